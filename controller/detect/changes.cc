@@ -43,7 +43,7 @@ Fit begin_fit(const Scaled& scaled, const DetectorSettings& settings) {
   return fit;
 }
 
-// What the fit leaves over; ramps are taken out too.
+// The residuals of the fit; ramps are subtracted too.
 std::vector<double> residuals_of(const Fit& fit, std::span<const Ramp> ramps) {
   std::vector<double> out = fit.clipped;
   for (const Ramp& ramp : ramps)
@@ -137,7 +137,7 @@ void Teller::tell_weights(const Mixture& mixture) {
                 .before = scaled_.original(mixture.low),
                 .after = scaled_.original(mixture.high),
                 .p = moved->p};
-  // What the weights do to the mean.
+  // The effect of the weights on the mean.
   set_effect(change, (moved->after - moved->before) * (mixture.high - mixture.low), 0);
   findings_.changes.push_back(change);
 }

@@ -1,4 +1,4 @@
-// What changed in one series, and when: the detector of levels, drifts, spreads and modes over
+// The changes of one series and their times: the detector of levels, drifts, spreads and modes over
 // time. Pure and without chance: equal values give equal findings.
 #pragma once
 
@@ -37,8 +37,8 @@ struct Spike {
 };
 
 struct DetectorSettings {
-  double resolution = 0;  // of the values; 0 is told from the values themselves
-  double delta = 0;       // the practical bound, a fraction; steps below half of it are not told
+  double resolution = 0;  // of the values; 0 is estimated from the values themselves
+  double delta = 0;  // the practical bound, a fraction; steps below half of it are not reported
   Prior prior{};
 };
 

@@ -105,7 +105,7 @@ bool ramp_explains(const Fit& fit, std::size_t k, std::size_t next, RampFit& fou
   return found.cost + (1 + kSurely) * fit.penalty < steps + count * fit.penalty;
 }
 
-// Cheap: whether the last third of the values lies off the first. A drift of kLeastTotal deviations
+// Cheap: whether the last third of the values is off the first. A drift of kLeastTotal deviations
 // moves it by one, so half of that lets none pass unseen.
 bool may_trend(std::span<const double> values, double marginal) {
   const std::size_t third = values.size() / 3;
@@ -163,7 +163,7 @@ void find_late_drift(const Fit& fit, std::vector<Ramp>& ramps) {
   const std::size_t piece = fit.bounds[fit.bounds.size() - 2];
   const std::size_t begin = std::max(piece, fit.size() - std::min(fit.size(), kLateRuns));
   if (fit.size() - begin < kLeastLateRuns) return;
-  if (!ramps.empty() && ramps.back().begin >= piece) return;  // told already
+  if (!ramps.empty() && ramps.back().begin >= piece) return;  // reported already
   const auto values = std::span<const double>(fit.clipped).subspan(begin);
   if (!may_trend(values, fit.noise.marginal())) return;
   const Trend trend = trend_of(values, fit.noise.rho);

@@ -10,7 +10,7 @@
 
 namespace railgauge::analysis {
 
-// What the detector's stages work on. Values are on the scale of the detector; `bounds` are the
+// The input of the detector's stages. Values are on the scale of the detector; `bounds` are the
 // ends of the pieces: 0, the changes, n.
 struct Fit {
   std::span<const double> raw;
@@ -19,7 +19,7 @@ struct Fit {
   PrefixSums sums{{}};              // of clipped
   Noise noise;
   double penalty = 0;     // of a change, in the values' unit squared
-  double least_step = 0;  // changes of a level below this are not told
+  double least_step = 0;  // changes of a level below this are not reported
   std::vector<std::size_t> bounds;
 
   [[nodiscard]] std::size_t size() const { return raw.size(); }

@@ -23,7 +23,7 @@ std::optional<double> knee_of(std::span<const CurvePoint> curve, Better better) 
   const auto [least, best] = std::ranges::minmax(sorted, {}, &CurvePoint::value);
   const double level =
       std::log(better == Better::kHigher ? best.value / kShare : least.value * kShare);
-  // From the largest size down, so that a dip in between is part of what lies before the knee.
+  // From the largest size down, so that a dip in between belongs to the part before the knee.
   for (std::size_t i = sorted.size(); i-- > 0;) {
     if (std::log(sorted[i].value) >= level) continue;
     if (i + 1 == sorted.size()) return std::nullopt;

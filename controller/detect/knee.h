@@ -16,10 +16,11 @@ struct CurvePoint {
 inline constexpr std::size_t kLeastKneeSizes = 4;
 inline constexpr double kKneeDelta = 0.25;  // of the size: less is no change of method
 
-// In bytes. Of a rate the size from which on it is half of its best, of a time the size from which
-// on it is twice its least; between two sizes on a line through logarithms. All sizes slower by the
-// same share leave it where it is; a switch between protocols that moves takes it along. Absent:
-// too few sizes, a figure that is not positive, or a curve that bends nowhere between its ends.
+// In bytes. For a rate the size from which on it is half of its best, for a time the size from
+// which on it is twice its least; between two sizes on a line through logarithms. All sizes slower
+// by the same share leave it where it is; a switch between protocols that moves takes it along.
+// Absent: too few sizes, a figure that is not positive, or a curve that bends nowhere between its
+// ends.
 std::optional<double> knee_of(std::span<const CurvePoint> curve, Better better);
 
 // Which way a knee gets worse: a rate's to larger sizes, a time's to smaller ones.

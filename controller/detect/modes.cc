@@ -119,7 +119,8 @@ std::optional<WeightChange> find_weight_change(const Fit& fit, const Mixture& mi
   best.after = sums.mean(best.index, n);
   if (std::abs(best.after - best.before) <= kLeastMove) return std::nullopt;
   const double mean = sums.mean(0, n);
-  // Of two states that follow each other by chance: 2 p (1 - p) switches a run when independent.
+  // The expected switches of two states that follow each other by chance: 2 p (1 - p) a run when
+  // independent.
   const double expected = 2 * mean * (1 - mean) * static_cast<double>(n - 1);
   const double rho =
       std::clamp(1 - static_cast<double>(switches(fit, mixture)) / expected, 0.0, 0.99);

@@ -1,5 +1,5 @@
-// Which nodes and which paths stand out among pairs' figures of one night: a pair's figure is a
-// sending node's, a receiving node's and the path's, and peers are held against peers of their
+// The nodes and paths that are outliers among pairs' figures of one night: a pair's figure is a
+// sending node's, a receiving node's and the path's, and peers are compared with peers of their
 // kind. Pure.
 #pragma once
 
@@ -11,7 +11,7 @@
 
 namespace railgauge::analysis {
 
-// Fewer partners, and a median cannot tell which of them is slow.
+// With fewer partners a median cannot show which of them is slow.
 inline constexpr std::size_t kLeastPartners = 3;
 
 struct PairFigure {

@@ -43,7 +43,7 @@ Findings SeriesState::window_findings(const DetectorSettings& settings) const {
   for (Spike& spike : found.spikes) spike.index += offset_;
   if (found.suspected_since) *found.suspected_since += offset_;
   if (changes_.empty()) return found;
-  // A drift that left the window half is told once.
+  // A drift that left the window half is reported once.
   const Change& newest = changes_.back();
   std::erase_if(found.changes, [&](const Change& change) {
     const bool goes_on = newest.kind == ChangeKind::kDrift && change.kind == ChangeKind::kDrift &&

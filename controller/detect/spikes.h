@@ -7,7 +7,7 @@
 
 namespace railgauge::analysis {
 
-// The running median of 5; the first and last two values have the window that lies nearest.
+// The running median of 5; the first and last two values have the nearest window.
 std::vector<double> running_median(std::span<const double> values);
 
 struct Clipped {

@@ -52,8 +52,8 @@ Status check(const PairData& data) {
   return check_layers(data);
 }
 
-// What is explained shall not speak again: of the least of several parts the others cannot be seen
-// any more; what adds up is taken off.
+// An explained fault is masked: of the least of several parts the others cannot be seen any more;
+// an additive one is subtracted.
 void explain(Cells& cells, const Found& found, bool take_off) {
   for (const std::size_t layer : found.layers) {
     const double shift = found.drop / cells.layers()[layer].noise / kBinWidth;
@@ -61,7 +61,7 @@ void explain(Cells& cells, const Found& found, bool take_off) {
       const std::uint8_t bin = cells.bin(layer, from, to);
       if (bin == kNoFigure) return;
       const auto moved = static_cast<std::uint8_t>(std::clamp(bin + shift, 0.0, kBins - 1.0));
-      // What lay at or below the last bin is not known well enough to be corrected.
+      // A figure at or below the last bin is not known well enough to be corrected.
       cells.put(layer, from, to, take_off && bin > 0 ? moved : kNoFigure);
     });
   }
@@ -79,7 +79,7 @@ std::vector<std::int32_t> unmeasured(const Cells& cells) {
   return nodes;
 }
 
-// Everything that stands out, each without what was found before it.
+// Every outlier, each without the ones found before it.
 struct Pass {
   std::vector<Found> found{};
   std::optional<Cells> rest{};  // the figures without what was found; absent: nothing was
@@ -110,12 +110,12 @@ bool moved(const Cells& cells, const Cells::Centres& centres) {
   return false;
 }
 
-// What was found, and how figures stand.
+// The found elements, and the state of the figures.
 struct Searched {
   std::vector<Found> found{};
   std::optional<Cells> cells{};  // nothing explained yet
   std::vector<Found> usual{};    // nodes that were found and are one of many
-  // Of few nodes: single pairs, and the figures without what was found.
+  // For few nodes: single pairs, and the figures without the found elements.
   std::vector<Found> pairs{};
   std::optional<Cells> rest{};
 };
@@ -126,7 +126,7 @@ Searched search_few(const PairData& data, const Options& options, const Cells& a
   const Cells& rest = out.rest.emplace(few.rest, options, Cells::Centres{}, few.noise);
   Cells::Centres centres;
   for (const LayerCells& layer : rest.layers()) centres.push_back(layer.centre);
-  // Of a layer of which nothing is left, the figures with the fault say what to expect.
+  // For a layer without a healthy figure, the figures with the fault give the expectation.
   for (std::size_t l = 0; l < centres.size(); ++l)
     if (centres[l][0] <= 0) centres[l] = all.layers()[l].centre;
   out.cells.emplace(data, options, centres, few.noise);
@@ -184,7 +184,7 @@ Result<Localisation> find_suspects(const PairData& data, const Options& options)
   const bool few = data.nodes.size() <= kFewNodes;
   Searched searched =
       few ? search_few(data, options, cells) : search_many(data, options, std::move(cells));
-  // Told in the same order over figures of which nothing is explained yet.
+  // Reported in the same order over figures of which nothing is explained yet.
   Cells& fresh = *searched.cells;
   for (const LayerCells& layer : fresh.layers())
     if (layer.all.count > 0) result.noise = std::max(result.noise, layer.noise);

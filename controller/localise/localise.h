@@ -25,8 +25,8 @@ struct Layer {
   std::int32_t rail = 0;
   std::string memory{};         // "host", "gpu"
   std::vector<float> values{};  // from-major, nodes squared, in any one unit; NaN: not measured
-  // Of one figure, as a share, as repetitions of a pair and direction and the samples within the
-  // points show it: the noise is that at least. 0: not known.
+  // The noise of one figure, as a share, from repetitions of a pair and direction and the samples
+  // within the points: the noise is that at least. 0: not known.
   double repeat_noise = 0;
 };
 

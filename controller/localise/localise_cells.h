@@ -1,5 +1,5 @@
-// The figures as the search reads them: each as a byte that says how many deviations of the noise
-// it lies from what its class (inside a leaf, across) gives on its layer, with sums by sender,
+// The figures in the form that the search reads: each as a byte with its distance, in deviations of
+// the noise, from the level of its class (inside a leaf, across) on its layer, with sums by sender,
 // receiver and pair of leaves. A byte a figure, since 1,024 nodes on 8 rails are 8 million.
 #pragma once
 
@@ -23,7 +23,7 @@ inline constexpr double kLowDeviation = -2.5;   // a healthy figure in 160 is be
 
 constexpr double deviation_of(int bin) { return (bin + 0.5 - kZeroBin) * kBinWidth; }
 
-// Sums over a set of figures; what lies beyond the bins counts as the last one, so that no single
+// Sums over a set of figures; a figure beyond the bins counts as the last one, so that no single
 // figure outweighs a set.
 struct Sums {
   double count = 0;
@@ -46,7 +46,7 @@ struct Sums {
   }
 };
 
-// What one figure in that bin adds to the sums.
+// The contribution of one figure in that bin to the sums.
 constexpr Sums bin_sums(std::uint8_t bin) {
   const double z = deviation_of(bin);
   return {
@@ -97,7 +97,7 @@ class Cells {
                                   std::size_t to_leaf) const {
     return layers_[layer].blocks[from_leaf * topology_.members.size() + to_leaf];
   }
-  // What is expected of that pair, in the layer's unit.
+  // The expected value of that pair, in the layer's unit.
   [[nodiscard]] double expected(std::size_t layer, std::int32_t from, std::int32_t to) const;
 
   // Gives the figure another bin (kNoFigure takes it away), sums included.

@@ -17,8 +17,8 @@ constexpr double kSamePart =
 constexpr double kSlowShare = 0.6;  // of its figures that must be slow by half of its drop
 constexpr double kLeastDegrees = 2;
 
-// What the layers of a set say together: means of logarithms of shares of what is expected, where
-// less is worse.
+// The combined estimate of a set's layers: means of logarithms of shares of the expected value,
+// where less is worse.
 std::vector<double> together(const PairData& data, const Cells& cells,
                              const std::vector<std::size_t>& layers) {
   const std::size_t n = data.nodes.size();
@@ -148,7 +148,7 @@ class FewSearch {
     return found;
   }
 
-  // What the other nodes give among themselves: of few figures half may be the node's.
+  // The level of the other nodes among themselves: with few figures half may be the node's.
   double median_without(const std::vector<double>& values, std::int32_t node) const {
     const std::size_t n = rest_.nodes.size();
     const auto out = static_cast<std::size_t>(node);
@@ -182,8 +182,8 @@ class FewSearch {
     return std::ranges::count(partners, true) >= 2 && slow >= kSlowShare * tasks;
   }
 
-  // What the node has in the other direction goes too: acknowledgements and credits of a slow side
-  // slow the other one as well, a little.
+  // The node's figures in the other direction are left out too: acknowledgements and credits of a
+  // slow side slow the other one as well, a little.
   void forget(const Found& found) {
     const auto n = static_cast<std::int32_t>(rest_.nodes.size());
     for (const std::size_t layer : found.layers)
@@ -194,7 +194,7 @@ class FewSearch {
               std::numeric_limits<float>::quiet_NaN();
   }
 
-  // Of one figure, with what hosts differ by in it.
+  // The deviation of one figure, with the difference between hosts in it.
   double spread_of(const Cells& cells, std::size_t layer) const {
     double count = 0;
     double sum = 0;
@@ -205,7 +205,7 @@ class FewSearch {
       sum += value;
       squares += value * value;
     }
-    if (count < 3) return 1;  // nothing can be told from noise
+    if (count < 3) return 1;  // too few to separate from noise
     const double spread = std::sqrt(std::max(0.0, squares - sum * sum / count) / (count - 1));
     return std::max(spread, repeat_noise(rest_, {layer}, options_));
   }

@@ -1,8 +1,8 @@
-// The search among few nodes, where elements are nearly as many as figures. How far figures scatter
-// is then known badly, and what befalls a host for a while bends all of its figures alike. So a
-// side of a node is held against how much the sides of the nodes differ among themselves, by
-// Student's t with as many degrees of freedom as there are of these, never against the noise of
-// single figures. Pure.
+// The search among few nodes, where elements are nearly as many as figures. The scatter of figures
+// is then known badly, and a temporary disturbance of a host bends all of its figures alike. So a
+// side of a node is compared with the differences of the nodes' sides among themselves, by
+// Student's t with as many degrees of freedom as there are of these, never with the noise of single
+// figures. Pure.
 #pragma once
 
 #include <cstddef>
@@ -19,8 +19,8 @@ struct FewFindings {
   std::vector<double> noise{};  // of one figure of `rest`, as a share, by layer
 };
 
-// Parts that are slow in some tasks only, leaves, trunks and spines are not told from noise among
-// so few, and are not named.
+// Parts that are slow in some tasks only, leaves, trunks and spines cannot be separated from noise
+// among so few nodes, and are not named.
 FewFindings find_few(const PairData& data, const Options& options);
 
 }  // namespace railgauge::localise

@@ -98,7 +98,7 @@ TEST(LocaliseFew, AccusesNobodyOfFourHealthyNodesHoweverNoisy) {
     for (const double common : {0.0, 0.5, 0.9}) {
       const Tally tally = tally_of({.common = common, .sides_apart = apart}, kSeeds);
       // Where nearly all of 25 % is each side's own, one side in 40 has lost more than half: no
-      // figure of that run tells it from a fault.
+      // figure of that run separates it from a fault.
       const int most = apart && common > 0.5 ? kSeeds * 25 / 1'000 : kSeeds / 100;
       EXPECT_LT(tally.accused, most)
           << common << " of the variance is the hosts', their sides apart: " << apart;
@@ -134,8 +134,8 @@ TEST(LocaliseFew, NamesATenthOfFourCalmNodes) {
   EXPECT_GE(tally_of(calm, kSeeds).right, kSeeds * 95 / 100);
 }
 
-// What an emulated fabric gave: one sender behind a rate limit, its acknowledgements too, and noise
-// that twelve figures next to each other hardly show.
+// Figures of an emulated fabric: one sender behind a rate limit, its acknowledgements too, and
+// noise that twelve figures next to each other hardly show.
 TEST(LocaliseFew, NamesTheLimitedSenderOfAnEmulatedFabricAlone) {
   PairData data{.nodes = {"n1", "n2", "n3", "n4"}};
   const float none = std::numeric_limits<float>::quiet_NaN();

@@ -8,8 +8,8 @@ namespace railgauge::localise {
 namespace {
 
 constexpr std::size_t kSampled = 20'000;  // figures for a median or a quartile: within 1 % of it
-// The lower quartile of |x - y| of two figures, in deviations of one. It stands even where most
-// neighbours in a row differ because a fault lies between them.
+// The lower quartile of |x - y| of two figures, in deviations of one. It holds even where most
+// neighbours in a row differ because a fault is between them.
 constexpr double kQuartileOfDifference = 0.45062;
 // With few differences their quartile may be far too small by chance.
 constexpr double kCautionOfFew = 4;
@@ -124,10 +124,10 @@ std::array<double, 2> centres_of(const Layer& layer, const Topology& topology) {
 
 double noise_of(const Layer& layer, const Topology& topology,
                 const std::array<double, 2>& centres) {
-  const double none = 1;  // two figures or fewer: nothing can be told from noise
+  const double none = 1;  // two figures or fewer: nothing separates them from noise
   const double rows = noise_along_rows(layer, topology, centres).value_or(none);
   const double columns = noise_along_columns(layer, topology, centres).value_or(none);
-  // Of few differences the lesser one is too small by chance.
+  // With few differences the lesser one is too small by chance.
   return topology.nodes <= kFewNodes ? std::max(rows, columns) : std::min(rows, columns);
 }
 

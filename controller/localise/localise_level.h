@@ -1,5 +1,5 @@
-// What a layer's figures give when nothing is wrong, and how much they scatter: by medians and
-// quartiles of samples, so that what is slow hardly bends them.
+// The level and the scatter of a layer's figures without a fault: by medians and quartiles of
+// samples, so that slow figures hardly bend them.
 #pragma once
 
 #include <array>
@@ -20,7 +20,7 @@ inline bool usable(float value) {
 // The medians inside a leaf and across leaves, in the layer's unit; 0: no figure at all.
 std::array<double, 2> centres_of(const Layer& layer, const Topology& topology);
 
-// Of one figure, as a share of its class's centre.
+// The scatter of one figure, as a share of its class's centre.
 double noise_of(const Layer& layer, const Topology& topology, const std::array<double, 2>& centres);
 
 // The value of which `share` of the others lie below; reorders them. They must be finite and not

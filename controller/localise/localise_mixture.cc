@@ -120,7 +120,7 @@ struct Counts {
     double counted = 0;
     for (std::size_t i = 0; i < tasks.size(); ++i) {
       const double spread = tasks[i] * share * (1 - share);
-      if (spread < kLeastSpread) continue;  // too few to tell
+      if (spread < kLeastSpread) continue;  // too few to decide
       const double off = slow[i] - tasks[i] * share;
       sum += off * off / spread;
       spreads += spread;

@@ -1,4 +1,4 @@
-// What of an element's figures is slow: all of them, or some.
+// The slow part of an element's figures: all of them, or some.
 #pragma once
 
 #include <cstddef>
@@ -17,7 +17,7 @@ struct Mixture {
 };
 Mixture mixture_of(const Cells& cells, const LayerSet& set, const Element& element);
 
-// The tasks of an element, counted one by one: what sums cannot tell.
+// The tasks of an element, counted one by one, which sums cannot show.
 struct Census {
   double tasks = 0;
   double slow = 0;               // nearer to the slow figure than to the expected one

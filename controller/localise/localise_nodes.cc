@@ -15,7 +15,7 @@ namespace {
 
 constexpr double kLeastLines = 3;        // rows or columns: fewer cannot say which is the odd one
 constexpr double kOneWayShare = 0.5;     // of the pairs measured in one direction alone
-constexpr double kAloneChance = 0.01;    // at which the second direction stands by itself
+constexpr double kAloneChance = 0.01;    // at which the second direction is significant by itself
 constexpr double kComparableDrop = 0.5;  // of the larger one's share
 constexpr double kLeastChance = 1e-300;
 
@@ -66,7 +66,7 @@ class Effects {
         std::max(1.0, static_cast<double>(std::ranges::count(fit.row_known, true)));
     const double in_line = std::max(1.0, fit.figures / lines);
     least_variance_ = least_noise * least_noise / in_line;
-    const double once = is_symmetric ? 2 : 1;  // each figure stands there so often
+    const double once = is_symmetric ? 2 : 1;  // each figure appears so often
     const double effects = is_symmetric ? lines : fit.figures - fit.residual_degrees;
     residual_degrees_ = std::max(0.0, fit.figures / once - effects);
     if (residual_degrees_ > 0)
@@ -94,8 +94,8 @@ class Effects {
   }
 
  private:
-  // What hosts differ by is at least what single figures scatter by, which is known from other
-  // degrees of freedom: a few sides that happen to be alike prove no calm.
+  // The difference between hosts is at least the scatter of single figures, which is known from
+  // other degrees of freedom: a few sides that happen to be alike prove no calm.
   [[nodiscard]] double variance(double squares, double degrees) const {
     const double alone = squares / degrees;
     const double pooled =
@@ -103,9 +103,9 @@ class Effects {
     return std::max({alone, pooled, least_variance_});
   }
 
-  // `apart`: the node's other side may be slow too, and says nothing of the scatter. What befalls a
-  // host may bend both of its sides alike, so each node counts once then; where the other side of
-  // this very node is held against it, that cannot make it stand out.
+  // `apart`: the node's other side may be slow too, and shows nothing of the scatter. A disturbance
+  // of a host may bend both of its sides alike, so each node counts once then; where the other side
+  // of this very node is the comparison, that cannot make it an outlier.
   [[nodiscard]] NodeEffect judged(std::int32_t node, Direction direction, double effect,
                                   bool apart) const {
     NodeEffect out{.node = node, .direction = direction, .effect = effect};

@@ -1,5 +1,5 @@
-// How far each side of each node, or each pair, lies below the others, and how surely so when the
-// scatter is known from these figures alone. Pure.
+// The distance of each side of each node, or each pair, below the others, and its significance when
+// the scatter is known from these figures alone. Pure.
 #pragma once
 
 #include <cstddef>
@@ -20,9 +20,9 @@ struct NodeEffect {
 };
 
 // `values`: from-major, n squared, NaN: no figure; `least_noise`: of one of them, however alike
-// they are. For each node that can be judged what it sends and what it receives; or both, where
-// each direction stands by itself and the lesser drop is half of the larger one at least, and where
-// hardly a pair was measured both ways.
+// they are. Returns, for each node that can be judged, its sending and its receiving side; or both,
+// where each direction is significant by itself and the lesser drop is half of the larger one at
+// least, and where hardly a pair was measured both ways.
 std::vector<NodeEffect> node_effects(const std::vector<double>& values, std::size_t n,
                                      double least_noise);
 

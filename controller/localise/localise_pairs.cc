@@ -47,8 +47,8 @@ std::set<std::pair<std::int32_t, std::int32_t>> low_pairs(const Cells& cells, co
   return pairs;
 }
 
-// What the ends give with others, where that is less than what all do: a pair of a node that is a
-// little slow is no slow path.
+// The level of the ends with other partners, where that is less than the level of all: a pair of a
+// node that is a little slow is no slow path.
 double usual_of(const LayerCells& layer, double rest, std::int32_t from, std::int32_t to,
                 double deviation) {
   double usual = rest;
@@ -141,7 +141,7 @@ std::vector<Found> slow_pairs(const Cells& cells, const Options& options) {
 
 namespace {
 
-// What one rail gives with one kind of memory, inside leaves or across.
+// The level of one rail with one kind of memory, inside leaves or across.
 struct Level {
   std::size_t layer = 0;
   double value = 0;
@@ -171,7 +171,7 @@ std::map<std::pair<std::string, std::size_t>, std::vector<Level>> levels_of(cons
   return levels;
 }
 
-// Of a rail with one kind of memory.
+// For a rail with one kind of memory.
 struct RailDrop {
   double top = 0;     // drops, weighted by figures
   double count = 0;   // figures

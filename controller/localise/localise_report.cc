@@ -37,7 +37,7 @@ Suspect Reporter::suspect(const Found& found) const {
 void Reporter::add_figures(const Found& found, Suspect& suspect) const {
   const bool smaller = data_.model == Model::kMinimum;
   const std::size_t n = cells_.topology().nodes;
-  // A whole rail is held against the other rails.
+  // A whole rail is compared with the other rails.
   const double lift = found.element.kind == Kind::kRail ? 1 - (smaller ? 1 : -1) * found.drop : 1;
   std::vector<double> expected;
   std::vector<double> seen;

@@ -89,7 +89,7 @@ bool holds_sometimes(const Cells& cells, const Candidate& candidate, const Mixtu
     return false;
   const Census census = census_of(cells, *candidate.set, candidate.element, mixture.drop);
   if (!independent(candidate.element, census, 3)) return false;
-  // What flaps does so over time, and rounds go from near to far: a node may well be uneven.
+  // A flapping part is uneven over time, and rounds go from near to far: a node may well be uneven.
   return node || census.even;
 }
 

@@ -21,7 +21,7 @@ struct Found {
   std::string doubt{};  // why it is not confirmed, where it is not that it was seen once only
 };
 
-// The best element of many pairs (all kinds but pairs and rails); absent when none stands out.
+// The best element of many pairs (all kinds but pairs and rails); absent when none is an outlier.
 std::optional<Found> best_element(const Cells& cells, const Options& options);
 
 // Single pairs that are slow although nothing above explains them, by weight, at most

@@ -16,7 +16,7 @@ constexpr double kOfBell = 1.4826;    // deviations in the median distance from 
 constexpr double kEfficiency = 0.37;  // of that, against the deviation itself
 constexpr double kSides = 3;          // what a node sends, receives, both
 
-// Of one node's figures on the element's layers.
+// The mean of one node's figures on the element's layers.
 Sums figures_of(const Cells& cells, const Found& found, std::int32_t node) {
   Element element = found.element;
   element.first = node;

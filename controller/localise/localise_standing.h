@@ -1,6 +1,6 @@
-// Whether a node that was found stands out among the nodes: hosts differ by more than single
-// figures scatter, and a search that knows the scatter of figures alone would call the slowest of
-// them bad. Pure.
+// Whether a found node is an outlier among the nodes: hosts differ by more than single figures
+// scatter, and a search that knows the scatter of figures alone would call the slowest of them bad.
+// Pure.
 #pragma once
 
 #include "controller/localise/localise_search.h"
@@ -13,8 +13,8 @@ enum class Standing {
   kUsual,     // one of them
 };
 
-// `cells`: leaves, trunks and spines that were found are taken out, nodes are not: what differs
-// must speak. What is no node or port is clear.
+// `cells`: found leaves, trunks and spines are subtracted, nodes are not: the differences must
+// remain. An element that is no node or port is clear.
 Standing standing_of(const Cells& cells, const Found& found);
 
 }  // namespace railgauge::localise

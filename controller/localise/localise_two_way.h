@@ -1,5 +1,5 @@
-// What each node adds to the figures that it sends, and to those that it receives: a mean, a row's
-// and a column's effect, by least squares over whatever cells there are. Pure.
+// The contribution of each node to the figures that it sends, and to those that it receives: a
+// mean, a row's and a column's effect, by least squares over whatever cells there are. Pure.
 #pragma once
 
 #include <cstddef>

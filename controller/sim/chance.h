@@ -1,6 +1,6 @@
-// What chance does to the figures of all pairs: their noise, the spine that each flow meets, and
+// The part of chance in the figures of all pairs: their noise, the spine that each flow meets, and
 // which tasks of a flapping part are slow. It follows from the seed and from how many numbers were
-// drawn before, not from what is wrong or by how much: trials of one seed can share it.
+// drawn before, not from the fault or its size: trials of one seed can share it.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,7 @@ struct FabricSpec {
   bool operator==(const FabricSpec&) const = default;
 };
 
-// Of one figure.
+// For one figure.
 struct Draw {
   std::uint16_t path = 0;  // the spine (inside a leaf: 0), and kSlowTask
   float factor = 1;        // what the noise makes of it
@@ -31,7 +31,7 @@ inline constexpr std::uint16_t kSlowTask = 0x8000;  // of a part that flaps
 // The next figure's: of one sequence of random numbers, so that a seed means the same for ever.
 Draw draw(Random& random, const FabricSpec& spec, bool is_across, bool is_flapping);
 
-// Of all pairs on one layer, from-major. A node's figure to itself is no number.
+// For all pairs on one layer, from-major. A node's figure to itself is no number.
 struct LayerChance {
   std::vector<float> factors{};
   std::vector<std::uint16_t> paths{};

@@ -10,7 +10,7 @@ using localise::Direction;
 using localise::Element;
 using localise::Kind;
 
-// What a healthy fabric gives, in bytes per second: 400 Gb/s, a little less from GPU memory.
+// The bandwidth of a healthy fabric, in bytes per second: 400 Gb/s, a little less from GPU memory.
 constexpr double kBandwidth = 48.5e9;
 constexpr double kGpuShare = 0.97;
 
@@ -143,7 +143,7 @@ std::vector<Fault> Fabric::random_faults(FaultKind kind, double drop) {
       FaultKind::kNicSends, FaultKind::kNicReceives, FaultKind::kGpuPath,   FaultKind::kCable,
       FaultKind::kLeaf,     FaultKind::kTrunk,       FaultKind::kSpineLink, FaultKind::kNode,
       FaultKind::kFlapping, FaultKind::kPair};
-  // Of kinds that a table has with other sizes, their own size.
+  // For kinds that a table has with other sizes, their own size.
   const auto sized = [drop](FaultKind each) {
     if (drop != 0.10) return drop;
     return each == FaultKind::kFlapping ? 0.5 : each == FaultKind::kPair ? 0.3 : drop;
@@ -159,7 +159,7 @@ std::vector<Fault> Fabric::random_faults(FaultKind kind, double drop) {
   for (;;) {
     const FaultKind a = kChoices[random_.below(kChoices.size())];
     const FaultKind b = kChoices[random_.below(kChoices.size())];
-    // Of a path that nothing is measured over nothing can be seen.
+    // A path without a measurement shows nothing.
     if (!spec_.gpu_memory && (a == FaultKind::kGpuPath || b == FaultKind::kGpuPath)) continue;
     const Fault first = random_fault(a, sized(a));
     const Fault second = random_fault(b, sized(b));

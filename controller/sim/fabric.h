@@ -29,16 +29,16 @@ enum class FaultKind {
 inline constexpr int kFaultKinds = 13;
 std::string_view fault_word(FaultKind kind);
 
-// What is wrong: the element as a localisation should name it, and how much of the bandwidth (of
-// its slow tasks) it takes.
+// A fault: the element as a localisation should name it, and the share of the bandwidth (of its
+// slow tasks) that it takes.
 struct Fault {
   localise::Element element{};
   std::int32_t spine = -1;  // of a spine link
   double drop = 0;
 };
 
-// What many trials share, of whichever faults: figures stay where they are, and are drawn and made
-// anew only where a trial differs from the one before. Millions of them a trial.
+// Shared by many trials of any faults: figures stay, and are drawn and made anew only where a trial
+// differs from the one before. Millions of them a trial.
 class Figures {
   friend class Fabric;
   struct Made {

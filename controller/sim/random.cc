@@ -6,7 +6,7 @@ namespace {
 double below(double x) { return 0.5 * std::erfc(-x / std::sqrt(2.0)); }
 double density(double x) { return std::exp(-x * x / 2) / std::sqrt(2 * 3.14159265358979323846); }
 
-// The x below which a share p lies, by Newton's steps from a near value.
+// The x with a share p below it, by Newton's steps from a near value.
 double quantile(double p, double x) {
   for (int i = 0; i < 8; ++i) x -= (below(x) - p) / density(x);
   return x;

@@ -57,8 +57,8 @@ std::string csv_header();
 std::string csv_line(const Cell& cell, std::uint64_t seed, const Outcome& outcome,
                      std::string_view code);
 // Adds a file's lines to `into`. An empty `code` becomes that of the first line; another one is
-// kFailedPrecondition. What does not fit the header is kInvalidArgument, named by file and line. A
-// last line without its end was cut off while it was written, and is left out.
+// kFailedPrecondition. A line that does not fit the header is kInvalidArgument, named by file and
+// line. A last line without its end was cut off while it was written, and is left out.
 Status read_csv(std::string_view text, std::string_view file, std::string& code, Tally& into);
 
 // The table, with a row for all pairs and one for the quick scan; a cell that was not run is "-".

@@ -6,7 +6,7 @@
 
 namespace railgauge::analysis {
 
-inline constexpr double kFalseDiscoveries = 0.05;  // share of what is told that may be false
+inline constexpr double kFalseDiscoveries = 0.05;  // share of the reported ones that may be false
 
 // Simes' p that nothing of the family is there. 1 for none.
 double simes_p(std::span<const double> p);

@@ -1,4 +1,5 @@
-// What a metric's figures mean to a judge: which way is worse, and how much of it matters. Pure.
+// The meaning of a metric's figures to a judge: the worse direction, and the change that matters.
+// Pure.
 #pragma once
 
 #include <map>

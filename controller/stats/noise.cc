@@ -41,8 +41,8 @@ void drop_largest(std::vector<double>& away, std::size_t count) {
   away.resize(away.size() - std::min(count, away.size() - 1));
 }
 
-// E d(k)^2 = 2 var (1 - rho^k): the ratio at lags 2 and 1 is 1 + rho. A step stands in one
-// difference of lag 1 and in two of lag 2, capped, so it hardly shows.
+// E d(k)^2 = 2 var (1 - rho^k): the ratio at lags 2 and 1 is 1 + rho. A step is in one difference
+// of lag 1 and in two of lag 2, capped, so it hardly shows.
 double lag_ratio_rho(std::span<const double> values, std::vector<double> first, double scale,
                      bool mostly_zero) {
   const double cap = kCap * scale * std::sqrt(2.0);
@@ -82,7 +82,7 @@ double Noise::factor() const { return (1 + rho) / ((1 - rho) * (1 - rho)); }
 double Noise::marginal() const { return scale / std::sqrt(1 - rho); }
 
 double Noise::variance_of_mean(double n) const {
-  // Of an AR(1) process: less than its long-run variance when n is short.
+  // The variance of an AR(1) process: less than its long-run variance when n is short.
   const double past = 2 * rho * (1 - std::pow(rho, n)) / (n * (1 - rho) * (1 - rho));
   return ((1 + rho) / (1 - rho) - past) / (n * (1 - rho));
 }

@@ -1,12 +1,12 @@
-// How noisy a series is, told from its differences, so that steps do not pass for noise. Pure.
+// The noise of a series, estimated from its differences, so that steps do not pass for noise. Pure.
 #pragma once
 
 #include <span>
 
 namespace railgauge::analysis {
 
-// What peers of one metric and hardware class have in common. A series of its own is judged
-// without one (weight 0).
+// The common noise of peers of one metric and hardware class. A series of its own is judged without
+// one (weight 0).
 struct Prior {
   double scale = 0;    // of the noise, as Noise::scale
   double rho = 0;      // may be negative: an average of estimates that were not cut off

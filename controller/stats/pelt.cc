@@ -11,7 +11,7 @@ namespace {
 // A place where the last segment may begin.
 struct Start {
   std::size_t at = 0;
-  double best = 0;          // cost of what lies before, less the sum of squares up to here
+  double best = 0;          // cost of the part before, less the sum of squares up to here
   std::size_t dead_at = 0;  // from this end on it cannot be the best any more
 };
 

@@ -16,7 +16,7 @@ class PrefixSums {
   [[nodiscard]] double mean(std::size_t begin, std::size_t end) const;
   // Sum of squares about the mean of [begin, end), begin < end; never negative.
   [[nodiscard]] double cost(std::size_t begin, std::size_t end) const;
-  // What splitting [begin, end) at `at` saves.
+  // The cost saved by splitting [begin, end) at `at`.
   [[nodiscard]] double gain(std::size_t begin, std::size_t at, std::size_t end) const;
 
  private:

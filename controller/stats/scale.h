@@ -18,7 +18,7 @@ struct Scaled {
 };
 
 // Logarithms where all values are positive and of one order of magnitude, so that effects are
-// fractions; else the values themselves. `resolution` 0 is told from the values' own steps.
+// fractions; else the values themselves. `resolution` 0 is estimated from the values' own steps.
 Scaled to_scale(std::span<const double> values, double resolution);
 
 }  // namespace railgauge::analysis

@@ -3,7 +3,7 @@
 
 namespace railgauge::analysis {
 
-// ln of n over k. std::lgamma would write the process's `signgam`, and judging goes on on several
+// ln of n over k. std::lgamma would write the process's `signgam`, and judging runs on several
 // threads.
 double log_choose(double n, double k);
 

@@ -32,7 +32,7 @@ struct ModeWeights {
   double p = 1;
   bool moved = false;
 };
-// Modes are told from all runs together; nothing when they have only one.
+// Modes are estimated from all runs together; nothing when they have only one.
 std::optional<ModeWeights> mode_weights(std::span<const double> before,
                                         std::span<const double> after, Better better);
 

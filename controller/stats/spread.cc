@@ -18,8 +18,8 @@ constexpr double kProof = 1e-4;
 constexpr double kRatio = 2;  // of spreads
 constexpr int kMaxDepth = 3;  // splits of splits
 
-// Where the spreads of the two sides fit best (the likelihood of Laplace's distribution): the place
-// of largest contrast lies too far into the wider side.
+// The place where the spreads of the two sides fit best (the likelihood of Laplace's distribution):
+// the place of largest contrast is too far into the wider side.
 std::size_t likeliest_place(std::span<const double> sizes) {
   const auto n = static_cast<double>(sizes.size());
   const double total = std::accumulate(sizes.begin(), sizes.end(), 0.0);

@@ -10,7 +10,7 @@ namespace railgauge::analysis {
 
 struct SpreadChange {
   std::size_t index = 0;
-  double before = 0;  // standard deviations, told from mean absolute residuals
+  double before = 0;  // standard deviations, estimated from mean absolute residuals
   double after = 0;
   double p = 1;
 };

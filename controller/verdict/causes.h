@@ -1,4 +1,4 @@
-// What of all that changed is behind what got worse. Pure.
+// The change behind a regression, among all that changed. Pure.
 #pragma once
 
 #include <cstddef>
@@ -16,7 +16,7 @@ struct ExposedNode {
   std::set<std::string> changes{};  // "gpu_driver 535.1 -> 550.2"
 };
 
-// Changes that always came together: nothing here tells them apart.
+// Changes that always came together: nothing here separates them.
 struct Cause {
   std::vector<std::string> changes;
   std::size_t exposed = 0;  // nodes that have them
@@ -27,7 +27,7 @@ struct Cause {
   // At least 80 % of the exposed and at most 5 % of the others are affected.
   bool explains = false;
   std::vector<std::string>
-      separators;  // nodes on which undoing one of them would tell, two at most
+      separators;  // nodes on which undoing one of them would decide, two at most
 };
 
 // The most likely first.

@@ -22,7 +22,7 @@ std::string place_of(const PairRuns& pair) {
   return text;
 }
 
-// What one node's pairs say together.
+// The combined loss of one node's pairs.
 struct NodeShift {
   bool changed = false;
   double sum = 0;

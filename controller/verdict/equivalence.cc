@@ -162,13 +162,13 @@ Need needed(const Design& design, const CohortEffect& effect, double delta, std:
   Need need;
   if (design.changed == 0 || design.runs == 0) return need;
   const auto asked = static_cast<double>(std::max<std::size_t>(1, questions));
-  // Whichever side the estimate lies nearer to being shown, if it stays where it is. A single node
-  // must lose more than the bound for sure, since it may drift.
+  // The side that the estimate is nearer to, if it stays where it is. A single node must lose more
+  // than the bound for sure, since it may drift.
   const double half = design.changed == 1 ? std::abs(delta - effect.estimate)
                                           : std::max(delta - effect.estimate, effect.estimate);
   const auto r = static_cast<double>(runs_after(design));
-  // What the figures scatter by beyond what the design foresees is of nodes, not of runs: a lone
-  // node's drift, ends that pairs share. Without it a verdict that is open would count as settled.
+  // Scatter beyond the design's comes from nodes, not from runs: a lone node's drift, ends that
+  // pairs share. Without it an open verdict would count as settled.
   const auto pairs = static_cast<double>(design.changed);
   const double unforeseen = std::max(
       0.0, effect.standard_error * effect.standard_error - std::pow(design_error(design, r, 0), 2));

@@ -44,14 +44,14 @@ CohortEffect lone_effect(const Group& changed, const Group& controls, double run
 
 struct Decision {
   Verdict verdict = Verdict::kInconclusive;
-  bool loss_is_real = false;    // a pass whose interval lies above 0
+  bool loss_is_real = false;    // a pass whose interval is above 0
   bool tests_disagree = false;  // Welch says worse and the permutation does not: no verdict
 };
 // In this order: upper end below `delta`: pass. Else lower end above 0: regressed, unless the
 // permutation test is far from agreeing. Else inconclusive. `delta` as a logarithm.
 Decision decide(const CohortEffect& effect, double delta);
 
-// What would settle an inconclusive verdict.
+// The measurements that would settle an inconclusive verdict.
 struct Need {
   std::size_t runs = 0;   // more of each pair after the upgrade; 0 when they cannot settle it
   std::size_t nodes = 0;  // more changed nodes, and as many controls where there are any

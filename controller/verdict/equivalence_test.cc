@@ -163,7 +163,8 @@ TEST(Need, MoreRunsHelpUntilNodesThemselvesDiffer) {
   EXPECT_GT(needed(design, wide, 0.01).nodes, 0U);
 }
 
-// As emulated guests gave it: runs agree, and one changed node stands against controls that drift.
+// Figures of emulated guests: runs agree, and one changed node is compared with controls that
+// drift.
 TEST(Need, WhatScattersBeyondTheDesignIsNotSettledByOneMore) {
   const Design design{
       .runs = 5, .changed = 2, .controls = 5, .run_variance = 0.02, .node_variance = 0.01};

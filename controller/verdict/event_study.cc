@@ -42,8 +42,8 @@ std::optional<double> mean_log(const RolloutNode& node, Better better, std::size
   return sum / static_cast<double>(count);
 }
 
-// What the node moved by from the nights of [base, upgrade) to those of [from, until), less what
-// those moved by that had no upgrade until then; absent: not measured, or nobody left.
+// The node's change from the nights of [base, upgrade) to those of [from, until), less the change
+// of those without an upgrade until then; absent: not measured, or nobody left.
 struct Difference {
   double shift = 0;
   double control_error2 = 0;

@@ -77,7 +77,7 @@ TEST(FarLosses, DriftOfManyNodesCallsNoneOfThem) {
   EXPECT_LE(called, 2U);
 }
 
-// What few places scatter by is not known.
+// The scatter of few places is not known.
 TEST(FarLosses, FewPlacesCallNobody) {
   std::vector<PlaceShift> places(10, PlaceShift{.changed = true});
   places[3].shift = 0.5;
@@ -88,7 +88,7 @@ TEST(FarLosses, FewPlacesCallNobody) {
   EXPECT_THAT(far_losses(places, 0.01, 1), IsEmpty()) << "its own runs scatter as much";
 }
 
-// What the controls lost as well is nobody's own.
+// A loss that the controls share is nobody's own.
 TEST(FarLosses, TheControlsMoveIsTakenOff) {
   std::vector<PlaceShift> places(20, PlaceShift{.changed = true});
   places[3].shift = 0.2;

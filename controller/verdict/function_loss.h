@@ -1,4 +1,5 @@
-// What worked before an upgrade and does not any more: a regression without statistics. Pure.
+// Functions that worked before an upgrade and do not any more: a regression without statistics.
+// Pure.
 #pragma once
 
 #include <span>
@@ -10,7 +11,7 @@ namespace railgauge::analysis {
 
 // One task or check on one place, on both sides of an upgrade. Outcomes and states are DESIGN's
 // words; "" is not measured, "gone" is that the endpoint is not there any more. Paths are the
-// facts "path" and "transport" as the kernels tell them.
+// kernels' facts "path" and "transport".
 struct FunctionSides {
   std::string node{};
   std::string endpoint{};
@@ -33,11 +34,11 @@ struct LostFunction {
   std::string what;  // "passed before, now waived", "path dmabuf before, now staged"
 };
 
-// What was lost, in the order given. The outcome "corrupted" stands for a task that failed because
+// The lost functions, in the order given. The outcome "corrupted" marks a task that failed because
 // of wrong bytes: that is corruption, also where nothing was measured before.
 std::vector<LostFunction> lost_functions(std::span<const FunctionSides> all);
 
-// How good a path is; larger is better, paths that cannot be compared are 0. Of several, parted by
+// The rank of a path; larger is better, paths that cannot be compared are 0. For several, parted by
 // commas as a collective's are ("NET/IB/0/GDRDMA, NET/IB/1"), the worst: one rail is a loss.
 int path_rank(std::string_view path);
 

@@ -1,4 +1,4 @@
-// What worked before and does not any more, beside figures that alone would pass.
+// Functions that worked before and do not any more, beside figures that alone would pass.
 #include "controller/verdict/function_loss.h"
 
 #include <array>

@@ -212,7 +212,7 @@ void print_speed(std::size_t series) {
               word_of(peak_gigabytes() <= 1.5));
 }
 
-// What measures nothing would miss nothing.
+// A bench that measures nothing would miss nothing.
 int wrong_use(const std::string& flag, const std::string& value) {
   std::fprintf(stderr,
                "judge_bench: %s %s: give [--only alarms|power|verdict|speed] [--series N]\n",

@@ -76,7 +76,7 @@ UpgradeRuns odd_upgrade(Odd& odd, const std::string& id) {
       }
       one.before = odd.figures(!odd.is_tame() && odd.one_in(5) ? odd.count(8) : 5);
       one.after = odd.one_in(5) ? one.before : odd.figures(5 + odd.count(3));
-      if (odd.one_in(6)) runs.pairs.push_back(runs.pairs.back());  // told twice
+      if (odd.one_in(6)) runs.pairs.push_back(runs.pairs.back());  // reported twice
     }
   }
   return out;

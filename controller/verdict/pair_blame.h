@@ -16,8 +16,8 @@ struct PairLoss {
 
 enum class End { kFirst, kOther, kEither };
 
-// Told from what the two ends lost in their other pairs, half as much as here at least. kEither
-// where both did or neither, and where an end has no other pair that would tell.
+// Decided by the losses of the two ends in their other pairs, half as much as here at least.
+// kEither where both did or neither, and where an end has no other pair that could decide.
 End blamed_end(std::span<const PairLoss> pairs, std::size_t which);
 
 }  // namespace railgauge::analysis

@@ -10,8 +10,8 @@ namespace {
 
 constexpr double kNothing = 1e-9;  // of the drift: what a spread must show of it at least
 
-// Of the products of the shifts' loads, n by n: drift's covariance but for a factor. With C the
-// matrix that takes the mean away.
+// The products of the shifts' loads, n by n: drift's covariance but for a factor. With C the matrix
+// that subtracts the mean.
 struct Products {
   double trace = 0;
   double centred = 0;         // trace of C G

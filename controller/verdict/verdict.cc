@@ -116,7 +116,7 @@ void conclude(const MetricRuns& metric, const CohortEffect& effect, const Design
   if (std::isfinite(effect.high)) out.high = worse_fraction(metric.traits.better, effect.high);
   out.p_worse = effect.p_worse;
   out.controlled = effect.controlled;
-  // What one node drifts by itself is not known: a loss must be beyond the bound for sure.
+  // One node's own drift is not known: a loss must be beyond the bound for sure.
   const bool may_be_drift = out.lone && out.verdict == Verdict::kRegressed && !(effect.low > delta);
   if (may_be_drift) out.verdict = Verdict::kInconclusive;
   if (out.verdict == Verdict::kInconclusive) {
@@ -170,7 +170,7 @@ MetricVerdict judge_metric(const MetricRuns& metric, const UpgradeRuns& upgrade)
 
 namespace {
 
-// What a single place lost does not go away in the mean of many that lost nothing.
+// The loss of a single place does not vanish in the mean of many that lost nothing.
 void add_far_losses(std::vector<MetricVerdict>& metrics) {
   for (MetricVerdict& metric : metrics) {
     if (metric.far.empty() || metric.verdict == Verdict::kRegressed) continue;
@@ -294,8 +294,8 @@ void add_notes(const UpgradeRuns& upgrade, UpgradeVerdict& out) {
                                       metric.name, 100 * metric.worse, 100 * metric.delta));
 }
 
-// What nobody measured afterwards: it can neither be lost nor fine. So it is with a path that was
-// one of those that are held against each other, and is not told any more.
+// A metric without a measurement afterwards is neither lost nor fine. The same holds for a path
+// that was among the compared ones and is not reported any more.
 std::vector<std::string> unmeasured(std::span<const FunctionSides> functions) {
   std::vector<std::string> out;
   for (const FunctionSides& f : functions) {

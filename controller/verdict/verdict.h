@@ -32,8 +32,8 @@ struct MetricRuns {
   std::string name;  // of the metric, for people: "verbs.write_lat latency_ns p50 8 B"
   MetricTraits traits;
   std::vector<PairRuns> pairs;  // every one that was to be measured, measured or not
-  // Of what other metrics tell of together, as where a curve over sizes bends: one that moved for
-  // the worse is a loss, with the bound and among the metrics as any; but no pass asks for it.
+  // A joint property of other metrics, as where a curve over sizes bends: one that moved for the
+  // worse is a loss, with the bound and among the metrics as any; but no pass asks for it.
   bool is_shape = false;
 };
 
@@ -46,17 +46,17 @@ struct UpgradeRuns {
   std::size_t min_before = 0;        // of the before side, where nights are fewer; 0: min_runs
   bool again = false;                // not the first look: more runs, or a new after side
   bool before_is_history = false;    // nightly points stand for a prepared before side
-  std::vector<std::string> notes{};  // what was left out, told with the verdict
+  std::vector<std::string> notes{};  // the left-out parts, printed with the verdict
   // Metrics that the after side has and nothing before it: no pass rests on those.
   std::vector<std::string> uncompared{};
   std::string invalid{};  // why the sides are not what they should be; "" they are
 };
 
-// A pair whose own interval lies beyond the bound, by the end that is behind it.
+// A pair whose own interval is beyond the bound, by the end that is behind it.
 struct PairFlag {
   std::string node;
   std::string endpoint;
-  // Where both ends changed and their other pairs do not tell which of them it is; else "".
+  // Where both ends changed and their other pairs do not decide which of them it is; else "".
   std::string other_node{};
   std::string other_endpoint{};
   double worse = 0;  // fraction, with its 95 % interval
@@ -91,7 +91,7 @@ struct MetricVerdict {
 
 struct UpgradeVerdict {
   Verdict verdict = Verdict::kInvalid;
-  // Of a regression: "corruption", "lost_function", "performance", "mode_mix"; else "".
+  // The kind of a regression: "corruption", "lost_function", "performance", "mode_mix"; else "".
   std::string kind;
   std::vector<MetricVerdict> metrics;
   std::vector<LostFunction> lost;
@@ -101,7 +101,7 @@ struct UpgradeVerdict {
 };
 
 // A node is the unit: its pairs share its drift, so that their mean counts once. With a single
-// changed node its own runs bound the shift, and nothing can tell its drift from the upgrade.
+// changed node its own runs bound the shift, and nothing separates its drift from the upgrade.
 MetricVerdict judge_metric(const MetricRuns& metric, const UpgradeRuns& upgrade);
 
 // Corruption and lost function first, then the metrics as one family: a metric is regressed when

@@ -1,6 +1,7 @@
-// What to measure next about a suspect, and what the answers mean: against two known-good partners
-// under the same leaf and one elsewhere, from host and from GPU memory, with another GPU on the
-// same NIC. Pure: the first function says what is wanted, the second takes what came of it.
+// The next measurements about a suspect, and the meaning of their answers: with two known-good
+// partners under the same leaf and one elsewhere, from host and from GPU memory, with another GPU
+// on the same NIC. Pure: the first function returns the wanted tasks, the second takes their
+// results.
 #pragma once
 
 #include <cstddef>
@@ -50,7 +51,7 @@ std::string_view answer_word(Answer answer);
 struct Retest {
   std::size_t suspect = 0;
   Answer answer = Answer::kInconclusive;
-  Element element{};       // as it stands now: a GPU's path may have become of a NIC
+  Element element{};       // its present state: a NIC may have become a GPU's path
   std::string sentence{};  // what was seen and what follows, one line
 };
 

@@ -135,7 +135,7 @@ Status GroupHunt::report(std::uint32_t id, Answer answer) {
   } else if (answer == Answer::kPassed) {
     good_.insert(pending.test.nodes.begin(), pending.test.nodes.end());
   } else if (pending.wants_partner) {
-    // Which partner it failed with stands where the other half would.
+    // The partner with which it failed takes the place of the other half.
     for (const std::int32_t node : pending.test.nodes)
       if (node != parts.first.front()) parts.second.push_back(node);
     of.failed.push_back(std::move(parts));

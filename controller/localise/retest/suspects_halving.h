@@ -24,7 +24,7 @@ class GroupHunt {
   };
   struct Verdict {
     NodeGroup bad{};  // failed with two different known-good partners
-    // Each passes alone, together they fail: what lies between.
+    // Each passes alone, together they fail: the fault is in between.
     std::vector<std::pair<NodeGroup, NodeGroup>> boundaries{};
     // No known-good partner was left, the tests ran out, or theirs was not measured. Sorted.
     NodeGroup unresolved{};
@@ -47,7 +47,7 @@ class GroupHunt {
   [[nodiscard]] const Verdict& verdict() const { return verdict_; }
 
  private:
-  // What is asked at once, and what follows when all of it is answered.
+  // The questions asked at once, and the step that follows when all are answered.
   struct Case {
     enum class Kind { kWhole, kHalves, kMixed, kAlone } kind = Kind::kWhole;
     NodeGroup left{};   // whole: all; alone: the node

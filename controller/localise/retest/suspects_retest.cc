@@ -1,4 +1,4 @@
-// What the answers to follow-ups mean.
+// The meaning of the answers to follow-ups.
 #include <algorithm>
 #include <map>
 #include <set>
@@ -160,7 +160,7 @@ class Judge {
       return fmt::format("as expected in {} new tasks", fine);
     }
     if (control_slow >= 2) return "its ends are slow with others too: look at the ends first";
-    // What was seen before is the other failure.
+    // The earlier failure is the other one.
     if (slow < fine) return fmt::format("slow in {} of {} new tasks", slow, slow + fine);
     retest.answer = Answer::kConfirmed;
     return fmt::format("slow again in {} of {} new tasks, both ends are as expected with others",

@@ -29,7 +29,7 @@ void count(const Findings& findings, Null kind, Alarms& alarms) {
   ++alarms.series;
 }
 
-// Runs after the change until it is told near its place.
+// Runs after the change until it is reported near its place.
 double runs_until_told(const std::vector<double>& values, std::size_t before,
                        const DetectorSettings& settings) {
   for (std::size_t after = 1; after <= kLookRuns; ++after) {

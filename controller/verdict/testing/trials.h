@@ -1,5 +1,5 @@
-// The bar that the judge is held against, as trials: small ones in unit tests, large ones in the
-// benchmark. All synthetic, all from fixed seeds.
+// The judge's bar as trials: small ones in unit tests, large ones in the benchmark. All synthetic,
+// all from fixed seeds.
 #pragma once
 
 #include <cstddef>
@@ -30,8 +30,8 @@ Alarms count_alarms(Null kind, std::size_t series, std::size_t runs, bool pooled
 
 struct Power {
   std::size_t series = 0;
-  double found_by_14 = 0;  // share in which the change was told within 2 runs of its place
-  double median_runs = 0;  // after the change until it was told first; 99 is never
+  double found_by_14 = 0;  // share in which the change was reported within 2 runs of its place
+  double median_runs = 0;  // after the change until its first report; 99 is never
 };
 // A step of `sigma` deviations after `before` clean runs, judged after each of the next 14 runs.
 Power measure_power(double sigma, std::size_t before, std::size_t series, bool pooled,
