@@ -14,6 +14,7 @@
 #include "kernels/core/base/outcome.h"
 #include "kernels/core/params.h"
 #include "kernels/core/report/report.h"
+#include "kernels/core/text/rfc3339.h"
 #include "kernels/runner/agent_task.h"
 #include "kernels/runner/child.h"
 #include "kernels/runner/task/run.h"

@@ -17,6 +17,7 @@
 #include "kernels/core/base/outcome.h"
 #include "kernels/core/group/tcp_group.h"
 #include "kernels/core/text/json.h"
+#include "kernels/core/text/rfc3339.h"
 #include "kernels/core/text/units.h"
 #include "kernels/launch/ending.h"
 #include "kernels/launch/launcher.h"

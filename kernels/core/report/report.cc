@@ -123,14 +123,4 @@ std::string event_line(const Record& record) {
                      to_json(record, JsonLayout::kCompact).substr(1));
 }
 
-std::string rfc3339(double unix_time_seconds) {
-  const double milliseconds = std::floor(unix_time_seconds * 1000 + 0.5);
-  const auto seconds = static_cast<std::time_t>(milliseconds / 1000);
-  std::tm utc{};
-  RG_CHECK(gmtime_r(&seconds, &utc) != nullptr);
-  return fmt::format("{:04d}-{:02d}-{:02d}T{:02d}:{:02d}:{:02d}.{:03.0f}Z", utc.tm_year + 1900,
-                     utc.tm_mon + 1, utc.tm_mday, utc.tm_hour, utc.tm_min, utc.tm_sec,
-                     std::fmod(milliseconds, 1000));
-}
-
 }  // namespace railgauge

@@ -36,7 +36,5 @@ std::string report_table(const RunnerReport& report, const TableStyle& style);
 std::string report_csv(const RunnerReport& report);
 // One line of the event stream, schema_version first.
 std::string event_line(const Record& record);
-// "2026-11-20T12:00:00.123Z".
-std::string rfc3339(double unix_time_seconds);
 
 }  // namespace railgauge

@@ -5,7 +5,7 @@
 
 namespace railgauge {
 
-// "2026-11-20T12:00:00.250Z" of seconds since 1970; "" of 0, which means "not yet".
+// "2026-11-20T12:00:00.250Z" from seconds since 1970; "" for 0, which means "not yet".
 std::string rfc3339(double unix_seconds);
 
 }  // namespace railgauge
