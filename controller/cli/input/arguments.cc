@@ -9,14 +9,12 @@
 namespace railgauge::cli {
 namespace {
 
-constexpr std::size_t kAnyNumber = 100'000;
-
 struct OperandCount {
   std::size_t least = 0;
   std::size_t most = 0;
 };
 
-constexpr std::size_t kManyOperands = 10'000;  // of "[NODE...]"
+constexpr std::size_t kManyOperands = 100'000;  // for "FILE..."; a bound, not a limit to reach
 
 OperandCount count_operands(std::string_view operands) {
   OperandCount count;
@@ -26,7 +24,6 @@ OperandCount count_operands(std::string_view operands) {
     if (operands.substr(begin, end - begin).find("...") != std::string_view::npos)
       count.most = kManyOperands;
     if (operands[begin] != '[') ++count.least;
-    if (operands.substr(begin, end - begin).ends_with("...")) count.most = kAnyNumber;
     begin = end + 1;
   }
   return count;
@@ -56,8 +53,10 @@ std::vector<std::string> flag_names(const Grammar& grammar, const Verb* verb) {
   return names;
 }
 
-std::string full_name(const Verb& verb) {
-  return verb.name.empty() ? std::string(verb.noun) : fmt::format("{} {}", verb.noun, verb.name);
+// The operand at `index`: "NODESET" of "SUITE NODESET".
+std::string operand_name(std::string_view operands, std::size_t index) {
+  for (; index > 0; --index) operands.remove_prefix(operands.find(' ') + 1);
+  return std::string(operands.substr(0, operands.find(' ')));
 }
 
 // Splits words into flags and the rest; "--" ends the flags.
@@ -79,9 +78,12 @@ Status split_flags(const Grammar& grammar, std::span<const std::string> words, A
     const Flag* flag =
         word.starts_with("--") == (name.size() > 1) ? find_anywhere(grammar, name) : nullptr;
     if (flag == nullptr) {
-      return fail(Code::kInvalidArgument, fmt::format("unknown flag {}{}", word.substr(0, equals),
-                                                      did_you_mean(fmt::format("--{}", name),
-                                                                   flag_names(grammar, nullptr))));
+      // A single letter is near every short flag: no name is proposed for it.
+      const std::string hint =
+          name.size() > 1 ? did_you_mean(fmt::format("--{}", name), flag_names(grammar, nullptr))
+                          : "";
+      return fail(Code::kInvalidArgument,
+                  fmt::format("unknown flag {}{}", word.substr(0, equals), hint));
     }
     std::string value;
     if (flag->value.empty() && equals != std::string_view::npos) {
@@ -180,8 +182,8 @@ Status check_against_verb(const Grammar& grammar, const Arguments& parsed) {
   const OperandCount count = count_operands(verb.operands);
   if (parsed.operands.size() < count.least) {
     return fail(Code::kInvalidArgument,
-                fmt::format("{} needs more: railgauge {} {}", full_name(verb), full_name(verb),
-                            verb.operands));
+                fmt::format("{}: missing operand: {}", full_name(verb),
+                            operand_name(verb.operands, parsed.operands.size())));
   }
   if (parsed.operands.size() > count.most) {
     return fail(Code::kInvalidArgument,
@@ -192,6 +194,10 @@ Status check_against_verb(const Grammar& grammar, const Arguments& parsed) {
 }
 
 }  // namespace
+
+std::string full_name(const Verb& verb) {
+  return verb.name.empty() ? std::string(verb.noun) : fmt::format("{} {}", verb.noun, verb.name);
+}
 
 std::string Arguments::value(std::string_view flag) const {
   const auto found = flags.find(flag);
@@ -221,6 +227,82 @@ Result<Arguments> parse_arguments(const Grammar& grammar, std::span<const std::s
   }
   if (!parsed.help) RG_TRY_OK(check_against_verb(grammar, parsed));
   return parsed;
+}
+
+namespace {
+
+constexpr std::size_t kFirstColumn = 34;  // where summaries begin
+constexpr std::size_t kHelpColumns = 80;
+
+// One entry of the help: `left` in its column and `right` beside it, folded between words so that
+// no line is longer than kHelpColumns.
+std::string line(std::string_view left, std::string_view right) {
+  constexpr std::size_t kRoom = kHelpColumns - kFirstColumn;
+  std::string text = fmt::format("  {:<{}}", left, kFirstColumn - 2);
+  if (left.size() + 4 > kFirstColumn) text = fmt::format("  {}\n{:{}}", left, "", kFirstColumn);
+  while (right.size() > kRoom) {
+    const std::size_t blank = right.rfind(' ', kRoom);
+    if (blank == std::string_view::npos) break;
+    text += fmt::format("{}\n{:{}}", right.substr(0, blank), "", kFirstColumn);
+    right.remove_prefix(blank + 1);
+  }
+  return fmt::format("{}{}\n", text, right);
+}
+
+std::string call(const Verb& verb) {
+  std::string text(verb.noun);
+  if (!verb.name.empty()) text += fmt::format(" {}", verb.name);
+  if (!verb.operands.empty()) text += fmt::format(" {}", verb.operands);
+  return text;
+}
+
+std::string flag_lines(std::span<const Flag> flags) {
+  std::string text;
+  for (const Flag& flag : flags) {
+    std::string left = fmt::format("--{}", flag.name);
+    if (flag.letter != 0) left = fmt::format("-{}, {}", flag.letter, left);
+    if (!flag.value.empty()) left += fmt::format(" {}", flag.value);
+    text += line(left, flag.summary);
+  }
+  return text;
+}
+
+std::string verb_help(const Verb& verb) {
+  std::string text = fmt::format("railgauge {}\n  {}\n", call(verb), verb.summary);
+  if (!verb.flags.empty()) text += "\n" + flag_lines(verb.flags);
+  return text;
+}
+
+std::string noun_help(const Grammar& grammar, std::string_view noun) {
+  std::string text;
+  for (const Verb& verb : grammar.verbs)
+    if (verb.noun == noun) text += (text.empty() ? "" : "\n") + verb_help(verb);
+  return text;
+}
+
+constexpr std::string_view kTail =
+    "\nEach setting is a flag (--some-name), a variable (RAILGAUGE_SOME_NAME) or a line\n"
+    "\"some_name = value\" in /etc/railgauge/railgauge.conf. A flag beats a variable,\n"
+    "a variable beats the file.\n"
+    "\nExit codes: 0 passed; 1 failed; 2 wrong use; 3 inconclusive; 4 invalid, crashed,\n"
+    "timed out or unreachable; 5 waived; 130 interrupted; 143 terminated.\n";
+
+}  // namespace
+
+std::string help_text(const Grammar& grammar, const Arguments& arguments) {
+  if (arguments.verb != nullptr && arguments.noun.empty())
+    return verb_help(*arguments.verb) + "\nrailgauge help lists the flags that every verb takes\n";
+  if (!arguments.noun.empty())
+    return noun_help(grammar, arguments.noun) +
+           "\nrailgauge help lists the flags that every verb takes\n";
+  std::string text =
+      "railgauge measures a cluster's fabric from inside its nodes.\n\n"
+      "Usage: railgauge NOUN [VERB] [OPERANDS] [FLAGS]\n\n";
+  for (const Verb& verb : grammar.verbs) text += line(call(verb), verb.summary);
+  text += line("help [NOUN [VERB]]", "this text, or a verb's flags (also --help anywhere)");
+  text += "\nFlags that every verb takes:\n" + flag_lines(grammar.common);
+  text += kTail;
+  return text;
 }
 
 }  // namespace railgauge::cli

@@ -3,7 +3,9 @@
 
 #include <cstddef>
 #include <istream>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "kernels/core/base/result.h"
@@ -25,5 +27,12 @@ inline constexpr std::size_t kMaxSeriesRows = 20'000'000;
 // stands in errors: kInvalidArgument, with the line, for anything that is no series; also when
 // there is no value at all.
 Result<SeriesFile> read_series(std::istream& in, const std::string& name);
+
+// Seconds (since 1970 for dates, in the number's own unit otherwise): "1700000000", "2024-05",
+// "2024-05-17", "2024-05-17T12:30:00.5Z", "2024-05-17 12:30:00+02:00". Nothing for anything else.
+std::optional<double> parse_series_time(std::string_view text);
+
+// Whether the text is a date rather than a number.
+bool is_calendar_time(std::string_view text);
 
 }  // namespace railgauge::cli

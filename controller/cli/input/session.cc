@@ -73,6 +73,10 @@ Result<std::shared_ptr<grpc::Channel>> open_channel(const Settings& settings) {
   return grpc::CreateCustomChannel(settings.controller, credentials, arguments);
 }
 
+void print_notice(const Session& session, const std::string& text) {
+  session.output.err << "railgauge: " << printable(text) << '\n' << std::flush;
+}
+
 Error error_of(const grpc::Status& status, const Session& session) {
   const std::string& address = session.address;
   const auto code = static_cast<Code>(status.error_code());

@@ -47,6 +47,10 @@ Result<std::shared_ptr<grpc::Channel>> open_channel(const Settings& settings);
 // that was not reached the line names address, cause and what would help.
 Error error_of(const grpc::Status& status, const Session& session);
 
+// Prints "railgauge: TEXT" to stderr, with control characters replaced, and flushes: it is read
+// before a wait begins.
+void print_notice(const Session& session, const std::string& text);
+
 inline void set_deadline(grpc::ClientContext& context, double seconds) {
   context.set_deadline(std::chrono::system_clock::now() +
                        std::chrono::milliseconds(static_cast<std::int64_t>(seconds * 1e3)));

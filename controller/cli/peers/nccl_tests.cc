@@ -9,6 +9,7 @@
 #include <fmt/ranges.h>
 
 #include "kernels/core/params.h"
+#include "kernels/core/text/text.h"
 #include "kernels/core/text/units.h"
 #include "kernels/peers/nccl_tests/profile.h"
 
@@ -117,7 +118,7 @@ Result<std::string> launch(const TaskDetail& task, const std::string& program,
   if (places.nodes.size() == 1) {
     if (clean) out = R"(env -i HOME="$HOME" PATH="$PATH" LD_LIBRARY_PATH="$LD_LIBRARY_PATH" )";
     for (const auto& [name, value] : environment)
-      out += fmt::format("{}={} ", name, shell_word(value));
+      out += fmt::format("{}={} ", name, shell_quoted(value));
     return out + program;
   }
   if (clean) return none(task, "mpirun cannot hide the other nodes' NCCL_ variables from it");
@@ -125,9 +126,9 @@ Result<std::string> launch(const TaskDetail& task, const std::string& program,
   for (const std::string& node : places.nodes)
     hosts.push_back(fmt::format("{}:{}", node, places.gpus.at(node).size()));
   out = fmt::format("mpirun -np {} --host {}", places.ranks,
-                    shell_word(fmt::format("{}", fmt::join(hosts, ","))));
+                    shell_quoted(fmt::format("{}", fmt::join(hosts, ","))));
   for (const auto& [name, value] : environment)
-    out += " -x " + shell_word(fmt::format("{}={}", name, value));
+    out += " -x " + shell_quoted(fmt::format("{}={}", name, value));
   return out + " " + program;
 }
 

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "kernels/core/params.h"
+#include "kernels/core/text/text.h"
 #include "kernels/core/text/units.h"
 #include "kernels/peers/perftest/profile.h"
 
@@ -83,7 +84,7 @@ class CommandLine {
     if (!is_polled_write() && value("relaxed_ordering") != "true") out += " --disable_pcie_relaxed";
     if (!fetches())
       if (const std::string bytes = value_of(rank.facts(), "inline_bytes"); !bytes.empty())
-        out += " -I " + shell_word(bytes);
+        out += " -I " + shell_quoted(bytes);
     return out + path(rank) + memory(rank) + " -F";
   }
 
@@ -91,9 +92,10 @@ class CommandLine {
   // listened on, by its IPv4 GID, else by the node's name.
   [[nodiscard]] std::string host_of(const RankDetail& rank) const {
     if (const std::string own = value_of(rank.facts(), "cm_address"); by_manager() && !own.empty())
-      return shell_word(own);
+      return shell_quoted(own);
     const std::string gid = value_of(rank.facts(), "gid");
-    return shell_word(gid.starts_with(kMappedIpv4) ? gid.substr(kMappedIpv4.size()) : rank.node());
+    return shell_quoted(gid.starts_with(kMappedIpv4) ? gid.substr(kMappedIpv4.size())
+                                                     : rank.node());
   }
 
  private:
@@ -212,7 +214,7 @@ class CommandLine {
   [[nodiscard]] std::string with(const char* option, const std::string& name,
                                  std::string_view but = "") const {
     if (!is(name, but, false)) return "";
-    return fmt::format(" {} {}", option, shell_word(value(name)));
+    return fmt::format(" {} {}", option, shell_quoted(value(name)));
   }
   [[nodiscard]] std::string where(const char* option, const std::string& name,
                                   std::string_view wanted) const {
@@ -224,7 +226,7 @@ class CommandLine {
     std::string out;
     const auto add = [&](const char* flag, const char* fact) {
       const std::string found = value_of(rank.facts(), fact);
-      if (!found.empty()) out += fmt::format(" {} {}", flag, shell_word(found));
+      if (!found.empty()) out += fmt::format(" {} {}", flag, shell_quoted(found));
     };
     add("-d", "device");
     add("-i", "port");
@@ -237,8 +239,8 @@ class CommandLine {
     const std::string port = rank.endpoint().substr(0, rank.endpoint().find('+'));
     const std::size_t colon = port.rfind(':');
     if (colon == std::string::npos) return out;
-    return fmt::format(" -d {} -i {}", shell_word(port.substr(0, colon)),
-                       shell_word(port.substr(colon + 1)));
+    return fmt::format(" -d {} -i {}", shell_quoted(port.substr(0, colon)),
+                       shell_quoted(port.substr(colon + 1)));
   }
   [[nodiscard]] std::string kind() const {
     std::string out = with("-c", "transport", "RC");
@@ -268,7 +270,7 @@ class CommandLine {
     out += with("--tclass", "traffic_class", "0");
     std::string index = value_of(rank.facts(), "pkey_index");  // each rank's own
     if (index.empty()) index = value("pkey_index");
-    if (!index.empty() && index != "0") out += " --pkey_index " + shell_word(index);
+    if (!index.empty() && index != "0") out += " --pkey_index " + shell_quoted(index);
     return out;
   }
   [[nodiscard]] static bool is_in_gpu(const RankDetail& rank) {
@@ -282,7 +284,7 @@ class CommandLine {
     std::string out = where("--use_hugepages", "huge_pages", "true");
     if (!is_in_gpu(rank)) return out;
     const std::string gpu = value_of(rank.facts(), "gpu");  // "gpu3"
-    out += " --use_cuda=" + shell_word(gpu.starts_with("gpu") ? gpu.substr(3) : "0");
+    out += " --use_cuda=" + shell_quoted(gpu.starts_with("gpu") ? gpu.substr(3) : "0");
     if (value_of(rank.facts(), "path") == "dma-buf") out += " --use_cuda_dmabuf";
     return out;
   }
@@ -306,18 +308,6 @@ RankDetail rank_of(const TaskDetail& task, int number) {
 }
 
 }  // namespace
-
-std::string shell_word(const std::string& text) {
-  constexpr std::string_view kPlain = "_.:-/=,+%@";
-  const bool plain = !text.empty() && std::ranges::all_of(text, [&](char c) {
-    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
-           kPlain.find(c) != std::string_view::npos;
-  });
-  if (plain) return text;
-  std::string out = "'";
-  for (const char c : text) out += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return out + "'";
-}
 
 Result<std::vector<PeerLine>> perftest_lines(const TaskDetail& task) {
   const PerftestProgram* program = perftest_program_of(task.kernel());

@@ -1,6 +1,7 @@
 #include "controller/cli/render/results_table.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <map>
 #include <set>
@@ -137,16 +138,13 @@ std::string joined_endpoints(const ResultPoint& point) {
 using Differing = std::map<std::string, std::set<std::string>>;
 
 Differing differing_parameters(const Points& points) {
-  static const std::set<std::string> kNoDifference{"sizes",       "iterations",   "min_samples",
-                                                   "max_samples", "precision",    "time_cap",
-                                                   "verify",      "stall_timeout"};
   std::map<std::string, const ResultPoint*> first;
   Differing differing;
   for (const ResultPoint& point : points) {
     const auto& reference = first.try_emplace(point.kernel(), &point).first->second->parameters();
     for (const auto& [name, value] : point.parameters()) {
       const auto other = reference.find(name);
-      if (other != reference.end() && other->second != value && !kNoDifference.contains(name))
+      if (other != reference.end() && other->second != value && !is_effort_parameter(name))
         differing[point.kernel()].insert(name);
     }
   }
@@ -230,6 +228,13 @@ std::string footnotes(const Points& points) {
 }
 
 }  // namespace
+
+bool is_effort_parameter(std::string_view name) {
+  constexpr std::array<std::string_view, 8> kEffort{"sizes",       "iterations",   "min_samples",
+                                                    "max_samples", "precision",    "time_cap",
+                                                    "verify",      "stall_timeout"};
+  return std::ranges::find(kEffort, name) != kEffort.end();
+}
 
 bool is_loopback(const ResultPoint& point) {
   if (point.endpoints_size() < 2) return false;

@@ -7,6 +7,7 @@
 
 #include "controller/cli/render/output.h"
 #include "controller/cli/render/table.h"
+#include "controller/cli/report/plan_report.h"
 #include "controller/detect/series_state.h"
 #include "kernels/core/text/text.h"
 
@@ -102,10 +103,13 @@ AnalysedSeries analyse_series(const std::string& name, const SeriesFile& file,
 }
 
 std::string analysis_text(const AnalysedSeries& series, bool colour) {
-  std::string text = fmt::format("{}: {} points", printable(series.file()), series.points());
-  if (series.gaps() > 0) text += fmt::format(", {} gaps", series.gaps());
+  std::string text =
+      fmt::format("{}: {}", printable(series.file()), counted(series.points(), "point"));
+  if (series.gaps() > 0) text += fmt::format(", {}", counted(series.gaps(), "gap"));
   if (series.has_noise_percent()) text += fmt::format(", noise {:.2g} %", series.noise_percent());
-  text += fmt::format(", {} changes, {} spikes\n", series.changes_size(), series.spikes_size());
+  text +=
+      fmt::format(", {}, {}\n", counted(static_cast<std::size_t>(series.changes_size()), "change"),
+                  counted(static_cast<std::size_t>(series.spikes_size()), "spike"));
   std::vector<std::vector<Cell>> rows;
   for (const AnalysedChange& change : series.changes())
     rows.push_back({std::to_string(change.index()),

@@ -7,10 +7,11 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "controller/cli/render/figures.h"
+#include "controller/cli/render/compared_figures.h"
 #include "controller/cli/render/table.h"
 #include "kernels/core/base/outcome.h"
 #include "kernels/core/params.h"
+#include "kernels/core/stats/quantile.h"
 #include "kernels/core/text/units.h"
 #include "kernels/peers/nccl_tests/profile.h"
 
@@ -117,7 +118,7 @@ NcclSettingRank measured_entry(const Contest& contest, const std::string& settin
   const Measured& measured = contest.measured.at(settings);
   NcclSettingRank out = entry_of(contest, settings);
   out.set_choice(measured.choice);
-  out.set_median(median_of(measured.medians));
+  out.set_median(median(measured.medians));
   if (measured.lows.size() == measured.medians.size()) {
     out.set_median_low(*std::ranges::min_element(measured.lows));
     out.set_median_high(*std::ranges::max_element(measured.highs));

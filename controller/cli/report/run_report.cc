@@ -1,18 +1,17 @@
 #include "controller/cli/report/run_report.h"
 
-#include <ctime>
 #include <map>
 #include <optional>
 
 #include <fmt/format.h>
 
+#include "controller/cli/input/series_file.h"
 #include "controller/cli/render/report.pb.h"
 #include "controller/cli/render/results_table.h"
 #include "controller/cli/render/table.h"
-#include "controller/cli/report/distance_costs.h"
 #include "controller/cli/report/nccl_settings.h"
-#include "controller/cli/report/near_far.h"
-#include "controller/cli/report/plan_text.h"
+#include "controller/cli/report/placement_costs.h"
+#include "controller/cli/report/plan_report.h"
 #include "kernels/core/base/outcome.h"
 
 namespace railgauge::cli {
@@ -22,19 +21,6 @@ using railgauge::api::RunSummary;
 using railgauge::api::TaskDetail;
 
 constexpr std::uint32_t kMostPoints = 100'000;
-
-// Unix seconds of "2026-11-20T12:00:00Z" with or without a fraction.
-std::optional<double> unix_seconds(const std::string& rfc3339) {
-  std::tm time{};
-  const char* rest = strptime(rfc3339.c_str(), "%Y-%m-%dT%H:%M:%S", &time);
-  if (rest == nullptr) return std::nullopt;
-  double fraction = 0;
-  double unit = 0.1;
-  if (*rest == '.') {
-    for (++rest; *rest >= '0' && *rest <= '9'; ++rest, unit /= 10) fraction += (*rest - '0') * unit;
-  }
-  return static_cast<double>(timegm(&time)) + fraction;
-}
 
 std::string unsuccessful_tasks(const RunReport& report, bool colour) {
   std::vector<std::vector<Cell>> rows;
@@ -55,8 +41,8 @@ std::string unsuccessful_tasks(const RunReport& report, bool colour) {
 }  // namespace
 
 std::string took_text(const RunSummary& run) {
-  const auto start = unix_seconds(run.started_at());
-  const auto end = unix_seconds(run.ended_at());
+  const auto start = parse_series_time(run.started_at());
+  const auto end = parse_series_time(run.ended_at());
   // A clock that stepped back meanwhile leaves no time to tell.
   return start && end && *end >= *start ? seconds_text(*end - *start) : "";
 }

@@ -11,10 +11,11 @@
 
 #include <gtest/gtest.h>
 
-#include "controller/cli/verbs/commands.h"
+#include "controller/cli/input/session.h"
 #include "controller/cli/testing/fake_archive.h"
 #include "controller/cli/testing/fake_control.h"
 #include "controller/cli/testing/fake_judge.h"
+#include "controller/cli/verbs/commands.h"
 
 namespace railgauge::cli {
 

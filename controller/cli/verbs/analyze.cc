@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "controller/cli/input/session.h"
 #include "controller/cli/report/analysis_report.h"
 #include "controller/cli/verbs/commands.h"
 #include "kernels/core/base/outcome.h"

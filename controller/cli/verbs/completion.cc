@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "controller/cli/input/session.h"
 #include "controller/cli/verbs/commands.h"
 #include "kernels/core/base/outcome.h"
 #include "kernels/core/text/text.h"
@@ -56,10 +57,6 @@ std::string candidates_of(std::string_view kind) {
   for (const auto& [name, choice] : kChoices)
     if (kind == name) return fmt::format("candidates=\"{}\"", choice);
   return kind == "FILE" ? "files=1" : ":";
-}
-
-std::string full_name(const Verb& verb) {
-  return verb.name.empty() ? std::string(verb.noun) : fmt::format("{} {}", verb.noun, verb.name);
 }
 
 std::string flags_of(std::span<const Flag> flags) {

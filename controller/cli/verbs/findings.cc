@@ -5,11 +5,13 @@
 #include <fmt/format.h>
 
 #include "controller/cli/input/inputs.h"
-#include "controller/cli/render/figures.h"
-#include "controller/cli/render/sparkline.h"
+#include "controller/cli/input/session.h"
+#include "controller/cli/render/compared_figures.h"
 #include "controller/cli/render/table.h"
-#include "controller/cli/verbs/judged_commands.h"
+#include "controller/cli/report/judged_text.h"
+#include "controller/cli/verbs/commands.h"
 #include "kernels/core/base/outcome.h"
+#include "kernels/core/text/units.h"
 
 namespace railgauge::cli {
 namespace {
@@ -147,15 +149,13 @@ Result<int> list_findings(Session& session, const Arguments& arguments) {
         {{"FINDING"}, {"STATE"}, {"KIND"}, {"WORSE BY", true}, {"OPENED"}, {"SUSPECT"}, {"WHAT"}},
         rows, session.output.colour);
   if (events < rows.size())
-    session.output.out << fmt::format(
-        "\n{} findings, {} events: those with + began with the one above them, where they meet\n",
-        rows.size(), events);
+    session.output.out << fmt::format("\n{} findings, {} events; +: same event as above\n",
+                                      rows.size(), events);
   if (list.measured_twice() > 0)
-    session.output.out << fmt::format(
-        "\nmeasured twice in 30 days, nothing changed: {} of {} figures differ by more than bound "
-        "and noise ({:.1f} %)\n",
-        list.measured_twice_apart(), list.measured_twice(),
-        100.0 * list.measured_twice_apart() / list.measured_twice());
+    session.output.out << fmt::format("\nfalse-alarm check: {} of {} repeats ({:.1f} %)\n",
+                                      format_count(list.measured_twice_apart()),
+                                      format_count(list.measured_twice()),
+                                      100.0 * list.measured_twice_apart() / list.measured_twice());
   return kExitPassed;
 }
 

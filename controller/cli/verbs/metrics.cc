@@ -2,9 +2,10 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "controller/cli/verbs/commands.h"
+#include "controller/cli/input/session.h"
 #include "controller/cli/render/report.pb.h"
 #include "controller/cli/render/table.h"
+#include "controller/cli/verbs/commands.h"
 #include "controller/metric/catalog.h"
 
 namespace railgauge::cli {

@@ -6,12 +6,13 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "controller/cli/input/archive_inputs.h"
-#include "controller/cli/render/figures.h"
+#include "controller/cli/input/inputs.h"
+#include "controller/cli/input/session.h"
+#include "controller/cli/render/compared_figures.h"
 #include "controller/cli/render/heat_map.h"
 #include "controller/cli/render/report.pb.h"
 #include "controller/cli/render/table.h"
-#include "controller/cli/verbs/archive_commands.h"
+#include "controller/cli/verbs/commands.h"
 #include "kernels/core/base/outcome.h"
 #include "kernels/core/text/units.h"
 
@@ -160,8 +161,7 @@ std::string heading_of(const SuspectList& list) {
 void print_suspects(const Output& output, const SuspectList& list) {
   output.out << toned(printable(heading_of(list)), Tone::kHeading, output.colour) << '\n';
   if (!list.unmeasured_nodes().empty())
-    output.out << printable(fmt::format("without any figure, so nothing is said of them: {}",
-                                        fmt::join(list.unmeasured_nodes(), " ")))
+    output.out << printable(fmt::format("no data: {}", fmt::join(list.unmeasured_nodes(), " ")))
                << '\n';
   if (list.suspects().empty()) output.out << "no suspect\n";
   for (const Suspect& suspect : list.suspects()) {

@@ -4,10 +4,10 @@
 #include <fmt/format.h>
 
 #include "controller/cli/input/inputs.h"
+#include "controller/cli/input/session.h"
 #include "controller/cli/live/follow.h"
-#include "controller/cli/report/plan_text.h"
+#include "controller/cli/report/plan_report.h"
 #include "controller/cli/report/run_report.h"
-#include "controller/cli/report/suite_problems.h"
 #include "controller/cli/verbs/commands.h"
 #include "kernels/core/base/outcome.h"
 
@@ -20,13 +20,9 @@ using railgauge::api::RunRequest;
 constexpr int kNodesWithoutAsking = 16;
 constexpr double kLongestWaitSeconds = 24 * 3600;
 
-void say(const Session& session, const std::string& text) {
-  session.output.err << "railgauge: " << printable(text) << '\n' << std::flush;
-}
-
 Status plan(Session& session, const RunRequest& request, bool all) {
   const RunPlan planned = RG_TRY(plan_run(session, request));
-  say(session, plan_line(planned));
+  print_notice(session, plan_line(planned));
   if (request.node_set().empty() && !all && planned.nodes_size() > kNodesWithoutAsking) {
     return fail(
         Code::kInvalidArgument,
@@ -51,14 +47,15 @@ Status set_force(const Arguments& arguments, RunRequest& request) {
 Result<int> detach_or_cancel(Session& session, const std::string& run_id) {
   const int seen = session.interrupts.presses();
   if (seen < 2) {
-    say(session, fmt::format("run {} goes on; cancel it with: {} (or press Ctrl-C again within "
+    print_notice(session,
+                 fmt::format("run {} goes on; cancel it with: {} (or press Ctrl-C again within "
                              "{:.0f} s)",
                              run_id, cancel_command(session, run_id), session.linger_seconds));
     session.interrupts.wait_beyond(seen, session.linger_seconds);
   }
   if (session.interrupts.presses() < 2)
     return fail(Code::kCancelled, fmt::format("detached from run {}, which goes on", run_id));
-  say(session, fmt::format("run {}: cancelling", run_id));
+  print_notice(session, fmt::format("run {}: cancelling", run_id));
   const auto cancelled = cancel_run(session, run_id);
   if (!cancelled) {
     // Interrupted it was, whatever became of the cancel: 130 comes first of a mixture.
@@ -106,7 +103,7 @@ Result<int> start(Session& session, const Arguments& arguments, const RunRequest
   if (!request.resume_run_id().empty())
     rest = fmt::format(": {} that run {} left", counted(started.tasks_total(), "task"),
                        request.resume_run_id());
-  say(session, fmt::format("run {} started{}", started.run_id(), rest));
+  print_notice(session, fmt::format("run {} started{}", started.run_id(), rest));
   return follow_to_the_end(session, started.run_id(), wait_seconds, true);
 }
 

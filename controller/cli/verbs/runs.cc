@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include "controller/cli/input/inputs.h"
+#include "controller/cli/input/session.h"
 #include "controller/cli/live/follow.h"
 #include "controller/cli/peers/peer_commands.h"
 #include "controller/cli/render/results_table.h"

@@ -2,9 +2,9 @@
 #include <fmt/format.h>
 
 #include "controller/cli/input/inputs.h"
+#include "controller/cli/input/session.h"
 #include "controller/cli/render/table.h"
-#include "controller/cli/report/plan_text.h"
-#include "controller/cli/report/suite_problems.h"
+#include "controller/cli/report/plan_report.h"
 #include "controller/cli/verbs/commands.h"
 #include "kernels/core/base/outcome.h"
 

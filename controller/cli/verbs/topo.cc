@@ -2,10 +2,10 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "controller/cli/verbs/commands.h"
-#include "controller/cli/report/node_facts.h"
+#include "controller/cli/input/session.h"
 #include "controller/cli/render/table.h"
-#include "controller/cli/report/topology.h"
+#include "controller/cli/report/topology_report.h"
+#include "controller/cli/verbs/commands.h"
 
 namespace railgauge::cli {
 namespace {

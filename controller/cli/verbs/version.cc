@@ -1,6 +1,7 @@
 // version
 #include <fmt/format.h>
 
+#include "controller/cli/input/session.h"
 #include "controller/cli/render/report.pb.h"
 #include "controller/cli/verbs/commands.h"
 #include "kernels/core/base/outcome.h"

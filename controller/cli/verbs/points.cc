@@ -1,15 +1,15 @@
-// history, runs compare, export, sql
+// Stored points: results, history, runs compare, export
 #include <cmath>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "controller/cli/input/archive_inputs.h"
 #include "controller/cli/input/inputs.h"
+#include "controller/cli/input/session.h"
 #include "controller/cli/render/csv.h"
 #include "controller/cli/render/results_table.h"
 #include "controller/cli/render/table.h"
-#include "controller/cli/verbs/archive_commands.h"
+#include "controller/cli/verbs/commands.h"
 #include "kernels/core/base/outcome.h"
 #include "kernels/core/text/json.h"
 
@@ -20,7 +20,6 @@ using namespace railgauge::api;
 
 constexpr std::uint32_t kDefaultLimit = 1000;
 constexpr double kExportSeconds = 24 * 3600;
-constexpr double kSqlSeconds = 70;  // the controller ends it after 60
 
 std::string endpoints_text(const Series& series) {
   std::string text = fmt::format("{}", fmt::join(series.endpoints(), " "));
@@ -152,9 +151,6 @@ Result<int> compare_runs(Session& session, const Arguments& arguments) {
   return kExitPassed;
 }
 
-// --- export
-// -----------------------------------------------------------------------------------------
-
 namespace {
 
 // One page at a time, so that memory stays that of a page.
@@ -221,86 +217,22 @@ Result<int> export_points(Session& session, const Arguments& arguments) {
   return kExitPassed;
 }
 
-// --- sql
-// --------------------------------------------------------------------------------------------
-
-namespace {
-
-std::string json_of(const SqlValue& value) {
-  if (value.has_number()) return json_number(value.number());
-  if (value.has_integer()) return std::to_string(value.integer());
-  return value.has_text() ? json_string(value.text()) : "null";
-}
-
-std::string text_of(const SqlValue& value) {
-  if (value.has_number()) return json_number(value.number());
-  return value.has_integer() ? std::to_string(value.integer()) : value.text();
-}
-
-std::string object_of(const SqlTable& table, const SqlRow& row) {
-  std::string text = "{";
-  for (int i = 0; i < row.values_size(); ++i)
-    text += fmt::format("{}{}: {}", i == 0 ? "" : ", ", json_string(table.columns(i)),
-                        json_of(row.values(i)));
-  return text + "}";
-}
-
-void print_sql(const Output& output, const SqlTable& table) {
-  std::vector<std::string> words(table.columns().begin(), table.columns().end());
-  if (output.format == Format::kCsv) {
-    for (std::string& word : words) word = csv_cell(word);
-    output.out << fmt::format("{}\n", fmt::join(words, ","));
-  }
-  if (output.format == Format::kJson) {
-    for (std::string& word : words) word = json_string(word);
-    output.out << fmt::format(
-        "{{\n  \"schema_version\": 1,\n  \"columns\": [{}],\n  \"truncated\": {},\n  \"rows\": [",
-        fmt::join(words, ", "), table.truncated());
-  }
-  for (int i = 0; i < table.rows_size(); ++i) {
-    const SqlRow& row = table.rows(i);
-    if (output.format == Format::kJson)
-      output.out << (i == 0 ? "\n    " : ",\n    ") << object_of(table, row);
-    if (output.format == Format::kNdjson) output.out << object_of(table, row) << '\n';
-    if (output.format != Format::kCsv) continue;
-    std::vector<std::string> cells;
-    for (const SqlValue& value : row.values()) cells.push_back(csv_cell(text_of(value)));
-    output.out << fmt::format("{}\n", fmt::join(cells, ","));
-  }
-  if (output.format == Format::kJson)
-    output.out << (table.rows().empty() ? "]\n}\n" : "\n  ]\n}\n");
-}
-
-}  // namespace
-
-Result<int> run_sql(Session& session, const Arguments& arguments) {
-  SqlRequest request;
-  request.set_sql(arguments.operand(0));
-  request.set_max_rows(RG_TRY(count_of(arguments, "limit", kDefaultLimit)));
-  request.set_max_seconds(RG_TRY(seconds_of(arguments, "seconds", 0)));
-  const auto table =
-      RG_TRY(call_archive(session, &Archive::StubInterface::RunSql, request, kSqlSeconds));
+Result<int> show_results(Session& session, const Arguments& arguments) {
+  auto request = RG_TRY(points_request(arguments));
+  request.set_limit(RG_TRY(count_of(arguments, "limit", kDefaultLimit)));
+  const auto list = RG_TRY(call_archive(session, &Archive::StubInterface::FindPoints, request));
   const Output& output = session.output;
-  if (table.truncated())
-    output.err << fmt::format("railgauge: only the first {} rows are shown; --limit N shows more\n",
-                              table.rows_size());
-  if (output.format != Format::kTable) {
-    print_sql(output, table);
-    return kExitPassed;
+  if (list.points_size() >= static_cast<int>(request.limit())) {
+    output.err << fmt::format(
+        "railgauge: only the first {} points are shown; --limit N shows more\n", request.limit());
   }
-  std::vector<Column> columns;
-  for (const std::string& name : table.columns()) columns.push_back({name});
-  std::vector<std::vector<Cell>> rows;
-  for (const SqlRow& row : table.rows()) {
-    auto& cells = rows.emplace_back();
-    for (int i = 0; i < row.values_size(); ++i) {
-      cells.emplace_back(text_of(row.values(i)));
-      columns[static_cast<std::size_t>(i)].right |=
-          row.values(i).has_number() || row.values(i).has_integer();
-    }
+  if (print_document(output, list, "points")) return 0;
+  if (list.points().empty()) {
+    output.err << "railgauge: no point matches; railgauge runs lists the runs\n";
+    return 0;
   }
-  output.out << render_table(columns, rows, output.colour);
-  return kExitPassed;
+  output.out << results_tables(list.points(), output.units, output.colour);
+  return 0;
 }
 
 }  // namespace railgauge::cli

@@ -22,9 +22,6 @@ Parameters telling_parameters(const railgauge::api::ResultPoint& point, const st
 // The same of a task, which has those that are at their defaults too.
 Parameters telling_parameters(const railgauge::api::TaskDetail& task, const std::string& but);
 
-// Of at least one.
-double median_of(std::vector<double> values);
-
 // Value and unit as people read them: "55.60 GB/s".
 std::string value_text(double value, const std::string& unit);
 

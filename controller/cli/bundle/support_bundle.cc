@@ -14,12 +14,11 @@
 #include <fmt/ranges.h>
 
 #include "controller/cli/bundle/redact.h"
-#include "controller/cli/bundle/secrets.h"
 #include "controller/cli/bundle/tar.h"
 #include "controller/cli/peers/peer_commands.h"
 #include "controller/cli/render/csv.h"
 #include "controller/cli/report/run_report.h"
-#include "controller/cli/verbs/archive_commands.h"
+#include "controller/cli/verbs/commands.h"
 #include "kernels/core/base/outcome.h"
 #include "kernels/core/text/json.h"
 #include "kernels/core/text/text.h"

@@ -25,4 +25,16 @@ std::vector<NearFarRatio> near_far_ratios(
 std::string near_far_table(const google::protobuf::RepeatedPtrField<NearFarRatio>& ratios,
                            bool colour);
 
+// From passed loopback points of latency and bandwidth whose task knows the distance and used the
+// GPU: one for each figure, GPU and distance, the nearest first. A figure is: run, kernel and
+// revision, metric, meaning, pair, size, and the parameters but gpu and those that only say how
+// long and how precisely to measure. Of several points of one pair of GPU and port the median of
+// their medians counts. What is at an unknown distance is told, and held against nothing.
+std::vector<DistanceCost> distance_costs(
+    const google::protobuf::RepeatedPtrField<railgauge::api::ResultPoint>& points);
+
+// As a table with an empty line before it; "" for none.
+std::string distance_table(const google::protobuf::RepeatedPtrField<DistanceCost>& costs,
+                           bool colour);
+
 }  // namespace railgauge::cli

@@ -7,10 +7,11 @@
 #include <fmt/ranges.h>
 
 #include "controller/cli/input/inputs.h"
+#include "controller/cli/input/session.h"
 #include "controller/cli/live/follow.h"
 #include "controller/cli/render/table.h"
-#include "controller/cli/report/upgrade_report.h"
-#include "controller/cli/verbs/judged_commands.h"
+#include "controller/cli/report/judged_text.h"
+#include "controller/cli/verbs/commands.h"
 #include "kernels/core/base/outcome.h"
 #include "kernels/core/text/text.h"
 #include "kernels/core/text/units.h"
@@ -26,10 +27,6 @@ constexpr double kLongestWaitSeconds = 24 * 3600;
 constexpr int kMostExtensions = 4;
 constexpr double kPatienceSeconds = 60;  // for nodes that are busy or away between two runs
 constexpr std::chrono::milliseconds kLookAgain{1000};
-
-void say(const Session& session, const std::string& text) {
-  session.output.err << "railgauge: " << printable(text) << '\n' << std::flush;
-}
 
 int print_upgrade(const Output& output, const Upgrade& upgrade, int code) {
   if (output.format == Format::kTable)
@@ -87,7 +84,7 @@ Result<GateStep> begin(Session& session, const GateRequest& request, double seco
     if (step && step->state() != "waiting") return step;
     const std::string reason = step ? step->reason() : step.error().message;
     if (is_over) return fail(Code::kFailedPrecondition, fmt::format("upgrades gate: {}", reason));
-    if (told != reason) say(session, "waiting: " + reason);
+    if (told != reason) print_notice(session, "waiting: " + reason);
     told = reason;
     if (session.interrupts.any()) return fail(Code::kCancelled, "interrupted");
     std::this_thread::sleep_for(kLookAgain);
@@ -97,7 +94,8 @@ Result<GateStep> begin(Session& session, const GateRequest& request, double seco
 Result<Upgrade> measure_and_judge(Session& session, const GateStep& step, double seconds,
                                   double min_coverage) {
   if (step.state() == "measuring") RG_TRY(wait_for(session, step.run_id(), seconds));
-  if (step.state() == "measured") say(session, "nothing can be measured: " + step.reason());
+  if (step.state() == "measured")
+    print_notice(session, "nothing can be measured: " + step.reason());
   UpgradeRef ref;
   ref.set_upgrade_id(step.upgrade_id());
   ref.set_min_coverage(min_coverage);
@@ -134,17 +132,17 @@ Result<Upgrade> extended(Session& session, GateRequest request, Upgrade upgrade,
                          double min_coverage) {
   for (int more = 0; more < kMostExtensions && upgrade.verdict() == "inconclusive"; ++more) {
     if (!may_settle(upgrade, more)) {
-      say(session, fmt::format("inconclusive: {}", upgrade.reason()));
+      print_notice(session, fmt::format("inconclusive: {}", upgrade.reason()));
       break;
     }
-    say(session, fmt::format("inconclusive: {}; measuring once more", upgrade.reason()));
+    print_notice(session, fmt::format("inconclusive: {}; measuring once more", upgrade.reason()));
     request.set_continue_upgrade_id(upgrade.upgrade_id());
     const auto step = begin(session, request, kPatienceSeconds);
     auto judged = step ? measure_and_judge(session, *step, seconds, min_coverage)
                        : Result<Upgrade>(tl::unexpected(step.error()));
     if (!judged && judged.error().code == Code::kCancelled) return judged;
     if (!judged) {
-      say(session, "not measured once more: " + judged.error().message);
+      print_notice(session, "not measured once more: " + judged.error().message);
       break;
     }
     upgrade = std::move(*judged);
@@ -170,7 +168,8 @@ Result<int> prepare_upgrade(Session& session, const Arguments& arguments) {
   const double seconds = RG_TRY(seconds_of(arguments, "wait", kLongestWaitSeconds));
   const Upgrade started = RG_TRY(call_stub(
       session, *session.judge, &Judge::StubInterface::PrepareUpgrade, request, kStartSeconds));
-  say(session, fmt::format("upgrade {}: run {} measures {} nodes and {} controls, about {:.0f} s; "
+  print_notice(session,
+               fmt::format("upgrade {}: run {} measures {} nodes and {} controls, about {:.0f} s; "
                            "the gate will take as long",
                            started.upgrade_id(), started.run_id(), started.nodes_size(),
                            started.controls_size(), started.expected_seconds()));
@@ -182,8 +181,8 @@ Result<int> prepare_upgrade(Session& session, const Arguments& arguments) {
   prepared.set_expected_seconds(started.expected_seconds());
   for (const std::string& note : started.notes()) prepared.add_notes(note);
   if (run.outcome() != kPassed && run.outcome() != kWaived)
-    say(session, fmt::format("run {} ended {}: what did not pass is no before side", run.run_id(),
-                             run.outcome()));
+    print_notice(session, fmt::format("run {} ended {}: what did not pass is no before side",
+                                      run.run_id(), run.outcome()));
   return print_upgrade(session.output, prepared, exit_code_of(run.outcome()));
 }
 

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include "controller/cli/input/inputs.h"
+#include "controller/cli/input/session.h"
 #include "controller/cli/render/table.h"
 #include "controller/cli/verbs/commands.h"
 #include "kernels/core/base/outcome.h"

@@ -1,6 +1,7 @@
 // kernels, kernels show
 #include <fmt/format.h>
 
+#include "controller/cli/input/session.h"
 #include "controller/cli/render/table.h"
 #include "controller/cli/verbs/commands.h"
 #include "kernels/core/text/json.h"
