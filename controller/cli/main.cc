@@ -44,6 +44,7 @@ class DescriptorBuffer final : public std::streambuf {
 
  protected:
   int_type overflow(int_type character) override;
+  // Called by the stream at flush.
   int sync() override { return write_out() ? 0 : -1; }
 
  private:
@@ -54,6 +55,7 @@ class DescriptorBuffer final : public std::streambuf {
   std::array<char, 16384> buffer_{};
 };
 
+// Called by the stream when the buffer is full.
 DescriptorBuffer::int_type DescriptorBuffer::overflow(int_type character) {
   if (!write_out()) return traits_type::eof();
   if (!traits_type::eq_int_type(character, traits_type::eof()))
@@ -61,6 +63,8 @@ DescriptorBuffer::int_type DescriptorBuffer::overflow(int_type character) {
   return traits_type::not_eof(character);
 }
 
+// Writes all that is buffered. After the first failure everything is discarded, so that the program
+// ends.
 bool DescriptorBuffer::write_out() {
   const char* next = pbase();
   while (failure_ == 0 && next < pptr()) {
@@ -80,7 +84,7 @@ bool DescriptorBuffer::write_out() {
   return failure_ == 0;
 }
 
-// Where the process stands: its streams and terminal.
+// The streams and the terminal of this process.
 struct Terminal {
   std::ostream& out;
   std::ostream& err;
@@ -94,6 +98,7 @@ bool can_draw(const Environment& environment, const Terminal& terminal) {
   return terminal.out_is_terminal && environment("TERM").value_or("") != "dumb";
 }
 
+// NO_COLOR is the convention of no-color.org: any value but the empty one counts.
 bool wants_colour(const Environment& environment, const Terminal& terminal) {
   return can_draw(environment, terminal) && environment("NO_COLOR").value_or("").empty();
 }
@@ -113,6 +118,7 @@ Format format_despite_error(std::span<const std::string> words, const Environmen
   return format;
 }
 
+// Opens the channel, which dials nothing yet, and runs the verb or its watch.
 Result<int> run_verb(const Arguments& arguments, const Settings& settings, const Output& output,
                      Interrupts& interrupts) {
   const auto channel = RG_TRY(open_channel(settings));
@@ -143,6 +149,7 @@ int run_program(std::span<const std::string> words, const Environment& environme
     output.format = format_despite_error(words, environment);
     return report_error(output, error);
   };
+  // The order of checks: words, help and version, settings, call.
   const auto arguments = parse_arguments(grammar(), words);
   if (!arguments) return fail_with(arguments.error());
   if (arguments->has("version")) {
@@ -153,6 +160,7 @@ int run_program(std::span<const std::string> words, const Environment& environme
     terminal.out << help_text(grammar(), *arguments);
     return kExitPassed;
   }
+  // Nothing was named: the help on stderr, and wrong use.
   if (arguments->verb == nullptr) {
     terminal.err << help_text(grammar(), *arguments);
     return kExitUsage;
@@ -176,6 +184,7 @@ int run_program(std::span<const std::string> words, const Environment& environme
 
 constexpr int kUnknownWidth = 80;
 
+// The terminal's size now; zeros where it is unknown.
 Screen screen_of(int descriptor) {
   winsize size{};
   if (ioctl(descriptor, TIOCGWINSZ, &size) != 0) return {};
@@ -189,6 +198,7 @@ int terminal_columns(int descriptor) {
   return columns == 0 ? kUnknownWidth : columns;
 }
 
+// A variable of this process; nothing when it is not set.
 std::optional<std::string> environment(const std::string& name) {
   const char* value = std::getenv(name.c_str());
   return value == nullptr ? std::nullopt : std::optional<std::string>(value);
@@ -207,9 +217,11 @@ int flush_results(DescriptorBuffer& results, int code) {
 
 int main(int argc, char** argv) {
   using namespace railgauge::cli;
+  // A closed pipe is reported by write, not by a signal.
   std::signal(SIGPIPE, SIG_IGN);
-  setenv("GRPC_VERBOSITY", "NONE", 0);  // its log lines would stand beside our one line
+  setenv("GRPC_VERBOSITY", "NONE", 0);  // its log lines would appear beside our one line
   Interrupts interrupts;
+  // Before any other thread, so that all inherit the blocked signals.
   const SignalListener listener(interrupts);
   const std::vector<std::string> words(argv + 1, argv + argc);
   DescriptorBuffer results(STDOUT_FILENO);

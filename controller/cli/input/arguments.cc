@@ -9,6 +9,7 @@
 namespace railgauge::cli {
 namespace {
 
+// How many operands a verb takes.
 struct OperandCount {
   std::size_t least = 0;
   std::size_t most = 0;
@@ -16,6 +17,7 @@ struct OperandCount {
 
 constexpr std::size_t kManyOperands = 100'000;  // for "FILE..."; a bound, not a limit to reach
 
+// Reads "SUITE [NODESET]": brackets mark an optional operand, dots a repeated one.
 OperandCount count_operands(std::string_view operands) {
   OperandCount count;
   for (std::size_t begin = 0; begin < operands.size();) {
@@ -29,6 +31,7 @@ OperandCount count_operands(std::string_view operands) {
   return count;
 }
 
+// By name, or by letter where `name` is one character. Null when there is none.
 const Flag* find_flag(std::span<const Flag> flags, std::string_view name) {
   const auto found = std::ranges::find_if(flags, [&](const Flag& flag) {
     return flag.name == name || (name.size() == 1 && flag.letter == name.front());
@@ -44,6 +47,7 @@ const Flag* find_anywhere(const Grammar& grammar, std::string_view name) {
   return nullptr;
 }
 
+// The candidates for "did you mean": flags of one verb, or of all for a null `verb`.
 std::vector<std::string> flag_names(const Grammar& grammar, const Verb* verb) {
   std::vector<std::string> names;
   for (const Flag& flag : grammar.common) names.push_back(fmt::format("--{}", flag.name));
@@ -64,14 +68,17 @@ Status split_flags(const Grammar& grammar, std::span<const std::string> words, A
                    std::vector<std::string>& rest) {
   for (std::size_t i = 0; i < words.size(); ++i) {
     const std::string_view word = words[i];
+    // Everything behind "--" is an operand, even with a dash in front.
     if (word == "--") {
       rest.insert(rest.end(), words.begin() + static_cast<std::ptrdiff_t>(i) + 1, words.end());
       return {};
     }
+    // A single dash is an operand: it names stdin.
     if (!word.starts_with('-') || word == "-") {
       rest.emplace_back(word);
       continue;
     }
+    // "--name=value" in one word; only long flags have this form.
     const std::size_t equals = word.starts_with("--") ? word.find('=') : std::string_view::npos;
     const std::string_view name =
         word.starts_with("--") ? word.substr(2, equals - 2) : word.substr(1);
@@ -99,6 +106,7 @@ Status split_flags(const Grammar& grammar, std::span<const std::string> words, A
                                                         flag->name, flag->value));
       }
     }
+    // The second value could contradict the first one, so neither is taken.
     if (!parsed.flags.emplace(flag->name, std::move(value)).second)
       return fail(Code::kInvalidArgument, fmt::format("--{} is given twice", flag->name));
   }
@@ -109,6 +117,7 @@ bool is_noun(const Grammar& grammar, std::string_view noun) {
   return std::ranges::any_of(grammar.verbs, [&](const Verb& v) { return v.noun == noun; });
 }
 
+// Null when the noun has no such verb. `name` "" is the noun alone.
 const Verb* find_verb(const Grammar& grammar, std::string_view noun, std::string_view name) {
   const auto found = std::ranges::find_if(
       grammar.verbs, [&](const Verb& v) { return v.noun == noun && v.name == name; });
@@ -128,8 +137,12 @@ std::string canonical_noun(const Grammar& grammar, const std::string& word,
   return is_noun(grammar, plural) ? plural : "";
 }
 
+// Takes noun and verb from the front of `rest`, which keeps the operands. Null without an error:
+// the noun alone is no verb, which only help accepts. Errors: kInvalidArgument with the nearest
+// word.
 Result<const Verb*> choose_verb(const Grammar& grammar, Arguments& parsed,
                                 std::vector<std::string>& rest) {
+  // "run show" is decided by the word behind the noun.
   const std::string_view following = rest.size() > 1 ? std::string_view(rest[1]) : "";
   const std::string noun = canonical_noun(grammar, rest[0], following);
   if (noun.empty()) {
@@ -141,6 +154,7 @@ Result<const Verb*> choose_verb(const Grammar& grammar, Arguments& parsed,
     return fail(Code::kInvalidArgument, fmt::format("unknown verb {}{}", in_quotes(rest[0]), hint));
   }
   rest.erase(rest.begin());
+  // "runs help show" and "help runs show" are the same.
   if (!rest.empty() && rest[0] == "help") {
     parsed.help = true;
     rest.erase(rest.begin());
@@ -152,6 +166,7 @@ Result<const Verb*> choose_verb(const Grammar& grammar, Arguments& parsed,
       return verb;
     }
   }
+  // No verb follows: the noun's own, whose operands may begin with any word.
   const Verb* alone = find_verb(grammar, noun, "");
   // "schedules list": what the plural noun does alone, said aloud.
   if (!rest.empty() && rest[0] == "list" && noun.ends_with('s') && alone != nullptr &&
@@ -159,6 +174,7 @@ Result<const Verb*> choose_verb(const Grammar& grammar, Arguments& parsed,
     rest.erase(rest.begin());
     return alone;
   }
+  // A word that is neither a verb nor an operand.
   if (!rest.empty() && (alone == nullptr || alone->operands.empty())) {
     std::vector<std::string> names;
     for (const Verb& verb : grammar.verbs)
@@ -170,6 +186,8 @@ Result<const Verb*> choose_verb(const Grammar& grammar, Arguments& parsed,
   return alone;
 }
 
+// Checks flags and number of operands. Flags were read before the verb was known, so that they may
+// be anywhere on the line.
 Status check_against_verb(const Grammar& grammar, const Arguments& parsed) {
   const Verb& verb = *parsed.verb;
   for (const auto& [name, value] : parsed.flags) {
@@ -208,6 +226,7 @@ std::string Arguments::operand(std::size_t index) const {
   return index < operands.size() ? operands[index] : "";
 }
 
+// Flags first, then noun, verb and operands in what is left.
 Result<Arguments> parse_arguments(const Grammar& grammar, std::span<const std::string> words) {
   Arguments parsed;
   std::vector<std::string> rest;
@@ -249,6 +268,7 @@ std::string line(std::string_view left, std::string_view right) {
   return fmt::format("{}{}\n", text, right);
 }
 
+// The verb with its operands as it is typed: "runs show RUN".
 std::string call(const Verb& verb) {
   std::string text(verb.noun);
   if (!verb.name.empty()) text += fmt::format(" {}", verb.name);
@@ -256,6 +276,7 @@ std::string call(const Verb& verb) {
   return text;
 }
 
+// One help entry for each flag.
 std::string flag_lines(std::span<const Flag> flags) {
   std::string text;
   for (const Flag& flag : flags) {
@@ -267,12 +288,14 @@ std::string flag_lines(std::span<const Flag> flags) {
   return text;
 }
 
+// A verb's line, its summary and its own flags.
 std::string verb_help(const Verb& verb) {
   std::string text = fmt::format("railgauge {}\n  {}\n", call(verb), verb.summary);
   if (!verb.flags.empty()) text += "\n" + flag_lines(verb.flags);
   return text;
 }
 
+// All verbs of a noun, with an empty line between them.
 std::string noun_help(const Grammar& grammar, std::string_view noun) {
   std::string text;
   for (const Verb& verb : grammar.verbs)

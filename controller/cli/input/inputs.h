@@ -1,4 +1,5 @@
-// What a verb reads from operands, flags and files: node sets and suites.
+// Reads operands, flags and files for the verbs: node sets, suites, counts, times, filters of
+// points. Every error is kInvalidArgument and names the flag or file.
 #pragma once
 
 #include <optional>
@@ -28,7 +29,7 @@ Result<std::uint32_t> count_of(const Arguments& arguments, std::string_view name
 // Seconds of the duration in flag `name`. Errors: kInvalidArgument.
 Result<double> seconds_of(const Arguments& arguments, std::string_view name, double otherwise);
 
-// RUN and the filters; the limit is the verb's own. Errors: kInvalidArgument naming the flag.
+// The request for stored points from RUN and the filter flags. The caller sets the limit.
 Result<railgauge::api::PointsRequest> points_request(const Arguments& arguments);
 
 // "24h" (ago), "2026-11-20", "2026-11-20T12:00:00Z": seconds since 1970. Errors: kInvalidArgument.

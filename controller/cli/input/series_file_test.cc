@@ -1,4 +1,4 @@
-// What strangers' files may look like, and what is said about them. Synthetic series.
+// Files of any origin, and the errors about them. Synthetic series.
 #include "controller/cli/input/series_file.h"
 
 #include <cmath>

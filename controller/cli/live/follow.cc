@@ -25,6 +25,7 @@ using railgauge::api::RunRef;
 constexpr double kFirstRetrySeconds = 0.25;
 constexpr double kSlowestRetrySeconds = 2;
 
+// Negative when the time has passed.
 double seconds_until(Steady::time_point then) {
   return std::chrono::duration<double>(then - Steady::now()).count();
 }
@@ -42,7 +43,9 @@ bool has_ended(const railgauge::api::RunSummary& run) {
 constexpr std::uint32_t kBarCells = 20;
 constexpr auto kRedraw = std::chrono::seconds(1);
 
+// The bar and the counts: "[####------] 4/10".
 std::string counts_of(const railgauge::api::RunSummary& run) {
+  // A run without tasks must not divide by zero.
   const std::uint32_t total = std::max(run.tasks_total(), 1U);
   const std::uint32_t ended = std::min(run.tasks_ended(), total);
   const std::uint32_t filled = static_cast<std::uint32_t>(std::uint64_t{kBarCells} * ended / total);
@@ -50,12 +53,15 @@ std::string counts_of(const railgauge::api::RunSummary& run) {
                      run.tasks_ended(), run.tasks_total());
 }
 
+// "02:05", from an hour on "1:02:05".
 std::string clock_text(std::int64_t seconds) {
   if (seconds >= 3600)
     return fmt::format("{}:{:02}:{:02}", seconds / 3600, seconds / 60 % 60, seconds % 60);
   return fmt::format("{:02}:{:02}", seconds / 60, seconds % 60);
 }
 
+// "round 2/3  1 failed  2 requeued", without parts that are zero; "" for a controller that sends no
+// rounds.
 std::string rounds_text(const railgauge::api::RunProgress& progress) {
   if (progress.rounds_total() == 0) return "";
   std::string text = fmt::format("round {}/{}", progress.round(), progress.rounds_total());
@@ -74,7 +80,7 @@ class Progress {
   Progress& operator=(const Progress&) = delete;
 
   void show(const railgauge::api::RunEvent& event);
-  // A message on a line of its own, also while the progress line stands.
+  // Prints a message on a line of its own, also while the progress line is drawn.
   void note(const std::string& text);
   // Takes the progress line away; nothing is drawn afterwards.
   void finish();
@@ -95,6 +101,7 @@ class Progress {
   std::jthread ticker_;  // last: ends before what it uses
 };
 
+// The redrawing thread exists on a terminal only.
 Progress::Progress(const Output& output) : output_(output) {
   if (output_.live_columns > 0)
     ticker_ = std::jthread([this](const std::stop_token& stop) { tick(stop); });
@@ -102,6 +109,7 @@ Progress::Progress(const Output& output) : output_(output) {
 
 Progress::~Progress() { finish(); }
 
+// Elsewhere than on a terminal every change is a line of its own.
 void Progress::show(const railgauge::api::RunEvent& event) {
   const std::scoped_lock lock(mutex_);
   counts_ = counts_of(event.run());
@@ -138,6 +146,7 @@ void Progress::finish() {
   drawn_ = false;
 }
 
+// One line with a carriage return in front and the rest of the old line erased.
 void Progress::draw() {
   const auto elapsed =
       std::chrono::duration_cast<std::chrono::seconds>(std::chrono::steady_clock::now() - start_);
@@ -152,6 +161,7 @@ void Progress::draw() {
   drawn_ = true;
 }
 
+// Redraws each second, so that elapsed time and time left move between events.
 void Progress::tick(const std::stop_token& stop) {
   std::unique_lock lock(mutex_);
   while (!stop.stop_requested()) {
@@ -160,6 +170,7 @@ void Progress::tick(const std::stop_token& stop) {
   }
 }
 
+// Watches one run in slices and dials again after a loss. Used from one thread.
 class Follower {
  public:
   Follower(Session& session, const std::string& run_id, int presses_seen)
@@ -168,6 +179,8 @@ class Follower {
     ref_.set_run_id(run_id);
   }
 
+  // Each turn is one watch of a bounded time. A watch that ended by its deadline after it heard
+  // something is normal, and the next one begins at once.
   Result<Followed> follow(double wait_seconds) {
     const Steady::time_point end = after(wait_seconds);
     while (true) {
@@ -215,7 +228,9 @@ class Follower {
   // The controller is away: waits before the next try, longer each time. False when it has been
   // away for too long, or said no.
   bool wait_for_return(const grpc::Status& status) {
+    // A refusal by the controller is final.
     if (!worth_another_try(status)) return false;
+    // The first loss starts the time in which the controller may return.
     if (!away_) {
       away_ = true;
       give_up_ = after(session_.reconnect_seconds);
@@ -225,10 +240,12 @@ class Follower {
     }
     if (seconds_until(give_up_) <= 0) return false;
     if (session_.interrupts.wait_beyond(presses_seen_, retry_seconds_)) return true;
+    // Twice as long each time, up to two seconds.
     retry_seconds_ = std::min(retry_seconds_ * 2, kSlowestRetrySeconds);
     return true;
   }
 
+  // The error after the last try, with the command that shows the run.
   Error failure(const grpc::Status& status) {
     progress_.finish();
     // Whatever the words: the run was there, so this is no wrong use.
@@ -238,7 +255,7 @@ class Follower {
                         error_of(lost, session_).message, session_.again, ref_.run_id())};
   }
 
-  // One watch of at most `seconds`. `heard` tells whether the controller said anything.
+  // One watch of at most `seconds`. `heard` is set when the controller sent anything.
   grpc::Status watch(double seconds, bool& heard) {
     grpc::ClientContext context;
     set_deadline(context, seconds);
@@ -257,6 +274,7 @@ class Follower {
     return reader->Finish();
   }
 
+  // Shows an event unless it repeats the last one: each new watch begins with the present state.
   void take(const RunEvent& event) {
     followed_.run = event.run();
     RunEvent lasting = event;
@@ -288,6 +306,7 @@ Result<Followed> follow_run(Session& session, const std::string& run_id, double 
   return Follower(session, run_id, presses_seen).follow(wait_seconds);
 }
 
+// The cancel is verified by following the run to its end.
 Result<railgauge::api::RunSummary> cancel_run(Session& session, const std::string& run_id) {
   RunRef ref;
   ref.set_run_id(run_id);

@@ -7,6 +7,7 @@
 namespace railgauge::cli {
 namespace {
 
+// The parameters that distinguish figures, sorted by name.
 template <class Message>
 Parameters telling(const Message& message, const std::string& but) {
   Parameters parameters;
@@ -26,6 +27,7 @@ Parameters telling_parameters(const railgauge::api::TaskDetail& task, const std:
   return telling(task, but);
 }
 
+// GB/s are 10^9 bytes, as everywhere in tables.
 std::string value_text(double value, const std::string& unit) {
   if (unit == "bytes_per_second") return figure(value / 1e9) + " GB/s";
   if (unit == "ns") return figure(value / 1e3) + " us";

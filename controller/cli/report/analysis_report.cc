@@ -20,10 +20,12 @@ using analysis::ChangeKind;
 
 constexpr int kMostSpikesShown = 10;
 
+// The file's row of a value: indices count rows, also where the reader sorted them by time.
 std::uint32_t row_of(const SeriesFile& file, std::size_t index) {
   return static_cast<std::uint32_t>(file.rows[index]);
 }
 
+// Effects are percent where the series is relative or the spread changed, else in the series' unit.
 void fill_change(const Change& change, const SeriesFile& file, bool relative,
                  std::optional<Better> better, AnalysedChange& out) {
   out.set_index(row_of(file, change.index));
@@ -33,6 +35,7 @@ void fill_change(const Change& change, const SeriesFile& file, bool relative,
   if (!file.times.empty()) out.set_time(valid_utf8(file.times[change.index]));
   out.set_before(change.before);
   out.set_after(change.after);
+  // Percent where the detector worked on ratios.
   const double scale = relative || change.kind == ChangeKind::kVariance ? 100 : 1;
   const double low = std::min(change.effect_low, change.effect_high) * scale;
   const double high = std::max(change.effect_low, change.effect_high) * scale;
@@ -50,8 +53,10 @@ void fill_change(const Change& change, const SeriesFile& file, bool relative,
     out.set_worse((change.effect > 0) == (*better == Better::kLower));
 }
 
+// Six significant digits.
 std::string number(double value) { return fmt::format("{:.6g}", value); }
 
+// The effect with its interval; without one where both ends are equal.
 std::string effect_text(const AnalysedChange& change) {
   const bool percent = change.has_effect_percent();
   const auto one = [&](double v) {
@@ -64,6 +69,7 @@ std::string effect_text(const AnalysedChange& change) {
   return fmt::format("{} ({} to {})", one(middle), one(low), one(high));
 }
 
+// Empty where no direction was given.
 Cell verdict_cell(const AnalysedChange& change) {
   if (!change.has_worse()) return "";
   return change.worse() ? Cell("worse", Tone::kBad) : Cell("better", Tone::kGood);
@@ -71,6 +77,7 @@ Cell verdict_cell(const AnalysedChange& change) {
 
 }  // namespace
 
+// Runs the detector that the controller uses, with a window for files.
 AnalysedSeries analyse_series(const std::string& name, const SeriesFile& file,
                               std::optional<Better> better) {
   analysis::SeriesState state(analysis::kFileWindow);
@@ -102,6 +109,7 @@ AnalysedSeries analyse_series(const std::string& name, const SeriesFile& file,
   return out;
 }
 
+// At most kMostSpikesShown spikes; the machine formats have all.
 std::string analysis_text(const AnalysedSeries& series, bool colour) {
   std::string text =
       fmt::format("{}: {}", printable(series.file()), counted(series.points(), "point"));

@@ -72,7 +72,7 @@ TEST(AnalysisReport, IndicesAreRowsOfTheFileWhenItsClockGoesBackward) {
   for (std::size_t i = values.size(); i-- > 0;) text += fmt::format("{},{:.4f}\n", i, values[i]);
   const AnalysedSeries series = analyse_series("f", *read(text), std::nullopt);
   ASSERT_EQ(series.changes_size(), 1);
-  EXPECT_EQ(series.changes(0).index(), 29U);  // run 40 of 70 stands in row 29
+  EXPECT_EQ(series.changes(0).index(), 29U);  // run 40 of 70 is in row 29
 }
 
 // Rows in any order, with gaps between them: the same changes, each at its own row.

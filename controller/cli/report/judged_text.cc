@@ -19,6 +19,7 @@ using namespace railgauge::api;
 
 constexpr int kPlacesShown = 8;
 
+// Every word but pass and inconclusive is bad.
 Tone tone_of_verdict(const std::string& verdict) {
   if (verdict == "pass") return Tone::kGood;
   return verdict == "inconclusive" ? Tone::kDoubtful : Tone::kBad;
@@ -26,11 +27,13 @@ Tone tone_of_verdict(const std::string& verdict) {
 
 std::string percent(double value) { return fmt::format("{:+.2f} %", value); }
 
+// "" where the metric has no interval.
 std::string interval_text(const JudgedMetric& metric) {
   if (!metric.has_low_percent() || !metric.has_high_percent()) return "";
   return fmt::format("{:+.2f} to {:+.2f}", metric.low_percent(), metric.high_percent());
 }
 
+// The list on top of the page. Empty values are left out by render_list.
 std::string head(const Upgrade& upgrade, bool colour) {
   const std::string word = upgrade.has_verdict() ? upgrade.verdict() : upgrade.state();
   return render_list(
@@ -54,6 +57,7 @@ std::string head(const Upgrade& upgrade, bool colour) {
       colour);
 }
 
+// One row a metric, with the bound that it was compared with.
 std::string metric_table(const Upgrade& upgrade, bool colour) {
   std::vector<std::vector<Cell>> rows;
   for (const JudgedMetric& metric : upgrade.metrics())
@@ -75,6 +79,7 @@ std::string metric_table(const Upgrade& upgrade, bool colour) {
                              rows, colour);
 }
 
+// Lost functions first, then the slowest places, at most kPlacesShown rows.
 std::string place_table(const Upgrade& upgrade, bool colour) {
   std::vector<std::vector<Cell>> rows;
   for (const LostFunction& lost : upgrade.lost())
@@ -94,6 +99,7 @@ std::string place_table(const Upgrade& upgrade, bool colour) {
          render_table({{"NODE"}, {"ENDPOINT"}, {"WHAT"}, {"OF"}, {"HOW MUCH"}}, rows, colour);
 }
 
+// For each suspected change, how often places with and without it are slower.
 std::string cause_table(const Upgrade& upgrade, bool colour) {
   std::vector<std::vector<Cell>> rows;
   for (const UpgradeCause& cause : upgrade.causes())
@@ -132,6 +138,7 @@ google::protobuf::RepeatedPtrField<std::string> self_lines(const Upgrade& upgrad
 
 }  // namespace
 
+// An unknown verdict is invalid: a gate fails closed.
 int exit_code_of_verdict(const Upgrade& upgrade) {
   if (upgrade.verdict() == "pass") return kExitPassed;
   if (upgrade.verdict() == "regressed") return kExitFailed;
@@ -156,6 +163,7 @@ constexpr double kHighest = kBars.size() - 1;
 constexpr double kLeastScale = 0.02;  // noise of a thousandth shall not look like a mountain
 }  // namespace
 
+// Both sides share one scale of at least kLeastScale around the middle.
 std::string sparkline(const Levels& before, const Levels& after) {
   if (before.empty() && after.empty()) return "";
   double low = 1e300;
@@ -165,6 +173,7 @@ std::string sparkline(const Levels& before, const Levels& after) {
       low = std::min(low, level);
       high = std::max(high, level);
     }
+  // Without a least scale, noise would fill the whole height.
   const double middle = (low + high) / 2;
   const double half = std::max(high - low, kLeastScale) / 2;
   const auto bars = [&](const Levels& side) {

@@ -1,4 +1,4 @@
-// One upgrade on one screen.
+// Text of verdicts and findings: one upgrade on one screen, and parts that both pages use. Pure.
 #pragma once
 
 #include <string>
@@ -10,10 +10,11 @@
 
 namespace railgauge::cli {
 
-// What, where, how much, since when, why, what it was not, what to do next.
+// The page of an upgrade: verdict, metrics, places, suspected causes, excluded causes, notes and
+// next steps.
 std::string upgrade_text(const railgauge::api::Upgrade& upgrade, bool colour);
 
-// DESIGN's exit code of a verdict; 4 where there is none.
+// The exit code of a verdict: 0 pass, 1 regressed, 3 inconclusive, 4 without a verdict.
 int exit_code_of_verdict(const railgauge::api::Upgrade& upgrade);
 
 // Levels before and after as bars of one scale, parted by '|'; "" where there is none.

@@ -21,10 +21,11 @@ namespace {
 
 using railgauge::api::ResultPoint;
 
-// What a figure is, but for the side that it was measured from.
+// The identity of a figure, without the side that it was measured from.
 using SideKey = std::tuple<std::string, std::string, std::uint32_t, std::vector<std::string>,
                            std::string, std::string, std::string, double, Parameters>;
 
+// Points with the same key differ in their side alone.
 SideKey side_key_of(const ResultPoint& point) {
   const Point& value = point.point();
   return {point.run_id(),
@@ -38,7 +39,7 @@ SideKey side_key_of(const ResultPoint& point) {
           telling_parameters(point, "numa")};
 }
 
-// What kernels/gpu/session/placement.h and host_pages.h tell in facts where the side is not known.
+// kernels/gpu/session/placement.h and host_pages.h write these facts where the side is not known.
 bool side_is_known(const ResultPoint& point) {
   return std::ranges::none_of(point.facts(), [](const auto& fact) {
     const bool pages = fact.first == "host_node" || fact.first.ends_with("_host_node");
@@ -47,6 +48,7 @@ bool side_is_known(const ResultPoint& point) {
   });
 }
 
+// The medians of one figure from both sides.
 struct BothSides {
   SideKey key;
   const ResultPoint* first = nullptr;
@@ -54,6 +56,7 @@ struct BothSides {
   std::vector<double> far;
 };
 
+// Both sides have at least one value here.
 NearFarRatio ratio_of(const BothSides& both) {
   const ResultPoint& point = *both.first;
   NearFarRatio out;
@@ -74,11 +77,13 @@ NearFarRatio ratio_of(const BothSides& both) {
 
 }  // namespace
 
+// A figure with one side only is left out: there is nothing to compare it with.
 std::vector<NearFarRatio> near_far_ratios(
     const google::protobuf::RepeatedPtrField<ResultPoint>& points) {
   std::vector<BothSides> all;
   std::map<SideKey, std::size_t> places;
   for (const ResultPoint& point : points) {
+    // Points of other tasks have no side.
     const auto side = point.parameters().find("numa");
     if (side == point.parameters().end() || point.outcome() != kPassed) continue;
     if (side->second != "near" && side->second != "far") continue;
@@ -137,12 +142,14 @@ std::pair<std::string, std::string> split(const std::string& endpoint) {
   return {endpoint.substr(0, slash), endpoint.substr(slash + 1)};
 }
 
+// "" where the map has no such name.
 template <class Map>
 std::string value_of(const Map& map, const std::string& name) {
   const auto found = map.find(name);
   return found == map.end() ? "" : found->second;
 }
 
+// Points with the same key differ in their NIC alone.
 DistanceKey distance_key_of(const ResultPoint& point) {
   const Point& value = point.point();
   return {point.run_id(),
@@ -157,13 +164,15 @@ DistanceKey distance_key_of(const ResultPoint& point) {
           telling_parameters(point, kGpuParameter)};
 }
 
-// A task that was placed by a GPU may still have been told to keep to the host's memory.
+// A task that was placed by a GPU may still use host memory alone.
 bool used_gpu(const ResultPoint& point) {
   const std::string memory = value_of(point.parameters(), "memory");
   const std::string target = value_of(point.parameters(), "target_memory");
   return memory != "host" || (target != "host" && target != "same" && !target.empty());
 }
 
+// Whether the point says something about a GPU and a NIC: passed, over loopback, with a known
+// distance and a GPU.
 bool counts(const ResultPoint& point) {
   const std::string& unit = point.point().unit();
   return point.outcome() == kPassed && is_loopback(point) &&
@@ -173,14 +182,17 @@ bool counts(const ResultPoint& point) {
 }
 
 using ByPort = std::map<std::string, std::vector<double>>;
+// The figures at one distance, by port.
 struct Distance {
   ByPort ports;
+  // The median of the ports' medians: a port that was measured more often has no more weight.
   [[nodiscard]] double median() const {
     std::vector<double> medians;
     for (const auto& [port, values] : ports) medians.push_back(railgauge::median(values));
     return railgauge::median(medians);
   }
 };
+// One figure of one GPU, at all distances.
 struct Figure {
   DistanceKey key;
   const ResultPoint* first = nullptr;
@@ -188,6 +200,7 @@ struct Figure {
   std::map<std::pair<std::size_t, std::string>, Distance> distances;
 };
 
+// The difference to the nearest distance; absent where one of the two distances is unknown.
 DistanceCost cost_of(const Figure& figure, const std::string& distance, const Distance& own) {
   const ResultPoint& point = *figure.first;
   DistanceCost cost;
@@ -206,6 +219,7 @@ DistanceCost cost_of(const Figure& figure, const std::string& distance, const Di
   cost.set_unit(point.point().unit());
   cost.set_median(own.median());
   const auto& [nearest, nearest_ports] = *figure.distances.begin();
+  // No known distance at all: nothing to compare with.
   if (nearest.first == kPciDistances.size()) return cost;
   cost.set_nearest(nearest.second);
   if (pci_distance_rank(distance) == kPciDistances.size()) return cost;

@@ -1,5 +1,5 @@
-// What the far NUMA node costs: figures that one run measured from both sides, held against each
-// other. Pure.
+// Compares figures of one run that differ in placement alone: near and far NUMA node, and the
+// distance between GPU and NIC. Pure.
 #pragma once
 
 #include <string>
@@ -12,12 +12,12 @@
 
 namespace railgauge::cli {
 
-// One for each figure of which the run has passed points with the parameter `numa` near and far,
-// all else that tells figures apart being the same: run, kernel and revision, endpoints, metric,
-// meaning, pair, size, and the parameters but for those that only say how long and how precisely to
-// measure. Of several points of one side the median of their medians counts. Points of a task that
-// was not bound to a node, or whose host memory Linux did not place (facts `numa`, `host_node`),
-// are on no known side and count for none. In the points' order.
+// One ratio for each figure with passed points on both sides (parameter `numa` near and far). All
+// else that distinguishes figures is equal: run, kernel and revision, endpoints, metric, meaning,
+// pair, size and all parameters but those of effort. Several points of one side count by the median
+// of their medians. Points of a task that was not bound to a node, or whose host memory Linux did
+// not place (facts `numa`, `host_node`), are on no known side and are left out. In the points'
+// order.
 std::vector<NearFarRatio> near_far_ratios(
     const google::protobuf::RepeatedPtrField<railgauge::api::ResultPoint>& points);
 
@@ -25,11 +25,11 @@ std::vector<NearFarRatio> near_far_ratios(
 std::string near_far_table(const google::protobuf::RepeatedPtrField<NearFarRatio>& ratios,
                            bool colour);
 
-// From passed loopback points of latency and bandwidth whose task knows the distance and used the
-// GPU: one for each figure, GPU and distance, the nearest first. A figure is: run, kernel and
-// revision, metric, meaning, pair, size, and the parameters but gpu and those that only say how
-// long and how precisely to measure. Of several points of one pair of GPU and port the median of
-// their medians counts. What is at an unknown distance is told, and held against nothing.
+// From passed loopback points of latency and bandwidth of tasks that know the distance and used the
+// GPU: one entry for each figure, GPU and distance, the nearest first. A figure is run, kernel and
+// revision, metric, meaning, pair, size, and all parameters but gpu and those of effort. Several
+// points of one GPU and port count by the median of their medians. An unknown distance is listed
+// and compared with nothing.
 std::vector<DistanceCost> distance_costs(
     const google::protobuf::RepeatedPtrField<railgauge::api::ResultPoint>& points);
 

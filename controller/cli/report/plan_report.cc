@@ -13,9 +13,11 @@ constexpr int kNamesShown = 8;
 
 }  // namespace
 
+// Tenths below 10 s, then whole units, two at most.
 std::string seconds_text(double seconds) {
   if (!std::isfinite(seconds) || seconds < 0 || seconds > 1e12) return "-";
   if (seconds < 10) return fmt::format("{:.1f} s", seconds);
+  // From 10 s on whole seconds are precise enough.
   const auto whole = static_cast<std::int64_t>(std::llround(seconds));
   if (whole < 60) return fmt::format("{} s", whole);
   if (whole < 3600) {
@@ -26,6 +28,7 @@ std::string seconds_text(double seconds) {
                            : fmt::format("{} h {} min", whole / 3600, whole % 3600 / 60);
 }
 
+// The next unit begins at 999.5, so that no number has four digits.
 std::string amount_text(double bytes) {
   if (!std::isfinite(bytes) || bytes < 0) return "-";
   constexpr std::array kUnits{"B", "kB", "MB", "GB", "TB", "PB"};
@@ -59,6 +62,8 @@ namespace {
 using railgauge::api::RunRequest;
 using railgauge::api::SuiteCheck;
 
+// Asks for the suite's problems, which the refused plan does not carry. The original error stays
+// where there are none.
 Error explain(Session& session, const RunRequest& request, Error error) {
   if (error.code != Code::kInvalidArgument) return error;
   const auto check = call(session, &Control::StubInterface::CheckSuite, request.suite());
@@ -75,6 +80,7 @@ Error explain(Session& session, const RunRequest& request, Error error) {
 
 }  // namespace
 
+// One line for each problem, which editors can jump to.
 void print_problems(const SuiteCheck& check, std::ostream& out) {
   for (const auto& problem : check.problems()) {
     out << printable(fmt::format("{}:{}:{}: {}{}{}", problem.file(), problem.line(),

@@ -1,4 +1,4 @@
-// A plan and amounts of time for people.
+// Plans, problems of suites, and amounts of time and data as text.
 #pragma once
 
 #include <ostream>

@@ -22,6 +22,7 @@ using railgauge::api::TaskDetail;
 
 constexpr std::uint32_t kMostPoints = 100'000;
 
+// Waived tasks too, since each row gives the reason.
 std::string unsuccessful_tasks(const RunReport& report, bool colour) {
   std::vector<std::vector<Cell>> rows;
   for (const TaskDetail& task : report.tasks()) {
@@ -40,13 +41,15 @@ std::string unsuccessful_tasks(const RunReport& report, bool colour) {
 
 }  // namespace
 
+// Both times come from the controller's clock.
 std::string took_text(const RunSummary& run) {
   const auto start = parse_series_time(run.started_at());
   const auto end = parse_series_time(run.ended_at());
-  // A clock that stepped back meanwhile leaves no time to tell.
+  // A clock that stepped back leaves no duration to show.
   return start && end && *end >= *start ? seconds_text(*end - *start) : "";
 }
 
+// Outcomes are sorted by name, so that equal runs print equal lines.
 std::string summary_line(const RunSummary& run) {
   const std::map<std::string, std::uint32_t> outcomes(run.outcomes().begin(), run.outcomes().end());
   std::string counts;
@@ -60,6 +63,7 @@ std::string summary_line(const RunSummary& run) {
       took.empty() ? "" : ", " + took, run.reason().empty() ? "" : "; " + run.reason());
 }
 
+// One row for each note of each rank.
 std::string notes_table(const google::protobuf::RepeatedPtrField<TaskDetail>& tasks, bool colour) {
   std::vector<std::vector<Cell>> rows;
   for (const TaskDetail& task : tasks)
@@ -70,6 +74,7 @@ std::string notes_table(const google::protobuf::RepeatedPtrField<TaskDetail>& ta
   return "\n" + render_table({{"TASK"}, {"RANK", true}, {"NODE"}, {"NOTE"}}, rows, colour);
 }
 
+// The first rank that reports the fact speaks for its task.
 std::string site_defaults_table(const google::protobuf::RepeatedPtrField<TaskDetail>& tasks,
                                 bool colour) {
   std::vector<std::vector<Cell>> rows;
@@ -83,6 +88,7 @@ std::string site_defaults_table(const google::protobuf::RepeatedPtrField<TaskDet
   return "\n" + render_table({{"TASK"}, {"FROM THE SITE PROFILE"}}, rows, colour);
 }
 
+// At most kMostPoints: a report is read by people.
 Result<railgauge::api::ResultList> points_of_report(Session& session, const std::string& run_id) {
   railgauge::api::ResultsRequest wanted;
   wanted.set_run_id(run_id);
@@ -90,6 +96,7 @@ Result<railgauge::api::ResultList> points_of_report(Session& session, const std:
   return call_through(session, &Control::StubInterface::QueryResults, wanted);
 }
 
+// Three comparisons, each empty where the run measured nothing for it.
 void compare_points(RunReport& report) {
   for (NearFarRatio& ratio : near_far_ratios(report.points()))
     report.add_near_far_ratios()->Swap(&ratio);
@@ -99,6 +106,7 @@ void compare_points(RunReport& report) {
     report.add_nccl_setting_ranks()->Swap(&rank);
 }
 
+// csv has room for the points alone; the summary goes to stderr.
 void print_report(const Output& output, const RunReport& report) {
   if (output.format == Format::kNdjson) return;
   if (print_document(output, report, "points")) {
@@ -117,6 +125,7 @@ void print_report(const Output& output, const RunReport& report) {
              << '\n';
 }
 
+// Both calls ignore Ctrl-C: the run has ended, and its result is what the user waited for.
 Result<int> report_run(Session& session, const std::string& run_id) {
   railgauge::api::RunRef ref;
   ref.set_run_id(run_id);

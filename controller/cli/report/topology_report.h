@@ -1,4 +1,4 @@
-// A node's GPUs and NICs with their distances, from what its agent told. Pure.
+// A node's GPUs and NICs with their distances, from the facts of its agent. Pure.
 #pragma once
 
 #include "controller/api/control.pb.h"
@@ -6,9 +6,9 @@
 
 namespace railgauge::cli {
 
-// GPUs by number, then NIC devices on PCIe as the node tells them. A NIC's rail is its position by
-// PCI address among the node's: NICs of one rail stand in the same place in every node. Distances
-// that were not told are missing.
+// GPUs by number, then NIC devices on PCIe in the node's order. A NIC's rail is its position by PCI
+// address among the node's NICs: NICs of one rail have the same position in every node. Unknown
+// distances are missing.
 TopologyReport topology_of(const railgauge::api::NodeList& nodes);
 
 }  // namespace railgauge::cli

@@ -1,4 +1,4 @@
-// What tests of the verbs share.
+// Shared by the tests of the verbs.
 #pragma once
 
 #include <chrono>

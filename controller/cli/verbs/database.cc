@@ -33,6 +33,7 @@ constexpr double kLongSeconds = 6 * 3600;  // a large database is read or copied
 constexpr double kYearDays = 365.25;
 constexpr double kLeastShare = 0.001;  // smaller parts are summed up
 
+// Powers of 1000.
 std::string megabytes(double bytes) { return fmt::format("{:.1f}", bytes / 1e6); }
 
 // From what is stored: bytes a node and day so far, at so many nodes. Absent without a day's
@@ -40,15 +41,17 @@ std::string megabytes(double bytes) { return fmt::format("{:.1f}", bytes / 1e6);
 void project(Space& space, double nodes) {
   space.set_projected_nodes(nodes);
   if (!space.has_days() || space.nodes() <= 0) return;
+  // Free pages are reused, so they do not grow with the fleet.
   const double used = space.file_bytes() - space.free_bytes();
   space.set_projected_bytes_per_year(used / space.nodes() / space.days() * kYearDays * nodes);
 }
 
+// 0 for an empty file.
 std::string percent_of(double bytes, const Space& space) {
   return fmt::format("{:.1f}", space.file_bytes() > 0 ? 100 * bytes / space.file_bytes() : 0);
 }
 
-// What takes the room, in words, and which setting bounds it.
+// The purposes of the space in use, with the setting that bounds each.
 std::string purposes_table(const Space& space, bool colour) {
   std::vector<std::vector<Cell>> rows;
   for (const PurposeSum& sum : sums_by_purpose(space))
@@ -58,6 +61,7 @@ std::string purposes_table(const Space& space, bool colour) {
   return render_table({{"HOLDS"}, {"SIZE", true}, {"PERCENT", true}, {"BOUNDED BY"}}, rows, colour);
 }
 
+// Parts below kLeastShare are summed in the last row.
 std::string parts_table(const Space& space, bool colour) {
   std::vector<std::vector<Cell>> rows;
   double rest = 0;
@@ -84,6 +88,7 @@ std::string parts_table(const Space& space, bool colour) {
 
 }  // namespace
 
+// The projection is printed before pruning: retention is the controller's setting.
 Result<int> database_stats(Session& session, const Arguments& arguments) {
   const auto nodes = RG_TRY(number_of(arguments, "project"));
   Space space = RG_TRY(
@@ -110,6 +115,7 @@ Result<int> database_stats(Session& session, const Arguments& arguments) {
   return kExitPassed;
 }
 
+// Problems go to stderr and make the exit code 1.
 Result<int> database_check(Session& session, const Arguments&) {
   const auto check = RG_TRY(
       call_archive(session, &Archive::StubInterface::CheckDatabase, CheckRequest(), kLongSeconds));
@@ -196,17 +202,20 @@ Result<int> database_prune(Session& session, const Arguments& arguments) {
 
 namespace {
 
+// The column's own type: SQLite has numbers, integers and text.
 std::string json_of(const SqlValue& value) {
   if (value.has_number()) return json_number(value.number());
   if (value.has_integer()) return std::to_string(value.integer());
   return value.has_text() ? json_string(value.text()) : "null";
 }
 
+// The same for a table or CSV; null is empty.
 std::string text_of(const SqlValue& value) {
   if (value.has_number()) return json_number(value.number());
   return value.has_integer() ? std::to_string(value.integer()) : value.text();
 }
 
+// One row as a JSON object in the order of columns.
 std::string object_of(const SqlTable& table, const SqlRow& row) {
   std::string text = "{";
   for (int i = 0; i < row.values_size(); ++i)
@@ -215,6 +224,7 @@ std::string object_of(const SqlTable& table, const SqlRow& row) {
   return text + "}";
 }
 
+// Written by hand, since no message has the query's columns.
 void print_sql(const Output& output, const SqlTable& table) {
   std::vector<std::string> words(table.columns().begin(), table.columns().end());
   if (output.format == Format::kCsv) {
@@ -243,6 +253,7 @@ void print_sql(const Output& output, const SqlTable& table) {
 
 }  // namespace
 
+// A column is right-aligned as soon as one of its values is a number.
 Result<int> run_sql(Session& session, const Arguments& arguments) {
   SqlRequest request;
   request.set_sql(arguments.operand(0));

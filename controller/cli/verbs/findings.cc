@@ -18,6 +18,7 @@ namespace {
 
 using namespace railgauge::api;
 
+// One call of the judge with the usual deadline.
 template <class Request, class Answer>
 Result<Answer> ask(Session& session,
                    grpc::Status (Judge::StubInterface::*method)(grpc::ClientContext*,
@@ -26,8 +27,10 @@ Result<Answer> ask(Session& session,
   return call_stub(session, *session.judge, method, request, session.answer_seconds);
 }
 
+// "" where the finding has no such figure.
 std::string percent(bool has, double value) { return has ? fmt::format("{:+.2f} %", value) : ""; }
 
+// The page of one finding; verbs that change it print it too.
 int print_finding(const Output& output, const Finding& finding) {
   if (output.format != Format::kTable) {
     print_message(output, finding);
@@ -70,6 +73,7 @@ int print_finding(const Output& output, const Finding& finding) {
   return kExitPassed;
 }
 
+// Applies one step (ack, accept, resolve, dismiss, reopen). `seconds` bounds an acknowledgement.
 Result<int> step_finding(Session& session, const Arguments& arguments, const std::string& action,
                          std::optional<double> seconds = {}) {
   FindingStepRequest request;
@@ -84,7 +88,7 @@ Result<int> step_finding(Session& session, const Arguments& arguments, const std
                        RG_TRY(ask(session, &Judge::StubInterface::StepFinding, request)));
 }
 
-// Findings of one event together, where the first of them stands in the list.
+// Findings of one event together, at the place of the first of them in the list.
 std::vector<std::vector<const Finding*>> by_event(const FindingList& list) {
   std::vector<std::vector<const Finding*>> out;
   std::map<std::string, std::size_t> known;
@@ -97,6 +101,7 @@ std::vector<std::vector<const Finding*>> by_event(const FindingList& list) {
   return out;
 }
 
+// Pinned levels with the present ones beside them.
 int print_baselines(const Output& output, const BaselineList& list) {
   if (print_document(output, list, "baselines")) return kExitPassed;
   std::vector<std::vector<Cell>> rows;
@@ -126,6 +131,7 @@ int print_baselines(const Output& output, const BaselineList& list) {
 
 }  // namespace
 
+// Findings of one event are listed together, the later ones marked with '+'.
 Result<int> list_findings(Session& session, const Arguments& arguments) {
   ListFindingsRequest request;
   request.set_state(arguments.value("state"));
@@ -148,9 +154,11 @@ Result<int> list_findings(Session& session, const Arguments& arguments) {
     session.output.out << render_table(
         {{"FINDING"}, {"STATE"}, {"KIND"}, {"WORSE BY", true}, {"OPENED"}, {"SUSPECT"}, {"WHAT"}},
         rows, session.output.colour);
+  // The legend is printed only where a row is marked.
   if (events < rows.size())
     session.output.out << fmt::format("\n{} findings, {} events; +: same event as above\n",
                                       rows.size(), events);
+  // Drill-downs repeat some unchanged pairs: the share that differs estimates the false alarms.
   if (list.measured_twice() > 0)
     session.output.out << fmt::format("\nfalse-alarm check: {} of {} repeats ({:.1f} %)\n",
                                       format_count(list.measured_twice_apart()),

@@ -6,14 +6,19 @@
 namespace railgauge::cli {
 namespace {
 
+// Flags that several verbs share. A name has one meaning everywhere, because flags are read before
+// the verb is known (input/arguments.cc). Each entry: name, letter, value ("" for a switch),
+// summary. Brackets hold the default.
 constexpr Flag kNodes{"nodes", 0, "SET", "gpu[001-064],n7,!gpu013"};
 constexpr Flag kNodesFile{"nodes-file", 0, "FILE", "a node set a line, # starts a comment"};
 constexpr Flag kWait{"wait", 0, "DURATION",
                      "stop waiting after this long; the run continues [24h]"};
 
+// Repeating a list: program-wide flags that the verbs themselves never read (live/watch.h).
 constexpr Flag kWatch{"watch", 0, "", "repeat until Ctrl-C"};
 constexpr Flag kInterval{"interval", 0, "DURATION", "time between two views of --watch [2s]"};
 constexpr Flag kExclusive{"exclusive", 0, "", "the fabric is reserved: do not yield to neighbours"};
+// Filters of stored points, read by points_request in input/inputs.h.
 constexpr Flag kEndpoint{"endpoint", 0, "NAME", "mlx5_0:1 or gpu0, as named now or ever"};
 constexpr Flag kRail{"rail", 0, "N", "points that have an endpoint of this rail, from 0"};
 constexpr Flag kStack{"stack", 0, "KEY=VALUE", "gpu_driver=550.54, when it was measured"};
@@ -22,8 +27,10 @@ constexpr Flag kSince{"since", 0, "TIME", "24h (ago), 2026-11-20 or 2026-11-20T1
 constexpr Flag kUntil{"until", 0, "TIME", "before this time, likewise"};
 constexpr Flag kAllAttempts{"all-attempts", 0, "", "also attempts that do not count"};
 
+// The scope of a run or a plan.
 constexpr Flag kSlice{"slice", 0, "K/N", "3/96: the third of 96 slices of all pairs"};
 constexpr std::array kPlanFlags{kNodes, kNodesFile, kSlice};
+// How a run is started and awaited.
 constexpr Flag kDetach{"detach", 0, "", "print the run's id and end; the run continues"};
 constexpr Flag kForce{"force", 0, "", "on busy nodes too, beside their jobs; needs --reason"};
 constexpr Flag kReason{"reason", 0, "TEXT", "why it is forced, kept with the run"};
@@ -33,6 +40,7 @@ constexpr std::array kRunFlags{
     kForce,  kReason,    kSlice};
 constexpr std::array kResumeFlags{kDetach, kExclusive, kWait, kForce, kReason};
 constexpr std::array kWaitFlags{kWait};
+// Lists, and one run's page.
 constexpr std::array kListNodesFlags{kNodes, kWatch, kInterval};
 constexpr std::array kListRunsFlags{Flag{"limit", 0, "N", "at most the N newest [20]"}, kWatch,
                                     kInterval};
@@ -40,6 +48,7 @@ constexpr std::array kShowRunFlags{
     Flag{"phases", 0, "", "also where each rank's time went: start, open, wait, ..."},
     Flag{"as", 0, "TOOL", "its command lines: nvbandwidth, gdrcopy, perftest, nccl-tests"}, kWatch,
     kInterval};
+// Points: results prints tables, export streams any number, history follows one series.
 constexpr std::array kResultsFlags{Flag{"kernel", 0, "NAME", "verbs.write_lat"},
                                    Flag{"metric", 0, "NAME", "latency_ns"},
                                    kNodes,
@@ -75,6 +84,7 @@ constexpr std::array kHistoryFlags{
     kRail,
     kSince,
     Flag{"limit", 0, "N", "the newest N points, or N series [1000]"}};
+// Pairs of nodes: the defaults choose the figure with the most pairs.
 constexpr Flag kPairKernel{"kernel", 0, "NAME", "verbs.write_bw [what has most pairs]"};
 constexpr Flag kPairMetric{"metric", 0, "NAME", "[bandwidth before latency]"};
 constexpr Flag kPairSize{"size", 0, "BYTES", "message size: 8, 64KiB [the largest]"};
@@ -87,6 +97,7 @@ constexpr std::array kMatrixFlags{kPairKernel,
                                   Flag{"memory", 0, "KIND", "host or gpu [the first measured]"},
                                   Flag{"svg", 0, "FILE", "also write the picture to FILE"}};
 constexpr std::array kSuspectsFlags{kPairKernel, kPairMetric, kPairSize, kPairNodes};
+// The database and the support archive.
 constexpr std::array kSqlFlags{Flag{"limit", 0, "N", "at most N rows [1000]"},
                                Flag{"seconds", 0, "DURATION", "at most so long, up to 60s [10s]"}};
 constexpr std::array kBundleFlags{
@@ -98,6 +109,7 @@ constexpr std::array kPruneFlags{
     Flag{"raw-days", 0, "DAYS", "keep raw samples so long [as the controller is set]"},
     Flag{"distribution-days", 0, "DAYS", "keep distributions so long [likewise]"},
     Flag{"point-days", 0, "DAYS", "keep points so long; daily figures stay [likewise]"}};
+// Verbs that need no stored run.
 constexpr std::array kAnalyzeFlags{
     Flag{"direction", 0, "BETTER", "higher or lower: which values are better"}};
 constexpr std::array kPreflightFlags{
@@ -114,6 +126,7 @@ constexpr std::array kRestoreFlags{
 constexpr std::array kMetricsFlags{
     Flag{"describe", 0, "", "each with its labels and what bounds them"}};
 
+// The controller parses times, dates and zones: their texts pass unchanged.
 constexpr std::array kScheduleFlags{
     Flag{"cron", 0, "EXPRESSION", "\"30 1 * * *\": minute hour day month weekday, or @daily"},
     Flag{"zone", 0, "ZONE", "Europe/Berlin [UTC]"},
@@ -127,6 +140,7 @@ constexpr std::array kScheduleFlags{
     kExclusive,
     Flag{"paused", 0, "", "added, but not started before it is resumed"}};
 
+// Upgrades.
 constexpr Flag kUpgradeSuite{"suite", 0, "SUITE", "what is measured on either side [upgrade]"};
 constexpr Flag kControls{"controls", 0, "SET", "nodes that do not change; none [like ones, idle]"};
 constexpr Flag kNote{"note", 0, "TEXT", "why, kept with it"};
@@ -141,6 +155,7 @@ constexpr std::array kGateFlags{
     kControls,
     kUpgradeSuite,
     Flag{"wait", 0, "DURATION", "wait for nodes (and limit each run) [0s]"}};
+// Findings and baselines.
 constexpr std::array kFindingsFlags{
     Flag{"state", 0, "STATE", "new, confirmed, acknowledged, accepted, fixed, false, reopened"},
     Flag{"limit", 0, "N", "at most N [100]"}};
@@ -151,6 +166,9 @@ constexpr std::array kResolveFlags{Flag{"false", 0, "", "false alarm, not fixed"
 constexpr std::array kPinFlags{Flag{"kernel", 0, "NAME", "verbs.write_lat"},
                                Flag{"metric", 0, "NAME", "latency_ns"}, kSeries, kNote};
 
+// Noun, verb, operands, summary, flags, function. The order is that of the help. A new verb needs
+// its line here, its declaration in commands.h and its function; a new flag needs its line here and
+// the code that reads it.
 constexpr std::array kVerbs{
     Verb{"nodes", "", "", "the nodes that the controller knows", kListNodesFlags, list_nodes},
     Verb{"nodes", "show", "NODE", "one node: its stack, NICs, GPUs and facts", {}, show_node},

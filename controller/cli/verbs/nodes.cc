@@ -19,6 +19,7 @@ using railgauge::api::ListNodesRequest;
 using railgauge::api::NodeInfo;
 using railgauge::api::NodeList;
 
+// Facts are large, so lists leave them out.
 Result<NodeList> ask(Session& session, const std::string& node_set, bool with_facts) {
   ListNodesRequest request;
   request.set_node_set(node_set);
@@ -26,10 +27,12 @@ Result<NodeList> ask(Session& session, const std::string& node_set, bool with_fa
   return call(session, &Control::StubInterface::ListNodes, request);
 }
 
+// "" for a port whose rate is unknown.
 std::string rate_text(const railgauge::api::Nic& nic) {
   return nic.rate_bits_per_second() > 0 ? format_rate_bits(nic.rate_bits_per_second() / 8) : "";
 }
 
+// A state is named only where it is not active.
 std::string nic_names(const NodeInfo& node) {
   std::string names;
   for (const auto& nic : node.nics()) {
@@ -53,12 +56,13 @@ std::string gpu_names(const NodeInfo& node) {
   return names;
 }
 
-// What keeps it from being measured; "" where that is not told.
+// The reasons why the node cannot be measured now; "" where it does not report them.
 std::string busy_cell(const NodeInfo& node) {
   if (!node.has_busy()) return "";
   return node.busy() ? fmt::format("{}", fmt::join(node.busy_reasons(), "; ")) : "no";
 }
 
+// The contract sends the node plus one; 0 is unknown.
 std::string numa_text(std::uint32_t plus_one) {
   return plus_one == 0 ? "-" : std::to_string(plus_one - 1);
 }
@@ -128,6 +132,7 @@ std::string nic_table(const NodeInfo& node, bool colour) {
                       rows, colour);
 }
 
+// Versions, then settings, each sorted by name.
 std::string stack_table(const NodeInfo& node, bool colour) {
   std::vector<std::vector<Cell>> rows;
   const auto add = [&](const char* part, const auto& words) {
@@ -139,6 +144,7 @@ std::string stack_table(const NodeInfo& node, bool colour) {
   return render_table({{"STACK"}, {"NAME"}, {"VALUE"}}, rows, colour);
 }
 
+// Facts without a dot only: those of single devices have one.
 void print_node(const Output& output, const NodeInfo& node) {
   std::vector<std::vector<Cell>> rows{
       {"node", {node.name(), Tone::kHeading}},
@@ -175,6 +181,7 @@ Result<NodeList> ask_nodes_with_facts(Session& session, const std::string& node_
   return list;
 }
 
+// An empty list explains how an agent attaches.
 Result<int> list_nodes(Session& session, const Arguments& arguments) {
   const NodeList list = RG_TRY(ask(session, arguments.value("nodes"), false));
   const Output& output = session.output;
@@ -231,6 +238,7 @@ std::string values_text(const google::protobuf::RepeatedPtrField<ValueCount>& va
 
 }  // namespace
 
+// The table's headings are the two sets as they were typed.
 Result<int> diff_node_sets(Session& session, const Arguments& arguments) {
   const auto a = RG_TRY(ask_nodes_with_facts(session, arguments.operand(0)));
   const auto b = RG_TRY(ask_nodes_with_facts(session, arguments.operand(1)));

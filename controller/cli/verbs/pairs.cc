@@ -23,6 +23,7 @@ using namespace railgauge::api;
 
 constexpr double kReadSeconds = 300;  // millions of points are read and looked through
 
+// The filters of stored points, as far as pairs have them.
 Result<PairsRequest> pairs_request(const Arguments& arguments) {
   const PointsRequest points = RG_TRY(points_request(arguments));
   PairsRequest request;
@@ -36,6 +37,7 @@ Result<PairsRequest> pairs_request(const Arguments& arguments) {
   return request;
 }
 
+// Names the figure that a matrix or a list of suspects is about.
 template <class Answer>
 std::string series_words(const Answer& answer) {
   return fmt::format(
@@ -44,6 +46,7 @@ std::string series_words(const Answer& answer) {
       answer.message_bytes() > 0 ? format_bytes(answer.message_bytes()) : "any size");
 }
 
+// Memory and rail first, as in tables of points.
 std::string title_of(const PairMatrix& matrix) {
   return fmt::format("memory {}, rail {}: {}, {} nodes, run {}{}",
                      matrix.memory().empty() ? "not told" : matrix.memory(), matrix.rail(),
@@ -51,6 +54,7 @@ std::string title_of(const PairMatrix& matrix) {
                      matrix.synthetic() ? ", SYNTHETIC" : "");
 }
 
+// The close is tested too: a full disk shows there.
 Status write_svg(const std::string& path, const std::string& svg) {
   errno = 0;
   std::ofstream file(path, std::ios::binary);
@@ -61,6 +65,7 @@ Status write_svg(const std::string& path, const std::string& svg) {
               fmt::format("--svg {}: write: {}", path, std::strerror(errno)));
 }
 
+// One row for each ordered pair, also for pairs without a figure.
 MatrixReport report_of(const PairMatrix& matrix, const HeatGrid& grid) {
   MatrixReport report;
   report.set_schema_version(matrix.schema_version());
@@ -102,11 +107,13 @@ void tell_others(const Output& output, const char* what, const Words& others) {
 
 }  // namespace
 
+// The picture is written before anything is printed, so that a failure prints no matrix.
 Result<int> show_matrix(Session& session, const Arguments& arguments) {
   const PairsRequest request = RG_TRY(pairs_request(arguments));
   const auto matrix =
       RG_TRY(call_archive(session, &Archive::StubInterface::GetMatrix, request, kReadSeconds));
   const std::size_t nodes = static_cast<std::size_t>(matrix.nodes_size());
+  // A matrix of another size would be read beyond its end.
   if (static_cast<std::size_t>(matrix.values_size()) != nodes * nodes)
     return fail(Code::kDataLoss, fmt::format("run {}: the matrix does not fit its {} nodes",
                                              matrix.run_id(), nodes));
@@ -118,6 +125,7 @@ Result<int> show_matrix(Session& session, const Arguments& arguments) {
     print_document(output, report_of(matrix, grid), "pairs");
     return kExitPassed;
   }
+  // The flags choose among layers and series that the run has as well.
   tell_others(output, "; --rail and --memory choose", matrix.other_layers());
   tell_others(output, "; --kernel, --metric and --size choose", matrix.other_series());
   output.out << toned(printable(title_of(matrix)), Tone::kHeading, output.colour) << '\n'
@@ -127,11 +135,13 @@ Result<int> show_matrix(Session& session, const Arguments& arguments) {
 
 namespace {
 
+// A suspect that was neither confirmed nor cleared has to be measured again.
 std::string state_of(const Suspect& suspect) {
   if (suspect.confirmed()) return "confirmed";
   return suspect.retest_answer() == "cleared" ? "cleared" : "measure again";
 }
 
+// The pairs that speak against the suspect, with the expected figure beside the measured one.
 std::string evidence_table(const SuspectList& list, const Suspect& suspect, bool colour) {
   std::vector<std::vector<Cell>> rows;
   for (const SuspectEvidence& each : suspect.evidence())
@@ -148,6 +158,7 @@ std::string evidence_table(const SuspectList& list, const Suspect& suspect, bool
                       rows, colour);
 }
 
+// States how much of the fabric was measured, since missing pairs hide faults.
 std::string heading_of(const SuspectList& list) {
   std::string text =
       fmt::format("{}, {} nodes, run {}: {} of {} figures of pairs, noise {}", series_words(list),
@@ -182,6 +193,7 @@ void print_suspects(const Output& output, const SuspectList& list) {
 
 }  // namespace
 
+// 1 with a confirmed suspect, 3 while something is open or nodes have no data, else 0.
 Result<int> show_suspects(Session& session, const Arguments& arguments) {
   const PairsRequest request = RG_TRY(pairs_request(arguments));
   const auto list =

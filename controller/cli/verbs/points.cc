@@ -21,14 +21,17 @@ using namespace railgauge::api;
 constexpr std::uint32_t kDefaultLimit = 1000;
 constexpr double kExportSeconds = 24 * 3600;
 
+// The endpoints, and the pair's direction where there is one.
 std::string endpoints_text(const Series& series) {
   std::string text = fmt::format("{}", fmt::join(series.endpoints(), " "));
   if (!series.pair().empty()) text += " " + series.pair();
   return text;
 }
 
+// "" for a metric without a message size.
 std::string bytes_text(double bytes) { return bytes > 0 ? fmt::format("{}", bytes) : ""; }
 
+// A list that fills the limit is reported as cut off.
 Result<int> list_series(Session& session, const Arguments& arguments) {
   PointsRequest request = RG_TRY(points_request(arguments));
   request.set_limit(RG_TRY(count_of(arguments, "limit", kDefaultLimit)));
@@ -49,6 +52,7 @@ Result<int> list_series(Session& session, const Arguments& arguments) {
   return kExitPassed;
 }
 
+// Everything that limits trust in the point.
 std::string flags_text(const HistoryPoint& point) {
   std::string text;
   const auto add = [&text](bool is, std::string_view word) {
@@ -60,6 +64,7 @@ std::string flags_text(const HistoryPoint& point) {
   return text;
 }
 
+// Daily figures stay after the points were pruned.
 std::string days_table(const History& history, bool colour) {
   std::vector<std::vector<Cell>> rows;
   for (const HistoryDay& day : history.days())
@@ -75,6 +80,7 @@ std::string days_table(const History& history, bool colour) {
 
 }  // namespace
 
+// Without SERIES lists the series instead.
 Result<int> show_history(Session& session, const Arguments& arguments) {
   if (arguments.operands.empty()) return list_series(session, arguments);
   HistoryRequest request;
@@ -117,6 +123,7 @@ Result<int> show_history(Session& session, const Arguments& arguments) {
   return kExitPassed;
 }
 
+// Shows ratios and judges nothing: that is the controller's task.
 Result<int> compare_runs(Session& session, const Arguments& arguments) {
   CompareRequest request;
   request.set_run_a(arguments.operand(0));
@@ -161,6 +168,8 @@ class PointPrinter {
     if (output.format == Format::kJson)
       output.out << "{\n  \"schema_version\": 1,\n  \"points\": [";
   }
+  // Separators are written before each point but the first, so that the document is valid after
+  // every page.
   void print(const ResultList& page) {
     for (const ResultPoint& point : page.points()) {
       if (output_.format == Format::kCsv) output_.out << csv_row(point) << '\n';
@@ -184,6 +193,8 @@ class PointPrinter {
 
 }  // namespace
 
+// A stream that breaks after its first page leaves a valid document, a message and a non-zero exit
+// code.
 Result<int> export_points(Session& session, const Arguments& arguments) {
   const Output& output = session.output;
   if (output.format == Format::kTable)
@@ -193,6 +204,7 @@ Result<int> export_points(Session& session, const Arguments& arguments) {
   grpc::ClientContext context;
   set_deadline(context, kExportSeconds);
   const Interrupts::Hook hook(session.interrupts, [&context] { context.TryCancel(); });
+  // Pages arrive as a stream, so that any number of points fits.
   const auto stream = session.archive->ExportPoints(&context, request);
   ResultList page;
   bool begun = stream->Read(&page);
@@ -202,12 +214,13 @@ Result<int> export_points(Session& session, const Arguments& arguments) {
     while (output.out.good() && stream->Read(&page));
     printer.end();
   }
+  // A full disk or a closed pipe ends the stream on the controller too.
   if (!output.out.good()) context.TryCancel();
   const grpc::Status status = stream->Finish();
   if (session.interrupts.any()) return fail(Code::kCancelled, "interrupted");
   if (!output.out.good()) return fail(Code::kUnavailable, "export: the output takes no more");
   if (!status.ok() && begun) {
-    // The document stands already; the code says that it is not whole.
+    // The document is printed already; the exit code says that it is not complete.
     const Error error = error_of(status, session);
     output.err << "railgauge: export: not whole: " << printable(error.message) << '\n';
     return exit_code_of_call(error);

@@ -29,6 +29,7 @@ using namespace railgauge::api;
 constexpr std::size_t kMaxBytes = 64U << 20U;
 constexpr int kWrongUse = 2;
 
+// The installed pair first, so that a build tree uses its own agent.
 std::string agent_path() {
   std::error_code error;
   const auto beside =
@@ -61,6 +62,7 @@ bool read_all(int fd, std::string& text) {
   }
 }
 
+// Repeats a wait that a signal interrupted.
 int wait_for(pid_t pid) {
   int status = 0;
   while (::waitpid(pid, &status, 0) < 0 && errno == EINTR) {
@@ -80,6 +82,7 @@ Result<std::string> ask_local_agent(const std::vector<std::string>& arguments) {
                 fmt::format("{}: no pipe: {}", path, std::generic_category().message(errno)));
   pid_t pid = 0;
   const int started = start(path, arguments, pipe[1], pid);
+  // Only the child may keep the writing end, or reading would never end.
   ::close(pipe[1]);
   if (started != 0) {
     ::close(pipe[0]);
@@ -103,6 +106,7 @@ Result<std::string> ask_local_agent(const std::vector<std::string>& arguments) {
 
 constexpr double kAnswerSeconds = 30;  // the nodes read and probe meanwhile
 
+// The ids of --require, separated by commas.
 std::vector<std::string> required_checks(const Arguments& arguments) {
   std::vector<std::string> ids;
   const std::string list = arguments.value("require");
@@ -114,6 +118,7 @@ std::vector<std::string> required_checks(const Arguments& arguments) {
   return ids;
 }
 
+// Reads the agent's JSON. Unknown fields are ignored: the agent may be newer.
 Result<PreflightReport> ask_this_host(const Arguments& arguments) {
   if (!arguments.operands.empty())
     return fail(Code::kInvalidArgument,
@@ -135,6 +140,7 @@ Result<PreflightReport> ask_this_host(const Arguments& arguments) {
   return report;
 }
 
+// The controller asks the nodes, which takes longer than a usual answer.
 Result<PreflightReport> ask_controller(Session& session, const Arguments& arguments) {
   PreflightRequest request;
   request.set_node_set(fmt::format("{}", fmt::join(arguments.operands, ",")));
@@ -151,12 +157,13 @@ Status check_id(const PreflightReport& report, const std::string& id) {
     if (check.id() == id && !check.title().empty()) return {};
     if (std::ranges::find(ids, check.id()) == ids.end()) ids.push_back(check.id());
   }
-  if (ids.empty()) return {};  // no node answered: that is told instead
+  if (ids.empty()) return {};  // no node answered: that is reported instead
   return fail(Code::kInvalidArgument,
               fmt::format("there is no check {}{}; there are {}", in_quotes(id),
                           did_you_mean(id, ids), fmt::join(ids, ", ")));
 }
 
+// Removes the results of all other checks.
 void keep_check(PreflightReport& report, const std::string& id) {
   PreflightReport kept = report;
   kept.clear_checks();
@@ -166,6 +173,7 @@ void keep_check(PreflightReport& report, const std::string& id) {
   report = std::move(kept);
 }
 
+// unknown and warn are doubtful, never good.
 Tone tone_of_state(const std::string& state) {
   if (state == "pass") return Tone::kGood;
   if (state == "fail" || state == "error") return Tone::kBad;
@@ -183,6 +191,7 @@ void print_nodes(const Output& output, const PreflightReport& report) {
                              output.colour);
 }
 
+// Without `all` only what needs attention.
 void print_checks(const Output& output, const PreflightReport& report, bool all) {
   std::vector<std::vector<Cell>> rows;
   for (const PreflightCheck& check : report.checks()) {
@@ -212,6 +221,7 @@ void print_remedies(const Output& output, const std::string& text) {
   }
 }
 
+// The answer to one question: does GPUDirect work between this GPU and its NIC.
 void print_summary(const Output& output, const PreflightReport& report) {
   std::vector<std::vector<Cell>> rows;
   for (const GpuDirectPair& pair : report.pairs()) {
@@ -229,6 +239,7 @@ void print_summary(const Output& output, const PreflightReport& report) {
                              output.colour);
 }
 
+// The first result carries title and reason, which are the same on all nodes.
 void print_explained(const Output& output, const PreflightReport& report, const std::string& id) {
   for (const PreflightCheck& check : report.checks()) {
     output.out << printable(fmt::format("{}: {}", id, check.title())) << '\n'
@@ -250,6 +261,7 @@ void print_tables(const Output& output, const PreflightReport& report, const Arg
 
 }  // namespace
 
+// The exit code is computed before the report is narrowed to one check.
 Result<int> show_preflight(Session& session, const Arguments& arguments) {
   PreflightReport report = RG_TRY(arguments.has("local") ? ask_this_host(arguments)
                                                          : ask_controller(session, arguments));

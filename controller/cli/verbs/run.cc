@@ -20,9 +20,11 @@ using railgauge::api::RunRequest;
 constexpr int kNodesWithoutAsking = 16;
 constexpr double kLongestWaitSeconds = 24 * 3600;
 
+// Prints the plan before anything starts. Errors: a run on many nodes that nobody named.
 Status plan(Session& session, const RunRequest& request, bool all) {
   const RunPlan planned = RG_TRY(plan_run(session, request));
   print_notice(session, plan_line(planned));
+  // A whole cluster is never used by accident.
   if (request.node_set().empty() && !all && planned.nodes_size() > kNodesWithoutAsking) {
     return fail(
         Code::kInvalidArgument,
@@ -46,6 +48,7 @@ Status set_force(const Arguments& arguments, RunRequest& request) {
 // After the first Ctrl-C: detach, unless the second comes soon.
 Result<int> detach_or_cancel(Session& session, const std::string& run_id) {
   const int seen = session.interrupts.presses();
+  // The first Ctrl-C detaches; a second one within linger_seconds cancels.
   if (seen < 2) {
     print_notice(session,
                  fmt::format("run {} goes on; cancel it with: {} (or press Ctrl-C again within "
@@ -65,6 +68,8 @@ Result<int> detach_or_cancel(Session& session, const std::string& run_id) {
   return combine_exit_codes(std::array{+kExitInterrupted, outcome});
 }
 
+// Waits and maps the end to an exit code. `owner` is the process that started the run: only its
+// Ctrl-C may cancel.
 Result<int> follow_to_the_end(Session& session, const std::string& run_id, double wait_seconds,
                               bool owner) {
   const Followed followed = RG_TRY(follow_run(session, run_id, wait_seconds, 0));
@@ -88,6 +93,7 @@ Result<int> follow_to_the_end(Session& session, const std::string& run_id, doubl
                           cancel_command(session, run_id)));
 }
 
+// The start ignores Ctrl-C: it has to be known whether the run exists.
 Result<int> start(Session& session, const Arguments& arguments, const RunRequest& request,
                   double wait_seconds) {
   const auto started = RG_TRY(call_through(session, &Control::StubInterface::StartRun, request));
@@ -109,6 +115,7 @@ Result<int> start(Session& session, const Arguments& arguments, const RunRequest
 
 }  // namespace
 
+// Options are checked before the plan, so that wrong use costs no call.
 Result<int> run_suite(Session& session, const Arguments& arguments) {
   RunRequest request;
   *request.mutable_suite() = RG_TRY(suite_to_run(arguments));

@@ -36,7 +36,7 @@ int print_upgrade(const Output& output, const Upgrade& upgrade, int code) {
   return code;
 }
 
-// Until the run has ended. Errors: kCancelled, kDeadlineExceeded: it goes on.
+// Until the run has ended. Errors: kCancelled, kDeadlineExceeded: it continues.
 Result<RunSummary> wait_for(Session& session, const std::string& run_id, double seconds) {
   Followed followed = RG_TRY(follow_run(session, run_id, seconds, 0));
   if (followed.end == FollowEnd::kRunEnded) return std::move(followed.run);
@@ -66,6 +66,7 @@ Status read_expect(const Arguments& arguments, GateRequest& request) {
   return {};
 }
 
+// Every word but "pass" blocks.
 bool is_passing(Code code) {
   return code == Code::kUnavailable || code == Code::kResourceExhausted;
 }
@@ -117,7 +118,7 @@ Result<double> coverage_of(const Arguments& arguments) {
                           in_quotes(arguments.value("min-coverage"))));
 }
 
-// Whether measuring once more can tell anything: more runs, or what was not measured.
+// Whether measuring once more can settle anything: more runs, or what was not measured.
 bool may_settle(const Upgrade& upgrade, int extensions) {
   for (const JudgedMetric& metric : upgrade.metrics()) {
     if (metric.verdict() != "inconclusive") continue;
@@ -127,7 +128,7 @@ bool may_settle(const Upgrade& upgrade, int extensions) {
   return false;
 }
 
-// Measures on while that may settle it. What goes wrong then leaves the verdict as it was reached.
+// Measures on while that may settle it. A failure then leaves the verdict as it was reached.
 Result<Upgrade> extended(Session& session, GateRequest request, Upgrade upgrade, double seconds,
                          double min_coverage) {
   for (int more = 0; more < kMostExtensions && upgrade.verdict() == "inconclusive"; ++more) {
@@ -150,6 +151,7 @@ Result<Upgrade> extended(Session& session, GateRequest request, Upgrade upgrade,
   return upgrade;
 }
 
+// Whether an inconclusive verdict is measured again: --on-inconclusive.
 Result<bool> extends(const Arguments& arguments) {
   const std::string word =
       arguments.has("on-inconclusive") ? arguments.value("on-inconclusive") : "extend";
@@ -160,6 +162,7 @@ Result<bool> extends(const Arguments& arguments) {
 
 }  // namespace
 
+// Starts the run of the before side, waits for it and shows the upgrade.
 Result<int> prepare_upgrade(Session& session, const Arguments& arguments) {
   PrepareRequest request;
   request.set_node_set(RG_TRY(node_set_of(arguments, 0)));
@@ -186,18 +189,21 @@ Result<int> prepare_upgrade(Session& session, const Arguments& arguments) {
   return print_upgrade(session.output, prepared, exit_code_of(run.outcome()));
 }
 
+// Checks all flags first: a gate may run for hours.
 Result<int> gate_upgrade(Session& session, const Arguments& arguments) {
   GateRequest request;
   request.set_node_set(RG_TRY(node_set_of(arguments, 0)));
   request.set_suite(arguments.value("suite"));
   request.set_control_set(arguments.value("controls"));
   request.set_continue_upgrade_id(arguments.value("continue"));
+  // An upgrade knows its nodes; a second set could contradict them.
   if (arguments.has("continue") && !request.node_set().empty())
     return fail(Code::kInvalidArgument,
                 "--continue names an upgrade, and so its nodes: give no node set beside it");
   RG_TRY_OK(read_expect(arguments, request));
   const bool extend = RG_TRY(extends(arguments));
   const double wait_seconds = RG_TRY(seconds_of(arguments, "wait", 0));
+  // --wait bounds both the wait for nodes and each run.
   const double run_seconds = arguments.has("wait") ? wait_seconds : kLongestWaitSeconds;
   const double min_coverage = RG_TRY(coverage_of(arguments));
   const GateStep step = RG_TRY(begin(session, request, wait_seconds));
