@@ -1,24 +1,191 @@
 // railgauge: the command that people and pipelines use. Wiring only.
+#include <poll.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
+#include <functional>
 #include <iostream>
+#include <ostream>
+#include <span>
+#include <streambuf>
+#include <string>
 
-#include "controller/cli/descriptor_stream.h"
-#include "controller/cli/program.h"
+#include "controller/cli/input/interrupts.h"
+#include "controller/cli/input/session.h"
+#include "controller/cli/input/settings.h"
+#include "controller/cli/live/watch.h"
+#include "controller/cli/render/output.h"
+#include "controller/cli/render/table.h"
+#include "controller/cli/verbs/commands.h"
 #include "kernels/core/base/outcome.h"
 
+namespace railgauge::cli {
 namespace {
 
-using railgauge::cli::DescriptorBuffer;
+// An output stream on a file descriptor that remembers why a write failed: a full disk must not
+// look like success, and the standard streams forget the cause.
+// Buffered; written when full, at flush and at the end. Not thread safe. Does not close.
+class DescriptorBuffer final : public std::streambuf {
+ public:
+  explicit DescriptorBuffer(int descriptor) : descriptor_(descriptor) {
+    setp(buffer_.data(), buffer_.data() + buffer_.size());
+  }
+  ~DescriptorBuffer() override { write_out(); }
+  DescriptorBuffer(const DescriptorBuffer&) = delete;
+  DescriptorBuffer& operator=(const DescriptorBuffer&) = delete;
+
+  // errno of the first write that failed, 0 when none did; nothing is written after it.
+  [[nodiscard]] int failure() const { return failure_; }
+
+ protected:
+  int_type overflow(int_type character) override;
+  // Called by the stream at flush.
+  int sync() override { return write_out() ? 0 : -1; }
+
+ private:
+  bool write_out();
+
+  const int descriptor_;
+  int failure_ = 0;
+  std::array<char, 16384> buffer_{};
+};
+
+// Called by the stream when the buffer is full.
+DescriptorBuffer::int_type DescriptorBuffer::overflow(int_type character) {
+  if (!write_out()) return traits_type::eof();
+  if (!traits_type::eq_int_type(character, traits_type::eof()))
+    sputc(traits_type::to_char_type(character));
+  return traits_type::not_eof(character);
+}
+
+// Writes all that is buffered. After the first failure everything is discarded, so that the program
+// ends.
+bool DescriptorBuffer::write_out() {
+  const char* next = pbase();
+  while (failure_ == 0 && next < pptr()) {
+    const ssize_t written = write(descriptor_, next, static_cast<std::size_t>(pptr() - next));
+    if (written >= 0) {
+      next += written;
+    } else if (errno == EAGAIN) {
+      // A pipe that its other end made non-blocking: as slow as its reader, for as long as it
+      // takes.
+      pollfd ready{.fd = descriptor_, .events = POLLOUT, .revents = 0};
+      poll(&ready, 1, -1);
+    } else if (errno != EINTR) {
+      failure_ = errno;
+    }
+  }
+  setp(buffer_.data(), buffer_.data() + buffer_.size());
+  return failure_ == 0;
+}
+
+// The streams and the terminal of this process.
+struct Terminal {
+  std::ostream& out;
+  std::ostream& err;
+  bool out_is_terminal = false;
+  int err_columns = 0;                   // 0: `err` is no terminal
+  std::function<Screen()> out_screen{};  // its size now, where `out` is a terminal
+};
+
+// A dumb terminal takes neither colours nor a moving cursor.
+bool can_draw(const Environment& environment, const Terminal& terminal) {
+  return terminal.out_is_terminal && environment("TERM").value_or("") != "dumb";
+}
+
+// NO_COLOR is the convention of no-color.org: any value but the empty one counts.
+bool wants_colour(const Environment& environment, const Terminal& terminal) {
+  return can_draw(environment, terminal) && environment("NO_COLOR").value_or("").empty();
+}
+
+// The format that was asked for, as far as that can be known when the words or settings are wrong:
+// whoever asked for JSON gets the error as JSON.
+Format format_despite_error(std::span<const std::string> words, const Environment& environment) {
+  Format format =
+      parse_format(environment("RAILGAUGE_FORMAT").value_or("")).value_or(Format::kTable);
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    const std::string& word = words[i];
+    if ((word == "-o" || word == "--format") && i + 1 < words.size())
+      format = parse_format(words[i + 1]).value_or(format);
+    if (word.starts_with("--format="))
+      format = parse_format(word.substr(word.find('=') + 1)).value_or(format);
+  }
+  return format;
+}
+
+// Opens the channel, which dials nothing yet, and runs the verb or its watch.
+Result<int> run_verb(const Arguments& arguments, const Settings& settings, const Output& output,
+                     Interrupts& interrupts) {
+  const auto channel = RG_TRY(open_channel(settings));
+  const auto stub = Control::NewStub(channel);
+  const auto archive = Archive::NewStub(channel);
+  const auto judge = Judge::NewStub(channel);
+  Session session{.control = *stub,
+                  .output = output,
+                  .interrupts = interrupts,
+                  .address = settings.controller,
+                  .connected = [channel] { return channel->GetState(false) == GRPC_CHANNEL_READY; },
+                  .again = same_invocation(settings),
+                  .answer_seconds = settings.answer_seconds,
+                  .archive = archive.get(),
+                  .judge = judge.get()};
+  if (arguments.has("watch"))
+    return watch_verb(session, arguments, RG_TRY(watch_options(arguments)));
+  if (arguments.has("interval"))
+    return fail(Code::kInvalidArgument, "--interval goes with --watch");
+  return arguments.verb->run(session, arguments);
+}
+
+// Runs one command line (without the program's name). Never throws. Returns the exit code.
+int run_program(std::span<const std::string> words, const Environment& environment,
+                const Terminal& terminal, Interrupts& interrupts) {
+  Output output{.out = terminal.out, .err = terminal.err};
+  const auto fail_with = [&](const Error& error) {
+    output.format = format_despite_error(words, environment);
+    return report_error(output, error);
+  };
+  // The order of checks: words, help and version, settings, call.
+  const auto arguments = parse_arguments(grammar(), words);
+  if (!arguments) return fail_with(arguments.error());
+  if (arguments->has("version")) {
+    terminal.out << "railgauge " RAILGAUGE_VERSION "\n";
+    return kExitPassed;
+  }
+  if (arguments->help) {
+    terminal.out << help_text(grammar(), *arguments);
+    return kExitPassed;
+  }
+  // Nothing was named: the help on stderr, and wrong use.
+  if (arguments->verb == nullptr) {
+    terminal.err << help_text(grammar(), *arguments);
+    return kExitUsage;
+  }
+  const auto settings = resolve_settings(*arguments, environment);
+  if (!settings) return fail_with(settings.error());
+  output.format = settings->format;
+  output.units = settings->units;
+  output.colour = wants_colour(environment, terminal);
+  // --watch cuts instead, so that more rows fit.
+  const bool folds = terminal.out_is_terminal && terminal.out_screen && !arguments->has("watch");
+  fold_tables_at(folds ? terminal.out_screen().columns : 0);
+  output.live_columns = terminal.err_columns;
+  if (can_draw(environment, terminal)) output.screen = terminal.out_screen;
+  const auto code = run_verb(*arguments, *settings, output, interrupts);
+  if (code) return *code;
+  const int reported = report_error(output, code.error());
+  // A call that a SIGTERM cut short ends as terminated, not as interrupted.
+  return interrupts.terminated() && reported == kExitInterrupted ? kExitTerminated : reported;
+}
 
 constexpr int kUnknownWidth = 80;
 
-railgauge::cli::Screen screen_of(int descriptor) {
+// The terminal's size now; zeros where it is unknown.
+Screen screen_of(int descriptor) {
   winsize size{};
   if (ioctl(descriptor, TIOCGWINSZ, &size) != 0) return {};
   return {.columns = size.ws_col, .rows = size.ws_row};
@@ -31,6 +198,7 @@ int terminal_columns(int descriptor) {
   return columns == 0 ? kUnknownWidth : columns;
 }
 
+// A variable of this process; nothing when it is not set.
 std::optional<std::string> environment(const std::string& name) {
   const char* value = std::getenv(name.c_str());
   return value == nullptr ? std::nullopt : std::optional<std::string>(value);
@@ -41,24 +209,27 @@ int flush_results(DescriptorBuffer& results, int code) {
   results.pubsync();
   if (results.failure() == 0 || results.failure() == EPIPE) return code;
   std::cerr << "railgauge: stdout: write: " << std::strerror(results.failure()) << '\n';
-  return railgauge::kExitInvalid;
+  return kExitInvalid;
 }
 
 }  // namespace
+}  // namespace railgauge::cli
 
 int main(int argc, char** argv) {
+  using namespace railgauge::cli;
+  // A closed pipe is reported by write, not by a signal.
   std::signal(SIGPIPE, SIG_IGN);
-  setenv("GRPC_VERBOSITY", "NONE", 0);  // its log lines would stand beside our one line
-  railgauge::cli::Interrupts interrupts;
-  const railgauge::cli::SignalListener listener(interrupts);
+  setenv("GRPC_VERBOSITY", "NONE", 0);  // its log lines would appear beside our one line
+  Interrupts interrupts;
+  // Before any other thread, so that all inherit the blocked signals.
+  const SignalListener listener(interrupts);
   const std::vector<std::string> words(argv + 1, argv + argc);
   DescriptorBuffer results(STDOUT_FILENO);
   std::ostream out(&results);
-  const railgauge::cli::Terminal terminal{.out = out,
-                                          .err = std::cerr,
-                                          .out_is_terminal = isatty(STDOUT_FILENO) != 0,
-                                          .err_columns = terminal_columns(STDERR_FILENO),
-                                          .out_screen = [] { return screen_of(STDOUT_FILENO); }};
-  return flush_results(results,
-                       railgauge::cli::run_program(words, environment, terminal, interrupts));
+  const Terminal terminal{.out = out,
+                          .err = std::cerr,
+                          .out_is_terminal = isatty(STDOUT_FILENO) != 0,
+                          .err_columns = terminal_columns(STDERR_FILENO),
+                          .out_screen = [] { return screen_of(STDOUT_FILENO); }};
+  return flush_results(results, run_program(words, environment, terminal, interrupts));
 }

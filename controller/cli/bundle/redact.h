@@ -1,4 +1,4 @@
-// What is taken out of a bundle before it leaves the house.
+// Removes names and secrets from a support bundle before it leaves the site. Pure.
 #pragma once
 
 #include <map>
@@ -7,13 +7,14 @@
 
 namespace railgauge::cli {
 
-// Names and addresses become numbered words ("node-3"), the same one at every place and however
-// letters are written, also inside of a word ("gpu001-ib0"); a node's name is known without its
-// domain as well. What is not learnt and does not look like an address stays: text that people
-// wrote has to be read before it is sent.
+// Replaces names and addresses by numbered words ("node-3"). A name has the same word everywhere,
+// in upper and lower case, also inside of another word ("gpu001-ib0"). A node's name is recognised
+// without its domain too. Text that is not learnt and does not look like an address is kept: people
+// have to read a bundle before they send it. Not thread safe.
 class Redactor {
  public:
-  // `name` is one of `kind`: from now on it is "kind-N".
+  // Adds a name of one kind ("node", "person", "leaf", "address", "id"). From now on it becomes
+  // "kind-N". Learn all names before the first apply().
   void learn(std::string_view kind, std::string_view name);
   std::string apply(std::string_view text);
 
@@ -30,5 +31,12 @@ class Redactor {
   std::map<std::string, std::string, std::less<>> phrases_;  // of them those that are no tokens
   std::map<std::string, int, std::less<>> counts_;           // by kind
 };
+
+// Returns the text without private keys in PEM and without the values of passwords, tokens,
+// secrets, credentials and access keys. Recognised forms: NAME=value, "name": "value" (also in JSON
+// inside of JSON), --name value, name: value, "Authorization: ...", "Bearer ...", and the user's
+// part of a URL. It applies to every bundle, redacted or not. Secrets under other names stay:
+// people have to read a bundle before they send it.
+std::string without_secrets(std::string_view text);
 
 }  // namespace railgauge::cli

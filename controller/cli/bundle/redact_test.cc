@@ -4,8 +4,6 @@
 
 #include <gtest/gtest.h>
 
-#include "controller/cli/bundle/secrets.h"
-
 namespace railgauge::cli {
 namespace {
 

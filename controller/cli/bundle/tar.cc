@@ -27,6 +27,8 @@ std::string large_number(std::uint64_t number) {
 
 }  // namespace
 
+// The header is written twice: now with size 0 to keep its place, and at the file's end with the
+// size.
 void TarWriter::begin(std::string_view name) {
   finish_file();
   RG_CHECK(!name.empty() && name.size() < sizeof name_);
@@ -42,6 +44,7 @@ void TarWriter::append(std::string_view bytes) {
   size_ += bytes.size();
 }
 
+// Two empty blocks end an archive.
 void TarWriter::end() {
   finish_file();
   out_ << std::string(2 * kBlockBytes, '\0');  // two empty blocks
@@ -54,6 +57,7 @@ void TarWriter::write_header() {
   const auto put = [&block](std::size_t at, std::string_view text) {
     std::ranges::copy(text, block.begin() + static_cast<std::ptrdiff_t>(at));
   };
+  // name, mode, user, group, size, time, sum, type, magic: offsets of POSIX ustar.
   put(0, name_);
   put(100, "0000644");
   put(108, "0000000");
@@ -71,6 +75,7 @@ void TarWriter::write_header() {
   out_.write(block.data(), block.size());
 }
 
+// Fills the last block, then goes back to the header and writes the size.
 void TarWriter::finish_file() {
   if (header_at_ == std::streampos(-1)) return;
   out_ << std::string((kBlockBytes - size_ % kBlockBytes) % kBlockBytes, '\0');

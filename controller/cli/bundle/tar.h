@@ -9,7 +9,8 @@ namespace railgauge::cli {
 
 class TarWriter {
  public:
-  // `out` can seek. Whether all was written, its state tells at the end.
+  // `out` must be seekable and outlive the writer. `unix_seconds` is the time of all files.
+  // Failures to write are in the state of `out`; test it at the end.
   TarWriter(std::ostream& out, std::int64_t unix_seconds)
       : out_(out), unix_seconds_(unix_seconds) {}
 

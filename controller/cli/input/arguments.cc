@@ -9,15 +9,15 @@
 namespace railgauge::cli {
 namespace {
 
-constexpr std::size_t kAnyNumber = 100'000;
-
+// How many operands a verb takes.
 struct OperandCount {
   std::size_t least = 0;
   std::size_t most = 0;
 };
 
-constexpr std::size_t kManyOperands = 10'000;  // of "[NODE...]"
+constexpr std::size_t kManyOperands = 100'000;  // for "FILE..."; a bound, not a limit to reach
 
+// Reads "SUITE [NODESET]": brackets mark an optional operand, dots a repeated one.
 OperandCount count_operands(std::string_view operands) {
   OperandCount count;
   for (std::size_t begin = 0; begin < operands.size();) {
@@ -26,12 +26,12 @@ OperandCount count_operands(std::string_view operands) {
     if (operands.substr(begin, end - begin).find("...") != std::string_view::npos)
       count.most = kManyOperands;
     if (operands[begin] != '[') ++count.least;
-    if (operands.substr(begin, end - begin).ends_with("...")) count.most = kAnyNumber;
     begin = end + 1;
   }
   return count;
 }
 
+// By name, or by letter where `name` is one character. Null when there is none.
 const Flag* find_flag(std::span<const Flag> flags, std::string_view name) {
   const auto found = std::ranges::find_if(flags, [&](const Flag& flag) {
     return flag.name == name || (name.size() == 1 && flag.letter == name.front());
@@ -47,6 +47,7 @@ const Flag* find_anywhere(const Grammar& grammar, std::string_view name) {
   return nullptr;
 }
 
+// The candidates for "did you mean": flags of one verb, or of all for a null `verb`.
 std::vector<std::string> flag_names(const Grammar& grammar, const Verb* verb) {
   std::vector<std::string> names;
   for (const Flag& flag : grammar.common) names.push_back(fmt::format("--{}", flag.name));
@@ -56,8 +57,10 @@ std::vector<std::string> flag_names(const Grammar& grammar, const Verb* verb) {
   return names;
 }
 
-std::string full_name(const Verb& verb) {
-  return verb.name.empty() ? std::string(verb.noun) : fmt::format("{} {}", verb.noun, verb.name);
+// The operand at `index`: "NODESET" of "SUITE NODESET".
+std::string operand_name(std::string_view operands, std::size_t index) {
+  for (; index > 0; --index) operands.remove_prefix(operands.find(' ') + 1);
+  return std::string(operands.substr(0, operands.find(' ')));
 }
 
 // Splits words into flags and the rest; "--" ends the flags.
@@ -65,23 +68,29 @@ Status split_flags(const Grammar& grammar, std::span<const std::string> words, A
                    std::vector<std::string>& rest) {
   for (std::size_t i = 0; i < words.size(); ++i) {
     const std::string_view word = words[i];
+    // Everything behind "--" is an operand, even with a dash in front.
     if (word == "--") {
       rest.insert(rest.end(), words.begin() + static_cast<std::ptrdiff_t>(i) + 1, words.end());
       return {};
     }
+    // A single dash is an operand: it names stdin.
     if (!word.starts_with('-') || word == "-") {
       rest.emplace_back(word);
       continue;
     }
+    // "--name=value" in one word; only long flags have this form.
     const std::size_t equals = word.starts_with("--") ? word.find('=') : std::string_view::npos;
     const std::string_view name =
         word.starts_with("--") ? word.substr(2, equals - 2) : word.substr(1);
     const Flag* flag =
         word.starts_with("--") == (name.size() > 1) ? find_anywhere(grammar, name) : nullptr;
     if (flag == nullptr) {
-      return fail(Code::kInvalidArgument, fmt::format("unknown flag {}{}", word.substr(0, equals),
-                                                      did_you_mean(fmt::format("--{}", name),
-                                                                   flag_names(grammar, nullptr))));
+      // A single letter is near every short flag: no name is proposed for it.
+      const std::string hint =
+          name.size() > 1 ? did_you_mean(fmt::format("--{}", name), flag_names(grammar, nullptr))
+                          : "";
+      return fail(Code::kInvalidArgument,
+                  fmt::format("unknown flag {}{}", word.substr(0, equals), hint));
     }
     std::string value;
     if (flag->value.empty() && equals != std::string_view::npos) {
@@ -97,6 +106,7 @@ Status split_flags(const Grammar& grammar, std::span<const std::string> words, A
                                                         flag->name, flag->value));
       }
     }
+    // The second value could contradict the first one, so neither is taken.
     if (!parsed.flags.emplace(flag->name, std::move(value)).second)
       return fail(Code::kInvalidArgument, fmt::format("--{} is given twice", flag->name));
   }
@@ -107,6 +117,7 @@ bool is_noun(const Grammar& grammar, std::string_view noun) {
   return std::ranges::any_of(grammar.verbs, [&](const Verb& v) { return v.noun == noun; });
 }
 
+// Null when the noun has no such verb. `name` "" is the noun alone.
 const Verb* find_verb(const Grammar& grammar, std::string_view noun, std::string_view name) {
   const auto found = std::ranges::find_if(
       grammar.verbs, [&](const Verb& v) { return v.noun == noun && v.name == name; });
@@ -126,8 +137,12 @@ std::string canonical_noun(const Grammar& grammar, const std::string& word,
   return is_noun(grammar, plural) ? plural : "";
 }
 
+// Takes noun and verb from the front of `rest`, which keeps the operands. Null without an error:
+// the noun alone is no verb, which only help accepts. Errors: kInvalidArgument with the nearest
+// word.
 Result<const Verb*> choose_verb(const Grammar& grammar, Arguments& parsed,
                                 std::vector<std::string>& rest) {
+  // "run show" is decided by the word behind the noun.
   const std::string_view following = rest.size() > 1 ? std::string_view(rest[1]) : "";
   const std::string noun = canonical_noun(grammar, rest[0], following);
   if (noun.empty()) {
@@ -139,6 +154,7 @@ Result<const Verb*> choose_verb(const Grammar& grammar, Arguments& parsed,
     return fail(Code::kInvalidArgument, fmt::format("unknown verb {}{}", in_quotes(rest[0]), hint));
   }
   rest.erase(rest.begin());
+  // "runs help show" and "help runs show" are the same.
   if (!rest.empty() && rest[0] == "help") {
     parsed.help = true;
     rest.erase(rest.begin());
@@ -150,6 +166,7 @@ Result<const Verb*> choose_verb(const Grammar& grammar, Arguments& parsed,
       return verb;
     }
   }
+  // No verb follows: the noun's own, whose operands may begin with any word.
   const Verb* alone = find_verb(grammar, noun, "");
   // "schedules list": what the plural noun does alone, said aloud.
   if (!rest.empty() && rest[0] == "list" && noun.ends_with('s') && alone != nullptr &&
@@ -157,6 +174,7 @@ Result<const Verb*> choose_verb(const Grammar& grammar, Arguments& parsed,
     rest.erase(rest.begin());
     return alone;
   }
+  // A word that is neither a verb nor an operand.
   if (!rest.empty() && (alone == nullptr || alone->operands.empty())) {
     std::vector<std::string> names;
     for (const Verb& verb : grammar.verbs)
@@ -168,6 +186,8 @@ Result<const Verb*> choose_verb(const Grammar& grammar, Arguments& parsed,
   return alone;
 }
 
+// Checks flags and number of operands. Flags were read before the verb was known, so that they may
+// be anywhere on the line.
 Status check_against_verb(const Grammar& grammar, const Arguments& parsed) {
   const Verb& verb = *parsed.verb;
   for (const auto& [name, value] : parsed.flags) {
@@ -180,8 +200,8 @@ Status check_against_verb(const Grammar& grammar, const Arguments& parsed) {
   const OperandCount count = count_operands(verb.operands);
   if (parsed.operands.size() < count.least) {
     return fail(Code::kInvalidArgument,
-                fmt::format("{} needs more: railgauge {} {}", full_name(verb), full_name(verb),
-                            verb.operands));
+                fmt::format("{}: missing operand: {}", full_name(verb),
+                            operand_name(verb.operands, parsed.operands.size())));
   }
   if (parsed.operands.size() > count.most) {
     return fail(Code::kInvalidArgument,
@@ -193,6 +213,10 @@ Status check_against_verb(const Grammar& grammar, const Arguments& parsed) {
 
 }  // namespace
 
+std::string full_name(const Verb& verb) {
+  return verb.name.empty() ? std::string(verb.noun) : fmt::format("{} {}", verb.noun, verb.name);
+}
+
 std::string Arguments::value(std::string_view flag) const {
   const auto found = flags.find(flag);
   return found == flags.end() ? "" : found->second;
@@ -202,6 +226,7 @@ std::string Arguments::operand(std::size_t index) const {
   return index < operands.size() ? operands[index] : "";
 }
 
+// Flags first, then noun, verb and operands in what is left.
 Result<Arguments> parse_arguments(const Grammar& grammar, std::span<const std::string> words) {
   Arguments parsed;
   std::vector<std::string> rest;
@@ -221,6 +246,86 @@ Result<Arguments> parse_arguments(const Grammar& grammar, std::span<const std::s
   }
   if (!parsed.help) RG_TRY_OK(check_against_verb(grammar, parsed));
   return parsed;
+}
+
+namespace {
+
+constexpr std::size_t kFirstColumn = 34;  // where summaries begin
+constexpr std::size_t kHelpColumns = 80;
+
+// One entry of the help: `left` in its column and `right` beside it, folded between words so that
+// no line is longer than kHelpColumns.
+std::string line(std::string_view left, std::string_view right) {
+  constexpr std::size_t kRoom = kHelpColumns - kFirstColumn;
+  std::string text = fmt::format("  {:<{}}", left, kFirstColumn - 2);
+  if (left.size() + 4 > kFirstColumn) text = fmt::format("  {}\n{:{}}", left, "", kFirstColumn);
+  while (right.size() > kRoom) {
+    const std::size_t blank = right.rfind(' ', kRoom);
+    if (blank == std::string_view::npos) break;
+    text += fmt::format("{}\n{:{}}", right.substr(0, blank), "", kFirstColumn);
+    right.remove_prefix(blank + 1);
+  }
+  return fmt::format("{}{}\n", text, right);
+}
+
+// The verb with its operands as it is typed: "runs show RUN".
+std::string call(const Verb& verb) {
+  std::string text(verb.noun);
+  if (!verb.name.empty()) text += fmt::format(" {}", verb.name);
+  if (!verb.operands.empty()) text += fmt::format(" {}", verb.operands);
+  return text;
+}
+
+// One help entry for each flag.
+std::string flag_lines(std::span<const Flag> flags) {
+  std::string text;
+  for (const Flag& flag : flags) {
+    std::string left = fmt::format("--{}", flag.name);
+    if (flag.letter != 0) left = fmt::format("-{}, {}", flag.letter, left);
+    if (!flag.value.empty()) left += fmt::format(" {}", flag.value);
+    text += line(left, flag.summary);
+  }
+  return text;
+}
+
+// A verb's line, its summary and its own flags.
+std::string verb_help(const Verb& verb) {
+  std::string text = fmt::format("railgauge {}\n  {}\n", call(verb), verb.summary);
+  if (!verb.flags.empty()) text += "\n" + flag_lines(verb.flags);
+  return text;
+}
+
+// All verbs of a noun, with an empty line between them.
+std::string noun_help(const Grammar& grammar, std::string_view noun) {
+  std::string text;
+  for (const Verb& verb : grammar.verbs)
+    if (verb.noun == noun) text += (text.empty() ? "" : "\n") + verb_help(verb);
+  return text;
+}
+
+constexpr std::string_view kTail =
+    "\nEach setting is a flag (--some-name), a variable (RAILGAUGE_SOME_NAME) or a line\n"
+    "\"some_name = value\" in /etc/railgauge/railgauge.conf. A flag beats a variable,\n"
+    "a variable beats the file.\n"
+    "\nExit codes: 0 passed; 1 failed; 2 wrong use; 3 inconclusive; 4 invalid, crashed,\n"
+    "timed out or unreachable; 5 waived; 130 interrupted; 143 terminated.\n";
+
+}  // namespace
+
+std::string help_text(const Grammar& grammar, const Arguments& arguments) {
+  if (arguments.verb != nullptr && arguments.noun.empty())
+    return verb_help(*arguments.verb) + "\nrailgauge help lists the flags that every verb takes\n";
+  if (!arguments.noun.empty())
+    return noun_help(grammar, arguments.noun) +
+           "\nrailgauge help lists the flags that every verb takes\n";
+  std::string text =
+      "railgauge measures a cluster's fabric from inside its nodes.\n\n"
+      "Usage: railgauge NOUN [VERB] [OPERANDS] [FLAGS]\n\n";
+  for (const Verb& verb : grammar.verbs) text += line(call(verb), verb.summary);
+  text += line("help [NOUN [VERB]]", "this text, or a verb's flags (also --help anywhere)");
+  text += "\nFlags that every verb takes:\n" + flag_lines(grammar.common);
+  text += kTail;
+  return text;
 }
 
 }  // namespace railgauge::cli

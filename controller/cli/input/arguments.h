@@ -31,6 +31,9 @@ struct Verb {
   Result<int> (*run)(Session&, const Arguments&);  // the exit code
 };
 
+// "runs show"; the noun alone where the verb has no name.
+std::string full_name(const Verb& verb);
+
 struct Grammar {
   std::span<const Verb> verbs;
   std::span<const Flag> common;  // flags that every verb takes
@@ -50,5 +53,8 @@ struct Arguments {
 
 // Errors: kInvalidArgument, one line that says what would have been right.
 Result<Arguments> parse_arguments(const Grammar& grammar, std::span<const std::string> words);
+
+// Help for what `arguments` names: one verb, one noun's verbs, or everything.
+std::string help_text(const Grammar& grammar, const Arguments& arguments);
 
 }  // namespace railgauge::cli

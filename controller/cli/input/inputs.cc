@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cmath>
 #include <cstring>
+#include <ctime>
 #include <fstream>
 
 #include <fmt/format.h>
@@ -15,6 +17,8 @@ namespace {
 
 constexpr std::size_t kMaxFileBytes = 1U << 20U;
 
+// The whole file, at most kMaxFileBytes. Errors: kInvalidArgument with the path and the system's
+// reason.
 Result<std::string> read_file(const std::string& path) {
   errno = 0;
   std::ifstream file(path, std::ios::binary);
@@ -24,6 +28,7 @@ Result<std::string> read_file(const std::string& path) {
     return fail(Code::kInvalidArgument, fmt::format("{}: read: {}", path, std::strerror(errno)));
   }
   text.resize(static_cast<std::size_t>(file.gcount()));
+  // One byte more than allowed was asked for, so that a longer file is recognised.
   if (text.size() > kMaxFileBytes) {
     return fail(Code::kInvalidArgument,
                 fmt::format("{}: more than {}, too much", path, canonical_bytes(kMaxFileBytes)));
@@ -39,6 +44,7 @@ Result<std::string> read_node_set(const std::string& path) {
     const std::size_t end = std::min(text.find('\n', begin), text.size());
     std::string line = text.substr(begin, end - begin);
     begin = end + 1;
+    // Comments and blanks are dropped; sets on several lines are joined.
     line = line.substr(0, line.find('#'));
     std::erase_if(line, [](char c) { return c == ' ' || c == '\t' || c == '\r'; });
     if (!line.empty()) set += (set.empty() ? "" : ",") + line;
@@ -50,6 +56,8 @@ Result<std::string> read_node_set(const std::string& path) {
 
 }  // namespace
 
+// Exactly one of the three ways may be used: an ignored set would measure other nodes than asked
+// for.
 Result<std::string> node_set_of(const Arguments& arguments, std::size_t index) {
   const std::string operand = arguments.operand(index);
   const int given = (arguments.operands.size() > index ? 1 : 0) + (arguments.has("nodes") ? 1 : 0) +
@@ -67,6 +75,7 @@ Result<std::string> node_set_of(const Arguments& arguments, std::size_t index) {
 
 Result<railgauge::api::SuiteSource> suite_source(const std::string& word) {
   railgauge::api::SuiteSource source;
+  // A name is looked up by the controller, which has its own folder.
   if (word.find('/') == std::string::npos && !word.ends_with(".yaml") && !word.ends_with(".yml")) {
     source.set_name(word);
     return source;
@@ -76,6 +85,8 @@ Result<railgauge::api::SuiteSource> suite_source(const std::string& word) {
   return source;
 }
 
+// A slice of a suite by name is part of the name ("nightly:3/96"); of a file it is one more line of
+// YAML.
 Result<railgauge::api::SuiteSource> suite_to_run(const Arguments& arguments) {
   auto source = RG_TRY(suite_source(arguments.operand(0)));
   if (!arguments.has("slice")) return source;
@@ -90,6 +101,7 @@ Result<railgauge::api::SuiteSource> suite_to_run(const Arguments& arguments) {
   return source;
 }
 
+// The upper bound keeps the number inside 32 bits; the controller has limits of its own.
 Result<std::uint32_t> count_of(const Arguments& arguments, std::string_view name,
                                std::uint32_t otherwise) {
   if (!arguments.has(name)) return otherwise;
@@ -107,6 +119,84 @@ Result<double> seconds_of(const Arguments& arguments, std::string_view name, dou
   const auto ns = parse_duration_ns(arguments.value(name));
   if (!ns) return fail(ns.error().code, fmt::format("--{}: {}", name, ns.error().message));
   return *ns / 1e9;
+}
+
+namespace {
+
+// A calendar time in UTC, to its end.
+std::optional<double> parse_calendar(const std::string& text) {
+  for (const char* form :
+       {"%Y-%m-%dT%H:%M:%SZ", "%Y-%m-%dT%H:%M:%S", "%Y-%m-%dT%H:%M", "%Y-%m-%d"}) {
+    std::tm parts{};
+    const char* end = ::strptime(text.c_str(), form, &parts);
+    if (end != nullptr && *end == '\0') return static_cast<double>(::timegm(&parts));
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+// A date first: "2026-11-20" is no duration, so the two forms cannot be confused.
+Result<double> parse_time(const std::string& text, double now_unix_seconds) {
+  if (const auto calendar = parse_calendar(text)) return *calendar;
+  if (const auto ago_ns = parse_duration_ns(text)) return now_unix_seconds - *ago_ns / 1e9;
+  return fail(Code::kInvalidArgument,
+              fmt::format("{} is no time: 24h (ago), 2026-11-20 or 2026-11-20T12:00:00Z are",
+                          in_quotes(text)));
+}
+
+// Durations count back from now, by the clock of this host.
+Result<std::optional<double>> time_of(const Arguments& arguments, std::string_view name) {
+  if (!arguments.has(name)) return std::nullopt;
+  const auto seconds = parse_time(arguments.value(name), static_cast<double>(std::time(nullptr)));
+  if (!seconds)
+    return fail(seconds.error().code, fmt::format("--{}: {}", name, seconds.error().message));
+  return std::optional<double>(*seconds);
+}
+
+Result<std::optional<double>> number_of(const Arguments& arguments, std::string_view name) {
+  if (!arguments.has(name)) return std::nullopt;
+  const auto number = parse_integer(arguments.value(name));
+  if (!number || *number < 0)
+    return fail(Code::kInvalidArgument, fmt::format("--{}: {} is no whole number from 0 on", name,
+                                                    in_quotes(arguments.value(name))));
+  return std::optional<double>(static_cast<double>(*number));
+}
+
+// Series are numbered from 1 by the store.
+Result<std::uint32_t> series_number(const std::string& word) {
+  const auto number = parse_integer(word);
+  if (!number || *number < 1 || *number > INT32_MAX)
+    return fail(
+        Code::kInvalidArgument,
+        fmt::format("series {}: it is a number; railgauge history lists them", in_quotes(word)));
+  return static_cast<std::uint32_t>(*number);
+}
+
+// Flags that a verb does not have are absent here, so all verbs about points share this.
+Result<railgauge::api::PointsRequest> points_request(const Arguments& arguments) {
+  railgauge::api::PointsRequest request;
+  request.set_run_id(arguments.operand(0));
+  request.set_kernel(arguments.value("kernel"));
+  request.set_metric(arguments.value("metric"));
+  request.set_node_set(arguments.value("nodes"));
+  request.set_endpoint(arguments.value("endpoint"));
+  request.set_stack(arguments.value("stack"));
+  request.set_all_attempts(arguments.has("all-attempts"));
+  if (arguments.has("size")) {
+    const auto bytes = parse_bytes(arguments.value("size"));
+    if (!bytes) return fail(bytes.error().code, "--size: " + bytes.error().message);
+    request.set_message_bytes(static_cast<double>(*bytes));
+  }
+  if (const auto rail = RG_TRY(number_of(arguments, "rail")))
+    request.set_rail(static_cast<std::int32_t>(*rail));
+  if (arguments.has("series"))
+    request.set_series_id(RG_TRY(series_number(arguments.value("series"))));
+  if (const auto since = RG_TRY(time_of(arguments, "since")))
+    request.set_since_unix_seconds(*since);
+  if (const auto until = RG_TRY(time_of(arguments, "until")))
+    request.set_until_unix_seconds(*until);
+  return request;
 }
 
 }  // namespace railgauge::cli

@@ -1,6 +1,11 @@
-// What a verb reads from operands, flags and files: node sets and suites.
+// Reads operands, flags and files for the verbs: node sets, suites, counts, times, filters of
+// points. Every error is kInvalidArgument and names the flag or file.
 #pragma once
 
+#include <optional>
+#include <string>
+
+#include "controller/api/archive.pb.h"
 #include "controller/api/control.pb.h"
 #include "controller/cli/input/arguments.h"
 
@@ -23,5 +28,20 @@ Result<std::uint32_t> count_of(const Arguments& arguments, std::string_view name
 
 // Seconds of the duration in flag `name`. Errors: kInvalidArgument.
 Result<double> seconds_of(const Arguments& arguments, std::string_view name, double otherwise);
+
+// The request for stored points from RUN and the filter flags. The caller sets the limit.
+Result<railgauge::api::PointsRequest> points_request(const Arguments& arguments);
+
+// "24h" (ago), "2026-11-20", "2026-11-20T12:00:00Z": seconds since 1970. Errors: kInvalidArgument.
+Result<double> parse_time(const std::string& text, double now_unix_seconds);
+
+// The time in flag `name`; absent when it is not given.
+Result<std::optional<double>> time_of(const Arguments& arguments, std::string_view name);
+
+// The number in flag `name`, at least 0; absent when it is not given.
+Result<std::optional<double>> number_of(const Arguments& arguments, std::string_view name);
+
+// The series of an operand or flag. Errors: kInvalidArgument.
+Result<std::uint32_t> series_number(const std::string& word);
 
 }  // namespace railgauge::cli

@@ -15,6 +15,7 @@ constexpr timespec kPatience{.tv_sec = 1, .tv_nsec = 0};  // should the wake-up 
 
 }  // namespace
 
+// Hooks run under the lock: a hook that is being removed is never called afterwards.
 void Interrupts::press() {
   const std::scoped_lock lock(mutex_);
   ++presses_;
@@ -39,12 +40,14 @@ bool Interrupts::terminated() const {
   return terminated_;
 }
 
+// Returns at once where more presses came already.
 bool Interrupts::wait_beyond(int seen, double seconds) {
   std::unique_lock lock(mutex_);
   return changed_.wait_for(lock, std::chrono::duration<double>(seconds),
                            [&] { return presses_ > seen || terminated_; });
 }
 
+// The hook is not called for presses that came before it; callers test any() after they made it.
 Interrupts::Hook::Hook(Interrupts& interrupts, std::function<void()> cancel)
     : interrupts_(interrupts) {
   const std::scoped_lock lock(interrupts_.mutex_);
@@ -56,6 +59,7 @@ Interrupts::Hook::~Hook() {
   interrupts_.hooks_.erase(entry_);
 }
 
+// Waits with sigtimedwait in place of a handler, so that hooks may take locks and call gRPC.
 SignalListener::SignalListener(Interrupts& interrupts) {
   sigemptyset(&signals_);
   for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGUSR1}) sigaddset(&signals_, signal);
@@ -75,6 +79,7 @@ SignalListener::SignalListener(Interrupts& interrupts) {
   });
 }
 
+// SIGUSR1 ends the wait of the thread at once.
 SignalListener::~SignalListener() {
   thread_.request_stop();
   pthread_kill(thread_.native_handle(), SIGUSR1);

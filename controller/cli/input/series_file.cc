@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <chrono>
 #include <cmath>
 #include <limits>
 #include <numeric>
@@ -9,7 +10,6 @@
 
 #include <fmt/format.h>
 
-#include "controller/cli/input/series_time.h"
 #include "kernels/core/text/text.h"
 
 namespace railgauge::cli {
@@ -21,6 +21,7 @@ constexpr std::string_view kTooLong = "a line longer than 64 KiB is no row of a 
 constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
 constexpr double kLongGapSeconds = 30 * 86400.0;
 
+// ASCII letters only: the words compared here have no others.
 std::string lower(std::string_view text) {
   std::string out(text);
   std::ranges::transform(out, out.begin(), [](char c) {
@@ -29,6 +30,7 @@ std::string lower(std::string_view text) {
   return out;
 }
 
+// Without blanks, tabs and carriage returns at both ends.
 std::string_view trimmed(std::string_view text) {
   const auto first = text.find_first_not_of(" \t\r");
   if (first == std::string_view::npos) return {};
@@ -57,6 +59,8 @@ std::optional<std::vector<std::string>> split(std::string_view line, char separa
   return cells;
 }
 
+// The words that tools write for a missing value. An infinite value is a gap too: no statistic
+// could use it.
 bool is_gap(std::string_view cell) {
   constexpr std::string_view kWords[] = {"",     "nan",  "+nan",     "-nan",      "na",
                                          "n/a",  "null", "none",     "-",         "inf",
@@ -75,6 +79,7 @@ std::optional<double> value_of(std::string_view cell) {
   return value;
 }
 
+// Reads line by line: finds the separator and the columns in the first lines, then takes rows.
 class Reader {
  public:
   Reader(std::istream& in, const std::string& name) : in_(in), name_(name) {}
@@ -86,6 +91,7 @@ class Reader {
   Status choose_columns(const std::vector<std::string>& header);
   Status take_row(const std::vector<std::string>& cells);
   void finish();
+  // An error with file and line, as compilers write it.
   [[nodiscard]] Status wrong(std::string_view what) const {
     return fail(Code::kInvalidArgument, fmt::format("{}:{}: {}", name_, line_, what));
   }
@@ -103,6 +109,8 @@ class Reader {
   SeriesFile file_;
 };
 
+// Finds the value's and the time's column by the header's names. Two columns need no known name:
+// the other one is the time.
 Status Reader::choose_columns(const std::vector<std::string>& header) {
   constexpr std::string_view kTimes[] = {"time", "timestamp", "date", "datetime", "t"};
   std::optional<std::size_t> value;
@@ -111,6 +119,7 @@ Status Reader::choose_columns(const std::vector<std::string>& header) {
     if (word == "value" && !value) value = i;
     if (!time_ && std::ranges::find(kTimes, word) != std::end(kTimes)) time_ = i;
   }
+  // A single column with any name is the value.
   if (!value && header.size() == 1 && !time_) value = 0;
   if (!value && header.size() == 2) value = time_ == std::size_t{1} ? 0 : 1;
   if (!value) {
@@ -123,6 +132,7 @@ Status Reader::choose_columns(const std::vector<std::string>& header) {
   return {};
 }
 
+// The first row with content: a header, or data where its likely value column is a number.
 Status Reader::begin(const std::vector<std::string>& cells) {
   columns_ = cells.size();
   const bool wide = columns_ > 2;
@@ -138,6 +148,8 @@ Status Reader::begin(const std::vector<std::string>& cells) {
   return take_row(cells);
 }
 
+// One row as value and time. Errors: another number of columns, a value that is no number, too many
+// rows.
 Status Reader::take_row(const std::vector<std::string>& cells) {
   if (cells.size() != columns_)
     return wrong(fmt::format("{} columns, the lines before have {}", cells.size(), columns_));
@@ -160,6 +172,7 @@ Status Reader::take_row(const std::vector<std::string>& cells) {
   return {};
 }
 
+// One line: skips comments, and counts empty lines of a single column as gaps once a row follows.
 Status Reader::take(const std::string& line) {
   std::string_view text = line;
   if (line_ == 1 && text.starts_with(kByteOrderMark)) text.remove_prefix(kByteOrderMark.size());
@@ -185,7 +198,7 @@ Status Reader::take(const std::string& line) {
   return take_row(*cells);
 }
 
-// Puts rows that go back in time in order and tells about gaps, repeated and backward times.
+// Sorts rows that go back in time, and adds notes about gaps, repeated and backward times.
 void Reader::finish() {
   if (!time_ || seconds_.empty()) return;
   if (!timed_) {
@@ -201,6 +214,7 @@ void Reader::finish() {
     long_gaps +=
         is_calendar_time(file_.times[i]) && seconds_[i] - seconds_[i - 1] > kLongGapSeconds;
   }
+  // Each oddity is one note; the series is read nevertheless.
   if (repeated > 0)
     file_.notes.push_back(
         fmt::format("{} rows repeat the time before them: each is a run", repeated));
@@ -211,6 +225,7 @@ void Reader::finish() {
   file_.notes.push_back(fmt::format(
       "{} rows go back in time: taken in the order of time, indices are rows of the file",
       backward));
+  // Rows with equal times keep the order of the file.
   std::ranges::stable_sort(file_.rows, {}, [&](std::size_t row) { return seconds_[row]; });
   std::vector<double> values;
   std::vector<std::string> times;
@@ -224,6 +239,7 @@ void Reader::finish() {
   file_.times = std::move(times);
 }
 
+// All lines, then the order of time.
 Result<SeriesFile> Reader::read() {
   // A device or a binary file may be one line of any length: no more of it than a row has is read.
   std::vector<char> buffer(kMaxLineBytes + 3);  // with a return, one more and the end
@@ -248,5 +264,101 @@ Result<SeriesFile> Reader::read() {
 Result<SeriesFile> read_series(std::istream& in, const std::string& name) {
   return Reader(in, name).read();
 }
+
+namespace {
+
+// Takes `digits` digits off the front.
+std::optional<int> take_number(std::string_view& text, std::size_t digits) {
+  if (text.size() < digits) return std::nullopt;
+  int value = 0;
+  for (const char c : text.substr(0, digits)) {
+    if (c < '0' || c > '9') return std::nullopt;
+    value = value * 10 + (c - '0');
+  }
+  text.remove_prefix(digits);
+  return value;
+}
+
+// Takes `expected` off the front; false, with nothing taken, for another character.
+bool take_char(std::string_view& text, char expected) {
+  if (text.empty() || text.front() != expected) return false;
+  text.remove_prefix(1);
+  return true;
+}
+
+// Seconds of "2026-11" or "2026-11-20"; nothing for a date that the calendar does not have.
+std::optional<double> take_date(std::string_view& text) {
+  const auto year = take_number(text, 4);
+  if (!year || !take_char(text, '-')) return std::nullopt;
+  const auto month = take_number(text, 2);
+  if (!month) return std::nullopt;
+  // A month alone is its first day.
+  std::optional<int> day = 1;
+  if (take_char(text, '-')) day = take_number(text, 2);
+  if (!day) return std::nullopt;
+  const std::chrono::year_month_day date{std::chrono::year(*year),
+                                         std::chrono::month(static_cast<unsigned>(*month)),
+                                         std::chrono::day(static_cast<unsigned>(*day))};
+  if (!date.ok()) return std::nullopt;
+  return 86400.0 * static_cast<double>(std::chrono::sys_days(date).time_since_epoch().count());
+}
+
+// Seconds of "12:30", "12:30:15" or "12:30:15.25" since midnight. 60 is allowed for a leap second.
+std::optional<double> take_clock(std::string_view& text) {
+  const auto hour = take_number(text, 2);
+  if (!hour || *hour > 23 || !take_char(text, ':')) return std::nullopt;
+  const auto minute = take_number(text, 2);
+  if (!minute || *minute > 59) return std::nullopt;
+  double seconds = *hour * 3600.0 + *minute * 60.0;
+  if (!take_char(text, ':')) return seconds;
+  const auto whole = take_number(text, 2);
+  if (!whole || *whole > 60) return std::nullopt;
+  seconds += *whole;
+  if (!take_char(text, '.')) return seconds;
+  double place = 0.1;
+  while (!text.empty() && text.front() >= '0' && text.front() <= '9') {
+    seconds += place * (text.front() - '0');
+    place /= 10;
+    text.remove_prefix(1);
+  }
+  return seconds;
+}
+
+// Seconds east of UTC; 0 where the text ends.
+std::optional<double> take_zone(std::string_view& text) {
+  if (text.empty() || take_char(text, 'Z')) return 0;
+  const double sign = text.front() == '-' ? -1 : 1;
+  if (!take_char(text, '+') && !take_char(text, '-')) return std::nullopt;
+  const auto hours = take_number(text, 2);
+  take_char(text, ':');
+  const auto minutes = take_number(text, 2);
+  if (!hours || !minutes) return std::nullopt;
+  return sign * (*hours * 3600.0 + *minutes * 60.0);
+}
+
+// Date, then optionally time of day and zone, to the end of the text.
+std::optional<double> calendar_time(std::string_view text) {
+  auto seconds = take_date(text);
+  if (!seconds || text.empty()) return seconds;
+  if (!take_char(text, 'T') && !take_char(text, ' ')) return std::nullopt;
+  const auto clock = take_clock(text);
+  if (!clock) return std::nullopt;
+  const auto zone = take_zone(text);
+  if (!zone || !text.empty()) return std::nullopt;
+  return *seconds + *clock - *zone;
+}
+
+}  // namespace
+
+// A plain number first: it may be in any unit that grows with time.
+std::optional<double> parse_series_time(std::string_view text) {
+  double value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error == std::errc{} && end == text.data() + text.size())
+    return std::isfinite(value) ? std::optional(value) : std::nullopt;
+  return calendar_time(text);
+}
+
+bool is_calendar_time(std::string_view text) { return calendar_time(text).has_value(); }
 
 }  // namespace railgauge::cli

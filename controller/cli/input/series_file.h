@@ -1,9 +1,11 @@
-// A series that a stranger wrote: lines of time and value, or of values alone.
+// Reads a series from a file of any origin: lines of time and value, or of values alone.
 #pragma once
 
 #include <cstddef>
 #include <istream>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "kernels/core/base/result.h"
@@ -20,10 +22,17 @@ struct SeriesFile {
 };
 inline constexpr std::size_t kMaxSeriesRows = 20'000'000;
 
-// Reads comma, semicolon or tab separated lines, quoted or not, with or without a header, a byte
+// Reads lines separated by comma, semicolon or tab, quoted or not, with or without a header, a byte
 // order mark or carriage returns. Empty, "nan", "NA", "null" and infinite values are gaps. `name`
-// stands in errors: kInvalidArgument, with the line, for anything that is no series; also when
-// there is no value at all.
+// is the file's name in messages. Errors: kInvalidArgument with the line for content that is no
+// series, and for a file without any value.
 Result<SeriesFile> read_series(std::istream& in, const std::string& name);
+
+// Seconds (since 1970 for dates, in the number's own unit otherwise): "1700000000", "2024-05",
+// "2024-05-17", "2024-05-17T12:30:00.5Z", "2024-05-17 12:30:00+02:00". Nothing for anything else.
+std::optional<double> parse_series_time(std::string_view text);
+
+// Whether the text is a date rather than a number.
+bool is_calendar_time(std::string_view text);
 
 }  // namespace railgauge::cli

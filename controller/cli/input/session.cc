@@ -12,6 +12,8 @@ namespace {
 constexpr int kMaxAnswerBytes = 256 * 1024 * 1024;
 constexpr std::size_t kMaxPemBytes = 1U << 20U;
 
+// A certificate or key file, at most kMaxPemBytes. Only the first mark of PEM is checked here; gRPC
+// reads the rest.
 Result<std::string> read_pem(std::string_view flag, const std::string& path) {
   errno = 0;
   std::ifstream file(path, std::ios::binary);
@@ -27,9 +29,10 @@ Result<std::string> read_pem(std::string_view flag, const std::string& path) {
   return text;
 }
 
-// The innermost cause that gRPC tells, without the address, which we print ourselves.
+// The innermost cause in gRPC's message, without the address, which the caller prints.
 std::string cause_of(const std::string& message, const std::string& address) {
   std::string_view cause = message;
+  // gRPC nests causes behind these marks; the last one is the reason.
   for (const std::string_view mark :
        {"last error: ", "UNKNOWN: ", "UNAVAILABLE: ", "Failed to connect to remote host: "}) {
     const std::size_t found = cause.rfind(mark);
@@ -41,6 +44,7 @@ std::string cause_of(const std::string& message, const std::string& address) {
   return std::string(cause);
 }
 
+// The advice for a cause of an unreachable controller, by words of gRPC's message.
 std::string_view remedy_for(std::string_view cause, std::string_view address) {
   const auto says = [&](std::string_view part) { return cause.find(part) != cause.npos; };
   if (says("Permission denied")) return "this user may not open it; see the socket's group";
@@ -55,8 +59,10 @@ std::string_view remedy_for(std::string_view cause, std::string_view address) {
 
 }  // namespace
 
+// The reconnect times are short: people wait for the answer.
 Result<std::shared_ptr<grpc::Channel>> open_channel(const Settings& settings) {
   std::shared_ptr<grpc::ChannelCredentials> credentials = grpc::InsecureChannelCredentials();
+  // A unix socket checks the peer's user; TCP needs certificates on both sides.
   if (!settings.controller.starts_with("unix:") && !settings.insecure) {
     grpc::SslCredentialsOptions options;
     options.pem_cert_chain = RG_TRY(read_pem("tls-cert", settings.tls_cert));
@@ -73,10 +79,17 @@ Result<std::shared_ptr<grpc::Channel>> open_channel(const Settings& settings) {
   return grpc::CreateCustomChannel(settings.controller, credentials, arguments);
 }
 
+void print_notice(const Session& session, const std::string& text) {
+  session.output.err << "railgauge: " << printable(text) << '\n' << std::flush;
+}
+
+// Codes that the controller chose keep their message. Codes that gRPC makes by itself get the
+// address and advice.
 Error error_of(const grpc::Status& status, const Session& session) {
   const std::string& address = session.address;
   const auto code = static_cast<Code>(status.error_code());
   std::string message = status.error_message();
+  // One error is one line.
   for (char& c : message)
     if (c == '\n') c = ' ';
   switch (code) {
@@ -87,7 +100,7 @@ Error error_of(const grpc::Status& status, const Session& session) {
               fmt::format("controller {}: {}; {}", address, cause, remedy_for(cause, address))};
     }
     case Code::kDeadlineExceeded:
-      // What ran too long there is told by the controller; gRPC's own words are of no answer.
+      // The controller explains its own time limits. gRPC's words would not help.
       if (!message.empty() && message != "Deadline Exceeded") return {code, message};
       return {code, fmt::format("controller {}: no answer in time; it may be busy or stopped, "
                                 "--timeout waits longer",

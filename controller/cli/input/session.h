@@ -1,4 +1,4 @@
-// One use of the CLI: the controller, where to print, and how long to wait.
+// One use of the CLI: the controller, the output, and the deadlines. Not thread safe.
 #pragma once
 
 #include <algorithm>
@@ -43,9 +43,13 @@ struct Session {
 // file that cannot be read.
 Result<std::shared_ptr<grpc::Channel>> open_channel(const Settings& settings);
 
-// A call's failure as one line. What the controller said itself stands as it is; of a controller
-// that was not reached the line names address, cause and what would help.
+// A failed call as one line. The controller's own message is kept. For a controller that was not
+// reached the line names address, cause and remedy.
 Error error_of(const grpc::Status& status, const Session& session);
+
+// Prints "railgauge: TEXT" to stderr, with control characters replaced, and flushes: it is read
+// before a wait begins.
+void print_notice(const Session& session, const std::string& text);
 
 inline void set_deadline(grpc::ClientContext& context, double seconds) {
   context.set_deadline(std::chrono::system_clock::now() +
@@ -56,8 +60,8 @@ template <class Request, class Answer>
 using Method = grpc::Status (Control::StubInterface::*)(grpc::ClientContext*, const Request&,
                                                         Answer*);
 
-// One call with a deadline that Ctrl-C does not end: for what must be known to have happened or
-// not.
+// One call with a deadline that Ctrl-C does not end, for changes whose result has to be known.
+// Errors: error_of's.
 template <class Request, class Answer>
 Result<Answer> call_through(Session& session, Method<Request, Answer> method,
                             const Request& request) {
@@ -91,7 +95,7 @@ Result<Answer> call(Session& session, Method<Request, Answer> method, const Requ
   return call_stub(session, session.control, method, request, session.answer_seconds);
 }
 
-// Of the archive; `least_seconds` for what reads much.
+// A call of the archive. `least_seconds` is the deadline of calls that read much data.
 template <class Request, class Answer>
 Result<Answer> call_archive(Session& session,
                             grpc::Status (Archive::StubInterface::*method)(grpc::ClientContext*,

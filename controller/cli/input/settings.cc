@@ -32,6 +32,7 @@ constexpr std::array kFlags{
 };
 constexpr std::size_t kSettings = 8;  // the first ones are settings, also in variables and files
 
+// The words that a variable or a file may use for a switch.
 Result<bool> parse_switch(const Setting& given) {
   for (const std::string_view yes : {"true", "1", "yes", "on"})
     if (given.value == yes) return true;
@@ -41,6 +42,8 @@ Result<bool> parse_switch(const Setting& given) {
                                                   in_quotes(given.value)));
 }
 
+// Sets one setting from its text. Errors: kInvalidArgument with the flag, variable or line that
+// gave it.
 Status apply(std::string_view name, const Setting& given, Settings& settings) {
   const auto choose = [&](auto parse, std::string_view allowed, auto& target) -> Status {
     const auto parsed = parse(given.value);
@@ -57,6 +60,7 @@ Status apply(std::string_view name, const Setting& given, Settings& settings) {
     settings.insecure = RG_TRY(parse_switch(given));
     return {};
   }
+  // A deadline of 0 would end every call before it began.
   if (name == "timeout") {
     const auto ns = parse_duration_ns(given.value);
     if (!ns) return fail(ns.error().code, fmt::format("{}: {}", given.source, ns.error().message));
@@ -74,7 +78,9 @@ Status apply(std::string_view name, const Setting& given, Settings& settings) {
   return {};
 }
 
+// TCP needs certificates or --insecure; a unix socket checks its peer by itself.
 Status check_connection(const Settings& settings) {
+  // Certificates count only for TCP, and only all three together.
   const bool tcp = !settings.controller.starts_with("unix:");
   const bool some_tls =
       !settings.tls_cert.empty() || !settings.tls_key.empty() || !settings.tls_ca.empty();
@@ -102,12 +108,14 @@ Status check_connection(const Settings& settings) {
 
 std::span<const Flag> common_flags() { return kFlags; }
 
+// The file first, then for each setting flag, variable and file in this order.
 Result<Settings> resolve_settings(const Arguments& arguments, const Environment& environment) {
   std::string path = arguments.value("config");
   if (path.empty()) path = environment("RAILGAUGE_CONFIG").value_or("");
   const bool named = !path.empty();
   if (!named) path = kDefaultConfig;
   std::vector<std::string> names;
+  // A line of the file with any other key is an error.
   for (std::size_t i = 0; i < kSettings; ++i) names.emplace_back(kFlags[i].name);
   const auto file = RG_TRY(read_settings_file(path, names, named));
   // An empty variable counts as none.
@@ -127,6 +135,7 @@ Result<Settings> resolve_settings(const Arguments& arguments, const Environment&
   return settings;
 }
 
+// Only connection flags: format and units do not matter to the command that a person pastes.
 std::string same_invocation(const Settings& settings) {
   std::string text = "railgauge";
   const auto add = [&](std::string_view flag, const std::string& value) {

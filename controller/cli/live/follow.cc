@@ -1,11 +1,18 @@
 #include "controller/cli/live/follow.h"
 
 #include <algorithm>
+#include <chrono>
 #include <climits>
+#include <condition_variable>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
 
 #include <fmt/format.h>
 
-#include "controller/cli/live/progress.h"
+#include "controller/api/control.pb.h"
+#include "controller/cli/render/output.h"
 #include "kernels/core/text/json.h"
 
 namespace railgauge::cli {
@@ -18,6 +25,7 @@ using railgauge::api::RunRef;
 constexpr double kFirstRetrySeconds = 0.25;
 constexpr double kSlowestRetrySeconds = 2;
 
+// Negative when the time has passed.
 double seconds_until(Steady::time_point then) {
   return std::chrono::duration<double>(then - Steady::now()).count();
 }
@@ -32,6 +40,137 @@ bool has_ended(const railgauge::api::RunSummary& run) {
   return run.state() == "ended" && !run.outcome().empty();
 }
 
+constexpr std::uint32_t kBarCells = 20;
+constexpr auto kRedraw = std::chrono::seconds(1);
+
+// The bar and the counts: "[####------] 4/10".
+std::string counts_of(const railgauge::api::RunSummary& run) {
+  // A run without tasks must not divide by zero.
+  const std::uint32_t total = std::max(run.tasks_total(), 1U);
+  const std::uint32_t ended = std::min(run.tasks_ended(), total);
+  const std::uint32_t filled = static_cast<std::uint32_t>(std::uint64_t{kBarCells} * ended / total);
+  return fmt::format("[{}{}] {}/{}", std::string(filled, '#'), std::string(kBarCells - filled, '-'),
+                     run.tasks_ended(), run.tasks_total());
+}
+
+// "02:05", from an hour on "1:02:05".
+std::string clock_text(std::int64_t seconds) {
+  if (seconds >= 3600)
+    return fmt::format("{}:{:02}:{:02}", seconds / 3600, seconds / 60 % 60, seconds % 60);
+  return fmt::format("{:02}:{:02}", seconds / 60, seconds % 60);
+}
+
+// "round 2/3  1 failed  2 requeued", without parts that are zero; "" for a controller that sends no
+// rounds.
+std::string rounds_text(const railgauge::api::RunProgress& progress) {
+  if (progress.rounds_total() == 0) return "";
+  std::string text = fmt::format("round {}/{}", progress.round(), progress.rounds_total());
+  if (progress.failures() > 0) text += fmt::format("  {} failed", progress.failures());
+  if (progress.waiting_again() > 0) text += fmt::format("  {} requeued", progress.waiting_again());
+  if (!progress.held_by().empty()) text += fmt::format("  held: {}", progress.held_by());
+  return text;
+}
+
+// Not thread safe; on a terminal a thread of its own redraws the elapsed time each second.
+class Progress {
+ public:
+  explicit Progress(const Output& output);
+  ~Progress();
+  Progress(const Progress&) = delete;
+  Progress& operator=(const Progress&) = delete;
+
+  void show(const railgauge::api::RunEvent& event);
+  // Prints a message on a line of its own, also while the progress line is drawn.
+  void note(const std::string& text);
+  // Takes the progress line away; nothing is drawn afterwards.
+  void finish();
+
+ private:
+  void draw();  // with mutex_ held
+  void tick(const std::stop_token& stop);
+
+  const Output& output_;
+  const std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+  std::mutex mutex_;
+  std::condition_variable_any wake_;
+  std::string counts_;
+  std::string rounds_;
+  std::optional<std::chrono::steady_clock::time_point> end_;  // as forecast
+  std::string text_;
+  bool drawn_ = false;
+  std::jthread ticker_;  // last: ends before what it uses
+};
+
+// The redrawing thread exists on a terminal only.
+Progress::Progress(const Output& output) : output_(output) {
+  if (output_.live_columns > 0)
+    ticker_ = std::jthread([this](const std::stop_token& stop) { tick(stop); });
+}
+
+Progress::~Progress() { finish(); }
+
+// Elsewhere than on a terminal every change is a line of its own.
+void Progress::show(const railgauge::api::RunEvent& event) {
+  const std::scoped_lock lock(mutex_);
+  counts_ = counts_of(event.run());
+  rounds_ = rounds_text(event.progress());
+  end_.reset();
+  if (event.progress().has_seconds_left())
+    end_ = std::chrono::steady_clock::now() +
+           std::chrono::duration_cast<std::chrono::steady_clock::duration>(
+               std::chrono::duration<double>(event.progress().seconds_left()));
+  text_ = event.text().empty() ? event.run().state() : event.text();
+  if (output_.live_columns > 0) {
+    draw();
+  } else {
+    output_.err << fmt::format("{}/{} {}\n", event.run().tasks_ended(), event.run().tasks_total(),
+                               printable(text_))
+                << std::flush;
+  }
+}
+
+void Progress::note(const std::string& text) {
+  const std::scoped_lock lock(mutex_);
+  if (drawn_) output_.err << "\r\x1b[K";
+  output_.err << "railgauge: " << printable(text) << '\n' << std::flush;
+  if (drawn_) draw();
+}
+
+void Progress::finish() {
+  if (ticker_.joinable()) {
+    ticker_.request_stop();
+    ticker_.join();
+  }
+  const std::scoped_lock lock(mutex_);
+  if (drawn_) output_.err << "\r\x1b[K" << std::flush;
+  drawn_ = false;
+}
+
+// One line with a carriage return in front and the rest of the old line erased.
+void Progress::draw() {
+  const auto elapsed =
+      std::chrono::duration_cast<std::chrono::seconds>(std::chrono::steady_clock::now() - start_);
+  std::string counts = counts_ + (rounds_.empty() ? "" : "  " + rounds_);
+  if (end_) {
+    const auto left =
+        std::chrono::duration_cast<std::chrono::seconds>(*end_ - std::chrono::steady_clock::now());
+    counts += fmt::format("  {} left", clock_text(std::max<std::int64_t>(left.count(), 0)));
+  }
+  output_.err << "\r\x1b[K" << progress_line(counts, text_, elapsed.count(), output_.live_columns)
+              << std::flush;
+  drawn_ = true;
+}
+
+// Redraws each second, so that elapsed time and time left move between events.
+void Progress::tick(const std::stop_token& stop) {
+  std::unique_lock lock(mutex_);
+  while (!stop.stop_requested()) {
+    wake_.wait_for(lock, stop, kRedraw, [] { return false; });
+    if (drawn_ && !stop.stop_requested()) draw();
+  }
+}
+
+// Watches one run in slices and dials again after a loss. Used from one thread.
 class Follower {
  public:
   Follower(Session& session, const std::string& run_id, int presses_seen)
@@ -40,6 +179,8 @@ class Follower {
     ref_.set_run_id(run_id);
   }
 
+  // Each turn is one watch of a bounded time. A watch that ended by its deadline after it heard
+  // something is normal, and the next one begins at once.
   Result<Followed> follow(double wait_seconds) {
     const Steady::time_point end = after(wait_seconds);
     while (true) {
@@ -87,7 +228,9 @@ class Follower {
   // The controller is away: waits before the next try, longer each time. False when it has been
   // away for too long, or said no.
   bool wait_for_return(const grpc::Status& status) {
+    // A refusal by the controller is final.
     if (!worth_another_try(status)) return false;
+    // The first loss starts the time in which the controller may return.
     if (!away_) {
       away_ = true;
       give_up_ = after(session_.reconnect_seconds);
@@ -97,10 +240,12 @@ class Follower {
     }
     if (seconds_until(give_up_) <= 0) return false;
     if (session_.interrupts.wait_beyond(presses_seen_, retry_seconds_)) return true;
+    // Twice as long each time, up to two seconds.
     retry_seconds_ = std::min(retry_seconds_ * 2, kSlowestRetrySeconds);
     return true;
   }
 
+  // The error after the last try, with the command that shows the run.
   Error failure(const grpc::Status& status) {
     progress_.finish();
     // Whatever the words: the run was there, so this is no wrong use.
@@ -110,7 +255,7 @@ class Follower {
                         error_of(lost, session_).message, session_.again, ref_.run_id())};
   }
 
-  // One watch of at most `seconds`. `heard` tells whether the controller said anything.
+  // One watch of at most `seconds`. `heard` is set when the controller sent anything.
   grpc::Status watch(double seconds, bool& heard) {
     grpc::ClientContext context;
     set_deadline(context, seconds);
@@ -129,6 +274,7 @@ class Follower {
     return reader->Finish();
   }
 
+  // Shows an event unless it repeats the last one: each new watch begins with the present state.
   void take(const RunEvent& event) {
     followed_.run = event.run();
     RunEvent lasting = event;
@@ -160,6 +306,7 @@ Result<Followed> follow_run(Session& session, const std::string& run_id, double 
   return Follower(session, run_id, presses_seen).follow(wait_seconds);
 }
 
+// The cancel is verified by following the run to its end.
 Result<railgauge::api::RunSummary> cancel_run(Session& session, const std::string& run_id) {
   RunRef ref;
   ref.set_run_id(run_id);
@@ -177,6 +324,19 @@ Result<railgauge::api::RunSummary> cancel_run(Session& session, const std::strin
 
 std::string cancel_command(const Session& session, const std::string& run_id) {
   return fmt::format("{} runs cancel {}", session.again, run_id);
+}
+
+std::string progress_line(const std::string& counts, const std::string& text,
+                          std::int64_t elapsed_seconds, int columns) {
+  std::string line = fmt::format("{}  {:02}:{:02}  {}", counts, elapsed_seconds / 60,
+                                 elapsed_seconds % 60, printable(text));
+  // The last column stays free: some terminals wrap when it is written.
+  const auto most = static_cast<std::size_t>(std::max(columns - 1, 1));
+  if (line.size() > most) {
+    line.resize(most);
+    while (!line.empty() && (static_cast<unsigned char>(line.back()) & 0x80) != 0) line.pop_back();
+  }
+  return line;
 }
 
 }  // namespace railgauge::cli

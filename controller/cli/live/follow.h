@@ -1,6 +1,7 @@
 // Waiting for a run, through lost connections and Ctrl-C.
 #pragma once
 
+#include <cstdint>
 #include <string>
 
 #include "controller/api/control.pb.h"
@@ -27,5 +28,9 @@ Result<railgauge::api::RunSummary> cancel_run(Session& session, const std::strin
 
 // The exact command that cancels the run, for a person to paste.
 std::string cancel_command(const Session& session, const std::string& run_id);
+
+// "[####------]  4/10  00:12  TEXT", at most `columns` characters.
+std::string progress_line(const std::string& counts, const std::string& text,
+                          std::int64_t elapsed_seconds, int columns);
 
 }  // namespace railgauge::cli

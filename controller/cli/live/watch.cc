@@ -20,6 +20,7 @@ constexpr double kLeastSeconds = 0.2;
 constexpr double kMostSeconds = 3600;
 constexpr std::string_view kReset = "\x1b[0m";
 
+// False for the later bytes of a character of UTF-8.
 bool begins_character(char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }
 
 // Behind the escape sequence that begins at `at`; ours all end in 'm'.
@@ -28,6 +29,7 @@ std::size_t behind_escape(std::string_view line, std::size_t at) {
   return end == std::string_view::npos ? line.size() : end + 1;
 }
 
+// Columns that the line takes, without escape sequences.
 std::size_t characters(std::string_view line) {
   std::size_t count = 0;
   for (std::size_t at = 0; at < line.size();) {
@@ -56,11 +58,13 @@ std::string time_of_day() {
 // The controller may be back at the next look.
 bool may_pass(Code code) { return code == Code::kUnavailable || code == Code::kDeadlineExceeded; }
 
+// Runs the verb again and again and shows its output. Used from one thread.
 class Watch {
  public:
   Watch(Session& session, const Arguments& arguments, const WatchOptions& options)
       : session_(session), arguments_(arguments), options_(options) {}
 
+  // Until Ctrl-C, a signal, or a reader that left.
   Result<int> go() {
     while (true) {
       RG_TRY_OK(look());
@@ -73,6 +77,8 @@ class Watch {
   }
 
  private:
+  // One run of the verb into buffers. A failure at the first look ends the watch; later the last
+  // view stays with the time when it was taken.
   Status look() {
     std::ostringstream view;
     std::ostringstream messages;
@@ -102,12 +108,14 @@ class Watch {
     return {};
   }
 
+  // On a terminal draws over the last view; a new size of the terminal clears it first.
   void show() {
     const Output& output = session_.output;
     if (!output.screen) return print();
     const Screen screen = output.screen();
+    // A resize invalidates the count of drawn lines.
     if (screen.columns != screen_.columns || screen.rows != screen_.rows) {
-      // What stood there may have been wrapped anew.
+      // The terminal may have wrapped the old view.
       if (screen_.columns > 0) output.out << "\x1b[H\x1b[2J";
       drawn_ = 0;
       screen_ = screen;
@@ -125,6 +133,7 @@ class Watch {
     const bool is_table = output.format == Format::kTable;
     if (!trouble_.empty() && trouble_ != told_) output.err << printable(trouble_) << '\n';
     told_ = trouble_;
+    // An unchanged view is not repeated.
     if (!printed_.empty() && view_ + messages_ == printed_) return;
     if (!is_table)
       output.out << view_;
@@ -151,6 +160,7 @@ class Watch {
 
 }  // namespace
 
+// Escape sequences are copied and take no room.
 std::string fit_line(std::string_view line, int columns) {
   // The last column stays free: some terminals wrap when it is written.
   const auto room = static_cast<std::size_t>(std::max(columns - 1, 1));
@@ -175,6 +185,7 @@ std::string fit_line(std::string_view line, int columns) {
 std::vector<std::string> fit_view(const std::string& view, const Screen& screen) {
   std::vector<std::string> lines = lines_of(view);
   const auto room = static_cast<std::size_t>(std::max(screen.rows - 1, 2));
+  // The last visible line counts the hidden ones.
   if (screen.rows > 0 && lines.size() > room) {
     const std::size_t left_out = lines.size() - room + 1;
     lines.resize(room - 1);
@@ -184,6 +195,8 @@ std::vector<std::string> fit_view(const std::string& view, const Screen& screen)
   return lines;
 }
 
+// Moves the cursor up, writes each line with the rest of the old one erased, then erases what is
+// below.
 std::string drawn_over(const std::vector<std::string>& lines, std::size_t drawn) {
   std::string bytes = drawn == 0 ? "" : fmt::format("\r\x1b[{}A", drawn);
   for (const std::string& line : lines) bytes += line + "\x1b[K\n";
@@ -198,6 +211,7 @@ Result<WatchOptions> watch_options(const Arguments& arguments) {
   return WatchOptions{.clock = time_of_day, .seconds = seconds};
 }
 
+// json and csv are refused: repeated documents would be no document.
 Result<int> watch_verb(Session& session, const Arguments& arguments, const WatchOptions& options) {
   if (session.output.format == Format::kJson || session.output.format == Format::kCsv)
     return fail(Code::kInvalidArgument,

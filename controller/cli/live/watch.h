@@ -23,7 +23,7 @@ std::string fit_line(std::string_view line, int columns);
 // and how many are left out. Pure.
 std::vector<std::string> fit_view(const std::string& view, const Screen& screen);
 
-// What draws `lines` over the `drawn` ones that stand above the cursor. Pure.
+// The bytes that draw `lines` over the `drawn` lines above the cursor. Pure.
 std::string drawn_over(const std::vector<std::string>& lines, std::size_t drawn);
 
 struct WatchOptions {

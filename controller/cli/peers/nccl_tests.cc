@@ -9,6 +9,7 @@
 #include <fmt/ranges.h>
 
 #include "kernels/core/params.h"
+#include "kernels/core/text/text.h"
 #include "kernels/core/text/units.h"
 #include "kernels/peers/nccl_tests/profile.h"
 
@@ -18,11 +19,13 @@ namespace {
 using railgauge::api::TaskDetail;
 using Strings = std::vector<std::string>;
 
+// The reason why the tool cannot measure this task.
 tl::unexpected<Error> none(const TaskDetail& task, std::string_view reason) {
   return fail(Code::kUnimplemented,
               fmt::format("{}: {}: {}", kNcclTestsProfile, task.kernel(), reason));
 }
 
+// "" where the task has no such parameter.
 std::string value_of(const TaskDetail& task, const std::string& name) {
   const auto found = task.parameters().find(name);
   return found == task.parameters().end() ? "" : found->second;
@@ -30,12 +33,14 @@ std::string value_of(const TaskDetail& task, const std::string& name) {
 
 // --- where the ranks are ----------------------------------------------------------------------
 
+// Which GPUs of which nodes the task used.
 struct Places {
   Strings nodes;                        // each once, in the ranks' order
   std::map<std::string, Strings> gpus;  // by node: "0", "1"; none where the node chose
   std::size_t ranks = 0;
 };
 
+// Reads "n1/gpu0" of each rank, in the order of ranks.
 Places places_of(const TaskDetail& task) {
   Places places;
   for (const std::string& endpoint : task.endpoints()) {
@@ -49,8 +54,8 @@ Places places_of(const TaskDetail& task) {
   return places;
 }
 
-// What CUDA must be shown, so that its first GPUs are the task's; "" for the first ones anyhow.
-// Absent where the nodes would need different ones.
+// The value of CUDA_VISIBLE_DEVICES that makes the task's GPUs the first ones; "" where they are
+// already. Nothing where the nodes would need different values.
 std::optional<std::string> visible_gpus(const Places& places) {
   std::set<std::string> all;
   for (const auto& [node, gpus] : places.gpus) {
@@ -70,6 +75,7 @@ Result<Strings> size_options(const TaskDetail& task) {
   const auto sizes = RG_TRY(parse_bytes_list(value_of(task, "sizes")));
   const std::uint64_t first = sizes.front();
   if (sizes.size() == 1) return Strings{fmt::format("-b {0} -e {0}", first)};
+  // The tool steps by a factor (-f) or by an increment (-i).
   bool by_factor = true;
   bool by_step = true;
   for (std::size_t i = 1; i < sizes.size(); ++i) {
@@ -85,6 +91,8 @@ Result<Strings> size_options(const TaskDetail& task) {
   return each;
 }
 
+// Data type, operation, root, counts and modes as the tool's flags. Errors: kUnimplemented for a
+// data type that the tool lacks.
 Result<std::string> measured_options(const TaskDetail& task) {
   const auto type = type_for_nccl_tests(value_of(task, "datatype"));
   if (!type) return none(task, "it has no such data type");
@@ -114,10 +122,11 @@ Result<std::string> launch(const TaskDetail& task, const std::string& program,
     environment.push_back(std::move(setting));
   const bool clean = value_of(task, "environment") == "clean";
   std::string out;
+  // One process drives all GPUs of one node; no launcher is needed.
   if (places.nodes.size() == 1) {
     if (clean) out = R"(env -i HOME="$HOME" PATH="$PATH" LD_LIBRARY_PATH="$LD_LIBRARY_PATH" )";
     for (const auto& [name, value] : environment)
-      out += fmt::format("{}={} ", name, shell_word(value));
+      out += fmt::format("{}={} ", name, shell_quoted(value));
     return out + program;
   }
   if (clean) return none(task, "mpirun cannot hide the other nodes' NCCL_ variables from it");
@@ -125,9 +134,9 @@ Result<std::string> launch(const TaskDetail& task, const std::string& program,
   for (const std::string& node : places.nodes)
     hosts.push_back(fmt::format("{}:{}", node, places.gpus.at(node).size()));
   out = fmt::format("mpirun -np {} --host {}", places.ranks,
-                    shell_word(fmt::format("{}", fmt::join(hosts, ","))));
+                    shell_quoted(fmt::format("{}", fmt::join(hosts, ","))));
   for (const auto& [name, value] : environment)
-    out += " -x " + shell_word(fmt::format("{}={}", name, value));
+    out += " -x " + shell_quoted(fmt::format("{}={}", name, value));
   return out + " " + program;
 }
 

@@ -28,7 +28,7 @@ Result<std::vector<PeerLine>> local_lines(const std::string& tool, const TaskDet
   const std::string endpoint = slash == std::string::npos ? "" : planned.substr(slash + 1);
   const bool is_gpu = endpoint.starts_with("gpu");
   std::map<std::string, std::string> parameters(task.parameters().begin(), task.parameters().end());
-  // Of a BAR kernel that chose its way by itself: what it chose.
+  // A BAR kernel may have chosen its path by itself; the command takes that path.
   if (const auto backend = parameters.find("backend");
       backend != parameters.end() && backend->second == "auto" && task.ranks_size() > 0)
     if (const auto path = task.ranks(0).facts().find("path"); path != task.ranks(0).facts().end())
@@ -41,6 +41,7 @@ Result<std::vector<PeerLine>> local_lines(const std::string& tool, const TaskDet
   return lines;
 }
 
+// Adds the task's commands, or one entry with the reason why there is none.
 void add_task(const std::string& tool, const TaskDetail& task, PeerCommands& commands) {
   const auto lines = tool == kPerftest           ? perftest_lines(task)
                      : tool == kNcclTestsProfile ? nccl_tests_lines(task)
@@ -77,6 +78,7 @@ Result<PeerCommands> peer_commands(const railgauge::api::RunDetail& detail,
   return commands;
 }
 
+// Machine formats get the document, people a table.
 void print_peer_commands(const Output& output, const PeerCommands& commands) {
   if (print_document(output, commands, "commands")) return;
   std::vector<std::vector<Cell>> rows;

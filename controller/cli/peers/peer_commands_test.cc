@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "controller/cli/peers/perftest.h"
+#include "kernels/core/text/text.h"
 
 namespace railgauge::cli {
 namespace {
@@ -122,10 +122,10 @@ TEST(PeerCommands, AnUnknownToolIsRefused) {
 }
 
 TEST(PeerCommands, WhatANodeSaidCannotSteerAShell) {
-  EXPECT_EQ(shell_word("mlx5_0"), "mlx5_0");
-  EXPECT_EQ(shell_word("a b"), "'a b'");
-  EXPECT_EQ(shell_word("$(x)'"), "'$(x)'\\'''");
-  EXPECT_EQ(shell_word(""), "''");
+  EXPECT_EQ(shell_quoted("mlx5_0"), "mlx5_0");
+  EXPECT_EQ(shell_quoted("a b"), "'a b'");
+  EXPECT_EQ(shell_quoted("$(x)'"), "'$(x)'\\'''");
+  EXPECT_EQ(shell_quoted(""), "''");
 }
 
 }  // namespace

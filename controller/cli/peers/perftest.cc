@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "kernels/core/params.h"
+#include "kernels/core/text/text.h"
 #include "kernels/core/text/units.h"
 #include "kernels/peers/perftest/profile.h"
 
@@ -19,17 +20,19 @@ using railgauge::api::TaskDetail;
 
 constexpr std::string_view kMappedIpv4 = "::ffff:";
 
+// The reason why perftest cannot measure this task.
 tl::unexpected<Error> none(std::string reason) {
   return fail(Code::kUnimplemented, "perftest: " + std::move(reason));
 }
 
+// "" where the map has no such name.
 template <class Map>
 std::string value_of(const Map& map, const std::string& name) {
   const auto found = map.find(name);
   return found == map.end() ? "" : found->second;
 }
 
-// What the tool's parser takes at most; 4.5 and the newest agree.
+// The limits of the tool's parser; version 4.5 and the newest agree.
 constexpr std::int64_t kMostPerCompletion = 1024;
 constexpr std::int64_t kMostDepth = 15'000;
 constexpr std::int64_t kMostReceives = 16'384;
@@ -41,15 +44,14 @@ constexpr double kCommonSeconds = 1;  // of ours, where directions or ports shar
 // Ours completes messages at least so often (kernels/verbs/stream/link_stream.cc).
 constexpr std::uint64_t kMostBytesPerCompletion = 8U << 20U;
 
-// perftest has a program for each verb and figure; what a kernel of ours takes stands in its
-// parameters, defaults included, so that an option is printed where the parameter is there. What
-// the system chose stands in the ranks' facts.
+// perftest has a program for each verb and figure. The task's parameters include defaults, so an
+// option is printed where the parameter exists. The system's own choices are in the ranks' facts.
 class CommandLine {
  public:
   CommandLine(const TaskDetail& task, const PerftestProgram& program)
       : task_(task), program_(program), parameters_(task.parameters()) {}
 
-  // What the tool cannot be told: one reason.
+  // The first reason why the tool cannot measure this task. Errors: kUnimplemented.
   [[nodiscard]] Status check() const {
     for (const std::string& reason : {of_ports(), of_memory(), of_path(), of_manner(), of_limits()})
       if (!reason.empty()) return none(task_.kernel() + ": " + reason);
@@ -70,7 +72,7 @@ class CommandLine {
     return sizes;
   }
 
-  // Of one rank, but for the host.
+  // The command line of one rank, without the host.
   [[nodiscard]] std::string command(const RankDetail& rank, std::uint64_t size) const {
     std::string out = environment(rank) + std::string(program_.name) + place_of(rank);
     if (size == kAllSizes)
@@ -79,11 +81,11 @@ class CommandLine {
       out += fmt::format(" -s {}", size);
     out += kind();
     if (!is_latency()) out += stream(size);
-    // Its program that polls memory for a write is never relaxed; ours only where told to.
+    // ib_write_lat polls memory and is never relaxed; ours is relaxed only on request.
     if (!is_polled_write() && value("relaxed_ordering") != "true") out += " --disable_pcie_relaxed";
     if (!fetches())
       if (const std::string bytes = value_of(rank.facts(), "inline_bytes"); !bytes.empty())
-        out += " -I " + shell_word(bytes);
+        out += " -I " + shell_quoted(bytes);
     return out + path(rank) + memory(rank) + " -F";
   }
 
@@ -91,9 +93,10 @@ class CommandLine {
   // listened on, by its IPv4 GID, else by the node's name.
   [[nodiscard]] std::string host_of(const RankDetail& rank) const {
     if (const std::string own = value_of(rank.facts(), "cm_address"); by_manager() && !own.empty())
-      return shell_word(own);
+      return shell_quoted(own);
     const std::string gid = value_of(rank.facts(), "gid");
-    return shell_word(gid.starts_with(kMappedIpv4) ? gid.substr(kMappedIpv4.size()) : rank.node());
+    return shell_quoted(gid.starts_with(kMappedIpv4) ? gid.substr(kMappedIpv4.size())
+                                                     : rank.node());
   }
 
  private:
@@ -103,6 +106,7 @@ class CommandLine {
   [[nodiscard]] std::string value(const std::string& name) const {
     return value_of(parameters_, name);
   }
+  // The parameter as a whole number, `absent` where it is missing or no number.
   [[nodiscard]] std::int64_t number(const std::string& name, std::int64_t absent = 0) const {
     return parse_integer(value(name)).value_or(absent);
   }
@@ -129,17 +133,20 @@ class CommandLine {
     const bool shares = is("direction", "both", true) || !value("devices").empty();
     return given > 0 || !shares ? given : kCommonSeconds;
   }
-  // Of each queue pair, as it counts; ours are all of them together.
+  // Iterations of each queue pair, as the tool counts. Our count is for all queue pairs together.
   [[nodiscard]] std::int64_t iterations() const {
     const std::int64_t lanes = std::max<std::int64_t>(1, number("qps", 1));
     return (number("iterations") + lanes - 1) / lanes;
   }
+  // One completion for so many messages: the asked number, bounded by the bytes that ours completes
+  // at once.
   [[nodiscard]] std::uint64_t signal_every(std::uint64_t size) const {
     const auto asked =
         static_cast<std::uint64_t>(std::max<std::int64_t>(1, number("signal_every")));
     return std::clamp<std::uint64_t>(kMostBytesPerCompletion / std::max<std::uint64_t>(1, size), 1,
                                      asked);
   }
+  // Whether -a of the tool gives exactly the task's sizes in one launch.
   [[nodiscard]] bool takes_all_sizes() const {
     return value("sizes") == "2:8MiB" && value("transport") != "UD" && seconds() <= 0 &&
            (is_latency() || number("signal_every") <= 1);
@@ -147,11 +154,13 @@ class CommandLine {
 
   // --- what it has no way to do: a reason, or "" ------------------------------------------------
 
+  // Reasons about ports and added cost.
   [[nodiscard]] std::string of_ports() const {
     if (value("devices").find(',') != std::string::npos)
       return "it measures one port of each host, not several at once (devices)";
     return is("added_cost_fraction", "0", false) ? "it has no way to add cost" : "";
   }
+  // Reasons about GPU memory and staged copies.
   [[nodiscard]] std::string of_memory() const {
     for (const char* side : {"memory", "target_memory"}) {
       if (is_polled_write() && is(side, "cuda", true))
@@ -160,12 +169,14 @@ class CommandLine {
     }
     return "";
   }
+  // Reasons about the network path.
   [[nodiscard]] std::string of_path() const {
     if (is("flow_label", "0", false))
       return "not every version sets a flow label: 4.5 has it for raw Ethernet alone";
     if (is("retry_count", "7", false) && !by_manager()) return "its queue pairs try 7 times again";
     return "";
   }
+  // Reasons about polling, completions and counts.
   [[nodiscard]] std::string of_manner() const {
     if (is("poll", "events", true) && writes()) return "its programs that write have no events";
     if (is("poll", "events", true) && seconds() > 0) return "its stretch of time has no events";
@@ -174,6 +185,8 @@ class CommandLine {
       return fmt::format("it takes {} iterations or more on a queue pair", kFewestIterations);
     return of_lists();
   }
+  // Reasons about lists of work requests: the tool wants whole lists and whole completion
+  // intervals.
   [[nodiscard]] std::string of_lists() const {
     const std::int64_t list = number("post_list", 1);
     if (list <= 1) return "";
@@ -189,6 +202,7 @@ class CommandLine {
             list, signal_every(size));
     return "";
   }
+  // Reasons about sizes of queues that the tool's parser refuses.
   [[nodiscard]] std::string of_limits() const {
     struct Limit {
       const char* name;
@@ -212,19 +226,20 @@ class CommandLine {
   [[nodiscard]] std::string with(const char* option, const std::string& name,
                                  std::string_view but = "") const {
     if (!is(name, but, false)) return "";
-    return fmt::format(" {} {}", option, shell_word(value(name)));
+    return fmt::format(" {} {}", option, shell_quoted(value(name)));
   }
+  // `option` where the parameter has that value, else "".
   [[nodiscard]] std::string where(const char* option, const std::string& name,
                                   std::string_view wanted) const {
     return is(name, wanted, true) ? fmt::format(" {}", option) : "";
   }
 
-  // What the rank chose, so that perftest takes the same; nothing where it did not get so far.
+  // The rank's own choices, so that perftest takes the same.
   [[nodiscard]] std::string place_of(const RankDetail& rank) const {
     std::string out;
     const auto add = [&](const char* flag, const char* fact) {
       const std::string found = value_of(rank.facts(), fact);
-      if (!found.empty()) out += fmt::format(" {} {}", flag, shell_word(found));
+      if (!found.empty()) out += fmt::format(" {} {}", flag, shell_quoted(found));
     };
     add("-d", "device");
     add("-i", "port");
@@ -237,9 +252,10 @@ class CommandLine {
     const std::string port = rank.endpoint().substr(0, rank.endpoint().find('+'));
     const std::size_t colon = port.rfind(':');
     if (colon == std::string::npos) return out;
-    return fmt::format(" -d {} -i {}", shell_word(port.substr(0, colon)),
-                       shell_word(port.substr(colon + 1)));
+    return fmt::format(" -d {} -i {}", shell_quoted(port.substr(0, colon)),
+                       shell_quoted(port.substr(colon + 1)));
   }
+  // Transport, operation, polling, and the length of the measurement.
   [[nodiscard]] std::string kind() const {
     std::string out = with("-c", "transport", "RC");
     if (task_.kernel() == program_.immediate && !program_.immediate.empty())
@@ -252,6 +268,7 @@ class CommandLine {
                                kMarginSeconds);
     return iterations() > 0 ? out + fmt::format(" -n {}", iterations()) : out;
   }
+  // Queue depth, completions, queue pairs, lists and directions: for bandwidth programs only.
   [[nodiscard]] std::string stream(std::uint64_t size) const {
     std::string out = with("-t", "depth");
     if (!value("signal_every").empty()) out += fmt::format(" -Q {}", signal_every(size));
@@ -260,6 +277,8 @@ class CommandLine {
       out += with("-r", "receive_depth", "512") + where("--use-srq", "srq", "true");
     return out;
   }
+  // Service level, traffic class, retries and pkey. The connection manager takes some of them under
+  // other names.
   [[nodiscard]] std::string path(const RankDetail& rank) const {
     std::string out = with("-u", "qp_timeout", "14") + with("-S", "service_level", "0");
     if (by_manager())
@@ -268,21 +287,22 @@ class CommandLine {
     out += with("--tclass", "traffic_class", "0");
     std::string index = value_of(rank.facts(), "pkey_index");  // each rank's own
     if (index.empty()) index = value("pkey_index");
-    if (!index.empty() && index != "0") out += " --pkey_index " + shell_word(index);
+    if (!index.empty() && index != "0") out += " --pkey_index " + shell_quoted(index);
     return out;
   }
   [[nodiscard]] static bool is_in_gpu(const RankDetail& rank) {
     return value_of(rank.facts(), "memory") == "cuda";
   }
-  // Our numbers of GPUs count by PCI address; CUDA's by speed unless told.
+  // Our GPU numbers follow PCI addresses; CUDA's follow speed without this variable.
   [[nodiscard]] static std::string environment(const RankDetail& rank) {
     return is_in_gpu(rank) ? "CUDA_DEVICE_ORDER=PCI_BUS_ID " : "";
   }
+  // Huge pages, the GPU and dma-buf, as this rank really used them.
   [[nodiscard]] std::string memory(const RankDetail& rank) const {
     std::string out = where("--use_hugepages", "huge_pages", "true");
     if (!is_in_gpu(rank)) return out;
     const std::string gpu = value_of(rank.facts(), "gpu");  // "gpu3"
-    out += " --use_cuda=" + shell_word(gpu.starts_with("gpu") ? gpu.substr(3) : "0");
+    out += " --use_cuda=" + shell_quoted(gpu.starts_with("gpu") ? gpu.substr(3) : "0");
     if (value_of(rank.facts(), "path") == "dma-buf") out += " --use_cuda_dmabuf";
     return out;
   }
@@ -292,7 +312,7 @@ class CommandLine {
   const google::protobuf::Map<std::string, std::string>& parameters_;
 };
 
-// A rank that never began has no detail: its endpoint stands in the plan.
+// A rank that never began has no detail: its endpoint is in the plan.
 RankDetail rank_of(const TaskDetail& task, int number) {
   for (const RankDetail& rank : task.ranks())
     if (static_cast<int>(rank.rank()) == number) return rank;
@@ -307,18 +327,7 @@ RankDetail rank_of(const TaskDetail& task, int number) {
 
 }  // namespace
 
-std::string shell_word(const std::string& text) {
-  constexpr std::string_view kPlain = "_.:-/=,+%@";
-  const bool plain = !text.empty() && std::ranges::all_of(text, [&](char c) {
-    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
-           kPlain.find(c) != std::string_view::npos;
-  });
-  if (plain) return text;
-  std::string out = "'";
-  for (const char c : text) out += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return out + "'";
-}
-
+// The listening side first: it has to be started first.
 Result<std::vector<PeerLine>> perftest_lines(const TaskDetail& task) {
   const PerftestProgram* program = perftest_program_of(task.kernel());
   if (program == nullptr) return none(task.kernel() + ": it has no test of this kind");

@@ -20,7 +20,4 @@ struct PeerLine {
 // Pure.
 Result<std::vector<PeerLine>> perftest_lines(const railgauge::api::TaskDetail& task);
 
-// `text` as one word of a shell. Pure.
-std::string shell_word(const std::string& text);
-
 }  // namespace railgauge::cli

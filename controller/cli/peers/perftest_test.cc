@@ -48,7 +48,7 @@ std::string commands_of(const TaskDetail& task) {
   return out;
 }
 
-// What the client's line says behind what all of them have.
+// The words of the client's line behind what all of them have.
 std::string client_of(const TaskDetail& task) {
   const auto lines = perftest_lines(task);
   if (!lines) return lines.error().message;

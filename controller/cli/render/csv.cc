@@ -14,16 +14,19 @@ using google::protobuf::Descriptor;
 using google::protobuf::FieldDescriptor;
 using google::protobuf::Message;
 
+// Histograms and raw samples are too large for a cell.
 bool has_column(const FieldDescriptor& field) {
   const bool histogram = field.message_type() != nullptr && !field.is_map() &&
                          field.message_type()->full_name() == "railgauge.Histogram";
   return !histogram && field.full_name() != "railgauge.Point.samples";
 }
 
+// A single message, whose fields become columns of their own. Lists and maps stay in one cell.
 bool is_nested(const FieldDescriptor& field) {
   return !field.is_repeated() && field.cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE;
 }
 
+// Column names in the order of fields, with the path of nested messages as `prefix`.
 void append_header(const Descriptor& descriptor, const std::string& prefix, std::string& line) {
   for (int i = 0; i < descriptor.field_count(); ++i) {
     const FieldDescriptor& field = *descriptor.field(i);
@@ -37,6 +40,8 @@ void append_header(const Descriptor& descriptor, const std::string& prefix, std:
   }
 }
 
+// One plain value as JSON spells it, without quotes; NaN is empty. `index` counts only for repeated
+// fields.
 std::string scalar(const Message& message, const FieldDescriptor& field, int index) {
   const auto* r = message.GetReflection();
   const bool listed = field.is_repeated();
@@ -64,8 +69,10 @@ std::string scalar(const Message& message, const FieldDescriptor& field, int ind
   return "";
 }
 
+// A map as a JSON object with sorted keys, so that equal maps are equal cells.
 std::string map_cell(const Message& message, const FieldDescriptor& field) {
   const auto* reflection = message.GetReflection();
+  // Sorted by key.
   std::map<std::string, std::string> entries;  // sorted, whatever the message's own order
   const auto* key = field.message_type()->map_key();
   const auto* value = field.message_type()->map_value();
@@ -81,6 +88,7 @@ std::string map_cell(const Message& message, const FieldDescriptor& field) {
   return cell.empty() ? "" : cell + "}";
 }
 
+// Plain values joined by ';', messages as a JSON array.
 std::string list_cell(const Message& message, const FieldDescriptor& field) {
   const auto* reflection = message.GetReflection();
   const bool messages = field.cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE;
@@ -95,6 +103,8 @@ std::string list_cell(const Message& message, const FieldDescriptor& field) {
   return messages && count > 0 ? "[" + cell + "]" : cell;
 }
 
+// Follows append_header field by field. A message that is not set leaves its columns empty
+// (`present` false).
 void append_row(const Message& message, bool present, bool& first, std::string& line) {
   const auto* reflection = message.GetReflection();
   for (int i = 0; i < message.GetDescriptor()->field_count(); ++i) {
@@ -130,6 +140,7 @@ std::string csv_row(const Message& message) {
   return line;
 }
 
+// Quotes only where RFC 4180 demands them: comma, quote, line end.
 std::string csv_cell(const std::string& text) {
   if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
   std::string quoted = "\"";

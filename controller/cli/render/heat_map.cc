@@ -13,9 +13,10 @@
 namespace railgauge::cli {
 namespace {
 
+// How one class of figures is drawn.
 struct Look {
   char letter;
-  const char* fill;  // blue is good, red is bad: told apart by colour-blind people too
+  const char* fill;  // blue is good, red is bad: distinct for colour-blind people too
   Tone tone;
   const char* words;
 };
@@ -32,6 +33,8 @@ constexpr std::array<Look, 7> kLooks{
 
 const Look& look_of(Heat heat) { return kLooks[static_cast<std::size_t>(heat)]; }
 
+// The upper median; 0 for none. Unlike kernels/core/stats it is never between two measured
+// figures.
 double median(std::vector<double> values) {
   if (values.empty()) return 0;
   const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
@@ -49,10 +52,12 @@ Heat worst(const HeatGrid& grid, std::size_t row, std::size_t column, std::size_
   return heat;
 }
 
+// How many nodes one letter or rectangle covers, so that at most `most` are drawn.
 std::size_t block_for(std::size_t nodes, std::size_t most) {
   return std::max<std::size_t>(1, (nodes + most - 1) / most);
 }
 
+// Text for XML: node names come from others.
 std::string escaped(const std::string& text) {
   std::string out;
   for (const char c : printable(text)) {
@@ -68,6 +73,7 @@ std::string escaped(const std::string& text) {
   return out;
 }
 
+// The first node of the block.
 std::string row_name(const HeatGrid& grid, std::size_t row, std::size_t block) {
   const std::string& first = grid.nodes[row * block];
   if (block == 1) return first;
@@ -76,6 +82,7 @@ std::string row_name(const HeatGrid& grid, std::size_t row, std::size_t block) {
 
 }  // namespace
 
+// The bounds are those of the legend (kLooks).
 Heat HeatGrid::heat(std::size_t from, std::size_t to) const {
   const double value = values[from * nodes.size() + to];
   const double usual = expected[from * nodes.size() + to];
@@ -88,11 +95,14 @@ Heat HeatGrid::heat(std::size_t from, std::size_t to) const {
   return worse <= 0.30 ? Heat::kBad : Heat::kWorst;
 }
 
+// Sorts nodes by leaf and name, and expects of each pair the median of its class: within a leaf, or
+// across leaves.
 HeatGrid grid_of(const railgauge::api::PairMatrix& matrix) {
   const auto n = static_cast<std::size_t>(matrix.nodes_size());
   const auto leaf = [&matrix](int node) {
     return node < matrix.leaves_size() ? matrix.leaves(node) : std::string();
   };
+  // Nodes of one leaf are neighbours in the picture.
   std::vector<int> order(n);
   std::iota(order.begin(), order.end(), 0);
   std::ranges::stable_sort(order, {},
@@ -115,6 +125,7 @@ HeatGrid grid_of(const railgauge::api::PairMatrix& matrix) {
     if (index < matrix.values_size()) grid.values[at] = matrix.values(index);
     if (grid.values[at] > 0) classes[which].push_back(grid.values[at]);
   });
+  // The expected figure of a class is its median, which a few slow pairs do not move.
   const std::array<double, 2> usual{median(classes[0]), median(classes[1])};
   visit([&](std::size_t at, unsigned which, std::size_t, std::size_t) {
     grid.expected[at] = usual[which];
@@ -122,6 +133,7 @@ HeatGrid grid_of(const railgauge::api::PairMatrix& matrix) {
   return grid;
 }
 
+// The diagonal is drawn as '\' where every letter is one pair.
 std::string heat_text(const HeatGrid& grid, bool colour) {
   const std::size_t block = block_for(grid.nodes.size(), kMostLetters);
   const std::size_t side = (grid.nodes.size() + block - 1) / block;
@@ -147,9 +159,11 @@ std::string heat_text(const HeatGrid& grid, bool colour) {
   return text;
 }
 
+// Names are written up to 64 rows; more would overlap.
 std::string heat_svg(const HeatGrid& grid, const std::string& title) {
   const std::size_t block = block_for(grid.nodes.size(), kMostRectangles);
   const std::size_t side = (grid.nodes.size() + block - 1) / block;
+  // About 800 pixels a side, with cells that can still be seen.
   const std::size_t cell = std::clamp<std::size_t>(800 / std::max<std::size_t>(side, 1), 2, 24);
   const bool named = side <= 64;
   constexpr std::size_t kTop = 40;

@@ -14,6 +14,7 @@
 namespace railgauge::cli {
 namespace {
 
+// The error codes of the JSON contract, in the order of gRPC's numbers.
 std::string_view code_word(Code code) {
   constexpr std::array<std::string_view, 17> kWords{
       "ok",
@@ -55,6 +56,7 @@ std::optional<Units> parse_units(std::string_view text) {
   return std::nullopt;
 }
 
+// A missing field `rows` is an error of the programmer.
 bool print_document(const Output& output, const google::protobuf::Message& document,
                     std::string_view rows) {
   if (output.format == Format::kTable) return false;
@@ -62,6 +64,7 @@ bool print_document(const Output& output, const google::protobuf::Message& docum
     output.out << to_json(document, JsonLayout::kIndented) << '\n';
     return true;
   }
+  // csv and ndjson print the rows of the document's list.
   const auto* field = document.GetDescriptor()->FindFieldByName(std::string(rows));
   RG_CHECK(field != nullptr && field->is_repeated());
   const auto* reflection = document.GetReflection();
@@ -84,6 +87,7 @@ void print_message(const Output& output, const google::protobuf::Message& docume
   output.out << to_json(document, one_line ? JsonLayout::kCompact : JsonLayout::kIndented) << '\n';
 }
 
+// The document on stdout lets a script that asked for JSON read the cause.
 int report_error(const Output& output, const Error& error) {
   if (output.format == Format::kJson || output.format == Format::kNdjson) {
     ErrorReport report;
@@ -96,6 +100,7 @@ int report_error(const Output& output, const Error& error) {
   return exit_code_of_call(error);
 }
 
+// Waived and failed are outcomes of tasks, so no error maps to them.
 int exit_code_of_call(const Error& error) {
   switch (error.code) {
     case Code::kCancelled:

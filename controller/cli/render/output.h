@@ -1,4 +1,4 @@
-// What a verb prints to: results to `out`, messages to `err`, in one of four formats.
+// The output of a verb: results go to `out`, messages to `err`, in one of four formats.
 #pragma once
 
 #include <functional>
@@ -35,8 +35,8 @@ struct Output {
   std::function<Screen()> screen{};  // of the terminal that `out` is; empty: none to draw on
 };
 
-// Prints `document` in a machine format: json as it stands, csv and ndjson the messages of its
-// repeated field `rows`. False, with nothing printed, when the format is table.
+// Prints `document` in a machine format: json prints all of it, csv and ndjson the messages of its
+// repeated field `rows`. Returns false and prints nothing when the format is table.
 bool print_document(const Output& output, const google::protobuf::Message& document,
                     std::string_view rows);
 

@@ -1,6 +1,7 @@
 #include "controller/cli/render/results_table.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <map>
 #include <set>
@@ -29,19 +30,22 @@ std::string fact(const ResultPoint& point, const std::string& name) {
   return "";
 }
 
+// "unknown" is shown, so that a missing fact is seen.
 std::string known(const std::string& text) { return text.empty() ? "unknown" : text; }
 
-// What memory the buffers were in. The path "host" has no other kind in it.
+// The memory of the buffers. The path "host" has no other kind.
 std::string memory_of(const ResultPoint& point) {
   const std::string memory = fact(point, "memory");
   return memory.empty() && fact(point, "path") == "host" ? "host" : known(memory);
 }
 
+// rxe is the kernel's software RDMA: its figures say nothing about a NIC.
 bool is_soft_roce(const ResultPoint& point) {
   const std::string driver = fact(point, "driver");
   return driver == "rxe" || driver == "rdma_rxe";
 }
 
+// A fake device had a part in the figure.
 bool is_synthetic(const ResultPoint& point) {
   return point.point().synthetic() || fact(point, "synthetic") == "true";
 }
@@ -52,11 +56,13 @@ bool is_gpu_kernel(const std::string& kernel) {
                              [&](const std::string& family) { return kernel.starts_with(family); });
 }
 
+// Keys as words: "half_rtt" becomes "half rtt".
 std::string with_blanks(std::string text) {
   std::ranges::replace(text, '_', ' ');
   return text;
 }
 
+// The latency's meaning as people write it.
 std::string meaning_text(const std::string& meaning) {
   if (meaning == "half_rtt") return "half RTT";
   if (meaning == "rtt") return "RTT";
@@ -77,6 +83,8 @@ struct Scale {
   double factor = 1;
 };
 
+// The columns of one value: NIC bandwidth in Gb/s and GB/s, GPU bandwidth in GB/s, times in
+// microseconds.
 std::vector<Scale> scales_of(const ResultPoint& point, Units units) {
   const Scale bits{"Gb/s", 8e-9};
   const Scale bytes{"GB/s", 1e-9};
@@ -91,12 +99,14 @@ std::vector<Scale> scales_of(const ResultPoint& point, Units units) {
 
 std::string scaled(double value, const Scale& scale) { return figure(value * scale.factor); }
 
+// "-" where the samples were too few for an interval.
 std::string interval(const Point& point, const Scale& scale) {
   if (!point.has_median_low() || !point.has_median_high()) return "-";
   return fmt::format("{} to {}", scaled(point.median_low(), scale),
                      scaled(point.median_high(), scale));
 }
 
+// "" where the share would mislead: loopback, soft-RoCE, synthetic figures, unknown rate.
 std::string share_of_line_rate(const ResultPoint& point) {
   if (is_loopback(point)) return "";  // it never was on the line
   const auto rate = parse_number(fact(point, "port_rate_bits_per_second"));
@@ -104,6 +114,7 @@ std::string share_of_line_rate(const ResultPoint& point) {
   return format_share(point.point().median() * 8 / *rate);
 }
 
+// Everything that limits trust in the figure, in one cell.
 std::string notes_of(const ResultPoint& point) {
   std::vector<std::string> notes;
   if (point.outcome() != kPassed) notes.push_back(point.outcome());
@@ -121,6 +132,7 @@ std::string notes_of(const ResultPoint& point) {
   return fmt::format("{}", fmt::join(notes, ", "));
 }
 
+// At most kNamesShown endpoints, then their number.
 std::string joined_endpoints(const ResultPoint& point) {
   if (is_loopback(point)) return point.endpoints(0);
   std::string text;
@@ -131,28 +143,27 @@ std::string joined_endpoints(const ResultPoint& point) {
   return text;
 }
 
-// What tells the tasks of one kernel apart in these results, by kernel: names of parameters that
-// are not the same in all. How long and how precisely was measured is no such thing, nor are sizes,
-// which have a column.
+// By kernel, the parameters that differ between its tasks in these results. Effort parameters and
+// sizes are left out.
 using Differing = std::map<std::string, std::set<std::string>>;
 
+// A parameter differs when it has another value than in the kernel's first point.
 Differing differing_parameters(const Points& points) {
-  static const std::set<std::string> kNoDifference{"sizes",       "iterations",   "min_samples",
-                                                   "max_samples", "precision",    "time_cap",
-                                                   "verify",      "stall_timeout"};
   std::map<std::string, const ResultPoint*> first;
   Differing differing;
   for (const ResultPoint& point : points) {
     const auto& reference = first.try_emplace(point.kernel(), &point).first->second->parameters();
     for (const auto& [name, value] : point.parameters()) {
       const auto other = reference.find(name);
-      if (other != reference.end() && other->second != value && !kNoDifference.contains(name))
+      if (other != reference.end() && other->second != value && !is_effort_parameter(name))
         differing[point.kernel()].insert(name);
     }
   }
   return differing;
 }
 
+// The first line of a table. Points with the same title are one table, so all that must not be
+// mixed is in it.
 std::string title_of(const ResultPoint& point, const Differing& differing) {
   const std::string meaning = meaning_text(point.point().meaning());
   std::string told;
@@ -167,6 +178,7 @@ std::string title_of(const ResultPoint& point, const Differing& differing) {
                      meaning.empty() ? "" : fmt::format(" ({})", meaning), point.run_id());
 }
 
+// One point as a row; `pairs` splits the endpoints into two columns.
 std::vector<Cell> row_of(const ResultPoint& point, bool pairs, const std::vector<Scale>& scales) {
   const Point& value = point.point();
   std::vector<Cell> row;
@@ -189,8 +201,10 @@ std::vector<Cell> row_of(const ResultPoint& point, bool pairs, const std::vector
   return row;
 }
 
+// A table of points with one title. The columns depend on the first point's unit.
 std::string one_table(const std::string& title, const std::vector<const ResultPoint*>& points,
                       Units units, bool colour) {
+  // All points of one table have the same unit, since the title names the metric.
   const std::vector<Scale> scales = scales_of(*points.front(), units);
   // A collective of two ranks goes from neither to the other.
   const bool pairs = std::ranges::all_of(points, [](const ResultPoint* point) {
@@ -218,6 +232,7 @@ std::string one_table(const std::string& title, const std::vector<const ResultPo
          render_table(columns, rows, colour);
 }
 
+// Warnings that hold for some of the points above.
 std::string footnotes(const Points& points) {
   std::string text;
   if (std::ranges::any_of(points, is_synthetic)) {
@@ -231,6 +246,13 @@ std::string footnotes(const Points& points) {
 
 }  // namespace
 
+bool is_effort_parameter(std::string_view name) {
+  constexpr std::array<std::string_view, 8> kEffort{"sizes",       "iterations",   "min_samples",
+                                                    "max_samples", "precision",    "time_cap",
+                                                    "verify",      "stall_timeout"};
+  return std::ranges::find(kEffort, name) != kEffort.end();
+}
+
 bool is_loopback(const ResultPoint& point) {
   if (point.endpoints_size() < 2) return false;
   return fact(point, kLoopbackFact) == "true" ||
@@ -239,6 +261,7 @@ bool is_loopback(const ResultPoint& point) {
          });
 }
 
+// More decimals below 1, so that small values keep digits.
 std::string figure(double value) {
   if (!std::isfinite(value)) return "-";
   const double size = std::abs(value);
@@ -248,6 +271,7 @@ std::string figure(double value) {
   return fmt::format("{:.{}f}", value, decimals);
 }
 
+// Groups points by title, in the order of first appearance.
 std::string results_tables(const Points& points, Units units, bool colour) {
   std::vector<std::pair<std::string, std::vector<const ResultPoint*>>> tables;  // by title
   const Differing differing = differing_parameters(points);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include <google/protobuf/repeated_ptr_field.h>
 
@@ -13,6 +14,10 @@ namespace railgauge::cli {
 
 // Whether both ranks were on one port: then nothing of it is the fabric's.
 bool is_loopback(const railgauge::api::ResultPoint& point);
+
+// Whether the parameter sets how long and how precisely to measure (or the sizes, which have a
+// column). Figures that differ in such a parameter alone measure the same thing.
+bool is_effort_parameter(std::string_view name);
 
 // Tables in the points' order, each with memory kind and path in its first line, and below them
 // what must be known to read them: soft-RoCE, synthetic figures. "" for no points.

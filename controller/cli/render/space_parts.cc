@@ -22,6 +22,7 @@ constexpr Purpose kOrphans{"records of unknown runs", ""};
 constexpr Purpose kSchema{"schema", ""};
 constexpr Purpose kOthers{"others", ""};
 
+// The purpose of one table of the schema.
 struct Row {
   std::string_view table;
   const Purpose* purpose;
@@ -73,6 +74,7 @@ const Purpose& purpose_of(std::string_view table) {
   return row == kRows.end() ? kOthers : *row->purpose;
 }
 
+// An index counts for its table's purpose, because SpacePart names the table.
 std::vector<PurposeSum> sums_by_purpose(const api::Space& space) {
   std::vector<PurposeSum> sums;
   for (const api::SpacePart& part : space.parts()) {
@@ -86,6 +88,7 @@ std::vector<PurposeSum> sums_by_purpose(const api::Space& space) {
   return sums;
 }
 
+// Powers of 1000, with one decimal.
 std::string size_text(double bytes) {
   constexpr double kMegabyte = 1e6;
   constexpr double kGigabyte = 1e9;

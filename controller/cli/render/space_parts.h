@@ -1,4 +1,4 @@
-// What the database's tables are for, in words that say what takes the room. Pure.
+// The purpose of the database's tables, in words that explain where the space is used. Pure.
 #pragma once
 
 #include <string>
@@ -14,7 +14,8 @@ struct Purpose {
   std::string_view kept_by;  // the setting that bounds it; "" is none
 };
 
-// Of a table by its name; an index belongs to its table's. "others" for one that nobody declared.
+// The purpose of a table by name. An index belongs to its table. "others" for a table that is not
+// listed.
 const Purpose& purpose_of(std::string_view table);
 
 struct PurposeSum {

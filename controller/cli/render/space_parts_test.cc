@@ -11,7 +11,7 @@
 namespace railgauge::cli {
 namespace {
 
-// What the migrations leave behind, by their own statements.
+// The tables that the migrations leave behind, by their own statements.
 std::set<std::string> tables_of_the_migrations() {
   std::set<std::filesystem::path> files;
   for (const auto& file : std::filesystem::directory_iterator("controller/store/migrations"))

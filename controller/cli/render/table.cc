@@ -13,11 +13,13 @@ constexpr std::size_t kGap = 2;
 constexpr std::size_t kIndent = 4;  // of a row's further lines
 int folded_at = 0;                  // columns; 0: tables are as wide as they are
 
+// Characters of UTF-8. Wide characters count as one.
 std::size_t width_of(const std::string& text) {
   return static_cast<std::size_t>(std::ranges::count_if(
       text, [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }));
 }
 
+// The sequence of ECMA-48 for the tone; "" for plain text.
 const char* escape_of(Tone tone) {
   switch (tone) {
     case Tone::kGood:
@@ -62,6 +64,7 @@ std::string toned(const std::string& text, Tone tone, bool colour) {
   return escape_of(tone) + text + "\x1b[0m";
 }
 
+// Words of outcomes, of nodes and of schedules; an unknown word is plain.
 Tone tone_of(const std::string& word) {
   if (word == kPassed || word == "attached" || word == "ok") return Tone::kGood;
   if (word == kFailed || word == kCrashed || word == kTimedOut || word == "lost") return Tone::kBad;
@@ -70,6 +73,7 @@ Tone tone_of(const std::string& word) {
   return Tone::kPlain;
 }
 
+// Cells and headings take the same path, so that columns stay aligned on folded lines too.
 std::string render_table(const std::vector<Column>& columns,
                          const std::vector<std::vector<Cell>>& rows, bool colour) {
   std::vector<std::size_t> widths(columns.size(), 0);
@@ -82,11 +86,13 @@ std::string render_table(const std::vector<Column>& columns,
     if (widths[i] > 0 || rows.empty())
       widths[i] = std::max(widths[i], width_of(columns[i].heading));
 
+  // Columns that do not fit continue on further lines of the same row.
   const auto lines = lines_of(widths, folded_at);
   std::string text;
   const auto add_row = [&](const auto& cell_of) {
     for (std::size_t number = 0; number < lines.size(); ++number) {
       std::string line;
+      // Blanks are written only in front of a cell, so that no line ends in one.
       std::size_t owed = number == 0 ? 0 : kIndent;  // blanks before the next cell
       for (const std::size_t i : lines[number]) {
         const auto [cell, tone] = cell_of(i);
@@ -107,6 +113,7 @@ std::string render_table(const std::vector<Column>& columns,
   return text;
 }
 
+// A table of two columns without its heading.
 std::string render_list(const std::vector<std::vector<Cell>>& rows, bool colour) {
   std::vector<std::vector<Cell>> kept;
   for (const auto& row : rows) {

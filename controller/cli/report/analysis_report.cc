@@ -7,6 +7,7 @@
 
 #include "controller/cli/render/output.h"
 #include "controller/cli/render/table.h"
+#include "controller/cli/report/plan_report.h"
 #include "controller/detect/series_state.h"
 #include "kernels/core/text/text.h"
 
@@ -19,10 +20,12 @@ using analysis::ChangeKind;
 
 constexpr int kMostSpikesShown = 10;
 
+// The file's row of a value: indices count rows, also where the reader sorted them by time.
 std::uint32_t row_of(const SeriesFile& file, std::size_t index) {
   return static_cast<std::uint32_t>(file.rows[index]);
 }
 
+// Effects are percent where the series is relative or the spread changed, else in the series' unit.
 void fill_change(const Change& change, const SeriesFile& file, bool relative,
                  std::optional<Better> better, AnalysedChange& out) {
   out.set_index(row_of(file, change.index));
@@ -32,6 +35,7 @@ void fill_change(const Change& change, const SeriesFile& file, bool relative,
   if (!file.times.empty()) out.set_time(valid_utf8(file.times[change.index]));
   out.set_before(change.before);
   out.set_after(change.after);
+  // Percent where the detector worked on ratios.
   const double scale = relative || change.kind == ChangeKind::kVariance ? 100 : 1;
   const double low = std::min(change.effect_low, change.effect_high) * scale;
   const double high = std::max(change.effect_low, change.effect_high) * scale;
@@ -49,8 +53,10 @@ void fill_change(const Change& change, const SeriesFile& file, bool relative,
     out.set_worse((change.effect > 0) == (*better == Better::kLower));
 }
 
+// Six significant digits.
 std::string number(double value) { return fmt::format("{:.6g}", value); }
 
+// The effect with its interval; without one where both ends are equal.
 std::string effect_text(const AnalysedChange& change) {
   const bool percent = change.has_effect_percent();
   const auto one = [&](double v) {
@@ -63,6 +69,7 @@ std::string effect_text(const AnalysedChange& change) {
   return fmt::format("{} ({} to {})", one(middle), one(low), one(high));
 }
 
+// Empty where no direction was given.
 Cell verdict_cell(const AnalysedChange& change) {
   if (!change.has_worse()) return "";
   return change.worse() ? Cell("worse", Tone::kBad) : Cell("better", Tone::kGood);
@@ -70,6 +77,7 @@ Cell verdict_cell(const AnalysedChange& change) {
 
 }  // namespace
 
+// Runs the detector that the controller uses, with a window for files.
 AnalysedSeries analyse_series(const std::string& name, const SeriesFile& file,
                               std::optional<Better> better) {
   analysis::SeriesState state(analysis::kFileWindow);
@@ -101,11 +109,15 @@ AnalysedSeries analyse_series(const std::string& name, const SeriesFile& file,
   return out;
 }
 
+// At most kMostSpikesShown spikes; the machine formats have all.
 std::string analysis_text(const AnalysedSeries& series, bool colour) {
-  std::string text = fmt::format("{}: {} points", printable(series.file()), series.points());
-  if (series.gaps() > 0) text += fmt::format(", {} gaps", series.gaps());
+  std::string text =
+      fmt::format("{}: {}", printable(series.file()), counted(series.points(), "point"));
+  if (series.gaps() > 0) text += fmt::format(", {}", counted(series.gaps(), "gap"));
   if (series.has_noise_percent()) text += fmt::format(", noise {:.2g} %", series.noise_percent());
-  text += fmt::format(", {} changes, {} spikes\n", series.changes_size(), series.spikes_size());
+  text +=
+      fmt::format(", {}, {}\n", counted(static_cast<std::size_t>(series.changes_size()), "change"),
+                  counted(static_cast<std::size_t>(series.spikes_size()), "spike"));
   std::vector<std::vector<Cell>> rows;
   for (const AnalysedChange& change : series.changes())
     rows.push_back({std::to_string(change.index()),

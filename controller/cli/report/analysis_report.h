@@ -1,4 +1,4 @@
-// What `analyze` says: the detector on series from outside. No controller is asked.
+// The report of `analyze`: the detector applied to series from files. No controller is asked.
 #pragma once
 
 #include <optional>
@@ -10,7 +10,7 @@
 
 namespace railgauge::cli {
 
-// What the detector says about one file. With a direction each change says whether it is worse.
+// The detector's result for one file. With a direction each change says whether it is worse. Pure.
 AnalysedSeries analyse_series(const std::string& name, const SeriesFile& file,
                               std::optional<analysis::Better> better);
 

@@ -23,6 +23,7 @@ struct Said {
 using Key = std::tuple<std::string, std::string>;  // part, name
 using Table = std::map<Key, Said>;
 
+// Adds one node's words of a part to the table.
 template <class Map>
 void add(Table& table, const char* part, const Map& words) {
   for (const auto& [name, value] : words) {
@@ -35,6 +36,7 @@ void add(Table& table, const char* part, const Map& words) {
   }
 }
 
+// Counts, for each fact and stack part, which values the nodes have.
 Table table_of(const NodeList& list) {
   Table table;
   for (const NodeInfo& node : list.nodes()) {
@@ -54,6 +56,7 @@ Said said_of(const Table& table, const Key& key, int nodes) {
   return said;
 }
 
+// How many nodes have a known value, none included.
 double total_of(const Said& said) {
   double total = 0;
   for (const auto& [value, count] : said.values) total += count;
@@ -69,7 +72,7 @@ double same_across(const Said& a, const Said& b) {
   return same / (total_of(a) * total_of(b));
 }
 
-// Of two nodes of one set; 1 for a set of one.
+// The share of pairs of one set that have the same value; 1 for a set of one.
 double same_within(const Said& said) {
   const double total = total_of(said);
   if (total < 2) return 1;
@@ -78,16 +81,20 @@ double same_within(const Said& said) {
   return same / (total * (total - 1));
 }
 
+// 1: the fact splits the sets perfectly. 0 or less: it differs within the sets as much as between
+// them.
 double separation(const Said& a, const Said& b) {
   return (same_within(a) + same_within(b)) / 2 - same_across(a, b);
 }
 
+// Compares values without counts.
 bool has_same_values(const Said& a, const Said& b) {
   return std::ranges::equal(
       a.values, b.values, {}, [](const auto& one) { return one.first; },
       [](const auto& one) { return one.first; });
 }
 
+// Values with the most frequent first.
 template <class Values>
 void fill(const Said& said, Values& values) {
   std::vector<std::pair<std::string, std::uint32_t>> sorted(said.values.begin(), said.values.end());
@@ -102,6 +109,7 @@ void fill(const Said& said, Values& values) {
 
 }  // namespace
 
+// Sorted by separation, and by part and name where it is equal.
 NodesDiff diff_nodes(const NodeList& a, const NodeList& b) {
   NodesDiff diff;
   diff.set_schema_version(1);
@@ -109,6 +117,7 @@ NodesDiff diff_nodes(const NodeList& a, const NodeList& b) {
   for (const NodeInfo& node : b.nodes()) diff.add_b(node.name());
   const Table left = table_of(a);
   const Table right = table_of(b);
+  // Every fact that either set has.
   Table names = left;
   names.insert(right.begin(), right.end());
   for (const auto& [key, unused] : names) {

@@ -7,10 +7,11 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "controller/cli/render/figures.h"
+#include "controller/cli/render/compared_figures.h"
 #include "controller/cli/render/table.h"
 #include "kernels/core/base/outcome.h"
 #include "kernels/core/params.h"
+#include "kernels/core/stats/quantile.h"
 #include "kernels/core/text/units.h"
 #include "kernels/peers/nccl_tests/profile.h"
 
@@ -22,13 +23,14 @@ using railgauge::api::TaskDetail;
 using Points = google::protobuf::RepeatedPtrField<ResultPoint>;
 using Tasks = google::protobuf::RepeatedPtrField<TaskDetail>;
 
-constexpr double kLatencyUpToBytes = 1U << 20U;  // where kernels/nccl tells none any more
+constexpr double kLatencyUpToBytes = 1U << 20U;  // from here on kernels/nccl reports none
 constexpr const char* kEnvironment = "environment";
 
-// What a figure is, but for NCCL's settings.
+// The identity of a figure, without NCCL's settings.
 using Key = std::tuple<std::string, std::string, std::uint32_t, std::vector<std::string>,
                        std::string, double, Parameters>;
 
+// Whether the parameter sets an NCCL variable, or is the environment as a whole.
 bool is_setting(const std::string& parameter) {
   return parameter == kEnvironment ||
          std::ranges::any_of(nccl_settings(), [&](const NcclSetting& setting) {
@@ -36,7 +38,7 @@ bool is_setting(const std::string& parameter) {
          });
 }
 
-// Of a point or of a task.
+// The distinguishing parameters of a point or a task, without NCCL's settings.
 template <class Message>
 Parameters others_of(const Message& message) {
   Parameters others = telling_parameters(message, kEnvironment);
@@ -44,6 +46,7 @@ Parameters others_of(const Message& message) {
   return others;
 }
 
+// Points with the same key compete with each other.
 Key key_of(const ResultPoint& point) {
   return {point.run_id(),         point.kernel(),
           point.revision(),       {point.endpoints().begin(), point.endpoints().end()},
@@ -74,6 +77,7 @@ bool is_ranked(const ResultPoint& point) {
          (point.endpoints_size() > 1 ? "busbw_bytes_per_second" : "algbw_bytes_per_second");
 }
 
+// Algorithm and protocol that NCCL used, where the point records them.
 std::string choice_of(const Point& point) {
   std::string out;
   for (const char* name : {"algorithm", "protocol"})
@@ -90,6 +94,7 @@ struct Measured {
   std::string choice;
 };
 
+// All settings of one figure.
 struct Contest {
   const ResultPoint* first = nullptr;
   Parameters others;
@@ -98,7 +103,7 @@ struct Contest {
   std::vector<std::pair<std::string, std::string>> missing{};  // setting, reason; in tasks' order
 };
 
-// What all entries of a contest have.
+// The fields that all entries of a contest share.
 NcclSettingRank entry_of(const Contest& contest, const std::string& settings) {
   const ResultPoint& point = *contest.first;
   NcclSettingRank out;
@@ -113,11 +118,12 @@ NcclSettingRank entry_of(const Contest& contest, const std::string& settings) {
   return out;
 }
 
+// The median of the tasks' medians, and the widest interval of all tasks.
 NcclSettingRank measured_entry(const Contest& contest, const std::string& settings) {
   const Measured& measured = contest.measured.at(settings);
   NcclSettingRank out = entry_of(contest, settings);
   out.set_choice(measured.choice);
-  out.set_median(median_of(measured.medians));
+  out.set_median(median(measured.medians));
   if (measured.lows.size() == measured.medians.size()) {
     out.set_median_low(*std::ranges::min_element(measured.lows));
     out.set_median_high(*std::ranges::max_element(measured.highs));
@@ -133,6 +139,8 @@ bool is_apart(const NcclSettingRank& better, const NcclSettingRank& worse, bool 
                           : better.median_high() < worse.median_low();
 }
 
+// Sorts by the median, ranks by intervals, and adds settings without a figure at the end. One
+// setting alone is no contest.
 void add_ranks(const Contest& contest, std::vector<NcclSettingRank>& out) {
   if (contest.settings.size() + contest.missing.size() < 2) return;
   const bool larger = contest.first->point().larger_is_better();
@@ -156,12 +164,14 @@ void add_ranks(const Contest& contest, std::vector<NcclSettingRank>& out) {
   }
 }
 
+// Why a task gave no such figure.
 std::string reason_of(const TaskDetail& task) {
   if (task.outcome().empty()) return task.state();
   if (task.outcome() == kPassed) return "passed without such a figure";
   return task.outcome() + (task.reason().empty() ? "" : ": ") + task.reason();
 }
 
+// Whether the task was to measure messages of so many bytes.
 bool has_size(const TaskDetail& task, double bytes) {
   const auto sizes = task.parameters().find("sizes");
   if (sizes == task.parameters().end()) return false;
@@ -178,6 +188,7 @@ void add_missing(const Tasks& tasks, Contest& contest) {
   const Parameters others = others_of(*measured);
   for (const TaskDetail& task : tasks) {
     const std::string settings = settings_of(task);
+    // Alike but for the settings, and measured at this size.
     const bool alike = task.kernel() == measured->kernel() &&
                        std::ranges::equal(task.endpoints(), measured->endpoints()) &&
                        others_of(task) == others &&
@@ -192,6 +203,7 @@ void add_missing(const Tasks& tasks, Contest& contest) {
 
 }  // namespace
 
+// Points first, to find the contests; then tasks, to find the settings that gave no figure.
 std::vector<NcclSettingRank> nccl_setting_ranks(const Points& points, const Tasks& tasks) {
   std::vector<Contest> all;
   std::map<Key, std::size_t> places;
@@ -206,6 +218,7 @@ std::vector<NcclSettingRank> nccl_setting_ranks(const Points& points, const Task
     if (is_first) contest.settings.push_back(settings);
     const Point& value = point.point();
     measured->second.medians.push_back(value.median());
+    // A missing interval of one task makes the setting's interval unknown.
     if (value.has_median_low() && value.has_median_high()) {
       measured->second.lows.push_back(value.median_low());
       measured->second.highs.push_back(value.median_high());

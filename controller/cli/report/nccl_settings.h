@@ -12,12 +12,13 @@
 
 namespace railgauge::cli {
 
-// Of collectives that a run was to measure at one size with two settings or more, all else that
-// tells figures apart being the same: one entry for each setting, best first, by the median of its
-// tasks' medians. A rank is one more than the settings whose whole interval is better, so that what
-// cannot be told apart shares one. The figure is the slowest rank's: latency up to 1 MiB, above it
-// bus bandwidth, or with one rank algbw. Only what passed counts; a setting of `tasks` (the run's)
-// without such a figure comes last, with the reason, where another has one. In the points' order.
+// Compares collectives that a run measured at one size with two settings or more, where all else
+// that distinguishes figures is equal. One entry for each setting, best first, by the median of its
+// tasks' medians. A rank is one more than the number of settings whose whole interval is better, so
+// settings with overlapping intervals share a rank. The figure is the slowest rank's: latency up to
+// 1 MiB, above it bus bandwidth, or algbw with one rank. Only passed points count. A setting of
+// `tasks` (the run's) without such a figure comes last, with the reason, where another has one. In
+// the points' order.
 std::vector<NcclSettingRank> nccl_setting_ranks(
     const google::protobuf::RepeatedPtrField<railgauge::api::ResultPoint>& points,
     const google::protobuf::RepeatedPtrField<railgauge::api::TaskDetail>& tasks);

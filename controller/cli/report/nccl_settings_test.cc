@@ -127,7 +127,7 @@ TEST(NcclSettings, SeveralTasksOfOneSettingCountTogetherWithTheirWidestInterval)
   EXPECT_EQ(ranks[1].rank(), 1U);
 }
 
-// What NCCL cannot do, or what failed, must not look as if nobody had asked for it.
+// A setting that NCCL lacks, or that failed, must not look as if nobody had asked for it.
 TEST(NcclSettings, ThatWereNotMeasuredComeLastWithTheReason) {
   ResultPoint ring = point("Ring", 90);
   ring.set_task_id("t1");

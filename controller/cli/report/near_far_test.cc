@@ -1,4 +1,4 @@
-#include "controller/cli/report/near_far.h"
+#include "controller/cli/report/placement_costs.h"
 
 #include <gmock/gmock.h>
 

@@ -1,18 +1,17 @@
 #include "controller/cli/report/run_report.h"
 
-#include <ctime>
 #include <map>
 #include <optional>
 
 #include <fmt/format.h>
 
+#include "controller/cli/input/series_file.h"
 #include "controller/cli/render/report.pb.h"
 #include "controller/cli/render/results_table.h"
 #include "controller/cli/render/table.h"
-#include "controller/cli/report/distance_costs.h"
 #include "controller/cli/report/nccl_settings.h"
-#include "controller/cli/report/near_far.h"
-#include "controller/cli/report/plan_text.h"
+#include "controller/cli/report/placement_costs.h"
+#include "controller/cli/report/plan_report.h"
 #include "kernels/core/base/outcome.h"
 
 namespace railgauge::cli {
@@ -23,19 +22,7 @@ using railgauge::api::TaskDetail;
 
 constexpr std::uint32_t kMostPoints = 100'000;
 
-// Unix seconds of "2026-11-20T12:00:00Z" with or without a fraction.
-std::optional<double> unix_seconds(const std::string& rfc3339) {
-  std::tm time{};
-  const char* rest = strptime(rfc3339.c_str(), "%Y-%m-%dT%H:%M:%S", &time);
-  if (rest == nullptr) return std::nullopt;
-  double fraction = 0;
-  double unit = 0.1;
-  if (*rest == '.') {
-    for (++rest; *rest >= '0' && *rest <= '9'; ++rest, unit /= 10) fraction += (*rest - '0') * unit;
-  }
-  return static_cast<double>(timegm(&time)) + fraction;
-}
-
+// Waived tasks too, since each row gives the reason.
 std::string unsuccessful_tasks(const RunReport& report, bool colour) {
   std::vector<std::vector<Cell>> rows;
   for (const TaskDetail& task : report.tasks()) {
@@ -54,13 +41,15 @@ std::string unsuccessful_tasks(const RunReport& report, bool colour) {
 
 }  // namespace
 
+// Both times come from the controller's clock.
 std::string took_text(const RunSummary& run) {
-  const auto start = unix_seconds(run.started_at());
-  const auto end = unix_seconds(run.ended_at());
-  // A clock that stepped back meanwhile leaves no time to tell.
+  const auto start = parse_series_time(run.started_at());
+  const auto end = parse_series_time(run.ended_at());
+  // A clock that stepped back leaves no duration to show.
   return start && end && *end >= *start ? seconds_text(*end - *start) : "";
 }
 
+// Outcomes are sorted by name, so that equal runs print equal lines.
 std::string summary_line(const RunSummary& run) {
   const std::map<std::string, std::uint32_t> outcomes(run.outcomes().begin(), run.outcomes().end());
   std::string counts;
@@ -74,6 +63,7 @@ std::string summary_line(const RunSummary& run) {
       took.empty() ? "" : ", " + took, run.reason().empty() ? "" : "; " + run.reason());
 }
 
+// One row for each note of each rank.
 std::string notes_table(const google::protobuf::RepeatedPtrField<TaskDetail>& tasks, bool colour) {
   std::vector<std::vector<Cell>> rows;
   for (const TaskDetail& task : tasks)
@@ -84,6 +74,7 @@ std::string notes_table(const google::protobuf::RepeatedPtrField<TaskDetail>& ta
   return "\n" + render_table({{"TASK"}, {"RANK", true}, {"NODE"}, {"NOTE"}}, rows, colour);
 }
 
+// The first rank that reports the fact speaks for its task.
 std::string site_defaults_table(const google::protobuf::RepeatedPtrField<TaskDetail>& tasks,
                                 bool colour) {
   std::vector<std::vector<Cell>> rows;
@@ -97,6 +88,7 @@ std::string site_defaults_table(const google::protobuf::RepeatedPtrField<TaskDet
   return "\n" + render_table({{"TASK"}, {"FROM THE SITE PROFILE"}}, rows, colour);
 }
 
+// At most kMostPoints: a report is read by people.
 Result<railgauge::api::ResultList> points_of_report(Session& session, const std::string& run_id) {
   railgauge::api::ResultsRequest wanted;
   wanted.set_run_id(run_id);
@@ -104,6 +96,7 @@ Result<railgauge::api::ResultList> points_of_report(Session& session, const std:
   return call_through(session, &Control::StubInterface::QueryResults, wanted);
 }
 
+// Three comparisons, each empty where the run measured nothing for it.
 void compare_points(RunReport& report) {
   for (NearFarRatio& ratio : near_far_ratios(report.points()))
     report.add_near_far_ratios()->Swap(&ratio);
@@ -113,6 +106,7 @@ void compare_points(RunReport& report) {
     report.add_nccl_setting_ranks()->Swap(&rank);
 }
 
+// csv has room for the points alone; the summary goes to stderr.
 void print_report(const Output& output, const RunReport& report) {
   if (output.format == Format::kNdjson) return;
   if (print_document(output, report, "points")) {
@@ -131,6 +125,7 @@ void print_report(const Output& output, const RunReport& report) {
              << '\n';
 }
 
+// Both calls ignore Ctrl-C: the run has ended, and its result is what the user waited for.
 Result<int> report_run(Session& session, const std::string& run_id) {
   railgauge::api::RunRef ref;
   ref.set_run_id(run_id);

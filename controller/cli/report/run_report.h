@@ -1,4 +1,4 @@
-// What is printed when a run has ended: its figures, what did not pass, and its outcome.
+// The report of a run that has ended: figures, tasks that did not pass, outcome.
 #pragma once
 
 #include "controller/api/control.pb.h"
@@ -8,21 +8,21 @@
 namespace railgauge::cli {
 
 // Asks the controller for the run's tasks and points, prints them, and returns the outcome's exit
-// code. ndjson prints nothing here: its events have told. Errors: the calls' own.
+// code. Prints nothing for ndjson, whose events were printed already. Errors: those of the calls.
 Result<int> report_run(Session& session, const std::string& run_id);
 
-// The run's points as a report has them: the newest of very many.
+// The newest kMostPoints points of the run. Errors: those of the call.
 Result<railgauge::api::ResultList> points_of_report(Session& session, const std::string& run_id);
-// Fills in what follows from the points.
+// Adds the comparisons that follow from the points: placement and NCCL settings.
 void compare_points(RunReport& report);
-// Except as ndjson.
+// Prints the report in the output's format; nothing for ndjson.
 void print_report(const Output& output, const RunReport& report);
 
-// What the ranks found worth telling, as a table with an empty line before it; "" for nothing.
+// The notes of all ranks, as a table with an empty line before it; "" for none.
 std::string notes_table(const google::protobuf::RepeatedPtrField<railgauge::api::TaskDetail>& tasks,
                         bool colour);
 
-// Which parameters' values the site profile gave, in the same form.
+// The parameters whose values came from the site profile, in the same form.
 std::string site_defaults_table(
     const google::protobuf::RepeatedPtrField<railgauge::api::TaskDetail>& tasks, bool colour);
 

@@ -1,4 +1,4 @@
-// What tests of the verbs share.
+// Shared by the tests of the verbs.
 #pragma once
 
 #include <chrono>
@@ -11,6 +11,7 @@
 
 #include <gtest/gtest.h>
 
+#include "controller/cli/input/session.h"
 #include "controller/cli/testing/fake_archive.h"
 #include "controller/cli/testing/fake_control.h"
 #include "controller/cli/testing/fake_judge.h"

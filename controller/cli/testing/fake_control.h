@@ -14,7 +14,7 @@ class FakeControl final : public railgauge::api::Control::Service {
  public:
   FakeControl();  // filled with the sample answers of samples.h
 
-  // What the calls answer; set before the first call.
+  // The answers of the calls; set before the first call.
   railgauge::api::NodeList nodes;
   railgauge::KernelList kernels;
   railgauge::api::SuiteList suites;
@@ -28,12 +28,12 @@ class FakeControl final : public railgauge::api::Control::Service {
   railgauge::api::PreflightReport preflight;
   grpc::Status plan_status;        // what PlanRun says instead of a plan
   std::string outcome = "passed";  // of the run
-  bool endless = false;            // the run goes on until it is cancelled
-  bool deaf_to_cancel = false;     // a cancel is taken, the run goes on all the same
+  bool endless = false;            // the run continues until it is cancelled
+  bool deaf_to_cancel = false;     // a cancel is taken, the run continues all the same
   int broken_watches = 0;          // so many watches end early as if the controller had died
   double nodes_delay_seconds = 0;  // before ListNodes answers
 
-  // What was asked.
+  // The requests so far.
   [[nodiscard]] railgauge::api::RunRequest last_request() const;
   [[nodiscard]] railgauge::api::ResultsRequest last_results() const;
   [[nodiscard]] railgauge::api::ScheduleSpec last_schedule() const;
@@ -41,7 +41,7 @@ class FakeControl final : public railgauge::api::Control::Service {
   [[nodiscard]] railgauge::api::PreflightRequest last_preflight() const;
   [[nodiscard]] int starts() const;
   [[nodiscard]] int cancels() const;
-  // Waits until a watch has told the run's first change; false after `seconds`.
+  // Waits until a watch has reported the run's first change; false after `seconds`.
   bool wait_until_watched(double seconds);
 
   using Context = grpc::ServerContext;

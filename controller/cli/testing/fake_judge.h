@@ -15,15 +15,16 @@ class FakeJudge final : public railgauge::api::Judge::Service {
   FakeJudge();  // filled with sample answers
 
   railgauge::api::Upgrade prepared;
-  // What JudgeUpgrade says, one after the other; the last one from then on.
+  // The answers of JudgeUpgrade, one after the other; the last one from then on.
   std::vector<railgauge::api::Upgrade> verdicts;
-  // What GateUpgrade says before it measures, one call after the other; OK lets a call through.
+  // The answers of GateUpgrade before it measures, one call after the other; OK lets a call
+  // through.
   std::vector<grpc::Status> gate_failures;
   std::vector<std::string> gate_waits;  // reasons; after the failures
   railgauge::api::FindingList findings;
   railgauge::api::BaselineList baselines;
 
-  // What was asked.
+  // The requests so far.
   [[nodiscard]] int gates() const;
   [[nodiscard]] railgauge::api::GateRequest last_gate() const;
   [[nodiscard]] railgauge::api::UpgradeRef last_judged() const;

@@ -146,7 +146,8 @@ class Process : public testing::Test {
     return wait_for_end();
   }
 
-  // What the program shows on a terminal until it ends; `given` is the program's end of it.
+  // Everything that the program shows on a terminal until it ends; `given` is the program's end of
+  // it.
   static std::string read_to_the_end(const Descriptor& terminal, Descriptor& given) {
     given.reset();
     std::string shown;

@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "controller/cli/input/session.h"
 #include "controller/cli/report/analysis_report.h"
 #include "controller/cli/verbs/commands.h"
 #include "kernels/core/base/outcome.h"
@@ -18,6 +19,7 @@ namespace {
 
 using analysis::Better;
 
+// Nothing without the flag: changes are then neither better nor worse.
 Result<std::optional<Better>> direction_of(const Arguments& arguments) {
   if (!arguments.has("direction")) return std::nullopt;
   const std::string text = arguments.value("direction");
@@ -27,6 +29,7 @@ Result<std::optional<Better>> direction_of(const Arguments& arguments) {
               fmt::format("--direction: {} is none of higher, lower", in_quotes(text)));
 }
 
+// "-" is stdin. A directory opens without an error on Linux, so it is refused here.
 Result<SeriesFile> open_series(const std::string& path) {
   if (path == "-") return read_series(std::cin, "stdin");
   std::error_code ignored;
@@ -40,6 +43,7 @@ Result<SeriesFile> open_series(const std::string& path) {
 
 }  // namespace
 
+// A file that cannot be read ends the verb before anything is printed.
 Result<int> analyze_files(Session& session, const Arguments& arguments) {
   const std::optional<Better> better = RG_TRY(direction_of(arguments));
   if (std::ranges::count(arguments.operands, "-") > 1)

@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "controller/cli/input/session.h"
 #include "controller/cli/verbs/commands.h"
 #include "kernels/core/base/outcome.h"
 #include "kernels/core/text/text.h"
@@ -16,8 +17,7 @@
 namespace railgauge::cli {
 namespace {
 
-// What an operand's or a flag's word stands for, and the list that has its names in the first
-// column.
+// The list that has the names for a kind of operand, in its first column.
 constexpr std::array<std::pair<std::string_view, std::string_view>, 7> kSources{
     {{"RUN", "runs"},
      {"SUITE", "suites"},
@@ -58,22 +58,21 @@ std::string candidates_of(std::string_view kind) {
   return kind == "FILE" ? "files=1" : ":";
 }
 
-std::string full_name(const Verb& verb) {
-  return verb.name.empty() ? std::string(verb.noun) : fmt::format("{} {}", verb.noun, verb.name);
-}
-
+// "--nodes --wait", for the shell's word list.
 std::string flags_of(std::span<const Flag> flags) {
   std::vector<std::string> names;
   for (const Flag& flag : flags) names.push_back(fmt::format("--{}", flag.name));
   return fmt::format("{}", fmt::join(names, " "));
 }
 
+// Sorted, each once, with "help".
 std::vector<std::string> nouns_of(const Grammar& grammar) {
   std::set<std::string> nouns{"help"};
   for (const Verb& verb : grammar.verbs) nouns.emplace(verb.noun);
   return {nouns.begin(), nouns.end()};
 }
 
+// "show cancel", for the shell's word list.
 std::string verbs_of(const Grammar& grammar, std::string_view noun) {
   std::vector<std::string_view> names;
   for (const Verb& verb : grammar.verbs)
@@ -97,6 +96,7 @@ std::string value_cases(const Grammar& grammar) {
   return text;
 }
 
+// The verbs after each noun, as branches of a shell `case`.
 std::string noun_cases(const Grammar& grammar) {
   std::string text;
   for (const std::string& noun : nouns_of(grammar)) {
@@ -149,6 +149,7 @@ std::string singulars(const Grammar& grammar) {
   return fmt::format("{}", fmt::join(names, "|"));
 }
 
+// "runs show"|"runs wait": the pattern that recognises a verb.
 std::string named_verbs(const Grammar& grammar) {
   std::vector<std::string> names;
   for (const Verb& verb : grammar.verbs)
@@ -165,7 +166,8 @@ constexpr std::string_view kNames = R"sh(_railgauge_names() {
 }
 )sh";
 
-// Which noun and verb stand there, how many operands, and whether a flag waits for its value.
+// Finds noun, verb and number of operands before the cursor, and whether a flag waits for its
+// value.
 constexpr std::string_view kWords = R"sh(
 _railgauge_core() {
   local noun="" verb="" word before="" place=0 common verbs

@@ -12,7 +12,7 @@ namespace railgauge::cli {
 std::string bash_completion(const Grammar& grammar);
 std::string zsh_completion(const Grammar& grammar);
 
-// Of `completion bash|zsh`. kInvalidArgument for other shells.
+// The script of `completion bash|zsh`. Errors: kInvalidArgument for other shells.
 Result<std::string> completion_for(const Grammar& grammar, const std::string& shell);
 
 }  // namespace railgauge::cli

@@ -27,7 +27,7 @@ class Completion : public testing::Test {
     std::string name = (std::filesystem::temp_directory_path() / "rg_complete_XXXXXX").string();
     folder_ = mkdtemp(name.data());
     write("script", bash_completion(grammar()));
-    // Stands in for the program that the script asks for names.
+    // Replaces the program that the script asks for names.
     write("railgauge",
           "#!/bin/sh\ncase $1 in\n"
           "runs) printf 'schema_version,run_id,suite\\n1,r-1,quick\\n1,r-2,a b\\n' ;;\n"
@@ -38,7 +38,7 @@ class Completion : public testing::Test {
   void write(const std::string& name, const std::string& text) const {
     std::ofstream(folder_ / name) << text;
   }
-  // What bash offers for the last of `words`.
+  // The words that bash offers for the last of `words`.
   std::vector<std::string> offers(const std::vector<std::string>& words) {
     std::string quoted;
     for (const std::string& word : words) quoted += fmt::format(" '{}'", word);
@@ -115,7 +115,7 @@ class ZshCompletion : public Completion {
     if (lines_of("command -v zsh").empty()) GTEST_SKIP() << "waived: zsh is not installed";
     Completion::SetUp();
     write("_railgauge", zsh_completion(grammar()));
-    // ^T leaves with what stands in the line.
+    // ^T leaves with the words of the line.
     write(".zshrc",
           "PROMPT=\npath=($ZDOTDIR $path)\nfpath=($ZDOTDIR $fpath)\n"
           "autoload -Uz compinit\ncompinit -u -d $ZDOTDIR/dump\n"

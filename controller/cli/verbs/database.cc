@@ -1,18 +1,24 @@
-// db stats, check, backup, restore, prune
+// sql, db stats, db check, db backup, db restore, db prune
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cmath>
 #include <cstdlib>
 #include <filesystem>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
-#include "controller/cli/input/archive_inputs.h"
+#include "controller/cli/input/inputs.h"
+#include "controller/cli/input/session.h"
+#include "controller/cli/render/csv.h"
+#include "controller/cli/render/results_table.h"
 #include "controller/cli/render/space_parts.h"
 #include "controller/cli/render/table.h"
-#include "controller/cli/verbs/archive_commands.h"
+#include "controller/cli/verbs/commands.h"
 #include "kernels/core/base/outcome.h"
+#include "kernels/core/text/json.h"
 #include "kernels/core/text/text.h"
 #include "kernels/core/text/units.h"
 
@@ -21,10 +27,13 @@ namespace {
 
 using namespace railgauge::api;
 
+constexpr std::uint32_t kDefaultRows = 1000;
+constexpr double kSqlSeconds = 70;         // the controller ends a query after 60
 constexpr double kLongSeconds = 6 * 3600;  // a large database is read or copied as a whole
 constexpr double kYearDays = 365.25;
 constexpr double kLeastShare = 0.001;  // smaller parts are summed up
 
+// Powers of 1000.
 std::string megabytes(double bytes) { return fmt::format("{:.1f}", bytes / 1e6); }
 
 // From what is stored: bytes a node and day so far, at so many nodes. Absent without a day's
@@ -32,15 +41,17 @@ std::string megabytes(double bytes) { return fmt::format("{:.1f}", bytes / 1e6);
 void project(Space& space, double nodes) {
   space.set_projected_nodes(nodes);
   if (!space.has_days() || space.nodes() <= 0) return;
+  // Free pages are reused, so they do not grow with the fleet.
   const double used = space.file_bytes() - space.free_bytes();
   space.set_projected_bytes_per_year(used / space.nodes() / space.days() * kYearDays * nodes);
 }
 
+// 0 for an empty file.
 std::string percent_of(double bytes, const Space& space) {
   return fmt::format("{:.1f}", space.file_bytes() > 0 ? 100 * bytes / space.file_bytes() : 0);
 }
 
-// What takes the room, in words, and which setting bounds it.
+// The purposes of the space in use, with the setting that bounds each.
 std::string purposes_table(const Space& space, bool colour) {
   std::vector<std::vector<Cell>> rows;
   for (const PurposeSum& sum : sums_by_purpose(space))
@@ -50,6 +61,7 @@ std::string purposes_table(const Space& space, bool colour) {
   return render_table({{"HOLDS"}, {"SIZE", true}, {"PERCENT", true}, {"BOUNDED BY"}}, rows, colour);
 }
 
+// Parts below kLeastShare are summed in the last row.
 std::string parts_table(const Space& space, bool colour) {
   std::vector<std::vector<Cell>> rows;
   double rest = 0;
@@ -76,6 +88,7 @@ std::string parts_table(const Space& space, bool colour) {
 
 }  // namespace
 
+// The projection is printed before pruning: retention is the controller's setting.
 Result<int> database_stats(Session& session, const Arguments& arguments) {
   const auto nodes = RG_TRY(number_of(arguments, "project"));
   Space space = RG_TRY(
@@ -102,6 +115,7 @@ Result<int> database_stats(Session& session, const Arguments& arguments) {
   return kExitPassed;
 }
 
+// Problems go to stderr and make the exit code 1.
 Result<int> database_check(Session& session, const Arguments&) {
   const auto check = RG_TRY(
       call_archive(session, &Archive::StubInterface::CheckDatabase, CheckRequest(), kLongSeconds));
@@ -183,6 +197,90 @@ Result<int> database_prune(Session& session, const Arguments& arguments) {
         "taken away: {:.0f} raw samples, {:.0f} distributions, {:.0f} points; {} given back\n",
         report.raw_samples(), report.distributions(), report.points(),
         size_text(report.freed_bytes()));
+  return kExitPassed;
+}
+
+namespace {
+
+// The column's own type: SQLite has numbers, integers and text.
+std::string json_of(const SqlValue& value) {
+  if (value.has_number()) return json_number(value.number());
+  if (value.has_integer()) return std::to_string(value.integer());
+  return value.has_text() ? json_string(value.text()) : "null";
+}
+
+// The same for a table or CSV; null is empty.
+std::string text_of(const SqlValue& value) {
+  if (value.has_number()) return json_number(value.number());
+  return value.has_integer() ? std::to_string(value.integer()) : value.text();
+}
+
+// One row as a JSON object in the order of columns.
+std::string object_of(const SqlTable& table, const SqlRow& row) {
+  std::string text = "{";
+  for (int i = 0; i < row.values_size(); ++i)
+    text += fmt::format("{}{}: {}", i == 0 ? "" : ", ", json_string(table.columns(i)),
+                        json_of(row.values(i)));
+  return text + "}";
+}
+
+// Written by hand, since no message has the query's columns.
+void print_sql(const Output& output, const SqlTable& table) {
+  std::vector<std::string> words(table.columns().begin(), table.columns().end());
+  if (output.format == Format::kCsv) {
+    for (std::string& word : words) word = csv_cell(word);
+    output.out << fmt::format("{}\n", fmt::join(words, ","));
+  }
+  if (output.format == Format::kJson) {
+    for (std::string& word : words) word = json_string(word);
+    output.out << fmt::format(
+        "{{\n  \"schema_version\": 1,\n  \"columns\": [{}],\n  \"truncated\": {},\n  \"rows\": [",
+        fmt::join(words, ", "), table.truncated());
+  }
+  for (int i = 0; i < table.rows_size(); ++i) {
+    const SqlRow& row = table.rows(i);
+    if (output.format == Format::kJson)
+      output.out << (i == 0 ? "\n    " : ",\n    ") << object_of(table, row);
+    if (output.format == Format::kNdjson) output.out << object_of(table, row) << '\n';
+    if (output.format != Format::kCsv) continue;
+    std::vector<std::string> cells;
+    for (const SqlValue& value : row.values()) cells.push_back(csv_cell(text_of(value)));
+    output.out << fmt::format("{}\n", fmt::join(cells, ","));
+  }
+  if (output.format == Format::kJson)
+    output.out << (table.rows().empty() ? "]\n}\n" : "\n  ]\n}\n");
+}
+
+}  // namespace
+
+// A column is right-aligned as soon as one of its values is a number.
+Result<int> run_sql(Session& session, const Arguments& arguments) {
+  SqlRequest request;
+  request.set_sql(arguments.operand(0));
+  request.set_max_rows(RG_TRY(count_of(arguments, "limit", kDefaultRows)));
+  request.set_max_seconds(RG_TRY(seconds_of(arguments, "seconds", 0)));
+  const auto table =
+      RG_TRY(call_archive(session, &Archive::StubInterface::RunSql, request, kSqlSeconds));
+  const Output& output = session.output;
+  if (table.truncated())
+    output.err << fmt::format("railgauge: only the first {} rows are shown; --limit N shows more\n",
+                              table.rows_size());
+  if (output.format != Format::kTable) {
+    print_sql(output, table);
+    return kExitPassed;
+  }
+  std::vector<Column> columns;
+  for (const std::string& name : table.columns()) columns.push_back({name});
+  std::vector<std::vector<Cell>> rows;
+  for (const SqlRow& row : table.rows()) {
+    auto& cells = rows.emplace_back();
+    for (int i = 0; i < row.values_size(); ++i) {
+      cells.emplace_back(text_of(row.values(i)));
+      columns[static_cast<std::size_t>(i)].right |=
+          row.values(i).has_number() || row.values(i).has_integer();
+    }
+  }
+  output.out << render_table(columns, rows, output.colour);
   return kExitPassed;
 }
 

@@ -5,17 +5,20 @@
 #include <fmt/format.h>
 
 #include "controller/cli/input/inputs.h"
-#include "controller/cli/render/figures.h"
-#include "controller/cli/render/sparkline.h"
+#include "controller/cli/input/session.h"
+#include "controller/cli/render/compared_figures.h"
 #include "controller/cli/render/table.h"
-#include "controller/cli/verbs/judged_commands.h"
+#include "controller/cli/report/judged_text.h"
+#include "controller/cli/verbs/commands.h"
 #include "kernels/core/base/outcome.h"
+#include "kernels/core/text/units.h"
 
 namespace railgauge::cli {
 namespace {
 
 using namespace railgauge::api;
 
+// One call of the judge with the usual deadline.
 template <class Request, class Answer>
 Result<Answer> ask(Session& session,
                    grpc::Status (Judge::StubInterface::*method)(grpc::ClientContext*,
@@ -24,8 +27,10 @@ Result<Answer> ask(Session& session,
   return call_stub(session, *session.judge, method, request, session.answer_seconds);
 }
 
+// "" where the finding has no such figure.
 std::string percent(bool has, double value) { return has ? fmt::format("{:+.2f} %", value) : ""; }
 
+// The page of one finding; verbs that change it print it too.
 int print_finding(const Output& output, const Finding& finding) {
   if (output.format != Format::kTable) {
     print_message(output, finding);
@@ -68,6 +73,7 @@ int print_finding(const Output& output, const Finding& finding) {
   return kExitPassed;
 }
 
+// Applies one step (ack, accept, resolve, dismiss, reopen). `seconds` bounds an acknowledgement.
 Result<int> step_finding(Session& session, const Arguments& arguments, const std::string& action,
                          std::optional<double> seconds = {}) {
   FindingStepRequest request;
@@ -82,7 +88,7 @@ Result<int> step_finding(Session& session, const Arguments& arguments, const std
                        RG_TRY(ask(session, &Judge::StubInterface::StepFinding, request)));
 }
 
-// Findings of one event together, where the first of them stands in the list.
+// Findings of one event together, at the place of the first of them in the list.
 std::vector<std::vector<const Finding*>> by_event(const FindingList& list) {
   std::vector<std::vector<const Finding*>> out;
   std::map<std::string, std::size_t> known;
@@ -95,6 +101,7 @@ std::vector<std::vector<const Finding*>> by_event(const FindingList& list) {
   return out;
 }
 
+// Pinned levels with the present ones beside them.
 int print_baselines(const Output& output, const BaselineList& list) {
   if (print_document(output, list, "baselines")) return kExitPassed;
   std::vector<std::vector<Cell>> rows;
@@ -124,6 +131,7 @@ int print_baselines(const Output& output, const BaselineList& list) {
 
 }  // namespace
 
+// Findings of one event are listed together, the later ones marked with '+'.
 Result<int> list_findings(Session& session, const Arguments& arguments) {
   ListFindingsRequest request;
   request.set_state(arguments.value("state"));
@@ -146,16 +154,16 @@ Result<int> list_findings(Session& session, const Arguments& arguments) {
     session.output.out << render_table(
         {{"FINDING"}, {"STATE"}, {"KIND"}, {"WORSE BY", true}, {"OPENED"}, {"SUSPECT"}, {"WHAT"}},
         rows, session.output.colour);
+  // The legend is printed only where a row is marked.
   if (events < rows.size())
-    session.output.out << fmt::format(
-        "\n{} findings, {} events: those with + began with the one above them, where they meet\n",
-        rows.size(), events);
+    session.output.out << fmt::format("\n{} findings, {} events; +: same event as above\n",
+                                      rows.size(), events);
+  // Drill-downs repeat some unchanged pairs: the share that differs estimates the false alarms.
   if (list.measured_twice() > 0)
-    session.output.out << fmt::format(
-        "\nmeasured twice in 30 days, nothing changed: {} of {} figures differ by more than bound "
-        "and noise ({:.1f} %)\n",
-        list.measured_twice_apart(), list.measured_twice(),
-        100.0 * list.measured_twice_apart() / list.measured_twice());
+    session.output.out << fmt::format("\nfalse-alarm check: {} of {} repeats ({:.1f} %)\n",
+                                      format_count(list.measured_twice_apart()),
+                                      format_count(list.measured_twice()),
+                                      100.0 * list.measured_twice_apart() / list.measured_twice());
   return kExitPassed;
 }
 

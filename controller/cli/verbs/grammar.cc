@@ -1,20 +1,24 @@
 #include <array>
 
 #include "controller/cli/input/settings.h"
-#include "controller/cli/verbs/archive_commands.h"
 #include "controller/cli/verbs/commands.h"
-#include "controller/cli/verbs/judged_commands.h"
 
 namespace railgauge::cli {
 namespace {
 
+// Flags that several verbs share. A name has one meaning everywhere, because flags are read before
+// the verb is known (input/arguments.cc). Each entry: name, letter, value ("" for a switch),
+// summary. Brackets hold the default.
 constexpr Flag kNodes{"nodes", 0, "SET", "gpu[001-064],n7,!gpu013"};
 constexpr Flag kNodesFile{"nodes-file", 0, "FILE", "a node set a line, # starts a comment"};
-constexpr Flag kWait{"wait", 0, "DURATION", "stop waiting after this long, the run goes on [24h]"};
+constexpr Flag kWait{"wait", 0, "DURATION",
+                     "stop waiting after this long; the run continues [24h]"};
 
-constexpr Flag kWatch{"watch", 0, "", "look again and again, until Ctrl-C"};
-constexpr Flag kInterval{"interval", 0, "DURATION", "between two looks of --watch [2s]"};
-constexpr Flag kExclusive{"exclusive", 0, "", "the fabric is reserved: no kindness to neighbours"};
+// Repeating a list: program-wide flags that the verbs themselves never read (live/watch.h).
+constexpr Flag kWatch{"watch", 0, "", "repeat until Ctrl-C"};
+constexpr Flag kInterval{"interval", 0, "DURATION", "time between two views of --watch [2s]"};
+constexpr Flag kExclusive{"exclusive", 0, "", "the fabric is reserved: do not yield to neighbours"};
+// Filters of stored points, read by points_request in input/inputs.h.
 constexpr Flag kEndpoint{"endpoint", 0, "NAME", "mlx5_0:1 or gpu0, as named now or ever"};
 constexpr Flag kRail{"rail", 0, "N", "points that have an endpoint of this rail, from 0"};
 constexpr Flag kStack{"stack", 0, "KEY=VALUE", "gpu_driver=550.54, when it was measured"};
@@ -23,9 +27,11 @@ constexpr Flag kSince{"since", 0, "TIME", "24h (ago), 2026-11-20 or 2026-11-20T1
 constexpr Flag kUntil{"until", 0, "TIME", "before this time, likewise"};
 constexpr Flag kAllAttempts{"all-attempts", 0, "", "also attempts that do not count"};
 
+// The scope of a run or a plan.
 constexpr Flag kSlice{"slice", 0, "K/N", "3/96: the third of 96 slices of all pairs"};
 constexpr std::array kPlanFlags{kNodes, kNodesFile, kSlice};
-constexpr Flag kDetach{"detach", 0, "", "print the run's id and end, the run goes on"};
+// How a run is started and awaited.
+constexpr Flag kDetach{"detach", 0, "", "print the run's id and end; the run continues"};
 constexpr Flag kForce{"force", 0, "", "on busy nodes too, beside their jobs; needs --reason"};
 constexpr Flag kReason{"reason", 0, "TEXT", "why it is forced, kept with the run"};
 constexpr std::array kRunFlags{
@@ -34,6 +40,7 @@ constexpr std::array kRunFlags{
     kForce,  kReason,    kSlice};
 constexpr std::array kResumeFlags{kDetach, kExclusive, kWait, kForce, kReason};
 constexpr std::array kWaitFlags{kWait};
+// Lists, and one run's page.
 constexpr std::array kListNodesFlags{kNodes, kWatch, kInterval};
 constexpr std::array kListRunsFlags{Flag{"limit", 0, "N", "at most the N newest [20]"}, kWatch,
                                     kInterval};
@@ -41,6 +48,7 @@ constexpr std::array kShowRunFlags{
     Flag{"phases", 0, "", "also where each rank's time went: start, open, wait, ..."},
     Flag{"as", 0, "TOOL", "its command lines: nvbandwidth, gdrcopy, perftest, nccl-tests"}, kWatch,
     kInterval};
+// Points: results prints tables, export streams any number, history follows one series.
 constexpr std::array kResultsFlags{Flag{"kernel", 0, "NAME", "verbs.write_lat"},
                                    Flag{"metric", 0, "NAME", "latency_ns"},
                                    kNodes,
@@ -68,7 +76,7 @@ constexpr std::array kExportFlags{Flag{"kernel", 0, "NAME", "verbs.write_lat"},
                                   kAllAttempts,
                                   Flag{"limit", 0, "N", "at most N points [all]"}};
 constexpr std::array kHistoryFlags{
-    Flag{"kernel", 0, "NAME", "of the list without SERIES"},
+    Flag{"kernel", 0, "NAME", "filter the list"},
     Flag{"metric", 0, "NAME", "likewise"},
     kNodes,
     Flag{"size", 0, "BYTES", "likewise"},
@@ -76,6 +84,7 @@ constexpr std::array kHistoryFlags{
     kRail,
     kSince,
     Flag{"limit", 0, "N", "the newest N points, or N series [1000]"}};
+// Pairs of nodes: the defaults choose the figure with the most pairs.
 constexpr Flag kPairKernel{"kernel", 0, "NAME", "verbs.write_bw [what has most pairs]"};
 constexpr Flag kPairMetric{"metric", 0, "NAME", "[bandwidth before latency]"};
 constexpr Flag kPairSize{"size", 0, "BYTES", "message size: 8, 64KiB [the largest]"};
@@ -88,6 +97,7 @@ constexpr std::array kMatrixFlags{kPairKernel,
                                   Flag{"memory", 0, "KIND", "host or gpu [the first measured]"},
                                   Flag{"svg", 0, "FILE", "also write the picture to FILE"}};
 constexpr std::array kSuspectsFlags{kPairKernel, kPairMetric, kPairSize, kPairNodes};
+// The database and the support archive.
 constexpr std::array kSqlFlags{Flag{"limit", 0, "N", "at most N rows [1000]"},
                                Flag{"seconds", 0, "DURATION", "at most so long, up to 60s [10s]"}};
 constexpr std::array kBundleFlags{
@@ -99,6 +109,7 @@ constexpr std::array kPruneFlags{
     Flag{"raw-days", 0, "DAYS", "keep raw samples so long [as the controller is set]"},
     Flag{"distribution-days", 0, "DAYS", "keep distributions so long [likewise]"},
     Flag{"point-days", 0, "DAYS", "keep points so long; daily figures stay [likewise]"}};
+// Verbs that need no stored run.
 constexpr std::array kAnalyzeFlags{
     Flag{"direction", 0, "BETTER", "higher or lower: which values are better"}};
 constexpr std::array kPreflightFlags{
@@ -115,6 +126,7 @@ constexpr std::array kRestoreFlags{
 constexpr std::array kMetricsFlags{
     Flag{"describe", 0, "", "each with its labels and what bounds them"}};
 
+// The controller parses times, dates and zones: their texts pass unchanged.
 constexpr std::array kScheduleFlags{
     Flag{"cron", 0, "EXPRESSION", "\"30 1 * * *\": minute hour day month weekday, or @daily"},
     Flag{"zone", 0, "ZONE", "Europe/Berlin [UTC]"},
@@ -123,11 +135,12 @@ constexpr std::array kScheduleFlags{
     Flag{"jitter", 0, "DURATION", "start up to so much later, the same for a day [0s]"},
     Flag{"window", 0, "TIMES", "only then: \"mon-fri 22:00-06:00; sat,sun\" [always]"},
     Flag{"blackout", 0, "DATES", "never on: 2026-12-24,2026-12-31..2027-01-02"},
-    Flag{"concurrency", 0, "POLICY", "while its last run goes on: skip, queue, replace [skip]"},
-    Flag{"catch-up", 0, "DURATION", "make up for a missed one that is not older [never]"},
+    Flag{"concurrency", 0, "POLICY", "while its last run is active: skip, queue, replace [skip]"},
+    Flag{"catch-up", 0, "DURATION", "start late, up to DURATION [never]"},
     kExclusive,
     Flag{"paused", 0, "", "added, but not started before it is resumed"}};
 
+// Upgrades.
 constexpr Flag kUpgradeSuite{"suite", 0, "SUITE", "what is measured on either side [upgrade]"};
 constexpr Flag kControls{"controls", 0, "SET", "nodes that do not change; none [like ones, idle]"};
 constexpr Flag kNote{"note", 0, "TEXT", "why, kept with it"};
@@ -135,34 +148,38 @@ constexpr std::array kPrepareFlags{kNodes, kNodesFile, kControls, kUpgradeSuite,
 constexpr std::array kGateFlags{
     kNodes,
     kNodesFile,
-    Flag{"continue", 0, "UPGRADE", "measure once more for it, where it stands, instead of anew"},
-    Flag{"expect", 0, "PART=VERSION", "driver=580.95: the stack that there must be now"},
+    Flag{"continue", 0, "UPGRADE", "add a run to UPGRADE"},
+    Flag{"expect", 0, "PART=VERSION", "driver=580.95: exit 4 unless nodes run it"},
     Flag{"on-inconclusive", 0, "WHAT", "extend or fail [extend: measure again, 4 times at most]"},
     Flag{"min-coverage", 0, "SHARE", "95%: of the changed pairs, measured for a pass [100%]"},
     kControls,
     kUpgradeSuite,
-    Flag{"wait", 0, "DURATION", "for nodes to be back with that stack [0s], and for each run"}};
+    Flag{"wait", 0, "DURATION", "wait for nodes (and limit each run) [0s]"}};
+// Findings and baselines.
 constexpr std::array kFindingsFlags{
     Flag{"state", 0, "STATE", "new, confirmed, acknowledged, accepted, fixed, false, reopened"},
     Flag{"limit", 0, "N", "at most N [100]"}};
 constexpr std::array kAckFlags{Flag{"for", 0, "DURATION", "open again after this long [never]"},
                                kNote};
 constexpr std::array kNoteFlags{kNote};
-constexpr std::array kResolveFlags{Flag{"false", 0, "", "it was none, rather than fixed"}, kNote};
+constexpr std::array kResolveFlags{Flag{"false", 0, "", "false alarm, not fixed"}, kNote};
 constexpr std::array kPinFlags{Flag{"kernel", 0, "NAME", "verbs.write_lat"},
                                Flag{"metric", 0, "NAME", "latency_ns"}, kSeries, kNote};
 
+// Noun, verb, operands, summary, flags, function. The order is that of the help. A new verb needs
+// its line here, its declaration in commands.h and its function; a new flag needs its line here and
+// the code that reads it.
 constexpr std::array kVerbs{
     Verb{"nodes", "", "", "the nodes that the controller knows", kListNodesFlags, list_nodes},
     Verb{"nodes", "show", "NODE", "one node: its stack, NICs, GPUs and facts", {}, show_node},
-    Verb{"nodes", "diff", "A B", "what tells two nodes or node sets apart", {}, diff_node_sets},
-    Verb{"topo", "", "NODE", "how its GPUs and NICs lie to each other", {}, show_topology},
+    Verb{"nodes", "diff", "A B", "facts that differ", {}, diff_node_sets},
+    Verb{"topo", "", "NODE", "GPU/NIC topology", {}, show_topology},
     Verb{"kernels", "", "", "the measurement programs that the nodes have", {}, list_kernels},
     Verb{"kernels", "show", "KERNEL", "one kernel: parameters, ranges, defaults", {}, show_kernel},
     Verb{"suites", "", "", "the suites in the controller's folder", {}, list_suites},
     Verb{"suites", "show", "SUITE", "one suite", {}, show_suite},
     Verb{"suites", "check", "FILE", "check a suite file (or a name), run nothing", {}, check_suite},
-    Verb{"suites", "plan", "SUITE [NODESET]", "what a run would do, run nothing", kPlanFlags,
+    Verb{"suites", "plan", "SUITE [NODESET]", "show the plan of a run, run nothing", kPlanFlags,
          plan_suite},
     Verb{"run", "", "SUITE [NODESET]", "run a suite (name or file.yaml), wait, print the results",
          kRunFlags, run_suite},
@@ -178,35 +195,28 @@ constexpr std::array kVerbs{
     Verb{"history", "", "[SERIES]", "a series over time; without one the series that there are",
          kHistoryFlags, show_history},
     Verb{"runs", "compare", "A B", "two runs, series by series", {}, compare_runs},
-    Verb{"runs", "matrix", "[RUN]", "who reaches what with whom: a heat map, csv or SVG",
-         kMatrixFlags, show_matrix},
-    Verb{"runs", "suspects", "[RUN]", "which part is slow, with evidence; exit code 1 when one is",
+    Verb{"runs", "matrix", "[RUN]", "pair matrix: heat map, CSV, SVG", kMatrixFlags, show_matrix},
+    Verb{"runs", "suspects", "[RUN]", "slow parts with evidence; exit code 1 when there is one",
          kSuspectsFlags, show_suspects},
     Verb{"matrix", "", "[RUN]", "the same as runs matrix", kMatrixFlags, show_matrix},
     Verb{"suspects", "", "[RUN]", "the same as runs suspects", kSuspectsFlags, show_suspects},
     Verb{"compare", "", "A B", "the same as runs compare", {}, compare_runs},
     Verb{"export", "", "[RUN]", "points as csv, json or ndjson, however many; RUN may be \"all\"",
          kExportFlags, export_points},
-    Verb{"bundle", "", "RUN|FINDING|NODE", "all about it in one archive, to be handed on",
-         kBundleFlags, make_bundle},
+    Verb{"bundle", "", "RUN|FINDING|NODE", "support archive", kBundleFlags, make_bundle},
     Verb{"sql", "", "SELECT", "one SELECT over the database, in quotes", kSqlFlags, run_sql},
     Verb{"db", "stats", "", "where the database's bytes are", kStatsFlags, database_stats},
     Verb{"db", "check", "", "whether the database is sound; reads all of it", {}, database_check},
-    Verb{"db",
-         "backup",
-         "FILE",
-         "a copy on the controller's host, while it goes on",
-         {},
-         database_backup},
-    Verb{"db", "restore", "FILE", "put a backup in place; on the controller's host, stopped",
-         kRestoreFlags, database_restore},
-    Verb{"db", "prune", "", "take away what is older than the policy says", kPruneFlags,
+    Verb{"db", "backup", "FILE", "online backup", {}, database_backup},
+    Verb{"db", "restore", "FILE", "restore (stop the controller first)", kRestoreFlags,
+         database_restore},
+    Verb{"db", "prune", "", "delete data older than the policy allows", kPruneFlags,
          database_prune},
     Verb{"schedules", "", "", "suites that start by themselves, and when next", {}, list_schedules},
     Verb{"schedules",
          "show",
          "SCHEDULE",
-         "one schedule, and what became of its due times",
+         "one schedule and the results of its due times",
          {},
          show_schedule},
     Verb{"schedules", "add", "NAME SUITE [NODESET]", "start a suite by itself (--cron says when)",
@@ -224,7 +234,7 @@ constexpr std::array kVerbs{
          "start it now as well, print the run's id",
          {},
          run_schedule_now},
-    Verb{"schedules", "remove", "SCHEDULE", "forget it; its runs stay", {}, remove_schedule},
+    Verb{"schedules", "remove", "SCHEDULE", "remove it; its runs stay", {}, remove_schedule},
     Verb{"upgrades", "", "", "upgrades and their verdicts", {}, list_upgrades},
     Verb{"upgrades", "prepare", "[NODESET]", "measure nodes before they are upgraded",
          kPrepareFlags, prepare_upgrade},
@@ -234,29 +244,24 @@ constexpr std::array kVerbs{
     Verb{"upgrades",
          "show",
          "[UPGRADE]",
-         "what got worse, where, since when and why [the newest]",
+         "losses with place, time and cause [the newest]",
          {},
          show_upgrade},
-    Verb{"findings", "", "", "what is open", kFindingsFlags, list_findings},
-    Verb{"findings", "show", "FINDING", "one finding and what was done about it", {}, show_finding},
-    Verb{"findings", "ack", "FINDING", "somebody looks after it", kAckFlags, acknowledge_finding},
-    Verb{"findings", "accept", "FINDING", "its series may give that from now on", kNoteFlags,
+    Verb{"findings", "", "", "list open findings", kFindingsFlags, list_findings},
+    Verb{"findings", "show", "FINDING", "one finding and its history", {}, show_finding},
+    Verb{"findings", "ack", "FINDING", "acknowledge a finding", kAckFlags, acknowledge_finding},
+    Verb{"findings", "accept", "FINDING", "accept the new level as baseline", kNoteFlags,
          accept_finding},
-    Verb{"findings", "resolve", "FINDING", "it is over", kResolveFlags, resolve_finding},
-    Verb{"findings", "reopen", "FINDING", "it is not over", kNoteFlags, reopen_finding},
-    Verb{"baselines",
-         "",
-         "",
-         "levels that people have set, and what is there now",
-         {},
-         list_baselines},
+    Verb{"findings", "resolve", "FINDING", "mark as fixed (--false: false alarm)", kResolveFlags,
+         resolve_finding},
+    Verb{"findings", "reopen", "FINDING", "reopen a finding", kNoteFlags, reopen_finding},
+    Verb{"baselines", "", "", "pinned baselines and current levels", {}, list_baselines},
     Verb{"baselines", "show", "", "the same", {}, list_baselines},
-    Verb{"baselines", "pin", "", "what series give now is golden: losses are held against it",
-         kPinFlags, pin_baselines},
+    Verb{"baselines", "pin", "", "pin current levels as golden baseline", kPinFlags, pin_baselines},
     Verb{"baselines",
          "diff",
          "",
-         "what was lost against the golden levels, accepted or not",
+         "losses against the golden levels, accepted or not",
          {},
          diff_baselines},
     Verb{"completion",
@@ -265,12 +270,11 @@ constexpr std::array kVerbs{
          "a script for bash or zsh: source <(railgauge completion bash)",
          {},
          print_completion},
-    Verb{"analyze", "", "FILE...",
-         "what changed in series from outside: csv of time,value or value", kAnalyzeFlags,
-         analyze_files},
-    Verb{"preflight", "", "[NODE...]", "what is wrong with nodes, and what to do about it",
-         kPreflightFlags, show_preflight},
-    Verb{"metrics", "", "", "what agents and controller show to Prometheus", kMetricsFlags,
+    Verb{"analyze", "", "FILE...", "changes in series from outside: csv of time,value or value",
+         kAnalyzeFlags, analyze_files},
+    Verb{"preflight", "", "[NODE...]", "faults of nodes and their remedies", kPreflightFlags,
+         show_preflight},
+    Verb{"metrics", "", "", "metrics that agents and controller export", kMetricsFlags,
          show_metrics},
     Verb{"metrics", "describe", "", "the same as metrics --describe", {}, show_metrics},
     Verb{"version", "", "", "this program's and the controller's version", {}, show_version},

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "controller/cli/input/session.h"
 #include "controller/cli/render/report.pb.h"
 #include "controller/cli/render/table.h"
 #include "controller/cli/verbs/commands.h"
@@ -10,6 +11,7 @@
 namespace railgauge::cli {
 namespace {
 
+// The list that this program was built with; nothing is asked.
 MetricList catalog_document() {
   MetricList list;
   list.set_schema_version(1);
@@ -31,6 +33,7 @@ MetricList catalog_document() {
   return list;
 }
 
+// One metric with its labels and the bounds of its number of series.
 void describe(const Output& output, const MetricDescription& metric) {
   output.out << '\n'
              << render_list({{"metric", {metric.name(), Tone::kHeading}},
@@ -56,6 +59,7 @@ Result<int> show_metrics(Session& session, const Arguments& arguments) {
   std::vector<std::vector<Cell>> rows;
   for (const MetricDescription& metric : list.metrics())
     rows.push_back({metric.name(), metric.type(), metric.owner(), metric.help()});
+  // A typical node, to give an idea of the load on Prometheus.
   const metric::Budget one = metric::budget(1);
   output.out << fmt::format(
       "{} metrics; an agent on a node of 8 NIC ports and 8 GPUs shows {} series (at most {}), the "

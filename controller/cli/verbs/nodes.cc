@@ -1,12 +1,13 @@
-// nodes, nodes show
+// nodes, nodes show, nodes diff
 #include <map>
 #include <set>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "controller/cli/input/session.h"
 #include "controller/cli/render/table.h"
-#include "controller/cli/report/node_facts.h"
+#include "controller/cli/report/fact_diff.h"
 #include "controller/cli/verbs/commands.h"
 #include "kernels/core/pci_distance.h"
 #include "kernels/core/text/units.h"
@@ -18,6 +19,7 @@ using railgauge::api::ListNodesRequest;
 using railgauge::api::NodeInfo;
 using railgauge::api::NodeList;
 
+// Facts are large, so lists leave them out.
 Result<NodeList> ask(Session& session, const std::string& node_set, bool with_facts) {
   ListNodesRequest request;
   request.set_node_set(node_set);
@@ -25,10 +27,12 @@ Result<NodeList> ask(Session& session, const std::string& node_set, bool with_fa
   return call(session, &Control::StubInterface::ListNodes, request);
 }
 
+// "" for a port whose rate is unknown.
 std::string rate_text(const railgauge::api::Nic& nic) {
   return nic.rate_bits_per_second() > 0 ? format_rate_bits(nic.rate_bits_per_second() / 8) : "";
 }
 
+// A state is named only where it is not active.
 std::string nic_names(const NodeInfo& node) {
   std::string names;
   for (const auto& nic : node.nics()) {
@@ -52,12 +56,13 @@ std::string gpu_names(const NodeInfo& node) {
   return names;
 }
 
-// What keeps it from being measured; "" where that is not told.
+// The reasons why the node cannot be measured now; "" where it does not report them.
 std::string busy_cell(const NodeInfo& node) {
   if (!node.has_busy()) return "";
   return node.busy() ? fmt::format("{}", fmt::join(node.busy_reasons(), "; ")) : "no";
 }
 
+// The contract sends the node plus one; 0 is unknown.
 std::string numa_text(std::uint32_t plus_one) {
   return plus_one == 0 ? "-" : std::to_string(plus_one - 1);
 }
@@ -127,6 +132,7 @@ std::string nic_table(const NodeInfo& node, bool colour) {
                       rows, colour);
 }
 
+// Versions, then settings, each sorted by name.
 std::string stack_table(const NodeInfo& node, bool colour) {
   std::vector<std::vector<Cell>> rows;
   const auto add = [&](const char* part, const auto& words) {
@@ -138,6 +144,7 @@ std::string stack_table(const NodeInfo& node, bool colour) {
   return render_table({{"STACK"}, {"NAME"}, {"VALUE"}}, rows, colour);
 }
 
+// Facts without a dot only: those of single devices have one.
 void print_node(const Output& output, const NodeInfo& node) {
   std::vector<std::vector<Cell>> rows{
       {"node", {node.name(), Tone::kHeading}},
@@ -174,6 +181,7 @@ Result<NodeList> ask_nodes_with_facts(Session& session, const std::string& node_
   return list;
 }
 
+// An empty list explains how an agent attaches.
 Result<int> list_nodes(Session& session, const Arguments& arguments) {
   const NodeList list = RG_TRY(ask(session, arguments.value("nodes"), false));
   const Output& output = session.output;
@@ -207,6 +215,48 @@ Result<int> show_node(Session& session, const Arguments& arguments) {
     if (i > 0) session.output.out << '\n';
     print_node(session.output, list.nodes(i));
   }
+  return 0;
+}
+
+namespace {
+
+constexpr int kMostValues = 3;
+
+// "512 x3, 4096 x1", without counts for a set of one node.
+std::string values_text(const google::protobuf::RepeatedPtrField<ValueCount>& values,
+                        std::uint32_t unknown, int nodes) {
+  std::string text;
+  for (int i = 0; i < values.size() && i < kMostValues; ++i) {
+    text += fmt::format("{}{}", text.empty() ? "" : ", ",
+                        values[i].has_value() ? values[i].value() : "none");
+    if (nodes > 1) text += fmt::format(" x{}", values[i].nodes());
+  }
+  if (values.size() > kMostValues) text += fmt::format(", {} more", values.size() - kMostValues);
+  if (unknown > 0) text += fmt::format(", unknown x{}", unknown);
+  return text;
+}
+
+}  // namespace
+
+// The table's headings are the two sets as they were typed.
+Result<int> diff_node_sets(Session& session, const Arguments& arguments) {
+  const auto a = RG_TRY(ask_nodes_with_facts(session, arguments.operand(0)));
+  const auto b = RG_TRY(ask_nodes_with_facts(session, arguments.operand(1)));
+  const NodesDiff diff = diff_nodes(a, b);
+  const Output& output = session.output;
+  if (print_document(output, diff, "differences")) return 0;
+  if (diff.differences().empty()) {
+    output.err << fmt::format("railgauge: no fact tells {} from {}\n", arguments.operand(0),
+                              arguments.operand(1));
+    return 0;
+  }
+  std::vector<std::vector<Cell>> rows;
+  for (const FactDifference& row : diff.differences())
+    rows.push_back({row.part(), row.name(),
+                    values_text(row.a_values(), row.a_unknown(), diff.a_size()),
+                    values_text(row.b_values(), row.b_unknown(), diff.b_size())});
+  output.out << render_table({{"PART"}, {"NAME"}, {arguments.operand(0)}, {arguments.operand(1)}},
+                             rows, output.colour);
   return 0;
 }
 

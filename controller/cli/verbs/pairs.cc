@@ -6,12 +6,13 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "controller/cli/input/archive_inputs.h"
-#include "controller/cli/render/figures.h"
+#include "controller/cli/input/inputs.h"
+#include "controller/cli/input/session.h"
+#include "controller/cli/render/compared_figures.h"
 #include "controller/cli/render/heat_map.h"
 #include "controller/cli/render/report.pb.h"
 #include "controller/cli/render/table.h"
-#include "controller/cli/verbs/archive_commands.h"
+#include "controller/cli/verbs/commands.h"
 #include "kernels/core/base/outcome.h"
 #include "kernels/core/text/units.h"
 
@@ -22,6 +23,7 @@ using namespace railgauge::api;
 
 constexpr double kReadSeconds = 300;  // millions of points are read and looked through
 
+// The filters of stored points, as far as pairs have them.
 Result<PairsRequest> pairs_request(const Arguments& arguments) {
   const PointsRequest points = RG_TRY(points_request(arguments));
   PairsRequest request;
@@ -35,6 +37,7 @@ Result<PairsRequest> pairs_request(const Arguments& arguments) {
   return request;
 }
 
+// Names the figure that a matrix or a list of suspects is about.
 template <class Answer>
 std::string series_words(const Answer& answer) {
   return fmt::format(
@@ -43,6 +46,7 @@ std::string series_words(const Answer& answer) {
       answer.message_bytes() > 0 ? format_bytes(answer.message_bytes()) : "any size");
 }
 
+// Memory and rail first, as in tables of points.
 std::string title_of(const PairMatrix& matrix) {
   return fmt::format("memory {}, rail {}: {}, {} nodes, run {}{}",
                      matrix.memory().empty() ? "not told" : matrix.memory(), matrix.rail(),
@@ -50,6 +54,7 @@ std::string title_of(const PairMatrix& matrix) {
                      matrix.synthetic() ? ", SYNTHETIC" : "");
 }
 
+// The close is tested too: a full disk shows there.
 Status write_svg(const std::string& path, const std::string& svg) {
   errno = 0;
   std::ofstream file(path, std::ios::binary);
@@ -60,6 +65,7 @@ Status write_svg(const std::string& path, const std::string& svg) {
               fmt::format("--svg {}: write: {}", path, std::strerror(errno)));
 }
 
+// One row for each ordered pair, also for pairs without a figure.
 MatrixReport report_of(const PairMatrix& matrix, const HeatGrid& grid) {
   MatrixReport report;
   report.set_schema_version(matrix.schema_version());
@@ -101,11 +107,13 @@ void tell_others(const Output& output, const char* what, const Words& others) {
 
 }  // namespace
 
+// The picture is written before anything is printed, so that a failure prints no matrix.
 Result<int> show_matrix(Session& session, const Arguments& arguments) {
   const PairsRequest request = RG_TRY(pairs_request(arguments));
   const auto matrix =
       RG_TRY(call_archive(session, &Archive::StubInterface::GetMatrix, request, kReadSeconds));
   const std::size_t nodes = static_cast<std::size_t>(matrix.nodes_size());
+  // A matrix of another size would be read beyond its end.
   if (static_cast<std::size_t>(matrix.values_size()) != nodes * nodes)
     return fail(Code::kDataLoss, fmt::format("run {}: the matrix does not fit its {} nodes",
                                              matrix.run_id(), nodes));
@@ -117,6 +125,7 @@ Result<int> show_matrix(Session& session, const Arguments& arguments) {
     print_document(output, report_of(matrix, grid), "pairs");
     return kExitPassed;
   }
+  // The flags choose among layers and series that the run has as well.
   tell_others(output, "; --rail and --memory choose", matrix.other_layers());
   tell_others(output, "; --kernel, --metric and --size choose", matrix.other_series());
   output.out << toned(printable(title_of(matrix)), Tone::kHeading, output.colour) << '\n'
@@ -126,11 +135,13 @@ Result<int> show_matrix(Session& session, const Arguments& arguments) {
 
 namespace {
 
+// A suspect that was neither confirmed nor cleared has to be measured again.
 std::string state_of(const Suspect& suspect) {
   if (suspect.confirmed()) return "confirmed";
   return suspect.retest_answer() == "cleared" ? "cleared" : "measure again";
 }
 
+// The pairs that speak against the suspect, with the expected figure beside the measured one.
 std::string evidence_table(const SuspectList& list, const Suspect& suspect, bool colour) {
   std::vector<std::vector<Cell>> rows;
   for (const SuspectEvidence& each : suspect.evidence())
@@ -147,6 +158,7 @@ std::string evidence_table(const SuspectList& list, const Suspect& suspect, bool
                       rows, colour);
 }
 
+// States how much of the fabric was measured, since missing pairs hide faults.
 std::string heading_of(const SuspectList& list) {
   std::string text =
       fmt::format("{}, {} nodes, run {}: {} of {} figures of pairs, noise {}", series_words(list),
@@ -160,8 +172,7 @@ std::string heading_of(const SuspectList& list) {
 void print_suspects(const Output& output, const SuspectList& list) {
   output.out << toned(printable(heading_of(list)), Tone::kHeading, output.colour) << '\n';
   if (!list.unmeasured_nodes().empty())
-    output.out << printable(fmt::format("without any figure, so nothing is said of them: {}",
-                                        fmt::join(list.unmeasured_nodes(), " ")))
+    output.out << printable(fmt::format("no data: {}", fmt::join(list.unmeasured_nodes(), " ")))
                << '\n';
   if (list.suspects().empty()) output.out << "no suspect\n";
   for (const Suspect& suspect : list.suspects()) {
@@ -182,6 +193,7 @@ void print_suspects(const Output& output, const SuspectList& list) {
 
 }  // namespace
 
+// 1 with a confirmed suspect, 3 while something is open or nodes have no data, else 0.
 Result<int> show_suspects(Session& session, const Arguments& arguments) {
   const PairsRequest request = RG_TRY(pairs_request(arguments));
   const auto list =

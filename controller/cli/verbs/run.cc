@@ -4,10 +4,10 @@
 #include <fmt/format.h>
 
 #include "controller/cli/input/inputs.h"
+#include "controller/cli/input/session.h"
 #include "controller/cli/live/follow.h"
-#include "controller/cli/report/plan_text.h"
+#include "controller/cli/report/plan_report.h"
 #include "controller/cli/report/run_report.h"
-#include "controller/cli/report/suite_problems.h"
 #include "controller/cli/verbs/commands.h"
 #include "kernels/core/base/outcome.h"
 
@@ -20,13 +20,11 @@ using railgauge::api::RunRequest;
 constexpr int kNodesWithoutAsking = 16;
 constexpr double kLongestWaitSeconds = 24 * 3600;
 
-void say(const Session& session, const std::string& text) {
-  session.output.err << "railgauge: " << printable(text) << '\n' << std::flush;
-}
-
+// Prints the plan before anything starts. Errors: a run on many nodes that nobody named.
 Status plan(Session& session, const RunRequest& request, bool all) {
   const RunPlan planned = RG_TRY(plan_run(session, request));
-  say(session, plan_line(planned));
+  print_notice(session, plan_line(planned));
+  // A whole cluster is never used by accident.
   if (request.node_set().empty() && !all && planned.nodes_size() > kNodesWithoutAsking) {
     return fail(
         Code::kInvalidArgument,
@@ -50,15 +48,17 @@ Status set_force(const Arguments& arguments, RunRequest& request) {
 // After the first Ctrl-C: detach, unless the second comes soon.
 Result<int> detach_or_cancel(Session& session, const std::string& run_id) {
   const int seen = session.interrupts.presses();
+  // The first Ctrl-C detaches; a second one within linger_seconds cancels.
   if (seen < 2) {
-    say(session, fmt::format("run {} goes on; cancel it with: {} (or press Ctrl-C again within "
+    print_notice(session,
+                 fmt::format("run {} goes on; cancel it with: {} (or press Ctrl-C again within "
                              "{:.0f} s)",
                              run_id, cancel_command(session, run_id), session.linger_seconds));
     session.interrupts.wait_beyond(seen, session.linger_seconds);
   }
   if (session.interrupts.presses() < 2)
     return fail(Code::kCancelled, fmt::format("detached from run {}, which goes on", run_id));
-  say(session, fmt::format("run {}: cancelling", run_id));
+  print_notice(session, fmt::format("run {}: cancelling", run_id));
   const auto cancelled = cancel_run(session, run_id);
   if (!cancelled) {
     // Interrupted it was, whatever became of the cancel: 130 comes first of a mixture.
@@ -68,6 +68,8 @@ Result<int> detach_or_cancel(Session& session, const std::string& run_id) {
   return combine_exit_codes(std::array{+kExitInterrupted, outcome});
 }
 
+// Waits and maps the end to an exit code. `owner` is the process that started the run: only its
+// Ctrl-C may cancel.
 Result<int> follow_to_the_end(Session& session, const std::string& run_id, double wait_seconds,
                               bool owner) {
   const Followed followed = RG_TRY(follow_run(session, run_id, wait_seconds, 0));
@@ -91,6 +93,7 @@ Result<int> follow_to_the_end(Session& session, const std::string& run_id, doubl
                           cancel_command(session, run_id)));
 }
 
+// The start ignores Ctrl-C: it has to be known whether the run exists.
 Result<int> start(Session& session, const Arguments& arguments, const RunRequest& request,
                   double wait_seconds) {
   const auto started = RG_TRY(call_through(session, &Control::StubInterface::StartRun, request));
@@ -106,12 +109,13 @@ Result<int> start(Session& session, const Arguments& arguments, const RunRequest
   if (!request.resume_run_id().empty())
     rest = fmt::format(": {} that run {} left", counted(started.tasks_total(), "task"),
                        request.resume_run_id());
-  say(session, fmt::format("run {} started{}", started.run_id(), rest));
+  print_notice(session, fmt::format("run {} started{}", started.run_id(), rest));
   return follow_to_the_end(session, started.run_id(), wait_seconds, true);
 }
 
 }  // namespace
 
+// Options are checked before the plan, so that wrong use costs no call.
 Result<int> run_suite(Session& session, const Arguments& arguments) {
   RunRequest request;
   *request.mutable_suite() = RG_TRY(suite_to_run(arguments));

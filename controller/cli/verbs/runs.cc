@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include "controller/cli/input/inputs.h"
+#include "controller/cli/input/session.h"
 #include "controller/cli/live/follow.h"
 #include "controller/cli/peers/peer_commands.h"
 #include "controller/cli/render/results_table.h"
@@ -24,6 +25,7 @@ std::string endpoints_text(const TaskDetail& task) {
   return fmt::format("{}", fmt::join(task.endpoints(), " "));
 }
 
+// All tasks of the run, in the order of the plan.
 std::string task_table(const RunDetail& detail, bool colour) {
   std::vector<std::vector<Cell>> rows;
   for (const TaskDetail& task : detail.tasks()) {
@@ -47,8 +49,10 @@ std::string task_table(const RunDetail& detail, bool colour) {
                       rows, colour);
 }
 
+// Milliseconds; "-" for a phase that the rank did not reach.
 std::string phase_text(bool reached, double ns) { return reached ? figure(ns / 1e6) : "-"; }
 
+// One row for each rank, to find the slow one.
 std::string phase_table(const RunDetail& detail, bool colour) {
   std::vector<std::vector<Cell>> rows;
   for (const TaskDetail& task : detail.tasks()) {
@@ -81,6 +85,7 @@ std::string phase_table(const RunDetail& detail, bool colour) {
                       rows, colour);
 }
 
+// The run, its tasks, values from the site profile, notes and on demand the phases.
 void print_run(const Output& output, const RunDetail& detail, bool phases) {
   const RunSummary& run = detail.run();
   output.out << render_list({{"run", {run.run_id(), Tone::kHeading}},
@@ -105,6 +110,7 @@ void print_run(const Output& output, const RunDetail& detail, bool phases) {
 
 }  // namespace
 
+// A run without an outcome shows its state.
 Result<int> list_runs(Session& session, const Arguments& arguments) {
   railgauge::api::ListRunsRequest request;
   request.set_limit(RG_TRY(count_of(arguments, "limit", kDefaultLimit)));
@@ -144,6 +150,7 @@ Result<int> show_run(Session& session, const Arguments& arguments) {
   railgauge::api::RunRef ref;
   ref.set_run_id(arguments.operand(0));
   const RunDetail detail = RG_TRY(call(session, &Control::StubInterface::GetRun, ref));
+  // Another tool's command lines replace the page.
   if (arguments.has("as")) {
     print_peer_commands(session.output, RG_TRY(peer_commands(detail, arguments.value("as"))));
     return 0;

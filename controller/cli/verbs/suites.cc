@@ -2,9 +2,9 @@
 #include <fmt/format.h>
 
 #include "controller/cli/input/inputs.h"
+#include "controller/cli/input/session.h"
 #include "controller/cli/render/table.h"
-#include "controller/cli/report/plan_text.h"
-#include "controller/cli/report/suite_problems.h"
+#include "controller/cli/report/plan_report.h"
 #include "controller/cli/verbs/commands.h"
 #include "kernels/core/base/outcome.h"
 
@@ -21,6 +21,7 @@ using railgauge::api::SuiteInfo;
 constexpr int kRoundsShown = 40;
 constexpr int kTasksShown = 400;
 
+// Nothing for plans without stages.
 void print_stages(const RunPlan& plan, const Output& output) {
   std::vector<std::vector<Cell>> rows;
   for (const auto& stage : plan.planned_stages())
@@ -39,6 +40,7 @@ void print_stages(const RunPlan& plan, const Output& output) {
                              rows, output.colour);
 }
 
+// How the round pairs nodes: distance, mixed, reversed.
 std::string pairs_text(const railgauge::api::PlannedRound& round) {
   std::string text = round.has_distance() ? round.distance() : "-";
   if (round.mixed()) text += ", mixed";
@@ -46,6 +48,7 @@ std::string pairs_text(const railgauge::api::PlannedRound& round) {
   return text;
 }
 
+// At most kRoundsShown rows, then how many more there are.
 void print_rounds(const RunPlan& plan, const Output& output) {
   std::vector<std::vector<Cell>> rows;
   for (int i = 0; i < plan.planned_rounds_size() && i < kRoundsShown; ++i) {
@@ -68,6 +71,7 @@ void print_rounds(const RunPlan& plan, const Output& output) {
                               plan.planned_rounds_size() - kRoundsShown);
 }
 
+// A plan that is too large has a count and no tasks.
 void print_tasks(const RunPlan& plan, const Output& output) {
   std::vector<std::vector<Cell>> rows;
   for (int i = 0; i < plan.tasks_size() && i < kTasksShown; ++i) {
@@ -127,6 +131,7 @@ Result<int> show_suite(Session& session, const Arguments& arguments) {
   return 0;
 }
 
+// 2 with problems, 3 where kernels could not be checked, else 0.
 Result<int> check_suite(Session& session, const Arguments& arguments) {
   const auto source = RG_TRY(suite_source(arguments.operand(0)));
   const SuiteCheck check = RG_TRY(call(session, &Control::StubInterface::CheckSuite, source));
@@ -134,6 +139,7 @@ Result<int> check_suite(Session& session, const Arguments& arguments) {
     print_problems(check, session.output.out);
     if (check.ok()) session.output.out << printable(arguments.operand(0)) << ": ok\n";
   }
+  // A suite with problems is wrong use.
   if (!check.ok()) return kExitUsage;
   if (!check.kernels_checked()) {
     session.output.err << "railgauge: kernels and parameters were not checked, since no attached "

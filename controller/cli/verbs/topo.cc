@@ -2,9 +2,9 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "controller/cli/input/session.h"
 #include "controller/cli/render/table.h"
-#include "controller/cli/report/node_facts.h"
-#include "controller/cli/report/topology.h"
+#include "controller/cli/report/topology_report.h"
 #include "controller/cli/verbs/commands.h"
 
 namespace railgauge::cli {
@@ -19,6 +19,7 @@ constexpr std::string_view kLegend =
     "NODE through several host bridges of one NUMA node\n"
     "SYS  from one NUMA node to another\n";
 
+// The report lists the devices of all nodes one after the other.
 std::vector<const TopologyDevice*> devices_of(const TopologyReport& report,
                                               const std::string& node) {
   std::vector<const TopologyDevice*> devices;
@@ -27,6 +28,7 @@ std::vector<const TopologyDevice*> devices_of(const TopologyReport& report,
   return devices;
 }
 
+// Either device may know the distance; "?" when none does.
 std::string between(const TopologyDevice& a, const TopologyDevice& b) {
   if (a.name() == b.name()) return "X";
   for (const auto* one : {&a, &b}) {
@@ -36,6 +38,7 @@ std::string between(const TopologyDevice& a, const TopologyDevice& b) {
   return "?";
 }
 
+// A square of distances with the devices' own columns to the right.
 void print_node(const Output& output, const std::string& node,
                 const std::vector<const TopologyDevice*>& devices) {
   std::vector<Column> columns{{node}};
@@ -73,6 +76,7 @@ Result<int> show_topology(Session& session, const Arguments& arguments) {
     is_first = false;
     print_node(output, node.name(), devices);
   }
+  // The legend once, below all nodes.
   if (!is_first) output.out << kLegend;
   return 0;
 }

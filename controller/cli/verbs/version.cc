@@ -1,12 +1,15 @@
 // version
 #include <fmt/format.h>
 
+#include "controller/cli/input/session.h"
 #include "controller/cli/render/report.pb.h"
 #include "controller/cli/verbs/commands.h"
 #include "kernels/core/base/outcome.h"
 
 namespace railgauge::cli {
 
+// This program's version is printed also when the controller does not answer, with the call's exit
+// code.
 Result<int> show_version(Session& session, const Arguments&) {
   VersionReport report;
   report.set_schema_version(1);
@@ -28,7 +31,7 @@ Result<int> show_version(Session& session, const Arguments&) {
     print_message(output, report);
   }
   if (controller) return kExitPassed;
-  // Our own version stands printed; the document's null says the rest.
+  // Our own version is printed; the null in the document says the rest.
   output.err << "railgauge: " << printable(controller.error().message) << '\n';
   return exit_code_of_call(controller.error());
 }

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include "controller/cli/input/inputs.h"
+#include "controller/cli/input/session.h"
 #include "controller/cli/render/table.h"
 #include "controller/cli/verbs/commands.h"
 #include "kernels/core/base/outcome.h"
@@ -16,10 +17,12 @@ using railgauge::api::ScheduleList;
 using railgauge::api::ScheduleRef;
 using railgauge::api::ScheduleSpec;
 
+// "" for a schedule that was never due.
 std::string last_text(const ScheduleDue& due) {
   return due.due_at().empty() ? "" : fmt::format("{} {}", due.due_at(), due.run_id());
 }
 
+// "" for 0, which render_list leaves out.
 std::string duration_text(double seconds) {
   return seconds > 0 ? fmt::format("{:.0f} s", seconds) : "";
 }
@@ -36,6 +39,7 @@ int print_one(const Output& output, const ScheduleInfo& schedule, const std::str
   return kExitPassed;
 }
 
+// One call that changes a schedule by name. Ctrl-C does not end it.
 Result<int> change(Session& session, const Arguments& arguments,
                    Method<ScheduleRef, ScheduleInfo> method, const std::string& done) {
   ScheduleRef ref;
@@ -111,11 +115,13 @@ Result<int> show_schedule(Session& session, const Arguments& arguments) {
   return 0;
 }
 
+// Texts are passed on as they are: the controller parses and checks them.
 Result<int> add_schedule(Session& session, const Arguments& arguments) {
   ScheduleSpec spec;
   spec.set_name(arguments.operand(0));
   spec.set_suite(arguments.operand(1));
   spec.set_node_set(RG_TRY(node_set_of(arguments, 2)));
+  // The example in the message is complete and can be pasted.
   if (!arguments.has("cron"))
     return fail(Code::kInvalidArgument,
                 "schedules add needs --cron, for example --cron \"30 1 * * *\"");
@@ -141,6 +147,7 @@ Result<int> resume_schedule(Session& session, const Arguments& arguments) {
   return change(session, arguments, &Control::StubInterface::ResumeSchedule, "resumed");
 }
 
+// The answer's next time is cleared, since there is none any more.
 Result<int> remove_schedule(Session& session, const Arguments& arguments) {
   ScheduleRef ref;
   ref.set_name(arguments.operand(0));

@@ -1,5 +1,5 @@
-// What reports that hold figures against each other share: what tells figures apart, and how they
-// are shown.
+// Shared by reports that compare figures: the parameters that distinguish them, and their text.
+// Pure.
 #pragma once
 
 #include <map>
@@ -22,14 +22,11 @@ Parameters telling_parameters(const railgauge::api::ResultPoint& point, const st
 // The same of a task, which has those that are at their defaults too.
 Parameters telling_parameters(const railgauge::api::TaskDetail& task, const std::string& but);
 
-// Of at least one.
-double median_of(std::vector<double> values);
-
 // Value and unit as people read them: "55.60 GB/s".
 std::string value_text(double value, const std::string& unit);
 
-// Of messages with `kernel` and `parameters`: "direction h2d, numa far" for each, of the parameters
-// that are not the same in all messages of its kernel.
+// For each message with `kernel` and `parameters`, the parameters that are not the same in all
+// messages of its kernel: "direction h2d, numa far".
 template <class Message>
 std::vector<std::string> differing_parameters(
     const google::protobuf::RepeatedPtrField<Message>& messages) {

@@ -1,15 +1,15 @@
-// history, runs compare, export, sql
+// Stored points: results, history, runs compare, export
 #include <cmath>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "controller/cli/input/archive_inputs.h"
 #include "controller/cli/input/inputs.h"
+#include "controller/cli/input/session.h"
 #include "controller/cli/render/csv.h"
 #include "controller/cli/render/results_table.h"
 #include "controller/cli/render/table.h"
-#include "controller/cli/verbs/archive_commands.h"
+#include "controller/cli/verbs/commands.h"
 #include "kernels/core/base/outcome.h"
 #include "kernels/core/text/json.h"
 
@@ -20,16 +20,18 @@ using namespace railgauge::api;
 
 constexpr std::uint32_t kDefaultLimit = 1000;
 constexpr double kExportSeconds = 24 * 3600;
-constexpr double kSqlSeconds = 70;  // the controller ends it after 60
 
+// The endpoints, and the pair's direction where there is one.
 std::string endpoints_text(const Series& series) {
   std::string text = fmt::format("{}", fmt::join(series.endpoints(), " "));
   if (!series.pair().empty()) text += " " + series.pair();
   return text;
 }
 
+// "" for a metric without a message size.
 std::string bytes_text(double bytes) { return bytes > 0 ? fmt::format("{}", bytes) : ""; }
 
+// A list that fills the limit is reported as cut off.
 Result<int> list_series(Session& session, const Arguments& arguments) {
   PointsRequest request = RG_TRY(points_request(arguments));
   request.set_limit(RG_TRY(count_of(arguments, "limit", kDefaultLimit)));
@@ -50,6 +52,7 @@ Result<int> list_series(Session& session, const Arguments& arguments) {
   return kExitPassed;
 }
 
+// Everything that limits trust in the point.
 std::string flags_text(const HistoryPoint& point) {
   std::string text;
   const auto add = [&text](bool is, std::string_view word) {
@@ -61,6 +64,7 @@ std::string flags_text(const HistoryPoint& point) {
   return text;
 }
 
+// Daily figures stay after the points were pruned.
 std::string days_table(const History& history, bool colour) {
   std::vector<std::vector<Cell>> rows;
   for (const HistoryDay& day : history.days())
@@ -76,6 +80,7 @@ std::string days_table(const History& history, bool colour) {
 
 }  // namespace
 
+// Without SERIES lists the series instead.
 Result<int> show_history(Session& session, const Arguments& arguments) {
   if (arguments.operands.empty()) return list_series(session, arguments);
   HistoryRequest request;
@@ -118,6 +123,7 @@ Result<int> show_history(Session& session, const Arguments& arguments) {
   return kExitPassed;
 }
 
+// Shows ratios and judges nothing: that is the controller's task.
 Result<int> compare_runs(Session& session, const Arguments& arguments) {
   CompareRequest request;
   request.set_run_a(arguments.operand(0));
@@ -152,9 +158,6 @@ Result<int> compare_runs(Session& session, const Arguments& arguments) {
   return kExitPassed;
 }
 
-// --- export
-// -----------------------------------------------------------------------------------------
-
 namespace {
 
 // One page at a time, so that memory stays that of a page.
@@ -165,6 +168,8 @@ class PointPrinter {
     if (output.format == Format::kJson)
       output.out << "{\n  \"schema_version\": 1,\n  \"points\": [";
   }
+  // Separators are written before each point but the first, so that the document is valid after
+  // every page.
   void print(const ResultList& page) {
     for (const ResultPoint& point : page.points()) {
       if (output_.format == Format::kCsv) output_.out << csv_row(point) << '\n';
@@ -188,6 +193,8 @@ class PointPrinter {
 
 }  // namespace
 
+// A stream that breaks after its first page leaves a valid document, a message and a non-zero exit
+// code.
 Result<int> export_points(Session& session, const Arguments& arguments) {
   const Output& output = session.output;
   if (output.format == Format::kTable)
@@ -197,6 +204,7 @@ Result<int> export_points(Session& session, const Arguments& arguments) {
   grpc::ClientContext context;
   set_deadline(context, kExportSeconds);
   const Interrupts::Hook hook(session.interrupts, [&context] { context.TryCancel(); });
+  // Pages arrive as a stream, so that any number of points fits.
   const auto stream = session.archive->ExportPoints(&context, request);
   ResultList page;
   bool begun = stream->Read(&page);
@@ -206,12 +214,13 @@ Result<int> export_points(Session& session, const Arguments& arguments) {
     while (output.out.good() && stream->Read(&page));
     printer.end();
   }
+  // A full disk or a closed pipe ends the stream on the controller too.
   if (!output.out.good()) context.TryCancel();
   const grpc::Status status = stream->Finish();
   if (session.interrupts.any()) return fail(Code::kCancelled, "interrupted");
   if (!output.out.good()) return fail(Code::kUnavailable, "export: the output takes no more");
   if (!status.ok() && begun) {
-    // The document stands already; the code says that it is not whole.
+    // The document is printed already; the exit code says that it is not complete.
     const Error error = error_of(status, session);
     output.err << "railgauge: export: not whole: " << printable(error.message) << '\n';
     return exit_code_of_call(error);
@@ -221,86 +230,22 @@ Result<int> export_points(Session& session, const Arguments& arguments) {
   return kExitPassed;
 }
 
-// --- sql
-// --------------------------------------------------------------------------------------------
-
-namespace {
-
-std::string json_of(const SqlValue& value) {
-  if (value.has_number()) return json_number(value.number());
-  if (value.has_integer()) return std::to_string(value.integer());
-  return value.has_text() ? json_string(value.text()) : "null";
-}
-
-std::string text_of(const SqlValue& value) {
-  if (value.has_number()) return json_number(value.number());
-  return value.has_integer() ? std::to_string(value.integer()) : value.text();
-}
-
-std::string object_of(const SqlTable& table, const SqlRow& row) {
-  std::string text = "{";
-  for (int i = 0; i < row.values_size(); ++i)
-    text += fmt::format("{}{}: {}", i == 0 ? "" : ", ", json_string(table.columns(i)),
-                        json_of(row.values(i)));
-  return text + "}";
-}
-
-void print_sql(const Output& output, const SqlTable& table) {
-  std::vector<std::string> words(table.columns().begin(), table.columns().end());
-  if (output.format == Format::kCsv) {
-    for (std::string& word : words) word = csv_cell(word);
-    output.out << fmt::format("{}\n", fmt::join(words, ","));
-  }
-  if (output.format == Format::kJson) {
-    for (std::string& word : words) word = json_string(word);
-    output.out << fmt::format(
-        "{{\n  \"schema_version\": 1,\n  \"columns\": [{}],\n  \"truncated\": {},\n  \"rows\": [",
-        fmt::join(words, ", "), table.truncated());
-  }
-  for (int i = 0; i < table.rows_size(); ++i) {
-    const SqlRow& row = table.rows(i);
-    if (output.format == Format::kJson)
-      output.out << (i == 0 ? "\n    " : ",\n    ") << object_of(table, row);
-    if (output.format == Format::kNdjson) output.out << object_of(table, row) << '\n';
-    if (output.format != Format::kCsv) continue;
-    std::vector<std::string> cells;
-    for (const SqlValue& value : row.values()) cells.push_back(csv_cell(text_of(value)));
-    output.out << fmt::format("{}\n", fmt::join(cells, ","));
-  }
-  if (output.format == Format::kJson)
-    output.out << (table.rows().empty() ? "]\n}\n" : "\n  ]\n}\n");
-}
-
-}  // namespace
-
-Result<int> run_sql(Session& session, const Arguments& arguments) {
-  SqlRequest request;
-  request.set_sql(arguments.operand(0));
-  request.set_max_rows(RG_TRY(count_of(arguments, "limit", kDefaultLimit)));
-  request.set_max_seconds(RG_TRY(seconds_of(arguments, "seconds", 0)));
-  const auto table =
-      RG_TRY(call_archive(session, &Archive::StubInterface::RunSql, request, kSqlSeconds));
+Result<int> show_results(Session& session, const Arguments& arguments) {
+  auto request = RG_TRY(points_request(arguments));
+  request.set_limit(RG_TRY(count_of(arguments, "limit", kDefaultLimit)));
+  const auto list = RG_TRY(call_archive(session, &Archive::StubInterface::FindPoints, request));
   const Output& output = session.output;
-  if (table.truncated())
-    output.err << fmt::format("railgauge: only the first {} rows are shown; --limit N shows more\n",
-                              table.rows_size());
-  if (output.format != Format::kTable) {
-    print_sql(output, table);
-    return kExitPassed;
+  if (list.points_size() >= static_cast<int>(request.limit())) {
+    output.err << fmt::format(
+        "railgauge: only the first {} points are shown; --limit N shows more\n", request.limit());
   }
-  std::vector<Column> columns;
-  for (const std::string& name : table.columns()) columns.push_back({name});
-  std::vector<std::vector<Cell>> rows;
-  for (const SqlRow& row : table.rows()) {
-    auto& cells = rows.emplace_back();
-    for (int i = 0; i < row.values_size(); ++i) {
-      cells.emplace_back(text_of(row.values(i)));
-      columns[static_cast<std::size_t>(i)].right |=
-          row.values(i).has_number() || row.values(i).has_integer();
-    }
+  if (print_document(output, list, "points")) return 0;
+  if (list.points().empty()) {
+    output.err << "railgauge: no point matches; railgauge runs lists the runs\n";
+    return 0;
   }
-  output.out << render_table(columns, rows, output.colour);
-  return kExitPassed;
+  output.out << results_tables(list.points(), output.units, output.colour);
+  return 0;
 }
 
 }  // namespace railgauge::cli

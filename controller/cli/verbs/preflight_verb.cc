@@ -1,13 +1,21 @@
 // preflight
-#include "controller/api/preflight.h"
+#include <fcntl.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <array>
+#include <cerrno>
+#include <filesystem>
+#include <system_error>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <google/protobuf/util/json_util.h>
 
-#include "controller/cli/input/local_agent.h"
+#include "controller/api/preflight.h"
+#include "controller/cli/input/session.h"
 #include "controller/cli/render/table.h"
 #include "controller/cli/verbs/commands.h"
 #include "kernels/core/base/outcome.h"
@@ -18,8 +26,87 @@ namespace {
 
 using namespace railgauge::api;
 
+constexpr std::size_t kMaxBytes = 64U << 20U;
+constexpr int kWrongUse = 2;
+
+// The installed pair first, so that a build tree uses its own agent.
+std::string agent_path() {
+  std::error_code error;
+  const auto beside =
+      std::filesystem::read_symlink("/proc/self/exe", error).parent_path() / "railgauge-agent";
+  return std::filesystem::exists(beside, error) ? beside.string() : "railgauge-agent";
+}
+
+// Starts it with `out` as its stdout. 0, or an errno.
+int start(const std::string& path, const std::vector<std::string>& arguments, int out, pid_t& pid) {
+  std::vector<char*> argv{const_cast<char*>(path.c_str())};
+  for (const std::string& argument : arguments) argv.push_back(const_cast<char*>(argument.c_str()));
+  argv.push_back(nullptr);
+  posix_spawn_file_actions_t actions{};
+  ::posix_spawn_file_actions_init(&actions);
+  ::posix_spawn_file_actions_adddup2(&actions, out, STDOUT_FILENO);
+  const int started = ::posix_spawnp(&pid, path.c_str(), &actions, nullptr, argv.data(), environ);
+  ::posix_spawn_file_actions_destroy(&actions);
+  return started;
+}
+
+// To its end; false when there is more than kMaxBytes.
+bool read_all(int fd, std::string& text) {
+  std::array<char, 65536> chunk{};
+  for (;;) {
+    const ssize_t got = ::read(fd, chunk.data(), chunk.size());
+    if (got < 0 && errno == EINTR) continue;
+    if (got <= 0) return true;
+    text.append(chunk.data(), static_cast<std::size_t>(got));
+    if (text.size() > kMaxBytes) return false;
+  }
+}
+
+// Repeats a wait that a signal interrupted.
+int wait_for(pid_t pid) {
+  int status = 0;
+  while (::waitpid(pid, &status, 0) < 0 && errno == EINTR) {
+  }
+  return status;
+}
+
+// Runs railgauge-agent, the one beside this program or the first in PATH, and returns its stdout.
+// Its stderr is this program's. Its exit code reports findings, so no code but wrong use is an
+// error. Errors: kNotFound when it cannot be started, kUnavailable when a signal ended it,
+// kResourceExhausted when it prints more than kMaxBytes.
+Result<std::string> ask_local_agent(const std::vector<std::string>& arguments) {
+  const std::string path = agent_path();
+  std::array<int, 2> pipe{};
+  if (::pipe2(pipe.data(), O_CLOEXEC) != 0)
+    return fail(Code::kResourceExhausted,
+                fmt::format("{}: no pipe: {}", path, std::generic_category().message(errno)));
+  pid_t pid = 0;
+  const int started = start(path, arguments, pipe[1], pid);
+  // Only the child may keep the writing end, or reading would never end.
+  ::close(pipe[1]);
+  if (started != 0) {
+    ::close(pipe[0]);
+    return fail(Code::kNotFound,
+                fmt::format("{}: start: {}; install the agent on this host, or leave out --local",
+                            path, std::generic_category().message(started)));
+  }
+  std::string text;
+  const bool whole = read_all(pipe[0], text);
+  ::close(pipe[0]);  // one that still prints gets SIGPIPE
+  const int status = wait_for(pid);
+  if (!whole)
+    return fail(Code::kResourceExhausted,
+                fmt::format("{}: prints more than {} bytes", path, kMaxBytes));
+  if (WIFSIGNALED(status))
+    return fail(Code::kUnavailable, fmt::format("{}: ended by signal {}", path, WTERMSIG(status)));
+  if (text.empty() && WEXITSTATUS(status) == kWrongUse)
+    return fail(Code::kInvalidArgument, fmt::format("{} refused these words", path));
+  return text;
+}
+
 constexpr double kAnswerSeconds = 30;  // the nodes read and probe meanwhile
 
+// The ids of --require, separated by commas.
 std::vector<std::string> required_checks(const Arguments& arguments) {
   std::vector<std::string> ids;
   const std::string list = arguments.value("require");
@@ -31,6 +118,7 @@ std::vector<std::string> required_checks(const Arguments& arguments) {
   return ids;
 }
 
+// Reads the agent's JSON. Unknown fields are ignored: the agent may be newer.
 Result<PreflightReport> ask_this_host(const Arguments& arguments) {
   if (!arguments.operands.empty())
     return fail(Code::kInvalidArgument,
@@ -52,6 +140,7 @@ Result<PreflightReport> ask_this_host(const Arguments& arguments) {
   return report;
 }
 
+// The controller asks the nodes, which takes longer than a usual answer.
 Result<PreflightReport> ask_controller(Session& session, const Arguments& arguments) {
   PreflightRequest request;
   request.set_node_set(fmt::format("{}", fmt::join(arguments.operands, ",")));
@@ -68,12 +157,13 @@ Status check_id(const PreflightReport& report, const std::string& id) {
     if (check.id() == id && !check.title().empty()) return {};
     if (std::ranges::find(ids, check.id()) == ids.end()) ids.push_back(check.id());
   }
-  if (ids.empty()) return {};  // no node answered: that is told instead
+  if (ids.empty()) return {};  // no node answered: that is reported instead
   return fail(Code::kInvalidArgument,
               fmt::format("there is no check {}{}; there are {}", in_quotes(id),
                           did_you_mean(id, ids), fmt::join(ids, ", ")));
 }
 
+// Removes the results of all other checks.
 void keep_check(PreflightReport& report, const std::string& id) {
   PreflightReport kept = report;
   kept.clear_checks();
@@ -83,6 +173,7 @@ void keep_check(PreflightReport& report, const std::string& id) {
   report = std::move(kept);
 }
 
+// unknown and warn are doubtful, never good.
 Tone tone_of_state(const std::string& state) {
   if (state == "pass") return Tone::kGood;
   if (state == "fail" || state == "error") return Tone::kBad;
@@ -100,6 +191,7 @@ void print_nodes(const Output& output, const PreflightReport& report) {
                              output.colour);
 }
 
+// Without `all` only what needs attention.
 void print_checks(const Output& output, const PreflightReport& report, bool all) {
   std::vector<std::vector<Cell>> rows;
   for (const PreflightCheck& check : report.checks()) {
@@ -129,6 +221,7 @@ void print_remedies(const Output& output, const std::string& text) {
   }
 }
 
+// The answer to one question: does GPUDirect work between this GPU and its NIC.
 void print_summary(const Output& output, const PreflightReport& report) {
   std::vector<std::vector<Cell>> rows;
   for (const GpuDirectPair& pair : report.pairs()) {
@@ -146,6 +239,7 @@ void print_summary(const Output& output, const PreflightReport& report) {
                              output.colour);
 }
 
+// The first result carries title and reason, which are the same on all nodes.
 void print_explained(const Output& output, const PreflightReport& report, const std::string& id) {
   for (const PreflightCheck& check : report.checks()) {
     output.out << printable(fmt::format("{}: {}", id, check.title())) << '\n'
@@ -167,6 +261,7 @@ void print_tables(const Output& output, const PreflightReport& report, const Arg
 
 }  // namespace
 
+// The exit code is computed before the report is narrowed to one check.
 Result<int> show_preflight(Session& session, const Arguments& arguments) {
   PreflightReport report = RG_TRY(arguments.has("local") ? ask_this_host(arguments)
                                                          : ask_controller(session, arguments));

@@ -1,4 +1,4 @@
-#include "controller/cli/report/topology.h"
+#include "controller/cli/report/topology_report.h"
 
 #include <algorithm>
 #include <sstream>
@@ -12,6 +12,7 @@ namespace {
 
 using railgauge::api::NodeInfo;
 
+// "" for a fact that the node does not have.
 std::string fact_of(const NodeInfo& node, const std::string& name) {
   const auto found = node.facts().find(name);
   return found == node.facts().end() ? "" : found->second;
@@ -25,6 +26,7 @@ void read_distances(const std::string& text, TopologyDevice& device) {
       (*device.mutable_distances())[word.substr(0, equals)] = word.substr(equals + 1);
 }
 
+// Fields that GPUs and NICs share. `numa_plus_one` 0 means that the node is unknown.
 TopologyDevice device_of(const NodeInfo& node, const std::string& kind, const std::string& name,
                          const std::string& address, std::uint32_t numa_plus_one) {
   TopologyDevice device;
@@ -38,11 +40,13 @@ TopologyDevice device_of(const NodeInfo& node, const std::string& kind, const st
   return device;
 }
 
+// The nearest NICs are those at the smallest known distance.
 void add_gpus(const NodeInfo& node, TopologyReport& report) {
   for (const auto& gpu : node.gpus()) {
     TopologyDevice device =
         device_of(node, "gpu", gpu.name(), gpu.pci_address(), gpu.numa_node_plus_one());
     device.mutable_distances()->insert(gpu.distances().begin(), gpu.distances().end());
+    // Unknown distances have the largest rank, so they are never the nearest.
     std::size_t least = kPciDistances.size();
     for (const auto& [nic, distance] : gpu.distances())
       least = std::min(least, pci_distance_rank(distance));
@@ -56,11 +60,12 @@ void add_gpus(const NodeInfo& node, TopologyReport& report) {
   }
 }
 
+// Sorts ports by the length of the PCI address first, so that long domains come last.
 void add_nics(const NodeInfo& node, TopologyReport& report) {
   std::vector<const railgauge::api::Nic*> nics;
   for (const auto& nic : node.nics())
     if (!nic.pci_address().empty()) nics.push_back(&nic);
-  // Of ports; a device's rail is its first port's.
+  // The list has ports; a device's rail is that of its first port.
   std::ranges::sort(nics, {}, [](const auto* nic) {
     return std::tuple(nic->pci_address().size(), nic->pci_address(), nic->port());
   });

@@ -7,10 +7,11 @@
 #include <fmt/ranges.h>
 
 #include "controller/cli/input/inputs.h"
+#include "controller/cli/input/session.h"
 #include "controller/cli/live/follow.h"
 #include "controller/cli/render/table.h"
-#include "controller/cli/report/upgrade_report.h"
-#include "controller/cli/verbs/judged_commands.h"
+#include "controller/cli/report/judged_text.h"
+#include "controller/cli/verbs/commands.h"
 #include "kernels/core/base/outcome.h"
 #include "kernels/core/text/text.h"
 #include "kernels/core/text/units.h"
@@ -27,10 +28,6 @@ constexpr int kMostExtensions = 4;
 constexpr double kPatienceSeconds = 60;  // for nodes that are busy or away between two runs
 constexpr std::chrono::milliseconds kLookAgain{1000};
 
-void say(const Session& session, const std::string& text) {
-  session.output.err << "railgauge: " << printable(text) << '\n' << std::flush;
-}
-
 int print_upgrade(const Output& output, const Upgrade& upgrade, int code) {
   if (output.format == Format::kTable)
     output.out << upgrade_text(upgrade, output.colour);
@@ -39,7 +36,7 @@ int print_upgrade(const Output& output, const Upgrade& upgrade, int code) {
   return code;
 }
 
-// Until the run has ended. Errors: kCancelled, kDeadlineExceeded: it goes on.
+// Until the run has ended. Errors: kCancelled, kDeadlineExceeded: it continues.
 Result<RunSummary> wait_for(Session& session, const std::string& run_id, double seconds) {
   Followed followed = RG_TRY(follow_run(session, run_id, seconds, 0));
   if (followed.end == FollowEnd::kRunEnded) return std::move(followed.run);
@@ -69,6 +66,7 @@ Status read_expect(const Arguments& arguments, GateRequest& request) {
   return {};
 }
 
+// Every word but "pass" blocks.
 bool is_passing(Code code) {
   return code == Code::kUnavailable || code == Code::kResourceExhausted;
 }
@@ -87,7 +85,7 @@ Result<GateStep> begin(Session& session, const GateRequest& request, double seco
     if (step && step->state() != "waiting") return step;
     const std::string reason = step ? step->reason() : step.error().message;
     if (is_over) return fail(Code::kFailedPrecondition, fmt::format("upgrades gate: {}", reason));
-    if (told != reason) say(session, "waiting: " + reason);
+    if (told != reason) print_notice(session, "waiting: " + reason);
     told = reason;
     if (session.interrupts.any()) return fail(Code::kCancelled, "interrupted");
     std::this_thread::sleep_for(kLookAgain);
@@ -97,7 +95,8 @@ Result<GateStep> begin(Session& session, const GateRequest& request, double seco
 Result<Upgrade> measure_and_judge(Session& session, const GateStep& step, double seconds,
                                   double min_coverage) {
   if (step.state() == "measuring") RG_TRY(wait_for(session, step.run_id(), seconds));
-  if (step.state() == "measured") say(session, "nothing can be measured: " + step.reason());
+  if (step.state() == "measured")
+    print_notice(session, "nothing can be measured: " + step.reason());
   UpgradeRef ref;
   ref.set_upgrade_id(step.upgrade_id());
   ref.set_min_coverage(min_coverage);
@@ -119,7 +118,7 @@ Result<double> coverage_of(const Arguments& arguments) {
                           in_quotes(arguments.value("min-coverage"))));
 }
 
-// Whether measuring once more can tell anything: more runs, or what was not measured.
+// Whether measuring once more can settle anything: more runs, or what was not measured.
 bool may_settle(const Upgrade& upgrade, int extensions) {
   for (const JudgedMetric& metric : upgrade.metrics()) {
     if (metric.verdict() != "inconclusive") continue;
@@ -129,22 +128,22 @@ bool may_settle(const Upgrade& upgrade, int extensions) {
   return false;
 }
 
-// Measures on while that may settle it. What goes wrong then leaves the verdict as it was reached.
+// Measures on while that may settle it. A failure then leaves the verdict as it was reached.
 Result<Upgrade> extended(Session& session, GateRequest request, Upgrade upgrade, double seconds,
                          double min_coverage) {
   for (int more = 0; more < kMostExtensions && upgrade.verdict() == "inconclusive"; ++more) {
     if (!may_settle(upgrade, more)) {
-      say(session, fmt::format("inconclusive: {}", upgrade.reason()));
+      print_notice(session, fmt::format("inconclusive: {}", upgrade.reason()));
       break;
     }
-    say(session, fmt::format("inconclusive: {}; measuring once more", upgrade.reason()));
+    print_notice(session, fmt::format("inconclusive: {}; measuring once more", upgrade.reason()));
     request.set_continue_upgrade_id(upgrade.upgrade_id());
     const auto step = begin(session, request, kPatienceSeconds);
     auto judged = step ? measure_and_judge(session, *step, seconds, min_coverage)
                        : Result<Upgrade>(tl::unexpected(step.error()));
     if (!judged && judged.error().code == Code::kCancelled) return judged;
     if (!judged) {
-      say(session, "not measured once more: " + judged.error().message);
+      print_notice(session, "not measured once more: " + judged.error().message);
       break;
     }
     upgrade = std::move(*judged);
@@ -152,6 +151,7 @@ Result<Upgrade> extended(Session& session, GateRequest request, Upgrade upgrade,
   return upgrade;
 }
 
+// Whether an inconclusive verdict is measured again: --on-inconclusive.
 Result<bool> extends(const Arguments& arguments) {
   const std::string word =
       arguments.has("on-inconclusive") ? arguments.value("on-inconclusive") : "extend";
@@ -162,6 +162,7 @@ Result<bool> extends(const Arguments& arguments) {
 
 }  // namespace
 
+// Starts the run of the before side, waits for it and shows the upgrade.
 Result<int> prepare_upgrade(Session& session, const Arguments& arguments) {
   PrepareRequest request;
   request.set_node_set(RG_TRY(node_set_of(arguments, 0)));
@@ -170,7 +171,8 @@ Result<int> prepare_upgrade(Session& session, const Arguments& arguments) {
   const double seconds = RG_TRY(seconds_of(arguments, "wait", kLongestWaitSeconds));
   const Upgrade started = RG_TRY(call_stub(
       session, *session.judge, &Judge::StubInterface::PrepareUpgrade, request, kStartSeconds));
-  say(session, fmt::format("upgrade {}: run {} measures {} nodes and {} controls, about {:.0f} s; "
+  print_notice(session,
+               fmt::format("upgrade {}: run {} measures {} nodes and {} controls, about {:.0f} s; "
                            "the gate will take as long",
                            started.upgrade_id(), started.run_id(), started.nodes_size(),
                            started.controls_size(), started.expected_seconds()));
@@ -182,23 +184,26 @@ Result<int> prepare_upgrade(Session& session, const Arguments& arguments) {
   prepared.set_expected_seconds(started.expected_seconds());
   for (const std::string& note : started.notes()) prepared.add_notes(note);
   if (run.outcome() != kPassed && run.outcome() != kWaived)
-    say(session, fmt::format("run {} ended {}: what did not pass is no before side", run.run_id(),
-                             run.outcome()));
+    print_notice(session, fmt::format("run {} ended {}: what did not pass is no before side",
+                                      run.run_id(), run.outcome()));
   return print_upgrade(session.output, prepared, exit_code_of(run.outcome()));
 }
 
+// Checks all flags first: a gate may run for hours.
 Result<int> gate_upgrade(Session& session, const Arguments& arguments) {
   GateRequest request;
   request.set_node_set(RG_TRY(node_set_of(arguments, 0)));
   request.set_suite(arguments.value("suite"));
   request.set_control_set(arguments.value("controls"));
   request.set_continue_upgrade_id(arguments.value("continue"));
+  // An upgrade knows its nodes; a second set could contradict them.
   if (arguments.has("continue") && !request.node_set().empty())
     return fail(Code::kInvalidArgument,
                 "--continue names an upgrade, and so its nodes: give no node set beside it");
   RG_TRY_OK(read_expect(arguments, request));
   const bool extend = RG_TRY(extends(arguments));
   const double wait_seconds = RG_TRY(seconds_of(arguments, "wait", 0));
+  // --wait bounds both the wait for nodes and each run.
   const double run_seconds = arguments.has("wait") ? wait_seconds : kLongestWaitSeconds;
   const double min_coverage = RG_TRY(coverage_of(arguments));
   const GateStep step = RG_TRY(begin(session, request, wait_seconds));

@@ -1,4 +1,4 @@
-#include "controller/cli/report/topology.h"
+#include "controller/cli/report/topology_report.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

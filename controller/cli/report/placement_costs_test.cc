@@ -1,4 +1,4 @@
-#include "controller/cli/report/distance_costs.h"
+#include "controller/cli/report/placement_costs.h"
 
 #include <algorithm>
 

@@ -1,4 +1,4 @@
-#include "controller/cli/report/plan_text.h"
+#include "controller/cli/report/plan_report.h"
 
 #include <array>
 #include <cmath>
@@ -13,9 +13,11 @@ constexpr int kNamesShown = 8;
 
 }  // namespace
 
+// Tenths below 10 s, then whole units, two at most.
 std::string seconds_text(double seconds) {
   if (!std::isfinite(seconds) || seconds < 0 || seconds > 1e12) return "-";
   if (seconds < 10) return fmt::format("{:.1f} s", seconds);
+  // From 10 s on whole seconds are precise enough.
   const auto whole = static_cast<std::int64_t>(std::llround(seconds));
   if (whole < 60) return fmt::format("{} s", whole);
   if (whole < 3600) {
@@ -26,6 +28,7 @@ std::string seconds_text(double seconds) {
                            : fmt::format("{} h {} min", whole / 3600, whole % 3600 / 60);
 }
 
+// The next unit begins at 999.5, so that no number has four digits.
 std::string amount_text(double bytes) {
   if (!std::isfinite(bytes) || bytes < 0) return "-";
   constexpr std::array kUnits{"B", "kB", "MB", "GB", "TB", "PB"};
@@ -52,6 +55,45 @@ std::string plan_line(const railgauge::api::RunPlan& plan) {
                      counted(plan.rounds(), "round"),
                      counted(static_cast<std::size_t>(plan.nodes_size()), "node"), names,
                      amount_text(plan.expected_bytes()), seconds_text(plan.expected_seconds()));
+}
+
+namespace {
+
+using railgauge::api::RunRequest;
+using railgauge::api::SuiteCheck;
+
+// Asks for the suite's problems, which the refused plan does not carry. The original error stays
+// where there are none.
+Error explain(Session& session, const RunRequest& request, Error error) {
+  if (error.code != Code::kInvalidArgument) return error;
+  const auto check = call(session, &Control::StubInterface::CheckSuite, request.suite());
+  if (!check || check->ok() || check->problems().empty()) return error;
+  print_problems(*check, session.output.err);
+  const auto& first = check->problems(0);
+  const std::string& name =
+      request.suite().name().empty() ? request.suite().file_name() : request.suite().name();
+  return {error.code,
+          fmt::format("suite {}: {}, the first in line {} of {}; nothing ran", name,
+                      counted(static_cast<std::size_t>(check->problems_size()), "problem"),
+                      first.line(), first.file())};
+}
+
+}  // namespace
+
+// One line for each problem, which editors can jump to.
+void print_problems(const SuiteCheck& check, std::ostream& out) {
+  for (const auto& problem : check.problems()) {
+    out << printable(fmt::format("{}:{}:{}: {}{}{}", problem.file(), problem.line(),
+                                 problem.column(), problem.key(), problem.key().empty() ? "" : ": ",
+                                 problem.message()))
+        << '\n';
+  }
+}
+
+Result<railgauge::api::RunPlan> plan_run(Session& session, const RunRequest& request) {
+  auto planned = call(session, &Control::StubInterface::PlanRun, request);
+  if (!planned) return tl::unexpected(explain(session, request, std::move(planned).error()));
+  return planned;
 }
 
 }  // namespace railgauge::cli

@@ -1,5 +1,4 @@
-// bundle: what is handed on about a run, a finding or a node, in one archive that is read without
-// Railgauge.
+// bundle: everything about a run, a finding or a node in one archive, readable without Railgauge.
 #include <algorithm>
 #include <cctype>
 #include <ctime>
@@ -14,12 +13,11 @@
 #include <fmt/ranges.h>
 
 #include "controller/cli/bundle/redact.h"
-#include "controller/cli/bundle/secrets.h"
 #include "controller/cli/bundle/tar.h"
 #include "controller/cli/peers/peer_commands.h"
 #include "controller/cli/render/csv.h"
 #include "controller/cli/report/run_report.h"
-#include "controller/cli/verbs/archive_commands.h"
+#include "controller/cli/verbs/commands.h"
 #include "kernels/core/base/outcome.h"
 #include "kernels/core/text/json.h"
 #include "kernels/core/text/text.h"
@@ -42,6 +40,7 @@ std::string file_name(std::string name) {
   return name.substr(0, kMaxFolderBytes);
 }
 
+// A value as CSV shows it; the empty text for null.
 std::string cell_text(const SqlValue& value) {
   if (value.has_integer()) return std::to_string(value.integer());
   return value.has_number() ? json_number(value.number()) : value.text();
@@ -53,12 +52,15 @@ class Bundle {
   Bundle(std::ostream& out, std::string folder, bool redact)
       : tar_(out, std::time(nullptr)), folder_(std::move(folder)), redact_(redact) {}
 
+  // Starts a file of the archive and adds its line to the README's list of contents.
   void begin(const std::string& name, const std::string& about) {
     tar_.begin(fmt::format("{}/{}", folder_, name));
     contents_ += fmt::format("{:<22} {}\n", name, about);
     ++files_;
   }
+  // Every byte of content passes clean(): secrets always go, names where the bundle is redacted.
   void append(std::string_view text) { tar_.append(clean(text)); }
+  // Registers a name to be replaced; without effect where nothing is redacted.
   void learn(std::string_view kind, std::string_view name) {
     if (redact_) redactor_.learn(kind, name);
   }
@@ -66,6 +68,7 @@ class Bundle {
     std::string safe = without_secrets(text);
     return redact_ ? redactor_.apply(safe) : safe;
   }
+  // Writes the README last, because it lists the files, and closes the archive.
   void end(const std::string& subject) {
     const std::string readme = fmt::format(
         "What Railgauge {} has stored about {} {}.\nTables are CSV with a header line; a column's "
@@ -94,6 +97,8 @@ class Bundle {
   std::uint32_t files_ = 0;
 };
 
+// All parts of the subject's data, one call each, until the controller marks the last one. The
+// first part says what the subject is.
 Result<std::vector<BundlePart>> fetch_parts(Session& session, const std::string& subject) {
   std::vector<BundlePart> parts;
   while (parts.empty() || !parts.back().last()) {
@@ -124,7 +129,7 @@ std::string_view kind_of_column(std::string_view part, std::string_view column) 
   return "";
 }
 
-// Of a JSON list.
+// Learns the node names of a JSON list.
 void learn_list(std::string_view list, Bundle& bundle) {
   for (std::size_t at = 0; (at = list.find('"', at)) != std::string_view::npos;) {
     const std::size_t end = list.find('"', at + 1);  // names have no quotes and no backslashes
@@ -134,7 +139,7 @@ void learn_list(std::string_view list, Bundle& bundle) {
   }
 }
 
-// Of a node's facts: the switch that it hangs on.
+// Learns the switch that a node is connected to, from its facts.
 void learn_leaf(std::string_view facts, Bundle& bundle) {
   constexpr std::string_view kKey = "\"leaf\":\"";
   const std::size_t at = facts.find(kKey);
@@ -143,6 +148,8 @@ void learn_leaf(std::string_view facts, Bundle& bundle) {
   bundle.learn("leaf", rest.substr(0, rest.find('"')));
 }
 
+// Goes through all parts before anything is written: a name in the first file may be known by the
+// last part only.
 void learn_names(const std::vector<BundlePart>& parts, Bundle& bundle) {
   for (const BundlePart& part : parts)
     for (int column = 0; column < part.table().columns_size(); ++column) {
@@ -158,16 +165,17 @@ void learn_names(const std::vector<BundlePart>& parts, Bundle& bundle) {
     }
 }
 
-// Those of whom no table tells: partners of a node in runs long past.
+// Learns names that no table has: partners of a node in runs long past.
 void learn_endpoints(const ResultPoint& point, Bundle& bundle) {
   for (const std::string& endpoint : point.endpoints())
     if (const std::size_t slash = endpoint.find('/'); slash != std::string::npos)
       bundle.learn("node", endpoint.substr(0, slash));
 }
 
+// One part as a CSV file. A part that the controller cut off says so in the contents.
 void write_part(const BundlePart& part, Bundle& bundle) {
   if (part.name() == kKnownNames) return;
-  if (part.name() == "suites" && bundle.redacts()) return;  // node sets tell names in pieces
+  if (part.name() == "suites" && bundle.redacts()) return;  // node sets have names in pieces
   bundle.begin(part.name() + ".csv", part.about() + (part.table().truncated() ? "; CUT OFF" : ""));
   std::vector<std::string> cells(part.table().columns().begin(), part.table().columns().end());
   bundle.append(fmt::format("{}\n", fmt::join(cells, ",")));
@@ -179,11 +187,14 @@ void write_part(const BundlePart& part, Bundle& bundle) {
   }
 }
 
+// Streams the points to results.csv, so that memory stays at one page. Errors: kCancelled after
+// Ctrl-C; those of the call.
 Status write_points(Session& session, const BundlePart& about, Bundle& bundle) {
   PointsRequest request;
   request.set_run_id(about.run_id().empty() ? "all" : about.run_id());
   request.set_node_set(about.node());
   request.set_all_attempts(true);
+  // A node's points are bounded by time, a run's are not.
   if (about.run_id().empty())
     request.set_since_unix_seconds(static_cast<double>(std::time(nullptr)) - kNodeDays * 24 * 3600);
   bundle.begin("results.csv", about.run_id().empty() ? "its points of the last 30 days"
@@ -228,6 +239,7 @@ Status write_report(Session& session, const std::string& run_id, Bundle& bundle)
     report.mutable_run()->Swap(page.mutable_run());
     for (TaskDetail& task : *page.mutable_tasks()) {
       bytes += task.ByteSizeLong();
+      // The report of a very large run is cut; tasks.csv has all of them.
       bytes > kMaxReportBytes ? void(++left_out) : report.add_tasks()->Swap(&task);
     }
     return {};
@@ -247,6 +259,7 @@ Status write_report(Session& session, const std::string& run_id, Bundle& bundle)
   return {};
 }
 
+// For each task, how perftest, nvbandwidth, gdrcopy and nccl-tests would measure the same.
 Status write_vendor_commands(Session& session, const std::string& run_id, Bundle& bundle) {
   bundle.begin("vendor_commands.csv", "how other tools would measure the same, task by task");
   bundle.append("tool," + csv_header(*PeerCommand::descriptor()) + "\n");
@@ -299,7 +312,7 @@ std::string run_of_report(const std::vector<BundlePart>& parts) {
 Result<std::uint32_t> write_bundle(Session& session, const std::string& subject, std::ostream& out,
                                    bool redact) {
   const std::vector<BundlePart> parts = RG_TRY(fetch_parts(session, subject));
-  // The folder's name must not tell a node's.
+  // The folder's name must not show a node's.
   const std::string folder =
       "railgauge-" + (redact && parts[0].kind() != "run" ? parts[0].kind() : file_name(subject));
   Bundle bundle(out, folder, redact);
@@ -318,7 +331,7 @@ Result<std::uint32_t> write_bundle(Session& session, const std::string& subject,
   return bundle.files();
 }
 
-// What is redacted tells no name by the file's own either.
+// A redacted bundle must not show a name in its own file name either.
 std::string default_name(const std::string& subject, bool redact) {
   return redact ? fmt::format("railgauge-redacted-{}.tar", std::time(nullptr))
                 : fmt::format("railgauge-{}.tar", file_name(subject));
@@ -326,6 +339,8 @@ std::string default_name(const std::string& subject, bool redact) {
 
 }  // namespace
 
+// Writes to FILE.part and renames it at the end: an archive under its own name is complete. An
+// existing file is never overwritten.
 Result<int> make_bundle(Session& session, const Arguments& arguments) {
   const std::string subject = arguments.operand(0);
   const bool redact = arguments.has("redact");
@@ -335,6 +350,7 @@ Result<int> make_bundle(Session& session, const Arguments& arguments) {
   if (std::filesystem::exists(path, ignored))
     return fail(Code::kInvalidArgument,
                 fmt::format("bundle {}: is there already; --file names another", in_quotes(path)));
+  // Written beside its final place, so that the rename is atomic.
   const std::string unfinished = path + ".part";
   const auto failed = [&path](std::string_view cause) {
     return fail(Code::kUnavailable,

@@ -1,6 +1,7 @@
 // kernels, kernels show
 #include <fmt/format.h>
 
+#include "controller/cli/input/session.h"
 #include "controller/cli/render/table.h"
 #include "controller/cli/verbs/commands.h"
 #include "kernels/core/text/json.h"
@@ -10,12 +11,14 @@ namespace {
 
 using railgauge::api::ListKernelsRequest;
 
+// "2", "2 to 8", "2 or more".
 std::string ranks_text(const KernelInfo& kernel) {
   if (kernel.max_ranks() == 0) return fmt::format("{} or more", kernel.min_ranks());
   if (kernel.max_ranks() == kernel.min_ranks()) return std::to_string(kernel.min_ranks());
   return fmt::format("{} to {}", kernel.min_ranks(), kernel.max_ranks());
 }
 
+// Choices, or the bounds that the parameter has; "" for any value.
 std::string range_text(const ParameterInfo& parameter) {
   if (parameter.choices_size() > 0) return fmt::format("{}", fmt::join(parameter.choices(), ", "));
   const bool low = parameter.has_minimum();
@@ -56,6 +59,7 @@ Result<int> list_kernels(Session& session, const Arguments&) {
   return 0;
 }
 
+// Asks for one kernel by name. No attached node with it is wrong use.
 Result<int> show_kernel(Session& session, const Arguments& arguments) {
   ListKernelsRequest request;
   request.set_name(arguments.operand(0));

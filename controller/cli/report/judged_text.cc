@@ -1,13 +1,14 @@
-#include "controller/cli/report/upgrade_report.h"
+#include "controller/cli/report/judged_text.h"
 
 #include <algorithm>
 #include <array>
+#include <cmath>
+#include <string_view>
 #include <vector>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "controller/cli/render/sparkline.h"
 #include "controller/cli/render/table.h"
 #include "kernels/core/base/outcome.h"
 
@@ -18,6 +19,7 @@ using namespace railgauge::api;
 
 constexpr int kPlacesShown = 8;
 
+// Every word but pass and inconclusive is bad.
 Tone tone_of_verdict(const std::string& verdict) {
   if (verdict == "pass") return Tone::kGood;
   return verdict == "inconclusive" ? Tone::kDoubtful : Tone::kBad;
@@ -25,11 +27,13 @@ Tone tone_of_verdict(const std::string& verdict) {
 
 std::string percent(double value) { return fmt::format("{:+.2f} %", value); }
 
+// "" where the metric has no interval.
 std::string interval_text(const JudgedMetric& metric) {
   if (!metric.has_low_percent() || !metric.has_high_percent()) return "";
   return fmt::format("{:+.2f} to {:+.2f}", metric.low_percent(), metric.high_percent());
 }
 
+// The list on top of the page. Empty values are left out by render_list.
 std::string head(const Upgrade& upgrade, bool colour) {
   const std::string word = upgrade.has_verdict() ? upgrade.verdict() : upgrade.state();
   return render_list(
@@ -53,6 +57,7 @@ std::string head(const Upgrade& upgrade, bool colour) {
       colour);
 }
 
+// One row a metric, with the bound that it was compared with.
 std::string metric_table(const Upgrade& upgrade, bool colour) {
   std::vector<std::vector<Cell>> rows;
   for (const JudgedMetric& metric : upgrade.metrics())
@@ -74,6 +79,7 @@ std::string metric_table(const Upgrade& upgrade, bool colour) {
                              rows, colour);
 }
 
+// Lost functions first, then the slowest places, at most kPlacesShown rows.
 std::string place_table(const Upgrade& upgrade, bool colour) {
   std::vector<std::vector<Cell>> rows;
   for (const LostFunction& lost : upgrade.lost())
@@ -93,6 +99,7 @@ std::string place_table(const Upgrade& upgrade, bool colour) {
          render_table({{"NODE"}, {"ENDPOINT"}, {"WHAT"}, {"OF"}, {"HOW MUCH"}}, rows, colour);
 }
 
+// For each suspected change, how often places with and without it are slower.
 std::string cause_table(const Upgrade& upgrade, bool colour) {
   std::vector<std::vector<Cell>> rows;
   for (const UpgradeCause& cause : upgrade.causes())
@@ -131,6 +138,7 @@ google::protobuf::RepeatedPtrField<std::string> self_lines(const Upgrade& upgrad
 
 }  // namespace
 
+// An unknown verdict is invalid: a gate fails closed.
 int exit_code_of_verdict(const Upgrade& upgrade) {
   if (upgrade.verdict() == "pass") return kExitPassed;
   if (upgrade.verdict() == "regressed") return kExitFailed;
@@ -144,6 +152,47 @@ std::string upgrade_text(const Upgrade& upgrade, bool colour) {
          headed_lines("against what the same stack gave before", self_lines(upgrade)) +
          headed_lines("not the cause", upgrade.excluded()) + headed_lines("note", upgrade.notes()) +
          headed_lines("next", upgrade.next());
+}
+
+namespace {
+
+using Levels = google::protobuf::RepeatedField<double>;
+constexpr std::array<const char*, 8> kBars{"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
+
+constexpr double kHighest = kBars.size() - 1;
+constexpr double kLeastScale = 0.02;  // noise of a thousandth shall not look like a mountain
+}  // namespace
+
+// Both sides share one scale of at least kLeastScale around the middle.
+std::string sparkline(const Levels& before, const Levels& after) {
+  if (before.empty() && after.empty()) return "";
+  double low = 1e300;
+  double high = -1e300;
+  for (const Levels* side : {&before, &after})
+    for (const double level : *side) {
+      low = std::min(low, level);
+      high = std::max(high, level);
+    }
+  // Without a least scale, noise would fill the whole height.
+  const double middle = (low + high) / 2;
+  const double half = std::max(high - low, kLeastScale) / 2;
+  const auto bars = [&](const Levels& side) {
+    std::string text;
+    for (const double level : side) {
+      const double share = std::clamp((level - middle + half) / (2 * half), 0.0, 1.0);
+      text += kBars.at(static_cast<std::size_t>(std::lround(share * kHighest)));
+    }
+    return text;
+  };
+  return bars(before) + "|" + bars(after);
+}
+
+std::string headed_lines(const std::string& heading,
+                         const google::protobuf::RepeatedPtrField<std::string>& lines) {
+  std::string text;
+  for (const std::string& line : lines)
+    text += fmt::format("{}{}\n", text.empty() ? heading + "\n  " : "  ", line);
+  return text.empty() ? "" : "\n" + text;
 }
 
 }  // namespace railgauge::cli
