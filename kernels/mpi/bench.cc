@@ -23,6 +23,8 @@
 
 namespace railgauge::mpi {
 
+constexpr std::uint64_t kMostWindow = 4096;  // messages in a window
+
 namespace {
 
 constexpr std::int64_t kDefaultWindow = 64;
@@ -119,8 +121,6 @@ KernelInfo info_of(const Operation& operation) {
 std::unique_ptr<Kernel> make_kernel(const Operation& operation) {
   return std::make_unique<Bench>(operation);
 }
-
-inline constexpr std::uint64_t kMostWindow = 4096;
 
 namespace {
 

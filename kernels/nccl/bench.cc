@@ -318,7 +318,7 @@ constexpr double kSecondNs = 1e9;
 constexpr double kAllocateNs = 60e9;
 // Times until the deadline: for leaving a call, for the others' words and the end, for the end.
 constexpr double kLastWordsNs = (kTellSeconds + 3) * kSecondNs;
-constexpr double kEndNs = 2 * kSecondNs;
+constexpr double kFinalEndNs = 2 * kSecondNs;
 constexpr double kLastWordsShare = 0.2;  // where there is little
 constexpr double kEndShare = 0.05;
 constexpr int kFirstReducingFloat8 = 90;  // compute capability
@@ -492,7 +492,7 @@ Status CollectiveBench::connect(Context& context, Group& group) {
   const double left_ns = std::max(0.0, context.deadline_monotonic_ns - monotonic_now_ns());
   stop_monotonic_ns_ =
       context.deadline_monotonic_ns - std::min(kLastWordsNs, left_ns * kLastWordsShare);
-  words_monotonic_ns_ = context.deadline_monotonic_ns - std::min(kEndNs, left_ns * kEndShare);
+  words_monotonic_ns_ = context.deadline_monotonic_ns - std::min(kFinalEndNs, left_ns * kEndShare);
   Team team(group, words_monotonic_ns_);
   plan_.ranks = team.size();
   plan_.rank = team.rank();

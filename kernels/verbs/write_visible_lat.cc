@@ -49,6 +49,23 @@
 
 namespace railgauge::verbs {
 
+// Whether the GPU orders remote writes, and how the host flushes them.
+struct RemoteFlush {
+  bool by_host = false;  // cuFlushGPUDirectRDMAWrites is there, and works for this GPU
+  int ordering = 0;      // attribute GPU_DIRECT_RDMA_WRITES_ORDERING
+  unsigned options = 0;  // attribute GPU_DIRECT_RDMA_FLUSH_WRITES_OPTIONS
+
+  static Result<RemoteFlush> of(const gpu::Gpu& gpu);
+  static RemoteFlush of(const PeerStatus& told);
+  void tell(PeerStatus& status) const;
+
+  // A kernel of the GPU that owns the memory sees the bytes before a flag that it sees.
+  [[nodiscard]] bool is_required() const { return ordering < cu::kWritesOrderedForOwner; }
+  // The facts rdma_writes_ordering, flush_required, flush_options and host_flush, and what they
+  // mean for the figures.
+  void report(Reporter& reporter) const;
+};
+
 namespace {
 
 constexpr const char* kFlush = "cuFlushGPUDirectRDMAWrites";
@@ -105,31 +122,13 @@ void RemoteFlush::report(Reporter& reporter) const {
         "figure alone");
 }
 
+// Flushes the writes that reached the memory of the current context's GPU, for its own kernels.
 Status flush_remote_writes(const gpu::Gpu& gpu) {
   return gpu_status(gpu,
                     loaded_cuda().flush_gpudirect_rdma_writes(cu::kFlushCurrentContext,
                                                               cu::kWritesOrderedForOwner),
                     kFlush);
 }
-
-struct RemoteFlush {
-  bool by_host = false;  // cuFlushGPUDirectRDMAWrites is there, and works for this GPU
-  int ordering = 0;      // attribute GPU_DIRECT_RDMA_WRITES_ORDERING
-  unsigned options = 0;  // attribute GPU_DIRECT_RDMA_FLUSH_WRITES_OPTIONS
-
-  static Result<RemoteFlush> of(const gpu::Gpu& gpu);
-  static RemoteFlush of(const PeerStatus& told);
-  void tell(PeerStatus& status) const;
-
-  // A kernel of the GPU that owns the memory sees the bytes before a flag that it sees.
-  [[nodiscard]] bool is_required() const { return ordering < cu::kWritesOrderedForOwner; }
-  // The facts rdma_writes_ordering, flush_required, flush_options and host_flush, and what they
-  // mean for the figures.
-  void report(Reporter& reporter) const;
-};
-
-// Flushes what has come into the memory of the current context's GPU, for its own kernels.
-Status flush_remote_writes(const gpu::Gpu& gpu);
 
 namespace {
 
