@@ -298,7 +298,8 @@ std::vector<Routine> make_routines() { return {{"memcpy", true, write_plain, rea
 
 // The choice of `auto`: the first that the CPU has. Measured on an H200 through Vulkan's mapping
 // (write-combining): AVX-512 non-temporal stores 20.6 GB/s at 64 KiB; streaming loads 1.0 GB/s
-// where memcpy reads 0.06. Not always the fastest: deploy/docs/results/gpu-bar-routines.md has them.
+// where memcpy reads 0.06. Not always the fastest: deploy/docs/results/gpu-bar-routines.md has
+// them.
 constexpr std::array kWriters{"avx512", "avx2", "movdir64b", "sse41", "memcpy"};
 constexpr std::array kReaders{"avx512", "avx2", "sse41", "memcpy"};
 
