@@ -50,7 +50,7 @@ TEST(AnalysisReport, TheStepAndTheSpikeAreToldWithPlaceAndEffect) {
   EXPECT_EQ(series.points(), 69U);
   EXPECT_EQ(series.gaps(), 1U);
   const std::string text = analysis_text(series, false);
-  EXPECT_THAT(text, HasSubstr("69 points, 1 gaps"));
+  EXPECT_THAT(text, HasSubstr("69 points, 1 gap,"));
   EXPECT_THAT(text, HasSubstr("worse"));
   EXPECT_THAT(text, HasSubstr("spike at 10"));
 }

@@ -47,7 +47,7 @@ using Analyze = Commands;
 TEST_F(Analyze, PrintsTheStepAndTheSpike) {
   const SampleFile file;
   EXPECT_EQ(run({"analyze", file.path(), "--direction", "lower"}), 0) << err_;
-  EXPECT_THAT(out_, HasSubstr("69 points, 1 gaps"));
+  EXPECT_THAT(out_, HasSubstr("69 points, 1 gap,"));
   EXPECT_THAT(out_, HasSubstr("step"));
   EXPECT_THAT(out_, HasSubstr("worse"));
   EXPECT_THAT(out_, HasSubstr("spike at 10"));
