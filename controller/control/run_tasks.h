@@ -25,8 +25,6 @@ LeafUplinks uplinks_of(const plan::Topology& topology,
 std::vector<ForecastTask> forecast_tasks(const plan::Plan& plan);
 // Why a run exists that measures what another left.
 std::string rest_text(const std::string& run_id);
-// The run of which a run with that reason is the rest; "": of none.
-std::string rest_of_text(const std::string& reason);
 void show_progress(const RunMachine& machine, const RunForecast& forecast,
                    api::RunProgress& progress);
 

@@ -57,6 +57,15 @@ INSERT INTO upgrade_run VALUES (1, 1, 'before');
 INSERT INTO baseline VALUES (7, 'golden', 1500, 9, 1, 'me', '', 1);
 SQL
       ;;
+    9) cat <<'SQL'
+UPDATE schedule SET started=3 WHERE name='nightly';
+INSERT INTO run (id, run_id, suite, suite_text, trigger, requested_by, state, outcome, reason, nodes, created_at, started_at, ended_at)
+  VALUES (2, 'r2', 's', '', 'cli', '', 'ended', 'failed', 'the rest of run r1', '["n1"]', 2, 2, 2);
+INSERT INTO run (id, run_id, suite, suite_text, trigger, requested_by, state, outcome, reason, nodes, created_at, started_at, ended_at)
+  VALUES (3, 'r3', 's', '', 'schedule', '', 'ended', 'failed', 'the rest of run r2, which ended; late', '["n1"]', 3, 3, 3);
+INSERT INTO event VALUES (2, 3, 'measured_twice', '', 'r3', '3 of 120 figures that were measured twice differ by more than the bound and their noise');
+SQL
+      ;;
   esac
 }
 
