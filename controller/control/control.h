@@ -1,5 +1,5 @@
-// What people's tools may ask: each function answers one rpc of control.proto. Plain values in and
-// out, no gRPC. Called on worker threads; asks the event loop where it needs the living state.
+// Answers the calls of control.proto: nodes, suites, plans, runs and preflight. Values in and out
+// are messages, without gRPC. Called on worker threads; asks the event loop for the live state.
 #pragma once
 
 #include <map>
@@ -18,10 +18,10 @@
 
 namespace railgauge {
 
-
+// Each public function answers one call. Thread safe: it has no state of its own beside constants.
 class Control {
  public:
-  // Everything outlives it.
+  // All references outlive it.
   Control(fleet::EventLoop& loop, fleet::Fleet& fleet, run::Director& director, store::Store& store,
           PreflightDesk& preflights, SuiteFolder suites, plan::Site site = {})
       : loop_(loop),
@@ -32,16 +32,17 @@ class Control {
         suites_(std::move(suites)),
         site_(std::move(site)) {}
 
+  // Nodes of the fleet, with their facts where the request asks for them.
   Result<api::NodeList> list_nodes(const api::ListNodesRequest& request);
   Result<KernelList> list_kernels(const api::ListKernelsRequest& request);
   Result<api::SuiteList> list_suites();
   Result<api::SuiteCheck> check_suite(const api::SuiteSource& source);
-  Result<std::string> suite_text(const std::string& name) const;  // as it stands in the folder
+  Result<std::string> suite_text(const std::string& name) const;  // the file as it is
   Result<api::RunPlan> plan_run(const api::RunRequest& request);
-  // With a claim the run is the due time's: claim_due()'s errors (store/schedules.h). Of a suite
-  // that measures a slice a run it takes that of the claim's number: n starts of a schedule in a
-  // row take n slices, however far apart they are and whatever was missed between them. Without
-  // a claim it takes today's, in UTC.
+  // Starts a run, or takes it into the queue. With a claim the run belongs to that due time of a
+  // schedule, and the errors of claim_due() (store/schedules.h) apply. The number of the claim
+  // chooses the slice of a suite that measures a slice a run, so n starts in a row take n slices
+  // even where some due times were missed. Without a claim the slice is that of today, in UTC.
   Result<api::RunSummary> start_run(const api::RunRequest& request, const std::string& requested_by,
                                     std::optional<store::ScheduleClaim> claim = {});
   Result<api::RunSummary> cancel_run(const std::string& run_id, const std::string& requested_by);
@@ -50,11 +51,11 @@ class Control {
   Result<api::RunDetail> get_run(const std::string& run_id);
   Result<api::ResultList> query_results(const api::ResultsRequest& request);
   Result<api::VersionInfo> get_version();
-  // Blocks until the nodes have answered or their time is over; one that is not attached is in the
-  // report with the reason.
+  // Blocks until the nodes have answered or their time is over. A node that is not attached is in
+  // the report with the reason.
   Result<api::PreflightReport> run_preflight(const api::PreflightRequest& request);
 
-  // Follows a run under way. kNotFound: it is not (any more).
+  // Adds a watcher to a run under way. kNotFound: the run is unknown or has ended.
   Status watch(const std::string& run_id, std::shared_ptr<run::RunWatcher> watcher);
   void unwatch(const std::string& run_id, std::shared_ptr<run::RunWatcher> watcher);
 
@@ -65,7 +66,7 @@ class Control {
     std::map<std::string, std::string> busy{};  // with what
     std::vector<std::string> refused{};         // by preflight: node and reason
   };
-  // What a plan is made from beside the request.
+  // Input of a plan beside the request.
   struct PlanFor {
     std::uint64_t night = 0;              // chooses the slice, where the suite's text does not
     std::vector<std::string> slice_of{};  // nodes; none: those that are asked for
@@ -79,7 +80,7 @@ class Control {
     run::LeafUplinks uplinks;
     PlanFor made_for;  // with what was found out
   };
-  // What is to be run, and of which earlier run it is the rest ("": of none).
+  // The plan of a run, and the earlier run that it resumes ("": none).
   struct ToRun {
     Prepared prepared;
     plan::Plan plan;

@@ -1,6 +1,6 @@
-// Drives runs: feeds the state machines with what the fleet reports and carries out their actions.
-// One run is measured at a time, the others wait in order: two runs at once would measure each
-// other. Lives on the event loop.
+// Drives runs: feeds the state machines with the reports of the fleet and carries out their
+// actions. One run is measured at a time and the others wait in order, because two runs at once
+// would measure each other. Every function is called on the event loop and does not block.
 #pragma once
 
 #include <cstdint>
@@ -36,15 +36,16 @@ class RunWatcher {
   virtual void end() = 0;  // the run's end is committed; nothing follows
 };
 
+// A run that was planned and accepted.
 struct RunOrder {
   std::string run_id;
   std::string trigger;
   std::string requested_by;
-  double created_at = 0;
+  double created_at = 0;  // unix seconds
   plan::Plan plan;
   LeafUplinks uplinks{};       // of the plan's leaves, as far as they are known
-  std::string force_reason{};  // given: the run goes on busy nodes too, and gives way to nothing
-  std::string why{};           // the run's reason begins with it: of which run it is the rest
+  std::string force_reason{};  // not empty: the run uses busy nodes too, and yields to nothing
+  std::string why{};           // start of the run's reason: the run that it resumes
 };
 
 class Director final : public fleet::FleetListener {
@@ -56,34 +57,35 @@ class Director final : public fleet::FleetListener {
 
   // Whether one more run would be accepted: kResourceExhausted, kUnavailable while stopping.
   [[nodiscard]] Status admits() const;
-  // Takes a run that stands in the store as planned.
+  // Takes a run that the store has as planned. It begins when the runs before it have ended.
   void submit(RunOrder order);
   // kNotFound: not under way. Cancelling twice is one cancel.
   Result<api::RunSummary> cancel(const std::string& run_id, const std::string& reason);
-  // What is under way, newer than the store; nothing for ended runs.
+  // The state of a run under way, newer than the store's. Absent for ended runs.
   [[nodiscard]] std::optional<api::RunSummary> summary(const std::string& run_id) const;
   // The current state as the first event. kNotFound: not under way.
   Status watch(const std::string& run_id, std::shared_ptr<RunWatcher> watcher);
   void unwatch(const std::string& run_id, const RunWatcher* watcher);
-  // Cancels everything and admits nothing more; idle() tells when it is done.
+  // Cancels everything and admits nothing more. The stop is complete when idle() is true.
   void stop(const std::string& reason);
   [[nodiscard]] bool idle() const { return runs_.empty(); }
   [[nodiscard]] std::size_t waiting() const { return waiting_.size(); }
   void tick(double now);
-  // Told on the loop when a run has ended in the store, and when figures of it came after that;
-  // must not block. To be set before the first run.
+  // Sets the function that is called on the loop when the end of a run is in the store, and again
+  // when figures of that run arrive later. It must not block. Set it before the first run.
   void on_figures(std::function<void(const std::string& run_id)> told) {
     on_figures_ = std::move(told);
   }
-  // Asked on the loop for the pairs that a run's suspects want, when all that was planned has
-  // ended; must not block, and answers once, from any thread. To be set before the first run;
-  // without it groups alone are followed up.
+  // Sets the function that finds the pairs to retest for a run's suspects. It is called on the loop
+  // when all planned tasks have ended, must not block, and calls `answer` once, from any thread.
+  // Set it before the first run; without it only failed groups are followed up.
   using PairsAnswer = std::function<void(std::vector<plan::WantedPair>)>;
   void on_follow_ups(std::function<void(const std::string& run_id, PairsAnswer answer)> asked) {
     ask_pairs_ = std::move(asked);
   }
-  // Some work that is not ours keeps the node busy, in one line, or no more. Runs are kind to all
-  // neighbours while any node of the fabric is busy, whether they use it or not.
+  // Records that production work keeps the node busy (`why`, one line), or that it no longer does.
+  // While any node of the fabric is busy, runs keep to the suite's limits of kindness, also runs
+  // that do not use that node.
   void note_busy(const std::string& node, const std::string& why);
   void note_idle(const std::string& node);
 
@@ -98,6 +100,7 @@ class Director final : public fleet::FleetListener {
                       const std::vector<fleet::StoredRecords>& stored) override;
 
  private:
+  // A run under way or waiting, with the machines that drive it.
   struct Run {
     Run(RunOrder ordered, const std::map<std::string, fleet::NodeState>& nodes);
     RunOrder order;
@@ -115,12 +118,12 @@ class Director final : public fleet::FleetListener {
     std::vector<std::shared_ptr<RunWatcher>> watchers;
     bool driving = false;  // drive() is on the stack
     bool ended = false;    // its end is on the way into the store
-    store::RunUpdate end;  // what finalize() tells once it is there
+    store::RunUpdate end;  // reported by finalize() once it is stored
     bool finalized = false;
   };
 
   Run* find(const std::string& run_id) const;
-  // The task that `ref` speaks of when it is under way in that attempt and its rank is on `node`.
+  // The task that `ref` names, if that attempt is under way and its rank is on `node`; else nulls.
   std::pair<Run*, TaskMachine*> find_task(const api::TaskRef& ref, const std::string& node) const;
   template <class Event>
   void for_active_tasks(Event event);

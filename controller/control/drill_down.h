@@ -1,5 +1,5 @@
-// What a run measures once its rounds are through, when its suite asks for it: each suspect against
-// known-good partners, and each group that failed by halves. Pure but for what it is given.
+// Tasks that a run adds after its rounds, when its suite asks for it: each suspect with known-good
+// partners, and each failed group by halves. wanted_pairs() reads the store; DrillDown is pure.
 #pragma once
 
 #include <cstdint>
@@ -19,24 +19,25 @@ namespace railgauge {
 
 inline constexpr std::size_t kMaxFollowUps = 256;  // pairs, of a run
 
-// The pairs that the suspects of a run's figures want, as far as these are stored; of a run that
-// came by schedule also a twentieth of its pairs by lot, to be measured twice. Empty without
-// figures of pairs. Blocks.
+// Finds the pairs to retest for the suspects in a run's stored figures. For a scheduled run it adds
+// a twentieth of its pairs, drawn by lot, which are measured a second time. Empty without figures
+// of pairs. Blocks on the store.
 Result<std::vector<plan::WantedPair>> wanted_pairs(store::Store& store, const std::string& run_id,
                                                    const LeafSource& leaves);
 
+// The state of the follow-up of one run. Not thread safe.
 class DrillDown {
  public:
-  // How a task of the plan ended, by its index; "": it has not.
+  // The outcome of a task of the plan, by its index; "": it has not ended.
   using OutcomeOf = std::function<std::string_view(std::size_t index)>;
 
   [[nodiscard]] bool has_begun() const { return begun_; }
-  // Tasks that `plan` is to have next, at its end, when all that it has are over; `pairs` are taken
-  // the first time. None: nothing more is to be measured.
+  // Returns the tasks to append to `plan` when all its tasks have ended. `pairs` are used by the
+  // first call only. None: the follow-up is complete.
   std::vector<plan::PlannedTask> next(const plan::Plan& plan, const OutcomeOf& outcome_of,
                                       std::span<const plan::WantedPair> pairs,
                                       const plan::NodeOf& node_of = {});
-  // What came of each group that failed, a line each.
+  // The result for each group that failed, one line each.
   [[nodiscard]] const std::vector<std::string>& notes() const { return notes_; }
 
  private:

@@ -1,4 +1,5 @@
-// From a plan and what the fleet knows to what the round engine wants, and back to what people see.
+// Converts a plan and the state of the fleet into the input of the round engine, and the engine's
+// state into the progress that people see. Pure.
 #pragma once
 
 #include <map>
@@ -13,19 +14,19 @@
 
 namespace railgauge::run {
 
-// In the plan's order. A task's load is what its ports can send together, halved for a pair; ports
-// of unknown rate load nothing. Ranks without a NIC port (NCCL, MPI) over several nodes load all
-// that their nodes' active ports can send, once a node.
+// One entry for each task, in the plan's order. The load of a task is the sum of its ports' rates,
+// halved for a pair; a port of unknown rate counts as zero. Ranks without a NIC port (NCCL, MPI)
+// over several nodes count all active ports of their nodes, once a node.
 std::vector<RunTaskSpec> run_tasks_of(const plan::Plan& plan,
                                       const std::map<std::string, fleet::NodeState>& nodes);
-// A leaf's links to other switches, each taken to be as fast as the fastest port of its nodes.
-// Leaves of which the topology tells no links are not in it.
+// The rate of each leaf's links to other switches; a link counts as fast as the fastest port of the
+// leaf's nodes. A leaf whose links the topology does not list is absent.
 LeafUplinks uplinks_of(const plan::Topology& topology,
                        const std::map<std::string, fleet::NodeState>& nodes);
 std::vector<ForecastTask> forecast_tasks(const plan::Plan& plan);
-// Why a run exists that measures what another left.
+// The reason of a run that resumes run `run_id`.
 std::string rest_text(const std::string& run_id);
-// The run of which a run with that reason is the rest; "": of none.
+// The run that a run with this reason resumes; "": none.
 std::string rest_of_text(const std::string& reason);
 void show_progress(const RunMachine& machine, const RunForecast& forecast,
                    api::RunProgress& progress);

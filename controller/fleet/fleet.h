@@ -31,14 +31,14 @@ struct FleetOptions {
   double heartbeat_seconds = 3;
   double hello_seconds = 10;  // from a stream's opening to its Hello
   std::size_t max_streams = 20'000;
-  // The store is told this often who is attached: after a restart who does not come back is missed,
-  // however long ago its last attach was.
+  // Interval of writing who is attached to the store. After a restart, a node that does not come
+  // back is missed however long ago it last attached.
   double seen_seconds = 6 * 3600;
   RosterOptions roster{};
   api::Contract contract = api::kContract;
 };
 
-// What the owner of runs hears, on the loop.
+// Events of the fleet for the owner of runs. Called on the event loop; must not block.
 class FleetListener {
  public:
   virtual ~FleetListener() = default;
@@ -47,8 +47,8 @@ class FleetListener {
   virtual void node_resumed(const std::string& name, const std::vector<api::TaskRef>& running) = 0;
   virtual void node_detached(const std::string& name) = 0;
   virtual void node_lost(const std::string& name) = 0;
-  // What keeps a node busy, in words, when that begins or changes its source; and when it ends. For
-  // a node that attaches it comes before node_attached and node_resumed.
+  // Called when production work on a node begins or changes its source (`reason`, in words), and
+  // when it ends. For a node that attaches, it is called before node_attached and node_resumed.
   virtual void node_busy(const std::string& /*name*/, const std::string& /*reason*/) {}
   virtual void node_idle(const std::string& /*name*/) {}
   // Prepared, Refusal, TaskStep or TaskEnded.
@@ -66,11 +66,11 @@ struct NodeState {
   double last_seen_at_unix = 0;
   std::optional<double> spool_records{};
   std::string busy_task_id{};
-  std::optional<api::BusyState> busy{};  // nothing: its agent does not tell
+  std::optional<api::BusyState> busy{};  // absent: its agent does not report it
   double events_left = 0;                // that are stored of it within the minute
   double events_since = -1e18;  // the minute; the clock of a host that just booted is near 0
 };
-// "slurm: job 4711 here; marker: ..."; "" when the node is idle or does not tell.
+// "slurm: job 4711 here; marker: ..."; "" when the node is idle or does not report.
 std::string busy_text(const NodeState& node);
 
 class Fleet {
@@ -79,7 +79,7 @@ class Fleet {
   // before the first stream.
   Fleet(fleet::EventLoop& loop, store::Store& store, FleetOptions options = {});
   void set_listener(FleetListener* listener) { listener_ = listener; }
-  // What hears the answers to preflight orders, on the loop; likewise.
+  // Receives the answers to preflight orders, on the loop; set it like the listener above.
   using PreflightListener = std::function<void(const std::string& name, api::PreflightAnswer)>;
   void on_preflight(PreflightListener listener) { preflight_ = std::move(listener); }
 
@@ -103,7 +103,7 @@ class Fleet {
     std::optional<Batch> held{};  // the store was full: tried again at each tick
   };
 
-  // Of one that carries records only these.
+  // For a message that carries records, only `records` is used.
   void on_message(Session session, api::AgentMessage message, std::optional<Batch> records);
   void on_hello(Stream& stream, api::Hello hello);
   Status check_hello(const Stream& stream, const api::Hello& hello) const;

@@ -1,5 +1,5 @@
-// What the controller shows to Prometheus, by controller/metric/catalog.h. Values are pushed here
-// as they change; a scrape reads memory only. Thread safe.
+// The controller's metrics for Prometheus; controller/metric/catalog.h lists them. Values are
+// pushed here as they change; a scrape reads memory only. Thread safe.
 #pragma once
 
 #include <cstdint>
@@ -26,7 +26,7 @@ struct WorstPair {
   double ratio = 0;
 };
 
-// What the pairs of one rail, memory and distance gave.
+// Figures of the pairs of one rail, memory and distance.
 struct RailFigure {
   std::string kernel{};
   bool is_latency = false;
@@ -72,7 +72,7 @@ class Metrics {
 
   void run_ended(const std::string& suite, const std::string& trigger, const std::string& outcome,
                  double unix_seconds);
-  // What an earlier controller left; of a suite that is known already the newer end stays.
+  // Restores the ends of runs from the store. Where a suite has one already, the newer end stays.
   void restore_runs(std::span<const SuiteEnd> ends);
   void task_ended(const std::string& kernel, const std::string& outcome);
   void set_nodes(const FleetCounts& counts);
@@ -82,7 +82,7 @@ class Metrics {
   void set_records_stored(std::uint64_t records);
   void set_store(double queued_records, double database_bytes, double failed_batches);
   void set_store_limits(double queue_records, double free_bytes);
-  // Of records that fit no known run: how many are kept, how many had to go since the start.
+  // Records that fit no known run: the number stored, and the number dropped since the start.
   void set_orphans(double kept, double dropped);
   void set_findings(const LabelledCounts& findings, const LabelledCounts& regressions);
   // Figures that were measured twice, and of them those that differ; none: no rate is shown.

@@ -1,4 +1,4 @@
-// What a scrape shows, read back and held against the catalog. Pure.
+// Reads the text of a scrape back and compares it with the catalog. Pure.
 #pragma once
 
 #include <map>

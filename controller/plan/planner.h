@@ -22,8 +22,8 @@
 
 namespace railgauge::plan {
 
-// What one run dispatches: all pairs of 632 nodes. A plan may be larger (PlanOutline); a larger
-// suite is run by slices, by quick scans, or on fewer nodes.
+// Most tasks that one run dispatches: all pairs of 632 nodes. A plan may be larger (PlanOutline); a
+// larger suite is run by slices, by quick scans, or on fewer nodes.
 inline constexpr std::size_t kMaxPlannedTasks = 200'000;
 // A task's time beside its measuring: spawn, open, exchange, stop, on a slow machine.
 inline constexpr double kTaskOverheadSeconds = 2;
@@ -38,7 +38,7 @@ struct NodeEndpoint {
   std::string pci_address{};  // "" for a software device
   bool active = false;
   double rate_bits_per_second = 0;  // 0: unknown
-  // Of a GPU, to each NIC device ("rxe0") on PCIe: words of kPciDistances.
+  // PCIe distance of a GPU to each NIC device ("rxe0"): words of kPciDistances.
   std::map<std::string, std::string> distances{};
 };
 
@@ -48,8 +48,8 @@ struct PlanNode {
   // GPUs of the machine that the agent's container was not given ("0000:9f:00.0"): not this node's
   // to use, so that no task waits for them; the plan's notes name them.
   std::vector<std::string> hidden_gpus{};
-  // What makes nodes alike ("8x NVIDIA H100, 8x 400 Gb/s"); nodes of different kinds are never in
-  // one round with nodes of their own kind. "": all are alike.
+  // Nodes with the same text are alike ("8x NVIDIA H100, 8x 400 Gb/s"); nodes of different kinds
+  // are never in one round with nodes of their own kind. "": all are alike.
   std::string hardware{};
   // Not empty: it cannot be used now, with the reason, and each task with it is waived.
   std::string absent{};
@@ -59,7 +59,7 @@ struct PlannedRank {
   std::string node{};
   std::string endpoint{};  // "" only for kernels without one, or when the task is waived
   std::string gpu{};       // "gpu3": with a NIC port, whose memory the rank uses; else ""
-  std::string leaf{};      // the switch that its node hangs on; "": no topology tells
+  std::string leaf{};      // the switch that its node hangs on; "": no topology names it
   std::int32_t rail = -1;  // place among the node's endpoints, by slot; -1: placed without rails
 };
 // "mlx5_0:1+gpu3".
@@ -75,15 +75,15 @@ struct PlannedTask {
   std::vector<std::string> identity_parameters{};
   std::vector<std::string> site_defaults{};  // names of those that the site profile gave
   std::vector<PlannedRank> ranks{};
-  // What the placement knows and no rank can: kLoopbackFact, kDistanceFact.
+  // Facts that the placement knows and no rank can: kLoopbackFact, kDistanceFact.
   std::map<std::string, std::string> facts{};
   bool raw_samples = false;  // as the stage asks
   double deadline_seconds = 0;
   double expected_seconds = 0;
   double expected_bytes = 0;
   std::string waived_reason{};  // not empty: never dispatched, recorded as waived with this reason
-  // How far its two nodes are from each other; kUnknown where no topology tells, kNone where it is
-  // no pair of nodes.
+  // Distance of its two nodes; kUnknown where the topology lacks one of them, kNone where the task
+  // is not on a pair of nodes.
   DistanceClass distance = DistanceClass::kNone;
   std::uint32_t repetition = 1;  // from 1: which fresh launch of the same measurement
   // With `directions: both`: false has rank 0 (which sends, in a kernel of one direction) on the
@@ -98,7 +98,7 @@ struct PlannedTask {
   bool loads_fabric = false;
 };
 
-// What tasks of a stage have in common, for whom runs them and judges their points.
+// Settings that all tasks of a stage share, for the code that runs them and judges their points.
 struct PlannedStage {
   std::string name{};
   std::string kernel{};
@@ -138,7 +138,7 @@ struct Plan {
   std::vector<std::string> notes{};  // for people: what strict_class costs, what a scan may miss
 };
 
-// What a plan is made from beside suite and nodes.
+// Input of a plan beside suite and nodes.
 struct PlanOptions {
   Topology topology{};
   // Which slice, of a stage with slice_of: modulo that. Numbers in a row cover everything: a
@@ -156,11 +156,11 @@ struct PlanOptions {
 // a few hundred KiB.
 class PlanOutline {
  public:
-  // What a stage leaves open takes the site profile's value before the declaration's default.
-  // kInvalidArgument: a kernel that `kernels` lacks, a parameter against its declaration, no nodes,
-  // fewer nodes than a placement needs, a node named twice, a placement that wants a topology.
-  // kOutOfRange: nobody is there of the slice, and there is nothing else; another one may do.
-  // Waived, not refused: tasks of a node without a fitting endpoint.
+  // A parameter that a stage leaves open takes the value of the site profile, else the default of
+  // its declaration. kInvalidArgument: a kernel that `kernels` lacks, a parameter against its
+  // declaration, no nodes, fewer nodes than a placement needs, a node named twice, a placement that
+  // wants a topology. kOutOfRange: nobody is there of the slice, and there is nothing else; another
+  // one may do. Waived, not refused: tasks of a node without a fitting endpoint.
   static Result<PlanOutline> make(const Suite& suite, std::span<const PlanNode> nodes,
                                   std::span<const KernelInfo> kernels, const Site& site = {},
                                   const PlanOptions& options = {});

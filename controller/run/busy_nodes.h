@@ -10,11 +10,11 @@ namespace railgauge::run {
 
 class BusyNodes {
  public:
-  // The job of a node that was lost may go on beside us, yet nobody tells its end: a machine that
-  // was busy when it was taken away must not hold every run for ever.
+  // A lost node counts as busy for this long. Its job may continue, but nothing reports its end,
+  // and a machine that was busy when it was taken away must not hold every run for ever.
   static constexpr double kLostSeconds = 3'600;
 
-  // Each is true when text() may tell something else than before.
+  // Each returns whether text() may have changed.
   bool busy(const std::string& node, const std::string& why);
   bool idle(const std::string& node) { return nodes_.erase(node) > 0; }
   bool expire(double now_seconds);

@@ -1,5 +1,5 @@
-// What may be under way now: rounds in order, leases of endpoints, caps, kindness to neighbours,
-// what closes a round, and the leftovers when all rounds are through. Events in, actions out, the
+// Decides which tasks may be under way: rounds in order, leases of endpoints, caps, kindness to
+// neighbours, the end of a round, and the leftovers after all rounds. Events in, actions out, the
 // time passed in: no clock, socket or file.
 //
 // Rules it keeps, whatever the order of events: no endpoint in two tasks under way; no cap
@@ -62,7 +62,8 @@ class RoundEngine {
   void ended(std::size_t index, bool retry, double now);
   // Was never started, or waits again, and will not be started any more.
   void drop(std::size_t index);
-  // Some node is busy with work that is not ours: `who` is told to people; "" says that none is.
+  // Sets whether production work keeps any node busy: `who` is shown to people; "": no node is
+  // busy.
   void set_busy(std::string who);
   // To be called after the above, and every now and then.
   void poll(double now, EngineActions& out);

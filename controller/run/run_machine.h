@@ -32,7 +32,7 @@ struct AddTask {
   std::size_t index;
   Elsewhere made_of{};
 };
-// All that was planned has ended: what follows from it is asked for, and told by add_follow_ups().
+// All planned tasks have ended. The owner looks for follow-ups and passes them to add_follow_ups().
 struct WantFollowUps {};
 using RunAction = std::variant<StartTask, GiveUpTask, CancelTaskAction, SkipTask, RunFinished,
                                AddTask, WantFollowUps>;

@@ -35,10 +35,10 @@ struct TaskSpec {
   double deadline_seconds = 60;       // from preparing to the end of the last runner
   std::uint32_t attempts_before = 0;  // of an earlier start of the same task
   std::uint32_t max_attempts = 2;     // in all, the earlier ones too
-  bool forced = false;                // gives way to nothing
+  bool forced = false;                // yields to nothing
 };
 
-// What the fleet knows of a node. `since_seconds` is on the clock of `now_seconds`.
+// The fleet's view of a node. `since_seconds` is on the clock of `now_seconds`.
 struct Presence {
   enum class State { kAttached, kDetached, kLost };  // kDetached: may come back as it was
   State state = State::kLost;
@@ -104,7 +104,7 @@ using TaskActions = std::vector<TaskAction>;
 
 class TaskMachine {
  public:
-  // What one rank may be sent of one step: a frame of its runner's pipe, with room for its head.
+  // Most bytes of one step sent to a rank: a frame of its runner's pipe, less room for its head.
   static constexpr std::size_t kMostAnswerBytes = kMaxFrameBytes - (64U << 10U);
   static constexpr double kReturnSeconds =
       15;  // a lost node may be missing so long before we give up
@@ -121,7 +121,7 @@ class TaskMachine {
   // `presence` has an entry for each node of the task; a missing one counts as lost for ever.
   void start(const std::map<std::string, Presence>& presence, double now, TaskActions& out);
 
-  // What agents report. Another attempt's or an unknown rank's message is ignored.
+  // Reports of agents. Another attempt's or an unknown rank's message is ignored.
   void prepared(std::uint32_t attempt, std::uint32_t rank, double now, TaskActions& out);
   void refused(std::uint32_t attempt, std::uint32_t rank, const std::string& outcome,
                std::string reason, double now, TaskActions& out);
@@ -133,7 +133,7 @@ class TaskMachine {
   void stored(std::uint32_t attempt, std::uint32_t rank, std::uint32_t points,
               std::optional<RankEnd> final, double now, TaskActions& out);
 
-  // What the fleet reports.
+  // Reports of the fleet.
   void node_detached(const std::string& node, double now, TaskActions& out);
   // The same agent process is back. `running` are the ranks of this attempt whose runner it still
   // has.
@@ -144,7 +144,7 @@ class TaskMachine {
                      TaskActions& out);  // first, or after a loss
 
   // Production work on a node: an attempt under way ends as cancelled and the task waits for the
-  // node to be idle again, within GiveWay's window. May be told before start().
+  // node to be idle again, within GiveWay's window. May be called before start().
   void node_busy(const std::string& node, std::string reason, double now, TaskActions& out);
   void node_idle(const std::string& node, double now, TaskActions& out);
 

@@ -1,5 +1,5 @@
-// Starts suites by schedule and answers what people ask about schedules. Called on worker threads;
-// what is decided stands in the store, so that nothing here has to survive.
+// Starts suites by schedule and answers the calls about schedules. Called on worker threads. Every
+// decision is written to the store, so no state here has to survive a restart.
 #pragma once
 
 #include <map>
@@ -17,25 +17,26 @@ namespace railgauge {
 
 run::ScheduleText schedule_text_of(const store::ScheduleRow& row);
 
+// Thread safe: one tick runs at a time, and calls work on the store.
 class Schedules {
  public:
   static constexpr std::size_t kMaxSchedules = 200;
   static constexpr std::uint32_t kShownDues = 20;
-  static constexpr double kRetrySeconds = 5;    // at least so often is tick() called
-  static constexpr std::size_t kMostRests = 3;  // of one due time
+  static constexpr double kRetrySeconds = 5;    // longest time between two calls of tick()
+  static constexpr std::size_t kMostRests = 3;  // resumed runs of one due time
 
-  // Everything outlives it.
+  // All references outlive it.
   Schedules(fleet::EventLoop& loop, run::Director& director, Control& control, store::Store& store)
       : loop_(loop), director_(director), control_(control), store_(store) {}
 
-  // Decides what became due up to `now` (unix seconds). One that cannot be started is tried again
-  // at the next tick as long as it would be in time, and is a missed one then. One that makes up
-  // for a missed one is tried for as long from its first try on: after a power cut the controller
-  // is there before its nodes are.
-  // First of all it goes on with runs that the controller before broke off, by its stop or its
-  // crash: what a due time's run left is measured by a run that takes its place, once for each
-  // time that it was broken off and at most kMostRests times. Where that is not sound any more the
-  // due time is a missed one, with the reason.
+  // Decides each schedule that became due up to `now` (unix seconds). A start that fails is tried
+  // again at the next tick while it is still in time; after that the due time counts as missed. A
+  // late start for a missed due time gets the same length of time from its first try, because after
+  // a power cut the controller is up before its nodes are.
+  // Before that, the first ticks resume runs that the previous controller left unfinished, by its
+  // stop or its crash: a new run measures the missing tasks, once for each interruption and at most
+  // kMostRests times. Where a resumed run would not be valid any more, the due time counts as
+  // missed, with the reason.
   void tick(double now);
 
   Result<api::ScheduleList> list(const std::string& name);

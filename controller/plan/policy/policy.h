@@ -8,8 +8,8 @@
 
 namespace railgauge::run {
 
-// What the end of a task as failed, crashed or timed_out (its last attempt) does to what has not
-// begun.
+// Effect of a task that ended as failed, crashed or timed_out (its last attempt) on tasks that have
+// not begun.
 enum class OnFailure {
   kContinue,   // nothing: the rest is measured
   kStopStage,  // the stage's other tasks are not started; the next stage is
@@ -29,18 +29,18 @@ constexpr std::string_view name_of(OnFailure policy) {
   return "continue";
 }
 
-// What holds while any node of the fabric is busy with production work. Lifted by --exclusive.
+// Limits while any node of the fabric is busy with production work. --exclusive lifts them.
 struct Kindness {
-  bool exclusive = false;  // the fabric is reserved for us: nothing of this holds
+  bool exclusive = false;  // the fabric is reserved for us: no limit applies
   // Tasks that load the fabric (RunTaskSpec::loads_fabric) at one time, for each leaf that they
   // touch.
   std::uint32_t bandwidth_tasks_per_leaf = 1;
-  // Of a leaf's uplinks, by what our tasks that leave the leaf may load at line rate; 0 to 1. Of a
-  // leaf whose uplinks are not known no such task is started.
+  // Share of a leaf's uplinks that our tasks which leave the leaf may load at line rate; 0 to 1. On
+  // a leaf whose uplinks are not known no such task is started.
   double cross_leaf_share = 0.05;
   std::uint32_t max_collective_nodes = 16;  // a task over more nodes than this is not started
-  // What may not start while the fabric is busy waits so long, in seconds, after all else has run,
-  // and ends as waived then.
+  // Seconds that a task which may not start while the fabric is busy waits after all others have
+  // run. Then it ends as waived.
   double wait_seconds = 600;
 };
 
@@ -66,8 +66,8 @@ struct RoundPolicy {
   double round_deadline_seconds = 0;
   // Between the last end of a round's tasks and the next round, in seconds.
   double settle_seconds = 0;
-  // Attempts of a task in all. What a closed round left over, was lost with its node, or timed out,
-  // is tried again when all rounds are through.
+  // Attempts of a task in all. A task that a closed round left over, that was lost with its node,
+  // or that timed out is tried again after all rounds.
   std::uint32_t max_attempts = 2;
   // Tasks under way at one time, in all and for each leaf that they touch; 0: no cap.
   std::uint32_t max_tasks = 0;
@@ -78,8 +78,8 @@ struct RoundPolicy {
   Kindness kindness{};
   // By stage; a stage beyond the end continues.
   std::vector<OnFailure> on_failure{};
-  // By stage, in seconds from its first task's start; 0 or beyond the end: unlimited. What has not
-  // begun by then ends as waived.
+  // By stage, in seconds from the start of its first task; 0, or no element: unlimited. A task that
+  // has not begun by then ends as waived.
   std::vector<double> stage_budget_seconds{};
 };
 

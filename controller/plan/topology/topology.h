@@ -1,5 +1,5 @@
-// Where nodes hang in the fabric, as far as somebody told: the leaf switch of each node, and the
-// pod of each leaf. Plain values; topology_*.h read them from the sources.
+// The place of nodes in the fabric, as far as a source reports it: the leaf switch of each node,
+// and the pod of each leaf. Plain values; topology_*.h read them from the sources.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@ namespace railgauge::plan {
 // How far two nodes are from each other, near to far.
 enum class DistanceClass : std::uint8_t {
   kNone,     // not a pair of nodes
-  kUnknown,  // a pair, but no topology tells of both of its nodes
+  kUnknown,  // a pair, but the topology lacks one of its nodes
   kLeaf,     // on one leaf
   kPod,      // on two leaves of one pod
   kFabric,   // on two leaves, of two pods where there are any
@@ -37,7 +37,7 @@ constexpr std::string_view name_of(DistanceClass distance) {
 
 struct NodePlace {
   std::string leaf{};
-  std::string pod{};        // "": the fabric has no pods, or nobody told
+  std::string pod{};        // "": the fabric has no pods, or no source reports them
   std::uint32_t order = 0;  // place on the leaf, where the source knows one
   bool operator==(const NodePlace&) const = default;
 };
@@ -45,8 +45,8 @@ struct NodePlace {
 struct Topology {
   std::string source{};                      // "labels", "slurm", "ibnetdiscover", ...; "": none
   std::map<std::string, NodePlace> nodes{};  // by node name; a node that is missing has no leaf
-  // How many links a leaf has to other switches, where the source tells: what cross-leaf load is a
-  // share of.
+  // Number of links of a leaf to other switches, where the source reports it. Cross-leaf load is a
+  // share of them.
   std::map<std::string, std::uint32_t> uplinks{};
 };
 

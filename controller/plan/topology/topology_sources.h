@@ -16,17 +16,17 @@ namespace railgauge::plan {
 
 inline constexpr std::size_t kMaxTopologyBytes = 256U << 20U;
 
-// What a source may know a node by.
+// Names by which a source may know a node.
 struct TopologyNode {
   std::string name{};
   std::vector<std::string> guids{};    // of ports, 16 hex digits: "0xb8ce..." or "b8ce:..."
   std::vector<std::string> netdevs{};  // of RDMA ports, by PCI address
-  std::map<std::string, std::string> labels{};  // as the node tells them: its facts
+  std::map<std::string, std::string> labels{};  // reported by the node: its facts
 };
 
 struct TopologySource {
   std::string source{};  // a word of topology_words(); "": none
-  std::string file{};    // where the text stands; not with labels of the nodes themselves
+  std::string file{};    // file of the text; empty with labels of the nodes themselves
   std::string leaf_label = "leaf";
   std::string pod_label = "pod";
   bool operator==(const TopologySource&) const = default;
@@ -44,14 +44,14 @@ Result<Topology> topology_from_labels(const TopologySource& source, std::string_
                                       std::span<const TopologyNode> nodes);
 // topology.conf, or what `scontrol show topology` prints; tree and block.
 Result<Topology> topology_from_slurm(std::string_view text, std::span<const TopologyNode> nodes);
-// What `ibnetdiscover` prints.
+// Reads the output of `ibnetdiscover`.
 Result<Topology> topology_from_ibnetdiscover(std::string_view text,
                                              std::span<const TopologyNode> nodes);
-// What `iblinkinfo` prints.
+// Reads the output of `iblinkinfo`.
 Result<Topology> topology_from_iblinkinfo(std::string_view text,
                                           std::span<const TopologyNode> nodes);
-// What `lldpctl -f keyvalue` prints on each node, each line after the node's name and a colon, as
-// clush and pdsh print it.
+// Reads the output of `lldpctl -f keyvalue` of each node, each line after the node's name and a
+// colon, as clush and pdsh print it.
 Result<Topology> topology_from_lldp(std::string_view text, std::span<const TopologyNode> nodes);
 // Lines of `node,node,latency_ns`, one for each pair or two: nodes that are nearer to each other
 // than a clear gap in the latencies are taken for one leaf.
