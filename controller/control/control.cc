@@ -278,6 +278,7 @@ Result<api::RunSummary> Control::start_run(const api::RunRequest& request,
   row.trigger = trigger;
   row.requested_by = requested_by;
   row.nodes = plan.nodes;
+  row.parent_run_id = to_run.rest_of;
   if (!to_run.rest_of.empty()) row.reason = run::rest_text(to_run.rest_of);
   if (claim) row.reason += claim->note;
   RG_TRY_OK(store_.create_run(row, task_rows(plan, node_ids), std::move(claim)));

@@ -46,11 +46,11 @@ void Control::record_force(const api::RunRequest& request, const store::RunRow& 
   event.run_id = row.run_id;
   event.text = fmt::format("{}: {}", row.requested_by, text);
   const Status told = store_.add_event(std::move(event));
-  const Status noted = store_.add_operator_note({.at = row.created_at,
-                                                 .who = row.requested_by,
-                                                 .subject_kind = "run",
-                                                 .subject = row.run_id,
-                                                 .text = text});
+  const Status noted = store_.write(store::write_operator_note, {.at = row.created_at,
+                                                                 .who = row.requested_by,
+                                                                 .subject_kind = "run",
+                                                                 .subject = row.run_id,
+                                                                 .text = text});
   if (!told || !noted)
     spdlog::warn("run {}: that it was forced is not stored: {}", row.run_id,
                  told ? noted.error().message : told.error().message);

@@ -65,7 +65,7 @@ Result<Chain> chain_of(store::Store& store, const std::string& run_id) {
                   fmt::format("run {}: it is the rest of run {}, which is stored no more; start a "
                               "new run",
                               run_id, id));
-    id = run::rest_of_text(row->summary.run.reason);
+    id = row->summary.run.parent_run_id;
     chain.push_back(std::move(*row));
   }
   return chain;
@@ -74,7 +74,7 @@ Result<Chain> chain_of(store::Store& store, const std::string& run_id) {
 // A schedule goes on by itself with what a restart broke off, and two rests would measure the same.
 Status no_rest_under_way(store::Store& store, const std::string& run_id) {
   for (const store::RunSummaryRow& row : RG_TRY(store.list_runs(kNewestRuns)))
-    if (row.run.state != "ended" && run::rest_of_text(row.run.reason) == run_id)
+    if (row.run.state != "ended" && row.run.parent_run_id == run_id)
       return fail(
           Code::kFailedPrecondition,
           fmt::format("run {}: run {} measures its rest now; wait for it", run_id, row.run.run_id));

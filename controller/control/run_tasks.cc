@@ -115,12 +115,6 @@ std::vector<ForecastTask> forecast_tasks(const plan::Plan& plan) {
 
 std::string rest_text(const std::string& run_id) { return fmt::format("{}{}", kRestWords, run_id); }
 
-std::string rest_of_text(const std::string& reason) {
-  if (!reason.starts_with(kRestWords)) return "";
-  const std::size_t end = std::min(reason.find_first_of(",;"), reason.size());  // more may follow
-  return reason.substr(kRestWords.size(), end - kRestWords.size());
-}
-
 void show_progress(const RunMachine& machine, const RunForecast& forecast,
                    api::RunProgress& progress) {
   const RoundEngine& rounds = machine.rounds();

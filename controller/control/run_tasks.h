@@ -26,8 +26,6 @@ LeafUplinks uplinks_of(const plan::Topology& topology,
 std::vector<ForecastTask> forecast_tasks(const plan::Plan& plan);
 // The reason of a run that resumes run `run_id`.
 std::string rest_text(const std::string& run_id);
-// The run that a run with this reason resumes; "": none.
-std::string rest_of_text(const std::string& reason);
 void show_progress(const RunMachine& machine, const RunForecast& forecast,
                    api::RunProgress& progress);
 

@@ -5,7 +5,6 @@
 #include <map>
 #include <optional>
 #include <system_error>
-#include <variant>
 
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
@@ -13,40 +12,22 @@
 #include "controller/findings/run/measured_twice.h"
 #include "controller/history/pair_figures.h"
 #include "controller/schedule/schedule.h"
-#include "kernels/core/base/outcome.h"
 
 namespace railgauge {
 namespace {
-constexpr std::uint32_t kMostRows = 20'000;
-constexpr double kQuerySeconds = 5;
 constexpr double kRepeatsStandSeconds = 300;  // they grow once a night, and all events are read
 constexpr double kPauseStandsSeconds = 3600;
 constexpr double kMedian = 0.5;
 constexpr double kLowTail = 0.01;
 constexpr double kHighTail = 0.99;
 constexpr double kSecondsPerNanosecond = 1e-9;
-// What a finding has to say of its state to be shown no more.
-constexpr const char* kOver = "('resolved', 'accepted', 'fixed', 'false')";
 
-std::string text_of(const store::SqlValue& value) {
-  const auto* text = std::get_if<std::string>(&value);
-  return text == nullptr ? std::string() : *text;
-}
-
-double number_of(const store::SqlValue& value) {
-  if (const auto* integer = std::get_if<std::int64_t>(&value)) return static_cast<double>(*integer);
-  const auto* real = std::get_if<double>(&value);
-  return real == nullptr ? 0 : *real;
-}
-
-using SqlRows = std::vector<std::vector<store::SqlValue>>;
-
-// Rows of a query of ours. Absent where it fails, which is said: what is shown then stays, since no
-// rows would end alerts.
-std::optional<SqlRows> rows_of(store::Store& store, const std::string& query) {
-  auto table = store.sql(query, kMostRows, kQuerySeconds);
-  if (table) return std::move(table->rows);
-  spdlog::warn("metrics: {}", table.error().message);
+// The rows of a query. Absent where it fails, which is logged: the metric then keeps its last
+// value, since no rows would end alerts.
+template <class Value>
+std::optional<Value> value_or_warn(Result<Value> read) {
+  if (read) return std::move(*read);
+  spdlog::warn("metrics: {}", read.error().message);
   return std::nullopt;
 }
 
@@ -83,7 +64,7 @@ void add_layer(const PairFigures& figures, const localise::Layer& layer,
   }
 }
 
-// Of what a run has beside bandwidth, the latency of its smallest messages; nullptr: none.
+// The latency of the smallest messages that the run has beside its bandwidth; nullptr: none.
 const PairSeries* latency_beside(const PairFigures& figures) {
   const PairSeries* found = nullptr;
   for (const PairSeries& series : figures.others)
@@ -132,23 +113,12 @@ std::vector<WorstPair> worst_pairs(const PairFigures& figures, std::size_t count
 void MetricsFeed::restore(double now) {
   const std::lock_guard lock(updating_);
   update_quick(now);  // first: schedules say which suites matter most
-  const auto passes = rows_of(
-      store_, fmt::format("SELECT suite, max(ended_at) FROM run WHERE outcome = '{}' GROUP BY "
-                          "suite ORDER BY max(id) DESC",
-                          kPassed));
-  const auto newest = rows_of(
-      store_,
-      "SELECT suite, outcome, ended_at FROM run WHERE id IN (SELECT max(id) FROM run WHERE state = "
-      "'ended' GROUP BY suite) ORDER BY id DESC");
-  if (!passes || !newest) return;
-  std::map<std::string, double> passed;
-  for (const auto& row : *passes) passed[text_of(row[0])] = number_of(row[1]);
+  const auto newest = value_or_warn(store_.read(store::read_suite_ends));
+  if (!newest) return;
   std::vector<SuiteEnd> ends;
-  for (const auto& row : *newest) {
-    SuiteEnd& end = ends.emplace_back();
-    end = {.suite = text_of(row[0]), .outcome = text_of(row[1]), .unix_seconds = number_of(row[2])};
-    if (const auto found = passed.find(end.suite); found != passed.end())
-      end.passed_unix_seconds = found->second;
+  for (const store::SuiteEndRow& row : *newest) {
+    ends.push_back({.suite = row.suite, .outcome = row.outcome, .unix_seconds = row.ended_at});
+    if (row.passed_at > 0) ends.back().passed_unix_seconds = row.passed_at;
   }
   metrics_.restore_runs(ends);
 }
@@ -188,36 +158,25 @@ void MetricsFeed::update_store() {
 
 // An acknowledgement that ran out is none any more, as `railgauge findings` has it.
 void MetricsFeed::update_findings(double now) {
-  const auto open = rows_of(
-      store_, fmt::format("SELECT kind, iif(state = 'acknowledged' AND acknowledged_until < "
-                          "{}, 'reopened', state) AS shown, severity, count(*) FROM finding "
-                          "WHERE state NOT IN {} GROUP BY kind, shown, severity",
-                          now, kOver));
-  const auto named =
-      rows_of(store_, fmt::format("SELECT kernel, metric, count(DISTINCT series.id) FROM finding "
-                                  "JOIN finding_series ON finding_series.finding = finding.id JOIN "
-                                  "series ON series.id = finding_series.series WHERE finding.state "
-                                  "NOT IN {} GROUP BY kernel, metric",
-                                  kOver));
+  const auto open = value_or_warn(store_.read(store::count_open_findings, now));
+  const auto named = value_or_warn(store_.read(store::count_open_series));
   if (!open || !named) return;
   LabelledCounts findings;
-  for (const auto& row : *open)
-    findings[{
-        {"kind", text_of(row[0])}, {"state", text_of(row[1])}, {"severity", text_of(row[2])}}] =
-        number_of(row[3]);
+  for (const store::FindingCountRow& row : *open)
+    findings[{{"kind", row.kind}, {"state", row.state}, {"severity", row.severity}}] = row.findings;
   LabelledCounts regressions;
-  for (const auto& row : *named)
-    regressions[{{"kernel", text_of(row[0])}, {"metric", text_of(row[1])}}] = number_of(row[2]);
+  for (const store::OpenSeriesRow& row : *named)
+    regressions[{{"kernel", row.kernel}, {"metric", row.metric}}] = row.series;
   metrics_.set_findings(findings, regressions);
 }
 
 // How often the judge errs here, measured.
 void MetricsFeed::update_repeats(double now) {
   if (now < repeats_stand_until_) return;
-  const auto repeats = repeats_since(store_, now - kRepeatSeconds);
-  if (!repeats) return spdlog::warn("metrics: {}", repeats.error().message);
+  const auto repeats = value_or_warn(store_.read(store::sum_repeat_counts, now - kRepeatSeconds));
+  if (!repeats) return;
   repeats_stand_until_ = now + kRepeatsStandSeconds;
-  const Repeats counted = repeats->value_or(Repeats());
+  const store::RepeatCounts counted = repeats->value_or(store::RepeatCounts());
   metrics_.set_repeats(static_cast<double>(counted.figures), static_cast<double>(counted.apart));
 }
 
@@ -240,12 +199,8 @@ std::optional<double> MetricsFeed::pause_of(const store::ScheduleRow& row, doubl
 void MetricsFeed::update_schedules(double now) {
   const auto rows = store_.list_schedules();
   if (!rows) return spdlog::warn("metrics: {}", rows.error().message);
-  const auto dues = rows_of(store_,
-                            "SELECT name, min(due_at) FROM schedule JOIN schedule_due ON "
-                            "schedule_due.schedule = schedule.id GROUP BY name");
-  if (!dues) return;
-  std::map<std::string, double> first_dues;
-  for (const auto& row : *dues) first_dues[text_of(row[0])] = number_of(row[1]);
+  const auto first_dues = value_or_warn(store_.read(store::read_first_dues));
+  if (!first_dues) return;
   std::vector<ScheduleState> states;
   for (const store::ScheduleRow& row : *rows) {
     const store::DueRow newest = row.newest.value_or(store::DueRow());
@@ -255,7 +210,7 @@ void MetricsFeed::update_schedules(double now) {
                       .result = newest.result,
                       .due_unix_seconds = newest.due_at,
                       .pause_seconds = pause_of(row, now)});
-    if (const auto first = first_dues.find(row.name); first != first_dues.end())
+    if (const auto first = first_dues->find(row.name); first != first_dues->end())
       states.back().first_due_unix_seconds = first->second;
   }
   metrics_.set_schedules(states);
@@ -266,12 +221,9 @@ void MetricsFeed::update_schedules(double now) {
 
 // A node that was installed anew has a row for each of its ids.
 void MetricsFeed::update_known_nodes(double now) {
-  const auto seen =
-      rows_of(store_, fmt::format("SELECT DISTINCT name FROM node WHERE last_seen_at > {}",
-                                  now - kKnownNodeSeconds));
+  auto seen = value_or_warn(store_.read(store::read_names_seen_since, now - kKnownNodeSeconds));
   if (!seen) return;
-  auto names = std::make_shared<std::vector<std::string>>();
-  for (const auto& row : *seen) names->push_back(text_of(row[0]));
+  auto names = std::make_shared<const std::vector<std::string>>(std::move(*seen));
   const std::lock_guard lock(mutex_);
   known_nodes_ = std::move(names);
 }
@@ -279,20 +231,16 @@ void MetricsFeed::update_known_nodes(double now) {
 // A run without pairs leaves the last one's.
 void MetricsFeed::update_pairs() {
   const std::uint64_t written = matrices_written_ ? matrices_written_() : 0;
-  const auto newest =
-      rows_of(store_,
-              "SELECT run_id, coalesce(ended_at, created_at) FROM run WHERE id = (SELECT run FROM "
-              "pair_matrix WHERE rail >= 0 ORDER BY run DESC LIMIT 1)");
-  if (!newest || newest->empty()) return;
-  const std::vector<store::SqlValue>& row = newest->front();
-  const std::pair wanted(text_of(row[0]), written);
+  const auto newest = value_or_warn(store_.read(store::read_newest_pair_run));
+  if (!newest || !*newest) return;
+  const std::pair wanted((*newest)->run_id, written);
   if (shown_ == wanted) return;
   api::PairsRequest request;
   request.set_run_id(wanted.first);
   const auto figures = read_pair_figures(store_, request, leaves_);
   if (!figures) {
     const Code code = figures.error().code;
-    // What may pass is tried again.
+    // A failure that may pass is tried again at the next update.
     if (code != Code::kUnavailable && code != Code::kDeadlineExceeded) shown_ = wanted;
     return spdlog::warn("metrics: {}", figures.error().message);
   }
@@ -304,7 +252,7 @@ void MetricsFeed::update_pairs() {
     if (const auto other = read_pair_figures(store_, request, leaves_))
       for (RailFigure& figure : rail_figures(*other)) rails.push_back(std::move(figure));
   }
-  metrics_.set_pairs(worst_pairs(*figures, metric::kWorstPairs), rails, number_of(row[1]));
+  metrics_.set_pairs(worst_pairs(*figures, metric::kWorstPairs), rails, (*newest)->at);
   shown_ = wanted;
 }
 

@@ -1,6 +1,6 @@
-// What of the database the controller shows to Prometheus: read every few seconds on a worker,
-// never by a scrape. What an earlier controller knew is read before the first scrape, so that a
-// restart neither ends an alert nor starts it anew.
+// Reads from the database the metrics that Prometheus scrapes. A worker reads every few seconds; a
+// scrape never reads. The state that an earlier controller left is read before the first scrape, so
+// that a restart neither ends an alert nor starts it again.
 #pragma once
 
 #include <cstdint>
@@ -67,7 +67,8 @@ class MetricsFeed {
   const std::function<std::uint64_t()> matrices_written_;
   // Whose pairs are shown, as of which writing.
   std::optional<std::pair<std::string, std::uint64_t>> shown_{};
-  // What longest_pause() said of a schedule's words, and until when that stands.
+  // The last result of longest_pause() for a schedule, the settings it was computed from, and the
+  // unix time until which it is used.
   struct Pause {
     std::string words{};
     std::optional<double> seconds{};

@@ -113,13 +113,13 @@ std::set<std::string> lines_of(const std::string& text, const std::string& begin
 
 // No rows would end a page about a regression, and say that no node is away.
 TEST_F(Feed, WhatCannotBeReadNowIsShownAsItWas) {
-  ASSERT_TRUE(store_->open_finding({.finding_id = "f1",
-                                    .kind = "step",
-                                    .severity = "critical",
-                                    .suspect = "n1",
-                                    .summary = "slow",
-                                    .evidence = "{}",
-                                    .opened_at = 1'000}));
+  ASSERT_TRUE(store_->write(store::write_finding, {.finding_id = "f1",
+                                                   .kind = "step",
+                                                   .severity = "critical",
+                                                   .suspect = "n1",
+                                                   .summary = "slow",
+                                                   .evidence = "{}",
+                                                   .opened_at = 1'000}));
   store::NodeRow node;
   node.node_id = "id-1";
   node.name = "n1";
@@ -153,14 +153,13 @@ TEST_F(Feed, WhatWasMeasuredTwiceIsTheRateOfFalseAlarmsAndNothingWithoutIt) {
   constexpr double kNow = 1e9;
   EXPECT_THAT(shown(kNow), AllOf(HasSubstr("railgauge_judge_repeated_figures 0\n"),
                                  Not(HasSubstr("\nrailgauge_judge_false_alarm_ratio "))));
-  const auto tell = [&](double at, const char* run, const char* text) {
-    ASSERT_TRUE(
-        store_->add_event({.at = at, .kind = "measured_twice", .run_id = run, .text = text}));
+  const auto add = [&](double at, const char* run, store::RepeatCounts counts) {
+    ASSERT_TRUE(store_->write(store::write_repeat_counts,
+                              store::RepeatCountRow{.run_id = run, .at = at, .counts = counts}));
   };
-  tell(kNow - 40 * 86'400.0, "old", "90 of 100 figures that were measured twice differ");
-  tell(kNow - 86'400, "r-1", "3 of 60 figures that were measured twice differ");
-  tell(kNow - 500, "r-2", "1 of 20 figures that were measured twice differ");
-  ASSERT_TRUE(store_->flush());
+  add(kNow - 40 * 86'400.0, "old", {.figures = 100, .apart = 90});
+  add(kNow - 86'400, "r-1", {.figures = 60, .apart = 3});
+  add(kNow - 500, "r-2", {.figures = 20, .apart = 1});
   EXPECT_THAT(shown(kNow), AllOf(HasSubstr("railgauge_judge_repeated_figures 80\n"),
                                  HasSubstr("railgauge_judge_false_alarm_ratio 0.05\n")));
 }
@@ -173,12 +172,13 @@ TEST_F(Feed, FindingsAreCountedUntilTheyAreResolved) {
     finding.severity = "fail";
     finding.summary = "write_bw is slower";
     finding.opened_at = 1'000;
-    ASSERT_TRUE(store_->open_finding(finding));
+    ASSERT_TRUE(store_->write(store::write_finding, finding));
   }
   const std::string begin =
       "railgauge_findings\\{kind=\"regression\",severity=\"fail\",state=\"[a-z]+\"\\} ";
   EXPECT_THAT(shown(), ContainsRegex(begin + "2\n"));
-  ASSERT_TRUE(store_->step_finding("f-1", {.at = 2, .who = "ann", .action = "resolve"}));
+  ASSERT_TRUE(store_->write(store::write_finding_step, "f-1",
+                            {.at = 2, .who = "ann", .action = "resolve"}));
   EXPECT_THAT(shown(), ContainsRegex(begin + "1\n"));
 }
 
@@ -189,9 +189,9 @@ TEST_F(Feed, AnAcknowledgementThatRanOutIsNoneAnyMore) {
   finding.severity = "fail";
   finding.summary = "write_bw is slower";
   finding.opened_at = 1'000;
-  ASSERT_TRUE(store_->open_finding(finding));
-  ASSERT_TRUE(
-      store_->step_finding("f-1", {.at = 1'001, .who = "ann", .action = "ack", .until = 5'000}));
+  ASSERT_TRUE(store_->write(store::write_finding, finding));
+  ASSERT_TRUE(store_->write(store::write_finding_step, "f-1",
+                            {.at = 1'001, .who = "ann", .action = "ack", .until = 5'000}));
   EXPECT_THAT(shown(4'999), HasSubstr("state=\"acknowledged\"} 1\n"));
   const std::string later = shown(5'001);
   EXPECT_THAT(later, HasSubstr("severity=\"fail\",state=\"reopened\"} 1\n"));

@@ -24,7 +24,7 @@ constexpr double kAfterwards = 14.0 * 86'400.0;  // changes so long after the be
 struct Change {
   double at = 0;
   std::string what{};
-  std::vector<std::string> parts{};
+  std::vector<store::StackChange> parts{};
 };
 
 bool moves_a_level(const FindingFacts& facts) {
@@ -57,7 +57,9 @@ std::vector<Change> stack_changes_of(const NodePast& node) {
     if (parts.empty()) continue;
     changes.push_back(
         {node.epochs[i].valid_from,
-         fmt::format("{}", fmt::join(store::told_changes(parts, kChangesOfLine), ", ")), parts});
+         fmt::format("{}",
+                     fmt::join(store::told_changes(store::texts_of(parts), kChangesOfLine), ", ")),
+         parts});
   }
   return changes;
 }
@@ -113,10 +115,10 @@ void look_at_stacks(const FindingFacts& facts, FindingCauses& out) {
         later.emplace_back(node.name, std::move(change));
     }
   out.causes = bundled(suspects);
-  std::set<std::string> parts;
+  std::map<std::string, store::StackChange> parts;  // by text
   for (const auto& [node, change] : suspects)
-    parts.insert(change.parts.begin(), change.parts.end());
-  out.parts.assign(parts.begin(), parts.end());
+    for (const store::StackChange& part : change.parts) parts.emplace(store::text_of(part), part);
+  for (const auto& [text, part] : parts) out.parts.push_back(part);
   if (out.causes.size() > 1)
     out.causes.push_back(
         "no figure lies between these, so it tells none of them from the others: a node with one "
@@ -128,7 +130,7 @@ void look_at_stacks(const FindingFacts& facts, FindingCauses& out) {
   for (const std::string& line : bundled(later)) out.excluded.push_back(line + ": after it began");
 }
 
-// What the agents saw of links, GPUs and PCIe meanwhile.
+// Adds events that the agents saw on links, GPUs and PCIe in the same time.
 void look_at_events(const FindingFacts& facts, FindingCauses& out) {
   std::vector<const store::EventRow*> seen;
   for (const store::EventRow& event : facts.events)

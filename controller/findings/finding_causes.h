@@ -1,5 +1,5 @@
-// What explains a finding of nights: since when it is so, what changed on its nodes just then, and
-// what did not. Pure.
+// Explains a finding of nightly runs: when it began, which changes on its nodes came just then, and
+// which changes are excluded. Pure.
 #pragma once
 
 #include <optional>
@@ -33,7 +33,7 @@ struct FindingFacts {
   std::optional<double> after{};
   std::vector<LevelPoint> points{};       // of that series, by time
   std::vector<NodePast> nodes{};          // at most kMostNodes are looked at
-  std::vector<store::EventRow> events{};  // what the agents' watch told, and replaced hardware
+  std::vector<store::EventRow> events{};  // reports of the agents' watch, and replaced hardware
 };
 inline constexpr std::size_t kMostNodes = 16;
 
@@ -42,14 +42,15 @@ struct FindingCauses {
   std::optional<double> since{};        // the first figure that shows it
   std::vector<double> before_levels{};  // of the level before: 1 is as it was; the last ones
   std::vector<double> after_levels{};
-  std::vector<std::string> causes{};    // what changed between the two, in the order of time
-  std::vector<std::string> parts{};     // of stacks among these, each once: "gpu_driver 1 -> 2"
-  std::vector<std::string> excluded{};  // what it was not, with evidence
-  std::vector<std::string> next{};      // what to do
+  std::vector<std::string> causes{};        // what changed between the two, in the order of time
+  std::vector<store::StackChange> parts{};  // of stacks among these, each once, by their texts
+  std::vector<std::string> excluded{};      // what it was not, with evidence
+  std::vector<std::string> next{};          // what to do
 };
 
 // A change of a stack is a suspect where it came after the last good figure and not after the first
-// bad one; several such are named as a bundle that these figures cannot tell apart.
+// bad one. Several such changes are named as one bundle, because these figures cannot separate
+// them.
 FindingCauses causes_of(const FindingFacts& facts);
 
 // Where the values go from the level before to the one after: the index of the first of the new

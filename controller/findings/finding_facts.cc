@@ -39,9 +39,10 @@ Result<FindingFacts> facts_of(const store::Store& store, const store::FindingRow
       facts.points.push_back({point.measured_at, point.median});
   for (const store::NodeRow& node : RG_TRY(store.list_nodes())) {
     if (!nodes.contains(node.name) || facts.nodes.size() == kMostNodes) continue;
-    facts.nodes.push_back({.name = node.name,
-                           .node_id = node.node_id,
-                           .epochs = RG_TRY(store.epochs(node.node_id, kEpochsLookedAt))});
+    facts.nodes.push_back(
+        {.name = node.name,
+         .node_id = node.node_id,
+         .epochs = RG_TRY(store.read(store::read_epochs, node.node_id, kEpochsLookedAt))});
   }
   return facts;
 }

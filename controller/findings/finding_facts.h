@@ -1,4 +1,4 @@
-// What the store knows of a finding of nights, for what explains it and what it is one event with.
+// Reads the facts of a finding from the store: its figures, nodes and stacks.
 #pragma once
 
 #include <set>

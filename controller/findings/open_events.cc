@@ -12,7 +12,7 @@
 #include "controller/findings/finding_events.h"
 #include "controller/findings/finding_facts.h"
 #include "controller/findings/run/run_places.h"
-#include "controller/upgrades/judge_sides.h"
+#include "controller/upgrades/upgrade_data.h"
 #include "controller/verdict/causes.h"
 
 namespace railgauge {
@@ -22,8 +22,8 @@ constexpr std::size_t kEventsLookedAt = 200;   // findings
 constexpr std::size_t kSeriesLookedAt = 256;   // of a finding
 constexpr std::uint32_t kFindings = 1'000;     // among which those that are open are sought
 constexpr std::uint32_t kEpochs = 20;          // of a node, newest first
-constexpr std::size_t kCauses = 3;             // that are told
-constexpr double kUnplacedSeconds = 86'400.0;  // before it was opened, where nothing else tells
+constexpr std::size_t kCauses = 3;             // that are shown
+constexpr double kUnplacedSeconds = 86'400.0;  // before it was opened, where no other time is known
 
 struct Placed {
   store::FindingRow row{};
@@ -47,14 +47,14 @@ Status place_night(const store::Store& store, Placed& out) {
   const FindingFacts facts = RG_TRY(facts_of(store, out.row, out.nodes));
   const FindingCauses found = causes_of(facts);
   place_in_time(facts, found, out.place);
-  for (const std::string& part : foreign_changes(found.parts))
-    out.place.marks.insert("change " + part);
+  for (const store::StackChange& part : foreign_changes(found.parts))
+    out.place.marks.insert("change " + store::text_of(part));
   return {};
 }
 
 // Between the last run of before and the first of after.
 Status place_upgrade(const store::Store& store, Placed& out) {
-  const store::UpgradeRow upgrade = RG_TRY(store.upgrade(out.row.upgrade_id));
+  const store::UpgradeRow upgrade = RG_TRY(store.read(store::read_upgrade, out.row.upgrade_id));
   out.place = {.from = upgrade.created_at, .until = out.row.opened_at};
   for (const store::UpgradeRunRow& run : upgrade.runs) {
     const double at = RG_TRY(store.run_summary(run.run_id)).run.created_at;
@@ -69,20 +69,20 @@ Status place_upgrade(const store::Store& store, Placed& out) {
     if (!node.changed) continue;
     out.nodes.insert(node.node);
     if (node.stack_before == 0 || node.stack_after == 0) continue;
-    for (const std::string& part :
-         foreign_changes(store::stack_changes(RG_TRY(store.stack_parts(node.stack_before)),
-                                              RG_TRY(store.stack_parts(node.stack_after)))))
-      out.place.marks.insert("change " + part);
+    for (const store::StackChange& part : foreign_changes(
+             store::stack_changes(RG_TRY(store.read(store::read_stack_parts, node.stack_before)),
+                                  RG_TRY(store.read(store::read_stack_parts, node.stack_after)))))
+      out.place.marks.insert("change " + store::text_of(part));
   }
   return {};
 }
 
 Result<Placed> placed(const store::Store& store, const RunPlaces& places,
                       const std::string& finding_id) {
-  Placed out{.row = RG_TRY(store.finding(finding_id))};
+  Placed out{.row = RG_TRY(store.read(store::read_finding, finding_id))};
   for (const store::FindingSeriesRow& series :
        std::span(out.row.series).first(std::min(out.row.series.size(), kSeriesLookedAt)))
-    out.series.push_back(RG_TRY(store.series(series.series)));
+    out.series.push_back(RG_TRY(store.read(store::read_one_series, series.series)));
   if (out.row.upgrade_id.empty()) out.nodes = nodes_in_common(out.series);
   if (!out.row.upgrade_id.empty())
     RG_TRY_OK(place_upgrade(store, out));
@@ -127,12 +127,12 @@ std::string told(const analysis::Cause& cause) {
 Result<std::vector<OpenEvent>> open_events(const store::Store& store, const LeafSource& leaves) {
   const RunPlaces places = RG_TRY(RunPlaces::of(store, leaves));
   std::vector<Placed> all;
-  for (const store::FindingRow& row : RG_TRY(store.list_findings("", kFindings))) {
-    if (row.state == "fixed" || row.state == "false" || row.state == "accepted") continue;
+  for (const store::FindingRow& row : RG_TRY(store.read(store::read_findings, {}, kFindings))) {
+    if (!store::is_open(row.state)) continue;
     if (all.size() == kEventsLookedAt) break;
     auto one = placed(store, places, row.finding_id);
     if (!one && one.error().code != Code::kNotFound) return tl::unexpected(one.error());
-    // What it was of is not there any more: it stands by itself.
+    // Its run or series was pruned: the finding is an event of its own.
     if (!one) one = Placed{.row = row, .place = {.from = row.opened_at, .until = row.opened_at}};
     all.push_back(std::move(*one));
   }
@@ -152,12 +152,12 @@ Result<std::vector<std::string>> scored_causes(const store::Store& store, const 
   for (const store::NodeRow& node : RG_TRY(store.list_nodes())) {
     analysis::ExposedNode& one = exposed.emplace_back(
         analysis::ExposedNode{.node = node.name, .affected = event.nodes.contains(node.name)});
-    const auto epochs = RG_TRY(store.epochs(node.node_id, kEpochs));
+    const auto epochs = RG_TRY(store.read(store::read_epochs, node.node_id, kEpochs));
     for (std::size_t i = 0; i + 1 < epochs.size(); ++i) {
       if (epochs[i].valid_from < event.from || epochs[i].valid_from > event.until) continue;
-      for (const std::string& change :
+      for (const store::StackChange& change :
            foreign_changes(store::stack_changes(epochs[i + 1].parts, epochs[i].parts)))
-        one.changes.insert(change);
+        one.changes.insert(store::text_of(change));
     }
   }
   std::vector<std::string> out;

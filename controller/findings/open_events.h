@@ -19,12 +19,12 @@ struct OpenEvent {
   std::set<std::string> common{};  // what all its series have and not all of the fabric: "leaf l1"
 };
 
-// Of the findings that are not closed, the newest 200; one that meets no other is an event of its
-// own. `leaves`: where nodes do not tell theirs.
+// Groups the newest 200 open findings into events. A finding that meets no other is an event of its
+// own. `leaves` gives the leaf of nodes that do not report it.
 Result<std::vector<OpenEvent>> open_events(const store::Store& store, const LeafSource& leaves);
 
-// What changed on nodes of the fabric while it began, the likeliest first: how many of those that
-// have it got worse, and how many of the others. A line each, for people.
+// Changes on nodes of the fabric while the event began, the likeliest first. Each line says how
+// many nodes with the change got worse and how many of the others.
 Result<std::vector<std::string>> scored_causes(const store::Store& store, const OpenEvent& event);
 
 }  // namespace railgauge

@@ -1,5 +1,5 @@
-// What a change cost that came to nodes one after the other: nights of series before and after each
-// node's upgrade, beside those of nodes that did not have it yet. Pure.
+// Estimates the cost of a change that reached nodes one after the other. Compares the nights before
+// and after each node's upgrade with those of nodes that did not have the change yet. Pure.
 #pragma once
 
 #include <map>
@@ -31,9 +31,9 @@ struct RolloutStudy {
 };
 
 // Absent where fewer than two nodes were upgraded. A night is a day of UTC. A node's figure of a
-// night is the mean over its series, each against its own level before anybody on it was upgraded;
-// what is measured with another node counts only while that one is not upgraded, so that every
-// node stands for itself.
+// night is the mean over its series, each relative to its own level before any of its nodes was
+// upgraded. A pair's figure counts only while the other node is not upgraded, so that each node is
+// measured alone.
 std::optional<RolloutStudy> study_of(const RolloutFacts& facts);
 
 }  // namespace railgauge

@@ -121,7 +121,7 @@ void PreflightDesk::keep(const PreflightQuestion& question, const std::string& n
                          : fmt::format("{} ({})", check.observed(), check.source()),
          .why = check.why(),
          .remedy = fmt::format("{}", fmt::join(check.remedy(), "\n"))});
-  if (const Status put = store_.put_preflight(std::move(row)); !put)
+  if (const Status put = store_.write(store::write_preflight, std::move(row)); !put)
     spdlog::warn("preflight of {} not stored: {}", node, put.error().message);
 }
 

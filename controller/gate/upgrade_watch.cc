@@ -39,10 +39,11 @@ Result<bool> is_ours(const store::Store& store, const store::UpgradeRow& upgrade
 // Whether it got slower by what only one look has shown: nobody is paged before another does.
 Result<bool> is_unconfirmed(const store::Store& store, const store::UpgradeRow& upgrade) {
   if (upgrade.kind != "performance" && upgrade.kind != "mode_mix") return false;
-  const auto finding = store.finding(fmt::format("{}-{}", upgrade.upgrade_id, upgrade.kind));
+  const auto finding =
+      store.read(store::read_finding, fmt::format("{}-{}", upgrade.upgrade_id, upgrade.kind));
   if (!finding && finding.error().code == Code::kNotFound) return false;
   if (!finding) return tl::unexpected(finding.error());
-  return finding->state == "new" || finding->state == "reopened";
+  return store::is_unseen(finding->state);
 }
 
 bool may_settle(const api::Upgrade& upgrade) {
@@ -72,9 +73,10 @@ void UpgradeWatch::tick(double now) {
 }
 
 Status UpgradeWatch::look(double now) {
-  const auto earlier = RG_TRY(store_.list_upgrades(kUpgrades));
-  const std::size_t measuring = RG_TRY(see_to_runs(earlier, now));
-  const auto upgrades = RG_TRY(store_.list_upgrades(kUpgrades));      // as they are judged now
+  const auto earlier = RG_TRY(store_.read(store::read_upgrades, kUpgrades));
+  const std::size_t measuring = RG_TRY(judge_ended_runs(earlier, now));
+  const auto upgrades =
+      RG_TRY(store_.read(store::read_upgrades, kUpgrades));           // as they are judged now
   bool is_busy = measuring > 0 || RG_TRY(extend_one(upgrades, now));  // one after the other
   api::ListNodesRequest request;
   const api::NodeList nodes = RG_TRY(control_.list_nodes(request));
@@ -94,19 +96,19 @@ Status UpgradeWatch::look(double now) {
   return {};
 }
 
-Result<std::size_t> UpgradeWatch::see_to_runs(const std::vector<store::UpgradeRow>& upgrades,
-                                              double now) {
+Result<std::size_t> UpgradeWatch::judge_ended_runs(const std::vector<store::UpgradeRow>& upgrades,
+                                                   double now) {
   std::size_t measuring = 0;
   for (const store::UpgradeRow& upgrade : upgrades) {
-    if (upgrade.state != "measuring") continue;
-    const auto goes_on = see_to(upgrade, now);
+    if (upgrade.state != store::UpgradeState::kMeasuring) continue;
+    const auto goes_on = judge_when_ended(upgrade, now);
     if (!goes_on) tell_trouble(upgrade, goes_on.error());
     measuring += goes_on.value_or(false) ? 1 : 0;
   }
   return measuring;
 }
 
-Result<bool> UpgradeWatch::see_to(const store::UpgradeRow& upgrade, double now) {
+Result<bool> UpgradeWatch::judge_when_ended(const store::UpgradeRow& upgrade, double now) {
   if (!RG_TRY(is_ours(store_, upgrade))) return false;
   if (RG_TRY(store_.run_summary(upgrade.runs.back().run_id)).run.state != "ended") return true;
   const api::Upgrade report = RG_TRY(judge_and_keep(store_, upgrade.upgrade_id, now));
@@ -139,15 +141,16 @@ Result<bool> UpgradeWatch::extend_one(const std::vector<store::UpgradeRow>& upgr
 
 Result<bool> UpgradeWatch::may_extend(const store::UpgradeRow& upgrade, double now) {
   const auto runs = std::ranges::count(upgrade.runs, true, &store::UpgradeRunRow::after);
-  if (upgrade.state != "judged" ||
+  if (upgrade.state != store::UpgradeState::kJudged ||
       (upgrade.verdict != "inconclusive" && upgrade.verdict != "regressed") ||
       runs >= static_cast<std::ptrdiff_t>(kMostRuns) || now - upgrade.judged_at > long_ago() ||
       !RG_TRY(is_ours(store_, upgrade)))
     return false;
   for (const store::UpgradeNodeRow& node : upgrade.nodes) {
     if (!node.changed || node.stack_after == 0) continue;
-    const auto epochs = RG_TRY(store_.epochs(node.node_id, 1));
-    const store::StackParts measured = RG_TRY(store_.stack_parts(node.stack_after));
+    const auto epochs = RG_TRY(store_.read(store::read_epochs, node.node_id, 1));
+    const store::StackParts measured =
+        RG_TRY(store_.read(store::read_stack_parts, node.stack_after));
     if (epochs.empty() || !moved_to(measured, epochs.front().parts).empty()) return false;
   }
   if (upgrade.verdict == "regressed") return RG_TRY(is_unconfirmed(store_, upgrade));
@@ -157,7 +160,7 @@ Result<bool> UpgradeWatch::may_extend(const store::UpgradeRow& upgrade, double n
 Result<bool> UpgradeWatch::extend(const store::UpgradeRow& upgrade) {
   api::GateRequest more;
   more.set_continue_upgrade_id(upgrade.upgrade_id);
-  const api::GateStep step = RG_TRY(desk_.gate(more, std::string(kWho)));
+  const api::GateStep step = RG_TRY(gate_.gate(more, std::string(kWho)));
   if (step.state() != "waiting") return true;
   spdlog::debug("upgrade {}: not measured once more yet: {}", upgrade.upgrade_id, step.reason());
   return false;
@@ -168,7 +171,7 @@ Result<std::vector<MovedNode>> UpgradeWatch::moved_nodes(
   std::vector<MovedNode> out;
   for (const api::NodeInfo& node : nodes.nodes()) {
     if (node.state() != "attached") continue;
-    const auto epochs = RG_TRY(store_.epochs(node.node_id(), kEpochs));
+    const auto epochs = RG_TRY(store_.read(store::read_epochs, node.node_id(), kEpochs));
     for (std::size_t i = 0; i + 1 < epochs.size(); ++i) {
       const auto moved = moved_to(epochs[i + 1].parts, epochs[0].parts);
       if (moved.empty()) continue;  // Railgauge alone, or hardware
@@ -202,7 +205,7 @@ Status UpgradeWatch::propose(const Cohort& cohort, double now, const std::string
   return store_.add_event({.at = now, .kind = std::string(kProposed), .text = text});
 }
 
-// What was prepared together is gated together; else as many as may be measured at once.
+// Gates nodes together that were prepared together; else as many as may be measured at once.
 std::string UpgradeWatch::run(const Cohort& cohort, const std::vector<store::UpgradeRow>& upgrades,
                               std::size_t most) {
   std::vector<std::string> nodes = cohort.nodes;
@@ -211,12 +214,13 @@ std::string UpgradeWatch::run(const Cohort& cohort, const std::vector<store::Upg
     for (const store::UpgradeNodeRow& node : row.nodes)
       if (node.changed) changed.push_back(node.node);
     std::ranges::sort(changed);
-    return row.state == "prepared" && !row.before_is_history && changed == nodes;
+    return row.state == store::UpgradeState::kPrepared && !row.before_is_history &&
+           changed == nodes;
   };
   if (std::ranges::none_of(upgrades, is_prepared) && nodes.size() > most) nodes.resize(most);
   api::GateRequest request;
   request.set_node_set(fmt::format("{}", fmt::join(nodes, ",")));
-  const auto step = desk_.gate(request, std::string(kWho));
+  const auto step = gate_.gate(request, std::string(kWho));
   if (!step) return step.error().message;
   if (step->state() == "waiting") return step->reason();
   spdlog::info("upgrade {} of {} ({}): {} by policy", step->upgrade_id(), request.node_set(),

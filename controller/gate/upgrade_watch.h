@@ -1,4 +1,4 @@
-// Sees to upgrades that nobody gates: says that there is one, or gates it, as the policy has it.
+// Finds upgrades that nobody gates. Proposes a gate or runs it, as the policy says.
 #pragma once
 
 #include <mutex>
@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "controller/control/control.h"
-#include "controller/gate/upgrade_desk.h"
+#include "controller/gate/gate_service.h"
 #include "controller/schedule/schedule.h"
 #include "controller/store/store.h"
 #include "controller/upgrades/upgrade_cohorts.h"
@@ -27,7 +27,7 @@ struct WatchPolicy {
 // kInvalidArgument: the window is none.
 Result<WatchPolicy> watch_policy_of(std::string policy, const std::string& window);
 
-// Thread safe. What is under way stands in the store: a controller that was restarted goes on.
+// Thread safe. The store holds what is under way, so that a restarted controller continues it.
 class UpgradeWatch {
  public:
   static constexpr std::size_t kMostRuns = 5;  // of an after side, while it is inconclusive
@@ -39,10 +39,10 @@ class UpgradeWatch {
         window_(std::move(policy.window)),
         control_(control),
         store_(store),
-        desk_(control, store) {}
+        gate_(control, store) {}
 
-  // Judges what it measured, then looks for new cohorts. A look while one goes on does nothing.
-  // `now`: unix seconds.
+  // Judges the runs that have ended, then looks for new cohorts. A call during another one does
+  // nothing. `now`: unix seconds.
   void tick(double now);
 
  private:
@@ -50,17 +50,18 @@ class UpgradeWatch {
   [[nodiscard]] bool may_begin(double now) const {
     return policy_ == kPolicyRun && (!window_ || run::in_window(*window_, now));
   }
-  // How many upgrades it is measuring; what has ended is judged. One that cannot be judged is told,
-  // and keeps no other waiting.
-  Result<std::size_t> see_to_runs(const std::vector<store::UpgradeRow>& upgrades, double now);
-  Result<bool> see_to(const store::UpgradeRow& upgrade, double now);  // whether it goes on
+  // Judges ended runs and returns how many upgrades are still measured. An upgrade that cannot be
+  // judged is logged and delays no other.
+  Result<std::size_t> judge_ended_runs(const std::vector<store::UpgradeRow>& upgrades, double now);
+  Result<bool> judge_when_ended(const store::UpgradeRow& upgrade,
+                                double now);  // whether it is still measured
   // Measures one once more that is inconclusive, or slower and not confirmed yet, also where that
   // had to wait. Whether it did.
   Result<bool> extend_one(const std::vector<store::UpgradeRow>& upgrades, double now);
   Result<bool> may_extend(const store::UpgradeRow& upgrade, double now);
   Result<bool> extend(const store::UpgradeRow& upgrade);
   void tell_trouble(const store::UpgradeRow& upgrade, const Error& error);
-  // What changed longer ago is history; `seconds`.
+  // Changes older than this are history; seconds.
   [[nodiscard]] double long_ago() const { return window_ ? kWindowAgoSeconds : kLongAgoSeconds; }
   Result<std::vector<MovedNode>> moved_nodes(const api::NodeList& nodes,
                                              const std::vector<store::UpgradeRow>& upgrades);
@@ -74,7 +75,7 @@ class UpgradeWatch {
   const std::optional<run::Schedule> window_;
   Control& control_;
   store::Store& store_;
-  UpgradeDesk desk_;
+  GateService gate_;
   std::mutex mutex_;            // one look at a time; guards what follows
   std::set<std::string> told_;  // texts of what was proposed
   std::set<std::string> troubles_;

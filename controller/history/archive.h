@@ -1,5 +1,5 @@
-// What people's tools may ask of what is stored: each function answers one rpc of archive.proto.
-// Plain values in and out, no gRPC. Called on worker threads.
+// Reads stored results for clients: each function answers one rpc of archive.proto. Plain values in
+// and out, no gRPC. Called on worker threads.
 #pragma once
 
 #include <functional>
@@ -14,7 +14,7 @@ namespace railgauge {
 // Whether the caller is gone; empty: never. Asked now and then by what takes long.
 using Cancelled = std::function<bool()>;
 
-// Where an export stands.
+// The position of an export.
 struct ExportCursor {
   store::ResultsFilter filter{};
   std::int64_t through = 0;  // the last key that belongs to it

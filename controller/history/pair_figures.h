@@ -59,14 +59,13 @@ std::pair<std::string, std::string> split_endpoint(const std::string& endpoint);
 // "gpu" or "host", of a row of a stored matrix.
 std::string memory_of_row(const std::string& endpoint);
 
-// Which rail each port is, and which leaf each node hangs on: as `leaves` says, else as the nodes
-// told.
+// The rail of each port and the leaf of each node: from `leaves`, else as the nodes reported.
 class PortMap {
  public:
   explicit PortMap(const std::vector<store::NodeRow>& nodes, LeafMap leaves = {});
   // -1: not known.
   [[nodiscard]] std::int32_t rail(const std::string& node, const std::string& port) const;
-  [[nodiscard]] std::string leaf(const std::string& node) const;  // "": not told
+  [[nodiscard]] std::string leaf(const std::string& node) const;  // "": unknown
 
  private:
   std::map<std::string, std::map<std::string, std::int32_t>> rails_{};
@@ -100,7 +99,7 @@ Result<std::vector<PairPoint>> read_pair_points(store::Store& store,
                                                 const api::PairsRequest& request,
                                                 std::size_t most = kMaxPairPoints);
 
-// A figure that a run measured to tell a suspect from its partners.
+// A figure that a run measured to separate a suspect from its partners.
 struct FollowUpPoint {
   std::string from{};  // node
   std::string to{};
@@ -109,7 +108,8 @@ struct FollowUpPoint {
   std::string purpose{};  // localise::purpose_word
   double value = 0;
 };
-// Of the series of `figures`; none where the run followed nothing up. kNotFound: no such run.
+// Follow-up figures of the series of `figures`; none where the run followed nothing up. kNotFound:
+// no such run.
 Result<std::vector<FollowUpPoint>> read_follow_ups(store::Store& store, const PairFigures& figures,
                                                    const LeafSource& leaves = {});
 

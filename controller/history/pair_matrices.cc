@@ -36,7 +36,7 @@ PairFigures figures_or_none(const PairSeries& series, const std::vector<PairPoin
   return figures.value_or(PairFigures{});
 }
 
-// What localisation would expect of the pairs of a series.
+// The values that localisation expects for the pairs of a series.
 class Expectation {
  public:
   Expectation(const PairSeries& series, const std::vector<PairPoint>& points, const PortMap& ports)

@@ -20,11 +20,11 @@ namespace railgauge {
 inline constexpr std::size_t kMaxOutliersOfMatrix = 1'000;  // the worst ones
 
 // Rows and columns are "node/DEV:PORT" for host memory, "node/DEV:PORT+gpuN" for a GPU's, with
-// "+gpu" alone where a parameter chose the GPU. Several figures of a cell become their median. What
-// was measured between two rails is in a matrix of rail -1. Outliers are figures that are worse
-// than is expected of their class (inside a leaf, across leaves) by what a single pair must differ
-// to be a suspect, and by five deviations of the noise. Pure.
-// They are handed over as they are made: only one is in memory. The first error of `take` ends it.
+// "+gpu" alone where a parameter chose the GPU. Several figures of a cell become their median.
+// Figures between two rails are in a matrix of rail -1. Outliers are figures that are worse than is
+// expected of their class (inside a leaf, across leaves) by what a single pair must differ to be a
+// suspect, and by five deviations of the noise. Pure. They are handed over as they are made: only
+// one is in memory. The first error of `take` ends it.
 using TakeMatrix = std::function<Status(store::PairMatrixRow)>;
 Status make_matrices(const std::string& run_id, std::vector<PairPoint> points, const PortMap& ports,
                      const TakeMatrix& take);
@@ -34,8 +34,8 @@ Status make_matrices(const std::string& run_id, std::vector<PairPoint> points, c
 Status store_pair_matrices(store::Store& store, const std::string& run_id,
                            const LeafSource& leaves);
 
-// Does that soon, on a thread of its own: reading the points of a large run takes seconds. What it
-// has not done by the end stays undone: readers then take the points.
+// Builds matrices on a thread of its own, because reading the points of a large run takes seconds.
+// Runs without matrices when it stops stay so; readers then use the points.
 class MatrixKeeper {
  public:
   MatrixKeeper(store::Store& store, LeafSource leaves)

@@ -14,8 +14,8 @@ constexpr float kNone = std::numeric_limits<float>::quiet_NaN();
 
 using Repetitions = std::map<std::size_t, std::vector<float>>;  // of cells that have several
 
-// Of a cell's figure: what its repetitions scatter by, pooled over the cells that have several,
-// less what their number takes off.
+// The noise of a cell's figure: the scatter of repetitions, pooled over the cells that have
+// several, divided by the root of their number.
 double noise_of(const Repetitions& cells) {
   double squares = 0;
   double degrees = 0;

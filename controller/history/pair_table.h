@@ -21,14 +21,15 @@ class PairTable {
 
   // The node takes part, though it may have no figure.
   void node(const std::string& name);
-  // What add() takes; numbers of other nodes and layers stay. A name alone does not take part.
+  // The number of a node for add(); numbers of other nodes and layers stay. A name alone does not
+  // take part.
   std::int32_t number(const std::string& name);
   std::size_t layer(std::int32_t rail, const std::string& memory);
-  // A figure, and its standard error as a share where that is known. Of nodes that are not chosen:
-  // left out.
+  // A figure, and its standard error as a share where that is known. Figures of nodes that are not
+  // chosen are left out.
   void add(std::size_t layer, std::int32_t from, std::int32_t to, double value, double spread = 0);
 
-  // kInvalidArgument: more cells than are told at once; to be asked before many figures come.
+  // kInvalidArgument: more cells than one answer may have. Call it before adding many figures.
   [[nodiscard]] Status check(const std::string& run_id) const;
   // Nodes by name, layers by rail and memory; calls check().
   Result<localise::PairData> data(const std::string& run_id) const;

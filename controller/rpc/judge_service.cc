@@ -82,7 +82,7 @@ JudgeService::Unary* JudgeService::ListUpgrades(Context* context,
         api::UpgradeList list;
         list.set_schema_version(kSchemaVersion);
         const std::uint32_t limit = request->limit() == 0 ? kUpgrades : request->limit();
-        for (const store::UpgradeRow& row : RG_TRY(store_.list_upgrades(limit)))
+        for (const store::UpgradeRow& row : RG_TRY(store_.read(store::read_upgrades, limit)))
           *list.add_upgrades() = summary_of(row);
         return list;
       });

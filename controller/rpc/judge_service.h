@@ -1,5 +1,5 @@
 // The Judge service on the wire: who may call what, on worker threads. What the answers are stands
-// in upgrade_desk.h, upgrade_judge.h and findings_desk.h.
+// in gate_service.h, upgrade_judge.h and finding_service.h.
 #pragma once
 
 #include <functional>
@@ -7,10 +7,10 @@
 #include <grpcpp/grpcpp.h>
 
 #include "controller/api/judge.grpc.pb.h"
-#include "controller/findings/findings_desk.h"
+#include "controller/findings/finding_service.h"
 #include "controller/fleet/auth.h"
 #include "controller/fleet/worker_pool.h"
-#include "controller/gate/upgrade_desk.h"
+#include "controller/gate/gate_service.h"
 
 namespace railgauge {
 
@@ -56,8 +56,8 @@ class JudgeService final : public api::Judge::CallbackService {
                 std::function<Result<Response>(const auth::Peer&)> work);
 
   store::Store& store_;
-  UpgradeDesk upgrades_;
-  FindingsDesk findings_;
+  GateService upgrades_;
+  FindingService findings_;
   const auth::PeerBook& peers_;
   fleet::WorkerPool& pool_;
 };

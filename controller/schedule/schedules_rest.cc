@@ -93,7 +93,7 @@ Result<std::string> Schedules::why_not(const store::ScheduleRow& row,
     return fmt::format("run {} was started by hand since", row.last->run_id);
   const auto suite = control_.suite_text(row.suite);
   if (!suite) return suite.error().message;
-  if (!plan::is_same_suite(RG_TRY(store_.suite_text(broken.due.run_id)), *suite))
+  if (!plan::is_same_suite(RG_TRY(store_.read(store::read_suite_text, broken.due.run_id)), *suite))
     return fmt::format("suite {} has changed since", row.suite);
   return "";
 }
@@ -102,7 +102,7 @@ Result<std::string> Schedules::why_not(const store::ScheduleRow& row,
 Result<std::size_t> Schedules::rests_before(std::string run_id) {
   std::size_t rests = 0;
   for (; rests < kMostRests; ++rests) {
-    run_id = run::rest_of_text(RG_TRY(store_.run_summary(run_id)).run.reason);
+    run_id = RG_TRY(store_.run_summary(run_id)).run.parent_run_id;
     if (run_id.empty()) break;
   }
   return rests;
@@ -111,9 +111,8 @@ Result<std::size_t> Schedules::rests_before(std::string run_id) {
 // That is not the due time's: somebody was faster.
 Result<bool> Schedules::has_a_rest(const std::string& run_id) {
   const auto runs = RG_TRY(store_.list_runs(kNewestRuns));
-  return std::ranges::any_of(runs, [&](const store::RunSummaryRow& row) {
-    return run::rest_of_text(row.run.reason) == run_id;
-  });
+  return std::ranges::any_of(
+      runs, [&](const store::RunSummaryRow& row) { return row.run.parent_run_id == run_id; });
 }
 
 // What the tasks of a node want that is not there yet would be waived.

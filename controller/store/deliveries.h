@@ -1,5 +1,5 @@
-// Which node's delivery failed last. What the node sent behind it may be in the queue already: were
-// that stored, the node's mark would tell that nothing is missing.
+// Remembers which node's delivery failed. Later records of the node may be in the queue already: if
+// they were stored, the node's mark would pass over the missing ones.
 #pragma once
 
 #include <cstdint>

@@ -55,6 +55,16 @@ Status Store::keep(std::function<Status()> apply, Completion done) {
       {.apply = std::move(apply), .done = std::move(done), .is_kept = true});
 }
 
+Status Store::run_reader(const std::function<Status(Connection&)>& query) const {
+  return impl_->readers.run(query);
+}
+
+Status Store::run_writer(std::function<Status(Connection&)> query) {
+  return impl_->writer.submit_and_wait(
+      [this, query = std::move(query)] { return query(impl_->connection); },
+      impl_->options.wait_seconds);
+}
+
 Status Store::put_node(NodeRow node, Completion done) {
   return keep([this, now = impl_->now(),
                node = std::move(node)] { return impl_->runs.put_node(node, now); },
@@ -93,7 +103,7 @@ Status Store::add_event(EventRow event, Completion done) {
 
 Status Store::create_run(RunRow run, std::vector<TaskRow> tasks,
                          std::optional<ScheduleClaim> claim) {
-  // What a task's rows take with some points and their distributions: a run that is refused now
+  // Room for the rows of a task with some points and their distributions. Without that room the run
   // would fail half way.
   constexpr double kTaskBytes = 4096;
   const double wanted =
@@ -254,6 +264,57 @@ Result<StoreStats> Store::stats() const {
                     .kept_jobs = static_cast<double>(writer.kept_jobs),
                     .orphan_records = static_cast<double>(impl_->orphans.records()),
                     .orphans_dropped = static_cast<double>(impl_->orphans.dropped())};
+}
+
+// --- schedules ---
+
+Status Store::add_schedule(ScheduleRow schedule) {
+  return impl_->writer.submit_and_wait(
+      [this, moved = std::move(schedule)] { return write_schedule(impl_->connection, moved); },
+      impl_->options.wait_seconds);
+}
+
+Status Store::set_schedule_paused(std::string name, bool paused) {
+  return impl_->writer.submit_and_wait(
+      [this, moved = std::move(name), paused] {
+        return write_schedule_paused(impl_->connection, moved, paused, impl_->now());
+      },
+      impl_->options.wait_seconds);
+}
+
+Status Store::remove_schedule(std::string name) {
+  return impl_->writer.submit_and_wait(
+      [this, moved = std::move(name)] { return store::remove_schedule(impl_->connection, moved); },
+      impl_->options.wait_seconds);
+}
+
+Status Store::decide_due(std::string schedule, DueRow due) {
+  return impl_->writer.submit_and_wait(
+      [this, name = std::move(schedule), moved = std::move(due)] {
+        return write_due(impl_->connection, name, moved, impl_->now());
+      },
+      impl_->options.wait_seconds);
+}
+
+Status Store::say_of_started(std::string schedule, DueRow due) {
+  return impl_->writer.submit_and_wait(
+      [this, name = std::move(schedule), moved = std::move(due)] {
+        return write_started_due(impl_->connection, name, moved);
+      },
+      impl_->options.wait_seconds);
+}
+
+Result<std::vector<ScheduleRow>> Store::list_schedules() const {
+  return impl_->readers.run(
+      [now = impl_->now()](Connection& reader) { return read_schedules(reader, now); });
+}
+
+Result<std::vector<DueRow>> Store::list_dues(std::string_view schedule, std::uint32_t limit) const {
+  return impl_->readers.run([&](Connection& reader) { return read_dues(reader, schedule, limit); });
+}
+
+Result<std::vector<BrokenOffRow>> Store::broken_off(double since) const {
+  return impl_->readers.run([&](Connection& reader) { return read_broken_off(reader, since); });
 }
 
 }  // namespace railgauge::store

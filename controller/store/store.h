@@ -1,6 +1,6 @@
 // The controller's database: SQLite in WAL mode, one writer thread that commits in batches, readers
-// on connections of their own. What a completion has confirmed survives a power cut
-// (synchronous=FULL: one fsync of the log for each batch, which is why batches exist).
+// on connections of their own. Confirmed writes survive a power cut (synchronous=FULL: one fsync of
+// the log for each batch, which is why batches exist).
 #pragma once
 
 #include <cstddef>
@@ -9,9 +9,18 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <tuple>
+#include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "controller/store/ingest/parcel.h"
+#include "controller/store/queries/bundle.h"
+#include "controller/store/queries/metric_queries.h"
+#include "controller/store/queries/queries.h"
+#include "controller/store/queries/remarks.h"
+#include "controller/store/queries/repeats.h"
+#include "controller/store/queries/upgrades.h"
 #include "controller/store/rows/judge_rows.h"
 #include "controller/store/rows/remark_rows.h"
 #include "controller/store/rows/rows.h"
@@ -60,6 +69,11 @@ struct StoreOptions {
 // kDataLoss (the file is no sound database), kFailedPrecondition (written by a newer Railgauge, or
 // another controller has it open), kDeadlineExceeded (waited in vain), kNotFound.
 class Store {
+  // The type that owns a parameter's value: a text for a view, a copy for a reference.
+  template <class Parameter>
+  using Owned = std::conditional_t<std::is_same_v<std::decay_t<Parameter>, std::string_view>,
+                                   std::string, std::decay_t<Parameter>>;
+
  public:
   // Opens or creates, migrates to this program's version, starts the writer.
   static Result<std::unique_ptr<Store>> open(StoreOptions options);
@@ -67,6 +81,37 @@ class Store {
   ~Store();
   Store(const Store&) = delete;
   Store& operator=(const Store&) = delete;
+
+  // --- topics: functions of queries/ that take a connection -------------------------------
+
+  // Preflights, findings and notes (remarks.h), upgrades and baselines (upgrades.h), repeats
+  // (repeats.h), metrics (metric_queries.h) and bundles (bundle.h) are declared there alone.
+
+  // Runs `query` on a free connection in one read transaction:
+  // store.read(read_finding, "f1"). Errors: the query's, and kDeadlineExceeded when no connection
+  // gets free in time.
+  template <class Value, class... Parameters>
+  Result<Value> read(Result<Value> (*query)(Connection&, Parameters...),
+                     std::type_identity_t<Parameters>... arguments) const {
+    std::optional<Result<Value>> value;
+    RG_TRY_OK(run_reader([&](Connection& reader) -> Status {
+      value.emplace(query(reader, arguments...));
+      if (!*value) return tl::unexpected(value->error());
+      return {};
+    }));
+    return std::move(*value);
+  }
+  // Runs `query` in a transaction of the writer thread and waits until it is committed:
+  // store.write(write_finding, row). The store owns the arguments, because the query may still run
+  // after this call has given up waiting. Errors: the query's, and kDeadlineExceeded.
+  template <class... Parameters>
+  Status write(Status (*query)(Connection&, Parameters...),
+               std::type_identity_t<Owned<Parameters>>... arguments) {
+    return run_writer([query, kept = std::tuple<Owned<Parameters>...>(std::move(arguments)...)](
+                          Connection& writer) {
+      return std::apply([&](const auto&... values) { return query(writer, values...); }, kept);
+    });
+  }
 
   // --- writing without waiting: ordered, an error means not accepted and `done` is never called
   // ----
@@ -82,8 +127,8 @@ class Store {
   // The same of what was packed before, on any thread: the writer then has that much less to do.
   Status append(std::string node_id, std::shared_ptr<const Parcel> parcel, Completion done,
                 std::optional<SpoolRange> range = {});
-  // They are attached still: `last_seen_at` of them and of what they have moves on. Not kept:
-  // whoever tells it tells it again.
+  // Moves `last_seen_at` of attached nodes and their endpoints to now. Not retried: the caller
+  // repeats it periodically.
   Status note_seen(std::vector<std::string> node_ids);
   // The five below are kept and tried again while the database is locked, full or not writable;
   // `done` hears the end of that.
@@ -106,19 +151,6 @@ class Store {
   // Replaces all matrices of the run at once, in one transaction: a reader finds none of them or
   // the whole. So a run that has any is complete.
   Status put_pair_matrices(std::string run_id, std::vector<PairMatrixRow> matrices);
-  // What is said of measurements; errors beside the usual ones stand in remarks.h.
-  Status put_preflight(PreflightRow preflight);
-  Status open_finding(FindingRow finding);
-  Status step_finding(std::string finding_id, FindingStepRow step);
-  // Measured again: the step, and the finding's figures are those of now. step_finding()'s errors.
-  Status renew_finding(FindingRow finding, FindingStepRow step);
-  Status add_operator_note(OperatorNoteRow note);
-  // Upgrades and levels; errors beside the usual ones stand in upgrades.h.
-  Status add_upgrade(UpgradeRow upgrade);
-  Status add_upgrade_after(std::string upgrade_id, std::string run_id, bool anew);
-  Status judge_upgrade(UpgradeRow judged);
-  // All of them or none; of several, a series without points is left out.
-  Status put_baselines(std::vector<BaselineRow> baselines);
   // Schedules; errors beside the usual ones stand in schedules.h.
   Status add_schedule(ScheduleRow schedule);
   Status set_schedule_paused(std::string name, bool paused);
@@ -175,37 +207,9 @@ class Store {
   Result<std::vector<NodeRow>> list_nodes() const;                   // all ever seen, by name
   Result<std::vector<std::string>> node_names() const;  // all that nodes have or had, by name
   Result<std::vector<EventRow>> list_events(std::uint32_t limit) const;  // newest first
-  // Newest first; "" is any state; without series and steps.
-  Result<std::vector<FindingRow>> list_findings(std::string_view state, std::uint32_t limit) const;
-  Result<FindingRow> finding(std::string_view finding_id) const;             // kNotFound
-  Result<std::vector<UpgradeRow>> list_upgrades(std::uint32_t limit) const;  // newest first
-  Result<UpgradeRow> upgrade(std::string_view upgrade_id) const;             // kNotFound
-  // What an upgrade's sides were (upgrades.h).
-  Result<std::vector<EpochRow>> epochs(std::string_view node_id, std::uint32_t limit) const;
-  Result<std::vector<EndpointStateRow>> endpoint_states(
-      const std::vector<std::string>& node_ids) const;
-  Result<std::vector<std::string>> runs_of_nodes(const std::vector<std::string>& node_ids,
-                                                 double from, double until,
-                                                 std::uint32_t limit) const;
-  Result<std::vector<SidePointRow>> side_points(
-      const std::vector<std::string>& run_ids, const std::vector<std::string>& node_ids = {}) const;
-  Result<std::vector<SideTaskRow>> side_tasks(const std::vector<std::string>& run_ids,
-                                              const std::vector<std::string>& node_ids = {}) const;
-  Result<StackParts> stack_parts(std::int64_t stack) const;                      // kNotFound
-  Result<std::string> suite_text(std::string_view run_id) const;                 // kNotFound
-  Result<SeriesRow> series(std::int64_t id) const;                               // kNotFound
-  Result<std::vector<BaselineRow>> list_baselines(std::string_view kind) const;  // "" is any
-  // The node's newest, or its newest for that run ("": any). kNotFound.
-  Result<PreflightRow> preflight(std::string_view node_id, std::string_view run_id) const;
-  // Its newest in [from, until). kNotFound.
-  Result<PreflightRow> preflight_between(std::string_view node_id, double from, double until) const;
-  Result<std::vector<OperatorNoteRow>> operator_notes(std::string_view subject_kind,
-                                                      std::string_view subject) const;
-  // One table of what is handed on with a run, a finding or a node (bundle.h). kNotFound.
-  Result<BundlePartRow> bundle_part(std::string_view subject, std::size_t part) const;
   Result<StoreStats> stats() const;
 
-  // --- the file, while all else goes on ----------------------------------------------------------
+  // --- the file, while it is in use ----------------------------------------------------------
 
   Result<SpaceRow> space() const;
   // One line for each problem; reads every page.
@@ -219,6 +223,8 @@ class Store {
   void stop_upkeep();
 
  private:
+  Status run_reader(const std::function<Status(Connection&)>& query) const;
+  Status run_writer(std::function<Status(Connection&)> query);
   Status keep(std::function<Status()> apply, Completion done);
   class Impl;
   Result<double> pages() const;

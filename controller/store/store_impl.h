@@ -1,4 +1,4 @@
-// What stands behind Store: the writer with its sinks, and the readers.
+// The parts of Store: the writer with its sinks, and the readers.
 #pragma once
 
 #include <sys/stat.h>
@@ -40,7 +40,7 @@ inline double size_of_file(const std::string& path) {
   return error ? 0 : static_cast<double>(size);
 }
 
-// Absent: the file system does not tell.
+// Free bytes of the file system that holds `path`. Absent: it cannot be read.
 inline std::optional<double> free_bytes_beside(const std::string& path) {
   std::error_code error;
   const auto folder = std::filesystem::absolute(path, error).parent_path();
@@ -122,7 +122,8 @@ class Readers {
   std::uint32_t opened_ = 0;
 };
 
-// What reads the whole file: it is ended when the store closes, or when writing has to wait for it.
+// Runs readers of the whole file. They end when the store closes, or when writing has to wait for
+// them.
 class Upkeep {
  public:
   // Runs `read` on a connection of its own.
@@ -139,7 +140,7 @@ class Upkeep {
     return fail(Code::kCancelled, fmt::format("store {}: {}: ended: {}", options.path, act, why()));
   }
   // False: nothing was running.
-  bool give_way(std::string why) {
+  bool yield(std::string why) {
     const std::lock_guard lock(mutex_);
     why_ = std::move(why);
     ++ended_;
@@ -253,7 +254,7 @@ class Store::Impl {
     const double held_seconds = (now_ns - held_since_ns_) / 1e9;
     if (!held_told_ && held_seconds >= options.held_seconds) {
       held_told_ = true;
-      const bool ends = upkeep.give_way(fmt::format(
+      const bool ends = upkeep.yield(fmt::format(
           "it read for so long that the log grew past {:.0f} MB and records had to wait; check a "
           "backup instead, or ask when no run is active",
           options.max_wal_bytes / 1e6));

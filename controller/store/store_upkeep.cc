@@ -14,7 +14,7 @@ namespace railgauge::store {
 Result<SpaceRow> Store::space() const {
   SpaceRow space = RG_TRY(impl_->upkeep.run(impl_->options, "stats",
                                             [](Connection& reader) { return read_space(reader); }));
-  // What is still in the log alone belongs to the file as well.
+  // Pages that are still in the log alone belong to the file as well.
   double used_bytes = space.free_bytes;
   for (const SpacePart& part : space.parts) used_bytes += part.bytes;
   space.file_bytes = std::max(used_bytes, size_of_file(impl_->options.path));
@@ -35,7 +35,7 @@ class Copier {
  public:
   Copier(Writer& writer, Connection& source, double wait_seconds)
       : writer_(writer), source_(source), wait_seconds_(wait_seconds) {}
-  // What is left of the copy has to end on the writer's thread too.
+  // The rest of the copy must be released on the writer's thread too.
   ~Copier() {
     const auto end = [copy = copy_] {
       copy->reset();
@@ -128,7 +128,8 @@ class Pruner {
   }
 
   Status prune_events(double before) {
-    return write([&connection = connection_, before] {
+    return write([&connection = connection_, before]() -> Status {
+      RG_TRY_OK(connection.execute("DELETE FROM repeat_count WHERE at<?1", before));
       return connection.execute("DELETE FROM event WHERE at<?1", before);
     });
   }

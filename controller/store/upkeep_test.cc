@@ -109,10 +109,10 @@ TEST_F(UpkeepTest, AStopEndsWhatReadsTheWholeFile) {
 
 TEST_F(UpkeepTest, WhatKeepsRecordsWaitingGivesWay) {
   Upkeep upkeep;
-  EXPECT_FALSE(upkeep.give_way("nothing runs"));
+  EXPECT_FALSE(upkeep.yield("nothing runs"));
   std::atomic<bool> done = false;
   std::jthread writer([&] {
-    while (!done && !upkeep.give_way("the log grew")) std::this_thread::yield();
+    while (!done && !upkeep.yield("the log grew")) std::this_thread::yield();
   });
   const StoreOptions options{.path = folder_.file("db")};
   const auto ended =

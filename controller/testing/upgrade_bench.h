@@ -34,9 +34,9 @@ class UpgradeJudge : public store::StoreTest {
       const std::string id = fmt::format("id-{}", node);
       row.nodes.push_back({.node_id = id,
                            .changed = node <= kNodes / 2,
-                           .stack_before = store_->epochs(id, 1)->at(0).stack});
+                           .stack_before = store_->read(store::read_epochs, id, 1)->at(0).stack});
     }
-    ASSERT_TRUE(store_->add_upgrade(row));
+    ASSERT_TRUE(store_->write(store::write_upgrade, row));
     for (int node = 1; node <= kNodes / 2; ++node) put(node, "6.5.0", "2");
   }
   void put(int number, const std::string& kernel, const std::string& firmware) {
@@ -103,7 +103,7 @@ class UpgradeJudge : public store::StoreTest {
     }
   }
   api::Upgrade judge(const std::string& run_id) {
-    EXPECT_TRUE(store_->add_upgrade_after("u1", run_id, true));
+    EXPECT_TRUE(store_->write(store::write_upgrade_after, "u1", run_id, true));
     const auto judged = judge_and_keep(*store_, "u1", 2e9);
     EXPECT_TRUE(judged) << judged.error().message;
     return judged.value_or(api::Upgrade());

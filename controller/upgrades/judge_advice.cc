@@ -16,7 +16,8 @@ namespace {
 
 // Nodes that got worse: those whose own loss shows or that lost something; where no single one
 // shows, all that changed.
-std::set<std::string> worse_nodes(const Sides& sides, const analysis::UpgradeVerdict& verdict) {
+std::set<std::string> worse_nodes(const UpgradeData& sides,
+                                  const analysis::UpgradeVerdict& verdict) {
   std::set<std::string> out;
   for (const analysis::LostFunction& lost : verdict.lost) out.insert(lost.sides.node);
   for (const analysis::MetricVerdict& metric : verdict.metrics)
@@ -28,28 +29,31 @@ std::set<std::string> worse_nodes(const Sides& sides, const analysis::UpgradeVer
   return out.empty() ? changed_nodes(sides) : out;
 }
 
-// A device that is gone took its settings along: they did not change by themselves. Told by the
-// stack, or by an endpoint that was lost where the node has others.
-void tell_gone_devices(const analysis::UpgradeVerdict& verdict,
-                       std::vector<analysis::ExposedNode>& nodes) {
+// Whether the change only reflects that a device is gone. Values of several devices are one text,
+// "VALUE: DEVICE; VALUE: DEVICE", of which the value that is left was one before.
+bool goes_with_device(std::string_view device, const store::StackChange& change) {
+  if (!store::is_of_device(device, change.part)) return false;
+  return change.to == "none" || change.from.find(change.to + ": ") != std::string::npos;
+}
+
+// Replaces the changes of settings that went away with a lost device by one change of the device.
+// The device is known from the stack, or from an endpoint that was lost where the node has others.
+void merge_gone_devices(const UpgradeData& sides, const analysis::UpgradeVerdict& verdict,
+                        std::vector<analysis::ExposedNode>& nodes) {
   for (const analysis::LostFunction& lost : verdict.lost) {
     if (lost.sides.outcome_after != "gone") continue;
     const auto node = std::ranges::find(nodes, lost.sides.node, &analysis::ExposedNode::node);
     if (node == nodes.end()) continue;
     const auto device =
         lost.sides.endpoint.starts_with("gpu") ? store::kGpuDevice : store::kRdmaDevice;
-    // Values of several devices are told as one text, which says less than before now.
-    std::erase_if(node->changes, [&](const std::string& change) {
-      const std::size_t arrow = change.rfind(" -> ");
-      if (arrow == std::string::npos || !store::is_of_device(device, change)) return false;
-      const std::string now = change.substr(arrow + 4);
-      return now == "none" || change.substr(0, arrow).find(now + ": ") != std::string::npos;
-    });
-    node->changes.insert(store::gone_change(device));
+    if (const auto stacks = sides.stacks.find(node->node); stacks != sides.stacks.end())
+      for (const store::StackChange& change : stacks->second.changes)
+        if (goes_with_device(device, change)) node->changes.erase(store::text_of(change));
+    node->changes.insert(store::text_of(store::gone_change(device)));
   }
 }
 
-// Of a cause, what a person can undo: a device that is gone is not.
+// The changes of a cause that a person can undo; the loss of a device is not one.
 std::vector<std::string> undoable(const api::UpgradeCause& cause) {
   std::vector<std::string> out;
   for (const std::string& change : cause.changes())
@@ -57,7 +61,7 @@ std::vector<std::string> undoable(const api::UpgradeCause& cause) {
   return out;
 }
 
-// What a person would undo of it.
+// The part that a person would undo.
 std::string undone(const std::string& change) {
   return change == kHardwareReplaced ? "the replacement of hardware" : part_of(change);
 }
@@ -72,8 +76,8 @@ std::string first_change(const api::Upgrade& out) {
 void add_look_for(const analysis::UpgradeVerdict& verdict, api::Upgrade& out) {
   for (const analysis::LostFunction& lost : verdict.lost) {
     if (lost.sides.outcome_after != "gone") continue;
-    out.add_next(fmt::format("{}/{} is gone: railgauge preflight {} says what of it is there",
-                             lost.sides.node, lost.sides.endpoint, lost.sides.node));
+    out.add_next(fmt::format("{}/{} is gone: see railgauge preflight {}", lost.sides.node,
+                             lost.sides.endpoint, lost.sides.node));
     return;
   }
 }
@@ -105,10 +109,11 @@ bool only_nodes_help(const analysis::UpgradeVerdict& verdict) {
 
 }  // namespace
 
-void add_causes(const Sides& sides, const analysis::UpgradeVerdict& verdict, api::Upgrade& out) {
+void add_causes(const UpgradeData& sides, const analysis::UpgradeVerdict& verdict,
+                api::Upgrade& out) {
   if (verdict.verdict != analysis::Verdict::kRegressed) return;
   auto exposure = exposure_of(sides, worse_nodes(sides, verdict));
-  tell_gone_devices(verdict, exposure);
+  merge_gone_devices(sides, verdict, exposure);
   for (const analysis::Cause& cause : analysis::likely_causes(exposure)) {
     api::UpgradeCause& told = *out.add_causes();
     for (const std::string& change : cause.changes) told.add_changes(change);
@@ -122,7 +127,8 @@ void add_causes(const Sides& sides, const analysis::UpgradeVerdict& verdict, api
   }
 }
 
-void add_excluded(const Sides& sides, const analysis::UpgradeVerdict& verdict, api::Upgrade& out) {
+void add_excluded(const UpgradeData& sides, const analysis::UpgradeVerdict& verdict,
+                  api::Upgrade& out) {
   std::size_t controls = 0;
   for (const analysis::MetricVerdict& metric : verdict.metrics)
     if (metric.controlled) controls = std::max(controls, metric.controls);
@@ -141,7 +147,7 @@ void add_excluded(const Sides& sides, const analysis::UpgradeVerdict& verdict, a
     settings = settings || stacks.before.settings != stacks.after.settings;
     known = known && stacks.known;
   }
-  if (!known) return;  // nothing can be excluded of a stack that nobody told
+  if (!known) return;  // nothing can be excluded for an unknown stack
   if (!replaced) out.add_excluded("hardware: no NIC or GPU was replaced in between");
   if (!settings) out.add_excluded("settings: none of those that are watched changed");
 }
@@ -151,7 +157,8 @@ std::string continue_command(const std::string& upgrade_id, double min_coverage)
                      min_coverage < 1 ? fmt::format(" --min-coverage {:g}", min_coverage) : "");
 }
 
-void add_next(const Sides& sides, const analysis::UpgradeVerdict& verdict, api::Upgrade& out) {
+void add_next(const UpgradeData& sides, const analysis::UpgradeVerdict& verdict,
+              api::Upgrade& out) {
   const std::string nodes = fmt::format("{}", fmt::join(out.nodes(), ","));
   switch (verdict.verdict) {
     case analysis::Verdict::kPass:

@@ -4,7 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "controller/upgrades/judge_notes.h"
+#include "controller/upgrades/judge_report.h"
 #include "controller/upgrades/upgrade_stack.h"
 
 namespace railgauge {
@@ -23,10 +23,11 @@ class AfterAnUpgrade : public testing::Test {
       sides_.upgrade.nodes.push_back({.node_id = node, .node = node, .changed = node[0] == 'n'});
       sides_.stacks[node].known = true;
     }
-    for (const char* node : {"n1", "n2"}) sides_.stacks[node].changes = {"linux_kernel 6.1 -> 6.5"};
-    for (const char* change : {"nic.mlx5_1:1/default_roce_tos 106 -> none",
-                               "nic_mtu_bytes 1500: 0000:18:00.0; 4092: 0000:3b:00.0 -> 1500"})
-      sides_.stacks["n1"].changes.emplace_back(change);
+    for (const char* node : {"n1", "n2"})
+      sides_.stacks[node].changes = {{"linux_kernel", "6.1", "6.5"}};
+    sides_.stacks["n1"].changes.push_back({"nic.mlx5_1:1/default_roce_tos", "106", "none"});
+    sides_.stacks["n1"].changes.push_back(
+        {"nic_mtu_bytes", "1500: 0000:18:00.0; 4092: 0000:3b:00.0", "1500"});
     verdict_.verdict = analysis::Verdict::kRegressed;
     verdict_.kind = "lost_function";
     verdict_.lost = {{.sides = {.node = "n1",
@@ -43,7 +44,7 @@ class AfterAnUpgrade : public testing::Test {
     add_next(sides_, verdict_, out);
     return out;
   }
-  Sides sides_;
+  UpgradeData sides_;
   analysis::UpgradeVerdict verdict_;
 };
 
@@ -77,7 +78,7 @@ TEST_F(AfterAnUpgrade, WhatNoTaskUsedIsNamedAndWhatIsGoneIsNot) {
 }
 
 TEST_F(AfterAnUpgrade, ASettingOfAPortThatIsThereStaysASuspect) {
-  sides_.stacks["n1"].changes.emplace_back("nic_max_read_request_bytes 4096 -> 512");
+  sides_.stacks["n1"].changes.push_back({"nic_max_read_request_bytes", "4096", "512"});
   const api::Upgrade upgrade = told();
   EXPECT_THAT(upgrade.causes(0).changes(),
               ElementsAre("nic_max_read_request_bytes 4096 -> 512", "rdma_device present -> gone"));

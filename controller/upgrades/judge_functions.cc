@@ -15,7 +15,7 @@
 namespace railgauge {
 namespace {
 
-// What a task is beside its run.
+// The identity of a task without its run.
 struct TaskPlace {
   std::string kernel;
   std::string parameters;
@@ -39,7 +39,8 @@ bool is_corruption(const store::SideTaskRow& task) {
   return false;
 }
 
-// What is measured, without how long: suites may be as strict as they like.
+// The parameters that define the measurement, without its duration: suites may differ in
+// strictness.
 std::string measured_parameters(const std::string& json) {
   google::protobuf::Struct all;
   if (!google::protobuf::util::JsonStringToMessage(json, &all).ok()) return json;
@@ -52,7 +53,7 @@ std::string measured_parameters(const std::string& json) {
   return text;
 }
 
-Functions functions_of(const std::vector<store::SideTaskRow>& tasks, const Cast& cast) {
+Functions functions_of(const std::vector<store::SideTaskRow>& tasks, const NodeRoles& cast) {
   Functions out;
   for (const store::SideTaskRow& task : tasks) {
     TaskPlace place{
@@ -79,7 +80,7 @@ Functions functions_of(const std::vector<store::SideTaskRow>& tasks, const Cast&
   return out;
 }
 
-// What did not always work before is lost where it now works less than half as often.
+// A function that did not always work before is lost where it now works less than half as often.
 std::string outcome_before(const Outcomes& before, const Outcomes* after) {
   if (before.all == 0) return "";
   if (before.passed == before.all) return std::string(kPassed);
@@ -130,7 +131,7 @@ bool is_newly_corrupted(const Outcomes& before, const Outcomes& after) {
          (before.all == 0 || after.corrupted * before.all > before.corrupted * after.all);
 }
 
-analysis::FunctionSides sides_of(const TaskPlace& place, const Cast& cast) {
+analysis::FunctionSides sides_of(const TaskPlace& place, const NodeRoles& cast) {
   analysis::FunctionSides out{.name = place.kernel};
   std::string others;
   for (const std::string& text : place.where) {
@@ -146,7 +147,7 @@ analysis::FunctionSides sides_of(const TaskPlace& place, const Cast& cast) {
   return out;
 }
 
-// What no changed place could ever run: it says nothing of any single one.
+// Functions that no changed place could ever run: they say nothing about a single place.
 std::set<std::pair<std::string, std::string>> waived_everywhere(const Functions& before,
                                                                 const Functions& after) {
   std::set<std::pair<std::string, std::string>> waived;
@@ -165,7 +166,7 @@ std::string first_and_more(const std::vector<std::string>& names) {
 
 // Also where the nights of before had no such task: it was asked of a changed node, and nothing is
 // known of what it asked.
-void add_after(const Cast& cast, const Functions& before, const Functions& after,
+void add_after(const NodeRoles& cast, const Functions& before, const Functions& after,
                analysis::UpgradeRuns& out) {
   for (const auto& [place, is] : after) {
     if (before.contains(place)) continue;
@@ -180,11 +181,12 @@ void add_after(const Cast& cast, const Functions& before, const Functions& after
 
 // `is`: absent where the after side never had that task.
 analysis::FunctionSides compared(const TaskPlace& place, const Outcomes& was, const Outcomes* is,
-                                 const Cast& cast) {
+                                 const NodeRoles& cast) {
   analysis::FunctionSides function = sides_of(place, cast);
   function.path_before = usual_path(was);
   function.outcome_before = outcome_before(was, is);
-  // What passed now and then before, and never does now, is not lost for sure, nor measured.
+  // A function that passed now and then before, and never does now, is neither certainly lost nor
+  // measured.
   function.never_passed = is == nullptr || is->passed == 0;
   if (is == nullptr) return function;
   function.path_after = path_after(was, *is);
@@ -195,7 +197,7 @@ analysis::FunctionSides compared(const TaskPlace& place, const Outcomes& was, co
   return function;
 }
 
-void add_tasks(const Sides& sides, const Cast& cast, analysis::UpgradeRuns& out) {
+void add_tasks(const UpgradeData& sides, const NodeRoles& cast, analysis::UpgradeRuns& out) {
   Functions before = functions_of(sides.tasks_before, cast);
   Functions after = functions_of(sides.tasks_after, cast);
   std::vector<std::string> waived;
@@ -221,7 +223,8 @@ void add_tasks(const Sides& sides, const Cast& cast, analysis::UpgradeRuns& out)
 }
 
 // Endpoints that tasks passed on before and that are not there, or not active, any more.
-void add_gone_endpoints(const Sides& sides, const Cast& cast, analysis::UpgradeRuns& out) {
+void add_gone_endpoints(const UpgradeData& sides, const NodeRoles& cast,
+                        analysis::UpgradeRuns& out) {
   std::set<std::string> used;
   for (const store::SideTaskRow& task : sides.tasks_before)
     for (std::size_t rank = 0; task.outcome == kPassed && rank < task.nodes.size(); ++rank)
@@ -242,7 +245,7 @@ void add_gone_endpoints(const Sides& sides, const Cast& cast, analysis::UpgradeR
 }
 
 // Preflight's checks are functions as tasks are.
-void add_checks(const Sides& sides, analysis::UpgradeRuns& out) {
+void add_checks(const UpgradeData& sides, analysis::UpgradeRuns& out) {
   for (const auto& [node, checks] : sides.checks)
     for (const store::CheckRow& was : checks.before) {
       if (was.state != "pass") continue;
@@ -259,9 +262,9 @@ void add_checks(const Sides& sides, analysis::UpgradeRuns& out) {
 }
 
 // Nodes of each task among `nodes` alone that passed before and does not any more.
-std::vector<std::set<std::string>> lost_among(const Sides& sides,
+std::vector<std::set<std::string>> lost_among(const UpgradeData& sides,
                                               const std::set<std::string>& nodes) {
-  const Cast cast{.changed = nodes};
+  const NodeRoles cast{.changed = nodes};
   const Functions before = functions_of(sides.tasks_before, cast);
   const Functions after = functions_of(sides.tasks_after, cast);
   std::vector<std::set<std::string>> out;
@@ -288,7 +291,8 @@ bool is_said_lost(const store::SideTaskRow& task, const std::string& node) {
 
 }  // namespace
 
-std::set<std::string> failed_controls(const Sides& sides, const std::set<std::string>& controls) {
+std::set<std::string> failed_controls(const UpgradeData& sides,
+                                      const std::set<std::string>& controls) {
   std::set<std::string> failed;
   for (const store::SideTaskRow& task : sides.tasks_after)
     for (const std::string& node : task.nodes)
@@ -299,7 +303,7 @@ std::set<std::string> failed_controls(const Sides& sides, const std::set<std::st
   auto lost = lost_among(sides, controls);
   for (const std::string& node : failed)
     std::erase_if(lost, [&](const auto& ends) { return ends.contains(node); });
-  // Of two that fail together the one that fails with more others, then the next.
+  // Blames first the node that fails together with most others, then the next.
   while (!lost.empty()) {
     const auto worst = std::ranges::max_element(controls, {}, [&](const std::string& node) {
       return std::pair(count_with(lost, node), count_with(lost_anywhere, node));
@@ -324,7 +328,7 @@ void add_used(const std::string& node, std::string_view endpoint, std::set<std::
   }
 }
 
-void add_functions(const Sides& sides, const Cast& cast, analysis::UpgradeRuns& out) {
+void add_functions(const UpgradeData& sides, const NodeRoles& cast, analysis::UpgradeRuns& out) {
   add_tasks(sides, cast, out);
   add_gone_endpoints(sides, cast, out);
   add_checks(sides, out);

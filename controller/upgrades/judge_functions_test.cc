@@ -22,7 +22,7 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::SizeIs;
 
-const Cast kCast{.changed = {"n1", "n2"}, .controls = {"n3"}};
+const NodeRoles kCast{.changed = {"n1", "n2"}, .controls = {"n3"}};
 
 store::SideTaskRow task(const std::string& outcome, const std::string& path = "",
                         const std::string& node = "n1", const std::string& kernel = "bw") {
@@ -36,7 +36,7 @@ store::SideTaskRow task(const std::string& outcome, const std::string& path = ""
 
 analysis::UpgradeRuns functions_of(std::vector<store::SideTaskRow> before,
                                    std::vector<store::SideTaskRow> after, bool is_history = false) {
-  Sides sides;
+  UpgradeData sides;
   sides.upgrade.before_is_history = is_history;
   sides.tasks_before = std::move(before);
   sides.tasks_after = std::move(after);
@@ -64,7 +64,7 @@ TEST(JudgeFunctions, AWorsePathThatIsTakenNowAndThenIsLostWhicheverTaskCameLast)
 }
 
 TEST(JudgeFunctions, AGpuThatIsGoneIsLostThoughTasksNamedItBesideItsPort) {
-  Sides sides;
+  UpgradeData sides;
   sides.tasks_before = {task("passed")};
   sides.tasks_before[0].endpoints = {"a:1+gpu0", "a:1"};
   sides.endpoints = {{.node = "n1", .endpoint = "a:1", .state = "active"},
@@ -196,8 +196,8 @@ TEST(JudgeFunctions, APassRestsOnEveryTaskThatAChangedNodeWasAskedFor) {
 }
 
 // n1 changed; c1 to c4 are controls on a ring with it.
-Sides ring_with_controls() {
-  Sides sides;
+UpgradeData ring_with_controls() {
+  UpgradeData sides;
   const std::vector<std::string> ring{"n1", "c1", "c2", "c3", "c4"};
   for (const std::string& node : ring) {
     sides.upgrade.nodes.push_back({.node_id = node, .node = node, .changed = node == "n1"});
@@ -213,7 +213,7 @@ Sides ring_with_controls() {
   return sides;
 }
 
-void crash_with(Sides& sides, const std::string& node, const std::string& reason) {
+void crash_with(UpgradeData& sides, const std::string& node, const std::string& reason) {
   for (store::SideTaskRow& task : sides.tasks_after)
     if (std::ranges::count(task.nodes, node) > 0) {
       task.outcome = "crashed";
@@ -221,13 +221,13 @@ void crash_with(Sides& sides, const std::string& node, const std::string& reason
     }
 }
 
-std::vector<analysis::LostFunction> lost_of(const Sides& sides) {
+std::vector<analysis::LostFunction> lost_of(const UpgradeData& sides) {
   return analysis::lost_functions(runs_of(sides).functions);
 }
 
 TEST(JudgeFunctions, AControlThatDiesTakesNoFunctionFromAChangedNode) {
   for (const char* reason : {"the peer was silent", "node c1 lost"}) {
-    Sides sides = ring_with_controls();
+    UpgradeData sides = ring_with_controls();
     crash_with(sides, "c1", reason);
     EXPECT_THAT(lost_of(sides), IsEmpty()) << reason;
     EXPECT_THAT(lost_controls(sides), testing::ElementsAre("c1")) << reason;
@@ -236,11 +236,11 @@ TEST(JudgeFunctions, AControlThatDiesTakesNoFunctionFromAChangedNode) {
 }
 
 TEST(JudgeFunctions, AChangedNodeThatFailsWithAllIsLostThoughAControlDiedAsWell) {
-  Sides alone = ring_with_controls();
+  UpgradeData alone = ring_with_controls();
   crash_with(alone, "n1", "the peer was silent");
   EXPECT_THAT(lost_of(alone), SizeIs(2));
   EXPECT_THAT(lost_controls(alone), IsEmpty()) << "controls work with each other";
-  Sides both = ring_with_controls();
+  UpgradeData both = ring_with_controls();
   crash_with(both, "n1", "the peer was silent");
   crash_with(both, "c1", "node c1 lost");
   EXPECT_THAT(lost_of(both), SizeIs(1)) << "what it did with c4";

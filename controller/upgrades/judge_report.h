@@ -7,16 +7,19 @@
 #include <vector>
 
 #include "controller/api/judge.pb.h"
-#include "controller/upgrades/judge_sides.h"
+#include "controller/upgrades/upgrade_data.h"
 #include "controller/verdict/verdict.h"
 
 namespace railgauge {
 
-// Of an upgrade as it stands, not judged.
+// The report of an upgrade without a verdict.
 api::Upgrade summary_of(const store::UpgradeRow& row);
 
-// Of a judged one. `since`: when the first of its nodes' stacks changed; 0: not known.
-api::Upgrade report_of(const Sides& sides, const analysis::UpgradeRuns& runs,
+// The report of a judged upgrade. `since`: unix seconds when the first of its nodes' stacks
+// changed; 0: unknown.
+api::Upgrade report_of(const UpgradeData& sides, const analysis::UpgradeRuns& runs,
                        const analysis::UpgradeVerdict& verdict, double since);
+
+void add_notes(const UpgradeData& sides, api::Upgrade& out);
 
 }  // namespace railgauge

@@ -61,7 +61,8 @@ Result<std::optional<EarlierSelf>> earlier_self(const store::Store& store,
   std::vector<std::string> ids;
   for (store::UpgradeNodeRow& node : out.row.nodes) {
     if (!node.changed) continue;
-    const auto stay = earlier_stay(RG_TRY(store.epochs(node.node_id, kEpochsLooked)));
+    const auto stay =
+        earlier_stay(RG_TRY(store.read(store::read_epochs, node.node_id, kEpochsLooked)));
     if (!stay) return std::optional<EarlierSelf>();
     node.stack_before = stay->stack;
     from = std::max(from, stay->from);
@@ -73,14 +74,16 @@ Result<std::optional<EarlierSelf>> earlier_self(const store::Store& store,
   out.row.before_is_history = true;
   std::erase_if(out.row.runs, [](const store::UpgradeRunRow& run) { return !run.after; });
   std::vector<store::UpgradeRunRow> runs;
-  for (const std::string& run : RG_TRY(store.runs_of_nodes(ids, from, out.until, kHistoryRuns)))
+  for (const std::string& run :
+       RG_TRY(store.read(store::read_runs_of_nodes, ids, from, out.until, kHistoryRuns)))
     runs.push_back({.run_id = run});
   out.row.runs.insert(out.row.runs.begin(), runs.begin(), runs.end());
   const double begun =
       runs.empty() ? out.until : RG_TRY(store.run_summary(runs.front().run_id)).run.created_at;
   std::vector<store::UpgradeNodeRow> kept;
   for (store::UpgradeNodeRow& node : out.row.nodes) {
-    if (node.changed || unchanged_since(RG_TRY(store.epochs(node.node_id, kEpochsLooked))) <= begun)
+    if (node.changed || unchanged_since(RG_TRY(
+                            store.read(store::read_epochs, node.node_id, kEpochsLooked))) <= begun)
       kept.push_back(std::move(node));
   }
   out.row.nodes = std::move(kept);
@@ -94,7 +97,8 @@ Result<bool> came_back(const store::Store& store, const store::UpgradeRow& upgra
       measured = std::max(measured, RG_TRY(store.run_summary(run.run_id)).run.created_at);
   for (const store::UpgradeNodeRow& node : upgrade.nodes) {
     if (!node.changed) continue;
-    const auto stay = earlier_stay(RG_TRY(store.epochs(node.node_id, kEpochsLooked)));
+    const auto stay =
+        earlier_stay(RG_TRY(store.read(store::read_epochs, node.node_id, kEpochsLooked)));
     if (!stay || stay->until < measured) return false;
   }
   return true;

@@ -19,13 +19,13 @@ struct EarlierSelf {
   double until = 0;  // when the first of the nodes left that stack; unix seconds
 };
 
-// Of changed nodes that all have the stack again that they had before the one that they left, on
-// the same hardware; else absent. Controls are those that have not changed since then.
+// The earlier figures of changed nodes that all have an earlier stack again, on the same hardware;
+// else absent. Controls are nodes that have not changed since then.
 Result<std::optional<EarlierSelf>> earlier_self(const store::Store& store,
                                                 const store::UpgradeRow& upgrade);
 
 // Whether the changed nodes had another stack since the before side was measured, and have that of
-// the before side again: what is measured now is held against the stack's own figures.
+// the before side again. New figures are then compared with the stack's own figures.
 Result<bool> came_back(const store::Store& store, const store::UpgradeRow& upgrade);
 
 }  // namespace railgauge

@@ -43,7 +43,8 @@ double median_of(std::vector<double> values) {
 constexpr std::array<const char*, 4> kStatistics{"median", "p90", "p99", "p99.9"};
 
 // Series of the changed nodes whose metric regressed, with their levels.
-std::vector<store::FindingSeriesRow> moved_series(const Sides& sides, const api::Upgrade& report) {
+std::vector<store::FindingSeriesRow> moved_series(const UpgradeData& sides,
+                                                  const api::Upgrade& report) {
   std::set<std::string> names;
   for (const api::JudgedMetric& metric : report.metrics())
     if (metric.verdict() == "regressed") names.insert(metric.name());
@@ -78,7 +79,7 @@ std::string suspect_of(const api::Upgrade& report) {
       "{}", fmt::join(store::told_changes({changes.begin(), changes.end()}, kNamed), "; "));
 }
 
-// What the report lost, in words that two reports share.
+// The lost functions of the report, in words that two reports share.
 std::set<std::string> lost_of(const api::Upgrade& report) {
   std::set<std::string> out;
   for (const api::LostFunction& lost : report.lost())
@@ -99,7 +100,7 @@ bool is_worse(const store::FindingRow& known, const store::FindingRow& now,
   return !std::ranges::includes(was, lost_of(report));
 }
 
-// Of the mean; where that is within the bound, of the place that lost most by itself. A fraction.
+// The loss of the mean as a fraction; where that is within the bound, the loss of the worst place.
 double loss_of(const api::JudgedMetric& metric) {
   double percent = metric.worse_percent();
   if (percent < metric.bound_percent())
@@ -108,7 +109,7 @@ double loss_of(const api::JudgedMetric& metric) {
   return percent / 100;
 }
 
-store::FindingRow finding_of(const Sides& sides, const api::Upgrade& report, double now) {
+store::FindingRow finding_of(const UpgradeData& sides, const api::Upgrade& report, double now) {
   store::FindingRow finding{.finding_id = fmt::format("{}-{}", report.upgrade_id(), report.kind()),
                             .kind = report.kind() == "performance" ? "regression" : report.kind(),
                             .severity = "critical",
@@ -152,11 +153,12 @@ bool is_over(const analysis::UpgradeVerdict& verdict, const std::string& kind) {
 }
 
 Status end_one(store::Store& store, const std::string& id, const std::string& text, double now) {
-  const auto known = store.finding(id);
+  const auto known = store.read(store::read_finding, id);
   if (!known && known.error().code == Code::kNotFound) return {};
   if (!known) return tl::unexpected(known.error());
-  if (known->state == "fixed" || known->state == "false" || known->state == "accepted") return {};
-  return store.step_finding(id, {.at = now, .who = "judge", .action = "resolve", .text = text});
+  if (!store::is_open(known->state)) return {};
+  return store.write(store::write_finding_step, id,
+                     {.at = now, .who = "judge", .action = "resolve", .text = text});
 }
 
 // Ends what was open of the upgrade and is not there any more.
@@ -173,7 +175,7 @@ Status close_findings(store::Store& store, const analysis::UpgradeVerdict& verdi
 
 // Whether all changed nodes have now, or had before, what they had then.
 enum class Side { kBefore, kAfter };
-Result<bool> is_stack_of(const store::Store& store, const Sides& sides, Side now,
+Result<bool> is_stack_of(const store::Store& store, const UpgradeData& sides, Side now,
                          const store::UpgradeRow& earlier, Side then) {
   for (const store::UpgradeNodeRow& node : earlier.nodes) {
     if (!node.changed) continue;
@@ -182,7 +184,7 @@ Result<bool> is_stack_of(const store::Store& store, const Sides& sides, Side now
     if (stacks == sides.stacks.end() || !stacks->second.known || stack == 0) return false;
     const store::StackParts& mine =
         now == Side::kBefore ? stacks->second.before : stacks->second.after;
-    if (!moved_to(RG_TRY(store.stack_parts(stack)), mine).empty()) return false;
+    if (!moved_to(RG_TRY(store.read(store::read_stack_parts, stack)), mine).empty()) return false;
   }
   return true;
 }
@@ -198,39 +200,40 @@ std::set<std::string> changed_of(const store::UpgradeRow& row) {
 // was found in: each run of the after side is a fresh one, so that it is no single run's chance.
 bool is_confirmed_by(const store::FindingRow& known, const store::FindingRow& now) {
   return is_slower(now.kind == "regression" ? "performance" : now.kind) &&
-         (known.state == "new" || known.state == "reopened") && !now.run_id.empty() &&
-         known.run_id != now.run_id;
+         store::is_unseen(known.state) && !now.run_id.empty() && known.run_id != now.run_id;
 }
 
 }  // namespace
 
-Status keep_finding(store::Store& store, const Sides& sides,
+Status keep_finding(store::Store& store, const UpgradeData& sides,
                     const analysis::UpgradeVerdict& verdict, api::Upgrade& report, double now) {
   RG_TRY_OK(close_findings(store, verdict, report, now));
   if (report.verdict() != "regressed") return {};
   store::FindingRow finding = finding_of(sides, report, now);
   const std::string id = finding.finding_id;
   report.set_finding_id(id);
-  const auto known = store.finding(id);
+  const auto known = store.read(store::read_finding, id);
   if (!known && known.error().code == Code::kNotFound)
-    return store.open_finding(std::move(finding));
+    return store.write(store::write_finding, std::move(finding));
   if (!known) return tl::unexpected(known.error());
   const bool is_open =
-      known->state == "new" || known->state == "confirmed" || known->state == "reopened";
-  const bool opens = !is_open && (known->state == "fixed" || is_worse(*known, finding, report));
+      store::is_unseen(known->state) || known->state == store::FindingState::kConfirmed;
+  const bool opens = !is_open && (known->state == store::FindingState::kFixed ||
+                                  is_worse(*known, finding, report));
   const char* action = opens ? "reopen" : is_confirmed_by(*known, finding) ? "confirm" : "comment";
   store::FindingStepRow step{.at = now,
                              .who = "judge",
                              .action = action,
                              .text = fmt::format("measured again: {}", report.reason())};
-  if (!is_open && !opens) return store.step_finding(id, std::move(step));
-  return store.renew_finding(std::move(finding), std::move(step));
+  if (!is_open && !opens) return store.write(store::write_finding_step, id, std::move(step));
+  return store.write(store::write_finding_again, std::move(finding), std::move(step));
 }
 
-Status close_earlier(store::Store& store, const Sides& sides, bool is_itself_again, double now) {
+Status close_earlier(store::Store& store, const UpgradeData& sides, bool is_itself_again,
+                     double now) {
   constexpr std::uint32_t kLooked = 200;
   const std::string text = fmt::format("measured as upgrade {}: pass", sides.upgrade.upgrade_id);
-  for (const store::UpgradeRow& row : RG_TRY(store.list_upgrades(kLooked))) {
+  for (const store::UpgradeRow& row : RG_TRY(store.read(store::read_upgrades, kLooked))) {
     if (row.upgrade_id == sides.upgrade.upgrade_id || row.verdict != "regressed" ||
         row.suite != sides.upgrade.suite || changed_of(row) != changed_of(sides.upgrade))
       continue;

@@ -6,20 +6,26 @@
 
 #include "controller/api/judge.pb.h"
 #include "controller/store/store.h"
-#include "controller/upgrades/judge_sides.h"
+#include "controller/upgrades/upgrade_data.h"
+#include "controller/verdict/verdict.h"
 
 namespace railgauge {
 
 // Everything that a verdict by the row's nodes and runs rests on.
-Result<Sides> sides_of(const store::Store& store, store::UpgradeRow upgrade);
-Result<Sides> read_sides(const store::Store& store, const std::string& upgrade_id);
+Result<UpgradeData> sides_of(const store::Store& store, store::UpgradeRow upgrade);
+Result<UpgradeData> read_sides(const store::Store& store, const std::string& upgrade_id);
 
 // Judges by all that is there, stores verdict and finding, and returns the report. kNotFound: no
 // such upgrade. `now`: unix seconds. `min_coverage`: share of the changed pairs that a pass needs.
 Result<api::Upgrade> judge_and_keep(store::Store& store, const std::string& upgrade_id, double now,
                                     double min_coverage = 1);
 
-// As it was judged, else as it stands with what its before side promises. "" is the newest.
+// The stored report of a judged upgrade, else its present state with the promise of its before
+// side. "" is the newest.
 Result<api::Upgrade> upgrade_report(const store::Store& store, const std::string& upgrade_id);
+
+// The smallest loss that the worst metric will call four times in five, with a note for each
+// metric.
+void add_promise(const analysis::UpgradeRuns& runs, api::Upgrade& upgrade);
 
 }  // namespace railgauge

@@ -7,8 +7,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "controller/findings/findings_desk.h"
-#include "controller/gate/upgrade_desk.h"
+#include "controller/findings/finding_service.h"
+#include "controller/gate/gate_service.h"
 #include "controller/testing/upgrade_bench.h"
 
 namespace railgauge::testing_upgrade {
@@ -27,7 +27,7 @@ TEST_F(UpgradeJudge, NothingLostIsAPassWithItsBound) {
   EXPECT_DOUBLE_EQ(upgrade.metrics(0).coverage(), 1);
   EXPECT_TRUE(upgrade.synthetic());
   EXPECT_THAT(upgrade.notes(), testing::Contains(HasSubstr("its checks are not compared: n1")));
-  EXPECT_THAT(*store_->list_findings("", 10), IsEmpty());
+  EXPECT_THAT(*store_->read(store::read_findings, {}, 10), IsEmpty());
   EXPECT_THAT(upgrade.excluded(), testing::Contains(HasSubstr("a cause common to all")));
 }
 
@@ -35,15 +35,16 @@ TEST_F(UpgradeJudge, NothingLostIsAPassWithItsBound) {
 TEST_F(UpgradeJudge, AChangedNodeThatNeitherSideMeasuredForbidsAPass) {
   constexpr int kUnmeasured = kNodes + 1;
   put(kUnmeasured, "6.1.0", "1");
-  store::UpgradeRow row = *store_->upgrade("u1");
+  store::UpgradeRow row = *store_->read(store::read_upgrade, "u1");
   row.upgrade_id = "u2";
   const std::string id = fmt::format("id-{}", kUnmeasured);
-  row.nodes.push_back(
-      {.node_id = id, .changed = true, .stack_before = store_->epochs(id, 1)->at(0).stack});
-  ASSERT_TRUE(store_->add_upgrade(row));
+  row.nodes.push_back({.node_id = id,
+                       .changed = true,
+                       .stack_before = store_->read(store::read_epochs, id, 1)->at(0).stack});
+  ASSERT_TRUE(store_->write(store::write_upgrade, row));
   put(kUnmeasured, "6.5.0", "2");
   measure("after", 0);
-  ASSERT_TRUE(store_->add_upgrade_after("u2", "after", true));
+  ASSERT_TRUE(store_->write(store::write_upgrade_after, "u2", "after", true));
   const auto judged = judge_and_keep(*store_, "u2", 2e9);
   ASSERT_TRUE(judged) << judged.error().message;
   EXPECT_NE(judged->verdict(), "pass") << golden_text(*judged);
@@ -67,9 +68,9 @@ TEST_F(UpgradeJudge, ALossIsToldWithNodesPartsAndOneFinding) {
   EXPECT_THAT(upgrade.next(), testing::Contains(HasSubstr("undo linux_kernel on n1 alone")));
   EXPECT_THAT(upgrade.since(), testing::Not(IsEmpty()));
   EXPECT_EQ(golden_text(upgrade), golden_text(judge("after"))) << "chance comes from names alone";
-  const auto findings = store_->list_findings("", 10);
+  const auto findings = store_->read(store::read_findings, {}, 10);
   ASSERT_THAT(*findings, SizeIs(1)) << "judged twice, one finding";
-  const auto finding = store_->finding("u1-performance");
+  const auto finding = store_->read(store::read_finding, "u1-performance");
   ASSERT_TRUE(finding) << finding.error().message;
   EXPECT_EQ(finding->series.size(), 5U);
   EXPECT_EQ(finding->run_id, "after");
@@ -83,20 +84,24 @@ TEST_F(UpgradeJudge, ALossIsToldWithNodesPartsAndOneFinding) {
 TEST_F(UpgradeJudge, AnAcceptedFindingOpensAgainOnlyWhenItWorsens) {
   measure("after", 0.05);
   judge("after");
-  FindingsDesk desk(*store_);
+  FindingService desk(*store_);
   api::FindingStepRequest accept;
   accept.set_finding_id("u1-performance");
   accept.set_action("accept");
   ASSERT_TRUE(desk.step(accept, "ada", 2e9));
   judge("after");
-  EXPECT_EQ(store_->finding("u1-performance")->state, "accepted");
+  EXPECT_EQ(store_->read(store::read_finding, "u1-performance")->state,
+            store::FindingState::kAccepted);
   measure("worse", 0.2);
   judge("worse");
-  EXPECT_EQ(store_->finding("u1-performance")->state, "reopened");
-  EXPECT_NEAR(*store_->finding("u1-performance")->worse, 0.2, 0.02) << "what it is now";
+  EXPECT_EQ(store_->read(store::read_finding, "u1-performance")->state,
+            store::FindingState::kReopened);
+  EXPECT_NEAR(*store_->read(store::read_finding, "u1-performance")->worse, 0.2, 0.02)
+      << "what it is now";
   ASSERT_TRUE(desk.step(accept, "ada", 2e9));
   judge("worse");
-  EXPECT_EQ(store_->finding("u1-performance")->state, "accepted");
+  EXPECT_EQ(store_->read(store::read_finding, "u1-performance")->state,
+            store::FindingState::kAccepted);
   const auto levels = desk.baselines({});
   ASSERT_TRUE(levels);
   for (const api::Baseline& level : levels->baselines())
@@ -120,37 +125,43 @@ TEST_F(UpgradeJudge, APassEndsWhatWasOpen) {
   judge("after");
   measure("mended", 0);
   EXPECT_EQ(judge("mended").verdict(), "pass");
-  EXPECT_EQ(store_->finding("u1-performance")->state, "fixed");
+  EXPECT_EQ(store_->read(store::read_finding, "u1-performance")->state,
+            store::FindingState::kFixed);
   measure("again", 0.05);
   judge("again");
-  EXPECT_EQ(store_->finding("u1-performance")->state, "reopened");
+  EXPECT_EQ(store_->read(store::read_finding, "u1-performance")->state,
+            store::FindingState::kReopened);
 }
 
 // One run more of the after side, which goes on.
 TEST_F(UpgradeJudge, ALossThatFurtherRunsShowIsConfirmed) {
   measure("after", 0.05);
   judge("after");
-  EXPECT_EQ(store_->finding("u1-performance")->state, "new");
+  EXPECT_EQ(store_->read(store::read_finding, "u1-performance")->state, store::FindingState::kNew);
   measure("more", 0.05);
-  ASSERT_TRUE(store_->add_upgrade_after("u1", "more", false));
+  ASSERT_TRUE(store_->write(store::write_upgrade_after, "u1", "more", false));
   for (int times = 0; times < 2; ++times) ASSERT_TRUE(judge_and_keep(*store_, "u1", 2e9));
-  const auto finding = store_->finding("u1-performance");
-  EXPECT_EQ(finding->state, "confirmed");
+  const auto finding = store_->read(store::read_finding, "u1-performance");
+  EXPECT_EQ(finding->state, store::FindingState::kConfirmed);
   EXPECT_EQ(std::ranges::count(finding->steps, "confirm", &store::FindingStepRow::action), 1);
 }
 
 TEST_F(UpgradeJudge, WhatIsNotLostAnyMoreIsOverThoughTheUpgradeStillCosts) {
   measure("crash", 0, "crashed", "signal 11");
   judge("crash");
-  ASSERT_EQ(store_->finding("u1-lost_function")->state, "new");
+  ASSERT_EQ(store_->read(store::read_finding, "u1-lost_function")->state,
+            store::FindingState::kNew);
   measure("slow", 0.05);
   EXPECT_EQ(judge("slow").kind(), "performance");
-  EXPECT_EQ(store_->finding("u1-lost_function")->state, "fixed");
-  EXPECT_EQ(store_->finding("u1-performance")->state, "new");
+  EXPECT_EQ(store_->read(store::read_finding, "u1-lost_function")->state,
+            store::FindingState::kFixed);
+  EXPECT_EQ(store_->read(store::read_finding, "u1-performance")->state, store::FindingState::kNew);
   measure("both", 0.05, "crashed", "signal 11");
   EXPECT_EQ(judge("both").kind(), "lost_function");
-  EXPECT_EQ(store_->finding("u1-performance")->state, "new") << "it is slow as before";
-  EXPECT_EQ(store_->finding("u1-lost_function")->state, "reopened");
+  EXPECT_EQ(store_->read(store::read_finding, "u1-performance")->state, store::FindingState::kNew)
+      << "it is slow as before";
+  EXPECT_EQ(store_->read(store::read_finding, "u1-lost_function")->state,
+            store::FindingState::kReopened);
 }
 
 TEST_F(UpgradeJudge, OneCrashWhereAllPassedIsLostFunction) {
@@ -171,7 +182,7 @@ TEST_F(UpgradeJudge, WrongBytesAreCorruption) {
 TEST_F(UpgradeJudge, WithoutAnAfterSideNothingIsSaid) {
   const api::Upgrade upgrade = judge("");
   EXPECT_EQ(upgrade.verdict(), "invalid");
-  const auto prepared = store_->upgrade("u1");
+  const auto prepared = store_->read(store::read_upgrade, "u1");
   EXPECT_EQ(judge_and_keep(*store_, "u9", 2e9).error().code, Code::kNotFound);
 }
 

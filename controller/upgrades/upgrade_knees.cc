@@ -22,7 +22,7 @@ struct Curve {
   Launches after{};
 };
 
-void take(const std::vector<store::SidePointRow>& points, const Sides& sides,
+void take(const std::vector<store::SidePointRow>& points, const UpgradeData& sides,
           const std::map<std::int64_t, Curve*>& curves, Launches Curve::*side) {
   for (const store::SidePointRow& point : points)
     if (const auto curve = curves.find(point.series); curve != curves.end())
@@ -54,7 +54,7 @@ std::string curve_text(const store::SeriesRow& series) {
                      fmt::join(series.endpoints, " "), parameters);
 }
 
-void add_knees(const Sides& sides, const Cast& cast, analysis::UpgradeRuns& out) {
+void add_knees(const UpgradeData& sides, const NodeRoles& cast, analysis::UpgradeRuns& out) {
   std::map<std::string, Curve> curves;
   std::map<std::int64_t, Curve*> by_series;
   for (const auto& [id, series] : sides.series) {

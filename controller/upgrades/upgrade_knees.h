@@ -4,7 +4,7 @@
 #include <string>
 
 #include "controller/upgrades/judge_functions.h"
-#include "controller/upgrades/judge_sides.h"
+#include "controller/upgrades/upgrade_data.h"
 #include "controller/verdict/verdict.h"
 
 namespace railgauge {
@@ -17,6 +17,6 @@ std::string curve_text(const store::SeriesRow& series);
 
 // A metric for each kind of curve: a pair's figures are the knees of its launches, each of which
 // must have measured all sizes that any of them did, kLeastKneeSizes at least.
-void add_knees(const Sides& sides, const Cast& cast, analysis::UpgradeRuns& out);
+void add_knees(const UpgradeData& sides, const NodeRoles& cast, analysis::UpgradeRuns& out);
 
 }  // namespace railgauge

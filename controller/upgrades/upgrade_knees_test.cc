@@ -28,9 +28,9 @@ struct Fabric {
   std::uint64_t seed = 1;
 };
 
-Sides sides_of(const Fabric& fabric) {
+UpgradeData sides_of(const Fabric& fabric) {
   analysis::Chance chance(fabric.seed);
-  Sides sides;
+  UpgradeData sides;
   sides.upgrade.upgrade_id = "u" + std::to_string(fabric.seed);
   sides.upgrade.runs = {{.run_id = "before"}, {.run_id = "after", .after = true}};
   for (int node = 0; node < kNodes; ++node) {
@@ -38,7 +38,7 @@ Sides sides_of(const Fabric& fabric) {
     const bool changed = node < kNodes / 2;
     sides.upgrade.nodes.push_back({.node_id = name, .node = name, .changed = changed});
     sides.stacks[name].known = true;
-    if (changed) sides.stacks[name].changes = {"ofed 5.8 -> 24.04"};
+    if (changed) sides.stacks[name].changes = {{"ofed", "5.8", "24.04"}};
     sides.tasks_before.push_back({.kernel = "verbs.write_bw",
                                   .nodes = {name},
                                   .endpoints = {"mlx5_0:1"},
@@ -74,7 +74,7 @@ Sides sides_of(const Fabric& fabric) {
   return sides;
 }
 
-analysis::UpgradeVerdict judged(const Sides& sides) {
+analysis::UpgradeVerdict judged(const UpgradeData& sides) {
   return analysis::judge_upgrade(runs_of(sides));
 }
 
@@ -108,7 +108,7 @@ TEST(UpgradeKnees, ThreeSizesAreNoCurve) {
 
 // A launch that lacks a size says nothing of where its curve bends.
 TEST(UpgradeKnees, OneThatIsNotKnownKeepsNothingFromPassing) {
-  Sides sides = sides_of({});
+  UpgradeData sides = sides_of({});
   ASSERT_EQ(judged(sides).verdict, analysis::Verdict::kPass);
   for (store::SidePointRow& point : sides.after) point.launch = 0;
   EXPECT_EQ(knee_in(judged(sides)), nullptr);

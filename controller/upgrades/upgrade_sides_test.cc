@@ -1,5 +1,5 @@
 // What the two sides of an upgrade are, over a real store with synthetic points.
-#include "controller/upgrades/judge_sides.h"
+#include "controller/upgrades/upgrade_data.h"
 
 #include <algorithm>
 #include <chrono>
@@ -19,12 +19,12 @@ using testing::SizeIs;
 TEST_F(UpgradeJudge, ATailThatIsNotThereAnyMoreIsMissingAndOneThatNeverWasIsNamed) {
   tails_ = {"p99"};
   measure("tails", 0);
-  store::UpgradeRow row = *store_->upgrade("u1");
+  store::UpgradeRow row = *store_->read(store::read_upgrade, "u1");
   row.upgrade_id = "u3";
   row.runs = {{.run_id = "tails"}};
-  ASSERT_TRUE(store_->add_upgrade(row));
+  ASSERT_TRUE(store_->write(store::write_upgrade, row));
   const auto judged_by = [&](const std::string& run) {
-    EXPECT_TRUE(store_->add_upgrade_after("u3", run, true));
+    EXPECT_TRUE(store_->write(store::write_upgrade_after, "u3", run, true));
     return judge_and_keep(*store_, "u3", 2e9).value_or(api::Upgrade());
   };
   measure("tails-after", 0);
@@ -44,13 +44,13 @@ TEST_F(UpgradeJudge, ATailThatIsNotThereAnyMoreIsMissingAndOneThatNeverWasIsName
 TEST_F(UpgradeJudge, ATenthOfAllOperationsThatGotSlowerIsALossThoughTheMedianStayed) {
   tails_ = {"p90"};
   measure("tenth", 0);
-  store::UpgradeRow row = *store_->upgrade("u1");
+  store::UpgradeRow row = *store_->read(store::read_upgrade, "u1");
   row.upgrade_id = "u4";
   row.runs = {{.run_id = "tenth"}};
-  ASSERT_TRUE(store_->add_upgrade(row));
+  ASSERT_TRUE(store_->write(store::write_upgrade, row));
   tail_loss_ = 0.3;
   measure("tenth-after", 0);
-  ASSERT_TRUE(store_->add_upgrade_after("u4", "tenth-after", true));
+  ASSERT_TRUE(store_->write(store::write_upgrade_after, "u4", "tenth-after", true));
   const api::Upgrade upgrade = judge_and_keep(*store_, "u4", 2e9).value_or(api::Upgrade());
   EXPECT_EQ(upgrade.verdict(), "regressed") << golden_text(upgrade);
   EXPECT_THAT(upgrade.reason(), HasSubstr("latency_ns p90 8 B"));
@@ -107,11 +107,13 @@ TEST_F(UpgradeJudge, AStackThatChangesWhileASideIsMeasuredIsNoStatement) {
 TEST_F(UpgradeJudge, ACheckThatPassedAndFailsNowIsLostFunction) {
   const double now =
       std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
-  const double since = store_->epochs("id-1", 1)->at(0).valid_from;
-  ASSERT_TRUE(store_->put_preflight(
+  const double since = store_->read(store::read_epochs, "id-1", 1)->at(0).valid_from;
+  ASSERT_TRUE(store_->write(
+      store::write_preflight,
       {.node_id = "id-1", .at = since - 10, .checks = {{.check_id = "acs", .state = "pass"}}}));
   measure("after", 0);
-  ASSERT_TRUE(store_->put_preflight(
+  ASSERT_TRUE(store_->write(
+      store::write_preflight,
       {.node_id = "id-1", .at = now + 10, .checks = {{.check_id = "acs", .state = "fail"}}}));
   const api::Upgrade upgrade = judge("after");
   EXPECT_EQ(upgrade.kind(), "lost_function") << golden_text(upgrade);

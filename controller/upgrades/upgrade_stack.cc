@@ -6,7 +6,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "controller/upgrades/judge_sides.h"
+#include "controller/upgrades/upgrade_data.h"
 
 namespace railgauge {
 namespace {
@@ -43,11 +43,11 @@ std::set<std::string> moved_to(const store::StackParts& before, const store::Sta
   std::set<std::string> versions;
   std::set<std::string> settings;
   std::set<std::string> devices;
-  for (const std::string& change : lasting_changes(store::stack_changes(before, now))) {
-    const std::string part = part_of(change);
+  for (const store::StackChange& change : lasting_changes(store::stack_changes(before, now))) {
+    const std::string& part = change.part;
     const bool is_version = before.versions.contains(part) || now.versions.contains(part);
-    auto& kind = store::is_of_presence(change) ? devices : is_version ? versions : settings;
-    kind.insert(part + change.substr(std::min(change.rfind(" -> "), change.size())));
+    auto& kind = store::is_of_presence(part) ? devices : is_version ? versions : settings;
+    kind.insert(fmt::format("{} -> {}", part, change.to));
   }
   if (!versions.empty()) return versions;
   return settings.empty() ? devices : settings;

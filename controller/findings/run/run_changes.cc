@@ -12,9 +12,9 @@
 #include "controller/detect/changes.h"
 #include "controller/detect/peers.h"
 #include "controller/findings/run/run_knees.h"
-#include "controller/findings/run/run_peers.h"
+#include "controller/findings/run/run_moved.h"
 #include "controller/stats/families.h"
-#include "controller/upgrades/judge_sides.h"
+#include "controller/upgrades/upgrade_data.h"
 
 namespace railgauge {
 namespace {
@@ -41,8 +41,9 @@ bool is_of_level(const analysis::Change& change) {
   return change.kind == analysis::ChangeKind::kStep || change.kind == analysis::ChangeKind::kDrift;
 }
 
-// Whether the newest change ends an improvement that held for a few runs only: what is there now is
-// no worse than what that left, which was no loss itself. What was better for long is the level.
+// Whether the newest change ends an improvement that held for a few runs only: the present level is
+// no worse than the one before the improvement, which was no loss itself. A level that was better
+// for long is the reference.
 bool ends_improvement(const store::SeriesRow& series,
                       const std::vector<analysis::Change>& changes) {
   const double delta = traits_of(series).delta;
@@ -82,7 +83,7 @@ void add_change(const SeriesRuns& one, const analysis::Prior& prior, std::vector
   }
   const double worse = of_spread ? after / before - 1 : worse_by(one.series, before, after);
   if (!(worse > 0)) return;
-  // Of spread and modes the newest runs show nothing: the slow mode is held now and then.
+  // The newest runs show nothing about spread and modes, because the slow mode comes and goes.
   if (is_of_level(change)) {
     if (ends_improvement(one.series, found.changes)) return;
     const std::size_t newest = std::min(kBackRuns, one.values.size());
@@ -190,7 +191,8 @@ std::vector<double> find_changes(Family& family) {
   return p;
 }
 
-// What stands of the family, and what fell behind its peers.
+// The changes of the family that remain after the correction for many tests, and the series that
+// fell behind their peers.
 std::vector<Moved> kept_of(const Family& family, const std::vector<bool>& stand) {
   std::vector<Moved> kept;
   std::set<std::int64_t> told;
@@ -232,7 +234,7 @@ void add_changes(std::span<const SeriesRuns> all, std::vector<RunEvent>& out) {
   add_metrics(metrics, out);
 }
 
-// Curves of one metric are a family; a curve's series stands for all of its sizes.
+// The curves of one metric are a family. One series of a curve represents all of its sizes.
 void add_knees(std::span<const SeriesRuns> all, std::vector<RunEvent>& out) {
   std::map<std::string, std::vector<Knee>> curves;
   for (Knee& knee : moved_knees(all)) curves[knee.metric].push_back(std::move(knee));

@@ -1,4 +1,4 @@
-// What a run says of the series that it measured: which of them moved, and where that is. Pure.
+// Finds the series of a run that moved, and where they are. Pure.
 #pragma once
 
 #include <span>
@@ -14,10 +14,11 @@ namespace railgauge {
 struct SeriesRuns {
   store::SeriesRow series{};
   std::vector<double> values{};
-  std::vector<std::string> runs{};  // of each value; empty: not told, then no curve is formed of it
-  // Hardware of its nodes and how far apart they are: what differs in it is no peer. "" not told.
+  std::vector<std::string> runs{};  // of each value; empty: unknown, and no curve is formed
+  // Hardware of its nodes and the distance between them: series that differ here are no peers. ""
+  // unknown.
   std::string peers{};
-  // Of each value, whether its nodes had the stack then that they have now; empty: not told.
+  // For each value, whether its nodes had their present stack then; empty: unknown.
   std::vector<bool> present_stack{};
 };
 
@@ -28,7 +29,7 @@ struct RunEvent {
   std::string metric{};  // "verbs.write_lat latency_ns 8 B"
   std::string where{};   // a node; "n1/rxe0:1 n2/rxe0:1" for a single pair; "fabric"
   std::string node{};    // where it is one
-  std::string detail{};  // what levels do not tell: of a knee its sizes, of the first series
+  std::string detail{};  // facts beside levels: the sizes of a knee, of the first series
   double worse = 0;      // fraction, the median of its series
   double p = 1;          // of the least likely to be chance
   std::vector<store::FindingSeriesRow> series{};

@@ -28,7 +28,9 @@ const store::FindingSeriesRow* known_of(const store::FindingRow& known, std::int
   return found == known.series.end() ? nullptr : &*found;
 }
 
-bool is_settled(std::string_view state) { return state == "accepted" || state == "false"; }
+bool is_settled(store::FindingState state) {
+  return state == store::FindingState::kAccepted || state == store::FindingState::kFalse;
+}
 
 }  // namespace
 
@@ -47,7 +49,7 @@ bool has_grown(const store::FindingRow& known, const RunEvent& event, const Seri
 }
 
 void hold_against(const store::FindingRow& known, const SeriesById& series, RunEvent& event) {
-  if (known.state == "fixed") return;  // it was as before in between
+  if (known.state == store::FindingState::kFixed) return;  // it was as before in between
   std::vector<double> worse;
   for (store::FindingSeriesRow& now : event.series) {
     const store::FindingSeriesRow* then = known_of(known, now.series);
@@ -58,7 +60,7 @@ void hold_against(const store::FindingRow& known, const SeriesById& series, RunE
     if (now.before && now.after)
       worse.push_back(lost(event, series, now.series, *now.before, *now.after));
   }
-  // A knee's loss is of sizes, which no level tells.
+  // The loss of a knee is a share of sizes, which levels do not contain.
   if (event.kind != "knee" && !worse.empty()) event.worse = median_of(std::move(worse));
 }
 

@@ -1,5 +1,5 @@
-// What is found again of what is known: held against the levels that are known of its series, so
-// that many small steps come to what they come to. Pure.
+// Decides whether a known finding got worse. Compares with the levels stored when it opened, so
+// that slow growth is not missed. Pure.
 #pragma once
 
 #include <cstdint>
@@ -17,8 +17,8 @@ using SeriesById = std::map<std::int64_t, const SeriesRuns*>;
 bool has_grown(const store::FindingRow& known, const RunEvent& event, const SeriesById& series,
                double delta);
 
-// Where `known` stands open, its series' levels of before stay those of its beginning; where a
-// person settled it, what was settled is what they are held against.
+// Sets the levels that `event` is compared with. For an open finding these are the levels before it
+// began; for one that a person settled, the settled levels.
 void hold_against(const store::FindingRow& known, const SeriesById& series, RunEvent& event);
 
 }  // namespace railgauge

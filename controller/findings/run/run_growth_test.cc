@@ -20,7 +20,7 @@ class Growth : public testing::Test {
     out.series.push_back({.series = series, .before = before, .after = after});
     return out;
   }
-  static store::FindingRow known(const std::string& state, double before, double after) {
+  static store::FindingRow known(store::FindingState state, double before, double after) {
     return {.kind = "step",
             .state = state,
             .worse = after / before - 1,
@@ -32,39 +32,48 @@ class Growth : public testing::Test {
 
 // The newest step is never larger than the first; all of them together are.
 TEST_F(Growth, EqualStepsGrowWhateverWasSettled) {
-  for (const char* state : {"accepted", "false", "acknowledged", "confirmed"}) {
-    EXPECT_FALSE(has_grown(known(state, 100, 103), event(100, 103.5), series_, kDelta)) << state;
-    EXPECT_TRUE(has_grown(known(state, 100, 103), event(103, 106.1), series_, kDelta)) << state;
+  for (const store::FindingState state :
+       {store::FindingState::kAccepted, store::FindingState::kFalse,
+        store::FindingState::kAcknowledged, store::FindingState::kConfirmed}) {
+    EXPECT_FALSE(has_grown(known(state, 100, 103), event(100, 103.5), series_, kDelta))
+        << store::text_of(state);
+    EXPECT_TRUE(has_grown(known(state, 100, 103), event(103, 106.1), series_, kDelta))
+        << store::text_of(state);
   }
 }
 
 TEST_F(Growth, WhatIsOpenIsHeldAgainstItsBeginningAndWhatWasSettledAgainstThat) {
-  for (const char* state : {"confirmed", "acknowledged", "new"}) {
+  for (const store::FindingState state :
+       {store::FindingState::kConfirmed, store::FindingState::kAcknowledged,
+        store::FindingState::kNew}) {
     RunEvent again = event(103, 133);
     hold_against(known(state, 100, 103), series_, again);
-    EXPECT_NEAR(again.worse, 0.33, 1e-9) << state;
+    EXPECT_NEAR(again.worse, 0.33, 1e-9) << store::text_of(state);
     EXPECT_EQ(again.series[0].before, 100);
   }
-  for (const char* state : {"accepted", "false"}) {
+  for (const store::FindingState state :
+       {store::FindingState::kAccepted, store::FindingState::kFalse}) {
     RunEvent again = event(100, 110);
     hold_against(known(state, 100, 103), series_, again);
-    EXPECT_NEAR(again.worse, 110.0 / 103 - 1, 1e-9) << state;
+    EXPECT_NEAR(again.worse, 110.0 / 103 - 1, 1e-9) << store::text_of(state);
     EXPECT_EQ(again.series[0].before, 103);
   }
   RunEvent again = event(90, 99);
-  hold_against(known("fixed", 100, 103), series_, again);
+  hold_against(known(store::FindingState::kFixed, 100, 103), series_, again);
   EXPECT_NEAR(again.worse, 0.1, 1e-9);
 }
 
 TEST_F(Growth, SeriesThatNobodySettledAreNotSettled) {
-  EXPECT_TRUE(has_grown(known("accepted", 100, 110), event(100, 103, 2), series_, kDelta));
-  EXPECT_FALSE(has_grown(known("confirmed", 100, 110), event(100, 103, 2), series_, kDelta));
+  EXPECT_TRUE(has_grown(known(store::FindingState::kAccepted, 100, 110), event(100, 103, 2),
+                        series_, kDelta));
+  EXPECT_FALSE(has_grown(known(store::FindingState::kConfirmed, 100, 110), event(100, 103, 2),
+                         series_, kDelta));
 }
 
 TEST_F(Growth, ASpreadIsHeldAgainstDeviations) {
   RunEvent event{.kind = "variance", .worse = 1.2};
   event.series.push_back({.series = 1, .before = 1, .after = 2.2});
-  store::FindingRow was = known("accepted", 1, 2);
+  store::FindingRow was = known(store::FindingState::kAccepted, 1, 2);
   EXPECT_FALSE(has_grown(was, event, series_, kDelta)) << "a tenth of a spread is chance";
   event.series[0].after = 3;
   EXPECT_TRUE(has_grown(was, event, series_, kDelta));
@@ -72,8 +81,10 @@ TEST_F(Growth, ASpreadIsHeldAgainstDeviations) {
 
 TEST_F(Growth, OfARateLessIsWorse) {
   one_.series.larger_is_better = true;
-  EXPECT_TRUE(has_grown(known("accepted", 100, 97), event(97, 94), series_, kDelta));
-  EXPECT_FALSE(has_grown(known("accepted", 100, 97), event(100, 99), series_, kDelta));
+  EXPECT_TRUE(
+      has_grown(known(store::FindingState::kAccepted, 100, 97), event(97, 94), series_, kDelta));
+  EXPECT_FALSE(
+      has_grown(known(store::FindingState::kAccepted, 100, 97), event(100, 99), series_, kDelta));
 }
 
 }  // namespace

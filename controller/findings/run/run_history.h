@@ -14,7 +14,8 @@ namespace railgauge {
 // Newest ones of a series that are read: 90 runs of three launches.
 inline constexpr std::uint32_t kPointsOfSeries = 270;
 
-// Of two the mean: a pair that was measured twice is no better for it. 0 for none.
+// The mean of the middle two for an even count, so that a pair that was measured twice is not
+// favoured. 0 for no values.
 double median_of(std::vector<double> values);
 
 // The practical bound of the series' median.

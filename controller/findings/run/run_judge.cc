@@ -1,19 +1,22 @@
 #include "controller/findings/run/run_judge.h"
 
 #include <algorithm>
+#include <array>
 #include <chrono>
+#include <cmath>
 #include <functional>
 #include <map>
+#include <span>
+#include <string_view>
 
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
 #include "controller/findings/run/measured_twice.h"
-#include "controller/findings/run/run_ends.h"
 #include "controller/findings/run/run_growth.h"
 #include "controller/findings/run/run_history.h"
 #include "controller/findings/run/run_places.h"
-#include "controller/upgrades/judge_sides.h"
+#include "controller/upgrades/upgrade_data.h"
 
 namespace railgauge {
 namespace {
@@ -53,39 +56,41 @@ store::FindingRow finding_of(const RunEvent& event, const std::string& run_id,
   return row;
 }
 
-struct Night {
+struct RunContext {
   const std::string& run_id;
   double now = 0;  // unix seconds
   SeriesById series{};
   std::map<std::string, std::string> node_ids{};
 };
 
-// A second run that shows it confirms it; one that got worse by the bound since says so. What a
-// person has settled stays, unless it did, or was said to be over. Whether it is new.
-Result<bool> keep(store::Store& store, const Night& night, RunEvent event, double delta) {
-  const auto row = [&] { return finding_of(event, night.run_id, night.node_ids, night.now); };
-  const auto known = store.finding(id_of(event));
+// Stores the event as a finding. A second run that shows it confirms it, and one that is worse by
+// the bound adds a step. A finding that a person settled stays as it is unless it got worse, or
+// reopens if it was fixed. Returns whether it is new.
+Result<bool> keep(store::Store& store, const RunContext& context, RunEvent event, double delta) {
+  const auto row = [&] { return finding_of(event, context.run_id, context.node_ids, context.now); };
+  const auto known = store.read(store::read_finding, id_of(event));
   if (!known && known.error().code == Code::kNotFound) {
-    RG_TRY_OK(store.open_finding(row()));
+    RG_TRY_OK(store.write(store::write_finding, row()));
     return true;
   }
   if (!known) return tl::unexpected(known.error());
-  const std::string& state = known->state;
-  const bool is_new = state == "new" || state == "reopened";
-  if (is_new && known->run_id == night.run_id) return false;  // judged twice
-  const bool grew = has_grown(*known, event, night.series, delta);
-  const bool opens = state == "fixed" || (grew && !is_new && state != "confirmed");
+  const store::FindingState state = known->state;
+  const bool is_new = store::is_unseen(state);
+  if (is_new && known->run_id == context.run_id) return false;  // judged twice
+  const bool grew = has_grown(*known, event, context.series, delta);
+  const bool opens = state == store::FindingState::kFixed ||
+                     (grew && !is_new && state != store::FindingState::kConfirmed);
   if (!is_new && !opens && !grew) return false;
-  hold_against(*known, night.series, event);
+  hold_against(*known, context.series, event);
   store::FindingRow finding = row();
   store::FindingStepRow step{
-      .at = night.now, .who = std::string(kRunJudgeWho), .action = "comment"};
-  step.text = fmt::format("run {}: {}", night.run_id, finding.summary);
+      .at = context.now, .who = std::string(kRunJudgeWho), .action = "comment"};
+  step.text = fmt::format("run {}: {}", context.run_id, finding.summary);
   if (is_new || opens)
     step.action = is_new ? "confirm" : "reopen";
   else
     step.text += ", worse than confirmed";
-  RG_TRY_OK(store.renew_finding(std::move(finding), std::move(step)));
+  RG_TRY_OK(store.write(store::write_finding_again, std::move(finding), std::move(step)));
   return opens;
 }
 
@@ -96,9 +101,8 @@ double level_before(const SeriesRuns& one) {
   return median_of({one.values.begin(), one.values.end() - static_cast<std::ptrdiff_t>(young)});
 }
 
-// What series of the event's metric that are not of the event lost in the newest run, as a median:
-// the run has a node that is well for that. Absent where none was measured before, or where all of
-// the fabric moved.
+// The median loss in the newest run of series of the event's metric outside the event. Absent where
+// none was measured before, or where the whole fabric moved.
 std::optional<double> lost_by_others(const std::vector<SeriesRuns>& all, const RunEvent& event) {
   std::vector<double> lost;
   for (const SeriesRuns& one : all) {
@@ -116,7 +120,7 @@ std::optional<double> lost_by_others(const std::vector<SeriesRuns>& all, const R
 // event is there at all, and what is slow everywhere is this run's.
 bool shows(const std::vector<SeriesRuns>& all, const RunEvent& event) {
   if (event.kind == "variance" || event.kind == "mode_mix" || event.kind == "knee")
-    return true;  // one figure tells nothing, and a knee's share is of sizes, not of levels
+    return true;  // one figure proves nothing, and a knee's share is of sizes, not of levels
   const std::optional<double> others = lost_by_others(all, event);
   std::size_t bad = 0;
   for (const store::FindingSeriesRow& series : event.series) {
@@ -137,7 +141,7 @@ Result<std::vector<SeriesRuns>> series_of_run(const store::Store& store, const s
   RunPlaces places = RG_TRY(RunPlaces::of(store, leaves));
   RunTimes made(store);
   std::set<std::int64_t> ids;
-  for (const store::SidePointRow& point : RG_TRY(store.side_points({run_id})))
+  for (const store::SidePointRow& point : RG_TRY(store.read(store::read_side_points, {run_id}, {})))
     ids.insert(point.series);
   std::vector<SeriesRuns> all;
   for (const std::int64_t id : ids) {
@@ -168,13 +172,13 @@ Result<std::vector<store::SeriesRow>> judge_run(store::Store& store, const std::
                  kEventsKept);
     events.resize(kEventsKept);
   }
-  Night night{.run_id = run_id, .now = now, .series = by_id_of(all)};
+  RunContext context{.run_id = run_id, .now = now, .series = by_id_of(all)};
   if (!events.empty())
     for (const store::NodeRow& node : RG_TRY(store.list_nodes()))
-      night.node_ids[node.name] = node.node_id;
+      context.node_ids[node.name] = node.node_id;
   for (const RunEvent& event : events) {
-    const store::SeriesRow& first = night.series.at(event.series.front().series)->series;
-    const bool is_new = RG_TRY(keep(store, night, event, delta_of(first)));
+    const store::SeriesRow& first = context.series.at(event.series.front().series)->series;
+    const bool is_new = RG_TRY(keep(store, context, event, delta_of(first)));
     if (is_new && run.trigger == "schedule" && run.requested_by != kRunJudgeWho)
       fresh.push_back(first);
   }
@@ -250,6 +254,118 @@ void RunJudge::want(const std::string& run_id) {
   if (taken) return;
   const std::lock_guard lock(mutex_);
   waiting_.erase(run_id);
+}
+
+// --- findings that are over ---
+
+namespace {
+
+constexpr std::uint32_t kFindings = 1'000;
+constexpr std::size_t kBackSpreadRuns = 12;  // what fewer scatter by says little
+constexpr std::size_t kBackModeRuns = 8;  // of two modes, three runs of the better one are chance
+constexpr double kSpreadSlack = 1.25;
+
+// Whether the last runs scatter as they did before the spread grew.
+bool is_calm(const SeriesRuns& runs, double deviation_before) {
+  if (runs.values.size() < kBackSpreadRuns) return false;
+  const std::span newest = std::span(runs.values).last(kBackSpreadRuns);
+  double mean = 0;
+  for (const double value : newest) mean += value / kBackSpreadRuns;
+  double sum = 0;
+  for (const double value : newest) sum += (value - mean) * (value - mean);
+  return std::sqrt(sum / (kBackSpreadRuns - 1)) <= kSpreadSlack * deviation_before;
+}
+
+// Whether the last runs are within the bound of what was there before.
+bool is_back(const SeriesRuns& runs, const std::string& kind, double before) {
+  if (kind == "variance") return is_calm(runs, before);
+  const std::size_t asked = kind == "mode_mix" ? kBackModeRuns : kBackRuns;
+  if (runs.values.size() < asked) return false;
+  for (std::size_t i = runs.values.size() - asked; i < runs.values.size(); ++i) {
+    const double change = runs.values[i] / before - 1;
+    if ((runs.series.larger_is_better ? -change : change) > delta_of(runs.series)) return false;
+  }
+  return true;
+}
+
+// Counts of a finding's series that are back and that are not.
+struct ReturnCounts {
+  std::size_t all = 0;        // with a level of before
+  std::size_t measured = 0;   // by the run
+  std::size_t back = 0;       // of these
+  std::size_t elsewhere = 0;  // back, by the runs that measured them last
+  bool is_bad = false;        // one that the run did not measure is as it was found
+};
+
+// By the newest runs that measured the series, which are others.
+Status look_elsewhere(const store::Store& store, const store::FindingRow& finding,
+                      const store::FindingSeriesRow& series, RunTimes& made, ReturnCounts& out) {
+  store::HistoryRow history = RG_TRY(store.history(series.series, std::nullopt, kPointsOfSeries));
+  SeriesRuns runs;
+  runs.series = std::move(history.series);
+  RG_TRY(take_runs(history.points, made, runs));
+  if (runs.values.empty()) return {};
+  if (is_back(runs, finding.kind, *series.before)) {
+    ++out.elsewhere;
+    return {};
+  }
+  const auto found_at = made.of(finding.run_id);  // its run may be gone
+  const bool is_since = RG_TRY(made.of(runs.runs.back())) > found_at.value_or(0);
+  const bool is_of_level = finding.kind != "variance" && finding.kind != "mode_mix";
+  out.is_bad = out.is_bad ||
+               (is_since && is_of_level &&
+                worse_by(runs.series, *series.before, runs.values.back()) > delta_of(runs.series));
+  return {};
+}
+
+Result<bool> is_over(const store::Store& store, const store::FindingRow& finding,
+                     const SeriesById& by_id, RunTimes& made, std::size_t& back) {
+  ReturnCounts standing;
+  for (const store::FindingSeriesRow& series : finding.series) {
+    if (!series.before) continue;
+    ++standing.all;
+    const auto found = by_id.find(series.series);
+    if (found == by_id.end()) continue;
+    ++standing.measured;
+    standing.back += is_back(*found->second, finding.kind, *series.before) ? 1 : 0;
+  }
+  back = standing.back;
+  if (standing.measured == 0 || standing.back < standing.measured) return false;
+  for (const store::FindingSeriesRow& series : finding.series)
+    if (series.before && !by_id.contains(series.series))
+      RG_TRY_OK(look_elsewhere(store, finding, series, made, standing));
+  return !standing.is_bad && 2 * (standing.back + standing.elsewhere) >= standing.all;
+}
+
+}  // namespace
+
+SeriesById by_id_of(const std::vector<SeriesRuns>& all) {
+  SeriesById by_id;
+  for (const SeriesRuns& one : all) by_id[one.series.series_id] = &one;
+  return by_id;
+}
+
+Status end_what_is_back(store::Store& store, const std::vector<SeriesRuns>& all,
+                        const std::string& run_id, double now) {
+  const SeriesById by_id = by_id_of(all);
+  RunTimes made(store);
+  for (const store::FindingRow& row : RG_TRY(store.read(store::read_findings, {}, kFindings))) {
+    constexpr std::array<std::string_view, 6> kOurs{"step",     "drift",    "peer",
+                                                    "variance", "mode_mix", "knee"};
+    const bool is_ours =
+        row.upgrade_id.empty() && std::ranges::find(kOurs, row.kind) != kOurs.end();
+    if (!store::is_open(row.state) || !is_ours) continue;
+    const store::FindingRow whole = RG_TRY(store.read(store::read_finding, row.finding_id));
+    std::size_t back = 0;
+    if (!RG_TRY(is_over(store, whole, by_id, made, back))) continue;
+    RG_TRY_OK(
+        store.write(store::write_finding_step, row.finding_id,
+                    {.at = now,
+                     .who = std::string(kRunJudgeWho),
+                     .action = "resolve",
+                     .text = fmt::format("run {}: as before again, in {} series", run_id, back)}));
+  }
+  return {};
 }
 
 }  // namespace railgauge

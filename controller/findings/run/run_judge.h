@@ -12,15 +12,16 @@
 #include <vector>
 
 #include "controller/findings/run/run_changes.h"
+#include "controller/findings/run/run_growth.h"
 #include "controller/fleet/leaf_map.h"
 #include "controller/fleet/worker_pool.h"
 #include "controller/store/store.h"
 
 namespace railgauge {
 
-// The run's series with their newest figures, one for each run (the median of its launches), their
-// class of peers (`leaves`: where nodes do not tell theirs), and which were made with the stack of
-// now.
+// The run's series with their newest figures (one a run, the median of its launches), their class
+// of peers, and which figures were made with the present stack. `leaves` gives the leaf of nodes
+// that do not report it.
 Result<std::vector<SeriesRuns>> series_of_run(const store::Store& store, const std::string& run_id,
                                               const LeafSource& leaves = {});
 
@@ -43,8 +44,8 @@ struct ConfirmingRun {
 Result<ConfirmingRun> confirming_run(const std::vector<store::SeriesRow>& series,
                                      const std::vector<std::string>& known_nodes);
 
-// Does that soon, on a thread of its own: a night of a large fabric takes minutes. What it has not
-// done by the end stays undone; the next run looks at the same series.
+// Judges runs on a thread of its own, because a night of a large fabric takes minutes. Runs that
+// are not judged when it stops stay unjudged; the next run covers the same series.
 class RunJudge {
  public:
   using Confirm = std::function<void(const std::vector<store::SeriesRow>&)>;
@@ -54,9 +55,10 @@ class RunJudge {
   RunJudge(const RunJudge&) = delete;
   RunJudge& operator=(const RunJudge&) = delete;
 
-  // Told of what a run of its own shall confirm, on this thread. To be set before the first want().
+  // Sets the function that starts a confirming run. It is called on the judge's thread. Must be set
+  // before the first want().
   void on_new(Confirm confirm) { confirm_ = std::move(confirm); }
-  // Nobody is told of anything any more when this returns.
+  // Stops the thread. No callback runs after this returns.
   void stop();
   // The run has ended. Any thread; asked twice is done once.
   void want(const std::string& run_id);
@@ -71,5 +73,13 @@ class RunJudge {
   std::set<std::string> waiting_;
   fleet::WorkerPool pool_{1};  // last: its thread uses all above
 };
+
+SeriesById by_id_of(const std::vector<SeriesRuns>& all);
+
+// Ends findings of the judge of runs whose series, as far as the run measured them, are all back.
+// Nights measure a slice of them: of those that this one did not measure none may be as bad as it
+// was in the newest run since, and half of all have to be back. `now`: unix seconds.
+Status end_what_is_back(store::Store& store, const std::vector<SeriesRuns>& all,
+                        const std::string& run_id, double now);
 
 }  // namespace railgauge

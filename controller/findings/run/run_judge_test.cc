@@ -7,7 +7,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "controller/findings/findings_desk.h"
+#include "controller/findings/finding_service.h"
 #include "controller/plan/suite/suite.h"
 #include "controller/store/testing/store_testing.h"
 #include "controller/verdict/testing/simulate.h"
@@ -66,7 +66,7 @@ class RunJudgement : public store::StoreTest {
     fresh_ = *judged;
   }
   std::string state() {
-    const auto findings = store_->list_findings("", 10);
+    const auto findings = store_->read(store::read_findings, {}, 10);
     return findings && !findings->empty() ? findings->front().state : "";
   }
   analysis::Chance chance_{9};
@@ -78,8 +78,9 @@ class RunJudgement : public store::StoreTest {
     return level;
   }
   void settle(const std::string& action) {
-    ASSERT_TRUE(store_->step_finding(store_->list_findings("", 10)->front().finding_id,
-                                     {.at = 2e9, .who = "ada", .action = action}));
+    ASSERT_TRUE(store_->write(store::write_finding_step,
+                              store_->read(store::read_findings, {}, 10)->front().finding_id,
+                              {.at = 2e9, .who = "ada", .action = action}));
   }
   double control_ = 0;      // of the pair n3, n4; 0: it is not measured
   double clock_ahead_ = 0;  // of the nodes, seconds
@@ -89,7 +90,7 @@ class RunJudgement : public store::StoreTest {
 
 TEST_F(RunJudgement, AStepIsNewThenConfirmedThenFixed) {
   for (int i = 0; i < 20; ++i) night(1500);
-  EXPECT_THAT(*store_->list_findings("", 10), IsEmpty());
+  EXPECT_THAT(*store_->read(store::read_findings, {}, 10), IsEmpty());
   int until_new = 0;
   while (state().empty() && until_new < 6) {
     night(1650);
@@ -108,11 +109,11 @@ TEST_F(RunJudgement, AStepIsNewThenConfirmedThenFixed) {
   night(1650);
   EXPECT_EQ(state(), "confirmed");
   EXPECT_THAT(fresh_, IsEmpty());
-  const auto found = store_->list_findings("", 10);
+  const auto found = store_->read(store::read_findings, {}, 10);
   ASSERT_THAT(*found, SizeIs(1));
   EXPECT_NEAR(*found->front().worse, 0.1, 0.01);
-  EXPECT_THAT(store_->finding(found->front().finding_id)->series, SizeIs(1));
-  FindingsDesk desk(*store_);
+  EXPECT_THAT(store_->read(store::read_finding, found->front().finding_id)->series, SizeIs(1));
+  FindingService desk(*store_);
   const auto told = desk.get(found->front().finding_id, 2e9);
   ASSERT_TRUE(told) << told.error().message;
   EXPECT_EQ(told->good_at(), "2023-12-04T22:13:20.000Z") << "night 20";
@@ -164,11 +165,11 @@ TEST_F(RunJudgement, WhatWasAcceptedOpensAgainWithTheNextStepOfTheSameSize) {
 TEST_F(RunJudgement, AConfirmedLossThatGrowsSaysSo) {
   for (int i = 0; i < 20; ++i) night(1500);
   const double level = confirmed_step(1500, 0.04);
-  const std::string id = store_->list_findings("", 10)->front().finding_id;
-  EXPECT_NEAR(*store_->finding(id)->worse, 0.04, 0.01);
+  const std::string id = store_->read(store::read_findings, {}, 10)->front().finding_id;
+  EXPECT_NEAR(*store_->read(store::read_finding, id)->worse, 0.04, 0.01);
   for (int i = 0; i < 6; ++i) night(level * 1.3);
-  const auto grown = store_->finding(id);
-  EXPECT_EQ(grown->state, "confirmed");
+  const auto grown = store_->read(store::read_finding, id);
+  EXPECT_EQ(grown->state, store::FindingState::kConfirmed);
   EXPECT_NEAR(*grown->worse, 1.04 * 1.3 - 1, 0.02) << "against what it was at first";
   EXPECT_EQ(grown->steps.back().action, "comment");
   EXPECT_THAT(grown->steps.back().text, testing::HasSubstr("worse than confirmed"));
@@ -197,12 +198,13 @@ TEST_F(RunJudgement, ARunThatIsJudgedAfterALaterOneSaysNothing) {
 // Whatever was found is over some time; nobody has to close what went away.
 TEST_F(RunJudgement, AGrownSpreadAndASlowModeEndWhenTheyAreGone) {
   night(1500);
-  const auto points = store_->side_points({"night001"});
+  const auto points = store_->read(store::read_side_points, {"night001"}, {});
   ASSERT_TRUE(points);
   const std::int64_t series = points->front().series;
   for (const char* kind : {"variance", "mode_mix"}) {
     const bool spread = std::string(kind) == "variance";
-    ASSERT_TRUE(store_->open_finding(
+    ASSERT_TRUE(store_->write(
+        store::write_finding,
         {.finding_id = kind,
          .kind = kind,
          .severity = "warning",
@@ -210,17 +212,17 @@ TEST_F(RunJudgement, AGrownSpreadAndASlowModeEndWhenTheyAreGone) {
   }
   ASSERT_TRUE(store_->flush());
   for (int i = 0; i < 6; ++i) night(1500);
-  EXPECT_EQ(store_->finding("mode_mix")->state, "new");
+  EXPECT_EQ(store_->read(store::read_finding, "mode_mix")->state, store::FindingState::kNew);
   for (int i = 0; i < 6; ++i) night(1500);
-  EXPECT_EQ(store_->finding("mode_mix")->state, "fixed");
-  EXPECT_EQ(store_->finding("variance")->state, "fixed");
+  EXPECT_EQ(store_->read(store::read_finding, "mode_mix")->state, store::FindingState::kFixed);
+  EXPECT_EQ(store_->read(store::read_finding, "variance")->state, store::FindingState::kFixed);
 }
 
 // Nights measure a slice of the pairs: what was not measured tonight is not mended by what was.
 TEST_F(RunJudgement, AFindingIsNotOverWhileASeriesThatTonightDidNotMeasureIsAsBad) {
   control_ = 1500;
   night(1500);
-  const auto points = store_->side_points({"night001"});
+  const auto points = store_->read(store::read_side_points, {"night001"}, {});
   ASSERT_TRUE(points);
   std::set<std::int64_t> ids;
   for (const store::SidePointRow& point : *points) ids.insert(point.series);
@@ -228,20 +230,20 @@ TEST_F(RunJudgement, AFindingIsNotOverWhileASeriesThatTonightDidNotMeasureIsAsBa
   store::FindingRow finding{.finding_id = "both", .kind = "step", .severity = "warning"};
   for (const std::int64_t id : ids)
     finding.series.push_back({.series = id, .before = 1500, .after = 1650});
-  ASSERT_TRUE(store_->open_finding(finding));
+  ASSERT_TRUE(store_->write(store::write_finding, finding));
   ASSERT_TRUE(store_->flush());
   control_ = 1650;
   night(1500);
   control_ = 0;
   for (int i = 0; i < 4; ++i) night(1500);
-  EXPECT_EQ(store_->finding("both")->state, "new");
+  EXPECT_EQ(store_->read(store::read_finding, "both")->state, store::FindingState::kNew);
   control_ = 1500;
   for (int i = 0; i < 3; ++i) night(1500);
-  EXPECT_EQ(store_->finding("both")->state, "fixed");
+  EXPECT_EQ(store_->read(store::read_finding, "both")->state, store::FindingState::kFixed);
 }
 
 TEST_F(RunJudgement, WhatWasMeasuredTwiceTellsTheRateOfFalseAlarms) {
-  FindingsDesk desk(*store_);
+  FindingService desk(*store_);
   for (int i = 0; i < 20; ++i) night(1500);
   EXPECT_FALSE(desk.list({}, 2e9)->has_measured_twice());
   night(1500, "schedule", "root", 1.0);
@@ -257,12 +259,12 @@ TEST_F(RunJudgement, WhatWasMeasuredTwiceTellsTheRateOfFalseAlarms) {
 TEST_F(RunJudgement, UpgradesAreNotJudgedAsNights) {
   for (int i = 0; i < 20; ++i) night(1500);
   for (int i = 0; i < 5; ++i) night(1650, "upgrade");
-  EXPECT_THAT(*store_->list_findings("", 10), IsEmpty());
+  EXPECT_THAT(*store_->read(store::read_findings, {}, 10), IsEmpty());
 }
 
 TEST_F(RunJudgement, AFewNightsSayNothing) {
   for (int i = 0; i < 5; ++i) night(i % 2 == 0 ? 1500 : 1800);
-  EXPECT_THAT(*store_->list_findings("", 10), IsEmpty());
+  EXPECT_THAT(*store_->read(store::read_findings, {}, 10), IsEmpty());
   EXPECT_EQ(judge_run(*store_, "r9", 2e9).error().code, Code::kNotFound);
 }
 

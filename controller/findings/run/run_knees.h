@@ -12,7 +12,7 @@ namespace railgauge {
 
 struct Knee {
   std::string metric{};              // "verbs.write_bw bandwidth knee of the size curve"
-  const SeriesRuns* runs = nullptr;  // of the size that lost most: stands for the curve
+  const SeriesRuns* runs = nullptr;  // of the size that lost most, which represents the curve
   double worse = 0;                  // fraction of the knee's size; 0: it did not move
   double p = 1;
   double bytes_before = 0;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <set>
 #include <string>
@@ -29,15 +30,21 @@ analysis::MetricTraits traits_of(const store::SeriesRow& series);
 // The upper one of two; 0 for none.
 double upper_median(std::vector<double> values);
 
-// Of its endpoints.
+// The nodes of the series' endpoints.
 std::set<std::string> nodes_of(const store::SeriesRow& series);
 
-// What the series gave when its nodes had the stack before that they have again.
+// The level of a series from an earlier time when its nodes had the stack that they have again.
 struct Returned {
   std::size_t since = 0;  // the first run with it again
   double level = 0;
 };
 // Absent where the stack never was another, is new, or had too few runs then.
 std::optional<Returned> returned_to(const SeriesRuns& one);
+
+// Adds series that became slow compared with their peers. Of a node that fell behind, all of its
+// series are added. `members` are peers of each other; `moved` has the ids of series that are
+// reported already.
+void add_peers(const std::vector<const SeriesRuns*>& members, const std::set<std::int64_t>& moved,
+               std::vector<Moved>& out);
 
 }  // namespace railgauge

@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::uint32_t kEpochs = 50;  // of a node, the newest
 
-// A NIC's rate is that of the link as it is, so the node's fastest one stands for what it can.
+// The rate of a NIC is its present link rate, so the node's fastest NIC represents its capability.
 std::string hardware_of(const store::NodeRow& node) {
   std::set<std::string> drivers;
   std::map<std::string, int> gpus;
@@ -37,7 +37,7 @@ std::string hardware_of(const store::NodeRow& node) {
 
 Result<RunPlaces> RunPlaces::of(const store::Store& store, const LeafSource& leaves) {
   std::vector<store::NodeRow> nodes = RG_TRY(store.list_nodes());
-  // Of several that had a name the one that was seen last has it.
+  // Where several nodes had one name, the node that was seen last keeps it.
   std::ranges::stable_sort(nodes, {}, &store::NodeRow::last_seen_at);
   RunPlaces out(store, PortMap(nodes, leaves ? leaves(nodes) : LeafMap()));
   for (const store::NodeRow& node : nodes) {
@@ -101,7 +101,8 @@ std::string RunPlaces::class_of(const store::SeriesRow& series) const {
 Result<const RunPlaces::Past*> RunPlaces::past_of(const std::string& node, double last) {
   const auto id = ids_.find(node);
   if (id == ids_.end()) return nullptr;
-  if (!epochs_.contains(node)) epochs_[node] = RG_TRY(store_->epochs(id->second, kEpochs));
+  if (!epochs_.contains(node))
+    epochs_[node] = RG_TRY(store_->read(store::read_epochs, id->second, kEpochs));
   const std::vector<store::EpochRow>& epochs = epochs_[node];
   std::size_t newest = 0;
   while (newest < epochs.size() && epochs[newest].valid_from > last) ++newest;

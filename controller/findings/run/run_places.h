@@ -1,4 +1,5 @@
-// What tells series apart that are not peers, and the stacks that their figures were made with.
+// Places of series: the facts that separate series that are no peers, and the stacks that their
+// figures were made with.
 #pragma once
 
 #include <map>
@@ -24,12 +25,12 @@ class RunPlaces {
   // where another port of it runs at full rate.
   [[nodiscard]] std::string class_of(const store::SeriesRow& series) const;
 
-  // What all of the series have in common and not all of the fabric has: "rail 3", "leaf l1",
+  // Marks that all of the series share and the whole fabric does not: "rail 3", "leaf l1",
   // "hardware 8 NICs ...".
   [[nodiscard]] std::set<std::string> common_of(const std::vector<store::SeriesRow>& all) const;
 
-  // Of each time (unix seconds, oldest first), whether all of the series' nodes had the stack then,
-  // and the hardware, that they had at the last of them. Empty: not known of some node.
+  // For each time (unix seconds, oldest first), whether all nodes of the series had the stack and
+  // the hardware of the last time. Empty: unknown for some node.
   Result<std::vector<bool>> present_stack(const store::SeriesRow& series,
                                           const std::vector<double>& times);
 

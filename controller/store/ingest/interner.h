@@ -17,7 +17,7 @@
 
 namespace railgauge::store {
 
-// What identifies a series, beside the point's own metric, meaning and size.
+// The identity of a series, except for the point's own metric, meaning and size.
 struct SeriesKey {
   std::uint64_t group = 0;  // series_group() of the rest
   std::string_view kernel{};

@@ -42,7 +42,8 @@ class Orphans {
     std::string node_id;
     Record record;
   };
-  // Of a run by task, attempt, rank and sequence, at most so many behind `after` (null: the first).
+  // Orphan records of a run by task, attempt, rank and sequence, at most so many behind `after`
+  // (null: the first).
   Result<std::vector<Entry>> of_run(std::string_view run_id, const Entry* after,
                                     std::uint32_t limit);
   Status remove(std::int64_t id);

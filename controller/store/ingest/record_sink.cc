@@ -15,8 +15,8 @@ namespace {
 
 constexpr std::size_t kMaxCachedRanks = 4'096;
 constexpr std::int64_t kEventSlack = 1'000;  // that many inserts apart they are counted
-// What comes and goes with every restart. All else (what changed, what was interrupted) stays until
-// it is too old.
+// Events that come with every restart. All others (changes, interruptions) stay until they are too
+// old.
 constexpr std::string_view kPassingEvents =
     "'node_attached', 'node_resumed', 'node_lost', 'node_refused', 'record_refused', "
     "'orphans_dropped'";
@@ -41,8 +41,8 @@ std::optional<Value> present(const Message& message, bool (Message::*has)() cons
   return (message.*has)() ? std::optional<Value>((message.*get)()) : std::nullopt;
 }
 
-// Of an attempt whose ranks have all ended: the word that explains the others. Ranks are cancelled
-// because another one failed, crashed or could not run, so these come first.
+// For an attempt whose ranks have all ended: the outcome that explains the others. Ranks are
+// cancelled because another one failed, crashed or could not run, so these come first.
 std::string_view worst_of(std::span<const std::string> outcomes) {
   constexpr std::array kOrder{kFailed, kCrashed, kTimedOut, kWaived, kCancelledOutcome, kPassed};
   for (const std::string_view outcome : kOrder)

@@ -1,6 +1,6 @@
-// Turns records into rows, inside the writer's transaction. What fits no planned task or is no
-// sound record is put aside (orphan_record, and one event for each delivery): a delivery never
-// fails because of what its records say, only because of the database.
+// Turns records into rows, inside the writer's transaction. Records that fit no planned task or are
+// not sound are put aside (orphan_record, and one event for each delivery): a delivery never fails
+// because of what its records say, only because of the database.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@
 
 namespace railgauge::store {
 
-// Of nodes that come and go and records that are refused; the newest are kept.
+// Bounds the events of nodes that come and go and of refused records; the newest are kept.
 inline constexpr std::int64_t kMaxEvents = 100'000;
 
 // Bits of point.flags.

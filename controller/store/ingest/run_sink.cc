@@ -27,7 +27,7 @@ Result<double> RunSink::seen_at(const NodeRow& node, double now) {
   return RG_TRY(rows.next()) ? std::max(now, rows.optional_real(0).value_or(now)) : now;
 }
 
-// What it had at its last attach is there still, and told by having the node's own time.
+// The endpoints of its last attach are present still: they have the node's own time.
 Status RunSink::note_seen(const std::string& node_id, double at) {
   NodeRow node{.node_id = node_id};
   std::int64_t id = 0;
@@ -115,8 +115,8 @@ Result<std::string> RunSink::seen_before(std::int64_t node, std::int64_t stack) 
   return fmt::format("rolled back: the same stack as until {}", rows.text(0));
 }
 
-// A new epoch where the stack changed or hardware was replaced, with an event for each that says
-// how. What was not known before and is now changes no epoch: the present one learns it.
+// Begins an epoch where the stack changed or hardware was replaced, with an event for each. A part
+// that was unknown before and is known now begins none: the present epoch learns it.
 Status RunSink::put_epoch(std::int64_t id, const NodeRow& node, const std::string& replaced,
                           double now) {
   StackParts old;
@@ -125,7 +125,7 @@ Status RunSink::put_epoch(std::int64_t id, const NodeRow& node, const std::strin
   if (before) fresh = fill_unknown(old, std::move(fresh), node.stack_incomplete);
   const std::int64_t present = RG_TRY(stack(fresh));
   const std::vector<std::string> changes =
-      before ? stack_changes(old, fresh) : std::vector<std::string>{};
+      before ? texts_of(stack_changes(old, fresh)) : std::vector<std::string>{};
   if (before && changes.empty() && replaced.empty()) {
     if (*before == present) return {};
     return connection_.execute("UPDATE epoch SET stack=?2 WHERE node=?1 AND valid_to IS NULL", id,
@@ -157,11 +157,11 @@ Status RunSink::put_epoch(std::int64_t id, const NodeRow& node, const std::strin
 Status RunSink::create_run(const RunRow& run, std::span<const TaskRow> tasks, double now) {
   auto inserted = connection_.execute(
       "INSERT INTO run (run_id, suite, suite_text, trigger, requested_by, state, outcome, reason, "
-      "nodes, created_at, started_at, ended_at) "
-      "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)",
+      "nodes, created_at, started_at, ended_at, parent_run_id) "
+      "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)",
       run.run_id, run.suite, run.suite_text, run.trigger, run.requested_by, run.state, run.outcome,
       run.reason, json_of(run.nodes), known_time(run.created_at).value_or(now),
-      known_time(run.started_at), known_time(run.ended_at));
+      known_time(run.started_at), known_time(run.ended_at), run.parent_run_id);
   if (!inserted && inserted.error().code == Code::kAlreadyExists)
     return fail(Code::kAlreadyExists, fmt::format("run {}: create: this id is taken", run.run_id));
   RG_TRY_OK(inserted);
@@ -255,7 +255,7 @@ Status RunSink::end_interrupted(double now, std::vector<std::string>& ended) {
         "state='ended', reason=?2 WHERE run=(SELECT id FROM run WHERE run_id=?1) "
         "AND state <> 'ended'",
         run_id, kControllerRestarted));
-    // What stood there stays before it: of which run it is the rest, or who had it cancelled.
+    // Keeps the earlier reason in front: the run of which it is the rest, or who cancelled it.
     RG_TRY_OK(connection_.execute(
         "UPDATE run SET state='ended', outcome='crashed', ended_at=?3, "
         "reason=reason || CASE reason WHEN '' THEN '' ELSE '; ' END || ?2 WHERE run_id=?1",

@@ -22,7 +22,7 @@ bool is_environment(Code code) {
          code == Code::kDataLoss || code == Code::kPermissionDenied;
 }
 
-// Of these, what may pass: a damaged file does not by waiting.
+// The failures among these that may pass: a damaged file does not heal by waiting.
 bool may_pass(Code code) { return is_environment(code) && code != Code::kDataLoss; }
 
 }  // namespace
@@ -74,7 +74,7 @@ Status Writer::submit_and_wait(std::function<Status()> apply, double wait_second
     std::condition_variable arrived;
     std::optional<Status> status;
     bool begun = false;     // the writer is applying it
-    bool given_up = false;  // the caller was told of a failure: nothing may be applied any more
+    bool given_up = false;  // the caller got a failure: nothing may be applied any more
   };
   const auto answer = std::make_shared<Answer>();  // outlives a wait that was given up
   RG_TRY_OK(submit({.apply = [answer, moved = std::move(apply)]() -> Status {
@@ -100,7 +100,7 @@ Status Writer::submit_and_wait(std::function<Status()> apply, double wait_second
   const auto told = [&] { return answer->status.has_value(); };
   std::unique_lock lock(answer->mutex);
   bool in_time = answer->arrived.wait_for(lock, limit, told);
-  // What has begun cannot be taken back, so its outcome is worth a second wait.
+  // A job that has begun cannot be withdrawn, so its outcome is worth a second wait.
   if (!in_time && answer->begun) in_time = answer->arrived.wait_for(lock, limit, told);
   answer->given_up = !in_time;
   if (!in_time)
@@ -162,7 +162,7 @@ bool Writer::take_batch(std::vector<WriteJob>& batch) {
   }
 }
 
-// What waits for room, or for another try, is looked at again after a while.
+// Jobs that wait for room, or for another try, are tried again after a while.
 void Writer::wait_for_jobs(std::unique_lock<std::mutex>& lock) {
   constexpr std::chrono::milliseconds kPause(50);
   if (queue_.empty())
@@ -243,7 +243,7 @@ void Writer::write_batch(std::vector<WriteJob>& batch) {
     records += job.records;
     bytes += job.bytes;
   }
-  if (committed && records > 0) failpoint("store.records_committed");  // stored, not yet told
+  if (committed && records > 0) failpoint("store.records_committed");  // stored, not yet reported
   {
     // Room is made only now: what is being written still counts as waiting.
     const std::lock_guard lock(mutex_);

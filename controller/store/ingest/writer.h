@@ -1,5 +1,5 @@
 // The one thread that writes. Jobs wait in a bounded queue; the thread takes what is there, runs it
-// in one transaction and commits (group commit: the fsync is shared), then tells each job.
+// in one transaction and commits (group commit: the fsync is shared), then completes each job.
 #pragma once
 
 #include <condition_variable>
@@ -47,7 +47,7 @@ struct WriteJob {
 
 enum class Waited : std::uint8_t { kInTurn, kBarrier, kAlone };
 
-// What may be written at present, of what waits.
+// The waiting jobs that may be written at present.
 enum class Room : std::uint8_t { kAll, kControl, kNothing };
 
 struct WriterStats {
@@ -67,7 +67,7 @@ class Writer {
   // queue, which fills, and its callers are refused.
   Writer(Connection& connection, WriterLimits limits, std::function<void()> forget,
          std::function<Room()> room = {});
-  // Commits what is queued, at most close_seconds long; tells the rest kUnavailable.
+  // Commits queued jobs for at most close_seconds; the others end with kUnavailable.
   ~Writer();
   Writer(const Writer&) = delete;
   Writer& operator=(const Writer&) = delete;
@@ -115,7 +115,7 @@ class Writer {
   Error kept_for_;               // why
   Room allowed_ = Room::kAll;    // the writer thread's alone
 
-  std::thread thread_;  // last: starts when all else stands
+  std::thread thread_;  // last: starts when all other members exist
 };
 
 }  // namespace railgauge::store

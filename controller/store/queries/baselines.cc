@@ -5,11 +5,12 @@
 
 #include "controller/store/queries/queries.h"
 #include "controller/store/queries/upgrades.h"
+#include "controller/store/sqlite/sqlite.h"
 
 namespace railgauge::store {
 namespace {
 
-// Of the newest points of attempts that count and passed.
+// Medians of the newest points of attempts that count and passed.
 Result<std::vector<double>> newest_medians(Connection& connection, std::int64_t series,
                                            std::uint32_t limit) {
   std::vector<double> medians;
@@ -51,6 +52,16 @@ Status write_baseline(Connection& connection, const BaselineRow& baseline) {
       "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, (SELECT id FROM finding WHERE finding_id=?8))",
       baseline.series_id, baseline.kind, level, points, baseline.set_at, baseline.who,
       baseline.note, baseline.finding_id);
+}
+
+Status write_baselines(Connection& connection, const std::vector<BaselineRow>& baselines) {
+  for (const BaselineRow& row : baselines) {
+    const Status written = write_baseline(connection, row);
+    const bool left_out =
+        baselines.size() > 1 && !written && written.error().code == Code::kNotFound;
+    if (!written && !left_out) return written;
+  }
+  return {};
 }
 
 Result<std::vector<BaselineRow>> read_baselines(Connection& connection, std::string_view kind) {

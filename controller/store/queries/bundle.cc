@@ -9,6 +9,7 @@
 
 #include "controller/store/queries/pair_matrix.h"
 #include "controller/store/queries/queries.h"
+#include "controller/store/sqlite/sqlite.h"
 
 namespace railgauge::store {
 namespace {

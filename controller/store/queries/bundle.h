@@ -1,5 +1,5 @@
-// What a run, a finding or a node is handed on with, table by table: everything but the points
-// themselves, under names that need no Railgauge to be read.
+// The support archive of a run, a finding or a node, table by table: everything except the points,
+// under names that can be read without Railgauge.
 #pragma once
 
 #include <cstddef>
@@ -8,10 +8,11 @@
 #include <string_view>
 
 #include "controller/store/rows/rows.h"
-#include "controller/store/sqlite/sqlite.h"
 #include "kernels/core/base/result.h"
 
 namespace railgauge::store {
+
+class Connection;
 
 // The part with all names of all nodes, in one column: to be recognized in texts, never written.
 inline constexpr std::string_view kKnownNames = "known_names";

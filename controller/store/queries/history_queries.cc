@@ -8,6 +8,7 @@
 #include "controller/store/queries/queries.h"
 #include "controller/store/queries/series_choice.h"
 #include "controller/store/rows/text_json.h"
+#include "controller/store/sqlite/sqlite.h"
 
 namespace railgauge::store {
 namespace {
@@ -32,7 +33,7 @@ SeriesRow series_of(const Rows& rows, std::string& parameters) {
           .pair = rows.text(9)};
 }
 
-// What other tables hold of it.
+// Adds the fields that other tables hold.
 Status complete(Connection& connection, const std::string& parameters, SeriesRow& series) {
   series.parameters = RG_TRY(read_map(connection, parameters));
   Rows rows = RG_TRY(connection.query(
@@ -136,7 +137,7 @@ Result<HistoryRow> read_history(Connection& connection, std::int64_t series,
          .flags = rows.integer(8),
          .epoch = rows.is_null(9) ? std::nullopt : std::optional(rows.integer(9))});
   std::ranges::reverse(history.points);
-  // What retention took is older than what is left: it fills what the limit leaves.
+  // Pruned days are older than the remaining points, so they fill the rest of the limit.
   RG_TRY_OK(read_days(connection, series, since, limit - history.points.size(), history.days));
   return history;
 }
@@ -184,7 +185,7 @@ Result<std::int64_t> id_of_run(Connection& connection, std::string_view run_id) 
   return *id;
 }
 
-// Of one run's attempts that count.
+// The series of one run's attempts that count.
 constexpr std::string_view kMedians =
     "SELECT series, {0} AS side, median FROM task CROSS JOIN attempt ON attempt.task=task.id AND "
     "attempt.attempt=counted_attempt AND attempt.outcome='passed' CROSS JOIN rank ON "
@@ -272,7 +273,8 @@ Result<SqlTable> read_table(Rows& rows, std::uint32_t max_rows) {
 Result<SqlTable> run_sql(Connection& connection, const std::string& sql, std::uint32_t max_rows) {
   Rows rows = RG_TRY(connection.query_once(sql));
   auto table = read_table(rows, max_rows);
-  // What SQLite finds while it runs ("string or blob too big") is the statement's fault as well.
+  // An error that SQLite finds at run time ("string or blob too big") is the statement's fault as
+  // well.
   if (!table && table.error().code == Code::kInternal)
     return fail(Code::kInvalidArgument, fmt::format("sql: {}", table.error().message));
   return table;

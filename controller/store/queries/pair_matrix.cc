@@ -9,13 +9,14 @@
 #include <fmt/ranges.h>
 
 #include "controller/store/sqlite/compress.h"
+#include "controller/store/sqlite/sqlite.h"
 
 namespace railgauge::store {
 namespace {
 
 static_assert(std::endian::native == std::endian::little);  // as the blob is
 
-// A port and itself are no pair of the fabric: loopback never stands in its matrix.
+// A port and itself are no pair of the fabric: loopback is never in its matrix.
 Status check_diagonal(const PairMatrixRow& matrix) {
   const std::size_t count = matrix.endpoints.size();
   for (std::size_t i = 0; i < count; ++i)
@@ -60,7 +61,7 @@ Status read_outliers(Connection& connection, std::int64_t id, PairMatrixRow& mat
   return {};
 }
 
-// Of the matrix asked for last: its outliers stand together.
+// Outliers of the matrix that was read last: they are adjacent.
 struct EndpointNames {
   std::int64_t matrix = 0;
   std::vector<std::string> names{};

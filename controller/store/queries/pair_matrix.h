@@ -15,7 +15,7 @@ namespace railgauge::store {
 // 576 MiB before compression, in memory while it is stored or read as a whole.
 inline constexpr std::size_t kMaxMatrixEndpoints = 12'288;
 
-// Of a figure that was measured: the matrix without values, row, column, the figure.
+// Called for each measured figure with the matrix without values, row, column and figure.
 using PairVisitor = std::function<void(const PairMatrixRow&, std::size_t, std::size_t, float)>;
 
 // Inside the writer's transaction. kInvalidArgument: sizes that do not fit; kNotFound: no such run.

@@ -8,11 +8,13 @@
 #include <vector>
 
 #include "controller/store/rows/rows.h"
-#include "controller/store/sqlite/sqlite.h"
 #include "kernels/core/base/record.pb.h"
 #include "kernels/core/base/result.h"
 
 namespace railgauge::store {
+
+class Connection;
+class Rows;
 
 // A point's key as people and records name it.
 struct PointKey {
@@ -36,8 +38,8 @@ Result<TaskPageRow> read_task_page(Connection& connection, std::string_view run_
 Result<std::vector<ResultRow>> read_results(Connection& connection, const ResultsFilter& filter);
 // Its statement; `one_run`: of a run, not of all.
 std::string sql_of_results(const ResultsFilter& filter, bool one_run);
-// Of the points that there are now. Of a run its oldest to its newest key, among which other runs'
-// may lie.
+// The range of points that exist now. For a run, its oldest to its newest key; keys of other runs
+// may be between them.
 Result<ExportScope> read_export_scope(Connection& connection, const std::string& run_id);
 // A series' points, oldest first; the newest `limit` of them, then days of pruned ones.
 Result<HistoryRow> read_history(Connection& connection, std::int64_t series,
@@ -49,11 +51,11 @@ Result<std::optional<std::vector<std::int64_t>>> read_few_series(Connection& con
 // Series that a filter selects (kernel, metric, size, nodes, endpoint, rail).
 Result<std::vector<SeriesRow>> read_series(Connection& connection, const ResultsFilter& filter);
 Result<SeriesRow> read_one_series(Connection& connection, std::int64_t id);  // kNotFound
-// Of attempts that count and passed. Ids of runs.
-// kInvalidArgument: more than `max_series` in common, of some 1 KB each.
+// Compares points of attempts that count and passed. `a`, `b`: ids of runs. kInvalidArgument: more
+// than `max_series` in common, of some 1 KB each.
 Result<ComparisonRow> compare_runs(Connection& connection, std::string_view a, std::string_view b,
                                    std::size_t max_series = 100'000);
-// What rows have to tell, until there are too many or too many bytes.
+// Reads rows into a table, until there are too many rows or bytes.
 Result<SqlTable> read_table(Rows& rows, std::uint32_t max_rows);
 // One statement that only reads. Errors: kInvalidArgument with SQLite's words.
 Result<SqlTable> run_sql(Connection& connection, const std::string& sql, std::uint32_t max_rows);

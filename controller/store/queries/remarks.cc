@@ -9,32 +9,45 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "controller/store/sqlite/sqlite.h"
+
 namespace railgauge::store {
 namespace {
 
-// From the best to the worst. What could not be looked at is worse than a warning: missing data is
+// From the best to the worst. A check that could not look is worse than a warning: missing data is
 // never a pass. A waived check says nothing, so it is worst only where it is alone.
 constexpr std::array<std::string_view, 6> kCheckStates{"waived",  "pass",  "warn",
                                                        "unknown", "error", "fail"};
 constexpr std::array<std::string_view, 4> kNoteSubjects{"node", "run", "series", "fabric"};
 
+using States = std::uint32_t;  // a bit for each FindingState
+constexpr States kAnyState = ~States{0};
+template <class... State>
+constexpr States states(State... state) {
+  return ((States{1} << static_cast<unsigned>(state)) | ...);
+}
+
+// One action on a finding: from which states it is allowed, and the state after it.
 struct Transition {
   std::string_view action;
-  std::string_view from;  // states, by blanks; "" is any
-  std::string_view to;    // "" is as before
+  States from;
+  std::optional<FindingState> to;  // absent: the state stays
 };
+using enum FindingState;
 constexpr std::array kTransitions{
-    Transition{"confirm", "new reopened", "confirmed"},
-    Transition{"ack", "new confirmed reopened acknowledged", "acknowledged"},
-    Transition{"accept", "new confirmed reopened acknowledged", "accepted"},
-    Transition{"resolve", "new confirmed reopened acknowledged accepted", "fixed"},
-    Transition{"dismiss", "new confirmed reopened acknowledged", "false"},
-    Transition{"reopen", "acknowledged accepted fixed false", "reopened"},
-    Transition{"comment", "", ""}};
+    Transition{"confirm", states(kNew, kReopened), kConfirmed},
+    Transition{"ack", states(kNew, kConfirmed, kReopened, kAcknowledged), kAcknowledged},
+    Transition{"accept", states(kNew, kConfirmed, kReopened, kAcknowledged), kAccepted},
+    Transition{"resolve", states(kNew, kConfirmed, kReopened, kAcknowledged, kAccepted), kFixed},
+    Transition{"dismiss", states(kNew, kConfirmed, kReopened, kAcknowledged), kFalse},
+    Transition{"reopen", states(kAcknowledged, kAccepted, kFixed, kFalse), kReopened},
+    Transition{"comment", kAnyState, std::nullopt}};
 
-// Whether `word` is one of `words`, which blanks part.
-bool is_among(std::string_view word, std::string_view words) {
-  return (" " + std::string(words) + " ").find(" " + std::string(word) + " ") != std::string::npos;
+// kDataLoss: the database holds a text that is no state.
+Result<FindingState> finding_state_of(const std::string& finding_id, const std::string& text) {
+  const auto state = state_of<FindingState>(kFindingStateTexts, text);
+  if (state) return *state;
+  return fail(Code::kDataLoss, fmt::format("finding {}: unknown state {}", finding_id, text));
 }
 
 // Absent for "".
@@ -42,7 +55,7 @@ Result<std::optional<std::int64_t>> id_of(Connection& connection, std::string_vi
                                           std::string_view sql, std::string_view name) {
   if (name.empty()) return std::nullopt;
   const auto id = RG_TRY(connection.integer(sql, name));
-  if (!id) return fail(Code::kNotFound, fmt::format("{} {}: there is none", what, name));
+  if (!id) return fail(Code::kNotFound, fmt::format("{} {}: not found", what, name));
   return id;
 }
 Result<std::optional<std::int64_t>> id_of_node(Connection& connection, std::string_view node_id) {
@@ -142,14 +155,14 @@ Status write_finding(Connection& connection, const FindingRow& finding) {
 Status write_finding_step(Connection& connection, std::string_view finding_id,
                           const FindingStepRow& step) {
   std::int64_t id = 0;
-  std::string state;
+  FindingState state = kNew;
   {
     Rows rows =
         RG_TRY(connection.query("SELECT id, state FROM finding WHERE finding_id=?1", finding_id));
     if (!RG_TRY(rows.next()))
-      return fail(Code::kNotFound, fmt::format("finding {}: there is none", finding_id));
+      return fail(Code::kNotFound, fmt::format("finding {}: not found", finding_id));
     id = rows.integer(0);
-    state = rows.text(1);
+    state = RG_TRY(finding_state_of(std::string(finding_id), rows.text(1)));
   }
   const auto is_named = [&](const Transition& one) { return one.action == step.action; };
   if (std::ranges::none_of(kTransitions, is_named))
@@ -158,16 +171,18 @@ Status write_finding_step(Connection& connection, std::string_view finding_id,
                             "reopen and comment are",
                             finding_id, step.action));
   const auto way = std::ranges::find_if(kTransitions, [&](const Transition& one) {
-    return is_named(one) && (one.from.empty() || is_among(state, one.from));
+    return is_named(one) && (one.from & states(state)) != 0;
   });
   if (way == kTransitions.end())
     return fail(Code::kFailedPrecondition,
-                fmt::format("finding {}: {}: it is {}", finding_id, step.action, state));
+                fmt::format("finding {}: {}: it is {}", finding_id, step.action, text_of(state)));
+  std::optional<std::string_view> to;
+  if (way->to) to = text_of(*way->to);
   RG_TRY_OK(
-      connection.execute("UPDATE finding SET state=coalesce(nullif(?2, ''), state), changed_at=?3, "
-                         "acknowledged_until=iif(?2='', acknowledged_until, ?4) WHERE id=?1",
-                         id, way->to, step.at, step.until));
-  // What is accepted is from now on what its series may give.
+      connection.execute("UPDATE finding SET state=coalesce(?2, state), changed_at=?3, "
+                         "acknowledged_until=iif(?2 IS NULL, acknowledged_until, ?4) WHERE id=?1",
+                         id, to, step.at, step.until));
+  // The accepted level becomes the baseline of its series.
   if (step.action == "accept")
     RG_TRY_OK(connection.execute(
         "INSERT OR REPLACE INTO baseline (series, kind, level, points, set_at, who, note, finding) "
@@ -217,33 +232,35 @@ constexpr std::string_view kFindingColumns =
     "worse, acknowledged_until FROM finding LEFT JOIN run ON run.id=finding.run LEFT JOIN node ON "
     "node.id=finding.node LEFT JOIN upgrade ON upgrade.id=finding.upgrade ";
 
-FindingRow finding_of(const Rows& rows) {
-  return {.finding_id = rows.text(0),
-          .kind = rows.text(1),
-          .state = rows.text(2),
-          .severity = rows.text(3),
-          .run_id = rows.text(4),
-          .node_id = rows.text(5),
-          .suspect = rows.text(6),
-          .summary = rows.text(7),
-          .evidence = rows.text(8),
-          .opened_at = rows.real(9),
-          .changed_at = rows.real(10),
-          .upgrade_id = rows.text(12),
-          .worse = rows.optional_real(13),
-          .until = rows.optional_real(14)};
+Result<FindingRow> finding_of(const Rows& rows) {
+  return FindingRow{.finding_id = rows.text(0),
+                    .kind = rows.text(1),
+                    .state = RG_TRY(finding_state_of(rows.text(0), rows.text(2))),
+                    .severity = rows.text(3),
+                    .run_id = rows.text(4),
+                    .node_id = rows.text(5),
+                    .suspect = rows.text(6),
+                    .summary = rows.text(7),
+                    .evidence = rows.text(8),
+                    .opened_at = rows.real(9),
+                    .changed_at = rows.real(10),
+                    .upgrade_id = rows.text(12),
+                    .worse = rows.optional_real(13),
+                    .until = rows.optional_real(14)};
 }
 
 }  // namespace
 
-Result<std::vector<FindingRow>> read_findings(Connection& connection, std::string_view state,
+Result<std::vector<FindingRow>> read_findings(Connection& connection,
+                                              std::optional<FindingState> state,
                                               std::uint32_t limit) {
   std::vector<FindingRow> findings;
+  const std::string_view text = state ? text_of(*state) : "";
   Rows rows = RG_TRY(
       connection.query(std::string(kFindingColumns) +
                            "WHERE ?1='' OR finding.state=?1 ORDER BY finding.id DESC LIMIT ?2",
-                       state, limit));
-  while (RG_TRY(rows.next())) findings.push_back(finding_of(rows));
+                       text, limit));
+  while (RG_TRY(rows.next())) findings.push_back(RG_TRY(finding_of(rows)));
   return findings;
 }
 
@@ -254,8 +271,8 @@ Result<FindingRow> read_finding(Connection& connection, std::string_view finding
     Rows rows =
         RG_TRY(connection.query(std::string(kFindingColumns) + "WHERE finding_id=?1", finding_id));
     if (!RG_TRY(rows.next()))
-      return fail(Code::kNotFound, fmt::format("finding {}: there is none", finding_id));
-    finding = finding_of(rows);
+      return fail(Code::kNotFound, fmt::format("finding {}: not found", finding_id));
+    finding = RG_TRY(finding_of(rows));
     id = rows.integer(11);
   }
   {

@@ -2,14 +2,16 @@
 // transaction, the readers inside a snapshot.
 #pragma once
 
+#include <optional>
 #include <string_view>
 #include <vector>
 
 #include "controller/store/rows/remark_rows.h"
-#include "controller/store/sqlite/sqlite.h"
 #include "kernels/core/base/result.h"
 
 namespace railgauge::store {
+
+class Connection;
 
 // Replaces the node's preflight of that time. kNotFound: no such node or run; kInvalidArgument: a
 // state that is none.
@@ -28,8 +30,9 @@ Status write_finding_again(Connection& connection, const FindingRow& finding,
 // kInvalidArgument: a kind that is none, or no text.
 Status write_operator_note(Connection& connection, const OperatorNoteRow& note);
 
-// Newest first; "" is any state.
-Result<std::vector<FindingRow>> read_findings(Connection& connection, std::string_view state,
+// Newest first, without series and steps; without a state those of any state.
+Result<std::vector<FindingRow>> read_findings(Connection& connection,
+                                              std::optional<FindingState> state,
                                               std::uint32_t limit);
 // With its series and steps. kNotFound.
 Result<FindingRow> read_finding(Connection& connection, std::string_view finding_id);

@@ -40,7 +40,7 @@ class Remarks : public StoreTest {
   std::map<std::string, SqlTable> bundle(const std::string& subject) {
     std::map<std::string, SqlTable> tables;
     for (std::size_t part = 0;; ++part) {
-      auto row = store_->bundle_part(subject, part);
+      auto row = store_->read(read_bundle_part, subject, part);
       EXPECT_TRUE(row) << row.error().message;
       if (!row) return tables;
       kind_ = row->kind;
@@ -67,41 +67,44 @@ TEST_F(Remarks, APreflightIsAsBadAsItsWorstCheckAndMissingDataIsNoPass) {
                          .checks = {{.check_id = "acs_on_path", .state = "waived"},
                                     {.check_id = "peermem", .state = "unknown", .why = "no right"},
                                     {.check_id = "mtu", .state = "warn"}}};
-  ASSERT_TRUE(store_->put_preflight(preflight));
-  auto read = store_->preflight("id-1", "r1");
+  ASSERT_TRUE(store_->write(write_preflight, preflight));
+  auto read = store_->read(read_preflight, "id-1", "r1");
   ASSERT_TRUE(read) << read.error().message;
   EXPECT_EQ(read->state, "unknown");
   ASSERT_EQ(read->checks.size(), 3u);
   EXPECT_EQ(read->checks[1].why, "no right");
   preflight.checks.resize(1);
-  ASSERT_TRUE(store_->put_preflight(preflight));  // of the same time: replaced
-  read = store_->preflight("id-1", "");
+  ASSERT_TRUE(store_->write(write_preflight, preflight));  // of the same time: replaced
+  read = store_->read(read_preflight, "id-1", "");
   EXPECT_EQ(read->state, "waived");
   EXPECT_EQ(read->checks.size(), 1u);
   preflight.at = 2e9;
   preflight.checks.clear();
-  ASSERT_TRUE(store_->put_preflight(preflight));
-  EXPECT_EQ(store_->preflight("id-1", "")->state, "unknown") << "nothing was checked";
+  ASSERT_TRUE(store_->write(write_preflight, preflight));
+  EXPECT_EQ(store_->read(read_preflight, "id-1", "")->state, "unknown") << "nothing was checked";
   preflight.checks = {{.check_id = "mtu", .state = "good"}};
-  EXPECT_EQ(store_->put_preflight(preflight).error().code, Code::kInvalidArgument);
-  EXPECT_EQ(store_->put_preflight({.node_id = "id-9"}).error().code, Code::kNotFound);
-  EXPECT_EQ(store_->preflight("id-2", "").error().code, Code::kNotFound);
+  EXPECT_EQ(store_->write(write_preflight, preflight).error().code, Code::kInvalidArgument);
+  EXPECT_EQ(store_->write(write_preflight, {.node_id = "id-9"}).error().code, Code::kNotFound);
+  EXPECT_EQ(store_->read(read_preflight, "id-2", "").error().code, Code::kNotFound);
 }
 
 TEST_F(Remarks, AFindingGoesThroughItsStatesAndEveryStepIsKept) {
-  ASSERT_TRUE(store_->open_finding(finding("f1")));
-  EXPECT_EQ(store_->open_finding(finding("f1")).error().code, Code::kAlreadyExists);
-  ASSERT_TRUE(store_->step_finding("f1", {.at = 2e9, .who = "ada", .action = "ack"}));
-  EXPECT_EQ(store_->step_finding("f1", {.action = "confirm"}).error().code,
+  ASSERT_TRUE(store_->write(write_finding, finding("f1")));
+  EXPECT_EQ(store_->write(write_finding, finding("f1")).error().code, Code::kAlreadyExists);
+  ASSERT_TRUE(store_->write(write_finding_step, "f1", {.at = 2e9, .who = "ada", .action = "ack"}));
+  EXPECT_EQ(store_->write(write_finding_step, "f1", {.action = "confirm"}).error().code,
             Code::kFailedPrecondition);
-  EXPECT_EQ(store_->step_finding("f1", {.action = "forget"}).error().code, Code::kInvalidArgument);
-  EXPECT_EQ(store_->step_finding("f9", {.action = "ack"}).error().code, Code::kNotFound);
-  ASSERT_TRUE(store_->step_finding("f1", {.at = 3e9, .action = "comment", .text = "cable?"}));
-  ASSERT_TRUE(store_->step_finding("f1", {.at = 4e9, .action = "resolve"}));
-  ASSERT_TRUE(store_->step_finding("f1", {.at = 5e9, .action = "reopen"}));
-  const auto read = store_->finding("f1");
+  EXPECT_EQ(store_->write(write_finding_step, "f1", {.action = "forget"}).error().code,
+            Code::kInvalidArgument);
+  EXPECT_EQ(store_->write(write_finding_step, "f9", {.action = "ack"}).error().code,
+            Code::kNotFound);
+  ASSERT_TRUE(
+      store_->write(write_finding_step, "f1", {.at = 3e9, .action = "comment", .text = "cable?"}));
+  ASSERT_TRUE(store_->write(write_finding_step, "f1", {.at = 4e9, .action = "resolve"}));
+  ASSERT_TRUE(store_->write(write_finding_step, "f1", {.at = 5e9, .action = "reopen"}));
+  const auto read = store_->read(read_finding, "f1");
   ASSERT_TRUE(read) << read.error().message;
-  EXPECT_EQ(read->state, "reopened");
+  EXPECT_EQ(read->state, FindingState::kReopened);
   EXPECT_EQ(read->changed_at, 5e9);
   EXPECT_EQ(read->run_id, "r1");
   EXPECT_EQ(read->node_id, "id-1");
@@ -110,39 +113,41 @@ TEST_F(Remarks, AFindingGoesThroughItsStatesAndEveryStepIsKept) {
   std::vector<std::string> actions;
   for (const FindingStepRow& step : read->steps) actions.push_back(step.action);
   EXPECT_THAT(actions, ElementsAre("opened", "ack", "comment", "resolve", "reopen"));
-  EXPECT_EQ(store_->list_findings("reopened", 10)->size(), 1u);
-  EXPECT_EQ(store_->list_findings("fixed", 10)->size(), 0u);
+  EXPECT_EQ(store_->read(read_findings, FindingState::kReopened, 10)->size(), 1u);
+  EXPECT_EQ(store_->read(read_findings, FindingState::kFixed, 10)->size(), 0u);
 }
 
 TEST_F(Remarks, AFindingThatRefersToNothingLeavesNothingBehind) {
   FindingRow wrong = finding("f1");
   wrong.series.push_back({.series = 99});
-  EXPECT_EQ(store_->open_finding(wrong).error().code, Code::kNotFound);
+  EXPECT_EQ(store_->write(write_finding, wrong).error().code, Code::kNotFound);
   wrong = finding("f1");
   wrong.run_id = "r9";
-  EXPECT_EQ(store_->open_finding(wrong).error().code, Code::kNotFound);
+  EXPECT_EQ(store_->write(write_finding, wrong).error().code, Code::kNotFound);
   wrong = finding("f1");
   wrong.evidence = "{";
-  EXPECT_EQ(store_->open_finding(wrong).error().code, Code::kInvalidArgument);
-  EXPECT_EQ(store_->list_findings("", 10)->size(), 0u);
-  EXPECT_TRUE(store_->open_finding(finding("f1")));
+  EXPECT_EQ(store_->write(write_finding, wrong).error().code, Code::kInvalidArgument);
+  EXPECT_EQ(store_->read(read_findings, {}, 10)->size(), 0u);
+  EXPECT_TRUE(store_->write(write_finding, finding("f1")));
 }
 
 TEST_F(Remarks, NotesStayWithTheirSubject) {
-  ASSERT_TRUE(store_->add_operator_note(
+  ASSERT_TRUE(store_->write(
+      write_operator_note,
       {.at = 1e9, .who = "ada", .subject_kind = "node", .subject = "n1", .text = "new cable"}));
-  ASSERT_TRUE(store_->add_operator_note({.subject_kind = "fabric", .text = "switch upgrade"}));
-  EXPECT_EQ(store_->operator_notes("node", "n1")->at(0).text, "new cable");
-  EXPECT_EQ(store_->operator_notes("node", "n2")->size(), 0u);
-  EXPECT_EQ(store_->add_operator_note({.subject_kind = "rack", .text = "x"}).error().code,
+  ASSERT_TRUE(
+      store_->write(write_operator_note, {.subject_kind = "fabric", .text = "switch upgrade"}));
+  EXPECT_EQ(store_->read(read_operator_notes, "node", "n1")->at(0).text, "new cable");
+  EXPECT_EQ(store_->read(read_operator_notes, "node", "n2")->size(), 0u);
+  EXPECT_EQ(store_->write(write_operator_note, {.subject_kind = "rack", .text = "x"}).error().code,
             Code::kInvalidArgument);
-  EXPECT_EQ(store_->add_operator_note({.subject_kind = "run"}).error().code,
+  EXPECT_EQ(store_->write(write_operator_note, {.subject_kind = "run"}).error().code,
             Code::kInvalidArgument);
 }
 
 TEST_F(Remarks, ABundleOfARunHasItsTablesAndNoOthers) {
   ASSERT_TRUE(store_->create_run(run_row("r2"), pair_tasks(1)));
-  ASSERT_TRUE(store_->open_finding(finding("f1")));
+  ASSERT_TRUE(store_->write(write_finding, finding("f1")));
   const auto tables = bundle("r1");
   EXPECT_EQ(kind_, "run");
   EXPECT_THAT(column(tables.at("runs"), "run_id"), ElementsAre("r1"));
@@ -165,8 +170,8 @@ TEST_F(Remarks, ABundleKnowsThePeopleOfOtherRunsAndThoseWhoCancelled) {
   RunUpdate cancelled{.run_id = "r2", .state = "ended", .outcome = "cancelled", .ended_at = 2e9};
   cancelled.reason = "cancelled by Grace Hopper";
   ASSERT_TRUE(store_->update_run(cancelled));
-  ASSERT_TRUE(store_->add_operator_note(
-      {.who = "joan", .subject_kind = "node", .subject = "n2", .text = "x"}));
+  ASSERT_TRUE(store_->write(write_operator_note,
+                            {.who = "joan", .subject_kind = "node", .subject = "n2", .text = "x"}));
   ASSERT_TRUE(store_->flush());
   const auto tables = bundle("r1");
   EXPECT_THAT(column(tables.at("known_names"), "person"),
@@ -196,8 +201,8 @@ TEST_F(Remarks, ABundleOfANodeOrAFindingHasItsNodesTasksAlone) {
   std::vector<TaskRow> tasks = pair_tasks(1);
   tasks[0].ranks = {{.node_id = "id-2", .node = "n2", .endpoint = "rxe0:1"}};
   ASSERT_TRUE(store_->create_run(run_row("r2"), tasks));
-  ASSERT_TRUE(store_->open_finding(finding("f1")));
-  ASSERT_TRUE(store_->open_finding(finding("f2")));
+  ASSERT_TRUE(store_->write(write_finding, finding("f1")));
+  ASSERT_TRUE(store_->write(write_finding, finding("f2")));
   const auto of_node = bundle("n1");
   EXPECT_EQ(kind_, "node");
   EXPECT_THAT(column(of_node.at("tasks"), "run_id"), ElementsAre("r1", "r1"));
@@ -206,8 +211,8 @@ TEST_F(Remarks, ABundleOfANodeOrAFindingHasItsNodesTasksAlone) {
   EXPECT_EQ(kind_, "finding");
   EXPECT_THAT(column(of_finding.at("findings"), "finding_id"), ElementsAre("f2"));
   EXPECT_THAT(column(of_finding.at("nodes"), "name"), ElementsAre("n1"));
-  EXPECT_EQ(store_->bundle_part("nowhere", 0).error().code, Code::kNotFound);
-  EXPECT_EQ(store_->bundle_part("r1", 99).error().code, Code::kNotFound);
+  EXPECT_EQ(store_->read(read_bundle_part, "nowhere", 0).error().code, Code::kNotFound);
+  EXPECT_EQ(store_->read(read_bundle_part, "r1", 99).error().code, Code::kNotFound);
 }
 
 }  // namespace

@@ -14,6 +14,7 @@
 #include "controller/store/rows/text_json.h"
 #include "controller/store/rows/text_sets.h"
 #include "controller/store/sqlite/compress.h"
+#include "controller/store/sqlite/sqlite.h"
 
 namespace railgauge::store {
 namespace {
@@ -97,7 +98,7 @@ std::string sql_of_results(const ResultsFilter& filter, bool one_run) {
   const bool few = !filter.nodes.empty() || !filter.endpoint.empty() || filter.series.has_value();
   const bool narrow = few || !filter.kernel.empty() || !filter.metric.empty() ||
                       filter.message_bytes.has_value() || filter.rail.has_value();
-  // Of a range only one series' points are few enough to be sorted for every page.
+  // Within a range, only the points of one series are few enough to be sorted for every page.
   const bool by_series =
       filter.range ? filter.series.has_value() : !one_run && (few || filter.since.has_value());
   const std::string series = filter.series ? std::string("AND point.series=?15 ")
@@ -182,7 +183,7 @@ Found result_of(const Rows& rows) {
           .task = rows.integer(38)};
 }
 
-// Fills in what stands once for many points.
+// Fills in fields that are stored once for many points.
 class Completer {
  public:
   explicit Completer(Connection& connection) : connection_(connection), sets_(connection) {}

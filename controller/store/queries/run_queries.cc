@@ -9,6 +9,7 @@
 #include "controller/store/queries/queries.h"
 #include "controller/store/rows/text_json.h"
 #include "controller/store/rows/text_sets.h"
+#include "controller/store/sqlite/sqlite.h"
 #include "kernels/core/base/outcome.h"
 
 namespace railgauge::store {
@@ -16,7 +17,7 @@ namespace {
 
 constexpr std::string_view kRunColumns =
     "SELECT run.id, run_id, suite, trigger, requested_by, state, outcome, reason, nodes, "
-    "created_at, started_at, ended_at FROM run ";
+    "created_at, started_at, ended_at, parent_run_id FROM run ";
 
 tl::unexpected<Error> no_run(std::string_view run_id) {
   return fail(Code::kNotFound, fmt::format("run {}: there is no such run", run_id));
@@ -37,6 +38,7 @@ std::pair<std::int64_t, RunSummaryRow> run_of(const Rows& rows, std::string& nod
   run.created_at = rows.real(9);
   run.started_at = rows.real(10);
   run.ended_at = rows.real(11);
+  run.parent_run_id = rows.text(12);
   return {rows.integer(0), std::move(summary)};
 }
 

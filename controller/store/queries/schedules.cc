@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "controller/store/rows/rows.h"
+#include "controller/store/sqlite/sqlite.h"
 
 namespace railgauge::store {
 namespace {
@@ -17,7 +18,7 @@ Result<std::int64_t> id_of(Connection& connection, std::string_view name) {
   return *id;
 }
 
-// What is old goes, so that a schedule for every minute does not fill the file.
+// Deletes old rows, so that a schedule for every minute does not fill the file.
 Status forget_old(Connection& connection, std::int64_t id) {
   return connection.execute(
       "DELETE FROM schedule_due WHERE schedule=?1 AND due_at < (SELECT due_at FROM schedule_due "
@@ -51,13 +52,14 @@ Status decide_due(Connection& connection, std::int64_t id, std::string_view name
               fmt::format("schedule {}: the due time {:.0f} has been decided", name, due_at));
 }
 
-// Of two that took the same number, one by hand, the second counts nothing: no number is left out.
+// Where two runs took the same number, one by hand, the second is not counted, so that no number is
+// left out.
 Status count_start(Connection& connection, std::int64_t id, std::uint64_t number) {
   return connection.execute("UPDATE schedule SET started=?2 + 1 WHERE id=?1 AND started <= ?2", id,
                             number);
 }
 
-// A started due time becomes the run's that goes on with it; of two only one can.
+// Assigns a started due time to the run that continues it. Only one of two can.
 Status pass_on_due(Connection& connection, std::int64_t id, const ScheduleClaim& claim,
                    std::string_view run_id) {
   const auto paused = RG_TRY(connection.integer("SELECT paused FROM schedule WHERE id=?1", id));

@@ -21,20 +21,20 @@ Status write_schedule_paused(Connection& connection, std::string_view name, bool
                              double now);
 Status remove_schedule(Connection& connection, std::string_view name);  // kNotFound
 // kNotFound: no such schedule; kFailedPrecondition: it is paused, unless by hand; kAlreadyExists:
-// the due time has been decided, or is not the run's any more that the claim goes on with.
+// the due time has been decided, or belongs no more to the run that the claim continues.
 Status claim_due(Connection& connection, const ScheduleClaim& claim, std::string_view run_id,
                  double now);
 // A due time that no run came of. Errors as above.
 Status write_due(Connection& connection, std::string_view name, const DueRow& due, double now);
-// What is said of a due time that was started with due.run_id: result and reason. kNotFound: it was
-// not, or is another run's by now.
+// Sets result and reason of a due time that was started with due.run_id. kNotFound: it was not, or
+// belongs to another run by now.
 Status write_started_due(Connection& connection, std::string_view name, const DueRow& due);
 
 Result<std::vector<ScheduleRow>> read_schedules(Connection& connection, double now);  // by name
 Result<std::vector<DueRow>> read_dues(Connection& connection, std::string_view name,
                                       std::uint32_t limit);  // newest first
-// Of all schedules those due after `since`, not by hand, whose run has ended without tasks that it
-// lost to a stop or a crash of the controller; oldest first.
+// Due times of all schedules after `since`, not by hand, whose run ended with tasks lost to a stop
+// or a crash of the controller; oldest first.
 Result<std::vector<BrokenOffRow>> read_broken_off(Connection& connection, double since);
 
 }  // namespace railgauge::store

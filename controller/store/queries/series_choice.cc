@@ -4,6 +4,8 @@
 
 #include <fmt/format.h>
 
+#include "controller/store/sqlite/sqlite.h"
+
 namespace railgauge::store {
 namespace {
 

@@ -1,4 +1,4 @@
-// What the two sides of an upgrade were: stacks, endpoints, figures and outcomes.
+// Reads the two sides of an upgrade: stacks, endpoints, figures and outcomes.
 #include <algorithm>
 
 #include <fmt/format.h>
@@ -6,6 +6,7 @@
 #include "controller/store/ingest/record_sink.h"
 #include "controller/store/queries/upgrades.h"
 #include "controller/store/rows/text_json.h"
+#include "controller/store/sqlite/sqlite.h"
 
 namespace railgauge::store {
 namespace {
@@ -16,8 +17,8 @@ constexpr std::string_view kOfTheseNodes =
     "other.node NOT IN (SELECT id FROM node WHERE node_id IN (SELECT value FROM "
     "json_each(?2)))))";
 
-// Of a placement's endpoint: an upgrade may rename devices, and the place is the same. A port with
-// a GPU has its names where the port and the GPU have them.
+// The present name of a placement's endpoint: an upgrade may rename devices, and the place is the
+// same. A port with a GPU has its names where the port and the GPU have them.
 constexpr std::string_view kPresentNames =
     "LEFT JOIN endpoint AS used ON used.id=task_rank.endpoint LEFT JOIN endpoint AS plain ON "
     "plain.node=used.node AND plain.slot=used.slot AND plain.port=used.port AND plain.gpu_slot='' "
@@ -26,15 +27,15 @@ constexpr std::string_view kPresentNames =
     "gpu.slot=used.gpu_slot AND gpu.port=0 AND gpu.gpu_slot='' LEFT JOIN endpoint_attribute AS "
     "gpu_named ON gpu_named.endpoint=gpu.id AND gpu_named.valid_to IS NULL";
 
-// Of the facts of one rank: its path and, where the other end's is another, that one as well; how
-// MPI reads the GPU's memory; the transport.
+// The path of one rank from its facts: its own path, that of the other end where it differs, how
+// MPI reads the GPU's memory, and the transport.
 constexpr std::string_view kPathOfFacts =
     "coalesce(json_extract(body, '$.path'), '') || coalesce(' to ' || "
     "nullif(json_extract(body, '$.peer_path'), json_extract(body, '$.path')), '') || "
     "coalesce('gpu ' || json_extract(body, '$.gpu_path'), '') || "
     "coalesce(' ' || json_extract(body, '$.transport'), '')";
 
-// "rxe0:1", "gpu0", "mlx5_0:1+gpu0"; as it was planned where nobody told its name.
+// "rxe0:1", "gpu0", "mlx5_0:1+gpu0"; the planned name where no report has one.
 std::string present_name(const std::string& planned, const std::string& device, std::int64_t port,
                          const std::string& gpu) {
   if (device.empty()) return planned;

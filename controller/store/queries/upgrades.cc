@@ -4,13 +4,15 @@
 
 #include <fmt/format.h>
 
+#include "controller/store/sqlite/sqlite.h"
+
 namespace railgauge::store {
 namespace {
 
 Result<std::int64_t> id_of(Connection& connection, std::string_view what, std::string_view sql,
                            std::string_view name) {
   const auto id = RG_TRY(connection.integer(sql, name));
-  if (!id) return fail(Code::kNotFound, fmt::format("{} {}: there is none", what, name));
+  if (!id) return fail(Code::kNotFound, fmt::format("{} {}: not found", what, name));
   return *id;
 }
 Result<std::int64_t> id_of_upgrade(Connection& connection, std::string_view upgrade_id) {
@@ -37,7 +39,8 @@ constexpr std::string_view kColumns =
 UpgradeRow upgrade_of(const Rows& rows) {
   return {.upgrade_id = rows.text(0),
           .suite = rows.text(1),
-          .state = rows.text(2),
+          .state = state_of<UpgradeState>(kUpgradeStateTexts, rows.text(2))
+                       .value_or(UpgradeState::kPrepared),
           .requested_by = rows.text(3),
           .created_at = rows.real(4),
           .before_is_history = rows.integer(5) != 0,
@@ -82,8 +85,8 @@ Status write_upgrade(Connection& connection, const UpgradeRow& upgrade) {
   RG_TRY_OK(connection.execute(
       "INSERT INTO upgrade (upgrade_id, suite, state, requested_by, created_at, before_is_history, "
       "verdict, kind, reason, report) VALUES (?1, ?2, ?3, ?4, ?5, ?6, '', '', '', '')",
-      upgrade.upgrade_id, upgrade.suite, upgrade.state, upgrade.requested_by, upgrade.created_at,
-      upgrade.before_is_history ? 1 : 0));
+      upgrade.upgrade_id, upgrade.suite, text_of(upgrade.state), upgrade.requested_by,
+      upgrade.created_at, upgrade.before_is_history ? 1 : 0));
   const std::int64_t id = connection.last_id();
   for (const UpgradeNodeRow& node : upgrade.nodes) {
     const std::int64_t node_key =
@@ -107,7 +110,7 @@ Status write_upgrade_after(Connection& connection, std::string_view upgrade_id,
       connection.execute("UPDATE upgrade_node SET stack_after=(SELECT stack FROM epoch WHERE "
                          "epoch.node=upgrade_node.node AND valid_to IS NULL) WHERE upgrade=?1",
                          id));
-  // What was said of an earlier after side does not stand for this one.
+  // The verdict on an earlier after side does not apply to this one.
   return connection.execute(
       "UPDATE upgrade SET state='measuring', verdict='', kind='', reason='', judged_at=NULL, "
       "report='' WHERE id=?1",

@@ -6,10 +6,11 @@
 #include <vector>
 
 #include "controller/store/rows/judge_rows.h"
-#include "controller/store/sqlite/sqlite.h"
 #include "kernels/core/base/result.h"
 
 namespace railgauge::store {
+
+class Connection;
 
 inline constexpr std::uint32_t kBaselinePoints = 20;  // newest ones that a level is the median of
 
@@ -28,7 +29,7 @@ Result<UpgradeRow> read_upgrade(Connection& connection, std::string_view upgrade
 
 // The parts of one stack, which outlive the epochs that had it. kNotFound.
 Result<StackParts> read_stack_parts(Connection& connection, std::int64_t stack);
-// What the run was made from, to the letter. kNotFound.
+// The exact text of the run's suite. kNotFound.
 Result<std::string> read_suite_text(Connection& connection, std::string_view run_id);
 // Newest first. kNotFound: no such node.
 Result<std::vector<EpochRow>> read_epochs(Connection& connection, std::string_view node_id,
@@ -41,8 +42,8 @@ Result<std::vector<EndpointStateRow>> read_endpoint_states(
 Result<std::vector<std::string>> read_runs_of_nodes(Connection& connection,
                                                     const std::vector<std::string>& node_ids,
                                                     double from, double until, std::uint32_t limit);
-// Of the attempts that count and passed, by series, then by time. With `node_ids` only of tasks
-// that no other node took part in: nights measure the whole fabric.
+// Points of attempts that count and passed, by series, then by time. With `node_ids` only those of
+// tasks that no other node took part in, because nights measure the whole fabric.
 Result<std::vector<SidePointRow>> read_side_points(Connection& connection,
                                                    const std::vector<std::string>& run_ids,
                                                    const std::vector<std::string>& node_ids = {});
@@ -53,6 +54,8 @@ Result<std::vector<SideTaskRow>> read_side_tasks(Connection& connection,
 // Replaces what was set before. `level` of 0 is the median of the series' newest kBaselinePoints.
 // kNotFound: no such series, or no points.
 Status write_baseline(Connection& connection, const BaselineRow& baseline);
+// All of them or none. Among several, a series without points is left out.
+Status write_baselines(Connection& connection, const std::vector<BaselineRow>& baselines);
 // By series, golden before accepted; "" is any kind.
 Result<std::vector<BaselineRow>> read_baselines(Connection& connection, std::string_view kind);
 

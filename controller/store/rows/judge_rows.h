@@ -1,4 +1,4 @@
-// What judging reads and leaves behind, as plain values: stacks of nodes over time, upgrades with
+// Rows that judging reads and writes, as plain values: stacks of nodes over time, upgrades with
 // their two sides, and levels that people set. Times are seconds since 1970 (UTC) by the
 // controller's clock.
 #pragma once
@@ -10,6 +10,7 @@
 
 #include "controller/store/rows/rows.h"
 #include "controller/store/rows/stack_parts.h"
+#include "controller/store/rows/states.h"
 
 namespace railgauge::store {
 
@@ -44,7 +45,7 @@ struct UpgradeRunRow {
 struct UpgradeRow {
   std::string upgrade_id{};
   std::string suite{};
-  std::string state = "prepared";  // prepared, measuring, judged
+  UpgradeState state = UpgradeState::kPrepared;
   std::string requested_by{};
   double created_at = 0;
   bool before_is_history = false;
@@ -70,7 +71,7 @@ struct SidePointRow {
   std::int64_t launch = 0;  // equal for what one rank of one attempt measured
   bool again = false;       // of a pair that the run measured twice, the second time
 };
-// What became of a task, for what worked and does not any more.
+// The outcome of a task, to find functions that worked and do not any more.
 struct SideTaskRow {
   std::string run_id{};
   std::string kernel{};
@@ -79,7 +80,7 @@ struct SideTaskRow {
   std::vector<std::string> endpoints{};  // by rank, "rxe0:1", by their present names
   std::string outcome{};                 // of the attempt that counts
   std::string reason{};
-  std::string path{};  // fact of the reporting rank; "" not told
+  std::string path{};  // fact of the reporting rank; "" unknown
 };
 
 // A level that a person has set, with what the series gives now.

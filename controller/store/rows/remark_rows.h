@@ -1,11 +1,13 @@
-// What people, preflight and the analysis say about what was measured, as plain values. Times are
-// seconds since 1970 (UTC) by the controller's clock.
+// Preflights, findings and people's notes about measurements, as plain values. Times are seconds
+// since 1970 (UTC) by the controller's clock.
 #pragma once
 
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
+
+#include "controller/store/rows/states.h"
 
 namespace railgauge::store {
 
@@ -43,8 +45,7 @@ struct FindingStepRow {
 struct FindingRow {
   std::string finding_id{};
   std::string kind{};
-  // new, confirmed, acknowledged, accepted, fixed, false, reopened; filled in by the store
-  std::string state{};
+  FindingState state = FindingState::kNew;  // filled in by the store
   std::string severity{};
   std::string run_id{};  // "" where it concerns none; here and below
   std::string node_id{};
@@ -60,7 +61,7 @@ struct FindingRow {
   std::vector<FindingStepRow> steps{};  // filled in by the store
 };
 
-// What a person wants the others to know.
+// A note that a person leaves for others.
 struct OperatorNoteRow {
   double at = 0;
   std::string who{};

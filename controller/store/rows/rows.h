@@ -1,6 +1,6 @@
-// What goes into the store and comes out of it, as plain values. Times are seconds since 1970 (UTC)
-// by the controller's clock, unless the field says otherwise. Measured values are the record
-// schema's own messages.
+// Rows that the store takes and returns, as plain values. Times are seconds since 1970 (UTC) by the
+// controller's clock, unless the field says otherwise. Measured values are the record schema's own
+// messages.
 #pragma once
 
 #include <algorithm>
@@ -48,7 +48,8 @@ struct NodeRow {
   std::string address{};
   TextMap facts{};     // what the node runs: the versions of its stack
   TextMap settings{};  // the settings of its stack
-  // Of both, "unknown" is what could not be read now. Incomplete: so is what they do not name.
+  // In both maps "unknown" marks a value that could not be read now. Incomplete: names that are
+  // missing were not read either.
   bool stack_incomplete = false;
   TextMap described{};  // what merely describes it
   std::vector<EndpointRow> endpoints{};
@@ -101,6 +102,7 @@ struct RunRow {
   double started_at = 0;             // 0: not yet
   double ended_at = 0;               // 0: not yet
   std::vector<std::string> nodes{};  // names, in plan order
+  std::string parent_run_id{};  // the run of which this measures the rest; "" planned as a whole
 };
 
 // A change of a run or task. Absent fields stay as they are.
@@ -139,7 +141,7 @@ struct RankDetailRow {
 };
 struct TaskDetailRow {
   TaskRow task{};
-  std::uint32_t counted_attempt = 0;  // the one that `ranks` tells of; 0: none yet
+  std::uint32_t counted_attempt = 0;  // the one of `ranks`; 0: none yet
   std::vector<RankDetailRow> ranks{};
 };
 struct RunDetailRow {
@@ -185,7 +187,7 @@ struct ResultsFilter {
   std::uint32_t limit = 0;            // 0 is kDefaultResultRows; never more than kMaxResultRows
 };
 
-// What an export is to have, fixed when it begins: what arrives later belongs to the next one.
+// The points of an export, fixed when it begins: points that arrive later belong to the next one.
 struct ExportScope {
   std::string run_id{};  // as in ResultsFilter, but never ""
   PointRange range{};    // empty when there is nothing
@@ -213,7 +215,7 @@ struct ResultRow {
   bool only_a_limit_failed = false;
 };
 
-// What identifies a series, and how much of it there is.
+// The identity of a series, and the number of its points.
 struct SeriesRow {
   std::int64_t series_id = 0;
   std::string kernel{};
@@ -363,12 +365,12 @@ struct Retention {
   double distribution_days = 396;  // 13 months
   double point_days = 1826;        // 5 years; then only the roll-up by days stays
   double event_days = 3653;        // 10 years
-  // Of the runs that still have distributions (or points), the share that may lose them at once:
-  // above it pruning is refused, since most likely the clock is wrong. 1: a person asked for it.
+  // The largest share of runs with distributions (or points) that one pruning may strip. Above it
+  // pruning is refused, because most likely the clock is wrong. 1: a person asked for it.
   double largest_share = 1;
 };
 
-// What a pruning took away.
+// The rows that a pruning deleted.
 struct PruneCounts {
   double raw_samples = 0;
   double distributions = 0;

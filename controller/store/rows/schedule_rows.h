@@ -8,7 +8,7 @@
 
 namespace railgauge::store {
 
-// What became of a due time. Results: "started", "skipped", "missed", "by_hand".
+// The decision on a due time. Results: "started", "skipped", "missed", "by_hand".
 struct DueRow {
   double due_at = 0;
   double decided_at = 0;  // filled in by the store

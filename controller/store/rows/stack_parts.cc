@@ -26,8 +26,8 @@ TextMap joined(const StackParts& parts) {
   return all;
 }
 
-// Parts that a node tells only while it has a device of the kind: firmware by model ("."), settings
-// of ports. What a driver or a library tells is none of them.
+// Parts that a node reports only while it has a device of the kind: firmware by model ("."),
+// settings of ports. Parts that a driver or a library reports are not among them.
 struct DeviceKind {
   std::string_view name;
   std::span<const std::string_view> prefixes;
@@ -36,7 +36,7 @@ constexpr std::array<std::string_view, 3> kOfNics{"nic_", "nic.", "qos."};
 constexpr std::array<std::string_view, 3> kOfGpus{"gpu_vbios", "gpu_bar1_bytes",
                                                   "peer_memory_path"};
 constexpr std::array kKinds{DeviceKind{kRdmaDevice, kOfNics}, DeviceKind{kGpuDevice, kOfGpus}};
-// Of both kinds: it goes with either.
+// This part belongs to both kinds of devices: it disappears with either.
 constexpr std::string_view kOfPaths = "acs_on_gpu_nic_paths";
 
 bool is_of(const DeviceKind& kind, std::string_view part) {
@@ -86,23 +86,33 @@ StackParts fill_unknown(const StackParts& before, StackParts now, bool incomplet
   return now;
 }
 
-std::vector<std::string> stack_changes(const StackParts& before, const StackParts& now) {
+std::string text_of(const StackChange& change) {
+  return fmt::format("{} {} -> {}", change.part, change.from, change.to);
+}
+
+std::vector<std::string> texts_of(const std::vector<StackChange>& changes) {
+  std::vector<std::string> texts;
+  for (const StackChange& change : changes) texts.push_back(text_of(change));
+  return texts;
+}
+
+std::vector<StackChange> stack_changes(const StackParts& before, const StackParts& now) {
   const TextMap old = joined(before);
   const TextMap fresh = joined(now);
   TextMap names = old;
   names.insert(fresh.begin(), fresh.end());
   const std::vector<DeviceKind> gone = gone_between(old, fresh);
   const std::vector<DeviceKind> come = gone_between(fresh, old);
-  std::vector<std::string> changes;
+  std::vector<StackChange> changes;
   for (const DeviceKind& kind : gone) changes.push_back(gone_change(kind.name));
   for (const DeviceKind& kind : come)
-    changes.push_back(fmt::format("{} none -> present", kind.name));
+    changes.push_back({std::string(kind.name), "none", "present"});
   const Modules had = modules_of(old);
   const Modules has = modules_of(fresh);
   for (const std::string_view module : had)
-    if (!has.contains(module)) changes.push_back(fmt::format("{} loaded -> none", module));
+    if (!has.contains(module)) changes.push_back({std::string(module), "loaded", "none"});
   for (const std::string_view module : has)
-    if (!had.contains(module)) changes.push_back(fmt::format("{} none -> loaded", module));
+    if (!had.contains(module)) changes.push_back({std::string(module), "none", "loaded"});
   for (const auto& [name, unused] : names) {
     const std::string_view module = module_of(name);
     if (!module.empty() && had.contains(module) != has.contains(module)) continue;
@@ -113,14 +123,14 @@ std::vector<std::string> stack_changes(const StackParts& before, const StackPart
     const std::string from = was == old.end() ? "none" : was->second;
     const std::string to = is == fresh.end() ? "none" : is->second;
     if (from == to || from == kUnknownPart || to == kUnknownPart) continue;
-    changes.push_back(fmt::format("{} {} -> {}", name, from, to));
+    changes.push_back({name, from, to});
   }
-  std::ranges::sort(changes);
+  std::ranges::sort(changes, {}, [](const StackChange& one) { return text_of(one); });
   return changes;
 }
 
-std::string gone_change(std::string_view device) {
-  return fmt::format("{} present -> gone", device);
+StackChange gone_change(std::string_view device) {
+  return {std::string(device), "present", "gone"};
 }
 
 bool is_of_device(std::string_view device, std::string_view change) {

@@ -1,4 +1,4 @@
-// What changes between two stacks of one node, and what only seems to. Pure.
+// Changes between two stacks of one node, without differences that only seem to be changes. Pure.
 #pragma once
 
 #include <cstddef>
@@ -15,23 +15,35 @@ struct StackParts {
   TextMap settings{};
 };
 
+// One part of a stack that differs between two stacks, with both values.
+struct StackChange {
+  std::string part{};
+  std::string from{};  // "none" where the part was absent
+  std::string to{};    // "none" where it is absent now
+  friend bool operator==(const StackChange&, const StackChange&) = default;
+};
+// "gpu_driver 535.1 -> 550.2", as people read it. Nothing reads a change back from this text.
+std::string text_of(const StackChange& change);
+// The texts, in the same order.
+std::vector<std::string> texts_of(const std::vector<StackChange>& changes);
+
 inline constexpr std::size_t kMostChangesTold = 100;
 
 // `now` with the value of before for each part that could not be read (kUnknownPart). `incomplete`:
 // so were those that it does not name at all.
 StackParts fill_unknown(const StackParts& before, StackParts now, bool incomplete);
 
-// "gpu_driver 535.1 -> 550.2" for each part that differs, by name; "none" where there is none. A
-// part that was not known before, or is not now, has not changed. All of them: a suspect that is
-// left out would never be found. Only what tells of a device that is not there on one side is one
-// change: "rdma_device present -> gone", "gpu none -> present"; its settings did not change. So it
-// is with a module that was left or loaded and its parameters: "module.nvidia loaded -> none".
-std::vector<std::string> stack_changes(const StackParts& before, const StackParts& now);
+// Each part that differs, in the order of the texts, without a limit: a suspect that is left out
+// would never be found. A part that is unknown on one side has not changed. The parts of a device
+// that is missing on one side are one change: "rdma_device present -> gone", "gpu none -> present".
+// The parameters of a module that was loaded or unloaded are one change as well: "module.nvidia
+// loaded -> none".
+std::vector<StackChange> stack_changes(const StackParts& before, const StackParts& now);
 
-// The kinds of devices that a stack tells of, and the change that one of them went.
+// The kinds of devices in a stack, and the change that says that one of them is gone.
 inline constexpr std::string_view kRdmaDevice = "rdma_device";
 inline constexpr std::string_view kGpuDevice = "gpu";
-std::string gone_change(std::string_view device);
+StackChange gone_change(std::string_view device);
 
 // Whether the part, or the change of it, is what such a device's settings or firmware say.
 bool is_of_device(std::string_view device, std::string_view change);

@@ -11,15 +11,16 @@ using testing::SizeIs;
 
 TEST(StackParts, AnUpgradeThatResetsASettingTellsBothValues) {
   EXPECT_THAT(
-      stack_changes(
+      texts_of(stack_changes(
           {.versions = {{"ofed", "5.8"}}, .settings = {{"nic_max_read_request_bytes", "4096"}}},
-          {.versions = {{"ofed", "24.04"}}, .settings = {{"nic_max_read_request_bytes", "512"}}}),
+          {.versions = {{"ofed", "24.04"}}, .settings = {{"nic_max_read_request_bytes", "512"}}})),
       ElementsAre("nic_max_read_request_bytes 4096 -> 512", "ofed 5.8 -> 24.04"));
 }
 
 TEST(StackParts, WhatComesAndGoesIsNoneOnTheOtherSide) {
-  EXPECT_THAT(stack_changes({.versions = {{"nccl", "2.21"}}}, {.versions = {{"ucx", "1.17"}}}),
-              ElementsAre("nccl 2.21 -> none", "ucx none -> 1.17"));
+  EXPECT_THAT(
+      texts_of(stack_changes({.versions = {{"nccl", "2.21"}}}, {.versions = {{"ucx", "1.17"}}})),
+      ElementsAre("nccl 2.21 -> none", "ucx none -> 1.17"));
 }
 
 // mlx5 gone after a kernel without its module: its settings did not change, nobody has to undo
@@ -34,9 +35,9 @@ TEST(StackParts, ADeviceThatIsGoneIsOneChangeAndNotEachOfItsSettings) {
                                      {"qos.trust", "dscp"}}};
   const StackParts without{.versions = {{"linux_kernel", "6.5"}},
                            .settings = {{"gpu_bar1_bytes", "137438953472"}}};
-  EXPECT_THAT(stack_changes(with, without),
+  EXPECT_THAT(texts_of(stack_changes(with, without)),
               ElementsAre("linux_kernel 6.1 -> 6.5", "rdma_device present -> gone"));
-  EXPECT_THAT(stack_changes(without, with),
+  EXPECT_THAT(texts_of(stack_changes(without, with)),
               ElementsAre("linux_kernel 6.5 -> 6.1", "rdma_device none -> present"));
   EXPECT_TRUE(is_of_presence("rdma_device present -> gone"));
   EXPECT_FALSE(is_of_presence("nic_mtu_bytes 4092 -> 1500"));
@@ -45,9 +46,10 @@ TEST(StackParts, ADeviceThatIsGoneIsOneChangeAndNotEachOfItsSettings) {
 }
 
 TEST(StackParts, ASettingThatGoesWhileItsDeviceStaysIsASettingsChange) {
-  EXPECT_THAT(stack_changes({.settings = {{"nic_mtu_bytes", "4092"}, {"qos.trust", "dscp"}}},
-                            {.settings = {{"nic_mtu_bytes", "1500"}}}),
-              ElementsAre("nic_mtu_bytes 4092 -> 1500", "qos.trust dscp -> none"));
+  EXPECT_THAT(
+      texts_of(stack_changes({.settings = {{"nic_mtu_bytes", "4092"}, {"qos.trust", "dscp"}}},
+                             {.settings = {{"nic_mtu_bytes", "1500"}}})),
+      ElementsAre("nic_mtu_bytes 4092 -> 1500", "qos.trust dscp -> none"));
 }
 
 // After an upgrade whose module is not built for the running kernel.
@@ -57,16 +59,16 @@ TEST(StackParts, AModuleThatIsNotLoadedIsOneChangeAndNotEachOfItsParameters) {
                                        {"module.nvidia_uvm.uvm_debug_prints", "0"}}};
   const StackParts left{.settings = {{"module.nvidia_uvm.uvm_debug_prints", "1"}}};
   EXPECT_THAT(
-      stack_changes(loaded, left),
+      texts_of(stack_changes(loaded, left)),
       ElementsAre("module.nvidia loaded -> none", "module.nvidia_uvm.uvm_debug_prints 0 -> 1"));
-  EXPECT_THAT(stack_changes({}, left), ElementsAre("module.nvidia_uvm none -> loaded"));
+  EXPECT_THAT(texts_of(stack_changes({}, left)), ElementsAre("module.nvidia_uvm none -> loaded"));
 }
 
 TEST(StackParts, WhatCouldNotBeReadHasNotChanged) {
   const StackParts known{.settings = {{"acs", "off"}}};
   const StackParts unknown{.settings = {{"acs", "unknown"}}};
-  EXPECT_THAT(stack_changes(known, unknown), IsEmpty());
-  EXPECT_THAT(stack_changes(unknown, known), IsEmpty());
+  EXPECT_THAT(texts_of(stack_changes(known, unknown)), IsEmpty());
+  EXPECT_THAT(texts_of(stack_changes(unknown, known)), IsEmpty());
 }
 
 TEST(StackParts, WhatCouldNotBeReadKeepsItsValue) {
@@ -85,7 +87,7 @@ TEST(StackParts, AnIncompleteReadingTakesNothingAway) {
 TEST(StackParts, AnEventStaysALine) {
   StackParts now;
   for (int i = 0; i < 150; ++i) now.settings["nccl_conf.p" + std::to_string(i)] = "1";
-  const auto changes = stack_changes({}, now);
+  const auto changes = texts_of(stack_changes({}, now));
   EXPECT_THAT(changes, SizeIs(150)) << "a suspect that is cut would never be found";
   const auto told = told_changes(changes);
   EXPECT_THAT(told, SizeIs(kMostChangesTold + 1));

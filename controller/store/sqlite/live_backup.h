@@ -1,6 +1,6 @@
-// A copy of a database that goes on being written, page by page, by the connection that writes it:
-// SQLite carries what changes meanwhile into the copy, so that no snapshot is held and the log can
-// be begun anew.
+// Copies a database page by page while it is written, on the connection that writes it. SQLite
+// carries changes made meanwhile into the copy, so that no snapshot is held and the log can be
+// restarted.
 #pragma once
 
 #include <memory>

@@ -64,7 +64,7 @@ Result<File> lock_database(const std::string& database, std::string_view act) {
                     database, act, holder_of(file)));
   }
   give_to_owner(file, database);
-  // For the error of others; without it they are told no number.
+  // The number is for the error of other processes; without it their error names none.
   const std::string number = fmt::format("{}\n", ::getpid());
   if (::ftruncate(file.get(), 0) == 0)
     static_cast<void>(!::pwrite(file.get(), number.data(), number.size(), 0));

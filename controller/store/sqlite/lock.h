@@ -18,9 +18,9 @@ struct FileTraits {
 };
 using File = Handle<FileTraits>;
 
-// Of `DATABASE.lock`, which stays there; links to the database lead to the same one. It ends with
-// the File or the process. `act` is what is asked for, for the error. kFailedPrecondition: another
-// process holds it, named by its number.
+// Locks `DATABASE.lock`, a file that stays; links to the database lead to the same lock. The lock
+// ends with the File or the process. `act` names the request in the error. kFailedPrecondition:
+// another process, named by its number, holds the lock.
 Result<File> lock_database(const std::string& database, std::string_view act);
 
 }  // namespace railgauge::store

@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::size_t kMaxStatements = 256;  // kept at once: a person's filters make new texts
 
-// What SQLite's code means for the caller, and what would help.
+// The meaning of SQLite's code for the caller, and a remedy.
 std::pair<Code, std::string_view> meaning_of(int extended) {
   switch (extended & 0xff) {
     case SQLITE_FULL:
@@ -72,7 +72,7 @@ Rows::Rows(Rows&& other) noexcept
 Rows::~Rows() {
   if (statement_ == nullptr) return;
   --connection_->living_rows_;
-  sqlite3_reset(statement_);  // repeats the last step's code, which was told already
+  sqlite3_reset(statement_);  // repeats the last step's code, which was returned already
   sqlite3_clear_bindings(statement_);
 }
 
@@ -136,7 +136,8 @@ std::variant<std::monostate, double, std::int64_t, std::string> Rows::value(int 
 
 namespace {
 
-// What SQLite calls reading and a stranger may not do. What writes is refused as a whole.
+// Refuses actions that SQLite counts as reading and a stranger may not do. Statements that write
+// are refused as a whole.
 int allow_reading(void*, int act, const char*, const char* second, const char*, const char*) {
   switch (act) {
     case SQLITE_ATTACH:
@@ -172,7 +173,7 @@ Result<Rows> Connection::query_once(const std::string& sql) {
   const bool more = rest != nullptr &&
                     std::string_view(rest).find_first_not_of(" ;\n\t") != std::string_view::npos;
   if (raw == nullptr || more || sqlite3_stmt_readonly(raw) == 0)
-    return fail(Code::kInvalidArgument, "sql: it is one SELECT, no more and no less");
+    return fail(Code::kInvalidArgument, "sql: exactly one SELECT");
   Rows rows(*this, raw);
   rows.once_ = std::move(statement);
   return rows;

@@ -29,7 +29,7 @@ struct DatabaseTraits {
 struct StatementTraits {
   using Type = sqlite3_stmt*;
   static Type empty() { return nullptr; }
-  // Its result repeats the last step's error, which was told already.
+  // Ignores the result: it repeats the last step's error, which was returned already.
   static void release(Type raw) { sqlite3_finalize(raw); }
 };
 using StatementHandle = Handle<StatementTraits>;

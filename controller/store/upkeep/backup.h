@@ -20,11 +20,11 @@ Status end_backup(const std::string& part, const std::string& target,
 // Copies a database that nobody writes to: a snapshot, compacted, on the disk when this returns.
 Status copy_database(const std::string& database, const std::string& target);
 
-// Puts a backup in the database's place, offline; what stood there is kept beside it, with its log,
-// and named in the answer ("" when there was nothing). A log beside the backup counts as part of
-// it. The new file has the old one's owner and mode. kFailedPrecondition: a program has the
-// database open, or the backup is newer than this program; kDataLoss: the backup is not sound.
-// Interrupted, it leaves a mark that keeps the controller from starting; called again, it goes on.
+// Puts a backup in the database's place, offline; the old file is kept beside it, with its log, and
+// named in the answer ("" when there was nothing). A log beside the backup counts as part of it.
+// The new file has the old one's owner and mode. kFailedPrecondition: a program has the database
+// open, or the backup is newer than this program; kDataLoss: the backup is not sound. Interrupted,
+// it leaves a mark that keeps the controller from starting; a second call completes it.
 Result<std::string> restore(const std::string& backup, const std::string& database);
 
 // kFailedPrecondition when a restore was interrupted and has not been finished.

@@ -71,8 +71,8 @@ Result<SpaceRow> read_space(Connection& connection) {
 // --- retention
 // --------------------------------------------------------------------------------------
 
-// The clock may have been behind when the run was made: then its end, an earlier run or a node's
-// clock tells of a later time. What lies in the future proves nothing.
+// The clock may have been slow when the run was made: then its end, an earlier run or a node's
+// clock has a later time. Times in the future prove nothing.
 Result<std::vector<std::int64_t>> runs_to_prune(Connection& connection, PruneLevel level,
                                                 double before, double now) {
   std::vector<std::int64_t> runs;

@@ -34,7 +34,7 @@ Result<std::vector<std::int64_t>> runs_to_prune(Connection& connection, PruneLev
 Result<double> count_prunable_runs(Connection& connection, PruneLevel level);
 // A run's ranks, ascending.
 Result<std::vector<std::int64_t>> ranks_of_run(Connection& connection, std::int64_t run);
-// Of these ranks; points go into the roll-up by days first. The answer is the rows taken.
+// Deletes rows of these ranks; points go into the roll-up by days first. Returns the rows deleted.
 Result<std::int64_t> prune_ranks(Connection& connection, PruneLevel level,
                                  std::span<const std::int64_t> ranks);
 // When all its ranks are done.

@@ -9,7 +9,7 @@
 
 namespace railgauge::store {
 
-// What this program writes: the number of migrations.
+// The version that this program writes: the number of migrations.
 std::uint32_t schema_version();
 
 // Opens for writing (WAL, synchronous=FULL, foreign keys on) and brings the file to

@@ -223,6 +223,20 @@ TEST(Schema, ACopyOfAnUpgradeThatWasRolledBackIsNotTakenForANewOne) {
 
 INSTANTIATE_TEST_SUITE_P(Stored, EarlierVersion, testing::Range(1U, schema_version() + 1));
 
+TEST(Schema, ParentsAndRepeatsOfVersion9BecomeColumns) {
+  const TempFolder folder;
+  copy_stored(9, folder.file("db"));
+  auto connection = open(folder.file("db"));
+  ASSERT_TRUE(connection) << connection.error().message;
+  EXPECT_THAT(texts_of(*connection, "SELECT run_id || ' ' || parent_run_id FROM run ORDER BY id"),
+              testing::ElementsAre("r1 ", "r2 r1", "r3 r2"));
+  EXPECT_THAT(texts_of(*connection,
+                       "SELECT run_id || ' ' || at || ' ' || apart || ' ' || figures FROM "
+                       "repeat_count"),
+              testing::ElementsAre("r3 3.0 3 120"));
+  EXPECT_EQ(value_of(*connection, "SELECT count(*) FROM event WHERE kind='measured_twice'"), 1);
+}
+
 TEST(Schema, AMigrationThatIsKilledBeginsAnew) {
   const TempFolder folder;
   copy_stored(1, folder.file("db"));

@@ -9,6 +9,7 @@
 
 #include "controller/store/rows/judge_rows.h"
 #include "controller/store/rows/remark_rows.h"
+#include "controller/store/rows/stack_parts.h"
 #include "controller/verdict/causes.h"
 #include "controller/verdict/verdict.h"
 
@@ -18,19 +19,19 @@ namespace railgauge {
 struct NodeStacks {
   store::StackParts before{};
   store::StackParts after{};
-  std::vector<std::string> changes{};  // "linux_kernel 6.1 -> 6.5"
-  bool known = false;                  // of both sides; else nothing can be said of changes
-  bool hardware_replaced = false;      // since the before side
-  std::string while_measured{};        // what changed in the middle of a side; "" nothing
+  std::vector<store::StackChange> changes{};
+  bool known = false;              // of both sides; else nothing can be said of changes
+  bool hardware_replaced = false;  // since the before side
+  std::string while_measured{};    // what changed in the middle of a side; "" nothing
 };
 
-// What preflight said of a node on both sides.
+// Preflight's checks of a node on both sides.
 struct NodeChecks {
   std::vector<store::CheckRow> before{};
   std::vector<store::CheckRow> after{};
 };
 
-struct Sides {
+struct UpgradeData {
   store::UpgradeRow upgrade{};
   std::map<std::string, NodeStacks> stacks{};        // by node
   std::vector<store::EndpointStateRow> endpoints{};  // of the changed nodes, now
@@ -58,38 +59,38 @@ inline constexpr std::string_view kHardwareReplaced = "hardware replaced";
 
 // Changed nodes, and controls that took part on the after side, whose stack did not change in
 // between; other nodes are neither.
-std::set<std::string> changed_nodes(const Sides& sides);
+std::set<std::string> changed_nodes(const UpgradeData& sides);
 // and that kept working.
-std::set<std::string> control_nodes(const Sides& sides);
+std::set<std::string> control_nodes(const UpgradeData& sides);
 // Controls that would be such, but stopped working while the after side was measured.
-std::set<std::string> lost_controls(const Sides& sides);
+std::set<std::string> lost_controls(const UpgradeData& sides);
 // Nodes without a task on the after side, where that has any: busy or away at that time.
-std::set<std::string> absent_nodes(const Sides& sides);
+std::set<std::string> absent_nodes(const UpgradeData& sides);
 
 // Whether the changed nodes have the stack of the before side: it came back.
-bool is_same_stack(const Sides& sides);
+bool is_same_stack(const UpgradeData& sides);
 
 // The series' pair as the judge wants it, without figures; absent where a node is of neither kind.
-struct Cast;
-std::optional<analysis::PairRuns> pair_of(const store::SeriesRow& series, const Cast& cast);
+struct NodeRoles;
+std::optional<analysis::PairRuns> pair_of(const store::SeriesRow& series, const NodeRoles& cast);
 
 // Everything that either side measured, on the nodes of the two kinds.
-analysis::UpgradeRuns runs_of(const Sides& sides);
+analysis::UpgradeRuns runs_of(const UpgradeData& sides);
 
 // Changes of a stack without Railgauge's own version.
-std::vector<std::string> foreign_changes(std::vector<std::string> changes);
+std::vector<store::StackChange> foreign_changes(std::vector<store::StackChange> changes);
 
 // Those also without the parameters of a module that was loaded or left: the first who needs it
 // loads it, and the node's stack is the same.
-std::vector<std::string> lasting_changes(std::vector<std::string> changes);
+std::vector<store::StackChange> lasting_changes(std::vector<store::StackChange> changes);
 
 // Which nodes have which changes, without Railgauge's own version, which is never blamed.
-std::vector<analysis::ExposedNode> exposure_of(const Sides& sides,
+std::vector<analysis::ExposedNode> exposure_of(const UpgradeData& sides,
                                                const std::set<std::string>& worse);
 
 // The part of "linux_kernel 6.1 -> 6.5": "linux_kernel".
 std::string part_of(const std::string& change);
-// What a series measures, without where: "verbs.write_lat latency_ns 8 B".
+// The measurement of a series without its place: "verbs.write_lat latency_ns 8 B".
 std::string metric_text(const store::SeriesRow& series, const std::string& statistic);
 
 }  // namespace railgauge

@@ -1,6 +1,7 @@
-#include "controller/gate/upgrade_desk.h"
+#include "controller/gate/gate_service.h"
 
 #include <algorithm>
+#include <limits>
 #include <set>
 
 #include <fmt/format.h>
@@ -16,7 +17,7 @@ namespace {
 
 constexpr std::string_view kAttached = "attached";
 
-// Nodes that can be held against each other have the same devices.
+// Nodes are comparable where they have the same devices.
 std::string hardware_of(const api::NodeInfo& node) {
   std::string text;
   for (const api::Nic& nic : node.nics())
@@ -60,19 +61,19 @@ api::GateStep waiting(const std::string& reason) {
 
 }  // namespace
 
-Result<UpgradeDesk::Infos> UpgradeDesk::node_infos() {
+Result<GateService::Infos> GateService::node_infos() {
   api::ListNodesRequest request;
   request.set_with_facts(true);
   Infos infos;
   const api::NodeList list = RG_TRY(control_.list_nodes(request));
   for (const api::NodeInfo& node : list.nodes()) infos[node.name()] = node;
-  // What the agents that are attached told of their stacks is on its way into the store: a node
-  // that is just back must not be judged by the stack that it had.
+  // Commits the stacks that attached agents reported: a node that is just back must not be judged
+  // by its old stack.
   RG_TRY_OK(store_.flush());
   return infos;
 }
 
-Result<std::vector<std::string>> UpgradeDesk::selected(const std::string& node_set) {
+Result<std::vector<std::string>> GateService::selected(const std::string& node_set) {
   if (node_set.empty())
     return fail(Code::kInvalidArgument, "which nodes are upgraded? name them with --nodes SET");
   api::ListNodesRequest request;
@@ -85,7 +86,7 @@ Result<std::vector<std::string>> UpgradeDesk::selected(const std::string& node_s
 
 // As many as there are nodes, kLeastControls at least: attached, idle, of the same hardware, those
 // with the stack first that the nodes have, or had before; who changed as well is none.
-Result<std::vector<std::string>> UpgradeDesk::choose_controls(
+Result<std::vector<std::string>> GateService::choose_controls(
     const std::vector<std::string>& nodes, const std::string& control_set, const Infos& infos,
     const std::optional<Earlier>& before) {
   if (control_set == "none") return std::vector<std::string>{};
@@ -107,7 +108,7 @@ Result<std::vector<std::string>> UpgradeDesk::choose_controls(
   const std::size_t wanted = std::clamp<std::size_t>(nodes.size(), kLeastControls, kMostControls);
   std::vector<std::string> others;  // with another stack
   store::StackParts had;
-  if (before) had = RG_TRY(store_.stack_parts(before->stack));
+  if (before) had = RG_TRY(store_.read(store::read_stack_parts, before->stack));
   for (const auto& [name, info] : infos) {
     if (is_ours(name) || info.state() != kAttached || info.busy() ||
         hardware_of(info) != hardware_of(like) || chosen.size() == wanted)
@@ -115,7 +116,9 @@ Result<std::vector<std::string>> UpgradeDesk::choose_controls(
     bool is_like = info.stack_hash() == like.stack_hash();
     if (before) {
       if (RG_TRY(unchanged_since(info.node_id())) > before->from) continue;
-      is_like = moved_to(had, RG_TRY(store_.epochs(info.node_id(), 1)).front().parts).empty();
+      is_like =
+          moved_to(had, RG_TRY(store_.read(store::read_epochs, info.node_id(), 1)).front().parts)
+              .empty();
     }
     (is_like ? chosen : others).push_back(name);
   }
@@ -124,7 +127,7 @@ Result<std::vector<std::string>> UpgradeDesk::choose_controls(
   return chosen;
 }
 
-Result<api::Upgrade> UpgradeDesk::prepare(const api::PrepareRequest& request,
+Result<api::Upgrade> GateService::prepare(const api::PrepareRequest& request,
                                           const std::string& who) {
   std::vector<std::string> nodes = RG_TRY(selected(request.node_set()));
   const Infos infos = RG_TRY(node_infos());
@@ -142,7 +145,7 @@ Result<api::Upgrade> UpgradeDesk::prepare(const api::PrepareRequest& request,
     node.node_id = infos.at(name).node_id();
     node.node = name;
     node.changed = std::ranges::find(nodes, name) != nodes.end();
-    const auto epochs = RG_TRY(store_.epochs(node.node_id, 1));
+    const auto epochs = RG_TRY(store_.read(store::read_epochs, node.node_id, 1));
     if (!epochs.empty()) node.stack_before = epochs.front().stack;
   }
   ask_preflight(nodes);
@@ -152,7 +155,7 @@ Result<api::Upgrade> UpgradeDesk::prepare(const api::PrepareRequest& request,
   row.upgrade_id = "u" + started.run_id();
   row.created_at = fleet::unix_seconds();
   row.runs.push_back({.run_id = started.run_id()});
-  RG_TRY_OK(store_.add_upgrade(row));
+  RG_TRY_OK(store_.write(store::write_upgrade, row));
   api::Upgrade upgrade = summary_of(row);
   upgrade.set_run_id(started.run_id());
   upgrade.set_expected_seconds(plan.expected_seconds());
@@ -162,9 +165,9 @@ Result<api::Upgrade> UpgradeDesk::prepare(const api::PrepareRequest& request,
   return upgrade;
 }
 
-// What a check says before the upgrade is held against what it says after. A node that gives no
-// answer has none: that is no reason not to measure.
-void UpgradeDesk::ask_preflight(const std::vector<std::string>& nodes) {
+// Stores the checks before the upgrade, to compare them with those after it. A node that does not
+// answer has none, and is measured all the same.
+void GateService::ask_preflight(const std::vector<std::string>& nodes) {
   api::PreflightRequest request;
   request.set_node_set(fmt::format("{}", fmt::join(nodes, ",")));
   if (const auto asked = control_.run_preflight(request); !asked)
@@ -172,7 +175,7 @@ void UpgradeDesk::ask_preflight(const std::vector<std::string>& nodes) {
 }
 
 // "" when the after side can be measured, else what is still missing.
-Result<std::string> UpgradeDesk::not_ready(const store::UpgradeRow& upgrade,
+Result<std::string> GateService::not_ready(const store::UpgradeRow& upgrade,
                                            const api::GateRequest& request, const Infos& infos) {
   for (const store::UpgradeRunRow& run : upgrade.runs)
     if (!run.after && RG_TRY(store_.run_summary(run.run_id)).run.state != "ended")
@@ -191,7 +194,7 @@ Result<std::string> UpgradeDesk::not_ready(const store::UpgradeRow& upgrade,
           "reinstallation "
           "that did not keep its agent's state folder: its figures cannot be held against those",
           node.node);
-    const auto epochs = RG_TRY(store_.epochs(node.node_id, 1));
+    const auto epochs = RG_TRY(store_.read(store::read_epochs, node.node_id, 1));
     if (epochs.empty()) return fmt::format("node {} has told no stack", node.node);
     if (node.stack_before == 0)
       return fmt::format("node {} had told no stack when the before side was measured", node.node);
@@ -199,10 +202,11 @@ Result<std::string> UpgradeDesk::not_ready(const store::UpgradeRow& upgrade,
       if (const std::string unmet = unmet_expectation(epochs.front().parts, part, version);
           !unmet.empty())
         return fmt::format("the stack is not what was expected: node {}: {}", node.node, unmet);
-    const store::StackParts before = RG_TRY(store_.stack_parts(node.stack_before));
+    const store::StackParts before =
+        RG_TRY(store_.read(store::read_stack_parts, node.stack_before));
     const std::set<std::string> moved = moved_to(before, epochs.front().parts);
-    for (const std::string& change : store::stack_changes(before, epochs.front().parts))
-      if (part_of(change) == kOwnPart) own = change;
+    for (const store::StackChange& change : store::stack_changes(before, epochs.front().parts))
+      if (change.part == kOwnPart) own = store::text_of(change);
     if (!moved_first) {
       moved_first = moved;
       first = node.node;
@@ -223,16 +227,16 @@ Result<std::string> UpgradeDesk::not_ready(const store::UpgradeRow& upgrade,
 
 // Whether an endpoint that worked before is gone, so that nothing can be planned on it: by the
 // inventory and the before side alone.
-Result<bool> UpgradeDesk::has_lost_an_endpoint(const store::UpgradeRow& upgrade, bool is_stored) {
+Result<bool> GateService::has_lost_an_endpoint(const store::UpgradeRow& upgrade, bool is_stored) {
   std::vector<std::string> changed;
   for (const store::UpgradeNodeRow& node : upgrade.nodes)
     if (node.changed) changed.push_back(node.node_id);
-  const auto states = RG_TRY(store_.endpoint_states(changed));
+  const auto states = RG_TRY(store_.read(store::read_endpoint_states, changed));
   const auto is_away = [](const store::EndpointStateRow& state) {
     return state.gone || state.state != "active";
   };
   if (std::ranges::none_of(states, is_away)) return false;
-  if (!is_stored) RG_TRY_OK(store_.add_upgrade(upgrade));
+  if (!is_stored) RG_TRY_OK(store_.write(store::write_upgrade, upgrade));
   Sides sides = RG_TRY(read_sides(store_, upgrade.upgrade_id));
   sides.after.clear();
   sides.tasks_after.clear();
@@ -243,7 +247,7 @@ Result<bool> UpgradeDesk::has_lost_an_endpoint(const store::UpgradeRow& upgrade,
   });
 }
 
-Result<api::GateStep> UpgradeDesk::start_after(const store::UpgradeRow& upgrade, const Infos& infos,
+Result<api::GateStep> GateService::start_after(const store::UpgradeRow& upgrade, const Infos& infos,
                                                const api::GateRequest& request,
                                                const std::string& who) {
   std::vector<std::string> changed;
@@ -256,25 +260,26 @@ Result<api::GateStep> UpgradeDesk::start_after(const store::UpgradeRow& upgrade,
   }
   const std::string suite = request.suite().empty() ? upgrade.suite : request.suite();
   const bool anew = request.continue_upgrade_id().empty();
-  const bool is_stored = store_.upgrade(upgrade.upgrade_id).has_value();
+  const bool is_stored = store_.read(store::read_upgrade, upgrade.upgrade_id).has_value();
   const auto started = control_.start_run(run_request(suite, nodes), who);
   api::GateStep step;
   step.set_schema_version(kSchemaVersion);
   step.set_upgrade_id(upgrade.upgrade_id);
   if (started) {
-    if (!is_stored) RG_TRY_OK(store_.add_upgrade(upgrade));
-    RG_TRY_OK(store_.add_upgrade_after(upgrade.upgrade_id, started->run_id(), anew));
+    if (!is_stored) RG_TRY_OK(store_.write(store::write_upgrade, upgrade));
+    RG_TRY_OK(
+        store_.write(store::write_upgrade_after, upgrade.upgrade_id, started->run_id(), anew));
     ask_preflight(changed);
     step.set_state("measuring");
     step.set_run_id(started->run_id());
     return step;
   }
-  // What cannot be planned any more, since its endpoints are gone, is judged without. Any other
-  // reason says nothing of the upgrade, and leaves what was measured as it is.
+  // A run that cannot be planned because endpoints are gone is judged without. Any other reason
+  // says nothing about the upgrade and leaves the measured figures as they are.
   const Code code = started.error().code;
   const bool unplannable = code == Code::kInvalidArgument || code == Code::kFailedPrecondition;
   if (unplannable && RG_TRY(has_lost_an_endpoint(upgrade, is_stored))) {
-    RG_TRY_OK(store_.add_upgrade_after(upgrade.upgrade_id, "", anew));
+    RG_TRY_OK(store_.write(store::write_upgrade_after, upgrade.upgrade_id, "", anew));
     step.set_state("measured");
     step.set_reason(started.error().message);
     return step;
@@ -283,10 +288,11 @@ Result<api::GateStep> UpgradeDesk::start_after(const store::UpgradeRow& upgrade,
   return tl::unexpected(started.error());
 }
 
-Result<api::GateStep> UpgradeDesk::gate(const api::GateRequest& request, const std::string& who) {
+Result<api::GateStep> GateService::gate(const api::GateRequest& request, const std::string& who) {
   const Infos infos = RG_TRY(node_infos());
   if (!request.continue_upgrade_id().empty()) {
-    const store::UpgradeRow row = RG_TRY(store_.upgrade(request.continue_upgrade_id()));
+    const store::UpgradeRow row =
+        RG_TRY(store_.read(store::read_upgrade, request.continue_upgrade_id()));
     const std::string missing = RG_TRY(not_ready(row, request, infos));
     return missing.empty() ? start_after(row, infos, request, who) : waiting(missing);
   }
@@ -302,6 +308,129 @@ Result<api::GateStep> UpgradeDesk::gate(const api::GateRequest& request, const s
   if (const std::string missing = RG_TRY(not_ready(*row, request, infos)); !missing.empty())
     return waiting(missing);
   return start_after(*row, infos, request, who);
+}
+
+// --- where the before side comes from ---
+
+namespace {
+
+constexpr double kDaySeconds = 86'400;
+constexpr std::uint32_t kUpgradesLooked = 500;
+constexpr std::uint32_t kEpochsLooked = 50;
+
+}  // namespace
+
+// Whether the row's upgrade is over: it passed, and its nodes have gone on to another stack.
+Result<bool> GateService::is_over(const store::UpgradeRow& row) {
+  if (row.verdict != "pass") return false;
+  for (const store::UpgradeNodeRow& node : row.nodes) {
+    if (!node.changed || node.stack_after == 0) continue;
+    const auto epochs = RG_TRY(store_.read(store::read_epochs, node.node_id, 1));
+    const store::StackParts then = RG_TRY(store_.read(store::read_stack_parts, node.stack_after));
+    if (!epochs.empty() && !moved_to(then, epochs.front().parts).empty()) return true;
+  }
+  return false;
+}
+
+// The newest that was made for just these nodes, and is not over.
+Result<std::optional<store::UpgradeRow>> GateService::prepared_for(
+    const std::vector<std::string>& nodes) {
+  const std::set<std::string> wanted(nodes.begin(), nodes.end());
+  for (store::UpgradeRow& row : RG_TRY(store_.read(store::read_upgrades, kUpgradesLooked))) {
+    std::set<std::string> changed;
+    for (const store::UpgradeNodeRow& node : row.nodes)
+      if (node.changed) changed.insert(node.node);
+    if (changed != wanted || row.before_is_history) continue;
+    if (RG_TRY(is_over(row))) return std::nullopt;
+    return std::optional(std::move(row));
+  }
+  return std::nullopt;
+}
+
+// The node's newest stack that is another than its present one, and the time it had it.
+Result<GateService::Earlier> GateService::earlier_stack(const std::string& name,
+                                                        const std::string& node_id) {
+  const auto epochs = RG_TRY(store_.read(store::read_epochs, node_id, kEpochsLooked));
+  Earlier out;
+  for (std::size_t i = 1; i < epochs.size(); ++i) {
+    const bool same = moved_to(epochs[i].parts, epochs[0].parts).empty();
+    if (out.stack == 0 && same) continue;
+    if (out.stack == 0) {
+      out.stack = epochs[i].stack;
+      out.until = epochs[i - 1].valid_from;
+    } else if (!moved_to(epochs[i].parts, RG_TRY(store_.read(store::read_stack_parts, out.stack)))
+                    .empty()) {
+      break;  // what was measured before is of a third stack
+    }
+    out.from = epochs[i].valid_from;
+    if (epochs[i].cause == "hardware_replaced") break;
+  }
+  if (out.stack != 0) return out;
+  return fail(Code::kFailedPrecondition,
+              fmt::format("no before side: node {} has had no other stack since it is known; "
+                          "railgauge upgrades prepare --nodes SET measures one before the upgrade",
+                          name));
+}
+
+Result<double> GateService::unchanged_since(const std::string& node_id) {
+  const auto epochs = RG_TRY(store_.read(store::read_epochs, node_id, kEpochsLooked));
+  double since = std::numeric_limits<double>::max();
+  for (const store::EpochRow& epoch : epochs) {
+    if (!moved_to(epoch.parts, epochs.front().parts).empty()) break;
+    since = epoch.valid_from;
+    if (epoch.cause == "hardware_replaced") break;
+  }
+  return since;
+}
+
+// Runs of the last weeks before the first of the nodes changed, while all had the stack that they
+// had then.
+Result<store::UpgradeRow> GateService::from_history(const std::vector<std::string>& nodes,
+                                                    const api::GateRequest& request,
+                                                    const Infos& infos, const std::string& who) {
+  store::UpgradeRow row{.suite = suite_or_default(request.suite()),
+                        .requested_by = who,
+                        .created_at = fleet::unix_seconds(),
+                        .before_is_history = true};
+  double until = std::numeric_limits<double>::max();
+  double from = 0;
+  std::vector<std::string> ids;
+  for (const std::string& name : nodes) {
+    if (!infos.contains(name))
+      return fail(Code::kFailedPrecondition, fmt::format("node {} has only just come", name));
+    const std::string& id = infos.at(name).node_id();
+    const Earlier earlier = RG_TRY(earlier_stack(name, id));
+    until = std::min(until, earlier.until);
+    from = std::max(from, earlier.from);
+    ids.push_back(id);
+    row.nodes.push_back(
+        {.node_id = id, .node = name, .changed = true, .stack_before = earlier.stack});
+  }
+  from = std::max(from, until - kHistoryDays * kDaySeconds);
+  for (const std::string& run :
+       RG_TRY(store_.read(store::read_runs_of_nodes, ids, from, until, kHistoryRuns)))
+    row.runs.push_back({.run_id = run});
+  if (row.runs.empty())
+    return fail(Code::kFailedPrecondition,
+                fmt::format("no before side: nothing was measured on {} in the {:.0f} days before "
+                            "the stack changed; railgauge upgrades prepare --nodes SET measures "
+                            "it before the next upgrade",
+                            fmt::join(nodes, ", "), kHistoryDays));
+  // A node that came or changed before the first of these runs is a valid control.
+  const double begun = RG_TRY(store_.run_summary(row.runs.front().run_id)).run.created_at;
+  from = std::max(from, begun);
+  const Earlier before{.stack = row.nodes.front().stack_before, .from = from, .until = until};
+  for (const std::string& name :
+       RG_TRY(choose_controls(nodes, request.control_set(), infos, before))) {
+    const std::string& id = infos.at(name).node_id();
+    if (RG_TRY(unchanged_since(id)) <= from)  // also of those that somebody named
+      row.nodes.push_back(
+          {.node_id = id,
+           .node = name,
+           .stack_before = RG_TRY(store_.read(store::read_epochs, id, 1)).front().stack});
+  }
+  row.upgrade_id = fmt::format("h{:.0f}-{}", row.created_at * 1e3, nodes.front());
+  return row;
 }
 
 }  // namespace railgauge

@@ -1,4 +1,4 @@
-#include "controller/upgrades/judge_sides.h"
+#include "controller/upgrades/upgrade_data.h"
 
 #include <algorithm>
 #include <array>
@@ -61,9 +61,9 @@ std::vector<std::string_view> statistics_of(const store::SeriesRow& series,
   return out;
 }
 
-// Tails of changed pairs that cannot be held against anything. That is no missing measurement: the
-// pairs' median and lower tails are judged, and so few samples have no such tail on either side.
-void note_tails(const Sides& sides, const Cast& cast, const BySeries& before,
+// Notes tails of changed pairs that cannot be compared. That is no missing measurement: the pairs'
+// median and lower tails are judged, and so few samples have no such tail on either side.
+void note_tails(const UpgradeData& sides, const NodeRoles& cast, const BySeries& before,
                 analysis::UpgradeRuns& out) {
   std::map<std::string, std::pair<std::size_t, std::size_t>> counts;  // without it, and all
   for (const auto& [id, series] : sides.series) {
@@ -84,7 +84,7 @@ void note_tails(const Sides& sides, const Cast& cast, const BySeries& before,
 
 // A changed node that neither side measured, in anything, is missing in all of it: without a place
 // it could not be missed, and the others would pass for it.
-void add_unmeasured(const Cast& cast, std::map<std::string, analysis::MetricRuns>& metrics) {
+void add_unmeasured(const NodeRoles& cast, std::map<std::string, analysis::MetricRuns>& metrics) {
   std::set<std::string> seen;
   for (const auto& [name, metric] : metrics)
     for (const analysis::PairRuns& pair : metric.pairs) {
@@ -98,8 +98,8 @@ void add_unmeasured(const Cast& cast, std::map<std::string, analysis::MetricRuns
             {.node = node, .endpoint = "any", .changed = true, .before = {}, .after = {}});
 }
 
-// Of earlier nights: they measured other pairs, and more than the upgrade's suite does. What both
-// sides have is compared; a changed place that the after side measured and no pair compares stays.
+// Earlier nights measured other pairs, and more than the upgrade's suite does. Keeps the pairs that
+// both sides have, and each changed place that the after side measured and no pair compares.
 void keep_compared(analysis::MetricRuns& metric) {
   const auto is_early = [](const analysis::PairRuns& pair) {
     return pair.before.size() < kHistoryRunsBefore;
@@ -142,7 +142,8 @@ void keep_compared(std::map<std::string, analysis::MetricRuns>& metrics,
 
 using Place = std::pair<std::string, std::string>;  // node, endpoint
 
-std::set<Place> changed_places(const std::vector<analysis::PairRuns>& pairs, const Cast& cast) {
+std::set<Place> changed_places(const std::vector<analysis::PairRuns>& pairs,
+                               const NodeRoles& cast) {
   std::set<Place> out;
   for (const analysis::PairRuns& pair : pairs) {
     if (cast.changed.contains(pair.node)) out.emplace(pair.node, pair.endpoint);
@@ -153,7 +154,7 @@ std::set<Place> changed_places(const std::vector<analysis::PairRuns>& pairs, con
 
 // Pairs with a control that is left out are not asked for; a changed place that had no others is
 // missing, or the other places would pass for it.
-void add_dropped(const std::map<std::string, analysis::MetricRuns>& dropped, const Cast& cast,
+void add_dropped(const std::map<std::string, analysis::MetricRuns>& dropped, const NodeRoles& cast,
                  bool is_history, std::map<std::string, analysis::MetricRuns>& metrics) {
   for (const auto& [name, metric] : dropped) {
     const bool is_asked = std::ranges::any_of(
@@ -170,10 +171,10 @@ void add_dropped(const std::map<std::string, analysis::MetricRuns>& dropped, con
   }
 }
 
-void add_metrics(const Sides& sides, const Cast& cast, analysis::UpgradeRuns& out) {
+void add_metrics(const UpgradeData& sides, const NodeRoles& cast, analysis::UpgradeRuns& out) {
   const BySeries before = by_series(sides.before);
   const BySeries after = by_series(sides.after);
-  Cast all = cast;
+  NodeRoles all = cast;
   for (const store::UpgradeNodeRow& node : sides.upgrade.nodes)
     if (!node.changed) all.controls.insert(node.node);
   std::map<std::string, analysis::MetricRuns> metrics;
@@ -206,7 +207,7 @@ void add_metrics(const Sides& sides, const Cast& cast, analysis::UpgradeRuns& ou
 
 }  // namespace
 
-std::optional<analysis::PairRuns> pair_of(const store::SeriesRow& series, const Cast& cast) {
+std::optional<analysis::PairRuns> pair_of(const store::SeriesRow& series, const NodeRoles& cast) {
   std::vector<std::pair<std::string, std::string>> places;
   for (const std::string& text : series.endpoints) {
     places.push_back(place_of(text));
@@ -230,16 +231,15 @@ std::optional<analysis::PairRuns> pair_of(const store::SeriesRow& series, const 
   return pair;
 }
 
-std::vector<std::string> foreign_changes(std::vector<std::string> changes) {
-  std::erase_if(changes, [](const std::string& change) { return part_of(change) == kOwnPart; });
+std::vector<store::StackChange> foreign_changes(std::vector<store::StackChange> changes) {
+  std::erase_if(changes, [](const store::StackChange& change) { return change.part == kOwnPart; });
   return changes;
 }
 
-std::vector<std::string> lasting_changes(std::vector<std::string> changes) {
+std::vector<store::StackChange> lasting_changes(std::vector<store::StackChange> changes) {
   changes = foreign_changes(std::move(changes));
-  std::erase_if(changes, [](const std::string& change) {
-    return change.starts_with("module.") &&
-           (change.find(" none -> ") != std::string::npos || change.ends_with(" -> none"));
+  std::erase_if(changes, [](const store::StackChange& change) {
+    return change.part.starts_with("module.") && (change.from == "none" || change.to == "none");
   });
   return changes;
 }
@@ -256,14 +256,14 @@ std::string metric_text(const store::SeriesRow& series, const std::string& stati
   return text;
 }
 
-std::set<std::string> changed_nodes(const Sides& sides) {
+std::set<std::string> changed_nodes(const UpgradeData& sides) {
   std::set<std::string> out;
   for (const store::UpgradeNodeRow& node : sides.upgrade.nodes)
     if (node.changed) out.insert(node.node);
   return out;
 }
 
-std::set<std::string> absent_nodes(const Sides& sides) {
+std::set<std::string> absent_nodes(const UpgradeData& sides) {
   std::set<std::string> out;
   if (sides.tasks_after.empty()) return out;
   for (const store::UpgradeNodeRow& node : sides.upgrade.nodes) out.insert(node.node);
@@ -274,7 +274,7 @@ std::set<std::string> absent_nodes(const Sides& sides) {
 
 namespace {
 
-std::set<std::string> unchanged_controls(const Sides& sides) {
+std::set<std::string> unchanged_controls(const UpgradeData& sides) {
   const std::set<std::string> absent = absent_nodes(sides);
   std::set<std::string> out;
   for (const store::UpgradeNodeRow& node : sides.upgrade.nodes) {
@@ -289,17 +289,17 @@ std::set<std::string> unchanged_controls(const Sides& sides) {
 
 }  // namespace
 
-std::set<std::string> lost_controls(const Sides& sides) {
+std::set<std::string> lost_controls(const UpgradeData& sides) {
   return failed_controls(sides, unchanged_controls(sides));
 }
 
-std::set<std::string> control_nodes(const Sides& sides) {
+std::set<std::string> control_nodes(const UpgradeData& sides) {
   std::set<std::string> out = unchanged_controls(sides);
   for (const std::string& node : failed_controls(sides, out)) out.erase(node);
   return out;
 }
 
-bool is_same_stack(const Sides& sides) {
+bool is_same_stack(const UpgradeData& sides) {
   return std::ranges::all_of(changed_nodes(sides), [&](const std::string& node) {
     const auto stacks = sides.stacks.find(node);
     return stacks != sides.stacks.end() && stacks->second.known &&
@@ -307,8 +307,8 @@ bool is_same_stack(const Sides& sides) {
   });
 }
 
-analysis::UpgradeRuns runs_of(const Sides& sides) {
-  const Cast cast{.changed = changed_nodes(sides), .controls = control_nodes(sides)};
+analysis::UpgradeRuns runs_of(const UpgradeData& sides) {
+  const NodeRoles cast{.changed = changed_nodes(sides), .controls = control_nodes(sides)};
   analysis::UpgradeRuns out{.id = sides.upgrade.upgrade_id, .metrics = {}, .functions = {}};
   std::size_t after_runs = 0;
   for (const store::UpgradeRunRow& run : sides.upgrade.runs) {
@@ -332,7 +332,7 @@ analysis::UpgradeRuns runs_of(const Sides& sides) {
   return out;
 }
 
-std::vector<analysis::ExposedNode> exposure_of(const Sides& sides,
+std::vector<analysis::ExposedNode> exposure_of(const UpgradeData& sides,
                                                const std::set<std::string>& worse) {
   std::vector<analysis::ExposedNode> out;
   const std::set<std::string> changed = changed_nodes(sides);
@@ -341,8 +341,8 @@ std::vector<analysis::ExposedNode> exposure_of(const Sides& sides,
     if (!changed.contains(node) && !controls.contains(node)) continue;
     analysis::ExposedNode& exposed =
         out.emplace_back(analysis::ExposedNode{.node = node, .affected = worse.contains(node)});
-    for (const std::string& change : foreign_changes(stacks.changes))
-      exposed.changes.insert(change);
+    for (const store::StackChange& change : foreign_changes(stacks.changes))
+      exposed.changes.insert(store::text_of(change));
     if (stacks.hardware_replaced) exposed.changes.insert(std::string(kHardwareReplaced));
   }
   return out;

@@ -12,9 +12,9 @@
 
 namespace railgauge {
 
-class FindingsDesk {
+class FindingService {
  public:
-  explicit FindingsDesk(store::Store& store, LeafSource leaves = {})
+  explicit FindingService(store::Store& store, LeafSource leaves = {})
       : store_(store), leaves_(std::move(leaves)) {}
 
   // `now` (unix seconds): an acknowledgement that is over is open again.

@@ -1,5 +1,5 @@
 // From both sides' rows to what is judged.
-#include "controller/upgrades/judge_sides.h"
+#include "controller/upgrades/upgrade_data.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -12,8 +12,8 @@ using testing::IsEmpty;
 
 // n1 and n2 changed. Their first ports are measured with each other, n1's second one with the
 // control c1 alone, and c1 with c2.
-Sides two_ports() {
-  Sides sides;
+UpgradeData two_ports() {
+  UpgradeData sides;
   sides.upgrade.upgrade_id = "u";
   for (const char* node : {"n1", "n2", "c1", "c2"}) {
     sides.upgrade.nodes.push_back({.node_id = node, .node = node, .changed = node[0] == 'n'});
@@ -41,28 +41,28 @@ Sides two_ports() {
   return sides;
 }
 
-std::vector<std::string> missing(const Sides& sides) {
+std::vector<std::string> missing(const UpgradeData& sides) {
   const analysis::UpgradeRuns runs = runs_of(sides);
   EXPECT_EQ(runs.metrics.size(), 1U);
   return analysis::judge_metric(runs.metrics.at(0), runs).missing;
 }
 
 TEST(JudgeSides, APlaceThatWasMeasuredWithADroppedControlAloneIsMissing) {
-  Sides sides = two_ports();
+  UpgradeData sides = two_ports();
   EXPECT_THAT(missing(sides), IsEmpty());
-  sides.stacks["c1"].changes = {"linux_kernel 6.1 -> 6.5"};
+  sides.stacks["c1"].changes = {{"linux_kernel", "6.1", "6.5"}};
   EXPECT_THAT(missing(sides), ElementsAre("n1/b:1"));
 }
 
 TEST(JudgeSides, AControlWhoseModuleWasLoadedByItsFirstUserStaysOne) {
-  Sides sides = two_ports();
-  sides.stacks["c1"].changes = {"module.nvidia_uvm.uvm_debug_prints none -> 0"};
-  sides.stacks["c2"].changes = {"module.nvidia.NVreg_EnableResizableBar 0 -> 1"};
+  UpgradeData sides = two_ports();
+  sides.stacks["c1"].changes = {{"module.nvidia_uvm.uvm_debug_prints", "none", "0"}};
+  sides.stacks["c2"].changes = {{"module.nvidia.NVreg_EnableResizableBar", "0", "1"}};
   EXPECT_THAT(control_nodes(sides), ElementsAre("c1"));
 }
 
 TEST(JudgeSides, PairsWithAControlThatIsAwayAreNotAskedForWhereOthersShowThePlace) {
-  Sides sides = two_ports();
+  UpgradeData sides = two_ports();
   sides.series[2].endpoints = {"n1/a:1", "c1/b:1"};
   std::erase_if(sides.tasks_after, [](const auto& task) { return task.nodes[1] != "n2"; });
   std::erase_if(sides.after, [](const auto& point) { return point.series != 1; });
@@ -72,7 +72,7 @@ TEST(JudgeSides, PairsWithAControlThatIsAwayAreNotAskedForWhereOthersShowThePlac
 
 // n1's second port is shown by its pair with c1; n2's is in a pair that one night alone measured.
 TEST(JudgeSides, APortThatNightsHardlyMeasuredIsMissingThoughItsPartnerWasShown) {
-  Sides sides = two_ports();
+  UpgradeData sides = two_ports();
   sides.upgrade.before_is_history = true;
   sides.series[4] = sides.series[1];
   sides.series[4].series_id = 4;
@@ -88,10 +88,10 @@ TEST(JudgeSides, APortThatNightsHardlyMeasuredIsMissingThoughItsPartnerWasShown)
 // n1's second port was measured with c1 alone, which changed as well: its metric does not go with
 // it.
 TEST(JudgeSides, AMetricThatOnlyADroppedControlShowsIsNoPassAfterNightsToo) {
-  Sides sides = two_ports();
+  UpgradeData sides = two_ports();
   sides.upgrade.before_is_history = true;
   for (const std::int64_t id : {1, 3}) sides.series[id].metric = "message_rate";
-  sides.stacks["c1"].changes = {"linux_kernel 6.1 -> 6.5"};
+  sides.stacks["c1"].changes = {{"linux_kernel", "6.1", "6.5"}};
   EXPECT_EQ(analysis::judge_upgrade(runs_of(sides)).verdict, analysis::Verdict::kInconclusive);
   std::erase_if(sides.after, [](const auto& point) { return point.series == 2; });
   EXPECT_EQ(analysis::judge_upgrade(runs_of(sides)).verdict, analysis::Verdict::kPass)
@@ -100,7 +100,7 @@ TEST(JudgeSides, AMetricThatOnlyADroppedControlShowsIsNoPassAfterNightsToo) {
 
 // Nights that lack a metric of the upgrade's suite say nothing of it, so that nothing passes.
 TEST(JudgeSides, AMetricThatNoNightHasIsNoPass) {
-  Sides sides = two_ports();
+  UpgradeData sides = two_ports();
   sides.upgrade.before_is_history = true;
   EXPECT_EQ(analysis::judge_upgrade(runs_of(sides)).verdict, analysis::Verdict::kPass);
   for (std::int64_t id = 1; id <= 3; ++id) {

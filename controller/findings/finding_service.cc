@@ -1,4 +1,4 @@
-#include "controller/findings/findings_desk.h"
+#include "controller/findings/finding_service.h"
 
 #include <algorithm>
 #include <map>
@@ -16,7 +16,7 @@
 #include "controller/findings/run/measured_twice.h"
 #include "controller/store/rows/stack_parts.h"
 #include "controller/upgrades/judge_advice.h"
-#include "controller/upgrades/judge_sides.h"
+#include "controller/upgrades/upgrade_data.h"
 #include "kernels/core/text/rfc3339.h"
 
 namespace railgauge {
@@ -42,13 +42,19 @@ Error as_wrong_use(Error error) {
   return error;
 }
 
+// The state that people see: an acknowledgement that has run out counts as reopened.
+store::FindingState shown_state(const store::FindingRow& row, double now) {
+  const bool is_over =
+      row.state == store::FindingState::kAcknowledged && row.until && *row.until < now;
+  return is_over ? store::FindingState::kReopened : row.state;
+}
+
 api::Finding to_api(const store::FindingRow& row, double now) {
   api::Finding out;
   out.set_schema_version(kSchemaVersion);
   out.set_finding_id(row.finding_id);
   out.set_kind(row.kind);
-  const bool is_over = row.state == "acknowledged" && row.until && *row.until < now;
-  out.set_state(is_over ? "reopened" : row.state);
+  out.set_state(std::string(store::text_of(shown_state(row, now))));
   out.set_severity(row.severity);
   out.set_summary(row.summary);
   out.set_suspect(row.suspect);
@@ -100,7 +106,8 @@ bool is_same_measure(const store::SeriesRow& a, const store::SeriesRow& b) {
 
 // When each node got this change; the last time, where it went to and fro.
 std::map<std::string, double> times_of(
-    const std::string& change, const std::map<std::string, std::vector<store::EpochRow>>& pasts) {
+    const store::StackChange& change,
+    const std::map<std::string, std::vector<store::EpochRow>>& pasts) {
   std::map<std::string, double> times;
   for (const auto& [node, epochs] : pasts)
     for (std::size_t i = 0; i + 1 < epochs.size() && !times.contains(node); ++i) {
@@ -110,8 +117,8 @@ std::map<std::string, double> times_of(
   return times;
 }
 
-// Its upgrade's screen says the rest. What one look has shown is no page: by policy `propose`
-// nobody looks again unless a person does.
+// Points to the upgrade's report. A slowdown that only one run showed pages nobody: under the
+// policy `propose` it is measured again only if a person asks.
 void add_upgrade_next(api::Finding& out) {
   out.add_next(fmt::format("railgauge upgrades show {}: what, where and why", out.upgrade_id()));
   const bool is_slower = out.kind() == "regression" || out.kind() == "mode_mix";
@@ -132,8 +139,8 @@ void put(const FindingCauses& causes, api::Finding& out) {
 
 }  // namespace
 
-Status FindingsDesk::explain(const store::FindingRow& row,
-                             const std::vector<store::SeriesRow>& series, api::Finding& out) {
+Status FindingService::explain(const store::FindingRow& row,
+                               const std::vector<store::SeriesRow>& series, api::Finding& out) {
   FindingFacts facts = RG_TRY(facts_of(store_, row, nodes_in_common(series)));
   std::set<std::string> ids;
   for (const NodePast& node : facts.nodes) ids.insert(node.node_id);
@@ -147,7 +154,7 @@ Status FindingsDesk::explain(const store::FindingRow& row,
 }
 
 // The others of its event, what they have in common, and what speaks for each cause.
-Status FindingsDesk::add_event(api::Finding& out) {
+Status FindingService::add_event(api::Finding& out) {
   for (const OpenEvent& event : RG_TRY(open_events(store_, leaves_))) {
     if (std::ranges::find(event.findings, out.finding_id(), &store::FindingRow::finding_id) ==
         event.findings.end())
@@ -164,9 +171,10 @@ Status FindingsDesk::add_event(api::Finding& out) {
   return {};
 }
 
-// Where other nodes got the same change at other times, all of them together tell more than one.
-Status FindingsDesk::study_rollouts(const store::SeriesRow& moved, double opened_at,
-                                    FindingCauses& found) {
+// Studies nodes that got the same change at other times: together they give more evidence than one
+// node.
+Status FindingService::study_rollouts(const store::SeriesRow& moved, double opened_at,
+                                      FindingCauses& found) {
   if (found.parts.empty()) return {};
   RolloutFacts facts{.traits = analysis::traits_of(moved.unit, moved.larger_is_better, "median")};
   std::map<std::string, std::size_t> series_of;
@@ -190,10 +198,10 @@ Status FindingsDesk::study_rollouts(const store::SeriesRow& moved, double opened
   std::map<std::string, std::vector<store::EpochRow>> pasts;
   for (const store::NodeRow& node : RG_TRY(store_.list_nodes()))
     if (series_of.contains(node.name))
-      pasts[node.name] = RG_TRY(store_.epochs(node.node_id, kEpochsLookedAt));
-  for (const std::string& part :
+      pasts[node.name] = RG_TRY(store_.read(store::read_epochs, node.node_id, kEpochsLookedAt));
+  for (const store::StackChange& part :
        std::span(found.parts).first(std::min(found.parts.size(), kPartsStudied))) {
-    facts.what = part;
+    facts.what = store::text_of(part);
     facts.upgraded_at = times_of(part, pasts);
     const auto study = study_of(facts);
     if (!study) continue;
@@ -203,7 +211,7 @@ Status FindingsDesk::study_rollouts(const store::SeriesRow& moved, double opened
   return {};
 }
 
-Result<api::FindingList> FindingsDesk::list(const api::ListFindingsRequest& request, double now) {
+Result<api::FindingList> FindingService::list(const api::ListFindingsRequest& request, double now) {
   const std::uint32_t limit = request.limit() == 0 ? kFindings : request.limit();
   api::FindingList list;
   list.set_schema_version(kSchemaVersion);
@@ -212,29 +220,30 @@ Result<api::FindingList> FindingsDesk::list(const api::ListFindingsRequest& requ
     for (const store::FindingRow& one : event.findings)
       events[one.finding_id] = event.findings.front().finding_id;
   // Those that are closed are left out after reading, so that an acknowledgement's end counts.
-  for (const store::FindingRow& row : RG_TRY(store_.list_findings("", kMostPinned))) {
+  for (const store::FindingRow& row : RG_TRY(store_.read(store::read_findings, {}, kMostPinned))) {
     api::Finding finding = to_api(row, now);
-    const bool is_closed = finding.state() == "fixed" || finding.state() == "false";
+    const bool is_closed = store::is_closed(row.state);
     if (request.state().empty() ? is_closed : finding.state() != request.state()) continue;
     if (const auto event = events.find(finding.finding_id()); event != events.end())
       finding.set_event_id(event->second);
     *list.add_findings() = std::move(finding);
     if (static_cast<std::uint32_t>(list.findings_size()) == limit) break;
   }
-  if (const auto repeats = RG_TRY(repeats_since(store_, now - kRepeatSeconds))) {
+  if (const auto repeats = RG_TRY(store_.read(store::sum_repeat_counts, now - kRepeatSeconds))) {
     list.set_measured_twice(static_cast<std::uint32_t>(repeats->figures));
     list.set_measured_twice_apart(static_cast<std::uint32_t>(repeats->apart));
   }
   return list;
 }
 
-Result<api::Finding> FindingsDesk::get(const std::string& finding_id, double now) {
-  const auto row = store_.finding(finding_id);
+Result<api::Finding> FindingService::get(const std::string& finding_id, double now) {
+  const auto row = store_.read(store::read_finding, finding_id);
   if (!row) return tl::unexpected(as_wrong_use(row.error()));
   api::Finding out = to_api(*row, now);
   std::vector<store::SeriesRow> all;
   for (const store::FindingSeriesRow& moved : row->series) {
-    const store::SeriesRow& series = all.emplace_back(RG_TRY(store_.series(moved.series)));
+    const store::SeriesRow& series =
+        all.emplace_back(RG_TRY(store_.read(store::read_one_series, moved.series)));
     api::FindingSeries& told = *out.add_series();
     told.set_series_id(static_cast<std::uint32_t>(moved.series));
     told.set_name(series_text(series));
@@ -249,18 +258,19 @@ Result<api::Finding> FindingsDesk::get(const std::string& finding_id, double now
   return out;
 }
 
-Result<api::Finding> FindingsDesk::step(const api::FindingStepRequest& request,
-                                        const std::string& who, double now) {
+Result<api::Finding> FindingService::step(const api::FindingStepRequest& request,
+                                          const std::string& who, double now) {
   store::FindingStepRow step{
       .at = now, .who = who, .action = request.action(), .text = request.text()};
   if (request.has_until_unix_seconds()) step.until = request.until_unix_seconds();
-  const Status stepped = store_.step_finding(request.finding_id(), std::move(step));
+  const Status stepped =
+      store_.write(store::write_finding_step, request.finding_id(), std::move(step));
   if (!stepped) return tl::unexpected(as_wrong_use(stepped.error()));
   return get(request.finding_id(), now);
 }
 
-Result<api::BaselineList> FindingsDesk::pin(const api::PinRequest& request, const std::string& who,
-                                            double now) {
+Result<api::BaselineList> FindingService::pin(const api::PinRequest& request,
+                                              const std::string& who, double now) {
   store::ResultsFilter filter{
       .kernel = request.kernel(), .metric = request.metric(), .limit = kMostPinned};
   if (!request.node_set().empty()) filter.nodes.push_back(request.node_set());
@@ -276,16 +286,16 @@ Result<api::BaselineList> FindingsDesk::pin(const api::PinRequest& request, cons
   if (rows.empty())
     return fail(Code::kInvalidArgument,
                 "no series fits; railgauge history lists those that there are");
-  RG_TRY_OK(store_.put_baselines(std::move(rows)));
+  RG_TRY_OK(store_.write(store::write_baselines, std::move(rows)));
   api::ListBaselinesRequest golden;
   golden.set_kind("golden");
   return baselines(golden);
 }
 
-Result<api::BaselineList> FindingsDesk::baselines(const api::ListBaselinesRequest& request) {
+Result<api::BaselineList> FindingService::baselines(const api::ListBaselinesRequest& request) {
   api::BaselineList list;
   list.set_schema_version(kSchemaVersion);
-  for (const store::BaselineRow& row : RG_TRY(store_.list_baselines(request.kind())))
+  for (const store::BaselineRow& row : RG_TRY(store_.read(store::read_baselines, request.kind())))
     *list.add_baselines() = to_api(row);
   return list;
 }

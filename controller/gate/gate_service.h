@@ -1,5 +1,5 @@
 // Upgrades as people and pipelines drive them: the before side, then the gate step by step. Called
-// on worker threads; what was decided stands in the store, so that nothing here has to survive.
+// on worker threads. Every decision is in the store, so that no state here has to survive.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@ inline std::string suite_or_default(const std::string& suite) {
   return suite.empty() ? "upgrade" : suite;
 }
 
-class UpgradeDesk {
+class GateService {
  public:
   // In a ring six are five pairs. Two would be one pair, which says nothing of what nodes drift by;
   // with the two pairs of three an interval between emulated guests reached to a hundredfold.
@@ -27,11 +27,11 @@ class UpgradeDesk {
   static constexpr std::size_t kMostControls = 16;
 
   // Everything outlives it.
-  UpgradeDesk(Control& control, store::Store& store) : control_(control), store_(store) {}
+  GateService(Control& control, store::Store& store) : control_(control), store_(store) {}
 
   // Starts the run of the before side. kFailedPrecondition: a node is not attached.
   Result<api::Upgrade> prepare(const api::PrepareRequest& request, const std::string& who);
-  // What is to be done next. kFailedPrecondition: there is no before side.
+  // Returns the next step of the gate. kFailedPrecondition: there is no before side.
   Result<api::GateStep> gate(const api::GateRequest& request, const std::string& who);
 
  private:

@@ -1,5 +1,5 @@
 // What a finding's screen says of a change that came to node after node. Points are synthetic.
-#include "controller/findings/findings_desk.h"
+#include "controller/findings/finding_service.h"
 
 #include <map>
 
@@ -77,29 +77,30 @@ class Rollout : public store::StoreTest {
   void open(const std::string& id, const std::string& kind, int node, double loss) {
     store::FindingRow row{.finding_id = id, .kind = kind, .severity = "warning", .opened_at = now_};
     row.summary = "slower on " + fmt::format("n{}", node);
-    const auto points = store_->side_points({"night000"});
+    const auto points = store_->read(store::read_side_points, {"night000"}, {});
     ASSERT_TRUE(points);
     for (const store::SidePointRow& point : *points)
-      if (store_->series(point.series)->endpoints.front() == fmt::format("n{}/rxe0:1", node))
+      if (store_->read(store::read_one_series, point.series)->endpoints.front() ==
+          fmt::format("n{}/rxe0:1", node))
         row.series.push_back({.series = point.series, .before = 1500, .after = 1500 * (1 + loss)});
     ASSERT_EQ(row.series.size(), 1U);
-    ASSERT_TRUE(store_->open_finding(std::move(row)));
+    ASSERT_TRUE(store_->write(store::write_finding, std::move(row)));
     ASSERT_TRUE(store_->flush());
   }
 
   api::Finding explained(double loss) {
     roll_out(loss);
-    const auto points = store_->side_points({"night000"});
+    const auto points = store_->read(store::read_side_points, {"night000"}, {});
     EXPECT_TRUE(points);
-    EXPECT_TRUE(store_->open_finding(
-        {.finding_id = "f1",
-         .kind = "step",
-         .severity = "warning",
-         .opened_at = now_,
-         .series = {
-             {.series = points->front().series, .before = 1500, .after = 1500 * (1 + loss)}}}));
+    EXPECT_TRUE(store_->write(store::write_finding, {.finding_id = "f1",
+                                                     .kind = "step",
+                                                     .severity = "warning",
+                                                     .opened_at = now_,
+                                                     .series = {{.series = points->front().series,
+                                                                 .before = 1500,
+                                                                 .after = 1500 * (1 + loss)}}}));
     EXPECT_TRUE(store_->flush());
-    const auto told = FindingsDesk(*store_).get("f1", now_);
+    const auto told = FindingService(*store_).get("f1", now_);
     EXPECT_TRUE(told) << told.error().message;
     return told.value_or(api::Finding());
   }
@@ -125,7 +126,7 @@ TEST_F(Rollout, FindingsThatBeganTogetherAndMeetAreOneEvent) {
   open("f1", "step", 1, 0.05);
   open("f2", "step", 2, 0.05);
   open("f8", "variance", 8, 0.05);
-  FindingsDesk desk(*store_);
+  FindingService desk(*store_);
   const auto list = desk.list({}, now_);
   ASSERT_TRUE(list) << list.error().message;
   std::map<std::string, std::string> events;

@@ -1,0 +1,34 @@
+// Counts of figures that a run measured twice with nothing changed in between: the judge's rate of
+// false alarms at a site.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "kernels/core/base/result.h"
+
+namespace railgauge::store {
+
+class Connection;
+
+// The kind of the event that reports a run's counts to people.
+inline constexpr std::string_view kMeasuredTwiceKind = "measured_twice";
+
+struct RepeatCounts {
+  std::int64_t figures = 0;  // measured twice, of series with a past
+  std::int64_t apart = 0;    // of these: they differ by more than the bound and their noise
+};
+struct RepeatCountRow {
+  std::string run_id{};
+  double at = 0;  // unix seconds
+  RepeatCounts counts{};
+};
+
+// Stores the run's counts and an event with them. A run that has counts keeps the first ones.
+Status write_repeat_counts(Connection& connection, const RepeatCountRow& row);
+// Sums of the runs at or after `since` (unix seconds). Absent: no run measured anything twice.
+Result<std::optional<RepeatCounts>> sum_repeat_counts(Connection& connection, double since);
+
+}  // namespace railgauge::store
