@@ -103,9 +103,9 @@ Server::Server(std::unique_ptr<store::Store> store, const Config& config, WatchP
       starter_(std::make_unique<fleet::WorkerPool>(1)),
       feeder_(std::make_unique<fleet::WorkerPool>(1)),
       agent_link_(fleet_, peers_),
-      control_service_(control_, schedules_, peers_, *pool_),
-      archive_service_(archive_, peers_, *queries_, *sql_, *upkeep_),
-      judge_service_(control_, *store_, peers_, *queries_, leaves_) {
+      control_service_(make_control_service(control_, schedules_, peers_, *pool_)),
+      archive_service_(make_archive_service(archive_, peers_, {*queries_, *sql_, *upkeep_})),
+      judge_service_(make_judge_service(control_, *store_, peers_, *queries_, leaves_)) {
   fleet_.set_listener(&director_);
   run_judge_.on_new(
       [this](const std::vector<store::SeriesRow>& series) { start_confirming(series); });
@@ -160,9 +160,9 @@ Status Server::start_grpc(const Config& config) {
   grpc::ServerBuilder builder;
   set_channel_arguments(builder);
   builder.RegisterService(&agent_link_);
-  builder.RegisterService(&control_service_);
-  builder.RegisterService(&archive_service_);
-  builder.RegisterService(&judge_service_);
+  builder.RegisterService(control_service_.get());
+  builder.RegisterService(archive_service_.get());
+  builder.RegisterService(judge_service_.get());
   const TcpOptions& tcp = config.tcp;
   if (!tcp.listen.empty()) {
     RG_TRY(parse_host_port("listen", tcp.listen));

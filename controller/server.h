@@ -1,4 +1,4 @@
-// The whole controller as one object: store, event loop, fleet, runs, both services and the ports.
+// The whole controller as one object: store, event loop, fleet, runs, services and ports.
 #pragma once
 
 #include <atomic>
@@ -23,8 +23,8 @@
 #include "controller/metric/controller_metrics.h"
 #include "controller/rpc/agent_link.h"
 #include "controller/rpc/archive_service.h"
+#include "controller/rpc/control_service.h"
 #include "controller/rpc/judge_service.h"
-#include "controller/rpc/service.h"
 #include "controller/schedule/schedules.h"
 #include "controller/store/store.h"
 
@@ -101,9 +101,9 @@ class Server {
   std::unique_ptr<fleet::WorkerPool> starter_;  // of what is due by schedule
   std::unique_ptr<fleet::WorkerPool> feeder_;   // of the metrics
   AgentLinkService agent_link_;
-  ControlService control_service_;
-  ArchiveService archive_service_;
-  JudgeService judge_service_;
+  std::unique_ptr<grpc::Service> control_service_;
+  std::unique_ptr<grpc::Service> archive_service_;
+  std::unique_ptr<grpc::Service> judge_service_;
   std::unique_ptr<grpc::Server> grpc_;
   std::unique_ptr<UnixListener> unix_;
   std::unique_ptr<http::Server> http_;

@@ -1,5 +1,7 @@
 #include "controller/rpc/watch_stream.h"
 
+#include "controller/rpc/unary.h"
+
 namespace railgauge {
 
 std::shared_ptr<WatchStream> WatchStream::make(Control& control, std::string run_id) {
@@ -17,11 +19,9 @@ void WatchStream::begin() {
     if (finished_) control_.unwatch(run_id_, shared_from_this());
     return;
   }
-  if (watched.error().code != Code::kNotFound)
-    return fail({static_cast<grpc::StatusCode>(watched.error().code), watched.error().message});
+  if (watched.error().code != Code::kNotFound) return fail(rpc::to_grpc(watched.error()));
   Result<api::RunSummary> ended = control_.run_summary(run_id_);
-  if (!ended)
-    return fail({static_cast<grpc::StatusCode>(ended.error().code), ended.error().message});
+  if (!ended) return fail(rpc::to_grpc(ended.error()));
   api::RunEvent event_of_end;
   event_of_end.set_text(ended->outcome());
   *event_of_end.mutable_run() = std::move(*ended);

@@ -1,5 +1,6 @@
-// THE tables of what a suite may say: the reader asks them, and suites/schema.json is held against
-// them by a test. Pure.
+// THE table of what a suite may say: each key with its kind of value, its bounds and its help. The
+// reader takes allowed keys and bounds from it; suites/schema.json and the reference page are
+// rendered from it (suite_reference.h). A new key is a row here and a line in its reader. Pure.
 #pragma once
 
 #include <span>
@@ -12,9 +13,44 @@
 
 namespace railgauge::plan {
 
-// A mapping's keys. `name` is that of its definition in the schema.
+// The kind of value that a key takes.
+enum class ValueKind {
+  kWord,      // letters, digits, and _ - .
+  kText,      // one scalar of at most `most` bytes
+  kCount,     // a whole number from `least` to `most`
+  kNumber,    // a number from `least` to `most`
+  kDuration,  // 90s, 5min, 0
+  kBoolean,   // true or false
+  kChoice,    // one of `words`
+  kMapping,   // the table named `of`
+  kList,      // a list of at most `most` values of the definition named `of`
+  kOther,     // `schema` says it
+};
+
+// One row. Fields that a kind does not use are empty.
+struct SuiteKey {
+  std::string name;
+  bool required = false;
+  ValueKind kind = ValueKind::kOther;
+  double least = 0;  // of kCount and kNumber
+  double most = 0;   // of kCount and kNumber; bytes of kText; elements of kList, 0: not stated here
+  std::vector<std::string> words{};
+  std::string of{};
+  std::string schema{};  // members of a JSON schema object, for kOther
+  std::string help{};    // one line, without quotation marks
+};
+
+// A mapping's rows. `name` is that of its definition in the schema.
 struct KeyTable {
+  KeyTable(std::string_view table_name, std::string table_help, std::vector<SuiteKey> rows,
+           std::string table_rule = {});
+  // The row of a key that the table has. A key without a row is a programmer error.
+  [[nodiscard]] const SuiteKey& row(std::string_view key) const;
+
   std::string_view name;
+  std::string help;
+  std::vector<SuiteKey> keys;
+  std::string rule;  // a further member of the schema's definition; "": none
   std::vector<std::string> required;
   std::vector<std::string> optional;
 };

@@ -10,9 +10,6 @@
 namespace railgauge::plan {
 namespace {
 
-constexpr std::uint32_t kMaxMatchings = 100;
-constexpr std::uint32_t kMaxSlices = 366;
-
 // Keys that mean something only beside pairs.
 constexpr std::array<std::string_view, 9> kPairKeys{"file",         "matchings",      "leaves",
                                                     "rails",        "rails_together", "directions",
@@ -37,7 +34,7 @@ void read_matchings(const YamlMap& map, Placement& placement) {
   const YamlValue* matchings = map.find("matchings");
   if (matchings == nullptr) return;
   if (placement.pairs != PairChoice::kQuick) matchings->key_problem("only with pairs: quick");
-  placement.matchings = read_count(*matchings, 1, kMaxMatchings).value_or(placement.matchings);
+  read_key(map, placement_keys(), "matchings", placement.matchings);
 }
 
 void read_rails(const YamlMap& map, const KernelInfo* kernel, Placement& placement) {
@@ -48,7 +45,7 @@ void read_rails(const YamlMap& map, const KernelInfo* kernel, Placement& placeme
     return;
   }
   placement.rails = read_one_of(*rails, rail_words()).value_or(RailChoice::kNone);
-  if (together != nullptr) placement.rails_together = read_boolean(*together).value_or(false);
+  read_key(map, placement_keys(), "rails_together", placement.rails_together);
   if (!placement.endpoint.empty() || !placement.each.empty())
     rails->key_problem("excludes endpoint and each: it chooses the endpoints itself");
   if (kernel == nullptr) return;
@@ -56,17 +53,17 @@ void read_rails(const YamlMap& map, const KernelInfo* kernel, Placement& placeme
     rails->key_problem(fmt::format("{} runs on no endpoint, so on no rail", kernel->name()));
 }
 
-// What only makes sense where the rounds are the planner's.
+// Reads keys that are valid only where the planner makes the rounds.
 void read_schedule(const YamlMap& map, Placement& placement) {
   const bool is_planned =
       placement.pairs == PairChoice::kAll || placement.pairs == PairChoice::kQuick;
   if (const YamlValue* slice = map.find("slice")) {
     if (placement.pairs != PairChoice::kAll) slice->key_problem("only with pairs: all");
-    placement.slice_of = read_count(*slice, 2, kMaxSlices).value_or(1);
+    read_key(map, placement_keys(), "slice", placement.slice_of);
   }
   if (const YamlValue* strict = map.find("strict_class")) {
     if (!is_planned) strict->key_problem("only with pairs: all and pairs: quick");
-    placement.strict_class = read_boolean(*strict).value_or(false);
+    read_key(map, placement_keys(), "strict_class", placement.strict_class);
   }
 }
 

@@ -1,4 +1,4 @@
-// Reading what a placement says about its pairs. suite.h has what it becomes.
+// Reads the keys of a placement that choose pairs. suite.h has the result.
 #pragma once
 
 #include "controller/plan/suite/suite.h"

@@ -1,4 +1,4 @@
-// Reading a stage's parameters, its profile and what it varies. suite.h has what it becomes.
+// Reads parameters, profile and `vary` of a stage. suite.h has the result.
 #pragma once
 
 #include <string>
@@ -11,9 +11,10 @@ namespace railgauge::plan {
 
 // In all of them `kernel` is nullptr where no declarations are at hand.
 void read_parameters(const YamlValue& value, const KernelInfo* kernel, Stage& stage);
-// Parameters of the stop rule alone, after the others; one that stands in both is a problem.
+// Reads parameters of the stop rule only. Call it after read_parameters(): a parameter that is in
+// both mappings is a problem.
 void read_precision(const YamlValue& value, const KernelInfo* kernel, Stage& stage);
-// After the parameters, which rule.
+// Call both after read_parameters(): parameters of the suite override those of the profile.
 void read_profile(const YamlValue& value, Stage& stage);
 void use_profile(const YamlValue& value, const std::string& name, Stage& stage);
 // A stage for each combination; the last parameter changes fastest.

@@ -1,4 +1,4 @@
-// Reading a stage's `placement`. suite.h has what it becomes, suites/README.md the keys.
+// Reads a stage's `placement`. suite.h has the result, suite_keys.cc the keys.
 #pragma once
 
 #include <cstddef>
@@ -10,10 +10,11 @@
 namespace railgauge::plan {
 
 inline constexpr std::size_t kMaxWordBytes = 64;
-// Letters, digits, and _ - . only, not too many.
+// Whether `text` has only letters, digits, and _ - . and at most kMaxWordBytes of them.
 bool is_word(std::string_view text);
 
-// After the stage's parameters. `kernel` is nullptr where no declarations are at hand.
+// Call it after the stage's parameters are read. `kernel` checks ranks and endpoint kind; nullptr
+// skips these checks.
 void read_placement(const YamlValue& value, const KernelInfo* kernel, Stage& stage);
 
 }  // namespace railgauge::plan

@@ -13,12 +13,6 @@ namespace {
 
 constexpr std::size_t kMaxLimits = 100;
 constexpr std::size_t kMaxChecks = 200;
-constexpr std::uint32_t kMaxTasksAtOnce = 1'000'000;
-
-template <class To, class Value>
-void put(To& to, const std::optional<Value>& value) {
-  if (value) to = static_cast<To>(*value);
-}
 
 std::vector<std::string> read_checks(const YamlValue& value) {
   std::vector<std::string> checks;
@@ -36,24 +30,18 @@ std::vector<std::string> read_checks(const YamlValue& value) {
 
 void read_stop(const YamlValue& value, run::StopBudget& stop) {
   const YamlMap map(value, stop_keys().required, stop_keys().optional);
-  if (const auto* found = map.find("failures"))
-    put(stop.failures, read_count(*found, 0, kMaxTasksAtOnce));
-  if (const auto* found = map.find("failed_share"))
-    put(stop.failed_share, read_number(*found, 0, 1));
-  if (const auto* found = map.find("share_after"))
-    put(stop.share_after, read_count(*found, 1, kMaxTasksAtOnce));
+  read_key(map, stop_keys(), "failures", stop.failures);
+  read_key(map, stop_keys(), "failed_share", stop.failed_share);
+  read_key(map, stop_keys(), "share_after", stop.share_after);
 }
 
 void read_kindness(const YamlValue& value, run::Kindness& kindness) {
   const YamlMap map(value, kindness_keys().required, kindness_keys().optional);
-  if (const auto* found = map.find("exclusive")) put(kindness.exclusive, read_boolean(*found));
-  if (const auto* found = map.find("bandwidth_tasks_per_leaf"))
-    put(kindness.bandwidth_tasks_per_leaf, read_count(*found, 0, kMaxTasksAtOnce));
-  if (const auto* found = map.find("cross_leaf_share"))
-    put(kindness.cross_leaf_share, read_number(*found, 0, 1));
-  if (const auto* found = map.find("max_collective_nodes"))
-    put(kindness.max_collective_nodes, read_count(*found, 0, kMaxTasksAtOnce));
-  if (const auto* found = map.find("wait")) put(kindness.wait_seconds, read_seconds(*found));
+  read_key(map, kindness_keys(), "exclusive", kindness.exclusive);
+  read_key(map, kindness_keys(), "bandwidth_tasks_per_leaf", kindness.bandwidth_tasks_per_leaf);
+  read_key(map, kindness_keys(), "cross_leaf_share", kindness.cross_leaf_share);
+  read_key(map, kindness_keys(), "max_collective_nodes", kindness.max_collective_nodes);
+  read_key(map, kindness_keys(), "wait", kindness.wait_seconds);
 }
 
 // By what the metric's name ends in.
@@ -117,34 +105,27 @@ PreflightGate read_preflight(const YamlValue& value) {
 }
 
 std::map<std::string, double> read_bounds(const YamlValue& value) {
-  constexpr double kLeast = 0.0001;
-  constexpr double kMost = 0.9;
   const YamlMap map(value, bounds_keys().required, bounds_keys().optional);
   std::map<std::string, double> bounds;
   for (const std::string& statistic : bounds_keys().optional)
     if (const auto* found = map.find(statistic))
-      if (const auto bound = read_number(*found, kLeast, kMost)) bounds[statistic] = *bound;
+      if (const auto bound = read_scalar(*found, bounds_keys().row(statistic)))
+        bounds[statistic] = *bound;
   return bounds;
 }
 
 run::RoundPolicy read_rounds(const YamlValue& value) {
   run::RoundPolicy policy;
   const YamlMap map(value, rounds_keys().required, rounds_keys().optional);
-  if (const auto* found = map.find("quorum")) put(policy.quorum, read_number(*found, 0, 1));
-  if (const auto* found = map.find("straggler_factor"))
-    put(policy.straggler_factor, read_number(*found, 0, 1000));
-  if (const auto* found = map.find("straggler_slack"))
-    put(policy.straggler_slack_seconds, read_seconds(*found));
-  if (const auto* found = map.find("deadline"))
-    put(policy.round_deadline_seconds, read_seconds(*found));
-  if (const auto* found = map.find("settle")) put(policy.settle_seconds, read_seconds(*found));
-  if (const auto* found = map.find("max_attempts"))
-    put(policy.max_attempts, read_count(*found, 1, 10));
-  if (const auto* found = map.find("max_tasks"))
-    put(policy.max_tasks, read_count(*found, 0, kMaxTasksAtOnce));
-  if (const auto* found = map.find("max_tasks_per_leaf"))
-    put(policy.max_tasks_per_leaf, read_count(*found, 0, kMaxTasksAtOnce));
-  if (const auto* found = map.find("drill_down")) put(policy.drill_down, read_boolean(*found));
+  read_key(map, rounds_keys(), "quorum", policy.quorum);
+  read_key(map, rounds_keys(), "straggler_factor", policy.straggler_factor);
+  read_key(map, rounds_keys(), "straggler_slack", policy.straggler_slack_seconds);
+  read_key(map, rounds_keys(), "deadline", policy.round_deadline_seconds);
+  read_key(map, rounds_keys(), "settle", policy.settle_seconds);
+  read_key(map, rounds_keys(), "max_attempts", policy.max_attempts);
+  read_key(map, rounds_keys(), "max_tasks", policy.max_tasks);
+  read_key(map, rounds_keys(), "max_tasks_per_leaf", policy.max_tasks_per_leaf);
+  read_key(map, rounds_keys(), "drill_down", policy.drill_down);
   if (const auto* found = map.find("stop")) read_stop(*found, policy.stop);
   if (const auto* found = map.find("kindness")) read_kindness(*found, policy.kindness);
   return policy;

@@ -1,5 +1,5 @@
-// Reading what a suite says beside its stages' placements: gates, rounds, limits. suite.h has what
-// it becomes, suites/README.md the keys.
+// Reads the mappings of a suite beside its stages: preflight, rounds, bounds, limits. suite.h has
+// the results, suite_keys.cc the keys. Each adds a problem for every value that does not fit.
 #pragma once
 
 #include <map>
@@ -15,7 +15,7 @@ namespace railgauge::plan {
 PreflightGate read_preflight(const YamlValue& value);
 run::RoundPolicy read_rounds(const YamlValue& value);
 std::map<std::string, double> read_bounds(const YamlValue& value);
-// `kernel` is nullptr where no declarations are at hand.
+// `kernel` checks the metrics' names; nullptr skips that check.
 std::vector<Limit> read_limits(const YamlValue& value, const KernelInfo* kernel);
 
 }  // namespace railgauge::plan

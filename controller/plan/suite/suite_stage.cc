@@ -17,8 +17,6 @@
 namespace railgauge::plan {
 namespace {
 
-constexpr std::uint32_t kMaxRepetitions = 1'000;
-
 const KernelInfo* find_kernel(const YamlValue* value, const std::string& name,
                               std::span<const KernelInfo> kernels) {
   if (name.empty() || kernels.empty()) return nullptr;
@@ -59,16 +57,13 @@ void check_devices(const YamlValue* placement, std::span<const Stage> stages) {
   }
 }
 
-// What holds for the tasks of the stage beside what they measure.
+// Reads deadline, launches, limits and failure policy of the stage's tasks.
 void read_strictness(const YamlMap& map, const KernelInfo* kernel, Stage& stage) {
   if (const YamlValue* deadline = map.find("deadline_seconds")) read_deadline(*deadline, stage);
-  if (const YamlValue* raw = map.find("raw_samples"))
-    stage.raw_samples = read_boolean(*raw).value_or(false);
-  if (const YamlValue* repetitions = map.find("repetitions"))
-    stage.repetitions = read_count(*repetitions, 1, kMaxRepetitions).value_or(1);
+  read_key(map, stage_keys(), "raw_samples", stage.raw_samples);
+  read_key(map, stage_keys(), "repetitions", stage.repetitions);
   if (const YamlValue* limits = map.find("limits")) stage.limits = read_limits(*limits, kernel);
-  if (const YamlValue* budget = map.find("time_budget"))
-    stage.time_budget_seconds = read_seconds(*budget);
+  read_key(map, stage_keys(), "time_budget", stage.time_budget_seconds);
   if (const YamlValue* policy = map.find("on_failure"))
     stage.on_failure = read_one_of(*policy, on_failure_words()).value_or(run::OnFailure::kContinue);
 }

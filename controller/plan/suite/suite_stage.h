@@ -1,4 +1,4 @@
-// Reading one stage. suite.h has what it becomes, suites/README.md the keys.
+// Reads one stage. suite.h has the result, suite_keys.cc the keys.
 #pragma once
 
 #include <span>
@@ -9,10 +9,11 @@
 
 namespace railgauge::plan {
 
-// A word that names something; absent, with a problem, where it is none. nullptr: absent.
+// Reads a word that names something. Absent for nullptr, and, with a problem, where the value is
+// not a word.
 std::optional<std::string> read_word(const YamlValue* value, std::string_view wanted);
 
-// One stage, or with `vary` one for each combination of its values, all of `block`.
+// Appends one stage, or with `vary` one for each combination of its values. All get number `block`.
 void read_stage(const YamlValue& value, std::span<const KernelInfo> kernels, std::uint32_t block,
                 std::vector<Stage>& stages);
 

@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cmath>
+#include <cstdlib>
 
 #include "kernels/core/text/units.h"
 
@@ -44,6 +45,22 @@ std::optional<double> read_number(const YamlValue& value, double least, double m
   value.problem(
       fmt::format("is {}; must be a number from {:g} to {:g}", in_quotes(*text), least, most));
   return std::nullopt;
+}
+
+std::optional<double> read_scalar(const YamlValue& value, const SuiteKey& row) {
+  switch (row.kind) {
+    case ValueKind::kCount:
+      return read_count(value, static_cast<std::uint32_t>(row.least),
+                        static_cast<std::uint32_t>(row.most));
+    case ValueKind::kNumber:
+      return read_number(value, row.least, row.most);
+    case ValueKind::kDuration:
+      return read_seconds(value);
+    case ValueKind::kBoolean:
+      return read_boolean(value);
+    default:
+      std::abort();
+  }
 }
 
 Result<double> parse_rate(std::string_view text) {

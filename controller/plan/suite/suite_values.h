@@ -1,5 +1,5 @@
-// Values of a suite with a unit or a range. Each adds a problem and answers "absent" where the
-// value is not what the key takes.
+// Readers of single values of a suite. Each adds a problem and returns "absent" where the value
+// does not fit its key.
 #pragma once
 
 #include <cstdint>
@@ -27,6 +27,18 @@ std::optional<double> read_seconds(const YamlValue& value, double most = kMaxSui
 std::optional<double> read_number(const YamlValue& value, double least, double most);
 // "40Gb/s" (bits) or "5GB/s" (bytes), into bytes per second. kInvalidArgument.
 Result<double> parse_rate(std::string_view text);
+
+// A kCount, kNumber, kDuration (seconds) or kBoolean (0 or 1), within the bounds of its row.
+// Another kind is a programmer error.
+std::optional<double> read_scalar(const YamlValue& value, const SuiteKey& row);
+
+// Sets `to` to the value of `key` in `map`, where it is there and fits its row of `table`.
+template <class To>
+void read_key(const YamlMap& map, const KeyTable& table, std::string_view key, To& to) {
+  const YamlValue* value = map.find(key);
+  if (value == nullptr) return;
+  if (const auto figure = read_scalar(*value, table.row(key))) to = static_cast<To>(*figure);
+}
 
 template <class Meaning>
 std::optional<Meaning> read_one_of(const YamlValue& value, Words<Meaning> words) {

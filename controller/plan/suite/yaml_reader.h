@@ -43,8 +43,8 @@ class YamlProblems {
   std::vector<YamlProblem> listed_;
 };
 
-// A node and where it stands. All functions add to the problems and answer "absent" when the node
-// is not what they ask for, so that reading goes on.
+// A node and its place in the document. Each function adds a problem and returns "absent" when the
+// node has another kind, so that the reader continues and reports all problems at once.
 class YamlValue {
  public:
   YamlValue(const YAML::Node& node, std::string key, YAML::Mark key_mark, YamlProblems& problems)
@@ -66,7 +66,7 @@ class YamlValue {
   [[nodiscard]] std::vector<YamlValue> elements(std::string_view wanted,
                                                 std::size_t max_elements) const;
   struct Entry;
-  // The entries of a mapping; keys are scalars and none stands twice.
+  // The entries of a mapping. Keys are scalars and unique.
   [[nodiscard]] std::vector<Entry> entries(std::string_view wanted) const;
 
  private:
@@ -87,7 +87,7 @@ class YamlMap {
  public:
   YamlMap(const YamlValue& value, std::span<const std::string> required,
           std::span<const std::string> optional);
-  // The value of a key that stands in the mapping.
+  // The value of a key; nullptr where the mapping does not have it.
   [[nodiscard]] const YamlValue* find(std::string_view name) const;
 
  private:

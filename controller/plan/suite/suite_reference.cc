@@ -1,0 +1,132 @@
+#include "controller/plan/suite/suite_reference.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "controller/plan/suite/suite_keys.h"
+
+namespace railgauge::plan {
+namespace {
+
+std::string quoted_list(const std::vector<std::string>& words) {
+  return words.empty() ? "" : fmt::format("\"{}\"", fmt::join(words, "\", \""));
+}
+
+std::string reference_to(std::string_view definition) {
+  return fmt::format("\"$ref\": \"#/$defs/{}\"", definition);
+}
+
+// The schema's members for the value of one key, without its description.
+std::string value_schema(const SuiteKey& key) {
+  switch (key.kind) {
+    case ValueKind::kWord:
+      return reference_to("word");
+    case ValueKind::kText:
+      return key.most == 0 ? "\"type\": \"string\""
+                           : fmt::format("\"type\": \"string\", \"maxLength\": {:.0f}", key.most);
+    case ValueKind::kCount:
+      return fmt::format("\"type\": \"integer\", \"minimum\": {:.0f}, \"maximum\": {:.0f}",
+                         key.least, key.most);
+    case ValueKind::kNumber:
+      return fmt::format("\"type\": \"number\", \"minimum\": {:g}, \"maximum\": {:g}", key.least,
+                         key.most);
+    case ValueKind::kDuration:
+      return reference_to("duration");
+    case ValueKind::kBoolean:
+      return "\"type\": \"boolean\"";
+    case ValueKind::kChoice:
+      return fmt::format("\"enum\": [{}]", quoted_list(key.words));
+    case ValueKind::kMapping:
+      return reference_to(key.of);
+    case ValueKind::kList:
+      return fmt::format("\"type\": \"array\", \"minItems\": 1,{} \"items\": {{{}}}",
+                         key.most == 0 ? "" : fmt::format(" \"maxItems\": {:.0f},", key.most),
+                         reference_to(key.of));
+    case ValueKind::kOther:
+      return key.schema;
+  }
+  return "";
+}
+
+// The same for people, as the page's column "value".
+std::string value_words(const SuiteKey& key) {
+  switch (key.kind) {
+    case ValueKind::kWord:
+      return "word: letters, digits, `_ - .`, at most 64";
+    case ValueKind::kText:
+      return key.most == 0 ? "text" : fmt::format("text of at most {:.0f} bytes", key.most);
+    case ValueKind::kCount:
+      return fmt::format("whole number, {:.0f} to {:.0f}", key.least, key.most);
+    case ValueKind::kNumber:
+      return fmt::format("number, {:g} to {:g}", key.least, key.most);
+    case ValueKind::kDuration:
+      return "duration: `90s`, `5min`, `0`";
+    case ValueKind::kBoolean:
+      return "`true` or `false`";
+    case ValueKind::kChoice:
+      return fmt::format("`{}`", fmt::join(key.words, "`, `"));
+    case ValueKind::kMapping:
+      return fmt::format("mapping, see `{}`", key.of);
+    case ValueKind::kList:
+      return fmt::format("list of `{}`", key.of);
+    case ValueKind::kOther:
+      return "see schema";
+  }
+  return "";
+}
+
+std::string table_schema(const KeyTable& table) {
+  std::vector<std::string> properties;
+  for (const SuiteKey& key : table.keys)
+    properties.push_back(
+        fmt::format("        \"{}\": {{{}{}}}", key.name, value_schema(key),
+                    key.help.empty() ? "" : fmt::format(", \"description\": \"{}\"", key.help)));
+  return fmt::format(
+      "    \"{}\": {{\n      \"type\": \"object\",\n      \"additionalProperties\": false,\n"
+      "{}{}{}      \"properties\": {{\n{}\n      }}\n    }}",
+      table.name,
+      table.required.empty()
+          ? ""
+          : fmt::format("      \"required\": [{}],\n", quoted_list(table.required)),
+      table.rule.empty() ? "" : "      " + table.rule + ",\n",
+      table.help.empty() ? "" : fmt::format("      \"description\": \"{}\",\n", table.help),
+      fmt::join(properties, ",\n"));
+}
+
+}  // namespace
+
+std::string suite_schema() {
+  std::vector<std::string> definitions{
+      R"(    "word": {"type": "string", "pattern": "^[A-Za-z0-9_.-]{1,64}$"})",
+      R"(    "duration": {"type": ["string", "number"], "description": "90s, 5min, 0"})",
+      R"(    "value": {"type": ["string", "number", "boolean", "array"]})"};
+  for (const KeyTable* table : all_key_tables()) definitions.push_back(table_schema(*table));
+  return fmt::format(R"({{
+  "$schema": "https://json-schema.org/draft/2020-12/schema",
+  "title": "Railgauge suite, version {}",
+  "description": "Kernels, placements and strictness of a run. For editors; `railgauge suites check` knows the kernels too. suites/README.md explains every key.",
+  "$ref": "#/$defs/suite",
+  "$defs": {{
+{}
+  }}
+}}
+)",
+                     kSuiteVersion, fmt::join(definitions, ",\n"));
+}
+
+std::string suite_key_page() {
+  std::string page =
+      "# Suite keys\n\nRendered from the table in `controller/plan/suite/suite_keys.cc`; a test "
+      "compares the two.\n`suites/README.md` explains the keys with examples.\n";
+  for (const KeyTable* table : all_key_tables()) {
+    page += fmt::format("\n## {}\n\n", table->name);
+    if (!table->help.empty()) page += table->help + ".\n\n";
+    page += "| key | required | value | meaning |\n|---|---|---|---|\n";
+    for (const SuiteKey& key : table->keys)
+      page += fmt::format("| `{}` | {} | {} | {} |\n", key.name, key.required ? "yes" : "no",
+                          value_words(key), key.help);
+  }
+  return page;
+}
+
+}  // namespace railgauge::plan
