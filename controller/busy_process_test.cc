@@ -115,7 +115,7 @@ TEST_F(BusyNodes, ATaskGivesWayWithinTwoSecondsAndComesAgainWhenTheNodeIsIdle) {
       << detail(run_id).ShortDebugString();
   const std::chrono::duration<double> took = std::chrono::steady_clock::now() - arrived;
   EXPECT_LT(took.count(), 2.0);
-  RecordProperty("give_way_seconds", fmt::format("{:.2f}", took.count()));
+  RecordProperty("yield_seconds", fmt::format("{:.2f}", took.count()));
   std::printf("gave way after %.2f s\n", took.count());
   const api::RunDetail given = detail(run_id);
   EXPECT_EQ(given.tasks(0).outcome(), "cancelled");

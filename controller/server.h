@@ -25,7 +25,7 @@
 #include "controller/rpc/archive_service.h"
 #include "controller/rpc/control_service.h"
 #include "controller/rpc/judge_service.h"
-#include "controller/schedule/schedules.h"
+#include "controller/schedule/schedule_service.h"
 #include "controller/store/store.h"
 
 namespace railgauge {
@@ -89,7 +89,7 @@ class Server {
   PreflightDesk preflights_;
   run::Director director_;
   Control control_;
-  Schedules schedules_;
+  ScheduleService schedules_;
   UpgradeWatch upgrade_watch_;
   MetricsFeed feed_;
   Archive archive_;

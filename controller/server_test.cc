@@ -312,7 +312,7 @@ TEST_F(ServerTest, AWatcherThatLeavesBeforeItsTurnHoldsNoPlace) {
     std::list<BusyWorker> busy;
     for (std::size_t i = 0; i < Server::kWorkers; ++i)
       busy.emplace_back(bench_, "pipe" + std::to_string(i));
-    for (std::size_t i = 0; i < run::Director::kMaxWatchers; ++i) {
+    for (std::size_t i = 0; i < run::RunDriver::kMaxWatchers; ++i) {
       grpc::ClientContext context;
       set_deadline(context);
       auto stream = bench_.stub_->WatchRun(&context, ref);

@@ -9,20 +9,22 @@
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <spdlog/spdlog.h>
 
 #include "controller/api/contract.h"
 #include "controller/control/run_tasks.h"
 #include "controller/fleet/convert.h"
 #include "controller/fleet/kernels.h"
 #include "controller/plan/topology/node_set.h"
-#include "controller/run/give_way.h"
+#include "controller/run/yield_window.h"
 #include "kernels/core/text/text.h"
 
 namespace railgauge {
 namespace {
 
-constexpr std::uint32_t kDefaultRuns = 50;
+constexpr std::uint32_t kDefaultRuns = 50;  // listed when the caller sets no limit
 constexpr std::uint32_t kMaxRuns = 10'000;
+constexpr std::size_t kMostReasonBytes = 500;
 constexpr std::array<std::string_view, 3> kTriggers{"cli", "schedule", "upgrade"};
 
 // Sortable by time, distinct by chance within a second.
@@ -47,21 +49,8 @@ Error as_wrong_use(Error error) {
 
 }  // namespace
 
-Control::Nodes Control::nodes() {
-  return loop_.call([this] { return fleet_.nodes(); });
-}
-
-Result<std::vector<std::string>> Control::known_names(const Nodes& live) {
-  std::vector<std::string> names;
-  for (const auto& [name, node] : live) names.push_back(name);
-  for (const store::NodeRow& row : RG_TRY(store_.list_nodes()))
-    if (!live.contains(row.name)) names.push_back(row.name);
-  std::ranges::sort(names);
-  return names;
-}
-
 Result<api::NodeList> Control::list_nodes(const api::ListNodesRequest& request) {
-  const Nodes live = nodes();
+  const NodeStates live = view_.live();
   std::map<std::string, api::NodeInfo> infos;
   for (const store::NodeRow& row : RG_TRY(store_.list_nodes())) infos[row.name] = to_api(row);
   for (const auto& [name, node] : live) {
@@ -92,13 +81,13 @@ Result<KernelList> Control::list_kernels(const api::ListKernelsRequest& request)
   KernelList list;
   list.set_schema_version(kSchemaVersion);
   std::vector<std::string> names;
-  for (const KernelInfo& kernel : kernels_of(nodes())) {
+  for (const KernelInfo& kernel : kernels_of(view_.live())) {
     names.push_back(kernel.name());
     if (request.name().empty() || request.name() == kernel.name()) *list.add_kernels() = kernel;
   }
   if (names.empty())
     return fail(Code::kUnavailable,
-                "no node is attached, and kernels are told by the nodes; start an agent");
+                "no node is attached, and nodes report the kernels; start an agent");
   if (list.kernels().empty())
     return fail(Code::kInvalidArgument,
                 fmt::format("no attached node has a kernel {}{}", in_quotes(request.name()),
@@ -107,7 +96,7 @@ Result<KernelList> Control::list_kernels(const api::ListKernelsRequest& request)
 }
 
 Result<api::SuiteList> Control::list_suites() {
-  const std::vector<KernelInfo> kernels = kernels_of(nodes());
+  const std::vector<KernelInfo> kernels = kernels_of(view_.live());
   api::SuiteList list;
   list.set_schema_version(kSchemaVersion);
   for (const std::string& name : suites_.names()) {
@@ -124,122 +113,7 @@ Result<api::SuiteList> Control::list_suites() {
 }
 
 Result<api::SuiteCheck> Control::check_suite(const api::SuiteSource& source) {
-  return suites_.check(source, kernels_of(nodes()));
-}
-
-// The attached nodes that a node set selects, or without one all that are idle; `order` is the
-// plan's. Of a set that may be incomplete (skip_absent) busy ones are left out like absent ones:
-// one job must not cost all other nodes their night.
-Result<Control::Nodes> Control::nodes_to_use(const api::RunRequest& request,
-                                             std::vector<std::string>& order, LeftOut& left_out) {
-  const std::string& node_set = request.node_set();
-  Nodes live = nodes();
-  std::map<std::string, std::string>& busy = left_out.busy;
-  if (node_set.empty())
-    std::erase_if(live, [&](const auto& node) {
-      if (node.second.presence != fleet::NodePresence::kAttached) return true;
-      if (request.force() || fleet::busy_text(node.second).empty()) return false;
-      busy[node.first] = fleet::busy_text(node.second);
-      return true;
-    });
-  if (live.empty() && !busy.empty())
-    return fail(Code::kUnavailable,
-                fmt::format("every attached node is busy: {}", run::busy_refusal(busy)));
-  std::vector<std::string> names = RG_TRY(known_names(node_set.empty() ? Nodes{} : live));
-  if (node_set.empty()) {
-    names.clear();
-    for (const auto& [name, node] : live) names.push_back(name);
-    if (names.empty())
-      return fail(Code::kUnavailable,
-                  "no node is attached; start an agent on the nodes to measure");
-  } else {
-    names = RG_TRY(plan::select_nodes(node_set, names));
-    left_out.asked = names;
-  }
-  Nodes chosen;
-  for (const std::string& name : names) {
-    const auto node = live.find(name);
-    if (node != live.end() && node->second.presence == fleet::NodePresence::kAttached) {
-      const std::string why = fleet::busy_text(node->second);
-      if (request.skip_absent() && !request.force() && !why.empty()) {
-        busy[name] = why;
-        continue;
-      }
-      chosen.insert(*node);
-      order.push_back(name);
-      continue;
-    }
-    if (!request.skip_absent())
-      return fail(Code::kUnavailable,
-                  fmt::format("node {} is not attached; start its agent, or leave it out with !{}",
-                              name, name));
-    left_out.absent.push_back(name);
-  }
-  if (order.empty() && !busy.empty())
-    return fail(Code::kUnavailable,
-                fmt::format("every attached node is busy: {}", run::busy_refusal(busy)));
-  if (order.empty()) return fail(Code::kUnavailable, "none of the nodes is attached");
-  return chosen;
-}
-
-Result<Control::Prepared> Control::prepare(const api::RunRequest& request, PlanFor made_for) {
-  SuiteFolder::Text text = RG_TRY(suites_.text_of(request.suite()));
-  std::vector<std::string> order;
-  LeftOut left_out;
-  const Nodes chosen = RG_TRY(made_for.is_rest ? nodes_of_rest(request, made_for, order, left_out)
-                                               : nodes_to_use(request, order, left_out));
-  std::vector<const api::Hello*> hellos;
-  std::vector<plan::PlanNode> plan_nodes;
-  for (const std::string& name : order) {
-    plan_nodes.push_back(plan_node_of(chosen.at(name)));
-    const auto unusable = made_for.unusable.find(name);
-    if (unusable == made_for.unusable.end())
-      hellos.push_back(&chosen.at(name).hello);
-    else
-      plan_nodes.back().absent = unusable->second;
-  }
-  const std::vector<KernelInfo> kernels = RG_TRY(fleet::common_kernels(hellos));
-  const plan::SuiteReading reading = plan::read_suite(text.text, text.file_name, kernels);
-  if (!reading.suite) return tl::unexpected(plan::error_of(reading.problems));
-  Nodes placed = chosen;
-  plan::Night night;
-  if (plan::has_slices(*reading.suite)) {
-    const Nodes all = RG_TRY(all_nodes());
-    night = night_of(*reading.suite, made_for, left_out, all);
-    for (const std::string& name : night.nodes)
-      if (const auto node = all.find(name); node != all.end()) placed.insert(*node);
-    text.text = plan::with_night(text.text, night);
-    made_for.slice_of = night.nodes;
-  }
-  plan::PlanOptions options = RG_TRY(plan_options(*reading.suite, placed));
-  options.slice_index = night.number;
-  for (const std::string& name : night.nodes)
-    if (const auto node = placed.find(name); node != placed.end())
-      options.slice_nodes.push_back(plan_node_of(node->second));
-    else  // gone for good: it keeps its place, as one of the others
-      options.slice_nodes.push_back({.name = name, .hardware = plan_nodes.front().hardware});
-  return Prepared{
-      RG_TRY(plan::PlanOutline::make(*reading.suite, plan_nodes, kernels, site_, options)),
-      std::move(text.text), std::move(left_out), run::uplinks_of(options.topology, chosen),
-      std::move(made_for)};
-}
-
-// What a plan wants from files: read anew for each plan, since a fabric is recabled while the
-// controller runs.
-Result<plan::PlanOptions> Control::plan_options(const plan::Suite& suite,
-                                                const Nodes& chosen) const {
-  plan::PlanOptions options;
-  for (const plan::Stage& stage : suite.stages)
-    if (const std::string& file = stage.placement.pairs_file; !file.empty())
-      options.pair_lists[file] = RG_TRY(suites_.text_beside(file));
-  if (site_.topology.source.empty()) return options;
-  std::vector<plan::TopologyNode> nodes;
-  for (const auto& [name, node] : chosen) nodes.push_back(topology_node_of(node));
-  std::string text;
-  if (!site_.topology.file.empty())
-    text = RG_TRY(read_whole_file(site_.topology.file, plan::kMaxTopologyBytes));
-  options.topology = RG_TRY(plan::read_topology(site_.topology, text, nodes));
-  return options;
+  return suites_.check(source, kernels_of(view_.live()));
 }
 
 Result<std::string> Control::suite_text(const std::string& name) const {
@@ -249,7 +123,71 @@ Result<std::string> Control::suite_text(const std::string& name) const {
 }
 
 Result<api::RunPlan> Control::plan_run(const api::RunRequest& request) {
-  return to_api(RG_TRY(prepare(request, {.night = today()})).outline);
+  return to_api(RG_TRY(preparer_.prepare(request, {.night = RunPreparer::today()})).outline);
+}
+
+Status Control::admit_busy(const api::RunRequest& request, const std::vector<std::string>& nodes) {
+  const std::string& reason = request.force_reason();
+  if (request.force() && reason.find_first_not_of(" \t\n") == std::string::npos)
+    return fail(Code::kInvalidArgument, "--force needs --reason TEXT, which is kept with the run");
+  if (reason.size() > kMostReasonBytes)
+    return fail(Code::kInvalidArgument,
+                fmt::format("--reason: {} bytes, at most {}", reason.size(), kMostReasonBytes));
+  if (request.force()) return {};
+  std::map<std::string, std::string> busy;
+  const NodeStates live = view_.live();
+  for (const std::string& name : nodes)
+    if (const auto node = live.find(name); node != live.end())
+      if (std::string words = fleet::busy_text(node->second); !words.empty())
+        busy[name] = std::move(words);
+  if (busy.empty()) return {};
+  return fail(Code::kFailedPrecondition, run::busy_refusal(busy));
+}
+
+// Stores who forced the run and why. A full store does not stop the run: each point carries the
+// reason as the fact "forced" as well.
+void Control::record_force(const api::RunRequest& request, const store::RunRow& row) {
+  std::string on;
+  const NodeStates live = view_.live();
+  for (const std::string& name : row.nodes)
+    if (const auto node = live.find(name); node != live.end())
+      if (const std::string words = fleet::busy_text(node->second); !words.empty())
+        on += fmt::format("{}{} ({})", on.empty() ? "" : ", ", name, words);
+  const std::string text = fmt::format("forced{}{}: {}", on.empty() ? "" : " on busy nodes ", on,
+                                       valid_utf8(request.force_reason()));
+  spdlog::info("run {}: {} by {}", row.run_id, text, row.requested_by);
+  store::EventRow event;
+  event.kind = "run_forced";
+  event.run_id = row.run_id;
+  event.text = fmt::format("{}: {}", row.requested_by, text);
+  const Status event_stored = store_.add_event(std::move(event));
+  const Status note_stored = store_.write(store::write_operator_note, {.at = row.created_at,
+                                                                       .who = row.requested_by,
+                                                                       .subject_kind = "run",
+                                                                       .subject = row.run_id,
+                                                                       .text = text});
+  if (!event_stored || !note_stored)
+    spdlog::warn("run {}: the record that it was forced is not stored: {}", row.run_id,
+                 event_stored ? note_stored.error().message : event_stored.error().message);
+}
+
+// Stores an event for the nodes that were asked for and are not in the run. An event that is not
+// stored does not stop the run.
+void Control::record_left_out(const RunPreparer::LeftOut& left_out, const store::RunRow& row) {
+  const auto record = [&](const char* kind, const std::string& text) {
+    spdlog::info("run {}: {}", row.run_id, text);
+    static_cast<void>(
+        store_.add_event({.at = row.created_at, .kind = kind, .run_id = row.run_id, .text = text}));
+  };
+  if (!left_out.absent.empty())
+    record("nodes_absent",
+           fmt::format("not attached, left out: {}", fmt::join(left_out.absent, " ")));
+  std::vector<std::string> busy;
+  for (const auto& [node, why] : left_out.busy) busy.push_back(fmt::format("{} ({})", node, why));
+  if (!busy.empty()) record("nodes_busy", fmt::format("busy, left out: {}", fmt::join(busy, "; ")));
+  if (!left_out.refused.empty())
+    record("nodes_refused",
+           fmt::format("left out by preflight: {}", fmt::join(left_out.refused, "; ")));
 }
 
 Result<api::RunSummary> Control::start_run(const api::RunRequest& request,
@@ -261,14 +199,15 @@ Result<api::RunSummary> Control::start_run(const api::RunRequest& request,
         Code::kInvalidArgument,
         fmt::format("trigger {}: allowed are cli, schedule and upgrade", in_quotes(trigger)));
   RG_TRY_OK(loop_.call([this] { return director_.admits(); }));
-  ToRun to_run = RG_TRY(this->to_run(request, claim ? claim->number : today()));
-  const Prepared& prepared = to_run.prepared;
-  plan::Plan& plan = to_run.plan;
+  RunPreparer::PlannedRun planned =
+      RG_TRY(preparer_.plan_run(request, claim ? claim->number : RunPreparer::today()));
+  const RunPreparer::Prepared& prepared = planned.prepared;
+  plan::Plan& plan = planned.plan;
   RG_TRY_OK(
-      admit_busy(request, prepared.made_for.is_rest ? std::vector<std::string>{} : plan.nodes));
+      admit_busy(request, prepared.made_for.is_resumed ? std::vector<std::string>{} : plan.nodes));
   if (request.exclusive()) plan.policy.kindness.exclusive = true;
   std::map<std::string, std::string> node_ids;
-  for (const auto& [name, node] : prepared.made_for.is_rest ? RG_TRY(all_nodes()) : nodes())
+  for (const auto& [name, node] : prepared.made_for.is_resumed ? RG_TRY(view_.all()) : view_.live())
     node_ids[name] = node.hello.node_id();
   store::RunRow row;
   row.created_at = fleet::unix_seconds();
@@ -278,12 +217,12 @@ Result<api::RunSummary> Control::start_run(const api::RunRequest& request,
   row.trigger = trigger;
   row.requested_by = requested_by;
   row.nodes = plan.nodes;
-  row.parent_run_id = to_run.rest_of;
-  if (!to_run.rest_of.empty()) row.reason = run::rest_text(to_run.rest_of);
+  row.parent_run_id = planned.resumed_run_id;
+  if (!planned.resumed_run_id.empty()) row.reason = run::resumed_text(planned.resumed_run_id);
   if (claim) row.reason += claim->note;
   RG_TRY_OK(store_.create_run(row, task_rows(plan, node_ids), std::move(claim)));
   if (request.force()) record_force(request, row);
-  tell_left_out(prepared.left_out, row);
+  record_left_out(prepared.left_out, row);
   run::RunOrder order{row.run_id,
                       trigger,
                       requested_by,
@@ -308,8 +247,9 @@ Result<api::RunSummary> Control::run_summary(const std::string& run_id) {
 
 Result<api::RunSummary> Control::cancel_run(const std::string& run_id,
                                             const std::string& requested_by) {
-  auto cancelled = loop_.call(
-      [&] { return director_.cancel(run_id, fmt::format("cancelled by {}", requested_by)); });
+  auto cancelled = loop_.call([&] {
+    return director_.cancel(run_id, fmt::format("cancelled by {}", requested_by), requested_by);
+  });
   return cancelled ? cancelled : run_summary(run_id);  // an ended run stays as it ended
 }
 
@@ -347,7 +287,7 @@ Result<api::ResultList> Control::query_results(const api::ResultsRequest& reques
   if (request.has_message_bytes()) filter.message_bytes = request.message_bytes();
   filter.limit = request.limit();
   if (!request.node_set().empty()) {
-    const std::vector<std::string> known = RG_TRY(known_names(nodes()));
+    const std::vector<std::string> known = RG_TRY(view_.names(view_.live()));
     filter.nodes = RG_TRY(plan::select_nodes(request.node_set(), known));
   }
   Result<std::vector<store::ResultRow>> rows = store_.results(filter);
@@ -366,6 +306,30 @@ Result<api::VersionInfo> Control::get_version() {
   *version.mutable_contract() = api::to_message(api::kContract);
   version.set_database_version(stats.database_version);
   return version;
+}
+
+Result<api::PreflightReport> Control::run_preflight(const api::PreflightRequest& request) {
+  const NodeStates live = view_.live();
+  PreflightQuestion question;
+  question.require.assign(request.require().begin(), request.require().end());
+  question.probe = request.probe();
+  std::vector<std::string> names;
+  if (request.node_set().empty()) {
+    for (const auto& [name, node] : live)
+      if (node.presence == fleet::NodePresence::kAttached) names.push_back(name);
+    if (names.empty())
+      return fail(Code::kUnavailable,
+                  "no node is attached; start an agent on the nodes to check, or check one by "
+                  "railgauge preflight --local on it");
+  } else {
+    const std::vector<std::string> known = RG_TRY(view_.names(live));
+    names = RG_TRY(plan::select_nodes(request.node_set(), known));
+  }
+  for (const std::string& name : names) {
+    const auto node = live.find(name);
+    question.nodes[name] = node == live.end() ? "" : node->second.hello.node_id();
+  }
+  return preflights_.ask(question);
 }
 
 Status Control::watch(const std::string& run_id, std::shared_ptr<run::RunWatcher> watcher) {

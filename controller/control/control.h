@@ -9,10 +9,10 @@
 
 #include "controller/api/control.pb.h"
 #include "controller/control/director.h"
+#include "controller/control/run_preparer.h"
 #include "controller/fleet/event_loop.h"
 #include "controller/fleet/fleet.h"
 #include "controller/fleet/preflight_desk.h"
-#include "controller/plan/planner.h"
 #include "controller/plan/suite/suite_folder.h"
 #include "controller/store/store.h"
 
@@ -25,12 +25,17 @@ class Control {
   Control(fleet::EventLoop& loop, fleet::Fleet& fleet, run::Director& director, store::Store& store,
           PreflightDesk& preflights, SuiteFolder suites, plan::Site site = {})
       : loop_(loop),
-        fleet_(fleet),
         director_(director),
         store_(store),
         preflights_(preflights),
         suites_(std::move(suites)),
-        site_(std::move(site)) {}
+        view_(loop, fleet, store),
+        preparer_(view_, store, preflights, suites_, std::move(site),
+                  [this](const std::string& run_id) {
+                    return loop_.call([&] { return director_.summary(run_id).has_value(); });
+                  }) {}
+  Control(const Control&) = delete;
+  Control& operator=(const Control&) = delete;
 
   // Nodes of the fleet, with their facts where the request asks for them.
   Result<api::NodeList> list_nodes(const api::ListNodesRequest& request);
@@ -60,61 +65,17 @@ class Control {
   void unwatch(const std::string& run_id, std::shared_ptr<run::RunWatcher> watcher);
 
  private:
-  struct LeftOut {                     // nodes that were asked for and are not in the plan
-    std::vector<std::string> asked{};  // with those that are in it; none: any that is there
-    std::vector<std::string> absent{};
-    std::map<std::string, std::string> busy{};  // with what
-    std::vector<std::string> refused{};         // by preflight: node and reason
-  };
-  // Input of a plan beside the request.
-  struct PlanFor {
-    std::uint64_t night = 0;              // chooses the slice, where the suite's text does not
-    std::vector<std::string> slice_of{};  // nodes; none: those that are asked for
-    bool is_rest = false;                 // all nodes stay in the plan, whoever can be used
-    std::map<std::string, std::string> unusable{};  // of a rest: nodes, each with the reason
-  };
-  struct Prepared {  // a plan and what it was made from
-    plan::PlanOutline outline;
-    std::string suite_text;
-    LeftOut left_out;
-    run::LeafUplinks uplinks;
-    PlanFor made_for;  // with what was found out
-  };
-  // The plan of a run, and the earlier run that it resumes ("": none).
-  struct ToRun {
-    Prepared prepared;
-    plan::Plan plan;
-    std::string rest_of{};
-  };
-  using Nodes = std::map<std::string, fleet::NodeState>;
-
-  Nodes nodes();
-  Result<std::vector<std::string>> known_names(const Nodes& live);
-  Result<Nodes> all_nodes();  // also those that have not attached in this controller's life
-  Result<Nodes> nodes_to_use(const api::RunRequest& request, std::vector<std::string>& order,
-                             LeftOut& left_out);
-  Result<Nodes> nodes_of_rest(const api::RunRequest& request, PlanFor& made_for,
-                              std::vector<std::string>& order, LeftOut& left_out);
   Status admit_busy(const api::RunRequest& request, const std::vector<std::string>& nodes);
   void record_force(const api::RunRequest& request, const store::RunRow& row);
-  Result<Prepared> prepare(const api::RunRequest& request, PlanFor made_for);
-  Result<Prepared> prepare_admitted(const api::RunRequest& request, PlanFor made_for);
-  Result<ToRun> to_run(const api::RunRequest& request, std::uint64_t night);
-  Result<ToRun> rest_of(const api::RunRequest& request);
-  void tell_left_out(const LeftOut& left_out, const store::RunRow& row);
-  static std::uint64_t day_of(double unix_seconds);  // since 1970, in UTC
-  static std::uint64_t today();
-  static plan::Night night_of(const plan::Suite& suite, const PlanFor& made_for,
-                              const LeftOut& left_out, const Nodes& all);
-  Result<plan::PlanOptions> plan_options(const plan::Suite& suite, const Nodes& nodes) const;
+  void record_left_out(const RunPreparer::LeftOut& left_out, const store::RunRow& row);
 
   fleet::EventLoop& loop_;
-  fleet::Fleet& fleet_;
   run::Director& director_;
   store::Store& store_;
   PreflightDesk& preflights_;
   const SuiteFolder suites_;
-  const plan::Site site_;
+  FleetView view_;
+  RunPreparer preparer_;
 };
 
 }  // namespace railgauge

@@ -20,7 +20,7 @@ bool has_failed(std::string_view outcome) {
   return outcome == kFailed || outcome == kCrashed || outcome == kTimedOut;
 }
 
-// What was waived or gave way to production work says nothing about its nodes.
+// A task that was waived, or that yielded to production work, is no evidence about its nodes.
 localise::GroupHunt::Answer answer_of(std::string_view outcome) {
   using Answer = localise::GroupHunt::Answer;
   if (outcome == kPassed) return Answer::kPassed;
@@ -35,8 +35,8 @@ std::vector<std::string> nodes_of(const plan::PlannedTask& task) {
 
 constexpr std::size_t kOneIn = 20;  // of a night's pairs are measured twice
 
-// By lot, the same for the same run. A figure that nothing changed between shows what two of the
-// same differ by.
+// Draws pairs by lot, the same ones for the same run, to be measured a second time. Nothing changes
+// between both figures, so their difference shows the noise.
 void add_twice(const PairFigures& figures, std::vector<plan::WantedPair>& pairs) {
   const localise::PairData& data = figures.data;
   std::vector<std::pair<const localise::Layer*, std::size_t>> measured;
@@ -102,14 +102,14 @@ std::vector<plan::PlannedTask> DrillDown::next(const plan::Plan& plan, const Out
     begun_ = true;
     tasks = plan::follow_ups_of(plan, pairs, next_number_, node_of);
     next_number_ += static_cast<std::uint32_t>(tasks.size());
-    open_hunts(plan, outcome_of);
+    find_failed_groups(plan, outcome_of);
   }
-  for (Hunt& hunt : hunts_) go_on(plan, outcome_of, hunt, tasks);
+  for (FailedGroup& group : groups_) advance(plan, outcome_of, group, tasks);
   return tasks;
 }
 
-// One a stage: its first group over several nodes that failed.
-void DrillDown::open_hunts(const plan::Plan& plan, const OutcomeOf& outcome_of) {
+// Takes the first failed group of each stage that spans several nodes.
+void DrillDown::find_failed_groups(const plan::Plan& plan, const OutcomeOf& outcome_of) {
   std::set<std::uint32_t> stages;
   for (std::size_t index = 0; index < plan.tasks.size(); ++index) {
     const plan::PlannedTask& task = plan.tasks[index];
@@ -122,45 +122,45 @@ void DrillDown::open_hunts(const plan::Plan& plan, const OutcomeOf& outcome_of) 
     stages.insert(task.stage);
     localise::NodeGroup numbers;
     for (std::size_t i = 0; i < nodes.size(); ++i) numbers.push_back(static_cast<std::int32_t>(i));
-    hunts_.push_back({.whole = index,
-                      .nodes = std::move(nodes),
-                      .hunt = localise::GroupHunt(std::move(numbers))});
+    groups_.push_back({.whole = index,
+                       .nodes = std::move(nodes),
+                       .search = localise::GroupHunt(std::move(numbers))});
   }
 }
 
-void DrillDown::go_on(const plan::Plan& plan, const OutcomeOf& outcome_of, Hunt& hunt,
-                      std::vector<plan::PlannedTask>& tasks) {
-  for (const auto& [index, test] : hunt.out)
-    static_cast<void>(hunt.hunt.report(test, answer_of(outcome_of(index))));
-  hunt.out.clear();
-  for (const localise::GroupHunt::Test& test : hunt.hunt.next()) {
+void DrillDown::advance(const plan::Plan& plan, const OutcomeOf& outcome_of, FailedGroup& group,
+                        std::vector<plan::PlannedTask>& tasks) {
+  for (const auto& [index, test] : group.out)
+    static_cast<void>(group.search.report(test, answer_of(outcome_of(index))));
+  group.out.clear();
+  for (const localise::GroupHunt::Test& test : group.search.next()) {
     std::set<std::string> nodes;
     for (const std::int32_t node : test.nodes)
-      nodes.insert(hunt.nodes[static_cast<std::size_t>(node)]);
-    hunt.out[plan.tasks.size() + tasks.size()] = test.id;
-    tasks.push_back(plan::part_of_group(plan, plan.tasks[hunt.whole], nodes, next_number_++));
+      nodes.insert(group.nodes[static_cast<std::size_t>(node)]);
+    group.out[plan.tasks.size() + tasks.size()] = test.id;
+    tasks.push_back(plan::part_of_group(plan, plan.tasks[group.whole], nodes, next_number_++));
   }
-  if (hunt.hunt.finished() && !hunt.is_told) tell(plan, hunt);
+  if (group.search.finished() && !group.is_noted) add_note(plan, group);
 }
 
-void DrillDown::tell(const plan::Plan& plan, Hunt& hunt) {
-  hunt.is_told = true;
-  const localise::GroupHunt::Verdict& verdict = hunt.hunt.verdict();
+void DrillDown::add_note(const plan::Plan& plan, FailedGroup& group) {
+  group.is_noted = true;
+  const localise::GroupHunt::Verdict& verdict = group.search.verdict();
   std::vector<std::string> parts;
   if (!verdict.bad.empty())
-    parts.push_back(
-        fmt::format("{} failed with two known-good partners each", named(hunt.nodes, verdict.bad)));
+    parts.push_back(fmt::format("{} failed with two known-good partners each",
+                                named(group.nodes, verdict.bad)));
   for (const auto& [one, other] : verdict.boundaries)
-    parts.push_back(fmt::format("{} and {} pass alone and fail together", named(hunt.nodes, one),
-                                named(hunt.nodes, other)));
+    parts.push_back(fmt::format("{} and {} pass alone and fail together", named(group.nodes, one),
+                                named(group.nodes, other)));
   if (!verdict.unresolved.empty())
     parts.push_back(fmt::format(
-        "{} could not be told from their partners{}", named(hunt.nodes, verdict.unresolved),
+        "{} could not be separated from their partners{}", named(group.nodes, verdict.unresolved),
         verdict.not_measured == 0
             ? ""
             : fmt::format(", since {} of the tests did not run", verdict.not_measured)));
   if (parts.empty()) parts.emplace_back("the whole group passed when it was tried again");
-  notes_.push_back(fmt::format("{} by halves, {} tests: {}", plan.tasks[hunt.whole].kernel,
+  notes_.push_back(fmt::format("{} by halves, {} tests: {}", plan.tasks[group.whole].kernel,
                                verdict.tests, fmt::join(parts, "; ")));
 }
 

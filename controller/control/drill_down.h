@@ -41,21 +41,21 @@ class DrillDown {
   [[nodiscard]] const std::vector<std::string>& notes() const { return notes_; }
 
  private:
-  struct Hunt {
+  struct FailedGroup {
     std::size_t whole = 0;             // its task in the plan
     std::vector<std::string> nodes{};  // by number
-    localise::GroupHunt hunt;
+    localise::GroupHunt search;
     std::map<std::size_t, std::uint32_t> out{};  // tests under way, by task
-    bool is_told = false;
+    bool is_noted = false;                       // its result is in notes_
   };
-  void open_hunts(const plan::Plan& plan, const OutcomeOf& outcome_of);
-  void go_on(const plan::Plan& plan, const OutcomeOf& outcome_of, Hunt& hunt,
-             std::vector<plan::PlannedTask>& tasks);
-  void tell(const plan::Plan& plan, Hunt& hunt);
+  void find_failed_groups(const plan::Plan& plan, const OutcomeOf& outcome_of);
+  void advance(const plan::Plan& plan, const OutcomeOf& outcome_of, FailedGroup& group,
+               std::vector<plan::PlannedTask>& tasks);
+  void add_note(const plan::Plan& plan, FailedGroup& group);
 
   bool begun_ = false;
   std::uint32_t next_number_ = 1;
-  std::vector<Hunt> hunts_;
+  std::vector<FailedGroup> groups_;
   std::vector<std::string> notes_;
 };
 

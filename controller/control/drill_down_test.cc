@@ -171,9 +171,10 @@ TEST(DrillDown, AGroupWhoseTestsDidNotRunAccusesNobody) {
     plan.tasks.push_back(again[0]);
     EXPECT_THAT(drill_down.next(plan, outcome_of, {}), IsEmpty());
     ASSERT_THAT(drill_down.notes(), SizeIs(1));
-    EXPECT_EQ(drill_down.notes()[0],
-              "fake.group by halves, 1 tests: a b c d could not be told from their partners, since "
-              "1 of the tests did not run");
+    EXPECT_EQ(
+        drill_down.notes()[0],
+        "fake.group by halves, 1 tests: a b c d could not be separated from their partners, since "
+        "1 of the tests did not run");
   }
 }
 

@@ -133,7 +133,7 @@ TEST_F(ResumeTest, TheRestOfARestHasWhatNeitherRunMeasured) {
   const std::string second = run_id(rest_of(first));
   api::RunSummary refused;
   EXPECT_THAT(start(rest_of(first), refused).error_message(),
-              HasSubstr("run " + second + " measures its rest now"));
+              HasSubstr("run " + second + " resumes it now"));
   ASSERT_TRUE(agents_["c"]->wait_until(
       [](const ScriptedAgent& agent) { return agent.count(api::ControllerMessage::kGo) > 1; }));
   const api::RunDetail stopped = stop(second);

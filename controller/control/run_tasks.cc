@@ -11,7 +11,7 @@ namespace {
 
 using Nodes = std::map<std::string, fleet::NodeState>;
 
-constexpr std::string_view kRestWords = "the rest of run ";
+constexpr std::string_view kResumedWords = "the rest of run ";
 
 bool is_nic_port(const std::string& endpoint) { return endpoint.find(':') != std::string::npos; }
 
@@ -113,7 +113,9 @@ std::vector<ForecastTask> forecast_tasks(const plan::Plan& plan) {
   return tasks;
 }
 
-std::string rest_text(const std::string& run_id) { return fmt::format("{}{}", kRestWords, run_id); }
+std::string resumed_text(const std::string& run_id) {
+  return fmt::format("{}{}", kResumedWords, run_id);
+}
 
 void show_progress(const RunMachine& machine, const RunForecast& forecast,
                    api::RunProgress& progress) {

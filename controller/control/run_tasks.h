@@ -25,7 +25,7 @@ LeafUplinks uplinks_of(const plan::Topology& topology,
                        const std::map<std::string, fleet::NodeState>& nodes);
 std::vector<ForecastTask> forecast_tasks(const plan::Plan& plan);
 // The reason of a run that resumes run `run_id`.
-std::string rest_text(const std::string& run_id);
+std::string resumed_text(const std::string& run_id);
 void show_progress(const RunMachine& machine, const RunForecast& forecast,
                    api::RunProgress& progress);
 

@@ -15,7 +15,7 @@ using rpc::Unary;
 
 class ControlService final : public api::Control::CallbackService {
  public:
-  ControlService(Control& control, Schedules& schedules, const auth::PeerBook& peers,
+  ControlService(Control& control, ScheduleService& schedules, const auth::PeerBook& peers,
                  fleet::WorkerPool& pool)
       : control_(control), schedules_(schedules), peers_(peers), pool_(pool) {}
 
@@ -135,14 +135,14 @@ class ControlService final : public api::Control::CallbackService {
   }
 
   Control& control_;
-  Schedules& schedules_;
+  ScheduleService& schedules_;
   const auth::PeerBook& peers_;
   fleet::WorkerPool& pool_;
 };
 
 }  // namespace
 
-std::unique_ptr<grpc::Service> make_control_service(Control& control, Schedules& schedules,
+std::unique_ptr<grpc::Service> make_control_service(Control& control, ScheduleService& schedules,
                                                     const auth::PeerBook& peers,
                                                     fleet::WorkerPool& pool) {
   return std::make_unique<ControlService>(control, schedules, peers, pool);

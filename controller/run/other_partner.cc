@@ -56,7 +56,7 @@ PartnerBook::Choice PartnerBook::known_good() const {
   return choice;
 }
 
-// What is passed over is on one of the two nodes, and of one kind: few places.
+// Skipped places are on one of the two nodes and have one kind, so they are few.
 std::optional<std::uint32_t> PartnerBook::first_apart(const Queue& queue, const Place& one,
                                                       const Place& other) {
   for (const auto& [asked, i] : queue) {

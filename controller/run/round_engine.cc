@@ -11,7 +11,8 @@
 namespace railgauge::run {
 namespace {
 
-constexpr double kRoundingBits = 1;  // of sums of rates
+// Allows for rounding in sums of rates, in bits per second.
+constexpr double kRoundingBits = 1;
 
 }  // namespace
 
@@ -96,6 +97,7 @@ void RoundEngine::start(double now) {
   open_next(now);
 }
 
+// A task that waited through one busy period has not waited through the next.
 void RoundEngine::set_busy(std::string who) {
   busy_ = std::move(who);
   held_since_.reset();  // who has waited through one busy stretch has not waited through the next
@@ -107,6 +109,7 @@ void RoundEngine::drop(std::size_t index) {
   tasks_[index].state = State::kEnded;
 }
 
+// Counts the end for the quorum of the open round.
 void RoundEngine::ended(std::size_t index, bool retry, double now) {
   RG_CHECK(is_under_way(index));
   Task& task = tasks_[index];
@@ -122,6 +125,7 @@ void RoundEngine::ended(std::size_t index, bool retry, double now) {
 // --- what may begin
 // -------------------------------------------------------------------------------
 
+// Takes or returns the endpoints and loads of a task.
 void RoundEngine::count(const Task& task, bool begins) {
   for (const std::uint32_t endpoint : task.endpoints) {
     RG_CHECK((leased_[endpoint] != 0) != begins);
@@ -139,6 +143,8 @@ void RoundEngine::count(const Task& task, bool begins) {
   }
 }
 
+// Whether the task keeps to the limits of kindness while production work is on the fabric. A leaf
+// whose uplinks are unknown gets no load across leaves.
 bool RoundEngine::is_kind(const Task& task) const {
   const Kindness& kindness = policy_.kindness;
   if (busy_.empty() || kindness.exclusive) return true;
@@ -184,7 +190,7 @@ bool RoundEngine::budget_is_spent(const Task& task, double now) const {
   return budget > 0 && started != stage_started_at_.end() && now >= started->second + budget;
 }
 
-// True when it does not wait any more: it was started, or skipped, or is over.
+// True if the task waits no longer: it was started or skipped, or is over.
 bool RoundEngine::launch(std::size_t index, double now, EngineActions& out) {
   Task& task = tasks_[index];
   if (!is_waiting(index)) return true;
@@ -210,6 +216,7 @@ bool RoundEngine::launch(std::size_t index, double now, EngineActions& out) {
 // --- rounds
 // ---------------------------------------------------------------------------------------
 
+// Opens the next round that has waiting tasks; after the last round, the leftovers.
 void RoundEngine::open_next(double now) {
   phase_ = Phase::kLeftovers;
   while (next_round_ < rounds_.size()) {
@@ -227,6 +234,7 @@ void RoundEngine::open_next(double now) {
   }
 }
 
+// Moves the tasks that never began to the leftovers.
 void RoundEngine::close_round(double now) {
   for (const std::size_t index : pending_) {
     if (tasks_[index].state != State::kWaiting) continue;
@@ -242,8 +250,8 @@ void RoundEngine::close_round(double now) {
     open_next(now);
 }
 
-// Few tasks have no 98 %: all but one of them, so that one hung pair never holds the others. 1 is
-// all of them.
+// The number of ends that make the other tasks stragglers. In a small round the quorum is all but
+// one task, so that one hung pair never holds the others. A quorum of 1 means all tasks.
 std::size_t RoundEngine::quorum_of_round() const {
   const auto wanted =
       static_cast<std::size_t>(std::ceil(policy_.quorum * static_cast<double>(round_size_) - 1e-9));
@@ -257,6 +265,8 @@ void RoundEngine::give_up(std::size_t index, std::string reason, EngineActions& 
   out.emplace_back(GiveUpTask{index, std::move(reason)});
 }
 
+// A straggler is a task that runs longer than its own limit, or longer than the quorum of its round
+// plus slack. A task that began late, or that was expected to take longer, is none.
 void RoundEngine::give_up_late_ones(double now, EngineActions& out) {
   const std::vector<std::size_t> running(running_.begin(), running_.end());
   const double slack = quorum_at_
@@ -265,7 +275,8 @@ void RoundEngine::give_up_late_ones(double now, EngineActions& out) {
                            : 0;
   for (const std::size_t index : running) {
     const Task& task = tasks_[index];
-    // Who began late, behind a cap, and who was to take longer than the others is no straggler yet.
+    // A task that began late, behind a cap, or that was expected to take longer, is no straggler
+    // yet.
     const bool quorum_over =
         quorum_at_ && now >= std::max(*quorum_at_, task.started_at) + slack &&
         now >= task.started_at + task.expected_seconds + policy_.straggler_slack_seconds;
@@ -283,6 +294,7 @@ void RoundEngine::give_up_late_ones(double now, EngineActions& out) {
   }
 }
 
+// Starts every pending task that may begin.
 void RoundEngine::launch_pending(double now, EngineActions& out) {
   std::size_t kept = 0;
   for (std::size_t i = 0; i < pending_.size(); ++i) {
@@ -324,6 +336,7 @@ void RoundEngine::poll(double now, EngineActions& out) {
 // --- leftovers
 // ------------------------------------------------------------------------------------
 
+// Starts leftovers of one stage at a time. True if any was started or skipped.
 bool RoundEngine::launch_leftovers(double now, EngineActions& out) {
   bool any = false;
   const auto waiting = std::vector(leftovers_.begin(), leftovers_.end());

@@ -29,12 +29,12 @@ using LeafUplinks = std::map<std::string, double>;
 struct StartTask {
   std::size_t index;
 };
-// Its round does not wait for it any more: it is to be ended, and says so by ended().
+// The round no longer waits for the task. The owner ends it and reports the end with ended().
 struct GiveUpTask {
   std::size_t index;
   std::string reason{};
 };
-// The task ends without having been started.
+// The task ends without a start.
 struct SkipTask {
   std::size_t index;
   std::string outcome{};  // "waived", "cancelled"
@@ -43,29 +43,32 @@ struct SkipTask {
 using EngineAction = std::variant<StartTask, GiveUpTask, SkipTask>;
 using EngineActions = std::vector<EngineAction>;
 
+// Not thread safe. Times are seconds of a monotonic clock; indices are those of `tasks`.
 class RoundEngine {
  public:
-  // Beyond a task's own deadline, when the policy sets none for the round: the agents end their
-  // runners at the deadline, and say so within this.
+  // Added to a task's own deadline if the policy sets no deadline for the round: agents end their
+  // runners at the deadline and report it within this time.
   static constexpr double kDeadlineSlackSeconds = 15;
 
   RoundEngine(std::span<const RunTaskSpec> tasks, RoundPolicy policy, const LeafUplinks& uplinks);
 
+  // Opens the first round. Call it once.
   void start(double now);
-  // One more task that waits among the leftovers, and its index: as the one at `like`, between
-  // other ends.
+  // Adds a task that waits among the leftovers and returns its index. It is like the task `like`,
+  // between other ends.
   std::size_t add(std::size_t like, const std::vector<std::string>& endpoints,
                   const std::vector<std::string>& leaves);
-  // The same, of a task of its own.
+  // Adds a task of its own to the leftovers and returns its index.
   std::size_t add(const RunTaskSpec& spec);
-  // It was under way and is over; `retry`: it waits among the leftovers.
+  // A task under way ended. With `retry` it waits among the leftovers for another start.
   void ended(std::size_t index, bool retry, double now);
-  // Was never started, or waits again, and will not be started any more.
+  // A waiting task will not be started any more.
   void drop(std::size_t index);
-  // Sets whether production work keeps any node busy: `who` is shown to people; "": no node is
+  // Sets the production work that keeps any node busy. `who` is shown to people; "": no node is
   // busy.
   void set_busy(std::string who);
-  // To be called after the above, and every now and then.
+  // Decides which tasks begin or are given up. Call it after each of the functions above, and
+  // regularly.
   void poll(double now, EngineActions& out);
 
   [[nodiscard]] bool is_waiting(std::size_t index) const;  // not begun, or left over
@@ -74,25 +77,27 @@ class RoundEngine {
   [[nodiscard]] std::uint32_t rounds_begun() const { return next_round_; }
   [[nodiscard]] bool in_leftovers() const { return phase_ == Phase::kLeftovers; }
   [[nodiscard]] std::size_t leftovers() const { return leftovers_.size(); }
-  // Why nothing may begin just now although something waits; "" when that is not so.
+  // Why nothing may begin although tasks wait; "" if nothing is held.
   [[nodiscard]] const std::string& held_by() const { return held_by_; }
 
  private:
-  // Numbers for names, in order of appearance.
+  // Numbers for names, in order of their appearance.
   class Names {
    public:
     std::uint32_t operator()(const std::string& name) {
       return numbers_.emplace(name, static_cast<std::uint32_t>(numbers_.size())).first->second;
     }
-    // Each once: both ranks of a loopback task stand on one port.
+    // The numbers of `texts` without duplicates: both ranks of a loopback task use one port.
     std::vector<std::uint32_t> operator()(const std::vector<std::string>& texts);
     [[nodiscard]] std::size_t size() const { return numbers_.size(); }
 
    private:
     std::map<std::string, std::uint32_t> numbers_;
   };
+  // kSettling is the pause between two rounds.
   enum class Phase : std::uint8_t { kPlanned, kRound, kSettling, kLeftovers };
   enum class State : std::uint8_t { kWaiting, kStarted, kGivenUp, kLeftOver, kEnded };
+  // Why a task may not begin now.
   enum class Hold : std::uint8_t { kNone, kLease, kCap, kKindness };
   struct Task {
     std::uint32_t stage = 0;
@@ -101,11 +106,12 @@ class RoundEngine {
     std::uint32_t nodes = 1;
     bool loads_fabric = false;
     double load_bits_per_second = 0;
-    double limit_seconds = 0;  // from its start, after which its round does not wait for it
+    double limit_seconds = 0;  // from its start; then its round does not wait for it any more
     double expected_seconds = 0;
     State state = State::kWaiting;
     double started_at = 0;
   };
+  // The load under one leaf switch.
   struct Leaf {
     std::uint32_t tasks = 0;
     std::uint32_t loading = 0;  // tasks that load the fabric

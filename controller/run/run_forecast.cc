@@ -18,9 +18,9 @@ double RunForecast::seconds_left(std::uint32_t rounds_begun, double now) const {
   const std::size_t begun = std::min<std::size_t>(rounds_begun, last);
   const double through = begun == 0 ? 0 : until_[begun - 1];
   const double elapsed = std::max(now - started_at_, 0.0);
-  // Before the first round is through there is only the plan to go by.
+  // Before the first round is over, the plan is the only source.
   const double ratio = through > 0 ? std::clamp(elapsed / through, 1 / kMaxRatio, kMaxRatio) : 1;
-  // What the open round has used up shows in `elapsed` alone when nothing is through yet.
+  // The time in the open round counts only if no round is over yet; later the ratio contains it.
   const double left = (until_[last] - through) * ratio - (through > 0 ? 0 : elapsed);
   return std::max(left, 0.0);
 }

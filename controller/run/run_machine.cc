@@ -56,6 +56,8 @@ void RunMachine::skip(std::size_t index, std::string_view outcome, std::string r
   end_task(tasks_[index], std::string(outcome), std::move(reason));
 }
 
+// Retries a task within its attempts. A cancelled task that crashed is unverified: its runner may
+// still be there.
 bool RunMachine::task_ended(std::size_t index, TaskEnd end, double now, RunActions& out) {
   RG_CHECK(index < tasks_.size() && engine_.is_under_way(index));
   Task& task = tasks_[index];
@@ -79,6 +81,7 @@ bool RunMachine::task_ended(std::size_t index, TaskEnd end, double now, RunActio
   return again;
 }
 
+// The reason to stop by the suite's budget of failures; "" while the budget lasts.
 std::string RunMachine::over_budget() const {
   const StopBudget& budget = policy_.stop;
   if (budget.failures > 0 && failures_ > budget.failures)
@@ -101,7 +104,7 @@ void RunMachine::stop_after(const Task& failed, RunActions& out) {
   stop(reason, policy == OnFailure::kStopStage ? &failed.stage : nullptr, out);
 }
 
-// What has not begun, of that stage or at all, ends without having been started.
+// Ends the tasks of one stage, or of all, that have not begun.
 void RunMachine::stop(std::string reason, const std::uint32_t* stage, RunActions& out) {
   partners_.close(stage == nullptr ? std::nullopt : std::optional(*stage));
   for (std::size_t i = 0; i < tasks_.size(); ++i) {
@@ -125,7 +128,8 @@ void RunMachine::poll(double now, RunActions& out) {
   }
 }
 
-// Once all rounds are through, since only then all is known of who is good. True when it added any.
+// Adds tasks with other partners once all rounds are over, when the good places are known. True if
+// it added any.
 bool RunMachine::add_elsewhere(RunActions& out) {
   if (!engine_.in_leftovers()) return false;
   const std::vector<Elsewhere> wanted = partners_.next();
@@ -170,6 +174,7 @@ void RunMachine::tick(double now, RunActions& out) {
   if (state_ == RunState::kRunning) advance(now, out);
 }
 
+// The worst outcome by exit code. Tasks that the run itself did not start do not make it cancelled.
 std::string RunMachine::worst_outcome() const {
   std::vector<int> codes;
   codes.reserve(outcomes_.size());
@@ -193,6 +198,7 @@ std::string RunMachine::worst_outcome() const {
   }
 }
 
+// The first kMaxReasons different reasons of the tasks with that outcome, with their counts.
 std::string RunMachine::reason_for(std::string_view outcome) const {
   if (tasks_.empty()) return "the plan holds no task, so nothing was measured";
   if (outcome == kCancelledOutcome && !cancel_reason_.empty()) return cancel_reason_;
@@ -216,7 +222,7 @@ std::string RunMachine::reason_for(std::string_view outcome) const {
   return text;
 }
 
-// True while the run must not end because of them.
+// True while the run must not end, because follow-ups are asked for.
 bool RunMachine::wants_follow_ups(RunActions& out) {
   const bool may = policy_.drill_down && state_ == RunState::kRunning && !stopped_ &&
                    !tasks_.empty() && follow_ups_ != FollowUps::kOver;
@@ -246,8 +252,8 @@ bool RunMachine::add_follow_ups(const std::vector<RunTaskSpec>& tasks, double no
 void RunMachine::finish_when_done(RunActions& out) {
   if (state_ == RunState::kEnded || ended_ < tasks_.size()) return;
   if (wants_follow_ups(out)) return;
-  // A cancelled run whose runners could not be shown to be gone is not "cancelled" but crashed,
-  // whenever that was: who cancels wants to know that nothing runs any more.
+  // A cancelled run whose runners may still be there is reported as crashed: whoever cancels wants
+  // to know that nothing runs any more.
   const bool unverified = state_ == RunState::kCancelling && !unverified_.empty();
   std::string outcome = unverified ? std::string(kCrashed) : worst_outcome();
   std::string reason = outcome == kPassed ? "" : reason_for(outcome);

@@ -1,5 +1,5 @@
-// One run as an explicit state machine: the engine says what begins, this counts how it ended,
-// gives tasks another try, stops when the suite says so, and tells the worst outcome at the end.
+// One run as an explicit state machine. The round engine decides which tasks begin. The run machine
+// counts their ends, retries tasks, stops by the suite's rules, and reports the worst outcome.
 // Events in, actions out, the time passed in: no clock, socket or file.
 #pragma once
 
@@ -17,17 +17,20 @@
 namespace railgauge::run {
 
 enum class RunState { kPlanned, kRunning, kCancelling, kEnded };
-std::string_view name_of(RunState state);  // the contract's words
+// The words of the wire contract.
+std::string_view name_of(RunState state);
 
+// A task under way is to be cancelled.
 struct CancelTaskAction {
   std::size_t index;
   std::string reason{};
 };
+// The run is over; nothing follows.
 struct RunFinished {
   std::string outcome{};
   std::string reason{};
 };
-// The run has one more task, which starts or ends like any other from here on.
+// The run has one more task, which starts and ends like any other.
 struct AddTask {
   std::size_t index;
   Elsewhere made_of{};
@@ -38,36 +41,42 @@ using RunAction = std::variant<StartTask, GiveUpTask, CancelTaskAction, SkipTask
                                AddTask, WantFollowUps>;
 using RunActions = std::vector<RunAction>;
 
-// How a task's attempts of one start ended.
+// The end of all attempts that one start of a task had.
 struct TaskEnd {
   std::string outcome{};
   std::string reason{};
-  bool may_retry = false;   // its node was lost or it hung, and nothing of it is left
+  bool may_retry = false;   // its node was lost or it hung, and no runner is left
   bool unverified = false;  // a runner of it may still be there
 };
 
+// Not thread safe. Times are seconds of a monotonic clock.
 class RunMachine {
  public:
-  static constexpr std::size_t kMaxReasons = 3;  // different ones in a run's reason
+  // The number of different reasons in the reason of a run.
+  static constexpr std::size_t kMaxReasons = 3;
 
+  // `tasks` in the order of the plan. Waived tasks count and are never started.
   explicit RunMachine(std::vector<RunTaskSpec> tasks, RoundPolicy policy = {},
                       const LeafUplinks& uplinks = {});
 
+  // Skips waived tasks and starts the first round. Call it once.
   void start(double now, RunActions& out);
-  static constexpr std::uint32_t kMostWaves = 64;  // of follow-ups
+  // The number of times that the run asks for follow-ups.
+  static constexpr std::uint32_t kMostWaves = 64;
 
-  // The answer to WantFollowUps: tasks that the run has beside the others from here on, numbered on
-  // from the last one; when they have ended, it is asked again. None: the run ends. Without effect
-  // when nothing was asked or the run is over or being cancelled; false then.
+  // The answer to WantFollowUps: more tasks, numbered from the last one on. When they have ended,
+  // the machine asks again. Without tasks the run ends. False, without effect, if nothing was asked
+  // or the run is over or being cancelled.
   bool add_follow_ups(const std::vector<RunTaskSpec>& tasks, double now, RunActions& out);
-  // Nothing of the task is under way any more. True when it will be started once more; then this
-  // was not its end. CHECKs that it was started and had not ended.
+  // A task under way ended. True if it will be started once more; then this was not its end. CHECKs
+  // that it was started and had not ended.
   bool task_ended(std::size_t index, TaskEnd end, double now, RunActions& out);
-  // Nothing new is started; the run ends when every started task has said that its runners are
+  // Starts nothing more. The run ends when every task under way has reported that its runners are
   // gone.
   void cancel(std::string reason, RunActions& out);
-  // Some node is busy with work that is not ours; "" says that none is.
+  // Sets the production work that keeps any node busy; "": none.
   void set_busy(std::string who, double now, RunActions& out);
+  // Call it regularly: deadlines of rounds depend on the time.
   void tick(double now, RunActions& out);
 
   [[nodiscard]] RunState state() const { return state_; }
@@ -87,7 +96,7 @@ class RunMachine {
     std::string outcome{};
     std::string reason{};
     std::uint32_t starts = 0;
-    bool told_cancel = false;
+    bool told_cancel = false;  // a cancel was sent
   };
 
   void end_task(Task& task, std::string outcome, std::string reason);
@@ -110,16 +119,16 @@ class RunMachine {
   RunState state_ = RunState::kPlanned;
   std::uint32_t ended_ = 0;
   std::uint32_t measured_ = 0;       // ended after they were started
-  std::uint32_t failures_ = 0;       // of these failed, crashed, timed_out
+  std::uint32_t failures_ = 0;       // of these: failed, crashed, timed_out
   std::uint32_t own_cancelled_ = 0;  // not started because the run stopped by itself
   std::map<std::string, std::uint32_t> outcomes_;
   std::string cancel_reason_;
   std::string stop_reason_;
-  bool stopped_ = false;  // as a whole, by itself
+  bool stopped_ = false;  // by the suite's rules, as a whole
   enum class FollowUps : std::uint8_t { kNotAsked, kAsked, kUnderWay, kOver };
   FollowUps follow_ups_ = FollowUps::kNotAsked;
   std::uint32_t waves_ = 0;
-  // Why a task that could not show that its runners are gone has ended; "": all could.
+  // The end of a task whose runners may still be there; "": none.
   std::string unverified_;
 };
 

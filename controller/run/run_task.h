@@ -1,4 +1,4 @@
-// A task as the round engine sees it.
+// A task as the round engine and the run machine see it. Pure data.
 #pragma once
 
 #include <cstdint>
@@ -10,26 +10,28 @@ namespace railgauge::run {
 // One end of a pair of nodes.
 struct PairEnd {
   std::string node{};
-  std::string name{};  // unique: "n1/rxe0:1+gpu0"
-  std::string kind{};  // an end may take the place of another of its kind: rail and GPU
-  std::string leaf{};  // "": not known
-  std::vector<std::string> endpoints{};  // as RunTaskSpec::endpoints, of this end
+  std::string name{};                    // unique: "n1/rxe0:1+gpu0"
+  std::string kind{};                    // rail and GPU; an end may replace another of its kind
+  std::string leaf{};                    // "": not known
+  std::vector<std::string> endpoints{};  // of this end, as RunTaskSpec::endpoints
 };
 
+// One task of the plan.
 struct RunTaskSpec {
   std::uint32_t round = 0;
   bool waived = false;   // the planner found that it cannot run; it counts, and is never started
   std::string reason{};  // of the waiver
   std::uint32_t stage = 0;
-  std::vector<std::string> endpoints{};  // "n1/rxe0:1": leased while it is under way
+  std::vector<std::string> endpoints{};  // "n1/rxe0:1": leased while it is under way  //
+                                         // "n1/rxe0:1": leased while it is under way
   std::vector<std::string>
       leaves{};                     // that it touches; none known: all such tasks count as one leaf
-  std::uint32_t nodes = 1;          // different ones
-  bool loads_fabric = false;        // fills the path between nodes: bandwidth, collectives
+  std::uint32_t nodes = 1;          // number of different nodes
+  bool loads_fabric = false;        // bandwidth or collectives: fills the path between nodes
   double load_bits_per_second = 0;  // at line rate, through the uplinks of each of several leaves
   double deadline_seconds = 60;
-  double expected_seconds = 0;  // nobody is a straggler sooner; 0: not known
-  // Two, by rank, of a pair of nodes that is measured elsewhere too once it failed; else none.
+  double expected_seconds = 0;  // it is no straggler before; 0: not known
+  // Both ends by rank, of a pair that is measured with other partners after a failure; else empty.
   std::vector<PairEnd> ends{};
 };
 

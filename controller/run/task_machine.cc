@@ -4,17 +4,24 @@
 #include <utility>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "kernels/core/base/outcome.h"
 #include "kernels/core/base/result.h"
+#include "kernels/core/group/group.h"
 
 namespace railgauge::run {
+namespace {
+
+constexpr std::size_t kMostPlaceBytes = 64;  // of a rank's place; one line has room for several
+
+}  // namespace
 
 TaskMachine::TaskMachine(TaskSpec spec)
     : spec_(std::move(spec)),
       ranks_(spec_.ranks.size()),
       attempt_(spec_.attempts_before),
-      give_way_(spec_.forced) {
+      yield_(spec_.forced) {
   RG_CHECK(!ranks_.empty());
 }
 
@@ -49,6 +56,8 @@ void TaskMachine::start(const std::map<std::string, Presence>& presence, double 
   try_begin(now, out);
 }
 
+// Begins an attempt when every node is attached and idle. Ends the task when a node stayed lost, or
+// when the wait is over.
 void TaskMachine::try_begin(double now, TaskActions& out) {
   if (!started_ || state_ != TaskState::kWaiting) return;
   bool all_attached = true;
@@ -60,7 +69,7 @@ void TaskMachine::try_begin(double now, TaskActions& out) {
       last_ = {std::string(kCrashed), fmt::format("node {} lost", node)};
     if (gone) return finish(last_.outcome, last_.reason, out);
   }
-  if (give_way_.blocks()) return wait_for_idle(now, out);
+  if (yield_.blocks()) return wait_for_idle(now, out);
   if (all_attached) return begin_attempt(now, out);
   if (now < wait_until_) return;
   if (attempt_ == spec_.attempts_before)
@@ -76,7 +85,7 @@ void TaskMachine::begin_attempt(double now, TaskActions& out) {
   last_answers_.reset();
   causes_.clear();
   lost_ = false;
-  gave_way_ = false;
+  yielded_ = false;
   store_by_.reset();
   cancel_outcome_.clear();
   cancel_reason_.clear();
@@ -93,6 +102,7 @@ void TaskMachine::prepared(std::uint32_t attempt, std::uint32_t rank, double, Ta
   go_when_prepared(out);
 }
 
+// Sends Go to every rank once all are prepared. A detached node gets it when it is back.
 void TaskMachine::go_when_prepared(TaskActions& out) {
   if (state_ != TaskState::kPreparing) return;
   if (!std::ranges::all_of(ranks_, [](const Rank& r) { return r.phase == Phase::kPrepared; }))
@@ -135,12 +145,12 @@ void TaskMachine::end_rank(std::uint32_t rank, std::string_view outcome, std::st
   Rank& r = ranks_[rank];
   r.phase = Phase::kEnded;
   r.resume_by.reset();
-  // An end that merely repeats our cancel says nothing new; wrong data always does.
+  // An end that repeats the cancel adds no cause. Wrong data always does.
   const bool echo = r.told_cancel && outcome != kFailed &&
                     (outcome == cancel_outcome_ || outcome == kCancelledOutcome || cancelled_ ||
-                     gave_way_ || reason.find(cancel_reason_) != std::string::npos);
+                     yielded_ || reason.find(cancel_reason_) != std::string::npos);
   if (outcome != kPassed && !echo) {
-    // A rank that could not say itself where it was.
+    // A rank that crashed or hung could not report its place itself.
     const bool dumb = outcome == kCrashed || outcome == kTimedOut;
     const bool told = reason.find(r.place) != std::string::npos;
     std::string line = who(rank) + (dumb && !told ? last_place(rank) : "");
@@ -152,6 +162,7 @@ void TaskMachine::end_rank(std::uint32_t rank, std::string_view outcome, std::st
   settle(now, out);
 }
 
+// Ends the attempt for the ranks that are still alive. The first cause decides outcome and reason.
 void TaskMachine::cancel_rest(std::string_view outcome, const std::string& reason, double now,
                               TaskActions& out) {
   if (state_ != TaskState::kEnding) {
@@ -182,6 +193,7 @@ void TaskMachine::stored(std::uint32_t attempt, std::uint32_t rank, std::uint32_
   settle(now, out);
 }
 
+// The rank's runner is gone with its node.
 void TaskMachine::lose_rank(std::uint32_t rank, std::string reason, double now, TaskActions& out) {
   Rank& r = ranks_[rank];
   if (!alive(r)) return;
@@ -205,7 +217,7 @@ void TaskMachine::node_lost(const std::string& node, double now, TaskActions& ou
   if (state_ == TaskState::kWaiting || state_ == TaskState::kEnded) return try_begin(now, out);
   for (std::uint32_t rank = 0; rank < size(); ++rank)
     if (spec_.ranks[rank].node == node) {
-      ranks_[rank].final_stored = true;  // its records come, if at all, when the node does
+      ranks_[rank].final_stored = true;  // its records arrive, if at all, with the node
       lose_rank(rank, fmt::format("node {} lost", node), now, out);
     }
   settle(now, out);
@@ -214,7 +226,7 @@ void TaskMachine::node_lost(const std::string& node, double now, TaskActions& ou
 void TaskMachine::node_attached(const std::string& node, double now, TaskActions& out) {
   const auto found = nodes_.find(node);
   if (found == nodes_.end()) return;
-  // An agent that is new here has no runner of ours.
+  // A newly attached agent has no runner of this task.
   if (found->second.state != Presence::State::kLost) node_lost(node, now, out);
   found->second = {Presence::State::kAttached, now};
   try_begin(now, out);
@@ -231,7 +243,7 @@ void TaskMachine::node_resumed(const std::string& node, const std::vector<std::u
   for (std::uint32_t rank = 0; rank < size(); ++rank) {
     Rank& r = ranks_[rank];
     if (spec_.ranks[rank].node != node || !alive(r)) continue;
-    // Without a runner its end, a refusal or a record is still on the way, or Prepare never
+    // Without a runner, its end, a refusal or a record is still on the way, or Prepare never
     // arrived.
     const bool has_runner = std::ranges::find(running, rank) != running.end();
     r.resume_by = has_runner ? std::nullopt : std::optional(now + kResumeSeconds);
@@ -267,6 +279,7 @@ void TaskMachine::give_up(std::string reason, double now, TaskActions& out) {
   settle(now, out);
 }
 
+// Loses ranks whose node came back without them and did not deliver their end in time.
 void TaskMachine::give_up_on_silent_ranks(double now, TaskActions& out) {
   for (std::uint32_t rank = 0; rank < size(); ++rank) {
     Rank& r = ranks_[rank];
@@ -311,7 +324,7 @@ std::optional<double> TaskMachine::next_tick() const {
     for (const auto& [node, presence] : nodes_)
       if (presence.state == Presence::State::kLost)
         next = std::min(next, presence.since_seconds + kReturnSeconds);
-    return give_way_.blocks() ? std::min(next, give_way_.until().value_or(next)) : next;
+    return yield_.blocks() ? std::min(next, yield_.until().value_or(next)) : next;
   }
   double next = store_by_.value_or(end_by_);
   for (const Rank& r : ranks_)
@@ -319,6 +332,7 @@ std::optional<double> TaskMachine::next_tick() const {
   return next;
 }
 
+// Ends the attempt when no rank is alive and every final record is stored or overdue.
 void TaskMachine::settle(double now, TaskActions& out) {
   if (state_ == TaskState::kWaiting || state_ == TaskState::kEnded) return;
   if (std::ranges::any_of(ranks_, [this](const Rank& r) { return alive(r); })) return;
@@ -328,8 +342,10 @@ void TaskMachine::settle(double now, TaskActions& out) {
   if (all_stored || now >= *store_by_) finish_attempt(now, out);
 }
 
+// The outcome of the attempt. Without a value from any rank the attempt crashed, even if all ranks
+// passed.
 RankEnd TaskMachine::combined() const {
-  // Of a node that was lost nobody knows whether its runner is gone: that is no "cancelled".
+  // The runner of a lost node may still be there, so the task is not "cancelled".
   if (cancelled_ && !unverified_ && !lost_) {
     const auto told = std::ranges::find(causes_, kCancelledOutcome, &RankEnd::outcome);
     return {std::string(kCancelledOutcome), told == causes_.end() ? cancel_reason_ : told->reason};
@@ -347,11 +363,12 @@ RankEnd TaskMachine::combined() const {
   return {std::string(kPassed), ""};
 }
 
+// Requeues the task after a lost node within max_attempts, or after a yield.
 void TaskMachine::finish_attempt(double now, TaskActions& out) {
   last_ = combined();
   const bool again = lost_ && !cancelled_ && !unverified_ && !given_up_ &&
-                     last_.outcome == kCrashed && attempt_ - attempts_given_ < spec_.max_attempts;
-  const bool requeue = again || (!given_up_ && comes_again(now));
+                     last_.outcome == kCrashed && attempt_ - attempts_yielded_ < spec_.max_attempts;
+  const bool requeue = again || (!given_up_ && retries_after_yield(now));
   out.emplace_back(AttemptEnded{attempt_, last_.outcome, last_.reason, requeue});
   if (!requeue) return finish(last_.outcome, last_.reason, out);
   state_ = TaskState::kWaiting;
@@ -366,6 +383,113 @@ void TaskMachine::finish(std::string outcome, std::string reason, TaskActions& o
   const bool may_retry =
       hung_or_lost && !cancelled_ && !unverified_ && attempt_ < spec_.max_attempts;
   out.emplace_back(TaskFinished{std::move(outcome), std::move(reason), may_retry, unverified_});
+}
+
+void TaskMachine::node_busy(const std::string& node, std::string reason, double now,
+                            TaskActions& out) {
+  if (std::ranges::find(spec_.ranks, node, &RankSpec::node) == spec_.ranks.end()) return;
+  yield_.busy(node, std::move(reason));
+  if (!yield_.blocks() || state_ == TaskState::kEnded || !started_) return;
+  yield_.begin(now);
+  if (state_ == TaskState::kWaiting || state_ == TaskState::kEnding) return;
+  yielded_ = true;
+  const std::string why = yield_.reason();
+  add_cause(std::string(kCancelledOutcome), why);
+  cancel_rest(kCancelledOutcome, why, now, out);
+  settle(now, out);
+}
+
+void TaskMachine::node_idle(const std::string& node, double now, TaskActions& out) {
+  yield_.idle(node);
+  try_begin(now, out);
+}
+
+// Called before an attempt. The wait for attached nodes begins again once they are idle.
+void TaskMachine::wait_for_idle(double now, TaskActions& out) {
+  yield_.begin(now);
+  wait_until_ = now + kMaxWaitSeconds;
+  if (yield_.over(now)) finish(std::string(kCancelledOutcome), yield_.end_reason(), out);
+}
+
+// Whether the attempt that just ended yielded, so that its task waits for another attempt.
+bool TaskMachine::retries_after_yield(double now) {
+  const bool again = yielded_ && !cancelled_ && !unverified_ &&
+                     last_.outcome == kCancelledOutcome && !yield_.over(now);
+  if (again) ++attempts_yielded_;
+  return again;
+}
+
+// Rendezvous: collects one step of every rank and answers all of them. A step that is ahead, or too
+// large, ends the attempt. A repeated step gets the last answer again, because the stream lost it.
+void TaskMachine::step(std::uint32_t attempt, std::uint32_t rank, GroupStep said, double now,
+                       TaskActions& out) {
+  Rank* r = live_rank(attempt, rank);
+  if (r == nullptr || !alive(*r) || state_ == TaskState::kEnding) return;
+  const std::size_t bytes = said.payloads().empty() ? 0 : said.payloads(0).size();
+  if (state_ != TaskState::kRunning || said.step() > step_ || bytes > Group::kMaxPayload)
+    return end_steps(
+        fmt::format("{} sent rendezvous step {} of {} bytes where step {} of at most {} was due",
+                    who(rank), said.step(), bytes, step_, Group::kMaxPayload),
+        now, out);
+  if (said.step() + 1 == step_) {  // the answer was lost with a stream
+    if (attached(rank)) out.emplace_back(SendStep{rank, last_answers_, said.brief()});
+    return;
+  }
+  if (said.step() < step_) return;
+  r->place = said.at().substr(0, kMostPlaceBytes);
+  r->said = std::move(said);
+  complete_step(now, out);
+}
+
+// Answers when every rank has sent the step.
+void TaskMachine::complete_step(double now, TaskActions& out) {
+  if (!std::ranges::all_of(ranks_, [](const Rank& r) { return r.said.has_value(); })) return;
+  std::vector<GroupStep> said;
+  std::vector<bool> brief;
+  for (Rank& r : ranks_) {
+    brief.push_back(r.said->brief());
+    said.push_back(std::move(*r.said));
+    r.said.reset();
+  }
+  const auto answers = std::make_shared<StepAnswers>(answers_of(step_, std::move(said)));
+  const std::size_t bytes = answers->full.ByteSizeLong();
+  if (bytes > kMostAnswerBytes && std::ranges::find(brief, false) != brief.end())
+    return end_steps(fmt::format("the payloads of {} ranks for rendezvous step {} are {} bytes "
+                                 "together, of which at most {} can be handed round",
+                                 size(), step_, bytes, kMostAnswerBytes),
+                     now, out);
+  last_answers_ = answers;
+  for (std::uint32_t rank = 0; rank < size(); ++rank)
+    if (attached(rank) && alive(ranks_[rank]))
+      out.emplace_back(SendStep{rank, last_answers_, brief[rank]});
+  ++step_;
+}
+
+void TaskMachine::end_steps(const std::string& reason, double now, TaskActions& out) {
+  add_cause(std::string(kCrashed), reason);
+  cancel_rest(kCrashed, reason, now, out);
+}
+
+// Names the ranks that have not reached the step that others reached: "; rank 2 on n7 (last at:
+// sampling 8 B) has not come to rendezvous step 5". A rank that waits does not know which one is
+// late.
+std::string TaskMachine::missing() const {
+  constexpr std::size_t kNamed = 3;
+  std::vector<std::string> names;
+  for (std::uint32_t rank = 0; rank < size(); ++rank)
+    if (!ranks_[rank].said) names.push_back(who(rank) + last_place(rank));
+  if (state_ != TaskState::kRunning || names.empty() || names.size() == size()) return "";
+  const std::size_t more = names.size() - std::min(names.size(), kNamed);
+  names.resize(names.size() - more);
+  return fmt::format("; {}{} {} not come to rendezvous step {}", fmt::join(names, ", "),
+                     more > 0 ? fmt::format(" and {} more", more) : "",
+                     names.size() + more == 1 ? "has" : "have", step_);
+}
+
+// " (last at: sampling 8 B)"; "" if the rank reported no place.
+std::string TaskMachine::last_place(std::uint32_t rank) const {
+  const std::string& place = ranks_[rank].place;
+  return place.empty() ? "" : fmt::format(" (last at: {})", place);
 }
 
 }  // namespace railgauge::run

@@ -1,11 +1,11 @@
-// One task as an explicit state machine: waiting, preparing, running, ending, ended; an attempt
+// One task as an explicit state machine: waiting, preparing, running, ending, ended. An attempt
 // that lost a node goes back to waiting. Events in, actions out, time passed in: no clock, socket
 // or file.
 //
-// Rules it keeps, whatever the order of events: Go only when every rank is prepared; nothing is
-// sent to a node that is not attached; each rank that was asked to prepare ends by itself, or is
-// told one cancel (again only to a node that came back, since the first may be lost), or its node
-// is lost; it always ends.
+// Invariants, whatever the order of events: Go is sent only when every rank is prepared. Nothing is
+// sent to a node that is not attached. Each rank that was asked to prepare ends by itself, or gets
+// one cancel, or its node is lost; a node that came back gets the cancel again, since the first may
+// be lost. The task always ends.
 #pragma once
 
 #include <cstdint>
@@ -17,24 +17,26 @@
 #include <variant>
 #include <vector>
 
-#include "controller/run/give_way.h"
 #include "controller/run/task_outcome.h"
+#include "controller/run/yield_window.h"
 #include "kernels/core/group/framing.h"
 #include "kernels/core/group/step_answers.h"
 
 namespace railgauge::run {
 
+// One rank of the task.
 struct RankSpec {
   std::string node{};
   std::string endpoint{};  // "DEV:PORT" as the node names it
 };
 
+// The task as planned.
 struct TaskSpec {
   std::string task_id{};
   std::vector<RankSpec> ranks{};      // 1 to N; several may be on one node
   double deadline_seconds = 60;       // from preparing to the end of the last runner
-  std::uint32_t attempts_before = 0;  // of an earlier start of the same task
-  std::uint32_t max_attempts = 2;     // in all, the earlier ones too
+  std::uint32_t attempts_before = 0;  // attempts of an earlier start of the same task
+  std::uint32_t max_attempts = 2;     // in all, with the earlier ones
   bool forced = false;                // yields to nothing
 };
 
@@ -46,7 +48,7 @@ struct Presence {
 };
 
 enum class TaskState { kWaiting, kPreparing, kRunning, kEnding, kEnded };
-// The contract's words: an ending task is "running".
+// The words of the wire contract. An ending task is "running".
 constexpr std::string_view name_of(TaskState state) {
   switch (state) {
     case TaskState::kWaiting:
@@ -70,6 +72,7 @@ struct SendPrepare {
 struct SendGo {
   std::uint32_t rank;
 };
+// The answer to a rendezvous step.
 struct SendStep {
   std::uint32_t rank;
   std::shared_ptr<const StepAnswers> answers;  // the same for all ranks: they may be thousands
@@ -84,17 +87,18 @@ struct SendCancel {
 struct AttemptStarted {
   std::uint32_t attempt;
 };
-// The attempt is over; the task ends with it unless `requeued`.
+// The attempt is over. The task ends with it unless `requeued`.
 struct AttemptEnded {
   std::uint32_t attempt;
   std::string outcome{};
   std::string reason{};
   bool requeued;
 };
+// The task is over; nothing follows.
 struct TaskFinished {
   std::string outcome{};
   std::string reason{};
-  // A node was lost or it hung, and every runner is gone: another try later may go better.
+  // A node was lost or the task hung, and every runner is gone: a later start may pass.
   bool may_retry = false;
   bool unverified = false;  // a runner of it may still be there
 };
@@ -102,26 +106,32 @@ using TaskAction = std::variant<SendPrepare, SendGo, SendStep, SendCancel, Attem
                                 AttemptEnded, TaskFinished>;
 using TaskActions = std::vector<TaskAction>;
 
+// Not thread safe. Times are seconds of a monotonic clock.
 class TaskMachine {
  public:
-  // Most bytes of one step sent to a rank: a frame of its runner's pipe, less room for its head.
+  // The most bytes of one step sent to a rank: a frame of its runner's pipe, less room for its
+  // head.
   static constexpr std::size_t kMostAnswerBytes = kMaxFrameBytes - (64U << 10U);
-  static constexpr double kReturnSeconds =
-      15;  // a lost node may be missing so long before we give up
-  static constexpr double kMaxWaitSeconds = 60;  // for all nodes of an attempt together
-  static constexpr double kDeadlineGraceSeconds =
-      10;                                    // the agents end their runners at the deadline
-  static constexpr double kEndSeconds = 60;  // from the first end or cancel to the last rank's end
-  static constexpr double kStoreSeconds = 15;  // from the last rank's end to its final record
-  static constexpr double kResumeSeconds =
-      10;  // an end that a node, back without the task, still owes
+  // A lost node gets this long to come back.
+  static constexpr double kReturnSeconds = 15;
+  // The longest wait for all nodes of an attempt to be attached together.
+  static constexpr double kMaxWaitSeconds = 60;
+  // Added to the deadline, at which the agents end their runners themselves.
+  static constexpr double kDeadlineGraceSeconds = 10;
+  // The longest time from the first end or cancel to the last rank's end.
+  static constexpr double kEndSeconds = 60;
+  // The longest time from the last rank's end to its final record.
+  static constexpr double kStoreSeconds = 15;
+  // A node that came back without the task has this long to deliver the end of its rank.
+  static constexpr double kResumeSeconds = 10;
 
   explicit TaskMachine(TaskSpec spec);
 
-  // `presence` has an entry for each node of the task; a missing one counts as lost for ever.
+  // Begins or waits. `presence` has an entry for each node of the task; a missing node counts as
+  // lost for ever.
   void start(const std::map<std::string, Presence>& presence, double now, TaskActions& out);
 
-  // Reports of agents. Another attempt's or an unknown rank's message is ignored.
+  // Reports of agents. A message for another attempt or an unknown rank is ignored.
   void prepared(std::uint32_t attempt, std::uint32_t rank, double now, TaskActions& out);
   void refused(std::uint32_t attempt, std::uint32_t rank, const std::string& outcome,
                std::string reason, double now, TaskActions& out);
@@ -129,31 +139,33 @@ class TaskMachine {
             TaskActions& out);
   void ended(std::uint32_t attempt, std::uint32_t rank, const std::string& outcome,
              std::string reason, double now, TaskActions& out);
-  // Records of a rank were committed: so many values, and perhaps its final one.
+  // Records of a rank were committed: the number of values, and its final record if it was among
+  // them.
   void stored(std::uint32_t attempt, std::uint32_t rank, std::uint32_t points,
               std::optional<RankEnd> final, double now, TaskActions& out);
 
   // Reports of the fleet.
   void node_detached(const std::string& node, double now, TaskActions& out);
-  // The same agent process is back. `running` are the ranks of this attempt whose runner it still
-  // has.
+  // The same agent process is back. `running` lists the ranks of this attempt whose runners it
+  // still has.
   void node_resumed(const std::string& node, const std::vector<std::uint32_t>& running, double now,
                     TaskActions& out);
   void node_lost(const std::string& node, double now, TaskActions& out);
+  // An agent attached for the first time, or after a loss.
   void node_attached(const std::string& node, double now,
                      TaskActions& out);  // first, or after a loss
 
-  // Production work on a node: an attempt under way ends as cancelled and the task waits for the
-  // node to be idle again, within GiveWay's window. May be called before start().
+  // Production work began on a node. An attempt under way ends as cancelled, and the task waits for
+  // the node to be idle again within YieldWindow's window. May be called before start().
   void node_busy(const std::string& node, std::string reason, double now, TaskActions& out);
   void node_idle(const std::string& node, double now, TaskActions& out);
 
   void cancel(std::string reason, double now, TaskActions& out);
-  // Nobody waits for it any more: it ends as soon as its runners are gone, and is not tried again
-  // now.
+  // The round no longer waits. The task ends as soon as its runners are gone, without another
+  // attempt now.
   void give_up(std::string reason, double now, TaskActions& out);
   void tick(double now, TaskActions& out);
-  // When tick() is next needed; nothing when the task has ended.
+  // When tick() is next needed; absent when the task has ended.
   [[nodiscard]] std::optional<double> next_tick() const;
 
   [[nodiscard]] TaskState state() const { return state_; }
@@ -163,27 +175,28 @@ class TaskMachine {
 
  private:
   enum class Phase { kIdle, kPreparing, kPrepared, kRunning, kEnded, kLost };
+  // The state of one rank in the current attempt.
   struct Rank {
     Phase phase = Phase::kIdle;
-    bool told_cancel = false;  // a cancel is due to it or was sent
-    bool owes_final = false;   // ended by its agent, whose final record has not been committed
+    bool told_cancel = false;  // a cancel is due or was sent
+    bool owes_final = false;   // its agent ended it; the final record is not committed yet
     bool final_stored = false;
     std::optional<RankEnd> final{};  // what its final record says
     std::uint32_t points = 0;
     std::optional<double> resume_by{};  // its node came back without it
-    std::optional<GroupStep> said{};    // of the current step
-    std::string place{};                // where it was when it last said something; may be empty
+    std::optional<GroupStep> said{};    // its message for the current step
+    std::string place{};                // its progress by its last step; may be empty
   };
   Rank* live_rank(std::uint32_t attempt, std::uint32_t rank);
   [[nodiscard]] bool attached(std::uint32_t rank) const;
   [[nodiscard]] std::string who(std::uint32_t rank) const;  // "rank 1 on n2"
-  [[nodiscard]] std::string missing() const;                // words to add, or none
+  [[nodiscard]] std::string missing() const;                // text to append, or ""
   [[nodiscard]] std::string last_place(std::uint32_t rank) const;
   [[nodiscard]] bool alive(const Rank& rank) const;
   void try_begin(double now, TaskActions& out);
   void begin_attempt(double now, TaskActions& out);
   void wait_for_idle(double now, TaskActions& out);
-  bool comes_again(double now);
+  bool retries_after_yield(double now);
   void go_when_prepared(TaskActions& out);
   void complete_step(double now, TaskActions& out);
   void end_steps(const std::string& reason, double now, TaskActions& out);
@@ -210,14 +223,14 @@ class TaskMachine {
   double wait_until_ = 0;
   double end_by_ = 0;  // deadline of preparing and running, then of ending
   std::optional<double> store_by_;
-  std::vector<RankEnd> causes_;  // why this attempt is not passed, in order of arrival
-  bool cancelled_ = false;       // by the user
+  std::vector<RankEnd> causes_;  // why this attempt did not pass, in order of arrival
+  bool cancelled_ = false;       // by a person or by the run
   bool given_up_ = false;
   bool unverified_ = false;  // a runner may still be there: no pass, no requeue, no "cancelled"
   bool lost_ = false;        // a rank of this attempt was lost with its node
-  GiveWay give_way_;
-  bool gave_way_ = false;             // this attempt
-  std::uint32_t attempts_given_ = 0;  // which count against no limit
+  YieldWindow yield_;
+  bool yielded_ = false;                // this attempt yielded to production work
+  std::uint32_t attempts_yielded_ = 0;  // these do not count against max_attempts
   std::string cancel_outcome_;
   std::string cancel_reason_;
   RankEnd last_;  // the last attempt's end

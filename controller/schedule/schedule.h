@@ -1,5 +1,5 @@
-// What a schedule wants at a given moment. Pure: the time is passed in, the state comes from the
-// store.
+// When a schedule starts its suite, and when it skips. Pure: the time is passed in, the state comes
+// from the store.
 #pragma once
 
 #include <array>
@@ -13,22 +13,22 @@
 
 namespace railgauge::run {
 
-// As a person writes it.
+// A schedule as a person writes it.
 struct ScheduleText {
   std::string name{};
   std::string cron{};
   std::string zone = "UTC";
-  // At most so long after the due time, and before the next one and the end of the window and of a
-  // day without blackout; the same for all of a day's as far as there is room.
+  // A start is delayed by up to this time, in seconds. It stays before the next due time, within
+  // the window, and outside blackout days. The delay is the same for all due times of a day.
   double jitter_seconds = 0;
-  // "mon-fri 22:00-06:00; sat,sun": a run may begin only within one. One that ends on the next day
-  // belongs to the day on which it begins. "": always.
+  // "mon-fri 22:00-06:00; sat,sun": a run may begin only within a window. A window that ends on the
+  // next day belongs to the day on which it begins. "": always.
   std::string windows{};
   std::string blackouts{};  // "2026-12-24, 2026-12-31..2027-01-02": days of the zone without runs
-  // When its run before is still under way: "skip" this due time, "queue" behind it, or "replace"
-  // it.
+  // If the previous run is still under way: "skip" this due time, "queue" behind the run, or
+  // "replace" the run.
   std::string concurrency = "skip";
-  // The newest missed due time is made up for when it is at most so old; 0: never.
+  // The newest missed due time starts late if it is at most this old, in seconds; 0: never.
   double catch_up_seconds = 0;
 };
 
@@ -63,45 +63,45 @@ struct Due {
 struct Decision {
   enum class Kind : std::uint8_t {
     kStart,
-    kSkip,  // as the schedule wants it
-    kMiss,  // nobody was there, or it could not be started
+    kSkip,  // by the schedule's own rules
+    kMiss,  // no controller was up, or the start failed
   };
   Kind kind = Kind::kStart;
-  double due_at = 0;     // everything up to here is decided by this
-  std::string reason{};  // in one line; of a start only when something is special about it
-  bool replace = false;  // cancel the run before first
+  double due_at = 0;     // the decision covers every due time up to this one
+  std::string reason{};  // one line; "" for an ordinary start
+  bool replace = false;  // cancel the previous run
 };
 
 struct ScheduleState {
   double decided_until = 0;    // the newest due time that was decided
-  bool run_under_way = false;  // the run of this schedule before
+  bool run_under_way = false;  // the previous run of this schedule
 };
 
-// A start so much later than it should be still counts as in time: the controller was restarted.
+// A start that is at most this late is in time, in seconds: the controller may have restarted.
 inline constexpr double kInTimeSeconds = 300;
 
-// So long after its start a run that its controller's end broke off is still gone on with; longer
-// where the schedule catches up later than that.
-inline constexpr double kGoOnSeconds = 6 * 3600;
+// An interrupted run is resumed at most this long after its start, in seconds, or as long as the
+// schedule catches up, if that is longer.
+inline constexpr double kResumeSeconds = 6 * 3600;
 
-// What became due up to `now`, in order. A start stands last: what follows it is decided once it
-// was carried out.
+// The decisions on everything that became due up to `now`, in order. A start is the last one: later
+// due times are decided when the start was carried out.
 std::vector<Decision> decide(const Schedule& schedule, const ScheduleState& state, double now);
 
-// Why the rest of a broken-off run that was due then may not begin now, in a few words; "": it may.
-std::string why_not_go_on(const Schedule& schedule, double due_at, double now);
+// Why an interrupted run that was due at `due_at` may not be resumed now, in a few words; "": it
+// may.
+std::string reason_not_to_resume(const Schedule& schedule, double due_at, double now);
 
-// The next due time after `after` at which a run is to begin; blackouts and windows are taken off.
+// The next due time after `after` at which a run begins, outside blackouts and within windows.
 std::optional<Due> next_start(const Schedule& schedule, double after);
 
-// The longest time between two of the next starts, as many as a fortnight of nights; nothing where
-// there is at most one more.
+// The longest time between two of the next 15 starts, in seconds; absent with fewer than two.
 std::optional<double> longest_pause(const Schedule& schedule, double after);
 
 bool in_window(const Schedule& schedule, double unix_seconds);
 bool in_blackout(const Schedule& schedule, double due_at);
-// By name, day and the schedule's own settings alone, so that it is the same after a restart. Never
-// beyond the next due time, or starts would change places, nor to where no run may begin.
+// The delay of a start, in seconds. It depends only on name, day and settings, so it is the same
+// after a restart. It never reaches the next due time, nor a moment at which no run may begin.
 double jitter_of(const Schedule& schedule, double due_at);
 
 }  // namespace railgauge::run

@@ -58,30 +58,31 @@ TEST(Schedule, ItsLongestPauseIsThatOfWindowsAndWeekendsToo) {
   EXPECT_FALSE(longest_pause(compiled(once), kMonday)) << "one start is left";
 }
 
-TEST(Schedule, ABrokenOffRunIsGoneOnWithForHoursInItsWindowAndBeforeTheNextDueTime) {
+TEST(Schedule, AnInterruptedRunIsResumedForHoursInItsWindowAndBeforeTheNextDueTime) {
   const double due = kMonday + 5'400;
-  EXPECT_EQ(why_not_go_on(compiled(nightly()), due, due + kGoOnSeconds), "");
-  EXPECT_EQ(why_not_go_on(compiled(nightly()), due, due + 7 * 3'600), "it began 7.0 h ago");
+  EXPECT_EQ(reason_not_to_resume(compiled(nightly()), due, due + kResumeSeconds), "");
+  EXPECT_EQ(reason_not_to_resume(compiled(nightly()), due, due + 7 * 3'600), "it began 7.0 h ago");
   ScheduleText text = nightly();
   text.catch_up_seconds = 8 * 3'600;
-  EXPECT_EQ(why_not_go_on(compiled(text), due, due + 7 * 3'600), "");
-  EXPECT_NE(why_not_go_on(compiled(text), due, due + 9 * 3'600), "");
+  EXPECT_EQ(reason_not_to_resume(compiled(text), due, due + 7 * 3'600), "");
+  EXPECT_NE(reason_not_to_resume(compiled(text), due, due + 9 * 3'600), "");
   text = nightly();
   text.windows = "01:00-03:00";
-  EXPECT_EQ(why_not_go_on(compiled(text), due, due + 3'600), "");
-  EXPECT_EQ(why_not_go_on(compiled(text), due, due + 2 * 3'600),
+  EXPECT_EQ(reason_not_to_resume(compiled(text), due, due + 3'600), "");
+  EXPECT_EQ(reason_not_to_resume(compiled(text), due, due + 2 * 3'600),
             "it is outside the schedule's windows");
   text = {.name = "late", .cron = "30 23 * * *", .blackouts = "2026-11-24"};
-  EXPECT_EQ(why_not_go_on(compiled(text), kMonday + 23.5 * 3'600, kMonday + 24 * 3'600),
+  EXPECT_EQ(reason_not_to_resume(compiled(text), kMonday + 23.5 * 3'600, kMonday + 24 * 3'600),
             "it is a blackout day");
 }
 
-TEST(Schedule, ABrokenOffRunGivesWayToTheNextDueTimeUnlessTheyQueue) {
+TEST(Schedule, AnInterruptedRunYieldsToTheNextDueTimeUnlessTheyQueue) {
   ScheduleText text{.name = "q", .cron = "*/15 * * * *"};
-  EXPECT_EQ(why_not_go_on(compiled(text), kMonday, kMonday + 899), "");
-  EXPECT_EQ(why_not_go_on(compiled(text), kMonday, kMonday + 900), "the next due time has come");
+  EXPECT_EQ(reason_not_to_resume(compiled(text), kMonday, kMonday + 899), "");
+  EXPECT_EQ(reason_not_to_resume(compiled(text), kMonday, kMonday + 900),
+            "the next due time has come");
   text.concurrency = "queue";
-  EXPECT_EQ(why_not_go_on(compiled(text), kMonday, kMonday + 900), "");
+  EXPECT_EQ(reason_not_to_resume(compiled(text), kMonday, kMonday + 900), "");
 }
 
 TEST(Schedule, JitterIsTheSameForADayAndDiffersBetweenDaysAndNames) {

@@ -7,7 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "controller/control/run_tasks.h"
-#include "controller/schedule/schedules.h"
+#include "controller/schedule/schedule_service.h"
 #include "controller/testing/schedules_bench.h"
 
 namespace railgauge {
@@ -19,7 +19,7 @@ using testing::StartsWith;
 using testing_agent::kPairs;
 using testing_agent::Script;
 
-class BrokenOffRun : public testing_agent::SchedulesTest {
+class InterruptedRun : public testing_agent::SchedulesTest {
  protected:
   void SetUp() override {
     bench_.start();
@@ -63,7 +63,7 @@ class BrokenOffRun : public testing_agent::SchedulesTest {
     const api::ScheduleDue due = only_due(schedule_name);
     EXPECT_EQ(due.result(), "missed");
     EXPECT_EQ(due.run_id(), run_id);
-    EXPECT_THAT(due.reason(), HasSubstr("is not gone on with: " + why));
+    EXPECT_THAT(due.reason(), HasSubstr("is not resumed: " + why));
     EXPECT_THAT(due.reason(), HasSubstr("railgauge runs resume " + run_id));
     EXPECT_EQ(schedule(schedule_name).missed(), 1u);
     EXPECT_THAT(stored_event("schedule_missed"), HasSubstr(why));
@@ -76,7 +76,7 @@ class BrokenOffRun : public testing_agent::SchedulesTest {
   }
 };
 
-TEST_F(BrokenOffRun, IsGoneOnWithOnceAsTheSameDueTimes) {
+TEST_F(InterruptedRun, IsResumedOnceForTheSameDueTime) {
   const double due = next_minute();
   const std::string first = begin(minutely(), due);
   restart_with(Script::kPass);
@@ -86,7 +86,7 @@ TEST_F(BrokenOffRun, IsGoneOnWithOnceAsTheSameDueTimes) {
   EXPECT_EQ(rest.trigger(), "schedule");
   EXPECT_EQ(rest.requested_by(), "schedule minutely");
   const std::string why = "the rest of run " + first +
-                          ", which a restart of the controller broke off (1 of at most 3 rests)";
+                          ", which a restart of the controller interrupted (1 of at most 3)";
   const api::RunDetail ended = bench_.end_of(rest.run_id());
   EXPECT_EQ(ended.run().outcome(), "passed");
   EXPECT_EQ(ended.run().reason(), why);
@@ -99,7 +99,7 @@ TEST_F(BrokenOffRun, IsGoneOnWithOnceAsTheSameDueTimes) {
   EXPECT_THAT(stored_event("schedule_resumed"), HasSubstr(rest.run_id() + " is " + why));
 }
 
-TEST_F(BrokenOffRun, IsGoneOnWithAfterAStopInPeaceToo) {
+TEST_F(InterruptedRun, IsResumedAfterACleanStopToo) {
   const double due = next_minute();
   const std::string first = begin(minutely(), due);
   stop_in_peace();
@@ -111,10 +111,10 @@ TEST_F(BrokenOffRun, IsGoneOnWithAfterAStopInPeaceToo) {
               StartsWith("the rest of run " + first));
 }
 
-TEST_F(BrokenOffRun, IsGoneOnWithAgainWhenItsRestWasBrokenOffAndGivenUpAfterThree) {
+TEST_F(InterruptedRun, IsResumedAgainAfterASecondInterruptionAndGivenUpAfterThree) {
   const double due = due_of_yearly();
   begin(yearly(), due);
-  for (std::size_t rest = 1; rest <= Schedules::kMostRests; ++rest) {
+  for (std::size_t rest = 1; rest <= ScheduleService::kMaxResumedRuns; ++rest) {
     restart_with(Script::kHang);
     bench_.server_->start_due(due + 30);
     ASSERT_THAT(runs(), SizeIs(rest + 1));
@@ -124,13 +124,13 @@ TEST_F(BrokenOffRun, IsGoneOnWithAgainWhenItsRestWasBrokenOffAndGivenUpAfterThre
   }
   restart_with(Script::kPass);
   bench_.server_->start_due(due + 30);
-  EXPECT_THAT(runs(), SizeIs(Schedules::kMostRests + 1));
+  EXPECT_THAT(runs(), SizeIs(ScheduleService::kMaxResumedRuns + 1));
   EXPECT_EQ(only_due("yearly").result(), "missed");
-  EXPECT_THAT(only_due("yearly").reason(), HasSubstr("it was gone on with 3 times already"));
+  EXPECT_THAT(only_due("yearly").reason(), HasSubstr("it was resumed 3 times already"));
   EXPECT_TRUE(resume_by_hand(runs()[0].run_id()).ok()) << "a person may";
 }
 
-TEST_F(BrokenOffRun, OfAPausedScheduleIsMissed) {
+TEST_F(InterruptedRun, OfAPausedScheduleIsMissed) {
   const double due = due_of_yearly();
   const std::string first = begin(yearly(), due);
   api::ScheduleRef ref;
@@ -142,16 +142,16 @@ TEST_F(BrokenOffRun, OfAPausedScheduleIsMissed) {
   expect_missed("yearly", first, "the schedule is paused");
 }
 
-TEST_F(BrokenOffRun, OfASuiteThatHasChangedIsMissed) {
+TEST_F(InterruptedRun, OfASuiteThatHasChangedIsMissed) {
   const double due = due_of_yearly();
   const std::string first = begin(yearly(), due);
   bench_.write("pairs.yaml", std::string(kPairs) + "seed: 7\n");
   restart_with(Script::kPass);
   bench_.server_->start_due(due + 30);
-  expect_missed("yearly", first, "suite pairs has changed since");
+  expect_missed("yearly", first, "suite pairs has changed meanwhile");
 }
 
-TEST_F(BrokenOffRun, IsMissedOutsideTheWindow) {
+TEST_F(InterruptedRun, IsMissedOutsideTheWindow) {
   api::ScheduleSpec spec = yearly();  // at noon
   spec.set_windows("11:00-13:00");
   const double due = due_of_yearly();
@@ -161,7 +161,7 @@ TEST_F(BrokenOffRun, IsMissedOutsideTheWindow) {
   expect_missed("yearly", first, "it is outside the schedule's windows");
 }
 
-TEST_F(BrokenOffRun, GivesWayToTheNextDueTime) {
+TEST_F(InterruptedRun, YieldsToTheNextDueTime) {
   const double due = next_minute();
   const std::string first = begin(minutely(), due);
   restart_with(Script::kPass);
@@ -177,7 +177,7 @@ TEST_F(BrokenOffRun, GivesWayToTheNextDueTime) {
 }
 
 // Two of three could begin, and waive what wants the third.
-TEST_F(BrokenOffRun, WaitsUntilAllItsNodesAreBack) {
+TEST_F(InterruptedRun, WaitsUntilAllItsNodesAreBack) {
   add_agent("n3", Script::kHang);
   const double due = due_of_yearly();
   begin(yearly(), due);
@@ -194,7 +194,7 @@ TEST_F(BrokenOffRun, WaitsUntilAllItsNodesAreBack) {
   for (const api::TaskDetail& task : ended.tasks()) EXPECT_EQ(task.outcome(), "passed");
 }
 
-TEST_F(BrokenOffRun, GoesOnWithoutANodeThatDoesNotComeBack) {
+TEST_F(InterruptedRun, ContinuesWithoutANodeThatDoesNotComeBack) {
   add_agent("n3", Script::kHang);
   const double due = due_of_yearly();
   begin(yearly(), due);
@@ -209,7 +209,7 @@ TEST_F(BrokenOffRun, GoesOnWithoutANodeThatDoesNotComeBack) {
   EXPECT_EQ(waived, 2u);
 }
 
-TEST_F(BrokenOffRun, WhoseNodesDoNotComeBackIsMissed) {
+TEST_F(InterruptedRun, WhoseNodesDoNotComeBackIsMissed) {
   const double due = due_of_yearly();
   const std::string first = begin(yearly(), due);
   kill_controller();
@@ -219,7 +219,7 @@ TEST_F(BrokenOffRun, WhoseNodesDoNotComeBackIsMissed) {
   expect_missed("yearly", first, "run " + first + ": each of the 1 tasks that are left of it");
 }
 
-TEST_F(BrokenOffRun, ThatSomebodyResumedIsNotGoneOnWithOnceMore) {
+TEST_F(InterruptedRun, ThatAPersonResumedIsNotResumedAgain) {
   const double due = due_of_yearly();
   const std::string first = begin(yearly(), due);
   restart_with(Script::kPass);
@@ -229,7 +229,7 @@ TEST_F(BrokenOffRun, ThatSomebodyResumedIsNotGoneOnWithOnceMore) {
 }
 
 // They do not say that they have ended, so it is still being cancelled when the controller goes.
-TEST_F(BrokenOffRun, ThatSomebodyHadCancelledIsNotGoneOnWith) {
+TEST_F(InterruptedRun, ThatAPersonCancelledIsNotResumed) {
   agents_.clear();
   for (const char* name : {"n1", "n2"}) ASSERT_TRUE(is_lost(name));
   attach(Script::kKeepSilent);

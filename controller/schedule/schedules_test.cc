@@ -1,5 +1,5 @@
 // Schedules of a whole controller: what starts, what is claimed, what a restart does to it.
-#include "controller/schedule/schedules.h"
+#include "controller/schedule/schedule_service.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -40,7 +40,7 @@ TEST_F(SchedulesTest, ARestartInThatVerySecondStartsItOnce) {
   bench_.server_->start_due(due);
   bench_.server_->start_due(due + 1);
   EXPECT_THAT(schedule("minutely").dues(), SizeIs(1));
-  std::size_t starts = 0;  // beside them what the restart broke off is gone on with
+  std::size_t starts = 0;  // without the resumed runs
   for (const api::RunSummary& run : runs()) starts += run.reason().starts_with("the rest") ? 0 : 1;
   EXPECT_EQ(starts, 1u);
 }

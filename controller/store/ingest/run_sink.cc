@@ -212,9 +212,9 @@ Status RunSink::update_run(const RunUpdate& update) {
   RG_TRY_OK(connection_.execute(
       "UPDATE run SET state=coalesce(?2, state), outcome=coalesce(?3, outcome), "
       "reason=coalesce(?4, reason), started_at=coalesce(?5, started_at), "
-      "ended_at=coalesce(?6, ended_at) WHERE run_id=?1",
+      "ended_at=coalesce(?6, ended_at), cancelled_by=coalesce(?7, cancelled_by) WHERE run_id=?1",
       update.run_id, update.state, update.outcome, update.reason, update.started_at,
-      update.ended_at));
+      update.ended_at, update.cancelled_by));
   if (connection_.changes() == 1) return {};
   return fail(Code::kNotFound, fmt::format("run {}: update: there is no such run", update.run_id));
 }

@@ -7,6 +7,16 @@ UPDATE run SET parent_run_id =
   substr(reason, 17, instr(replace(substr(reason, 17), ';', ',') || ',', ',') - 1)
   WHERE reason GLOB 'the rest of run *';
 
+-- Who cancelled the run: a person, or the schedule whose newer run replaced it; '' for nobody.
+ALTER TABLE run ADD COLUMN cancelled_by TEXT NOT NULL DEFAULT '';
+UPDATE run SET cancelled_by = substr(reason, instr(reason, 'cancelled by ') + 13)
+  WHERE reason GLOB 'cancelled by ?*' OR reason GLOB '*; cancelled by ?*';
+
+-- The reason of the decision itself, without the text that later runs of the due time added.
+ALTER TABLE schedule_due ADD COLUMN note TEXT NOT NULL DEFAULT '';
+UPDATE schedule_due SET note = rtrim(rtrim(
+  substr(reason, 1, instr(reason || 'the rest of run ', 'the rest of run ') - 1)), ';');
+
 -- Counts of figures that a run measured twice with nothing changed in between.
 CREATE TABLE repeat_count (
   run_id TEXT PRIMARY KEY,       -- no reference: it stays as long as events do

@@ -150,7 +150,7 @@ constexpr std::array kParts{
     Part{
         kKnownNames, "names of all nodes and people; not written, to be recognized in texts",
         "SELECT name, NULL AS person FROM node_name UNION SELECT NULL, requested_by FROM run UNION "
-        "SELECT NULL, substr(reason, 14) FROM run WHERE reason GLOB 'cancelled by ?*' UNION SELECT "
+        "SELECT NULL, cancelled_by FROM run WHERE cancelled_by <> '' UNION SELECT "
         "NULL, requested_by FROM upgrade UNION SELECT NULL, who FROM finding_step UNION SELECT "
         "NULL, who FROM operator_note UNION SELECT NULL, who FROM baseline UNION SELECT NULL, "
         "created_by FROM schedule ORDER BY 1, 2"},

@@ -162,13 +162,14 @@ TEST_F(Remarks, ABundleOfARunHasItsTablesAndNoOthers) {
   EXPECT_THAT(column(tables.at("known_names"), "name"), Contains("n2"));
 }
 
-// What --redact has to know beside the names in the tables: who ended a run stands in its reason.
+// The names that --redact needs beside the tables: who cancelled a run is named in its reason.
 TEST_F(Remarks, ABundleKnowsThePeopleOfOtherRunsAndThoseWhoCancelled) {
   RunRow other = run_row("r2");
   other.requested_by = "ada";
   ASSERT_TRUE(store_->create_run(other, pair_tasks(1)));
   RunUpdate cancelled{.run_id = "r2", .state = "ended", .outcome = "cancelled", .ended_at = 2e9};
   cancelled.reason = "cancelled by Grace Hopper";
+  cancelled.cancelled_by = "Grace Hopper";
   ASSERT_TRUE(store_->update_run(cancelled));
   ASSERT_TRUE(store_->write(write_operator_note,
                             {.who = "joan", .subject_kind = "node", .subject = "n2", .text = "x"}));

@@ -29,8 +29,8 @@ Status forget_old(Connection& connection, std::int64_t id) {
 Status insert_due(Connection& connection, std::int64_t id, std::string_view name,
                   const DueRow& due) {
   const Status inserted = connection.execute(
-      "INSERT INTO schedule_due (schedule, due_at, decided_at, result, run_id, reason) "
-      "VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+      "INSERT INTO schedule_due (schedule, due_at, decided_at, result, run_id, reason, note) "
+      "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?6)",
       id, due.due_at, due.decided_at, due.result, due.run_id, due.reason);
   if (!inserted && inserted.error().code == Code::kAlreadyExists)
     return fail(Code::kAlreadyExists,
@@ -69,11 +69,11 @@ Status pass_on_due(Connection& connection, std::int64_t id, const ScheduleClaim&
   RG_TRY_OK(connection.execute(
       "UPDATE schedule_due SET run_id=?4, reason=?5 WHERE schedule=?1 AND due_at=?2 AND "
       "run_id=?3 AND result='started'",
-      id, claim.due_at, claim.goes_on_with, run_id, claim.reason));
+      id, claim.due_at, claim.resumes_run_id, run_id, claim.reason));
   if (connection.changes() == 1) return {};
   return fail(Code::kAlreadyExists,
               fmt::format("schedule {}: the due time {:.0f} is not run {}'s any more",
-                          claim.schedule, claim.due_at, claim.goes_on_with));
+                          claim.schedule, claim.due_at, claim.resumes_run_id));
 }
 
 DueRow due_of(const Rows& rows, int first) {
@@ -81,7 +81,8 @@ DueRow due_of(const Rows& rows, int first) {
           .decided_at = rows.real(first + 1),
           .result = rows.text(first + 2),
           .run_id = rows.text(first + 3),
-          .reason = rows.text(first + 4)};
+          .reason = rows.text(first + 4),
+          .note = rows.text(first + 5)};
 }
 
 }  // namespace
@@ -119,7 +120,7 @@ Status remove_schedule(Connection& connection, std::string_view name) {
 Status claim_due(Connection& connection, const ScheduleClaim& claim, std::string_view run_id,
                  double now) {
   const std::int64_t id = RG_TRY(id_of(connection, claim.schedule));
-  if (!claim.goes_on_with.empty()) return pass_on_due(connection, id, claim, run_id);
+  if (!claim.resumes_run_id.empty()) return pass_on_due(connection, id, claim, run_id);
   if (!claim.by_hand) RG_TRY_OK(decide_due(connection, id, claim.schedule, claim.due_at));
   RG_TRY_OK(count_start(connection, id, claim.number));
   return insert_due(connection, id, claim.schedule,
@@ -155,7 +156,7 @@ Result<std::vector<DueRow>> read_dues(Connection& connection, std::string_view n
   const std::int64_t id = RG_TRY(id_of(connection, name));
   std::vector<DueRow> dues;
   Rows rows = RG_TRY(connection.query(
-      "SELECT due_at, decided_at, result, run_id, reason FROM schedule_due WHERE schedule=?1 "
+      "SELECT due_at, decided_at, result, run_id, reason, note FROM schedule_due WHERE schedule=?1 "
       "ORDER BY due_at DESC LIMIT ?2",
       id, limit));
   while (RG_TRY(rows.next())) dues.push_back(due_of(rows, 0));
@@ -203,15 +204,16 @@ Result<std::vector<ScheduleRow>> read_schedules(Connection& connection, double n
 Result<std::vector<BrokenOffRow>> read_broken_off(Connection& connection, double since) {
   std::vector<BrokenOffRow> broken_off;
   Rows rows = RG_TRY(connection.query(
-      "SELECT due_at, decided_at, result, schedule_due.run_id, schedule_due.reason, schedule.name, "
-      "run.reason FROM schedule_due JOIN schedule ON schedule.id=schedule_due.schedule "
+      "SELECT due_at, decided_at, result, schedule_due.run_id, schedule_due.reason, note, "
+      "schedule.name, cancelled_by FROM schedule_due JOIN schedule ON "
+      "schedule.id=schedule_due.schedule "
       "JOIN run ON run.run_id=schedule_due.run_id WHERE result='started' AND due_at > ?1 AND "
       "run.state='ended' AND EXISTS (SELECT 1 FROM task WHERE task.run=run.id AND "
       "task.outcome IN ('crashed', 'cancelled') AND task.reason IN (?2, ?3)) ORDER BY due_at",
       since, kControllerRestarted, kControllerStopping));
   while (RG_TRY(rows.next()))
     broken_off.push_back(
-        {.schedule = rows.text(5), .due = due_of(rows, 0), .run_reason = rows.text(6)});
+        {.schedule = rows.text(6), .due = due_of(rows, 0), .cancelled_by = rows.text(7)});
   return broken_off;
 }
 

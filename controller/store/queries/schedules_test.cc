@@ -120,7 +120,7 @@ TEST_F(ScheduleStoreTest, StartsAreCountedOnceEachAndNothingElseIs) {
 TEST_F(ScheduleStoreTest, ARunTakesTheBrokenOffOnesPlaceOnceAndNothingIsCounted) {
   ASSERT_TRUE(store_->create_run(run_row("r1"), pair_tasks(1), ScheduleClaim{"weekly", 2e9}));
   ScheduleClaim rest{.schedule = "weekly", .due_at = 2e9, .reason = "the rest"};
-  rest.goes_on_with = "r1";
+  rest.resumes_run_id = "r1";
   ASSERT_TRUE(store_->create_run(run_row("r2"), pair_tasks(1), rest));
   EXPECT_EQ(store_->create_run(run_row("r3"), pair_tasks(1), rest).error().code,
             Code::kAlreadyExists);
@@ -133,7 +133,7 @@ TEST_F(ScheduleStoreTest, ARunTakesTheBrokenOffOnesPlaceOnceAndNothingIsCounted)
   EXPECT_EQ(dues->at(0).reason, "the rest");
   EXPECT_EQ(named("weekly").started, 1u);
   EXPECT_EQ(named("weekly").decided_until, 2e9);
-  rest.goes_on_with = "r2";
+  rest.resumes_run_id = "r2";
   ASSERT_TRUE(store_->set_schedule_paused("weekly", true));
   EXPECT_EQ(store_->create_run(run_row("r4"), pair_tasks(1), rest).error().code,
             Code::kFailedPrecondition);
@@ -170,7 +170,7 @@ TEST_F(ScheduleStoreTest, BrokenOffAreThoseThatLostTasksToTheirControllersEnd) {
   started("cancelled", 2e9 + 2);
   ends("cancelled", "cancelled", "cancelled by ann");
   started("open", 2e9 + 3);
-  ASSERT_TRUE(store_->update_run({.run_id = "open", .reason = "the rest of run r0"}));
+  ASSERT_TRUE(store_->update_run({.run_id = "open", .cancelled_by = "ann"}));
   started("by hand", 2e9 + 4, true);
   ASSERT_TRUE(store_->flush());
   reopen();
@@ -181,7 +181,7 @@ TEST_F(ScheduleStoreTest, BrokenOffAreThoseThatLostTasksToTheirControllersEnd) {
   EXPECT_EQ(broken_off->at(0).due.run_id, "stopped");
   EXPECT_EQ(broken_off->at(0).schedule, "weekly");
   EXPECT_EQ(broken_off->at(1).due.run_id, "open");
-  EXPECT_EQ(broken_off->at(1).run_reason, "the rest of run r0; controller restarted");
+  EXPECT_EQ(broken_off->at(1).cancelled_by, "ann");
   EXPECT_THAT(*store_->broken_off(2e9 + 2), SizeIs(1)) << "due later alone";
 }
 

@@ -102,7 +102,7 @@ struct RunRow {
   double started_at = 0;             // 0: not yet
   double ended_at = 0;               // 0: not yet
   std::vector<std::string> nodes{};  // names, in plan order
-  std::string parent_run_id{};  // the run of which this measures the rest; "" planned as a whole
+  std::string parent_run_id{};       // the run that this one resumes; "": planned as a whole
 };
 
 // A change of a run or task. Absent fields stay as they are.
@@ -111,6 +111,7 @@ struct RunUpdate {
   std::optional<std::string> state{};
   std::optional<std::string> outcome{};
   std::optional<std::string> reason{};
+  std::optional<std::string> cancelled_by{};  // a person, or the schedule that replaced the run
   std::optional<double> started_at{};
   std::optional<double> ended_at{};
 };

@@ -15,6 +15,8 @@ struct DueRow {
   std::string result{};
   std::string run_id{};
   std::string reason{};
+  std::string
+      note{};  // the reason without the text that resumed runs added; filled in by the store
   // Not stored: ScheduleClaim::number of the start that found nobody of its slice, which is spent.
   std::optional<std::uint64_t> spent{};
 };
@@ -49,9 +51,9 @@ struct ScheduleClaim {
   std::string reason{};
   bool by_hand = false;      // started by a person: no due time is decided by it
   std::uint64_t number = 0;  // of the schedule's starts, from 0: its `started` when this was made
-  // Given: the due time was started already, with that run, which was broken off; it is this run's
-  // from here on. Nothing is decided or counted by it.
-  std::string goes_on_with{};
+  // Given: the due time was started already, with that run, which was interrupted. The new run
+  // takes the due time over. The claim decides and counts nothing.
+  std::string resumes_run_id{};
   std::string note{};  // ends the reason that the run has from its start
 };
 
@@ -59,7 +61,7 @@ struct ScheduleClaim {
 struct BrokenOffRow {
   std::string schedule{};
   DueRow due{};
-  std::string run_reason{};
+  std::string cancelled_by{};  // who cancelled the run; "": nobody
 };
 
 }  // namespace railgauge::store

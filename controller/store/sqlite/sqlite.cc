@@ -1,5 +1,6 @@
 #include "controller/store/sqlite/sqlite.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <utility>
@@ -7,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "kernels/core/base/clock.h"
+#include "kernels/core/text/text.h"
 
 namespace railgauge::store {
 namespace {
@@ -43,15 +45,21 @@ std::pair<Code, std::string_view> meaning_of(int extended) {
   }
 }
 
+// The message of the last error in one line: a message about a damaged schema quotes its SQL.
+std::string message_of(sqlite3* database) {
+  std::string message = sqlite3_errmsg(database);
+  std::ranges::replace(message, '\n', ' ');
+  return printable(message);
+}
+
 Error error_of(sqlite3* database, const std::string& path, std::string_view act) {
   const int code = sqlite3_extended_errcode(database);
   const auto [meaning, help] = meaning_of(code);
   if (code == SQLITE_CONSTRAINT_UNIQUE || code == SQLITE_CONSTRAINT_PRIMARYKEY)
-    return {Code::kAlreadyExists,
-            fmt::format("store {}: {}: {}", path, act, sqlite3_errmsg(database))};
+    return {Code::kAlreadyExists, fmt::format("store {}: {}: {}", path, act, message_of(database))};
   const int system_code = sqlite3_system_errno(database);
   const bool system = (code & 0xff) == SQLITE_IOERR || (code & 0xff) == SQLITE_CANTOPEN;
-  return {meaning, fmt::format("store {}: {}: {}{}{}", path, act, sqlite3_errmsg(database),
+  return {meaning, fmt::format("store {}: {}: {}{}{}", path, act, message_of(database),
                                system && system_code != 0 ? fmt::format(" (errno {})", system_code)
                                                           : std::string(),
                                help)};
@@ -169,7 +177,7 @@ Result<Rows> Connection::query_once(const std::string& sql) {
   if (code != SQLITE_OK)
     return fail(Code::kInvalidArgument,
                 fmt::format("sql: {}; only a SELECT over the database's tables is taken",
-                            sqlite3_errmsg(database_.get())));
+                            message_of(database_.get())));
   const bool more = rest != nullptr &&
                     std::string_view(rest).find_first_not_of(" ;\n\t") != std::string_view::npos;
   if (raw == nullptr || more || sqlite3_stmt_readonly(raw) == 0)

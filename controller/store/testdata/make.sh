@@ -66,6 +66,11 @@ INSERT INTO run (id, run_id, suite, suite_text, trigger, requested_by, state, ou
 INSERT INTO event VALUES (2, 3, 'measured_twice', '', 'r3', '3 of 120 figures that were measured twice differ by more than the bound and their noise');
 SQL
       ;;
+    10) cat <<'SQL'
+UPDATE run SET cancelled_by='me' WHERE run_id='r3';
+UPDATE schedule_due SET note='busy';
+SQL
+      ;;
   esac
 }
 

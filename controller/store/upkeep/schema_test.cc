@@ -237,6 +237,29 @@ TEST(Schema, ParentsAndRepeatsOfVersion9BecomeColumns) {
   EXPECT_EQ(value_of(*connection, "SELECT count(*) FROM event WHERE kind='measured_twice'"), 1);
 }
 
+TEST(Schema, CancelledByAndNotesOfVersion9BecomeColumns) {
+  const TempFolder folder;
+  copy_stored(9, folder.file("db"));
+  {
+    auto before = sqlite_at(folder.file("db"));
+    ASSERT_TRUE(
+        before->execute("UPDATE run SET reason='the rest of run r1; cancelled by ann' "
+                        "WHERE run_id='r2'"));
+    ASSERT_TRUE(
+        before->execute("UPDATE run SET reason='cancelled by schedule s, for run r4' WHERE "
+                        "run_id='r3'"));
+    ASSERT_TRUE(
+        before->execute("UPDATE schedule_due SET reason='made up for; the rest of run r1, "
+                        "which a restart of the controller broke off'"));
+  }
+  auto connection = open(folder.file("db"));
+  ASSERT_TRUE(connection) << connection.error().message;
+  EXPECT_THAT(texts_of(*connection, "SELECT cancelled_by FROM run ORDER BY id"),
+              testing::ElementsAre("", "ann", "schedule s, for run r4"));
+  EXPECT_THAT(texts_of(*connection, "SELECT note FROM schedule_due"),
+              testing::ElementsAre("made up for"));
+}
+
 TEST(Schema, AMigrationThatIsKilledBeginsAnew) {
   const TempFolder folder;
   copy_stored(1, folder.file("db"));

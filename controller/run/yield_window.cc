@@ -1,4 +1,4 @@
-#include "controller/run/give_way.h"
+#include "controller/run/yield_window.h"
 
 #include <fmt/format.h>
 
@@ -18,9 +18,9 @@ std::string in_words(const std::map<std::string, std::string>& reasons) {
 }
 }  // namespace
 
-std::string GiveWay::reason() const { return in_words(busy_); }
+std::string YieldWindow::reason() const { return in_words(busy_); }
 
-std::string GiveWay::end_reason() const {
+std::string YieldWindow::end_reason() const {
   return fmt::format("{}; it was waited {:.0f} min for", reason(), kWindowSeconds / 60);
 }
 

@@ -1,5 +1,6 @@
-// Production work comes first: which nodes of a task are busy with it, whether an attempt may
-// begin, and how long a task is kept for them to become idle. Pure: no clock, no socket.
+// Production work comes first. A YieldWindow knows which nodes of a task are busy, whether an
+// attempt may begin, and how long the task waits for them to become idle. Pure: no clock, no
+// socket.
 #pragma once
 
 #include <map>
@@ -8,27 +9,30 @@
 
 namespace railgauge::run {
 
-class GiveWay {
+// Not thread safe. Times are seconds of a monotonic clock.
+class YieldWindow {
  public:
-  // From the first time that a task had to wait or gave way to its end as cancelled, however often
-  // its nodes were idle in between: it always ends.
+  // The longest wait, from the first time that the task waited or yielded to its end as cancelled.
+  // Idle moments in between do not extend it, so the task always ends.
   static constexpr double kWindowSeconds = 30 * 60;
 
-  // A forced task runs beside whatever keeps its nodes busy.
-  explicit GiveWay(bool forced = false) : forced_(forced) {}
+  // A forced task yields to nothing.
+  explicit YieldWindow(bool forced = false) : forced_(forced) {}
 
+  // Records the work on a node; `reason` is one line.
   void busy(const std::string& node, std::string reason) { busy_[node] = std::move(reason); }
   void idle(const std::string& node) { busy_.erase(node); }
-  // No attempt may begin or go on.
+  // Whether an attempt may neither begin nor continue.
   [[nodiscard]] bool blocks() const { return !forced_ && !busy_.empty(); }
   // "node n1 is busy: slurm: job 4711 here".
   [[nodiscard]] std::string reason() const;
-  // The same with how long was waited, for a task that ends with it.
+  // reason() and the length of the wait, for a task that ends because of it.
   [[nodiscard]] std::string end_reason() const;
-  // It waits or gives way at `now_seconds`; the first time counts.
+  // The task waits or yields from `now_seconds` on. Only the first call counts.
   void begin(double now_seconds) {
     if (!began_) began_ = now_seconds;
   }
+  // The end of the window; absent until begin().
   [[nodiscard]] std::optional<double> until() const {
     return began_ ? std::optional(*began_ + kWindowSeconds) : std::nullopt;
   }
@@ -40,7 +44,8 @@ class GiveWay {
   std::optional<double> began_;
 };
 
-// What is said to somebody who wants to run on busy nodes: which, why, and the ways out.
+// The refusal of a run on busy nodes: the nodes, the reasons, and the ways out. `reasons` is by
+// node.
 std::string busy_refusal(const std::map<std::string, std::string>& reasons);
 
 }  // namespace railgauge::run

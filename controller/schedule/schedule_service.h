@@ -18,15 +18,16 @@ namespace railgauge {
 run::ScheduleText schedule_text_of(const store::ScheduleRow& row);
 
 // Thread safe: one tick runs at a time, and calls work on the store.
-class Schedules {
+class ScheduleService {
  public:
   static constexpr std::size_t kMaxSchedules = 200;
   static constexpr std::uint32_t kShownDues = 20;
-  static constexpr double kRetrySeconds = 5;    // longest time between two calls of tick()
-  static constexpr std::size_t kMostRests = 3;  // resumed runs of one due time
+  static constexpr double kRetrySeconds = 5;         // longest time between two calls of tick()
+  static constexpr std::size_t kMaxResumedRuns = 3;  // of one due time
 
   // All references outlive it.
-  Schedules(fleet::EventLoop& loop, run::Director& director, Control& control, store::Store& store)
+  ScheduleService(fleet::EventLoop& loop, run::Director& director, Control& control,
+                  store::Store& store)
       : loop_(loop), director_(director), control_(control), store_(store) {}
 
   // Decides each schedule that became due up to `now` (unix seconds). A start that fails is tried
@@ -35,7 +36,7 @@ class Schedules {
   // a power cut the controller is up before its nodes are.
   // Before that, the first ticks resume runs that the previous controller left unfinished, by its
   // stop or its crash: a new run measures the missing tasks, once for each interruption and at most
-  // kMostRests times. Where a resumed run would not be valid any more, the due time counts as
+  // kMaxResumedRuns times. Where a resumed run would not be valid any more, the due time counts as
   // missed, with the reason.
   void tick(double now);
 
@@ -46,15 +47,16 @@ class Schedules {
   Result<api::RunSummary> run_now(const std::string& name, const std::string& who);
 
  private:
-  void go_on(double now);
-  bool go_on_with(const store::ScheduleRow& row, const store::BrokenOffRow& broken, double now);
-  Result<std::string> why_not(const store::ScheduleRow& row, const store::BrokenOffRow& broken,
-                              std::size_t rests, double now);
-  Result<std::size_t> rests_before(std::string run_id);
-  Result<bool> has_a_rest(const std::string& run_id);
+  void resume_runs(double now);
+  bool resume_run(const store::ScheduleRow& row, const store::BrokenOffRow& broken, double now);
+  Result<std::string> reason_not_to_resume(const store::ScheduleRow& row,
+                                           const store::BrokenOffRow& broken,
+                                           std::size_t resumed_runs, double now);
+  Result<std::size_t> count_resumed_runs(std::string run_id);
+  Result<bool> is_resumed(const std::string& run_id);
   Result<bool> waits_for_nodes(const std::string& run_id, double now);
-  Status start_rest(const store::ScheduleRow& row, const store::BrokenOffRow& broken,
-                    std::size_t rests);
+  Status start_resumed_run(const store::ScheduleRow& row, const store::BrokenOffRow& broken,
+                           std::size_t resumed_runs);
   void give_up(const store::ScheduleRow& row, const store::BrokenOffRow& broken,
                const std::string& why);
   void decide(const store::ScheduleRow& row, double now);
@@ -73,13 +75,14 @@ class Schedules {
   run::Director& director_;
   Control& control_;
   store::Store& store_;
+  // A start for a missed due time that failed and is tried again.
   struct LateStart {
     double due_at = 0;
-    double tried_at = 0;  // first
+    double tried_at = 0;  // the first try, unix seconds
   };
-  std::mutex mutex_;                              // one tick at a time; guards all below
-  std::map<std::string, LateStart> late_starts_;  // that could not be made up for yet, by schedule
-  bool all_gone_on_ = false;  // with what the controller before broke off; none comes in our life
+  std::mutex mutex_;                              // one tick at a time; guards the members below
+  std::map<std::string, LateStart> late_starts_;  // by schedule
+  bool all_resumed_ = false;                      // the interrupted runs; later ticks have none
   double first_tick_at_ = 0;
 };
 

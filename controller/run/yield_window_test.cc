@@ -1,4 +1,4 @@
-#include "controller/run/give_way.h"
+#include "controller/run/yield_window.h"
 
 #include <gmock/gmock.h>
 
@@ -23,7 +23,7 @@ std::size_t count(const TaskActions& actions) {
   return n;
 }
 
-class GiveWayTest : public testing::Test {
+class YieldWindowTest : public testing::Test {
  protected:
   static TaskSpec spec(bool forced) {
     TaskSpec spec;
@@ -127,7 +127,7 @@ TEST_F(GiveWayTest, TheWindowEndsAtItsTimeAndTheTaskAsCancelled) {
     now = std::max(now + 0.1, *task.next_tick());
     task.tick(now, out);
   }
-  EXPECT_NEAR(now, GiveWay::kWindowSeconds, 1);
+  EXPECT_NEAR(now, YieldWindow::kWindowSeconds, 1);
   EXPECT_EQ(last<TaskFinished>(out)->outcome, "cancelled");
   EXPECT_THAT(last<TaskFinished>(out)->reason,
               HasSubstr("slurm: job 7 here; it was waited 30 min"));
@@ -144,7 +144,7 @@ TEST_F(GiveWayTest, ThoughItGivesWayAgainAndAgainItEnds) {
     task.node_idle("n1", now + 10, out);
   }
   EXPECT_EQ(task.state(), TaskState::kEnded);
-  EXPECT_LT(now, GiveWay::kWindowSeconds + 300);
+  EXPECT_LT(now, YieldWindow::kWindowSeconds + 300);
   EXPECT_EQ(last<TaskFinished>(out)->outcome, "cancelled");
 }
 

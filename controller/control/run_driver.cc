@@ -1,0 +1,516 @@
+#include "controller/control/run_driver.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <spdlog/spdlog.h>
+
+#include "controller/control/run_tasks.h"
+#include "controller/fleet/convert.h"
+#include "controller/metric/controller_metrics.h"
+#include "controller/plan/elsewhere.h"
+#include "controller/plan/follow_up.h"
+#include "kernels/core/base/outcome.h"
+#include "kernels/core/text/rfc3339.h"
+
+namespace railgauge::run {
+namespace {
+
+// The fleet's view of a node as the input of a task machine.
+Presence presence_of(const fleet::NodeState& node) {
+  switch (node.presence) {
+    case fleet::NodePresence::kAttached:
+      return {Presence::State::kAttached, node.presence_since};
+    case fleet::NodePresence::kDetached:
+      return {Presence::State::kDetached, node.presence_since};
+    case fleet::NodePresence::kLost:
+      break;
+  }
+  return {Presence::State::kLost, node.presence_since};
+}
+
+TaskSpec task_spec_of(const plan::PlannedTask& task, bool forced) {
+  TaskSpec spec{.task_id = task.id, .deadline_seconds = task.deadline_seconds, .forced = forced};
+  for (const plan::PlannedRank& rank : task.ranks) spec.ranks.push_back({rank.node, rank.endpoint});
+  return spec;
+}
+
+std::string nodes_text(const plan::PlannedTask& task) {
+  std::vector<std::string> nodes;
+  for (const plan::PlannedRank& rank : task.ranks) nodes.push_back(rank.node);
+  return fmt::format("{}", fmt::join(nodes, " "));
+}
+
+std::string with_reason(std::string_view outcome, const std::string& reason) {
+  return reason.empty() ? std::string(outcome) : fmt::format("{} ({})", outcome, reason);
+}
+
+}  // namespace
+
+void cancel_attempt(fleet::Fleet& fleet, const std::string& node, const api::TaskRef& ref,
+                    std::string outcome, std::string reason) {
+  api::ControllerMessage message;
+  *message.mutable_cancel()->mutable_task() = ref;
+  message.mutable_cancel()->set_outcome(std::move(outcome));
+  message.mutable_cancel()->set_reason(std::move(reason));
+  fleet.send(node, std::move(message));
+}
+
+RunDriver::RunDriver(RunOrder order, Edges edges, Callbacks callbacks)
+    : edges_(edges),
+      callbacks_(std::move(callbacks)),
+      order_(std::move(order)),
+      machine_(run_tasks_of(order_.plan, edges_.fleet.nodes()), order_.plan.policy, order_.uplinks),
+      forecast_(forecast_tasks(order_.plan)) {
+  for (std::size_t i = 0; i < order_.plan.tasks.size(); ++i) index_of_[order_.plan.tasks[i].id] = i;
+  summary_.set_schema_version(1);
+  summary_.set_run_id(order_.run_id);
+  summary_.set_suite(order_.plan.suite);
+  summary_.set_state(std::string(name_of(machine_.state())));
+  summary_.set_trigger(order_.trigger);
+  summary_.set_requested_by(order_.requested_by);
+  summary_.set_created_at(rfc3339(order_.created_at));
+  summary_.set_tasks_total(static_cast<std::uint32_t>(order_.plan.tasks.size()));
+  for (const std::string& node : order_.plan.nodes) summary_.add_nodes(node);
+  if (!order_.why.empty()) summary_.set_reason(order_.why);
+}
+
+Status RunDriver::watch(std::shared_ptr<RunWatcher> watcher) {
+  if (watchers_.size() >= kMaxWatchers)
+    return fail(Code::kResourceExhausted,
+                fmt::format("run {} has {} watchers already", order_.run_id, kMaxWatchers));
+  api::RunEvent event;
+  *event.mutable_run() = summary_;
+  event.set_text(summary_.state());
+  show_progress(machine_, forecast_, *event.mutable_progress());
+  watcher->event(event);
+  watchers_.push_back(std::move(watcher));
+  return {};
+}
+
+void RunDriver::unwatch(const RunWatcher* watcher) {
+  std::erase_if(watchers_, [watcher](const auto& one) { return one.get() == watcher; });
+}
+
+void RunDriver::start(const std::string& busy) {
+  const double started_at = fleet::unix_seconds();
+  summary_.set_started_at(rfc3339(started_at));
+  store::RunUpdate update;
+  update.run_id = order_.run_id;
+  update.state = "running";
+  update.started_at = started_at;
+  save(std::move(update));
+  feed([&](RunMachine& machine, RunActions& out) {
+    const double now = fleet::monotonic_seconds();
+    forecast_.start(now);
+    machine.set_busy(busy, now, out);
+    machine.start(now, out);
+  });
+  if (!ended_) publish("", "started");
+}
+
+void RunDriver::cancel(const std::string& reason, const std::string& cancelled_by) {
+  if (ended_) return;
+  const bool first = machine_.state() != RunState::kCancelling;
+  if (first) cancelled_by_ = cancelled_by;
+  spdlog::info("run {}: {}", order_.run_id, reason);
+  feed([&](RunMachine& machine, RunActions& out) { machine.cancel(reason, out); });
+  if (ended_) return;
+  if (first) {
+    // The stored reason survives a controller that is killed before the run has ended.
+    store::RunUpdate update;
+    update.run_id = order_.run_id;
+    update.state = std::string(name_of(machine_.state()));
+    update.reason = order_.why.empty() ? reason : fmt::format("{}; {}", order_.why, reason);
+    update.cancelled_by = cancelled_by_;
+    save(std::move(update));
+  }
+  publish("", reason);
+}
+
+void RunDriver::set_busy(const std::string& busy) {
+  if (ended_) return;
+  feed([&](RunMachine& machine, RunActions& out) {
+    machine.set_busy(busy, fleet::monotonic_seconds(), out);
+  });
+}
+
+const TaskMachine* RunDriver::find_attempt(const api::TaskRef& ref, const std::string& node) const {
+  const auto index = index_of_.find(ref.task_id());
+  if (index == index_of_.end()) return nullptr;
+  const auto task = active_.find(index->second);
+  if (task == active_.end() || task->second.attempt() != ref.attempt()) return nullptr;
+  const std::vector<RankSpec>& ranks = task->second.spec().ranks;
+  if (ref.rank() >= ranks.size() || ranks[ref.rank()].node != node) return nullptr;
+  return &task->second;
+}
+
+void RunDriver::feed_tasks(const TaskEvent& event) {
+  std::vector<std::size_t> indices;
+  for (const auto& [index, task] : active_) indices.push_back(index);
+  for (const std::size_t index : indices) feed(index, event);
+  drive();
+}
+
+void RunDriver::feed_task(const std::string& task_id, const TaskEvent& event) {
+  feed(index_of_.at(task_id), event);
+  drive();
+}
+
+void RunDriver::records_stored(const fleet::StoredRecords& rank) {
+  const std::size_t index = index_of_.at(rank.task.task_id());
+  check_limits(index, rank);
+  std::optional<RankEnd> end;
+  if (rank.final) end = RankEnd{rank.final->outcome(), rank.final->reason()};
+  feed(index, [&](TaskMachine& machine, TaskActions& out) {
+    machine.stored(rank.task.attempt(), rank.task.rank(), rank.points, end,
+                   fleet::monotonic_seconds(), out);
+  });
+  drive();
+}
+
+// Compares the points with the suite's limits and keeps the first one that is exceeded.
+void RunDriver::check_limits(std::size_t index, const fleet::StoredRecords& rank) {
+  const plan::Plan& plan = order_.plan;
+  const std::size_t stage = plan.tasks[index].stage;
+  if (stage >= plan.stages.size() || plan.stages[stage].limits.empty()) return;
+  for (const fleet::StoredFigure& figure : rank.figures) {
+    const std::optional<std::uint64_t> size(static_cast<std::uint64_t>(figure.message_bytes));
+    if (auto problem =
+            plan::limit_problem(plan.stages[stage].limits, figure.metric, size, figure.median))
+      beyond_.try_emplace(index, std::move(*problem));
+  }
+}
+
+// A task that passed and exceeds a limit of its suite has failed.
+RankEnd RunDriver::judged_end(std::size_t index, const RankEnd& end) {
+  const auto beyond = beyond_.find(index);
+  return beyond == beyond_.end() || end.outcome != kPassed
+             ? end
+             : RankEnd{std::string(kFailed), beyond->second};
+}
+
+void RunDriver::tick(double now) {
+  feed_tasks([now](TaskMachine& task, TaskActions& out) {
+    if (const auto due = task.next_tick(); due && now >= *due) task.tick(now, out);
+  });
+  if (!ended_) feed([now](RunMachine& machine, RunActions& out) { machine.tick(now, out); });
+}
+
+void RunDriver::feed(std::size_t index, const TaskEvent& event) {
+  const auto task = active_.find(index);
+  if (task == active_.end()) return;
+  TaskActions out;
+  event(task->second, out);
+  for (TaskAction& action : out) task_actions_.emplace_back(index, std::move(action));
+}
+
+void RunDriver::feed(const std::function<void(RunMachine&, RunActions&)>& event) {
+  RunActions out;
+  event(machine_, out);
+  for (RunAction& action : out) run_actions_.push_back(std::move(action));
+  show_state();
+  drive();
+}
+
+// A loop, not a recursion: a task that ends at once starts the next one, and a run over lost nodes
+// ends many tasks at once. The driver stays alive here, since end_stored() destroys it later.
+void RunDriver::drive() {
+  if (driving_) return;
+  driving_ = true;
+  while (!task_actions_.empty() || !run_actions_.empty()) {
+    if (!task_actions_.empty()) {
+      const auto [index, action] = std::move(task_actions_.front());
+      task_actions_.pop_front();
+      std::visit([&, i = index](const auto& one) { act(i, one); }, action);
+    } else {
+      const RunAction action = std::move(run_actions_.front());
+      run_actions_.pop_front();
+      std::visit([&](const auto& one) { act(one); }, action);
+    }
+  }
+  driving_ = false;
+}
+
+api::TaskRef RunDriver::ref_of(std::size_t index, std::uint32_t rank) const {
+  api::TaskRef ref;
+  ref.set_run_id(order_.run_id);
+  ref.set_task_id(order_.plan.tasks[index].id);
+  ref.set_attempt(active_.at(index).attempt());
+  ref.set_rank(rank);
+  return ref;
+}
+
+const std::string& RunDriver::node_of(std::size_t index, std::uint32_t rank) const {
+  return order_.plan.tasks[index].ranks[rank].node;
+}
+
+void RunDriver::act(const StartTask& action) {
+  const plan::PlannedTask& task = order_.plan.tasks[action.index];
+  std::map<std::string, Presence> presence;
+  for (const plan::PlannedRank& rank : task.ranks)
+    if (const auto node = edges_.fleet.nodes().find(rank.node); node != edges_.fleet.nodes().end())
+      presence[rank.node] = presence_of(node->second);
+  TaskSpec spec = task_spec_of(task, !order_.force_reason.empty());
+  spec.max_attempts = order_.plan.policy.max_attempts;
+  if (const auto before = attempts_.find(action.index); before != attempts_.end())
+    spec.attempts_before = before->second;
+  active_.emplace(action.index, TaskMachine(std::move(spec)));
+  feed(action.index, [&](TaskMachine& machine, TaskActions& out) {
+    for (const auto& [name, ignored] : presence)
+      if (const std::string busy = fleet::busy_text(edges_.fleet.nodes().at(name)); !busy.empty())
+        machine.node_busy(name, busy, fleet::monotonic_seconds(), out);
+    machine.start(presence, fleet::monotonic_seconds(), out);
+  });
+}
+
+void RunDriver::act(const GiveUpTask& action) {
+  feed(action.index, [&](TaskMachine& machine, TaskActions& out) {
+    machine.give_up(action.reason, fleet::monotonic_seconds(), out);
+  });
+}
+
+void RunDriver::act(const CancelTaskAction& action) {
+  feed(action.index, [&](TaskMachine& machine, TaskActions& out) {
+    machine.cancel(action.reason, fleet::monotonic_seconds(), out);
+  });
+}
+
+void RunDriver::act(const SkipTask& action) {
+  const plan::PlannedTask& task = order_.plan.tasks[action.index];
+  store::TaskUpdate update = task_update(action.index, "ended");
+  update.outcome = action.outcome;
+  update.reason = action.reason;
+  save(std::move(update));
+  edges_.metrics.task_ended(task.kernel, action.outcome);
+  publish(task.id, fmt::format("{} {} {}: {}", task.id, task.kernel, nodes_text(task),
+                               with_reason(action.outcome, action.reason)));
+}
+
+void RunDriver::act(const AddTask& action) {
+  const plan::Plan& plan = order_.plan;
+  const Elsewhere& made_of = action.made_of;
+  RG_CHECK(action.index == plan.tasks.size());
+  const plan::PlannedTask& failed = plan.tasks[made_of.failed];
+  add_to_plan(plan::with_partner(plan, failed, made_of.replaced_rank,
+                                 plan.tasks[made_of.partner_task].ranks[made_of.partner_rank]),
+              fmt::format("since {} did not pass: the same against another partner", failed.id));
+}
+
+void RunDriver::add_to_plan(plan::PlannedTask added, const std::string& why) {
+  plan::Plan& plan = order_.plan;
+  index_of_[added.id] = plan.tasks.size();
+  plan.tasks.push_back(std::move(added));
+  const plan::PlannedTask& task = plan.tasks.back();
+  std::map<std::string, std::string> node_ids;
+  for (const plan::PlannedRank& rank : task.ranks)
+    node_ids[rank.node] = edges_.fleet.nodes().at(rank.node).hello.node_id();
+  edges_.writes.save([&store = edges_.store, id = order_.run_id, row = task_row(task, node_ids)] {
+    return store.add_tasks(id, {row});
+  });
+  publish(task.id, fmt::format("{} {} {}: added, {}", task.id, task.kernel, nodes_text(task), why));
+}
+
+// The pairs come from figures of the run, which take a while to read. They are asked for once.
+void RunDriver::act(const WantFollowUps&) {
+  if (drill_down_.has_begun() || !callbacks_.ask_pairs) return add_follow_ups({});
+  callbacks_.ask_pairs();
+}
+
+void RunDriver::add_follow_ups(std::span<const plan::WantedPair> pairs) {
+  if (ended_ || machine_.state() != RunState::kRunning) return;
+  std::vector<plan::PlannedTask> tasks = drill_down_.next(
+      order_.plan,
+      [this](std::size_t index) -> std::string_view { return machine_.outcome_of(index); }, pairs,
+      [this](const std::string& name) -> std::optional<plan::PlanNode> {
+        const auto node = edges_.fleet.nodes().find(name);
+        return node == edges_.fleet.nodes().end() ? std::nullopt
+                                                  : std::optional(plan_node_of(node->second));
+      });
+  plan::Plan wave{.tasks = std::move(tasks)};
+  const std::vector<RunTaskSpec> specs = run_tasks_of(wave, edges_.fleet.nodes());
+  RunActions out;
+  if (!machine_.add_follow_ups(specs, fleet::monotonic_seconds(), out)) return;
+  for (plan::PlannedTask& task : wave.tasks) {
+    const std::string& purpose = task.facts[plan::kFollowUpFact];
+    const std::string why = purpose == plan::kMeasuredTwice
+                                ? "to measure by how much two figures of the same pair differ"
+                                : fmt::format("to find what is slow ({})", purpose);
+    add_to_plan(std::move(task), why);
+  }
+  for (RunAction& action : out) run_actions_.push_back(std::move(action));
+  show_state();
+  drive();
+}
+
+void RunDriver::act(std::size_t index, const SendPrepare& action) {
+  const plan::PlannedTask& task = order_.plan.tasks[index];
+  api::ControllerMessage message;
+  api::PrepareTask& prepare = *message.mutable_prepare();
+  *prepare.mutable_task() = ref_of(index, action.rank);
+  prepare.set_kernel(task.kernel);
+  prepare.mutable_parameters()->insert(task.parameters.begin(), task.parameters.end());
+  prepare.mutable_site_defaults()->Assign(task.site_defaults.begin(), task.site_defaults.end());
+  prepare.set_size(static_cast<std::uint32_t>(task.ranks.size()));
+  prepare.set_endpoint(task.ranks[action.rank].endpoint);
+  prepare.set_deadline_seconds(task.deadline_seconds);
+  prepare.set_raw_samples(task.raw_samples);
+  prepare.mutable_facts()->insert(task.facts.begin(), task.facts.end());
+  // Whose memory the rank uses, where the placement or a follow-up chose it: each rank its own.
+  if (const std::string& gpu = task.ranks[action.rank].gpu; !gpu.empty()) {
+    prepare.set_gpu(gpu);
+    (*prepare.mutable_parameters())["gpu"] = gpu.substr(std::string_view("gpu").size());
+  }
+  if (!order_.force_reason.empty()) {
+    prepare.set_forced(true);
+    (*prepare.mutable_facts())["forced"] = order_.force_reason;
+  }
+  edges_.fleet.send(node_of(index, action.rank), std::move(message));
+}
+
+void RunDriver::act(std::size_t index, const SendGo& action) {
+  api::ControllerMessage message;
+  *message.mutable_go()->mutable_task() = ref_of(index, action.rank);
+  edges_.fleet.send(node_of(index, action.rank), std::move(message));
+  if (action.rank == 0) save(task_update(index, "running"));
+}
+
+void RunDriver::act(std::size_t index, const SendStep& action) {
+  api::ControllerMessage message;
+  *message.mutable_step()->mutable_task() = ref_of(index, action.rank);
+  *message.mutable_step()->mutable_step() = action.answer();
+  edges_.fleet.send(node_of(index, action.rank), std::move(message));
+}
+
+void RunDriver::act(std::size_t index, const SendCancel& action) {
+  cancel_attempt(edges_.fleet, node_of(index, action.rank), ref_of(index, action.rank),
+                 action.outcome, action.reason);
+}
+
+void RunDriver::act(std::size_t index, const AttemptStarted&) {
+  beyond_.erase(index);
+  save(task_update(index, "preparing"));
+}
+
+void RunDriver::act(std::size_t index, const AttemptEnded& action) {
+  const RankEnd end = judged_end(index, {action.outcome, action.reason});
+  const std::string& task_id = order_.plan.tasks[index].id;
+  store::TaskUpdate update = task_update(index, action.requeued ? "waiting" : "running");
+  update.outcome = end.outcome;
+  update.reason = end.reason;
+  update.attempts = action.attempt;
+  save(std::move(update));
+  if (action.requeued)
+    publish(task_id,
+            fmt::format("{} attempt {}: {}; it is tried again when its nodes can be used", task_id,
+                        action.attempt, with_reason(action.outcome, action.reason)));
+}
+
+void RunDriver::act(std::size_t index, const TaskFinished& action) {
+  const plan::PlannedTask& task = order_.plan.tasks[index];
+  const std::uint32_t attempts = active_.at(index).attempt();
+  active_.erase(index);
+  const RankEnd end = judged_end(index, {action.outcome, action.reason});
+  beyond_.erase(index);
+  // The machine is called directly, not through feed(), since drive() is on the stack.
+  RunActions out;
+  const bool again =
+      machine_.task_ended(index, {end.outcome, end.reason, action.may_retry, action.unverified},
+                          fleet::monotonic_seconds(), out);
+  for (RunAction& one : out) run_actions_.push_back(std::move(one));
+  if (again) attempts_[index] = attempts;
+  store::TaskUpdate update = task_update(index, again ? "waiting" : "ended");
+  update.outcome = end.outcome;
+  update.reason = end.reason;
+  save(std::move(update));
+  if (!again) edges_.metrics.task_ended(task.kernel, end.outcome);
+  publish(task.id, fmt::format("{} {} {}: {}{}", task.id, task.kernel, nodes_text(task),
+                               with_reason(end.outcome, end.reason),
+                               again ? "; it is tried again after the last round" : ""));
+}
+
+void RunDriver::act(const RunFinished& action) {
+  const double now = fleet::unix_seconds();
+  ended_ = true;
+  store::RunUpdate update;
+  update.run_id = order_.run_id;
+  update.state = "ended";
+  update.outcome = action.outcome;
+  std::vector<std::string> reasons;
+  if (!order_.why.empty()) reasons.push_back(order_.why);
+  if (!action.reason.empty()) reasons.push_back(action.reason);
+  for (const std::string& note : drill_down_.notes()) reasons.push_back(note);
+  update.reason = fmt::format("{}", fmt::join(reasons, "; "));
+  update.ended_at = now;
+  if (!cancelled_by_.empty()) update.cancelled_by = cancelled_by_;
+  end_ = update;
+  spdlog::info("run {}: {}", order_.run_id, with_reason(action.outcome, action.reason));
+  edges_.metrics.run_ended(order_.plan.suite, order_.trigger, action.outcome, now);
+  // Watchers get the end when a query would show it, so finish() waits for the commit.
+  edges_.writes.save([&store = edges_.store, update, end_stored = callbacks_.end_stored] {
+    const auto done = [end_stored, id = update.run_id](const Status& status) {
+      if (!status) spdlog::error("run {}: its end was not stored: {}", id, status.error().message);
+      end_stored();
+    };
+    Status taken = store.update_run(update, done);
+    if (!taken && !is_busy(taken)) done(taken);
+    return taken;
+  });
+}
+
+void RunDriver::finish() {
+  finished_ = true;
+  summary_.set_outcome(end_.outcome.value_or(""));
+  if (!end_.reason.value_or("").empty()) summary_.set_reason(*end_.reason);
+  summary_.set_ended_at(rfc3339(end_.ended_at.value_or(0)));
+  publish("", summary_.outcome());
+  for (const auto& watcher : watchers_) watcher->end();
+}
+
+store::TaskUpdate RunDriver::task_update(std::size_t index, std::string_view state) const {
+  store::TaskUpdate update;
+  update.run_id = order_.run_id;
+  update.task_id = order_.plan.tasks[index].id;
+  update.state = std::string(state);
+  // Without an attempt under way the stored number stays.
+  if (const auto task = active_.find(index); task != active_.end())
+    update.attempts = task->second.attempt();
+  return update;
+}
+
+void RunDriver::save(store::TaskUpdate update) {
+  edges_.writes.save(
+      [&store = edges_.store, moved = std::move(update)] { return store.update_task(moved); });
+}
+
+void RunDriver::save(store::RunUpdate update) {
+  edges_.writes.save(
+      [&store = edges_.store, moved = std::move(update)] { return store.update_run(moved); });
+}
+
+// The summary shows "ended" only when a query would show the end, its outcome and its tasks.
+void RunDriver::show_state() {
+  RunState state = machine_.state();
+  if (state == RunState::kEnded && !finished_) {
+    if (summary_.state() == name_of(RunState::kCancelling)) return;
+    state = RunState::kRunning;
+  }
+  summary_.set_state(std::string(name_of(state)));
+}
+
+void RunDriver::publish(const std::string& task_id, std::string text) {
+  show_state();
+  summary_.set_tasks_total(static_cast<std::uint32_t>(machine_.tasks_total()));
+  summary_.set_tasks_ended(machine_.tasks_ended());
+  summary_.mutable_outcomes()->clear();
+  summary_.mutable_outcomes()->insert(machine_.outcomes().begin(), machine_.outcomes().end());
+  api::RunEvent event;
+  *event.mutable_run() = summary_;
+  event.set_task_id(task_id);
+  event.set_text(std::move(text));
+  show_progress(machine_, forecast_, *event.mutable_progress());
+  for (const auto& watcher : watchers_) watcher->event(event);
+}
+
+}  // namespace railgauge::run

@@ -1,0 +1,164 @@
+// Drives one run: feeds its state machines with events and carries out their actions as messages to
+// agents, rows in the store and events to watchers.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "controller/api/control.pb.h"
+#include "controller/control/drill_down.h"
+#include "controller/control/pending_writes.h"
+#include "controller/fleet/fleet.h"
+#include "controller/plan/planner.h"
+#include "controller/run/run_forecast.h"
+#include "controller/run/run_machine.h"
+#include "controller/run/task_machine.h"
+#include "controller/store/store.h"
+
+namespace railgauge {
+class Metrics;
+}
+
+namespace railgauge::run {
+
+// Follows one run. Called on the event loop; must not block.
+class RunWatcher {
+ public:
+  virtual ~RunWatcher() = default;
+  virtual void event(const api::RunEvent& event) = 0;
+  virtual void end() = 0;  // the end of the run is committed; no event follows
+};
+
+// A run that was planned and accepted.
+struct RunOrder {
+  std::string run_id;
+  std::string trigger;
+  std::string requested_by;
+  double created_at = 0;  // unix seconds
+  plan::Plan plan;
+  LeafUplinks uplinks{};       // of the plan's leaves, as far as they are known
+  std::string force_reason{};  // not empty: the run uses busy nodes too, and yields to nothing
+  std::string why{};           // start of the run's reason: the run that it resumes
+};
+
+// Tells the agent of `node` to stop the attempt `ref`. Does not block.
+void cancel_attempt(fleet::Fleet& fleet, const std::string& node, const api::TaskRef& ref,
+                    std::string outcome, std::string reason);
+
+// One run under way or waiting. Every function is called on the event loop and does not block.
+class RunDriver {
+ public:
+  static constexpr std::size_t kMaxWatchers = 64;
+
+  // The parts of the controller that a run acts on. All outlive the driver.
+  struct Edges {
+    fleet::Fleet& fleet;
+    store::Store& store;
+    PendingWrites& writes;
+    Metrics& metrics;
+  };
+  // Functions that the driver calls. None destroys the driver before it returns.
+  struct Callbacks {
+    // Asks for the pairs to retest; the answer arrives as add_follow_ups(). Empty: no pairs.
+    std::function<void()> ask_pairs{};
+    // The end of the run is stored. It may be called on any thread.
+    std::function<void()> end_stored{};
+  };
+
+  RunDriver(RunOrder order, Edges edges, Callbacks callbacks);
+  RunDriver(const RunDriver&) = delete;
+  RunDriver& operator=(const RunDriver&) = delete;
+
+  [[nodiscard]] const api::RunSummary& summary() const { return summary_; }
+  // Whether the run's end is on its way into the store. Nothing changes the run from then on.
+  [[nodiscard]] bool ended() const { return ended_; }
+
+  // Sends the current state as the first event. kResourceExhausted: kMaxWatchers follow the run.
+  Status watch(std::shared_ptr<RunWatcher> watcher);
+  void unwatch(const RunWatcher* watcher);
+
+  // `busy`: the production work on the fabric, "" for none.
+  void start(const std::string& busy);
+  // `cancelled_by`: who wanted it; "" for the controller itself. Cancelling twice is one cancel.
+  void cancel(const std::string& reason, const std::string& cancelled_by);
+  void set_busy(const std::string& busy);
+  void tick(double now);
+  // Adds tasks after the rounds: retests of `pairs`, and tests of failed groups by halves.
+  void add_follow_ups(std::span<const plan::WantedPair> pairs);
+  // Closes the run when its end is stored: reports it to the watchers and ends them.
+  void finish();
+
+  using TaskEvent = std::function<void(TaskMachine&, TaskActions&)>;
+  // Feeds one event to every task under way.
+  void feed_tasks(const TaskEvent& event);
+  // The attempt that `ref` names, if it is under way and its rank is on `node`; else null.
+  [[nodiscard]] const TaskMachine* find_attempt(const api::TaskRef& ref,
+                                                const std::string& node) const;
+  // Feeds one event to the task of an attempt that find_attempt() found.
+  void feed_task(const std::string& task_id, const TaskEvent& event);
+  // Compares stored points of a rank with the suite's limits, and feeds them to its task.
+  void records_stored(const fleet::StoredRecords& rank);
+
+ private:
+  void feed(std::size_t index, const TaskEvent& event);
+  void feed(const std::function<void(RunMachine&, RunActions&)>& event);
+  void drive();
+  void check_limits(std::size_t index, const fleet::StoredRecords& rank);
+  [[nodiscard]] RankEnd judged_end(std::size_t index, const RankEnd& end) const;
+
+  void act(const StartTask& action);
+  void act(const GiveUpTask& action);
+  void act(const CancelTaskAction& action);
+  void act(const SkipTask& action);
+  void act(const RunFinished& action);
+  void act(const AddTask& action);
+  void act(const WantFollowUps& action);
+  void act(std::size_t index, const SendPrepare& action);
+  void act(std::size_t index, const SendGo& action);
+  void act(std::size_t index, const SendStep& action);
+  void act(std::size_t index, const SendCancel& action);
+  void act(std::size_t index, const AttemptStarted& action);
+  void act(std::size_t index, const AttemptEnded& action);
+  void act(std::size_t index, const TaskFinished& action);
+
+  void add_to_plan(plan::PlannedTask task, const std::string& why);
+  [[nodiscard]] api::TaskRef ref_of(std::size_t index, std::uint32_t rank) const;
+  [[nodiscard]] const std::string& node_of(std::size_t index, std::uint32_t rank) const;
+  [[nodiscard]] store::TaskUpdate task_update(std::size_t index, std::string_view state) const;
+  void save(store::TaskUpdate update);
+  void save(store::RunUpdate update);
+  void show_state();
+  void publish(const std::string& task_id, std::string text);
+
+  const Edges edges_;
+  const Callbacks callbacks_;
+  RunOrder order_;
+  RunMachine machine_;
+  RunForecast forecast_;
+  std::map<std::size_t, std::uint32_t> attempts_;  // so far, of tasks that wait for another start
+  std::map<std::string, std::size_t> index_of_;    // by task id
+  std::map<std::size_t, TaskMachine> active_;      // tasks under way, by index
+  // The first limit of the suite that a point of the attempt under way is beyond, by task.
+  std::map<std::size_t, std::string> beyond_;
+  std::deque<std::pair<std::size_t, TaskAction>> task_actions_;
+  std::deque<RunAction> run_actions_;
+  DrillDown drill_down_;
+  api::RunSummary summary_;
+  std::vector<std::shared_ptr<RunWatcher>> watchers_;
+  bool driving_ = false;  // drive() is on the stack
+  bool ended_ = false;
+  std::string cancelled_by_;  // who cancelled it first
+  store::RunUpdate end_;      // reported by finish() once it is stored
+  bool finished_ = false;
+};
+
+}  // namespace railgauge::run

@@ -1,0 +1,295 @@
+#include "controller/control/run_preparer.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "controller/control/resumed_run.h"
+#include "controller/control/run_tasks.h"
+#include "controller/fleet/convert.h"
+#include "controller/fleet/kernels.h"
+#include "controller/plan/policy/preflight_gate.h"
+#include "controller/plan/topology/node_set.h"
+#include "controller/run/yield_window.h"
+
+namespace railgauge {
+namespace {
+
+constexpr double kSecondsPerDay = 86'400;
+// A node that is away for longer keeps no place in slices over all nodes.
+constexpr double kRememberedSeconds = 30 * kSecondsPerDay;
+
+std::vector<std::string> in_words(const std::vector<plan::RefusedNode>& refused) {
+  std::vector<std::string> words;
+  for (const plan::RefusedNode& node : refused)
+    words.push_back(fmt::format("{}: {}", node.node, node.reason));
+  return words;
+}
+
+// Asks preflight of `nodes` (name to node id) for the checks that the gate requires, and admits the
+// nodes that pass. Blocks until the nodes answered or their time is over.
+plan::Admission admit_nodes(PreflightDesk& desk, const plan::PreflightGate& gate,
+                            const std::map<std::string, std::string>& nodes) {
+  const bool probe =
+      std::ranges::find(gate.require, "gpudirect_registration") != gate.require.end();
+  const api::PreflightReport report =
+      desk.ask({.nodes = nodes, .require = gate.require, .probe = probe});
+  std::vector<plan::NodePreflight> answers;
+  for (const api::PreflightNode& node : report.nodes()) {
+    plan::NodePreflight& answer = answers.emplace_back();
+    answer.node = node.node();
+    answer.error = node.error();
+    for (const api::PreflightCheck& check : report.checks())
+      if (check.node() == node.node())
+        answer.checks.push_back({.id = check.id(),
+                                 .subject = check.subject(),
+                                 .state = check.state(),
+                                 .observed = check.observed()});
+  }
+  return plan::admit(gate, answers);
+}
+
+std::uint64_t day_of(double unix_seconds) {
+  return static_cast<std::uint64_t>(unix_seconds / kSecondsPerDay);
+}
+
+// The slice of the suite's text. Without one: the slice over the nodes asked for, or over every
+// node that is attached or was seen lately.
+plan::Night night_of(const plan::Suite& suite, const RunPreparer::PlanInput& made_for,
+                     const RunPreparer::LeftOut& left_out, const NodeStates& all) {
+  if (suite.night) return *suite.night;
+  plan::Night night{.number = made_for.night, .nodes = made_for.slice_of};
+  if (night.nodes.empty()) night.nodes = left_out.asked;
+  if (!night.nodes.empty()) return night;
+  const double since = fleet::unix_seconds() - kRememberedSeconds;
+  for (const auto& [name, node] : all)
+    if (node.presence == fleet::NodePresence::kAttached || node.last_seen_at_unix >= since)
+      night.nodes.push_back(name);
+  return night;
+}
+
+}  // namespace
+
+std::uint64_t RunPreparer::today() { return day_of(fleet::unix_seconds()); }
+
+// The attached nodes that the node set selects; without a set, every idle node. `order` is the
+// order of the plan. With skip_absent, busy nodes are left out like absent ones: one job must not
+// cost all other nodes their run.
+Result<NodeStates> RunPreparer::nodes_to_use(const api::RunRequest& request,
+                                             std::vector<std::string>& order, LeftOut& left_out) {
+  const std::string& node_set = request.node_set();
+  NodeStates live = fleet_.live();
+  std::map<std::string, std::string>& busy = left_out.busy;
+  if (node_set.empty())
+    std::erase_if(live, [&](const auto& node) {
+      if (node.second.presence != fleet::NodePresence::kAttached) return true;
+      if (request.force() || fleet::busy_text(node.second).empty()) return false;
+      busy[node.first] = fleet::busy_text(node.second);
+      return true;
+    });
+  if (live.empty() && !busy.empty())
+    return fail(Code::kUnavailable,
+                fmt::format("every attached node is busy: {}", run::busy_refusal(busy)));
+  std::vector<std::string> names = RG_TRY(fleet_.names(node_set.empty() ? NodeStates{} : live));
+  if (node_set.empty()) {
+    names.clear();
+    for (const auto& [name, node] : live) names.push_back(name);
+    if (names.empty())
+      return fail(Code::kUnavailable,
+                  "no node is attached; start an agent on the nodes to measure");
+  } else {
+    names = RG_TRY(plan::select_nodes(node_set, names));
+    left_out.asked = names;
+  }
+  NodeStates chosen;
+  for (const std::string& name : names) {
+    const auto node = live.find(name);
+    if (node != live.end() && node->second.presence == fleet::NodePresence::kAttached) {
+      const std::string why = fleet::busy_text(node->second);
+      if (request.skip_absent() && !request.force() && !why.empty()) {
+        busy[name] = why;
+        continue;
+      }
+      chosen.insert(*node);
+      order.push_back(name);
+      continue;
+    }
+    if (!request.skip_absent())
+      return fail(Code::kUnavailable,
+                  fmt::format("node {} is not attached; start its agent, or leave it out with !{}",
+                              name, name));
+    left_out.absent.push_back(name);
+  }
+  if (order.empty() && !busy.empty())
+    return fail(Code::kUnavailable,
+                fmt::format("every attached node is busy: {}", run::busy_refusal(busy)));
+  if (order.empty()) return fail(Code::kUnavailable, "none of the nodes is attached");
+  return chosen;
+}
+
+// All nodes of the run to resume, in its order, with the reason for each that cannot be used now.
+// kUnavailable: none can be used.
+Result<NodeStates> RunPreparer::nodes_to_resume(const api::RunRequest& request, PlanInput& made_for,
+                                                std::vector<std::string>& order,
+                                                LeftOut& left_out) {
+  const NodeStates all = RG_TRY(fleet_.all());
+  std::vector<std::string> names;
+  for (const auto& [name, node] : all) names.push_back(name);
+  order = left_out.asked = RG_TRY(plan::select_nodes(request.node_set(), names));
+  NodeStates chosen;
+  for (const std::string& name : order) {
+    const fleet::NodeState& node = all.at(name);
+    chosen.emplace(name, node);
+    const std::string busy = request.force() ? "" : fleet::busy_text(node);
+    if (node.presence != fleet::NodePresence::kAttached) {
+      left_out.absent.push_back(name);
+      made_for.unusable[name] = fmt::format("node {} is not attached", name);
+    } else if (!busy.empty()) {
+      left_out.busy[name] = busy;
+      made_for.unusable[name] = fmt::format("node {} is busy: {}", name, busy);
+    }
+  }
+  if (made_for.unusable.size() < order.size()) return chosen;
+  return fail(Code::kUnavailable, fmt::format("none of the run's nodes can be used now: {}",
+                                              made_for.unusable.begin()->second));
+}
+
+// Reads the files that a plan needs: pair lists and the topology. They are read for each plan,
+// since the fabric may be recabled while the controller runs.
+Result<plan::PlanOptions> RunPreparer::plan_options(const plan::Suite& suite,
+                                                    const NodeStates& chosen) const {
+  plan::PlanOptions options;
+  for (const plan::Stage& stage : suite.stages)
+    if (const std::string& file = stage.placement.pairs_file; !file.empty())
+      options.pair_lists[file] = RG_TRY(suites_.text_beside(file));
+  if (site_.topology.source.empty()) return options;
+  std::vector<plan::TopologyNode> nodes;
+  for (const auto& [name, node] : chosen) nodes.push_back(topology_node_of(node));
+  std::string text;
+  if (!site_.topology.file.empty())
+    text = RG_TRY(read_whole_file(site_.topology.file, plan::kMaxTopologyBytes));
+  options.topology = RG_TRY(plan::read_topology(site_.topology, text, nodes));
+  return options;
+}
+
+Result<RunPreparer::Prepared> RunPreparer::prepare(const api::RunRequest& request,
+                                                   PlanInput made_for) {
+  SuiteFolder::Text text = RG_TRY(suites_.text_of(request.suite()));
+  std::vector<std::string> order;
+  LeftOut left_out;
+  const NodeStates chosen =
+      RG_TRY(made_for.is_resumed ? nodes_to_resume(request, made_for, order, left_out)
+                                 : nodes_to_use(request, order, left_out));
+  std::vector<const api::Hello*> hellos;
+  std::vector<plan::PlanNode> plan_nodes;
+  for (const std::string& name : order) {
+    plan_nodes.push_back(plan_node_of(chosen.at(name)));
+    const auto unusable = made_for.unusable.find(name);
+    if (unusable == made_for.unusable.end())
+      hellos.push_back(&chosen.at(name).hello);
+    else
+      plan_nodes.back().absent = unusable->second;
+  }
+  const std::vector<KernelInfo> kernels = RG_TRY(fleet::common_kernels(hellos));
+  const plan::SuiteReading reading = plan::read_suite(text.text, text.file_name, kernels);
+  if (!reading.suite) return tl::unexpected(plan::error_of(reading.problems));
+  NodeStates placed = chosen;
+  plan::Night night;
+  if (plan::has_slices(*reading.suite)) {
+    const NodeStates all = RG_TRY(fleet_.all());
+    night = night_of(*reading.suite, made_for, left_out, all);
+    for (const std::string& name : night.nodes)
+      if (const auto node = all.find(name); node != all.end()) placed.insert(*node);
+    text.text = plan::with_night(text.text, night);
+    made_for.slice_of = night.nodes;
+  }
+  plan::PlanOptions options = RG_TRY(plan_options(*reading.suite, placed));
+  options.slice_index = night.number;
+  for (const std::string& name : night.nodes)
+    if (const auto node = placed.find(name); node != placed.end())
+      options.slice_nodes.push_back(plan_node_of(node->second));
+    else  // a node that left keeps its place in the slice, with the hardware of another
+      options.slice_nodes.push_back({.name = name, .hardware = plan_nodes.front().hardware});
+  return Prepared{
+      RG_TRY(plan::PlanOutline::make(*reading.suite, plan_nodes, kernels, site_, options)),
+      std::move(text.text), std::move(left_out), run::uplinks_of(options.topology, chosen),
+      std::move(made_for)};
+}
+
+// Plans again when preflight refuses a node: rounds and pairs differ without it.
+Result<RunPreparer::Prepared> RunPreparer::prepare_admitted(const api::RunRequest& request,
+                                                            PlanInput made_for) {
+  Prepared prepared = RG_TRY(prepare(request, std::move(made_for)));
+  const plan::Plan& head = prepared.outline.head();
+  if (head.preflight.empty()) return prepared;
+  std::map<std::string, std::string> ids;
+  const NodeStates live = fleet_.live();
+  for (const std::string& name : head.nodes)
+    if (const auto node = live.find(name);
+        node != live.end() && !prepared.made_for.unusable.contains(name))
+      ids[name] = node->second.hello.node_id();
+  const plan::Admission admission = admit_nodes(preflights_, head.preflight, ids);
+  if (admission.refused.empty()) return prepared;
+  const std::vector<std::string> why = in_words(admission.refused);
+  if (admission.admitted.empty())
+    return fail(Code::kFailedPrecondition,
+                fmt::format("no node passes the suite's preflight: {}; railgauge preflight "
+                            "--explain shows what to do",
+                            fmt::join(why, "; ")));
+  api::RunRequest without_refused = request;
+  PlanInput again_for = prepared.made_for;
+  for (const plan::RefusedNode& node : admission.refused)
+    again_for.unusable[node.node] = fmt::format("node {}: preflight: {}", node.node, node.reason);
+  if (!again_for.is_resumed)
+    without_refused.set_node_set(fmt::format("{}", fmt::join(admission.admitted, ",")));
+  Result<Prepared> again = prepare(without_refused, std::move(again_for));
+  if (!again)
+    return fail(again.error().code, fmt::format("{}; left out by preflight: {}",
+                                                again.error().message, fmt::join(why, "; ")));
+  LeftOut& left_out = again->left_out;  // nodes that became absent or busy meanwhile
+  left_out.absent.insert(left_out.absent.begin(), prepared.left_out.absent.begin(),
+                         prepared.left_out.absent.end());
+  left_out.busy.merge(prepared.left_out.busy);
+  left_out.refused = why;
+  return again;
+}
+
+Result<RunPreparer::PlannedRun> RunPreparer::plan_run(const api::RunRequest& request,
+                                                      std::uint64_t night) {
+  if (!request.resume_run_id().empty()) return plan_resumed(request);
+  Prepared prepared = RG_TRY(prepare_admitted(request, {.night = night}));
+  plan::Plan plan = RG_TRY(plan::make_plan(prepared.outline));
+  return PlannedRun{std::move(prepared), std::move(plan)};
+}
+
+// Plans from the stored suite text, nodes and slice. A plan depends on nothing else, so seeds,
+// rounds and task ids are the same as before. A node that cannot be used now keeps its place, and
+// its tasks are waived with the reason.
+Result<RunPreparer::PlannedRun> RunPreparer::plan_resumed(const api::RunRequest& request) {
+  const std::string& id = request.resume_run_id();
+  if (!request.suite().name().empty() || !request.suite().text().empty() ||
+      !request.node_set().empty())
+    return fail(
+        Code::kInvalidArgument,
+        fmt::format("run {}: a resumed run has the suite and nodes of the run; give none", id));
+  if (is_under_way_(id))
+    return fail(Code::kFailedPrecondition,
+                fmt::format("run {}: it is still under way; wait for it, or cancel it first", id));
+  RG_TRY_OK(check_not_resumed(store_, id));
+  const RunChain chain = RG_TRY(read_run_chain(store_, id));
+  const store::RunRow& run = chain.back().summary.run;  // the one that was planned as a whole
+  api::RunRequest again = request;
+  again.mutable_suite()->set_text(run.suite_text);
+  again.mutable_suite()->set_file_name(fmt::format("run {}", id));
+  again.set_node_set(fmt::format("{}", fmt::join(run.nodes, ",")));
+  again.set_skip_absent(false);
+  Prepared prepared =
+      RG_TRY(prepare_admitted(again, {.night = day_of(run.created_at), .is_resumed = true}));
+  plan::Plan plan = RG_TRY(plan::make_plan(prepared.outline));
+  const std::set<std::string> finished =
+      RG_TRY(finished_tasks(id, plan, chain, prepared.made_for.unusable));
+  return PlannedRun{std::move(prepared), plan::without_finished(std::move(plan), finished), id};
+}
+
+}  // namespace railgauge

@@ -1,0 +1,92 @@
+// Turns a request into the plan of a run: chooses the nodes, reads the suite, asks preflight,
+// chooses the slice, and plans. A resumed run is planned from what the earlier run stored.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "controller/api/control.pb.h"
+#include "controller/control/fleet_view.h"
+#include "controller/fleet/preflight_desk.h"
+#include "controller/plan/planner.h"
+#include "controller/plan/suite/suite_folder.h"
+#include "controller/run/run_machine.h"
+#include "controller/store/store.h"
+
+namespace railgauge {
+
+// Thread safe: it has no state beside constants. Its functions block on the event loop, the store
+// and preflight; call them on worker threads.
+class RunPreparer {
+ public:
+  // The nodes that were asked for and are not in the plan.
+  struct LeftOut {
+    std::vector<std::string> asked{};           // every node asked for; empty: any attached node
+    std::vector<std::string> absent{};          // not attached
+    std::map<std::string, std::string> busy{};  // node to the work that keeps it busy
+    std::vector<std::string> refused{};         // by preflight: "node: reason"
+  };
+  // The input of a plan beside the request.
+  struct PlanInput {
+    std::uint64_t night = 0;              // chooses the slice, unless the suite's text does
+    std::vector<std::string> slice_of{};  // nodes to slice; empty: the nodes asked for
+    bool is_resumed = false;              // unusable nodes stay in the plan, their tasks waived
+    std::map<std::string, std::string> unusable{};  // of a resumed run: node to reason
+  };
+  // A plan's outline and its origin.
+  struct Prepared {
+    plan::PlanOutline outline;
+    std::string suite_text;  // as read, with the slice written into it
+    LeftOut left_out;
+    run::LeafUplinks uplinks;
+    PlanInput made_for;  // completed by what prepare() found
+  };
+  // The plan of a run, and the id of the earlier run that it resumes ("": none).
+  struct PlannedRun {
+    Prepared prepared;
+    plan::Plan plan;
+    std::string resumed_run_id{};
+  };
+  using IsUnderWay = std::function<bool(const std::string& run_id)>;
+
+  // All references outlive it. `is_under_way` reports whether a run has not ended; it may block.
+  RunPreparer(FleetView fleet, store::Store& store, PreflightDesk& preflights,
+              const SuiteFolder& suites, plan::Site site, IsUnderWay is_under_way)
+      : fleet_(fleet),
+        store_(store),
+        preflights_(preflights),
+        suites_(suites),
+        site_(std::move(site)),
+        is_under_way_(std::move(is_under_way)) {}
+
+  // The outline over the nodes that can be used now, without preflight. Errors: a wrong request or
+  // suite (kInvalidArgument), no usable node (kUnavailable).
+  Result<Prepared> prepare(const api::RunRequest& request, PlanInput made_for);
+  // The plan to run, without the nodes that the suite's preflight refuses. kFailedPrecondition:
+  // preflight refuses every node, or the run to resume is under way or cannot be planned again.
+  Result<PlannedRun> plan_run(const api::RunRequest& request, std::uint64_t night);
+
+  // Days since 1970 in UTC: the slice of a run that belongs to no schedule.
+  static std::uint64_t today();
+
+ private:
+  Result<NodeStates> nodes_to_use(const api::RunRequest& request, std::vector<std::string>& order,
+                                  LeftOut& left_out);
+  Result<NodeStates> nodes_to_resume(const api::RunRequest& request, PlanInput& made_for,
+                                     std::vector<std::string>& order, LeftOut& left_out);
+  Result<Prepared> prepare_admitted(const api::RunRequest& request, PlanInput made_for);
+  Result<PlannedRun> plan_resumed(const api::RunRequest& request);
+  Result<plan::PlanOptions> plan_options(const plan::Suite& suite, const NodeStates& nodes) const;
+
+  FleetView fleet_;
+  store::Store& store_;
+  PreflightDesk& preflights_;
+  const SuiteFolder& suites_;
+  const plan::Site site_;
+  IsUnderWay is_under_way_;
+};
+
+}  // namespace railgauge
