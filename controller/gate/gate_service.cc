@@ -237,11 +237,11 @@ Result<bool> GateService::has_lost_an_endpoint(const store::UpgradeRow& upgrade,
   };
   if (std::ranges::none_of(states, is_away)) return false;
   if (!is_stored) RG_TRY_OK(store_.write(store::write_upgrade, upgrade));
-  Sides sides = RG_TRY(read_sides(store_, upgrade.upgrade_id));
-  sides.after.clear();
-  sides.tasks_after.clear();
-  sides.checks.clear();
-  const auto lost = analysis::lost_functions(runs_of(sides).functions);
+  UpgradeData data = RG_TRY(read_sides(store_, upgrade.upgrade_id));
+  data.after.clear();
+  data.tasks_after.clear();
+  data.checks.clear();
+  const auto lost = analysis::lost_functions(runs_of(data).functions);
   return std::ranges::any_of(lost, [](const analysis::LostFunction& one) {
     return one.sides.name.starts_with("endpoint");
   });

@@ -67,7 +67,8 @@ class RunJudgement : public store::StoreTest {
   }
   std::string state() {
     const auto findings = store_->read(store::read_findings, {}, 10);
-    return findings && !findings->empty() ? findings->front().state : "";
+    if (!findings || findings->empty()) return "";
+    return std::string(store::text_of(findings->front().state));
   }
   analysis::Chance chance_{9};
   // A step by `share` that is found and confirmed; the level since.
