@@ -1,4 +1,5 @@
-// The controller's settings, by flag, variable, settings file or default.
+// The controller's settings: from flag, environment variable, settings file or default, in that
+// order.
 #pragma once
 
 #include <functional>
@@ -14,10 +15,11 @@
 
 namespace railgauge {
 
-// Taken where it is there and no other is named.
+// Used if the file exists and no other is named.
 inline constexpr std::string_view kDefaultSitePath = "/etc/railgauge/site.yaml";
 inline constexpr std::string_view kDefaultConfigPath = "/etc/railgauge/controller.conf";
 
+// One setting of the table that flags, files and the manual share.
 struct SettingInfo {
   std::string_view name;  // of the flag, without dashes
   std::string_view summary;
@@ -27,19 +29,20 @@ struct SettingInfo {
 std::span<const SettingInfo> settings();
 std::vector<std::string> setting_names();
 
-// How long what is kept, in days; 0 keeps it for ever.
+// How long data is kept, in days; 0 keeps it for ever.
 struct KeepDays {
   double raw_samples = 0;
   double distributions = 0;
   double points = 0;
 };
 
+// The settings of one controller.
 struct Config {
   std::string database;
   std::string socket;
   std::string socket_group;
   TcpOptions tcp;
-  std::string metrics_listen;  // "" is none
+  std::string metrics_listen;  // "" is none  // HOST:PORT; "" for none
   std::string suites;          // "": found beside the program
   std::string site_profile;    // "": none
   KeepDays keep_days{.raw_samples = 7, .distributions = 396, .points = 1826};
@@ -50,13 +53,13 @@ struct Config {
 
 using Values = std::map<std::string, std::string, std::less<>>;  // by setting name
 
-// kInvalidArgument naming the setting: a switch that is neither true nor false, TCP without
-// certificates or --insecure. Pure.
+// kInvalidArgument naming the setting: a switch that is neither true nor false, or TCP without
+// certificates and without --insecure. Pure.
 Result<Config> resolve(const Values& flags, const Environment& environment,
                        const SettingsFile& file);
 
-// The suites beside the program: installed (<prefix>/share/railgauge/suites) or in the source tree
-// that the build folder lies in; "" when there are none.
+// The suites beside the program: installed (<prefix>/share/railgauge/suites), or in the source tree
+// around the build folder; "" if there are none.
 std::string default_suites_folder();
 
 }  // namespace railgauge

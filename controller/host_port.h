@@ -8,6 +8,7 @@
 
 namespace railgauge {
 
+// An address to listen on; an empty host means every address.
 struct HostPort {
   std::string host;
   int port = 0;

@@ -23,8 +23,8 @@ namespace railgauge {
 namespace {
 
 constexpr mode_t kSocketMode = 0660;
-constexpr mode_t kOpenSocketMode =
-    0666;  // with a group: its members come in whatever their primary group
+// With --socket-group its members connect whatever their primary group is; credentials decide.
+constexpr mode_t kOpenSocketMode = 0666;
 
 Result<std::string> read_pem(const char* flag, const std::string& path) {
   std::ifstream file(path);
@@ -48,7 +48,7 @@ Result<sockaddr_un> address_of(const std::string& path) {
   return address;
 }
 
-// Removes what a controller that died left behind.
+// Removes the socket of a controller that died.
 Status clear_stale(const std::string& path, const sockaddr_un& address) {
   struct stat file {};
   if (::lstat(path.c_str(), &file) != 0) return {};
@@ -132,7 +132,7 @@ Result<std::unique_ptr<UnixListener>> UnixListener::open(const std::string& path
     return fail(errno == ENOENT ? Code::kNotFound : Code::kPermissionDenied,
                 fmt::format("--socket {}: bind: {}; its folder must exist and be writable", path,
                             std::strerror(errno)));
-  // The credentials decide; the mode only keeps strangers from filling the backlog.
+  // The credentials decide. The mode only keeps strangers from filling the backlog.
   const mode_t mode = gid ? kOpenSocketMode : kSocketMode;
   if (::chmod(path.c_str(), mode) != 0 || ::listen(socket.get(), kBacklog) != 0)
     return fail(Code::kPermissionDenied,
@@ -171,6 +171,7 @@ void UnixListener::accept_loop(grpc::Server& server, auth::PeerBook& peers) {
   }
 }
 
+// Checks the credentials of one connection and hands it to gRPC.
 void UnixListener::admit(Fd connection, grpc::Server& server, auth::PeerBook& peers) const {
   const Result<auth::Credentials> peer = auth::credentials_of(connection.get());
   if (!peer) return spdlog::warn("{}", peer.error().message);

@@ -1,5 +1,5 @@
-// How callers reach the controller: a unix socket that it accepts on itself, so that the peer's
-// credentials are checked before gRPC sees a byte; TCP with mutual TLS; plain TCP only on request.
+// The ports of the controller. Unix socket: accepted here, so that the peer's credentials are
+// checked before gRPC reads a byte. TCP: mutual TLS, or plain only on request.
 #pragma once
 
 #include <atomic>
@@ -23,33 +23,36 @@ struct FdTraits {
 };
 using Fd = Handle<FdTraits>;
 
+// The settings of the TCP port.
 struct TcpOptions {
-  std::string listen;  // HOST:PORT; "" is no TCP at all
+  std::string listen;  // HOST:PORT; "" is no TCP at all  // HOST:PORT; "" for no TCP
   std::string tls_cert;
   std::string tls_key;
   std::string tls_ca;
   bool insecure = false;
 };
-// kInvalidArgument: TCP without certificates and without --insecure, some files but not all, both.
+// kInvalidArgument: TCP without certificates and without --insecure, an incomplete set of files, or
+// both certificates and --insecure.
 Status check_tcp_options(const TcpOptions& options);
-// Mutual TLS, or plain with --insecure. kInvalidArgument naming the file that cannot be read, or
-// that the certificate and key do not fit.
+// Mutual TLS, or plain with --insecure. kInvalidArgument naming a file that cannot be read, or that
+// certificate and key do not match.
 Result<std::shared_ptr<grpc::ServerCredentials>> tcp_credentials(const TcpOptions& options);
 
+// Accepts on its own thread. Create, start and stop it on one thread.
 class UnixListener {
  public:
   static constexpr int kBacklog = 64;
 
-  // Binds and listens. A socket left by a dead controller is replaced; kAlreadyExists when a live
-  // one answers there, kPermissionDenied / kNotFound for the folder.
+  // Binds and listens. Replaces the socket of a dead controller. kAlreadyExists: a live controller
+  // answers there. kPermissionDenied, kNotFound: the folder.
   static Result<std::unique_ptr<UnixListener>> open(const std::string& path,
                                                     const std::string& group);
   ~UnixListener();
 
-  // Hands each allowed connection to `server` (on its own thread) and enters it into `peers`. Both
-  // outlive stop().
+  // Hands each allowed connection to `server` and enters its user into `peers`. Both outlive
+  // stop().
   void start(grpc::Server& server, auth::PeerBook& peers);
-  // Takes no further connection and removes the socket's file. Idempotent.
+  // Accepts no further connection and removes the socket's file. Idempotent.
   void stop();
 
  private:
@@ -58,7 +61,7 @@ class UnixListener {
   void admit(Fd connection, grpc::Server& server, auth::PeerBook& peers) const;
 
   Fd socket_;
-  Fd wake_;  // eventfd: stop() rings
+  Fd wake_;  // eventfd that stop() writes to
   std::string path_;
   std::optional<gid_t> group_;
   std::thread thread_;

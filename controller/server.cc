@@ -25,7 +25,7 @@ constexpr int kKeepaliveMilliseconds = 10'000;
 constexpr int kLeastPingMilliseconds = 5'000;
 
 void set_channel_arguments(grpc::ServerBuilder& builder) {
-  // Without it a second controller would share the port, and each see half of the agents.
+  // Without this a second controller shares the port, and each of both sees half of the agents.
   builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, kKeepaliveMilliseconds);
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, kKeepaliveMilliseconds);
@@ -33,7 +33,7 @@ void set_channel_arguments(grpc::ServerBuilder& builder) {
   builder.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS,
                              kLeastPingMilliseconds);
   builder.SetMaxReceiveMessageSize(kMaxMessageBytes);
-  // Only reflection and health are served this way; ours use the callback interface.
+  // Only reflection and health use the synchronous interface.
   builder.SetSyncServerOption(grpc::ServerBuilder::NUM_CQS, 1);
   builder.SetSyncServerOption(grpc::ServerBuilder::MIN_POLLERS, 1);
   builder.SetSyncServerOption(grpc::ServerBuilder::MAX_POLLERS, 1);
@@ -51,7 +51,8 @@ store::Retention retention_of(const KeepDays& days) {
           .point_days = days.points};
 }
 
-// A traffic class that is no number is refused where a kernel takes it.
+// The preflight rules of the site. A traffic class that is no number is refused by the kernel that
+// reads it.
 PreflightSite preflight_site(const plan::Site& site) {
   PreflightSite rules{.lossless_priority = site.lossless_priority, .traffic_class = std::nullopt};
   if (const auto found = site.defaults.find("traffic_class"); found != site.defaults.end())
@@ -80,6 +81,7 @@ Result<std::unique_ptr<Server>> Server::start(const Config& config,
   return server;
 }
 
+// The order of the members is the order of construction; threads start last.
 Server::Server(std::unique_ptr<store::Store> store, const Config& config, WatchPolicy upgrades,
                plan::Site site, fleet::FleetOptions fleet_options)
     : store_(std::move(store)),
@@ -125,9 +127,10 @@ Server::Server(std::unique_ptr<store::Store> store, const Config& config, WatchP
   loop_.on_tick([this] { on_tick(); });
 }
 
+// Stops in the reverse order: no new calls, then the pools, then the loop.
 Server::~Server() {
-  loop_.call([this] { is_ending_ = true; });  // no tick asks the pools from here on
-  store_->stop_upkeep();  // a backup or check of a large database takes longer than a stop may
+  loop_.call([this] { is_ending_ = true; });  // later ticks do not use the pools
+  store_->stop_upkeep();                      // a backup or check may take longer than the stop
   if (unix_) unix_->stop();
   http_.reset();
   if (grpc_) {
@@ -139,11 +142,12 @@ Server::~Server() {
   }
   run_judge_.stop();
   for (auto* pool : {&pool_, &queries_, &sql_, &upkeep_, &starter_, &feeder_})
-    pool->reset();  // before the loop: they may ask it
+    pool->reset();  // before the loop, which their work may call
   loop_.stop();
   grpc_.reset();
 }
 
+// Ends runs that the previous controller left open as crashed.
 Status Server::end_interrupted_runs() {
   const std::vector<std::string> ended = RG_TRY(store_->end_interrupted_runs());
   for (const std::string& run_id : ended) matrices_.want(run_id);
@@ -201,6 +205,7 @@ Status Server::start_http(const Config& config) {
   return {};
 }
 
+// The clock of the controller: called on the event loop.
 void Server::on_tick() {
   if (is_ending_) return;
   const double now = fleet::monotonic_seconds();
@@ -227,7 +232,7 @@ void Server::on_tick() {
   feed_metrics();
 }
 
-// One at a time: what takes longer than the pause delays the next, and keeps nobody else waiting.
+// One update at a time: an update that takes longer than the pause delays only the next one.
 void Server::feed_metrics() {
   if (feeding_.exchange(true)) return;
   const bool taken = feeder_->submit([this] {
@@ -254,6 +259,7 @@ void Server::show_nodes() {
   metrics_.set_nodes(counts);
 }
 
+// Metrics that change rarely: agent versions and nodes that are absent.
 void Server::show_rare_node_facts() {
   std::map<std::string, std::uint32_t> versions;
   for (const auto& [name, node] : fleet_.nodes())
@@ -265,7 +271,7 @@ void Server::show_rare_node_facts() {
   metrics_.set_absent_nodes(absent);
 }
 
-// What it takes away, it takes in small transactions.
+// Deletes in small transactions, so that readers and writers continue.
 void Server::prune_store() {
   store::Retention retention = retention_;
   retention.largest_share = kLargestPrunedShare;
@@ -275,8 +281,8 @@ void Server::prune_store() {
                counts->distributions, counts->points);
 }
 
-// A night found something new: measured again at once, before anybody is woken. Where that cannot
-// start, the next night confirms it or does not.
+// Measures new findings a second time at once, before anybody is alerted. If the run cannot start,
+// the next night confirms the findings or does not.
 void Server::start_confirming(const std::vector<store::SeriesRow>& series) {
   static_cast<void>(starter_->submit([this, series] {
     std::vector<std::string> attached;

@@ -30,37 +30,48 @@
 
 namespace railgauge {
 
+// Thread safe. Destroying it stops everything and waits for the threads.
 class Server {
  public:
+  // Threads for the calls of Control.
   static constexpr std::size_t kWorkers = 4;
-  static constexpr std::size_t kQueryWorkers = 2;  // what is slow there keeps no `cancel` waiting
-  static constexpr double kScheduleSeconds = 1;    // between two looks at what is due
-  // After the start, for the agents to come back first: a run takes the nodes that are attached.
+  // Threads for queries; slow queries do not delay a cancel.
+  static constexpr std::size_t kQueryWorkers = 2;
+  // Seconds between two looks at due schedules.
+  static constexpr double kScheduleSeconds = 1;
+  // Seconds after the start before schedules begin: agents attach first, and a run takes the
+  // attached nodes.
   static constexpr double kFirstScheduleSeconds = 20;
-  static constexpr double kUpgradeSeconds = 30;  // between two looks at stacks that changed
-  static constexpr double kStatsSeconds = 5;     // between two looks at the store for the metrics
-  static constexpr double kPruneSeconds = 24 * 3600;  // between two prunings, when no run is active
-  // So long it is waited for, since a fleet may always be measuring.
+  // Seconds between two looks at changed stacks.
+  static constexpr double kUpgradeSeconds = 30;
+  // Seconds between two reads of the store for the metrics.
+  static constexpr double kStatsSeconds = 5;
+  // Seconds between two prunings; a pruning waits until no run is active.
+  static constexpr double kPruneSeconds = 24 * 3600;
+  // The longest wait for a pause, since a fleet may always be measuring.
   static constexpr double kPruneGraceSeconds = 2 * kPruneSeconds;
-  static constexpr double kLargestPrunedShare = 0.5;  // a clock far ahead must not take everything
-  static constexpr double kFirstPruneSeconds = 600;   // after the start
-  static constexpr double kShutdownSeconds = 0.5;     // for calls to end by themselves
+  // The largest share that one pruning deletes: a clock far ahead must not delete everything.
+  static constexpr double kLargestPrunedShare = 0.5;
+  // Seconds after the start.
+  static constexpr double kFirstPruneSeconds = 600;
+  // Seconds for calls to end by themselves.
+  static constexpr double kShutdownSeconds = 0.5;
 
-  // Opens the database, ends what an earlier controller left open, then takes calls. Errors are one
-  // line that names the setting at fault.
+  // Opens the database, ends the runs that an earlier controller left open, then takes calls.
+  // Errors are one line that names the setting at fault.
   static Result<std::unique_ptr<Server>> start(const Config& config,
                                                fleet::FleetOptions fleet_options = {});
   ~Server();
   Server(const Server&) = delete;
   Server& operator=(const Server&) = delete;
 
-  // Not serving from now on for health checks; every run is cancelled. idle() tells when all ended.
+  // Reports "not serving" to health checks and cancels every run. idle() is true when all have
+  // ended.
   void begin_stop();
   [[nodiscard]] bool idle();
-  // Starts what is due by schedule, as if it were `now` (unix seconds); by itself this happens each
-  // second.
+  // Starts the suites that are due at `now` (unix seconds). The server does so itself every second.
   void start_due(double now) { schedules_.tick(now); }
-  // Sees to what changed and nobody gates, likewise; by itself each half minute.
+  // Watches changed stacks that nobody gates. The server does so itself every kUpgradeSeconds.
   void see_to_upgrades(double now) { upgrade_watch_.tick(now); }
   [[nodiscard]] int tcp_port() const { return tcp_port_; }  // 0 without TCP
   [[nodiscard]] int metrics_port() const { return http_ ? http_->port() : 0; }
@@ -80,8 +91,8 @@ class Server {
 
   std::unique_ptr<store::Store> store_;
   const LeafSource leaves_;
-  MatrixKeeper matrices_;  // outlives the loop, which asks it
-  RunJudge run_judge_;     // likewise
+  MatrixKeeper matrices_;  // outlives the loop, which calls it
+  RunJudge run_judge_;     // outlives the loop, which calls it
   Metrics metrics_;
   auth::PeerBook peers_;
   fleet::EventLoop loop_;
@@ -94,12 +105,12 @@ class Server {
   MetricsFeed feed_;
   Archive archive_;
   const store::Retention retention_;
-  std::unique_ptr<fleet::WorkerPool> pool_;     // control
-  std::unique_ptr<fleet::WorkerPool> queries_;  // of the archive
-  std::unique_ptr<fleet::WorkerPool> sql_;      // what people wrote themselves
+  std::unique_ptr<fleet::WorkerPool> pool_;     // calls of Control
+  std::unique_ptr<fleet::WorkerPool> queries_;  // calls of Archive and Judge
+  std::unique_ptr<fleet::WorkerPool> sql_;      // statements that people wrote
   std::unique_ptr<fleet::WorkerPool> upkeep_;   // backup, check, pruning: one at a time
-  std::unique_ptr<fleet::WorkerPool> starter_;  // of what is due by schedule
-  std::unique_ptr<fleet::WorkerPool> feeder_;   // of the metrics
+  std::unique_ptr<fleet::WorkerPool> starter_;  // runs that are due by schedule
+  std::unique_ptr<fleet::WorkerPool> feeder_;   // metrics from the store
   AgentLinkService agent_link_;
   std::unique_ptr<grpc::Service> control_service_;
   std::unique_ptr<grpc::Service> archive_service_;
@@ -108,11 +119,11 @@ class Server {
   std::unique_ptr<UnixListener> unix_;
   std::unique_ptr<http::Server> http_;
   int tcp_port_ = 0;
-  double next_stats_ = 0;                                                       // on the loop
-  double next_schedules_ = fleet::monotonic_seconds() + kFirstScheduleSeconds;  // likewise
-  double next_upgrades_ = fleet::monotonic_seconds() + kFirstScheduleSeconds;   // likewise
-  double next_prune_ = fleet::monotonic_seconds() + kFirstPruneSeconds;         // likewise
-  bool is_ending_ = false;  // likewise: the pools may be gone
+  double next_stats_ = 0;  // used on the loop only, as the next three
+  double next_schedules_ = fleet::monotonic_seconds() + kFirstScheduleSeconds;
+  double next_upgrades_ = fleet::monotonic_seconds() + kFirstScheduleSeconds;
+  double next_prune_ = fleet::monotonic_seconds() + kFirstPruneSeconds;
+  bool is_ending_ = false;  // on the loop: the pools may be gone
   std::atomic<bool> feeding_ = false;
   std::atomic<bool> stopping_ = false;
 };

@@ -27,7 +27,7 @@ constexpr std::uint32_t kMaxRuns = 10'000;
 constexpr std::size_t kMostReasonBytes = 500;
 constexpr std::array<std::string_view, 3> kTriggers{"cli", "schedule", "upgrade"};
 
-// Sortable by time, distinct by chance within a second.
+// Run ids sort by time and differ by chance within a second.
 std::string new_run_id(double unix_seconds) {
   std::random_device random;
   return fmt::format("{:%Y%m%d-%H%M%S}-{:06x}", fmt::gmtime(static_cast<std::time_t>(unix_seconds)),
@@ -49,6 +49,7 @@ Error as_wrong_use(Error error) {
 
 }  // namespace
 
+// Facts come from the store, presence and work from the live fleet.
 Result<api::NodeList> Control::list_nodes(const api::ListNodesRequest& request) {
   const NodeStates live = view_.live();
   std::map<std::string, api::NodeInfo> infos;
@@ -126,6 +127,7 @@ Result<api::RunPlan> Control::plan_run(const api::RunRequest& request) {
   return to_api(RG_TRY(preparer_.prepare(request, {.night = RunPreparer::today()})).outline);
 }
 
+// Refuses a run on busy nodes unless it is forced. A forced run needs a reason.
 Status Control::admit_busy(const api::RunRequest& request, const std::vector<std::string>& nodes) {
   const std::string& reason = request.force_reason();
   if (request.force() && reason.find_first_not_of(" \t\n") == std::string::npos)
@@ -190,6 +192,8 @@ void Control::record_left_out(const RunPreparer::LeftOut& left_out, const store:
            fmt::format("left out by preflight: {}", fmt::join(left_out.refused, "; ")));
 }
 
+// Plans first, then stores the run with its tasks and claim in one transaction, then submits it: a
+// run that is submitted is always stored.
 Result<api::RunSummary> Control::start_run(const api::RunRequest& request,
                                            const std::string& requested_by,
                                            std::optional<store::ScheduleClaim> claim) {

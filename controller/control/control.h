@@ -18,10 +18,11 @@
 
 namespace railgauge {
 
-// Each public function answers one call. Thread safe: it has no state of its own beside constants.
+// Each public function answers one call. Errors are one line for the caller: a name that does not
+// exist is kInvalidArgument. Thread safe: it has no state of its own beside constants.
 class Control {
  public:
-  // All references outlive it.
+  // All references outlive it. `site` is the site profile; the default knows no topology.
   Control(fleet::EventLoop& loop, fleet::Fleet& fleet, run::Director& director, store::Store& store,
           PreflightDesk& preflights, SuiteFolder suites, plan::Site site = {})
       : loop_(loop),
@@ -39,21 +40,28 @@ class Control {
 
   // Nodes of the fleet, with their facts where the request asks for them.
   Result<api::NodeList> list_nodes(const api::ListNodesRequest& request);
+  // The kernels of the attached nodes, in the newest version of each. kUnavailable: no node is
+  // attached.
   Result<KernelList> list_kernels(const api::ListKernelsRequest& request);
+  // All suites of the folder. A suite that cannot be read is listed with its error.
   Result<api::SuiteList> list_suites();
+  // The problems of a suite; none: it can be planned.
   Result<api::SuiteCheck> check_suite(const api::SuiteSource& source);
-  Result<std::string> suite_text(const std::string& name) const;  // the file as it is
+  Result<std::string> suite_text(const std::string& name) const;  // the file's text, unchanged
+  // The plan that start_run() would measure now. Starts nothing.
   Result<api::RunPlan> plan_run(const api::RunRequest& request);
-  // Starts a run, or takes it into the queue. With a claim the run belongs to that due time of a
-  // schedule, and the errors of claim_due() (store/schedules.h) apply. The number of the claim
-  // chooses the slice of a suite that measures a slice a run, so n starts in a row take n slices
-  // even where some due times were missed. Without a claim the slice is that of today, in UTC.
+  // Starts a run, or queues it. With a claim the run belongs to that due time of a schedule, and
+  // the errors of claim_due() (store/schedules.h) apply. The claim's number chooses the slice of a
+  // suite that measures one slice a run, so n starts in a row take n slices, even if due times were
+  // missed. Without a claim the slice is that of today, in UTC.
   Result<api::RunSummary> start_run(const api::RunRequest& request, const std::string& requested_by,
                                     std::optional<store::ScheduleClaim> claim = {});
+  // Cancels a run under way; an ended run stays as it ended.
   Result<api::RunSummary> cancel_run(const std::string& run_id, const std::string& requested_by);
   Result<api::RunSummary> run_summary(const std::string& run_id);
   Result<api::RunList> list_runs(const api::ListRunsRequest& request);
   Result<api::RunDetail> get_run(const std::string& run_id);
+  // Stored points by run, kernel, metric, size and nodes.
   Result<api::ResultList> query_results(const api::ResultsRequest& request);
   Result<api::VersionInfo> get_version();
   // Blocks until the nodes have answered or their time is over. A node that is not attached is in

@@ -48,6 +48,7 @@ void Director::submit(RunOrder order) {
   start_next();
 }
 
+// Starts the first waiting run, unless one is under way.
 void Director::start_next() {
   if (!active_.empty() || waiting_.empty() || stopping_) return;
   active_ = waiting_.front();
@@ -168,6 +169,8 @@ void Director::node_idle(const std::string& name) {
   });
 }
 
+// Feeds a report of an agent to its task. A report for an attempt that is over cancels the runner
+// that sent it.
 void Director::task_message(const std::string& name, api::AgentMessage message) {
   using Body = api::AgentMessage;
   const double now = fleet::monotonic_seconds();
@@ -195,6 +198,7 @@ void Director::task_message(const std::string& name, api::AgentMessage message) 
   });
 }
 
+// Figures that arrive after the end of their run are reported as new figures.
 void Director::records_stored(const std::string& name,
                               const std::vector<fleet::StoredRecords>& stored) {
   for (const fleet::StoredRecords& rank : stored) {

@@ -20,38 +20,41 @@
 
 namespace railgauge::run {
 
+// See run_driver.h for one run.
 class Director final : public fleet::FleetListener {
  public:
   static constexpr std::size_t kMaxWaitingRuns = 16;
 
+  // All references outlive it.
   Director(fleet::EventLoop& loop, fleet::Fleet& fleet, store::Store& store, Metrics& metrics);
 
   // Whether one more run would be accepted. kResourceExhausted: kMaxWaitingRuns wait already.
   // kUnavailable: the controller is stopping.
   [[nodiscard]] Status admits() const;
-  // Takes a run that the store has as planned. It begins when the runs before it have ended.
+  // Takes a run that is stored as planned. It begins when the runs before it have ended.
   void submit(RunOrder order);
   // `cancelled_by`: who wanted it; "" for the controller itself. kNotFound: not under way.
   // Cancelling twice is one cancel.
   Result<api::RunSummary> cancel(const std::string& run_id, const std::string& reason,
                                  const std::string& cancelled_by = "");
-  // The state of a run under way, newer than the store's. Absent for ended runs.
+  // The state of a run under way, newer than the stored one. Absent for ended runs.
   [[nodiscard]] std::optional<api::RunSummary> summary(const std::string& run_id) const;
-  // The current state as the first event. kNotFound: not under way.
+  // Sends the current state as the first event. kNotFound: not under way.
   Status watch(const std::string& run_id, std::shared_ptr<RunWatcher> watcher);
   void unwatch(const std::string& run_id, const RunWatcher* watcher);
-  // Cancels everything and admits nothing more. The stop is complete when idle() is true.
+  // Cancels all runs and admits no more. The stop is complete when idle() is true.
   void stop(const std::string& reason);
   [[nodiscard]] bool idle() const { return runs_.empty(); }
   [[nodiscard]] std::size_t waiting() const { return waiting_.size(); }
+  // Call it regularly, with a monotonic time in seconds.
   void tick(double now);
-  // Sets the function that is called on the loop when the end of a run is in the store, and again
-  // when figures of that run arrive later. It must not block. Set it before the first run.
+  // Sets the function that is called on the loop when the end of a run is stored, and again when
+  // figures of that run arrive later. It must not block. Set it before the first run.
   void on_figures(std::function<void(const std::string& run_id)> report) {
     on_figures_ = std::move(report);
   }
   // Sets the function that finds the pairs to retest for a run's suspects. It is called on the loop
-  // when all planned tasks have ended, must not block, and calls `answer` once, from any thread.
+  // when all planned tasks have ended. It must not block, and calls `answer` once, from any thread.
   // Set it before the first run; without it only failed groups are followed up.
   using PairsAnswer = std::function<void(std::vector<plan::WantedPair>)>;
   void on_follow_ups(std::function<void(const std::string& run_id, PairsAnswer answer)> ask) {
@@ -74,6 +77,7 @@ class Director final : public fleet::FleetListener {
                       const std::vector<fleet::StoredRecords>& stored) override;
 
  private:
+  // The run, if its end is not stored yet; else null.
   [[nodiscard]] RunDriver* find(const std::string& run_id) const;
   [[nodiscard]] RunDriver* run_of(const api::TaskRef& ref, const std::string& node) const;
   void start_next();

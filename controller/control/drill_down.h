@@ -1,4 +1,4 @@
-// Tasks that a run adds after its rounds, when its suite asks for it: each suspect with known-good
+// Tasks that a run adds after its rounds, if its suite asks for it: each suspect with known-good
 // partners, and each failed group by halves. wanted_pairs() reads the store; DrillDown is pure.
 #pragma once
 
@@ -41,6 +41,7 @@ class DrillDown {
   [[nodiscard]] const std::vector<std::string>& notes() const { return notes_; }
 
  private:
+  // A group that failed, and the search for the nodes that made it fail.
   struct FailedGroup {
     std::size_t whole = 0;             // its task in the plan
     std::vector<std::string> nodes{};  // by number
@@ -49,8 +50,10 @@ class DrillDown {
     bool is_noted = false;                       // its result is in notes_
   };
   void find_failed_groups(const plan::Plan& plan, const OutcomeOf& outcome_of);
+  // Reports the results of the tests under way, and adds the next tests to `tasks`.
   void advance(const plan::Plan& plan, const OutcomeOf& outcome_of, FailedGroup& group,
                std::vector<plan::PlannedTask>& tasks);
+  // Adds the result of a finished search to notes_.
   void add_note(const plan::Plan& plan, FailedGroup& group);
 
   bool begun_ = false;

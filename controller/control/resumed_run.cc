@@ -10,8 +10,9 @@
 namespace railgauge {
 namespace {
 
-constexpr std::size_t kMaxChain = 64;       // resumed runs of one run
-constexpr std::uint32_t kNewestRuns = 100;  // all that are not ended are among them
+constexpr std::size_t kMaxChain = 64;  // resumed runs of one run
+// All runs that have not ended are among the newest.
+constexpr std::uint32_t kNewestRuns = 100;
 
 // A task that crashed because the controller restarted was not measured.
 bool is_finished(const store::TaskRow& task) {
@@ -27,6 +28,7 @@ std::string end_text(const std::string& node, const std::string& endpoint,
   return unusable.contains(node) ? node : fmt::format("{}/{}", node, endpoint);
 }
 
+// A task as text for comparison: kernel and ends. Equal texts mean the same measurement.
 std::string text_of(const plan::PlannedTask& task, const UnusableNodes& unusable) {
   std::vector<std::string> ends;
   for (const plan::PlannedRank& rank : task.ranks)
@@ -78,6 +80,7 @@ Status check_not_resumed(store::Store& store, const std::string& run_id) {
   return {};
 }
 
+// A task is finished if any run of the chain measured it.
 Result<std::set<std::string>> finished_tasks(const std::string& run_id, const plan::Plan& plan,
                                              const RunChain& chain, const UnusableNodes& unusable) {
   std::set<std::string> measured;

@@ -30,18 +30,21 @@ Presence presence_of(const fleet::NodeState& node) {
   return {Presence::State::kLost, node.presence_since};
 }
 
+// The task of a plan as the input of a task machine.
 TaskSpec task_spec_of(const plan::PlannedTask& task, bool forced) {
   TaskSpec spec{.task_id = task.id, .deadline_seconds = task.deadline_seconds, .forced = forced};
   for (const plan::PlannedRank& rank : task.ranks) spec.ranks.push_back({rank.node, rank.endpoint});
   return spec;
 }
 
+// The nodes of a task in rank order, separated by spaces.
 std::string nodes_text(const plan::PlannedTask& task) {
   std::vector<std::string> nodes;
   for (const plan::PlannedRank& rank : task.ranks) nodes.push_back(rank.node);
   return fmt::format("{}", fmt::join(nodes, " "));
 }
 
+// "failed (wrong data)", or the outcome alone.
 std::string with_reason(std::string_view outcome, const std::string& reason) {
   return reason.empty() ? std::string(outcome) : fmt::format("{} ({})", outcome, reason);
 }
@@ -198,6 +201,7 @@ void RunDriver::tick(double now) {
   if (!ended_) feed([now](RunMachine& machine, RunActions& out) { machine.tick(now, out); });
 }
 
+// Feeds an event to one task and queues its actions.
 void RunDriver::feed(std::size_t index, const TaskEvent& event) {
   const auto task = active_.find(index);
   if (task == active_.end()) return;
@@ -206,6 +210,7 @@ void RunDriver::feed(std::size_t index, const TaskEvent& event) {
   for (TaskAction& action : out) task_actions_.emplace_back(index, std::move(action));
 }
 
+// Feeds an event to the run and carries out all queued actions.
 void RunDriver::feed(const std::function<void(RunMachine&, RunActions&)>& event) {
   RunActions out;
   event(machine_, out);
@@ -233,6 +238,7 @@ void RunDriver::drive() {
   driving_ = false;
 }
 
+// The name of a rank's current attempt on the wire.
 api::TaskRef RunDriver::ref_of(std::size_t index, std::uint32_t rank) const {
   api::TaskRef ref;
   ref.set_run_id(order_.run_id);
@@ -246,6 +252,7 @@ const std::string& RunDriver::node_of(std::size_t index, std::uint32_t rank) con
   return order_.plan.tasks[index].ranks[rank].node;
 }
 
+// Starts a task. A task that waited for another start counts its earlier attempts.
 void RunDriver::act(const StartTask& action) {
   const plan::PlannedTask& task = order_.plan.tasks[action.index];
   std::map<std::string, Presence> presence;
@@ -277,6 +284,7 @@ void RunDriver::act(const CancelTaskAction& action) {
   });
 }
 
+// Stores a task that ends without a start.
 void RunDriver::act(const SkipTask& action) {
   const plan::PlannedTask& task = order_.plan.tasks[action.index];
   store::TaskUpdate update = task_update(action.index, "ended");
@@ -288,6 +296,7 @@ void RunDriver::act(const SkipTask& action) {
                                with_reason(action.outcome, action.reason)));
 }
 
+// Adds the task that measures a failed end against another partner.
 void RunDriver::act(const AddTask& action) {
   const plan::Plan& plan = order_.plan;
   const Elsewhere& made_of = action.made_of;
@@ -298,6 +307,7 @@ void RunDriver::act(const AddTask& action) {
               fmt::format("since {} did not pass: the same against another partner", failed.id));
 }
 
+// Appends a task to the plan and stores it.
 void RunDriver::add_to_plan(plan::PlannedTask added, const std::string& why) {
   plan::Plan& plan = order_.plan;
   index_of_[added.id] = plan.tasks.size();
@@ -318,6 +328,7 @@ void RunDriver::act(const WantFollowUps&) {
   callbacks_.ask_pairs();
 }
 
+// Adds the next wave of follow-ups; an empty wave ends the run.
 void RunDriver::add_follow_ups(std::span<const plan::WantedPair> pairs) {
   if (ended_ || machine_.state() != RunState::kRunning) return;
   std::vector<plan::PlannedTask> tasks = drill_down_.next(
@@ -344,6 +355,7 @@ void RunDriver::add_follow_ups(std::span<const plan::WantedPair> pairs) {
   drive();
 }
 
+// Sends a rank its kernel, parameters, placement and facts.
 void RunDriver::act(std::size_t index, const SendPrepare& action) {
   const plan::PlannedTask& task = order_.plan.tasks[index];
   api::ControllerMessage message;
@@ -357,7 +369,7 @@ void RunDriver::act(std::size_t index, const SendPrepare& action) {
   prepare.set_deadline_seconds(task.deadline_seconds);
   prepare.set_raw_samples(task.raw_samples);
   prepare.mutable_facts()->insert(task.facts.begin(), task.facts.end());
-  // Whose memory the rank uses, where the placement or a follow-up chose it: each rank its own.
+  // The memory of the rank, if the placement or a follow-up chose a GPU: each rank has its own.
   if (const std::string& gpu = task.ranks[action.rank].gpu; !gpu.empty()) {
     prepare.set_gpu(gpu);
     (*prepare.mutable_parameters())["gpu"] = gpu.substr(std::string_view("gpu").size());
@@ -393,6 +405,7 @@ void RunDriver::act(std::size_t index, const AttemptStarted&) {
   save(task_update(index, "preparing"));
 }
 
+// Stores the end of an attempt. A requeued task is reported to the watchers.
 void RunDriver::act(std::size_t index, const AttemptEnded& action) {
   const RankEnd end = judged_end(index, {action.outcome, action.reason});
   const std::string& task_id = order_.plan.tasks[index].id;
@@ -407,6 +420,7 @@ void RunDriver::act(std::size_t index, const AttemptEnded& action) {
                         action.attempt, with_reason(action.outcome, action.reason)));
 }
 
+// Stores the end of the task, or keeps it for another start after the last round.
 void RunDriver::act(std::size_t index, const TaskFinished& action) {
   const plan::PlannedTask& task = order_.plan.tasks[index];
   const std::uint32_t attempts = active_.at(index).attempt();
@@ -430,6 +444,7 @@ void RunDriver::act(std::size_t index, const TaskFinished& action) {
                                again ? "; it is tried again after the last round" : ""));
 }
 
+// Stores the end of the run with the reasons of the order, the machine and the drill-down.
 void RunDriver::act(const RunFinished& action) {
   const double now = fleet::unix_seconds();
   ended_ = true;
@@ -499,6 +514,7 @@ void RunDriver::show_state() {
   summary_.set_state(std::string(name_of(state)));
 }
 
+// Sends the whole state of the run to every watcher, with one line of text.
 void RunDriver::publish(const std::string& task_id, std::string text) {
   show_state();
   summary_.set_tasks_total(static_cast<std::uint32_t>(machine_.tasks_total()));

@@ -20,6 +20,7 @@ constexpr double kSecondsPerDay = 86'400;
 // A node that is away for longer keeps no place in slices over all nodes.
 constexpr double kRememberedSeconds = 30 * kSecondsPerDay;
 
+// "node: reason" for each refused node.
 std::vector<std::string> in_words(const std::vector<plan::RefusedNode>& refused) {
   std::vector<std::string> words;
   for (const plan::RefusedNode& node : refused)
@@ -173,6 +174,7 @@ Result<plan::PlanOptions> RunPreparer::plan_options(const plan::Suite& suite,
   return options;
 }
 
+// Reads the suite with the kernels that all nodes have, chooses the slice, and outlines the plan.
 Result<RunPreparer::Prepared> RunPreparer::prepare(const api::RunRequest& request,
                                                    PlanInput made_for) {
   SuiteFolder::Text text = RG_TRY(suites_.text_of(request.suite()));
@@ -255,6 +257,7 @@ Result<RunPreparer::Prepared> RunPreparer::prepare_admitted(const api::RunReques
   return again;
 }
 
+// A request that names a run to resume is planned from that run.
 Result<RunPreparer::PlannedRun> RunPreparer::plan_run(const api::RunRequest& request,
                                                       std::uint64_t night) {
   if (!request.resume_run_id().empty()) return plan_resumed(request);

@@ -15,6 +15,7 @@ constexpr std::string_view kResumedWords = "the rest of run ";
 
 bool is_nic_port(const std::string& endpoint) { return endpoint.find(':') != std::string::npos; }
 
+// The rate of the port that the rank uses; 0 if it is not known.
 double rate_of(const plan::PlannedRank& rank, const Nodes& nodes) {
   const auto node = nodes.find(rank.node);
   if (node == nodes.end()) return 0;
@@ -24,7 +25,7 @@ double rate_of(const plan::PlannedRank& rank, const Nodes& nodes) {
   return 0;
 }
 
-// NCCL and MPI choose their NICs themselves: at most all that the node has.
+// NCCL and MPI choose their NICs themselves: at most all active ports of the node.
 double rate_of_node(const std::string& name, const Nodes& nodes) {
   const auto node = nodes.find(name);
   if (node == nodes.end()) return 0;
@@ -34,7 +35,8 @@ double rate_of_node(const std::string& name, const Nodes& nodes) {
   return rate;
 }
 
-// What is leased. A rank without an endpoint is alone with those like it on its node.
+// The endpoints that the rank leases. A rank without an endpoint excludes others without one on its
+// node.
 std::vector<std::string> endpoints_of(const plan::PlannedRank& rank) {
   std::vector<std::string> endpoints;
   if (!rank.endpoint.empty() || rank.gpu.empty())
@@ -73,7 +75,8 @@ RunTaskSpec spec_of(const plan::PlannedTask& task, const Nodes& nodes) {
   if (nodes_used.size() > 1)
     for (const std::string& node : chooses_nics)
       spec.load_bits_per_second += rate_of_node(node, nodes);
-  if (task.ranks.size() == 2) spec.load_bits_per_second /= 2;  // what one sends, the other takes
+  if (task.ranks.size() == 2)
+    spec.load_bits_per_second /= 2;  // one end sends what the other receives
   if (task.ranks.size() == 2 && nodes_used.size() == 2)
     for (const plan::PlannedRank& rank : task.ranks) spec.ends.push_back(end_of(rank));
   spec.nodes = static_cast<std::uint32_t>(nodes_used.size());

@@ -14,18 +14,20 @@
 
 namespace railgauge::run {
 
-// One entry for each task, in the plan's order. The load of a task is the sum of its ports' rates,
-// halved for a pair; a port of unknown rate counts as zero. Ranks without a NIC port (NCCL, MPI)
-// over several nodes count all active ports of their nodes, once a node.
+// One entry for each task, in the plan's order. The load of a task, in bits per second, is the sum
+// of its ports' rates, halved for a pair; a port of unknown rate counts as zero. Ranks without a
+// NIC port (NCCL, MPI) over several nodes count all active ports of their nodes, once a node.
 std::vector<RunTaskSpec> run_tasks_of(const plan::Plan& plan,
                                       const std::map<std::string, fleet::NodeState>& nodes);
-// The rate of each leaf's links to other switches; a link counts as fast as the fastest port of the
+// The rate of each leaf's links to other switches. A link counts as fast as the fastest port of the
 // leaf's nodes. A leaf whose links the topology does not list is absent.
 LeafUplinks uplinks_of(const plan::Topology& topology,
                        const std::map<std::string, fleet::NodeState>& nodes);
+// The tasks of the plan for the forecast.
 std::vector<ForecastTask> forecast_tasks(const plan::Plan& plan);
 // The reason of a run that resumes run `run_id`.
 std::string resumed_text(const std::string& run_id);
+// Writes rounds, failures, leftovers and seconds left into `progress`.
 void show_progress(const RunMachine& machine, const RunForecast& forecast,
                    api::RunProgress& progress);
 

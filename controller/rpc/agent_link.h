@@ -1,4 +1,4 @@
-// The agents' side of the wire: each call of Attach is one agent's stream.
+// The agents' side of the wire: each call of Attach is the stream of one agent.
 #pragma once
 
 #include <grpcpp/grpcpp.h>

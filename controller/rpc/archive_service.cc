@@ -14,8 +14,8 @@ using rpc::Access;
 using rpc::Context;
 using rpc::Unary;
 
-// Page after page, each read when the caller took the one before: memory stays that of a page, and
-// no snapshot is held in between.
+// Sends page after page. Each page is read when the caller took the one before, so memory stays
+// that of one page, and no snapshot is held in between.
 class ExportStream final : public grpc::ServerWriteReactor<api::ResultList> {
  public:
   ExportStream(Archive& archive, fleet::WorkerPool& pool, api::PointsRequest request)
@@ -61,6 +61,7 @@ class ExportStream final : public grpc::ServerWriteReactor<api::ResultList> {
   std::atomic<bool> cancelled_ = false;
 };
 
+// A stream that ends at once with an error.
 class Refused final : public grpc::ServerWriteReactor<api::ResultList> {
  public:
   explicit Refused(const grpc::Status& status) { Finish(status); }
@@ -149,6 +150,7 @@ class ArchiveService final : public api::Archive::CallbackService {
   // Every call here may read the disk for long, so a caller that is gone before its turn costs no
   // read any more.
   template <class Response, class Work>
+  // Each call here may read the disk for long, so a caller that left before its turn costs no read.
   Unary* answer_present(Context* context, Access access, fleet::WorkerPool& pool,
                         Response* response, Work work) {
     return rpc::unary(context, peers_, access, pool, response,

@@ -1,5 +1,5 @@
 // The Archive service on the wire: stored figures, exports, SQL and upkeep of the database.
-// archive.h says what each call answers.
+// archive.h defines the answers.
 #pragma once
 
 #include <memory>

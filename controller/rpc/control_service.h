@@ -1,5 +1,5 @@
 // The Control service on the wire: runs, suites, nodes, schedules and preflight. control.h and
-// schedules.h say what each call answers.
+// schedule_service.h define the answers.
 #pragma once
 
 #include <memory>

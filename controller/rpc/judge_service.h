@@ -1,5 +1,5 @@
 // The Judge service on the wire: upgrades, findings and baselines. upgrade_judge.h and the services
-// of gate/ and findings/ say what each call answers.
+// of gate/ and findings/ define the answers.
 #pragma once
 
 #include <memory>

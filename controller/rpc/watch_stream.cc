@@ -7,14 +7,14 @@ namespace railgauge {
 std::shared_ptr<WatchStream> WatchStream::make(Control& control, std::string run_id) {
   std::shared_ptr<WatchStream> stream(new WatchStream(control, std::move(run_id)));
   stream->self_ = stream;
-  stream->StartSendInitialMetadata();  // the caller learns that it is heard, however long it waits
+  stream->StartSendInitialMetadata();  // tells the caller at once that the call arrived
   return stream;
 }
 
 void WatchStream::begin() {
   const Status watched = control_.watch(run_id_, shared_from_this());
   if (watched) {
-    // A caller that left before this had its place taken away before it was given.
+    // A caller may have left before it was subscribed.
     const std::lock_guard lock(mutex_);
     if (finished_) control_.unwatch(run_id_, shared_from_this());
     return;
@@ -38,7 +38,7 @@ void WatchStream::event(const api::RunEvent& event) {
   const std::lock_guard lock(mutex_);
   if (finished_ || ending_) return;
   if (queue_.size() >= kMaxQueued)
-    queue_.erase(queue_.begin() + 1);  // the oldest that is not on its way
+    queue_.erase(queue_.begin() + 1);  // the oldest event that is not being written
   queue_.push_back(event);
   if (queue_.size() == 1) StartWrite(&queue_.front());
 }
@@ -49,7 +49,7 @@ void WatchStream::end() {
   if (queue_.empty()) finish_now(grpc::Status::OK);
 }
 
-// With mutex_ held.
+// Called with mutex_ held.
 void WatchStream::finish_now(const grpc::Status& status) {
   if (finished_) return;
   finished_ = true;

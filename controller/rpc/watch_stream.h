@@ -1,6 +1,6 @@
-// One caller that follows a run. Events come on the event loop and leave from a bounded queue; a
-// caller that reads too slowly misses some in the middle, never the last: each event holds the
-// run's whole state.
+// One caller that follows a run. Events arrive on the event loop and leave from a bounded queue. A
+// caller that reads too slowly misses events in the middle, never the last one: each event holds
+// the whole state of the run.
 #pragma once
 
 #include <cstddef>
@@ -15,17 +15,20 @@
 
 namespace railgauge {
 
+// Thread safe: the event loop adds events, and gRPC calls the reactor from its own threads.
 class WatchStream final : public grpc::ServerWriteReactor<api::RunEvent>,
                           public run::RunWatcher,
                           public std::enable_shared_from_this<WatchStream> {
  public:
+  // The most events that wait for the caller.
   static constexpr std::size_t kMaxQueued = 256;
 
-  // Alive until gRPC is done with it. `control` outlives it.
+  // The stream lives until gRPC is done with it. `control` outlives it.
   static std::shared_ptr<WatchStream> make(Control& control, std::string run_id);
 
-  // Subscribes, or sends an ended run's state and ends. May wait for the database.
+  // Subscribes, or sends the state of an ended run and ends. May wait for the database.
   void begin();
+  // Ends the stream with an error.
   void fail(const grpc::Status& status);
 
   void event(const api::RunEvent& event) override;
@@ -45,7 +48,7 @@ class WatchStream final : public grpc::ServerWriteReactor<api::RunEvent>,
 
   std::mutex mutex_;
   std::deque<api::RunEvent> queue_;  // the front is being written
-  bool ending_ = false;              // after what is queued
+  bool ending_ = false;              // finish after the queued events
   bool finished_ = false;
 };
 

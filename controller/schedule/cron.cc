@@ -16,6 +16,7 @@
 namespace railgauge::run {
 namespace {
 
+// 29 February may be nine years away, over a year like 2100.
 constexpr std::int64_t kLongestWaitDays =
     std::int64_t{9} * 366;  // 29 February over a year like 2100
 constexpr std::array<std::string_view, 7> kWeekdays{"sun", "mon", "tue", "wed",
@@ -23,6 +24,7 @@ constexpr std::array<std::string_view, 7> kWeekdays{"sun", "mon", "tue", "wed",
 constexpr std::array<std::string_view, 12> kMonths{"jan", "feb", "mar", "apr", "may", "jun",
                                                    "jul", "aug", "sep", "oct", "nov", "dec"};
 
+// One of the five fields of an expression.
 struct FieldKind {
   std::string_view name;
   int least;
@@ -33,6 +35,7 @@ constexpr std::array kFields{
     FieldKind{"minute", 0, 59}, FieldKind{"hour", 0, 23}, FieldKind{"day of the month", 1, 31},
     FieldKind{"month", 1, 12, kMonths}, FieldKind{"weekday", 0, 7, kWeekdays}};
 
+// A name for a whole expression.
 struct Macro {
   std::string_view name;
   std::string_view meaning;
@@ -58,6 +61,7 @@ std::vector<std::string_view> split(std::string_view text, char separator) {
   return parts;
 }
 
+// A number or a name within the field's bounds.
 std::optional<int> number_of(std::string_view text, const FieldKind& kind) {
   const auto word = std::ranges::find(kind.words, text);
   if (word != kind.words.end()) return kind.least + static_cast<int>(word - kind.words.begin());

@@ -14,6 +14,7 @@
 namespace railgauge::run {
 namespace {
 
+// Bounds of searches over due times: a schedule for every minute may be off for a year.
 constexpr std::size_t kMaxMissesLookedAt = 1'000;
 constexpr int kMaxStartsLookedAt = 5'000;
 constexpr int kStartsOfPause = 15;
@@ -39,12 +40,14 @@ constexpr double kMaxCatchUpSeconds = 7 * 24 * 3600.0;
 constexpr std::size_t kMaxParts = 100;  // windows, or blackouts
 constexpr std::size_t kMaxNameBytes = 64;
 
+// Without blanks at both ends.
 std::string_view trimmed(std::string_view text) {
   while (!text.empty() && text.front() == ' ') text.remove_prefix(1);
   while (!text.empty() && text.back() == ' ') text.remove_suffix(1);
   return text;
 }
 
+// The parts between separators, trimmed; empty parts are dropped.
 std::vector<std::string_view> parts_of(std::string_view text, char separator) {
   std::vector<std::string_view> parts;
   for (std::size_t begin = 0; begin <= text.size();) {
@@ -56,6 +59,7 @@ std::vector<std::string_view> parts_of(std::string_view text, char separator) {
   return parts;
 }
 
+// A decimal number without sign; absent for anything else.
 std::optional<int> digits(std::string_view text) {
   int value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
@@ -73,6 +77,7 @@ std::optional<int> minute_of(std::string_view text) {
   return *hour * 60 + *minute;
 }
 
+// "mon-fri,sun"; a range may cross the end of the week.
 bool add_weekdays(std::string_view text, Window& window) {
   for (const std::string_view part : parts_of(text, ',')) {
     const std::size_t dash = part.find('-');
@@ -87,6 +92,7 @@ bool add_weekdays(std::string_view text, Window& window) {
   return true;
 }
 
+// "mon-fri 22:00-06:00", "sat,sun" or "22:00-06:00".
 std::optional<Window> window_of(std::string_view text) {
   Window window;
   const std::size_t blank = text.rfind(' ');
@@ -274,6 +280,7 @@ Decision decide_missed(const Schedule& schedule, const ScheduleState& state, dou
 
 }  // namespace
 
+// Walks the due times from the last decision to `now`.
 std::vector<Decision> decide(const Schedule& schedule, const ScheduleState& state, double now) {
   std::vector<Decision> decisions;
   double newest_missed = 0;

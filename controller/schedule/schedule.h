@@ -32,6 +32,7 @@ struct ScheduleText {
   double catch_up_seconds = 0;
 };
 
+// A time of day on some weekdays.
 struct Window {
   std::array<bool, 7> weekdays{};  // 0 is Sunday
   int from_minute = 0;             // of the day
@@ -40,6 +41,7 @@ struct Window {
 
 enum class Concurrency : std::uint8_t { kSkip, kQueue, kReplace };
 
+// A schedule ready to be asked; the fields are those of ScheduleText.
 struct Schedule {
   std::string name{};
   Cron cron{};
@@ -72,6 +74,7 @@ struct Decision {
   bool replace = false;  // cancel the previous run
 };
 
+// The state of a schedule in the store.
 struct ScheduleState {
   double decided_until = 0;    // the newest due time that was decided
   bool run_under_way = false;  // the previous run of this schedule
@@ -98,7 +101,9 @@ std::optional<Due> next_start(const Schedule& schedule, double after);
 // The longest time between two of the next 15 starts, in seconds; absent with fewer than two.
 std::optional<double> longest_pause(const Schedule& schedule, double after);
 
+// Whether a run may begin at that moment. Without windows it always may.
 bool in_window(const Schedule& schedule, double unix_seconds);
+// Whether the moment is on a blackout day of the schedule's zone.
 bool in_blackout(const Schedule& schedule, double due_at);
 // The delay of a start, in seconds. It depends only on name, day and settings, so it is the same
 // after a restart. It never reaches the next due time, nor a moment at which no run may begin.

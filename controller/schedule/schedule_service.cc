@@ -23,6 +23,7 @@ void to_api(const store::DueRow& due, api::ScheduleDue& message) {
   if (!due.reason.empty()) message.set_reason(due.reason);
 }
 
+// A schedule whose text does not compile any more is "broken", with the error.
 api::ScheduleInfo to_api(const store::ScheduleRow& row, double now) {
   api::ScheduleInfo info;
   info.set_schema_version(kSchemaVersion);
@@ -87,6 +88,7 @@ void ScheduleService::tick(double now) {
     if (!row.paused) decide(row, now);
 }
 
+// Whether the schedule's previous run has not ended.
 bool ScheduleService::under_way(const store::ScheduleRow& row) {
   if (!row.last) return false;
   return loop_.call([&] { return director_.summary(row.last->run_id).has_value(); });
@@ -103,6 +105,7 @@ void ScheduleService::decide(const store::ScheduleRow& row, double now) {
     carry_out(row, decision, decision.due_at + run::jitter_of(*schedule, decision.due_at), now);
 }
 
+// A start that fails is tried again while it is in time; then the due time counts as missed.
 void ScheduleService::carry_out(const store::ScheduleRow& row, const run::Decision& decision,
                                 double start_at, double now, std::optional<std::uint64_t> spent) {
   if (decision.kind != run::Decision::Kind::kStart) {
@@ -146,6 +149,7 @@ bool ScheduleService::may_try_again(const store::ScheduleRow& row, const run::De
          now <= decision.due_at + row.catch_up_seconds - kMargin;
 }
 
+// Absent nodes are left out: a schedule measures the nodes that are there.
 Result<api::RunSummary> ScheduleService::start(const store::ScheduleRow& row,
                                                const std::string& who, store::ScheduleClaim claim) {
   api::RunRequest request;
@@ -267,6 +271,7 @@ Result<bool> ScheduleService::waits_for_nodes(const std::string& run_id, double 
   return !nodes.empty();
 }
 
+// The new run takes the due time over, with a note on the interruption.
 Status ScheduleService::start_resumed_run(const store::ScheduleRow& row,
                                           const store::BrokenOffRow& broken,
                                           std::size_t resumed_runs) {
@@ -291,6 +296,7 @@ Status ScheduleService::start_resumed_run(const store::ScheduleRow& row,
   return {};
 }
 
+// The due time counts as missed, with the reason and the command that resumes the run.
 void ScheduleService::give_up(const store::ScheduleRow& row, const store::BrokenOffRow& broken,
                               const std::string& why) {
   const std::string& run_id = broken.due.run_id;

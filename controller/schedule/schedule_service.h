@@ -15,12 +15,15 @@
 
 namespace railgauge {
 
+// The schedule as a person wrote it.
 run::ScheduleText schedule_text_of(const store::ScheduleRow& row);
 
 // Thread safe: one tick runs at a time, and calls work on the store.
 class ScheduleService {
  public:
+  // The most schedules of a controller.
   static constexpr std::size_t kMaxSchedules = 200;
+  // The due times that list() shows for one schedule, the newest first.
   static constexpr std::uint32_t kShownDues = 20;
   static constexpr double kRetrySeconds = 5;         // longest time between two calls of tick()
   static constexpr std::size_t kMaxResumedRuns = 3;  // of one due time
@@ -40,13 +43,18 @@ class ScheduleService {
   // missed, with the reason.
   void tick(double now);
 
+  // All schedules, or the named one with its newest due times. kInvalidArgument: no such schedule.
   Result<api::ScheduleList> list(const std::string& name);
+  // kInvalidArgument: a wrong schedule or suite, or the name is taken. kResourceExhausted:
+  // kMaxSchedules.
   Result<api::ScheduleInfo> add(const api::ScheduleSpec& spec, const std::string& who);
   Result<api::ScheduleInfo> set_paused(const std::string& name, bool paused);
   Result<api::ScheduleInfo> remove(const std::string& name);
+  // Starts the schedule's suite at once; no due time is decided by it.
   Result<api::RunSummary> run_now(const std::string& name, const std::string& who);
 
  private:
+  // Resumes what the previous controller left unfinished, until each run is resumed or given up.
   void resume_runs(double now);
   bool resume_run(const store::ScheduleRow& row, const store::BrokenOffRow& broken, double now);
   Result<std::string> reason_not_to_resume(const store::ScheduleRow& row,
@@ -60,6 +68,7 @@ class ScheduleService {
   void give_up(const store::ScheduleRow& row, const store::BrokenOffRow& broken,
                const std::string& why);
   void decide(const store::ScheduleRow& row, double now);
+  // Starts, skips or misses a due time. `spent`: the number of a slice that is skipped.
   void carry_out(const store::ScheduleRow& row, const run::Decision& decision, double start_at,
                  double now, std::optional<std::uint64_t> spent = {});
   Result<api::RunSummary> start(const store::ScheduleRow& row, const std::string& who,
