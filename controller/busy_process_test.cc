@@ -1,5 +1,5 @@
 // Busy nodes end to end: the controller's, the agents' and the CLI's programs on one machine, with
-// runners that measure nothing. What keeps a node busy is its marker file.
+// runners that measure nothing. A marker file makes a node busy.
 #include <chrono>
 #include <cstdio>
 

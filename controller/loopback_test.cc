@@ -84,7 +84,7 @@ TEST(Loopback, LoopbackPutsBothRanksOnOnePortAndItsSeriesAreTheGpusSlots) {
               ElementsAre("n1/rxe0:1+gpu1", "n1/rxe0:1+gpu1"));
   const auto results = ask<api::ResultList>(bench, &Stub::QueryResults, api::ResultsRequest());
   ASSERT_THAT(results.points(), SizeIs(2));
-  std::vector<std::string> told;  // in no order: the agent's clock stands still
+  std::vector<std::string> told;  // in no order: the agent's clock does not advance
   for (const api::ResultPoint& point : results.points())
     told.push_back(fmt::format("{} {} {} {}", point.endpoints(0), point.endpoints(1),
                                point.facts().at("loopback"), point.facts().at("gpu_nic_distance")));

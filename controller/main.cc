@@ -92,7 +92,7 @@ void set_up_logging(const std::string& level) {
   spdlog::set_default_logger(spdlog::stderr_logger_mt("controller"));
   spdlog::set_pattern("%Y-%m-%dT%H:%M:%S.%eZ %l %v", spdlog::pattern_time_type::utc);
   spdlog::set_level(spdlog::level::from_str(level));
-  // Of gRPC's own lines only those about refused connections (TLS) tell what nobody else does.
+  // Keep only gRPC's lines about refused connections (TLS): nothing else reports these.
   gpr_set_log_function([](gpr_log_func_args* line) {
     const bool refused =
         std::string_view(line->message).find("Handshake failed") != std::string_view::npos;

@@ -1,7 +1,7 @@
 // Collectives end to end: the controller's and the agents' programs and the product's own runner on
-// one machine, with the fake driver and the fake NCCL, whose ranks are processes here. What is
-// proven: ranks of several agents meet, and one that dies or hangs ends all by the deadline, with
-// an outcome that says which and where it was.
+// one machine, with the fake driver and the fake NCCL, whose ranks are processes here. The
+// tests show that ranks of several agents meet, and that a rank that dies or hangs ends the task by
+// the deadline, with an outcome that names the rank and its place.
 #include <dirent.h>
 
 #include <chrono>

@@ -27,8 +27,8 @@ class ProcessStoreTest : public testing::Test {
   testing_agent::ServerBench bench_;
 };
 
-// What a database may look like when the controller starts: it ends with 4 and one line, whatever
-// it is, and the file is as it was.
+// A database that cannot be used ends the controller with exit code 4 and one line. The file stays
+// unchanged.
 TEST_F(ProcessStoreTest, ADatabaseThatCannotBeUsedIsOneLineThatNamesItAndExitCode4) {
   { ASSERT_TRUE(store::open_store(bench_.config_.database)); }
   const auto size = std::filesystem::file_size(bench_.config_.database);

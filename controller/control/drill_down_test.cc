@@ -125,7 +125,7 @@ TEST_F(DrillDownRun, ASlowGpuIsToldFromItsNicByAnotherGpuOnTheSameNic) {
   ASSERT_THAT(tasks, SizeIs(4)) << "three partners, and one with another GPU";
   const api::TaskDetail& other = tasks[3];
   EXPECT_EQ(other.endpoints(0), "d/rxe0:1+gpu1");
-  std::map<std::string, std::string> told;  // what d was told of that task
+  std::map<std::string, std::string> told;  // the parameters that d received
   for (const api::ControllerMessage& message : agents_["d"]->received())
     if (message.has_prepare() && message.prepare().task().task_id() == other.task_id())
       told = {message.prepare().parameters().begin(), message.prepare().parameters().end()};
@@ -153,7 +153,7 @@ TEST_F(DrillDownRun, ATwentiethOfANightsPairsIsMeasuredTwice) {
   EXPECT_EQ(tasks[0].outcome(), "passed");
 }
 
-// Not to be told from what happens where production work comes while the group is halved.
+// The same happens if production work begins while the group is halved.
 TEST(DrillDown, AGroupWhoseTestsDidNotRunAccusesNobody) {
   plan::Plan plan;
   plan.stages.push_back({.kernel = "fake.group", .placement = plan::PlacementKind::kGroup});
@@ -193,7 +193,7 @@ TEST_F(DrillDownRun, AGroupThatFailsIsHalvedUntilTheNodeIsNamed) {
   }
 }
 
-// All ranks pass each time: only the figure tells, of the whole as of its parts.
+// All ranks pass each time: only the figure shows the fault, for the whole and for its parts.
 TEST_F(DrillDownRun, AGroupThatPassesBelowItsFloorIsHalvedUntilTheNodeIsNamed) {
   for (const char* name : {"a", "b", "c", "d", "e"}) {
     testing_agent::AgentOptions options = bench_.agent(name);

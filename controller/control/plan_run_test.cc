@@ -1,4 +1,4 @@
-// What a suite and a site profile say of plans and figures, through the whole controller with
+// The effect of a suite and a site profile on plans and figures, through the whole controller with
 // scripted agents.
 #include <chrono>
 #include <memory>

@@ -66,13 +66,13 @@ class ResumeTest : public testing::Test {
     cancel(run_id);
     return bench_.end_of(run_id);
   }
-  // Of a run with a node that hung: agent `name` is back as one that passes.
+  // The end of the resumed run when agent `name`, which hung, is back and passes.
   api::RunDetail rest_once_back(const std::string& name, const std::string& run_id_of_stopped) {
     agents_.erase(name);
     attach(name, Script::kPass, "second");
     return bench_.end_of(run_id(rest_of(run_id_of_stopped)));
   }
-  // Until that node was told to go.
+  // Waits until that node received Go.
   bool has_begun(const std::string& name) {
     return agents_[name]->wait_until(
         [](const ScriptedAgent& agent) { return agent.count(api::ControllerMessage::kGo) > 0; });
@@ -147,7 +147,7 @@ TEST_F(ResumeTest, TheRestOfARestHasWhatNeitherRunMeasured) {
               HasSubstr("nothing is left of it"));
 }
 
-// The slice stands in the suite's text, which is stored with the run.
+// The slice is in the suite's text, which is stored with the run.
 TEST_F(ResumeTest, TheRestOfASliceIsWhatThatSliceLeft) {
   for (const char* name : {"a", "b", "c", "d"})
     attach(name, *name == 'd' ? Script::kHang : Script::kPass);
@@ -247,7 +247,7 @@ TEST_F(ResumeTest, OfARunThatMeasuredAllNothingIsLeftAndOfOtherNodesNoPlanFits) 
   EXPECT_THAT(start(rest_of("nowhere"), run).error_message(), HasSubstr("nowhere"));
 }
 
-// What fails does so with everybody: each end is measured once more, against others.
+// The agent fails with every partner: each end is measured once more, against others.
 TEST_F(ResumeTest, AFailedPairsEndsAreMeasuredAgainstOtherPartnersAfterTheLastRound) {
   for (const char* name : {"a", "b", "c"}) attach(name);
   attach("d", Script::kFail);

@@ -50,7 +50,7 @@ struct RunOrder {
   std::string why{};           // start of the run's reason: the run that it resumes
 };
 
-// Tells the agent of `node` to stop the attempt `ref`. Does not block.
+// Asks the agent of `node` to stop the attempt `ref`. Does not block.
 void cancel_attempt(fleet::Fleet& fleet, const std::string& node, const api::TaskRef& ref,
                     std::string outcome, std::string reason);
 

@@ -1,4 +1,4 @@
-// What the round engine is told of a task: how much it may send between leaves.
+// The input of the round engine: the load of a task between leaves.
 #include "controller/control/run_tasks.h"
 
 #include <string>

@@ -7,7 +7,7 @@ namespace railgauge {
 std::shared_ptr<WatchStream> WatchStream::make(Control& control, std::string run_id) {
   std::shared_ptr<WatchStream> stream(new WatchStream(control, std::move(run_id)));
   stream->self_ = stream;
-  stream->StartSendInitialMetadata();  // tells the caller at once that the call arrived
+  stream->StartSendInitialMetadata();  // the caller learns at once that the call arrived
   return stream;
 }
 

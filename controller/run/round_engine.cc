@@ -312,8 +312,8 @@ bool RoundEngine::is_over(double now, EngineActions& out) {
   launch_pending(now, out);
   give_up_late_ones(now, out);
   if (!running_.empty()) return false;
-  // What waits for a place gets one: tasks of earlier rounds end within a bound. What waits for an
-  // endpoint of such a task, or for the fabric, is left over.
+  // A task that waits for a cap gets its turn: tasks of earlier rounds end within a bound. A task
+  // that waits for an endpoint, or for the fabric, is left over.
   held_by_.clear();
   return std::ranges::none_of(pending_, [this](std::size_t index) {
     return tasks_[index].state == State::kWaiting && hold_of(tasks_[index]) == Hold::kCap;

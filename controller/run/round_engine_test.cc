@@ -10,7 +10,7 @@ namespace {
 using testing::ElementsAre;
 using testing::IsEmpty;
 
-// An engine with its actions told apart.
+// An engine with its actions sorted by kind.
 class Rounds {
  public:
   explicit Rounds(std::vector<RunTaskSpec> tasks, const RoundPolicy& policy = {},

@@ -1,4 +1,4 @@
-// What holds of a run whatever the order of events: random plans and policies from fixed seeds,
+// Invariants of a run, whatever the order of events: random plans and policies from fixed seeds,
 // tasks that end, fail, hang and are tried again, nodes that become busy, a cancel now and then.
 #include <algorithm>
 #include <map>

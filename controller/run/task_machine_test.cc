@@ -26,7 +26,7 @@ GroupStep said(std::uint32_t step, std::string payload) {
   return out;
 }
 
-// A machine with its actions gathered; time moves only when told.
+// A machine with its actions gathered; time moves only by the test.
 struct Bench {
   TaskMachine machine{three_ranks()};
   TaskActions actions;
@@ -127,7 +127,7 @@ TEST(TaskMachine, ARankThatWaitsInVainEndsAllAndTheRankThatDidNotComeIsNamed) {
                                 "rendezvous step 1"));
 }
 
-// Of ranks that tell where they are, the outcome says it of who was lost or did not come.
+// If ranks report their places, the outcome names the place of a rank that was lost or is late.
 TEST(TaskMachine, WhereALostRankWasLastIsTold) {
   const auto step_at = [](std::uint32_t step, const char* place) {
     GroupStep out = said(step, "well");

@@ -1,4 +1,4 @@
-// What a rendezvous moves where a task has thousands of ranks.
+// The bytes that a rendezvous moves in a task with thousands of ranks.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -80,7 +80,7 @@ TEST_F(Thousands, ABriefStepMovesAsMuchAsTheRanksSayAndNotItsSquare) {
   EXPECT_LE(quiet.all, 2 * kRanks * (kPayloadBytes + 16)) << "4 MiB, where all to all is 8 GiB";
 }
 
-// Also where every rank has an error to tell.
+// The bound holds even if every rank has an error to report.
 TEST_F(Thousands, ABriefStepOfLoudRanksIsBoundedToo) {
   const Sent loud = sent(all_say(kPayloadBytes, true, 2));
   EXPECT_LE(loud.most_to_another, (1 + kMostHeardAloud) * (kPayloadBytes + 8));

@@ -1,4 +1,4 @@
-// Runs of a schedule that the controller's own end broke off: who goes on with them, and when not.
+// Runs of a schedule that the end of the controller interrupted: when they are resumed.
 #include <chrono>
 #include <string>
 #include <thread>

@@ -27,7 +27,7 @@ class SlicedNights : public testing_agent::SchedulesTest {
     return "version: 1\nmetadata: {name: sliced}\nstages:\n  - kernel: fake.lat\n    placement: "
            "{pairs: all, slice: 3}\n";
   }
-  // Of the slice with that number, laid out over these nodes, all of which are there.
+  // The pairs of the slice with that number over these nodes, all of which are attached.
   std::set<std::string> pairs_of(std::uint64_t number, const std::string& nodes = "n1,n2,n3,n4") {
     api::RunRequest request;
     request.mutable_suite()->set_text(
@@ -70,7 +70,7 @@ class SlicedNights : public testing_agent::SchedulesTest {
     due_ = run::next_start(*cron_, due_)->due_at;
     return due_;
   }
-  // Of the run that starts `late` seconds after the next due time; none where none does.
+  // The pairs of the run that starts `late` seconds after the next due time; empty without a run.
   std::set<std::string> pairs_of_next(double late = 10) {
     const std::size_t before = runs().size();
     bench_.server_->start_due(next_due() + late);
@@ -87,7 +87,8 @@ class SlicedNights : public testing_agent::SchedulesTest {
   double due_ = 0;
 };
 
-// Whatever lies between due times: the third day of a month is the slice of the first by the day.
+// Whatever the time between due times: the third day of a month is the slice of the first by the
+// day.
 TEST_F(SlicedNights, OfEachScheduleAsManyStartsInARowAsSlicesMeetAllPairs) {
   for (const char* cron : {"30 23 * * *", "0 12 * * mon-fri", "0 3 * * sun", "0 12 1,4,7,10 * *",
                            "*/7 * * * *", "0 0 1 * *"}) {
