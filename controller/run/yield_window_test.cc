@@ -54,7 +54,7 @@ class YieldWindowTest : public testing::Test {
   }
 };
 
-TEST_F(GiveWayTest, NothingBeginsOnABusyNodeUntilItIsIdle) {
+TEST_F(YieldWindowTest, NothingBeginsOnABusyNodeUntilItIsIdle) {
   TaskMachine task(spec(false));
   TaskActions out;
   task.node_busy("n1", "slurm: job 7 here", 0, out);
@@ -64,7 +64,7 @@ TEST_F(GiveWayTest, NothingBeginsOnABusyNodeUntilItIsIdle) {
   EXPECT_EQ(count<SendPrepare>(out), 2U);
 }
 
-TEST_F(GiveWayTest, ATaskThatRunsIsCancelledOnAllItsNodesAndComesAgain) {
+TEST_F(YieldWindowTest, ATaskThatRunsIsCancelledOnAllItsNodesAndComesAgain) {
   TaskMachine task(spec(false));
   run(task);
   TaskActions out;
@@ -84,7 +84,7 @@ TEST_F(GiveWayTest, ATaskThatRunsIsCancelledOnAllItsNodesAndComesAgain) {
   EXPECT_EQ(task.attempt(), 2U);
 }
 
-TEST_F(GiveWayTest, APeerThatFailsBecauseItsPartnerWasTakenAwayIsNoCrash) {
+TEST_F(YieldWindowTest, APeerThatFailsBecauseItsPartnerWasTakenAwayIsNoCrash) {
   TaskMachine task(spec(false));
   run(task);
   TaskActions out;
@@ -97,7 +97,7 @@ TEST_F(GiveWayTest, APeerThatFailsBecauseItsPartnerWasTakenAwayIsNoCrash) {
   EXPECT_EQ(last<AttemptEnded>(out)->outcome, "cancelled");
 }
 
-TEST_F(GiveWayTest, WrongDataIsToldEvenWhenItGivesWay) {
+TEST_F(YieldWindowTest, WrongDataIsReportedEvenIfTheTaskYields) {
   TaskMachine task(spec(false));
   run(task);
   TaskActions out;
@@ -107,7 +107,7 @@ TEST_F(GiveWayTest, WrongDataIsToldEvenWhenItGivesWay) {
   EXPECT_EQ(last<TaskFinished>(out)->outcome, "failed");
 }
 
-TEST_F(GiveWayTest, AForcedTaskGivesWayToNothing) {
+TEST_F(YieldWindowTest, AForcedTaskYieldsToNothing) {
   TaskMachine task(spec(true));
   TaskActions out;
   task.node_busy("n1", "marker: x", 0, out);
@@ -116,7 +116,7 @@ TEST_F(GiveWayTest, AForcedTaskGivesWayToNothing) {
   EXPECT_EQ(count<SendCancel>(out), 0U);
 }
 
-TEST_F(GiveWayTest, TheWindowEndsAtItsTimeAndTheTaskAsCancelled) {
+TEST_F(YieldWindowTest, TheWindowEndsAtItsTimeAndTheTaskAsCancelled) {
   TaskMachine task(spec(false));
   TaskActions out;
   task.node_busy("n1", "slurm: job 7 here", 0, out);
@@ -133,7 +133,7 @@ TEST_F(GiveWayTest, TheWindowEndsAtItsTimeAndTheTaskAsCancelled) {
               HasSubstr("slurm: job 7 here; it was waited 30 min"));
 }
 
-TEST_F(GiveWayTest, ThoughItGivesWayAgainAndAgainItEnds) {
+TEST_F(YieldWindowTest, ATaskThatYieldsAgainAndAgainEnds) {
   TaskMachine task(spec(false));
   run(task);
   double now = 2;
@@ -148,7 +148,7 @@ TEST_F(GiveWayTest, ThoughItGivesWayAgainAndAgainItEnds) {
   EXPECT_EQ(last<TaskFinished>(out)->outcome, "cancelled");
 }
 
-TEST_F(GiveWayTest, GivingWayCostsNoAttempt) {
+TEST_F(YieldWindowTest, AYieldCostsNoAttempt) {
   TaskMachine task(spec(false));
   run(task);
   TaskActions out;
@@ -166,7 +166,7 @@ TEST_F(GiveWayTest, GivingWayCostsNoAttempt) {
   EXPECT_TRUE(last<AttemptEnded>(out)->requeued) << "a lost node is worth its own second attempt";
 }
 
-TEST_F(GiveWayTest, ACancelWhileItWaitsEndsIt) {
+TEST_F(YieldWindowTest, ACancelWhileItWaitsEndsIt) {
   TaskMachine task(spec(false));
   TaskActions out;
   task.node_busy("n1", "marker: x", 0, out);
@@ -176,7 +176,7 @@ TEST_F(GiveWayTest, ACancelWhileItWaitsEndsIt) {
   EXPECT_EQ(last<TaskFinished>(out)->reason, "by ann");
 }
 
-TEST_F(GiveWayTest, ANodeOfOthersDoesNotMatter) {
+TEST_F(YieldWindowTest, ANodeOfOthersDoesNotMatter) {
   TaskMachine task(spec(false));
   TaskActions out;
   task.node_busy("n9", "marker: x", 0, out);
