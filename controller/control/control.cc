@@ -202,7 +202,7 @@ Result<Control::Prepared> Control::prepare(const api::RunRequest& request, PlanF
   const plan::SuiteReading reading = plan::read_suite(text.text, text.file_name, kernels);
   if (!reading.suite) return tl::unexpected(plan::error_of(reading.problems));
   Nodes placed = chosen;
-  plan::Night night;
+  plan::SliceOrigin night;
   if (plan::has_slices(*reading.suite)) {
     const Nodes all = RG_TRY(all_nodes());
     night = night_of(*reading.suite, made_for, left_out, all);

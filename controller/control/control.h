@@ -104,8 +104,8 @@ class Control {
   void tell_left_out(const LeftOut& left_out, const store::RunRow& row);
   static std::uint64_t day_of(double unix_seconds);  // since 1970, in UTC
   static std::uint64_t today();
-  static plan::Night night_of(const plan::Suite& suite, const PlanFor& made_for,
-                              const LeftOut& left_out, const Nodes& all);
+  static plan::SliceOrigin night_of(const plan::Suite& suite, const PlanFor& made_for,
+                                    const LeftOut& left_out, const Nodes& all);
   Result<plan::PlanOptions> plan_options(const plan::Suite& suite, const Nodes& nodes) const;
 
   fleet::EventLoop& loop_;

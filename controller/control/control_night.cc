@@ -30,10 +30,10 @@ Result<Control::Nodes> Control::all_nodes() {
 }
 
 // As the suite's text has it, or found out now.
-plan::Night Control::night_of(const plan::Suite& suite, const PlanFor& made_for,
-                              const LeftOut& left_out, const Nodes& all) {
+plan::SliceOrigin Control::night_of(const plan::Suite& suite, const PlanFor& made_for,
+                                    const LeftOut& left_out, const Nodes& all) {
   if (suite.night) return *suite.night;
-  plan::Night night{.number = made_for.night, .nodes = made_for.slice_of};
+  plan::SliceOrigin night{.number = made_for.night, .nodes = made_for.slice_of};
   if (night.nodes.empty()) night.nodes = left_out.asked;
   if (!night.nodes.empty()) return night;
   const double since = fleet::unix_seconds() - kRememberedSeconds;

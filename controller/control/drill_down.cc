@@ -21,8 +21,8 @@ bool has_failed(std::string_view outcome) {
 }
 
 // What was waived or gave way to production work says nothing about its nodes.
-localise::GroupHunt::Answer answer_of(std::string_view outcome) {
-  using Answer = localise::GroupHunt::Answer;
+localise::GroupHalving::Answer answer_of(std::string_view outcome) {
+  using Answer = localise::GroupHalving::Answer;
   if (outcome == kPassed) return Answer::kPassed;
   return has_failed(outcome) ? Answer::kFailed : Answer::kNotMeasured;
 }
@@ -124,7 +124,7 @@ void DrillDown::open_hunts(const plan::Plan& plan, const OutcomeOf& outcome_of) 
     for (std::size_t i = 0; i < nodes.size(); ++i) numbers.push_back(static_cast<std::int32_t>(i));
     hunts_.push_back({.whole = index,
                       .nodes = std::move(nodes),
-                      .hunt = localise::GroupHunt(std::move(numbers))});
+                      .hunt = localise::GroupHalving(std::move(numbers))});
   }
 }
 
@@ -133,7 +133,7 @@ void DrillDown::go_on(const plan::Plan& plan, const OutcomeOf& outcome_of, Hunt&
   for (const auto& [index, test] : hunt.out)
     static_cast<void>(hunt.hunt.report(test, answer_of(outcome_of(index))));
   hunt.out.clear();
-  for (const localise::GroupHunt::Test& test : hunt.hunt.next()) {
+  for (const localise::GroupHalving::Test& test : hunt.hunt.next()) {
     std::set<std::string> nodes;
     for (const std::int32_t node : test.nodes)
       nodes.insert(hunt.nodes[static_cast<std::size_t>(node)]);
@@ -145,7 +145,7 @@ void DrillDown::go_on(const plan::Plan& plan, const OutcomeOf& outcome_of, Hunt&
 
 void DrillDown::tell(const plan::Plan& plan, Hunt& hunt) {
   hunt.is_told = true;
-  const localise::GroupHunt::Verdict& verdict = hunt.hunt.verdict();
+  const localise::GroupHalving::Verdict& verdict = hunt.hunt.verdict();
   std::vector<std::string> parts;
   if (!verdict.bad.empty())
     parts.push_back(

@@ -44,7 +44,7 @@ class DrillDown {
   struct Hunt {
     std::size_t whole = 0;             // its task in the plan
     std::vector<std::string> nodes{};  // by number
-    localise::GroupHunt hunt;
+    localise::GroupHalving hunt;
     std::map<std::size_t, std::uint32_t> out{};  // tests under way, by task
     bool is_told = false;
   };

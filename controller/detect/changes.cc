@@ -2,16 +2,17 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
+#include <limits>
+#include <span>
+#include <vector>
 
-#include "controller/detect/drift.h"
-#include "controller/detect/excursions.h"
 #include "controller/detect/fit.h"
 #include "controller/detect/modes.h"
 #include "controller/detect/spikes.h"
 #include "controller/stats/cusum.h"
-#include "controller/stats/robust.h"
-#include "controller/stats/scale.h"
 #include "controller/stats/spread.h"
+#include "kernels/core/stats/quantile.h"
 
 namespace railgauge::analysis {
 namespace {
@@ -23,6 +24,79 @@ constexpr double kLeastStep = 0.8;  // deviations of single values
 constexpr double kHalf = 0.5;       // of the practical bound
 constexpr double kZ95 = 1.96;
 constexpr std::size_t kLevelRuns = 12;  // runs whose level the CUSUM watches against, at least
+
+// From values as measured to what the detector looks at.
+struct Scaled {
+  std::vector<double> values;        // of the runs that are there, in order
+  std::vector<std::size_t> indices;  // where each stood in the input
+  bool logarithmic = false;
+  double unit = 1;   // what the values were divided by where they are no logarithms
+  double floor = 0;  // least deviation that noise is taken to have, in the values' scale
+
+  [[nodiscard]] double original(double scaled) const;
+};
+
+constexpr double kRelativeFloor = 5e-4;  // 0.05 %: no measurement repeats better
+constexpr double kLowQuantile = 0.02;
+constexpr double kLowestShare = 0.05;  // of the median that the low quantile has, for logarithms
+constexpr double kFewSteps = 0.25;     // values are quantised when so few of them are different
+constexpr double kLeastFloor = 1e-7;   // of the largest value, where most values are zero
+constexpr double kUniform = 12;        // variance of rounding is resolution^2 / 12
+
+// The smallest distance between different values when few are different, else 0.
+double estimate_resolution(std::vector<double> values) {
+  std::ranges::sort(values);
+  double smallest = std::numeric_limits<double>::infinity();
+  std::size_t different = 1;
+  for (std::size_t i = 1; i < values.size(); ++i) {
+    const double step = values[i] - values[i - 1];
+    if (step <= 0) continue;
+    ++different;
+    smallest = std::min(smallest, step);
+  }
+  const bool few = static_cast<double>(different) <= kFewSteps * static_cast<double>(values.size());
+  return few && different > 1 ? smallest : 0;
+}
+
+double Scaled::original(double scaled) const {
+  return logarithmic ? std::exp(scaled) : scaled * unit;
+}
+
+// Logarithms where all values are positive and of one order of magnitude, so that effects are
+// fractions; else the values themselves. `resolution` 0 is estimated from the values' own steps.
+Scaled to_scale(std::span<const double> values, double resolution) {
+  Scaled out;
+  out.values.reserve(values.size());
+  out.indices.reserve(values.size());
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    if (!std::isfinite(values[i])) continue;
+    out.values.push_back(values[i]);
+    out.indices.push_back(i);
+  }
+  if (out.values.empty()) return out;
+  if (resolution <= 0) resolution = estimate_resolution(out.values);
+  const auto [least, most] = std::ranges::minmax(out.values);
+  std::vector<double> scratch = out.values;
+  // Halves, since the sum of two huge values may not be a number; quantiles are only compared here.
+  for (double& v : scratch) v /= 2;
+  const double middle = 2 * median_in(scratch);
+  out.logarithmic = least > 0 && 2 * quantile_in(scratch, kLowQuantile) > kLowestShare * middle;
+  const double rounding = resolution / std::sqrt(kUniform);
+  if (out.logarithmic) {
+    out.floor = std::max(rounding / middle, kRelativeFloor);
+    for (double& v : out.values) v = std::log(v);
+    return out;
+  }
+  out.unit = std::max(std::abs(least), std::abs(most));
+  if (out.unit == 0) out.unit = 1;
+  for (std::size_t i = 0; i < scratch.size(); ++i) {
+    out.values[i] /= out.unit;
+    scratch[i] = std::abs(out.values[i]);
+  }
+  // The floor of a series about zero is that of its usual distance from zero.
+  out.floor = std::max({rounding / out.unit, kRelativeFloor * median_in(scratch), kLeastFloor});
+  return out;
+}
 
 Fit begin_fit(const Scaled& scaled, const DetectorSettings& settings) {
   Fit fit;
@@ -61,17 +135,17 @@ std::vector<double> residuals_of(const Fit& fit, std::span<const Ramp> ramps) {
   return out;
 }
 
-class Teller {
+class ChangeReporter {
  public:
-  Teller(const Scaled& scaled, const Fit& fit, Findings& findings)
+  ChangeReporter(const Scaled& scaled, const Fit& fit, Findings& findings)
       : scaled_(scaled), fit_(fit), findings_(findings) {}
 
-  void tell_steps();
-  void tell_ramps(std::span<const Ramp> ramps);
-  void tell_weights(const Mixture& mixture);
-  void tell_spread(std::span<const Ramp> ramps);
-  void tell_spikes();
-  void tell_suspicion();
+  void report_steps();
+  void report_ramps(std::span<const Ramp> ramps);
+  void report_weights(const Mixture& mixture);
+  void report_spread(std::span<const Ramp> ramps);
+  void report_spikes();
+  void report_suspicion();
 
  private:
   [[nodiscard]] std::size_t index(std::size_t i) const { return scaled_.indices[i]; }
@@ -94,14 +168,14 @@ class Teller {
   Findings& findings_;
 };
 
-void Teller::tell_steps() {
+void ChangeReporter::report_steps() {
   if (fit_.changes() == 0) return;
   std::vector<double> levels;
   for (std::size_t k = 0; k <= fit_.changes(); ++k) levels.push_back(fit_.level(k));
   const std::vector<bool> returning = returning_changes(levels);
   findings_.cycle_runs = cycle_of(fit_.bounds, returning).value_or(0);
   const auto mixture = find_mixture(fit_);
-  bool weights_told = false;
+  bool weights_reported = false;
   for (std::size_t k = 1; k <= fit_.changes(); ++k) {
     const std::size_t begin = fit_.bounds[k - 1];
     const std::size_t end = fit_.bounds[k + 1];
@@ -109,10 +183,10 @@ void Teller::tell_steps() {
     const Place place = place_of(fit_, begin, end);
     const bool mixes = mixture && is_mix_of(fit_, k, *mixture);
     if (findings_.cycle_runs > 0 && returning[k - 1]) continue;
-    if (mixes && weights_told) continue;  // one finding for all of them
+    if (mixes && weights_reported) continue;  // one finding for all of them
     if (mixes) {
-      tell_weights(*mixture);
-      weights_told = true;
+      report_weights(*mixture);
+      weights_reported = true;
       continue;
     }
     Change change{.index = index(fit_.bounds[k]),
@@ -127,7 +201,7 @@ void Teller::tell_steps() {
   }
 }
 
-void Teller::tell_weights(const Mixture& mixture) {
+void ChangeReporter::report_weights(const Mixture& mixture) {
   const auto moved = find_weight_change(fit_, mixture);
   if (!moved) return;
   Change change{.index = index(moved->index),
@@ -142,7 +216,7 @@ void Teller::tell_weights(const Mixture& mixture) {
   findings_.changes.push_back(change);
 }
 
-void Teller::tell_ramps(std::span<const Ramp> ramps) {
+void ChangeReporter::report_ramps(std::span<const Ramp> ramps) {
   for (const Ramp& ramp : ramps) {
     Change change{.index = index(ramp.begin),
                   .first = index(ramp.begin),
@@ -155,7 +229,7 @@ void Teller::tell_ramps(std::span<const Ramp> ramps) {
   }
 }
 
-void Teller::tell_spread(std::span<const Ramp> ramps) {
+void ChangeReporter::report_spread(std::span<const Ramp> ramps) {
   const std::vector<double> residuals = residuals_of(fit_, ramps);
   for (const SpreadChange& found : find_spread_changes(residuals, fit_.noise)) {
     const std::size_t run = index(found.index);
@@ -175,7 +249,7 @@ void Teller::tell_spread(std::span<const Ramp> ramps) {
   }
 }
 
-void Teller::tell_spikes() {
+void ChangeReporter::report_spikes() {
   for (const std::size_t i : fit_.spikes) {
     const auto after = std::ranges::upper_bound(fit_.bounds, i);
     const auto k = static_cast<std::size_t>(after - fit_.bounds.begin()) - 1;
@@ -188,7 +262,7 @@ void Teller::tell_spikes() {
   }
 }
 
-void Teller::tell_suspicion() {
+void ChangeReporter::report_suspicion() {
   const std::size_t begin = fit_.bounds[fit_.bounds.size() - 2];
   const auto piece = std::span<const double>(fit_.raw).subspan(begin);
   if (piece.size() <= kLevelRuns) return;
@@ -231,12 +305,12 @@ Findings detect_changes(std::span<const double> values, const DetectorSettings& 
   }
   find_late_drift(fit, ramps);
   findings.noise = fit.noise;
-  Teller teller(scaled, fit, findings);
-  teller.tell_steps();
-  teller.tell_ramps(ramps);
-  teller.tell_spread(ramps);
-  teller.tell_spikes();
-  teller.tell_suspicion();
+  ChangeReporter reporter(scaled, fit, findings);
+  reporter.report_steps();
+  reporter.report_ramps(ramps);
+  reporter.report_spread(ramps);
+  reporter.report_spikes();
+  reporter.report_suspicion();
   std::ranges::stable_sort(findings.changes, {}, &Change::index);
   return findings;
 }

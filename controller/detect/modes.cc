@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "controller/stats/selection.h"
+#include "controller/stats/distributions.h"
 
 namespace railgauge::analysis {
 namespace {

@@ -6,8 +6,8 @@
 #include <set>
 
 #include "controller/stats/polish.h"
-#include "controller/stats/robust.h"
 #include "kernels/core/base/result.h"
+#include "kernels/core/stats/quantile.h"
 
 namespace railgauge::analysis {
 namespace {
@@ -55,9 +55,9 @@ std::vector<double> matrix_of(std::span<const PairFigure> figures, std::size_t n
 
 }  // namespace
 
-PairStandings judge_pairs(std::span<const PairFigure> figures, std::size_t nodes, Better better,
-                          double floor) {
-  PairStandings out;
+PairScores judge_pairs(std::span<const PairFigure> figures, std::size_t nodes, Better better,
+                       double floor) {
+  PairScores out;
   for (const PairFigure& figure : figures) RG_CHECK(figure.from < nodes && figure.to < nodes);
   const std::vector<bool> kept = well_connected(figures, nodes);
   if (static_cast<std::size_t>(std::ranges::count(kept, true)) < kLeastPeers) return out;

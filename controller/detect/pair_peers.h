@@ -20,15 +20,15 @@ struct PairFigure {
   double value = 0;  // positive; anything else is missing
 };
 
-struct PairStandings {
+struct PairScores {
   bool apart = false;  // false: too few nodes with enough partners to take the figures apart
-  std::vector<PeerStanding> nodes;  // of the direction in which the node is worse
-  std::vector<PeerStanding> paths;  // by figure: what is left without both ends
+  std::vector<PeerScore> nodes;  // of the direction in which the node is worse
+  std::vector<PeerScore> paths;  // by figure: what is left without both ends
 };
 
 // By median polish, so that one slow node does not accuse its partners, nor a slow path its ends.
 // `floor`: as for judge_peers().
-PairStandings judge_pairs(std::span<const PairFigure> figures, std::size_t nodes, Better better,
-                          double floor);
+PairScores judge_pairs(std::span<const PairFigure> figures, std::size_t nodes, Better better,
+                       double floor);
 
 }  // namespace railgauge::analysis

@@ -3,7 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "controller/stats/robust.h"
+#include "controller/stats/noise.h"
+#include "kernels/core/stats/quantile.h"
 
 namespace railgauge::analysis {
 namespace {
@@ -61,8 +62,8 @@ double standing_of(const std::vector<double>& past) {
 
 }  // namespace
 
-std::vector<PeerStanding> judge_peers(std::span<const Peer> peers, Better better, double floor) {
-  std::vector<PeerStanding> out(peers.size());
+std::vector<PeerScore> judge_peers(std::span<const Peer> peers, Better better, double floor) {
+  std::vector<PeerScore> out(peers.size());
   std::vector<double> logs;
   for (const Peer& peer : peers)
     if (std::isfinite(peer.value) && peer.value > 0) logs.push_back(std::log(peer.value));
@@ -72,7 +73,7 @@ std::vector<PeerStanding> judge_peers(std::span<const Peer> peers, Better better
   for (std::size_t i = 0; i < peers.size(); ++i) {
     if (!std::isfinite(peers[i].value) || !(peers[i].value > 0)) continue;
     const double away = oriented(better, std::log(peers[i].value) - learned.middle);
-    PeerStanding& standing = out[i];
+    PeerScore& standing = out[i];
     standing.judged = true;
     standing.z = away / learned.spread;
     standing.standing = standing_of(peers[i].past_z);
@@ -85,7 +86,7 @@ std::vector<PeerStanding> judge_peers(std::span<const Peer> peers, Better better
 double calibrated_cut(std::span<const double> past_z, double normal_cut) {
   if (past_z.size() < kLeastPast) return normal_cut;
   std::vector<double> scratch(past_z.begin(), past_z.end());
-  return std::max(normal_cut, quantile_of(scratch, 1 - kCalibration));
+  return std::max(normal_cut, quantile_in(scratch, 1 - kCalibration));
 }
 
 bool pages(std::span<const double> nights, double worse_tonight, double delta, double cut) {

@@ -19,7 +19,7 @@ struct Peer {
   std::vector<double> past_z;  // its own z of earlier nights, oldest first
 };
 
-struct PeerStanding {
+struct PeerScore {
   bool judged = false;  // false: missing, or too few peers
   double z = 0;         // robust, of logarithms; positive is worse
   double standing = 0;  // median of its last 20 z: what it always was
@@ -30,7 +30,7 @@ struct PeerStanding {
 // `floor` is the least deviation of logarithms that the class is taken to have. Members far off are
 // taken out and the class is learned again until nothing moves, so that several bad ones do not
 // make themselves look normal.
-std::vector<PeerStanding> judge_peers(std::span<const Peer> peers, Better better, double floor);
+std::vector<PeerScore> judge_peers(std::span<const Peer> peers, Better better, double floor);
 
 // The class's own cut: the larger of `normal_cut` and the 1 - 1e-4 quantile of its past z.
 double calibrated_cut(std::span<const double> past_z, double normal_cut = kPageZ);

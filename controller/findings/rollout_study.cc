@@ -7,7 +7,7 @@
 
 #include <fmt/format.h>
 
-#include "controller/stats/robust.h"
+#include "kernels/core/stats/quantile.h"
 #include "kernels/core/text/rfc3339.h"
 
 namespace railgauge {

@@ -4,13 +4,15 @@
 #include <cmath>
 #include <optional>
 #include <set>
+#include <vector>
 
 #include <fmt/format.h>
 
-#include "controller/localise/localise_few.h"
+#include "controller/localise/localise_elements.h"
+#include "controller/localise/localise_level.h"
+#include "controller/localise/localise_nodes.h"
 #include "controller/localise/localise_report.h"
 #include "controller/localise/localise_search.h"
-#include "controller/localise/localise_standing.h"
 
 namespace railgauge::localise {
 namespace {
@@ -110,6 +112,54 @@ bool moved(const Cells& cells, const Cells::Centres& centres) {
   return false;
 }
 
+// Whether a found node is an outlier among the nodes: hosts differ by more than single figures
+// scatter, and a search that knows the scatter of figures alone would call the slowest of them bad.
+enum class Outlier {
+  kClear,     // beyond what the other nodes differ by
+  kDoubtful,  // among them, but at the edge
+  kUsual,     // one of them
+};
+
+constexpr double kClearChance = 0.005;    // all sides of all nodes counted
+constexpr double kDoubtfulChance = 0.01;  // of this one alone
+constexpr std::size_t kLeastOthers = 3;
+constexpr double kOfBell = 1.4826;    // deviations in the median distance from the median
+constexpr double kEfficiency = 0.37;  // of that, against the deviation itself
+constexpr double kSides = 3;          // what a node sends, receives, both
+
+// The mean of one node's figures on the element's layers.
+Sums figures_of(const Cells& cells, const Found& found, std::int32_t node) {
+  Element element = found.element;
+  element.first = node;
+  Sums sums;
+  for (const std::size_t layer : found.layers) sums += sums_of(cells, layer, element);
+  return sums;
+}
+
+// `cells`: found leaves, trunks and spines are subtracted, nodes are not: the differences must
+// remain. An element that is no node or port is clear.
+Outlier classify_outlier(const Cells& cells, const Found& found) {
+  if (!is_of_node(found.element)) return Outlier::kClear;
+  std::vector<double> means;  // of the others
+  for (std::size_t node = 0; node < cells.topology().nodes; ++node) {
+    if (static_cast<std::int32_t>(node) == found.element.first) continue;
+    const Sums of = figures_of(cells, found, static_cast<std::int32_t>(node));
+    if (of.count >= 2) means.push_back(of.sum / of.count);
+  }
+  const Sums own = figures_of(cells, found, found.element.first);
+  if (means.size() < kLeastOthers || own.count < 2) return Outlier::kDoubtful;
+  const double count = static_cast<double>(means.size());
+  const double usual = upper_median(means);
+  for (double& mean : means) mean = std::abs(mean - usual);
+  const double spread = kOfBell * upper_median(means);
+  // In deviations of a figure; nodes that happen to be alike are no proof of less noise.
+  const double variance = std::max(spread * spread, 1 / own.count) * (1 + 1 / count);
+  const double degrees = std::max(1.0, kEfficiency * (count - 1));
+  const double chance = chance_of((usual - own.sum / own.count) / std::sqrt(variance), degrees);
+  if (chance * kSides * (count + 1) < kClearChance) return Outlier::kClear;
+  return chance < kDoubtfulChance ? Outlier::kDoubtful : Outlier::kUsual;
+}
+
 // The found elements, and the state of the figures.
 struct Searched {
   std::vector<Found> found{};
@@ -134,21 +184,21 @@ Searched search_few(const PairData& data, const Options& options, const Cells& a
 }
 
 // Nodes differ, and one of them is the slowest: what is one of many is no suspect.
-void keep_what_stands(Searched& searched) {
+void drop_usual_nodes(Searched& searched) {
   std::optional<Cells> without;  // the groups
   for (const Found& each : searched.found) {
-    if (each.element.kind == Kind::kPort || each.element.kind == Kind::kNode) continue;
+    if (is_of_node(each.element)) continue;
     if (!without) without = searched.cells;
     explain(*without, each, false);
   }
   std::vector<Found> kept;
   for (Found& each : searched.found) {
-    const Standing standing = standing_of(without ? *without : *searched.cells, each);
-    if (standing == Standing::kDoubtful) {
+    const Outlier outlier = classify_outlier(without ? *without : *searched.cells, each);
+    if (outlier == Outlier::kDoubtful) {
       each.confirmed = false;
       each.doubt = "not clear of what nodes differ by, so nothing is called bad; measure it again";
     }
-    (standing == Standing::kUsual ? searched.usual : kept).push_back(std::move(each));
+    (outlier == Outlier::kUsual ? searched.usual : kept).push_back(std::move(each));
   }
   searched.found = std::move(kept);
 }
@@ -165,7 +215,7 @@ Searched search_many(const PairData& data, const Options& options, Cells cells) 
     pass = search(*out.cells, data.model, options);
   }
   out.found = std::move(pass.found);
-  keep_what_stands(out);
+  drop_usual_nodes(out);
   return out;
 }
 

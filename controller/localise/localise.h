@@ -68,6 +68,11 @@ struct Element {
   bool operator==(const Element&) const = default;
 };
 
+// Whether the element is a node or one of its ports: all its pairs have that node as an end.
+constexpr bool is_of_node(const Element& element) {
+  return element.kind == Kind::kPort || element.kind == Kind::kNode;
+}
+
 // One task that speaks against a suspect, or for what was ruled out.
 struct PairFigure {
   std::int32_t from = 0;

@@ -1,11 +1,14 @@
-#include "controller/localise/localise_few.h"
-
+// The search among few nodes. localise_search.h declares it.
 #include <algorithm>
 #include <cmath>
 #include <limits>
 #include <optional>
+#include <vector>
 
+#include "controller/localise/localise_elements.h"
+#include "controller/localise/localise_level.h"
 #include "controller/localise/localise_nodes.h"
+#include "controller/localise/localise_search.h"
 
 namespace railgauge::localise {
 namespace {
@@ -62,14 +65,14 @@ class FewSearch {
  public:
   FewSearch(const PairData& data, const Options& options) : options_(options), rest_(data) {}
 
-  FewFindings done() {
+  FewFindings find() {
     FewFindings found;
     while (found.nodes.size() < options_.max_suspects) {
       const Cells cells(rest_, options_);
       const std::vector<LayerSet> sets = layer_sets(cells.layers());
       const std::optional<Best> best = best_of(cells, sets);
       if (!best) break;
-      Found one = told(cells, *best);
+      Found one = found_from(cells, *best);
       forget(one);
       found.nodes.push_back(std::move(one));
     }
@@ -115,7 +118,7 @@ class FewSearch {
   }
 
   // A part is of the layers that have its drop: of its rail alone, of one kind of memory alone.
-  Found told(const Cells& cells, const Best& best) const {
+  Found found_from(const Cells& cells, const Best& best) const {
     std::vector<double> effects;
     double most = 0;
     for (std::size_t layer = 0; layer < rest_.layers.size(); ++layer) {
@@ -155,10 +158,7 @@ class FewSearch {
     std::vector<double> others;
     for (std::size_t at = 0; at < values.size(); ++at)
       if (std::isfinite(values[at]) && at / n != out && at % n != out) others.push_back(values[at]);
-    if (others.empty()) return 0;
-    const auto middle = others.begin() + static_cast<std::ptrdiff_t>(others.size() / 2);
-    std::nth_element(others.begin(), middle, others.end());
-    return *middle;
+    return upper_median(others);
   }
 
   // Two tasks that share nothing but the node were slow, and most of its tasks were.
@@ -257,7 +257,7 @@ class FewSearch {
 }  // namespace
 
 FewFindings find_few(const PairData& data, const Options& options) {
-  return FewSearch(data, options).done();
+  return FewSearch(data, options).find();
 }
 
 }  // namespace railgauge::localise

@@ -80,6 +80,13 @@ std::optional<double> noise_along_columns(const Layer& layer, const Topology& to
 
 }  // namespace
 
+double upper_median(std::vector<double>& values) {
+  if (values.empty()) return 0;
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
+}
+
 double quantile(std::vector<float>& values, double share) {
   const auto rank = static_cast<std::size_t>(share * static_cast<double>(values.size() - 1));
   const auto [least, most] = std::ranges::minmax(values);

@@ -23,6 +23,10 @@ std::array<double, 2> centres_of(const Layer& layer, const Topology& topology);
 // The scatter of one figure, as a share of its class's centre.
 double noise_of(const Layer& layer, const Topology& topology, const std::array<double, 2>& centres);
 
+// The middle one of `values`, the upper one where their number is even; 0 where there is none.
+// Reorders them. It is one of the values, which an interpolated median is not.
+double upper_median(std::vector<double>& values);
+
 // The value of which `share` of the others lie below; reorders them. They must be finite and not
 // be none.
 double quantile(std::vector<float>& values, double share);

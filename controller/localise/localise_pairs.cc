@@ -6,6 +6,7 @@
 #include <set>
 #include <tuple>
 
+#include "controller/localise/localise_elements.h"
 #include "controller/localise/localise_search.h"
 
 namespace railgauge::localise {

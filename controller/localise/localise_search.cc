@@ -65,10 +65,6 @@ void for_each_element(const Topology& topology, const LayerSet& set, Visit visit
   visit(Element{.kind = Kind::kSpine, .rail = set.rail}, 1.0);
 }
 
-bool is_of_node(const Element& element) {
-  return element.kind == Kind::kPort || element.kind == Kind::kNode;
-}
-
 // Two tasks that share nothing but the element: another partner each.
 bool independent(const Element& element, const Census& census, std::size_t least) {
   if (is_of_node(element)) return census.slow_partners >= least;

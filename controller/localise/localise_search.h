@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "controller/localise/localise_mixture.h"
+#include "controller/localise/localise_elements.h"
 
 namespace railgauge::localise {
 
@@ -30,5 +30,21 @@ std::vector<Found> slow_pairs(const Cells& cells, const Options& options);
 
 // Rails that are slower than the others as a whole, by what is left of their figures.
 std::vector<Found> slow_rails(const Cells& cells, Model model, const Options& options);
+
+// The search among few nodes, where elements are nearly as many as figures. The scatter of figures
+// is then known badly, and a temporary disturbance of a host bends all of its figures alike. So a
+// side of a node is compared with the differences of the nodes' sides among themselves, by
+// Student's t with as many degrees of freedom as there are of these, never with the noise of single
+// figures.
+struct FewFindings {
+  std::vector<Found> nodes{};   // steady ones; in the order of their weight
+  std::vector<Found> pairs{};   // of what these leave
+  PairData rest{};              // without the figures of `nodes`
+  std::vector<double> noise{};  // of one figure of `rest`, as a share, by layer
+};
+
+// Parts that are slow in some tasks only, leaves, trunks and spines cannot be separated from noise
+// among so few nodes, and are not named.
+FewFindings find_few(const PairData& data, const Options& options);
 
 }  // namespace railgauge::localise

@@ -49,4 +49,12 @@ std::vector<PlannedTask> follow_ups_of(const Plan& plan, std::span<const WantedP
 PlannedTask part_of_group(const Plan& plan, const PlannedTask& whole,
                           const std::set<std::string>& nodes, std::uint32_t number);
 
+// On the points of such a task: the id of the one that it was made from.
+inline constexpr const char* kInsteadOfFact = "instead_of";
+
+// The task with the end of `replaced_rank` exchanged for `partner`: its id is the task's with "e"
+// and that rank ("t0007e1"), its round the plan's last but for such tasks.
+PlannedTask with_partner(const Plan& plan, const PlannedTask& task, std::uint32_t replaced_rank,
+                         const PlannedRank& partner);
+
 }  // namespace railgauge::plan

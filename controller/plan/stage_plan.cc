@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <string_view>
 #include <tuple>
 
 #include <fmt/format.h>
@@ -11,6 +12,159 @@
 #include "kernels/core/text/text.h"
 
 namespace railgauge::plan {
+namespace {
+
+constexpr double kDefaultTimeCapSeconds = 1;
+
+double cap_seconds_of(const KernelInfo& kernel, const Params& params) {
+  double seconds = kDefaultTimeCapSeconds;
+  if (find_parameter(kernel, "time_cap", "duration") != nullptr)
+    seconds = params.duration_ns("time_cap") / 1e9;
+  if (find_parameter(kernel, "duration", "duration") != nullptr)  // without a stop rule
+    seconds = std::max(seconds, params.duration_ns("duration") / 1e9);
+  return seconds;
+}
+
+}  // namespace
+
+const ParameterInfo* find_parameter(const KernelInfo& kernel, std::string_view name,
+                                    std::string_view type) {
+  const auto& all = kernel.parameters();
+  const auto found = std::ranges::find(all, name, &ParameterInfo::name);
+  return found != all.end() && found->type() == type ? &*found : nullptr;
+}
+
+bool measures_bandwidth(const KernelInfo& kernel) {
+  return std::ranges::any_of(kernel.metrics(), [](const std::string& metric) {
+    return metric.find("bandwidth") != std::string::npos;
+  });
+}
+
+StageCost::StageCost(const KernelInfo& kernel, const Params& params) {
+  std::vector<std::uint64_t> sizes{0};
+  if (find_parameter(kernel, "sizes", "bytes_list") != nullptr) sizes = params.bytes_list("sizes");
+  std::int64_t iterations = 0;
+  if (find_parameter(kernel, "iterations", "integer") != nullptr)
+    iterations = params.integer("iterations");
+  seconds_per_point_ = cap_seconds_of(kernel, params) * static_cast<double>(sizes.size());
+  for (const std::uint64_t size : sizes)
+    bytes_per_point_ += static_cast<double>(iterations) * static_cast<double>(size);
+  by_rate_ = iterations <= 0 && measures_bandwidth(kernel);
+  if (find_parameter(kernel, "gpus", "text") == nullptr) return;
+  const std::string& chosen = params.text("gpus");
+  by_node_gpus_ = chosen == "all";
+  if (!by_node_gpus_) named_gpus_ = static_cast<std::size_t>(std::ranges::count(chosen, ',')) + 1;
+}
+
+TaskCost StageCost::of(double rate_bits_per_second, std::size_t node_gpus) const {
+  const std::size_t gpus = by_node_gpus_ ? node_gpus : named_gpus_;
+  const auto points = static_cast<double>(gpus < 2 ? 1 : gpus * (gpus - 1));
+  const double measuring_seconds = seconds_per_point_ * points;
+  return {
+      .seconds = measuring_seconds + kTaskOverheadSeconds,
+      .bytes = by_rate_ ? rate_bits_per_second / 8 * measuring_seconds : bytes_per_point_ * points};
+}
+
+TaskCost expected_cost(const KernelInfo& kernel,
+                       const std::map<std::string, std::string>& effective_parameters,
+                       double rate_bits_per_second, std::size_t node_gpus) {
+  const auto params = Params::parse(kernel, effective_parameters);
+  if (!params) return {};
+  return StageCost(kernel, *params).of(rate_bits_per_second, node_gpus);
+}
+
+namespace {
+
+using Candidates = std::vector<const NodeEndpoint*>;
+
+// Of the kind, and of the name where one is wanted: active ones first (not by slot alone: a rail
+// keeps its place when another's endpoint is down), then by slot, which a driver upgrade does not
+// change; software devices, without one, come last.
+Candidates candidates_of(const PlanNode& node, const std::string& kind, const std::string& wanted,
+                         bool by_slot_alone = false) {
+  Candidates candidates;
+  for (const NodeEndpoint& endpoint : node.endpoints)
+    if (endpoint.kind == kind && (wanted.empty() || endpoint.name == wanted))
+      candidates.push_back(&endpoint);
+  std::ranges::sort(candidates, {}, [&](const NodeEndpoint* endpoint) {
+    return std::tuple(!by_slot_alone && !endpoint->active, endpoint->pci_address.empty(),
+                      std::string_view(endpoint->pci_address), std::string_view(endpoint->name));
+  });
+  return candidates;
+}
+
+std::string not_active(const PlanNode& node, const NodeEndpoint& endpoint) {
+  return fmt::format("{}/{} is not active", node.name, endpoint.name);
+}
+
+Choice choice_of(const PlanNode& node, const NodeEndpoint& endpoint) {
+  if (!endpoint.active) return {.reason = not_active(node, endpoint)};
+  return {.endpoint = endpoint.name, .rate_bits_per_second = endpoint.rate_bits_per_second};
+}
+
+std::string distance_between(const NodeEndpoint& gpu, const NodeEndpoint& nic) {
+  const std::string device = nic.name.substr(0, nic.name.rfind(':'));
+  const auto told = gpu.distances.find(device);
+  return told == gpu.distances.end() ? std::string(kUnknownDistance) : told->second;
+}
+
+Choice choice_of(const PlanNode& node, const NodeEndpoint& gpu, const NodeEndpoint& nic) {
+  if (!gpu.active) return {.reason = not_active(node, gpu)};
+  Choice choice = choice_of(node, nic);
+  if (!choice.reason.empty()) return choice;
+  choice.gpu = gpu.name;
+  choice.distance = distance_between(gpu, nic);
+  return choice;
+}
+
+// The first of the candidates, which have the active ones first, that none is nearer than.
+const NodeEndpoint& nearest_to(const NodeEndpoint& gpu, const Candidates& nics) {
+  return **std::ranges::min_element(nics, {}, [&](const NodeEndpoint* nic) {
+    return std::tuple(!nic->active, pci_distance_rank(distance_between(gpu, *nic)));
+  });
+}
+
+std::vector<Choice> choose_gpus_and_nics(const PlanNode& node, bool only_nearest) {
+  const Candidates gpus = candidates_of(node, "gpu", "");
+  const Candidates nics = candidates_of(node, "nic", "");
+  if (gpus.empty() || nics.empty())
+    return {{.reason = fmt::format("{} has no {}", node.name,
+                                   !gpus.empty()   ? "nic"
+                                   : !nics.empty() ? "gpu"
+                                                   : "gpu and no nic")}};
+  std::vector<Choice> all;
+  for (const NodeEndpoint* gpu : gpus) {
+    if (only_nearest) {
+      all.push_back(choice_of(node, *gpu, nearest_to(*gpu, nics)));
+      continue;
+    }
+    for (const NodeEndpoint* nic : nics) all.push_back(choice_of(node, *gpu, *nic));
+  }
+  return all;
+}
+
+}  // namespace
+
+std::vector<Choice> choose_endpoints(const PlanNode& node, const std::string& kind,
+                                     const Placement& placement) {
+  if (kind == "none" || kind.empty()) return {Choice{}};
+  if (placement.chooses_gpu()) return choose_gpus_and_nics(node, placement.each == "gpu");
+  const std::string& wanted = placement.endpoint;
+  const Candidates candidates = candidates_of(node, kind, wanted, placement.is_by_rail());
+  if (candidates.empty())
+    return {{.reason = wanted.empty() ? fmt::format("{} has no {}", node.name, kind)
+                                      : fmt::format("{} has no {} {}", node.name, kind, wanted)}};
+  if (!placement.each.empty() || placement.is_by_rail()) {
+    std::vector<Choice> all;
+    all.reserve(candidates.size());
+    for (const NodeEndpoint* endpoint : candidates) all.push_back(choice_of(node, *endpoint));
+    return all;
+  }
+  if (!candidates.front()->active && wanted.empty())
+    return {{.reason = fmt::format("{} has no active {}", node.name, kind)}};
+  return {choice_of(node, *candidates.front())};
+}
+
 namespace {
 
 constexpr const char* kGpuParameter = "gpu";  // a number; which GPU's memory a rank on a NIC uses

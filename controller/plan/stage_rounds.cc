@@ -1,4 +1,4 @@
-#include "controller/plan/stage_rounds.h"
+#include "controller/plan/stage_plan.h"
 
 #include <algorithm>
 #include <map>

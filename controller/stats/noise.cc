@@ -5,13 +5,14 @@
 #include <cmath>
 #include <vector>
 
-#include "controller/stats/robust.h"
 #include "kernels/core/base/result.h"
+#include "kernels/core/stats/quantile.h"
 
 namespace railgauge::analysis {
 namespace {
 
 constexpr double kNormalMedian = 0.6745;  // of |z|
+constexpr double kMadToSigma = 1.4826;
 constexpr double kNormalQ90 = 1.6449;
 constexpr double kCap = 3;            // differences count up to so many of their deviations
 constexpr double kFewRuns = 30;       // below, the class speaks for the series
@@ -66,7 +67,7 @@ double tail_ratio(std::vector<double>& side, double marginal) {
   for (const auto& [share, normal] : kAt) {
     // Two values beyond, or it is luck.
     if (static_cast<double>(side.size()) * (1 - share) < 2) break;
-    widest = std::max(widest, quantile_of(side, share) / (normal * marginal));
+    widest = std::max(widest, quantile_in(side, share) / (normal * marginal));
   }
   return widest;
 }
@@ -76,6 +77,12 @@ double blend(double own, double n, double shared, double weight) {
 }
 
 }  // namespace
+
+double mad_scale(std::span<const double> values, double centre) {
+  std::vector<double> away(values.size());
+  std::ranges::transform(values, away.begin(), [&](double v) { return std::abs(v - centre); });
+  return kMadToSigma * median_in(away);
+}
 
 double Noise::factor() const { return (1 + rho) / ((1 - rho) * (1 - rho)); }
 
@@ -92,8 +99,8 @@ Noise estimate_noise(std::span<const double> values, double floor, const Prior& 
   const auto n = static_cast<double>(values.size());
   const std::vector<double> first = differences(values, 1);
   std::vector<double> scratch = first;
-  const double middle = median_of(scratch) / kNormalMedian;
-  const double outer = quantile_of(scratch, 0.9) / kNormalQ90;
+  const double middle = median_in(scratch) / kNormalMedian;
+  const double outer = quantile_in(scratch, 0.9) / kNormalQ90;
   Noise noise;
   noise.raw_scale = std::max(middle, outer) / std::sqrt(2.0);
   noise.scale = std::max(noise.raw_scale, floor);
@@ -125,7 +132,7 @@ Prior pool(std::span<const Noise> members) {
     std::vector<double> all;
     all.reserve(members.size());
     for (const Noise& member : members) all.push_back(member.*part);
-    return median_of(all);
+    return median_in(all);
   };
   prior.scale = middle(&Noise::raw_scale);
   prior.rho = middle(&Noise::raw_rho);

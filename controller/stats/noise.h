@@ -5,6 +5,10 @@
 
 namespace railgauge::analysis {
 
+// Median absolute deviation about `centre`, times 1.4826: the standard deviation of normal noise.
+// Not empty.
+double mad_scale(std::span<const double> values, double centre);
+
 // The common noise of peers of one metric and hardware class. A series of its own is judged without
 // one (weight 0).
 struct Prior {

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "controller/stats/robust.h"
 #include "kernels/core/base/result.h"
+#include "kernels/core/stats/quantile.h"
 
 namespace railgauge::analysis {
 namespace {
@@ -14,7 +14,7 @@ constexpr double kSettled = 1e-9;
 
 double median_of_present(std::vector<double>& scratch) {
   std::erase_if(scratch, [](double v) { return !std::isfinite(v); });
-  return scratch.empty() ? 0 : median_of(scratch);
+  return scratch.empty() ? 0 : median_in(scratch);
 }
 
 // Takes the median out of each line of the residuals and puts it into the line's effect. Returns

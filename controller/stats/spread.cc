@@ -6,8 +6,7 @@
 #include <numbers>
 #include <numeric>
 
-#include "controller/stats/robust.h"
-#include "controller/stats/selection.h"
+#include "controller/stats/distributions.h"
 
 namespace railgauge::analysis {
 namespace {

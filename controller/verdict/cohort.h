@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
+#include "controller/verdict/equivalence.h"
 #include "controller/verdict/far_losses.h"
 #include "controller/verdict/pair_blame.h"
-#include "controller/verdict/shared_ends.h"
 #include "controller/verdict/verdict.h"
 
 namespace railgauge::analysis {

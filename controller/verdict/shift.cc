@@ -7,8 +7,6 @@
 
 #include <fmt/format.h>
 
-#include "controller/stats/robust.h"
-
 namespace railgauge::analysis {
 namespace {
 

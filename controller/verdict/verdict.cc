@@ -143,10 +143,9 @@ MetricVerdict judge_metric(const MetricRuns& metric, const UpgradeRuns& upgrade)
         1 - static_cast<double>(out.missing.size()) / static_cast<double>(cohort.to_measure);
   if (cohort.changed.shifts.empty()) {
     out.verdict = Verdict::kInvalid;
-    out.reason = cohort.to_measure == 0
-                     ? "nothing that changed was to be measured"
-                     : fmt::format("nothing that changed has {} runs on both sides; missing {}",
-                                   upgrade.min_runs, names(out.missing));
+    out.reason = cohort.to_measure == 0 ? "nothing that changed was to be measured"
+                                        : fmt::format("fewer than {} runs per side; missing {}",
+                                                      upgrade.min_runs, names(out.missing));
     return out;
   }
   const double one_sided = upgrade.again ? kOneSidedAgain : kOneSided;
@@ -271,12 +270,8 @@ void add_notes(const UpgradeRuns& upgrade, UpgradeVerdict& out) {
     out.notes.emplace_back(
         "no controls: a cause common to all nodes, changed or not, cannot be excluded");
   const bool single = std::ranges::any_of(out.metrics, &MetricVerdict::lone);
-  if (single)
-    out.notes.emplace_back(
-        "one changed node: what it drifts by itself cannot be told from the upgrade");
-  if (upgrade.again)
-    out.notes.emplace_back(
-        "looked at again since the change: the intervals hold with 96 %, not 90 %");
+  if (single) out.notes.emplace_back("one node only: drift and upgrade cannot be separated");
+  if (upgrade.again) out.notes.emplace_back("repeated look: 96 % intervals");
   if (upgrade.min_coverage < 1)
     out.notes.push_back(fmt::format("{:.0f} % of the changed pairs were asked for, not all",
                                     100 * upgrade.min_coverage));

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "controller/stats/metric_traits.h"
-#include "controller/stats/shape.h"
+#include "controller/stats/mode_weights.h"
 #include "controller/verdict/equivalence.h"
 #include "controller/verdict/function_loss.h"
 

@@ -16,7 +16,7 @@ namespace railgauge::localise {
 
 using NodeGroup = std::vector<std::int32_t>;
 
-class GroupHunt {
+class GroupHalving {
  public:
   struct Test {
     std::uint32_t id = 0;
@@ -34,7 +34,7 @@ class GroupHunt {
   static constexpr std::size_t kMaxTests = 1'024;
 
   // Fewer than 2 nodes: finished at once. Nodes are distinct.
-  explicit GroupHunt(NodeGroup nodes);
+  explicit GroupHalving(NodeGroup nodes);
 
   // Tests that may run now, all at the same time: no node is in two of them. Empty while those
   // given out before wait for their report; empty and finished() when all is said.

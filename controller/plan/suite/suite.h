@@ -109,7 +109,7 @@ struct Stage {
 };
 
 // `night:`: what slices were taken of, so that a run of them can be planned once more.
-struct Night {
+struct SliceOrigin {
   std::uint64_t number = 0;          // PlanOptions::slice_index
   std::vector<std::string> nodes{};  // over which the rounds were laid out, in that order
 };
@@ -126,13 +126,16 @@ struct Suite {
   // `bounds:`: by statistic, the fraction by which worse matters when two runs are judged.
   std::map<std::string, double> bounds{};
   run::RoundPolicy rounds{};  // `rounds:`; on_failure and stage_budget_seconds are the planner's
-  std::optional<Night> night{};
+  std::optional<SliceOrigin> night{};
 };
 
 // Whether what the suite measures depends on the day, or on which slice its text names.
 bool has_slices(const Suite& suite);
 // The text with `night` as its last key; as it is where it has one, or cannot have one.
-std::string with_night(const std::string& text, const Night& night);
+std::string with_night(const std::string& text, const SliceOrigin& night);
+
+// Whether a run's text, which with_night() may have made, is that suite still.
+bool is_same_suite(const std::string& of_run, const std::string& suite);
 
 // Ports that a rank runs in its port's stead.
 inline constexpr const char* kDevicesParameter = "devices";

@@ -1,12 +1,16 @@
 // THE table of what a suite may say: each key with its kind of value, its bounds and its help. The
 // reader takes allowed keys and bounds from it; suites/schema.json and the reference page are
-// rendered from it (suite_reference.h). A new key is a row here and a line in its reader. Pure.
+// rendered from it (suite_reference.h). A new key is a member of its struct and a row here that
+// names this member; only a value of another kind needs a reader of its own. Pure.
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "controller/plan/suite/suite.h"
@@ -27,6 +31,15 @@ enum class ValueKind {
   kOther,     // `schema` says it
 };
 
+// The member that a key's value goes to, so that a key with a row needs no line in a reader. Empty:
+// a reader of its own.
+using KeyField =
+    std::variant<std::monostate, std::uint64_t Suite::*, bool Stage::*, std::uint32_t Stage::*,
+                 std::optional<double> Stage::*, bool run::RoundPolicy::*,
+                 std::uint32_t run::RoundPolicy::*, double run::RoundPolicy::*,
+                 std::uint32_t run::StopBudget::*, double run::StopBudget::*, bool run::Kindness::*,
+                 std::uint32_t run::Kindness::*, double run::Kindness::*>;
+
 // One row. Fields that a kind does not use are empty.
 struct SuiteKey {
   std::string name;
@@ -38,6 +51,7 @@ struct SuiteKey {
   std::string of{};
   std::string schema{};  // members of a JSON schema object, for kOther
   std::string help{};    // one line, without quotation marks
+  KeyField field{};      // of kCount, kNumber, kDuration and kBoolean
 };
 
 // A mapping's rows. `name` is that of its definition in the schema.
@@ -78,6 +92,8 @@ Words<PairChoice> pair_words();
 Words<Placement::Leaves> leaves_words();
 Words<RailChoice> rail_words();
 Words<PlacementKind> group_words();
+Words<bool> direction_words();  // true: both
+Words<bool> idle_words();       // true: a loopback
 Words<run::OnFailure> on_failure_words();
 
 }  // namespace railgauge::plan

@@ -1,0 +1,23 @@
+// Whether runs hold the slower of two levels more often, where their medians do not differ. Pure.
+#pragma once
+
+#include <optional>
+#include <span>
+
+#include "controller/stats/metric_traits.h"
+
+namespace railgauge::analysis {
+
+// How often the slower of two modes was held: a finding of kind "mode mix" when its weight moves by
+// more than 10 points beyond chance, whatever the median does.
+struct ModeWeights {
+  double before = 0;  // share of runs in the worse mode
+  double after = 0;
+  double p = 1;
+  bool moved = false;
+};
+// Modes are estimated from all runs together; nothing when they have only one.
+std::optional<ModeWeights> mode_weights(std::span<const double> before,
+                                        std::span<const double> after, Better better);
+
+}  // namespace railgauge::analysis
