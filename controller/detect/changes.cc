@@ -1,6 +1,7 @@
 #include "controller/detect/changes.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstddef>
 #include <limits>
@@ -275,17 +276,8 @@ void ChangeReporter::report_suspicion() {
 }  // namespace
 
 std::string_view word(ChangeKind kind) {
-  switch (kind) {
-    case ChangeKind::kStep:
-      return "step";
-    case ChangeKind::kDrift:
-      return "drift";
-    case ChangeKind::kVariance:
-      return "variance";
-    case ChangeKind::kModeMix:
-      break;
-  }
-  return "mode_mix";
+  static constexpr std::array<std::string_view, 4> kWords{"step", "drift", "variance", "mode_mix"};
+  return kWords.at(static_cast<std::size_t>(kind));
 }
 
 Findings detect_changes(std::span<const double> values, const DetectorSettings& settings) {

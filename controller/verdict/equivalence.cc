@@ -1,6 +1,7 @@
 #include "controller/verdict/equivalence.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 #include <map>
@@ -169,17 +170,9 @@ void bound(CohortEffect& effect, double one_sided) {
 }  // namespace
 
 std::string_view word(Verdict verdict) {
-  switch (verdict) {
-    case Verdict::kPass:
-      return "pass";
-    case Verdict::kRegressed:
-      return "regressed";
-    case Verdict::kInconclusive:
-      return "inconclusive";
-    case Verdict::kInvalid:
-      break;
-  }
-  return "invalid";
+  static constexpr std::array<std::string_view, 4> kWords{"pass", "regressed", "inconclusive",
+                                                          "invalid"};
+  return kWords.at(static_cast<std::size_t>(verdict));
 }
 
 CohortEffect cohort_effect(const Group& changed, const Group& controls, std::uint64_t seed,

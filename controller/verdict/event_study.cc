@@ -1,6 +1,7 @@
 #include "controller/verdict/event_study.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <map>
 
@@ -133,17 +134,9 @@ bool has_trend(const std::vector<double>& slopes, double delta) {
 }  // namespace
 
 std::string_view word(StudyVerdict verdict) {
-  switch (verdict) {
-    case StudyVerdict::kRegressed:
-      return "regressed";
-    case StudyVerdict::kNoRegression:
-      return "no_regression";
-    case StudyVerdict::kConfounded:
-      return "confounded";
-    case StudyVerdict::kInconclusive:
-      break;
-  }
-  return "inconclusive";
+  static constexpr std::array<std::string_view, 4> kWords{"regressed", "no_regression",
+                                                          "inconclusive", "confounded"};
+  return kWords.at(static_cast<std::size_t>(verdict));
 }
 
 EventStudy study_rollout(std::span<const RolloutNode> nodes, Better better, double delta) {

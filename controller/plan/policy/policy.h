@@ -2,6 +2,8 @@
 // run gives up. Plain values with units and defaults; the suite's `rounds:` keys are read into it.
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <string_view>
 #include <vector>
@@ -18,15 +20,8 @@ enum class OnFailure {
 
 // The suite's words "continue", "stop_stage", "stop_run".
 constexpr std::string_view name_of(OnFailure policy) {
-  switch (policy) {
-    case OnFailure::kContinue:
-      return "continue";
-    case OnFailure::kStopStage:
-      return "stop_stage";
-    case OnFailure::kStopRun:
-      return "stop_run";
-  }
-  return "continue";
+  constexpr std::array<std::string_view, 3> kNames{"continue", "stop_stage", "stop_run"};
+  return kNames.at(static_cast<std::size_t>(policy));
 }
 
 // Limits while any node of the fabric is busy with production work. --exclusive lifts them.

@@ -2,6 +2,8 @@
 // and the pod of each leaf. Plain values; topology_*.h read them from the sources.
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <string>
@@ -20,19 +22,9 @@ enum class DistanceClass : std::uint8_t {
 
 // "", "unknown", "within_leaf", "within_pod", "across_fabric".
 constexpr std::string_view name_of(DistanceClass distance) {
-  switch (distance) {
-    case DistanceClass::kNone:
-      return "";
-    case DistanceClass::kUnknown:
-      return "unknown";
-    case DistanceClass::kLeaf:
-      return "within_leaf";
-    case DistanceClass::kPod:
-      return "within_pod";
-    case DistanceClass::kFabric:
-      return "across_fabric";
-  }
-  return "";
+  constexpr std::array<std::string_view, 5> kNames{"", "unknown", "within_leaf", "within_pod",
+                                                   "across_fabric"};
+  return kNames.at(static_cast<std::size_t>(distance));
 }
 
 struct NodePlace {

@@ -10,6 +10,15 @@
 namespace railgauge::plan {
 namespace {
 
+using Reader = Result<Topology> (*)(std::string_view, std::span<const TopologyNode>);
+// The sources that are text of another program alone; labels need the names of theirs too.
+constexpr std::array<std::pair<std::string_view, Reader>, 5> kReaders{
+    {{"slurm", topology_from_slurm},
+     {"ibnetdiscover", topology_from_ibnetdiscover},
+     {"iblinkinfo", topology_from_iblinkinfo},
+     {"lldp", topology_from_lldp},
+     {"latency", topology_from_latency}}};
+
 constexpr std::size_t kGuidDigits = 16;
 
 // Lower-case hex digits alone; "" for what is no GUID.
@@ -70,8 +79,11 @@ std::map<std::string, std::string> pods_of(const SwitchGraph& graph) {
 }  // namespace
 
 std::span<const std::string> topology_words() {
-  static const std::array<std::string, 6> words{"labels",     "slurm", "ibnetdiscover",
-                                                "iblinkinfo", "lldp",  "latency"};
+  static const std::vector<std::string> words = [] {
+    std::vector<std::string> all{"labels"};
+    for (const auto& [word, read] : kReaders) all.emplace_back(word);
+    return all;
+  }();
   return words;
 }
 
@@ -133,11 +145,8 @@ Result<Topology> read_topology(const TopologySource& source, std::string_view te
     return fail(Code::kInvalidArgument,
                 fmt::format("topology {}: more than {} bytes", source.source, kMaxTopologyBytes));
   if (source.source == "labels") return topology_from_labels(source, text, nodes);
-  if (source.source == "slurm") return topology_from_slurm(text, nodes);
-  if (source.source == "ibnetdiscover") return topology_from_ibnetdiscover(text, nodes);
-  if (source.source == "iblinkinfo") return topology_from_iblinkinfo(text, nodes);
-  if (source.source == "lldp") return topology_from_lldp(text, nodes);
-  if (source.source == "latency") return topology_from_latency(text, nodes);
+  for (const auto& [word, read] : kReaders)
+    if (source.source == word) return read(text, nodes);
   return fail(Code::kInvalidArgument, fmt::format("topology: {} is no source", source.source));
 }
 
