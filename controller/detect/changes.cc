@@ -18,33 +18,48 @@
 namespace railgauge::analysis {
 namespace {
 
-constexpr double kSpikeLimit = 4;   // deviations from the running median
-constexpr double kPenaltyBase = 4;  // a change costs base + slope ln n, in deviations squared
+// Deviations from the running median beyond which a value is a spike.
+constexpr double kSpikeLimit = 4;
+// A change costs base + slope ln n, in deviations squared.
+constexpr double kPenaltyBase = 4;
 constexpr double kPenaltySlope = 2.4;
-constexpr double kLeastStep = 0.8;  // deviations of single values
-constexpr double kHalf = 0.5;       // of the practical bound
+// Least reported step, in deviations of single values.
+constexpr double kLeastStep = 0.8;
+// A reported step is at least this share of the practical bound.
+constexpr double kHalf = 0.5;
 constexpr double kZ95 = 1.96;
-constexpr std::size_t kLevelRuns = 12;  // runs whose level the CUSUM watches against, at least
+// Runs whose level the CUSUM watches against, at least.
+constexpr std::size_t kLevelRuns = 12;
 
 // From values as measured to what the detector looks at.
 struct Scaled {
-  std::vector<double> values;        // of the runs that are there, in order
-  std::vector<std::size_t> indices;  // where each stood in the input
+  // Values of the runs that have one, in order, on the detector's scale.
+  std::vector<double> values;
+  // Index in the input of each of these values.
+  std::vector<std::size_t> indices;
   bool logarithmic = false;
-  double unit = 1;   // what the values were divided by where they are no logarithms
-  double floor = 0;  // least deviation that noise is taken to have, in the values' scale
+  // Divisor of the values where they are not logarithms.
+  double unit = 1;
+  // Least deviation that noise is taken to have, in the values' scale.
+  double floor = 0;
 
   [[nodiscard]] double original(double scaled) const;
 };
 
-constexpr double kRelativeFloor = 5e-4;  // 0.05 %: no measurement repeats better
+// Least relative noise, 0.05 %: no measurement repeats better.
+constexpr double kRelativeFloor = 5e-4;
 constexpr double kLowQuantile = 0.02;
-constexpr double kLowestShare = 0.05;  // of the median that the low quantile has, for logarithms
-constexpr double kFewSteps = 0.25;     // values are quantised when so few of them are different
-constexpr double kLeastFloor = 1e-7;   // of the largest value, where most values are zero
-constexpr double kUniform = 12;        // variance of rounding is resolution^2 / 12
+// Logarithms need a low quantile of more than this share of the median.
+constexpr double kLowestShare = 0.05;
+// Values are quantised when so few of them are different.
+constexpr double kFewSteps = 0.25;
+// Least floor as a share of the largest value, for series that are mostly zero.
+constexpr double kLeastFloor = 1e-7;
+// The variance of rounding is resolution^2 / 12.
+constexpr double kUniform = 12;
 
 // The smallest distance between different values when few are different, else 0.
+// A quantised series repeats its values: the least step between them is the resolution.
 double estimate_resolution(std::vector<double> values) {
   std::ranges::sort(values);
   double smallest = std::numeric_limits<double>::infinity();
@@ -99,6 +114,8 @@ Scaled to_scale(std::span<const double> values, double resolution) {
   return out;
 }
 
+// Prepares the fit: noise, clipped values, penalty and least step, then the segmentation by PELT.
+// drop_unproven() removes most of its changes later.
 Fit begin_fit(const Scaled& scaled, const DetectorSettings& settings) {
   Fit fit;
   fit.raw = scaled.values;
@@ -136,6 +153,8 @@ std::vector<double> residuals_of(const Fit& fit, std::span<const Ramp> ramps) {
   return out;
 }
 
+// Turns the pieces of a fit into findings, in the unit and with the run indices of the input. Each
+// report_ function appends one kind.
 class ChangeReporter {
  public:
   ChangeReporter(const Scaled& scaled, const Fit& fit, Findings& findings)
@@ -153,11 +172,13 @@ class ChangeReporter {
   [[nodiscard]] double effect(double shift) const {
     return scaled_.logarithmic ? std::expm1(shift) : shift * scaled_.unit;
   }
+  // Sets effect and 95 % interval from a shift on the detector's scale and its standard deviation.
   void set_effect(Change& change, double shift, double deviation) const {
     change.effect = effect(shift);
     change.effect_low = effect(shift - kZ95 * deviation);
     change.effect_high = effect(shift + kZ95 * deviation);
   }
+  // Whether a change is already reported near this run.
   [[nodiscard]] bool near_another(std::size_t run) const {
     return std::ranges::any_of(findings_.changes, [&](const Change& change) {
       return run + kLeastPiece >= change.first && run <= change.last + kLeastPiece;
@@ -169,6 +190,7 @@ class ChangeReporter {
   Findings& findings_;
 };
 
+// A regular swing is no change. All changes between the modes of one mixture are one finding.
 void ChangeReporter::report_steps() {
   if (fit_.changes() == 0) return;
   std::vector<double> levels;
@@ -184,7 +206,8 @@ void ChangeReporter::report_steps() {
     const Place place = place_of(fit_, begin, end);
     const bool mixes = mixture && is_mix_of(fit_, k, *mixture);
     if (findings_.cycle_runs > 0 && returning[k - 1]) continue;
-    if (mixes && weights_reported) continue;  // one finding for all of them
+    // All changes between the modes are one finding.
+    if (mixes && weights_reported) continue;
     if (mixes) {
       report_weights(*mixture);
       weights_reported = true;
@@ -202,6 +225,7 @@ void ChangeReporter::report_steps() {
   }
 }
 
+// Reports that the share of runs in the upper mode changed.
 void ChangeReporter::report_weights(const Mixture& mixture) {
   const auto moved = find_weight_change(fit_, mixture);
   if (!moved) return;
@@ -234,7 +258,8 @@ void ChangeReporter::report_spread(std::span<const Ramp> ramps) {
   const std::vector<double> residuals = residuals_of(fit_, ramps);
   for (const SpreadChange& found : find_spread_changes(residuals, fit_.noise)) {
     const std::size_t run = index(found.index);
-    if (near_another(run)) continue;  // the level's change is the finding
+    // The change of the level is the finding; its spread follows from it.
+    if (near_another(run)) continue;
     const double scale = scaled_.logarithmic ? 1 : scaled_.unit;
     const double ratio = found.after / std::max(found.before, 1e-300) - 1;
     findings_.changes.push_back({.index = run,
@@ -250,6 +275,7 @@ void ChangeReporter::report_spread(std::span<const Ramp> ramps) {
   }
 }
 
+// Reports clipped values that do not fit the final levels either.
 void ChangeReporter::report_spikes() {
   for (const std::size_t i : fit_.spikes) {
     const auto after = std::ranges::upper_bound(fit_.bounds, i);
@@ -263,6 +289,7 @@ void ChangeReporter::report_spikes() {
   }
 }
 
+// Flags a shift in the newest runs that is too young for the segmentation.
 void ChangeReporter::report_suspicion() {
   const std::size_t begin = fit_.bounds[fit_.bounds.size() - 2];
   const auto piece = std::span<const double>(fit_.raw).subspan(begin);

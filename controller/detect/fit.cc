@@ -9,11 +9,16 @@
 namespace railgauge::analysis {
 namespace {
 
-constexpr double kProof = 4e-3;      // largest p of a change
-constexpr double kPull = 3;          // values count up to so many deviations from their median
-constexpr double kShort = 8;         // runs: a mean of fewer has the tails of single values
-constexpr double kNearlyBest = 0.9;  // of the best gain
+// Largest p of a change.
+constexpr double kProof = 4e-3;
+// Values count up to so many deviations from their median.
+constexpr double kPull = 3;
+// Runs: a mean of fewer has the tails of single values.
+constexpr double kShort = 8;
+// Places within this share of the best gain count as possible places.
+constexpr double kNearlyBest = 0.9;
 
+// Mean with values at most `reach` from their median: robust, and precise for clean noise.
 double pulled_mean(std::span<const double> values, double reach) {
   const double middle = median(values);
   double sum = 0;
@@ -96,17 +101,24 @@ Place place_of(const Fit& fit, std::size_t begin, std::size_t end) {
 
 namespace {
 
-constexpr std::size_t kLeastRamp = 12;  // runs; shorter movements are steps
-constexpr std::size_t kKnots = 24;      // places tried for each end of a ramp
+// Least length of a ramp in runs; shorter movements are steps.
+constexpr std::size_t kLeastRamp = 12;
+// Places tried for each end of a ramp.
+constexpr std::size_t kKnots = 24;
 constexpr std::size_t kLateRuns = 60;
 constexpr std::size_t kLeastLateRuns = 20;
-constexpr double kTrendZ = 3.9;      // two-sided p of 1e-4
-constexpr double kLeastTotal = 1.5;  // deviations that a drift moves in all
-constexpr double kSurely = 0.5;      // penalties by which a ramp must beat a lone step
+// Least |z| of a trend: a two-sided p of 1e-4.
+constexpr double kTrendZ = 3.9;
+// Least total movement of a drift, in deviations.
+constexpr double kLeastTotal = 1.5;
+// Penalties by which a ramp must beat a lone step.
+constexpr double kSurely = 0.5;
 
+// A ramp and how well it fits.
 struct RampFit {
   Ramp ramp;
-  double cost = 0;  // squared residuals
+  // Sum of squared residuals.
+  double cost = 0;
 };
 
 // Regression of [begin, end) on a ramp between the two knots.
@@ -118,6 +130,7 @@ RampFit fit_ramp(const Fit& fit, std::size_t begin, std::size_t end, std::size_t
   double sxx = 0;
   double sxy = 0;
   double syy = 0;
+  // Values relative to the first one keep the sums small, which saves digits.
   const double base = fit.clipped[begin];
   for (std::size_t i = begin; i < end; ++i) {
     const double x =
@@ -178,6 +191,8 @@ std::size_t end_of_stairs(const Fit& fit, std::size_t k) {
   return next;
 }
 
+// Whether one ramp fits runs of changes k to next - 1 better than these steps, price included. Sets
+// `found`.
 bool ramp_explains(const Fit& fit, std::size_t k, std::size_t next, RampFit& found) {
   const std::size_t begin = fit.bounds[k - 1];
   const std::size_t end = fit.bounds[next];
@@ -202,11 +217,13 @@ bool may_trend(std::span<const double> values, double marginal) {
   return std::abs(moved) > kLeastTotal / 3 * marginal * static_cast<double>(third);
 }
 
+// Mann and Kendall's z and Theil and Sen's slope per run; the slope is 0 when z is not significant.
 struct Trend {
   double z = 0;
   double slope = 0;
 };
 
+// The variance of the score is widened by (1 + rho) / (1 - rho) for correlated neighbours.
 Trend trend_of(std::span<const double> values, double rho) {
   const std::size_t n = values.size();
   double score = 0;
@@ -251,7 +268,8 @@ void find_late_drift(const Fit& fit, std::vector<Ramp>& ramps) {
   const std::size_t piece = fit.bounds[fit.bounds.size() - 2];
   const std::size_t begin = std::max(piece, fit.size() - std::min(fit.size(), kLateRuns));
   if (fit.size() - begin < kLeastLateRuns) return;
-  if (!ramps.empty() && ramps.back().begin >= piece) return;  // reported already
+  // The last piece is part of a ramp that is reported.
+  if (!ramps.empty() && ramps.back().begin >= piece) return;
   const auto values = std::span<const double>(fit.clipped).subspan(begin);
   if (!may_trend(values, fit.noise.marginal())) return;
   const Trend trend = trend_of(values, fit.noise.rho);

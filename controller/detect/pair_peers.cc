@@ -12,6 +12,7 @@
 namespace railgauge::analysis {
 namespace {
 
+// Whether the figure was measured, between two different nodes.
 bool is_there(const PairFigure& figure) {
   return std::isfinite(figure.value) && figure.value > 0 && figure.from != figure.to;
 }
@@ -63,6 +64,7 @@ PairScores judge_pairs(std::span<const PairFigure> figures, std::size_t nodes, B
   if (static_cast<std::size_t>(std::ranges::count(kept, true)) < kLeastPeers) return out;
   const Polish polish = median_polish(matrix_of(figures, nodes, kept), nodes, nodes);
   out.apart = true;
+  // A node's effect is that of its worse direction.
   const auto worse_of = [&](std::size_t i) {
     const bool as_row = oriented(better, polish.rows[i]) > oriented(better, polish.columns[i]);
     return as_row ? polish.rows[i] : polish.columns[i];

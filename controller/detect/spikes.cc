@@ -20,8 +20,10 @@ double median_of_five(double a, double b, double c, double d, double e) {
   };
   order(a, b);
   order(d, e);
-  order(a, d);  // a is the least of four: not the median
-  order(b, e);  // e is the largest of four
+  // A is the least of four: not the median.
+  order(a, d);
+  // `e` is now the largest of four.
+  order(b, e);
   order(b, c);
   order(c, d);
   order(b, c);
@@ -57,12 +59,18 @@ Clipped clip_spikes(std::span<const double> values, double limit) {
 
 namespace {
 
-constexpr std::size_t kShortPiece = 8;  // runs
-constexpr double kChance = 0.01;        // clusters of spikes expected in the whole series
-constexpr double kFar = 4;              // deviations
-constexpr double kRaised = 1.5;  // deviations that a run of a raised level is above the old one
-constexpr double kLeastFar = 3;  // one or two far runs are spikes by definition
+// Longest piece, in runs, that may be a cluster of spikes.
+constexpr std::size_t kShortPiece = 8;
+// Expected number of such clusters in the whole series, above which a piece is one.
+constexpr double kChance = 0.01;
+// Distance of a spike from its level, in deviations.
+constexpr double kFar = 4;
+// Deviations that a run of a raised level is above the old one.
+constexpr double kRaised = 1.5;
+// One or two far runs are spikes by definition.
+constexpr double kLeastFar = 3;
 
+// n over k.
 double choose(double n, double k) {
   double out = 1;
   for (double i = 1; i <= k; ++i) out *= (n - k + i) / i;
@@ -82,6 +90,8 @@ std::optional<double> surrounding(const Fit& fit, std::size_t k) {
                                                  : std::nullopt;
 }
 
+// Whether piece k is nothing but spikes: short, its surroundings are one level, and chance explains
+// so many spikes in one place.
 bool is_cluster(const Fit& fit, std::size_t k) {
   const std::size_t begin = fit.bounds[k];
   const std::size_t end = fit.bounds[k + 1];
@@ -102,7 +112,8 @@ bool is_cluster(const Fit& fit, std::size_t k) {
   const auto count = static_cast<double>(
       std::ranges::count_if(piece, [&](double v) { return beyond(v, *level, raised); }));
   if (count < kLeastFar) return true;
-  double elsewhere = 1;  // this one counts itself
+  // The rate counts the piece itself once, so that it is never 0.
+  double elsewhere = 1;
   for (std::size_t other = 0; other + 1 < fit.bounds.size(); ++other) {
     if (other == k) continue;
     const double base = fit.level(other);
@@ -114,6 +125,7 @@ bool is_cluster(const Fit& fit, std::size_t k) {
   return places * choose(length, count) * std::pow(rate, count) > kChance;
 }
 
+// Joins piece k with the surrounding level and marks its far values as spikes.
 void absorb(Fit& fit, std::size_t k) {
   const double level = *surrounding(fit, k);
   const double limit = kFar * fit.noise.scale;
@@ -143,7 +155,8 @@ void drop_spike_clusters(Fit& fit) {
       continue;
     }
     absorb(fit, k);
-    k = k > 1 ? k - 2 : 0;  // what was joined may now be judged otherwise
+    // The joined piece and its neighbours are judged again.
+    k = k > 1 ? k - 2 : 0;
   }
 }
 

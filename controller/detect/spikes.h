@@ -13,8 +13,10 @@ namespace railgauge::analysis {
 std::vector<double> running_median(std::span<const double> values);
 
 struct Clipped {
-  std::vector<double> values;        // with spikes pulled to `limit` from the running median
-  std::vector<std::size_t> indices;  // of those that were pulled
+  // The values; spikes are pulled to `limit` from the running median.
+  std::vector<double> values;
+  // Indices of the pulled values, ascending.
+  std::vector<std::size_t> indices;
 };
 
 // `limit` > 0 in the values' own unit. At least 5 values, else nothing is a spike.

@@ -23,6 +23,7 @@ Topology::Topology(const PairData& data) : nodes(data.nodes.size()) {
   has_leaves = std::ranges::count(nameable, true) >= 2;
 }
 
+// Levels and noise first: a bin is relative to both.
 Cells::Cells(const PairData& data, const Options& options, const Centres& centres,
              const std::vector<double>& noise)
     : topology_(data) {
@@ -44,6 +45,7 @@ double Cells::expected(std::size_t layer, std::int32_t from, std::int32_t to) co
   return layers_[layer].centre[inside ? 0 : 1];
 }
 
+// Updates every sum that holds the cell by the difference of the two bins.
 void Cells::put(std::size_t layer, std::int32_t from, std::int32_t to, std::uint8_t bin) {
   LayerCells& cells = layers_[layer];
   const auto row = static_cast<std::size_t>(from);
@@ -120,15 +122,19 @@ struct Columns {
 
 // From a figure to its bin: bin = figure * per_unit - scale + kZeroBin, within the bins.
 struct Scale {
-  float inside = 0;  // a leaf: bins in one unit
+  // Bins per unit of a figure, inside a leaf and across leaves.
+  float inside = 0;
   float across = 0;
-  float one = 0;  // bins in what is expected
+  // Number of bins from 0 to the expected figure.
+  float one = 0;
 };
 
+// Bins of one row. Branch-free, so that the compiler vectorises it.
 void bin_row(std::span<const float> values, std::span<const std::int32_t> leaf_of,
              std::int32_t leaf, const Scale& scale, std::uint8_t* bins) {
   for (std::size_t to = 0; to < values.size(); ++to) {
     const bool is_there = usable(values[to]);
+    // NaN would not convert to a byte; the last line replaces its bin.
     const float value = is_there ? values[to] : 0;
     float at = value * (leaf_of[to] == leaf ? scale.inside : scale.across) - scale.one + kZeroBin;
     at = at > 0 ? at : 0;
@@ -137,6 +143,7 @@ void bin_row(std::span<const float> values, std::span<const std::int32_t> leaf_o
   }
 }
 
+// Adds one row to the sums by column. Plain pointers let the compiler vectorise the four updates.
 void add_to_columns(std::span<const std::uint8_t> bins, Columns& columns) {
   std::int32_t* const count = columns.count.data();
   std::int32_t* const low = columns.low.data();
@@ -169,6 +176,7 @@ Sums sums_of_row(std::span<const std::uint8_t> bins, Columns& folded) {
 
 using Counts = std::array<std::uint32_t, 256>;
 
+// Histogram of the bins.
 void count_bins(std::span<const std::uint8_t> bins, Counts& counts) {
   // Most figures lie in a few bins: side by side, or each would wait for the one before.
   std::array<Counts, 4> lanes{};
@@ -228,6 +236,7 @@ void Cells::fill(const Layer& layer, Model model, LayerCells& cells) const {
   }
 }
 
+// From histograms of the bins: a median of the figures themselves would need a copy of them.
 Cells::Centres Cells::centres(Model model) const {
   const double sign = model == Model::kMinimum ? 1 : -1;
   Centres centres;

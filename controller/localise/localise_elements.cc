@@ -8,6 +8,7 @@
 namespace railgauge::localise {
 namespace {
 
+// Indices of the layers with that rail (-1: any) and memory ("": any).
 std::vector<std::size_t> layers_with(const std::vector<LayerCells>& layers, std::int32_t rail,
                                      const std::string& memory) {
   std::vector<std::size_t> found;
@@ -85,6 +86,7 @@ double rest_mean(const Cells& cells, std::size_t layer, const Sums& own) {
   return count > 0 ? (all.sum - own.sum) / count : 0;
 }
 
+// Weighted least squares: a figure counts by the inverse of its layer's squared noise.
 Shift shift_of(const Cells& cells, const LayerSet& set, const Element& element) {
   double top = 0;
   double bottom = 0;
@@ -118,17 +120,23 @@ double bound_of(const Cells& cells, const LayerSet& set, const Element& element)
 namespace {
 
 constexpr double kLeastSpread = 0.5;
-constexpr double kMostUneven = 3;  // chi-square a degree of freedom: hashes are not perfect
+// Chi-square a degree of freedom: hashes are not perfect.
+constexpr double kMostUneven = 3;
 constexpr double kUnevenDeviations = 5;
-constexpr int kSteps = 25;  // of expectation and maximisation: enough for two digits
+// Steps of expectation and maximisation: enough for two digits.
+constexpr int kSteps = 25;
 
+// Figures of an element on one layer, by bin.
 struct Histogram {
   std::array<double, kBins> count{};
-  double rest = 0;  // mean deviation of the layer's other figures
+  // Mean deviation of the layer's other figures.
+  double rest = 0;
   bool rest_known = false;
-  double per_share = 0;  // deviations in a drop of 1
+  // Deviations that a drop of 1 would make.
+  double per_share = 0;
 };
 
+// One histogram for each layer of the set.
 std::vector<Histogram> histograms_of(const Cells& cells, const LayerSet& set,
                                      const Element& element) {
   std::vector<Histogram> histograms;
@@ -189,7 +197,8 @@ double wider_bell(const std::vector<Histogram>& histograms) {
       sum += count * z;
       squares += count * z * z;
     }
-    if (n < 8) continue;  // hardly anything to fit
+    // Too few figures to fit a width.
+    if (n < 8) continue;
     const double mean = histogram.rest_known ? 0 : sum / n;
     const double variance = std::max(squares / n - mean * mean, 0.01);
     weight += n / 2 * (squares / n - 1 - std::log(variance));
@@ -230,7 +239,8 @@ struct Counts {
     double counted = 0;
     for (std::size_t i = 0; i < tasks.size(); ++i) {
       const double spread = tasks[i] * share * (1 - share);
-      if (spread < kLeastSpread) continue;  // too few to decide
+      // Too few tasks to decide.
+      if (spread < kLeastSpread) continue;
       const double off = slow[i] - tasks[i] * share;
       sum += off * off / spread;
       spreads += spread;
@@ -264,6 +274,7 @@ Mixture mixture_of(const Cells& cells, const LayerSet& set, const Element& eleme
   return now;
 }
 
+// A task is slow when it is nearer to the slow figure than to the mean of the rest.
 Census census_of(const Cells& cells, const LayerSet& set, const Element& element, double drop) {
   const Topology& topology = cells.topology();
   const std::size_t leaves = topology.members.size();

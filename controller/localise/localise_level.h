@@ -10,11 +10,14 @@
 
 namespace railgauge::localise {
 
-inline constexpr std::size_t kSmallClass = 4;  // figures; smaller classes have no median
+// A class with fewer figures has no median of its own.
+inline constexpr std::size_t kSmallClass = 4;
 
 // A figure that was measured.
+// Excludes NaN, infinities, 0 and negative figures.
 inline bool usable(float value) {
-  return value > 0 && value <= std::numeric_limits<float>::max();  // no NaN, not infinite
+  // False for NaN and for infinity.
+  return value > 0 && value <= std::numeric_limits<float>::max();
 }
 
 // The medians inside a leaf and across leaves, in the layer's unit; 0: no figure at all.

@@ -14,10 +14,12 @@ namespace railgauge::localise {
 namespace {
 
 constexpr std::size_t kMostForMedian = 100'000;
-constexpr double kAsExpected = 0.02;  // as Options::least_drop by default
+// Drops below this share are reported as expected; the default of Options::least_drop.
+constexpr double kAsExpected = 0.02;
 
 }  // namespace
 
+// The sentence comes last: it uses all other fields.
 Suspect Reporter::suspect(const Found& found) const {
   Suspect suspect{.element = found.element,
                   .drop = found.drop,
@@ -31,6 +33,8 @@ Suspect Reporter::suspect(const Found& found) const {
   return suspect;
 }
 
+// Counts the element's tasks and keeps the clearest of the slow ones as evidence. Medians are of
+// the first kMostForMedian figures.
 void Reporter::add_figures(const Found& found, Suspect& suspect) const {
   const bool smaller = data_.model == Model::kMinimum;
   const std::size_t n = cells_.topology().nodes;
@@ -45,7 +49,8 @@ void Reporter::add_figures(const Found& found, Suspect& suspect) const {
     return smaller ? x < y : x > y;
   };
   auto& evidence = suspect.evidence;
-  double clear_enough = 0;  // the share that the last piece of evidence has
+  // The share that the last piece of evidence has.
+  double clear_enough = 0;
   for (const std::size_t layer : found.layers) {
     const Layer& of = data_.layers[layer];
     visit_pairs(cells_.topology(), found.element, [&](std::int32_t from, std::int32_t to) {
@@ -103,6 +108,7 @@ std::string Reporter::drop_text(std::string_view what, const Drop& drop) const {
                      drop.drop > 0 ? "worse too" : "better");
 }
 
+// Each phrase says which other part behaves as expected, so that an operator need not look there.
 void Reporter::add_ruled_out(const Found& found, Suspect& suspect) const {
   const auto add = [&suspect](std::string text) {
     if (!text.empty()) suspect.ruled_out.push_back(std::move(text));
@@ -173,13 +179,14 @@ std::string_view of_node(const Element& element) {
   return kWords.at(static_cast<std::size_t>(element.direction));
 }
 
+// The direction of a group of pairs, as a phrase in parentheses.
 std::string_view of_group(const Element& element) {
   static constexpr std::array<std::string_view, 3> kWords{" (what leaves it)", " (what reaches it)",
                                                           ""};
   return kWords.at(static_cast<std::size_t>(element.direction));
 }
 
-// Where to look.
+// The likely cause of a slow element, as a phrase: where an operator looks first.
 std::string_view cause_of(const Element& element) {
   const bool gpu = element.memory == "gpu";
   switch (element.kind) {

@@ -10,6 +10,7 @@
 
 namespace railgauge::localise {
 
+// Builds the report of one localisation. Thread safe.
 class Reporter {
  public:
   // Both outlive it; `cells` as they stand when the element was found.

@@ -10,15 +10,20 @@
 
 namespace railgauge::localise {
 
+// An element that explains figures, before it becomes a suspect.
 struct Found {
   Element element{};
+  // Indices of the layers that show it.
   std::vector<std::size_t> layers{};
   double weight = 0;
-  double score = 0;  // weight less its price
+  // Weight less its price.
+  double score = 0;
+  // Share of the bandwidth that is missing, or of the latency that is added.
   double drop = 0;
   double share = 1;
   bool confirmed = true;
-  std::string doubt{};  // why it is not confirmed, where it is not that it was seen once only
+  // Why it is not confirmed, where it is not that it was seen once only.
+  std::string doubt{};
 };
 
 // The best element of many pairs (all kinds but pairs and rails); absent when none is an outlier.
@@ -37,10 +42,14 @@ std::vector<Found> slow_rails(const Cells& cells, Model model, const Options& op
 // Student's t with as many degrees of freedom as there are of these, never with the noise of single
 // figures.
 struct FewFindings {
-  std::vector<Found> nodes{};   // steady ones; in the order of their weight
-  std::vector<Found> pairs{};   // of what these leave
-  PairData rest{};              // without the figures of `nodes`
-  std::vector<double> noise{};  // of one figure of `rest`, as a share, by layer
+  // Steady ones; in the order of their weight.
+  std::vector<Found> nodes{};
+  // Slow pairs among the figures that `nodes` do not explain.
+  std::vector<Found> pairs{};
+  // The input without the figures of `nodes`.
+  PairData rest{};
+  // By layer: the noise of one figure of `rest`, as a share.
+  std::vector<double> noise{};
 };
 
 // Parts that are slow in some tasks only, leaves, trunks and spines cannot be separated from noise

@@ -16,11 +16,13 @@ namespace {
 
 constexpr double kDefaultTimeCapSeconds = 1;
 
+// Longest time that the kernel measures one point.
 double cap_seconds_of(const KernelInfo& kernel, const Params& params) {
   double seconds = kDefaultTimeCapSeconds;
   if (find_parameter(kernel, "time_cap", "duration") != nullptr)
     seconds = params.duration_ns("time_cap") / 1e9;
-  if (find_parameter(kernel, "duration", "duration") != nullptr)  // without a stop rule
+  // A kernel without a stop rule measures for its `duration`.
+  if (find_parameter(kernel, "duration", "duration") != nullptr)
     seconds = std::max(seconds, params.duration_ns("duration") / 1e9);
   return seconds;
 }
@@ -40,6 +42,7 @@ bool measures_bandwidth(const KernelInfo& kernel) {
   });
 }
 
+// Reads the parameters by name; a kernel without one of them has its default cost.
 StageCost::StageCost(const KernelInfo& kernel, const Params& params) {
   std::vector<std::uint64_t> sizes{0};
   if (find_parameter(kernel, "sizes", "bytes_list") != nullptr) sizes = params.bytes_list("sizes");
@@ -56,6 +59,7 @@ StageCost::StageCost(const KernelInfo& kernel, const Params& params) {
   if (!by_node_gpus_) named_gpus_ = static_cast<std::size_t>(std::ranges::count(chosen, ',')) + 1;
 }
 
+// Points are ordered pairs of GPUs; fewer than two GPUs give one point.
 TaskCost StageCost::of(double rate_bits_per_second, std::size_t node_gpus) const {
   const std::size_t gpus = by_node_gpus_ ? node_gpus : named_gpus_;
   const auto points = static_cast<double>(gpus < 2 ? 1 : gpus * (gpus - 1));
@@ -77,9 +81,9 @@ namespace {
 
 using Candidates = std::vector<const NodeEndpoint*>;
 
-// Of the kind, and of the name where one is wanted: active ones first (not by slot alone: a rail
-// keeps its place when another's endpoint is down), then by slot, which a driver upgrade does not
-// change; software devices, without one, come last.
+// Endpoints of the kind, and of the name where one is wanted. Active ones come first, then by slot,
+// which a driver upgrade does not change; software devices, without a slot, come last. With
+// `by_slot_alone` the state does not count: a rail keeps its place when another's endpoint is down.
 Candidates candidates_of(const PlanNode& node, const std::string& kind, const std::string& wanted,
                          bool by_slot_alone = false) {
   Candidates candidates;
@@ -93,15 +97,18 @@ Candidates candidates_of(const PlanNode& node, const std::string& kind, const st
   return candidates;
 }
 
+// Reason of a waived task.
 std::string not_active(const PlanNode& node, const NodeEndpoint& endpoint) {
   return fmt::format("{}/{} is not active", node.name, endpoint.name);
 }
 
+// The endpoint, or the reason that it is down.
 Choice choice_of(const PlanNode& node, const NodeEndpoint& endpoint) {
   if (!endpoint.active) return {.reason = not_active(node, endpoint)};
   return {.endpoint = endpoint.name, .rate_bits_per_second = endpoint.rate_bits_per_second};
 }
 
+// PCIe distance as the inventory reports it, or "unknown".
 std::string distance_between(const NodeEndpoint& gpu, const NodeEndpoint& nic) {
   const std::string device = nic.name.substr(0, nic.name.rfind(':'));
   const auto told = gpu.distances.find(device);
@@ -117,13 +124,14 @@ Choice choice_of(const PlanNode& node, const NodeEndpoint& gpu, const NodeEndpoi
   return choice;
 }
 
-// The first of the candidates, which have the active ones first, that none is nearer than.
+// The first of the nearest candidates, active ones before others. `nics` is not empty.
 const NodeEndpoint& nearest_to(const NodeEndpoint& gpu, const Candidates& nics) {
   return **std::ranges::min_element(nics, {}, [&](const NodeEndpoint* nic) {
     return std::tuple(!nic->active, pci_distance_rank(distance_between(gpu, *nic)));
   });
 }
 
+// All combinations, or each GPU with its nearest port.
 std::vector<Choice> choose_gpus_and_nics(const PlanNode& node, bool only_nearest) {
   const Candidates gpus = candidates_of(node, "gpu", "");
   const Candidates nics = candidates_of(node, "nic", "");
@@ -145,6 +153,7 @@ std::vector<Choice> choose_gpus_and_nics(const PlanNode& node, bool only_nearest
 
 }  // namespace
 
+// A kernel without endpoint has one empty choice, so that its tasks have a seat.
 std::vector<Choice> choose_endpoints(const PlanNode& node, const std::string& kind,
                                      const Placement& placement) {
   if (kind == "none" || kind.empty()) return {Choice{}};
@@ -167,13 +176,14 @@ std::vector<Choice> choose_endpoints(const PlanNode& node, const std::string& ki
 
 namespace {
 
-constexpr const char* kGpuParameter = "gpu";  // a number; which GPU's memory a rank on a NIC uses
+// A number; which GPU's memory a rank on a NIC uses.
+constexpr const char* kGpuParameter = "gpu";
 
 tl::unexpected<Error> refuse(std::string message) {
   return fail(Code::kInvalidArgument, "plan: " + std::move(message));
 }
 
-// That the kernel can run where the placement puts it.
+// Refuses a placement on endpoints that the kernel cannot run on.
 Status check_placement(const Stage& stage, std::uint32_t index, const KernelInfo& kernel) {
   const Placement& placement = stage.placement;
   const bool loopback = placement.kind == PlacementKind::kLoopback;
@@ -195,7 +205,7 @@ Status check_placement(const Stage& stage, std::uint32_t index, const KernelInfo
   return {};
 }
 
-// That the kernel runs on the port that its series is labelled with.
+// Refuses a parameter that would move the kernel off the port that labels its series.
 Status check_devices(const Stage& stage, std::uint32_t index, const KernelInfo& kernel,
                      const Params& params) {
   if (find_parameter(kernel, kDevicesParameter, "text") == nullptr) return {};
@@ -204,7 +214,8 @@ Status check_devices(const Stage& stage, std::uint32_t index, const KernelInfo& 
   return {};
 }
 
-// A node with fewer endpoints than others lacks the last rails: told, not left out.
+// A node with fewer endpoints than others lacks the last rails: its tasks there are waived with a
+// reason, not left out.
 void fill_rails(std::span<const PlanNode> nodes, const KernelInfo& kernel,
                 std::vector<std::vector<Choice>>& choices) {
   std::size_t rails = 0;
@@ -215,6 +226,8 @@ void fill_rails(std::span<const PlanNode> nodes, const KernelInfo& kernel,
                                                      kernel.endpoint_kind(), rail)});
 }
 
+// Fills choices and GPU counts by node. An absent node keeps its place, and its choices carry the
+// reason.
 void choose(StagePlan& plan, const PlanContext& context) {
   for (const PlanNode& node : context.nodes) {
     plan.choices.push_back(
@@ -228,7 +241,7 @@ void choose(StagePlan& plan, const PlanContext& context) {
       for (Choice& choice : plan.choices[node]) choice.reason = why;
 }
 
-// What the placement knows of it beside its endpoints. Ranks in one place are in the same.
+// Adds the facts that only the placement knows. Ranks in one place share them.
 void note_placement(const StagePlan& plan, const Choice& choice, PlannedTask& task) {
   if (plan.stage.placement.kind == PlacementKind::kLoopback || task.idle_filler)
     task.facts[kLoopbackFact] = "true";
@@ -237,7 +250,7 @@ void note_placement(const StagePlan& plan, const Choice& choice, PlannedTask& ta
   task.facts[kDistanceFact] = choice.distance;
 }
 
-// Only of a task that is for two nodes.
+// Distance of a task on exactly two nodes; kNone for any other task.
 DistanceClass distance_of(const PlanContext& context, const PlannedTask& task,
                           const TaskSeats& seats) {
   std::uint32_t other = seats.ranks.front().node;
@@ -250,6 +263,7 @@ DistanceClass distance_of(const PlanContext& context, const PlannedTask& task,
   return distance_of(context.places[seats.ranks.front().node], context.places[other]);
 }
 
+// Numbers leaves, pods and kinds of hardware, and sorts the nodes by place.
 PlanContext places_of(std::span<const PlanNode> nodes, const Topology& topology) {
   PlanContext context{.nodes = {nodes.begin(), nodes.end()}};
   std::map<std::string, std::uint32_t> leaves;
@@ -286,6 +300,7 @@ PlanContext places_of(std::span<const PlanNode> nodes, const Topology& topology)
 
 }  // namespace
 
+// Nodes of the plan replace their namesakes, since they have current endpoints.
 std::vector<PlanNode> nodes_of_slices(std::span<const PlanNode> nodes, const PlanOptions& options) {
   std::map<std::string_view, const PlanNode*> planned;
   for (const PlanNode& node : nodes) planned[node.name] = &node;
@@ -300,6 +315,8 @@ std::vector<PlanNode> nodes_of_slices(std::span<const PlanNode> nodes, const Pla
   return all;
 }
 
+// Slices are laid out over PlanOptions::slice_nodes, the tasks over the plan's own nodes; `numbers`
+// maps the one to the other.
 PlanContext context_of(std::span<const PlanNode> nodes, const PlanOptions& options) {
   PlanContext context = places_of(nodes, options.topology);
   if (options.slice_nodes.empty()) return context;
@@ -318,6 +335,7 @@ PlanContext context_of(std::span<const PlanNode> nodes, const PlanOptions& optio
   return context;
 }
 
+// Parameters first: endpoints and cost depend on them.
 Result<StagePlan> prepare_stage(const Stage& stage, std::uint32_t index, const PlanContext& context,
                                 std::span<const KernelInfo> kernels, const Site& site) {
   const auto kernel = std::ranges::find(kernels, stage.kernel, &KernelInfo::name);
@@ -337,8 +355,9 @@ Result<StagePlan> prepare_stage(const Stage& stage, std::uint32_t index, const P
                  .site_defaults = std::move(*from_site),
                  .cost = cost};
   for (const ParameterInfo& parameter : kernel->parameters())
-    // At its default a parameter is no part of it, or one that a later version adds would begin all
-    // series anew; a GPU that the placement chooses stands in the endpoint, by its slot.
+    // A parameter at its default is no part of the identity: a later version that adds a parameter
+    // would begin all series anew. A GPU that the placement chooses is part of the endpoint, by its
+    // slot.
     if (parameter.identity() && !plan.params.is_default(parameter.name()) &&
         !(stage.placement.chooses_gpu() && parameter.name() == kGpuParameter))
       plan.identity.push_back(parameter.name());
@@ -348,6 +367,7 @@ Result<StagePlan> prepare_stage(const Stage& stage, std::uint32_t index, const P
   return plan;
 }
 
+// A task is waived when the choice of any rank has a reason; it keeps its place and id.
 PlannedTask make_task(const StagePlan& plan, const PlanContext& context, const TaskSeats& seats) {
   PlannedTask task{.stage = plan.index,
                    .kernel = plan.kernel.name(),

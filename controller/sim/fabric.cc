@@ -16,6 +16,7 @@ const Normal& normal() {
   return kNormal;
 }
 
+// The order of the draws is part of the meaning of a seed: path, flapping, noise.
 Draw draw_with(const Normal& bell, Random& random, const FabricSpec& spec, bool is_across,
                bool is_flapping) {
   Draw one;
@@ -32,6 +33,7 @@ Draw draw(Random& random, const FabricSpec& spec, bool is_across, bool is_flappi
   return draw_with(normal(), random, spec, is_across, is_flapping);
 }
 
+// The comparison of generator, spec and flapping decides whether the stored draws are still valid.
 bool Chance::prepare(Random& random, const FabricSpec& spec, const Flapping& flapping) {
   if (random == begin_ && spec == spec_ && flapping == flapping_) {
     random = end_;
@@ -43,7 +45,8 @@ bool Chance::prepare(Random& random, const FabricSpec& spec, const Flapping& fla
   const std::size_t n = spec.nodes;
   const Normal& bell = normal();
   layers_.resize(flapping.size());
-  Random numbers = random;  // kept in a register
+  // A local copy stays in a register.
+  Random numbers = random;
   for (std::size_t l = 0; l < layers_.size(); ++l) {
     LayerChance& layer = layers_[l];
     layer.factors.resize(n * n);
@@ -73,6 +76,7 @@ using localise::Kind;
 constexpr double kBandwidth = 48.5e9;
 constexpr double kGpuShare = 0.97;
 
+// Whether a fault shows on this layer.
 bool concerns(const Element& element, const localise::Layer& layer) {
   return (element.rail < 0 || element.rail == layer.rail) &&
          (element.memory.empty() || element.memory == layer.memory);
@@ -92,6 +96,7 @@ std::string_view fault_word(FaultKind kind) {
   return kWords.at(static_cast<std::size_t>(kind));
 }
 
+// All parts are healthy: their shares are 1.
 Fabric::Fabric(const FabricSpec& spec)
     : spec_(spec),
       leaves_((spec.nodes + spec.nodes_per_leaf - 1) / spec.nodes_per_leaf),
@@ -114,6 +119,8 @@ Fabric::Fabric(const FabricSpec& spec)
     }
 }
 
+// All numbers are drawn for every kind, used or not, so that the figures after it have the same
+// noise.
 Fault Fabric::random_fault(FaultKind kind, double drop) {
   const auto node = static_cast<std::int32_t>(random_.below(spec_.nodes));
   const auto rail = static_cast<std::int32_t>(random_.below(spec_.rails));
@@ -171,6 +178,7 @@ Fault Fabric::random_fault(FaultKind kind, double drop) {
   return fault;
 }
 
+// Two faults must not touch a common leaf: each must be visible by itself.
 std::vector<Fault> Fabric::random_faults(FaultKind kind, double drop) {
   if (kind == FaultKind::kNone) return {};
   if (kind != FaultKind::kTwo) return {random_fault(kind, drop)};
@@ -205,6 +213,7 @@ std::vector<Fault> Fabric::random_faults(FaultKind kind, double drop) {
   }
 }
 
+// Multiplies the affected shares; faults on the same part add up.
 void Fabric::apply(LayerState& layer, const Fault& fault) const {
   const Element& element = fault.element;
   const auto left = static_cast<float>(1 - fault.drop);
@@ -239,6 +248,7 @@ void Fabric::apply(LayerState& layer, const Fault& fault) const {
   }
 }
 
+// A fault on all rails changes every layer that it concerns.
 void Fabric::inject(const Fault& fault) {
   for (std::size_t l = 0; l < layers_.size(); ++l)
     if (concerns(fault.element, keys_[l])) apply(layers_[l], fault);
@@ -248,11 +258,13 @@ void Fabric::inject(const Fault& fault) {
 
 namespace {
 
-constexpr float kCrossShare = 0.985F;  // of what pairs inside a leaf get, across leaves
+// Share of the bandwidth inside a leaf that pairs across leaves get.
+constexpr float kCrossShare = 0.985F;
 constexpr float kNoFigure = std::numeric_limits<float>::quiet_NaN();
 
 }  // namespace
 
+// The minimum over all parts that the flow uses, times the noise.
 float Fabric::figure(const LayerState& layer, std::uint32_t from, std::uint32_t to,
                      const Draw& drawn) const {
   float left = std::min(layer.sends[from], layer.receives[to]);
@@ -274,6 +286,7 @@ float Fabric::figure(const LayerState& layer, std::uint32_t from, std::uint32_t 
   return layer.scale * left * drawn.factor;
 }
 
+// Names, leaves and layers; every figure is NaN.
 localise::PairData Fabric::empty() const {
   localise::PairData data{.synthetic = true};
   for (std::uint32_t node = 0; node < spec_.nodes; ++node) {
@@ -358,6 +371,7 @@ bool Fabric::patch(const LayerState& layer, const LayerChance& chance,
   return any;
 }
 
+// Writes only the figures that differ from the previous trial in the same memory.
 const localise::PairData& Fabric::all_pairs(Figures& reused) {
   take(reused);
   if (reused.all_.layers.empty()) reused.all_ = empty();
@@ -375,6 +389,7 @@ const localise::PairData& Fabric::all_pairs(Figures& reused) {
   return reused.all_;
 }
 
+// Random matchings: each round pairs all nodes, both directions.
 const localise::PairData& Fabric::quick_scan(std::uint32_t rounds, Figures& reused) {
   take(reused);
   localise::PairData& data = reused.quick_;

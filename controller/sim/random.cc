@@ -3,6 +3,7 @@
 #include <boost/math/distributions/normal.hpp>
 
 namespace railgauge::simulator {
+// The table is symmetric about 0; the two outermost cells are left to tail().
 Normal::Normal() : quantiles_(kCells + 1, 0) {
   const boost::math::normal bell;
   for (std::size_t i = kCells / 2 - 1; i > 0; --i) {

@@ -12,9 +12,12 @@ namespace railgauge::simulator {
 namespace {
 
 constexpr double kLeastRight = 0.95;
-constexpr double kMostWrong = 0.01;  // of fault-free runs
+// Largest share of fault-free runs that may accuse a part.
+constexpr double kMostWrong = 0.01;
+// Fabrics with more nodes have larger leaves and more spines.
 constexpr std::uint32_t kLargeFabric = 256;
 
+// One decimal; "-" without runs.
 std::string percent(std::uint32_t part, std::uint32_t whole) {
   return whole == 0 ? "-" : fmt::format("{:.1f}", 100.0 * part / whole);
 }
@@ -23,8 +26,10 @@ std::string percent(std::uint32_t part, std::uint32_t whole) {
 using Row = std::tuple<std::uint32_t, std::uint32_t, std::uint32_t, FaultKind>;
 Row row_of(const Cell& cell) { return {cell.nodes, cell.rails, cell.quick_rounds, cell.kind}; }
 
+// Whether the cell has the share of bandwidth that the table shows for its kind.
 bool is_usual(const Cell& cell) { return cell.takes_percent == usual_percent(cell.kind); }
 
+// One row of the table: the usual share first, then a column for each other share.
 std::string row_text(const Tally& tally, Cell cell, const std::set<std::uint32_t>& curve) {
   cell.takes_percent = usual_percent(cell.kind);
   const Score usual = tally.score(cell);
@@ -67,6 +72,7 @@ Trial trial_of(const Cell& cell) {
           .quick_rounds = cell.quick_rounds};
 }
 
+// A repeated trial must agree with the first one.
 Status Tally::add(const Cell& cell, std::uint64_t seed, const Outcome& outcome) {
   const auto [at, is_new] = cells_[cell].try_emplace(seed, outcome);
   if (is_new || at->second == outcome) return {};
@@ -82,6 +88,7 @@ bool Tally::has(const Cell& cell, std::uint64_t seed) const {
   return found != cells_.end() && found->second.contains(seed);
 }
 
+// Counts are small, so they are added up on each call.
 Score Tally::score(const Cell& cell) const {
   Score sum;
   const auto found = cells_.find(cell);
@@ -94,6 +101,7 @@ Score Tally::score(const Cell& cell) const {
   return sum;
 }
 
+// Columns for the shares that any cell has; rows in the order of Row.
 std::string table_of(const Tally& tally) {
   std::set<std::uint32_t> curve;
   std::map<Row, Cell> rows;
@@ -114,6 +122,7 @@ std::string table_of(const Tally& tally) {
   return text;
 }
 
+// Quick scans have no bar: they only select suspects for a retest.
 std::vector<std::string> below_bar(const Tally& tally) {
   std::vector<std::string> lines;
   for (const auto& [cell, seeds] : tally.cells()) {
@@ -140,6 +149,7 @@ constexpr std::string_view kHeader =
 constexpr std::size_t kColumns = 10;
 constexpr std::size_t kMostLines = 10'000'000;
 
+// Parts between separators; an empty text has one empty part.
 std::vector<std::string_view> parts_of(std::string_view text, char between) {
   std::vector<std::string_view> parts;
   for (;;) {
@@ -150,12 +160,14 @@ std::vector<std::string_view> parts_of(std::string_view text, char between) {
   }
 }
 
+// Accepts decimal digits only, up to `most`.
 template <class Number>
 bool read_number(std::string_view text, Number most, Number& into) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), into);
   return error == std::errc{} && end == text.data() + text.size() && into <= most;
 }
 
+// The inverse of fault_word().
 bool read_kind(std::string_view text, FaultKind& into) {
   for (int kind = 0; kind < kFaultKinds; ++kind)
     if (fault_word(static_cast<FaultKind>(kind)) == text) {
@@ -165,6 +177,8 @@ bool read_kind(std::string_view text, FaultKind& into) {
   return false;
 }
 
+// One line of the file of counts.
+// Views refer to the text of the file.
 struct Line {
   std::string_view code{};
   Cell cell{};
@@ -232,6 +246,7 @@ std::string csv_line(const Cell& cell, std::uint64_t seed, const Outcome& outcom
                      outcome.right ? 1 : 0, outcome.wrong ? 1 : 0);
 }
 
+// The last line is dropped when it has no end: a run that was killed wrote a part of it.
 Status read_csv(std::string_view text, std::string_view file, std::string& code, Tally& into) {
   const std::size_t end = text.rfind('\n');
   std::vector<std::string_view> lines =

@@ -12,13 +12,16 @@
 namespace railgauge::analysis {
 namespace {
 
-constexpr double kFarthest = 40;  // deviations; a double's chance beyond them is 0
-constexpr double kTie = 1e-9;     // relative: likelihoods that differ by rounding are the same
+// Deviations; a double's chance beyond them is 0.
+constexpr double kFarthest = 40;
+// Relative: likelihoods that differ by rounding are the same.
+constexpr double kTie = 1e-9;
 
 }  // namespace
 
 double normal_upper_tail(double z) { return 0.5 * std::erfc(z / std::sqrt(2.0)); }
 
+// Boost reports 0 and 1 as overflow errors, so these ends are handled here.
 double normal_quantile(double p) {
   if (!(p > 0)) return -kFarthest;
   if (p >= 1) return kFarthest;
@@ -27,6 +30,7 @@ double normal_quantile(double p) {
 
 double chi_square_upper_tail(double x, double dof) {
   if (!(x > 0)) return 1;
+  // Boost refuses an infinite value as a domain error.
   if (std::isinf(x)) return 0;
   return boost::math::cdf(boost::math::complement(boost::math::chi_squared(dof), x));
 }
@@ -38,6 +42,7 @@ double fisher_p(double a, double n, double b, double m) {
   const double seen = boost::math::pdf(tables, a);
   const double most = seen * (1 + kTie);
   // Neighbouring tables' likelihoods follow from each other, which costs no logarithm a table.
+  // The observed table counts once; the loops visit its neighbours downwards and upwards.
   double p = seen;
   double weight = seen;
   for (double k = a; k > std::max(0.0, hits - m); --k) {
@@ -67,7 +72,8 @@ double selected_split_p(double z, double n, double least) {
   const double single = 2 * normal_upper_tail(std::abs(z));
   const double edge = std::clamp(least / std::max(n, 1.0), 1e-9, 0.5);
   const double b = std::abs(z);
-  if (b < 1.5) return 1;  // the approximation is one of the far tail
+  // The approximation is one of the far tail.
+  if (b < 1.5) return 1;
   const double density = std::exp(-b * b / 2) / std::sqrt(2 * std::numbers::pi);
   const double odds = (1 - edge) / edge;
   const double p = density * ((b - 1 / b) * 2 * std::log(odds) + 4 / b);

@@ -11,12 +11,14 @@ namespace railgauge::analysis {
 // How often the slower of two modes was held: a finding of kind "mode mix" when its weight moves by
 // more than 10 points beyond chance, whatever the median does.
 struct ModeWeights {
-  double before = 0;  // share of runs in the worse mode
+  // Share of runs in the worse mode.
+  double before = 0;
   double after = 0;
   double p = 1;
   bool moved = false;
 };
 // Modes are estimated from all runs together; nothing when they have only one.
+// At least 8 runs in all. Fisher's exact test gives p.
 std::optional<ModeWeights> mode_weights(std::span<const double> before,
                                         std::span<const double> after, Better better);
 

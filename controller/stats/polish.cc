@@ -12,6 +12,8 @@ namespace {
 constexpr int kMaxRounds = 20;
 constexpr double kSettled = 1e-9;
 
+// Median without the cells that were not measured; 0 where none was. Reorders and shortens
+// `scratch`.
 double median_of_present(std::vector<double>& scratch) {
   std::erase_if(scratch, [](double v) { return !std::isfinite(v); });
   return scratch.empty() ? 0 : median_in(scratch);
@@ -34,6 +36,7 @@ double sweep(std::vector<double>& residuals, std::vector<double>& effects, std::
   return largest;
 }
 
+// Moves the median of the effects to `overall`, so that effects are relative to a usual node.
 void centre(std::vector<double>& effects, double& overall) {
   if (effects.empty()) return;
   const double middle = median(effects);

@@ -8,12 +8,15 @@
 namespace railgauge::analysis {
 namespace {
 
+// Shares of affected nodes among exposed and unexposed ones at which a change explains a
+// regression.
 constexpr double kMostExposed = 0.8;
 constexpr double kFewUnexposed = 0.05;
 constexpr std::size_t kSeparators = 2;
 constexpr char kYes = 'y';
 constexpr char kNo = 'n';
 
+// `exposed` has a letter for each node: kYes where the node has the change.
 Cause cause_of(const std::string& exposed, std::span<const ExposedNode> nodes) {
   Cause cause;
   for (std::size_t i = 0; i < nodes.size(); ++i) {
@@ -43,7 +46,8 @@ std::vector<Cause> likely_causes(std::span<const ExposedNode> nodes) {
   // Those that the same nodes have are one.
   std::map<std::string, Cause> causes;
   for (const std::string& change : changes) {
-    std::string exposed;  // a letter a node
+    // A letter for each node.
+    std::string exposed;
     for (const ExposedNode& node : nodes) exposed += node.changes.contains(change) ? kYes : kNo;
     auto [place, is_new] = causes.try_emplace(exposed);
     if (is_new) place->second = cause_of(exposed, nodes);

@@ -15,17 +15,22 @@
 namespace railgauge::analysis {
 namespace {
 
-constexpr double kNothing = 1e-9;  // of the drift: what a spread must show of it at least
+// Least part of the drift that a spread must show, as a share.
+constexpr double kNothing = 1e-9;
 
 // The products of the shifts' loads, n by n: drift's covariance but for a factor. With C the matrix
 // that subtracts the mean.
 struct Products {
   double trace = 0;
-  double centred = 0;         // trace of C G
-  double centred_square = 0;  // trace of C G C G
-  double mean_row = 0;        // sum of all over n
+  // Trace of C G.
+  double centred = 0;
+  // Trace of C G C G.
+  double centred_square = 0;
+  // Sum of all over n.
+  double mean_row = 0;
 };
 
+// Sparse: shifts share few nodes, so the Gram matrix has few entries off its diagonal.
 Products products_of(const Group& group) {
   std::map<std::size_t, std::vector<std::pair<std::size_t, double>>> by_node;
   for (std::size_t i = 0; i < group.ends.size(); ++i)
@@ -53,10 +58,12 @@ Products products_of(const Group& group) {
 
 // With ends that are shared: the spread's part beyond that of the runs, times what the mean holds
 // over what the spread shows.
+// Sets error2, degrees and widening for shifts that share nodes.
 void widen(const Group& group, double spread, MeanSpread& out) {
   const auto n = static_cast<double>(group.shifts.size());
   const Products g = products_of(group);
-  const double shown = g.centred / (n - 1);  // of a drift of 1
+  // Spread that a drift of 1 would show.
+  const double shown = g.centred / (n - 1);
   if (shown <= kNothing * g.trace / n) {
     out.error2 = std::numeric_limits<double>::infinity();
     out.degrees = 0;
@@ -79,6 +86,8 @@ void widen(const Group& group, double spread, MeanSpread& out) {
 
 }  // namespace
 
+// The plain standard error for shifts of separate nodes; widen() corrects it where they share
+// nodes.
 MeanSpread spread_of(const Group& group) {
   MeanSpread out;
   const auto n = static_cast<double>(group.shifts.size());
@@ -97,11 +106,15 @@ MeanSpread spread_of(const Group& group) {
 
 namespace {
 
-constexpr double kFarFromAgreeing = 0.15;  // p of the permutation test
+// Largest p of the permutation test that still agrees with Welch's t.
+constexpr double kFarFromAgreeing = 0.15;
 constexpr double kOpen = std::numeric_limits<double>::infinity();
-constexpr std::size_t kMaxMore = 200;  // runs or nodes that are worth asking for
-constexpr double kPowerZ = 0.8416;     // 80 %
+// Runs or nodes that are worth asking for.
+constexpr std::size_t kMaxMore = 200;
+// Normal quantile of 80 % power.
+constexpr double kPowerZ = 0.8416;
 
+// Quantile of Student's t.
 double t_quantile(double degrees, double p) {
   return boost::math::quantile(boost::math::students_t(degrees), p);
 }
@@ -126,10 +139,13 @@ double least_p(std::size_t changed, std::size_t controls) {
   return std::exp(-log_choose(n + m, n));
 }
 
+// Runs of the after side; as many as before where the design does not say.
 std::size_t runs_after(const Design& design) {
   return design.after == 0 ? design.runs : design.after;
 }
 
+// Standard error that the design would have with `after` runs and `more_nodes` further nodes on
+// each side.
 double design_error(const Design& design, double after, double more_nodes) {
   const double of_runs =
       design.run_variance * (1 / static_cast<double>(design.runs) + 1 / after) * kMedianLoss;
@@ -141,6 +157,7 @@ double design_error(const Design& design, double after, double more_nodes) {
   return std::sqrt(error2);
 }
 
+// Degrees of freedom that the design would have.
 double design_degrees(const Design& design, double after, double more_nodes) {
   // A single node is bounded by its own runs.
   if (design.changed == 1 && more_nodes == 0) {
@@ -156,7 +173,8 @@ double design_degrees(const Design& design, double after, double more_nodes) {
 
 // From estimate and error to interval and p.
 void bound(CohortEffect& effect, double one_sided) {
-  if (effect.standard_error <= 0) {  // every pair moved by the same: nothing to be unsure of
+  // Every pair moved by the same: nothing to be unsure of.
+  if (effect.standard_error <= 0) {
     effect.low = effect.high = effect.estimate;
     effect.p_worse = effect.p_exchanged = effect.estimate > 0 ? 0 : 1;
     return;
@@ -175,6 +193,8 @@ std::string_view word(Verdict verdict) {
   return kWords.at(static_cast<std::size_t>(verdict));
 }
 
+// Welch's t for the interval, a permutation test as a check that does not assume a normal
+// distribution.
 CohortEffect cohort_effect(const Group& changed, const Group& controls, std::uint64_t seed,
                            double one_sided) {
   CohortEffect out;
@@ -182,7 +202,8 @@ CohortEffect cohort_effect(const Group& changed, const Group& controls, std::uin
   out.high = kOpen;
   const MeanSpread a = spread_of(changed);
   const MeanSpread b = spread_of(controls);
-  out.controlled = b.degrees > 0;  // one control has no spread: it would be taken for exact
+  // One control has no spread: it would be taken for exact.
+  out.controlled = b.degrees > 0;
   if (changed.shifts.empty()) return out;
   out.estimate = a.mean - (out.controlled ? b.mean : 0);
   if (!(a.degrees > 0)) return out;
@@ -207,6 +228,7 @@ CohortEffect cohort_effect(std::span<const double> changed, std::span<const doub
                        Group{.shifts = {controls.begin(), controls.end()}}, seed);
 }
 
+// The spread between nodes is unknown here; the spread of the controls is the only substitute.
 CohortEffect lone_effect(const Group& changed, const Group& controls, double run_degrees,
                          double one_sided) {
   CohortEffect out;
@@ -222,7 +244,8 @@ CohortEffect lone_effect(const Group& changed, const Group& controls, double run
   out.standard_error = std::sqrt(one + (out.controlled ? b.error2 : 0));
   out.degrees = out.controlled ? std::min(run_degrees, b.degrees) : run_degrees;
   bound(out, one_sided);
-  if (out.standard_error > 0) out.p_exchanged = out.p_worse;  // there is nothing to exchange with
+  // A single shift has no labels to exchange.
+  if (out.standard_error > 0) out.p_exchanged = out.p_worse;
   return out;
 }
 
@@ -241,6 +264,8 @@ Decision decide(const CohortEffect& effect, double delta) {
   return out;
 }
 
+// Tries more runs, then more nodes, one by one: the width of the interval falls slowly, and the
+// loop is short.
 Need needed(const Design& design, const CohortEffect& effect, double delta, std::size_t questions) {
   Need need;
   if (design.changed == 0 || design.runs == 0) return need;
@@ -269,6 +294,7 @@ Need needed(const Design& design, const CohortEffect& effect, double delta, std:
   return need;
 }
 
+// Two-sided half width plus the quantile for 80 % power.
 double visible_loss(const Design& design) {
   if (design.changed == 0 || design.runs == 0) return kOpen;
   const auto after = static_cast<double>(runs_after(design));

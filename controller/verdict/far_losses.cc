@@ -12,14 +12,17 @@ namespace railgauge::analysis {
 namespace {
 
 constexpr double kNormalMad = 1.4826;
-constexpr double kMadEfficiency = 0.37;  // of a normal deviation's degrees of freedom
+// Degrees of freedom of the median absolute deviation, relative to a normal deviation's.
+constexpr double kMadEfficiency = 0.37;
 constexpr double kLeastDegrees = 4;
 constexpr std::size_t kLeastControls = 3;
 
+// The median, or 0 where there is no value.
 double median_or_zero(std::span<const double> values) {
   return values.empty() ? 0 : median(values);
 }
 
+// Shifts of the changed places, or of the controls.
 std::vector<double> shifts_of(std::span<const PlaceShift> places, bool changed) {
   std::vector<double> out;
   for (const PlaceShift& place : places)

@@ -16,8 +16,11 @@ namespace {
 constexpr std::size_t kPartnersInLeaf = 2;
 constexpr std::size_t kPartnersElsewhere = 1;
 constexpr std::size_t kPartnersWithoutLeaves = 3;
-constexpr std::size_t kRepeats = 8;  // of a flow over what only some flows meet
+// Repetitions of a flow over an element that only some flows meet.
+constexpr std::size_t kRepeats = 8;
 
+// Chooses partners that no suspicion touches. Starts at another node for each suspect, so that
+// partners are spread over the fabric.
 class Planner {
  public:
   Planner(const PairData& data, const Localisation& found)
@@ -50,6 +53,7 @@ class Planner {
     return topology_.leaf_of[at(node)];
   }
 
+  // Excludes the nodes of a suspect from the partners.
   void distrust(const Element& element) {
     if (is_of_node(element) || element.kind == Kind::kPair) {
       good_[at(element.first)] = false;
@@ -71,6 +75,7 @@ class Planner {
     return nodes;
   }
 
+  // Adds a task, up to the bound of the suspect.
   void ask(Purpose purpose, std::int32_t from, std::int32_t to, std::int32_t rail,
            const std::string& memory) {
     if (plan_.size() - first_ < kMaxFollowUpsOfSuspect)
@@ -87,6 +92,7 @@ class Planner {
     return {rails_.begin(), rails_.end()};
   }
 
+  // Tests a node with near and far partners, from each memory kind, and from another GPU.
   void of_node(const Element& element) {
     const std::int32_t leaf = leaf_of(element.first);
     const bool known = topology_.has_leaves;
@@ -105,6 +111,7 @@ class Planner {
       }
   }
 
+  // Repeats the pair, and tests both ends with other partners as controls.
   void of_pair(const Element& element) {
     const auto others = good_nodes(2, [](std::int32_t) { return true; });
     for (const std::int32_t rail : rails_of(element))
@@ -157,7 +164,8 @@ class Planner {
   std::set<std::string> memories_;
   std::vector<FollowUp> plan_;
   std::size_t suspect_ = 0;
-  std::size_t first_ = 0;  // of the suspect in the plan
+  // Index in the plan of the current suspect's first task.
+  std::size_t first_ = 0;
 };
 
 }  // namespace
@@ -188,6 +196,7 @@ struct Tally {
   }
 };
 
+// Collects the results of all follow-ups, then judges each suspect once.
 class Judge {
  public:
   Judge(const PairData& data, const Localisation& found)
@@ -196,6 +205,7 @@ class Judge {
       layers_[{data.layers[l].rail, data.layers[l].memory}] = l;
   }
 
+  // A result without a figure is counted as asked, and as nothing else.
   void take(const FollowUpResult& result) {
     if (result.asked.suspect >= found_.suspects.size()) return;
     asked_.insert(result.asked.suspect);
@@ -251,6 +261,8 @@ class Judge {
     return found == of.end() ? 0 : found->second;
   }
 
+  // Two slow partners confirm. Near partners that are fine clear the node and leave the way out of
+  // the leaf.
   std::string of_node(Retest& retest) const {
     const std::size_t s = retest.suspect;
     Tally near = tally(s, Purpose::kSameLeaf, "");
@@ -275,6 +287,8 @@ class Judge {
     return by_memory(retest);
   }
 
+  // A confirmed node: host memory that is fine moves the suspicion from the NIC to the path of the
+  // GPU.
   std::string by_memory(Retest& retest) const {
     const std::size_t s = retest.suspect;
     const auto slow_with = [&](const char* memory) {
@@ -312,6 +326,7 @@ class Judge {
                  "the NIC itself; host memory was not measured";
   }
 
+  // Slow controls accuse the ends, not the path.
   std::string of_pair(Retest& retest) const {
     const std::size_t s = retest.suspect;
     const std::size_t slow = count(slow_tasks_, s, Purpose::kAgain);
@@ -330,6 +345,7 @@ class Judge {
                        slow, slow + fine);
   }
 
+  // Two slow repetitions confirm; an intermittent element is never cleared by a few fine tasks.
   std::string of_group(Retest& retest) const {
     const std::size_t slow = count(slow_tasks_, retest.suspect, Purpose::kAgain);
     const std::size_t fine = count(fine_tasks_, retest.suspect, Purpose::kAgain);

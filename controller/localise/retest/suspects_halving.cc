@@ -7,11 +7,13 @@
 namespace railgauge::localise {
 namespace {
 
+// The first half is the larger one when the size is odd.
 std::pair<NodeGroup, NodeGroup> halves_of(const NodeGroup& group) {
   const auto middle = group.begin() + static_cast<std::ptrdiff_t>((group.size() + 1) / 2);
   return {NodeGroup(group.begin(), middle), NodeGroup(middle, group.end())};
 }
 
+// Both groups as one sorted group.
 NodeGroup joined(const NodeGroup& a, const NodeGroup& b) {
   NodeGroup all = a;
   all.insert(all.end(), b.begin(), b.end());
@@ -26,6 +28,7 @@ GroupHalving::GroupHalving(NodeGroup nodes) {
   if (nodes.size() >= 2) open_whole(std::move(nodes));
 }
 
+// A test of a single node needs a known-good partner, which add_partner() adds later.
 void GroupHalving::ask(std::size_t of_case, NodeGroup left, NodeGroup right, NodeGroup not_with) {
   const std::uint32_t id = next_test_++;
   Pending pending{.test = {.id = id, .nodes = joined(left, right)},
@@ -50,6 +53,7 @@ void GroupHalving::open_halves(const NodeGroup& group) {
   ask(id, std::move(right), {});
 }
 
+// Both halves pass alone: pairs of quarters show which parts fail together.
 void GroupHalving::open_mixed(const NodeGroup& left, const NodeGroup& right) {
   const std::size_t id = next_case_++;
   cases_[id] = {.kind = Case::Kind::kMixed, .left = left, .right = right};
@@ -130,7 +134,8 @@ Status GroupHalving::report(std::uint32_t id, Answer answer) {
   auto parts = std::move(of.waiting[id]);
   of.waiting.erase(id);
   if (answer == Answer::kNotMeasured) {
-    ++verdict_.not_measured;  // of its nodes, a known-good partner is not in question
+    // Counts tests; a known-good partner of the test is not in question.
+    ++verdict_.not_measured;
     of.not_measured = joined(of.not_measured, joined(parts.first, parts.second));
   } else if (answer == Answer::kPassed) {
     good_.insert(pending.test.nodes.begin(), pending.test.nodes.end());

@@ -13,6 +13,7 @@
 namespace railgauge::plan {
 namespace {
 
+// Places of the members, in their order.
 std::vector<LeafPlace> places_of(std::span<const std::uint32_t> members,
                                  std::span<const LeafPlace> places) {
   std::vector<LeafPlace> out;
@@ -21,6 +22,7 @@ std::vector<LeafPlace> places_of(std::span<const std::uint32_t> members,
   return out;
 }
 
+// The pair with its lower number first.
 NodePair in_order(std::uint32_t a, std::uint32_t b) { return {std::min(a, b), std::max(a, b)}; }
 
 }  // namespace
@@ -42,6 +44,7 @@ ParallelSource::ParallelSource(const std::vector<std::vector<std::uint32_t>>& gr
   }
 }
 
+// A group with fewer rounds is idle in the later ones.
 void ParallelSource::pairs(std::size_t round, std::vector<NodePair>& out) const {
   out.clear();
   std::vector<NodePair> part;
@@ -52,6 +55,8 @@ void ParallelSource::pairs(std::size_t round, std::vector<NodePair>& out) const 
   }
 }
 
+// Meetings of kinds follow a round robin of the kinds; each takes as many rounds as the larger kind
+// has nodes.
 KindSource::KindSource(std::vector<std::vector<std::uint32_t>> kinds,
                        std::span<const LeafPlace> places)
     : kinds_(std::move(kinds)), within_(kinds_, places), rounds_(within_.rounds()) {
@@ -68,6 +73,7 @@ KindSource::KindSource(std::vector<std::vector<std::uint32_t>> kinds,
   }
 }
 
+// Between two kinds each round shifts the larger kind by one node.
 void KindSource::pairs(std::size_t round, std::vector<NodePair>& out) const {
   if (round < within_.rounds()) return within_.pairs(round, out);
   out.clear();
@@ -84,6 +90,7 @@ void KindSource::pairs(std::size_t round, std::vector<NodePair>& out) const {
   }
 }
 
+// Even and odd edges alternate; the closing edge of an odd ring has a round of its own.
 std::vector<std::vector<NodePair>> ring_of(std::span<const std::uint32_t> order) {
   std::vector<std::vector<NodePair>> rounds;
   const std::size_t n = order.size();
@@ -97,6 +104,7 @@ std::vector<std::vector<NodePair>> ring_of(std::span<const std::uint32_t> order)
   return rounds;
 }
 
+// Node i meets node i of the second half.
 std::vector<std::vector<NodePair>> halves_of(std::span<const std::uint32_t> order) {
   const std::size_t half = order.size() / 2;
   if (half == 0) return {};
@@ -107,6 +115,7 @@ std::vector<std::vector<NodePair>> halves_of(std::span<const std::uint32_t> orde
   return rounds;
 }
 
+// Leaves in the order of their numbers.
 std::vector<std::vector<std::uint32_t>> by_leaf(std::span<const std::uint32_t> members,
                                                 std::span<const LeafPlace> places) {
   std::map<std::uint32_t, std::vector<std::uint32_t>> leaves;
@@ -120,20 +129,25 @@ std::vector<std::vector<std::uint32_t>> by_leaf(std::span<const std::uint32_t> m
 
 namespace {
 
+// Sets of distance classes are bit masks.
 constexpr std::uint32_t bit_of(DistanceClass distance) {
   return 1U << static_cast<std::uint32_t>(distance);
 }
+// Masks of the classes that `leaves: within`, `across` and `any` keep.
 constexpr std::uint32_t kWithin = bit_of(DistanceClass::kLeaf);
 constexpr std::uint32_t kAcross = bit_of(DistanceClass::kPod) | bit_of(DistanceClass::kFabric);
 constexpr std::uint32_t kAny = kWithin | kAcross | bit_of(DistanceClass::kUnknown);
-constexpr double kToldBadShare = 0.01;  // for which a quick scan's false suspects are told
+// Share of bad nodes for which the note of a quick scan states the false suspects.
+constexpr double kToldBadShare = 0.01;
 
+// The distance classes that a placement's `leaves` keeps.
 std::uint32_t classes_of(Placement::Leaves leaves) {
   return leaves == Placement::Leaves::kWithin   ? kWithin
          : leaves == Placement::Leaves::kAcross ? kAcross
                                                 : kAny;
 }
 
+// Node numbers by kind of hardware.
 std::vector<std::vector<std::uint32_t>> by_kind(std::span<const std::uint32_t> kinds) {
   std::map<std::uint32_t, std::vector<std::uint32_t>> groups;
   for (std::uint32_t node = 0; node < kinds.size(); ++node) groups[kinds[node]].push_back(node);
@@ -143,6 +157,7 @@ std::vector<std::vector<std::uint32_t>> by_kind(std::span<const std::uint32_t> k
   return out;
 }
 
+// The source of a placement's unfiltered rounds.
 std::unique_ptr<PairSource> source_of(const Placement& placement, const PairInput& input,
                                       std::vector<std::uint32_t> members) {
   switch (placement.pairs) {
@@ -170,6 +185,7 @@ std::unique_ptr<PairSource> source_of(const Placement& placement, const PairInpu
 
 }  // namespace
 
+// The matchings are random and independent.
 double expected_false_suspects(std::size_t nodes, double bad_share, std::uint32_t matchings) {
   return static_cast<double>(nodes) * std::pow(bad_share, matchings);
 }
@@ -180,6 +196,7 @@ Result<PairRounds> PairRounds::make(const Placement& placement, const PairInput&
   return rounds;
 }
 
+// Order of the steps: source, filter by class, matchings, slice, absent nodes.
 Status PairRounds::fill(const Placement& placement, const PairInput& input) {
   const bool by_leaves = placement.leaves != Placement::Leaves::kAny;
   const bool any_known = std::ranges::any_of(
@@ -217,6 +234,7 @@ Status PairRounds::fill(const Placement& placement, const PairInput& input) {
   return {};
 }
 
+// Keeps the source alive as long as its rounds.
 const PairSource& PairRounds::add(std::unique_ptr<PairSource> source) {
   return *sources_.emplace_back(std::move(source));
 }
@@ -332,6 +350,7 @@ void PairRounds::pairs(std::size_t round, std::vector<NodePair>& out) const {
   std::ranges::sort(out);
 }
 
+// Filters the round of the source and translates numbers.
 void PairRounds::unordered_pairs(std::size_t round, std::vector<NodePair>& out) const {
   const Round& chosen = rounds_[round];
   chosen.source->pairs(chosen.index, out);

@@ -16,7 +16,8 @@ namespace {
 // last position meets position r.
 class Circle final : public Factorisation {
  public:
-  explicit Circle(std::uint32_t size);  // even, at least 2
+  // `size` is even and at least 2: a programmer error otherwise.
+  explicit Circle(std::uint32_t size);
   [[nodiscard]] std::uint32_t size() const override { return size_; }
   void append(std::uint32_t round, std::vector<NodePair>& out) const override;
 
@@ -35,7 +36,8 @@ class EvenGroups final : public Factorisation {
  private:
   std::vector<std::unique_ptr<Factorisation>> groups_;
   std::uint32_t group_size_;
-  Circle halves_;  // 2 for each group; j and 2G - 1 - j are of one group
+  // 2 for each group; j and 2G - 1 - j are of one group.
+  Circle halves_;
 };
 
 // An even number of groups of one odd size g: each group's factorisation has one position more, for
@@ -44,8 +46,10 @@ class EvenGroups final : public Factorisation {
 class OddGroups final : public Factorisation {
  public:
   struct Group {
-    std::unique_ptr<Factorisation> factors;  // of g + 1
-    std::uint32_t nobody;                    // its position that stands for nobody
+    // Factorisation of g + 1 positions.
+    std::unique_ptr<Factorisation> factors;
+    // Position that has no node.
+    std::uint32_t nobody;
   };
   explicit OddGroups(std::vector<Group> groups);
   [[nodiscard]] std::uint32_t size() const override;
@@ -58,12 +62,15 @@ class OddGroups final : public Factorisation {
 
   std::vector<Group> groups_;
   std::uint32_t group_size_;
-  Circle meetings_;                                    // of the groups
-  std::vector<std::vector<std::uint32_t>> left_over_;  // by group and round: a position in here
+  // Rounds in which groups meet.
+  Circle meetings_;
+  // By group and round: the position that the group leaves over.
+  std::vector<std::vector<std::uint32_t>> left_over_;
 };
 
 Circle::Circle(std::uint32_t size) : size_(size) { RG_CHECK(size >= 2 && size % 2 == 0); }
 
+// Position round + step meets position round - step, modulo the turning positions.
 void Circle::append(std::uint32_t round, std::vector<NodePair>& out) const {
   const std::uint32_t turning = size_ - 1;
   out.emplace_back(round, turning);
@@ -76,6 +83,7 @@ void Circle::append(std::uint32_t round, std::vector<NodePair>& out) const {
   }
 }
 
+// All groups have the same even size: a programmer error otherwise.
 EvenGroups::EvenGroups(std::vector<std::unique_ptr<Factorisation>> groups)
     : groups_(std::move(groups)),
       group_size_(groups_.front()->size()),
@@ -88,6 +96,7 @@ std::uint32_t EvenGroups::size() const {
   return group_size_ * static_cast<std::uint32_t>(groups_.size());
 }
 
+// First the rounds within groups, then the shifts of each meeting of halves.
 void EvenGroups::append(std::uint32_t round, std::vector<NodePair>& out) const {
   if (round < group_size_ - 1) {
     std::uint32_t begin = 0;
@@ -120,6 +129,7 @@ void EvenGroups::append(std::uint32_t round, std::vector<NodePair>& out) const {
   }
 }
 
+// Records for each group and round which node has no partner within the group.
 OddGroups::OddGroups(std::vector<Group> groups)
     : groups_(std::move(groups)),
       group_size_(groups_.front().factors->size() - 1),
@@ -145,6 +155,7 @@ std::uint32_t OddGroups::size() const {
   return group_size_ * static_cast<std::uint32_t>(groups_.size());
 }
 
+// First the g mixed rounds, then the shifts of each meeting of groups.
 void OddGroups::append(std::uint32_t round, std::vector<NodePair>& out) const {
   if (round < group_size_) return append_mixed(round, out);
   // Shift 0 of turn 0 went into the mixed rounds.
@@ -152,6 +163,7 @@ void OddGroups::append(std::uint32_t round, std::vector<NodePair>& out) const {
   append_across(beyond / group_size_, beyond % group_size_, out);
 }
 
+// The positions without a partner in their own group meet across groups.
 void OddGroups::append_mixed(std::uint32_t round, std::vector<NodePair>& out) const {
   std::vector<NodePair> pairs;
   std::uint32_t begin = 0;
@@ -189,9 +201,10 @@ struct Arranged {
   Nodes nodes;
 };
 
-// What is split into groups, from far to near.
+// Level at which nodes are split into groups, from far to near.
 enum class Tier : std::uint8_t { kPods, kLeaves, kWithin };
 
+// Builds the factorisation from the outermost level inwards.
 class Builder {
  public:
   explicit Builder(std::span<const LeafPlace> places)
@@ -208,7 +221,8 @@ class Builder {
       if (filled->front().size() % 2 == 0) return even_groups(std::move(*filled), nearer);
       if (filled->size() % 2 == 0) return odd_groups(std::move(*filled), nearer);
     }
-    if (groups.size() == nodes.size()) return build(std::move(nodes), nearer);  // one node each
+    // Groups of one node each need no split at this level.
+    if (groups.size() == nodes.size()) return build(std::move(nodes), nearer);
     std::vector<Nodes> halves = cut(std::move(groups), nodes.size() / 2);
     return nodes.size() / 2 % 2 == 0 ? even_groups(std::move(halves), tier)
                                      : odd_groups(std::move(halves), tier);
@@ -257,6 +271,7 @@ class Builder {
     return equal ? std::optional(std::move(groups)) : std::nullopt;
   }
 
+  // Groups of even size need no filler.
   Arranged even_groups(std::vector<Nodes> groups, Tier tier) {
     std::vector<std::unique_ptr<Factorisation>> factors;
     Nodes nodes;
@@ -268,6 +283,7 @@ class Builder {
     return {std::make_unique<EvenGroups>(std::move(factors)), std::move(nodes)};
   }
 
+  // Each group gets a nobody, so that its size becomes even.
   Arranged odd_groups(std::vector<Nodes> groups, Tier tier) {
     std::vector<OddGroups::Group> parts;
     Nodes nodes;
@@ -327,6 +343,7 @@ class Builder {
 
 }  // namespace
 
+// An odd number of nodes gets a nobody as filler.
 PairSchedule::PairSchedule(std::span<const LeafPlace> places)
     : nodes_(static_cast<std::uint32_t>(places.size())) {
   if (nodes_ < 2) return;
@@ -340,6 +357,7 @@ PairSchedule::PairSchedule(std::span<const LeafPlace> places)
   arrangement_ = std::move(arranged.nodes);
 }
 
+// Translates positions to nodes and drops the pair with nobody.
 void PairSchedule::pairs(std::size_t round, std::vector<NodePair>& out) const {
   RG_CHECK(round < rounds_);
   out.clear();

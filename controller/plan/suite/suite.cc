@@ -20,6 +20,7 @@
 namespace railgauge::plan {
 namespace {
 
+// Only the current version is read.
 void read_version(const YamlValue& value) {
   const auto text = value.text("the number 1");
   if (text && parse_integer(*text) != std::int64_t{kSuiteVersion})
@@ -61,6 +62,7 @@ void read_slice(const YamlValue& value, Suite& suite) {
 // writes it any more.
 constexpr std::string_view kNumberOfOld = "day";
 
+// Node names are one text: a list of 10,000 names would exceed the bound of YAML values.
 std::optional<SliceOrigin> read_night(const YamlValue& value) {
   std::vector<std::string> required = night_keys().required;
   if (value.is_map() && value.has_key(std::string(kNumberOfOld)) && !value.has_key("number"))
@@ -114,6 +116,7 @@ Suite read_root(const YamlValue& root, std::span<const KernelInfo> kernels) {
   return suite;
 }
 
+// A reading with one problem, about the file as a whole.
 SuiteReading unreadable(std::string_view file_name, std::string message) {
   SuiteReading reading;
   reading.problems.push_back(
@@ -147,7 +150,8 @@ SuiteReading read_suite(std::string_view text, std::string_view file_name,
 SuiteReading read_suite_file(const std::string& path, std::span<const KernelInfo> kernels) {
   std::ifstream file(path, std::ios::binary);
   if (!file) return unreadable(path, fmt::format("open: {}", std::strerror(errno)));
-  std::string text(kMaxSuiteBytes + 1, '\0');  // one byte more than allowed shows what is too long
+  // One byte more than allowed shows what is too long.
+  std::string text(kMaxSuiteBytes + 1, '\0');
   file.read(text.data(), static_cast<std::streamsize>(text.size()));
   if (file.bad()) return unreadable(path, fmt::format("read: {}", std::strerror(errno)));
   text.resize(static_cast<std::size_t>(file.gcount()));
@@ -159,6 +163,8 @@ bool has_slices(const Suite& suite) {
                              [](const Stage& stage) { return stage.placement.slice_of > 1; });
 }
 
+// Appends a line; a text in flow style takes the key before its last brace. Each way is tried by
+// reading the result.
 std::string with_night(const std::string& text, const SliceOrigin& night) {
   const SuiteReading before = read_suite(text, "", {});
   if (!before.suite || before.suite->night) return text;
@@ -176,6 +182,7 @@ std::string with_night(const std::string& text, const SliceOrigin& night) {
   return text;
 }
 
+// Removes the key that with_night() may have added, and compares the texts.
 bool is_same_suite(const std::string& of_run, const std::string& suite) {
   if (of_run == suite) return true;
   const std::size_t key = of_run.rfind("night: {");
@@ -190,6 +197,7 @@ bool is_same_suite(const std::string& of_run, const std::string& suite) {
   return false;
 }
 
+// The endpoint of a series must be the port that the kernel uses.
 std::optional<std::string> devices_problem(const Placement& placement, const std::string& devices) {
   if (devices.empty() || !placement.chooses_port()) return std::nullopt;
   const std::string where = placement.kind == PlacementKind::kLoopback ? std::string("loopback")

@@ -8,9 +8,11 @@ namespace railgauge::plan {
 namespace {
 
 constexpr double kMaxTasksAtOnce = 1'000'000;
-constexpr double kLeastBound = 0.0001;  // of `bounds`, fractions
+// Range of the keys of `bounds`, as fractions.
+constexpr double kLeastBound = 0.0001;
 constexpr double kMostBound = 0.9;
 
+// The words alone, for the schema and the page.
 template <class Meaning>
 std::vector<std::string> words_of(Words<Meaning> words) {
   std::vector<std::string> out;
@@ -66,6 +68,7 @@ SuiteKey required(SuiteKey key) {
 
 }  // namespace
 
+// Required and optional names are derived, so that a row states them once.
 KeyTable::KeyTable(std::string_view table_name, std::string table_help, std::vector<SuiteKey> rows,
                    std::string table_rule)
     : name(table_name),
@@ -204,6 +207,7 @@ const KeyTable& kindness_keys() {
   return table;
 }
 
+// The keys are words of MetricTraits; controller/stats/metric_traits.cc has the defaults.
 const KeyTable& bounds_keys() {
   static const KeyTable table(
       "bounds", "by how much worse matters when an upgrade is judged, as a fraction",
@@ -312,6 +316,7 @@ std::span<const std::string> stop_rule_parameters() {
   return names;
 }
 
+// The words of each key with a fixed set, beside the values that they mean.
 Words<PairChoice> pair_words() {
   static constexpr std::pair<std::string_view, PairChoice> kWords[]{{"all", PairChoice::kAll},
                                                                     {"quick", PairChoice::kQuick},

@@ -18,17 +18,28 @@
 namespace railgauge::plan {
 
 // The kind of value that a key takes.
+// Each kind has a reader (suite_values.h), a schema and a description (suite_reference.cc).
 enum class ValueKind {
-  kWord,      // letters, digits, and _ - .
-  kText,      // one scalar of at most `most` bytes
-  kCount,     // a whole number from `least` to `most`
-  kNumber,    // a number from `least` to `most`
-  kDuration,  // 90s, 5min, 0
-  kBoolean,   // true or false
-  kChoice,    // one of `words`
-  kMapping,   // the table named `of`
-  kList,      // a list of at most `most` values of the definition named `of`
-  kOther,     // `schema` says it
+  // Letters, digits, and _ - .
+  kWord,
+  // One scalar of at most `most` bytes.
+  kText,
+  // A whole number from `least` to `most`.
+  kCount,
+  // A number from `least` to `most`.
+  kNumber,
+  // A duration with its unit (90s, 5min) or 0.
+  kDuration,
+  // The word true or false.
+  kBoolean,
+  // One of `words`.
+  kChoice,
+  // A mapping with the keys of the table named `of`.
+  kMapping,
+  // A list of at most `most` values of the definition named `of`.
+  kList,
+  // Any other value; `schema` describes it.
+  kOther,
 };
 
 // The member that a key's value goes to, so that a key with a row needs no line in a reader. Empty:
@@ -45,13 +56,18 @@ struct SuiteKey {
   std::string name;
   bool required = false;
   ValueKind kind = ValueKind::kOther;
-  double least = 0;  // of kCount and kNumber
-  double most = 0;   // of kCount and kNumber; bytes of kText; elements of kList, 0: not stated here
+  // Lower bound of kCount and kNumber.
+  double least = 0;
+  // Upper bound of kCount and kNumber, bytes of kText, elements of kList; 0: not stated here.
+  double most = 0;
   std::vector<std::string> words{};
   std::string of{};
-  std::string schema{};  // members of a JSON schema object, for kOther
-  std::string help{};    // one line, without quotation marks
-  KeyField field{};      // of kCount, kNumber, kDuration and kBoolean
+  // Members of a JSON schema object, for kOther.
+  std::string schema{};
+  // One line, without quotation marks.
+  std::string help{};
+  // Set only for kCount, kNumber, kDuration and kBoolean.
+  KeyField field{};
 };
 
 // A mapping's rows. `name` is that of its definition in the schema.
@@ -64,11 +80,13 @@ struct KeyTable {
   std::string_view name;
   std::string help;
   std::vector<SuiteKey> keys;
-  std::string rule;  // a further member of the schema's definition; "": none
+  // A further member of the schema's definition; "": none.
+  std::string rule;
   std::vector<std::string> required;
   std::vector<std::string> optional;
 };
 
+// One table for each mapping of a suite; each is built on its first call. Thread safe.
 const KeyTable& suite_keys();
 const KeyTable& metadata_keys();
 const KeyTable& night_keys();
@@ -80,6 +98,7 @@ const KeyTable& bounds_keys();
 const KeyTable& stage_keys();
 const KeyTable& placement_keys();
 const KeyTable& limit_keys();
+// All tables, in the order of the schema and the page.
 std::vector<const KeyTable*> all_key_tables();
 
 // Parameters that decide when a measurement ends: what a stage's `precision` may set.
@@ -92,8 +111,10 @@ Words<PairChoice> pair_words();
 Words<Placement::Leaves> leaves_words();
 Words<RailChoice> rail_words();
 Words<PlacementKind> group_words();
-Words<bool> direction_words();  // true: both
-Words<bool> idle_words();       // true: a loopback
+// True means both directions.
+Words<bool> direction_words();
+// True means a loopback.
+Words<bool> idle_words();
 Words<run::OnFailure> on_failure_words();
 
 }  // namespace railgauge::plan

@@ -23,6 +23,7 @@ constexpr std::array<std::string_view, 9> kPairKeys{"file",         "matchings",
                                                     "rails",        "rails_together", "directions",
                                                     "strict_class", "idle",           "slice"};
 
+// `file` belongs to `pairs: custom`, and only to it.
 void read_file(const YamlMap& map, Placement& placement) {
   const YamlValue* file = map.find("file");
   if (file == nullptr) {
@@ -38,6 +39,7 @@ void read_file(const YamlMap& map, Placement& placement) {
     placement.pairs_file = *name;
 }
 
+// `matchings` belongs to `pairs: quick`.
 void read_matchings(const YamlMap& map, Placement& placement) {
   const YamlValue* matchings = map.find("matchings");
   if (matchings == nullptr) return;
@@ -45,6 +47,7 @@ void read_matchings(const YamlMap& map, Placement& placement) {
   read_key(map, placement_keys(), "matchings", placement.matchings);
 }
 
+// `rails` chooses the endpoints, so it excludes the other keys that do.
 void read_rails(const YamlMap& map, const KernelInfo* kernel, Placement& placement) {
   const YamlValue* together = map.find("rails_together");
   const YamlValue* rails = map.find("rails");
@@ -75,6 +78,7 @@ void read_schedule(const YamlMap& map, Placement& placement) {
   }
 }
 
+// `idle: loopback` needs a kernel on a NIC and a round that is not filtered.
 void read_idle(const YamlMap& map, const KernelInfo* kernel, Placement& placement) {
   const YamlValue* idle = map.find("idle");
   if (idle == nullptr) return;
@@ -88,6 +92,7 @@ void read_idle(const YamlMap& map, const KernelInfo* kernel, Placement& placemen
         fmt::format("is on a NIC's port; {} runs on {}", kernel->name(), kernel->endpoint_kind()));
 }
 
+// Reads the keys of a placement that choose pairs; call it after kind, `each` and `endpoint`.
 void read_pairs(const YamlMap& map, const KernelInfo* kernel, Stage& stage) {
   Placement& placement = stage.placement;
   const YamlValue* pairs = map.find("pairs");
@@ -114,11 +119,13 @@ void read_pairs(const YamlMap& map, const KernelInfo* kernel, Stage& stage) {
 constexpr std::int64_t kMaxPort = 255;
 constexpr std::int64_t kMaxGpu = 255;
 
+// "gpu0" to "gpu255", without leading zeros.
 bool is_gpu_name(std::string_view text) {
   const auto number = text.starts_with("gpu") ? parse_integer(text.substr(3)) : parse_integer("-");
   return number && *number >= 0 && *number <= kMaxGpu && text == fmt::format("gpu{}", *number);
 }
 
+// Accepts DEV:PORT or gpuN.
 void read_endpoint(const YamlValue& value, Stage& stage) {
   const auto text = value.text("DEV:PORT, as in mlx5_0:1, or gpuN");
   if (!text) return;
@@ -148,12 +155,14 @@ void read_each_on_port(const std::string& text, const YamlValue& value, const Ke
     value.problem(fmt::format("is {}; {} uses no GPU's memory", text, kernel->name()));
 }
 
+// Words that `each` takes with this kind of placement.
 std::vector<std::string> words_of(PlacementKind kind) {
   if (kind == PlacementKind::kLoopback) return {"gpu", "nic", "gpu_nic"};
   if (kind == PlacementKind::kGroup) return {"gpu", "nic", "rail"};
   return {"gpu", "nic"};
 }
 
+// The allowed words depend on the kind of placement, and must fit the kernel.
 void read_each(const YamlValue& value, const KernelInfo* kernel, Stage& stage) {
   const auto text = value.text("gpu or nic");
   if (!text) return;
@@ -180,6 +189,7 @@ void read_each(const YamlValue& value, const KernelInfo* kernel, Stage& stage) {
   stage.placement.each = *text;
 }
 
+// The kernel must take the number of ranks that the placement gives.
 void check_ranks(const YamlValue& value, const KernelInfo& kernel, const Placement& placement) {
   const PlacementKind kind = placement.kind;
   const auto fits = [&](std::uint32_t ranks) {
@@ -209,7 +219,8 @@ const YamlValue* read_kind(const YamlMap& map, Placement& placement) {
       found->key_problem("pairs, group, local and loopback exclude each other");
     chosen = found;
     placement.kind = kind;
-    if (kind == PlacementKind::kPairs) continue;  // read_pairs()
+    // read_pairs() reads the value of `pairs`.
+    if (kind == PlacementKind::kPairs) continue;
     if (kind == PlacementKind::kGroup) {
       placement.kind = read_one_of(*found, group_words()).value_or(kind);
       continue;
@@ -230,6 +241,7 @@ bool is_word(std::string_view text) {
          });
 }
 
+// Kind first: all other keys depend on it.
 void read_placement(const YamlValue& value, const KernelInfo* kernel, Stage& stage) {
   const YamlMap map = map_of(value, placement_keys());
   const YamlValue* chosen = read_kind(map, stage.placement);

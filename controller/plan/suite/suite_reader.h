@@ -32,8 +32,11 @@ bool is_word(std::string_view text);
 // skips these checks.
 void read_placement(const YamlValue& value, const KernelInfo* kernel, Stage& stage);
 
+// Mapping `preflight`.
 PreflightGate read_preflight(const YamlValue& value);
+// Mapping `rounds`, with `stop` and `kindness`.
 run::RoundPolicy read_rounds(const YamlValue& value);
+// Mapping `bounds`; absent keys are absent in the result.
 std::map<std::string, double> read_bounds(const YamlValue& value);
 // `kernel` checks the metrics' names; nullptr skips that check.
 std::vector<Limit> read_limits(const YamlValue& value, const KernelInfo* kernel);

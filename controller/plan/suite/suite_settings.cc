@@ -12,6 +12,7 @@ namespace {
 
 constexpr std::size_t kMaxChecks = 200;
 
+// Ids of checks; a repeated id is a problem.
 std::vector<std::string> read_checks(const YamlValue& value) {
   std::vector<std::string> checks;
   for (const YamlValue& element : value.elements("a list of preflight checks", kMaxChecks)) {
@@ -36,7 +37,7 @@ void read_kindness(const YamlValue& value, run::Kindness& kindness) {
   read_fields(map, kindness_keys(), kindness);
 }
 
-// By what the metric's name ends in.
+// Parses a figure in the unit that the metric's name ends in.
 std::optional<double> read_figure(const YamlValue& value, const std::string& metric) {
   const auto text = value.text("a figure with its unit");
   if (!text) return std::nullopt;
@@ -48,6 +49,7 @@ std::optional<double> read_figure(const YamlValue& value, const std::string& met
   return std::nullopt;
 }
 
+// A typing error in a metric's name would leave a limit without effect.
 bool knows_metric(const YamlValue& value, const KernelInfo* kernel, const std::string& metric) {
   if (kernel == nullptr) return true;
   const std::vector<std::string> known(kernel->metrics().begin(), kernel->metrics().end());
@@ -57,6 +59,7 @@ bool knows_metric(const YamlValue& value, const KernelInfo* kernel, const std::s
   return false;
 }
 
+// Floor and ceiling are optional, but one of them must be present.
 std::optional<Limit> read_limit(const YamlValue& value, const KernelInfo* kernel) {
   const YamlMap map = map_of(value, limit_keys());
   const YamlValue* name = map.find("metric");
@@ -82,6 +85,7 @@ std::optional<Limit> read_limit(const YamlValue& value, const KernelInfo* kernel
 
 }  // namespace
 
+// Only required checks may be allowed to be unknown.
 PreflightGate read_preflight(const YamlValue& value) {
   PreflightGate gate;
   const YamlMap map = map_of(value, preflight_keys());

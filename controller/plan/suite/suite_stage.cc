@@ -22,8 +22,10 @@ namespace {
 
 constexpr std::size_t kMaxParameterBytes = 4'096;
 constexpr std::size_t kMaxListElements = 256;
-constexpr std::size_t kMaxCombinations = 64;  // of what one stage varies
+// Combinations that `vary` of one stage may make.
+constexpr std::size_t kMaxCombinations = 64;
 
+// The problem of an unknown name, with all allowed ones and a suggestion.
 std::string unknown_parameter(const std::string& name, const KernelInfo& kernel) {
   std::vector<std::string> names;
   for (const ParameterInfo& parameter : kernel.parameters()) names.push_back(parameter.name());
@@ -46,6 +48,7 @@ std::optional<const ParameterInfo*> find_declared(const std::string& name, const
   return std::nullopt;
 }
 
+// A YAML list as the comma-separated text that kernels take.
 std::optional<std::string> join_list(const YamlValue& given) {
   std::string joined;
   const auto elements = given.elements("a list of values", kMaxListElements);
@@ -61,6 +64,7 @@ std::optional<std::string> join_list(const YamlValue& given) {
   return elements.empty() ? std::nullopt : std::optional(joined);
 }
 
+// The text of a parameter, checked and made canonical by its declaration.
 std::optional<std::string> read_parameter(const YamlValue& given, const ParameterInfo* declared) {
   std::optional<std::string> text;
   if (given.is_sequence()) {
@@ -79,6 +83,7 @@ std::optional<std::string> read_parameter(const YamlValue& given, const Paramete
   return std::nullopt;
 }
 
+// A copy with one parameter more.
 Stage with_parameter(Stage stage, const std::string& name, const std::string& text) {
   stage.parameters[name] = text;
   return stage;
@@ -92,6 +97,8 @@ void read_parameters(const YamlValue& value, const KernelInfo* kernel, Stage& st
   }
 }
 
+// Parameters of the stop rule; a parameter that is also in `parameters` is a problem. Call it after
+// read_parameters().
 void read_precision(const YamlValue& value, const KernelInfo* kernel, Stage& stage) {
   const auto allowed = stop_rule_parameters();
   for (const auto& [name, given] : value.entries("a mapping from parameter to value")) {
@@ -109,6 +116,7 @@ void read_precision(const YamlValue& value, const KernelInfo* kernel, Stage& sta
   }
 }
 
+// Merges a profile below the parameters of the stage; call it after these are read.
 void use_profile(const YamlValue& value, const std::string& name, Stage& stage) {
   if (stage.kernel.empty()) return;
   auto merged = with_profile(name, stage.kernel, stage.parameters);
@@ -122,6 +130,7 @@ void read_profile(const YamlValue& value, Stage& stage) {
   if (const auto name = value.text("a profile's name")) use_profile(value, *name, stage);
 }
 
+// The cross product of all varied parameters, bounded while it grows.
 std::vector<Stage> combinations(const YamlValue& value, const KernelInfo* kernel,
                                 const Stage& stage) {
   std::vector<Stage> all{stage};
@@ -147,6 +156,7 @@ std::vector<Stage> combinations(const YamlValue& value, const KernelInfo* kernel
   return all;
 }
 
+// The declaration of the kernel; nullptr, with a problem, for an unknown name.
 const KernelInfo* find_kernel(const YamlValue* value, const std::string& name,
                               std::span<const KernelInfo> kernels) {
   if (name.empty() || kernels.empty()) return nullptr;
@@ -167,6 +177,7 @@ bool read_other_name(std::string& kernel) {
   return osu != nullptr;
 }
 
+// Seconds above 0, as a plain number: this key has no unit.
 void read_deadline(const YamlValue& value, Stage& stage) {
   const auto text = value.text("a number of seconds");
   if (!text) return;
@@ -178,6 +189,7 @@ void read_deadline(const YamlValue& value, Stage& stage) {
                               in_quotes(*text), kMaxDeadlineSeconds));
 }
 
+// One problem for the stage, however many combinations have it.
 void check_devices(const YamlValue* placement, std::span<const Stage> stages) {
   for (const Stage& stage : stages) {
     const auto devices = stage.parameters.find(kDevicesParameter);
@@ -207,6 +219,7 @@ std::optional<std::string> read_word(const YamlValue* value, std::string_view wa
   return std::nullopt;
 }
 
+// Order matters: the profile and the placement depend on the parameters, `vary` on everything.
 void read_stage(const YamlValue& value, std::span<const KernelInfo> kernels, std::uint32_t block,
                 std::vector<Stage>& stages) {
   const YamlMap map = map_of(value, stage_keys());

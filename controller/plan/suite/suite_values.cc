@@ -49,6 +49,7 @@ std::optional<double> read_number(const YamlValue& value, double least, double m
   return std::nullopt;
 }
 
+// Booleans become 0 or 1, durations seconds.
 std::optional<double> read_scalar(const YamlValue& value, const SuiteKey& row) {
   switch (row.kind) {
     case ValueKind::kCount:
@@ -76,6 +77,7 @@ std::string read_text(const YamlMap& map, const KeyTable& table, std::string_vie
   return value->text(wanted, static_cast<std::size_t>(table.row(key).most)).value_or("");
 }
 
+// Decimal prefixes only: network rates are decimal.
 Result<double> parse_rate(std::string_view text) {
   struct Unit {
     std::string_view name;

@@ -19,6 +19,7 @@
 
 namespace railgauge::plan {
 
+// Longest duration that a suite may state: one week.
 inline constexpr double kMaxSuiteSeconds = 7 * 24 * 3600.0;
 
 std::optional<std::uint64_t> read_count(const YamlValue& value, std::uint64_t least,
@@ -62,6 +63,7 @@ void read_fields(const YamlMap& map, const KeyTable& table, To& to) {
         key.field);
 }
 
+// The meaning of one of the words; another word is a problem that lists them.
 template <class Meaning>
 std::optional<Meaning> read_one_of(const YamlValue& value, Words<Meaning> words) {
   std::string allowed;

@@ -34,6 +34,7 @@ std::string plain_guid(std::string_view guid) {
   return out.size() == kGuidDigits ? out : "";
 }
 
+// The host part of a domain name.
 std::string_view short_name(std::string_view name) { return name.substr(0, name.find('.')); }
 
 // Sets of leaves that have a switch above in common: a number for each leaf.
@@ -87,13 +88,15 @@ std::span<const std::string> topology_words() {
   return words;
 }
 
+// Full names replace short ones where both are equal.
 NodeFinder::NodeFinder(std::span<const TopologyNode> nodes) {
   for (const TopologyNode& node : nodes) {
     for (const std::string& guid : node.guids)
       if (const std::string plain = plain_guid(guid); !plain.empty()) guids_[plain] = node.name;
     names_.emplace(short_name(node.name), node.name);
   }
-  for (const TopologyNode& node : nodes) names_[node.name] = node.name;  // the full name rules
+  // A full name wins over a short one.
+  for (const TopologyNode& node : nodes) names_[node.name] = node.name;
 }
 
 std::string NodeFinder::by_guid(std::string_view guid) const {
@@ -107,6 +110,7 @@ std::string NodeFinder::by_name(std::string_view name) const {
   return found == names_.end() ? "" : found->second;
 }
 
+// A name that several switches have is completed by the key.
 Topology topology_of(const SwitchGraph& graph, std::string source) {
   Topology topology{.source = std::move(source)};
   const std::map<std::string, std::string> pods = pods_of(graph);
@@ -138,6 +142,7 @@ Result<Topology> checked(Topology topology, std::span<const TopologyNode> nodes)
                           topology.source, nodes.size()));
 }
 
+// Unknown words are errors; an empty word means no topology.
 Result<Topology> read_topology(const TopologySource& source, std::string_view text,
                                std::span<const TopologyNode> nodes) {
   if (source.source.empty()) return Topology{};
