@@ -153,7 +153,7 @@ struct Options {
   double least_noise = 0.005;
   // Chance that a healthy fabric is accused, by design for noise of a bell's shape.
   double false_accusation = 0.001;
-  // The same of a fabric of few nodes (localise_few.h), for noise that hosts may have in common.
+  // The same of a fabric of few nodes (localise_few.cc), for noise that hosts may have in common.
   double few_false_accusation = 0.01;
   std::size_t max_suspects = 16;
 };

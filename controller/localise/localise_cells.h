@@ -12,7 +12,7 @@
 
 namespace railgauge::localise {
 
-// So few nodes that elements are nearly as many as figures (localise_few.h).
+// So few nodes that elements are nearly as many as figures (localise_few.cc).
 inline constexpr std::size_t kFewNodes = 8;
 
 inline constexpr int kBins = 64;
