@@ -21,8 +21,8 @@ bool has_failed(std::string_view outcome) {
 }
 
 // A task that was waived, or that yielded to production work, is no evidence about its nodes.
-localise::GroupHunt::Answer answer_of(std::string_view outcome) {
-  using Answer = localise::GroupHunt::Answer;
+localise::GroupHalving::Answer answer_of(std::string_view outcome) {
+  using Answer = localise::GroupHalving::Answer;
   if (outcome == kPassed) return Answer::kPassed;
   return has_failed(outcome) ? Answer::kFailed : Answer::kNotMeasured;
 }
@@ -124,7 +124,7 @@ void DrillDown::find_failed_groups(const plan::Plan& plan, const OutcomeOf& outc
     for (std::size_t i = 0; i < nodes.size(); ++i) numbers.push_back(static_cast<std::int32_t>(i));
     groups_.push_back({.whole = index,
                        .nodes = std::move(nodes),
-                       .search = localise::GroupHunt(std::move(numbers))});
+                       .search = localise::GroupHalving(std::move(numbers))});
   }
 }
 
@@ -133,7 +133,7 @@ void DrillDown::advance(const plan::Plan& plan, const OutcomeOf& outcome_of, Fai
   for (const auto& [index, test] : group.out)
     static_cast<void>(group.search.report(test, answer_of(outcome_of(index))));
   group.out.clear();
-  for (const localise::GroupHunt::Test& test : group.search.next()) {
+  for (const localise::GroupHalving::Test& test : group.search.next()) {
     std::set<std::string> nodes;
     for (const std::int32_t node : test.nodes)
       nodes.insert(group.nodes[static_cast<std::size_t>(node)]);
@@ -145,7 +145,7 @@ void DrillDown::advance(const plan::Plan& plan, const OutcomeOf& outcome_of, Fai
 
 void DrillDown::add_note(const plan::Plan& plan, FailedGroup& group) {
   group.is_noted = true;
-  const localise::GroupHunt::Verdict& verdict = group.search.verdict();
+  const localise::GroupHalving::Verdict& verdict = group.search.verdict();
   std::vector<std::string> parts;
   if (!verdict.bad.empty())
     parts.push_back(fmt::format("{} failed with two known-good partners each",

@@ -45,7 +45,7 @@ class DrillDown {
   struct FailedGroup {
     std::size_t whole = 0;             // its task in the plan
     std::vector<std::string> nodes{};  // by number
-    localise::GroupHunt search;
+    localise::GroupHalving search;
     std::map<std::size_t, std::uint32_t> out{};  // tests under way, by task
     bool is_noted = false;                       // its result is in notes_
   };

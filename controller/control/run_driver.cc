@@ -9,7 +9,6 @@
 #include "controller/control/run_tasks.h"
 #include "controller/fleet/convert.h"
 #include "controller/metric/controller_metrics.h"
-#include "controller/plan/elsewhere.h"
 #include "controller/plan/follow_up.h"
 #include "kernels/core/base/outcome.h"
 #include "kernels/core/text/rfc3339.h"

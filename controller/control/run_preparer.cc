@@ -57,10 +57,10 @@ std::uint64_t day_of(double unix_seconds) {
 
 // The slice of the suite's text. Without one: the slice over the nodes asked for, or over every
 // node that is attached or was seen lately.
-plan::Night night_of(const plan::Suite& suite, const RunPreparer::PlanInput& made_for,
-                     const RunPreparer::LeftOut& left_out, const NodeStates& all) {
+plan::SliceOrigin night_of(const plan::Suite& suite, const RunPreparer::PlanInput& made_for,
+                           const RunPreparer::LeftOut& left_out, const NodeStates& all) {
   if (suite.night) return *suite.night;
-  plan::Night night{.number = made_for.night, .nodes = made_for.slice_of};
+  plan::SliceOrigin night{.number = made_for.night, .nodes = made_for.slice_of};
   if (night.nodes.empty()) night.nodes = left_out.asked;
   if (!night.nodes.empty()) return night;
   const double since = fleet::unix_seconds() - kRememberedSeconds;
@@ -197,7 +197,7 @@ Result<RunPreparer::Prepared> RunPreparer::prepare(const api::RunRequest& reques
   const plan::SuiteReading reading = plan::read_suite(text.text, text.file_name, kernels);
   if (!reading.suite) return tl::unexpected(plan::error_of(reading.problems));
   NodeStates placed = chosen;
-  plan::Night night;
+  plan::SliceOrigin night;
   if (plan::has_slices(*reading.suite)) {
     const NodeStates all = RG_TRY(fleet_.all());
     night = night_of(*reading.suite, made_for, left_out, all);

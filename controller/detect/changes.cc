@@ -1,29 +1,121 @@
 #include "controller/detect/changes.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <cstddef>
+#include <limits>
+#include <span>
+#include <vector>
 
-#include "controller/detect/drift.h"
-#include "controller/detect/excursions.h"
 #include "controller/detect/fit.h"
 #include "controller/detect/modes.h"
 #include "controller/detect/spikes.h"
 #include "controller/stats/cusum.h"
-#include "controller/stats/robust.h"
-#include "controller/stats/scale.h"
 #include "controller/stats/spread.h"
+#include "kernels/core/stats/quantile.h"
 
 namespace railgauge::analysis {
 namespace {
 
-constexpr double kSpikeLimit = 4;   // deviations from the running median
-constexpr double kPenaltyBase = 4;  // a change costs base + slope ln n, in deviations squared
+// Deviations from the running median beyond which a value is a spike.
+constexpr double kSpikeLimit = 4;
+// A change costs base + slope ln n, in deviations squared.
+constexpr double kPenaltyBase = 4;
 constexpr double kPenaltySlope = 2.4;
-constexpr double kLeastStep = 0.8;  // deviations of single values
-constexpr double kHalf = 0.5;       // of the practical bound
+// Least reported step, in deviations of single values.
+constexpr double kLeastStep = 0.8;
+// A reported step is at least this share of the practical bound.
+constexpr double kHalf = 0.5;
 constexpr double kZ95 = 1.96;
-constexpr std::size_t kLevelRuns = 12;  // runs whose level the CUSUM watches against, at least
+// Runs whose level the CUSUM watches against, at least.
+constexpr std::size_t kLevelRuns = 12;
 
+// From values as measured to what the detector looks at.
+struct Scaled {
+  // Values of the runs that have one, in order, on the detector's scale.
+  std::vector<double> values;
+  // Index in the input of each of these values.
+  std::vector<std::size_t> indices;
+  bool logarithmic = false;
+  // Divisor of the values where they are not logarithms.
+  double unit = 1;
+  // Least deviation that noise is taken to have, in the values' scale.
+  double floor = 0;
+
+  [[nodiscard]] double original(double scaled) const;
+};
+
+// Least relative noise, 0.05 %: no measurement repeats better.
+constexpr double kRelativeFloor = 5e-4;
+constexpr double kLowQuantile = 0.02;
+// Logarithms need a low quantile of more than this share of the median.
+constexpr double kLowestShare = 0.05;
+// Values are quantised when so few of them are different.
+constexpr double kFewSteps = 0.25;
+// Least floor as a share of the largest value, for series that are mostly zero.
+constexpr double kLeastFloor = 1e-7;
+// The variance of rounding is resolution^2 / 12.
+constexpr double kUniform = 12;
+
+// The smallest distance between different values when few are different, else 0.
+// A quantised series repeats its values: the least step between them is the resolution.
+double estimate_resolution(std::vector<double> values) {
+  std::ranges::sort(values);
+  double smallest = std::numeric_limits<double>::infinity();
+  std::size_t different = 1;
+  for (std::size_t i = 1; i < values.size(); ++i) {
+    const double step = values[i] - values[i - 1];
+    if (step <= 0) continue;
+    ++different;
+    smallest = std::min(smallest, step);
+  }
+  const bool few = static_cast<double>(different) <= kFewSteps * static_cast<double>(values.size());
+  return few && different > 1 ? smallest : 0;
+}
+
+double Scaled::original(double scaled) const {
+  return logarithmic ? std::exp(scaled) : scaled * unit;
+}
+
+// Logarithms where all values are positive and of one order of magnitude, so that effects are
+// fractions; else the values themselves. `resolution` 0 is estimated from the values' own steps.
+Scaled to_scale(std::span<const double> values, double resolution) {
+  Scaled out;
+  out.values.reserve(values.size());
+  out.indices.reserve(values.size());
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    if (!std::isfinite(values[i])) continue;
+    out.values.push_back(values[i]);
+    out.indices.push_back(i);
+  }
+  if (out.values.empty()) return out;
+  if (resolution <= 0) resolution = estimate_resolution(out.values);
+  const auto [least, most] = std::ranges::minmax(out.values);
+  std::vector<double> scratch = out.values;
+  // Halves, since the sum of two huge values may not be a number; quantiles are only compared here.
+  for (double& v : scratch) v /= 2;
+  const double middle = 2 * median_in(scratch);
+  out.logarithmic = least > 0 && 2 * quantile_in(scratch, kLowQuantile) > kLowestShare * middle;
+  const double rounding = resolution / std::sqrt(kUniform);
+  if (out.logarithmic) {
+    out.floor = std::max(rounding / middle, kRelativeFloor);
+    for (double& v : out.values) v = std::log(v);
+    return out;
+  }
+  out.unit = std::max(std::abs(least), std::abs(most));
+  if (out.unit == 0) out.unit = 1;
+  for (std::size_t i = 0; i < scratch.size(); ++i) {
+    out.values[i] /= out.unit;
+    scratch[i] = std::abs(out.values[i]);
+  }
+  // The floor of a series about zero is that of its usual distance from zero.
+  out.floor = std::max({rounding / out.unit, kRelativeFloor * median_in(scratch), kLeastFloor});
+  return out;
+}
+
+// Prepares the fit: noise, clipped values, penalty and least step, then the segmentation by PELT.
+// drop_unproven() removes most of its changes later.
 Fit begin_fit(const Scaled& scaled, const DetectorSettings& settings) {
   Fit fit;
   fit.raw = scaled.values;
@@ -61,28 +153,32 @@ std::vector<double> residuals_of(const Fit& fit, std::span<const Ramp> ramps) {
   return out;
 }
 
-class Teller {
+// Turns the pieces of a fit into findings, in the unit and with the run indices of the input. Each
+// report_ function appends one kind.
+class ChangeReporter {
  public:
-  Teller(const Scaled& scaled, const Fit& fit, Findings& findings)
+  ChangeReporter(const Scaled& scaled, const Fit& fit, Findings& findings)
       : scaled_(scaled), fit_(fit), findings_(findings) {}
 
-  void tell_steps();
-  void tell_ramps(std::span<const Ramp> ramps);
-  void tell_weights(const Mixture& mixture);
-  void tell_spread(std::span<const Ramp> ramps);
-  void tell_spikes();
-  void tell_suspicion();
+  void report_steps();
+  void report_ramps(std::span<const Ramp> ramps);
+  void report_weights(const Mixture& mixture);
+  void report_spread(std::span<const Ramp> ramps);
+  void report_spikes();
+  void report_suspicion();
 
  private:
   [[nodiscard]] std::size_t index(std::size_t i) const { return scaled_.indices[i]; }
   [[nodiscard]] double effect(double shift) const {
     return scaled_.logarithmic ? std::expm1(shift) : shift * scaled_.unit;
   }
+  // Sets effect and 95 % interval from a shift on the detector's scale and its standard deviation.
   void set_effect(Change& change, double shift, double deviation) const {
     change.effect = effect(shift);
     change.effect_low = effect(shift - kZ95 * deviation);
     change.effect_high = effect(shift + kZ95 * deviation);
   }
+  // Whether a change is already reported near this run.
   [[nodiscard]] bool near_another(std::size_t run) const {
     return std::ranges::any_of(findings_.changes, [&](const Change& change) {
       return run + kLeastPiece >= change.first && run <= change.last + kLeastPiece;
@@ -94,14 +190,15 @@ class Teller {
   Findings& findings_;
 };
 
-void Teller::tell_steps() {
+// A regular swing is no change. All changes between the modes of one mixture are one finding.
+void ChangeReporter::report_steps() {
   if (fit_.changes() == 0) return;
   std::vector<double> levels;
   for (std::size_t k = 0; k <= fit_.changes(); ++k) levels.push_back(fit_.level(k));
   const std::vector<bool> returning = returning_changes(levels);
   findings_.cycle_runs = cycle_of(fit_.bounds, returning).value_or(0);
   const auto mixture = find_mixture(fit_);
-  bool weights_told = false;
+  bool weights_reported = false;
   for (std::size_t k = 1; k <= fit_.changes(); ++k) {
     const std::size_t begin = fit_.bounds[k - 1];
     const std::size_t end = fit_.bounds[k + 1];
@@ -109,10 +206,11 @@ void Teller::tell_steps() {
     const Place place = place_of(fit_, begin, end);
     const bool mixes = mixture && is_mix_of(fit_, k, *mixture);
     if (findings_.cycle_runs > 0 && returning[k - 1]) continue;
-    if (mixes && weights_told) continue;  // one finding for all of them
+    // All changes between the modes are one finding.
+    if (mixes && weights_reported) continue;
     if (mixes) {
-      tell_weights(*mixture);
-      weights_told = true;
+      report_weights(*mixture);
+      weights_reported = true;
       continue;
     }
     Change change{.index = index(fit_.bounds[k]),
@@ -127,7 +225,8 @@ void Teller::tell_steps() {
   }
 }
 
-void Teller::tell_weights(const Mixture& mixture) {
+// Reports that the share of runs in the upper mode changed.
+void ChangeReporter::report_weights(const Mixture& mixture) {
   const auto moved = find_weight_change(fit_, mixture);
   if (!moved) return;
   Change change{.index = index(moved->index),
@@ -142,7 +241,7 @@ void Teller::tell_weights(const Mixture& mixture) {
   findings_.changes.push_back(change);
 }
 
-void Teller::tell_ramps(std::span<const Ramp> ramps) {
+void ChangeReporter::report_ramps(std::span<const Ramp> ramps) {
   for (const Ramp& ramp : ramps) {
     Change change{.index = index(ramp.begin),
                   .first = index(ramp.begin),
@@ -155,11 +254,12 @@ void Teller::tell_ramps(std::span<const Ramp> ramps) {
   }
 }
 
-void Teller::tell_spread(std::span<const Ramp> ramps) {
+void ChangeReporter::report_spread(std::span<const Ramp> ramps) {
   const std::vector<double> residuals = residuals_of(fit_, ramps);
   for (const SpreadChange& found : find_spread_changes(residuals, fit_.noise)) {
     const std::size_t run = index(found.index);
-    if (near_another(run)) continue;  // the level's change is the finding
+    // The change of the level is the finding; its spread follows from it.
+    if (near_another(run)) continue;
     const double scale = scaled_.logarithmic ? 1 : scaled_.unit;
     const double ratio = found.after / std::max(found.before, 1e-300) - 1;
     findings_.changes.push_back({.index = run,
@@ -175,7 +275,8 @@ void Teller::tell_spread(std::span<const Ramp> ramps) {
   }
 }
 
-void Teller::tell_spikes() {
+// Reports clipped values that do not fit the final levels either.
+void ChangeReporter::report_spikes() {
   for (const std::size_t i : fit_.spikes) {
     const auto after = std::ranges::upper_bound(fit_.bounds, i);
     const auto k = static_cast<std::size_t>(after - fit_.bounds.begin()) - 1;
@@ -188,7 +289,8 @@ void Teller::tell_spikes() {
   }
 }
 
-void Teller::tell_suspicion() {
+// Flags a shift in the newest runs that is too young for the segmentation.
+void ChangeReporter::report_suspicion() {
   const std::size_t begin = fit_.bounds[fit_.bounds.size() - 2];
   const auto piece = std::span<const double>(fit_.raw).subspan(begin);
   if (piece.size() <= kLevelRuns) return;
@@ -201,17 +303,8 @@ void Teller::tell_suspicion() {
 }  // namespace
 
 std::string_view word(ChangeKind kind) {
-  switch (kind) {
-    case ChangeKind::kStep:
-      return "step";
-    case ChangeKind::kDrift:
-      return "drift";
-    case ChangeKind::kVariance:
-      return "variance";
-    case ChangeKind::kModeMix:
-      break;
-  }
-  return "mode_mix";
+  static constexpr std::array<std::string_view, 4> kWords{"step", "drift", "variance", "mode_mix"};
+  return kWords.at(static_cast<std::size_t>(kind));
 }
 
 Findings detect_changes(std::span<const double> values, const DetectorSettings& settings) {
@@ -231,12 +324,12 @@ Findings detect_changes(std::span<const double> values, const DetectorSettings& 
   }
   find_late_drift(fit, ramps);
   findings.noise = fit.noise;
-  Teller teller(scaled, fit, findings);
-  teller.tell_steps();
-  teller.tell_ramps(ramps);
-  teller.tell_spread(ramps);
-  teller.tell_spikes();
-  teller.tell_suspicion();
+  ChangeReporter reporter(scaled, fit, findings);
+  reporter.report_steps();
+  reporter.report_ramps(ramps);
+  reporter.report_spread(ramps);
+  reporter.report_spikes();
+  reporter.report_suspicion();
   std::ranges::stable_sort(findings.changes, {}, &Change::index);
   return findings;
 }

@@ -13,50 +13,74 @@
 namespace railgauge::analysis {
 
 enum class ChangeKind { kStep, kDrift, kVariance, kModeMix };
-std::string_view word(ChangeKind kind);  // "step", "drift", "variance", "mode_mix"
+// "step", "drift", "variance", "mode_mix".
+std::string_view word(ChangeKind kind);
 
+// One change of a series. Indices count runs of the input, missing ones included.
 struct Change {
-  std::size_t index = 0;  // first run of the new level; of a drift, its first run
-  std::size_t first = 0;  // where it may have begun, both ends included; of a drift, its extent
+  // First run of the new level; of a drift, its first run.
+  std::size_t index = 0;
+  // Earliest and latest run at which it may have begun, both included; a drift's extent.
+  std::size_t first = 0;
   std::size_t last = 0;
   ChangeKind kind = ChangeKind::kStep;
-  double before = 0;  // levels in the values' own unit; of a variance change standard deviations,
-  double after = 0;   // of a mode mix the levels of the two modes
+  // Levels on both sides in the unit of the values. A variance change has standard deviations here,
+  // a mode mix the levels of its two modes.
+  double before = 0;
+  double after = 0;
   // after / before - 1 where values are judged by their logarithms, else after - before; of a
   // variance change always the ratio. With a 95 % interval.
   double effect = 0;
   double effect_low = 0;
   double effect_high = 0;
-  double p = 1;  // chance of such a split anywhere in a series without change; 1 where not asked
+  // Chance of such a split anywhere in a series without change; 1 where not asked.
+  double p = 1;
 };
 
+// One run that is far from its level and has no successors there.
 struct Spike {
   std::size_t index = 0;
+  // The figure of this run, in the unit of the values.
   double value = 0;
-  double expected = 0;  // the level about it
+  // Level around the run.
+  double expected = 0;
 };
 
+// Input of the detector beside the values. Defaults judge a series alone.
 struct DetectorSettings {
-  double resolution = 0;  // of the values; 0 is estimated from the values themselves
-  double delta = 0;  // the practical bound, a fraction; steps below half of it are not reported
+  // Resolution of the values in their own unit; 0: estimated from the values.
+  double resolution = 0;
+  // The practical bound, a fraction; steps below half of it are not reported.
+  double delta = 0;
+  // Noise of the peers of this series; weight 0: judged without them.
   Prior prior{};
 };
 
+// Result for one series.
 struct Findings {
-  std::vector<Change> changes;  // by index
-  std::vector<Spike> spikes;    // by index
+  // Sorted by index.
+  std::vector<Change> changes;
+  // Sorted by index.
+  std::vector<Spike> spikes;
   // From this run on a shift is suspected: it may be too young to be placed.
   std::optional<std::size_t> suspected_since;
   std::size_t cycle_runs =
-      0;                  // length of a regular swing between levels, which is no change; 0: none
-  bool too_few = false;   // fewer than kMinRuns values: nothing was looked for
-  bool relative = false;  // effects are fractions
-  std::size_t runs = 0;   // values that are there
-  Noise noise;            // of the values as judged (logarithms where relative)
+      // Length of a regular swing between levels, which is no change; 0: none.
+      0;
+  // Fewer than kMinRuns values: nothing was looked for.
+  bool too_few = false;
+  // True when effects are fractions of the level.
+  bool relative = false;
+  // Number of runs with a value.
+  std::size_t runs = 0;
+  // Noise of the values as judged: of their logarithms where `relative` is set.
+  Noise noise;
 };
 inline constexpr std::size_t kMinRuns = 12;
 
-// `values` in the order of runs; NaN and infinities are missing runs, which keep their index.
+// Finds steps, drifts, changed spreads, mode mixes and spikes. `values` are in the order of runs;
+// NaN and infinities are missing runs, which keep their index. Cost: about linear in the length.
+// Thread safe.
 Findings detect_changes(std::span<const double> values, const DetectorSettings& settings);
 
 }  // namespace railgauge::analysis

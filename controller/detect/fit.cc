@@ -3,17 +3,22 @@
 #include <algorithm>
 #include <cmath>
 
-#include "controller/stats/robust.h"
-#include "controller/stats/selection.h"
+#include "controller/stats/distributions.h"
+#include "kernels/core/stats/quantile.h"
 
 namespace railgauge::analysis {
 namespace {
 
-constexpr double kProof = 4e-3;      // largest p of a change
-constexpr double kPull = 3;          // values count up to so many deviations from their median
-constexpr double kShort = 8;         // runs: a mean of fewer has the tails of single values
-constexpr double kNearlyBest = 0.9;  // of the best gain
+// Largest p of a change.
+constexpr double kProof = 4e-3;
+// Values count up to so many deviations from their median.
+constexpr double kPull = 3;
+// Runs: a mean of fewer has the tails of single values.
+constexpr double kShort = 8;
+// Places within this share of the best gain count as possible places.
+constexpr double kNearlyBest = 0.9;
 
+// Mean with values at most `reach` from their median: robust, and precise for clean noise.
 double pulled_mean(std::span<const double> values, double reach) {
   const double middle = median(values);
   double sum = 0;
@@ -92,6 +97,192 @@ Place place_of(const Fit& fit, std::size_t begin, std::size_t end) {
     place.last = std::max(place.last, at);
   }
   return place;
+}
+
+namespace {
+
+// Least length of a ramp in runs; shorter movements are steps.
+constexpr std::size_t kLeastRamp = 12;
+// Places tried for each end of a ramp.
+constexpr std::size_t kKnots = 24;
+constexpr std::size_t kLateRuns = 60;
+constexpr std::size_t kLeastLateRuns = 20;
+// Least |z| of a trend: a two-sided p of 1e-4.
+constexpr double kTrendZ = 3.9;
+// Least total movement of a drift, in deviations.
+constexpr double kLeastTotal = 1.5;
+// Penalties by which a ramp must beat a lone step.
+constexpr double kSurely = 0.5;
+
+// A ramp and how well it fits.
+struct RampFit {
+  Ramp ramp;
+  // Sum of squared residuals.
+  double cost = 0;
+};
+
+// Regression of [begin, end) on a ramp between the two knots.
+RampFit fit_ramp(const Fit& fit, std::size_t begin, std::size_t end, std::size_t from,
+                 std::size_t to) {
+  double n = 0;
+  double sx = 0;
+  double sy = 0;
+  double sxx = 0;
+  double sxy = 0;
+  double syy = 0;
+  // Values relative to the first one keep the sums small, which saves digits.
+  const double base = fit.clipped[begin];
+  for (std::size_t i = begin; i < end; ++i) {
+    const double x =
+        static_cast<double>(std::clamp(i, from, to) - from) / static_cast<double>(to - from);
+    const double y = fit.clipped[i] - base;
+    n += 1;
+    sx += x;
+    sy += y;
+    sxx += x * x;
+    sxy += x * y;
+    syy += y * y;
+  }
+  const double spread = sxx - sx * sx / n;
+  const double slope = spread > 0 ? (sxy - sx * sy / n) / spread : 0;
+  const double start = (sy - slope * sx) / n;
+  RampFit out;
+  out.cost = std::max(0.0, syy - start * sy - slope * sxy);
+  out.ramp = {
+      .begin = from,
+      .end = to,
+      .before = base + start,
+      .after = base + start + slope,
+      .deviation = spread > 0 ? std::sqrt(fit.noise.factor() / spread) * fit.noise.scale : 0};
+  return out;
+}
+
+// The best ramp within [begin, end): each end on a grid, then nearer.
+RampFit best_ramp(const Fit& fit, std::size_t begin, std::size_t end) {
+  RampFit best = fit_ramp(fit, begin, end, begin, end - 1);
+  std::size_t step = std::max<std::size_t>(1, (end - begin) / kKnots);
+  for (std::size_t from = begin; from + kLeastRamp < end; from += step)
+    for (std::size_t to = end - 1; to >= from + kLeastRamp; to -= std::min(step, to)) {
+      const RampFit tried = fit_ramp(fit, begin, end, from, to);
+      if (tried.cost < best.cost) best = tried;
+    }
+  for (step /= 2; step >= 1; step /= 2) {
+    const Ramp at = best.ramp;
+    for (const auto& [df, dt] : {std::pair{-1, 0}, {1, 0}, {0, -1}, {0, 1}}) {
+      const auto from =
+          static_cast<std::ptrdiff_t>(at.begin) + df * static_cast<std::ptrdiff_t>(step);
+      const auto to = static_cast<std::ptrdiff_t>(at.end) + dt * static_cast<std::ptrdiff_t>(step);
+      if (from < static_cast<std::ptrdiff_t>(begin) || to >= static_cast<std::ptrdiff_t>(end) ||
+          to < from + static_cast<std::ptrdiff_t>(kLeastRamp))
+        continue;
+      const RampFit tried =
+          fit_ramp(fit, begin, end, static_cast<std::size_t>(from), static_cast<std::size_t>(to));
+      if (tried.cost < best.cost) best = tried;
+    }
+  }
+  return best;
+}
+
+// One past the last change of the stairs that begin with change k: all go the same way.
+std::size_t end_of_stairs(const Fit& fit, std::size_t k) {
+  const bool up = fit.level(k) > fit.level(k - 1);
+  std::size_t next = k + 1;
+  while (next <= fit.changes() && (fit.level(next) > fit.level(next - 1)) == up) ++next;
+  return next;
+}
+
+// Whether one ramp fits runs of changes k to next - 1 better than these steps, price included. Sets
+// `found`.
+bool ramp_explains(const Fit& fit, std::size_t k, std::size_t next, RampFit& found) {
+  const std::size_t begin = fit.bounds[k - 1];
+  const std::size_t end = fit.bounds[next];
+  if (end - begin <= kLeastRamp + 1) return false;
+  double steps = 0;
+  for (std::size_t piece = k - 1; piece < next; ++piece)
+    steps += fit.sums.cost(fit.bounds[piece], fit.bounds[piece + 1]);
+  const auto count = static_cast<double>(next - k);
+  found = best_ramp(fit, begin, end);
+  if (std::abs(found.ramp.after - found.ramp.before) < kLeastTotal * fit.noise.marginal())
+    return false;
+  // A ramp has a place, a slope and an end: it is worth one change and a half.
+  return found.cost + (1 + kSurely) * fit.penalty < steps + count * fit.penalty;
+}
+
+// Cheap: whether the last third of the values is off the first. A drift of kLeastTotal deviations
+// moves it by one, so half of that lets none pass unseen.
+bool may_trend(std::span<const double> values, double marginal) {
+  const std::size_t third = values.size() / 3;
+  double moved = 0;
+  for (std::size_t i = 0; i < third; ++i) moved += values[values.size() - 1 - i] - values[i];
+  return std::abs(moved) > kLeastTotal / 3 * marginal * static_cast<double>(third);
+}
+
+// Mann and Kendall's z and Theil and Sen's slope per run; the slope is 0 when z is not significant.
+struct Trend {
+  double z = 0;
+  double slope = 0;
+};
+
+// The variance of the score is widened by (1 + rho) / (1 - rho) for correlated neighbours.
+Trend trend_of(std::span<const double> values, double rho) {
+  const std::size_t n = values.size();
+  double score = 0;
+  for (std::size_t i = 0; i < n; ++i)
+    for (std::size_t j = i + 1; j < n; ++j)
+      score +=
+          static_cast<double>(values[j] > values[i]) - static_cast<double>(values[j] < values[i]);
+  const auto m = static_cast<double>(n);
+  const double variance = m * (m - 1) * (2 * m + 5) / 18 * (1 + rho) / (1 - rho);
+  Trend trend{.z = score / std::sqrt(variance), .slope = 0};
+  if (std::abs(trend.z) < kTrendZ) return trend;
+  std::vector<double> slopes;
+  slopes.reserve(n * (n - 1) / 2);
+  for (std::size_t i = 0; i < n; ++i)
+    for (std::size_t j = i + 1; j < n; ++j)
+      slopes.push_back((values[j] - values[i]) / static_cast<double>(j - i));
+  trend.slope = median_in(slopes);
+  return trend;
+}
+
+}  // namespace
+
+std::vector<Ramp> stairs_to_ramps(Fit& fit) {
+  std::vector<Ramp> ramps;
+  for (std::size_t k = 1; k <= fit.changes();) {
+    const std::size_t next = end_of_stairs(fit, k);
+    RampFit found;
+    if (!ramp_explains(fit, k, next, found)) {
+      k = next;
+      continue;
+    }
+    ramps.push_back(found.ramp);
+    const auto at = [&](std::size_t b) {
+      return fit.bounds.begin() + static_cast<std::ptrdiff_t>(b);
+    };
+    fit.bounds.erase(at(k), at(next));
+  }
+  return ramps;
+}
+
+void find_late_drift(const Fit& fit, std::vector<Ramp>& ramps) {
+  const std::size_t piece = fit.bounds[fit.bounds.size() - 2];
+  const std::size_t begin = std::max(piece, fit.size() - std::min(fit.size(), kLateRuns));
+  if (fit.size() - begin < kLeastLateRuns) return;
+  // The last piece is part of a ramp that is reported.
+  if (!ramps.empty() && ramps.back().begin >= piece) return;
+  const auto values = std::span<const double>(fit.clipped).subspan(begin);
+  if (!may_trend(values, fit.noise.marginal())) return;
+  const Trend trend = trend_of(values, fit.noise.rho);
+  const double length = static_cast<double>(values.size() - 1);
+  const double total = trend.slope * length;
+  if (std::abs(trend.z) < kTrendZ) return;
+  if (std::abs(total) < std::max(2 * fit.least_step, kLeastTotal * fit.noise.marginal())) return;
+  const double middle = median(values);
+  ramps.push_back({.begin = begin,
+                   .end = fit.size() - 1,
+                   .before = middle - total / 2,
+                   .after = middle + total / 2,
+                   .deviation = std::abs(total / trend.z)});
 }
 
 }  // namespace railgauge::analysis

@@ -14,27 +14,39 @@ namespace railgauge::analysis {
 // ends of the pieces: 0, the changes, n.
 struct Fit {
   std::span<const double> raw;
-  std::vector<double> clipped;      // raw with spikes pulled in
-  std::vector<std::size_t> spikes;  // indices, ascending
-  PrefixSums sums{{}};              // of clipped
+  // `raw` with spikes pulled in.
+  std::vector<double> clipped;
+  // Indices of the spikes, ascending.
+  std::vector<std::size_t> spikes;
+  // Sums of `clipped`.
+  PrefixSums sums{{}};
   Noise noise;
-  double penalty = 0;     // of a change, in the values' unit squared
-  double least_step = 0;  // changes of a level below this are not reported
+  // Penalty of one change, in the squared unit of the values.
+  double penalty = 0;
+  // Changes of a level below this are not reported.
+  double least_step = 0;
   std::vector<std::size_t> bounds;
 
   [[nodiscard]] std::size_t size() const { return raw.size(); }
   [[nodiscard]] std::size_t changes() const { return bounds.size() - 2; }
-  [[nodiscard]] std::span<const double> piece(std::size_t k) const;  // of clipped
-  [[nodiscard]] double level(std::size_t k) const;                   // median of the piece
+  // Values of piece `k`, spikes pulled in.
+  [[nodiscard]] std::span<const double> piece(std::size_t k) const;
+  // Median of the piece.
+  [[nodiscard]] double level(std::size_t k) const;
 };
-inline constexpr std::size_t kLeastPiece = 3;  // runs
+// Least length of a piece, in runs.
+inline constexpr std::size_t kLeastPiece = 3;
 
 // The shift at `at` between [begin, at) and [at, end).
 struct Evidence {
-  double shift = 0;      // of the means, values far from their piece's median pulled in
-  double deviation = 0;  // standard deviation of `shift`, correlation and heavy tails included
-  double p = 1;          // of the best split there
+  // Difference of the two means; values far from their piece's median are pulled in first.
+  double shift = 0;
+  // Standard deviation of `shift`; it includes correlation and heavy tails.
+  double deviation = 0;
+  // Chance that the best split of a series without change looks like this.
+  double p = 1;
 };
+// Requires begin < at < end. The p is that of a split chosen as the best one (Miller and Siegmund).
 Evidence evidence_of(const Fit& fit, std::size_t begin, std::size_t at, std::size_t end);
 
 // Removes, weakest first, changes that are smaller than least_step or whose p is no proof, and
@@ -47,6 +59,26 @@ struct Place {
   std::size_t first = 0;
   std::size_t last = 0;
 };
+// Requires room for two pieces of kLeastPiece runs.
 Place place_of(const Fit& fit, std::size_t begin, std::size_t end);
+
+// A level that moves evenly from run `begin` to run `end` (the last one of the movement).
+// Indices are runs of the fit.
+struct Ramp {
+  std::size_t begin = 0;
+  std::size_t end = 0;
+  // Levels on the detector's scale.
+  double before = 0;
+  double after = 0;
+  // Standard deviation of after - before.
+  double deviation = 0;
+};
+
+// Takes steps out of `fit` that a ramp explains better than they do, and returns the ramps.
+std::vector<Ramp> stairs_to_ramps(Fit& fit);
+
+// A slope within the last piece (at most 60 runs of it): Theil and Sen's, when Mann and Kendall's
+// test shows it. Appended to `ramps`.
+void find_late_drift(const Fit& fit, std::vector<Ramp>& ramps);
 
 }  // namespace railgauge::analysis

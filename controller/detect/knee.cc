@@ -7,7 +7,8 @@
 namespace railgauge::analysis {
 namespace {
 
-constexpr double kShare = 2;  // half of the best rate, twice the least time
+// Half of the best rate, twice the least time.
+constexpr double kShare = 2;
 
 }  // namespace
 
@@ -20,6 +21,7 @@ std::optional<double> knee_of(std::span<const CurvePoint> curve, Better better) 
     if (!is_figure || (i > 0 && point.bytes <= sorted[i - 1].bytes)) return std::nullopt;
   }
   if (sorted.size() < kLeastKneeSizes) return std::nullopt;
+  // The level at which the curve counts as bent.
   const auto [least, best] = std::ranges::minmax(sorted, {}, &CurvePoint::value);
   const double level =
       std::log(better == Better::kHigher ? best.value / kShare : least.value * kShare);

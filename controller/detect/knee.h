@@ -8,13 +8,16 @@
 
 namespace railgauge::analysis {
 
+// One point of a curve: message size in bytes and its figure.
 struct CurvePoint {
   double bytes = 0;
   double value = 0;
 };
 
+// Fewer sizes show no bend.
 inline constexpr std::size_t kLeastKneeSizes = 4;
-inline constexpr double kKneeDelta = 0.25;  // of the size: less is no change of method
+// Least relevant move of a knee, as a share of its size. A smaller move is no change of protocol.
+inline constexpr double kKneeDelta = 0.25;
 
 // In bytes. For a rate the size from which on it is half of its best, for a time the size from
 // which on it is twice its least; between two sizes on a line through logarithms. All sizes slower

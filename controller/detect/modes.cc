@@ -3,31 +3,43 @@
 #include <algorithm>
 #include <cmath>
 
-#include "controller/stats/selection.h"
+#include "controller/stats/distributions.h"
 
 namespace railgauge::analysis {
 namespace {
 
-constexpr double kSameLevel = 0.25;       // of the jump: a level nearer than this is the same
-constexpr std::size_t kLeastReturns = 2;  // A B A B
-constexpr double kLeastCycles = 5;        // swings that are compared
-constexpr double kEven = 0.25;            // of the length: swings of one cycle differ less
-constexpr double kApart = 5;              // within-mode deviations between the modes
-constexpr double kLeastWeight = 0.1;      // of a mode
-constexpr double kLeastMixing = 0.1;      // changes of mode a run
+// Two levels within this share of the jump between them count as one level.
+constexpr double kSameLevel = 0.25;
+// Returns to a known level that make two modes of it: A B A B.
+constexpr std::size_t kLeastReturns = 2;
+// Least number of swings whose lengths are compared.
+constexpr double kLeastCycles = 5;
+// Swings of one cycle differ by less than this share of their mean length.
+constexpr double kEven = 0.25;
+// Least distance of two modes, in deviations within a mode.
+constexpr double kApart = 5;
+// Least share of runs in each mode.
+constexpr double kLeastWeight = 0.1;
+// Least number of changes of mode, per run.
+constexpr double kLeastMixing = 0.1;
 constexpr std::size_t kLeastSwitches = 6;
-constexpr std::size_t kLeastSide = 10;  // runs on each side of a change of weights
-constexpr double kLeastMove = 0.1;      // of a weight
+// Runs on each side of a change of weights.
+constexpr std::size_t kLeastSide = 10;
+// Least move of a mode's weight that is reported, as a share of runs.
+constexpr double kLeastMove = 0.1;
 constexpr double kProof = 1e-4;
 
+// Whether a run is in the upper mode.
 bool is_high(double value, const Mixture& mixture) { return value > mixture.cut; }
 
+// Share of the runs in [begin, end) that are in the upper mode.
 double share_high(const Fit& fit, std::size_t begin, std::size_t end, const Mixture& mixture) {
   const auto runs = fit.raw.subspan(begin, end - begin);
   const auto high = std::ranges::count_if(runs, [&](double v) { return is_high(v, mixture); });
   return static_cast<double>(high) / static_cast<double>(end - begin);
 }
 
+// How often neighbouring runs are in different modes.
 std::size_t switches(const Fit& fit, const Mixture& mixture) {
   std::size_t count = 0;
   for (std::size_t i = 1; i < fit.size(); ++i)
@@ -39,7 +51,8 @@ std::size_t switches(const Fit& fit, const Mixture& mixture) {
 
 std::vector<bool> returning_changes(std::span<const double> levels) {
   const std::size_t pieces = levels.size();
-  std::vector<bool> shared(pieces, false);  // held by another piece, too
+  // By piece: true when another piece has the same level.
+  std::vector<bool> shared(pieces, false);
   std::size_t returns = 0;
   for (std::size_t k = 2; k < pieces; ++k) {
     const double reach = kSameLevel * std::abs(levels[k] - levels[k - 1]);
@@ -76,6 +89,8 @@ std::optional<std::size_t> cycle_of(std::span<const std::size_t> bounds,
   return static_cast<std::size_t>(std::lround(mean));
 }
 
+// The best split of the sorted values; both modes must be clearly apart, held by enough runs, and
+// mixed over time.
 std::optional<Mixture> find_mixture(const Fit& fit) {
   std::vector<double> sorted(fit.raw.begin(), fit.raw.end());
   std::ranges::sort(sorted);

@@ -22,13 +22,16 @@ std::optional<std::size_t> cycle_of(std::span<const std::size_t> bounds,
 struct Mixture {
   double low = 0;
   double high = 0;
-  double cut = 0;  // between them
+  // Border between the two modes.
+  double cut = 0;
 };
 std::optional<Mixture> find_mixture(const Fit& fit);
 
+// A change of the share of runs in the upper mode.
 struct WeightChange {
   std::size_t index = 0;
-  double before = 0;  // share of runs in the high mode
+  // Share of runs in the high mode.
+  double before = 0;
   double after = 0;
   double p = 1;
 };

@@ -6,12 +6,13 @@
 #include <set>
 
 #include "controller/stats/polish.h"
-#include "controller/stats/robust.h"
 #include "kernels/core/base/result.h"
+#include "kernels/core/stats/quantile.h"
 
 namespace railgauge::analysis {
 namespace {
 
+// Whether the figure was measured, between two different nodes.
 bool is_there(const PairFigure& figure) {
   return std::isfinite(figure.value) && figure.value > 0 && figure.from != figure.to;
 }
@@ -55,14 +56,15 @@ std::vector<double> matrix_of(std::span<const PairFigure> figures, std::size_t n
 
 }  // namespace
 
-PairStandings judge_pairs(std::span<const PairFigure> figures, std::size_t nodes, Better better,
-                          double floor) {
-  PairStandings out;
+PairScores judge_pairs(std::span<const PairFigure> figures, std::size_t nodes, Better better,
+                       double floor) {
+  PairScores out;
   for (const PairFigure& figure : figures) RG_CHECK(figure.from < nodes && figure.to < nodes);
   const std::vector<bool> kept = well_connected(figures, nodes);
   if (static_cast<std::size_t>(std::ranges::count(kept, true)) < kLeastPeers) return out;
   const Polish polish = median_polish(matrix_of(figures, nodes, kept), nodes, nodes);
   out.apart = true;
+  // A node's effect is that of its worse direction.
   const auto worse_of = [&](std::size_t i) {
     const bool as_row = oriented(better, polish.rows[i]) > oriented(better, polish.columns[i]);
     return as_row ? polish.rows[i] : polish.columns[i];

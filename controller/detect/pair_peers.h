@@ -14,21 +14,28 @@ namespace railgauge::analysis {
 // With fewer partners a median cannot show which of them is slow.
 inline constexpr std::size_t kLeastPartners = 3;
 
+// Figure of one directed pair on one night.
 struct PairFigure {
-  std::size_t from = 0;  // nodes by number, below the count of nodes
+  // Nodes by number, below the count of nodes.
+  std::size_t from = 0;
   std::size_t to = 0;
-  double value = 0;  // positive; anything else is missing
+  // Positive; anything else is missing.
+  double value = 0;
 };
 
-struct PairStandings {
-  bool apart = false;  // false: too few nodes with enough partners to take the figures apart
-  std::vector<PeerStanding> nodes;  // of the direction in which the node is worse
-  std::vector<PeerStanding> paths;  // by figure: what is left without both ends
+// Scores of nodes and paths; empty lists where `apart` is false.
+struct PairScores {
+  // False: too few nodes with enough partners to take the figures apart.
+  bool apart = false;
+  // By node: its score in the direction in which it is worse.
+  std::vector<PeerScore> nodes;
+  // By figure: the score of the path, after the effects of both ends are removed.
+  std::vector<PeerScore> paths;
 };
 
 // By median polish, so that one slow node does not accuse its partners, nor a slow path its ends.
 // `floor`: as for judge_peers().
-PairStandings judge_pairs(std::span<const PairFigure> figures, std::size_t nodes, Better better,
-                          double floor);
+PairScores judge_pairs(std::span<const PairFigure> figures, std::size_t nodes, Better better,
+                       double floor);
 
 }  // namespace railgauge::analysis

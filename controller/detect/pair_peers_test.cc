@@ -24,19 +24,19 @@ TEST(PairPeers, ASlowNodeAccusesNeitherItsPartnersNorItsPaths) {
   auto figures = all_pairs(1);
   for (PairFigure& figure : figures)
     if (figure.from == 4 || figure.to == 4) figure.value *= 1.1;
-  const PairStandings standings = judge_pairs(figures, kNodes, Better::kLower, 0.005);
+  const PairScores standings = judge_pairs(figures, kNodes, Better::kLower, 0.005);
   ASSERT_TRUE(standings.apart);
   for (std::size_t i = 0; i < kNodes; ++i) {
     ASSERT_TRUE(standings.nodes[i].judged);
     EXPECT_EQ(standings.nodes[i].z > kPageAtOnceZ, i == 4) << i << ": " << standings.nodes[i].z;
   }
-  for (const PeerStanding& path : standings.paths) EXPECT_LT(path.z, kPageAtOnceZ);
+  for (const PeerScore& path : standings.paths) EXPECT_LT(path.z, kPageAtOnceZ);
 }
 
 TEST(PairPeers, ASlowPathAccusesNeitherOfItsEnds) {
   auto figures = all_pairs(2);
   figures[0].value *= 1.2;
-  const PairStandings standings = judge_pairs(figures, kNodes, Better::kLower, 0.005);
+  const PairScores standings = judge_pairs(figures, kNodes, Better::kLower, 0.005);
   EXPECT_GT(standings.paths[0].z, kPageAtOnceZ);
   EXPECT_LT(standings.nodes[0].z, kPageAtOnceZ);
   EXPECT_LT(standings.nodes[1].z, kPageAtOnceZ);
@@ -48,7 +48,7 @@ TEST(PairPeers, ARateThatIsLowInOneDirectionIsTheSenders) {
     figures.push_back({.from = figures[i].to, .to = figures[i].from, .value = figures[i].value});
   for (PairFigure& figure : figures)
     if (figure.from == 7) figure.value *= 0.9;
-  const PairStandings standings = judge_pairs(figures, kNodes, Better::kHigher, 0.005);
+  const PairScores standings = judge_pairs(figures, kNodes, Better::kHigher, 0.005);
   for (std::size_t i = 0; i < kNodes; ++i)
     EXPECT_EQ(standings.nodes[i].z > kPageAtOnceZ, i == 7) << i << ": " << standings.nodes[i].z;
 }
@@ -64,7 +64,7 @@ TEST(PairPeers, TooFewPartnersOrNodesCannotBeTakenApart) {
   figures = all_pairs(5);
   for (PairFigure& figure : figures)
     if (figure.from == 9 || figure.to == 9) figure.value = 0;
-  const PairStandings standings = judge_pairs(figures, kNodes, Better::kLower, 0.005);
+  const PairScores standings = judge_pairs(figures, kNodes, Better::kLower, 0.005);
   ASSERT_TRUE(standings.apart);
   EXPECT_FALSE(standings.nodes[9].judged) << "nothing was measured with it";
   EXPECT_FALSE(judge_pairs({}, 0, Better::kLower, 0.005).apart);

@@ -3,19 +3,25 @@
 #include <algorithm>
 #include <cmath>
 
-#include "controller/stats/robust.h"
+#include "controller/stats/noise.h"
+#include "kernels/core/stats/quantile.h"
 
 namespace railgauge::analysis {
 namespace {
 
 constexpr std::size_t kStandingNights = 20;
-constexpr std::size_t kLeastNights = 5;  // before a standing offset is one
-constexpr double kDefect = 5;            // z beyond which a member says nothing about its class
-constexpr double kFarFromHalf = 3;       // of the first, wide guess
+// Fewer nights show no standing offset.
+constexpr std::size_t kLeastNights = 5;
+// Z beyond which a member says nothing about its class.
+constexpr double kDefect = 5;
+// Members within so many deviations of the first wide estimate enter the refinement.
+constexpr double kFarFromHalf = 3;
 constexpr int kMaxRounds = 20;
 constexpr double kCalibration = 1e-4;
-constexpr std::size_t kLeastPast = 1000;  // z before the empirical quantile means something
+// Number of earlier z from which on their empirical quantile is used.
+constexpr std::size_t kLeastPast = 1000;
 
+// Location and scale of a class, in logarithms.
 struct Class {
   double middle = 0;
   double spread = 0;
@@ -30,11 +36,14 @@ Class densest_half(std::vector<double> logs, double floor) {
   const auto width = [&](std::size_t i) { return logs[i + half - 1] - logs[i]; };
   for (std::size_t i = 1; i + half <= logs.size(); ++i)
     if (width(i) < width(best)) best = i;
-  constexpr double kHalfOfNormal = 2 * 0.6745;  // deviations that the half of a normal spans
+  // Deviations that the half of a normal spans.
+  constexpr double kHalfOfNormal = 2 * 0.6745;
   return {.middle = (logs[best] + logs[best + half - 1]) / 2,
           .spread = std::max(width(best) / kHalfOfNormal, floor)};
 }
 
+// Starts from the densest half, then repeats median and MAD over the members within kDefect
+// deviations.
 Class learn(const std::vector<double>& logs, double floor) {
   Class learned = densest_half(logs, floor);
   std::vector<double> kept;
@@ -53,6 +62,7 @@ Class learn(const std::vector<double>& logs, double floor) {
   return learned;
 }
 
+// Usual z of a member: the median of its newest earlier nights; 0 with too few of them.
 double standing_of(const std::vector<double>& past) {
   if (past.size() < kLeastNights) return 0;
   const std::size_t nights = std::min(past.size(), kStandingNights);
@@ -61,8 +71,8 @@ double standing_of(const std::vector<double>& past) {
 
 }  // namespace
 
-std::vector<PeerStanding> judge_peers(std::span<const Peer> peers, Better better, double floor) {
-  std::vector<PeerStanding> out(peers.size());
+std::vector<PeerScore> judge_peers(std::span<const Peer> peers, Better better, double floor) {
+  std::vector<PeerScore> out(peers.size());
   std::vector<double> logs;
   for (const Peer& peer : peers)
     if (std::isfinite(peer.value) && peer.value > 0) logs.push_back(std::log(peer.value));
@@ -72,7 +82,7 @@ std::vector<PeerStanding> judge_peers(std::span<const Peer> peers, Better better
   for (std::size_t i = 0; i < peers.size(); ++i) {
     if (!std::isfinite(peers[i].value) || !(peers[i].value > 0)) continue;
     const double away = oriented(better, std::log(peers[i].value) - learned.middle);
-    PeerStanding& standing = out[i];
+    PeerScore& standing = out[i];
     standing.judged = true;
     standing.z = away / learned.spread;
     standing.standing = standing_of(peers[i].past_z);
@@ -85,7 +95,7 @@ std::vector<PeerStanding> judge_peers(std::span<const Peer> peers, Better better
 double calibrated_cut(std::span<const double> past_z, double normal_cut) {
   if (past_z.size() < kLeastPast) return normal_cut;
   std::vector<double> scratch(past_z.begin(), past_z.end());
-  return std::max(normal_cut, quantile_of(scratch, 1 - kCalibration));
+  return std::max(normal_cut, quantile_in(scratch, 1 - kCalibration));
 }
 
 bool pages(std::span<const double> nights, double worse_tonight, double delta, double cut) {

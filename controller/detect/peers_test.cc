@@ -56,7 +56,7 @@ TEST(Peers, FewOrMissingPeersGiveNoVerdict) {
 TEST(Peers, EqualPeersHaveNoDeviationToBeJudgedBy) {
   std::vector<Peer> all(12);
   for (Peer& peer : all) peer.value = 5;
-  for (const PeerStanding& standing : judge_peers(all, Better::kLower, 0))
+  for (const PeerScore& standing : judge_peers(all, Better::kLower, 0))
     EXPECT_DOUBLE_EQ(standing.z, 0);
 }
 

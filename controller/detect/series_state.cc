@@ -7,8 +7,10 @@
 namespace railgauge::analysis {
 namespace {
 
-constexpr std::size_t kSettled = 12;   // runs behind the cut within which a change leaves, too
-constexpr std::size_t kSamePlace = 3;  // runs
+// Runs behind the cut within which a change leaves, too.
+constexpr std::size_t kSettled = 12;
+// Two drifts that begin within so many runs are one drift.
+constexpr std::size_t kSamePlace = 3;
 
 // Steps that only go between levels which come back are one process with two modes, also when the
 // window saw but one of them.
@@ -26,6 +28,7 @@ void name_returning(std::vector<Change>& changes) {
     if (returning[k]) steps[k]->kind = ChangeKind::kModeMix;
 }
 
+// Keeps at most `most` elements, the newest at the end.
 template <class T>
 void keep_newest(std::vector<T>& list, std::size_t most) {
   if (list.size() > most) list.erase(list.begin(), list.end() - static_cast<std::ptrdiff_t>(most));
@@ -33,6 +36,7 @@ void keep_newest(std::vector<T>& list, std::size_t most) {
 
 }  // namespace
 
+// Findings in the window, with indices of the whole series, without those that were kept before.
 Findings SeriesState::window_findings(const DetectorSettings& settings) const {
   Findings found = detect_changes(values_, settings);
   for (Change& change : found.changes) {
@@ -53,6 +57,7 @@ Findings SeriesState::window_findings(const DetectorSettings& settings) const {
   return found;
 }
 
+// The cut is behind any change that leaves, so that the window begins with a whole level.
 void SeriesState::freeze(const DetectorSettings& settings) {
   const Findings found = window_findings(settings);
   std::size_t cut = offset_ + window_.hop;
@@ -74,6 +79,7 @@ void SeriesState::append(double value, const DetectorSettings& settings) {
   if (values_.size() >= window_.window) freeze(settings);
 }
 
+// The window freezes after the same runs as with append(), so that both give the same findings.
 void SeriesState::append_all(std::span<const double> values, const DetectorSettings& settings) {
   while (!values.empty()) {
     const std::size_t room = window_.window - values_.size();

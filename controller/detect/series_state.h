@@ -12,15 +12,23 @@
 
 namespace railgauge::analysis {
 
+// Bounds of the memory of one series.
 struct WindowSettings {
-  std::size_t window = 90;  // most runs that are held
-  std::size_t hop = 30;     // runs that leave when it is full
-  std::size_t most = 256;   // changes, and spikes, of runs that left: the newest are remembered
+  // Largest number of runs in the window.
+  std::size_t window = 90;
+  // Number of runs that leave a full window.
+  std::size_t hop = 30;
+  // Changes, and spikes, of runs that left: the newest are remembered.
+  std::size_t most = 256;
 };
-inline constexpr WindowSettings kFleetWindow{};  // a series among millions
-inline constexpr WindowSettings kFileWindow{
-    .window = 2000, .hop = 1000, .most = std::numeric_limits<std::size_t>::max()};  // of one file
+// A series among millions.
+inline constexpr WindowSettings kFleetWindow{};
+inline constexpr WindowSettings kFileWindow{// For the one series of a file.
+                                            .window = 2000,
+                                            .hop = 1000,
+                                            .most = std::numeric_limits<std::size_t>::max()};
 
+// Not thread safe: one owner at a time.
 class SeriesState {
  public:
   explicit SeriesState(WindowSettings window = kFleetWindow) : window_(window) {}
@@ -33,16 +41,20 @@ class SeriesState {
   [[nodiscard]] Findings findings(const DetectorSettings& settings) const;
 
   [[nodiscard]] std::size_t runs() const { return offset_ + values_.size(); }
+  // Number of runs in the window.
   [[nodiscard]] std::size_t held() const { return values_.size(); }
 
  private:
   [[nodiscard]] Findings window_findings(const DetectorSettings& settings) const;
+  // Keeps the findings of the oldest runs and removes these runs from the window.
   void freeze(const DetectorSettings& settings);
 
   WindowSettings window_;
   std::vector<double> values_;
-  std::size_t offset_ = 0;       // runs that left the window
-  std::vector<Change> changes_;  // of runs that left, oldest first
+  // Runs that left the window.
+  std::size_t offset_ = 0;
+  // Changes in runs that left the window, oldest first.
+  std::vector<Change> changes_;
   std::vector<Spike> spikes_;
 };
 

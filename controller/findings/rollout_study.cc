@@ -7,7 +7,7 @@
 
 #include <fmt/format.h>
 
-#include "controller/stats/robust.h"
+#include "kernels/core/stats/quantile.h"
 #include "kernels/core/text/rfc3339.h"
 
 namespace railgauge {
@@ -36,7 +36,7 @@ std::optional<double> level_before(const RolloutFacts& facts, const RolloutSerie
   for (const LevelPoint& point : series.points)
     if (point.at < first && point.value > 0) before.push_back(point.value);
   if (before.size() < analysis::kLeastStudyNights) return std::nullopt;
-  return analysis::median(before);
+  return median(before);
 }
 
 void add_series(const RolloutFacts& facts, const RolloutSeries& series,

@@ -206,7 +206,7 @@ TEST_F(UpgradeGate, ARollbackPassesOnlyWhereTheSameStackGivesWhatItGaveBefore) {
   EXPECT_EQ(cli("upgrades gate --nodes n1,n2"), 0) << said_;
   EXPECT_THAT(said_,
               AllOf(testing::ContainsRegex("against what the same stack gave before\n *pass"),
-                    testing::Not(HasSubstr("looked at again"))));
+                    testing::Not(HasSubstr("repeated look"))));
   EXPECT_EQ(cli("findings --format json"), 0);
   EXPECT_THAT(said_, HasSubstr("\"findings\": []")) << "what was undone costs nothing any more";
   for (const char* name : {"n1", "n2"}) boot(name, "6.1.0", 1'800);

@@ -4,20 +4,24 @@
 #include <cmath>
 #include <optional>
 #include <set>
+#include <vector>
 
 #include <fmt/format.h>
 
-#include "controller/localise/localise_few.h"
+#include "controller/localise/localise_elements.h"
+#include "controller/localise/localise_level.h"
+#include "controller/localise/localise_nodes.h"
 #include "controller/localise/localise_report.h"
 #include "controller/localise/localise_search.h"
-#include "controller/localise/localise_standing.h"
 
 namespace railgauge::localise {
 namespace {
 
-constexpr double kMovedDeviations = 0.2;  // of what is expected, before all is looked at again
+// The search starts again when an expected value moves by more than this share of its noise.
+constexpr double kMovedDeviations = 0.2;
 constexpr int kMostPasses = 3;
 
+// Each layer is a square matrix over the nodes, and no rail and memory kind occurs twice.
 Status check_layers(const PairData& data) {
   const std::size_t n = data.nodes.size();
   std::set<std::pair<std::int32_t, std::string>> seen;
@@ -33,6 +37,7 @@ Status check_layers(const PairData& data) {
   return {};
 }
 
+// Refuses input beyond the bounds, so that the search itself needs no checks.
 Status check(const PairData& data) {
   const std::size_t n = data.nodes.size();
   if (n < 2 || n > kMaxNodes || data.layers.empty() || data.layers.size() > kMaxLayers)
@@ -52,8 +57,8 @@ Status check(const PairData& data) {
   return check_layers(data);
 }
 
-// An explained fault is masked: of the least of several parts the others cannot be seen any more;
-// an additive one is subtracted.
+// Removes an explained fault from the cells. In the minimum model its pairs are masked: a slower
+// part hides all others on the same pair. In the additive model its drop is subtracted.
 void explain(Cells& cells, const Found& found, bool take_off) {
   for (const std::size_t layer : found.layers) {
     const double shift = found.drop / cells.layers()[layer].noise / kBinWidth;
@@ -82,7 +87,8 @@ std::vector<std::int32_t> unmeasured(const Cells& cells) {
 // Every outlier, each without the ones found before it.
 struct Pass {
   std::vector<Found> found{};
-  std::optional<Cells> rest{};  // the figures without what was found; absent: nothing was
+  // The figures without what was found; absent: nothing was.
+  std::optional<Cells> rest{};
 };
 
 Pass search(const Cells& cells, Model model, const Options& options) {
@@ -110,16 +116,76 @@ bool moved(const Cells& cells, const Cells::Centres& centres) {
   return false;
 }
 
-// The found elements, and the state of the figures.
+// Whether a found node is an outlier among the nodes. Hosts differ by more than single figures
+// scatter: a search that knows only the scatter of figures would call the slowest of them bad.
+enum class Outlier {
+  // Beyond the differences of the other nodes.
+  kClear,
+  // At the edge of the differences of the other nodes.
+  kDoubtful,
+  // Among the other nodes.
+  kUsual,
+};
+
+// Chance of a clear outlier, all sides of all nodes counted.
+constexpr double kClearChance = 0.005;
+// Chance of this node alone, below which it is at least doubtful.
+constexpr double kDoubtfulChance = 0.01;
+constexpr std::size_t kLeastOthers = 3;
+// From the median absolute deviation to the standard deviation of a normal.
+constexpr double kOfBell = 1.4826;
+// Efficiency of the median absolute deviation relative to the standard deviation.
+constexpr double kEfficiency = 0.37;
+// Sides of a node that are tested: it sends, it receives, both.
+constexpr double kSides = 3;
+
+// The mean of one node's figures on the element's layers.
+Sums figures_of(const Cells& cells, const Found& found, std::int32_t node) {
+  Element element = found.element;
+  element.first = node;
+  Sums sums;
+  for (const std::size_t layer : found.layers) sums += sums_of(cells, layer, element);
+  return sums;
+}
+
+// `cells`: found leaves, trunks and spines are subtracted, nodes are not: the differences must
+// remain. An element that is no node or port is clear.
+Outlier classify_outlier(const Cells& cells, const Found& found) {
+  if (!is_of_node(found.element)) return Outlier::kClear;
+  // Means of the other nodes.
+  std::vector<double> means;
+  for (std::size_t node = 0; node < cells.topology().nodes; ++node) {
+    if (static_cast<std::int32_t>(node) == found.element.first) continue;
+    const Sums of = figures_of(cells, found, static_cast<std::int32_t>(node));
+    if (of.count >= 2) means.push_back(of.sum / of.count);
+  }
+  const Sums own = figures_of(cells, found, found.element.first);
+  if (means.size() < kLeastOthers || own.count < 2) return Outlier::kDoubtful;
+  const double count = static_cast<double>(means.size());
+  const double usual = upper_median(means);
+  for (double& mean : means) mean = std::abs(mean - usual);
+  const double spread = kOfBell * upper_median(means);
+  // In deviations of a figure; nodes that happen to be alike are no proof of less noise.
+  const double variance = std::max(spread * spread, 1 / own.count) * (1 + 1 / count);
+  const double degrees = std::max(1.0, kEfficiency * (count - 1));
+  const double chance = chance_of((usual - own.sum / own.count) / std::sqrt(variance), degrees);
+  if (chance * kSides * (count + 1) < kClearChance) return Outlier::kClear;
+  return chance < kDoubtfulChance ? Outlier::kDoubtful : Outlier::kUsual;
+}
+
+// Result of a search in one of its two forms, before it becomes a report.
 struct Searched {
   std::vector<Found> found{};
-  std::optional<Cells> cells{};  // nothing explained yet
-  std::vector<Found> usual{};    // nodes that were found and are one of many
+  // All figures, with nothing explained yet.
+  std::optional<Cells> cells{};
+  // Nodes that were found and are one of many.
+  std::vector<Found> usual{};
   // For few nodes: single pairs, and the figures without the found elements.
   std::vector<Found> pairs{};
   std::optional<Cells> rest{};
 };
 
+// Few nodes: compares the sides of nodes with each other, not with the noise of single figures.
 Searched search_few(const PairData& data, const Options& options, const Cells& all) {
   FewFindings few = find_few(data, options);
   Searched out{.found = std::move(few.nodes), .pairs = std::move(few.pairs)};
@@ -133,39 +199,43 @@ Searched search_few(const PairData& data, const Options& options, const Cells& a
   return out;
 }
 
-// Nodes differ, and one of them is the slowest: what is one of many is no suspect.
-void keep_what_stands(Searched& searched) {
-  std::optional<Cells> without;  // the groups
+// Moves nodes that are no outliers among the nodes to `usual`: nodes differ, and one of them is
+// always the slowest.
+void drop_usual_nodes(Searched& searched) {
+  // The figures without the explained groups.
+  std::optional<Cells> without;
   for (const Found& each : searched.found) {
-    if (each.element.kind == Kind::kPort || each.element.kind == Kind::kNode) continue;
+    if (is_of_node(each.element)) continue;
     if (!without) without = searched.cells;
     explain(*without, each, false);
   }
   std::vector<Found> kept;
   for (Found& each : searched.found) {
-    const Standing standing = standing_of(without ? *without : *searched.cells, each);
-    if (standing == Standing::kDoubtful) {
+    const Outlier outlier = classify_outlier(without ? *without : *searched.cells, each);
+    if (outlier == Outlier::kDoubtful) {
       each.confirmed = false;
       each.doubt = "not clear of what nodes differ by, so nothing is called bad; measure it again";
     }
-    (standing == Standing::kUsual ? searched.usual : kept).push_back(std::move(each));
+    (outlier == Outlier::kUsual ? searched.usual : kept).push_back(std::move(each));
   }
   searched.found = std::move(kept);
 }
 
+// Many nodes: repeats the search with better expectations, until what is expected stays.
 Searched search_many(const PairData& data, const Options& options, Cells cells) {
   Searched out{.cells = std::move(cells)};
   Pass pass = search(*out.cells, data.model, options);
   for (int i = 0; i < kMostPasses && !pass.found.empty(); ++i) {
     const Cells::Centres better = pass.rest->centres(data.model);
     if (!moved(*pass.rest, better)) break;
-    pass.rest.reset();  // before the next ones: a figure's byte is held twice at most
+    // Before the next ones: a figure's byte is held twice at most.
+    pass.rest.reset();
     out.cells.reset();
     out.cells.emplace(data, options, better);
     pass = search(*out.cells, data.model, options);
   }
   out.found = std::move(pass.found);
-  keep_what_stands(out);
+  drop_usual_nodes(out);
   return out;
 }
 
@@ -185,6 +255,7 @@ Result<Localisation> find_suspects(const PairData& data, const Options& options)
   Searched searched =
       few ? search_few(data, options, cells) : search_many(data, options, std::move(cells));
   // Reported in the same order over figures of which nothing is explained yet.
+  // The report masks each suspect before the next one, in the order of the search.
   Cells& fresh = *searched.cells;
   for (const LayerCells& layer : fresh.layers())
     if (layer.all.count > 0) result.noise = std::max(result.noise, layer.noise);

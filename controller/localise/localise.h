@@ -15,58 +15,89 @@
 
 namespace railgauge::localise {
 
+// How the figures of parts combine to the figure of a pair.
 enum class Model {
-  kMinimum,   // bandwidth: larger is better, the slowest part decides
-  kAdditive,  // latency: smaller is better, parts add up
+  // Bandwidth: larger is better, the slowest part decides.
+  kMinimum,
+  // Latency: smaller is better, parts add up.
+  kAdditive,
 };
 
 // Everybody's figure to everybody on one rail, of one kind of memory.
 struct Layer {
   std::int32_t rail = 0;
-  std::string memory{};         // "host", "gpu"
-  std::vector<float> values{};  // from-major, nodes squared, in any one unit; NaN: not measured
+  // "host", "gpu".
+  std::string memory{};
+  // From-major, nodes squared, in any one unit; NaN: not measured.
+  std::vector<float> values{};
   // The noise of one figure, as a share, from repetitions of a pair and direction and the samples
   // within the points: the noise is that at least. 0: not known.
   double repeat_noise = 0;
 };
 
+// Input of a localisation: nodes, their leaves, and a matrix of figures for each rail and kind of
+// memory. Sizes must fit; find_suspects() checks them.
 struct PairData {
   Model model = Model::kMinimum;
+  // Names by number; all indices below are into this list.
   std::vector<std::string> nodes{};
   // By node: index into `leaves`; -1: unknown. Empty: of none is it known, and no leaf, trunk or
   // spine can be named.
   std::vector<std::int32_t> leaf_of{};
   std::vector<std::string> leaves{};
-  std::vector<Layer> layers{};  // each rail and memory kind once
-  bool synthetic = false;       // a model had a part in the figures
+  // Each rail and memory kind once.
+  std::vector<Layer> layers{};
+  // A model had a part in the figures.
+  bool synthetic = false;
 };
 
+// Bounds of the input. The memory is a byte and a float for each figure.
 inline constexpr std::size_t kMaxNodes = 4'096;
 inline constexpr std::size_t kMaxLayers = 256;
 
+// Kinds of parts that a localisation can name.
 enum class Kind {
-  kPort,    // NIC, cable or switch port of one node on one rail
-  kNode,    // a node on all its rails
-  kRail,    // one rail as a whole
-  kLeaf,    // a leaf switch: all pairs of its nodes, inside and out
-  kUplink,  // what leads from a leaf to the spines: all of it, or one link (then intermittent)
-  kTrunk,   // between two leaves
-  kSpine,   // one spine: some pairs of all leaves
-  kPair,    // the path between two nodes
+  // NIC, cable or switch port of one node on one rail.
+  kPort,
+  // A node on all its rails.
+  kNode,
+  // One rail on all nodes.
+  kRail,
+  // A leaf switch: all pairs of its nodes, inside and out.
+  kLeaf,
+  // The links from a leaf to the spines: all of them, or one link (then intermittent).
+  kUplink,
+  // The links between two leaves.
+  kTrunk,
+  // One spine switch: some pairs of all leaves use it.
+  kSpine,
+  // The path between two nodes.
+  kPair,
 };
-enum class Direction { kSends, kReceives, kBoth };  // of a pair or trunk, kSends: first to second
+// For a pair or trunk, kSends is from its first end to its second.
+enum class Direction { kSends, kReceives, kBoth };
 
 // A part of the fabric.
 struct Element {
   Kind kind = Kind::kNode;
-  std::int32_t first = -1;   // the node, or the leaf
-  std::int32_t second = -1;  // of a pair the other node, of a trunk the other leaf
-  std::int32_t rail = -1;    // -1: all rails
-  std::string memory{};      // "" is every kind; "gpu" alone: the path between GPU and NIC
+  // Number of the node or of the leaf.
+  std::int32_t first = -1;
+  // The other node of a pair, the other leaf of a trunk.
+  std::int32_t second = -1;
+  // -1: all rails.
+  std::int32_t rail = -1;
+  // "" is every kind; "gpu" alone: the path between GPU and NIC.
+  std::string memory{};
   Direction direction = Direction::kBoth;
-  bool intermittent = false;  // some of its tasks are slow, others are not
+  // Some of its tasks are slow, others are not.
+  bool intermittent = false;
   bool operator==(const Element&) const = default;
 };
+
+// Whether the element is a node or one of its ports: all its pairs have that node as an end.
+constexpr bool is_of_node(const Element& element) {
+  return element.kind == Kind::kPort || element.kind == Kind::kNode;
+}
 
 // One task that speaks against a suspect, or for what was ruled out.
 struct PairFigure {
@@ -74,51 +105,76 @@ struct PairFigure {
   std::int32_t to = 0;
   std::int32_t rail = 0;
   std::string memory{};
-  double expected = 0;  // in the layers' unit
+  // Expected figure, in the unit of the layers.
+  double expected = 0;
   double seen = 0;
 };
 
+// A part that explains slow figures, with the evidence for an operator.
 struct Suspect {
   Element element{};
-  double drop = 0;    // share of bandwidth that is missing (of latency that is added), 0.1 is 10 %
-  double share = 1;   // of its tasks that are slow; below 1 only when intermittent
-  double weight = 0;  // log likelihood won by this explanation: ranks the suspects
+  // Share of bandwidth that is missing (of latency that is added), 0.1 is 10 %.
+  double drop = 0;
+  // Share of its tasks that are slow; below 1 only when intermittent.
+  double share = 1;
+  // Log likelihood won by this explanation: ranks the suspects.
+  double weight = 0;
   // Two tasks that share nothing but this element failed. Without that nothing is called bad; such
   // a suspect is one to measure again.
   bool confirmed = false;
-  std::string doubt{};    // why not, where it is not that it was seen once only
-  double tasks = 0;       // measured ones that use it
-  double slow_tasks = 0;  // of these, nearer to the slow figure than to the expected one
-  double expected = 0;    // median over its tasks
-  double seen = 0;        // median over its slow tasks
-  std::vector<PairFigure> evidence{};    // the clearest ones, at most kMaxEvidence
-  std::vector<std::string> ruled_out{};  // one phrase each
-  std::string sentence{};                // for an operator, one line
+  // Why not, where it is not that it was seen once only.
+  std::string doubt{};
+  // Number of measured tasks that use the element.
+  double tasks = 0;
+  // Number of these that are nearer to the slow figure than to the expected one.
+  double slow_tasks = 0;
+  // Median over its tasks.
+  double expected = 0;
+  // Median over its slow tasks.
+  double seen = 0;
+  // The clearest slow figures, at most kMaxEvidence.
+  std::vector<PairFigure> evidence{};
+  // One phrase for each part that behaves as expected.
+  std::vector<std::string> ruled_out{};
+  // One line for an operator.
+  std::string sentence{};
 };
+// Figures that a suspect lists.
 inline constexpr std::size_t kMaxEvidence = 8;
 
+// Thresholds of the search. Defaults are those of the detection table
+// (deploy/docs/guide/localisation.md).
 struct Options {
-  double least_drop = 0.02;       // smaller ones are differences between machines, not faults
-  double least_path_drop = 0.07;  // of a single pair
-  double least_noise = 0.005;     // of one figure; what is seen is taken where it is larger
+  // Smaller ones are differences between machines, not faults.
+  double least_drop = 0.02;
+  // Least drop of a single pair.
+  double least_path_drop = 0.07;
+  // Least noise of one figure, as a share; the observed noise counts where it is larger.
+  double least_noise = 0.005;
   // Chance that a healthy fabric is accused, by design for noise of a bell's shape.
   double false_accusation = 0.001;
-  // The same of a fabric of few nodes (localise_few.h), for noise that hosts may have in common.
+  // The same of a fabric of few nodes (localise_few.cc), for noise that hosts may have in common.
   double few_false_accusation = 0.01;
   std::size_t max_suspects = 16;
 };
 
+// Result of a search.
 struct Localisation {
-  std::vector<Suspect> suspects{};  // confirmed ones first, by weight
-  double measured_pairs = 0;        // figures in all layers
+  // Confirmed ones first, by weight.
+  std::vector<Suspect> suspects{};
+  // Number of figures in all layers.
+  double measured_pairs = 0;
   double possible_pairs = 0;
-  std::vector<std::int32_t> unmeasured_nodes{};  // no figure at all: never a pass
-  double noise = 0;  // of one figure, as a share: the largest of the layers'
+  // Nodes without any figure: such a node never passes.
+  std::vector<std::int32_t> unmeasured_nodes{};
+  // Noise of one figure, as a share: the largest among the layers.
+  double noise = 0;
   bool synthetic = false;
 };
 
-// kInvalidArgument: sizes that do not fit, a leaf that is not there, a layer twice, above the
-// bounds. kFailedPrecondition: nothing was measured.
+// Finds the parts that explain the slow figures. kInvalidArgument: sizes that do not fit, an
+// unknown leaf, a layer twice, or more than the bounds. kFailedPrecondition: nothing was measured.
+// Thread safe; a call uses one thread.
 Result<Localisation> find_suspects(const PairData& data, const Options& options = {});
 
 // "port", "node", "rail", "leaf", "uplink", "trunk", "spine", "pair".

@@ -12,24 +12,32 @@
 
 namespace railgauge::localise {
 
-// So few nodes that elements are nearly as many as figures (localise_few.h).
+// So few nodes that elements are nearly as many as figures (localise_few.cc).
 inline constexpr std::size_t kFewNodes = 8;
 
 inline constexpr int kBins = 64;
-inline constexpr double kBinWidth = 0.375;      // deviations
-inline constexpr int kZeroBin = 48;             // begins at 0: from -18 to +6 deviations
-inline constexpr std::uint8_t kNoFigure = 255;  // not measured, or explained already
-inline constexpr double kLowDeviation = -2.5;   // a healthy figure in 160 is below
+// Width of a bin, in deviations of the noise.
+inline constexpr double kBinWidth = 0.375;
+// Bin that begins at deviation 0: bins reach from -18 to +6.
+inline constexpr int kZeroBin = 48;
+// Not measured, or explained already.
+inline constexpr std::uint8_t kNoFigure = 255;
+// Limit of a low figure; a healthy one is below it once in 160.
+inline constexpr double kLowDeviation = -2.5;
 
 constexpr double deviation_of(int bin) { return (bin + 0.5 - kZeroBin) * kBinWidth; }
 
 // Sums over a set of figures; a figure beyond the bins counts as the last one, so that no single
 // figure outweighs a set.
+// Whole numbers times powers of two, so that the order of additions does not change them.
 struct Sums {
   double count = 0;
-  double low = 0;    // below kLowDeviation
-  double sum = 0;    // of deviations
-  double bound = 0;  // no explanation of the set can win more log likelihood
+  // Number of figures below kLowDeviation.
+  double low = 0;
+  // Sum of the deviations.
+  double sum = 0;
+  // No explanation of the set can win more log likelihood.
+  double bound = 0;
   constexpr Sums& operator+=(const Sums& other) {
     count += other.count;
     low += other.low;
@@ -57,9 +65,12 @@ constexpr Sums bin_sums(std::uint8_t bin) {
 struct Topology {
   std::size_t nodes = 0;
   std::vector<std::int32_t> leaf_of{};
-  std::vector<std::vector<std::int32_t>> members{};  // by leaf
-  std::vector<bool> nameable{};                      // by leaf: known, and of two nodes at least
-  bool has_leaves = false;                           // two nameable ones at least
+  // By leaf: its nodes.
+  std::vector<std::vector<std::int32_t>> members{};
+  // By leaf: true when its name is known and it has two nodes or more.
+  std::vector<bool> nameable{};
+  // True when two leaves or more are nameable.
+  bool has_leaves = false;
   explicit Topology(const PairData& data);
 };
 
@@ -67,18 +78,26 @@ struct Topology {
 struct LayerCells {
   std::int32_t rail = 0;
   std::string memory{};
-  double noise = 0;                  // of one figure, as a share
-  std::array<double, 2> centre{};    // what is expected: inside a leaf, across leaves
-  std::vector<std::uint8_t> bins{};  // from-major
+  // Noise of one figure, as a share.
+  double noise = 0;
+  // Expected figure inside a leaf and across leaves, in the unit of the layer.
+  std::array<double, 2> centre{};
+  // Bin of each pair, from-major.
+  std::vector<std::uint8_t> bins{};
   Sums all{};
-  std::vector<Sums> sends{};     // by node
-  std::vector<Sums> receives{};  // by node
-  std::vector<Sums> blocks{};    // by leaf of the sender, leaf of the receiver
+  // By sending node.
+  std::vector<Sums> sends{};
+  // By receiving node.
+  std::vector<Sums> receives{};
+  // By leaf of the sender, then leaf of the receiver.
+  std::vector<Sums> blocks{};
 };
 
+// Immutable but for put(). Copies are independent. Not thread safe while put() runs.
 class Cells {
  public:
-  using Centres = std::vector<std::array<double, 2>>;  // by layer
+  // By layer: the expected figure inside a leaf and across leaves.
+  using Centres = std::vector<std::array<double, 2>>;
 
   // Without `centres`: the medians of all figures, which are off where half of them are slow.
   // Without `noise` (by layer): as figures that follow each other in a row or column show it.
@@ -104,6 +123,7 @@ class Cells {
   void put(std::size_t layer, std::int32_t from, std::int32_t to, std::uint8_t bin);
 
  private:
+  // Fills bins and sums of one layer from its figures and its centre and noise.
   void fill(const Layer& layer, Model model, LayerCells& cells) const;
 
   Topology topology_;

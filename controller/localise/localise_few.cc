@@ -1,20 +1,27 @@
-#include "controller/localise/localise_few.h"
-
+// The search among few nodes: declared in localise_search.h. Each found node is removed with all
+// its figures, and the search repeats until nothing is significant.
 #include <algorithm>
 #include <cmath>
 #include <limits>
 #include <optional>
+#include <vector>
 
+#include "controller/localise/localise_elements.h"
+#include "controller/localise/localise_level.h"
 #include "controller/localise/localise_nodes.h"
+#include "controller/localise/localise_search.h"
 
 namespace railgauge::localise {
 namespace {
 
 constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
-constexpr double kListed = 5;  // times the chance at which a finding is confirmed: to be seen
+// Times the chance at which a finding is confirmed: to be seen.
+constexpr double kListed = 5;
 constexpr double kSamePart =
-    0.5;  // of the largest drop: a layer, or the other direction, has it too
-constexpr double kSlowShare = 0.6;  // of its figures that must be slow by half of its drop
+    // A layer, or the other direction, has the fault too from this share of the largest drop on.
+    0.5;
+// Share of a node's figures that must be slow by half of its drop.
+constexpr double kSlowShare = 0.6;
 constexpr double kLeastDegrees = 2;
 
 // The combined estimate of a set's layers: means of logarithms of shares of the expected value,
@@ -40,6 +47,7 @@ std::vector<double> together(const PairData& data, const Cells& cells,
   return sums;
 }
 
+// From an effect in logarithms to a drop, in the direction of the model.
 double drop_of(double effect, Model model) {
   return model == Model::kMinimum ? 1 - std::exp(-effect) : std::exp(effect) - 1;
 }
@@ -52,24 +60,27 @@ double repeat_noise(const PairData& data, const std::vector<std::size_t>& layers
   return noise;
 }
 
+// The most significant side of a node among all layer sets.
 struct Best {
   NodeEffect effect{};
   const LayerSet* set = nullptr;
-  double chance = 1;  // that healthy nodes give as much, all candidates counted
+  // That healthy nodes give as much, all candidates counted.
+  double chance = 1;
 };
 
+// State of one search; `rest_` loses the figures of each found node.
 class FewSearch {
  public:
   FewSearch(const PairData& data, const Options& options) : options_(options), rest_(data) {}
 
-  FewFindings done() {
+  FewFindings find() {
     FewFindings found;
     while (found.nodes.size() < options_.max_suspects) {
       const Cells cells(rest_, options_);
       const std::vector<LayerSet> sets = layer_sets(cells.layers());
       const std::optional<Best> best = best_of(cells, sets);
       if (!best) break;
-      Found one = told(cells, *best);
+      Found one = found_from(cells, *best);
       forget(one);
       found.nodes.push_back(std::move(one));
     }
@@ -82,6 +93,7 @@ class FewSearch {
   }
 
  private:
+  // Bonferroni over nodes, directions and layer sets gives the chance.
   std::optional<Best> best_of(const Cells& cells, const std::vector<LayerSet>& sets) const {
     Best best;
     for (const LayerSet& set : sets) {
@@ -115,7 +127,7 @@ class FewSearch {
   }
 
   // A part is of the layers that have its drop: of its rail alone, of one kind of memory alone.
-  Found told(const Cells& cells, const Best& best) const {
+  Found found_from(const Cells& cells, const Best& best) const {
     std::vector<double> effects;
     double most = 0;
     for (std::size_t layer = 0; layer < rest_.layers.size(); ++layer) {
@@ -155,10 +167,7 @@ class FewSearch {
     std::vector<double> others;
     for (std::size_t at = 0; at < values.size(); ++at)
       if (std::isfinite(values[at]) && at / n != out && at % n != out) others.push_back(values[at]);
-    if (others.empty()) return 0;
-    const auto middle = others.begin() + static_cast<std::ptrdiff_t>(others.size() / 2);
-    std::nth_element(others.begin(), middle, others.end());
-    return *middle;
+    return upper_median(others);
   }
 
   // Two tasks that share nothing but the node were slow, and most of its tasks were.
@@ -205,11 +214,13 @@ class FewSearch {
       sum += value;
       squares += value * value;
     }
-    if (count < 3) return 1;  // too few to separate from noise
+    // Too few to separate from noise.
+    if (count < 3) return 1;
     const double spread = std::sqrt(std::max(0.0, squares - sum * sum / count) / (count - 1));
     return std::max(spread, repeat_noise(rest_, {layer}, options_));
   }
 
+  // Single pairs that are slow although no node explains them. Layer sets of one rail only.
   void add_pairs(const Cells& cells, FewFindings& found) const {
     for (const LayerSet& set : layer_sets(cells.layers())) {
       if (set.rail < 0 || !set.memory.empty()) continue;
@@ -228,6 +239,7 @@ class FewSearch {
                              [](const Found& a, const Found& b) { return a.weight > b.weight; });
   }
 
+  // A pair is confirmed when two of its tasks are slow.
   Found pair_of(const Cells& cells, const LayerSet& set, const PairEffect& effect, double drop,
                 double chance) const {
     Found found{.element = {.kind = Kind::kPair,
@@ -257,7 +269,7 @@ class FewSearch {
 }  // namespace
 
 FewFindings find_few(const PairData& data, const Options& options) {
-  return FewSearch(data, options).done();
+  return FewSearch(data, options).find();
 }
 
 }  // namespace railgauge::localise

@@ -7,12 +7,14 @@
 namespace railgauge::localise {
 namespace {
 
-constexpr std::size_t kSampled = 20'000;  // figures for a median or a quartile: within 1 % of it
+// Figures for a median or a quartile: within 1 % of it.
+constexpr std::size_t kSampled = 20'000;
 // The lower quartile of |x - y| of two figures, in deviations of one. It holds even where most
 // neighbours in a row differ because a fault is between them.
 constexpr double kQuartileOfDifference = 0.45062;
 // With few differences their quartile may be far too small by chance.
 constexpr double kCautionOfFew = 4;
+// Buckets of the quantile's radix step; one of them is sorted.
 constexpr std::size_t kBuckets = 4'096;
 
 // Every step-th row; all of a small matrix.
@@ -20,6 +22,7 @@ std::size_t row_step(std::size_t nodes) {
   return std::max<std::size_t>(1, nodes * nodes / (4 * kSampled));
 }
 
+// 0 inside a leaf, 1 across leaves.
 std::size_t class_of(const Topology& topology, std::size_t from, std::size_t to) {
   return topology.leaf_of[from] == topology.leaf_of[to] ? 0 : 1;
 }
@@ -53,6 +56,7 @@ class Differences {
 
 constexpr std::array<float, 2> kNoneYet{-1, -1};
 
+// Along a row the sender is the same, so that a slow sender cancels out.
 std::optional<double> noise_along_rows(const Layer& layer, const Topology& topology,
                                        const std::array<double, 2>& centres) {
   const std::size_t n = topology.nodes;
@@ -80,6 +84,14 @@ std::optional<double> noise_along_columns(const Layer& layer, const Topology& to
 
 }  // namespace
 
+double upper_median(std::vector<double>& values) {
+  if (values.empty()) return 0;
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
+}
+
+// A counting pass finds the bucket of the quantile; nth_element then works on this bucket alone.
 double quantile(std::vector<float>& values, double share) {
   const auto rank = static_cast<std::size_t>(share * static_cast<double>(values.size() - 1));
   const auto [least, most] = std::ranges::minmax(values);
@@ -101,6 +113,7 @@ double quantile(std::vector<float>& values, double share) {
   return *at;
 }
 
+// A class with too few figures takes the median of all of them, or that of the other class.
 std::array<double, 2> centres_of(const Layer& layer, const Topology& topology) {
   const std::size_t n = topology.nodes;
   std::array<std::vector<float>, 2> values;
@@ -124,7 +137,8 @@ std::array<double, 2> centres_of(const Layer& layer, const Topology& topology) {
 
 double noise_of(const Layer& layer, const Topology& topology,
                 const std::array<double, 2>& centres) {
-  const double none = 1;  // two figures or fewer: nothing separates them from noise
+  // Two figures or fewer: nothing separates them from noise.
+  const double none = 1;
   const double rows = noise_along_rows(layer, topology, centres).value_or(none);
   const double columns = noise_along_columns(layer, topology, centres).value_or(none);
   // With few differences the lesser one is too small by chance.

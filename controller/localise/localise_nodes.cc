@@ -8,15 +8,152 @@
 #include <boost/math/distributions/normal.hpp>
 #include <boost/math/distributions/students_t.hpp>
 
-#include "controller/localise/localise_two_way.h"
-
 namespace railgauge::localise {
 namespace {
 
-constexpr double kLeastLines = 3;        // rows or columns: fewer cannot say which is the odd one
-constexpr double kOneWayShare = 0.5;     // of the pairs measured in one direction alone
-constexpr double kAloneChance = 0.01;    // at which the second direction is significant by itself
-constexpr double kComparableDrop = 0.5;  // of the larger one's share
+// The contribution of each node to the figures that it sends, and to those that it receives: a
+// mean, a row's and a column's effect, by least squares over whatever cells there are.
+
+// Effects of a row or column that has fewer than two figures are not known: such figures are left
+// out, since an effect of their own would explain them whole.
+struct TwoWay {
+  // Effects, about a mean of 0; by node.
+  std::vector<double> rows{};
+  // Effects of the columns, likewise.
+  std::vector<double> columns{};
+  std::vector<bool> row_known{};
+  std::vector<bool> column_known{};
+  // By cell; NaN where there is no figure or it was left out.
+  std::vector<double> residuals{};
+  double mean = 0;
+  // Number of fitted figures.
+  double figures = 0;
+  // Sum of the squared residuals.
+  double residual_squares = 0;
+  // Figures less the effects; 0 or less: nothing is left to judge by.
+  double residual_degrees = 0;
+};
+
+// A sweep takes most of what is left of the error away.
+constexpr int kSweeps = 200;
+constexpr double kLeastFigures = 2;
+
+// Alternating least squares: row effects given the columns, then columns given the rows. Converges
+// for any pattern of missing cells.
+class Fit {
+ public:
+  Fit(const std::vector<double>& values, std::size_t n) : values_(values), n_(n) {
+    fit_.rows.assign(n, 0);
+    fit_.columns.assign(n, 0);
+    fit_.row_known.assign(n, true);
+    fit_.column_known.assign(n, true);
+    fit_.residuals.assign(n * n, std::numeric_limits<double>::quiet_NaN());
+  }
+
+  // Leaves out lines with too few figures, alternates, then centres the effects at 0.
+  TwoWay fit() {
+    while (leave_out()) {
+    }
+    for (int sweep = 0; sweep < kSweeps; ++sweep) {
+      means(true);
+      means(false);
+    }
+    centre(fit_.rows, fit_.row_known);
+    centre(fit_.columns, fit_.column_known);
+    take_residuals();
+    return std::move(fit_);
+  }
+
+ private:
+  // Whether the cell has a figure and both of its lines are known.
+  [[nodiscard]] bool used(std::size_t row, std::size_t column) const {
+    return fit_.row_known[row] && fit_.column_known[column] &&
+           std::isfinite(values_[row * n_ + column]);
+  }
+
+  // True when a line was left out, which may leave others with too few.
+  bool leave_out() {
+    bool any = false;
+    for (std::size_t line = 0; line < n_; ++line) {
+      double in_row = 0;
+      double in_column = 0;
+      for (std::size_t k = 0; k < n_; ++k) {
+        in_row += used(line, k) ? 1 : 0;
+        in_column += used(k, line) ? 1 : 0;
+      }
+      any = any || (fit_.row_known[line] && in_row < kLeastFigures) ||
+            (fit_.column_known[line] && in_column < kLeastFigures);
+      fit_.row_known[line] = fit_.row_known[line] && in_row >= kLeastFigures;
+      fit_.column_known[line] = fit_.column_known[line] && in_column >= kLeastFigures;
+    }
+    return any;
+  }
+
+  // The effects of one side, given the other's.
+  void means(bool of_rows) {
+    for (std::size_t line = 0; line < n_; ++line) {
+      double sum = 0;
+      double count = 0;
+      for (std::size_t k = 0; k < n_; ++k) {
+        const std::size_t row = of_rows ? line : k;
+        const std::size_t column = of_rows ? k : line;
+        if (!used(row, column)) continue;
+        sum += values_[row * n_ + column] - (of_rows ? fit_.columns[k] : fit_.rows[k]);
+        ++count;
+      }
+      (of_rows ? fit_.rows : fit_.columns)[line] = count > 0 ? sum / count : 0;
+    }
+  }
+
+  // Moves the mean of the known effects into the overall mean.
+  void centre(std::vector<double>& effects, const std::vector<bool>& known) {
+    double sum = 0;
+    double count = 0;
+    for (std::size_t i = 0; i < n_; ++i) {
+      if (!known[i]) continue;
+      sum += effects[i];
+      ++count;
+    }
+    if (count == 0) return;
+    fit_.mean += sum / count;
+    for (std::size_t i = 0; i < n_; ++i) effects[i] = known[i] ? effects[i] - sum / count : 0;
+  }
+
+  // Residuals, their squares, and the degrees of freedom that are left.
+  void take_residuals() {
+    const auto count = [](const std::vector<bool>& known) {
+      return static_cast<double>(std::ranges::count(known, true));
+    };
+    for (std::size_t row = 0; row < n_; ++row)
+      for (std::size_t column = 0; column < n_; ++column) {
+        if (!used(row, column)) continue;
+        const double residual =
+            values_[row * n_ + column] - fit_.mean - fit_.rows[row] - fit_.columns[column];
+        fit_.residuals[row * n_ + column] = residual;
+        fit_.residual_squares += residual * residual;
+        ++fit_.figures;
+      }
+    fit_.residual_degrees = fit_.figures - count(fit_.row_known) - count(fit_.column_known) + 1;
+  }
+
+  const std::vector<double>& values_;
+  const std::size_t n_;
+  TwoWay fit_;
+};
+
+// `values` is from-major, n squared; NaN: no figure.
+TwoWay fit_two_way(const std::vector<double>& values, std::size_t n) {
+  return Fit(values, n).fit();
+}
+
+// Rows or columns: fewer cannot say which is the odd one.
+constexpr double kLeastLines = 3;
+// Share of pairs with one direction only, above which rows and columns are joined.
+constexpr double kOneWayShare = 0.5;
+// Chance below which the second direction is significant by itself.
+constexpr double kAloneChance = 0.01;
+// Both directions count together from this share of the larger drop on.
+constexpr double kComparableDrop = 0.5;
 constexpr double kLeastChance = 1e-300;
 
 // The effects of one side of all nodes, and how they scatter without one of them.
@@ -25,7 +162,8 @@ struct Side {
   const std::vector<bool>& known;
 
   struct Scatter {
-    double squares = 0;  // about their mean
+    // Sum of squares about the mean.
+    double squares = 0;
     double count = 0;
     double mean = 0;
   };
@@ -52,8 +190,10 @@ struct Side {
   }
 };
 
+// From an effect in logarithms to a share of the expected value.
 double share_of(double effect) { return 1 - std::exp(-effect); }
 
+// Judges each side of each node against the other nodes' sides.
 class Effects {
  public:
   // `is_symmetric`: rows and columns say the same, once.
@@ -66,7 +206,8 @@ class Effects {
         std::max(1.0, static_cast<double>(std::ranges::count(fit.row_known, true)));
     const double in_line = std::max(1.0, fit.figures / lines);
     least_variance_ = least_noise * least_noise / in_line;
-    const double once = is_symmetric ? 2 : 1;  // each figure appears so often
+    // A symmetric matrix has each figure twice.
+    const double once = is_symmetric ? 2 : 1;
     const double effects = is_symmetric ? lines : fit.figures - fit.residual_degrees;
     residual_degrees_ = std::max(0.0, fit.figures / once - effects);
     if (residual_degrees_ > 0)
@@ -125,6 +266,8 @@ class Effects {
     return out;
   }
 
+  // Judges the side with and without the node's own other side and returns the more significant
+  // result.
   [[nodiscard]] NodeEffect best_of_two(std::int32_t node, Direction direction,
                                        double effect) const {
     const NodeEffect with = judged(node, direction, effect, false);
@@ -132,6 +275,8 @@ class Effects {
     return chance_of(apart.t, apart.degrees) < chance_of(with.t, with.degrees) ? apart : with;
   }
 
+  // Whether both sides are slow by comparable drops and the lesser one is significant alone: then
+  // the node as a whole is slow.
   [[nodiscard]] bool is_both(std::int32_t node, double sends, double receives) const {
     const bool less_sends = sends < receives;
     const double lesser = std::min(sends, receives);
@@ -147,7 +292,8 @@ class Effects {
   const Side columns_;
   const bool is_symmetric_;
   double least_variance_ = 0;
-  double residual_variance_ = 0;  // of a line's mean, by the scatter of single figures
+  // Variance of a line's mean, from the scatter of single figures.
+  double residual_variance_ = 0;
   double residual_degrees_ = 0;
 };
 
@@ -194,7 +340,8 @@ std::vector<PairEffect> pair_effects(const std::vector<double>& values, std::siz
   std::vector<PairEffect> list;
   const double degrees = fit.residual_degrees - 1;
   if (degrees < 1) return list;
-  const double own = fit.residual_degrees / fit.figures;  // of a figure, what is not fitted away
+  // Share of a figure's variance that the fit leaves in its residual.
+  const double own = fit.residual_degrees / fit.figures;
   for (std::size_t at = 0; at < fit.residuals.size(); ++at) {
     const double residual = fit.residuals[at];
     if (!std::isfinite(residual)) continue;
@@ -215,6 +362,7 @@ double chance_of(double t, double degrees) {
   return boost::math::cdf(boost::math::complement(distribution, t));
 }
 
+// The floor keeps the weight finite for a chance that underflows.
 double weight_of(double chance) {
   if (chance >= 0.5) return 0;
   const double z = boost::math::quantile(

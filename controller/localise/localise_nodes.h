@@ -15,8 +15,10 @@ struct NodeEffect {
   std::int32_t node = 0;
   Direction direction = Direction::kBoth;
   double effect = 0;
-  double t = 0;        // effect over its standard error, by how much the other sides differ
-  double degrees = 0;  // of freedom, of that standard error
+  // Effect over its standard error, which follows from the differences of the other sides.
+  double t = 0;
+  // Degrees of freedom of that standard error.
+  double degrees = 0;
 };
 
 // `values`: from-major, n squared, NaN: no figure; `least_noise`: of one of them, however alike
@@ -26,6 +28,7 @@ struct NodeEffect {
 std::vector<NodeEffect> node_effects(const std::vector<double>& values, std::size_t n,
                                      double least_noise);
 
+// Effect of one directed pair beyond its row and its column.
 struct PairEffect {
   std::int32_t from = 0;
   std::int32_t to = 0;

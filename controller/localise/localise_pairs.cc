@@ -6,21 +6,30 @@
 #include <set>
 #include <tuple>
 
+#include "controller/localise/localise_elements.h"
 #include "controller/localise/localise_search.h"
 
 namespace railgauge::localise {
 namespace {
 
-constexpr double kLowPair = -3.5;               // deviations; only such figures are looked at
-constexpr std::size_t kMostLowPairs = 200'000;  // beyond, the fabric is no set of single faults
-constexpr double kLeastOfEnd = 8;               // figures that say what an end gives with others
-constexpr double kClearRail = 6;                // standard errors
-constexpr double kClearRailOfFew = 12;          // which are known badly, and bent by hosts
+// Deviations below which a single pair is examined.
+constexpr double kLowPair = -3.5;
+// Beyond, the fabric is no set of single faults.
+constexpr std::size_t kMostLowPairs = 200'000;
+// Figures that say what an end gives with others.
+constexpr double kLeastOfEnd = 8;
+// Standard errors from which on a slow rail is reported.
+constexpr double kClearRail = 6;
+// The same for few nodes: their standard errors are uncertain, and hosts bend them.
+constexpr double kClearRailOfFew = 12;
 
+// The first bin that does not count as low.
 std::uint8_t low_edge() { return static_cast<std::uint8_t>(kZeroBin + kLowPair / kBinWidth); }
 
 constexpr std::size_t kAtOnce = 64;
 
+// Whether kAtOnce bins are all at or above the edge. A plain minimum, which the compiler
+// vectorises.
 bool none_below(const std::uint8_t* bins, std::uint8_t edge) {
   std::uint8_t least = kNoFigure;
   for (std::size_t i = 0; i < kAtOnce; ++i) least = std::min(least, bins[i]);
@@ -61,7 +70,8 @@ double usual_of(const LayerCells& layer, double rest, std::int32_t from, std::in
 // How well one way (or both) of a pair explains its figures.
 struct PairScore {
   double weight = 0;
-  double score = 0;  // weight less its price
+  // Weight less its price.
+  double score = 0;
   double drop = 0;
   bool confirmed = true;
 };
@@ -115,9 +125,11 @@ std::optional<Found> best_of_pair(const Cells& cells, const LayerSet& set, std::
 
 }  // namespace
 
+// Each rail and pair is reported once, with the best of its layer sets and directions.
 std::vector<Found> slow_pairs(const Cells& cells, const Options& options) {
   const double n = static_cast<double>(cells.topology().nodes);
-  std::map<std::tuple<std::int32_t, std::int32_t, std::int32_t>, Found> best;  // rail and pair
+  // Rail and pair.
+  std::map<std::tuple<std::int32_t, std::int32_t, std::int32_t>, Found> best;
   const std::vector<LayerSet> sets = layer_sets(cells.layers());
   const double price = std::log(1 / options.false_accusation) +
                        std::log(1.5 * n * n * static_cast<double>(sets.size()));
@@ -145,6 +157,7 @@ namespace {
 struct Level {
   std::size_t layer = 0;
   double value = 0;
+  // Number of figures.
   double count = 0;
 };
 
@@ -173,14 +186,19 @@ std::map<std::pair<std::string, std::size_t>, std::vector<Level>> levels_of(cons
 
 // For a rail with one kind of memory.
 struct RailDrop {
-  double top = 0;     // drops, weighted by figures
-  double count = 0;   // figures
-  double weight = 0;  // log likelihood
+  // Sum of the drops, weighted by their number of figures.
+  double top = 0;
+  // Number of figures.
+  double count = 0;
+  // Log likelihood won over a rail as fast as the others.
+  double weight = 0;
   std::vector<std::size_t> layers{};
 };
 
 }  // namespace
 
+// Compares the levels of rails with one another for each memory kind, inside and across leaves; a
+// rail's drop is the mean of these, weighted by figures.
 std::vector<Found> slow_rails(const Cells& cells, Model model, const Options& options) {
   std::map<std::int32_t, std::map<std::string, RailDrop>> drops;
   for (auto& [key, levels] : levels_of(cells, model)) {

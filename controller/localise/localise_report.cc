@@ -1,26 +1,25 @@
 #include "controller/localise/localise_report.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "controller/localise/localise_elements.h"
+#include "controller/localise/localise_level.h"
+
 namespace railgauge::localise {
 namespace {
 
 constexpr std::size_t kMostForMedian = 100'000;
-constexpr double kAsExpected = 0.02;  // as Options::least_drop by default
-
-double median(std::vector<double>& values) {
-  if (values.empty()) return 0;
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
-}
+// Drops below this share are reported as expected; the default of Options::least_drop.
+constexpr double kAsExpected = 0.02;
 
 }  // namespace
 
+// The sentence comes last: it uses all other fields.
 Suspect Reporter::suspect(const Found& found) const {
   Suspect suspect{.element = found.element,
                   .drop = found.drop,
@@ -34,6 +33,8 @@ Suspect Reporter::suspect(const Found& found) const {
   return suspect;
 }
 
+// Counts the element's tasks and keeps the clearest of the slow ones as evidence. Medians are of
+// the first kMostForMedian figures.
 void Reporter::add_figures(const Found& found, Suspect& suspect) const {
   const bool smaller = data_.model == Model::kMinimum;
   const std::size_t n = cells_.topology().nodes;
@@ -48,7 +49,8 @@ void Reporter::add_figures(const Found& found, Suspect& suspect) const {
     return smaller ? x < y : x > y;
   };
   auto& evidence = suspect.evidence;
-  double clear_enough = 0;  // the share that the last piece of evidence has
+  // The share that the last piece of evidence has.
+  double clear_enough = 0;
   for (const std::size_t layer : found.layers) {
     const Layer& of = data_.layers[layer];
     visit_pairs(cells_.topology(), found.element, [&](std::int32_t from, std::int32_t to) {
@@ -79,10 +81,10 @@ void Reporter::add_figures(const Found& found, Suspect& suspect) const {
       clear_enough = evidence.back().seen / evidence.back().expected;
     });
   }
-  suspect.expected = median(expected);
-  suspect.seen = median(seen);
+  suspect.expected = upper_median(expected);
+  suspect.seen = upper_median(seen);
   // The search counts in bins, which end; what a person reads is measured.
-  if (!shares.empty()) suspect.drop = (smaller ? 1 : -1) * (1 - median(shares));
+  if (!shares.empty()) suspect.drop = (smaller ? 1 : -1) * (1 - upper_median(shares));
 }
 
 Reporter::Drop Reporter::drop_of(const Element& element,
@@ -99,19 +101,20 @@ Reporter::Drop Reporter::drop_of(const Element& element,
   return drop;
 }
 
-std::string Reporter::told(std::string_view what, const Drop& drop) const {
+std::string Reporter::drop_text(std::string_view what, const Drop& drop) const {
   if (drop.count < 2) return "";
   if (std::abs(drop.drop) < kAsExpected) return fmt::format("{} as expected", what);
   return fmt::format("{} {:.1f} % {}", what, std::abs(drop.drop) * 100,
                      drop.drop > 0 ? "worse too" : "better");
 }
 
+// Each phrase says which other part behaves as expected, so that an operator need not look there.
 void Reporter::add_ruled_out(const Found& found, Suspect& suspect) const {
   const auto add = [&suspect](std::string text) {
     if (!text.empty()) suspect.ruled_out.push_back(std::move(text));
   };
   const Element& element = found.element;
-  const bool node = element.kind == Kind::kPort || element.kind == Kind::kNode;
+  const bool node = is_of_node(element);
   const auto layers_where = [this](auto keep) {
     std::vector<std::size_t> layers;
     for (std::size_t l = 0; l < cells_.layers().size(); ++l)
@@ -122,21 +125,21 @@ void Reporter::add_ruled_out(const Found& found, Suspect& suspect) const {
   if ((node || element.kind == Kind::kLeaf) && element.direction != Direction::kBoth) {
     const bool sends = element.direction == Direction::kSends;
     other.direction = sends ? Direction::kReceives : Direction::kSends;
-    add(told(node ? (sends ? "what it receives is" : "what it sends is")
-                  : (sends ? "what reaches it is" : "what leaves it is"),
-             drop_of(other, found.layers)));
+    add(drop_text(node ? (sends ? "what it receives is" : "what it sends is")
+                       : (sends ? "what reaches it is" : "what leaves it is"),
+                  drop_of(other, found.layers)));
     other = element;
   }
   if (node && !element.memory.empty())
-    add(told("other memory on the same port is", drop_of(other, layers_where([&](const auto& of) {
-                                                           return of.memory != element.memory &&
-                                                                  (element.rail < 0 ||
-                                                                   of.rail == element.rail);
-                                                         }))));
+    add(drop_text("other memory on the same port is",
+                  drop_of(other, layers_where([&](const auto& of) {
+                            return of.memory != element.memory &&
+                                   (element.rail < 0 || of.rail == element.rail);
+                          }))));
   if (element.kind == Kind::kPort)
-    add(told("its other rails are", drop_of(other, layers_where([&](const auto& of) {
-                                              return of.rail != element.rail;
-                                            }))));
+    add(drop_text("its other rails are", drop_of(other, layers_where([&](const auto& of) {
+                                                   return of.rail != element.rail;
+                                                 }))));
   const Topology& topology = cells_.topology();
   if (node && topology.has_leaves) {
     const std::int32_t leaf = topology.leaf_of[static_cast<std::size_t>(element.first)];
@@ -151,8 +154,8 @@ void Reporter::add_ruled_out(const Found& found, Suspect& suspect) const {
   if (element.kind == Kind::kPair)
     for (const std::int32_t end : {element.first, element.second}) {
       const Element port{.kind = Kind::kPort, .first = end, .rail = element.rail};
-      add(told(data_.nodes[static_cast<std::size_t>(end)] + " with others is",
-               drop_of(port, found.layers)));
+      add(drop_text(data_.nodes[static_cast<std::size_t>(end)] + " with others is",
+                    drop_of(port, found.layers)));
     }
 }
 
@@ -171,30 +174,19 @@ std::string rail_words(const Element& element) {
 }
 
 std::string_view of_node(const Element& element) {
-  switch (element.direction) {
-    case Direction::kSends:
-      return "sends";
-    case Direction::kReceives:
-      return "receives";
-    case Direction::kBoth:
-      break;
-  }
-  return "sends and receives";
+  static constexpr std::array<std::string_view, 3> kWords{"sends", "receives",
+                                                          "sends and receives"};
+  return kWords.at(static_cast<std::size_t>(element.direction));
 }
 
+// The direction of a group of pairs, as a phrase in parentheses.
 std::string_view of_group(const Element& element) {
-  switch (element.direction) {
-    case Direction::kSends:
-      return " (what leaves it)";
-    case Direction::kReceives:
-      return " (what reaches it)";
-    case Direction::kBoth:
-      break;
-  }
-  return "";
+  static constexpr std::array<std::string_view, 3> kWords{" (what leaves it)", " (what reaches it)",
+                                                          ""};
+  return kWords.at(static_cast<std::size_t>(element.direction));
 }
 
-// Where to look.
+// The likely cause of a slow element, as a phrase: where an operator looks first.
 std::string_view cause_of(const Element& element) {
   const bool gpu = element.memory == "gpu";
   switch (element.kind) {
@@ -230,37 +222,14 @@ std::string_view cause_of(const Element& element) {
 }  // namespace
 
 std::string_view kind_word(Kind kind) {
-  switch (kind) {
-    case Kind::kPort:
-      return "port";
-    case Kind::kNode:
-      return "node";
-    case Kind::kRail:
-      return "rail";
-    case Kind::kLeaf:
-      return "leaf";
-    case Kind::kUplink:
-      return "uplink";
-    case Kind::kTrunk:
-      return "trunk";
-    case Kind::kSpine:
-      return "spine";
-    case Kind::kPair:
-      return "pair";
-  }
-  return "";
+  static constexpr std::array<std::string_view, 8> kWords{"port",   "node",  "rail",  "leaf",
+                                                          "uplink", "trunk", "spine", "pair"};
+  return kWords.at(static_cast<std::size_t>(kind));
 }
 
 std::string_view direction_word(Direction direction) {
-  switch (direction) {
-    case Direction::kSends:
-      return "sends";
-    case Direction::kReceives:
-      return "receives";
-    case Direction::kBoth:
-      return "both";
-  }
-  return "";
+  static constexpr std::array<std::string_view, 3> kWords{"sends", "receives", "both"};
+  return kWords.at(static_cast<std::size_t>(direction));
 }
 
 std::string name_of(const PairData& data, const Element& element) {
@@ -292,7 +261,7 @@ std::string name_of(const PairData& data, const Element& element) {
 
 std::string sentence_of(const PairData& data, const Suspect& suspect) {
   const Element& element = suspect.element;
-  const bool node = element.kind == Kind::kPort || element.kind == Kind::kNode;
+  const bool node = is_of_node(element);
   const bool one_side = element.kind == Kind::kLeaf || element.kind == Kind::kUplink;
   std::string text = name_of(data, element);
   if (node)

@@ -10,6 +10,7 @@
 
 namespace railgauge::localise {
 
+// Builds the report of one localisation. Thread safe.
 class Reporter {
  public:
   // Both outlive it; `cells` as they stand when the element was found.
@@ -27,7 +28,7 @@ class Reporter {
   };
   [[nodiscard]] Drop drop_of(const Element& element, const std::vector<std::size_t>& layers) const;
   // "receiving is as expected", or how far it is not; "" without figures.
-  [[nodiscard]] std::string told(std::string_view what, const Drop& drop) const;
+  [[nodiscard]] std::string drop_text(std::string_view what, const Drop& drop) const;
 
   const PairData& data_;
   const Cells& cells_;

@@ -6,22 +6,30 @@
 namespace railgauge::localise {
 namespace {
 
-constexpr double kSteadyShare = 0.6;       // of its tasks must be slow for all to count as slow
-constexpr double kMostIntermittent = 0.9;  // above, all are slow
+// Share of an element's tasks that must be slow for a steady fault.
+constexpr double kSteadyShare = 0.6;
+// Above this share of slow tasks an element counts as steady.
+constexpr double kMostIntermittent = 0.9;
 constexpr double kLeastIntermittentOfNode = 0.15;
-constexpr double kLeastIntermittentOfGroup = 0.01;  // one of 64 spines, and some
+// Least share of slow tasks of a group: a little less than one of 64 spines.
+constexpr double kLeastIntermittentOfGroup = 0.01;
 constexpr double kLeastMixtureDrop = 0.025;
-constexpr double kLeastSlowTasks = 4;  // of what is slow only sometimes
-constexpr double kMixturePrice = 5;    // two figures are fitted instead of one
+// Least number of slow tasks of an intermittent element.
+constexpr double kLeastSlowTasks = 4;
+// Price of the second fitted number, in log likelihood.
+constexpr double kMixturePrice = 5;
 constexpr double kMixtureAdvantage =
-    1.05;  // over a steady one, or the noise is just not as thought
+    // Over a steady one, or the noise is just not as thought.
+    1.05;
 constexpr std::size_t kMostTried = 400;
 
+// An element with one hypothesis: steady, or slow sometimes.
 struct Candidate {
   Element element{};
   const LayerSet* set = nullptr;
   double price = 0;
-  double score = 0;  // of a mixture: an upper bound
+  // Weight minus price; for a mixture an upper bound of it.
+  double score = 0;
   double drop = 0;
 };
 
@@ -65,16 +73,13 @@ void for_each_element(const Topology& topology, const LayerSet& set, Visit visit
   visit(Element{.kind = Kind::kSpine, .rail = set.rail}, 1.0);
 }
 
-bool is_of_node(const Element& element) {
-  return element.kind == Kind::kPort || element.kind == Kind::kNode;
-}
-
 // Two tasks that share nothing but the element: another partner each.
 bool independent(const Element& element, const Census& census, std::size_t least) {
   if (is_of_node(element)) return census.slow_partners >= least;
   return census.slow_senders >= least && census.slow_receivers >= least;
 }
 
+// Checks task by task what the sums suggest: most tasks are slow, and with different partners.
 bool holds_steady(const Cells& cells, const Candidate& candidate) {
   const Census census = census_of(cells, *candidate.set, candidate.element, candidate.drop);
   return census.slow >= kSteadyShare * census.tasks && independent(candidate.element, census, 2);
@@ -93,6 +98,8 @@ bool holds_sometimes(const Cells& cells, const Candidate& candidate, const Mixtu
   return node || census.even;
 }
 
+// Collects all candidates by sums, then examines the best of them task by task. Sums give upper
+// bounds, so that most candidates are never examined.
 class Search {
  public:
   Search(const Cells& cells, const Options& options)
@@ -107,6 +114,8 @@ class Search {
   }
 
  private:
+  // The price of a candidate is the log of the number of alternatives, so that a healthy fabric is
+  // accused with the chance of Options::false_accusation.
   void collect() {
     const double base =
         std::log(1 / options_.false_accusation) + std::log(static_cast<double>(sets_.size()));
@@ -123,7 +132,8 @@ class Search {
   }
 
   void add_steady(Candidate candidate) {
-    if (candidate.element.kind == Kind::kSpine) return;  // one of several is never all
+    // One of several spines never carries all pairs.
+    if (candidate.element.kind == Kind::kSpine) return;
     const Shift shift = shift_of(cells_, *candidate.set, candidate.element);
     candidate.score = shift.weight - candidate.price;
     candidate.drop = shift.drop;
@@ -150,6 +160,7 @@ class Search {
     if (low >= 3 && low > least * count) sometimes_.push_back(candidate);
   }
 
+  // Takes the first candidate by score whose tasks confirm it.
   void take_steady() {
     std::size_t tried = 0;
     for (const Candidate& candidate : steady_) {
@@ -164,6 +175,7 @@ class Search {
     }
   }
 
+  // A mixture replaces the steady candidate only when it scores clearly higher.
   void take_sometimes() {
     std::size_t tried = 0;
     for (const Candidate& candidate : sometimes_) {

@@ -16,10 +16,13 @@ namespace {
 
 constexpr const char* kGpuParameter = "gpu";
 
+// A rank placed without rails is on the node's first port, which counts as rail 0.
 bool is_on_rail(const PlannedRank& rank, std::int32_t rail) {
-  return rank.rail == rail || (rank.rail < 0 && rail == 0);  // placed without rails: the first port
+  // Placed without rails: the first port.
+  return rank.rail == rail || (rank.rail < 0 && rail == 0);
 }
 
+// "host" or "gpu", from the kernel's parameter `memory`.
 std::string_view memory_of(const PlannedTask& task) {
   const auto memory = task.parameters.find("memory");
   const bool host = memory == task.parameters.end() || memory->second.starts_with("host");
@@ -32,26 +35,30 @@ bool is_pair(const PlannedTask& task) {
          task.ranks[0].node != task.ranks[1].node && !is_follow_up(task.id);
 }
 
+// Tasks of both directions at once name no slow direction.
 bool is_one_way(const PlannedTask& task) {
   const auto direction = task.parameters.find("direction");
   return direction == task.parameters.end() || direction->second != "both";
 }
 
-// What is read goes from the one who is asked.
+// Bytes of a read kernel flow from the second rank to the first.
 std::size_t sender_of(const PlannedTask& task) {
   return task.kernel.find(".read_") != std::string::npos ? 1 : 0;
 }
 
-// What a plan has for pairs of one kernel, memory and rail, as far as it is wanted. The last one
-// that was seen stands.
+// The planned pairs of one kernel, memory and rail, as far as they are wanted. The last one seen
+// counts.
 struct Group {
   std::string_view kernel;
   std::string_view memory;
   std::int32_t rail;
-  std::unordered_map<std::string_view, const PlannedRank*> ends{};  // by wanted node
-  std::map<std::pair<std::string_view, std::string_view>, const PlannedTask*> pairs{};  // wanted
+  // By wanted node: its planned rank, nullptr until one is seen.
+  std::unordered_map<std::string_view, const PlannedRank*> ends{};
+  // By wanted pair: its planned task, nullptr until one is seen.
+  std::map<std::pair<std::string_view, std::string_view>, const PlannedTask*> pairs{};
   const PlannedTask* any = nullptr;
 
+  // Remembers the task where it is one of the wanted ends or pairs.
   void see(const PlannedTask& task) {
     const PlannedRank& from = task.ranks[sender_of(task)];
     const PlannedRank& to = task.ranks[1 - sender_of(task)];
@@ -67,8 +74,8 @@ struct Group {
   }
 };
 
-// One pass over the plan for all that is wanted: tasks are many. What a stage's tasks have in
-// common is looked at once.
+// One pass over the plan serves all wanted pairs: a plan has up to 200,000 tasks. The properties
+// that tasks of a stage share are checked once for each stage.
 class Groups {
  public:
   Groups(const Plan& plan, std::span<const WantedPair> wanted) {
@@ -103,10 +110,11 @@ class Groups {
     return fitting;
   }
 
-  std::deque<Group> groups_;  // few: rails, kinds of memory
+  // Few: one for each kernel, memory and rail. A deque keeps references valid.
+  std::deque<Group> groups_;
 };
 
-// Whose memory the rank uses; "" where that cannot be told from the plan.
+// GPU whose memory the rank uses; "" where the plan does not name one.
 std::string gpu_of(const PlannedTask& task, const PlannedRank& rank) {
   if (!rank.gpu.empty()) return rank.gpu;
   const auto given = task.parameters.find(kGpuParameter);
@@ -117,8 +125,8 @@ std::string gpu_of(const PlannedTask& task, const PlannedRank& rank) {
   return is_number && !number.empty() ? "gpu" + number : "";
 }
 
-// Of the node's active GPUs that the task does not use the one nearest to the rank's NIC port. "":
-// there is none.
+// Among the node's active GPUs that the task does not use, the one nearest to the rank's NIC port.
+// "": there is none.
 std::string other_gpu_of(const PlannedTask& task, const PlannedRank& rank, const NodeOf& node_of) {
   const std::string used = gpu_of(task, rank);
   const std::optional<PlanNode> node = node_of ? node_of(rank.node) : std::nullopt;
@@ -135,7 +143,8 @@ std::string other_gpu_of(const PlannedTask& task, const PlannedRank& rank, const
   return nearest ? std::get<2>(*nearest) : "";
 }
 
-// With the id and place of an added task, and none of what held for the planned one's ends.
+// Copy of a planned task with the id and place of an added one; properties of the old ends are
+// removed.
 PlannedTask added(const Plan& plan, const PlannedTask& like, std::string id, std::string purpose) {
   PlannedTask task = like;
   task.id = std::move(id);
@@ -154,6 +163,8 @@ bool is_follow_up(std::string_view task_id) {
   return task_id.starts_with("d") || task_id.starts_with("a") || task_id.starts_with("g");
 }
 
+// A task like the planned pair where there is one; else like any task of the group, between the
+// ends that the nodes have in other pairs.
 std::vector<PlannedTask> follow_ups_of(const Plan& plan, std::span<const WantedPair> wanted,
                                        std::uint32_t first_number, const NodeOf& node_of) {
   Groups groups(plan, wanted);
@@ -181,12 +192,28 @@ std::vector<PlannedTask> follow_ups_of(const Plan& plan, std::span<const WantedP
   return tasks;
 }
 
+// A part on one node loads no link of the fabric.
 PlannedTask part_of_group(const Plan& plan, const PlannedTask& whole,
                           const std::set<std::string>& nodes, std::uint32_t number) {
   PlannedTask task = added(plan, whole, fmt::format("g{:04}", number), "halving");
   std::erase_if(task.ranks, [&](const PlannedRank& rank) { return !nodes.contains(rank.node); });
   task.loads_fabric = nodes.size() > 1 && whole.loads_fabric;
   return task;
+}
+
+// Round and class of the planned task do not apply to the new end.
+PlannedTask with_partner(const Plan& plan, const PlannedTask& task, std::uint32_t replaced_rank,
+                         const PlannedRank& partner) {
+  PlannedTask other = task;
+  other.id = fmt::format("{}e{}", task.id, replaced_rank);
+  other.round = plan.rounds;
+  other.ranks.at(replaced_rank) = partner;
+  other.distance = DistanceClass::kUnknown;
+  other.mixed_round = true;
+  // The distance belonged to the replaced ends.
+  other.facts.erase(std::string(kDistanceFact));
+  other.facts[kInsteadOfFact] = task.id;
+  return other;
 }
 
 }  // namespace railgauge::plan

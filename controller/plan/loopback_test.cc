@@ -59,7 +59,7 @@ std::vector<PlanNode> mixed_nodes(std::size_t count) {
   return nodes;
 }
 
-// What a task may share with no other of its round.
+// Resources that a task may not share with another task of its round.
 std::vector<std::string> used_by(const PlannedTask& task) {
   std::vector<std::string> used;
   for (const PlannedRank& rank : task.ranks) {

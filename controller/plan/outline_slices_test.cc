@@ -42,7 +42,7 @@ TEST(OutlineOfSlices, ASliceThatIsMoreThanOneRunIsCutThinnerAndNightsInARowStill
     for (std::size_t b = a + 1; b < kNodes; ++b) ASSERT_EQ(met[a * kNodes + b], 1) << a << ' ' << b;
 }
 
-// Of 895 rounds the first half has one more than the second, and it alone is more than one run.
+// With 895 rounds the first half has one more than the second, and it alone is more than one run.
 TEST(OutlineOfSlices, SlicesAreAsThinOnTheNightsThatWouldFit) {
   const auto nodes = some_nodes(895);
   for (const std::uint64_t night : {0U, 1U, 2U, 3U}) {

@@ -1,6 +1,6 @@
-// How long planning takes and how much memory it needs, up to all pairs of 10,000 nodes (50 million
-// tasks), where 5 s and 1 GB are the budget. The peak is the process's so far, so that a case alone
-// (--benchmark_filter) tells its own.
+// Time and memory of planning, up to all pairs of 10,000 nodes (50 million tasks); the budget is 5
+// s and 1 GB. The peak is that of the process so far, so run a case alone (--benchmark_filter) for
+// its own peak.
 #include <sys/resource.h>
 
 #include <cstdint>
@@ -20,12 +20,14 @@ namespace {
 constexpr std::size_t kNodesPerLeaf = 20;
 constexpr std::size_t kLeavesPerPod = 25;
 
+// Peak resident memory of the process; ru_maxrss is in KiB on Linux.
 double peak_mib() {
   rusage usage{};
   getrusage(RUSAGE_SELF, &usage);
   return static_cast<double>(usage.ru_maxrss) / 1024;
 }
 
+// Leaves and pods of fixed size, in the order of the nodes.
 Topology leaves_for(std::span<const PlanNode> nodes) {
   Topology topology{.source = "labels"};
   for (std::size_t i = 0; i < nodes.size(); ++i)
@@ -89,8 +91,8 @@ void whole_plan(benchmark::State& state) {
 }
 BENCHMARK(whole_plan)->Arg(632)->Unit(benchmark::kMillisecond);
 
-// What the controller's event loop is held for when a run of that size follows its suspects up: as
-// many pairs as a run may want, `at_once` of them in one pass over the plan.
+// Time that the controller's event loop is blocked when a run of that size follows up its suspects:
+// as many pairs as a run may want, `at_once` of them in one pass over the plan.
 void follow_ups(benchmark::State& state) {
   constexpr std::size_t kWanted = 256;
   const auto at_once = static_cast<std::size_t>(state.range(0));

@@ -3,21 +3,23 @@
 #include <algorithm>
 #include <cmath>
 #include <unordered_set>
+#include <utility>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include "controller/plan/rounds/seeded.h"
 #include "controller/plan/stage_plan.h"
-#include "controller/plan/stage_rounds.h"
 
 namespace railgauge::plan {
 namespace {
 
+// All errors of the planner are arguments that do not fit.
 tl::unexpected<Error> refuse(std::string message) {
   return fail(Code::kInvalidArgument, "plan: " + std::move(message));
 }
 
+// At least one node, and no name twice.
 Status check_nodes(std::span<const PlanNode> nodes) {
   if (nodes.empty()) return refuse("no nodes chosen");
   std::unordered_set<std::string_view> names;
@@ -27,25 +29,27 @@ Status check_nodes(std::span<const PlanNode> nodes) {
   return {};
 }
 
-// Of what random choices of a stage are made, so that two stages choose differently.
+// Seed of the random choices of a block, so that two stages choose differently.
 std::uint64_t seed_of(const Suite& suite, std::uint32_t block) {
   return Seeded(suite.seed + (std::uint64_t{block} << 32U)).next();
 }
 
-constexpr std::uint32_t kMaxSlices = 366;  // as a suite may say
+// Largest `slice` of a placement (suite_keys.cc).
+constexpr std::uint32_t kMaxSlices = 366;
 
 // By the day; how thin is the planner's to choose.
 bool is_sliced(const Stage& stage) {
   return stage.placement.slice_of > 1 && !stage.placement.slice;
 }
 
+// Only these placements can be cut into slices.
 bool is_all_pairs(const Placement& placement) {
   return placement.kind == PlacementKind::kPairs && placement.pairs == PairChoice::kAll;
 }
 
-// What a plan of more tasks than one run dispatches is told to be cut into. A slice has its share
-// of the all-pairs stages' tasks and at most one round's worth more, and the whole of every other
-// stage. 0: not even single rounds would fit.
+// Number of slices that makes each slice a run that can be dispatched. A slice has its share of the
+// all-pairs stages' tasks, at most one round's worth more, and the whole of every other stage. 0:
+// not even single rounds would fit.
 std::uint32_t slices_for(const Suite& suite, const Plan& head) {
   double sliced = 0;
   double rest = 0;
@@ -82,14 +86,16 @@ bool make_thinner(Suite& suite, std::uint64_t tasks) {
 // One launch of one of a stage's rounds.
 struct Launch {
   std::uint32_t stage;
-  std::uint32_t round;  // of the stage
+  // Round of the stage, from 0.
+  std::uint32_t round;
   std::uint32_t repetition;
 };
 
+// Hidden GPUs that a note names.
 constexpr std::size_t kMostNamed = 4;
 
-// Of the stages that one `vary` made: "stage write: 2 x 3 = 6 combinations, a stage each, of depth
-// and memory".
+// Note for the stages that one `vary` made: "stage write: 2 x 3 = 6 combinations, a stage each, of
+// depth and memory".
 std::string note_of_axes(std::span<const Stage> stages) {
   std::map<std::string, std::set<std::string>> values;
   for (const Stage& stage : stages)
@@ -122,15 +128,20 @@ std::string note_of_hidden(std::span<const PlanNode> nodes) {
 
 }  // namespace
 
+// State of an outline. The stages refer to `context`, so the object never moves.
 struct PlanOutline::Inside {
   Plan head{};
   PlanContext context{};
   std::vector<std::unique_ptr<StagePlan>> stages{};
-  std::vector<StageRounds> rounds{};        // by stage
-  std::vector<Launch> launches{};           // by round of the plan
-  std::vector<std::uint64_t> first_task{};  // by round: how many come before
+  // By stage.
+  std::vector<StageRounds> rounds{};
+  // By round of the plan.
+  std::vector<Launch> launches{};
+  // By round: the number of tasks before it.
+  std::vector<std::uint64_t> first_task{};
   std::uint64_t tasks = 0;
-  std::uint32_t slices = 0;  // slices_for, where tasks are too many
+  // Result of slices_for() where the tasks are too many for one run.
+  std::uint32_t slices = 0;
 
   static Result<std::unique_ptr<Inside>> make(const Suite& suite, std::span<const PlanNode> nodes,
                                               std::span<const KernelInfo> kernels, const Site& site,
@@ -141,6 +152,7 @@ struct PlanOutline::Inside {
   void add_launch(const Launch& launch, const std::vector<StageRounds::Info>& infos);
 };
 
+// Prepares a stage and lays out its rounds; its head row has no counts yet.
 Status PlanOutline::Inside::add_stage(const Suite& suite, std::uint32_t index,
                                       std::span<const KernelInfo> kernels, const Site& site,
                                       const PlanOptions& options) {
@@ -163,6 +175,7 @@ Status PlanOutline::Inside::add_stage(const Suite& suite, std::uint32_t index,
   return {};
 }
 
+// Appends one round to the plan and adds it to the totals.
 void PlanOutline::Inside::add_launch(const Launch& launch,
                                      const std::vector<StageRounds::Info>& infos) {
   const StageRounds::Info& info = infos[launch.round];
@@ -199,6 +212,7 @@ void PlanOutline::Inside::add_block(const Suite& suite, std::uint32_t begin, std
   for (const Launch& launch : order) add_launch(launch, infos[launch.stage - begin]);
 }
 
+// Stages in the order of the suite; stages of one block are mixed with each other.
 Result<std::unique_ptr<PlanOutline::Inside>> PlanOutline::Inside::make(
     const Suite& suite, std::span<const PlanNode> nodes, std::span<const KernelInfo> kernels,
     const Site& site, const PlanOptions& options) {
@@ -223,7 +237,7 @@ Result<std::unique_ptr<PlanOutline::Inside>> PlanOutline::Inside::make(
     RG_TRY_OK(inside->add_stage(suite, stage, kernels, site, options));
   for (std::uint32_t begin = 0, end = 0; begin < stages; begin = end) {
     end = begin + 1;
-    // 0 stands for no block, where a suite was not read from a file.
+    // Block 0 means none: the suite was not read from a file.
     while (end < stages && suite.stages[begin].block != 0 &&
            suite.stages[end].block == suite.stages[begin].block)
       ++end;
@@ -265,7 +279,8 @@ Result<PlanOutline> PlanOutline::make(const Suite& suite, std::span<const PlanNo
   const std::vector<PlanNode> all = nodes_of_slices(nodes, options);
   first.slice_nodes.clear();
   Suite thinner = suite;
-  std::uint64_t asked = 0;  // tasks of the first slice, as the suite has it
+  // Tasks of the first slice, as the suite has it.
+  std::uint64_t asked = 0;
   for (;;) {
     const std::uint64_t tasks = RG_TRY(Inside::make(thinner, all, kernels, site, first))->tasks;
     if (asked == 0) asked = tasks;
@@ -290,6 +305,7 @@ const Plan& PlanOutline::head() const { return inside_->head; }
 std::uint64_t PlanOutline::tasks() const { return inside_->tasks; }
 std::uint32_t PlanOutline::slices() const { return inside_->slices; }
 
+// Ids count tasks of the whole run, so they do not depend on which rounds are asked for.
 std::vector<PlannedTask> PlanOutline::tasks_of(std::size_t round) const {
   const Launch& launch = inside_->launches.at(round);
   const PlannedRound& info = inside_->head.round_infos[round];
@@ -305,6 +321,7 @@ std::vector<PlannedTask> PlanOutline::tasks_of(std::size_t round) const {
   return tasks;
 }
 
+// The message names the slices that would fit.
 Result<Plan> make_plan(const PlanOutline& outline) {
   if (outline.tasks() > kMaxPlannedTasks)
     return refuse(fmt::format(
@@ -327,8 +344,41 @@ Result<Plan> make_plan(const Suite& suite, std::span<const PlanNode> nodes,
   return make_plan(RG_TRY(PlanOutline::make(suite, nodes, kernels, site, options)));
 }
 
+// The GPU follows the port where a placement chooses both.
 std::string text_of(const PlannedRank& rank) {
   return rank.gpu.empty() ? rank.endpoint : fmt::format("{}+{}", rank.endpoint, rank.gpu);
+}
+
+// Going on with a run that was stopped. planner.h declares it.
+
+// Recounts stages, rounds and expectations from the remaining tasks; empty rounds disappear.
+Plan without_finished(Plan plan, const std::set<std::string>& finished) {
+  std::erase_if(plan.tasks, [&](const PlannedTask& task) { return finished.contains(task.id); });
+  for (PlannedStage& stage : plan.stages) stage.rounds = 0, stage.tasks = 0;
+  std::vector<PlannedRound> infos;
+  plan.expected_seconds = 0;
+  plan.expected_bytes = 0;
+  std::size_t at = 0;
+  for (std::uint32_t round = 0; round < plan.rounds; ++round) {
+    PlannedRound info = plan.round_infos.at(round);
+    info.tasks = 0;
+    info.expected_seconds = 0;
+    for (; at < plan.tasks.size() && plan.tasks[at].round == round; ++at) {
+      PlannedTask& task = plan.tasks[at];
+      task.round = static_cast<std::uint32_t>(infos.size());
+      ++info.tasks;
+      info.expected_seconds = std::max(info.expected_seconds, task.expected_seconds);
+      plan.expected_bytes += task.expected_bytes;
+    }
+    if (info.tasks == 0) continue;
+    plan.expected_seconds += info.expected_seconds;
+    ++plan.stages[info.stage].rounds;
+    plan.stages[info.stage].tasks += info.tasks;
+    infos.push_back(info);
+  }
+  plan.rounds = static_cast<std::uint32_t>(infos.size());
+  plan.round_infos = std::move(infos);
+  return plan;
 }
 
 }  // namespace railgauge::plan

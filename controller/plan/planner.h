@@ -23,7 +23,8 @@
 namespace railgauge::plan {
 
 // Most tasks that one run dispatches: all pairs of 632 nodes. A plan may be larger (PlanOutline); a
-// larger suite is run by slices, by quick scans, or on fewer nodes.
+// larger suite is run by slices, by quick scans, or on fewer nodes. A plan holds every task in
+// memory.
 inline constexpr std::size_t kMaxPlannedTasks = 200'000;
 // A task's time beside its measuring: spawn, open, exchange, stop, on a slow machine.
 inline constexpr double kTaskOverheadSeconds = 2;
@@ -33,15 +34,20 @@ inline constexpr double kDeadlineSlackSeconds = 30;
 
 // An endpoint that a node offers.
 struct NodeEndpoint {
-  std::string kind{};         // "nic", "gpu"
-  std::string name{};         // "rxe0:1", "gpu0": as the agent takes it
-  std::string pci_address{};  // "" for a software device
+  // "nic", "gpu".
+  std::string kind{};
+  // "rxe0:1", "gpu0": as the agent takes it.
+  std::string name{};
+  // PCI address; "" for a software device.
+  std::string pci_address{};
   bool active = false;
-  double rate_bits_per_second = 0;  // 0: unknown
+  // Rate of the port; 0: unknown.
+  double rate_bits_per_second = 0;
   // PCIe distance of a GPU to each NIC device ("rxe0"): words of kPciDistances.
   std::map<std::string, std::string> distances{};
 };
 
+// A node as the inventory reports it.
 struct PlanNode {
   std::string name{};
   std::vector<NodeEndpoint> endpoints{};
@@ -55,37 +61,51 @@ struct PlanNode {
   std::string absent{};
 };
 
+// One rank of a task: where it runs.
 struct PlannedRank {
   std::string node{};
-  std::string endpoint{};  // "" only for kernels without one, or when the task is waived
-  std::string gpu{};       // "gpu3": with a NIC port, whose memory the rank uses; else ""
-  std::string leaf{};      // the switch that its node hangs on; "": no topology names it
-  std::int32_t rail = -1;  // place among the node's endpoints, by slot; -1: placed without rails
+  // "" only for kernels without one, or when the task is waived.
+  std::string endpoint{};
+  // "gpu3": with a NIC port, whose memory the rank uses; else "".
+  std::string gpu{};
+  // The switch that its node hangs on; "": no topology names it.
+  std::string leaf{};
+  // Place among the node's endpoints, by slot; -1: placed without rails.
+  std::int32_t rail = -1;
 };
 // "mlx5_0:1+gpu3".
 std::string text_of(const PlannedRank& rank);
 
+// One launch of one kernel on given endpoints.
 struct PlannedTask {
-  std::string id{};         // "t0001": unique in the run
-  std::uint32_t stage = 0;  // index into the suite's stages
-  std::uint32_t round = 0;  // from 0, counted through the whole run; rounds run in this order
+  // "t0001": unique in the run.
+  std::string id{};
+  // Index into the suite's stages.
+  std::uint32_t stage = 0;
+  // Round in the whole run, from 0; rounds run in this order.
+  std::uint32_t round = 0;
   std::string kernel{};
-  std::map<std::string, std::string> parameters{};  // effective, defaults included
+  // Effective, defaults included.
+  std::map<std::string, std::string> parameters{};
   // Names of those that identify the series: what is declared so and not at its default.
   std::vector<std::string> identity_parameters{};
-  std::vector<std::string> site_defaults{};  // names of those that the site profile gave
+  // Names of those that the site profile gave.
+  std::vector<std::string> site_defaults{};
   std::vector<PlannedRank> ranks{};
   // Facts that the placement knows and no rank can: kLoopbackFact, kDistanceFact.
   std::map<std::string, std::string> facts{};
-  bool raw_samples = false;  // as the stage asks
+  // True when the stage stores every sample.
+  bool raw_samples = false;
   double deadline_seconds = 0;
   double expected_seconds = 0;
   double expected_bytes = 0;
-  std::string waived_reason{};  // not empty: never dispatched, recorded as waived with this reason
+  // Not empty: never dispatched, recorded as waived with this reason.
+  std::string waived_reason{};
   // Distance of its two nodes; kUnknown where the topology lacks one of them, kNone where the task
   // is not on a pair of nodes.
   DistanceClass distance = DistanceClass::kNone;
-  std::uint32_t repetition = 1;  // from 1: which fresh launch of the same measurement
+  // Number of the fresh launch of the same measurement, from 1.
+  std::uint32_t repetition = 1;
   // With `directions: both`: false has rank 0 (which sends, in a kernel of one direction) on the
   // node that comes first in the plan, true the other way round. Else always false.
   bool reversed = false;
@@ -103,42 +123,58 @@ struct PlannedStage {
   std::string name{};
   std::string kernel{};
   PlacementKind placement = PlacementKind::kPairs;
-  std::vector<Limit> limits{};     // controller/plan/policy/limits.h checks points against them
-  double time_budget_seconds = 0;  // 0: none; what has not begun by then is not started
+  // Limits of the points (controller/plan/policy/limits.h).
+  std::vector<Limit> limits{};
+  // 0: none; what has not begun by then is not started.
+  double time_budget_seconds = 0;
   run::OnFailure on_failure = run::OnFailure::kContinue;
   std::uint32_t repetitions = 1;
   std::uint32_t rounds = 0;
   std::uint64_t tasks = 0;
 };
 
+// Tasks that run at the same time.
 struct PlannedRound {
   std::uint32_t stage = 0;
   std::uint32_t repetition = 1;
   bool reversed = false;
   // The distance that most of its pairs have; kNone for what is no pairs' round.
   DistanceClass distance = DistanceClass::kNone;
-  bool mixed = false;  // not all of its pairs have it
+  // True when some pairs have another distance.
+  bool mixed = false;
   std::uint32_t tasks = 0;
   double expected_seconds = 0;
 };
 
+// All tasks of a run. A plain value; it is stored as the run's outline.
 struct Plan {
   std::string suite{};
-  std::vector<std::string> nodes{};  // as chosen
+  // Names of the chosen nodes, in the order of the choice.
+  std::vector<std::string> nodes{};
   std::uint32_t rounds = 0;
-  double expected_seconds = 0;  // rounds one after the other, each as long as its longest task
+  // Rounds one after the other, each as long as its longest task.
+  double expected_seconds = 0;
   double expected_bytes = 0;
-  std::vector<PlannedTask> tasks{};             // by round
-  std::vector<PlannedStage> stages{};           // as the suite's
-  std::vector<PlannedRound> round_infos{};      // `rounds` of them
-  std::map<std::string, std::string> leaves{};  // leaf of each node; without those of no known leaf
-  std::string topology_source{};                // "labels", "slurm", ...; "": none
-  PreflightGate preflight{};                    // as the suite asks; acted on before the run starts
-  run::RoundPolicy policy{};                    // with on_failure and stage_budget_seconds by stage
-  std::vector<std::string> notes{};  // for people: what strict_class costs, what a scan may miss
+  // Sorted by round.
+  std::vector<PlannedTask> tasks{};
+  // One for each stage of the suite, in its order.
+  std::vector<PlannedStage> stages{};
+  // One for each round.
+  std::vector<PlannedRound> round_infos{};
+  // Leaf of each node; without those of no known leaf.
+  std::map<std::string, std::string> leaves{};
+  // "labels", "slurm", ...; "": none.
+  std::string topology_source{};
+  // The suite's gate; the controller applies it before the run starts.
+  PreflightGate preflight{};
+  // Includes on_failure and stage_budget_seconds by stage.
+  run::RoundPolicy policy{};
+  // Lines for people: the cost of strict_class, the blind spots of a scan.
+  std::vector<std::string> notes{};
 };
 
 // Input of a plan beside suite and nodes.
+// A default-constructed value plans without topology, slices and lists.
 struct PlanOptions {
   Topology topology{};
   // Which slice, of a stage with slice_of: modulo that. Numbers in a row cover everything: a
@@ -148,12 +184,14 @@ struct PlanOptions {
   // an order that does not hang on that: who is away on a night must not shift what the others are
   // measured in. None: over the plan's nodes.
   std::vector<PlanNode> slice_nodes{};
-  std::map<std::string, std::string> pair_lists{};  // text of each file that a stage may name
+  // Text of each file that a stage may name.
+  std::map<std::string, std::string> pair_lists{};
 };
 
 // A plan with its tasks left out: rounds, counts, time and traffic are all there, and the tasks of
 // a round are made when asked for. All pairs of 10,000 nodes are 50 million tasks; their outline is
 // a few hundred KiB.
+// Immutable after make(); thread safe for readers.
 class PlanOutline {
  public:
   // A parameter that a stage leaves open takes the value of the site profile, else the default of
@@ -168,7 +206,9 @@ class PlanOutline {
   PlanOutline& operator=(PlanOutline&&) noexcept;
   ~PlanOutline();
 
-  [[nodiscard]] const Plan& head() const;  // without tasks
+  // The plan without its tasks.
+  [[nodiscard]] const Plan& head() const;
+  // Number of tasks in all rounds.
   [[nodiscard]] std::uint64_t tasks() const;
   // In how many slices (`slice: K/N` of a suite) each is a run that can be dispatched; 0: in no
   // number of them, or all of it is one.
@@ -184,13 +224,14 @@ class PlanOutline {
 
 // The outline with all of its tasks. kInvalidArgument: more than kMaxPlannedTasks.
 Result<Plan> make_plan(const PlanOutline& outline);
+// Outline and tasks in one call; errors of both.
 Result<Plan> make_plan(const Suite& suite, std::span<const PlanNode> nodes,
                        std::span<const KernelInfo> kernels, const Site& site = {},
                        const PlanOptions& options = {});
 
-// To go on with a run that was stopped: the tasks whose ids are not in `finished`, with the ids
-// that they had, in rounds from 0 without gaps. Plans of the same input have the same ids, so what
-// the store holds of the stopped run fits.
+// The remaining plan of a stopped run: the tasks whose ids are not in `finished`, with their old
+// ids, in rounds from 0 without gaps. Plans of the same input have the same ids, so results stored
+// for the stopped run fit.
 Plan without_finished(Plan plan, const std::set<std::string>& finished);
 
 // Expected time and traffic of one task. Rule: parameters `iterations` (when above 0), `time_cap`
@@ -207,6 +248,7 @@ struct TaskCost {
   double seconds = 0;
   double bytes = 0;
 };
+// Parameters that do not parse give a cost of 0.
 TaskCost expected_cost(const KernelInfo& kernel,
                        const std::map<std::string, std::string>& effective_parameters,
                        double rate_bits_per_second, std::size_t node_gpus = 1);

@@ -24,7 +24,7 @@ using testing::Contains;
 using testing::HasSubstr;
 using testing::Not;
 
-// Of `railgauge-runner --list`.
+// Kernels that `railgauge-runner --list` prints.
 std::vector<KernelInfo> kernels_of_this_build() {
   const char* build = std::getenv("RAILGAUGE_BUILD_DIR");
   RG_CHECK(build != nullptr);
@@ -165,7 +165,7 @@ std::vector<PlanNode> rails_of(std::size_t n, std::size_t rails) {
   return nodes;
 }
 
-// What suites/README.md says of large fabrics.
+// The statement of suites/README.md about large fabrics.
 TEST(ShippedSuites, FabricFitsOneRunOnAsManyNodesAsIsSaid) {
   const auto kernels = kernels_of_this_build();
   const SuiteReading reading = read_suite_file("suites/fabric.yaml", kernels);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <string_view>
 #include <tuple>
 
 #include <fmt/format.h>
@@ -13,13 +14,176 @@
 namespace railgauge::plan {
 namespace {
 
-constexpr const char* kGpuParameter = "gpu";  // a number; which GPU's memory a rank on a NIC uses
+constexpr double kDefaultTimeCapSeconds = 1;
+
+// Longest time that the kernel measures one point.
+double cap_seconds_of(const KernelInfo& kernel, const Params& params) {
+  double seconds = kDefaultTimeCapSeconds;
+  if (find_parameter(kernel, "time_cap", "duration") != nullptr)
+    seconds = params.duration_ns("time_cap") / 1e9;
+  // A kernel without a stop rule measures for its `duration`.
+  if (find_parameter(kernel, "duration", "duration") != nullptr)
+    seconds = std::max(seconds, params.duration_ns("duration") / 1e9);
+  return seconds;
+}
+
+}  // namespace
+
+const ParameterInfo* find_parameter(const KernelInfo& kernel, std::string_view name,
+                                    std::string_view type) {
+  const auto& all = kernel.parameters();
+  const auto found = std::ranges::find(all, name, &ParameterInfo::name);
+  return found != all.end() && found->type() == type ? &*found : nullptr;
+}
+
+bool measures_bandwidth(const KernelInfo& kernel) {
+  return std::ranges::any_of(kernel.metrics(), [](const std::string& metric) {
+    return metric.find("bandwidth") != std::string::npos;
+  });
+}
+
+// Reads the parameters by name; a kernel without one of them has its default cost.
+StageCost::StageCost(const KernelInfo& kernel, const Params& params) {
+  std::vector<std::uint64_t> sizes{0};
+  if (find_parameter(kernel, "sizes", "bytes_list") != nullptr) sizes = params.bytes_list("sizes");
+  std::int64_t iterations = 0;
+  if (find_parameter(kernel, "iterations", "integer") != nullptr)
+    iterations = params.integer("iterations");
+  seconds_per_point_ = cap_seconds_of(kernel, params) * static_cast<double>(sizes.size());
+  for (const std::uint64_t size : sizes)
+    bytes_per_point_ += static_cast<double>(iterations) * static_cast<double>(size);
+  by_rate_ = iterations <= 0 && measures_bandwidth(kernel);
+  if (find_parameter(kernel, "gpus", "text") == nullptr) return;
+  const std::string& chosen = params.text("gpus");
+  by_node_gpus_ = chosen == "all";
+  if (!by_node_gpus_) named_gpus_ = static_cast<std::size_t>(std::ranges::count(chosen, ',')) + 1;
+}
+
+// Points are ordered pairs of GPUs; fewer than two GPUs give one point.
+TaskCost StageCost::of(double rate_bits_per_second, std::size_t node_gpus) const {
+  const std::size_t gpus = by_node_gpus_ ? node_gpus : named_gpus_;
+  const auto points = static_cast<double>(gpus < 2 ? 1 : gpus * (gpus - 1));
+  const double measuring_seconds = seconds_per_point_ * points;
+  return {
+      .seconds = measuring_seconds + kTaskOverheadSeconds,
+      .bytes = by_rate_ ? rate_bits_per_second / 8 * measuring_seconds : bytes_per_point_ * points};
+}
+
+TaskCost expected_cost(const KernelInfo& kernel,
+                       const std::map<std::string, std::string>& effective_parameters,
+                       double rate_bits_per_second, std::size_t node_gpus) {
+  const auto params = Params::parse(kernel, effective_parameters);
+  if (!params) return {};
+  return StageCost(kernel, *params).of(rate_bits_per_second, node_gpus);
+}
+
+namespace {
+
+using Candidates = std::vector<const NodeEndpoint*>;
+
+// Endpoints of the kind, and of the name where one is wanted. Active ones come first, then by slot,
+// which a driver upgrade does not change; software devices, without a slot, come last. With
+// `by_slot_alone` the state does not count: a rail keeps its place when another's endpoint is down.
+Candidates candidates_of(const PlanNode& node, const std::string& kind, const std::string& wanted,
+                         bool by_slot_alone = false) {
+  Candidates candidates;
+  for (const NodeEndpoint& endpoint : node.endpoints)
+    if (endpoint.kind == kind && (wanted.empty() || endpoint.name == wanted))
+      candidates.push_back(&endpoint);
+  std::ranges::sort(candidates, {}, [&](const NodeEndpoint* endpoint) {
+    return std::tuple(!by_slot_alone && !endpoint->active, endpoint->pci_address.empty(),
+                      std::string_view(endpoint->pci_address), std::string_view(endpoint->name));
+  });
+  return candidates;
+}
+
+// Reason of a waived task.
+std::string not_active(const PlanNode& node, const NodeEndpoint& endpoint) {
+  return fmt::format("{}/{} is not active", node.name, endpoint.name);
+}
+
+// The endpoint, or the reason that it is down.
+Choice choice_of(const PlanNode& node, const NodeEndpoint& endpoint) {
+  if (!endpoint.active) return {.reason = not_active(node, endpoint)};
+  return {.endpoint = endpoint.name, .rate_bits_per_second = endpoint.rate_bits_per_second};
+}
+
+// PCIe distance as the inventory reports it, or "unknown".
+std::string distance_between(const NodeEndpoint& gpu, const NodeEndpoint& nic) {
+  const std::string device = nic.name.substr(0, nic.name.rfind(':'));
+  const auto told = gpu.distances.find(device);
+  return told == gpu.distances.end() ? std::string(kUnknownDistance) : told->second;
+}
+
+Choice choice_of(const PlanNode& node, const NodeEndpoint& gpu, const NodeEndpoint& nic) {
+  if (!gpu.active) return {.reason = not_active(node, gpu)};
+  Choice choice = choice_of(node, nic);
+  if (!choice.reason.empty()) return choice;
+  choice.gpu = gpu.name;
+  choice.distance = distance_between(gpu, nic);
+  return choice;
+}
+
+// The first of the nearest candidates, active ones before others. `nics` is not empty.
+const NodeEndpoint& nearest_to(const NodeEndpoint& gpu, const Candidates& nics) {
+  return **std::ranges::min_element(nics, {}, [&](const NodeEndpoint* nic) {
+    return std::tuple(!nic->active, pci_distance_rank(distance_between(gpu, *nic)));
+  });
+}
+
+// All combinations, or each GPU with its nearest port.
+std::vector<Choice> choose_gpus_and_nics(const PlanNode& node, bool only_nearest) {
+  const Candidates gpus = candidates_of(node, "gpu", "");
+  const Candidates nics = candidates_of(node, "nic", "");
+  if (gpus.empty() || nics.empty())
+    return {{.reason = fmt::format("{} has no {}", node.name,
+                                   !gpus.empty()   ? "nic"
+                                   : !nics.empty() ? "gpu"
+                                                   : "gpu and no nic")}};
+  std::vector<Choice> all;
+  for (const NodeEndpoint* gpu : gpus) {
+    if (only_nearest) {
+      all.push_back(choice_of(node, *gpu, nearest_to(*gpu, nics)));
+      continue;
+    }
+    for (const NodeEndpoint* nic : nics) all.push_back(choice_of(node, *gpu, *nic));
+  }
+  return all;
+}
+
+}  // namespace
+
+// A kernel without endpoint has one empty choice, so that its tasks have a seat.
+std::vector<Choice> choose_endpoints(const PlanNode& node, const std::string& kind,
+                                     const Placement& placement) {
+  if (kind == "none" || kind.empty()) return {Choice{}};
+  if (placement.chooses_gpu()) return choose_gpus_and_nics(node, placement.each == "gpu");
+  const std::string& wanted = placement.endpoint;
+  const Candidates candidates = candidates_of(node, kind, wanted, placement.is_by_rail());
+  if (candidates.empty())
+    return {{.reason = wanted.empty() ? fmt::format("{} has no {}", node.name, kind)
+                                      : fmt::format("{} has no {} {}", node.name, kind, wanted)}};
+  if (!placement.each.empty() || placement.is_by_rail()) {
+    std::vector<Choice> all;
+    all.reserve(candidates.size());
+    for (const NodeEndpoint* endpoint : candidates) all.push_back(choice_of(node, *endpoint));
+    return all;
+  }
+  if (!candidates.front()->active && wanted.empty())
+    return {{.reason = fmt::format("{} has no active {}", node.name, kind)}};
+  return {choice_of(node, *candidates.front())};
+}
+
+namespace {
+
+// A number; which GPU's memory a rank on a NIC uses.
+constexpr const char* kGpuParameter = "gpu";
 
 tl::unexpected<Error> refuse(std::string message) {
   return fail(Code::kInvalidArgument, "plan: " + std::move(message));
 }
 
-// That the kernel can run where the placement puts it.
+// Refuses a placement on endpoints that the kernel cannot run on.
 Status check_placement(const Stage& stage, std::uint32_t index, const KernelInfo& kernel) {
   const Placement& placement = stage.placement;
   const bool loopback = placement.kind == PlacementKind::kLoopback;
@@ -41,7 +205,7 @@ Status check_placement(const Stage& stage, std::uint32_t index, const KernelInfo
   return {};
 }
 
-// That the kernel runs on the port that its series is labelled with.
+// Refuses a parameter that would move the kernel off the port that labels its series.
 Status check_devices(const Stage& stage, std::uint32_t index, const KernelInfo& kernel,
                      const Params& params) {
   if (find_parameter(kernel, kDevicesParameter, "text") == nullptr) return {};
@@ -50,7 +214,8 @@ Status check_devices(const Stage& stage, std::uint32_t index, const KernelInfo& 
   return {};
 }
 
-// A node with fewer endpoints than others lacks the last rails: told, not left out.
+// A node with fewer endpoints than others lacks the last rails: its tasks there are waived with a
+// reason, not left out.
 void fill_rails(std::span<const PlanNode> nodes, const KernelInfo& kernel,
                 std::vector<std::vector<Choice>>& choices) {
   std::size_t rails = 0;
@@ -61,6 +226,8 @@ void fill_rails(std::span<const PlanNode> nodes, const KernelInfo& kernel,
                                                      kernel.endpoint_kind(), rail)});
 }
 
+// Fills choices and GPU counts by node. An absent node keeps its place, and its choices carry the
+// reason.
 void choose(StagePlan& plan, const PlanContext& context) {
   for (const PlanNode& node : context.nodes) {
     plan.choices.push_back(
@@ -74,7 +241,7 @@ void choose(StagePlan& plan, const PlanContext& context) {
       for (Choice& choice : plan.choices[node]) choice.reason = why;
 }
 
-// What the placement knows of it beside its endpoints. Ranks in one place are in the same.
+// Adds the facts that only the placement knows. Ranks in one place share them.
 void note_placement(const StagePlan& plan, const Choice& choice, PlannedTask& task) {
   if (plan.stage.placement.kind == PlacementKind::kLoopback || task.idle_filler)
     task.facts[kLoopbackFact] = "true";
@@ -83,7 +250,7 @@ void note_placement(const StagePlan& plan, const Choice& choice, PlannedTask& ta
   task.facts[kDistanceFact] = choice.distance;
 }
 
-// Only of a task that is for two nodes.
+// Distance of a task on exactly two nodes; kNone for any other task.
 DistanceClass distance_of(const PlanContext& context, const PlannedTask& task,
                           const TaskSeats& seats) {
   std::uint32_t other = seats.ranks.front().node;
@@ -96,6 +263,7 @@ DistanceClass distance_of(const PlanContext& context, const PlannedTask& task,
   return distance_of(context.places[seats.ranks.front().node], context.places[other]);
 }
 
+// Numbers leaves, pods and kinds of hardware, and sorts the nodes by place.
 PlanContext places_of(std::span<const PlanNode> nodes, const Topology& topology) {
   PlanContext context{.nodes = {nodes.begin(), nodes.end()}};
   std::map<std::string, std::uint32_t> leaves;
@@ -132,6 +300,7 @@ PlanContext places_of(std::span<const PlanNode> nodes, const Topology& topology)
 
 }  // namespace
 
+// Nodes of the plan replace their namesakes, since they have current endpoints.
 std::vector<PlanNode> nodes_of_slices(std::span<const PlanNode> nodes, const PlanOptions& options) {
   std::map<std::string_view, const PlanNode*> planned;
   for (const PlanNode& node : nodes) planned[node.name] = &node;
@@ -146,6 +315,8 @@ std::vector<PlanNode> nodes_of_slices(std::span<const PlanNode> nodes, const Pla
   return all;
 }
 
+// Slices are laid out over PlanOptions::slice_nodes, the tasks over the plan's own nodes; `numbers`
+// maps the one to the other.
 PlanContext context_of(std::span<const PlanNode> nodes, const PlanOptions& options) {
   PlanContext context = places_of(nodes, options.topology);
   if (options.slice_nodes.empty()) return context;
@@ -164,6 +335,7 @@ PlanContext context_of(std::span<const PlanNode> nodes, const PlanOptions& optio
   return context;
 }
 
+// Parameters first: endpoints and cost depend on them.
 Result<StagePlan> prepare_stage(const Stage& stage, std::uint32_t index, const PlanContext& context,
                                 std::span<const KernelInfo> kernels, const Site& site) {
   const auto kernel = std::ranges::find(kernels, stage.kernel, &KernelInfo::name);
@@ -183,8 +355,9 @@ Result<StagePlan> prepare_stage(const Stage& stage, std::uint32_t index, const P
                  .site_defaults = std::move(*from_site),
                  .cost = cost};
   for (const ParameterInfo& parameter : kernel->parameters())
-    // At its default a parameter is no part of it, or one that a later version adds would begin all
-    // series anew; a GPU that the placement chooses stands in the endpoint, by its slot.
+    // A parameter at its default is no part of the identity: a later version that adds a parameter
+    // would begin all series anew. A GPU that the placement chooses is part of the endpoint, by its
+    // slot.
     if (parameter.identity() && !plan.params.is_default(parameter.name()) &&
         !(stage.placement.chooses_gpu() && parameter.name() == kGpuParameter))
       plan.identity.push_back(parameter.name());
@@ -194,6 +367,7 @@ Result<StagePlan> prepare_stage(const Stage& stage, std::uint32_t index, const P
   return plan;
 }
 
+// A task is waived when the choice of any rank has a reason; it keeps its place and id.
 PlannedTask make_task(const StagePlan& plan, const PlanContext& context, const TaskSeats& seats) {
   PlannedTask task{.stage = plan.index,
                    .kernel = plan.kernel.name(),

@@ -1,42 +1,99 @@
 // One stage made ready: its kernel, its parameters, and which endpoints each node has for it. Pure.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
-#include "controller/plan/choice.h"
 #include "controller/plan/planner.h"
+#include "controller/plan/rounds/pair_rounds.h"
 #include "controller/plan/rounds/pair_schedule.h"
-#include "controller/plan/stage_cost.h"
+#include "controller/plan/suite/suite.h"
+#include "kernels/core/params.h"
 
 namespace railgauge::plan {
+
+// The parameter of that name and type; nullptr when the kernel has none.
+const ParameterInfo* find_parameter(const KernelInfo& kernel, std::string_view name,
+                                    std::string_view type);
+// Whether any of the kernel's metrics is a bandwidth.
+bool measures_bandwidth(const KernelInfo& kernel);
+
+// Read off a stage's parameters once, asked for each of its tasks.
+class StageCost {
+ public:
+  // `params` are effective: defaults included.
+  StageCost(const KernelInfo& kernel, const Params& params);
+  [[nodiscard]] TaskCost of(double rate_bits_per_second, std::size_t node_gpus) const;
+
+ private:
+  // All sizes, one pair of GPUs where there are several.
+  double seconds_per_point_ = 0;
+  double bytes_per_point_ = 0;
+  // Bytes by the port's rate and the time.
+  bool by_rate_ = false;
+  // Every ordered pair of the node's GPUs is a point.
+  bool by_node_gpus_ = false;
+  // Number of GPUs that the stage names.
+  std::size_t named_gpus_ = 1;
+};
+
+// An endpoint for a task, or why there is none.
+// Exactly one of `endpoint` and `reason` is set, except for kernels without an endpoint, where both
+// are "".
+struct Choice {
+  std::string endpoint{};
+  // "gpu3": whose memory the ranks on a NIC port use; "" where none is chosen.
+  std::string gpu{};
+  // Between the two: a word of kPciDistances, or "unknown".
+  std::string distance{};
+  // Why there is no endpoint; "": there is one.
+  std::string reason{};
+  double rate_bits_per_second = 0;
+};
+
+// Endpoints of the kind that the kernel runs on: one, or with `each` all that the node has; at
+// least one choice, which may hold only a reason. With loopback: all, `each: gpu_nic` is every GPU
+// with every NIC port, GPU by GPU, and `gpu` every GPU with the nearest active port. Active ones
+// come first, then by slot.
+std::vector<Choice> choose_endpoints(const PlanNode& node, const std::string& kind,
+                                     const Placement& placement);
 
 // Over whom sliced rounds are laid out: as PlanContext has it, of nodes_of_slices().
 struct SlicedNodes {
   std::vector<LeafPlace> places{};
   std::vector<std::uint32_t> kinds{};
   std::vector<std::uint32_t> order{};
-  std::vector<std::uint32_t> numbers{};  // PairInput::numbers; none: over the plan's nodes
+  // PairInput::numbers; none: over the plan's nodes.
+  std::vector<std::uint32_t> numbers{};
 };
 
-// The nodes of a plan with what the topology tells, shared by its stages.
+// The nodes of a plan with their places in the topology, shared by all stages.
 struct PlanContext {
   std::vector<PlanNode> nodes{};
-  std::vector<LeafPlace> places{};        // of each node
-  std::vector<std::string> leaf_names{};  // of each node; "" where none is known
-  std::vector<std::uint32_t> kinds{};     // of hardware, of each node
-  std::vector<std::uint32_t> order{};     // nodes by pod, leaf and place on it
+  // By node.
+  std::vector<LeafPlace> places{};
+  // By node: the name of its leaf; "" where none is known.
+  std::vector<std::string> leaf_names{};
+  // By node: the number of its kind of hardware.
+  std::vector<std::uint32_t> kinds{};
+  // Nodes by pod, leaf and place on it.
+  std::vector<std::uint32_t> order{};
   SlicedNodes sliced{};
 };
+// The context of a plan; it copies the nodes.
 PlanContext context_of(std::span<const PlanNode> nodes, const PlanOptions& options);
 
 // PlanOptions::slice_nodes, each as the plan has it where it is in it, then those of the plan that
 // are not among them.
 std::vector<PlanNode> nodes_of_slices(std::span<const PlanNode> nodes, const PlanOptions& options);
 
+// A prepared stage: everything that its tasks have in common.
 struct StagePlan {
   Stage stage{};
   std::uint32_t index = 0;
@@ -44,11 +101,15 @@ struct StagePlan {
   Params params{};
   std::vector<std::string> identity{};
   std::vector<std::string> site_defaults{};
-  std::vector<std::vector<Choice>> choices{};  // by node; more than one only with `each` and rails
-  std::vector<std::size_t> gpus{};             // of each node, active or not
+  // By node; more than one choice only with `each` and rails.
+  std::vector<std::vector<Choice>> choices{};
+  // By node: the number of its GPUs, active or not.
+  std::vector<std::size_t> gpus{};
   StageCost cost;
 };
 
+// kInvalidArgument: a kernel that `kernels` lacks, parameters against its declaration, or a
+// placement that the kernel cannot run on.
 Result<StagePlan> prepare_stage(const Stage& stage, std::uint32_t index, const PlanContext& context,
                                 std::span<const KernelInfo> kernels, const Site& site);
 
@@ -58,6 +119,7 @@ struct Seat {
   std::uint32_t choice = 0;
   bool operator==(const Seat&) const = default;
 };
+// The ranks of one task.
 struct TaskSeats {
   std::vector<Seat> ranks{};
   bool reversed = false;
@@ -66,5 +128,94 @@ struct TaskSeats {
 
 // Without id, round and repetition.
 PlannedTask make_task(const StagePlan& plan, const PlanContext& context, const TaskSeats& seats);
+
+struct PlanOptions;
+
+// Reason of a stage whose slice has no pair of present nodes.
+inline constexpr std::string_view kNobodyOfSlice =
+    "each pair of the slice has a node that takes no part now";
+
+// Refers to the stage plan and the context, which must outlive it. Thread safe for readers.
+class StageRounds {
+ public:
+  // kInvalidArgument: a number of ranks that the kernel does not take, a list of pairs that cannot
+  // be read.
+  static Result<StageRounds> make(const StagePlan& plan, const PlanContext& context,
+                                  std::uint64_t seed, const PlanOptions& options);
+
+  [[nodiscard]] std::size_t size() const;
+  // Tasks, distance and direction of a round, with its expected time and traffic; without its
+  // stage and repetition.
+  struct Info {
+    PlannedRound round{};
+    double bytes = 0;
+  };
+  // Cheap: no task is made for pairs.
+  [[nodiscard]] Info info(std::size_t round) const;
+  // The tasks of a round, from 0, in order.
+  [[nodiscard]] std::vector<TaskSeats> tasks(std::size_t round) const;
+  [[nodiscard]] const std::vector<std::string>& notes() const { return notes_; }
+  // Why there are no rounds, where the chosen nodes give none: "pairs need at least 2 nodes, 1
+  // chosen". The suite's other stages are measured.
+  [[nodiscard]] const std::string& left_out() const { return left_out_; }
+
+ private:
+  // The properties of a node that decide the cost of its tasks in one pass, so that a round's cost
+  // needs no tasks.
+  struct NodeCost {
+    double rate = 0;
+    std::size_t gpus = 0;
+    bool waived = false;
+  };
+  // The choices of both ends of a pair; all of them without rails.
+  struct Link {
+    std::optional<std::uint32_t> first{};
+    std::optional<std::uint32_t> second{};
+  };
+  // The measurement that a round of the stage makes of a round of pairs.
+  struct Turn {
+    std::size_t pairs_round;
+    const std::vector<Link>* links;
+    bool reversed;
+  };
+
+  StageRounds(const StagePlan& plan, const PlanContext& context) : plan_(plan), context_(context) {}
+  // Fills `fixed_`, or `pairs_` with passes and costs.
+  Status lay_out(std::uint64_t seed, const PlanOptions& options);
+  // Choices of pairs are laid out by PairRounds; passes and directions multiply its rounds.
+  Status lay_out_pairs(std::uint64_t seed, const PlanOptions& options);
+  void lay_out_leaves();
+  void leave_out(std::string reason);
+  void lay_out_within_nodes(std::uint32_t ranks);
+  void lay_out_group();
+  void lay_out_nodes();
+  void add_all_seats(std::uint32_t node, std::vector<Seat>& seats) const;
+  // Fills `passes_`.
+  void add_passes();
+  // kInvalidArgument where a task would have a number of ranks that the kernel does not take.
+  [[nodiscard]] Status check_ranks() const;
+  [[nodiscard]] Turn turn_of(std::size_t round) const;
+  void add_seats(std::uint32_t node, const std::optional<std::uint32_t>& choice,
+                 std::vector<Seat>& seats) const;
+  void add_idle(const std::vector<NodePair>& pairs, std::vector<TaskSeats>& tasks) const;
+  [[nodiscard]] bool fills_idle(std::size_t pairs_round) const;
+  [[nodiscard]] NodeCost cost_of(std::uint32_t node,
+                                 const std::optional<std::uint32_t>& choice) const;
+  // Fills `costs_`.
+  void add_costs();
+  void add_cost(const Turn& turn, const std::vector<NodePair>& pairs, Info& info) const;
+
+  const StagePlan& plan_;
+  const PlanContext& context_;
+  // Rounds of all placements but pairs.
+  std::vector<std::vector<TaskSeats>> fixed_;
+  std::optional<PairRounds> pairs_;
+  // For pairs: the links that are measured at one time.
+  std::vector<std::vector<Link>> passes_;
+  // All choices together, then one by one; of each node.
+  std::vector<std::vector<NodeCost>> costs_;
+  std::vector<std::string> notes_;
+  std::string left_out_;
+};
 
 }  // namespace railgauge::plan

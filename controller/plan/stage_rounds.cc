@@ -1,4 +1,4 @@
-#include "controller/plan/stage_rounds.h"
+#include "controller/plan/stage_plan.h"
 
 #include <algorithm>
 #include <map>
@@ -14,6 +14,7 @@ tl::unexpected<Error> refuse(const StagePlan& plan, const std::string& message) 
   return fail(Code::kInvalidArgument, fmt::format("plan: stage {}: {}", plan.index, message));
 }
 
+// Node names in the order of their numbers.
 std::vector<std::string> names_of(const PlanContext& context) {
   std::vector<std::string> names;
   for (const PlanNode& node : context.nodes) names.push_back(node.name);
@@ -22,6 +23,7 @@ std::vector<std::string> names_of(const PlanContext& context) {
 
 }  // namespace
 
+// Lays the rounds out first, then checks the number of ranks of what came out.
 Result<StageRounds> StageRounds::make(const StagePlan& plan, const PlanContext& context,
                                       std::uint64_t seed, const PlanOptions& options) {
   StageRounds rounds(plan, context);
@@ -85,14 +87,15 @@ void StageRounds::lay_out_group() {
   }
 }
 
+// One task for each node, with a rank on each of its endpoints, all at once.
 void StageRounds::lay_out_nodes() {
   fixed_.emplace_back();
   for (std::uint32_t node = 0; node < plan_.choices.size(); ++node)
     add_all_seats(node, fixed_.front().emplace_back().ranks);
 }
 
-// A task for each leaf, all at once: they share no link. A leaf with too few ranks is told and left
-// out.
+// A task for each leaf, all at once, since leaves share no link. A leaf with too few ranks is noted
+// and left out.
 void StageRounds::lay_out_leaves() {
   const auto leaves = by_leaf(context_.order, context_.places);
   if (leaves.empty()) {
@@ -119,6 +122,7 @@ void StageRounds::lay_out_leaves() {
   }
 }
 
+// The stage has no rounds; its reason becomes a note of the plan.
 void StageRounds::leave_out(std::string reason) {
   notes_.push_back("left out: " + reason);
   left_out_ = std::move(reason);
@@ -196,6 +200,7 @@ void StageRounds::add_passes() {
   }
 }
 
+// Fixed tasks are checked one by one, pairs by their extremes.
 Status StageRounds::check_ranks() const {
   const std::uint32_t least = plan_.kernel.min_ranks();
   const std::uint32_t most = plan_.kernel.max_ranks();
@@ -209,7 +214,8 @@ Status StageRounds::check_ranks() const {
     for (const TaskSeats& task : round) RG_TRY_OK(check(task.ranks.size()));
   if (!pairs_) return {};
   if (plan_.stage.placement.rails != RailChoice::kNone) return check(2);
-  // Of all pairs those of the two nodes with the fewest choices, and of the two with the most.
+  // Checks the pair of nodes with the fewest choices and the one with the most: all others are
+  // between.
   std::vector<std::size_t> sizes;
   for (const auto& choices : plan_.choices) sizes.push_back(choices.size());
   std::ranges::sort(sizes);
@@ -238,10 +244,12 @@ void StageRounds::add_seats(std::uint32_t node, const std::optional<std::uint32_
     add_all_seats(node, seats);
 }
 
+// A filtered round leaves over more than the odd node, so it has no filler.
 bool StageRounds::fills_idle(std::size_t pairs_round) const {
   return plan_.stage.placement.idle_loopback && pairs_->info(pairs_round).whole;
 }
 
+// Rank 0 sends in a kernel of one direction, so a reversed round exchanges the ranks.
 std::vector<TaskSeats> StageRounds::tasks(std::size_t round) const {
   if (!pairs_) return fixed_[round];
   const Turn turn = turn_of(round);
@@ -272,6 +280,7 @@ void StageRounds::add_idle(const std::vector<NodePair>& pairs,
       tasks.push_back({.ranks = {Seat{node, 0}, Seat{node, 0}}, .idle_filler = true});
 }
 
+// The slowest rate among the node's choices; one waived choice waives the task.
 StageRounds::NodeCost StageRounds::cost_of(std::uint32_t node,
                                            const std::optional<std::uint32_t>& choice) const {
   NodeCost cost{.gpus = plan_.gpus[node]};
@@ -284,6 +293,7 @@ StageRounds::NodeCost StageRounds::cost_of(std::uint32_t node,
   return cost;
 }
 
+// Slot 0 is all choices of a node together, slot n + 1 its choice n.
 void StageRounds::add_costs() {
   std::size_t most = 1;
   if (plan_.stage.placement.rails != RailChoice::kNone) most += plan_.choices.front().size();
@@ -294,6 +304,7 @@ void StageRounds::add_costs() {
   }
 }
 
+// Rounds are as long as their longest task; traffic adds up.
 void StageRounds::add_cost(const Turn& turn, const std::vector<NodePair>& pairs, Info& info) const {
   for (const Link& link : *turn.links) {
     const std::vector<NodeCost>& firsts = costs_[link.first ? *link.first + 1 : 0];
@@ -310,6 +321,7 @@ void StageRounds::add_cost(const Turn& turn, const std::vector<NodePair>& pairs,
   }
 }
 
+// Pairs are counted without making their tasks: a round of 10,000 nodes has 5,000.
 StageRounds::Info StageRounds::info(std::size_t round) const {
   Info info;
   if (!pairs_) {

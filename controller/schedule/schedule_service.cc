@@ -6,7 +6,7 @@
 #include <spdlog/spdlog.h>
 
 #include "controller/control/run_tasks.h"
-#include "controller/plan/suite/suite_night.h"
+#include "controller/plan/suite/suite.h"
 #include "kernels/core/text/rfc3339.h"
 #include "kernels/core/text/text.h"
 

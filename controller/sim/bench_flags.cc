@@ -11,18 +11,22 @@
 namespace railgauge::simulator {
 namespace {
 
+// Bounds against typing errors, not limits of the model.
 constexpr std::uint32_t kMostSeeds = 1'000'000;
 constexpr std::uint32_t kMostThreads = 1'024;
 
+// Allowed numbers, both ends included.
 struct Range {
   std::uint32_t least = 0;
   std::uint32_t most = 0;
 };
 
+// One line: flag, value, act and fault.
 Status wrong(const std::string& name, const std::string& value, const std::string& what) {
   return fail(Code::kInvalidArgument, fmt::format("{} {}: read: {}", name, value, what));
 }
 
+// Reads one number; the overloads read a list ("-" is an empty one) and a switch.
 Status read(const std::string& name, const std::string& value, Range range, std::uint32_t& into) {
   const char* const end = value.data() + value.size();
   const auto [at, error] = std::from_chars(value.data(), end, into);
@@ -43,15 +47,18 @@ Status read(const std::string& name, const std::string& value, Range range,
   return {};
 }
 
+// A switch is 0 or 1.
 Status read(const std::string& name, const std::string& value, bool& into) {
   if (value != "0" && value != "1") return wrong(name, value, "neither 0 nor 1");
   into = value == "1";
   return {};
 }
 
+// Stores the value of one flag. An unknown name is an error.
 Status take(BenchFlags& flags, const std::string& name, const std::string& value) {
   constexpr auto kNodes = static_cast<std::uint32_t>(localise::kMaxNodes);
-  if (name == "--nodes") return read(name, value, {32, kNodes}, flags.nodes);  // two leaves
+  // At least 32 nodes, which are two leaves.
+  if (name == "--nodes") return read(name, value, {32, kNodes}, flags.nodes);
   if (name == "--kinds") return read(name, value, {0, kFaultKinds - 1}, flags.kinds);
   if (name == "--drops") return read(name, value, {1, 99}, flags.drops);
   if (name == "--first-seed") return read(name, value, {0, UINT32_MAX}, flags.first_seed);
@@ -69,6 +76,7 @@ Status take(BenchFlags& flags, const std::string& name, const std::string& value
 
 }  // namespace
 
+// `speed` depends on other flags where it is not given, so it is set last.
 Result<BenchFlags> bench_flags(const std::vector<std::string>& words) {
   BenchFlags flags;
   bool is_speed_asked = false;

@@ -9,20 +9,29 @@
 
 namespace railgauge::simulator {
 
+// Values of all flags, defaults included.
 struct BenchFlags {
   std::vector<std::uint32_t> nodes{64, 1024};
-  std::vector<std::uint32_t> kinds{};          // by number; empty: all
-  std::vector<std::uint32_t> drops{3, 5, 20};  // percent, beside the usual
+  // Numbers of fault kinds; empty: all.
+  std::vector<std::uint32_t> kinds{};
+  // Shares of bandwidth in percent, beside the usual one.
+  std::vector<std::uint32_t> drops{3, 5, 20};
   std::uint32_t first_seed = 1;
-  std::uint32_t seeds = 200;  // 0: no table
+  // Number of seeds; 0: no table.
+  std::uint32_t seeds = 200;
   std::uint32_t rails = 2;
-  std::uint32_t threads = 0;  // as many as the machine has cores
-  bool usual = true;          // the share of bandwidth that a fault of the table takes
-  std::vector<std::uint32_t> quick{
-      3, 4};           // rounds of the quick scan; 3 is the default, 4 what fabric has
-  bool speed = true;   // how long a localisation takes; not of a piece or a merge
-  std::string sums{};  // a file of counts to go on with
-  std::vector<std::string> merge{};  // files of counts to add up
+  // Worker threads; 0: one for each core of the machine.
+  std::uint32_t threads = 0;
+  // The share of bandwidth that a fault of the table takes.
+  bool usual = true;
+  std::vector<std::uint32_t> quick{// Rounds of the quick scan; 3 is the default, 4 what fabric has.
+                                   3, 4};
+  // How long a localisation takes; not of a piece or a merge.
+  bool speed = true;
+  // A file of counts to go on with.
+  std::string sums{};
+  // Files of counts that are added up.
+  std::vector<std::string> merge{};
 };
 
 // --name value, or --name=value. kInvalidArgument: an unknown name, a value that is none.

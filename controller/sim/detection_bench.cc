@@ -1,12 +1,13 @@
-// The detection table: how often each kind of fault is named, with its direction, at the first
-// place, over seeds, sizes and sizes of faults; and how long a localisation takes. All of it is
-// SYNTHETIC: a model's figures. Ends with 0 where the bar is met, 1 where it is not, 2 for wrong
-// use.
-//   detection_bench                                    the whole table, then the times
-//   detection_bench --sums FILE [--first-seed 51 --seeds 50 ...]   a piece of it, kept in FILE;
-//   what
-//                                                      FILE holds already is not run again
-//   detection_bench --merge FILE --merge FILE ...      the table of pieces, nothing is run
+// The detection table: how often each kind of fault is named, with its direction, in the first
+// place, over seeds, sizes of fabrics and sizes of faults; and the time of a localisation. All of
+// it is SYNTHETIC: a model's figures. Exit codes: 0 the bar is met, 1 it is not, 2 wrong use.
+//
+//   detection_bench
+//     The whole table, then the times.
+//   detection_bench --sums FILE [--first-seed 51 --seeds 50 ...]
+//     A piece of the table, kept in FILE. Trials that FILE holds already do not run again.
+//   detection_bench --merge FILE --merge FILE ...
+//     The table of several pieces; nothing is run.
 #include <algorithm>
 #include <array>
 #include <atomic>
@@ -37,17 +38,21 @@ constexpr std::array kOrder{FaultKind::kNone,     FaultKind::kNicSends,  FaultKi
                             FaultKind::kTwo};
 static_assert(kOrder.size() == kFaultKinds);
 
+// Wall-clock time for the progress report, which no result depends on.
 double now_seconds() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
 // CPU time of this thread, which a busy machine changes little.
+// Linux: CLOCK_THREAD_CPUTIME_ID.
 double cpu_seconds() {
   timespec time{};
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
   return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
 }
 
+// All cells of one size: kinds in the order of kOrder, each with all pairs, the quick scans and the
+// other shares.
 std::vector<Cell> cells_of(std::uint32_t nodes, const BenchFlags& flags) {
   std::vector<Cell> cells;
   for (const FaultKind kind : kOrder) {
@@ -73,6 +78,7 @@ std::vector<Cell> cells_of(std::uint32_t nodes, const BenchFlags& flags) {
 
 // Runs what the tally lacks, seed by seed on all threads, and keeps each seed as soon as it is
 // through: a run that is stopped loses that seed only.
+// One instance for one table. Its threads share the tally under one mutex.
 class Runner {
  public:
   Runner(const BenchFlags& flags, std::string code, Tally& tally)
@@ -122,6 +128,7 @@ class Runner {
     return tally_.has(cell, seed);
   }
 
+  // Appends the outcomes of one seed to the file at once. Returns false when the run must stop.
   bool keep(std::uint64_t seed, const std::vector<std::pair<Cell, Outcome>>& outcomes, double cpu) {
     const std::scoped_lock lock(mutex_);
     if (!status_) return false;
@@ -154,6 +161,7 @@ class Runner {
   double cpu_ = 0;
 };
 
+// The whole file; an empty one is no error.
 Result<std::string> text_of(const std::string& file) {
   std::ifstream in(file, std::ios::binary);
   std::stringstream text;
@@ -181,6 +189,7 @@ Status take_up(const std::string& file, std::string code, Tally& tally) {
   return {};
 }
 
+// Reads the pieces or runs the trials, then prints the table and the cells below the bar.
 Status make_table(const BenchFlags& flags) {
   Tally tally;
   std::string code;
@@ -229,6 +238,7 @@ void print_speed() {
   }
 }
 
+// Exit codes: 0 done, 1 below the bar, 2 wrong use, 4 anything else.
 int run(int argc, char** argv) {
   const std::vector<std::string> words(argv + 1, argv + argc);
   const auto flags = bench_flags(words);

@@ -1,23 +1,13 @@
 #include "controller/sim/random.h"
 
+#include <boost/math/distributions/normal.hpp>
+
 namespace railgauge::simulator {
-namespace {
-
-double below(double x) { return 0.5 * std::erfc(-x / std::sqrt(2.0)); }
-double density(double x) { return std::exp(-x * x / 2) / std::sqrt(2 * 3.14159265358979323846); }
-
-// The x with a share p below it, by Newton's steps from a near value.
-double quantile(double p, double x) {
-  for (int i = 0; i < 8; ++i) x -= (below(x) - p) / density(x);
-  return x;
-}
-
-}  // namespace
-
+// The table is symmetric about 0; the two outermost cells are left to tail().
 Normal::Normal() : quantiles_(kCells + 1, 0) {
-  double x = 0;
+  const boost::math::normal bell;
   for (std::size_t i = kCells / 2 - 1; i > 0; --i) {
-    x = quantile(static_cast<double>(i) / kCells, x);
+    const double x = boost::math::quantile(bell, static_cast<double>(i) / kCells);
     quantiles_[i] = static_cast<float>(x);
     quantiles_[kCells - i] = static_cast<float>(-x);
   }

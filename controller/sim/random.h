@@ -8,10 +8,13 @@
 namespace railgauge::simulator {
 
 // splitmix64: a counter, well mixed.
+// A plain value of 8 bytes: a copy continues the same sequence.
 class Random {
  public:
   explicit Random(std::uint64_t seed) : state_(seed) {}
-  bool operator==(const Random&) const = default;  // the same numbers will follow
+  // Equal generators give the same numbers from here on.
+  bool operator==(const Random&) const = default;
+  // The next 64 bits.
   std::uint64_t bits() {
     std::uint64_t z = (state_ += 0x9E3779B97F4A7C15ULL);
     z = (z ^ (z >> 30U)) * 0xBF58476D1CE4E5B9ULL;
@@ -22,6 +25,7 @@ class Random {
   std::uint32_t below(std::uint32_t n) {
     return static_cast<std::uint32_t>(((bits() >> 32U) * n) >> 32U);
   }
+  // In (0, 1), never one of its ends.
   double uniform() { return (static_cast<double>(bits() >> 11U) + 0.5) * 0x1p-53; }
 
  private:
@@ -30,9 +34,11 @@ class Random {
 
 // Standard normal numbers from a table of quantiles, exact beyond its ends: some nanoseconds each,
 // since a night of simulated fabrics takes 10^11 of them.
+// Immutable after construction; thread safe.
 class Normal {
  public:
   Normal();
+  // One standard normal number; uses one draw, or a few in the tails.
   float operator()(Random& random) const {
     const std::uint64_t bits = random.bits();
     const auto cell = static_cast<std::size_t>(bits >> (64U - kBits));
@@ -44,8 +50,10 @@ class Normal {
  private:
   static constexpr unsigned kBits = 14;
   static constexpr std::size_t kCells = 1U << kBits;
+  // A number beyond the table; `low` selects the lower tail.
   float tail(Random& random, bool low) const;
-  std::vector<float> quantiles_;  // the lower edge of each cell
+  // The lower edge of each cell.
+  std::vector<float> quantiles_;
 };
 
 }  // namespace railgauge::simulator

@@ -14,6 +14,8 @@ Score score_of(const Trial& trial, std::uint64_t seed) {
   return score_of(trial, seed, figures);
 }
 
+// Only confirmed suspects count as accused. Two faults must be the first two suspects, in any
+// order.
 Score score_of(const Trial& trial, std::uint64_t seed, Figures& reused) {
   FabricSpec spec = trial.fabric;
   spec.seed = seed;
@@ -29,6 +31,7 @@ Score score_of(const Trial& trial, std::uint64_t seed, Figures& reused) {
   std::vector<localise::Element> accused;
   for (const localise::Suspect& suspect : found->suspects)
     if (suspect.confirmed) accused.push_back(suspect.element);
+  // A suspect is right only when element, direction and memory all agree with the fault.
   const auto is_fault = [&faults](const localise::Element& element) {
     return std::ranges::any_of(faults, [&](const Fault& f) { return f.element == element; });
   };

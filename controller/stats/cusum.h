@@ -7,11 +7,16 @@
 
 namespace railgauge::analysis {
 
+// State of the sums after some runs. A plain value: copies are independent, and a caller may
+// continue a stored one.
 struct Cusum {
-  double up = 0;  // in standard deviations
+  // Sums in standard deviations.
+  double up = 0;
   double down = 0;
-  std::size_t up_since = 0;  // first run of the excursion that the sum counts
+  // First run of the excursion that the sum counts.
+  std::size_t up_since = 0;
   std::size_t down_since = 0;
+  // Number of runs that were added.
   std::size_t runs = 0;
 
   // `away` is the run's distance from its level in standard deviations (correlation included).
@@ -19,8 +24,10 @@ struct Cusum {
   // The first run of a shift that is beyond doubt, else nothing.
   [[nodiscard]] std::optional<std::size_t> alarm_since() const;
 };
-inline constexpr double kCusumSlack = 1;      // k: shifts below twice this are not looked for
-inline constexpr double kCusumThreshold = 8;  // h: with k = 1 one false alarm in 2e7 normal runs
+// Slack k: shifts below twice this are not looked for.
+inline constexpr double kCusumSlack = 1;
+// Threshold h: with k = 1 one false alarm in 2e7 normal runs.
+inline constexpr double kCusumThreshold = 8;
 
 // The sums over `values`, about `level`, with `deviation` > 0.
 Cusum cusum_of(std::span<const double> values, double level, double deviation);

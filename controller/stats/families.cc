@@ -6,6 +6,7 @@
 namespace railgauge::analysis {
 namespace {
 
+// Indices of `p`, the smallest p first.
 std::vector<std::size_t> ascending(std::span<const double> p) {
   std::vector<std::size_t> order(p.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
@@ -27,6 +28,8 @@ double simes_p(std::span<const double> p) {
 std::vector<bool> benjamini_hochberg(std::span<const double> p, double q) {
   const std::vector<std::size_t> order = ascending(p);
   const auto n = static_cast<double>(p.size());
+  // Benjamini and Hochberg's step-up rule: the largest rank within its bound decides for all
+  // smaller ones.
   std::size_t stand = 0;
   for (std::size_t i = 0; i < order.size(); ++i)
     if (p[order[i]] <= q * static_cast<double>(i + 1) / n) stand = i + 1;

@@ -13,8 +13,10 @@ namespace railgauge::analysis {
 namespace {
 
 constexpr std::string_view kRate = "rate";
-constexpr double kCeilingSlack = 1.005;  // clocks of two machines differ by less
+// Clocks of two machines differ by less.
+constexpr double kCeilingSlack = 1.005;
 
+// The practical bound of one statistic of a latency.
 struct Bound {
   std::string_view statistic;
   double delta;
@@ -23,6 +25,7 @@ constexpr std::array kLatencyBounds{Bound{"median", 0.02}, Bound{"p90", 0.02}, B
                                     Bound{"p99.9", 0.10}};
 constexpr double kRateBound = 0.01;
 
+// Units are the words of the point's schema; all rates end alike.
 bool is_rate(std::string_view unit) { return unit.ends_with("_per_second"); }
 
 }  // namespace
@@ -58,7 +61,9 @@ Status override_deltas(const std::map<std::string, double>& deltas, std::string_
 }
 
 double worse_fraction(Better better, double log_worsening) {
-  constexpr double kMost = 600;  // figures may be 300 orders of magnitude apart; doubles hold 308
+  // Figures may be 300 orders of magnitude apart; doubles hold 308.
+  // Clamped, so that an extreme figure gives a large fraction and no infinity in a report.
+  constexpr double kMost = 600;
   log_worsening = std::clamp(log_worsening, -kMost, kMost);
   return better == Better::kHigher ? -std::expm1(-log_worsening) : std::expm1(log_worsening);
 }

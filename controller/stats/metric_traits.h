@@ -11,15 +11,21 @@
 
 namespace railgauge::analysis {
 
+// The direction in which a figure improves: rates higher, times lower.
 enum class Better { kHigher, kLower };
 
+// Everything that a judge must know of a metric. A plain value without a unit conversion.
 struct MetricTraits {
-  std::string unit;  // as points have it: "ns", "bytes_per_second"
+  // Unit as points have it: "ns", "bytes_per_second".
+  std::string unit;
   Better better = Better::kLower;
-  double resolution = 0;          // of the figures, in `unit`; 0 is not known
-  double delta = 0.02;            // practical bound: the fraction by which worse matters
-  std::optional<double> ceiling;  // what the hardware can do at most (at least, where lower is
-                                  // better), in `unit`; a figure beyond it is wrong
+  // Resolution of the figures, in `unit`; 0: not known.
+  double resolution = 0;
+  // Practical bound: the fraction by which worse matters.
+  double delta = 0.02;
+  // Best figure that the hardware can give, in `unit`: the most, or the least where lower is
+  // better. A figure beyond it is wrong.
+  std::optional<double> ceiling;
 };
 
 // Traits by the point's unit, whether larger is better, and the statistic ("median", "p99",

@@ -5,27 +5,35 @@
 #include <cmath>
 #include <vector>
 
-#include "controller/stats/robust.h"
 #include "kernels/core/base/result.h"
+#include "kernels/core/stats/quantile.h"
 
 namespace railgauge::analysis {
 namespace {
 
-constexpr double kNormalMedian = 0.6745;  // of |z|
+// Median and 90 % quantile of |z| for a standard normal z.
+constexpr double kNormalMedian = 0.6745;
+constexpr double kMadToSigma = 1.4826;
 constexpr double kNormalQ90 = 1.6449;
-constexpr double kCap = 3;            // differences count up to so many of their deviations
-constexpr double kFewRuns = 30;       // below, the class speaks for the series
-constexpr double kPooledFloor = 0.5;  // a series is at most so much quieter than its class
+// Differences count up to so many of their deviations.
+constexpr double kCap = 3;
+// A series with fewer runs takes the scale of its class.
+constexpr double kFewRuns = 30;
+// A series is at most so much quieter than its class.
+constexpr double kPooledFloor = 0.5;
 constexpr std::size_t kStepsAmongZeros = 3;
 constexpr std::size_t kMinPeers = 8;
-constexpr double kShyRho = 20;  // runs of "no correlation" that a series begins with
+// Runs of "no correlation" that a series begins with.
+constexpr double kShyRho = 20;
 
+// Absolute differences of values that are `lag` apart.
 std::vector<double> differences(std::span<const double> values, std::size_t lag) {
   std::vector<double> out(values.size() - lag);
   for (std::size_t i = 0; i < out.size(); ++i) out[i] = std::abs(values[i + lag] - values[i]);
   return out;
 }
 
+// Mean square with a cap, so that a step, which is one huge difference, hardly counts.
 double capped_mean_square(std::span<const double> away, double cap) {
   double sum = 0;
   for (const double d : away) {
@@ -56,26 +64,36 @@ double lag_ratio_rho(std::span<const double> values, std::vector<double> first, 
   return capped_mean_square(second, cap) / one - 1;
 }
 
+// How much wider the upper tail of `side` is than a normal's, at least 1. `marginal` is its
+// standard deviation. Reorders `side`.
 double tail_ratio(std::vector<double>& side, double marginal) {
   struct Place {
     double share;
-    double normal;  // the same quantile of a standard normal
+    // The same quantile of a standard normal.
+    double normal;
   };
   constexpr std::array kAt{Place{0.90, 1.2816}, Place{0.95, 1.6449}, Place{0.98, 2.0537}};
   double widest = 1;
   for (const auto& [share, normal] : kAt) {
     // Two values beyond, or it is luck.
     if (static_cast<double>(side.size()) * (1 - share) < 2) break;
-    widest = std::max(widest, quantile_of(side, share) / (normal * marginal));
+    widest = std::max(widest, quantile_in(side, share) / (normal * marginal));
   }
   return widest;
 }
 
+// Average of an own estimate from `n` runs and a shared one that is worth `weight` runs.
 double blend(double own, double n, double shared, double weight) {
   return (n * own + weight * shared) / (n + weight);
 }
 
 }  // namespace
+
+double mad_scale(std::span<const double> values, double centre) {
+  std::vector<double> away(values.size());
+  std::ranges::transform(values, away.begin(), [&](double v) { return std::abs(v - centre); });
+  return kMadToSigma * median_in(away);
+}
 
 double Noise::factor() const { return (1 + rho) / ((1 - rho) * (1 - rho)); }
 
@@ -92,12 +110,13 @@ Noise estimate_noise(std::span<const double> values, double floor, const Prior& 
   const auto n = static_cast<double>(values.size());
   const std::vector<double> first = differences(values, 1);
   std::vector<double> scratch = first;
-  const double middle = median_of(scratch) / kNormalMedian;
-  const double outer = quantile_of(scratch, 0.9) / kNormalQ90;
+  const double middle = median_in(scratch) / kNormalMedian;
+  const double outer = quantile_in(scratch, 0.9) / kNormalQ90;
   Noise noise;
   noise.raw_scale = std::max(middle, outer) / std::sqrt(2.0);
   noise.scale = std::max(noise.raw_scale, floor);
   noise.raw_rho = lag_ratio_rho(values, first, noise.scale, middle == 0);
+  // Without a class the correlation is pulled to 0: short series overestimate it.
   double weight = kShyRho;
   double shared = 0;
   if (prior.weight > 0) {
@@ -125,7 +144,7 @@ Prior pool(std::span<const Noise> members) {
     std::vector<double> all;
     all.reserve(members.size());
     for (const Noise& member : members) all.push_back(member.*part);
-    return median_of(all);
+    return median_in(all);
   };
   prior.scale = middle(&Noise::raw_scale);
   prior.rho = middle(&Noise::raw_rho);

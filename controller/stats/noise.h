@@ -5,23 +5,37 @@
 
 namespace railgauge::analysis {
 
+// Median absolute deviation about `centre`, times 1.4826: the standard deviation of normal noise.
+// Not empty.
+double mad_scale(std::span<const double> values, double centre);
+
 // The common noise of peers of one metric and hardware class. A series of its own is judged without
 // one (weight 0).
 struct Prior {
-  double scale = 0;    // of the noise, as Noise::scale
-  double rho = 0;      // may be negative: an average of estimates that were not cut off
-  double tail_up = 1;  // as Noise::tail_up
+  // Common scale of the noise; see Noise::scale.
+  double scale = 0;
+  // May be negative: an average of estimates that were not cut off.
+  double rho = 0;
+  // Common tails; see Noise::tail_up.
+  double tail_up = 1;
   double tail_down = 1;
-  double weight = 0;  // runs that the prior is worth; kPooledWeight when 8 peers or more stand
+  // Number of runs that the prior is worth; kPooledWeight with 8 peers or more.
+  double weight = 0;
 };
 inline constexpr double kPooledWeight = 200;
 
+// Estimate for one series, on the scale of its values. All members follow from the values alone.
 struct Noise {
-  double scale = 0;      // standard deviation of the noise as differences of neighbours show it
-  double raw_scale = 0;  // before floor and prior: what a pool is made of
-  double rho = 0;        // correlation of neighbours, in [0, kMaxRho]
-  double raw_rho = 0;    // before cutting off and prior
-  double tail_up = 1;    // how much heavier than normal the upper tail is, >= 1
+  // Standard deviation of the noise, from differences of neighbours.
+  double scale = 0;
+  // Before floor and prior: what a pool is made of.
+  double raw_scale = 0;
+  // Correlation of neighbours, in [0, kMaxRho].
+  double rho = 0;
+  // `rho` before it is limited and blended with the prior.
+  double raw_rho = 0;
+  // How much heavier than normal the upper tail is, >= 1.
+  double tail_up = 1;
   double tail_down = 1;
 
   // Variance of a long mean in units of scale^2 / n, when neighbours are correlated.
@@ -36,6 +50,7 @@ inline constexpr double kMaxRho = 0.9;
 // scale = max(median |d| / 0.6745, q90 |d| / 1.6449) / sqrt 2 over differences of neighbours: the
 // q90 keeps bimodal and quantised series from looking quiet. `floor` is the least scale that this
 // metric can have. At least 3 values.
+// Ends the process when there are fewer than 3 values.
 Noise estimate_noise(std::span<const double> values, double floor, const Prior& prior);
 
 // Fills the tails from what a fit leaves over.

@@ -11,12 +11,15 @@ namespace {
 // A place where the last segment may begin.
 struct Start {
   std::size_t at = 0;
-  double best = 0;          // cost of the part before, less the sum of squares up to here
-  std::size_t dead_at = 0;  // from this end on it cannot be the best any more
+  // Cost of the part before, less the sum of squares up to here.
+  double best = 0;
+  // From this end on the start cannot be the best any more.
+  std::size_t dead_at = 0;
 };
 
 constexpr std::size_t kAlive = std::numeric_limits<std::size_t>::max();
 
+// Follows the best last starts from the end to the begin.
 std::vector<std::size_t> trace(const std::vector<std::size_t>& last) {
   std::vector<std::size_t> changes;
   for (std::size_t end = last.size() - 1; last[end] > 0; end = last[end])
@@ -59,10 +62,12 @@ std::vector<std::size_t> pelt(const PrefixSums& sums, double penalty, std::size_
   RG_CHECK(least >= 1);
   const std::size_t n = sums.size();
   if (n < 2 * least) return {};
+  // The inner loop multiplies by inverses of lengths, since a division there is slower.
   std::vector<double> inverse(n + 1);
   for (std::size_t i = 1; i <= n; ++i) inverse[i] = 1 / static_cast<double>(i);
   std::vector<std::size_t> last(n + 1, 0);
-  std::vector<double> value(n + 1, 0.0);  // best cost up to here, less the sum of squares
+  // Best cost up to here, less the sum of squares.
+  std::vector<double> value(n + 1, 0.0);
   std::vector<Start> starts{{.at = 0, .best = -penalty, .dead_at = kAlive}};
   std::vector<double> costs;
   std::size_t next_death = kAlive;
@@ -88,7 +93,8 @@ std::vector<std::size_t> pelt(const PrefixSums& sums, double penalty, std::size_
       starts[i].dead_at = end + least;
       next_death = std::min(next_death, end + least);
     }
-    const std::size_t next = end + 1 - least;  // the segment from here is long enough at end + 1
+    // The segment from here is long enough at end + 1.
+    const std::size_t next = end + 1 - least;
     if (next >= least) starts.push_back({.at = next, .best = value[next], .dead_at = kAlive});
   }
   return trace(last);

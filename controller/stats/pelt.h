@@ -11,6 +11,7 @@ namespace railgauge::analysis {
 // Sums over a series from which the cost of any stretch follows in constant time.
 class PrefixSums {
  public:
+  // Costs two passes over the values; later calls are constant in time.
   explicit PrefixSums(std::span<const double> values);
   [[nodiscard]] std::size_t size() const { return sum_.size() - 1; }
   [[nodiscard]] double mean(std::size_t begin, std::size_t end) const;
@@ -21,8 +22,10 @@ class PrefixSums {
 
  private:
   friend std::vector<std::size_t> pelt(const PrefixSums&, double, std::size_t);
-  double centre_ = 0;        // taken off first, so that large levels lose no digits
-  std::vector<double> sum_;  // n + 1 each
+  // Taken off first, so that large levels lose no digits.
+  double centre_ = 0;
+  // Sums of values and of squares before each index; n + 1 of each.
+  std::vector<double> sum_;
   std::vector<double> square_;
 };
 

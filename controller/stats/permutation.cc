@@ -14,8 +14,10 @@ namespace {
 constexpr std::size_t kExactFlips = 12;
 constexpr double kExactExchanges = 20'000;
 constexpr int kDraws = 10'000;
-constexpr double kTie = 1e-12;  // relative: sums in another order are the same
+// Relative: sums in another order are the same.
+constexpr double kTie = 1e-12;
 
+// Welch's t of two groups. Without any spread it is 0 for equal means, else huge with their sign.
 double welch_t(std::span<const double> a, std::span<const double> b) {
   const auto moments = [](std::span<const double> v) {
     const auto n = static_cast<double>(v.size());
@@ -32,6 +34,7 @@ double welch_t(std::span<const double> a, std::span<const double> b) {
   return difference == 0 ? 0 : std::copysign(1e300, difference);
 }
 
+// n over k, as a double.
 double ways(std::size_t n, std::size_t k) {
   double out = 1;
   for (std::size_t i = 1; i <= k; ++i)
@@ -41,7 +44,8 @@ double ways(std::size_t n, std::size_t k) {
 
 // A number below `bound` that no standard library decides about.
 std::size_t below(std::mt19937_64& bits, std::size_t bound) {
-  return static_cast<std::size_t>(bits() % bound);  // bound is far below 2^64: no bias that shows
+  // Bound is far below 2^64: no bias that shows.
+  return static_cast<std::size_t>(bits() % bound);
 }
 
 }  // namespace
@@ -51,6 +55,7 @@ double sign_flip_p(std::span<const double> values, std::uint64_t seed) {
   const double seen = std::accumulate(values.begin(), values.end(), 0.0);
   double size = 0;
   for (const double v : values) size += std::abs(v);
+  // The observed sum counts as reached in spite of rounding.
   const double limit = seen - kTie * size;
   if (values.size() <= kExactFlips) {
     const std::uint64_t all = 1ULL << values.size();
@@ -64,7 +69,8 @@ double sign_flip_p(std::span<const double> values, std::uint64_t seed) {
     return static_cast<double>(as_large) / static_cast<double>(all);
   }
   std::mt19937_64 bits(seed);
-  int as_large = 1;  // what was seen is one of the draws
+  // The observed value is one of the draws.
+  int as_large = 1;
   for (int draw = 0; draw < kDraws; ++draw) {
     double sum = 0;
     std::uint64_t word = 0;
@@ -114,7 +120,8 @@ double exchange_p(std::span<const double> treated, std::span<const double> contr
 }
 
 std::uint64_t seed_of(std::span<const char> words) {
-  std::uint64_t hash = 14695981039346656037ULL;  // FNV-1a
+  // Offset basis of FNV-1a with 64 bits.
+  std::uint64_t hash = 14695981039346656037ULL;
   for (const char c : words) hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211ULL;
   return hash;
 }

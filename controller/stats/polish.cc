@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "controller/stats/robust.h"
 #include "kernels/core/base/result.h"
+#include "kernels/core/stats/quantile.h"
 
 namespace railgauge::analysis {
 namespace {
@@ -12,9 +12,11 @@ namespace {
 constexpr int kMaxRounds = 20;
 constexpr double kSettled = 1e-9;
 
+// Median without the cells that were not measured; 0 where none was. Reorders and shortens
+// `scratch`.
 double median_of_present(std::vector<double>& scratch) {
   std::erase_if(scratch, [](double v) { return !std::isfinite(v); });
-  return scratch.empty() ? 0 : median_of(scratch);
+  return scratch.empty() ? 0 : median_in(scratch);
 }
 
 // Takes the median out of each line of the residuals and puts it into the line's effect. Returns
@@ -34,6 +36,7 @@ double sweep(std::vector<double>& residuals, std::vector<double>& effects, std::
   return largest;
 }
 
+// Moves the median of the effects to `overall`, so that effects are relative to a usual node.
 void centre(std::vector<double>& effects, double& overall) {
   if (effects.empty()) return;
   const double middle = median(effects);

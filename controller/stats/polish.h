@@ -7,11 +7,15 @@
 
 namespace railgauge::analysis {
 
+// value = overall + row + column + residual, for each cell.
 struct Polish {
   double overall = 0;
-  std::vector<double> rows;       // effect of each sending side
-  std::vector<double> columns;    // effect of each receiving side
-  std::vector<double> residuals;  // of the paths, by row; NaN where nothing was measured
+  // Effect of each sending side.
+  std::vector<double> rows;
+  // Effect of each receiving side.
+  std::vector<double> columns;
+  // Residuals of the paths, by row; NaN where nothing was measured.
+  std::vector<double> residuals;
 };
 
 // Tukey's median polish: one bad port shows in its own effect and does not accuse its partners.

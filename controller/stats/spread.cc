@@ -6,17 +6,20 @@
 #include <numbers>
 #include <numeric>
 
-#include "controller/stats/robust.h"
-#include "controller/stats/selection.h"
+#include "controller/stats/distributions.h"
 
 namespace railgauge::analysis {
 namespace {
 
-constexpr std::size_t kLeastSide = 12;  // runs on each side
-constexpr double kCap = 3;              // deviations up to which a residual counts
+// Least number of runs on each side of a split.
+constexpr std::size_t kLeastSide = 12;
+// Deviations up to which a residual counts.
+constexpr double kCap = 3;
 constexpr double kProof = 1e-4;
-constexpr double kRatio = 2;  // of spreads
-constexpr int kMaxDepth = 3;  // splits of splits
+// Ratio of the two spreads above which a change is reported.
+constexpr double kRatio = 2;
+// Levels of recursive splits.
+constexpr int kMaxDepth = 3;
 
 // The place where the spreads of the two sides fit best (the likelihood of Laplace's distribution):
 // the place of largest contrast is too far into the wider side.
@@ -40,11 +43,14 @@ std::size_t likeliest_place(std::span<const double> sizes) {
   return place;
 }
 
+// A split and its standardised difference of means.
 struct Split {
   std::size_t at = 0;
   double z = 0;
 };
 
+// The split of `sizes` with the largest standardised difference. `factor` widens the variance where
+// neighbours are correlated.
 Split best_split(std::span<const double> sizes, double factor) {
   const auto n = static_cast<double>(sizes.size());
   const double mean = std::accumulate(sizes.begin(), sizes.end(), 0.0) / n;
@@ -64,10 +70,13 @@ Split best_split(std::span<const double> sizes, double factor) {
   return best;
 }
 
+// Arithmetic mean; `values` is not empty.
 double mean_of(std::span<const double> values) {
   return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
 }
 
+// Splits recursively: the best split first, then its two sides, at most `depth` levels. Appends to
+// `found` by index.
 void split_spread(std::span<const double> sizes, std::size_t offset, double factor, int depth,
                   std::vector<SpreadChange>& found) {
   if (depth == 0 || sizes.size() < 2 * kLeastSide) return;
@@ -81,7 +90,8 @@ void split_spread(std::span<const double> sizes, std::size_t offset, double fact
   split_spread(before, offset, factor, depth - 1, found);
   const double a = mean_of(before);
   const double b = mean_of(after);
-  const double to_sigma = std::sqrt(std::numbers::pi / 2);  // of a normal's mean absolute value
+  // From a normal's mean absolute value to its standard deviation.
+  const double to_sigma = std::sqrt(std::numbers::pi / 2);
   if (std::max(a, b) > kRatio * std::min(a, b) && fligner_killeen_p(before, after) < kProof)
     found.push_back(
         {.index = offset + split.at, .before = to_sigma * a, .after = to_sigma * b, .p = p});
@@ -105,7 +115,8 @@ double fligner_killeen_p(std::span<const double> before, std::span<const double>
   for (std::size_t i = 0; i < all.size();) {
     std::size_t tied = i;
     while (tied < all.size() && all[tied].value == all[i].value) ++tied;
-    const double rank = (static_cast<double>(i + tied) + 1) / 2;  // mean rank, from 1
+    // Ties share their mean rank, counted from 1.
+    const double rank = (static_cast<double>(i + tied) + 1) / 2;
     const double score = normal_quantile(0.5 + rank / (2 * (n + 1)));
     for (; i < tied; ++i) scores[i] = score;
   }

@@ -8,10 +8,14 @@
 
 namespace railgauge::analysis {
 
+// One place where the scatter of a series changes, not its level.
 struct SpreadChange {
+  // First run with the new spread.
   std::size_t index = 0;
-  double before = 0;  // standard deviations, estimated from mean absolute residuals
+  // Standard deviations on both sides, estimated from mean absolute residuals.
+  double before = 0;
   double after = 0;
+  // Chance of the best split of a series with one spread.
   double p = 1;
 };
 

@@ -113,11 +113,11 @@ TEST_F(UpgradeJudge, AnAcceptedFindingOpensAgainOnlyWhenItWorsens) {
 TEST_F(UpgradeJudge, AskingUntilItPassesIsHeldToAWiderInterval) {
   measure("after", 0);
   const api::Upgrade first = judge("after");
-  EXPECT_THAT(first.notes(), testing::Not(testing::Contains(HasSubstr("looked at again"))));
+  EXPECT_THAT(first.notes(), testing::Not(testing::Contains(HasSubstr("repeated look"))));
   measure("again", 0);  // the same figures
   const api::Upgrade second = judge("again");
   EXPECT_GT(second.metrics(0).high_percent(), first.metrics(0).high_percent());
-  EXPECT_THAT(second.notes(), testing::Contains(HasSubstr("looked at again")));
+  EXPECT_THAT(second.notes(), testing::Contains(HasSubstr("repeated look")));
 }
 
 TEST_F(UpgradeJudge, APassEndsWhatWasOpen) {

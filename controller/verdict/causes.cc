@@ -1,36 +1,22 @@
 #include "controller/verdict/causes.h"
 
 #include <algorithm>
-#include <cmath>
 #include <map>
 
-#include "controller/stats/selection.h"
+#include "controller/stats/distributions.h"
 
 namespace railgauge::analysis {
 namespace {
 
+// Shares of affected nodes among exposed and unexposed ones at which a change explains a
+// regression.
 constexpr double kMostExposed = 0.8;
 constexpr double kFewUnexposed = 0.05;
 constexpr std::size_t kSeparators = 2;
 constexpr char kYes = 'y';
 constexpr char kNo = 'n';
 
-double log_ways(std::size_t n, std::size_t k) {
-  return log_choose(static_cast<double>(n), static_cast<double>(k));
-}
-
-// P(at least as many of the affected are exposed), drawn without putting back.
-double upper_tail(const Cause& cause) {
-  const std::size_t all = cause.exposed + cause.unexposed;
-  const std::size_t affected = cause.exposed_affected + cause.unexposed_affected;
-  double p = 0;
-  for (std::size_t k = cause.exposed_affected; k <= std::min(cause.exposed, affected); ++k)
-    if (affected - k <= cause.unexposed)
-      p += std::exp(log_ways(cause.exposed, k) + log_ways(cause.unexposed, affected - k) -
-                    log_ways(all, affected));
-  return std::min(1.0, p);
-}
-
+// `exposed` has a letter for each node: kYes where the node has the change.
 Cause cause_of(const std::string& exposed, std::span<const ExposedNode> nodes) {
   Cause cause;
   for (std::size_t i = 0; i < nodes.size(); ++i) {
@@ -40,7 +26,10 @@ Cause cause_of(const std::string& exposed, std::span<const ExposedNode> nodes) {
     if (has && nodes[i].affected && cause.separators.size() < kSeparators)
       cause.separators.push_back(nodes[i].node);
   }
-  cause.p = upper_tail(cause);
+  // As many of the affected exposed, or more, when it is chance which nodes are affected.
+  cause.p = hypergeometric_upper_tail(cause.exposed_affected,
+                                      cause.exposed_affected + cause.unexposed_affected,
+                                      cause.exposed, nodes.size());
   const auto share = [](std::size_t part, std::size_t whole) {
     return whole == 0 ? 0 : static_cast<double>(part) / static_cast<double>(whole);
   };
@@ -57,7 +46,8 @@ std::vector<Cause> likely_causes(std::span<const ExposedNode> nodes) {
   // Those that the same nodes have are one.
   std::map<std::string, Cause> causes;
   for (const std::string& change : changes) {
-    std::string exposed;  // a letter a node
+    // A letter for each node.
+    std::string exposed;
     for (const ExposedNode& node : nodes) exposed += node.changes.contains(change) ? kYes : kNo;
     auto [place, is_new] = causes.try_emplace(exposed);
     if (is_new) place->second = cause_of(exposed, nodes);

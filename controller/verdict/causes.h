@@ -13,24 +13,30 @@ namespace railgauge::analysis {
 struct ExposedNode {
   std::string node;
   bool affected = false;
-  std::set<std::string> changes{};  // "gpu_driver 535.1 -> 550.2"
+  // Changes of its stack, such as "gpu_driver 535.1 -> 550.2".
+  std::set<std::string> changes{};
 };
 
 // Changes that always came together: nothing here separates them.
+// Counts are nodes. A cause that explains nothing is listed too, after those that do.
 struct Cause {
   std::vector<std::string> changes;
-  std::size_t exposed = 0;  // nodes that have them
+  // Number of nodes that have the changes.
+  std::size_t exposed = 0;
   std::size_t exposed_affected = 0;
   std::size_t unexposed = 0;
   std::size_t unexposed_affected = 0;
-  double p = 1;  // that so many of the affected have them by chance (hypergeometric)
+  // That so many of the affected have them by chance (hypergeometric).
+  double p = 1;
   // At least 80 % of the exposed and at most 5 % of the others are affected.
   bool explains = false;
   std::vector<std::string>
-      separators;  // nodes on which undoing one of them would decide, two at most
+      // Nodes on which undoing one of them would decide, two at most.
+      separators;
 };
 
-// The most likely first.
+// The causes of a regression, the most likely first: those that explain it, then by p. Changes that
+// exactly the same nodes have are one cause. Thread safe.
 std::vector<Cause> likely_causes(std::span<const ExposedNode> nodes);
 
 }  // namespace railgauge::analysis

@@ -16,6 +16,7 @@ std::size_t measured(const std::vector<double>& runs) {
 
 namespace {
 
+// "node/endpoint" or "node/endpoint with node/endpoint", for messages.
 std::string place_of(const PairRuns& pair) {
   std::string text = pair.node + "/" + pair.endpoint;
   if (!pair.other_node.empty()) text += " with " + pair.other_node + "/" + pair.other_endpoint;
@@ -26,19 +27,24 @@ std::string place_of(const PairRuns& pair) {
 struct NodeShift {
   bool changed = false;
   double sum = 0;
-  double variances = 0;    // of a run's logarithm
-  double run_errors2 = 0;  // of the pairs' shifts
+  // Sum of the variances of a run's logarithm.
+  double variances = 0;
+  // Sum of the squared errors of the pairs' shifts, from their runs alone.
+  double run_errors2 = 0;
   double pairs = 0;
-  std::map<std::string, double> ends{};  // in how many of the pairs each node is
+  // By node: the number of these pairs that it is an end of.
+  std::map<std::string, double> ends{};
 };
 
 // A pair that is flagged, before it is known which end it is.
 struct FlaggedPair {
   const PairRuns* pair = nullptr;
-  std::size_t number = 0;  // among the losses
+  // Index among the losses.
+  std::size_t number = 0;
   Shift shift{};
 };
 
+// Names the end that is behind the loss, or both where the other pairs do not decide.
 void add_flag(const MetricRuns& metric, const FlaggedPair& flagged, End end, MetricVerdict& out) {
   const PairRuns& pair = *flagged.pair;
   PairFlag& flag = out.flags.emplace_back();
@@ -63,7 +69,8 @@ void add_nodes(const std::map<std::string, NodeShift>& nodes, Cohort& cohort) {
     Group& group = node.changed ? cohort.changed : cohort.controls;
     group.shifts.push_back(node.sum / node.pairs);
     const double run_error2 = node.run_errors2 / node.pairs / node.pairs;
-    group.run_error2 += run_error2;  // their sum so far
+    // A sum here; the loop below makes it a mean.
+    group.run_error2 += run_error2;
     cohort.nodes.shifts.push_back({node.changed, group.shifts.back(), run_error2});
     cohort.nodes.names.push_back(name);
     auto& ends = group.ends.emplace_back();
@@ -76,6 +83,7 @@ void add_nodes(const std::map<std::string, NodeShift>& nodes, Cohort& cohort) {
   cohort.run_variance = nodes.empty() ? 0 : variances / static_cast<double>(nodes.size());
 }
 
+// Adds one measured pair to its node and to the cohort.
 void add_pair(const PairRuns& pair, const Shift& shift, Cohort& cohort, NodeShift& node) {
   node.changed = pair.changed;
   node.sum += shift.log_worsening;
@@ -97,6 +105,7 @@ void add_pair(const PairRuns& pair, const Shift& shift, Cohort& cohort, NodeShif
 
 }  // namespace
 
+// Blame is assigned after all pairs are read: it depends on the other pairs of both ends.
 Cohort gather(const MetricRuns& metric, const UpgradeRuns& upgrade, MetricVerdict& out) {
   const std::size_t least = std::max<std::size_t>(1, upgrade.min_runs);
   const std::size_t least_before = upgrade.min_before > 0 ? upgrade.min_before : least;
@@ -140,6 +149,7 @@ std::string node_behind(const Cohort& cohort, const std::string& node) {
 
 }  // namespace
 
+// Pairs first, then nodes; a place is named once. Twice the metrics, since both lists are asked.
 void find_far_losses(const MetricRuns& metric, const Cohort& cohort, std::size_t metrics,
                      MetricVerdict& out) {
   const double delta = log_worsening(metric.traits.better, metric.traits.delta);

@@ -5,29 +5,36 @@
 #include <string>
 #include <vector>
 
+#include "controller/verdict/equivalence.h"
 #include "controller/verdict/far_losses.h"
 #include "controller/verdict/pair_blame.h"
-#include "controller/verdict/shared_ends.h"
 #include "controller/verdict/verdict.h"
 
 namespace railgauge::analysis {
 
+// Shifts and the names of their places, in the same order.
 struct NamedShifts {
   std::vector<PlaceShift> shifts{};
   std::vector<std::string> names{};
 };
 
+// All figures of one metric, gathered by node.
 struct Cohort {
-  Group changed;  // one shift a node
+  // One shift for each changed node.
+  Group changed;
   Group controls;
   double run_variance = 0;
-  double run_degrees = 0;                                        // of the changed pairs' runs
-  std::size_t to_measure = 0;                                    // changed pairs
-  std::size_t before = std::numeric_limits<std::size_t>::max();  // runs, where there were fewest
+  // Degrees of freedom of the changed pairs' runs.
+  double run_degrees = 0;
+  // Number of changed pairs that were to be measured.
+  std::size_t to_measure = 0;
+  // Smallest number of runs of a pair on each side.
+  std::size_t before = std::numeric_limits<std::size_t>::max();
   std::size_t after = std::numeric_limits<std::size_t>::max();
   NamedShifts pairs{};
   NamedShifts nodes{};
-  std::vector<PairLoss> losses{};  // of `pairs`
+  // Losses of `pairs`, in their order.
+  std::vector<PairLoss> losses{};
 };
 
 // Figures that are one: finite and positive.

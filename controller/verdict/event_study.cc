@@ -1,6 +1,7 @@
 #include "controller/verdict/event_study.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <map>
 
@@ -10,14 +11,18 @@ namespace railgauge::analysis {
 namespace {
 
 constexpr std::size_t kWindow = kStudyNights;
-constexpr double kTrendProof = 0.05;  // two-sided, that nodes moved before their upgrade
+// Two-sided p below which nodes moved before their upgrade.
+constexpr double kTrendProof = 0.05;
 constexpr double kOneSidedStudy = 0.05;
 
+// Mean and its variance. The variance is 0 for a single value.
 struct Spread {
   double mean = 0;
-  double error2 = 0;  // of the mean
+  // Variance of the mean.
+  double error2 = 0;
 };
 
+// `values` is not empty.
 Spread spread_of(const std::vector<double>& values) {
   Spread out;
   const auto n = static_cast<double>(values.size());
@@ -69,13 +74,18 @@ std::optional<Difference> difference(std::span<const RolloutNode> nodes, const R
   return Difference{.shift = *own - spread.mean, .control_error2 = spread.error2};
 }
 
+// Sums over the upgraded nodes.
 struct Study {
   std::map<int, std::vector<double>> by_night;
-  std::vector<double> since;   // of each node, the mean of its nights since
-  std::vector<double> slopes;  // of each node, a night, before its upgrade
-  double control_error2 = 0;   // mean over nodes: they share their controls
+  // By node: the mean of its nights since the upgrade.
+  std::vector<double> since;
+  // By node: its slope per night before the upgrade.
+  std::vector<double> slopes;
+  // Mean over nodes: they share their controls.
+  double control_error2 = 0;
 };
 
+// Least-squares slope of y over x; 0 where all x are the same.
 double slope_of(const std::vector<std::pair<double, double>>& points) {
   double x_mean = 0;
   double y_mean = 0;
@@ -93,6 +103,8 @@ double slope_of(const std::vector<std::pair<double, double>>& points) {
   return xx > 0 ? xy / xx : 0;
 }
 
+// Adds one upgraded node: its difference for each night of the window, and its slope before the
+// upgrade.
 void add_node(std::span<const RolloutNode> nodes, const RolloutNode& node, Better better,
               Study& study) {
   const std::size_t upgrade = *node.upgraded_at;
@@ -133,17 +145,9 @@ bool has_trend(const std::vector<double>& slopes, double delta) {
 }  // namespace
 
 std::string_view word(StudyVerdict verdict) {
-  switch (verdict) {
-    case StudyVerdict::kRegressed:
-      return "regressed";
-    case StudyVerdict::kNoRegression:
-      return "no_regression";
-    case StudyVerdict::kConfounded:
-      return "confounded";
-    case StudyVerdict::kInconclusive:
-      break;
-  }
-  return "inconclusive";
+  static constexpr std::array<std::string_view, 4> kWords{"regressed", "no_regression",
+                                                          "inconclusive", "confounded"};
+  return kWords.at(static_cast<std::size_t>(verdict));
 }
 
 EventStudy study_rollout(std::span<const RolloutNode> nodes, Better better, double delta) {

@@ -6,21 +6,23 @@
 
 #include <boost/math/distributions/students_t.hpp>
 
+#include "kernels/core/stats/quantile.h"
+
 namespace railgauge::analysis {
 namespace {
 
 constexpr double kNormalMad = 1.4826;
-constexpr double kMadEfficiency = 0.37;  // of a normal deviation's degrees of freedom
+// Degrees of freedom of the median absolute deviation, relative to a normal deviation's.
+constexpr double kMadEfficiency = 0.37;
 constexpr double kLeastDegrees = 4;
 constexpr std::size_t kLeastControls = 3;
 
-double median_of(std::vector<double> values) {
-  if (values.empty()) return 0;
-  std::ranges::sort(values);
-  const std::size_t half = values.size() / 2;
-  return values.size() % 2 == 1 ? values[half] : (values[half - 1] + values[half]) / 2;
+// The median, or 0 where there is no value.
+double median_or_zero(std::span<const double> values) {
+  return values.empty() ? 0 : median(values);
 }
 
+// Shifts of the changed places, or of the controls.
 std::vector<double> shifts_of(std::span<const PlaceShift> places, bool changed) {
   std::vector<double> out;
   for (const PlaceShift& place : places)
@@ -34,8 +36,8 @@ std::vector<std::size_t> far_losses(std::span<const PlaceShift> places, double d
                                     std::size_t metrics) {
   const std::vector<double> changed = shifts_of(places, true);
   const std::vector<double> controls = shifts_of(places, false);
-  const double middle = median_of(changed);
-  const double common = median_of(controls);
+  const double middle = median_or_zero(changed);
+  const double common = median_or_zero(controls);
   const bool controlled = controls.size() >= kLeastControls;
   std::vector<double> away;
   for (const double shift : changed) away.push_back(std::abs(shift - middle));
@@ -47,7 +49,7 @@ std::vector<std::size_t> far_losses(std::span<const PlaceShift> places, double d
   const boost::math::students_t student(kMadEfficiency * count);
   // Medians of few take a part of their own scatter away.
   const double mad =
-      kNormalMad * median_of(away) * std::sqrt(static_cast<double>(away.size()) / count);
+      kNormalMad * median_or_zero(away) * std::sqrt(static_cast<double>(away.size()) / count);
   const double of_median =
       controlled ? std::numbers::pi / 2 / static_cast<double>(controls.size()) : 0;
   const double asked = static_cast<double>(changed.size() * std::max<std::size_t>(1, metrics));

@@ -6,13 +6,17 @@
 
 namespace railgauge::analysis {
 
+// A node or pair with its shift.
 struct PlaceShift {
   bool changed = false;
-  double shift = 0;       // logarithm, positive is worse
-  double run_error2 = 0;  // its variance that the spread of its runs alone explains
+  // Logarithm, positive is worse.
+  double shift = 0;
+  // Variance of `shift` that the spread of its runs alone explains.
+  double run_error2 = 0;
 };
 
-inline constexpr double kFarProof = 0.01;  // chance of one false call among all that were asked
+// Chance of one false call among all that were asked.
+inline constexpr double kFarProof = 0.01;
 
 // Which of the changed places lost more than `delta` (logarithm) for sure, less what the controls'
 // median moved by. A place's error is what places of its kind scatter by, by the median absolute

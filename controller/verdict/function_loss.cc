@@ -8,6 +8,7 @@
 namespace railgauge::analysis {
 namespace {
 
+// A word of a path and its rank.
 struct Rank {
   std::string_view word;
   int rank;
@@ -22,6 +23,7 @@ constexpr std::array kPaths{
     Rank{"shm", 2},    Rank{"staged", 1},    Rank{"socket", 1},     Rank{"tcp", 1},
     Rank{"net", 1},
 };
+// Outcomes of tasks and states of checks that show a working function.
 constexpr std::array<std::string_view, 2> kGood{"passed", "pass"};
 // A check that warns still works; what is unknown was not measured.
 constexpr std::array<std::string_view, 7> kBad{"waived", "failed", "crashed", "timed_out",
@@ -67,6 +69,7 @@ int path_rank(std::string_view path) {
   return worst;
 }
 
+// A bad outcome decides first; a path is compared only where both outcomes are good.
 std::vector<LostFunction> lost_functions(std::span<const FunctionSides> all) {
   std::vector<LostFunction> lost;
   for (const FunctionSides& sides : all) {

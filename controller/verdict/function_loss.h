@@ -15,23 +15,29 @@ namespace railgauge::analysis {
 struct FunctionSides {
   std::string node{};
   std::string endpoint{};
-  std::string name{};  // kernel or check
+  // Kernel or check.
+  std::string name{};
   std::string outcome_before{};
   std::string outcome_after{};
   std::string path_before{};
   std::string path_after{};
-  bool is_task = true;  // else a check, or that an endpoint is there
+  // Else a check, or that an endpoint is there.
+  bool is_task = true;
   // A task that did not pass after, nor always before: nothing is known of it.
   bool never_passed = false;
 };
 
+// Corruption outranks every other loss.
 enum class LossKind { kLostFunction, kCorruption };
-std::string_view word(LossKind kind);  // "lost_function", "corruption"
+// "lost_function", "corruption".
+std::string_view word(LossKind kind);
 
+// One function that was lost, with both of its sides.
 struct LostFunction {
   LossKind kind = LossKind::kLostFunction;
   FunctionSides sides;
-  std::string what;  // "passed before, now waived", "path dmabuf before, now staged"
+  // "passed before, now waived", "path dmabuf before, now staged".
+  std::string what;
 };
 
 // The lost functions, in the order given. The outcome "corrupted" marks a task that failed because

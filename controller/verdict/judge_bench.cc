@@ -97,6 +97,7 @@ void print_power(std::size_t series) {
   std::printf("\n");
 }
 
+// A row of the table of verdicts: a design and whether it has the strict bar.
 struct VerdictRow {
   const char* design;
   CohortPlan::Pairs pairs;
@@ -152,6 +153,7 @@ void print_verdicts(std::size_t seeds) {
   std::printf("\n");
 }
 
+// CPU time of the process in all threads.
 double cpu_seconds() {
   rusage usage{};
   getrusage(RUSAGE_SELF, &usage);
@@ -159,6 +161,7 @@ double cpu_seconds() {
          1e-6 * static_cast<double>(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec);
 }
 
+// Peak resident memory of the process; ru_maxrss is in KiB on Linux.
 double peak_gigabytes() {
   rusage usage{};
   getrusage(RUSAGE_SELF, &usage);

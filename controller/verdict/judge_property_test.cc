@@ -150,7 +150,7 @@ TEST(JudgeProperty, OddPeersAreMissingAndAccuseNobody) {
     std::vector<PairFigure> figures(odd.count(90));
     for (PairFigure& figure : figures)
       figure = {.from = odd.count(10), .to = odd.count(10), .value = odd.figure()};
-    for (const PeerStanding& one : judge_pairs(figures, 10, Better::kHigher, 0.002).nodes)
+    for (const PeerScore& one : judge_pairs(figures, 10, Better::kHigher, 0.002).nodes)
       EXPECT_FALSE(std::isnan(one.z) || std::isnan(one.worse)) << seed;
   }
 }

@@ -29,6 +29,7 @@ End blamed_end(std::span<const PairLoss> pairs, std::size_t which) {
     return End::kFirst;
   const auto first = loss_elsewhere(pairs, pair.node, pair.other_node);
   const auto other = loss_elsewhere(pairs, pair.other_node, pair.node);
+  // At least half of the pair's loss, in the pairs with other partners.
   const auto lost = [&](const std::optional<double>& elsewhere) {
     return elsewhere && 2 * *elsewhere >= pair.loss;
   };

@@ -7,13 +7,18 @@
 
 namespace railgauge::analysis {
 
+// The loss of one pair.
 struct PairLoss {
   std::string node{};
-  std::string other_node{};    // "" where there is none
-  bool other_changed = false;  // else only the first end can be blamed
-  double loss = 0;             // of the logarithm, positive is worse
+  // "" where there is none.
+  std::string other_node{};
+  // Else only the first end can be blamed.
+  bool other_changed = false;
+  // Loss as a logarithm; positive is worse.
+  double loss = 0;
 };
 
+// The end of a pair that is behind its loss.
 enum class End { kFirst, kOther, kEither };
 
 // Decided by the losses of the two ends in their other pairs, half as much as here at least.

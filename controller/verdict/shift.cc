@@ -7,14 +7,14 @@
 
 #include <fmt/format.h>
 
-#include "controller/stats/robust.h"
-
 namespace railgauge::analysis {
 namespace {
 
 constexpr double kMissEachSide = 0.025;
-constexpr std::size_t kMaxExact = 40;  // runs a side; the distribution costs their product squared
+// Runs a side; the distribution costs their product squared.
+constexpr std::size_t kMaxExact = 40;
 
+// Logarithms of the measured runs. `side` names the group in errors.
 Result<std::vector<double>> logarithms(std::span<const double> runs, const char* side) {
   std::vector<double> out;
   for (const double v : runs) {
@@ -52,9 +52,11 @@ std::size_t left_out(std::size_t a, std::size_t b) {
   double tail = 0;
   std::size_t cut = 0;
   while (cut <= most && (tail + table[b][cut]) / total <= kMissEachSide) tail += table[b][cut++];
-  return cut;  // P(U < cut) is at most 2.5 %
+  // P(U < cut) is at most 2.5 %.
+  return cut;
 }
 
+// Sum of squares about the mean.
 double sum_of_squares(std::span<const double> values) {
   const double mean =
       std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());

@@ -18,16 +18,21 @@ inline constexpr double kMedianLoss = std::numbers::pi / 3;
 // the pairwise differences (Mann and Whitney's distribution, exact); without bounds below 4 + 4.
 struct Shift {
   double log_worsening = 0;
-  double low = 0;  // -infinity and infinity where so few runs bound nothing
+  // -infinity and infinity where so few runs bound nothing.
+  double low = 0;
   double high = 0;
-  double run_variance = 0;      // of one run's logarithm, both sides pooled; 0 for single runs
-  double run_error2 = 0;        // of log_worsening, by the spread of runs alone
-  std::size_t run_degrees = 0;  // of freedom that it is known with
+  // Variance of one run's logarithm, both sides pooled; 0 for single runs.
+  double run_variance = 0;
+  // Variance of log_worsening from the spread of runs alone.
+  double run_error2 = 0;
+  // Degrees of freedom of run_variance.
+  std::size_t run_degrees = 0;
 };
 
 // `before` and `after`: one figure a run (a run is a fresh process). Not finite ones are missing
 // runs. Errors: kFailedPrecondition when a side is empty, kInvalidArgument for a figure that is
 // not positive.
+// Source: Hodges and Lehmann, Ann. Math. Statist. 34 (1963). Thread safe.
 Result<Shift> shift_of(std::span<const double> before, std::span<const double> after,
                        Better better);
 

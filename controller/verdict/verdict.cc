@@ -17,8 +17,10 @@
 namespace railgauge::analysis {
 namespace {
 
-constexpr std::size_t kMaxNamed = 3;  // of what is missing, in a reason
+// Names that a reason lists before it counts the others.
+constexpr std::size_t kMaxNamed = 3;
 
+// The design that was measured, for the question of what further runs would settle.
 Design design_of(const Cohort& cohort, const MeanSpread& changed) {
   Design design{
       .runs = cohort.before,
@@ -39,6 +41,7 @@ Design design_of(const Cohort& cohort, const MeanSpread& changed) {
   return design;
 }
 
+// The first kMaxNamed names and the number of the others.
 std::string names(const std::vector<std::string>& all) {
   std::string out;
   for (std::size_t i = 0; i < std::min(all.size(), kMaxNamed); ++i)
@@ -47,9 +50,11 @@ std::string names(const std::vector<std::string>& all) {
   return out;
 }
 
+// "3 more runs", "1 more node".
 std::string more(std::size_t count, std::string_view thing) {
   return fmt::format("{} more {}{}", count, thing, count == 1 ? "" : "s");
 }
+// The second half of an inconclusive reason.
 std::string what_would_settle(const Need& need) {
   if (need.runs > 0 && need.nodes > 0)
     return fmt::format("{} after it or {} would settle it", more(need.runs, "run"),
@@ -59,6 +64,7 @@ std::string what_would_settle(const Need& need) {
   return "no number of runs or nodes that can be asked for would settle it";
 }
 
+// A pass needs enough of the changed pairs: a pair that nobody measured may have lost.
 void require_coverage(double min_coverage, MetricVerdict& out) {
   if (out.verdict != Verdict::kPass || out.coverage >= min_coverage) return;
   out.verdict = Verdict::kInconclusive;
@@ -95,6 +101,7 @@ bool slow_mode_grew(const MetricRuns& metric, const std::optional<ModeWeights>& 
   return !controls || 2 * (controls->after - controls->before) < modes->after - modes->before;
 }
 
+// Reason of an inconclusive metric.
 std::string why_open(const MetricVerdict& out, const Decision& decision, bool may_be_drift) {
   if (may_be_drift)
     return fmt::format("{:.2f} % worse, which may be this one node's drift; {}", 100 * out.worse,
@@ -123,13 +130,16 @@ void conclude(const MetricRuns& metric, const CohortEffect& effect, const Design
     out.need = needed(design, effect, delta);
     out.reason = why_open(out, decision, may_be_drift);
   } else if (out.verdict == Verdict::kRegressed) {
-    out.need = needed(design, effect, delta, metrics);  // should it not stand among the others
+    // Applies when the metric does not hold among the others.
+    out.need = needed(design, effect, delta, metrics);
     out.reason = fmt::format("{:.2f} % worse", 100 * out.worse);
   }
 }
 
 }  // namespace
 
+// Gathers the cohort, bounds its shift, and adds the checks that the mean does not show: far losses
+// and mode mixes.
 MetricVerdict judge_metric(const MetricRuns& metric, const UpgradeRuns& upgrade) {
   MetricVerdict out;
   out.name = metric.name;
@@ -143,10 +153,9 @@ MetricVerdict judge_metric(const MetricRuns& metric, const UpgradeRuns& upgrade)
         1 - static_cast<double>(out.missing.size()) / static_cast<double>(cohort.to_measure);
   if (cohort.changed.shifts.empty()) {
     out.verdict = Verdict::kInvalid;
-    out.reason = cohort.to_measure == 0
-                     ? "nothing that changed was to be measured"
-                     : fmt::format("nothing that changed has {} runs on both sides; missing {}",
-                                   upgrade.min_runs, names(out.missing));
+    out.reason = cohort.to_measure == 0 ? "nothing that changed was to be measured"
+                                        : fmt::format("fewer than {} runs per side; missing {}",
+                                                      upgrade.min_runs, names(out.missing));
     return out;
   }
   const double one_sided = upgrade.again ? kOneSidedAgain : kOneSided;
@@ -181,7 +190,8 @@ void add_far_losses(std::vector<MetricVerdict>& metrics) {
   }
 }
 
-constexpr double kModeProof = 0.01;  // for all metrics together
+// Chance of one false mode mix among all metrics together.
+constexpr double kModeProof = 0.01;
 
 // A slow mode that is held more often is a loss although the median may stand still.
 void add_mode_mixes(std::vector<MetricVerdict>& metrics) {
@@ -252,18 +262,21 @@ std::string never_before(const UpgradeRuns& upgrade) {
       names(upgrade.uncompared));
 }
 
+// Number of metrics with that verdict.
 std::size_t count_of(const UpgradeVerdict& out, Verdict verdict) {
   return static_cast<std::size_t>(
       std::ranges::count(out.metrics, verdict, &MetricVerdict::verdict));
 }
 bool any(const UpgradeVerdict& out, Verdict verdict) { return count_of(out, verdict) > 0; }
 
+// "metric: reason" of the first metric with that verdict.
 std::string first_reason(const UpgradeVerdict& out, Verdict verdict) {
   for (const MetricVerdict& metric : out.metrics)
     if (metric.verdict == verdict) return metric.name + ": " + metric.reason;
   return "";
 }
 
+// Notes limit the statement; they do not change the verdict.
 void add_notes(const UpgradeRuns& upgrade, UpgradeVerdict& out) {
   const bool lone = std::ranges::any_of(
       out.metrics, [](const MetricVerdict& m) { return m.changed > 0 && !m.controlled; });
@@ -271,12 +284,8 @@ void add_notes(const UpgradeRuns& upgrade, UpgradeVerdict& out) {
     out.notes.emplace_back(
         "no controls: a cause common to all nodes, changed or not, cannot be excluded");
   const bool single = std::ranges::any_of(out.metrics, &MetricVerdict::lone);
-  if (single)
-    out.notes.emplace_back(
-        "one changed node: what it drifts by itself cannot be told from the upgrade");
-  if (upgrade.again)
-    out.notes.emplace_back(
-        "looked at again since the change: the intervals hold with 96 %, not 90 %");
+  if (single) out.notes.emplace_back("one node only: drift and upgrade cannot be separated");
+  if (upgrade.again) out.notes.emplace_back("repeated look: 96 % intervals");
   if (upgrade.min_coverage < 1)
     out.notes.push_back(fmt::format("{:.0f} % of the changed pairs were asked for, not all",
                                     100 * upgrade.min_coverage));
@@ -329,6 +338,7 @@ std::string never_passed(const UpgradeRuns& upgrade) {
 
 }  // namespace
 
+// The order of the branches is the order of severity: the first that applies decides.
 UpgradeVerdict judge_upgrade(const UpgradeRuns& upgrade) {
   UpgradeVerdict out;
   for (const MetricRuns& metric : upgrade.metrics)
@@ -343,7 +353,8 @@ UpgradeVerdict judge_upgrade(const UpgradeRuns& upgrade) {
   add_notes(upgrade, out);
   const auto worst = std::ranges::find(out.lost, LossKind::kCorruption, &LostFunction::kind);
   if (!upgrade.invalid.empty() && worst == out.lost.end()) {
-    out.reason = upgrade.invalid;  // also what was lost may be the change's own doing: a reboot
+    // Also what was lost may be the change's own doing: a reboot.
+    out.reason = upgrade.invalid;
     return out;
   }
   if (!out.lost.empty()) {

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "controller/stats/metric_traits.h"
-#include "controller/stats/shape.h"
+#include "controller/stats/mode_weights.h"
 #include "controller/verdict/equivalence.h"
 #include "controller/verdict/function_loss.h"
 
@@ -17,9 +17,11 @@ namespace railgauge::analysis {
 
 // One endpoint (or pair of them) with a figure for each run of either side.
 struct PairRuns {
-  std::string node;  // of the endpoint that counts; the changed one where one of a pair changed
+  // Node of the endpoint that counts: the changed one where only one end changed.
+  std::string node;
   std::string endpoint;
-  bool changed = false;  // its node's stack did
+  // True when the stack of the node changed.
+  bool changed = false;
   std::vector<double> before;
   std::vector<double> after;
   // The other end, whose drift is in it as well; "" where there is none.
@@ -28,28 +30,41 @@ struct PairRuns {
   bool other_changed = false;
 };
 
+// All runs of one metric, on both sides of the upgrade.
 struct MetricRuns {
-  std::string name;  // of the metric, for people: "verbs.write_lat latency_ns p50 8 B"
+  // Name of the metric for people: "verbs.write_lat latency_ns p50 8 B".
+  std::string name;
   MetricTraits traits;
-  std::vector<PairRuns> pairs;  // every one that was to be measured, measured or not
+  // Every one that was to be measured, measured or not.
+  std::vector<PairRuns> pairs;
   // A joint property of other metrics, as where a curve over sizes bends: one that moved for the
   // worse is a loss, with the bound and among the metrics as any; but no pass asks for it.
   bool is_shape = false;
 };
 
+// Input of a verdict: figures and functions of both sides.
 struct UpgradeRuns {
-  std::string id;  // of the upgrade and run: what chance is drawn from
+  // Id of the upgrade and run; it seeds the permutation tests.
+  std::string id;
   std::vector<MetricRuns> metrics;
   std::vector<FunctionSides> functions;
-  double min_coverage = 1;           // share of changed pairs that a pass must rest on
-  std::size_t min_runs = 5;          // a side and pair
-  std::size_t min_before = 0;        // of the before side, where nights are fewer; 0: min_runs
-  bool again = false;                // not the first look: more runs, or a new after side
-  bool before_is_history = false;    // nightly points stand for a prepared before side
-  std::vector<std::string> notes{};  // the left-out parts, printed with the verdict
+  // Share of changed pairs that a pass must rest on.
+  double min_coverage = 1;
+  // A side and pair.
+  // Runs that each pair needs on each side.
+  std::size_t min_runs = 5;
+  // Runs of the before side, where fewer nights exist; 0: min_runs.
+  std::size_t min_before = 0;
+  // Not the first look: more runs, or a new after side.
+  bool again = false;
+  // True when nightly points replace a prepared before side.
+  bool before_is_history = false;
+  // The left-out parts, printed with the verdict.
+  std::vector<std::string> notes{};
   // Metrics that the after side has and nothing before it: no pass rests on those.
   std::vector<std::string> uncompared{};
-  std::string invalid{};  // why the sides are not what they should be; "" they are
+  // Why the sides are not what they should be; "" they are.
+  std::string invalid{};
 };
 
 // A pair whose own interval is beyond the bound, by the end that is behind it.
@@ -59,53 +74,72 @@ struct PairFlag {
   // Where both ends changed and their other pairs do not decide which of them it is; else "".
   std::string other_node{};
   std::string other_endpoint{};
-  double worse = 0;  // fraction, with its 95 % interval
+  // Fraction, with its 95 % interval.
+  double worse = 0;
   double low = 0;
   double high = 0;
 };
 
+// Verdict of one metric with the figures behind it. Fractions are positive where it got worse.
 struct MetricVerdict {
   std::string name;
   Verdict verdict = Verdict::kInconclusive;
-  double worse = 0;           // fraction of the level, positive is worse, with the 90 % interval
-  std::optional<double> low;  // absent: too few pairs to bound it
+  // Fraction of the level, positive is worse, with the 90 % interval.
+  double worse = 0;
+  // Absent: too few pairs to bound it.
+  std::optional<double> low;
   std::optional<double> high;
   double delta = 0;
   double p_worse = 1;
   bool controlled = false;
   bool loss_is_real = false;
-  std::size_t changed = 0;  // nodes measured on both sides, of which each counts once
+  // Nodes measured on both sides, of which each counts once.
+  std::size_t changed = 0;
   std::size_t controls = 0;
   bool is_shape = false;
-  bool lone = false;                 // a single node or pair: its drift is not known
-  double coverage = 0;               // of the changed pairs that were to be measured
-  std::vector<std::string> missing;  // "node/endpoint with node/endpoint" of those that were not
-  std::optional<ModeWeights> modes;  // of the changed pairs' runs, where they have two levels
+  // A single node or pair: its drift is not known.
+  bool lone = false;
+  // Measured share of the changed pairs that were to be measured.
+  double coverage = 0;
+  // "node/endpoint with node/endpoint" of those that were not.
+  std::vector<std::string> missing;
+  // Modes of the changed pairs' runs, where these have two levels.
+  std::optional<ModeWeights> modes;
   Need need;
-  std::vector<std::string> far;  // places that lost more than the bound by themselves
-  double far_worse = 0;          // the most of them
-  std::optional<double> common;  // what the controls lost, where that is beyond the bound for sure
+  // Places that lost more than the bound by themselves.
+  std::vector<std::string> far;
+  // Largest loss among the places of `far`, as a fraction.
+  double far_worse = 0;
+  // Loss of the controls, where it is beyond the bound for sure.
+  std::optional<double> common;
   std::vector<PairFlag> flags;
-  std::string reason;  // why it is not a pass; "" for a pass
+  // Why it is not a pass; "" for a pass.
+  std::string reason;
 };
 
+// Verdict of the whole upgrade.
 struct UpgradeVerdict {
   Verdict verdict = Verdict::kInvalid;
   // The kind of a regression: "corruption", "lost_function", "performance", "mode_mix"; else "".
   std::string kind;
   std::vector<MetricVerdict> metrics;
   std::vector<LostFunction> lost;
-  std::vector<std::string> unmeasured;  // what worked and nobody measured again
-  std::vector<std::string> notes;       // what limits the statement
+  // Functions that worked before and were not measured after.
+  std::vector<std::string> unmeasured;
+  // Limits of the statement.
+  std::vector<std::string> notes;
   std::string reason;
 };
 
 // A node is the unit: its pairs share its drift, so that their mean counts once. With a single
 // changed node its own runs bound the shift, and nothing separates its drift from the upgrade.
+// Judges one metric alone; judge_upgrade() corrects for the number of metrics. Thread safe.
 MetricVerdict judge_metric(const MetricRuns& metric, const UpgradeRuns& upgrade);
 
 // Corruption and lost function first, then the metrics as one family: a metric is regressed when
 // its p holds under Benjamini and Hochberg's bound among all of them; a pass needs every metric's.
+// Thread safe; the permutation tests draw from the upgrade's id, so that equal input gives an equal
+// verdict.
 UpgradeVerdict judge_upgrade(const UpgradeRuns& upgrade);
 
 }  // namespace railgauge::analysis

@@ -84,7 +84,7 @@ TEST(UpgradeVerdict, AMetricThatLacksWhileOthersWereMeasuredIsInconclusive) {
   for (PairRuns& pair : input.metrics[1].pairs) pair.after.clear();
   const UpgradeVerdict one = judge_upgrade(input);
   EXPECT_EQ(one.verdict, Verdict::kInconclusive) << one.reason;
-  EXPECT_THAT(one.reason, HasSubstr("p99: nothing that changed has"));
+  EXPECT_THAT(one.reason, HasSubstr("p99: fewer than"));
   input.metrics[0] = upgrade(0.1).metrics[0];
   EXPECT_EQ(judge_upgrade(input).verdict, Verdict::kRegressed);
   for (PairRuns& pair : input.metrics[0].pairs) pair.after.clear();
@@ -169,7 +169,7 @@ TEST(UpgradeVerdict, TwoDirectionsOfOnePairAreOneFigure) {
   const UpgradeVerdict verdict = judge_upgrade(input);
   EXPECT_TRUE(verdict.metrics[0].lone);
   ASSERT_FALSE(verdict.notes.empty());
-  EXPECT_THAT(verdict.notes, testing::Contains(HasSubstr("one changed node")));
+  EXPECT_THAT(verdict.notes, testing::Contains(HasSubstr("one node only")));
 }
 
 TEST(UpgradeVerdict, ASlowModeThatIsHeldMoreOftenIsALossWithoutAShift) {
@@ -191,7 +191,7 @@ TEST(UpgradeVerdict, ASecondLookIsHeldToAWiderInterval) {
   input.again = true;
   const UpgradeVerdict second = judge_upgrade(input);
   EXPECT_GT(*second.metrics[0].high, *first.high);
-  EXPECT_THAT(second.notes, testing::Contains(HasSubstr("looked at again")));
+  EXPECT_THAT(second.notes, testing::Contains(HasSubstr("repeated look")));
 }
 
 // The first of upgrade()'s changed nodes and its controls.
@@ -206,7 +206,7 @@ TEST(UpgradeVerdict, OneNodeIsBoundByItsOwnRunsAndThatIsSaid) {
   const UpgradeVerdict pass = judge_upgrade(single(0));
   EXPECT_EQ(pass.verdict, Verdict::kPass) << pass.reason;
   ASSERT_EQ(pass.notes.size(), 1U);
-  EXPECT_THAT(pass.notes[0], HasSubstr("one changed node"));
+  EXPECT_THAT(pass.notes[0], HasSubstr("one node only"));
   EXPECT_EQ(judge_upgrade(single(0.2)).verdict, Verdict::kRegressed);
   const UpgradeVerdict drift = judge_upgrade(single(0.011));
   EXPECT_EQ(drift.verdict, Verdict::kInconclusive) << "a loss as small may be its drift";

@@ -95,7 +95,7 @@ void add_night(const std::vector<analysis::Peer>& peers,
   for (std::size_t i = 0; i < peers.size(); ++i)
     if (ends[i])
       figures.push_back({.from = ends[i]->first, .to = ends[i]->second, .value = peers[i].value});
-  analysis::PairStandings pairs;
+  analysis::PairScores pairs;
   if (figures.size() == peers.size())
     pairs = analysis::judge_pairs(figures, names.size(), better, kPeerFloor);
   const auto standings =

@@ -14,18 +14,26 @@
 
 namespace railgauge::localise {
 
+// The question that a follow-up answers.
 enum class Purpose {
-  kSameLeaf,   // with a known-good partner under the same leaf
-  kElsewhere,  // with a known-good partner under another leaf (of no known leaf: any)
-  kOtherGpu,   // as above, from another GPU on the same NIC
-  kAgain,      // the same once more, over a new connection
-  kControl,    // a part of it with others: should be as expected
+  // Task with a known-good partner under the same leaf.
+  kSameLeaf,
+  // Task with a known-good partner under another leaf; any partner where no leaf is known.
+  kElsewhere,
+  // The same as above, from another GPU on the same NIC.
+  kOtherGpu,
+  // The same once more, over a new connection.
+  kAgain,
+  // A part of it with others: should be as expected.
+  kControl,
 };
+// The word that points and reports carry.
 std::string_view purpose_word(Purpose purpose);
 
 // One task that is wanted.
 struct FollowUp {
-  std::size_t suspect = 0;  // its index in the localisation
+  // Index of the suspect in the localisation.
+  std::size_t suspect = 0;
   Purpose purpose = Purpose::kAgain;
   std::int32_t from = 0;
   std::int32_t to = 0;
@@ -34,25 +42,32 @@ struct FollowUp {
   bool operator==(const FollowUp&) const = default;
 };
 
+// Bound of the tasks for one suspect.
 inline constexpr std::size_t kMaxFollowUpsOfSuspect = 64;
 
 // In the order of the suspects. A suspect for which no known-good partner is left (all are
 // suspected, or were not measured) has none.
 std::vector<FollowUp> follow_ups(const PairData& data, const Localisation& found);
 
+// A follow-up with its figure.
 struct FollowUpResult {
   FollowUp asked{};
-  std::optional<double> value{};  // in the layers' unit; absent: the task has no figure
+  // Figure in the unit of the layers; absent: the task gave none.
+  std::optional<double> value{};
 };
 
+// Result of a retest; without enough figures it is inconclusive.
 enum class Answer { kConfirmed, kCleared, kInconclusive };
 std::string_view answer_word(Answer answer);
 
+// The answer about one suspect.
 struct Retest {
   std::size_t suspect = 0;
   Answer answer = Answer::kInconclusive;
-  Element element{};       // its present state: a NIC may have become a GPU's path
-  std::string sentence{};  // what was seen and what follows, one line
+  // The element after the retest: a NIC may have become the path of a GPU.
+  Element element{};
+  // One line: the observation and its consequence.
+  std::string sentence{};
 };
 
 // One for each suspect of which something was asked. Two failures with different partners confirm;

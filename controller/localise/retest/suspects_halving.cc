@@ -7,11 +7,13 @@
 namespace railgauge::localise {
 namespace {
 
+// The first half is the larger one when the size is odd.
 std::pair<NodeGroup, NodeGroup> halves_of(const NodeGroup& group) {
   const auto middle = group.begin() + static_cast<std::ptrdiff_t>((group.size() + 1) / 2);
   return {NodeGroup(group.begin(), middle), NodeGroup(middle, group.end())};
 }
 
+// Both groups as one sorted group.
 NodeGroup joined(const NodeGroup& a, const NodeGroup& b) {
   NodeGroup all = a;
   all.insert(all.end(), b.begin(), b.end());
@@ -21,12 +23,13 @@ NodeGroup joined(const NodeGroup& a, const NodeGroup& b) {
 
 }  // namespace
 
-GroupHunt::GroupHunt(NodeGroup nodes) {
+GroupHalving::GroupHalving(NodeGroup nodes) {
   std::ranges::sort(nodes);
   if (nodes.size() >= 2) open_whole(std::move(nodes));
 }
 
-void GroupHunt::ask(std::size_t of_case, NodeGroup left, NodeGroup right, NodeGroup not_with) {
+// A test of a single node needs a known-good partner, which add_partner() adds later.
+void GroupHalving::ask(std::size_t of_case, NodeGroup left, NodeGroup right, NodeGroup not_with) {
   const std::uint32_t id = next_test_++;
   Pending pending{.test = {.id = id, .nodes = joined(left, right)},
                   .of_case = of_case,
@@ -36,13 +39,13 @@ void GroupHunt::ask(std::size_t of_case, NodeGroup left, NodeGroup right, NodeGr
   pending_[id] = std::move(pending);
 }
 
-void GroupHunt::open_whole(NodeGroup group) {
+void GroupHalving::open_whole(NodeGroup group) {
   const std::size_t id = next_case_++;
   cases_[id] = {.kind = Case::Kind::kWhole, .left = group};
   ask(id, std::move(group), {});
 }
 
-void GroupHunt::open_halves(const NodeGroup& group) {
+void GroupHalving::open_halves(const NodeGroup& group) {
   const std::size_t id = next_case_++;
   auto [left, right] = halves_of(group);
   cases_[id] = {.kind = Case::Kind::kHalves, .left = left, .right = right};
@@ -50,7 +53,8 @@ void GroupHunt::open_halves(const NodeGroup& group) {
   ask(id, std::move(right), {});
 }
 
-void GroupHunt::open_mixed(const NodeGroup& left, const NodeGroup& right) {
+// Both halves pass alone: pairs of quarters show which parts fail together.
+void GroupHalving::open_mixed(const NodeGroup& left, const NodeGroup& right) {
   const std::size_t id = next_case_++;
   cases_[id] = {.kind = Case::Kind::kMixed, .left = left, .right = right};
   const auto [left_a, left_b] = halves_of(left);
@@ -60,13 +64,13 @@ void GroupHunt::open_mixed(const NodeGroup& left, const NodeGroup& right) {
       if (!x.empty() && !y.empty()) ask(id, x, y);
 }
 
-void GroupHunt::open_alone(std::int32_t node, const NodeGroup& failed_with) {
+void GroupHalving::open_alone(std::int32_t node, const NodeGroup& failed_with) {
   const std::size_t id = next_case_++;
   cases_[id] = {.kind = Case::Kind::kAlone, .left = {node}, .right = failed_with};
   ask(id, {node}, {}, failed_with);
 }
 
-bool GroupHunt::add_partner(Pending& pending, const std::set<std::int32_t>& busy) const {
+bool GroupHalving::add_partner(Pending& pending, const std::set<std::int32_t>& busy) const {
   for (const std::int32_t node : good_) {
     const bool taken = busy.contains(node) || std::ranges::count(pending.not_with, node) > 0 ||
                        std::ranges::count(pending.test.nodes, node) > 0;
@@ -78,7 +82,7 @@ bool GroupHunt::add_partner(Pending& pending, const std::set<std::int32_t>& busy
   return false;
 }
 
-std::vector<GroupHunt::Test> GroupHunt::next() {
+std::vector<GroupHalving::Test> GroupHalving::next() {
   std::vector<Test> wave;
   std::set<std::int32_t> busy;
   bool any_out = false;
@@ -103,7 +107,7 @@ std::vector<GroupHunt::Test> GroupHunt::next() {
 }
 
 // Nothing can run any more: what is open stays open.
-void GroupHunt::give_up() {
+void GroupHalving::give_up() {
   for (const auto& [id, each] : cases_) {
     leave_open(each.left);
     leave_open(each.not_measured);
@@ -113,13 +117,13 @@ void GroupHunt::give_up() {
   pending_.clear();
 }
 
-void GroupHunt::leave_open(const NodeGroup& nodes) {
+void GroupHalving::leave_open(const NodeGroup& nodes) {
   std::set<std::int32_t> open(verdict_.unresolved.begin(), verdict_.unresolved.end());
   open.insert(nodes.begin(), nodes.end());
   verdict_.unresolved.assign(open.begin(), open.end());
 }
 
-Status GroupHunt::report(std::uint32_t id, Answer answer) {
+Status GroupHalving::report(std::uint32_t id, Answer answer) {
   const auto found = pending_.find(id);
   if (found == pending_.end() || !found->second.out)
     return fail(Code::kInvalidArgument, fmt::format("group test {}: no such test is out", id));
@@ -130,7 +134,8 @@ Status GroupHunt::report(std::uint32_t id, Answer answer) {
   auto parts = std::move(of.waiting[id]);
   of.waiting.erase(id);
   if (answer == Answer::kNotMeasured) {
-    ++verdict_.not_measured;  // of its nodes, a known-good partner is not in question
+    // Counts tests; a known-good partner of the test is not in question.
+    ++verdict_.not_measured;
     of.not_measured = joined(of.not_measured, joined(parts.first, parts.second));
   } else if (answer == Answer::kPassed) {
     good_.insert(pending.test.nodes.begin(), pending.test.nodes.end());
@@ -147,7 +152,7 @@ Status GroupHunt::report(std::uint32_t id, Answer answer) {
   return {};
 }
 
-void GroupHunt::resolve(std::size_t id) {
+void GroupHalving::resolve(std::size_t id) {
   const Case done = std::move(cases_[id]);
   cases_.erase(id);
   leave_open(done.not_measured);

@@ -16,25 +16,33 @@ namespace railgauge::localise {
 
 using NodeGroup = std::vector<std::int32_t>;
 
-class GroupHunt {
+// Not thread safe. The caller runs the tests that next() returns and reports each of them once, in
+// any order.
+class GroupHalving {
  public:
   struct Test {
     std::uint32_t id = 0;
-    NodeGroup nodes{};  // sorted; at least 2
+    // Sorted; at least two nodes.
+    NodeGroup nodes{};
   };
+  // The result so far; complete when finished() is true.
   struct Verdict {
-    NodeGroup bad{};  // failed with two different known-good partners
+    // Failed with two different known-good partners.
+    NodeGroup bad{};
     // Each passes alone, together they fail: the fault is in between.
     std::vector<std::pair<NodeGroup, NodeGroup>> boundaries{};
     // No known-good partner was left, the tests ran out, or theirs was not measured. Sorted.
     NodeGroup unresolved{};
-    std::size_t tests = 0;         // reported so far
-    std::size_t not_measured = 0;  // of these
+    // Number of tests that were reported.
+    std::size_t tests = 0;
+    // Number of these that gave no measurement.
+    std::size_t not_measured = 0;
   };
+  // Bound of the tests; then what is open becomes unresolved.
   static constexpr std::size_t kMaxTests = 1'024;
 
   // Fewer than 2 nodes: finished at once. Nodes are distinct.
-  explicit GroupHunt(NodeGroup nodes);
+  explicit GroupHalving(NodeGroup nodes);
 
   // Tests that may run now, all at the same time: no node is in two of them. Empty while those
   // given out before wait for their report; empty and finished() when all is said.
@@ -50,16 +58,21 @@ class GroupHunt {
   // The questions asked at once, and the step that follows when all are answered.
   struct Case {
     enum class Kind { kWhole, kHalves, kMixed, kAlone } kind = Kind::kWhole;
-    NodeGroup left{};   // whole: all; alone: the node
-    NodeGroup right{};  // whole: none; alone: known-good partners that it failed with
-    std::map<std::uint32_t, std::pair<NodeGroup, NodeGroup>> waiting{};  // by test: its two parts
+    // Whole: all; alone: the node.
+    NodeGroup left{};
+    // Whole: none; alone: known-good partners that it failed with.
+    NodeGroup right{};
+    // By test: the two parts that it joins.
+    std::map<std::uint32_t, std::pair<NodeGroup, NodeGroup>> waiting{};
     std::vector<std::pair<NodeGroup, NodeGroup>> failed{};
     NodeGroup not_measured{};
   };
+  // A test that was asked for and has no report yet.
   struct Pending {
     Test test{};
     std::size_t of_case = 0;
-    bool wants_partner = false;  // of one node: a known-good one is to be added
+    // True for a test of one node: a known-good partner must be added first.
+    bool wants_partner = false;
     NodeGroup not_with{};
     bool out = false;
   };

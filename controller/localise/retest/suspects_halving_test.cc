@@ -18,18 +18,18 @@ NodeGroup first_nodes(std::int32_t count) {
   return nodes;
 }
 
-using Answer = GroupHunt::Answer;
+using Answer = GroupHalving::Answer;
 
 Answer answer_of(bool passed) { return passed ? Answer::kPassed : Answer::kFailed; }
 Answer answer_of(Answer answer) { return answer; }
 
 // Runs the hunt in a world in which `passes` says what a group does.
 template <class Passes>
-GroupHunt::Verdict hunted(NodeGroup nodes, Passes passes) {
-  GroupHunt hunt(std::move(nodes));
+GroupHalving::Verdict hunted(NodeGroup nodes, Passes passes) {
+  GroupHalving hunt(std::move(nodes));
   for (int wave = 0; wave < 1'000 && !hunt.finished(); ++wave) {
     std::vector<std::int32_t> busy;
-    for (const GroupHunt::Test& test : hunt.next()) {
+    for (const GroupHalving::Test& test : hunt.next()) {
       EXPECT_GE(test.nodes.size(), 2u);
       for (const std::int32_t node : test.nodes) {
         EXPECT_EQ(std::ranges::count(busy, node), 0) << "in two tests at once";
@@ -44,13 +44,13 @@ GroupHunt::Verdict hunted(NodeGroup nodes, Passes passes) {
 
 bool has(const NodeGroup& group, std::int32_t node) { return std::ranges::count(group, node) > 0; }
 
-TEST(GroupHunt, AsksAHealthyGroupOnce) {
+TEST(GroupHalving, AsksAHealthyGroupOnce) {
   const auto verdict = hunted(first_nodes(64), [](const NodeGroup&) { return true; });
   EXPECT_EQ(verdict.tests, 1u);
   EXPECT_THAT(verdict.bad, IsEmpty());
 }
 
-TEST(GroupHunt, FindsEachOfSeveralBadNodesByHalving) {
+TEST(GroupHalving, FindsEachOfSeveralBadNodesByHalving) {
   const auto verdict =
       hunted(first_nodes(61), [](const NodeGroup& g) { return !has(g, 7) && !has(g, 40); });
   NodeGroup bad = verdict.bad;
@@ -61,7 +61,7 @@ TEST(GroupHunt, FindsEachOfSeveralBadNodesByHalving) {
   EXPECT_LE(verdict.tests, 34u) << "about 2 log2 N for each, and two more";
 }
 
-TEST(GroupHunt, FindsTwoNodesThatFailOnlyTogetherByMixedHalves) {
+TEST(GroupHalving, FindsTwoNodesThatFailOnlyTogetherByMixedHalves) {
   const auto verdict =
       hunted(first_nodes(32), [](const NodeGroup& g) { return !(has(g, 3) && has(g, 29)); });
   EXPECT_THAT(verdict.bad, IsEmpty());
@@ -70,20 +70,20 @@ TEST(GroupHunt, FindsTwoNodesThatFailOnlyTogetherByMixedHalves) {
   EXPECT_THAT(verdict.boundaries[0].second, ElementsAre(29));
 }
 
-TEST(GroupHunt, TellsWhenOnlyTheWholeFails) {
+TEST(GroupHalving, TellsWhenOnlyTheWholeFails) {
   const auto verdict = hunted(first_nodes(16), [](const NodeGroup& g) { return g.size() < 16; });
   ASSERT_EQ(verdict.boundaries.size(), 1u);
   EXPECT_EQ(verdict.boundaries[0].first.size() + verdict.boundaries[0].second.size(), 16u);
   EXPECT_THAT(verdict.bad, IsEmpty());
 }
 
-TEST(GroupHunt, CallsNobodyBadWithoutAKnownGoodPartner) {
+TEST(GroupHalving, CallsNobodyBadWithoutAKnownGoodPartner) {
   const auto verdict = hunted(first_nodes(8), [](const NodeGroup&) { return false; });
   EXPECT_THAT(verdict.bad, IsEmpty());
   EXPECT_EQ(verdict.unresolved.size(), 8u);
 }
 
-TEST(GroupHunt, WantsASecondFailureWithAnotherPartner) {
+TEST(GroupHalving, WantsASecondFailureWithAnotherPartner) {
   int alone = 0;  // node 5 fails in groups and with its first partner, then never again
   const auto verdict = hunted(first_nodes(16), [&alone](const NodeGroup& g) {
     if (!has(g, 5)) return true;
@@ -93,7 +93,7 @@ TEST(GroupHunt, WantsASecondFailureWithAnotherPartner) {
   EXPECT_THAT(verdict.unresolved, ElementsAre(5));
 }
 
-TEST(GroupHunt, ATestThatWasNotMeasuredAccusesNobody) {
+TEST(GroupHalving, ATestThatWasNotMeasuredAccusesNobody) {
   const auto verdict =
       hunted(first_nodes(8), [](const NodeGroup&) { return Answer::kNotMeasured; });
   EXPECT_EQ(verdict.tests, 1u) << "halves would not run either";
@@ -103,7 +103,7 @@ TEST(GroupHunt, ATestThatWasNotMeasuredAccusesNobody) {
 }
 
 // A neighbour came, and the tests with node 5 gave way to it.
-TEST(GroupHunt, FindsABadNodeBesideAnotherThatCouldNotBeMeasured) {
+TEST(GroupHalving, FindsABadNodeBesideAnotherThatCouldNotBeMeasured) {
   const auto verdict = hunted(first_nodes(8), [](const NodeGroup& g) {
     if (g.size() == 8) return Answer::kFailed;
     if (has(g, 5)) return Answer::kNotMeasured;
@@ -114,7 +114,7 @@ TEST(GroupHunt, FindsABadNodeBesideAnotherThatCouldNotBeMeasured) {
   EXPECT_THAT(verdict.boundaries, IsEmpty());
 }
 
-TEST(GroupHunt, MixedHalvesThatWereNotAllMeasuredNameNoBoundary) {
+TEST(GroupHalving, MixedHalvesThatWereNotAllMeasuredNameNoBoundary) {
   const auto verdict = hunted(first_nodes(8), [](const NodeGroup& g) {
     if (g.size() == 8) return Answer::kFailed;
     return has(g, 0) && has(g, 4) ? Answer::kNotMeasured : Answer::kPassed;
@@ -123,8 +123,8 @@ TEST(GroupHunt, MixedHalvesThatWereNotAllMeasuredNameNoBoundary) {
   EXPECT_THAT(verdict.unresolved, ElementsAre(0, 1, 4, 5));
 }
 
-TEST(GroupHunt, RefusesAReportOfATestThatIsNotOut) {
-  GroupHunt hunt(first_nodes(4));
+TEST(GroupHalving, RefusesAReportOfATestThatIsNotOut) {
+  GroupHalving hunt(first_nodes(4));
   EXPECT_FALSE(hunt.report(1, Answer::kPassed));
   ASSERT_EQ(hunt.next().size(), 1u);
   EXPECT_TRUE(hunt.report(1, Answer::kPassed));

@@ -9,7 +9,7 @@
 namespace railgauge::plan {
 namespace {
 
-// As people read it, by what the metric's name ends in.
+// The value in the unit that the metric's name ends in, as people read it.
 std::string figure(const std::string& metric, double value) {
   if (!std::isfinite(value)) return "not a number";
   if (metric.ends_with("_bytes_per_second"))
@@ -21,6 +21,7 @@ std::string figure(const std::string& metric, double value) {
 
 }  // namespace
 
+// The negated comparisons make NaN a problem too.
 std::optional<std::string> limit_problem(std::span<const Limit> limits, const std::string& metric,
                                          std::optional<std::uint64_t> size_bytes, double value) {
   for (const Limit& limit : limits) {

@@ -10,10 +10,14 @@ namespace railgauge::plan {
 
 // In the metric's own unit, which its name ends in.
 struct Limit {
-  std::string metric{};                       // "bandwidth_bytes_per_second"
-  std::optional<std::uint64_t> size_bytes{};  // of the message; absent: every size
-  std::optional<double> floor{};              // below it: failed
-  std::optional<double> ceiling{};            // above it: failed
+  // "bandwidth_bytes_per_second".
+  std::string metric{};
+  // Size of the message; absent: every size.
+  std::optional<std::uint64_t> size_bytes{};
+  // A figure below it makes the task failed.
+  std::optional<double> floor{};
+  // A figure above it makes the task failed.
+  std::optional<double> ceiling{};
   bool operator==(const Limit&) const = default;
 };
 

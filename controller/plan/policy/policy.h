@@ -2,6 +2,8 @@
 // run gives up. Plain values with units and defaults; the suite's `rounds:` keys are read into it.
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <string_view>
 #include <vector>
@@ -11,34 +13,32 @@ namespace railgauge::run {
 // Effect of a task that ended as failed, crashed or timed_out (its last attempt) on tasks that have
 // not begun.
 enum class OnFailure {
-  kContinue,   // nothing: the rest is measured
-  kStopStage,  // the stage's other tasks are not started; the next stage is
-  kStopRun,    // nothing more is started
+  // No effect: the other tasks are measured.
+  kContinue,
+  // The stage's other tasks are not started; the next stage is.
+  kStopStage,
+  // Nothing more is started.
+  kStopRun,
 };
 
 // The suite's words "continue", "stop_stage", "stop_run".
 constexpr std::string_view name_of(OnFailure policy) {
-  switch (policy) {
-    case OnFailure::kContinue:
-      return "continue";
-    case OnFailure::kStopStage:
-      return "stop_stage";
-    case OnFailure::kStopRun:
-      return "stop_run";
-  }
-  return "continue";
+  constexpr std::array<std::string_view, 3> kNames{"continue", "stop_stage", "stop_run"};
+  return kNames.at(static_cast<std::size_t>(policy));
 }
 
 // Limits while any node of the fabric is busy with production work. --exclusive lifts them.
 struct Kindness {
-  bool exclusive = false;  // the fabric is reserved for us: no limit applies
+  // The fabric is reserved for us: no limit applies.
+  bool exclusive = false;
   // Tasks that load the fabric (RunTaskSpec::loads_fabric) at one time, for each leaf that they
   // touch.
   std::uint32_t bandwidth_tasks_per_leaf = 1;
   // Share of a leaf's uplinks that our tasks which leave the leaf may load at line rate; 0 to 1. On
   // a leaf whose uplinks are not known no such task is started.
   double cross_leaf_share = 0.05;
-  std::uint32_t max_collective_nodes = 16;  // a task over more nodes than this is not started
+  // A task over more nodes than this is not started.
+  std::uint32_t max_collective_nodes = 16;
   // Seconds that a task which may not start while the fabric is busy waits after all others have
   // run. Then it ends as waived.
   double wait_seconds = 600;
@@ -46,12 +46,15 @@ struct Kindness {
 
 // When a run gives up by itself: more tasks than this ended as failed, crashed or timed_out.
 struct StopBudget {
-  std::uint32_t failures = 0;  // so many are allowed; 0: any number
-  double failed_share = 1;     // of the tasks ended so far, 0 to 1; 1: any share
+  // Number of allowed failures; 0: any number.
+  std::uint32_t failures = 0;
+  // Allowed share of the tasks that ended so far, 0 to 1; 1: any share.
+  double failed_share = 1;
   // The share counts only when at least so many tasks have ended: one bad task of two says little.
   std::uint32_t share_after = 20;
 };
 
+// Values of the suite's mapping `rounds:`. suite_keys.cc has the allowed ranges.
 struct RoundPolicy {
   // Share of a round's tasks, 0 to 1, after whose end the others get straggler time; rounded up,
   // but below 1 at most all but one: a hung pair never holds a round of few. 1: all are waited for.

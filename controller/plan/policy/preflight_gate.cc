@@ -7,17 +7,20 @@
 namespace railgauge::plan {
 namespace {
 
-constexpr std::size_t kMaxNamedChecks = 3;  // of a reason, which stays one line
+// Named checks in a reason, which stays one line.
+constexpr std::size_t kMaxNamedChecks = 3;
 
 bool contains(const std::vector<std::string>& words, const std::string& word) {
   return std::ranges::find(words, word) != words.end();
 }
 
+// Whether one result of a required check lets the node take part.
 bool passes(const PreflightGate& gate, const GateCheck& check) {
   if (check.state == "unknown") return contains(gate.allow_unknown, check.id);
   return check.state == "pass" || check.state == "warn" || check.state == "waived";
 }
 
+// "id state of subject (observed)".
 std::string text_of(const GateCheck& check) {
   std::string text = fmt::format("{} {}", check.id, check.state);
   if (!check.subject.empty()) text += fmt::format(" of {}", check.subject);
@@ -27,6 +30,7 @@ std::string text_of(const GateCheck& check) {
 
 }  // namespace
 
+// A check with several subjects passes only where each of them does.
 std::optional<std::string> refusal_of(const PreflightGate& gate, const NodePreflight& node) {
   if (gate.empty()) return std::nullopt;
   if (!node.error.empty()) return fmt::format("preflight: no answer: {}", node.error);
@@ -49,6 +53,7 @@ std::optional<std::string> refusal_of(const PreflightGate& gate, const NodePrefl
   return text;
 }
 
+// Each node is judged by itself.
 Admission admit(const PreflightGate& gate, std::span<const NodePreflight> nodes) {
   Admission admission;
   for (const NodePreflight& node : nodes) {

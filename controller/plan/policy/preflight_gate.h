@@ -12,21 +12,26 @@ namespace railgauge::plan {
 // The suite's key `preflight`: {require: [...], allow_unknown: [...]}, ids of checks.
 struct PreflightGate {
   std::vector<std::string> require{};
-  std::vector<std::string> allow_unknown{};  // of those, which may be `unknown`
+  // Those required checks that may be `unknown`.
+  std::vector<std::string> allow_unknown{};
   [[nodiscard]] bool empty() const { return require.empty(); }
 };
 
-// What a gate reads of one result of a check.
+// One result of a check, as far as a gate reads it.
 struct GateCheck {
   std::string id{};
-  std::string subject{};  // "" is the node
-  std::string state{};    // pass, warn, fail, error, waived, unknown
+  // Subject of the check; "" is the node.
+  std::string subject{};
+  // One of pass, warn, fail, error, waived, unknown.
+  std::string state{};
   std::string observed{};
 };
 
+// All results of one node.
 struct NodePreflight {
   std::string node{};
-  std::string error{};  // why it gave no answer; "" when it did
+  // Why it gave no answer; "" when it did.
+  std::string error{};
   std::vector<GateCheck> checks{};
 };
 
@@ -35,12 +40,14 @@ struct NodePreflight {
 // does not.
 std::optional<std::string> refusal_of(const PreflightGate& gate, const NodePreflight& node);
 
+// A node that may not take part, and the reason in one line.
 struct RefusedNode {
   std::string node{};
   std::string reason{};
 };
 struct Admission {
-  std::vector<std::string> admitted{};  // in the order of `nodes`
+  // Names in the order of `nodes`.
+  std::vector<std::string> admitted{};
   std::vector<RefusedNode> refused{};
 };
 // An empty gate admits every node, also one that gave no answer: nothing was asked.

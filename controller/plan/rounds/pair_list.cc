@@ -13,8 +13,10 @@
 namespace railgauge::plan {
 namespace {
 
+// Bound of a round's number in a list.
 constexpr std::int64_t kMaxRoundNumber = 1'000'000'000;
 
+// Rounds by number and what was seen so far.
 struct Reader {
   std::unordered_map<std::string_view, std::uint32_t> numbers{};
   std::map<std::int64_t, std::vector<NodePair>> rounds{};
@@ -22,7 +24,7 @@ struct Reader {
   std::set<NodePair> all{};
   std::size_t left_out = 0;
 
-  // What is wrong with the line; "" when nothing.
+  // Takes the words of one line. Returns the fault, or "" where there is none.
   std::string take(const std::vector<std::string_view>& words) {
     if (words.size() != 3) return "must be ROUND NODE NODE";
     const auto round = parse_integer(words[0]);
@@ -46,6 +48,7 @@ struct Reader {
 
 }  // namespace
 
+// The first fault ends the reading: a list is made by a program.
 Result<ListedPairs> parse_pair_list(std::string_view text, std::span<const std::string> nodes) {
   Reader reader;
   for (std::uint32_t node = 0; node < nodes.size(); ++node) reader.numbers[nodes[node]] = node;

@@ -8,24 +8,146 @@
 #include <fmt/format.h>
 
 #include "controller/plan/rounds/seeded.h"
+#include "kernels/core/base/result.h"
 
 namespace railgauge::plan {
 namespace {
 
+// Places of the members, in their order.
+std::vector<LeafPlace> places_of(std::span<const std::uint32_t> members,
+                                 std::span<const LeafPlace> places) {
+  std::vector<LeafPlace> out;
+  out.reserve(members.size());
+  for (const std::uint32_t node : members) out.push_back(places[node]);
+  return out;
+}
+
+// The pair with its lower number first.
+NodePair in_order(std::uint32_t a, std::uint32_t b) { return {std::min(a, b), std::max(a, b)}; }
+
+}  // namespace
+
+NestedSource::NestedSource(std::vector<std::uint32_t> members, std::span<const LeafPlace> places)
+    : members_(std::move(members)), schedule_(places_of(members_, places)) {}
+
+void NestedSource::pairs(std::size_t round, std::vector<NodePair>& out) const {
+  schedule_.pairs(round, out);
+  for (NodePair& pair : out) pair = in_order(members_[pair.first], members_[pair.second]);
+}
+
+ParallelSource::ParallelSource(const std::vector<std::vector<std::uint32_t>>& groups,
+                               std::span<const LeafPlace> places) {
+  groups_.reserve(groups.size());
+  for (const auto& group : groups) {
+    groups_.emplace_back(group, places);
+    rounds_ = std::max(rounds_, groups_.back().rounds());
+  }
+}
+
+// A group with fewer rounds is idle in the later ones.
+void ParallelSource::pairs(std::size_t round, std::vector<NodePair>& out) const {
+  out.clear();
+  std::vector<NodePair> part;
+  for (const NestedSource& group : groups_) {
+    if (round >= group.rounds()) continue;
+    group.pairs(round, part);
+    out.insert(out.end(), part.begin(), part.end());
+  }
+}
+
+// Meetings of kinds follow a round robin of the kinds; each takes as many rounds as the larger kind
+// has nodes.
+KindSource::KindSource(std::vector<std::vector<std::uint32_t>> kinds,
+                       std::span<const LeafPlace> places)
+    : kinds_(std::move(kinds)), within_(kinds_, places), rounds_(within_.rounds()) {
+  std::vector<LeafPlace> alike(kinds_.size());
+  const PairSchedule meetings(alike);
+  for (std::size_t turn = 0; turn < meetings.rounds(); ++turn) {
+    Between between{.begin = rounds_, .kinds = {}};
+    meetings.pairs(turn, between.kinds);
+    std::size_t most = 0;
+    for (const auto& [a, b] : between.kinds)
+      most = std::max({most, kinds_[a].size(), kinds_[b].size()});
+    rounds_ += most;
+    between_.push_back(std::move(between));
+  }
+}
+
+// Between two kinds each round shifts the larger kind by one node.
+void KindSource::pairs(std::size_t round, std::vector<NodePair>& out) const {
+  if (round < within_.rounds()) return within_.pairs(round, out);
+  out.clear();
+  const auto after = std::ranges::upper_bound(between_, round, {}, &Between::begin);
+  const Between& between = *std::prev(after);
+  const std::size_t shift = round - between.begin;
+  for (const auto& [a, b] : between.kinds) {
+    const bool a_is_fewer = kinds_[a].size() <= kinds_[b].size();
+    const auto& fewer = a_is_fewer ? kinds_[a] : kinds_[b];
+    const auto& more = a_is_fewer ? kinds_[b] : kinds_[a];
+    if (shift >= more.size()) continue;
+    for (std::size_t i = 0; i < fewer.size(); ++i)
+      out.push_back(in_order(fewer[i], more[(i + shift) % more.size()]));
+  }
+}
+
+// Even and odd edges alternate; the closing edge of an odd ring has a round of its own.
+std::vector<std::vector<NodePair>> ring_of(std::span<const std::uint32_t> order) {
+  std::vector<std::vector<NodePair>> rounds;
+  const std::size_t n = order.size();
+  if (n < 2) return rounds;
+  if (n == 2) return {{in_order(order[0], order[1])}};
+  rounds.resize(n % 2 == 0 ? 2 : 3);
+  for (std::size_t i = 0; i < n; ++i) {
+    const bool closes_odd = n % 2 != 0 && i + 1 == n;
+    rounds[closes_odd ? 2 : i % 2].push_back(in_order(order[i], order[(i + 1) % n]));
+  }
+  return rounds;
+}
+
+// Node i meets node i of the second half.
+std::vector<std::vector<NodePair>> halves_of(std::span<const std::uint32_t> order) {
+  const std::size_t half = order.size() / 2;
+  if (half == 0) return {};
+  std::vector<std::vector<NodePair>> rounds(1);
+  // With an odd number the one in the middle is left over.
+  for (std::size_t i = 0; i < half; ++i)
+    rounds.front().push_back(in_order(order[i], order[order.size() - half + i]));
+  return rounds;
+}
+
+// Leaves in the order of their numbers.
+std::vector<std::vector<std::uint32_t>> by_leaf(std::span<const std::uint32_t> members,
+                                                std::span<const LeafPlace> places) {
+  std::map<std::uint32_t, std::vector<std::uint32_t>> leaves;
+  for (const std::uint32_t node : members)
+    if (places[node].leaf != LeafPlace::kUnknown) leaves[places[node].leaf].push_back(node);
+  std::vector<std::vector<std::uint32_t>> out;
+  out.reserve(leaves.size());
+  for (auto& [leaf, nodes] : leaves) out.push_back(std::move(nodes));
+  return out;
+}
+
+namespace {
+
+// Sets of distance classes are bit masks.
 constexpr std::uint32_t bit_of(DistanceClass distance) {
   return 1U << static_cast<std::uint32_t>(distance);
 }
+// Masks of the classes that `leaves: within`, `across` and `any` keep.
 constexpr std::uint32_t kWithin = bit_of(DistanceClass::kLeaf);
 constexpr std::uint32_t kAcross = bit_of(DistanceClass::kPod) | bit_of(DistanceClass::kFabric);
 constexpr std::uint32_t kAny = kWithin | kAcross | bit_of(DistanceClass::kUnknown);
-constexpr double kToldBadShare = 0.01;  // for which a quick scan's false suspects are told
+// Share of bad nodes for which the note of a quick scan states the false suspects.
+constexpr double kToldBadShare = 0.01;
 
+// The distance classes that a placement's `leaves` keeps.
 std::uint32_t classes_of(Placement::Leaves leaves) {
   return leaves == Placement::Leaves::kWithin   ? kWithin
          : leaves == Placement::Leaves::kAcross ? kAcross
                                                 : kAny;
 }
 
+// Node numbers by kind of hardware.
 std::vector<std::vector<std::uint32_t>> by_kind(std::span<const std::uint32_t> kinds) {
   std::map<std::uint32_t, std::vector<std::uint32_t>> groups;
   for (std::uint32_t node = 0; node < kinds.size(); ++node) groups[kinds[node]].push_back(node);
@@ -35,6 +157,7 @@ std::vector<std::vector<std::uint32_t>> by_kind(std::span<const std::uint32_t> k
   return out;
 }
 
+// The source of a placement's unfiltered rounds.
 std::unique_ptr<PairSource> source_of(const Placement& placement, const PairInput& input,
                                       std::vector<std::uint32_t> members) {
   switch (placement.pairs) {
@@ -62,6 +185,7 @@ std::unique_ptr<PairSource> source_of(const Placement& placement, const PairInpu
 
 }  // namespace
 
+// The matchings are random and independent.
 double expected_false_suspects(std::size_t nodes, double bad_share, std::uint32_t matchings) {
   return static_cast<double>(nodes) * std::pow(bad_share, matchings);
 }
@@ -72,6 +196,7 @@ Result<PairRounds> PairRounds::make(const Placement& placement, const PairInput&
   return rounds;
 }
 
+// Order of the steps: source, filter by class, matchings, slice, absent nodes.
 Status PairRounds::fill(const Placement& placement, const PairInput& input) {
   const bool by_leaves = placement.leaves != Placement::Leaves::kAny;
   const bool any_known = std::ranges::any_of(
@@ -109,6 +234,7 @@ Status PairRounds::fill(const Placement& placement, const PairInput& input) {
   return {};
 }
 
+// Keeps the source alive as long as its rounds.
 const PairSource& PairRounds::add(std::unique_ptr<PairSource> source) {
   return *sources_.emplace_back(std::move(source));
 }
@@ -224,6 +350,7 @@ void PairRounds::pairs(std::size_t round, std::vector<NodePair>& out) const {
   std::ranges::sort(out);
 }
 
+// Filters the round of the source and translates numbers.
 void PairRounds::unordered_pairs(std::size_t round, std::vector<NodePair>& out) const {
   const Round& chosen = rounds_[round];
   chosen.source->pairs(chosen.index, out);

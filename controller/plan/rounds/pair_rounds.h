@@ -12,22 +12,104 @@
 #include <vector>
 
 #include "controller/plan/rounds/pair_schedule.h"
-#include "controller/plan/rounds/pair_sources.h"
 #include "controller/plan/suite/suite.h"
 #include "kernels/core/base/result.h"
 
 namespace railgauge::plan {
 
+// Rounds of pairs, made one at a time. Implementations are immutable and thread safe for readers.
+class PairSource {
+ public:
+  virtual ~PairSource() = default;
+  // Number of rounds.
+  [[nodiscard]] virtual std::size_t rounds() const = 0;
+  // Replaces what `out` held; no node twice, no order.
+  virtual void pairs(std::size_t round, std::vector<NodePair>& out) const = 0;
+};
+
+// All pairs of some nodes, nested by their places. `members` are their numbers, in an order that
+// the circles follow.
+class NestedSource final : public PairSource {
+ public:
+  // `places` is by node number, not by member.
+  NestedSource(std::vector<std::uint32_t> members, std::span<const LeafPlace> places);
+  [[nodiscard]] std::size_t rounds() const override { return schedule_.rounds(); }
+  void pairs(std::size_t round, std::vector<NodePair>& out) const override;
+
+ private:
+  std::vector<std::uint32_t> members_;
+  PairSchedule schedule_;
+};
+
+// All pairs within each group, groups side by side: as many rounds as the largest needs.
+class ParallelSource final : public PairSource {
+ public:
+  ParallelSource(const std::vector<std::vector<std::uint32_t>>& groups,
+                 std::span<const LeafPlace> places);
+  [[nodiscard]] std::size_t rounds() const override { return rounds_; }
+  void pairs(std::size_t round, std::vector<NodePair>& out) const override;
+
+ private:
+  std::vector<NestedSource> groups_;
+  std::size_t rounds_ = 0;
+};
+
+// Mixed hardware: all pairs within each kind, kinds side by side, then those between two kinds
+// each, as many kinds side by side as there can be. More rounds than N - 1: kinds differ in size.
+class KindSource final : public PairSource {
+ public:
+  KindSource(std::vector<std::vector<std::uint32_t>> kinds, std::span<const LeafPlace> places);
+  [[nodiscard]] std::size_t rounds() const override { return rounds_; }
+  void pairs(std::size_t round, std::vector<NodePair>& out) const override;
+
+ private:
+  // Meetings of kinds that begin with the same round.
+  struct Between {
+    std::size_t begin;
+    std::vector<NodePair> kinds;
+  };
+  std::vector<std::vector<std::uint32_t>> kinds_;
+  ParallelSource within_;
+  std::vector<Between> between_;
+  std::size_t rounds_;
+};
+
+// Rounds that are given as lists.
+class ListedSource final : public PairSource {
+ public:
+  explicit ListedSource(std::vector<std::vector<NodePair>> rounds) : rounds_(std::move(rounds)) {}
+  [[nodiscard]] std::size_t rounds() const override { return rounds_.size(); }
+  void pairs(std::size_t round, std::vector<NodePair>& out) const override { out = rounds_[round]; }
+
+ private:
+  std::vector<std::vector<NodePair>> rounds_;
+};
+
+// Each node with the next in `order`, the last with the first: 2 rounds, 3 when odd, 1 of two
+// nodes.
+std::vector<std::vector<NodePair>> ring_of(std::span<const std::uint32_t> order);
+// The first half with the second, one round.
+std::vector<std::vector<NodePair>> halves_of(std::span<const std::uint32_t> order);
+// Nodes by leaf, in the order of `members`; those of no known leaf are left out.
+std::vector<std::vector<std::uint32_t>> by_leaf(std::span<const std::uint32_t> members,
+                                                std::span<const LeafPlace> places);
+
+// Spans refer to the caller's memory, which must outlive the call of make().
 struct PairInput {
-  std::span<const LeafPlace> places{};     // of each node
-  std::span<const std::uint32_t> kinds{};  // of each node: its kind of hardware; none: all alike
-  std::span<const std::uint32_t> order{};  // the nodes by topology; what a ring follows
+  // By node.
+  std::span<const LeafPlace> places{};
+  // By node: the number of its kind of hardware; empty: all nodes are alike.
+  std::span<const std::uint32_t> kinds{};
+  // Node numbers by place in the topology, in the order of a ring.
+  std::span<const std::uint32_t> order{};
   std::uint64_t seed = 1;
-  std::uint64_t slice_index = 0;  // modulo the placement's slice_of
-  // Of each node its number in the plan, by which pairs are told; kNotThere: it has none tonight,
-  // and its pairs are left out. None: all are there, by their own numbers.
+  // Modulo the placement's slice_of.
+  std::uint64_t slice_index = 0;
+  // By node: its number in the plan, by which pairs are reported. kNotThere: it takes no part
+  // tonight, and its pairs are left out. Empty: all nodes take part under their own numbers.
   std::span<const std::uint32_t> numbers{};
-  std::span<const std::vector<NodePair>> listed{};  // PairChoice::kFile
+  // Rounds of a list, for PairChoice::kFile.
+  std::span<const std::vector<NodePair>> listed{};
 };
 
 inline constexpr std::uint32_t kNotThere = UINT32_MAX;
@@ -36,17 +118,22 @@ inline constexpr std::uint32_t kNotThere = UINT32_MAX;
 // nodes is bad: what a quick scan accuses wrongly before its retest. n x share^R.
 double expected_false_suspects(std::size_t nodes, double bad_share, std::uint32_t matchings);
 
+// The rounds of one placement. Immutable after make(); thread safe for readers.
 class PairRounds {
  public:
+  // Counts of one round after all filters.
   struct Info {
     std::uint32_t pairs = 0;
-    DistanceClass distance = DistanceClass::kNone;  // of most of the pairs
-    bool mixed = false;                             // not of all
-    bool whole = true;  // nothing was filtered: who is missing is left over
+    // Distance of most of the pairs.
+    DistanceClass distance = DistanceClass::kNone;
+    // True when some pairs have another distance.
+    bool mixed = false;
+    // Nothing was filtered: who is missing is left over.
+    bool whole = true;
   };
 
-  // kInvalidArgument: a choice by leaf where no topology tells any, or no pair left. Without any
-  // round where all of a slice's pairs have an end that is not there.
+  // kInvalidArgument: a choice by leaf without a topology that names leaves, or no pair left. The
+  // result has no rounds where every pair of the slice has an absent end.
   static Result<PairRounds> make(const Placement& placement, const PairInput& input);
 
   [[nodiscard]] std::size_t size() const { return rounds_.size(); }
@@ -59,26 +146,37 @@ class PairRounds {
   [[nodiscard]] const std::vector<std::string>& notes() const { return notes_; }
 
  private:
-  using Counts = std::array<std::uint32_t, 5>;  // by DistanceClass
+  // Number of pairs by DistanceClass.
+  using Counts = std::array<std::uint32_t, 5>;
+  // A round of the result: a round of a source, with its filter.
   struct Round {
     const PairSource* source = nullptr;
-    std::uint32_t index = 0;    // in the source
-    std::uint32_t classes = 0;  // bits of the DistanceClasses that are kept
-    bool by_class = false;      // the source's round has others too
+    // Round of the source.
+    std::uint32_t index = 0;
+    // Bits of the DistanceClasses that are kept.
+    std::uint32_t classes = 0;
+    // True when the source's round has pairs of other classes too.
+    bool by_class = false;
     Info info{};
   };
 
   explicit PairRounds(const PairInput& input)
       : places_(input.places.begin(), input.places.end()),
         numbers_(input.numbers.begin(), input.numbers.end()) {}
+  // Builds sources and rounds; called once by make().
   Status fill(const Placement& placement, const PairInput& input);
   const PairSource& add(std::unique_ptr<PairSource> source);
   void add_rounds(const PairSource& source, std::uint32_t classes);
   void add_strict_rounds(const PairSource& within, const PairSource& base, std::uint32_t classes);
+  // Keeps the fullest rounds of a quick scan.
   void take_matchings(const Placement& placement, const PairInput& input);
+  // Keeps every slice_of-th round.
   void take_slice(const Placement& placement, const PairInput& input);
+  // Recounts the rounds without the absent nodes.
   void leave_out_absent();
+  // Sets number, distance and mixture of a round from its pairs.
   void count(std::span<const NodePair> pairs, Round& round) const;
+  // Whether the round keeps pairs of this distance.
   [[nodiscard]] bool is_kept(const Round& round, const NodePair& pair) const;
   [[nodiscard]] bool is_there(const NodePair& pair) const;
 
@@ -89,9 +187,11 @@ class PairRounds {
   std::vector<std::string> notes_;
 };
 
+// The rounds of a list of pairs.
 struct ListedPairs {
   std::vector<std::vector<NodePair>> rounds;
-  std::size_t left_out = 0;  // pairs with a node that was not chosen
+  // Pairs with a node that was not chosen.
+  std::size_t left_out = 0;
 };
 // Lines of `ROUND NODE NODE`, rounds in the order of their numbers; `#` begins a comment.
 // kInvalidArgument, naming the line: no such line, a node with itself or twice in a round, a pair

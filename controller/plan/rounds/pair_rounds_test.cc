@@ -198,7 +198,7 @@ TEST(PairRounds, QuickScanKeepsToLeaves) {
   }
 }
 
-// What is stated: with a share f of bad nodes about N f^R good ones meet bad partners alone. Over
+// The stated rule: with a share f of bad nodes about N f^R good ones meet bad partners alone. Over
 // 400 scans of 200 nodes with 10 % bad ones, R = 2: 0.9 * 200 * 0.01 = 1.8 are good and accused.
 TEST(PairRounds, QuickScanAccusesAsManyWronglyAsItSays) {
   const Fabric fabric(10, 20);

@@ -21,17 +21,20 @@
 
 namespace railgauge::plan {
 
-using NodePair = std::pair<std::uint32_t, std::uint32_t>;  // positions among the nodes, first lower
+// Positions among the nodes, first lower.
+using NodePair = std::pair<std::uint32_t, std::uint32_t>;
 
 // Where a node hangs, as numbers.
 struct LeafPlace {
   static constexpr std::uint32_t kUnknown = UINT32_MAX;
-  std::uint32_t leaf = kUnknown;  // a leaf's number means one leaf in the whole fabric
-  std::uint32_t pod = kUnknown;   // of a fabric without pods: kUnknown
+  // A leaf's number means one leaf in the whole fabric.
+  std::uint32_t leaf = kUnknown;
+  // Pod number; kUnknown in a fabric without pods.
+  std::uint32_t pod = kUnknown;
   bool operator==(const LeafPlace&) const = default;
 };
 
-// Of two different nodes.
+// Distance of two different nodes.
 constexpr DistanceClass distance_of(const LeafPlace& a, const LeafPlace& b) {
   if (a.leaf == LeafPlace::kUnknown || b.leaf == LeafPlace::kUnknown)
     return DistanceClass::kUnknown;
@@ -41,6 +44,7 @@ constexpr DistanceClass distance_of(const LeafPlace& a, const LeafPlace& b) {
 }
 
 // A 1-factorisation of the complete graph on size() positions, an even number.
+// Immutable; thread safe.
 class Factorisation {
  public:
   virtual ~Factorisation() = default;
@@ -50,6 +54,7 @@ class Factorisation {
   virtual void append(std::uint32_t round, std::vector<NodePair>& out) const = 0;
 };
 
+// Immutable; thread safe.
 class PairSchedule {
  public:
   // One place for each node; none, or all the same: no topology.
@@ -63,7 +68,8 @@ class PairSchedule {
  private:
   std::uint32_t nodes_;
   std::size_t rounds_ = 0;
-  std::vector<std::uint32_t> arrangement_;  // position -> node; from nodes_ on: nobody
+  // Position -> node; from nodes_ on: nobody.
+  std::vector<std::uint32_t> arrangement_;
   std::unique_ptr<Factorisation> factors_;
 };
 

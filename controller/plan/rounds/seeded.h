@@ -8,11 +8,14 @@
 
 namespace railgauge::plan {
 
+// std::shuffle and the distributions of <random> differ between standard libraries. Not thread
+// safe.
 class Seeded {
  public:
   explicit Seeded(std::uint64_t seed) : state_(seed) {}
 
-  std::uint64_t next() {  // splitmix64
+  // The next number, by splitmix64.
+  std::uint64_t next() {
     state_ += 0x9e3779b97f4a7c15U;
     std::uint64_t z = state_;
     z = (z ^ (z >> 30U)) * 0xbf58476d1ce4e5b9U;

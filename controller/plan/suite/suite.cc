@@ -1,16 +1,18 @@
 #include "controller/plan/suite/suite.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <fstream>
+#include <unordered_set>
 #include <utility>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "controller/plan/suite/suite_keys.h"
-#include "controller/plan/suite/suite_night.h"
-#include "controller/plan/suite/suite_settings.h"
-#include "controller/plan/suite/suite_stage.h"
+#include "controller/plan/suite/suite_reader.h"
+#include "controller/plan/suite/suite_values.h"
 #include "controller/plan/suite/yaml_reader.h"
 #include "kernels/core/text/text.h"
 #include "kernels/core/text/units.h"
@@ -18,10 +20,7 @@
 namespace railgauge::plan {
 namespace {
 
-constexpr std::size_t kMaxSummaryBytes = 400;
-constexpr std::size_t kMaxDescriptionBytes = 4'000;
-constexpr std::int64_t kMaxSeed = 1'000'000'000'000;
-
+// Only the current version is read.
 void read_version(const YamlValue& value) {
   const auto text = value.text("the number 1");
   if (text && parse_integer(*text) != std::int64_t{kSuiteVersion})
@@ -30,25 +29,11 @@ void read_version(const YamlValue& value) {
 }
 
 void read_metadata(const YamlValue& value, Suite& suite) {
-  const YamlMap map(value, metadata_keys().required, metadata_keys().optional);
+  const YamlMap map = map_of(value, metadata_keys());
   suite.name = read_word(map.find("name"), "the suite's name").value_or("");
-  if (const YamlValue* summary = map.find("summary"))
-    suite.summary = summary->text("a sentence", kMaxSummaryBytes).value_or("");
-  if (const YamlValue* description = map.find("description"))
-    suite.description = description->text("some sentences", kMaxDescriptionBytes).value_or("");
-  if (const YamlValue* contact = map.find("contact"))
-    suite.contact = contact->text("whom to ask", kMaxSummaryBytes).value_or("");
-}
-
-void read_seed(const YamlValue& value, Suite& suite) {
-  const auto text = value.text("a whole number");
-  if (!text) return;
-  const auto seed = parse_integer(*text);
-  if (seed && *seed >= 0 && *seed <= kMaxSeed)
-    suite.seed = static_cast<std::uint64_t>(*seed);
-  else
-    value.problem(
-        fmt::format("is {}; must be a whole number from 0 to {}", in_quotes(*text), kMaxSeed));
+  suite.summary = read_text(map, metadata_keys(), "summary", "a sentence");
+  suite.description = read_text(map, metadata_keys(), "description", "some sentences");
+  suite.contact = read_text(map, metadata_keys(), "contact", "whom to ask");
 }
 
 // "3/96": of every stage of all pairs the third of 96 slices of its rounds.
@@ -73,13 +58,46 @@ void read_slice(const YamlValue& value, Suite& suite) {
   if (!any) value.key_problem("no stage has pairs: all, of which slices are taken");
 }
 
+// In suites that an earlier Railgauge stored with their runs: the day was the number. Nobody
+// writes it any more.
+constexpr std::string_view kNumberOfOld = "day";
+
+// Node names are one text: a list of 10,000 names would exceed the bound of YAML values.
+std::optional<SliceOrigin> read_night(const YamlValue& value) {
+  std::vector<std::string> required = night_keys().required;
+  if (value.is_map() && value.has_key(std::string(kNumberOfOld)) && !value.has_key("number"))
+    std::ranges::replace(required, std::string("number"), std::string(kNumberOfOld));
+  const YamlMap map(value, required, night_keys().optional);
+  SliceOrigin night;
+  for (const std::string_view name : {std::string_view("number"), kNumberOfOld})
+    if (const YamlValue* number = map.find(name))
+      night.number =
+          static_cast<std::uint64_t>(read_scalar(*number, night_keys().row("number")).value_or(0));
+  const YamlValue* nodes = map.find("nodes");
+  if (nodes == nullptr) return std::nullopt;
+  const std::string text =
+      nodes->text("names of nodes, joined by commas", kMaxSuiteBytes).value_or("");
+  std::unordered_set<std::string> named;
+  for (std::size_t begin = 0; begin < text.size();) {
+    const std::size_t end = std::min(text.find(',', begin), text.size());
+    std::string name = text.substr(begin, end - begin);
+    if (name.empty() || !named.insert(name).second) {
+      nodes->problem(fmt::format("names {} twice, or no node between two commas", in_quotes(name)));
+      return std::nullopt;
+    }
+    night.nodes.push_back(std::move(name));
+    begin = end + 1;
+  }
+  return night;
+}
+
 // Against the kernels' declarations.
 Suite read_root(const YamlValue& root, std::span<const KernelInfo> kernels) {
   Suite suite;
-  const YamlMap map(root, suite_keys().required, suite_keys().optional);
+  const YamlMap map = map_of(root, suite_keys());
   if (const YamlValue* version = map.find("version")) read_version(*version);
   if (const YamlValue* metadata = map.find("metadata")) read_metadata(*metadata, suite);
-  if (const YamlValue* seed = map.find("seed")) read_seed(*seed, suite);
+  read_fields(map, suite_keys(), suite);
   if (const YamlValue* night = map.find("night")) suite.night = read_night(*night);
   if (const YamlValue* preflight = map.find("preflight"))
     suite.preflight = read_preflight(*preflight);
@@ -98,6 +116,7 @@ Suite read_root(const YamlValue& root, std::span<const KernelInfo> kernels) {
   return suite;
 }
 
+// A reading with one problem, about the file as a whole.
 SuiteReading unreadable(std::string_view file_name, std::string message) {
   SuiteReading reading;
   reading.problems.push_back(
@@ -131,11 +150,77 @@ SuiteReading read_suite(std::string_view text, std::string_view file_name,
 SuiteReading read_suite_file(const std::string& path, std::span<const KernelInfo> kernels) {
   std::ifstream file(path, std::ios::binary);
   if (!file) return unreadable(path, fmt::format("open: {}", std::strerror(errno)));
-  std::string text(kMaxSuiteBytes + 1, '\0');  // one byte more than allowed shows what is too long
+  // One byte more than allowed shows what is too long.
+  std::string text(kMaxSuiteBytes + 1, '\0');
   file.read(text.data(), static_cast<std::streamsize>(text.size()));
   if (file.bad()) return unreadable(path, fmt::format("read: {}", std::strerror(errno)));
   text.resize(static_cast<std::size_t>(file.gcount()));
   return read_suite(text, path, kernels);
+}
+
+bool has_slices(const Suite& suite) {
+  return std::ranges::any_of(suite.stages,
+                             [](const Stage& stage) { return stage.placement.slice_of > 1; });
+}
+
+// Appends a line; a text in flow style takes the key before its last brace. Each way is tried by
+// reading the result.
+std::string with_night(const std::string& text, const SliceOrigin& night) {
+  const SuiteReading before = read_suite(text, "", {});
+  if (!before.suite || before.suite->night) return text;
+  const std::string key = fmt::format("night: {{number: {}, nodes: \"{}\"}}", night.number,
+                                      fmt::join(night.nodes, ","));
+  std::vector<std::string> ways{fmt::format("{}\n{}\n", text, key)};
+  // A mapping in braces takes no line more, but a key before its last brace.
+  if (const std::size_t end = text.rfind('}'); end != std::string::npos)
+    for (const char* separator : {", ", " "}) {
+      ways.push_back(text);
+      ways.back().insert(end, separator + key);
+    }
+  for (std::string& with : ways)
+    if (const auto after = read_suite(with, "", {}); after.suite && after.suite->night) return with;
+  return text;
+}
+
+// Removes the key that with_night() may have added, and compares the texts.
+bool is_same_suite(const std::string& of_run, const std::string& suite) {
+  if (of_run == suite) return true;
+  const std::size_t key = of_run.rfind("night: {");
+  const std::size_t end = key == std::string::npos ? key : of_run.find('}', key);
+  if (end == std::string::npos) return false;
+  for (const std::string_view separator : {"\n", ", ", " "}) {
+    if (!std::string_view(of_run).substr(0, key).ends_with(separator)) continue;
+    std::string without = of_run;
+    without.erase(key - separator.size(), end + 1 - key + separator.size());
+    if (without == suite || without == suite + "\n") return true;
+  }
+  return false;
+}
+
+// The endpoint of a series must be the port that the kernel uses.
+std::optional<std::string> devices_problem(const Placement& placement, const std::string& devices) {
+  if (devices.empty() || !placement.chooses_port()) return std::nullopt;
+  const std::string where = placement.kind == PlacementKind::kLoopback ? std::string("loopback")
+                            : placement.each.empty() ? "endpoint: " + placement.endpoint
+                                                     : "each: " + placement.each;
+  return fmt::format(
+      "parameter devices: is {}, but {} chooses the port; leave devices out, or place by pairs: "
+      "all without endpoint",
+      in_quotes(devices), where);
+}
+
+std::string describe(const SuiteProblem& problem) {
+  std::string place = problem.file;
+  if (problem.line > 0) place += fmt::format(":{}:{}", problem.line, problem.column);
+  return fmt::format("{}: {}{}", place, problem.key.empty() ? "" : problem.key + ": ",
+                     problem.message);
+}
+
+Error error_of(std::span<const SuiteProblem> problems) {
+  RG_CHECK(!problems.empty());
+  std::string message = describe(problems.front());
+  if (problems.size() > 1) message += fmt::format(" (and {} more)", problems.size() - 1);
+  return Error{Code::kInvalidArgument, std::move(message)};
 }
 
 }  // namespace railgauge::plan

@@ -20,21 +20,33 @@
 
 namespace railgauge::plan {
 
+// Version and bounds of a suite's text. They guard the controller against any file that a caller
+// sends.
 inline constexpr std::uint32_t kSuiteVersion = 1;
 inline constexpr std::size_t kMaxSuiteBytes = 1U << 20U;
-inline constexpr std::size_t kMaxSuiteNodes = 20'000;  // YAML nodes, an alias counted each time
+// YAML nodes, an alias counted each time.
+inline constexpr std::size_t kMaxSuiteNodes = 20'000;
 inline constexpr std::size_t kMaxSuiteDepth = 16;
+// After `vary`.
 inline constexpr std::size_t kMaxStages = 1'000;
-inline constexpr std::uint32_t kMaxRunSlices = 10'000;  // of `slice: K/N`
-inline constexpr std::size_t kMaxSuiteProblems = 50;    // further ones are counted, not listed
+// Largest N of `slice: K/N`.
+inline constexpr std::uint32_t kMaxRunSlices = 10'000;
+// Further ones are counted, not listed.
+inline constexpr std::size_t kMaxSuiteProblems = 50;
 inline constexpr double kMaxDeadlineSeconds = 24 * 3600.0;
 
+// Which ranks form one task.
 enum class PlacementKind : std::uint8_t {
-  kPairs,  // pairs of nodes, rank 0 on the earlier one
-  kGroup,  // one task, one rank on each node
-  kNode,   // one task on each node, with a rank on each of its endpoints
-  kLeaf,   // one task on each leaf of the topology, one rank on each of its nodes
-  kLocal,  // one task of one rank on each node
+  // Pairs of nodes, rank 0 on the earlier one.
+  kPairs,
+  // One task, one rank on each node.
+  kGroup,
+  // One task on each node, with a rank on each of its endpoints.
+  kNode,
+  // One task on each leaf of the topology, one rank on each of its nodes.
+  kLeaf,
+  // One task of one rank on each node.
+  kLocal,
   // One task of two ranks on each node, both on one NIC port: what it costs within the node. Never
   // a figure of the fabric.
   kLoopback,
@@ -42,33 +54,49 @@ enum class PlacementKind : std::uint8_t {
 
 // Which pairs of nodes.
 enum class PairChoice : std::uint8_t {
-  kAll,     // every pair once: N - 1 rounds, N when N is odd
-  kQuick,   // `matchings` seeded random rounds
-  kRing,    // each node with the next
-  kHalves,  // the first half with the second, one round
-  kFile,    // those that a file lists
+  // Every pair once: N - 1 rounds, N when N is odd.
+  kAll,
+  // Some seeded random rounds, as many as `matchings` says.
+  kQuick,
+  // Each node with the next one, as a ring.
+  kRing,
+  // The first half with the second, one round.
+  kHalves,
+  // The pairs that a file lists.
+  kFile,
 };
 
 // Which links between the nodes of a pair.
 enum class RailChoice : std::uint8_t {
-  kNone,   // each node's endpoint as `endpoint` and `each` say
-  kSame,   // each rail with the same rail of the other node
-  kCross,  // each rail with every other one of the other node
+  // Each node's endpoint as `endpoint` and `each` say.
+  kNone,
+  // Each rail with the same rail of the other node.
+  kSame,
+  // Each rail with every other one of the other node.
+  kCross,
 };
 
+// The mapping `placement:` of a stage.
 struct Placement {
   PlacementKind kind = PlacementKind::kPairs;
-  // The rest of this block with kPairs only.
+  // The members down to `slice` apply to kPairs only.
   PairChoice pairs = PairChoice::kAll;
-  std::uint32_t matchings = 3;  // of kQuick
-  std::string pairs_file{};     // of kFile: its name in the controller's suite folder
+  // Number of random rounds of kQuick.
+  std::uint32_t matchings = 3;
+  // For kFile: name of the list in the controller's suite folder.
+  std::string pairs_file{};
   enum class Leaves : std::uint8_t { kAny, kWithin, kAcross } leaves = Leaves::kAny;
   RailChoice rails = RailChoice::kNone;
-  bool rails_together = false;   // the rails of a pair at once, rather than one after the other
-  bool both_directions = false;  // each pair once more with its ranks exchanged
-  bool strict_class = false;     // one distance class a round, also where that costs more rounds
-  bool idle_loopback = false;    // whom an odd number leaves over measures itself
-  std::uint32_t slice_of = 1;    // each run takes every slice_of-th round; 1: all
+  // The rails of a pair at once, rather than one after the other.
+  bool rails_together = false;
+  // Each pair once more with its ranks exchanged.
+  bool both_directions = false;
+  // One distance class a round, also where that costs more rounds.
+  bool strict_class = false;
+  // Whom an odd number leaves over measures itself.
+  bool idle_loopback = false;
+  // Each run takes every slice_of-th round; 1: all.
+  std::uint32_t slice_of = 1;
   // Which of them, from 0: the suite's own `slice: K/N`. Absent: the night's,
   // PlanOptions::slice_index.
   std::optional<std::uint32_t> slice{};
@@ -81,9 +109,11 @@ struct Placement {
   // kGroup "rail" too: a task for each place among a node's endpoints, by slot, with the one of
   // every node.
   std::string each{};
+  // Whether the placement names the GPU of each task.
   [[nodiscard]] bool chooses_gpu() const {
     return kind == PlacementKind::kLoopback && each.starts_with("gpu");
   }
+  // Whether tasks are placed by rail numbers.
   [[nodiscard]] bool is_by_rail() const { return each == "rail" || rails != RailChoice::kNone; }
   // Rather than leave it to the node's first active one.
   [[nodiscard]] bool chooses_port() const {
@@ -91,29 +121,40 @@ struct Placement {
   }
 };
 
+// One stage: a kernel, its parameters and where it runs.
 struct Stage {
-  std::string name{};    // "" in the file: the kernel's name
-  std::string kernel{};  // "verbs.write_bw"
+  // "" in the file: the kernel's name.
+  std::string name{};
+  // "verbs.write_bw".
+  std::string kernel{};
   // As given; canonical text when the kernel's declaration was at hand. With a profile, that one's
   // settings stand under what is given.
   std::map<std::string, std::string> parameters{};
   Placement placement{};
-  std::optional<double> deadline_seconds{};  // of one task; absent: the planner's rule
-  bool raw_samples = false;                  // every sample is stored, for a week by default
-  std::uint32_t repetitions = 1;             // fresh launches of each task
-  std::vector<Limit> limits{};               // floors and ceilings: a point beyond one has failed
-  std::optional<double> time_budget_seconds{};  // of the stage; what has not begun is not started
+  // Deadline of one task; absent: the rule of the planner.
+  std::optional<double> deadline_seconds{};
+  // Every sample is stored, for a week by default.
+  bool raw_samples = false;
+  // Number of fresh launches of each task.
+  std::uint32_t repetitions = 1;
+  // Floors and ceilings: a point beyond one has failed.
+  std::vector<Limit> limits{};
+  // Time budget of the stage; a task that has not begun by then is not started.
+  std::optional<double> time_budget_seconds{};
   run::OnFailure on_failure = run::OnFailure::kContinue;
   // Stages that one `vary` made have the same: repetitions of a block are mixed with each other.
   std::uint32_t block = 0;
 };
 
 // `night:`: what slices were taken of, so that a run of them can be planned once more.
-struct Night {
-  std::uint64_t number = 0;          // PlanOptions::slice_index
-  std::vector<std::string> nodes{};  // over which the rounds were laid out, in that order
+struct SliceOrigin {
+  // Number of the slice (PlanOptions::slice_index).
+  std::uint64_t number = 0;
+  // Over which the rounds were laid out, in that order.
+  std::vector<std::string> nodes{};
 };
 
+// A suite that was read without problems.
 struct Suite {
   std::uint32_t version = kSuiteVersion;
   std::string name{};
@@ -121,18 +162,24 @@ struct Suite {
   std::string description{};
   std::string contact{};
   std::vector<Stage> stages{};
-  std::uint64_t seed = 1;     // of every random choice: matchings, order of repetitions
-  PreflightGate preflight{};  // `preflight:`; empty admits every node
+  // Seed of every random choice: matchings, order of repetitions.
+  std::uint64_t seed = 1;
+  // The mapping `preflight:`; an empty gate admits every node.
+  PreflightGate preflight{};
   // `bounds:`: by statistic, the fraction by which worse matters when two runs are judged.
   std::map<std::string, double> bounds{};
-  run::RoundPolicy rounds{};  // `rounds:`; on_failure and stage_budget_seconds are the planner's
-  std::optional<Night> night{};
+  // `rounds:`; on_failure and stage_budget_seconds are the planner's.
+  run::RoundPolicy rounds{};
+  std::optional<SliceOrigin> night{};
 };
 
 // Whether what the suite measures depends on the day, or on which slice its text names.
 bool has_slices(const Suite& suite);
 // The text with `night` as its last key; as it is where it has one, or cannot have one.
-std::string with_night(const std::string& text, const Night& night);
+std::string with_night(const std::string& text, const SliceOrigin& night);
+
+// Whether a run's text, which with_night() may have made, is that suite still.
+bool is_same_suite(const std::string& of_run, const std::string& suite);
 
 // Ports that a rank runs in its port's stead.
 inline constexpr const char* kDevicesParameter = "devices";
@@ -140,21 +187,30 @@ inline constexpr const char* kDevicesParameter = "devices";
 // series is labelled with. Nothing where it can. Pure.
 std::optional<std::string> devices_problem(const Placement& placement, const std::string& devices);
 
+// One fault of a suite with its place.
 struct SuiteProblem {
   std::string file{};
-  std::uint32_t line = 0;    // from 1; 0: the file as a whole
-  std::uint32_t column = 0;  // from 1
-  std::string key{};         // "stages[0].parameters.depth"
-  std::string message{};     // what is wrong and what is allowed
+  // Line from 1; 0: the file as a whole.
+  std::uint32_t line = 0;
+  // Column from 1; 0 where the line is 0.
+  std::uint32_t column = 0;
+  // "stages[0].parameters.depth".
+  std::string key{};
+  // The fault and the allowed values.
+  std::string message{};
 };
 
+// Result of reading a suite.
 struct SuiteReading {
-  std::optional<Suite> suite{};  // set exactly when there are no problems
+  // Set exactly when there are no problems.
+  std::optional<Suite> suite{};
   std::vector<SuiteProblem> problems{};
-  bool kernels_checked = false;  // false: no declarations were given, kernels stand unchecked
+  // False: no declarations were given, so kernels and parameters are unchecked.
+  bool kernels_checked = false;
 };
 
-// Never throws. `file_name` stands in the problems only.
+// Reads and checks a whole suite. Never throws. `file_name` appears in problems only; an empty
+// `kernels` skips the checks against declarations.
 SuiteReading read_suite(std::string_view text, std::string_view file_name,
                         std::span<const KernelInfo> kernels);
 // Reads the file first; a file that cannot be read is a problem too.

@@ -15,6 +15,7 @@ namespace {
 
 constexpr std::string_view kSuffix = ".yaml";
 
+// The problem as the API message.
 api::SuiteProblem to_api(const plan::SuiteProblem& problem) {
   api::SuiteProblem out;
   out.set_file(problem.file);
@@ -25,12 +26,15 @@ api::SuiteProblem to_api(const plan::SuiteProblem& problem) {
   return out;
 }
 
+// A suite's name and the slice behind it.
 struct NameParts {
   std::string name;
-  std::string slice;  // "3/96"; "": none
+  // Slice as text, "3/96"; "" for none.
+  std::string slice;
 };
 
-// "fabric:3/96". What does not look so is a name as it stands, which no suite has.
+// Splits "fabric:3/96". A source that does not look so is returned whole as the name; no suite has
+// such a name.
 NameParts parts_of(const std::string& source) {
   const std::size_t colon = source.find(':');
   if (colon == std::string::npos ||
@@ -41,6 +45,7 @@ NameParts parts_of(const std::string& source) {
 
 }  // namespace
 
+// Reads in parts, so that a device file cannot exceed the bound.
 Result<std::string> read_whole_file(const std::string& path, std::size_t max_bytes) {
   std::ifstream file(path, std::ios::binary);
   if (!file)
@@ -63,6 +68,7 @@ Result<std::string> SuiteFolder::text_beside(std::string_view name) const {
   return read_whole_file(fmt::format("{}/{}", folder_, name), plan::kMaxSuiteBytes);
 }
 
+// An unreadable folder has no suites.
 std::vector<std::string> SuiteFolder::names() const {
   std::vector<std::string> names;
   std::error_code error;
@@ -78,6 +84,8 @@ std::string SuiteFolder::path_of(std::string_view name) const {
   return fmt::format("{}/{}{}", folder_, name, kSuffix);
 }
 
+// A text in the source wins over a name. A name must be in the listed folder, so a path cannot
+// leave it.
 Result<SuiteFolder::Text> SuiteFolder::text_of(const api::SuiteSource& source) const {
   if (!source.text().empty()) {
     if (source.text().size() > plan::kMaxSuiteBytes)
@@ -98,6 +106,7 @@ Result<SuiteFolder::Text> SuiteFolder::text_of(const api::SuiteSource& source) c
   return Text{std::move(text), path};
 }
 
+// Problems of the suite are part of the result; only a source without text is an error.
 Result<api::SuiteCheck> SuiteFolder::check(const api::SuiteSource& source,
                                            std::span<const KernelInfo> kernels) const {
   const Text text = RG_TRY(text_of(source));

@@ -17,6 +17,7 @@ namespace railgauge {
 // kInvalidArgument, naming the path: not readable, or larger than `max_bytes`.
 Result<std::string> read_whole_file(const std::string& path, std::size_t max_bytes);
 
+// Reads the folder on each call, so that new files need no restart. Thread safe.
 class SuiteFolder {
  public:
   static constexpr std::size_t kMaxSuites = 1'000;
@@ -28,7 +29,8 @@ class SuiteFolder {
   [[nodiscard]] std::string path_of(std::string_view name) const;
   struct Text {
     std::string text;
-    std::string file_name;  // for messages
+    // Name for messages.
+    std::string file_name;
   };
   // kInvalidArgument: an unknown name ("did you mean"), neither name nor text, a file beyond the
   // bound.

@@ -8,7 +8,11 @@ namespace railgauge::plan {
 namespace {
 
 constexpr double kMaxTasksAtOnce = 1'000'000;
+// Range of the keys of `bounds`, as fractions.
+constexpr double kLeastBound = 0.0001;
+constexpr double kMostBound = 0.9;
 
+// The words alone, for the schema and the page.
 template <class Meaning>
 std::vector<std::string> words_of(Words<Meaning> words) {
   std::vector<std::string> out;
@@ -16,8 +20,55 @@ std::vector<std::string> words_of(Words<Meaning> words) {
   return out;
 }
 
+// Rows by the kind of value; an absent bound of a text or list is 0, and `field` is the member that
+// the reader sets.
+SuiteKey word_key(const char* name, const char* help) {
+  return {.name = name, .kind = ValueKind::kWord, .help = help};
+}
+SuiteKey text_key(const char* name, double most, const char* help) {
+  return {.name = name, .kind = ValueKind::kText, .most = most, .help = help};
+}
+SuiteKey count_key(const char* name, double least, double most, const char* help,
+                   KeyField field = {}) {
+  return {.name = name,
+          .kind = ValueKind::kCount,
+          .least = least,
+          .most = most,
+          .help = help,
+          .field = field};
+}
+SuiteKey number_key(const char* name, double least, double most, const char* help,
+                    KeyField field = {}) {
+  SuiteKey key = count_key(name, least, most, help, field);
+  key.kind = ValueKind::kNumber;
+  return key;
+}
+SuiteKey duration_key(const char* name, const char* help, KeyField field = {}) {
+  return {.name = name, .kind = ValueKind::kDuration, .help = help, .field = field};
+}
+SuiteKey boolean_key(const char* name, const char* help, KeyField field = {}) {
+  return {.name = name, .kind = ValueKind::kBoolean, .help = help, .field = field};
+}
+SuiteKey choice_key(const char* name, std::vector<std::string> words, const char* help) {
+  return {.name = name, .kind = ValueKind::kChoice, .words = std::move(words), .help = help};
+}
+SuiteKey mapping_key(const char* name, const char* of, const char* help) {
+  return {.name = name, .kind = ValueKind::kMapping, .of = of, .help = help};
+}
+SuiteKey list_key(const char* name, const char* of, double most, const char* help) {
+  return {.name = name, .kind = ValueKind::kList, .most = most, .of = of, .help = help};
+}
+SuiteKey other_key(const char* name, const char* schema, const char* help) {
+  return {.name = name, .kind = ValueKind::kOther, .schema = schema, .help = help};
+}
+SuiteKey required(SuiteKey key) {
+  key.required = true;
+  return key;
+}
+
 }  // namespace
 
+// Required and optional names are derived, so that a row states them once.
 KeyTable::KeyTable(std::string_view table_name, std::string table_help, std::vector<SuiteKey> rows,
                    std::string table_rule)
     : name(table_name),
@@ -37,67 +88,32 @@ const KeyTable& suite_keys() {
   static const KeyTable table(
       "suite", "",
       {
-          {.name = "version",
-           .required = true,
-           .kind = ValueKind::kOther,
-           .schema = R"("const": 1)",
-           .help = "version of the format"},
-          {.name = "metadata",
-           .required = true,
-           .kind = ValueKind::kMapping,
-           .of = "metadata",
-           .help = "name and description for people"},
-          {.name = "seed",
-           .kind = ValueKind::kCount,
-           .least = 0,
-           .most = 1e12,
-           .help = "seed of every random choice: matchings, order of repetitions; default 1"},
-          {.name = "slice",
-           .kind = ValueKind::kOther,
-           .schema = R"("type": "string", "pattern": "^[0-9]+/[0-9]+$")",
-           .help = "K/N: each stage with all pairs measures the K-th of N slices of its rounds; "
-                   "--slice sets it"},
-          {.name = "night",
-           .kind = ValueKind::kMapping,
-           .of = "night",
-           .help = "written by the controller into the suite that it stores with a run"},
-          {.name = "preflight",
-           .kind = ValueKind::kMapping,
-           .of = "preflight",
-           .help = "checks that a node must pass to take part"},
-          {.name = "rounds",
-           .kind = ValueKind::kMapping,
-           .of = "rounds",
-           .help = "how strictly rounds are driven"},
-          {.name = "bounds",
-           .kind = ValueKind::kMapping,
-           .of = "bounds",
-           .help = "bounds of an upgrade verdict by this suite"},
-          {.name = "stages",
-           .required = true,
-           .kind = ValueKind::kList,
-           .most = kMaxStages,
-           .of = "stage",
-           .help = "measured one after the other"},
+          required(other_key("version", R"("const": 1)", "version of the format")),
+          required(mapping_key("metadata", "metadata", "name and description for people")),
+          count_key("seed", 0, 1e12,
+                    "seed of every random choice: matchings, order of repetitions; default 1",
+                    &Suite::seed),
+          other_key("slice", R"("type": "string", "pattern": "^[0-9]+/[0-9]+$")",
+                    "K/N: each stage with all pairs measures the K-th of N slices of its rounds; "
+                    "--slice sets it"),
+          mapping_key("night", "night",
+                      "written by the controller into the suite that it stores with a run"),
+          mapping_key("preflight", "preflight", "checks that a node must pass to take part"),
+          mapping_key("rounds", "rounds", "how strictly rounds are driven"),
+          mapping_key("bounds", "bounds", "bounds of an upgrade verdict by this suite"),
+          required(list_key("stages", "stage", kMaxStages, "measured one after the other")),
       });
   return table;
 }
 
 const KeyTable& metadata_keys() {
-  static const KeyTable table(
-      "metadata", "",
-      {
-          {.name = "name", .required = true, .kind = ValueKind::kWord, .help = "name of the suite"},
-          {.name = "summary",
-           .kind = ValueKind::kText,
-           .most = 400,
-           .help = "one line, shown in lists"},
-          {.name = "description", .kind = ValueKind::kText, .most = 4000, .help = "one paragraph"},
-          {.name = "contact",
-           .kind = ValueKind::kText,
-           .most = 400,
-           .help = "person or team to ask"},
-      });
+  static const KeyTable table("metadata", "",
+                              {
+                                  required(word_key("name", "name of the suite")),
+                                  text_key("summary", 400, "one line, shown in lists"),
+                                  text_key("description", 4000, "one paragraph"),
+                                  text_key("contact", 400, "person or team to ask"),
+                              });
   return table;
 }
 
@@ -107,33 +123,21 @@ const KeyTable& night_keys() {
       "which slices, over which nodes; the controller writes it into the suite that it stores with "
       "a run",
       {
-          {.name = "number",
-           .required = true,
-           .kind = ValueKind::kCount,
-           .least = 0,
-           .most = 1e9,
-           .help = "modulo the number of slices: which of them"},
-          {.name = "nodes",
-           .required = true,
-           .kind = ValueKind::kText,
-           .help = "names joined by commas; rounds are laid out over them, attached or not"},
+          required(count_key("number", 0, 1e9, "modulo the number of slices: which of them")),
+          required(
+              text_key("nodes", 0,
+                       "names joined by commas; rounds are laid out over them, attached or not")),
       });
   return table;
 }
 
 const KeyTable& preflight_keys() {
-  static const KeyTable table("preflight", "a node that does not pass these checks takes no part",
-                              {
-                                  {.name = "require",
-                                   .required = true,
-                                   .kind = ValueKind::kList,
-                                   .of = "word",
-                                   .help = "ids of preflight checks"},
-                                  {.name = "allow_unknown",
-                                   .kind = ValueKind::kList,
-                                   .of = "word",
-                                   .help = "required checks that may be unknown"},
-                              });
+  static const KeyTable table(
+      "preflight", "a node that does not pass these checks takes no part",
+      {
+          required(list_key("require", "word", 0, "ids of preflight checks")),
+          list_key("allow_unknown", "word", 0, "required checks that may be unknown"),
+      });
   return table;
 }
 
@@ -141,71 +145,46 @@ const KeyTable& rounds_keys() {
   static const KeyTable table(
       "rounds", "",
       {
-          {.name = "quorum",
-           .kind = ValueKind::kNumber,
-           .least = 0,
-           .most = 1,
-           .help = "share of a round's tasks after whose end the others get straggler time"},
-          {.name = "straggler_factor",
-           .kind = ValueKind::kNumber,
-           .least = 0,
-           .most = 1000,
-           .help = "straggler time, as a multiple of the time of the quorum"},
-          {.name = "straggler_slack", .kind = ValueKind::kDuration, .help = "least straggler time"},
-          {.name = "deadline",
-           .kind = ValueKind::kDuration,
-           .help = "of a round; 0: the deadline of its longest task"},
-          {.name = "settle", .kind = ValueKind::kDuration, .help = "pause between two rounds"},
-          {.name = "max_attempts",
-           .kind = ValueKind::kCount,
-           .least = 1,
-           .most = 10,
-           .help = "attempts of a task that was lost, hung or left over"},
-          {.name = "max_tasks",
-           .kind = ValueKind::kCount,
-           .least = 0,
-           .most = kMaxTasksAtOnce,
-           .help = "tasks at one time; 0: no cap"},
-          {.name = "max_tasks_per_leaf",
-           .kind = ValueKind::kCount,
-           .least = 0,
-           .most = kMaxTasksAtOnce,
-           .help = "tasks at one time that touch one leaf; 0: no cap"},
-          {.name = "drill_down",
-           .kind = ValueKind::kBoolean,
-           .help =
-               "after the last round: suspects with known-good partners, failed groups by halves"},
-          {.name = "stop",
-           .kind = ValueKind::kMapping,
-           .of = "stop",
-           .help = "when the run gives up"},
-          {.name = "kindness",
-           .kind = ValueKind::kMapping,
-           .of = "kindness",
-           .help = "limits while a node of the fabric is busy"},
+          number_key("quorum", 0, 1,
+                     "share of a round's tasks after whose end the others get straggler time",
+                     &run::RoundPolicy::quorum),
+          number_key("straggler_factor", 0, 1000,
+                     "straggler time, as a multiple of the time of the quorum",
+                     &run::RoundPolicy::straggler_factor),
+          duration_key("straggler_slack", "least straggler time",
+                       &run::RoundPolicy::straggler_slack_seconds),
+          duration_key("deadline", "of a round; 0: the deadline of its longest task",
+                       &run::RoundPolicy::round_deadline_seconds),
+          duration_key("settle", "pause between two rounds", &run::RoundPolicy::settle_seconds),
+          count_key("max_attempts", 1, 10, "attempts of a task that was lost, hung or left over",
+                    &run::RoundPolicy::max_attempts),
+          count_key("max_tasks", 0, kMaxTasksAtOnce, "tasks at one time; 0: no cap",
+                    &run::RoundPolicy::max_tasks),
+          count_key("max_tasks_per_leaf", 0, kMaxTasksAtOnce,
+                    "tasks at one time that touch one leaf; 0: no cap",
+                    &run::RoundPolicy::max_tasks_per_leaf),
+          boolean_key(
+              "drill_down",
+              "after the last round: suspects with known-good partners, failed groups by halves",
+              &run::RoundPolicy::drill_down),
+          mapping_key("stop", "stop", "when the run gives up"),
+          mapping_key("kindness", "kindness", "limits while a node of the fabric is busy"),
       });
   return table;
 }
 
 const KeyTable& stop_keys() {
-  static const KeyTable table("stop", "when the run gives up by itself",
-                              {
-                                  {.name = "failures",
-                                   .kind = ValueKind::kCount,
-                                   .least = 0,
-                                   .most = kMaxTasksAtOnce,
-                                   .help = "failures that are allowed; 0: any number"},
-                                  {.name = "failed_share",
-                                   .kind = ValueKind::kNumber,
-                                   .least = 0,
-                                   .most = 1,
-                                   .help = "share of the ended tasks that may fail"},
-                                  {.name = "share_after",
-                                   .kind = ValueKind::kCount,
-                                   .least = 1,
-                                   .most = kMaxTasksAtOnce,
-                                   .help = "the share counts once so many tasks have ended"},
-                              });
+  static const KeyTable table(
+      "stop", "when the run gives up by itself",
+      {
+          count_key("failures", 0, kMaxTasksAtOnce, "failures that are allowed; 0: any number",
+                    &run::StopBudget::failures),
+          number_key("failed_share", 0, 1, "share of the ended tasks that may fail",
+                     &run::StopBudget::failed_share),
+          count_key("share_after", 1, kMaxTasksAtOnce,
+                    "the share counts once so many tasks have ended",
+                    &run::StopBudget::share_after),
+      });
   return table;
 }
 
@@ -213,61 +192,32 @@ const KeyTable& kindness_keys() {
   static const KeyTable table(
       "kindness", "limits while any node of the fabric is busy",
       {
-          {.name = "exclusive",
-           .kind = ValueKind::kBoolean,
-           .help = "the fabric is reserved: no limit of this table applies"},
-          {.name = "bandwidth_tasks_per_leaf",
-           .kind = ValueKind::kCount,
-           .least = 0,
-           .most = kMaxTasksAtOnce,
-           .help = "tasks at one time that load one leaf"},
-          {.name = "cross_leaf_share",
-           .kind = ValueKind::kNumber,
-           .least = 0,
-           .most = 1,
-           .help = "share of the uplinks of a leaf"},
-          {.name = "max_collective_nodes",
-           .kind = ValueKind::kCount,
-           .least = 0,
-           .most = kMaxTasksAtOnce,
-           .help = "most nodes of one task"},
-          {.name = "wait",
-           .kind = ValueKind::kDuration,
-           .help = "time that a held-back task waits before it is waived"},
+          boolean_key("exclusive", "the fabric is reserved: no limit of this table applies",
+                      &run::Kindness::exclusive),
+          count_key("bandwidth_tasks_per_leaf", 0, kMaxTasksAtOnce,
+                    "tasks at one time that load one leaf",
+                    &run::Kindness::bandwidth_tasks_per_leaf),
+          number_key("cross_leaf_share", 0, 1, "share of the uplinks of a leaf",
+                     &run::Kindness::cross_leaf_share),
+          count_key("max_collective_nodes", 0, kMaxTasksAtOnce, "most nodes of one task",
+                    &run::Kindness::max_collective_nodes),
+          duration_key("wait", "time that a held-back task waits before it is waived",
+                       &run::Kindness::wait_seconds),
       });
   return table;
 }
 
+// The keys are words of MetricTraits; controller/stats/metric_traits.cc has the defaults.
 const KeyTable& bounds_keys() {
-  static const KeyTable table("bounds",
-                              "by how much worse matters when an upgrade is judged, as a fraction",
-                              {
-                                  {.name = "rate",
-                                   .kind = ValueKind::kNumber,
-                                   .least = 0.0001,
-                                   .most = 0.9,
-                                   .help = "bandwidth and message rate; default 0.01"},
-                                  {.name = "median",
-                                   .kind = ValueKind::kNumber,
-                                   .least = 0.0001,
-                                   .most = 0.9,
-                                   .help = "of latencies; default 0.02"},
-                                  {.name = "p90",
-                                   .kind = ValueKind::kNumber,
-                                   .least = 0.0001,
-                                   .most = 0.9,
-                                   .help = "default 0.02"},
-                                  {.name = "p99",
-                                   .kind = ValueKind::kNumber,
-                                   .least = 0.0001,
-                                   .most = 0.9,
-                                   .help = "default 0.05"},
-                                  {.name = "p99.9",
-                                   .kind = ValueKind::kNumber,
-                                   .least = 0.0001,
-                                   .most = 0.9,
-                                   .help = "default 0.1"},
-                              });
+  static const KeyTable table(
+      "bounds", "by how much worse matters when an upgrade is judged, as a fraction",
+      {
+          number_key("rate", kLeastBound, kMostBound, "bandwidth and message rate; default 0.01"),
+          number_key("median", kLeastBound, kMostBound, "of latencies; default 0.02"),
+          number_key("p90", kLeastBound, kMostBound, "default 0.02"),
+          number_key("p99", kLeastBound, kMostBound, "default 0.05"),
+          number_key("p99.9", kLeastBound, kMostBound, "default 0.1"),
+      });
   return table;
 }
 
@@ -275,61 +225,35 @@ const KeyTable& stage_keys() {
   static const KeyTable table(
       "stage", "",
       {
-          {.name = "name",
-           .kind = ValueKind::kWord,
-           .help = "name of the stage; default: the name of its kernel"},
-          {.name = "kernel",
-           .required = true,
-           .kind = ValueKind::kWord,
-           .help = "as `railgauge kernels` lists them, or MPI's spelling (MPI_Allreduce), or an "
-                   "OSU program (osu_latency, with its counts)"},
-          {.name = "profile",
-           .kind = ValueKind::kText,
-           .help = "another tool's settings for what the stage does not say"},
-          {.name = "parameters",
-           .kind = ValueKind::kOther,
-           .schema = R"("type": "object", "additionalProperties": {"$ref": "#/$defs/value"})",
-           .help = "parameters of the kernel, as `railgauge kernels show` lists them"},
-          {.name = "precision",
-           .kind = ValueKind::kOther,
-           .schema =
-               R"("type": "object", "propertyNames": {"enum": ["precision", "time_cap", "min_samples", "max_samples", "iterations", "duration"]})",
-           .help = "the stop rule: precision, time_cap, min_samples, max_samples, iterations, "
-                   "duration"},
-          {.name = "vary",
-           .kind = ValueKind::kOther,
-           .schema =
-               R"("type": "object", "additionalProperties": {"type": "array", "minItems": 1})",
-           .help = "a stage for each combination, at most 64"},
-          {.name = "placement",
-           .required = true,
-           .kind = ValueKind::kMapping,
-           .of = "placement",
-           .help = "nodes and endpoints that measure together"},
-          {.name = "repetitions",
-           .kind = ValueKind::kCount,
-           .least = 1,
-           .most = 1000,
-           .help = "fresh launches of each task, in seeded random order"},
-          {.name = "limits",
-           .kind = ValueKind::kList,
-           .most = 100,
-           .of = "limit",
-           .help = "floors and ceilings of figures"},
-          {.name = "time_budget",
-           .kind = ValueKind::kDuration,
-           .help = "a task that has not begun by then is not started"},
-          {.name = "on_failure",
-           .kind = ValueKind::kChoice,
-           .words = words_of(on_failure_words()),
-           .help = "effect of a failed task on tasks that have not begun"},
-          {.name = "deadline_seconds",
-           .kind = ValueKind::kOther,
-           .schema = R"("type": "number", "exclusiveMinimum": 0, "maximum": 86400)",
-           .help = "a task that takes longer is ended"},
-          {.name = "raw_samples",
-           .kind = ValueKind::kBoolean,
-           .help = "every sample of every point is stored too"},
+          word_key("name", "name of the stage; default: the name of its kernel"),
+          required(word_key("kernel",
+                            "as `railgauge kernels` lists them, or MPI's spelling (MPI_Allreduce), "
+                            "or an OSU program (osu_latency, with its counts)")),
+          text_key("profile", 0, "another tool's settings for what the stage does not say"),
+          other_key("parameters",
+                    R"("type": "object", "additionalProperties": {"$ref": "#/$defs/value"})",
+                    "parameters of the kernel, as `railgauge kernels show` lists them"),
+          other_key(
+              "precision",
+              R"("type": "object", "propertyNames": {"enum": ["precision", "time_cap", "min_samples", "max_samples", "iterations", "duration"]})",
+              "the stop rule: precision, time_cap, min_samples, max_samples, iterations, duration"),
+          other_key("vary",
+                    R"("type": "object", "additionalProperties": {"type": "array", "minItems": 1})",
+                    "a stage for each combination, at most 64"),
+          required(
+              mapping_key("placement", "placement", "nodes and endpoints that measure together")),
+          count_key("repetitions", 1, 1000, "fresh launches of each task, in seeded random order",
+                    &Stage::repetitions),
+          list_key("limits", "limit", 100, "floors and ceilings of figures"),
+          duration_key("time_budget", "a task that has not begun by then is not started",
+                       &Stage::time_budget_seconds),
+          choice_key("on_failure", words_of(on_failure_words()),
+                     "effect of a failed task on tasks that have not begun"),
+          other_key("deadline_seconds",
+                    R"("type": "number", "exclusiveMinimum": 0, "maximum": 86400)",
+                    "a task that takes longer is ended"),
+          boolean_key("raw_samples", "every sample of every point is stored too",
+                      &Stage::raw_samples),
       });
   return table;
 }
@@ -338,64 +262,26 @@ const KeyTable& placement_keys() {
   static const KeyTable table(
       "placement", "",
       {
-          {.name = "pairs",
-           .kind = ValueKind::kChoice,
-           .words = words_of(pair_words()),
-           .help = "which pairs of the chosen nodes"},
-          {.name = "group",
-           .kind = ValueKind::kChoice,
-           .words = words_of(group_words()),
-           .help = "one task with a rank on each node"},
-          {.name = "local",
-           .kind = ValueKind::kChoice,
-           .words = {"all"},
-           .help = "one task of one rank on each node"},
-          {.name = "loopback",
-           .kind = ValueKind::kChoice,
-           .words = {"all"},
-           .help = "one task of two ranks on each node, both on one NIC port"},
-          {.name = "endpoint",
-           .kind = ValueKind::kText,
-           .help = "DEV:PORT or gpuN, the same on every node"},
-          {.name = "each",
-           .kind = ValueKind::kChoice,
-           .words = {"gpu", "nic", "gpu_nic", "rail"},
-           .help = "a task, or a rank, on each endpoint of a node"},
-          {.name = "file",
-           .kind = ValueKind::kWord,
-           .help = "with pairs: custom, name of the list in the suite folder"},
-          {.name = "matchings",
-           .kind = ValueKind::kCount,
-           .least = 1,
-           .most = 100,
-           .help = "with pairs: quick, number of random rounds"},
-          {.name = "leaves",
-           .kind = ValueKind::kChoice,
-           .words = words_of(leaves_words()),
-           .help = "pairs on one leaf only, or on two"},
-          {.name = "rails",
-           .kind = ValueKind::kChoice,
-           .words = words_of(rail_words()),
-           .help = "each rail with the same one of the other node, or with every other one"},
-          {.name = "rails_together",
-           .kind = ValueKind::kBoolean,
-           .help = "the rails of a pair at once"},
-          {.name = "directions",
-           .kind = ValueKind::kChoice,
-           .words = {"one", "both"},
-           .help = "both: each pair once more with its ranks exchanged"},
-          {.name = "strict_class",
-           .kind = ValueKind::kBoolean,
-           .help = "one distance a round, also where that takes more rounds"},
-          {.name = "idle",
-           .kind = ValueKind::kChoice,
-           .words = {"rest", "loopback"},
-           .help = "task of the node that an odd number of nodes leaves over"},
-          {.name = "slice",
-           .kind = ValueKind::kCount,
-           .least = 2,
-           .most = 366,
-           .help = "every n-th round; n nights in a row cover all"},
+          choice_key("pairs", words_of(pair_words()), "which pairs of the chosen nodes"),
+          choice_key("group", words_of(group_words()), "one task with a rank on each node"),
+          choice_key("local", {"all"}, "one task of one rank on each node"),
+          choice_key("loopback", {"all"},
+                     "one task of two ranks on each node, both on one NIC port"),
+          text_key("endpoint", 0, "DEV:PORT or gpuN, the same on every node"),
+          choice_key("each", {"gpu", "nic", "gpu_nic", "rail"},
+                     "a task, or a rank, on each endpoint of a node"),
+          word_key("file", "with pairs: custom, name of the list in the suite folder"),
+          count_key("matchings", 1, 100, "with pairs: quick, number of random rounds"),
+          choice_key("leaves", words_of(leaves_words()), "pairs on one leaf only, or on two"),
+          choice_key("rails", words_of(rail_words()),
+                     "each rail with the same one of the other node, or with every other one"),
+          boolean_key("rails_together", "the rails of a pair at once"),
+          choice_key("directions", words_of(direction_words()),
+                     "both: each pair once more with its ranks exchanged"),
+          boolean_key("strict_class", "one distance a round, also where that takes more rounds"),
+          choice_key("idle", words_of(idle_words()),
+                     "task of the node that an odd number of nodes leaves over"),
+          count_key("slice", 2, 366, "every n-th round; n nights in a row cover all"),
       },
       R"("oneOf": [{"required": ["pairs"]}, {"required": ["group"]}, {"required": ["local"]}, {"required": ["loopback"]}])");
   return table;
@@ -405,22 +291,14 @@ const KeyTable& limit_keys() {
   static const KeyTable table(
       "limit", "",
       {
-          {.name = "metric",
-           .required = true,
-           .kind = ValueKind::kText,
-           .help = "a metric of the kernel, as bandwidth_bytes_per_second or latency_ns"},
-          {.name = "size",
-           .kind = ValueKind::kOther,
-           .schema = R"("type": ["string", "integer"])",
-           .help = "message size, as 64KiB; absent: every size"},
-          {.name = "floor",
-           .kind = ValueKind::kOther,
-           .schema = R"("type": ["string", "number"])",
-           .help = "40Gb/s, 5GB/s, 3us: a figure below it makes the task failed"},
-          {.name = "ceiling",
-           .kind = ValueKind::kOther,
-           .schema = R"("type": ["string", "number"])",
-           .help = "a figure above it makes the task failed"},
+          required(text_key("metric", 0,
+                            "a metric of the kernel, as bandwidth_bytes_per_second or latency_ns")),
+          other_key("size", R"("type": ["string", "integer"])",
+                    "message size, as 64KiB; absent: every size"),
+          other_key("floor", R"("type": ["string", "number"])",
+                    "40Gb/s, 5GB/s, 3us: a figure below it makes the task failed"),
+          other_key("ceiling", R"("type": ["string", "number"])",
+                    "a figure above it makes the task failed"),
       },
       R"("anyOf": [{"required": ["floor"]}, {"required": ["ceiling"]}])");
   return table;
@@ -438,6 +316,7 @@ std::span<const std::string> stop_rule_parameters() {
   return names;
 }
 
+// The words of each key with a fixed set, beside the values that they mean.
 Words<PairChoice> pair_words() {
   static constexpr std::pair<std::string_view, PairChoice> kWords[]{{"all", PairChoice::kAll},
                                                                     {"quick", PairChoice::kQuick},
@@ -466,6 +345,16 @@ Words<PlacementKind> group_words() {
       {"all", PlacementKind::kGroup},
       {"node", PlacementKind::kNode},
       {"leaf", PlacementKind::kLeaf}};
+  return kWords;
+}
+
+Words<bool> direction_words() {
+  static constexpr std::pair<std::string_view, bool> kWords[]{{"one", false}, {"both", true}};
+  return kWords;
+}
+
+Words<bool> idle_words() {
+  static constexpr std::pair<std::string_view, bool> kWords[]{{"rest", false}, {"loopback", true}};
   return kWords;
 }
 

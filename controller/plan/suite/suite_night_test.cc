@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include "controller/plan/suite/suite.h"
-#include "controller/plan/suite/suite_night.h"
 
 namespace railgauge::plan {
 namespace {

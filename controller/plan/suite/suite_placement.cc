@@ -1,6 +1,7 @@
-#include "controller/plan/suite/suite_placement.h"
+#include "controller/plan/suite/suite_reader.h"
 
 #include <algorithm>
+#include <array>
 #include <optional>
 #include <string>
 #include <utility>
@@ -10,7 +11,6 @@
 #include <fmt/ranges.h>
 
 #include "controller/plan/suite/suite_keys.h"
-#include "controller/plan/suite/suite_pairs.h"
 #include "controller/plan/suite/suite_values.h"
 #include "kernels/core/text/text.h"
 #include "kernels/core/text/units.h"
@@ -18,14 +18,114 @@
 namespace railgauge::plan {
 namespace {
 
+// Keys that mean something only beside pairs.
+constexpr std::array<std::string_view, 9> kPairKeys{"file",         "matchings",      "leaves",
+                                                    "rails",        "rails_together", "directions",
+                                                    "strict_class", "idle",           "slice"};
+
+// `file` belongs to `pairs: custom`, and only to it.
+void read_file(const YamlMap& map, Placement& placement) {
+  const YamlValue* file = map.find("file");
+  if (file == nullptr) {
+    if (placement.pairs == PairChoice::kFile)
+      map.find("pairs")->problem("custom wants file: the list's name in the suite folder");
+    return;
+  }
+  if (placement.pairs != PairChoice::kFile) file->key_problem("only with pairs: custom");
+  const auto name = file->text("a file's name");
+  if (name && (!is_word(*name) || name->starts_with('.')))
+    file->problem("must be a name in the controller's suite folder, without a path");
+  else if (name)
+    placement.pairs_file = *name;
+}
+
+// `matchings` belongs to `pairs: quick`.
+void read_matchings(const YamlMap& map, Placement& placement) {
+  const YamlValue* matchings = map.find("matchings");
+  if (matchings == nullptr) return;
+  if (placement.pairs != PairChoice::kQuick) matchings->key_problem("only with pairs: quick");
+  read_key(map, placement_keys(), "matchings", placement.matchings);
+}
+
+// `rails` chooses the endpoints, so it excludes the other keys that do.
+void read_rails(const YamlMap& map, const KernelInfo* kernel, Placement& placement) {
+  const YamlValue* together = map.find("rails_together");
+  const YamlValue* rails = map.find("rails");
+  if (rails == nullptr) {
+    if (together != nullptr) together->key_problem("only with rails");
+    return;
+  }
+  placement.rails = read_one_of(*rails, rail_words()).value_or(RailChoice::kNone);
+  read_key(map, placement_keys(), "rails_together", placement.rails_together);
+  if (!placement.endpoint.empty() || !placement.each.empty())
+    rails->key_problem("excludes endpoint and each: it chooses the endpoints itself");
+  if (kernel == nullptr) return;
+  if (kernel->endpoint_kind() == "none")
+    rails->key_problem(fmt::format("{} runs on no endpoint, so on no rail", kernel->name()));
+}
+
+// Reads keys that are valid only where the planner makes the rounds.
+void read_schedule(const YamlMap& map, Placement& placement) {
+  const bool is_planned =
+      placement.pairs == PairChoice::kAll || placement.pairs == PairChoice::kQuick;
+  if (const YamlValue* slice = map.find("slice")) {
+    if (placement.pairs != PairChoice::kAll) slice->key_problem("only with pairs: all");
+    read_key(map, placement_keys(), "slice", placement.slice_of);
+  }
+  if (const YamlValue* strict = map.find("strict_class")) {
+    if (!is_planned) strict->key_problem("only with pairs: all and pairs: quick");
+    read_key(map, placement_keys(), "strict_class", placement.strict_class);
+  }
+}
+
+// `idle: loopback` needs a kernel on a NIC and a round that is not filtered.
+void read_idle(const YamlMap& map, const KernelInfo* kernel, Placement& placement) {
+  const YamlValue* idle = map.find("idle");
+  if (idle == nullptr) return;
+  placement.idle_loopback = read_one_of(*idle, idle_words()).value_or(false);
+  if (!placement.idle_loopback) return;
+  if (placement.pairs != PairChoice::kAll) idle->key_problem("only with pairs: all");
+  if (placement.rails != RailChoice::kNone || !placement.each.empty())
+    idle->key_problem("excludes rails and each: a loopback is on one port");
+  if (kernel != nullptr && kernel->endpoint_kind() != "nic")
+    idle->key_problem(
+        fmt::format("is on a NIC's port; {} runs on {}", kernel->name(), kernel->endpoint_kind()));
+}
+
+// Reads the keys of a placement that choose pairs; call it after kind, `each` and `endpoint`.
+void read_pairs(const YamlMap& map, const KernelInfo* kernel, Stage& stage) {
+  Placement& placement = stage.placement;
+  const YamlValue* pairs = map.find("pairs");
+  if (pairs == nullptr) {
+    for (const std::string_view key : kPairKeys)
+      if (const YamlValue* found = map.find(key)) found->key_problem("only with pairs");
+    return;
+  }
+  placement.pairs = read_one_of(*pairs, pair_words()).value_or(PairChoice::kAll);
+  read_file(map, placement);
+  read_matchings(map, placement);
+  read_rails(map, kernel, placement);
+  read_schedule(map, placement);
+  read_idle(map, kernel, placement);
+  if (const YamlValue* leaves = map.find("leaves")) {
+    if (placement.pairs != PairChoice::kAll && placement.pairs != PairChoice::kQuick)
+      leaves->key_problem("only with pairs: all and pairs: quick");
+    placement.leaves = read_one_of(*leaves, leaves_words()).value_or(Placement::Leaves::kAny);
+  }
+  if (const YamlValue* directions = map.find("directions"))
+    placement.both_directions = read_one_of(*directions, direction_words()).value_or(false);
+}
+
 constexpr std::int64_t kMaxPort = 255;
 constexpr std::int64_t kMaxGpu = 255;
 
+// "gpu0" to "gpu255", without leading zeros.
 bool is_gpu_name(std::string_view text) {
   const auto number = text.starts_with("gpu") ? parse_integer(text.substr(3)) : parse_integer("-");
   return number && *number >= 0 && *number <= kMaxGpu && text == fmt::format("gpu{}", *number);
 }
 
+// Accepts DEV:PORT or gpuN.
 void read_endpoint(const YamlValue& value, Stage& stage) {
   const auto text = value.text("DEV:PORT, as in mlx5_0:1, or gpuN");
   if (!text) return;
@@ -55,12 +155,14 @@ void read_each_on_port(const std::string& text, const YamlValue& value, const Ke
     value.problem(fmt::format("is {}; {} uses no GPU's memory", text, kernel->name()));
 }
 
+// Words that `each` takes with this kind of placement.
 std::vector<std::string> words_of(PlacementKind kind) {
   if (kind == PlacementKind::kLoopback) return {"gpu", "nic", "gpu_nic"};
   if (kind == PlacementKind::kGroup) return {"gpu", "nic", "rail"};
   return {"gpu", "nic"};
 }
 
+// The allowed words depend on the kind of placement, and must fit the kernel.
 void read_each(const YamlValue& value, const KernelInfo* kernel, Stage& stage) {
   const auto text = value.text("gpu or nic");
   if (!text) return;
@@ -87,6 +189,7 @@ void read_each(const YamlValue& value, const KernelInfo* kernel, Stage& stage) {
   stage.placement.each = *text;
 }
 
+// The kernel must take the number of ranks that the placement gives.
 void check_ranks(const YamlValue& value, const KernelInfo& kernel, const Placement& placement) {
   const PlacementKind kind = placement.kind;
   const auto fits = [&](std::uint32_t ranks) {
@@ -116,7 +219,8 @@ const YamlValue* read_kind(const YamlMap& map, Placement& placement) {
       found->key_problem("pairs, group, local and loopback exclude each other");
     chosen = found;
     placement.kind = kind;
-    if (kind == PlacementKind::kPairs) continue;  // read_pairs()
+    // read_pairs() reads the value of `pairs`.
+    if (kind == PlacementKind::kPairs) continue;
     if (kind == PlacementKind::kGroup) {
       placement.kind = read_one_of(*found, group_words()).value_or(kind);
       continue;
@@ -137,8 +241,9 @@ bool is_word(std::string_view text) {
          });
 }
 
+// Kind first: all other keys depend on it.
 void read_placement(const YamlValue& value, const KernelInfo* kernel, Stage& stage) {
-  const YamlMap map(value, placement_keys().required, placement_keys().optional);
+  const YamlMap map = map_of(value, placement_keys());
   const YamlValue* chosen = read_kind(map, stage.placement);
   if (chosen == nullptr && value.is_map())
     value.problem("needs one of pairs: all, group: all, local: all, loopback: all");

@@ -8,10 +8,12 @@
 namespace railgauge::plan {
 namespace {
 
+// Words as JSON strings, joined by commas.
 std::string quoted_list(const std::vector<std::string>& words) {
   return words.empty() ? "" : fmt::format("\"{}\"", fmt::join(words, "\", \""));
 }
 
+// A JSON schema reference to a definition.
 std::string reference_to(std::string_view definition) {
   return fmt::format("\"$ref\": \"#/$defs/{}\"", definition);
 }
@@ -75,6 +77,7 @@ std::string value_words(const SuiteKey& key) {
   return "";
 }
 
+// The definition of one mapping, one line for each key.
 std::string table_schema(const KeyTable& table) {
   std::vector<std::string> properties;
   for (const SuiteKey& key : table.keys)

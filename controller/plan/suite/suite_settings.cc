@@ -1,19 +1,18 @@
-#include "controller/plan/suite/suite_settings.h"
 
 #include <algorithm>
 
 #include <fmt/format.h>
 
-#include "controller/plan/suite/suite_placement.h"
+#include "controller/plan/suite/suite_reader.h"
 #include "controller/plan/suite/suite_values.h"
 #include "kernels/core/text/units.h"
 
 namespace railgauge::plan {
 namespace {
 
-constexpr std::size_t kMaxLimits = 100;
 constexpr std::size_t kMaxChecks = 200;
 
+// Ids of checks; a repeated id is a problem.
 std::vector<std::string> read_checks(const YamlValue& value) {
   std::vector<std::string> checks;
   for (const YamlValue& element : value.elements("a list of preflight checks", kMaxChecks)) {
@@ -29,22 +28,16 @@ std::vector<std::string> read_checks(const YamlValue& value) {
 }
 
 void read_stop(const YamlValue& value, run::StopBudget& stop) {
-  const YamlMap map(value, stop_keys().required, stop_keys().optional);
-  read_key(map, stop_keys(), "failures", stop.failures);
-  read_key(map, stop_keys(), "failed_share", stop.failed_share);
-  read_key(map, stop_keys(), "share_after", stop.share_after);
+  const YamlMap map = map_of(value, stop_keys());
+  read_fields(map, stop_keys(), stop);
 }
 
 void read_kindness(const YamlValue& value, run::Kindness& kindness) {
-  const YamlMap map(value, kindness_keys().required, kindness_keys().optional);
-  read_key(map, kindness_keys(), "exclusive", kindness.exclusive);
-  read_key(map, kindness_keys(), "bandwidth_tasks_per_leaf", kindness.bandwidth_tasks_per_leaf);
-  read_key(map, kindness_keys(), "cross_leaf_share", kindness.cross_leaf_share);
-  read_key(map, kindness_keys(), "max_collective_nodes", kindness.max_collective_nodes);
-  read_key(map, kindness_keys(), "wait", kindness.wait_seconds);
+  const YamlMap map = map_of(value, kindness_keys());
+  read_fields(map, kindness_keys(), kindness);
 }
 
-// By what the metric's name ends in.
+// Parses a figure in the unit that the metric's name ends in.
 std::optional<double> read_figure(const YamlValue& value, const std::string& metric) {
   const auto text = value.text("a figure with its unit");
   if (!text) return std::nullopt;
@@ -56,6 +49,7 @@ std::optional<double> read_figure(const YamlValue& value, const std::string& met
   return std::nullopt;
 }
 
+// A typing error in a metric's name would leave a limit without effect.
 bool knows_metric(const YamlValue& value, const KernelInfo* kernel, const std::string& metric) {
   if (kernel == nullptr) return true;
   const std::vector<std::string> known(kernel->metrics().begin(), kernel->metrics().end());
@@ -65,8 +59,9 @@ bool knows_metric(const YamlValue& value, const KernelInfo* kernel, const std::s
   return false;
 }
 
+// Floor and ceiling are optional, but one of them must be present.
 std::optional<Limit> read_limit(const YamlValue& value, const KernelInfo* kernel) {
-  const YamlMap map(value, limit_keys().required, limit_keys().optional);
+  const YamlMap map = map_of(value, limit_keys());
   const YamlValue* name = map.find("metric");
   const auto metric = name == nullptr ? std::nullopt : name->text("a metric of the kernel");
   if (!metric || !knows_metric(*name, kernel, *metric)) return std::nullopt;
@@ -90,9 +85,10 @@ std::optional<Limit> read_limit(const YamlValue& value, const KernelInfo* kernel
 
 }  // namespace
 
+// Only required checks may be allowed to be unknown.
 PreflightGate read_preflight(const YamlValue& value) {
   PreflightGate gate;
-  const YamlMap map(value, preflight_keys().required, preflight_keys().optional);
+  const YamlMap map = map_of(value, preflight_keys());
   if (const auto* require = map.find("require")) gate.require = read_checks(*require);
   const YamlValue* allowed = map.find("allow_unknown");
   if (allowed == nullptr) return gate;
@@ -105,7 +101,7 @@ PreflightGate read_preflight(const YamlValue& value) {
 }
 
 std::map<std::string, double> read_bounds(const YamlValue& value) {
-  const YamlMap map(value, bounds_keys().required, bounds_keys().optional);
+  const YamlMap map = map_of(value, bounds_keys());
   std::map<std::string, double> bounds;
   for (const std::string& statistic : bounds_keys().optional)
     if (const auto* found = map.find(statistic))
@@ -116,16 +112,8 @@ std::map<std::string, double> read_bounds(const YamlValue& value) {
 
 run::RoundPolicy read_rounds(const YamlValue& value) {
   run::RoundPolicy policy;
-  const YamlMap map(value, rounds_keys().required, rounds_keys().optional);
-  read_key(map, rounds_keys(), "quorum", policy.quorum);
-  read_key(map, rounds_keys(), "straggler_factor", policy.straggler_factor);
-  read_key(map, rounds_keys(), "straggler_slack", policy.straggler_slack_seconds);
-  read_key(map, rounds_keys(), "deadline", policy.round_deadline_seconds);
-  read_key(map, rounds_keys(), "settle", policy.settle_seconds);
-  read_key(map, rounds_keys(), "max_attempts", policy.max_attempts);
-  read_key(map, rounds_keys(), "max_tasks", policy.max_tasks);
-  read_key(map, rounds_keys(), "max_tasks_per_leaf", policy.max_tasks_per_leaf);
-  read_key(map, rounds_keys(), "drill_down", policy.drill_down);
+  const YamlMap map = map_of(value, rounds_keys());
+  read_fields(map, rounds_keys(), policy);
   if (const auto* found = map.find("stop")) read_stop(*found, policy.stop);
   if (const auto* found = map.find("kindness")) read_kindness(*found, policy.kindness);
   return policy;
@@ -133,7 +121,8 @@ run::RoundPolicy read_rounds(const YamlValue& value) {
 
 std::vector<Limit> read_limits(const YamlValue& value, const KernelInfo* kernel) {
   std::vector<Limit> limits;
-  for (const YamlValue& element : value.elements("a list of limits", kMaxLimits))
+  for (const YamlValue& element : value.elements(
+           "a list of limits", static_cast<std::size_t>(stage_keys().row("limits").most)))
     if (auto limit = read_limit(element, kernel)) limits.push_back(std::move(*limit));
   return limits;
 }

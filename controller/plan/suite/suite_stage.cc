@@ -1,22 +1,162 @@
-#include "controller/plan/suite/suite_stage.h"
+#include "controller/plan/suite/suite_reader.h"
 
 #include <algorithm>
 #include <iterator>
+#include <optional>
+#include <string>
 #include <utility>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "controller/plan/suite/suite_parameters.h"
-#include "controller/plan/suite/suite_placement.h"
-#include "controller/plan/suite/suite_settings.h"
+#include "controller/plan/suite/suite_keys.h"
 #include "controller/plan/suite/suite_values.h"
+#include "kernels/core/params.h"
+#include "kernels/core/text/text.h"
 #include "kernels/core/text/units.h"
 #include "kernels/peers/osu/profile.h"
+#include "kernels/peers/perftest/profile.h"
 
 namespace railgauge::plan {
 namespace {
 
+constexpr std::size_t kMaxParameterBytes = 4'096;
+constexpr std::size_t kMaxListElements = 256;
+// Combinations that `vary` of one stage may make.
+constexpr std::size_t kMaxCombinations = 64;
+
+// The problem of an unknown name, with all allowed ones and a suggestion.
+std::string unknown_parameter(const std::string& name, const KernelInfo& kernel) {
+  std::vector<std::string> names;
+  for (const ParameterInfo& parameter : kernel.parameters()) names.push_back(parameter.name());
+  return fmt::format("unknown parameter of {}; allowed here: {}{}", kernel.name(),
+                     fmt::join(names, ", "), did_you_mean(name, names));
+}
+
+// Its declaration, nullptr where no declarations are at hand; absent when it cannot be one.
+std::optional<const ParameterInfo*> find_declared(const std::string& name, const YamlValue& given,
+                                                  const KernelInfo* kernel) {
+  if (kernel != nullptr) {
+    const auto& all = kernel->parameters();
+    const auto found = std::ranges::find(all, name, &ParameterInfo::name);
+    if (found != all.end()) return &*found;
+    given.key_problem(unknown_parameter(name, *kernel));
+    return std::nullopt;
+  }
+  if (is_word(name)) return nullptr;
+  given.key_problem("is no parameter's name: letters, digits, and _ - . are allowed");
+  return std::nullopt;
+}
+
+// A YAML list as the comma-separated text that kernels take.
+std::optional<std::string> join_list(const YamlValue& given) {
+  std::string joined;
+  const auto elements = given.elements("a list of values", kMaxListElements);
+  for (const YamlValue& element : elements) {
+    const auto text = element.text("a single value");
+    if (!text) return std::nullopt;
+    if (text->find(',') != std::string::npos) {
+      element.problem("an element of a list has no comma");
+      return std::nullopt;
+    }
+    joined += (joined.empty() ? "" : ",") + *text;
+  }
+  return elements.empty() ? std::nullopt : std::optional(joined);
+}
+
+// The text of a parameter, checked and made canonical by its declaration.
+std::optional<std::string> read_parameter(const YamlValue& given, const ParameterInfo* declared) {
+  std::optional<std::string> text;
+  if (given.is_sequence()) {
+    if (declared != nullptr && declared->type() != "bytes_list") {
+      given.problem(fmt::format("takes one value of type {}, not a list", declared->type()));
+      return std::nullopt;
+    }
+    text = join_list(given);
+  } else {
+    text = given.text("a single value or a list of them", kMaxParameterBytes);
+  }
+  if (!text || declared == nullptr) return text;
+  auto checked = check_parameter(*declared, *text);
+  if (checked) return std::move(*checked);
+  given.problem(std::move(checked.error().message));
+  return std::nullopt;
+}
+
+// A copy with one parameter more.
+Stage with_parameter(Stage stage, const std::string& name, const std::string& text) {
+  stage.parameters[name] = text;
+  return stage;
+}
+
+void read_parameters(const YamlValue& value, const KernelInfo* kernel, Stage& stage) {
+  for (const auto& [name, given] : value.entries("a mapping from parameter to value")) {
+    const auto declared = find_declared(name, given, kernel);
+    if (!declared) continue;
+    if (auto text = read_parameter(given, *declared)) stage.parameters[name] = std::move(*text);
+  }
+}
+
+// Parameters of the stop rule; a parameter that is also in `parameters` is a problem. Call it after
+// read_parameters().
+void read_precision(const YamlValue& value, const KernelInfo* kernel, Stage& stage) {
+  const auto allowed = stop_rule_parameters();
+  for (const auto& [name, given] : value.entries("a mapping from parameter to value")) {
+    if (std::ranges::find(allowed, name) == allowed.end()) {
+      given.key_problem(fmt::format("is no parameter of the stop rule; allowed here: {}{}",
+                                    fmt::join(allowed, ", "), did_you_mean(name, allowed)));
+      continue;
+    }
+    const auto declared = find_declared(name, given, kernel);
+    if (!declared) continue;
+    if (stage.parameters.contains(name))
+      given.key_problem("stands in parameters too");
+    else if (auto text = read_parameter(given, *declared))
+      stage.parameters[name] = std::move(*text);
+  }
+}
+
+// Merges a profile below the parameters of the stage; call it after these are read.
+void use_profile(const YamlValue& value, const std::string& name, Stage& stage) {
+  if (stage.kernel.empty()) return;
+  auto merged = with_profile(name, stage.kernel, stage.parameters);
+  if (merged)
+    stage.parameters = std::move(*merged);
+  else
+    value.problem(std::move(merged.error().message));
+}
+
+void read_profile(const YamlValue& value, Stage& stage) {
+  if (const auto name = value.text("a profile's name")) use_profile(value, *name, stage);
+}
+
+// The cross product of all varied parameters, bounded while it grows.
+std::vector<Stage> combinations(const YamlValue& value, const KernelInfo* kernel,
+                                const Stage& stage) {
+  std::vector<Stage> all{stage};
+  for (const auto& [name, given] : value.entries("a mapping from parameter to its values")) {
+    const auto declared = find_declared(name, given, kernel);
+    if (!declared) continue;
+    if (stage.parameters.contains(name)) {
+      given.key_problem("stands in parameters too");
+      continue;
+    }
+    std::vector<std::string> texts;
+    for (const YamlValue& element : given.elements("a list of values", kMaxListElements))
+      if (auto text = read_parameter(element, *declared)) texts.push_back(std::move(*text));
+    std::vector<Stage> more;
+    for (const Stage& one : all)
+      for (const std::string& text : texts) more.push_back(with_parameter(one, name, text));
+    if (more.size() > kMaxCombinations)
+      given.problem(fmt::format("makes {} combinations; at most {} are allowed", more.size(),
+                                kMaxCombinations));
+    else if (!more.empty())
+      all = std::move(more);
+  }
+  return all;
+}
+
+// The declaration of the kernel; nullptr, with a problem, for an unknown name.
 const KernelInfo* find_kernel(const YamlValue* value, const std::string& name,
                               std::span<const KernelInfo> kernels) {
   if (name.empty() || kernels.empty()) return nullptr;
@@ -37,6 +177,7 @@ bool read_other_name(std::string& kernel) {
   return osu != nullptr;
 }
 
+// Seconds above 0, as a plain number: this key has no unit.
 void read_deadline(const YamlValue& value, Stage& stage) {
   const auto text = value.text("a number of seconds");
   if (!text) return;
@@ -48,6 +189,7 @@ void read_deadline(const YamlValue& value, Stage& stage) {
                               in_quotes(*text), kMaxDeadlineSeconds));
 }
 
+// One problem for the stage, however many combinations have it.
 void check_devices(const YamlValue* placement, std::span<const Stage> stages) {
   for (const Stage& stage : stages) {
     const auto devices = stage.parameters.find(kDevicesParameter);
@@ -60,10 +202,8 @@ void check_devices(const YamlValue* placement, std::span<const Stage> stages) {
 // Reads deadline, launches, limits and failure policy of the stage's tasks.
 void read_strictness(const YamlMap& map, const KernelInfo* kernel, Stage& stage) {
   if (const YamlValue* deadline = map.find("deadline_seconds")) read_deadline(*deadline, stage);
-  read_key(map, stage_keys(), "raw_samples", stage.raw_samples);
-  read_key(map, stage_keys(), "repetitions", stage.repetitions);
+  read_fields(map, stage_keys(), stage);
   if (const YamlValue* limits = map.find("limits")) stage.limits = read_limits(*limits, kernel);
-  read_key(map, stage_keys(), "time_budget", stage.time_budget_seconds);
   if (const YamlValue* policy = map.find("on_failure"))
     stage.on_failure = read_one_of(*policy, on_failure_words()).value_or(run::OnFailure::kContinue);
 }
@@ -79,9 +219,10 @@ std::optional<std::string> read_word(const YamlValue* value, std::string_view wa
   return std::nullopt;
 }
 
+// Order matters: the profile and the placement depend on the parameters, `vary` on everything.
 void read_stage(const YamlValue& value, std::span<const KernelInfo> kernels, std::uint32_t block,
                 std::vector<Stage>& stages) {
-  const YamlMap map(value, stage_keys().required, stage_keys().optional);
+  const YamlMap map = map_of(value, stage_keys());
   Stage stage{.block = block};
   stage.kernel = read_word(map.find("kernel"), "a kernel's name").value_or("");
   const bool osu = read_other_name(stage.kernel);

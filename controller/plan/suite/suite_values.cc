@@ -3,17 +3,19 @@
 #include <array>
 #include <cmath>
 #include <cstdlib>
+#include <utility>
 
 #include "kernels/core/text/units.h"
 
 namespace railgauge::plan {
 
-std::optional<std::uint32_t> read_count(const YamlValue& value, std::uint32_t least,
-                                        std::uint32_t most) {
+std::optional<std::uint64_t> read_count(const YamlValue& value, std::uint64_t least,
+                                        std::uint64_t most) {
   const auto text = value.text("a whole number");
   if (!text) return std::nullopt;
   const auto number = parse_integer(*text);
-  if (number && *number >= least && *number <= most) return static_cast<std::uint32_t>(*number);
+  if (number && std::cmp_greater_equal(*number, least) && std::cmp_less_equal(*number, most))
+    return static_cast<std::uint64_t>(*number);
   value.problem(
       fmt::format("is {}; must be a whole number from {} to {}", in_quotes(*text), least, most));
   return std::nullopt;
@@ -47,11 +49,12 @@ std::optional<double> read_number(const YamlValue& value, double least, double m
   return std::nullopt;
 }
 
+// Booleans become 0 or 1, durations seconds.
 std::optional<double> read_scalar(const YamlValue& value, const SuiteKey& row) {
   switch (row.kind) {
     case ValueKind::kCount:
-      return read_count(value, static_cast<std::uint32_t>(row.least),
-                        static_cast<std::uint32_t>(row.most));
+      return read_count(value, static_cast<std::uint64_t>(row.least),
+                        static_cast<std::uint64_t>(row.most));
     case ValueKind::kNumber:
       return read_number(value, row.least, row.most);
     case ValueKind::kDuration:
@@ -63,6 +66,18 @@ std::optional<double> read_scalar(const YamlValue& value, const SuiteKey& row) {
   }
 }
 
+YamlMap map_of(const YamlValue& value, const KeyTable& table) {
+  return {value, table.required, table.optional};
+}
+
+std::string read_text(const YamlMap& map, const KeyTable& table, std::string_view key,
+                      std::string_view wanted) {
+  const YamlValue* value = map.find(key);
+  if (value == nullptr) return "";
+  return value->text(wanted, static_cast<std::size_t>(table.row(key).most)).value_or("");
+}
+
+// Decimal prefixes only: network rates are decimal.
 Result<double> parse_rate(std::string_view text) {
   struct Unit {
     std::string_view name;

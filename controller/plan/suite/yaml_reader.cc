@@ -20,6 +20,7 @@ std::string path_part(std::string_view name) {
   return quoted.substr(1, quoted.size() - 2);
 }
 
+// Values are printed on terminals and written to logs, where control characters would act.
 bool has_control_character(std::string_view text) {
   return std::ranges::any_of(text, [](char c) {
     const auto byte = static_cast<unsigned char>(c);
@@ -27,6 +28,7 @@ bool has_control_character(std::string_view text) {
   });
 }
 
+// The kind of a node, for "must be ..., is ...".
 std::string_view kind_of(const YAML::Node& node) {
   switch (node.Type()) {
     case YAML::NodeType::Scalar:
@@ -56,8 +58,7 @@ bool within(const YAML::Node& node, const YamlBounds& bounds, std::size_t depth,
   return true;
 }
 
-// Counts while yaml-cpp parses, so that a text over the bounds is refused before a tree is built of
-// it.
+// Counts while yaml-cpp parses, so that a text beyond the bounds is refused before a tree is built.
 class Counter final : public YAML::EventHandler {
  public:
   explicit Counter(const YamlBounds& bounds) : bounds_(bounds) {}
@@ -99,6 +100,7 @@ class Counter final : public YAML::EventHandler {
   std::size_t depth_ = 0;
 };
 
+// Parses twice: once to count, once to build the tree.
 void parse_and_read(const std::string& text, const YamlBounds& bounds, YamlProblems& problems,
                     const std::function<void(const YamlValue& root)>& read) {
   std::istringstream stream(text);
@@ -130,6 +132,7 @@ void YamlProblems::add(const YAML::Mark& mark, std::string_view key, std::string
   listed_.push_back(std::move(problem));
 }
 
+// Sorted by place, since the reader visits keys in its own order.
 std::vector<YamlProblem> YamlProblems::take() {
   std::ranges::stable_sort(listed_, [](const YamlProblem& a, const YamlProblem& b) {
     return std::pair(a.line, a.column) < std::pair(b.line, b.column);
@@ -155,6 +158,7 @@ bool YamlValue::has_key(const std::string& name) const {
   });
 }
 
+// An empty scalar is a problem: a key without a value is a typing error.
 std::optional<std::string> YamlValue::text(std::string_view wanted, std::size_t max_bytes) const {
   if (!node_.IsScalar() || node_.Scalar().empty()) {
     problem(fmt::format("must be {}, is {}", wanted, node_.IsScalar() ? "empty" : kind_of(node_)));
@@ -210,6 +214,7 @@ std::vector<YamlValue::Entry> YamlValue::entries(std::string_view wanted) const 
   return out;
 }
 
+// Unknown keys are dropped after their problem is added, so that they cause no further one.
 YamlMap::YamlMap(const YamlValue& value, std::span<const std::string> required,
                  std::span<const std::string> optional) {
   std::vector<std::string> allowed(required.begin(), required.end());
@@ -236,6 +241,7 @@ const YamlValue* YamlMap::find(std::string_view name) const {
   return found == entries_.end() ? nullptr : &found->value;
 }
 
+// yaml-cpp throws on faulty text; all exceptions become problems here.
 std::vector<YamlProblem> read_yaml(std::string_view text, const YamlBounds& bounds,
                                    const std::function<void(const YamlValue& root)>& read) {
   YamlProblems problems(bounds.max_problems);

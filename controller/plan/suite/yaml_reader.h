@@ -15,24 +15,32 @@
 
 namespace railgauge::plan {
 
+// Bounds of a document; a larger one is refused before a tree is built.
 struct YamlBounds {
   std::size_t max_bytes = 1U << 20U;
-  std::size_t max_nodes = 20'000;  // an alias counts as often as it is used
+  // An alias counts as often as it is used.
+  std::size_t max_nodes = 20'000;
   std::size_t max_depth = 16;
-  std::size_t max_problems = 50;  // further ones are only counted
+  // Further ones are only counted.
+  std::size_t max_problems = 50;
 };
 
+// One fault of a document with its place.
 struct YamlProblem {
-  std::uint32_t line = 0;  // from 1; 0: the document as a whole
+  // Line from 1; 0: the document as a whole.
+  std::uint32_t line = 0;
   std::uint32_t column = 0;
-  std::string key{};  // "stages[0].parameters.depth"
+  // "stages[0].parameters.depth".
+  std::string key{};
   std::string message{};
 };
 
+// Collects problems while a document is read. Not thread safe.
 class YamlProblems {
  public:
   explicit YamlProblems(std::size_t max_listed) : max_listed_(max_listed) {}
   void add(const YAML::Mark& mark, std::string_view key, std::string message);
+  // True when no problem was added.
   [[nodiscard]] bool none() const { return count_ == 0; }
   // In the order of their places; the last one says how many are not listed.
   [[nodiscard]] std::vector<YamlProblem> take();
@@ -56,8 +64,10 @@ class YamlValue {
   [[nodiscard]] bool is_empty() const { return node_.IsNull(); }
   // Whether a mapping has the key, with a value or without.
   [[nodiscard]] bool has_key(const std::string& name) const;
-  void problem(std::string message) const;      // at the value
-  void key_problem(std::string message) const;  // at the key before it
+  // Adds a problem at the place of the value.
+  void problem(std::string message) const;
+  // Adds a problem at the place of the key before the value.
+  void key_problem(std::string message) const;
 
   // A scalar with content and without control characters; `wanted` completes "must be ...".
   [[nodiscard]] std::optional<std::string> text(std::string_view wanted,
@@ -76,6 +86,7 @@ class YamlValue {
   YamlProblems* problems_;
 };
 
+// One key of a mapping and its value.
 struct YamlValue::Entry {
   std::string name;
   YamlValue value;

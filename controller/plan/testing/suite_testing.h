@@ -1,4 +1,4 @@
-// What tests of reading suites share.
+// Helpers that tests of the suite reader share.
 #pragma once
 
 #include <string>

@@ -15,10 +15,13 @@ namespace railgauge::plan {
 namespace {
 
 constexpr std::size_t kMaxDigits = 9;
-constexpr std::size_t kMaxNameBytes = 253;  // a host name's own limit
+// Longest node name: the limit of a host name (RFC 1035).
+constexpr std::size_t kMaxNameBytes = 253;
 constexpr std::size_t kMaxNamesInMessage = 5;
-constexpr std::size_t kMaxGroups = 8;  // brackets in one item
+// Largest number of brackets in one item.
+constexpr std::size_t kMaxGroups = 8;
 
+// All faults of a text name the item they are in.
 tl::unexpected<Error> refuse(std::string_view item, std::string_view why) {
   return fail(Code::kInvalidArgument, fmt::format("node set: {}: {}", in_quotes(item), why));
 }
@@ -35,6 +38,7 @@ bool name_character(char c) {
          c == '_' || c == '-' || c == ':';
 }
 
+// At least one character, digits only.
 bool all_digits(std::string_view text) {
   return !text.empty() && std::ranges::all_of(text, [](char c) { return c >= '0' && c <= '9'; });
 }
@@ -101,6 +105,7 @@ Status append_group(std::string_view item, std::string_view group, std::size_t b
   return {};
 }
 
+// All names of one item. `budget` is the number of names that the whole set may still take.
 Result<std::vector<std::string>> expand(std::string_view item, std::size_t budget) {
   if (item.front() == '@')
     return refuse(item, "labels are not supported yet; name the nodes, as in gpu[001-064]");
@@ -147,6 +152,7 @@ Error unknown(const NodeSet::Item& item, const std::vector<std::string>& missing
 
 }  // namespace
 
+// The budget counts names of all items, so that brackets cannot exhaust memory.
 Result<NodeSet> parse_node_set(std::string_view text) {
   NodeSet set;
   if (trim(text).empty()) return set;
@@ -169,11 +175,13 @@ Result<NodeSet> parse_node_set(std::string_view text) {
   return set;
 }
 
+// Exclusions first, since they win over any inclusion.
 Result<std::vector<std::string>> select_nodes(std::string_view text,
                                               std::span<const std::string> known) {
   const NodeSet set = RG_TRY(parse_node_set(text));
   const std::unordered_set<std::string_view> exists(known.begin(), known.end());
-  std::unordered_set<std::string_view> taken;  // or excluded: not to be selected (again)
+  // Or excluded: not to be selected (again).
+  std::unordered_set<std::string_view> taken;
   for (const auto& item : set.excluded) {
     for (const std::string& name : item.names) taken.insert(name);
     if (std::ranges::none_of(item.names, [&](const auto& name) { return exists.contains(name); }))

@@ -12,15 +12,19 @@
 namespace railgauge::plan {
 
 inline constexpr std::size_t kMaxNodeSetBytes = 64U << 10U;
-inline constexpr std::size_t kMaxNodeSetNames = 16'384;  // after expansion, exclusions counted too
+// After expansion, exclusions counted too.
+inline constexpr std::size_t kMaxNodeSetNames = 16'384;
 
-// What the text says, before it meets real nodes.
+// The parsed text, before it is compared with known nodes.
 struct NodeSet {
   struct Item {
-    std::string text{};                // as written, without `!`: for messages
-    std::vector<std::string> names{};  // expanded, in order
+    // Text of the item without `!`, for messages.
+    std::string text{};
+    // The names that the item expands to, in order.
+    std::vector<std::string> names{};
   };
-  std::vector<Item> included;  // empty: all nodes
+  // Empty: all nodes are included.
+  std::vector<Item> included;
   std::vector<Item> excluded;
 };
 
@@ -29,10 +33,9 @@ struct NodeSet {
 Result<NodeSet> parse_node_set(std::string_view text);
 
 // The nodes of `known` that `text` selects, without duplicates: in the order of the text, or of
-// `known` when the text includes nothing by name ("" and "!a"). An exclusion wins wherever it
-// stands. kInvalidArgument: a name that is not known (with "did you mean"), an exclusion that
-// matches no known node (a typing error there would measure a node that was to be left alone), or
-// nothing left.
+// `known` when the text includes nothing by name ("" and "!a"). An exclusion wins in any position.
+// kInvalidArgument: an unknown name (with "did you mean"), an exclusion that matches no known node
+// (a typing error would measure a node that was to be left alone), or nothing left.
 Result<std::vector<std::string>> select_nodes(std::string_view text,
                                               std::span<const std::string> known);
 

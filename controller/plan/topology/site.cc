@@ -21,7 +21,8 @@ constexpr std::size_t kMaxNameBytes = 64;
 constexpr std::size_t kMaxSummaryBytes = 400;
 constexpr std::size_t kMaxPathBytes = 4'096;
 
-constexpr std::string_view kManager = "rdma_cm";  // of connection: it connects RC alone
+// Value of `connection` for librdmacm, which connects RC queue pairs only.
+constexpr std::string_view kManager = "rdma_cm";
 
 // A key, and what a task may say that decides the same.
 struct Key {
@@ -49,6 +50,7 @@ constexpr std::array kFromVerbs{FromVerbs{"ib_tc", "traffic_class"},
                                 FromVerbs{"ib_sl", "service_level"},
                                 FromVerbs{"ib_gid_index", "gid_index"}};
 
+// All keys that `defaults` may have.
 std::vector<std::string> key_names() {
   std::vector<std::string> names;
   names.reserve(kKeys.size() + nccl_settings().size());
@@ -67,6 +69,7 @@ void read_metadata(const YamlValue& value, Site& site) {
     static_cast<void>(summary->text("a sentence", kMaxSummaryBytes));
 }
 
+// Values are checked later, against the declaration of each kernel.
 void read_defaults(const YamlValue& value, Site& site) {
   const std::vector<std::string> known = key_names();
   const YamlMap map(value, {}, known);
@@ -84,6 +87,7 @@ void read_defaults(const YamlValue& value, Site& site) {
         "the partition");
 }
 
+// The source decides which of the other keys are allowed.
 void read_topology_source(const YamlValue& value, Site& site) {
   const std::vector<std::string> required{"source"};
   const std::vector<std::string> optional{"file", "leaf", "pod"};
@@ -137,6 +141,7 @@ Site read(const YamlValue& root) {
   return site;
 }
 
+// All errors of a profile begin alike.
 tl::unexpected<Error> wrong(std::string message) {
   return fail(Code::kInvalidArgument, "site profile " + std::move(message));
 }
@@ -157,6 +162,7 @@ bool decides(const std::map<std::string, std::string>& parameters, const Key& ke
 
 }  // namespace
 
+// The first problem is the error; the number of others follows it.
 Result<Site> read_site(std::string_view text, std::string_view file_name) {
   Site site;
   const YamlBounds bounds{.max_bytes = kMaxSiteBytes};
@@ -176,7 +182,8 @@ Result<Site> read_site(std::string_view text, std::string_view file_name) {
 Result<Site> read_site_file(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   if (!file) return wrong(fmt::format("{}: open: {}", path, std::strerror(errno)));
-  std::string text(kMaxSiteBytes + 1, '\0');  // one byte more than allowed shows what is too long
+  // One byte more than allowed shows what is too long.
+  std::string text(kMaxSiteBytes + 1, '\0');
   file.read(text.data(), static_cast<std::streamsize>(text.size()));
   if (file.bad()) return wrong(fmt::format("{}: read: {}", path, std::strerror(errno)));
   text.resize(static_cast<std::size_t>(file.gcount()));
@@ -210,6 +217,7 @@ std::string key_of(const Site& site, const NcclSetting& setting) {
 
 }  // namespace
 
+// Verbs keys first, then settings of NCCL, which may follow from them.
 Result<std::vector<std::string>> add_site_defaults(const Site& site, const KernelInfo& kernel,
                                                    std::map<std::string, std::string>& parameters) {
   const Defaults given = parameters;

@@ -19,12 +19,16 @@ namespace railgauge::plan {
 inline constexpr std::uint32_t kSiteVersion = 1;
 inline constexpr std::size_t kMaxSiteBytes = 64U << 10U;
 
+// A site profile. A default-constructed one gives no defaults.
 struct Site {
-  std::string name{};  // "" where there is no profile
+  // "" where there is no profile.
+  std::string name{};
   std::string file{};
-  std::map<std::string, std::string> defaults{};  // by parameter, as written
+  // By parameter: the value as written.
+  std::map<std::string, std::string> defaults{};
   TopologySource topology{};
-  std::optional<std::uint32_t> lossless_priority{};  // of the fabric, 0 to 7; preflight's to check
+  // Lossless priority of the fabric, 0 to 7; preflight checks it.
+  std::optional<std::uint32_t> lossless_priority{};
 };
 
 // Never throws. kInvalidArgument: one line with place and key; an unknown key is one.

@@ -128,7 +128,7 @@ KernelInfo nccl_kernel() {
   return kernel;
 }
 
-// What production's NCCL jobs have: its own settings, and the class that verbs take.
+// Settings of production's NCCL jobs: its own settings, and the class that verbs take.
 TEST(Site, GivesNcclItsSettingsAndTheClassOfTheFabric) {
   const auto site = read_site(
       "version: 1\nmetadata: {name: a}\ndefaults: {traffic_class: 106, service_level: 3, gid_rule: "

@@ -2,6 +2,7 @@
 
 namespace railgauge::plan {
 
+// A missing pod counts as another pod.
 DistanceClass distance_between(const Topology& topology, const std::string& a,
                                const std::string& b) {
   if (a == b) return DistanceClass::kNone;

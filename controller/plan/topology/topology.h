@@ -2,6 +2,8 @@
 // and the pod of each leaf. Plain values; topology_*.h read them from the sources.
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <string>
@@ -11,40 +13,41 @@ namespace railgauge::plan {
 
 // How far two nodes are from each other, near to far.
 enum class DistanceClass : std::uint8_t {
-  kNone,     // not a pair of nodes
-  kUnknown,  // a pair, but the topology lacks one of its nodes
-  kLeaf,     // on one leaf
-  kPod,      // on two leaves of one pod
-  kFabric,   // on two leaves, of two pods where there are any
+  // Not a pair of nodes.
+  kNone,
+  // A pair, but the topology lacks one of its nodes.
+  kUnknown,
+  // Both nodes are on one leaf.
+  kLeaf,
+  // The nodes are on two leaves of one pod.
+  kPod,
+  // On two leaves, of two pods where there are any.
+  kFabric,
 };
 
 // "", "unknown", "within_leaf", "within_pod", "across_fabric".
 constexpr std::string_view name_of(DistanceClass distance) {
-  switch (distance) {
-    case DistanceClass::kNone:
-      return "";
-    case DistanceClass::kUnknown:
-      return "unknown";
-    case DistanceClass::kLeaf:
-      return "within_leaf";
-    case DistanceClass::kPod:
-      return "within_pod";
-    case DistanceClass::kFabric:
-      return "across_fabric";
-  }
-  return "";
+  constexpr std::array<std::string_view, 5> kNames{"", "unknown", "within_leaf", "within_pod",
+                                                   "across_fabric"};
+  return kNames.at(static_cast<std::size_t>(distance));
 }
 
+// Place of one node.
 struct NodePlace {
   std::string leaf{};
-  std::string pod{};        // "": the fabric has no pods, or no source reports them
-  std::uint32_t order = 0;  // place on the leaf, where the source knows one
+  // "": the fabric has no pods, or no source reports them.
+  std::string pod{};
+  // Place on the leaf, where the source knows one.
+  std::uint32_t order = 0;
   bool operator==(const NodePlace&) const = default;
 };
 
+// A plain value; missing nodes and leaves are unknown, never guessed.
 struct Topology {
-  std::string source{};                      // "labels", "slurm", "ibnetdiscover", ...; "": none
-  std::map<std::string, NodePlace> nodes{};  // by node name; a node that is missing has no leaf
+  // "labels", "slurm", "ibnetdiscover", ...; "": none.
+  std::string source{};
+  // By node name; a missing node has no known leaf.
+  std::map<std::string, NodePlace> nodes{};
   // Number of links of a leaf to other switches, where the source reports it. Cross-leaf load is a
   // share of them.
   std::map<std::string, std::uint32_t> uplinks{};

@@ -17,7 +17,8 @@ namespace {
 
 // A gap between latencies counts where the upper is so many times the lower.
 constexpr double kClearGap = 1.15;
-constexpr std::size_t kMaxGaps = 16;  // that are tried
+// Number of gaps that are tried.
+constexpr std::size_t kMaxGaps = 16;
 constexpr std::size_t kMaxLatencyNodes = 20'000;
 
 // "gpu001: lldp.eth2.chassis.name=leaf7": node, interface and chassis; empty for other lines.
@@ -43,6 +44,7 @@ Neighbour neighbour_of(std::string_view line) {
   return {.node = trimmed(line.substr(0, colon)), .interface = key, .chassis = chassis};
 }
 
+// One measured pair, by node numbers.
 struct Latency {
   std::size_t a;
   std::size_t b;
@@ -51,7 +53,8 @@ struct Latency {
 
 // The middles of the clear gaps between neighbouring latencies, the widest first.
 std::vector<double> gaps_in(std::span<const Latency> sorted) {
-  std::vector<std::pair<double, double>> gaps;  // how wide, and where
+  // Width of each gap as a ratio, and its middle in nanoseconds.
+  std::vector<std::pair<double, double>> gaps;
   for (std::size_t i = 1; i < sorted.size(); ++i)
     if (const double ratio = sorted[i].ns / sorted[i - 1].ns; ratio >= kClearGap)
       gaps.emplace_back(ratio, std::sqrt(sorted[i].ns * sorted[i - 1].ns));
@@ -94,11 +97,12 @@ std::optional<std::vector<std::size_t>> groups_of(std::size_t nodes,
 
 }  // namespace
 
+// The leaf of a node is the chassis behind its port with the lowest PCI address.
 Result<Topology> topology_from_lldp(std::string_view text, std::span<const TopologyNode> nodes) {
   const NodeFinder finder(nodes);
   std::map<std::string, const TopologyNode*> by_name;
   for (const TopologyNode& node : nodes) by_name[node.name] = &node;
-  // Of each node: the chassis behind its first RDMA port counts, without such the first told.
+  // By node: the chassis behind its first RDMA port; without such a port the first one reported.
   std::map<std::string, std::pair<std::size_t, std::string>> chosen;
   for (const std::string_view line : lines_of(text)) {
     const Neighbour one = neighbour_of(line);
@@ -118,6 +122,7 @@ Result<Topology> topology_from_lldp(std::string_view text, std::span<const Topol
   return checked(std::move(topology), nodes);
 }
 
+// Tries the widest gap first; a gap counts only where it separates groups cleanly.
 Result<Topology> topology_from_latency(std::string_view text, std::span<const TopologyNode> nodes) {
   if (nodes.size() > kMaxLatencyNodes)
     return fail(Code::kInvalidArgument,

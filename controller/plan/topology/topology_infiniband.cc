@@ -10,7 +10,7 @@
 namespace railgauge::plan {
 namespace {
 
-// A switch's description: of "MF0;leaf1:MQM9700/U1" the part that a person gave it.
+// The part of a switch's description that a person gave it: "leaf1" in "MF0;leaf1:MQM9700/U1".
 std::string switch_name(std::string_view description) {
   const std::size_t from = description.find(';');
   if (from == std::string_view::npos) return std::string(trimmed(description));
@@ -25,12 +25,13 @@ std::string host_of(const NodeFinder& finder, std::string_view guid, std::string
   return node.empty() && !words.empty() ? finder.by_name(words.front()) : node;
 }
 
+// A node with several ports on a switch is added once.
 void add_node(SwitchGraph::Switch& to, const std::string& node) {
   if (!node.empty() && std::ranges::find(to.nodes, node) == to.nodes.end())
     to.nodes.push_back(node);
 }
 
-// What stands in brackets right after `at`; nothing where there are none.
+// The text in parentheses after `at`; empty where there are none.
 std::string_view in_parentheses(std::string_view line, std::size_t at) {
   const std::size_t open = line.find('(', at);
   if (open == std::string_view::npos) return {};
@@ -39,8 +40,8 @@ std::string_view in_parentheses(std::string_view line, std::size_t at) {
                                          : line.substr(open + 1, close - open - 1);
 }
 
-// Of `[1] "H-b8ce..."[1](b8ce...)  # "gpu001 mlx5_0" lid 5`: the peer, its port's GUID, its
-// description.
+// Parts of `[1] "H-b8ce..."[1](b8ce...)  # "gpu001 mlx5_0" lid 5`: the peer, the GUID of its port,
+// its description.
 struct PortLine {
   std::string_view peer{};
   std::string_view guid{};
@@ -61,7 +62,7 @@ PortLine port_line(std::string_view line) {
 bool is_switch(std::string_view id) { return id.starts_with("S-"); }
 bool is_host(std::string_view id) { return id.starts_with("H-"); }
 
-// Of an iblinkinfo line the part after the arrow, with its quoted description.
+// The part of an iblinkinfo line after the arrow, with its quoted description.
 std::string_view beyond_arrow(std::string_view line) {
   const std::size_t at = line.find("==>");
   return at == std::string_view::npos ? std::string_view{} : line.substr(at + 3);
@@ -75,7 +76,8 @@ std::string_view heading(std::string_view line, std::string_view word) {
   return rest;
 }
 
-// The descriptions of all switches, by which a link's other end is told from a host.
+// Descriptions of all switches: a link's other end is a host when its description is not among
+// them.
 std::map<std::string, std::string, std::less<>> switches_in(std::string_view text) {
   std::map<std::string, std::string, std::less<>> guids;
   for (const std::string_view line : lines_of(text)) {
@@ -89,6 +91,7 @@ std::map<std::string, std::string, std::less<>> switches_in(std::string_view tex
 
 }  // namespace
 
+// Sections of switches name their ports' peers; sections of hosts are skipped.
 Result<Topology> topology_from_ibnetdiscover(std::string_view text,
                                              std::span<const TopologyNode> nodes) {
   const NodeFinder finder(nodes);
@@ -121,6 +124,7 @@ Result<Topology> topology_from_ibnetdiscover(std::string_view text,
   return checked(topology_of(graph, "ibnetdiscover"), nodes);
 }
 
+// Links are seen from both ends, so that a host is found even where only one section names it.
 Result<Topology> topology_from_iblinkinfo(std::string_view text,
                                           std::span<const TopologyNode> nodes) {
   const NodeFinder finder(nodes);
@@ -144,7 +148,8 @@ Result<Topology> topology_from_iblinkinfo(std::string_view text,
     if (current != nullptr && other != guids.end()) ++current->switches[other->second];
     if (current != nullptr && other == guids.end())
       add_node(*current, host_of(finder, "", description));
-    // Of a host's own section: its port's GUID begins the line, and it hangs on that switch.
+    // In a host's own section its port's GUID begins the line, and the host is connected to that
+    // switch.
     const auto words = words_of(line);
     if (in_host && other != guids.end() && !words.empty())
       add_node(graph.switches[other->second], finder.by_guid(words.front()));

@@ -12,6 +12,7 @@
 namespace railgauge::plan {
 namespace {
 
+// ASCII lower case, independent of the locale.
 std::string lower(std::string_view text) {
   std::string out(text);
   std::ranges::transform(out, out.begin(), [](char c) {
@@ -41,12 +42,13 @@ std::map<std::string, std::string> pairs_in(std::span<const std::string_view> wo
   return out;
 }
 
+// The value of a key, or "".
 std::string value_of(const std::map<std::string, std::string>& from, const std::string& key) {
   const auto found = from.find(key);
   return found == from.end() ? "" : found->second;
 }
 
-// Lines that end in a backslash go on in the next one.
+// Lines without comments; a line that ends in a backslash continues in the next one.
 std::vector<std::string> joined_lines(std::string_view text) {
   std::vector<std::string> out;
   bool goes_on = false;
@@ -63,6 +65,7 @@ std::vector<std::string> joined_lines(std::string_view text) {
   return out;
 }
 
+// One switch or block of topology.conf.
 struct SlurmSwitch {
   std::vector<std::string> nodes{};
   std::vector<std::string> below{};
@@ -81,6 +84,7 @@ std::map<std::string, std::string> parents_of(const std::map<std::string, SlurmS
 
 }  // namespace
 
+// A text wins over the nodes' own labels.
 Result<Topology> topology_from_labels(const TopologySource& source, std::string_view text,
                                       std::span<const TopologyNode> nodes) {
   Topology topology{.source = "labels"};
@@ -107,6 +111,7 @@ Result<Topology> topology_from_labels(const TopologySource& source, std::string_
   return checked(std::move(topology), nodes);
 }
 
+// A pod is the switch directly above leaves, where there is more than one.
 Result<Topology> topology_from_slurm(std::string_view text, std::span<const TopologyNode> nodes) {
   std::map<std::string, SlurmSwitch> switches;
   for (const std::string& line : joined_lines(text)) {
@@ -116,7 +121,8 @@ Result<Topology> topology_from_slurm(std::string_view text, std::span<const Topo
     if (name.empty()) name = value_of(values, "blockname");
     if (name.empty()) continue;
     SlurmSwitch& one = switches[name];
-    // scontrol tells all nodes below a switch of any level; a leaf is one with no switch below.
+    // scontrol lists all nodes below a switch of any level; a leaf is a switch without switches
+    // below.
     one.below = expand(value_of(values, "switches"));
     if (one.below.empty()) one.nodes = expand(value_of(values, "nodes"));
   }

@@ -10,6 +10,15 @@
 namespace railgauge::plan {
 namespace {
 
+using Reader = Result<Topology> (*)(std::string_view, std::span<const TopologyNode>);
+// The sources that are text of another program alone; labels need the names of theirs too.
+constexpr std::array<std::pair<std::string_view, Reader>, 5> kReaders{
+    {{"slurm", topology_from_slurm},
+     {"ibnetdiscover", topology_from_ibnetdiscover},
+     {"iblinkinfo", topology_from_iblinkinfo},
+     {"lldp", topology_from_lldp},
+     {"latency", topology_from_latency}}};
+
 constexpr std::size_t kGuidDigits = 16;
 
 // Lower-case hex digits alone; "" for what is no GUID.
@@ -25,6 +34,7 @@ std::string plain_guid(std::string_view guid) {
   return out.size() == kGuidDigits ? out : "";
 }
 
+// The host part of a domain name.
 std::string_view short_name(std::string_view name) { return name.substr(0, name.find('.')); }
 
 // Sets of leaves that have a switch above in common: a number for each leaf.
@@ -70,18 +80,23 @@ std::map<std::string, std::string> pods_of(const SwitchGraph& graph) {
 }  // namespace
 
 std::span<const std::string> topology_words() {
-  static const std::array<std::string, 6> words{"labels",     "slurm", "ibnetdiscover",
-                                                "iblinkinfo", "lldp",  "latency"};
+  static const std::vector<std::string> words = [] {
+    std::vector<std::string> all{"labels"};
+    for (const auto& [word, read] : kReaders) all.emplace_back(word);
+    return all;
+  }();
   return words;
 }
 
+// Full names replace short ones where both are equal.
 NodeFinder::NodeFinder(std::span<const TopologyNode> nodes) {
   for (const TopologyNode& node : nodes) {
     for (const std::string& guid : node.guids)
       if (const std::string plain = plain_guid(guid); !plain.empty()) guids_[plain] = node.name;
     names_.emplace(short_name(node.name), node.name);
   }
-  for (const TopologyNode& node : nodes) names_[node.name] = node.name;  // the full name rules
+  // A full name wins over a short one.
+  for (const TopologyNode& node : nodes) names_[node.name] = node.name;
 }
 
 std::string NodeFinder::by_guid(std::string_view guid) const {
@@ -95,6 +110,7 @@ std::string NodeFinder::by_name(std::string_view name) const {
   return found == names_.end() ? "" : found->second;
 }
 
+// A name that several switches have is completed by the key.
 Topology topology_of(const SwitchGraph& graph, std::string source) {
   Topology topology{.source = std::move(source)};
   const std::map<std::string, std::string> pods = pods_of(graph);
@@ -126,6 +142,7 @@ Result<Topology> checked(Topology topology, std::span<const TopologyNode> nodes)
                           topology.source, nodes.size()));
 }
 
+// Unknown words are errors; an empty word means no topology.
 Result<Topology> read_topology(const TopologySource& source, std::string_view text,
                                std::span<const TopologyNode> nodes) {
   if (source.source.empty()) return Topology{};
@@ -133,11 +150,8 @@ Result<Topology> read_topology(const TopologySource& source, std::string_view te
     return fail(Code::kInvalidArgument,
                 fmt::format("topology {}: more than {} bytes", source.source, kMaxTopologyBytes));
   if (source.source == "labels") return topology_from_labels(source, text, nodes);
-  if (source.source == "slurm") return topology_from_slurm(text, nodes);
-  if (source.source == "ibnetdiscover") return topology_from_ibnetdiscover(text, nodes);
-  if (source.source == "iblinkinfo") return topology_from_iblinkinfo(text, nodes);
-  if (source.source == "lldp") return topology_from_lldp(text, nodes);
-  if (source.source == "latency") return topology_from_latency(text, nodes);
+  for (const auto& [word, read] : kReaders)
+    if (source.source == word) return read(text, nodes);
   return fail(Code::kInvalidArgument, fmt::format("topology: {} is no source", source.source));
 }
 

@@ -1,6 +1,6 @@
-// Topologies from what other programs print. Each takes text as it comes, knows nothing of files,
-// and never fails on lines that it does not understand: those are skipped. kInvalidArgument, in one
-// line, where the text as a whole is not of that kind or tells nothing about the nodes. Pure.
+// Topologies from the output of other programs. Each reader takes text, knows no files, and skips
+// lines that it does not understand. kInvalidArgument, in one line, where the text as a whole is of
+// another kind or names none of the nodes. Pure; thread safe.
 #pragma once
 
 #include <map>
@@ -19,14 +19,20 @@ inline constexpr std::size_t kMaxTopologyBytes = 256U << 20U;
 // Names by which a source may know a node.
 struct TopologyNode {
   std::string name{};
-  std::vector<std::string> guids{};    // of ports, 16 hex digits: "0xb8ce..." or "b8ce:..."
-  std::vector<std::string> netdevs{};  // of RDMA ports, by PCI address
-  std::map<std::string, std::string> labels{};  // reported by the node: its facts
+  // GUIDs of ports, 16 hex digits: "0xb8ce..." or "b8ce:...".
+  std::vector<std::string> guids{};
+  // Network devices of RDMA ports, sorted by PCI address.
+  std::vector<std::string> netdevs{};
+  // Labels that the node reports as facts.
+  std::map<std::string, std::string> labels{};
 };
 
+// The mapping `topology:` of a site profile.
 struct TopologySource {
-  std::string source{};  // a word of topology_words(); "": none
-  std::string file{};    // file of the text; empty with labels of the nodes themselves
+  // A word of topology_words(); "": none.
+  std::string source{};
+  // File of the text; empty with labels of the nodes themselves.
+  std::string file{};
   std::string leaf_label = "leaf";
   std::string pod_label = "pod";
   bool operator==(const TopologySource&) const = default;
@@ -57,10 +63,7 @@ Result<Topology> topology_from_lldp(std::string_view text, std::span<const Topol
 // than a clear gap in the latencies are taken for one leaf.
 Result<Topology> topology_from_latency(std::string_view text, std::span<const TopologyNode> nodes);
 
-// --- what sources share
-// ---------------------------------------------------------------------------
-
-// Finds nodes by what a source calls them.
+// Finds nodes by the names that a source uses.
 class NodeFinder {
  public:
   explicit NodeFinder(std::span<const TopologyNode> nodes);
@@ -77,11 +80,15 @@ class NodeFinder {
 // Switches, the links between them, and which node hangs on which.
 struct SwitchGraph {
   struct Switch {
-    std::string name{};                               // for people; the key where it is ""
-    std::map<std::string, std::uint32_t> switches{};  // by key, number of links
-    std::vector<std::string> nodes{};                 // in the order of ports
+    // Name for people; the key where it is "".
+    std::string name{};
+    // By key of the other switch: the number of links.
+    std::map<std::string, std::uint32_t> switches{};
+    // Node names in the order of ports.
+    std::vector<std::string> nodes{};
   };
-  std::map<std::string, Switch> switches{};  // by GUID or other key
+  // By GUID or other key.
+  std::map<std::string, Switch> switches{};
 };
 // A node with ports on several leaves (rails) is counted to the one that it is first found on, in
 // the order of keys: nodes that share all leaves share that one too. Pods are leaves with a switch

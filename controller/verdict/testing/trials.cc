@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "controller/stats/robust.h"
+#include "kernels/core/stats/quantile.h"
 
 namespace railgauge::analysis {
 namespace {

@@ -1,24 +1,142 @@
-#include "controller/localise/localise_mixture.h"
+#include "controller/localise/localise_elements.h"
 
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <set>
 
 namespace railgauge::localise {
 namespace {
 
-constexpr double kLeastSpread = 0.5;
-constexpr double kMostUneven = 3;  // chi-square a degree of freedom: hashes are not perfect
-constexpr double kUnevenDeviations = 5;
-constexpr int kSteps = 25;  // of expectation and maximisation: enough for two digits
+// Indices of the layers with that rail (-1: any) and memory ("": any).
+std::vector<std::size_t> layers_with(const std::vector<LayerCells>& layers, std::int32_t rail,
+                                     const std::string& memory) {
+  std::vector<std::size_t> found;
+  for (std::size_t l = 0; l < layers.size(); ++l)
+    if ((rail < 0 || layers[l].rail == rail) && (memory.empty() || layers[l].memory == memory))
+      found.push_back(l);
+  return found;
+}
 
+}  // namespace
+
+std::vector<LayerSet> layer_sets(const std::vector<LayerCells>& layers) {
+  std::set<std::int32_t> rails;
+  std::set<std::string> memories;
+  for (const LayerCells& layer : layers) {
+    rails.insert(layer.rail);
+    memories.insert(layer.memory);
+  }
+  std::vector<std::int32_t> choices(rails.begin(), rails.end());
+  if (rails.size() > 1) choices.push_back(-1);
+  std::vector<LayerSet> sets;
+  for (const std::int32_t rail : choices) {
+    sets.push_back({.rail = rail, .layers = layers_with(layers, rail, "")});
+    const std::size_t all = sets.back().layers.size();
+    for (const std::string& memory : memories)
+      if (LayerSet set{.rail = rail, .memory = memory, .layers = layers_with(layers, rail, memory)};
+          !set.layers.empty() && set.layers.size() < all)
+        sets.push_back(std::move(set));
+  }
+  return sets;
+}
+
+Sums sums_of(const Cells& cells, std::size_t layer, const Element& element) {
+  const LayerCells& of = cells.layers()[layer];
+  const bool sends = element.direction != Direction::kReceives;
+  const bool receives = element.direction != Direction::kSends;
+  const auto first = static_cast<std::size_t>(element.first);
+  const std::size_t leaves = cells.topology().members.size();
+  Sums sums;
+  switch (element.kind) {
+    case Kind::kPort:
+    case Kind::kNode:
+      if (sends) sums += of.sends[first];
+      if (receives) sums += of.receives[first];
+      break;
+    case Kind::kTrunk:
+      if (sends) sums += cells.block(layer, first, static_cast<std::size_t>(element.second));
+      if (receives) sums += cells.block(layer, static_cast<std::size_t>(element.second), first);
+      break;
+    case Kind::kLeaf:
+    case Kind::kUplink:
+      for (std::size_t other = 0; other < leaves; ++other) {
+        if (other == first) continue;
+        if (sends) sums += cells.block(layer, first, other);
+        if (receives) sums += cells.block(layer, other, first);
+      }
+      if (element.kind == Kind::kLeaf) sums += cells.block(layer, first, first);
+      break;
+    case Kind::kSpine:
+      sums += of.all;
+      for (std::size_t leaf = 0; leaf < leaves; ++leaf) sums -= cells.block(layer, leaf, leaf);
+      break;
+    case Kind::kRail:
+      sums += of.all;
+      break;
+    case Kind::kPair:
+      break;
+  }
+  return sums;
+}
+
+double rest_mean(const Cells& cells, std::size_t layer, const Sums& own) {
+  const Sums& all = cells.layers()[layer].all;
+  const double count = all.count - own.count;
+  return count > 0 ? (all.sum - own.sum) / count : 0;
+}
+
+// Weighted least squares: a figure counts by the inverse of its layer's squared noise.
+Shift shift_of(const Cells& cells, const LayerSet& set, const Element& element) {
+  double top = 0;
+  double bottom = 0;
+  double proof_top = 0;
+  double proof_bottom = 0;
+  for (const std::size_t layer : set.layers) {
+    const Sums own = sums_of(cells, layer, element);
+    const LayerCells& of = cells.layers()[layer];
+    const double others = of.all.count - own.count;
+    if (own.count <= 0 || others <= 0) continue;
+    const double pull = own.count / of.noise;
+    const double known = others / of.all.count;
+    const double difference = own.sum / own.count - rest_mean(cells, layer, own);
+    top += pull * difference;
+    bottom += pull / of.noise;
+    proof_top += pull * known * difference;
+    proof_bottom += pull * known / of.noise;
+  }
+  if (top >= 0 || proof_top >= 0) return {};
+  return {.weight = top * top / (2 * bottom),
+          .proof = proof_top * proof_top / (2 * proof_bottom),
+          .drop = -top / bottom};
+}
+
+double bound_of(const Cells& cells, const LayerSet& set, const Element& element) {
+  double bound = 0;
+  for (const std::size_t layer : set.layers) bound += sums_of(cells, layer, element).bound;
+  return bound;
+}
+
+namespace {
+
+constexpr double kLeastSpread = 0.5;
+// Chi-square a degree of freedom: hashes are not perfect.
+constexpr double kMostUneven = 3;
+constexpr double kUnevenDeviations = 5;
+// Steps of expectation and maximisation: enough for two digits.
+constexpr int kSteps = 25;
+
+// Figures of an element on one layer, by bin.
 struct Histogram {
   std::array<double, kBins> count{};
-  double rest = 0;  // mean deviation of the layer's other figures
+  // Mean deviation of the layer's other figures.
+  double rest = 0;
   bool rest_known = false;
-  double per_share = 0;  // deviations in a drop of 1
+  // Deviations that a drop of 1 would make.
+  double per_share = 0;
 };
 
+// One histogram for each layer of the set.
 std::vector<Histogram> histograms_of(const Cells& cells, const LayerSet& set,
                                      const Element& element) {
   std::vector<Histogram> histograms;
@@ -79,7 +197,8 @@ double wider_bell(const std::vector<Histogram>& histograms) {
       sum += count * z;
       squares += count * z * z;
     }
-    if (n < 8) continue;  // hardly anything to fit
+    // Too few figures to fit a width.
+    if (n < 8) continue;
     const double mean = histogram.rest_known ? 0 : sum / n;
     const double variance = std::max(squares / n - mean * mean, 0.01);
     weight += n / 2 * (squares / n - 1 - std::log(variance));
@@ -120,7 +239,8 @@ struct Counts {
     double counted = 0;
     for (std::size_t i = 0; i < tasks.size(); ++i) {
       const double spread = tasks[i] * share * (1 - share);
-      if (spread < kLeastSpread) continue;  // too few to decide
+      // Too few tasks to decide.
+      if (spread < kLeastSpread) continue;
       const double off = slow[i] - tasks[i] * share;
       sum += off * off / spread;
       spreads += spread;
@@ -154,6 +274,7 @@ Mixture mixture_of(const Cells& cells, const LayerSet& set, const Element& eleme
   return now;
 }
 
+// A task is slow when it is nearer to the slow figure than to the mean of the rest.
 Census census_of(const Cells& cells, const LayerSet& set, const Element& element, double drop) {
   const Topology& topology = cells.topology();
   const std::size_t leaves = topology.members.size();

@@ -1,28 +1,20 @@
-#include "controller/stats/robust.h"
+#include "controller/stats/distributions.h"
 
 #include <cmath>
+#include <limits>
 
 #include <gtest/gtest.h>
 
 #include "controller/detect/spikes.h"
 #include "controller/stats/cusum.h"
 #include "controller/stats/noise.h"
-#include "controller/stats/selection.h"
 #include "controller/stats/spread.h"
 #include "controller/verdict/testing/simulate.h"
 
 namespace railgauge::analysis {
 namespace {
 
-TEST(Robust, QuantilesLieBetweenOrderStatistics) {
-  std::vector<double> values{4, 1, 3, 2};
-  EXPECT_DOUBLE_EQ(median_of(values), 2.5);
-  EXPECT_DOUBLE_EQ(quantile_of(values, 0), 1);
-  EXPECT_DOUBLE_EQ(quantile_of(values, 1), 4);
-  EXPECT_DOUBLE_EQ(quantile_of(values, 0.9), 3.7);
-}
-
-TEST(Robust, NormalTailsAreThoseOfTheTable) {
+TEST(Distributions, NormalTailsAreThoseOfTheTable) {
   EXPECT_NEAR(normal_upper_tail(1.959964), 0.025, 1e-7);
   EXPECT_NEAR(normal_quantile(0.975), 1.959964, 1e-6);
   EXPECT_NEAR(chi_square_upper_tail(3.841459, 1), 0.05, 1e-7);
@@ -30,10 +22,27 @@ TEST(Robust, NormalTailsAreThoseOfTheTable) {
   EXPECT_NEAR(fisher_p(1, 10, 11, 14), 0.0027594562, 1e-9);  // 1 of 10 against 11 of 14
 }
 
-TEST(Robust, TheShiftOfHodgesAndLehmannIgnoresAWildRun) {
-  const std::vector<double> before{1, 2, 3, 4, 5};
-  const std::vector<double> after{3, 4, 5, 6, 1e9};
-  EXPECT_DOUBLE_EQ(hodges_lehmann_shift(before, after), 2);
+TEST(Distributions, EndsOfTheScaleAreNoErrors) {
+  EXPECT_DOUBLE_EQ(normal_quantile(0), -40);
+  EXPECT_DOUBLE_EQ(normal_quantile(1), 40);
+  EXPECT_DOUBLE_EQ(chi_square_upper_tail(-1, 1), 1);
+  EXPECT_DOUBLE_EQ(chi_square_upper_tail(std::nan(""), 1), 1);
+  EXPECT_DOUBLE_EQ(chi_square_upper_tail(std::numeric_limits<double>::infinity(), 1), 0);
+}
+
+TEST(Distributions, FishersTiesCountAndItsEdgesAreCertain) {
+  EXPECT_NEAR(fisher_p(3, 4, 1, 4), 34.0 / 70, 1e-12);  // the mirrored table is as likely
+  EXPECT_NEAR(fisher_p(0, 5, 0, 7), 1, 1e-12);
+  EXPECT_NEAR(fisher_p(5, 5, 7, 7), 1, 1e-12);
+  EXPECT_NEAR(fisher_p(5, 5, 0, 5), 2.0 / 252, 1e-12);
+  EXPECT_LT(fisher_p(1000, 20'000, 2000, 20'000), 1e-70);  // runs of a large fleet
+}
+
+TEST(Distributions, AHypergeometricTailIsThatOfTheTable) {
+  EXPECT_NEAR(hypergeometric_upper_tail(2, 3, 4, 10), 1.0 / 3, 1e-12);
+  EXPECT_DOUBLE_EQ(hypergeometric_upper_tail(0, 3, 4, 10), 1);
+  EXPECT_DOUBLE_EQ(hypergeometric_upper_tail(4, 3, 4, 10), 0);
+  EXPECT_DOUBLE_EQ(hypergeometric_upper_tail(3, 8, 5, 10), 1);  // fewer are not possible
 }
 
 TEST(Noise, StepsDoNotPassForNoise) {

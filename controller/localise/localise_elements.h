@@ -1,4 +1,5 @@
-// Which pairs of nodes use an element, and what their figures add up to.
+// The elements of a fabric: the pairs of nodes that use each, the sums of their figures, and how
+// well a slow element explains these figures. Pure; thread safe.
 #pragma once
 
 #include <cstddef>
@@ -9,9 +10,12 @@
 namespace railgauge::localise {
 
 // The layers that an element concerns.
+// Layers are indices into Cells::layers().
 struct LayerSet {
-  std::int32_t rail = -1;  // -1: all
-  std::string memory{};    // "": every kind
+  // -1: all.
+  std::int32_t rail = -1;
+  // "": every kind.
+  std::string memory{};
   std::vector<std::size_t> layers{};
 };
 
@@ -71,9 +75,12 @@ Sums sums_of(const Cells& cells, std::size_t layer, const Element& element);
 
 // A shift of all the element's figures, by least squares against the rest of their layers.
 struct Shift {
-  double weight = 0;  // log likelihood won over "all as the rest"; 0 when the figures are not lower
-  double proof = 0;   // the same, but what the rest gives is only known from the rest: never more
-  double drop = 0;    // as a share
+  // Log likelihood won over "all as the rest"; 0 when the figures are not lower.
+  double weight = 0;
+  // The same, but what the rest gives is only known from the rest: never more.
+  double proof = 0;
+  // Drop as a share of the expected figure.
+  double drop = 0;
 };
 Shift shift_of(const Cells& cells, const LayerSet& set, const Element& element);
 
@@ -82,5 +89,38 @@ double bound_of(const Cells& cells, const LayerSet& set, const Element& element)
 
 // Mean deviation of the layer's figures that are not the element's; 0 where there are none.
 double rest_mean(const Cells& cells, std::size_t layer, const Sums& own);
+
+// Some of the element's tasks are slow by `drop`, the others are as expected.
+struct Mixture {
+  // Log likelihood won over "all as expected".
+  double weight = 0;
+  // The same over "all a little wider spread than thought": never more.
+  double proof = 0;
+  // Drop as a share of the expected figure.
+  double drop = 0;
+  // Share of the tasks that are slow.
+  double share = 0;
+  double tasks = 0;
+};
+// Fits a share of slow tasks and their drop by expectation and maximisation over histograms of the
+// bins.
+Mixture mixture_of(const Cells& cells, const LayerSet& set, const Element& element);
+
+// The tasks of an element, counted one by one, which sums cannot show.
+struct Census {
+  double tasks = 0;
+  // Nearer to the slow figure than to the expected one.
+  double slow = 0;
+  // Numbers of distinct nodes, here and in the two members below.
+  std::size_t slow_senders = 0;
+  std::size_t slow_receivers = 0;
+  // Number of slow nodes other than the element's first one.
+  std::size_t slow_partners = 0;
+  // Whether chance may decide which tasks are slow, by how they lie over nodes and over pairs of
+  // leaves; not when some of these always are.
+  bool even = true;
+};
+// Visits each task of the element once: linear in their number.
+Census census_of(const Cells& cells, const LayerSet& set, const Element& element, double drop);
 
 }  // namespace railgauge::localise
