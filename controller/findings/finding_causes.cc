@@ -2,15 +2,17 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <map>
-#include <set>
 #include <tuple>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "controller/findings/run/run_changes.h"
+#include "controller/findings/run_changes.h"
 #include "controller/store/rows/stack_parts.h"
+#include "controller/upgrades/series_measure.h"
+#include "kernels/core/base/outcome.h"
 #include "kernels/core/text/rfc3339.h"
 
 namespace railgauge {
@@ -28,8 +30,8 @@ struct Change {
 };
 
 bool moves_a_level(const FindingFacts& facts) {
-  return (facts.kind == "step" || facts.kind == "drift") && facts.before.value_or(0) > 0 &&
-         facts.after.value_or(0) > 0;
+  const std::optional<MovedKind> kind = moved_kind_of(facts.kind);
+  return kind && is_of_level(*kind) && facts.before.value_or(0) > 0 && facts.after.value_or(0) > 0;
 }
 
 // When it began, and what the figures were; a spread or a mode begins at no single figure.
@@ -121,9 +123,8 @@ void look_at_stacks(const FindingFacts& facts, FindingCauses& out) {
   for (const auto& [text, part] : parts) out.parts.push_back(part);
   if (out.causes.size() > 1)
     out.causes.push_back(
-        "no figure lies between these, so it tells none of them from the others: a node with one "
-        "of "
-        "them alone would");
+        "no figure lies between these, so they cannot be separated: a node with "
+        "one of them alone would separate them");
   if (out.causes.empty())
     out.excluded.push_back(fmt::format("software: no part of the stack of {} changed {}",
                                        names_of(facts), window_of(out)));
@@ -141,9 +142,9 @@ void look_at_events(const FindingFacts& facts, FindingCauses& out) {
   if (seen.size() > kMostLines)
     out.causes.push_back(fmt::format("{} more events", seen.size() - kMostLines));
   if (seen.empty())
-    out.excluded.push_back(
-        fmt::format("no event of links, XIDs or PCIe and no replaced hardware was told by {} {}",
-                    names_of(facts), window_of(out)));
+    out.excluded.push_back(fmt::format(
+        "no event of links, XIDs or PCIe and no replaced hardware was reported by {} {}",
+        names_of(facts), window_of(out)));
 }
 
 }  // namespace
@@ -184,6 +185,55 @@ FindingCauses causes_of(const FindingFacts& facts) {
     out.next.push_back(
         fmt::format("railgauge suspects {}: what the run's pairs say", facts.run_id));
   return out;
+}
+
+// --- facts from the store ---
+
+namespace {
+
+constexpr std::uint32_t kPointsLookedAt = 400;
+constexpr std::uint32_t kEpochsLookedAt = 100;
+
+}  // namespace
+
+std::set<std::string> nodes_in_common(const std::vector<store::SeriesRow>& all) {
+  std::set<std::string> common;
+  std::set<std::string> any;
+  for (const store::SeriesRow& series : all) {
+    const std::set<std::string> nodes = nodes_of(series);
+    if (any.empty()) common = nodes;
+    any.insert(nodes.begin(), nodes.end());
+    std::set<std::string> both;
+    std::ranges::set_intersection(common, nodes, std::inserter(both, both.end()));
+    common = std::move(both);
+  }
+  return common.empty() ? any : common;
+}
+
+std::vector<LevelPoint> passed_points(const store::HistoryRow& history) {
+  std::vector<LevelPoint> points;
+  for (const store::HistoryPointRow& point : history.points)
+    if (point.outcome == kPassed && point.median > 0)
+      points.push_back({point.measured_at, point.median});
+  return points;
+}
+
+Result<FindingFacts> facts_of(const store::Store& store, const store::FindingRow& row,
+                              const std::set<std::string>& nodes) {
+  FindingFacts facts{.kind = row.kind, .run_id = row.run_id, .opened_at = row.opened_at};
+  facts.before = row.series.front().before;
+  facts.after = row.series.front().after;
+  const store::HistoryRow history =
+      RG_TRY(store.history(row.series.front().series, std::nullopt, kPointsLookedAt));
+  facts.points = passed_points(history);
+  for (const store::NodeRow& node : RG_TRY(store.list_nodes())) {
+    if (!nodes.contains(node.name) || facts.nodes.size() == kMostNodes) continue;
+    facts.nodes.push_back(
+        {.name = node.name,
+         .node_id = node.node_id,
+         .epochs = RG_TRY(store.read(store::read_epochs, node.node_id, kEpochsLookedAt))});
+  }
+  return facts;
 }
 
 }  // namespace railgauge

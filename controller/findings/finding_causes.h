@@ -1,15 +1,16 @@
 // Explains a finding of nightly runs: when it began, which changes on its nodes came just then, and
-// which changes are excluded. Pure.
+// which changes are excluded. Pure but for facts_of(), which reads the store.
 #pragma once
 
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "controller/store/rows/judge_rows.h"
-#include "controller/store/rows/rows.h"
+#include "controller/store/store.h"
 
 namespace railgauge {
 
@@ -56,5 +57,15 @@ FindingCauses causes_of(const FindingFacts& facts);
 // Where the values go from the level before to the one after: the index of the first of the new
 // level that leaves fewest on the wrong side of the middle (geometric). `points` not empty.
 std::size_t first_of_new_level(std::span<const LevelPoint> points, double before, double after);
+
+// The nodes that all of the series have in common; where there is none, those of all.
+std::set<std::string> nodes_in_common(const std::vector<store::SeriesRow>& all);
+
+// Its figures of runs that passed, by time.
+std::vector<LevelPoint> passed_points(const store::HistoryRow& history);
+
+// Its first series' figures and its nodes' stacks; without events. `row` has its series.
+Result<FindingFacts> facts_of(const store::Store& store, const store::FindingRow& row,
+                              const std::set<std::string>& nodes);
 
 }  // namespace railgauge

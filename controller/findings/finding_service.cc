@@ -9,14 +9,13 @@
 #include <fmt/ranges.h>
 
 #include "controller/api/contract.h"
-#include "controller/findings/finding_causes.h"
-#include "controller/findings/finding_facts.h"
-#include "controller/findings/open_events.h"
+#include "controller/findings/finding_events.h"
+#include "controller/findings/measured_twice.h"
 #include "controller/findings/rollout_study.h"
-#include "controller/findings/run/measured_twice.h"
 #include "controller/store/rows/stack_parts.h"
 #include "controller/upgrades/judge_advice.h"
-#include "controller/upgrades/upgrade_data.h"
+#include "controller/upgrades/series_measure.h"
+#include "controller/upgrades/upgrade_stack.h"
 #include "kernels/core/text/rfc3339.h"
 
 namespace railgauge {
@@ -95,8 +94,8 @@ api::Baseline to_api(const store::BaselineRow& row) {
   return out;
 }
 
-bool tells_of_hardware(const store::EventRow& event) {
-  return event.kind.starts_with("watch_") || event.kind == "hardware_replaced";
+bool is_hardware_event(const store::EventRow& event) {
+  return event.kind.starts_with("watch_") || event.kind == kReplacedCause;
 }
 
 bool is_same_measure(const store::SeriesRow& a, const store::SeriesRow& b) {
@@ -145,7 +144,7 @@ Status FindingService::explain(const store::FindingRow& row,
   std::set<std::string> ids;
   for (const NodePast& node : facts.nodes) ids.insert(node.node_id);
   for (store::EventRow& event : RG_TRY(store_.list_events(kEventsLookedAt)))
-    if (tells_of_hardware(event) && ids.contains(event.node_id))
+    if (is_hardware_event(event) && ids.contains(event.node_id))
       facts.events.push_back(std::move(event));
   FindingCauses found = causes_of(facts);
   RG_TRY_OK(study_rollouts(series.front(), row.opened_at, found));
@@ -176,13 +175,13 @@ Status FindingService::add_event(api::Finding& out) {
 Status FindingService::study_rollouts(const store::SeriesRow& moved, double opened_at,
                                       FindingCauses& found) {
   if (found.parts.empty()) return {};
-  RolloutFacts facts{.traits = analysis::traits_of(moved.unit, moved.larger_is_better, "median")};
+  RolloutFacts facts{.traits = traits_of(moved)};
   std::map<std::string, std::size_t> series_of;
   for (const store::SeriesRow& one : RG_TRY(store_.list_series({.kernel = moved.kernel,
                                      .metric = moved.metric,
                                      .message_bytes = moved.message_bytes,
                                      .limit = kMostPinned}))) {
-    const std::set<std::string> nodes = nodes_in_common({one});
+    const std::set<std::string> nodes = nodes_of(one);
     const auto wants = [&](const std::string& node) { return series_of[node] < kSeriesOfNode; };
     if (!is_same_measure(one, moved) || std::ranges::none_of(nodes, wants)) continue;
     if (facts.series.size() == kSeriesStudied) break;
@@ -191,9 +190,7 @@ Status FindingService::study_rollouts(const store::SeriesRow& moved, double open
     for (const std::string& node : nodes) ++series_of[node];
     const auto history =
         RG_TRY(store_.history(one.series_id, opened_at - kStudySeconds, kPointsLookedAt));
-    for (const store::HistoryPointRow& point : history.points)
-      if (point.outcome == "passed" && point.median > 0)
-        read.points.push_back({point.measured_at, point.median});
+    read.points = passed_points(history);
   }
   std::map<std::string, std::vector<store::EpochRow>> pasts;
   for (const store::NodeRow& node : RG_TRY(store_.list_nodes()))

@@ -2,10 +2,13 @@
 // on worker threads. Every decision is in the store, so that no state here has to survive.
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "controller/api/judge.pb.h"
@@ -17,6 +20,18 @@ namespace railgauge {
 
 inline std::string suite_or_default(const std::string& suite) {
   return suite.empty() ? "upgrade" : suite;
+}
+
+// What a step of the gate found, and the one table of its texts, which clients read.
+enum class GateState : std::uint8_t {
+  kWaiting,    // for nodes, a run or a stack; the reason says for which
+  kMeasuring,  // a run of the after side has begun
+  kMeasured    // no run can be planned because endpoints are gone: judge without one
+};
+inline constexpr std::array<std::string_view, 3> kGateStateTexts{"waiting", "measuring",
+                                                                 "measured"};
+constexpr std::string_view text_of(GateState state) {
+  return kGateStateTexts.at(static_cast<std::size_t>(state));
 }
 
 class GateService {
@@ -48,8 +63,6 @@ class GateService {
                                                    const std::string& control_set,
                                                    const Infos& infos,
                                                    const std::optional<Earlier>& before);
-  // Since when the node has had its stack; unix seconds.
-  Result<double> unchanged_since(const std::string& node_id);
   void ask_preflight(const std::vector<std::string>& nodes);
   Result<bool> is_over(const store::UpgradeRow& row);
   Result<Earlier> earlier_stack(const std::string& name, const std::string& node_id);

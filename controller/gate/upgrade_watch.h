@@ -1,31 +1,37 @@
 // Finds upgrades that nobody gates. Proposes a gate or runs it, as the policy says.
 #pragma once
 
+#include <array>
+#include <cstdint>
 #include <mutex>
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "controller/control/control.h"
 #include "controller/gate/gate_service.h"
 #include "controller/schedule/schedule.h"
 #include "controller/store/store.h"
-#include "controller/upgrades/upgrade_cohorts.h"
+#include "controller/upgrades/upgrade_stack.h"
 
 namespace railgauge {
 
-inline constexpr std::string_view kPolicyOff = "off";
-inline constexpr std::string_view kPolicyPropose = "propose";  // an event names cohort and command
-inline constexpr std::string_view kPolicyRun = "run";          // and it is gated
+// What happens to upgrades that nobody gates, and the one table of the texts of `--upgrade-policy`.
+enum class UpgradePolicy : std::uint8_t {
+  kOff,
+  kPropose,  // an event names the nodes and the command
+  kRun       // they are gated
+};
+inline constexpr std::array<std::string_view, 3> kUpgradePolicyTexts{"off", "propose", "run"};
 
 struct WatchPolicy {
-  std::string policy{kPolicyPropose};
-  std::optional<run::Schedule>
-      window{};  // in which kPolicyRun may begin to measure; absent: always
+  UpgradePolicy policy = UpgradePolicy::kPropose;
+  std::optional<run::Schedule> window{};  // in which kRun may begin to measure; absent: always
 };
 // kInvalidArgument: the window is none.
-Result<WatchPolicy> watch_policy_of(std::string policy, const std::string& window);
+Result<WatchPolicy> watch_policy_of(const std::string& policy, const std::string& window);
 
 // Thread safe. The store holds what is under way, so that a restarted controller continues it.
 class UpgradeWatch {
@@ -35,7 +41,7 @@ class UpgradeWatch {
 
   // Control and store outlive it.
   UpgradeWatch(WatchPolicy policy, Control& control, store::Store& store)
-      : policy_(std::move(policy.policy)),
+      : policy_(policy.policy),
         window_(std::move(policy.window)),
         control_(control),
         store_(store),
@@ -48,7 +54,7 @@ class UpgradeWatch {
  private:
   Status look(double now);
   [[nodiscard]] bool may_begin(double now) const {
-    return policy_ == kPolicyRun && (!window_ || run::in_window(*window_, now));
+    return policy_ == UpgradePolicy::kRun && (!window_ || run::in_window(*window_, now));
   }
   // Judges ended runs and returns how many upgrades are still measured. An upgrade that cannot be
   // judged is logged and delays no other.
@@ -60,7 +66,7 @@ class UpgradeWatch {
   Result<bool> extend_one(const std::vector<store::UpgradeRow>& upgrades, double now);
   Result<bool> may_extend(const store::UpgradeRow& upgrade, double now);
   Result<bool> extend(const store::UpgradeRow& upgrade);
-  void tell_trouble(const store::UpgradeRow& upgrade, const Error& error);
+  void log_trouble(const store::UpgradeRow& upgrade, const Error& error);
   // Changes older than this are history; seconds.
   [[nodiscard]] double long_ago() const { return window_ ? kWindowAgoSeconds : kLongAgoSeconds; }
   Result<std::vector<MovedNode>> moved_nodes(const api::NodeList& nodes,
@@ -71,13 +77,13 @@ class UpgradeWatch {
   std::string run(const Cohort& cohort, const std::vector<store::UpgradeRow>& upgrades,
                   std::size_t most);
 
-  const std::string policy_;
+  const UpgradePolicy policy_;
   const std::optional<run::Schedule> window_;
   Control& control_;
   store::Store& store_;
   GateService gate_;
-  std::mutex mutex_;            // one look at a time; guards what follows
-  std::set<std::string> told_;  // texts of what was proposed
+  std::mutex mutex_;                // one look at a time; guards what follows
+  std::set<std::string> proposed_;  // texts of what was proposed
   std::set<std::string> troubles_;
 };
 

@@ -1,13 +1,13 @@
 #include "controller/history/archive.h"
 
 #include <algorithm>
-#include <chrono>
 #include <filesystem>
 #include <set>
 
 #include <fmt/format.h>
 
 #include "controller/fleet/convert.h"
+#include "controller/fleet/event_loop.h"
 #include "controller/history/pair_figures.h"
 #include "controller/localise/localise_report.h"
 #include "controller/localise/retest/suspects_followup.h"
@@ -106,10 +106,6 @@ api::SqlTable to_api(const store::SqlTable& table) {
 bool chooses_series(const store::ResultsFilter& filter) {
   return !filter.nodes.empty() || !filter.endpoint.empty() || !filter.kernel.empty() ||
          !filter.metric.empty() || filter.message_bytes || filter.rail;
-}
-
-double unix_seconds() {
-  return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
 }
 
 }  // namespace
@@ -345,7 +341,7 @@ Result<api::PruneReport> Archive::prune(const api::PruneRequest& request) {
   if (request.has_raw_sample_days()) retention.raw_sample_days = request.raw_sample_days();
   if (request.has_distribution_days()) retention.distribution_days = request.distribution_days();
   if (request.has_point_days()) retention.point_days = request.point_days();
-  const store::PruneCounts counts = RG_TRY(store_.prune(retention, unix_seconds()));
+  const store::PruneCounts counts = RG_TRY(store_.prune(retention, fleet::unix_seconds()));
   api::PruneReport report;
   report.set_schema_version(kVersion);
   report.set_raw_samples(counts.raw_samples);
@@ -362,19 +358,21 @@ namespace {
 using localise::Element;
 using localise::Kind;
 
-constexpr std::uint32_t kPairsVersion = 1;
-
 std::string series_text(const PairSeries& series) {
   return fmt::format("{} {} {}", series.kernel, series.metric, series.message_bytes);
 }
 
-Result<PairFigures> figures_for(store::Store& store, const api::PairsRequest& request,
-                                const LeafSource& leaves) {
-  Result<PairFigures> figures = read_pair_figures(store, request, leaves);
-  // A run without pairs is the caller's wrong word, not a missing part of the system.
-  if (!figures && figures.error().code == Code::kNotFound)
-    return fail(Code::kInvalidArgument, figures.error().message);
-  return figures;
+// The run and series that a matrix or a list of suspects is about.
+template <class Message>
+void describe(const PairFigures& figures, Message& out) {
+  out.set_schema_version(kVersion);
+  out.set_run_id(figures.run_id);
+  out.set_kernel(figures.series.kernel);
+  out.set_metric(figures.series.metric);
+  out.set_meaning(figures.series.meaning);
+  out.set_unit(figures.series.unit);
+  out.set_message_bytes(figures.series.message_bytes);
+  out.set_larger_is_better(figures.series.larger_is_better);
 }
 
 std::string layer_text(const localise::Layer& layer) {
@@ -473,7 +471,7 @@ Status add_retests(store::Store& store, const LeafSource& leaves, const PairFigu
 }  // namespace
 
 Result<api::PairMatrix> Archive::get_matrix(const api::PairsRequest& request) {
-  const PairFigures figures = RG_TRY(figures_for(store_, request, leaves_));
+  const PairFigures figures = RG_TRY(as_wrong_use(read_pair_figures(store_, request, leaves_)));
   const localise::PairData& data = figures.data;
   const localise::Layer* chosen = nullptr;
   api::PairMatrix matrix;
@@ -489,14 +487,7 @@ Result<api::PairMatrix> Archive::get_matrix(const api::PairsRequest& request) {
     return fail(Code::kInvalidArgument,
                 fmt::format("run {}: no pair was measured so; there is {}", figures.run_id,
                             fmt::join(matrix.other_layers(), ", ")));
-  matrix.set_schema_version(kPairsVersion);
-  matrix.set_run_id(figures.run_id);
-  matrix.set_kernel(figures.series.kernel);
-  matrix.set_metric(figures.series.metric);
-  matrix.set_meaning(figures.series.meaning);
-  matrix.set_unit(figures.series.unit);
-  matrix.set_message_bytes(figures.series.message_bytes);
-  matrix.set_larger_is_better(figures.series.larger_is_better);
+  describe(figures, matrix);
   matrix.set_rail(chosen->rail);
   matrix.set_memory(chosen->memory);
   for (std::size_t node = 0; node < data.nodes.size(); ++node) {
@@ -511,18 +502,11 @@ Result<api::PairMatrix> Archive::get_matrix(const api::PairsRequest& request) {
 }
 
 Result<api::SuspectList> Archive::get_suspects(const api::PairsRequest& request) {
-  const PairFigures figures = RG_TRY(figures_for(store_, request, leaves_));
+  const PairFigures figures = RG_TRY(as_wrong_use(read_pair_figures(store_, request, leaves_)));
   const localise::PairData& data = figures.data;
   const localise::Localisation found = RG_TRY(localise::find_suspects(data));
   api::SuspectList list;
-  list.set_schema_version(kPairsVersion);
-  list.set_run_id(figures.run_id);
-  list.set_kernel(figures.series.kernel);
-  list.set_metric(figures.series.metric);
-  list.set_meaning(figures.series.meaning);
-  list.set_unit(figures.series.unit);
-  list.set_message_bytes(figures.series.message_bytes);
-  list.set_larger_is_better(figures.series.larger_is_better);
+  describe(figures, list);
   list.set_nodes(static_cast<std::uint32_t>(data.nodes.size()));
   list.set_leaves(static_cast<std::uint32_t>(data.leaves.size()));
   list.set_measured_pairs(found.measured_pairs);

@@ -192,8 +192,7 @@ Status add_repeat_noise(store::Store& store, const store::ExportScope& scope, co
 Result<PairFigures> read_pair_figures(store::Store& store, const api::PairsRequest& request,
                                       const LeafSource& leaves) {
   const store::ExportScope scope = RG_TRY(store.export_scope(request.run_id()));
-  const std::vector<store::NodeRow> nodes = RG_TRY(store.list_nodes());
-  const PortMap ports(nodes, leaves ? leaves(nodes) : LeafMap{});
+  const PortMap ports = RG_TRY(read_ports(store, leaves));
   PairChoice choice;
   if (!request.node_set().empty()) {
     const std::vector<std::string> names = RG_TRY(store.node_names());
@@ -289,6 +288,11 @@ PortMap::PortMap(const std::vector<store::NodeRow>& nodes, LeafMap leaves)
   }
 }
 
+Result<PortMap> read_ports(const store::Store& store, const LeafSource& leaves) {
+  const std::vector<store::NodeRow> nodes = RG_TRY(store.list_nodes());
+  return PortMap(nodes, leaves ? leaves(nodes) : LeafMap{});
+}
+
 std::int32_t PortMap::rail(const std::string& node, const std::string& port) const {
   const auto of = rails_.find(node);
   if (of == rails_.end()) return -1;
@@ -340,8 +344,7 @@ bool pair_point_of(const store::ResultRow& row, PairPoint& point) {
 Result<std::vector<FollowUpPoint>> read_follow_ups(store::Store& store, const PairFigures& figures,
                                                    const LeafSource& leaves) {
   const store::ExportScope scope = RG_TRY(store.export_scope(figures.run_id));
-  const std::vector<store::NodeRow> nodes = RG_TRY(store.list_nodes());
-  const PortMap ports(nodes, leaves ? leaves(nodes) : LeafMap{});
+  const PortMap ports = RG_TRY(read_ports(store, leaves));
   store::ResultsFilter filter{.run_id = scope.run_id,
                               .kernel = figures.series.kernel,
                               .metric = figures.series.metric,

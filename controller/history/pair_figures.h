@@ -72,6 +72,9 @@ class PortMap {
   LeafMap leaves_{};
 };
 
+// The ports of the nodes as they are known now.
+Result<PortMap> read_ports(const store::Store& store, const LeafSource& leaves);
+
 // More cells (nodes squared, by rail and memory) are refused: they would not fit an answer.
 inline constexpr std::size_t kMaxPairCells = 50'000'000;
 

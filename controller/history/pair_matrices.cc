@@ -11,6 +11,7 @@
 
 #include "controller/localise/localise_cells.h"
 #include "controller/store/queries/pair_matrix.h"
+#include "kernels/core/stats/quantile.h"
 
 namespace railgauge {
 namespace {
@@ -31,8 +32,7 @@ PairFigures figures_or_none(const PairSeries& series, const std::vector<PairPoin
                             const PortMap& ports) {
   auto figures = figures_of_points("", points, ports);
   if (!figures && figures.error().code == Code::kInvalidArgument)
-    spdlog::warn("{} {}: the pairs are too many for their outliers to be told", series.kernel,
-                 series.metric);
+    spdlog::warn("{} {}: too many pairs to look for outliers", series.kernel, series.metric);
   return figures.value_or(PairFigures{});
 }
 
@@ -107,11 +107,9 @@ bool fill(Values& values, store::PairMatrixRow& matrix) {
   std::map<std::string, std::size_t> index;
   for (const std::string& name : matrix.endpoints) index.emplace(name, index.size());
   matrix.values.assign(names.size() * names.size(), kNone);
-  for (auto& [pair, figures] : values) {
-    const auto middle = figures.begin() + static_cast<std::ptrdiff_t>(figures.size() / 2);
-    std::nth_element(figures.begin(), middle, figures.end());
-    matrix.values[index[pair.first] * names.size() + index[pair.second]] = *middle;
-  }
+  for (auto& [pair, figures] : values)
+    matrix.values[index[pair.first] * names.size() + index[pair.second]] =
+        upper_median(std::move(figures));
   return true;
 }
 
@@ -164,8 +162,7 @@ Status make_matrices(const std::string& run_id, std::vector<PairPoint> points, c
 
 Status store_pair_matrices(store::Store& store, const std::string& run_id,
                            const LeafSource& leaves) {
-  const std::vector<store::NodeRow> nodes = RG_TRY(store.list_nodes());
-  const PortMap ports(nodes, leaves ? leaves(nodes) : LeafMap{});
+  const PortMap ports = RG_TRY(read_ports(store, leaves));
   const store::ExportScope scope = RG_TRY(store.export_scope(run_id));
   std::vector<store::PairMatrixRow> matrices;
   RG_TRY_OK(make_matrices(run_id, RG_TRY(read_pair_points(store, scope, {})), ports,

@@ -7,6 +7,8 @@
 
 #include <fmt/format.h>
 
+#include "kernels/core/stats/quantile.h"
+
 namespace railgauge {
 namespace {
 
@@ -29,14 +31,6 @@ double noise_of(const Repetitions& cells) {
   }
   const double repeated = static_cast<double>(cells.size());
   return degrees > 0 ? std::sqrt(squares / degrees * repeated / figures) : 0;
-}
-
-template <class Number>
-Number middle_of(std::vector<Number> values) {
-  if (values.empty()) return 0;
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
 }
 
 std::int32_t place_of(const std::vector<std::string>& leaves, const std::string& leaf) {
@@ -83,11 +77,13 @@ Status PairTable::check(const std::string& run_id) const {
       std::ranges::count_if(layers_, [](const Layer& layer) { return !layer.figures.empty(); }));
   const std::size_t wanted = taking_part_ * taking_part_ * std::max<std::size_t>(layers, 1);
   if (wanted <= choice_.max_cells) return {};
-  return fail(Code::kInvalidArgument,
-              fmt::format("run {}: pairs of {} nodes, by rail and kind of memory, make {} cells; "
-                          "{} are told at once, so choose fewer with --nodes, or take railgauge "
-                          "export",
-                          run_id, taking_part_, wanted, choice_.max_cells));
+  return fail(
+      Code::kInvalidArgument,
+      fmt::format(
+          "run {}: pairs of {} nodes, by rail and kind of memory, make {} cells; "
+          "at most {} are returned at once, so choose fewer with --nodes, or take railgauge "
+          "export",
+          run_id, taking_part_, wanted, choice_.max_cells));
 }
 
 void PairTable::name_nodes(localise::PairData& data) const {
@@ -118,8 +114,8 @@ void PairTable::fill(const Layer& layer, const std::vector<std::int32_t>& places
     if (values.empty()) values.push_back(into.values[cell]);
     values.push_back(figure.value);
   }
-  for (const auto& [cell, values] : repetitions) into.values[cell] = middle_of(values);
-  into.repeat_noise = std::max(noise_of(repetitions), middle_of(layer.spreads));
+  for (const auto& [cell, values] : repetitions) into.values[cell] = upper_median(values);
+  into.repeat_noise = std::max(noise_of(repetitions), upper_median(layer.spreads));
 }
 
 Result<localise::PairData> PairTable::data(const std::string& run_id) const {

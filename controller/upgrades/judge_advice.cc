@@ -41,7 +41,7 @@ bool goes_with_device(std::string_view device, const store::StackChange& change)
 void merge_gone_devices(const UpgradeData& sides, const analysis::UpgradeVerdict& verdict,
                         std::vector<analysis::ExposedNode>& nodes) {
   for (const analysis::LostFunction& lost : verdict.lost) {
-    if (lost.sides.outcome_after != "gone") continue;
+    if (lost.sides.outcome_after != analysis::kGone) continue;
     const auto node = std::ranges::find(nodes, lost.sides.node, &analysis::ExposedNode::node);
     if (node == nodes.end()) continue;
     const auto device =
@@ -75,7 +75,7 @@ std::string first_change(const api::Upgrade& out) {
 // Devices are looked for on their nodes.
 void add_look_for(const analysis::UpgradeVerdict& verdict, api::Upgrade& out) {
   for (const analysis::LostFunction& lost : verdict.lost) {
-    if (lost.sides.outcome_after != "gone") continue;
+    if (lost.sides.outcome_after != analysis::kGone) continue;
     out.add_next(fmt::format("{}/{} is gone: see railgauge preflight {}", lost.sides.node,
                              lost.sides.endpoint, lost.sides.node));
     return;
@@ -89,7 +89,7 @@ void add_look_at(api::Upgrade& out) {
   const api::JudgedPlace& place = out.metrics(0).places(0);
   const std::string either =
       place.has_or_other_end()
-          ? fmt::format(" and {} (their other pairs do not tell which)", place.or_other_end())
+          ? fmt::format(" and {} (their other pairs do not show which)", place.or_other_end())
           : "";
   out.add_next(
       fmt::format("look at {}/{}{} first: others with the same change did not lose as much",
@@ -138,7 +138,7 @@ void add_excluded(const UpgradeData& sides, const analysis::UpgradeVerdict& verd
         "what they moved by is subtracted",
         controls));
   bool replaced = std::ranges::any_of(verdict.lost, [](const analysis::LostFunction& lost) {
-    return lost.sides.outcome_after == "gone";
+    return lost.sides.outcome_after == analysis::kGone;
   });
   bool settings = false;
   bool known = true;
@@ -175,7 +175,7 @@ void add_next(const UpgradeData& sides, const analysis::UpgradeVerdict& verdict,
       add_look_at(out);
       for (const api::UpgradeCause& cause : out.causes())
         if (const auto changes = undoable(cause); changes.size() > 1 && cause.separators_size() > 0)
-          out.add_next(fmt::format("undo {} on {} alone, and gate again: that tells it from {}",
+          out.add_next(fmt::format("undo {} on {} alone, and gate again: that separates it from {}",
                                    undone(changes[0]), cause.separators(0), undone(changes[1])));
       out.add_next(
           fmt::format("undo {} on one of the nodes, then: railgauge upgrades gate --nodes "

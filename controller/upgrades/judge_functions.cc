@@ -53,7 +53,7 @@ std::string measured_parameters(const std::string& json) {
   return text;
 }
 
-Functions functions_of(const std::vector<store::SideTaskRow>& tasks, const NodeRoles& cast) {
+Functions functions_of(const std::vector<store::SideTaskRow>& tasks, const NodeRoles& roles) {
   Functions out;
   for (const store::SideTaskRow& task : tasks) {
     TaskPlace place{
@@ -61,8 +61,8 @@ Functions functions_of(const std::vector<store::SideTaskRow>& tasks, const NodeR
     bool is_ours = true;
     bool changed = false;
     for (std::size_t rank = 0; rank < task.nodes.size(); ++rank) {
-      is_ours = is_ours && cast.has(task.nodes[rank]);
-      changed = changed || cast.changed.contains(task.nodes[rank]);
+      is_ours = is_ours && roles.has(task.nodes[rank]);
+      changed = changed || roles.changed.contains(task.nodes[rank]);
       place.where.push_back(task.nodes[rank] + "/" + task.endpoints[rank]);
     }
     if (!is_ours || !changed) continue;
@@ -131,12 +131,12 @@ bool is_newly_corrupted(const Outcomes& before, const Outcomes& after) {
          (before.all == 0 || after.corrupted * before.all > before.corrupted * after.all);
 }
 
-analysis::FunctionSides sides_of(const TaskPlace& place, const NodeRoles& cast) {
+analysis::FunctionSides sides_of(const TaskPlace& place, const NodeRoles& roles) {
   analysis::FunctionSides out{.name = place.kernel};
   std::string others;
   for (const std::string& text : place.where) {
     const auto [node, endpoint] = place_of(text);
-    if (out.node.empty() && cast.changed.contains(node)) {
+    if (out.node.empty() && roles.changed.contains(node)) {
       out.node = node;
       out.endpoint = endpoint.empty() ? "host" : endpoint;
     } else {
@@ -166,13 +166,13 @@ std::string first_and_more(const std::vector<std::string>& names) {
 
 // Also where the nights of before had no such task: it was asked of a changed node, and nothing is
 // known of what it asked.
-void add_after(const NodeRoles& cast, const Functions& before, const Functions& after,
+void add_after(const NodeRoles& roles, const Functions& before, const Functions& after,
                analysis::UpgradeRuns& out) {
   for (const auto& [place, is] : after) {
     if (before.contains(place)) continue;
     const bool never = is.passed == 0;
     if (is.corrupted == 0 && !never) continue;
-    analysis::FunctionSides function = sides_of(place, cast);
+    analysis::FunctionSides function = sides_of(place, roles);
     function.outcome_after = is.corrupted > 0 ? "corrupted" : is.worst;
     function.never_passed = never;
     out.functions.push_back(std::move(function));
@@ -181,8 +181,8 @@ void add_after(const NodeRoles& cast, const Functions& before, const Functions& 
 
 // `is`: absent where the after side never had that task.
 analysis::FunctionSides compared(const TaskPlace& place, const Outcomes& was, const Outcomes* is,
-                                 const NodeRoles& cast) {
-  analysis::FunctionSides function = sides_of(place, cast);
+                                 const NodeRoles& roles) {
+  analysis::FunctionSides function = sides_of(place, roles);
   function.path_before = usual_path(was);
   function.outcome_before = outcome_before(was, is);
   // A function that passed now and then before, and never does now, is neither certainly lost nor
@@ -197,9 +197,9 @@ analysis::FunctionSides compared(const TaskPlace& place, const Outcomes& was, co
   return function;
 }
 
-void add_tasks(const UpgradeData& sides, const NodeRoles& cast, analysis::UpgradeRuns& out) {
-  Functions before = functions_of(sides.tasks_before, cast);
-  Functions after = functions_of(sides.tasks_after, cast);
+void add_tasks(const UpgradeData& sides, const NodeRoles& roles, analysis::UpgradeRuns& out) {
+  Functions before = functions_of(sides.tasks_before, roles);
+  Functions after = functions_of(sides.tasks_after, roles);
   std::vector<std::string> waived;
   for (const auto& what : waived_everywhere(before, after)) {
     const auto is_it = [&](const auto& entry) {
@@ -214,24 +214,23 @@ void add_tasks(const UpgradeData& sides, const NodeRoles& cast, analysis::Upgrad
     // Earlier nights measured more than the upgrade's suite does.
     if (now == after.end() && sides.upgrade.before_is_history) continue;
     out.functions.push_back(
-        compared(place, was, now == after.end() ? nullptr : &now->second, cast));
+        compared(place, was, now == after.end() ? nullptr : &now->second, roles));
   }
-  add_after(cast, before, after, out);
+  add_after(roles, before, after, out);
   if (!waived.empty())
     out.notes.push_back(
         fmt::format("not judged, since it is waived everywhere: {}", first_and_more(waived)));
 }
 
 // Endpoints that tasks passed on before and that are not there, or not active, any more.
-void add_gone_endpoints(const UpgradeData& sides, const NodeRoles& cast,
+void add_gone_endpoints(const UpgradeData& sides, const NodeRoles& roles,
                         analysis::UpgradeRuns& out) {
   std::set<std::string> used;
   for (const store::SideTaskRow& task : sides.tasks_before)
     for (std::size_t rank = 0; task.outcome == kPassed && rank < task.nodes.size(); ++rank)
       add_used(task.nodes[rank], task.endpoints[rank], used);
   for (const store::EndpointStateRow& state : sides.endpoints) {
-    const bool lost = state.gone || state.state != "active";
-    if (!lost || !cast.changed.contains(state.node) ||
+    if (!is_away(state) || !roles.changed.contains(state.node) ||
         !used.contains(state.node + "/" + state.endpoint))
       continue;
     out.functions.push_back(
@@ -239,7 +238,7 @@ void add_gone_endpoints(const UpgradeData& sides, const NodeRoles& cast,
          .endpoint = state.endpoint,
          .name = state.gone ? "endpoint" : fmt::format("endpoint (state {})", state.state),
          .outcome_before = std::string(kPassed),
-         .outcome_after = state.gone ? "gone" : "error",
+         .outcome_after = state.gone ? std::string(analysis::kGone) : "error",
          .is_task = false});
   }
 }
@@ -264,14 +263,14 @@ void add_checks(const UpgradeData& sides, analysis::UpgradeRuns& out) {
 // Nodes of each task among `nodes` alone that passed before and does not any more.
 std::vector<std::set<std::string>> lost_among(const UpgradeData& sides,
                                               const std::set<std::string>& nodes) {
-  const NodeRoles cast{.changed = nodes};
-  const Functions before = functions_of(sides.tasks_before, cast);
-  const Functions after = functions_of(sides.tasks_after, cast);
+  const NodeRoles roles{.changed = nodes};
+  const Functions before = functions_of(sides.tasks_before, roles);
+  const Functions after = functions_of(sides.tasks_after, roles);
   std::vector<std::set<std::string>> out;
   for (const auto& [place, was] : before) {
     const auto now = after.find(place);
     if (now == after.end()) continue;
-    const analysis::FunctionSides function = compared(place, was, &now->second, cast);
+    const analysis::FunctionSides function = compared(place, was, &now->second, roles);
     if (analysis::lost_functions({&function, 1}).empty()) continue;
     std::set<std::string>& ends = out.emplace_back();
     for (const std::string& text : place.where) ends.insert(place_of(text).first);
@@ -328,9 +327,9 @@ void add_used(const std::string& node, std::string_view endpoint, std::set<std::
   }
 }
 
-void add_functions(const UpgradeData& sides, const NodeRoles& cast, analysis::UpgradeRuns& out) {
-  add_tasks(sides, cast, out);
-  add_gone_endpoints(sides, cast, out);
+void add_functions(const UpgradeData& sides, const NodeRoles& roles, analysis::UpgradeRuns& out) {
+  add_tasks(sides, roles, out);
+  add_gone_endpoints(sides, roles, out);
   add_checks(sides, out);
 }
 

@@ -12,14 +12,6 @@
 
 namespace railgauge {
 
-struct NodeRoles {
-  std::set<std::string> changed{};
-  std::set<std::string> controls{};
-  [[nodiscard]] bool has(const std::string& node) const {
-    return changed.contains(node) || controls.contains(node);
-  }
-};
-
 // "n1/rxe0:1" parted; without an endpoint it is the host's.
 std::pair<std::string, std::string> place_of(const std::string& text);
 
@@ -32,8 +24,8 @@ void add_used(const std::string& node, std::string_view endpoint, std::set<std::
 std::set<std::string> failed_controls(const UpgradeData& sides,
                                       const std::set<std::string>& controls);
 
-// Tasks of the cast that a changed node took part in, endpoints that tasks passed on before, and
+// Tasks of the roles that a changed node took part in, endpoints that tasks passed on before, and
 // checks of the changed nodes; what is waived everywhere is named in the notes.
-void add_functions(const UpgradeData& sides, const NodeRoles& cast, analysis::UpgradeRuns& out);
+void add_functions(const UpgradeData& sides, const NodeRoles& roles, analysis::UpgradeRuns& out);
 
 }  // namespace railgauge

@@ -10,11 +10,13 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <google/protobuf/util/json_util.h>
 
 #include "controller/api/contract.h"
 #include "controller/store/rows/stack_parts.h"
 #include "controller/upgrades/judge_advice.h"
 #include "controller/upgrades/judge_functions.h"
+#include "kernels/core/stats/quantile.h"
 #include "kernels/core/text/rfc3339.h"
 
 namespace railgauge {
@@ -83,9 +85,7 @@ void add_levels(const analysis::MetricRuns& metric, api::Upgrade& out) {
   std::map<std::size_t, std::pair<double, double>> after;
   for (const analysis::PairRuns& pair : metric.pairs) {
     if (!pair.changed || pair.before.empty()) continue;
-    std::vector<double> sorted = pair.before;
-    std::ranges::sort(sorted);
-    const double level = sorted[sorted.size() / 2];
+    const double level = upper_median(pair.before);
     if (!(level > 0)) continue;
     const auto add = [level](const std::vector<double>& values, auto& sums) {
       for (std::size_t i = 0; i < values.size(); ++i) {
@@ -170,6 +170,11 @@ std::string some_of(const std::vector<std::string>& names) {
   return text;
 }
 
+// Adds a note with the names, if there are any.
+void add_list(std::string_view about, const std::vector<std::string>& names, api::Upgrade& out) {
+  if (!names.empty()) out.add_notes(fmt::format("{}: {}", about, some_of(names)));
+}
+
 // Own changes: named, never blamed.
 void add_own_changes(const UpgradeData& sides, api::Upgrade& out) {
   for (const auto& [node, stacks] : sides.stacks)
@@ -216,11 +221,10 @@ void add_dropped_controls(const UpgradeData& sides, api::Upgrade& out) {
   std::vector<std::string> unknown;
   std::vector<std::string> absent;
   const std::set<std::string> lost = lost_controls(sides);
-  if (!lost.empty())
-    out.add_notes(fmt::format(
-        "not used as controls, since they stopped working while the after side was measured, which "
-        "is not blamed on the upgrade: {}",
-        some_of({lost.begin(), lost.end()})));
+  add_list(
+      "not used as controls, since they stopped working while the after side was measured, which "
+      "is not blamed on the upgrade",
+      {lost.begin(), lost.end()}, out);
   for (const store::UpgradeNodeRow& node : sides.upgrade.nodes) {
     if (node.changed || kept.contains(node.node) || lost.contains(node.node)) continue;
     const auto stacks = sides.stacks.find(node.node);
@@ -232,16 +236,9 @@ void add_dropped_controls(const UpgradeData& sides, api::Upgrade& out) {
     else
       unknown.push_back(node.node);
   }
-  if (!absent.empty())
-    out.add_notes(
-        fmt::format("not used as controls, since they were busy or away after the upgrade: {}",
-                    some_of(absent)));
-  if (!unknown.empty())
-    out.add_notes(
-        fmt::format("not used as controls, since their stack is not known: {}", some_of(unknown)));
-  if (!dropped.empty())
-    out.add_notes(
-        fmt::format("not used as controls, since they changed too: {}", some_of(dropped)));
+  add_list("not used as controls, since they were busy or away after the upgrade", absent, out);
+  add_list("not used as controls, since their stack is not known", unknown, out);
+  add_list("not used as controls, since they changed too", dropped, out);
 }
 
 // Changed nodes of whose checks nothing was known before: none of theirs can be missed.
@@ -249,10 +246,7 @@ void add_unchecked(const UpgradeData& sides, api::Upgrade& out) {
   std::vector<std::string> unchecked;
   for (const auto& [node, checks] : sides.checks)
     if (checks.before.empty()) unchecked.push_back(node);
-  if (!unchecked.empty())
-    out.add_notes(
-        fmt::format("no preflight of before the upgrade, so its checks are not compared: {}",
-                    some_of(unchecked)));
+  add_list("no preflight of before the upgrade, so its checks are not compared", unchecked, out);
 }
 
 // Notes endpoints of changed nodes that no task of either side used: the verdict does not cover
@@ -267,10 +261,9 @@ void add_unasked(const UpgradeData& sides, api::Upgrade& out) {
   std::vector<std::string> unasked;
   for (const store::EndpointStateRow& state : sides.endpoints)
     if (const std::string name = state.node + "/" + state.endpoint;
-        !state.gone && state.state == "active" && !used.contains(name))
+        !is_away(state) && !used.contains(name))
       unasked.push_back(name);
-  if (!unasked.empty())
-    out.add_notes(fmt::format("no task used, so that nothing is said of: {}", some_of(unasked)));
+  add_list("no task used, so that nothing is said of", unasked, out);
 }
 
 }  // namespace
@@ -278,12 +271,29 @@ void add_unasked(const UpgradeData& sides, api::Upgrade& out) {
 void add_notes(const UpgradeData& sides, api::Upgrade& out) {
   if (is_same_stack(sides))
     out.add_notes(
-        "the nodes have the stack of the before side again: it is held against its own figures");
+        "the nodes have the stack of the before side again: it is compared with its own figures");
   add_dropped_controls(sides, out);
   add_unchecked(sides, out);
   add_unasked(sides, out);
   add_own_changes(sides, out);
   add_revisions(sides, out);
+}
+
+std::string json_of(const api::Upgrade& report) {
+  google::protobuf::util::JsonPrintOptions options;
+  options.preserve_proto_field_names = true;
+  std::string text;
+  static_cast<void>(google::protobuf::util::MessageToJsonString(report, &text, options));
+  return text;
+}
+
+std::optional<api::Upgrade> report_from(const std::string& text) {
+  api::Upgrade report;
+  google::protobuf::util::JsonParseOptions options;
+  options.ignore_unknown_fields = true;
+  if (!google::protobuf::util::JsonStringToMessage(text, &report, options).ok())
+    return std::nullopt;
+  return report;
 }
 
 }  // namespace railgauge

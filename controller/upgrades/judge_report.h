@@ -20,6 +20,10 @@ api::Upgrade summary_of(const store::UpgradeRow& row);
 api::Upgrade report_of(const UpgradeData& sides, const analysis::UpgradeRuns& runs,
                        const analysis::UpgradeVerdict& verdict, double since);
 
+// A report as JSON, and back; absent where the text is no report.
+std::string json_of(const api::Upgrade& report);
+std::optional<api::Upgrade> report_from(const std::string& text);
+
 void add_notes(const UpgradeData& sides, api::Upgrade& out);
 
 }  // namespace railgauge

@@ -9,13 +9,22 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "controller/detect/knee.h"
 #include "controller/upgrades/judge_functions.h"
-#include "controller/upgrades/upgrade_knees.h"
 
 namespace railgauge {
 namespace {
 
 constexpr std::string_view kMedian = "median";
+constexpr std::string_view kActive = "active";  // state of an endpoint that works
+
+std::set<std::string> changed_of(const store::UpgradeRow& upgrade,
+                                 std::string store::UpgradeNodeRow::*name) {
+  std::set<std::string> out;
+  for (const store::UpgradeNodeRow& node : upgrade.nodes)
+    if (node.changed) out.insert(node.*name);
+  return out;
+}
 
 std::optional<double> figure_of(const store::SidePointRow& point, std::string_view statistic) {
   if (statistic == kMedian) return point.median;
@@ -63,11 +72,11 @@ std::vector<std::string_view> statistics_of(const store::SeriesRow& series,
 
 // Notes tails of changed pairs that cannot be compared. That is no missing measurement: the pairs'
 // median and lower tails are judged, and so few samples have no such tail on either side.
-void note_tails(const UpgradeData& sides, const NodeRoles& cast, const BySeries& before,
+void note_tails(const UpgradeData& sides, const NodeRoles& roles, const BySeries& before,
                 analysis::UpgradeRuns& out) {
   std::map<std::string, std::pair<std::size_t, std::size_t>> counts;  // without it, and all
   for (const auto& [id, series] : sides.series) {
-    const auto pair = pair_of(series, cast);
+    const auto pair = pair_of(series, roles);
     if (!pair || !pair->changed || series.unit != "ns" || !before.contains(id)) continue;
     for (const std::string_view tail : kTails) {
       auto& [without, all] = counts[metric_text(series, std::string(tail))];
@@ -84,14 +93,14 @@ void note_tails(const UpgradeData& sides, const NodeRoles& cast, const BySeries&
 
 // A changed node that neither side measured, in anything, is missing in all of it: without a place
 // it could not be missed, and the others would pass for it.
-void add_unmeasured(const NodeRoles& cast, std::map<std::string, analysis::MetricRuns>& metrics) {
+void add_unmeasured(const NodeRoles& roles, std::map<std::string, analysis::MetricRuns>& metrics) {
   std::set<std::string> seen;
   for (const auto& [name, metric] : metrics)
     for (const analysis::PairRuns& pair : metric.pairs) {
       seen.insert(pair.node);
       seen.insert(pair.other_node);
     }
-  for (const std::string& node : cast.changed)
+  for (const std::string& node : roles.changed)
     if (!seen.contains(node))
       for (auto& [name, metric] : metrics)
         metric.pairs.push_back(
@@ -143,18 +152,18 @@ void keep_compared(std::map<std::string, analysis::MetricRuns>& metrics,
 using Place = std::pair<std::string, std::string>;  // node, endpoint
 
 std::set<Place> changed_places(const std::vector<analysis::PairRuns>& pairs,
-                               const NodeRoles& cast) {
+                               const NodeRoles& roles) {
   std::set<Place> out;
   for (const analysis::PairRuns& pair : pairs) {
-    if (cast.changed.contains(pair.node)) out.emplace(pair.node, pair.endpoint);
-    if (cast.changed.contains(pair.other_node)) out.emplace(pair.other_node, pair.other_endpoint);
+    if (roles.changed.contains(pair.node)) out.emplace(pair.node, pair.endpoint);
+    if (roles.changed.contains(pair.other_node)) out.emplace(pair.other_node, pair.other_endpoint);
   }
   return out;
 }
 
 // Pairs with a control that is left out are not asked for; a changed place that had no others is
 // missing, or the other places would pass for it.
-void add_dropped(const std::map<std::string, analysis::MetricRuns>& dropped, const NodeRoles& cast,
+void add_dropped(const std::map<std::string, analysis::MetricRuns>& dropped, const NodeRoles& roles,
                  bool is_history, std::map<std::string, analysis::MetricRuns>& metrics) {
   for (const auto& [name, metric] : dropped) {
     const bool is_asked = std::ranges::any_of(
@@ -163,24 +172,24 @@ void add_dropped(const std::map<std::string, analysis::MetricRuns>& dropped, con
     analysis::MetricRuns& kept = metrics[name];
     kept.name = name;
     kept.traits = metric.traits;
-    const std::set<Place> seen = changed_places(kept.pairs, cast);
-    for (const auto& [node, endpoint] : changed_places(metric.pairs, cast))
+    const std::set<Place> seen = changed_places(kept.pairs, roles);
+    for (const auto& [node, endpoint] : changed_places(metric.pairs, roles))
       if (!seen.contains({node, endpoint}))
         kept.pairs.push_back(
             {.node = node, .endpoint = endpoint, .changed = true, .before = {}, .after = {}});
   }
 }
 
-void add_metrics(const UpgradeData& sides, const NodeRoles& cast, analysis::UpgradeRuns& out) {
+void add_metrics(const UpgradeData& sides, const NodeRoles& roles, analysis::UpgradeRuns& out) {
   const BySeries before = by_series(sides.before);
   const BySeries after = by_series(sides.after);
-  NodeRoles all = cast;
+  NodeRoles all = roles;
   for (const store::UpgradeNodeRow& node : sides.upgrade.nodes)
     if (!node.changed) all.controls.insert(node.node);
   std::map<std::string, analysis::MetricRuns> metrics;
   std::map<std::string, analysis::MetricRuns> dropped;
   for (const auto& [id, series] : sides.series) {
-    const bool is_kept = pair_of(series, cast).has_value();
+    const bool is_kept = pair_of(series, roles).has_value();
     const auto pair = pair_of(series, all);
     if (!pair) continue;
     for (const std::string_view statistic : statistics_of(series, before)) {
@@ -195,10 +204,10 @@ void add_metrics(const UpgradeData& sides, const NodeRoles& cast, analysis::Upgr
       take_figures(after, id, statistic, runs.after);
     }
   }
-  note_tails(sides, cast, before, out);
+  note_tails(sides, roles, before, out);
   if (sides.upgrade.before_is_history) keep_compared(metrics, out);
-  add_dropped(dropped, cast, sides.upgrade.before_is_history, metrics);
-  add_unmeasured(cast, metrics);
+  add_dropped(dropped, roles, sides.upgrade.before_is_history, metrics);
+  add_unmeasured(roles, metrics);
   for (auto& [name, metric] : metrics) {
     const auto is_changed = [](const analysis::PairRuns& pair) { return pair.changed; };
     if (std::ranges::any_of(metric.pairs, is_changed)) out.metrics.push_back(std::move(metric));
@@ -207,14 +216,14 @@ void add_metrics(const UpgradeData& sides, const NodeRoles& cast, analysis::Upgr
 
 }  // namespace
 
-std::optional<analysis::PairRuns> pair_of(const store::SeriesRow& series, const NodeRoles& cast) {
+std::optional<analysis::PairRuns> pair_of(const store::SeriesRow& series, const NodeRoles& roles) {
   std::vector<std::pair<std::string, std::string>> places;
   for (const std::string& text : series.endpoints) {
     places.push_back(place_of(text));
-    if (!cast.has(places.back().first)) return std::nullopt;
+    if (!roles.has(places.back().first)) return std::nullopt;
   }
   if (places.empty()) return std::nullopt;
-  const auto is_changed = [&](const auto& place) { return cast.changed.contains(place.first); };
+  const auto is_changed = [&](const auto& place) { return roles.changed.contains(place.first); };
   // Those that changed first, each kind in the order of the ranks.
   std::ranges::stable_sort(places, std::greater(), is_changed);
   analysis::PairRuns pair;
@@ -246,21 +255,20 @@ std::vector<store::StackChange> lasting_changes(std::vector<store::StackChange> 
 
 std::string part_of(const std::string& change) { return change.substr(0, change.find(' ')); }
 
-std::string metric_text(const store::SeriesRow& series, const std::string& statistic) {
-  std::string text = fmt::format("{} {}", series.kernel, series.metric);
-  if (!statistic.empty()) text += " " + statistic;
-  if (series.message_bytes > 0) text += fmt::format(" {:.0f} B", series.message_bytes);
-  for (const char* name : {"memory", "target_memory", "op", "algo", "proto", "gpu"})
-    if (const auto found = series.parameters.find(name); found != series.parameters.end())
-      text += fmt::format(" {} {}", name, found->second);
-  return text;
+bool is_away(const store::EndpointStateRow& endpoint) {
+  return endpoint.gone || endpoint.state != kActive;
+}
+
+std::set<std::string> changed_names(const store::UpgradeRow& upgrade) {
+  return changed_of(upgrade, &store::UpgradeNodeRow::node);
+}
+
+std::set<std::string> changed_ids(const store::UpgradeRow& upgrade) {
+  return changed_of(upgrade, &store::UpgradeNodeRow::node_id);
 }
 
 std::set<std::string> changed_nodes(const UpgradeData& sides) {
-  std::set<std::string> out;
-  for (const store::UpgradeNodeRow& node : sides.upgrade.nodes)
-    if (node.changed) out.insert(node.node);
-  return out;
+  return changed_names(sides.upgrade);
 }
 
 std::set<std::string> absent_nodes(const UpgradeData& sides) {
@@ -307,8 +315,75 @@ bool is_same_stack(const UpgradeData& sides) {
   });
 }
 
+// --- knees of size curves ---
+
+namespace {
+
+using Launches = std::map<std::int64_t, std::vector<analysis::CurvePoint>>;
+
+struct Curve {
+  const store::SeriesRow* series = nullptr;  // any of its
+  std::set<double> sizes{};
+  Launches before{};
+  Launches after{};
+};
+
+void take(const std::vector<store::SidePointRow>& points, const UpgradeData& sides,
+          const std::map<std::int64_t, Curve*>& curves, Launches Curve::*side) {
+  for (const store::SidePointRow& point : points)
+    if (const auto curve = curves.find(point.series); curve != curves.end())
+      (curve->second->*side)[point.launch].push_back(
+          {.bytes = sides.series.at(point.series).message_bytes, .value = point.median});
+}
+
+std::vector<double> knees_of(const Launches& launches, const Curve& curve,
+                             analysis::Better better) {
+  std::vector<double> out;
+  for (const auto& [launch, points] : launches)
+    if (points.size() == curve.sizes.size())
+      if (const auto knee = analysis::knee_of(points, better)) out.push_back(*knee);
+  return out;
+}
+
+// A metric for each kind of curve: a pair's figures are the knees of its launches, each of which
+// must have measured all sizes that any of them did, kLeastKneeSizes at least.
+void add_knees(const UpgradeData& sides, const NodeRoles& roles, analysis::UpgradeRuns& out) {
+  std::map<std::string, Curve> curves;
+  std::map<std::int64_t, Curve*> by_series;
+  for (const auto& [id, series] : sides.series) {
+    if (!(series.message_bytes > 0) || !pair_of(series, roles)) continue;
+    Curve& curve = curves[curve_text(series)];
+    curve.series = &series;
+    curve.sizes.insert(series.message_bytes);
+    by_series[id] = &curve;
+  }
+  take(sides.before, sides, by_series, &Curve::before);
+  take(sides.after, sides, by_series, &Curve::after);
+  std::map<std::string, analysis::MetricRuns> metrics;
+  for (const auto& [text, curve] : curves) {
+    if (curve.sizes.size() < analysis::kLeastKneeSizes) continue;
+    const store::SeriesRow& series = *curve.series;
+    const analysis::Better better = traits_of(series).better;
+    analysis::PairRuns pair = *pair_of(series, roles);
+    pair.before = knees_of(curve.before, curve, better);
+    pair.after = knees_of(curve.after, curve, better);
+    if (pair.before.empty() || pair.after.empty()) continue;
+    analysis::MetricRuns& metric = metrics[knee_text(series)];
+    metric.name = knee_text(series);
+    metric.is_shape = true;
+    metric.traits = {.unit = "bytes",
+                     .better = analysis::better_knee(better),
+                     .delta = analysis::kKneeDelta,
+                     .ceiling = {}};
+    metric.pairs.push_back(std::move(pair));
+  }
+  for (auto& [name, metric] : metrics) out.metrics.push_back(std::move(metric));
+}
+
+}  // namespace
+
 analysis::UpgradeRuns runs_of(const UpgradeData& sides) {
-  const NodeRoles cast{.changed = changed_nodes(sides), .controls = control_nodes(sides)};
+  const NodeRoles roles{.changed = changed_nodes(sides), .controls = control_nodes(sides)};
   analysis::UpgradeRuns out{.id = sides.upgrade.upgrade_id, .metrics = {}, .functions = {}};
   std::size_t after_runs = 0;
   for (const store::UpgradeRunRow& run : sides.upgrade.runs) {
@@ -321,14 +396,14 @@ analysis::UpgradeRuns runs_of(const UpgradeData& sides) {
   out.min_runs = kRunsASide;
   out.min_before = out.before_is_history ? kHistoryRunsBefore : kRunsASide;
   out.min_coverage = sides.min_coverage;
-  for (const std::string& node : cast.changed)
+  for (const std::string& node : roles.changed)
     if (const auto stacks = sides.stacks.find(node);
         stacks != sides.stacks.end() && !stacks->second.while_measured.empty())
       out.invalid = fmt::format("node {} was measured with two stacks on one side: {}", node,
                                 stacks->second.while_measured);
-  add_metrics(sides, cast, out);
-  add_knees(sides, cast, out);
-  add_functions(sides, cast, out);
+  add_metrics(sides, roles, out);
+  add_knees(sides, roles, out);
+  add_functions(sides, roles, out);
   return out;
 }
 

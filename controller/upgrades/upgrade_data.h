@@ -10,6 +10,7 @@
 #include "controller/store/rows/judge_rows.h"
 #include "controller/store/rows/remark_rows.h"
 #include "controller/store/rows/stack_parts.h"
+#include "controller/upgrades/series_measure.h"
 #include "controller/verdict/causes.h"
 #include "controller/verdict/verdict.h"
 
@@ -46,6 +47,15 @@ struct UpgradeData {
   bool tried_before = false;                   // another after side was measured since the change
 };
 
+// The two kinds of nodes that a verdict rests on, by name.
+struct NodeRoles {
+  std::set<std::string> changed{};
+  std::set<std::string> controls{};
+  [[nodiscard]] bool has(const std::string& node) const {
+    return changed.contains(node) || controls.contains(node);
+  }
+};
+
 inline constexpr std::size_t kRunsASide = 5;
 // Nights are few: in two weeks a suite that measures a seventh of all pairs a night has two of
 // each.
@@ -56,6 +66,13 @@ inline constexpr std::string_view kOwnPart = "railgauge";
 
 // A NIC or GPU is another than before: a suspect like a part of the stack.
 inline constexpr std::string_view kHardwareReplaced = "hardware replaced";
+
+// Whether the endpoint cannot be used now: it is not there, or not active.
+bool is_away(const store::EndpointStateRow& endpoint);
+
+// The names, and the ids, of the nodes that the upgrade changed.
+std::set<std::string> changed_names(const store::UpgradeRow& upgrade);
+std::set<std::string> changed_ids(const store::UpgradeRow& upgrade);
 
 // Changed nodes, and controls that took part on the after side, whose stack did not change in
 // between; other nodes are neither.
@@ -71,8 +88,7 @@ std::set<std::string> absent_nodes(const UpgradeData& sides);
 bool is_same_stack(const UpgradeData& sides);
 
 // The series' pair as the judge wants it, without figures; absent where a node is of neither kind.
-struct NodeRoles;
-std::optional<analysis::PairRuns> pair_of(const store::SeriesRow& series, const NodeRoles& cast);
+std::optional<analysis::PairRuns> pair_of(const store::SeriesRow& series, const NodeRoles& roles);
 
 // Everything that either side measured, on the nodes of the two kinds.
 analysis::UpgradeRuns runs_of(const UpgradeData& sides);
@@ -90,7 +106,4 @@ std::vector<analysis::ExposedNode> exposure_of(const UpgradeData& sides,
 
 // The part of "linux_kernel 6.1 -> 6.5": "linux_kernel".
 std::string part_of(const std::string& change);
-// The measurement of a series without its place: "verbs.write_lat latency_ns 8 B".
-std::string metric_text(const store::SeriesRow& series, const std::string& statistic);
-
 }  // namespace railgauge

@@ -11,10 +11,6 @@
 
 namespace railgauge {
 
-// Everything that a verdict by the row's nodes and runs rests on.
-Result<UpgradeData> sides_of(const store::Store& store, store::UpgradeRow upgrade);
-Result<UpgradeData> read_sides(const store::Store& store, const std::string& upgrade_id);
-
 // Judges by all that is there, stores verdict and finding, and returns the report. kNotFound: no
 // such upgrade. `now`: unix seconds. `min_coverage`: share of the changed pairs that a pass needs.
 Result<api::Upgrade> judge_and_keep(store::Store& store, const std::string& upgrade_id, double now,

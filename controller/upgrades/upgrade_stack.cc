@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <map>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -10,6 +11,8 @@
 
 namespace railgauge {
 namespace {
+
+constexpr std::size_t kOneIn = 20;  // attached nodes may be measured at once
 
 // "nic_firmware.MODEL" is each model's nic_firmware.
 bool is_key(const std::string& key, const std::string& part) {
@@ -36,7 +39,7 @@ std::string unmet_expectation(const store::StackParts& stack, const std::string&
       if (!is_version(value, version))
         return fmt::format("{} is {}, expected {}", key, value, version);
     }
-  return known ? "" : fmt::format("it tells no {}, expected {}", part, version);
+  return known ? "" : fmt::format("it reports no {}, expected {}", part, version);
 }
 
 std::set<std::string> moved_to(const store::StackParts& before, const store::StackParts& now) {
@@ -55,6 +58,31 @@ std::set<std::string> moved_to(const store::StackParts& before, const store::Sta
 
 std::string words_of(const std::set<std::string>& moved) {
   return moved.empty() ? "nothing" : fmt::format("{}", fmt::join(moved, ", "));
+}
+
+std::vector<Cohort> stable_cohorts(std::span<const MovedNode> moved, double now, double long_ago) {
+  struct Group {
+    std::vector<std::string> nodes{};
+    double newest = 0;
+  };
+  std::map<std::string, Group> groups;
+  for (const MovedNode& node : moved) {
+    if (now - node.since > long_ago) continue;
+    Group& group = groups[node.to];
+    group.newest = std::max(group.newest, node.since);
+    if (!node.handled) group.nodes.push_back(node.node);
+  }
+  std::vector<Cohort> out;
+  for (auto& [to, group] : groups) {
+    if (group.nodes.empty() || now - group.newest < kStableSeconds) continue;
+    std::ranges::sort(group.nodes);
+    out.push_back({.nodes = std::move(group.nodes), .to = to});
+  }
+  return out;
+}
+
+std::size_t most_at_once(std::size_t attached) {
+  return std::max<std::size_t>(1, attached / kOneIn);
 }
 
 }  // namespace railgauge

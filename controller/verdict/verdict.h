@@ -81,6 +81,7 @@ struct MetricVerdict {
   double coverage = 0;               // of the changed pairs that were to be measured
   std::vector<std::string> missing;  // "node/endpoint with node/endpoint" of those that were not
   std::optional<ModeWeights> modes;  // of the changed pairs' runs, where they have two levels
+  bool is_mode_mix = false;          // regressed because the slower level is held more often
   Need need;
   std::vector<std::string> far;  // places that lost more than the bound by themselves
   double far_worse = 0;          // the most of them
