@@ -1,4 +1,4 @@
-// What explains a finding of nights. Figures are synthetic.
+// The explanation of a finding of nights. Figures are synthetic.
 #include "controller/findings/finding_causes.h"
 
 #include <gmock/gmock.h>

@@ -19,6 +19,7 @@
 namespace railgauge {
 namespace {
 
+// Whether the times of both overlap and they share a mark.
 bool are_one(const FindingPlace& a, const FindingPlace& b) {
   if (a.from > b.until || b.from > a.until) return false;
   return std::ranges::any_of(a.marks,
@@ -27,6 +28,7 @@ bool are_one(const FindingPlace& a, const FindingPlace& b) {
 
 }  // namespace
 
+// A union of groups by the smallest index. The quadratic cost is bounded by kEventsLookedAt.
 std::vector<std::size_t> events_of_findings(std::span<const FindingPlace> findings) {
   std::vector<std::size_t> event(findings.size());
   std::iota(event.begin(), event.end(), std::size_t{0});
@@ -43,13 +45,21 @@ std::vector<std::size_t> events_of_findings(std::span<const FindingPlace> findin
 
 namespace {
 
-constexpr std::size_t kEventsLookedAt = 200;   // findings
-constexpr std::size_t kSeriesLookedAt = 256;   // of a finding
-constexpr std::uint32_t kFindings = 1'000;     // among which those that are open are sought
-constexpr std::uint32_t kEpochs = 20;          // of a node, newest first
-constexpr std::size_t kCauses = 3;             // that are shown
-constexpr double kUnplacedSeconds = 86'400.0;  // before it was opened, where no other time is known
+// Open findings that are grouped, the newest first; the grouping is quadratic.
+constexpr std::size_t kEventsLookedAt = 200;
+// Series of one finding that are read.
+constexpr std::size_t kSeriesLookedAt = 256;
+// Newest findings among which open ones are searched.
+constexpr std::uint32_t kFindings = 1'000;
+// Stacks of a node that are read, the newest first.
+constexpr std::uint32_t kEpochs = 20;
+// Causes that are shown of one event.
+constexpr std::size_t kCauses = 3;
+// The assumed length of the time in which a finding began, where its figures do not show it: one
+// night.
+constexpr double kUnplacedSeconds = 86'400.0;
 
+// An open finding with its series, its nodes, and when and where it began.
 struct Placed {
   store::FindingRow row{};
   FindingPlace place{};
@@ -57,7 +67,9 @@ struct Placed {
   std::vector<store::SeriesRow> series{};
 };
 
-// When it began: a split may be a figure off; what is no level is placed among the fresh runs only.
+// Sets when it began. The split of a level may be wrong by a figure, so that the time starts two
+// figures earlier and ends one figure later. A finding that moves no level is placed among the
+// fresh runs only.
 void place_in_time(const FindingFacts& facts, const FindingCauses& found, FindingPlace& place) {
   place = {.from = facts.opened_at - kUnplacedSeconds, .until = facts.opened_at};
   if (!found.since) return;
@@ -68,6 +80,8 @@ void place_in_time(const FindingFacts& facts, const FindingCauses& found, Findin
   if (kind && is_of_level(*kind) && first + 1 < facts.points.end()) place.until = (first + 1)->at;
 }
 
+// Places a finding of nightly runs by its figures, and marks it with the changed parts of the
+// stacks.
 Status place_night(const store::Store& store, Placed& out) {
   const FindingFacts facts = RG_TRY(facts_of(store, out.row, out.nodes));
   const FindingCauses found = causes_of(facts);
@@ -77,7 +91,8 @@ Status place_night(const store::Store& store, Placed& out) {
   return {};
 }
 
-// Between the last run of before and the first of after.
+// Places a finding of an upgrade between the last run of the before side and the first run of the
+// after side, and marks it with the parts that the upgrade changed.
 Status place_upgrade(const store::Store& store, Placed& out) {
   const store::UpgradeRow upgrade = RG_TRY(store.read(store::read_upgrade, out.row.upgrade_id));
   out.place = {.from = upgrade.created_at, .until = out.row.opened_at};
@@ -102,6 +117,8 @@ Status place_upgrade(const store::Store& store, Placed& out) {
   return {};
 }
 
+// Reads the finding whole and places it in time and in the fabric. kNotFound: its run or one of its
+// series was pruned.
 Result<Placed> placed(const store::Store& store, const RunPlaces& places,
                       const std::string& finding_id) {
   Placed out{.row = RG_TRY(store.read(store::read_finding, finding_id))};
@@ -120,6 +137,8 @@ Result<Placed> placed(const store::Store& store, const RunPlaces& places,
   return out;
 }
 
+// Joins the members to one event: the union of their times and nodes, and the marks that all series
+// share.
 OpenEvent event_of(const RunPlaces& places, std::vector<Placed*> members) {
   OpenEvent out{.from = members.front()->place.from, .until = members.front()->place.until};
   std::vector<store::SeriesRow> all;
@@ -149,6 +168,8 @@ std::string told(const analysis::Cause& cause) {
 
 }  // namespace
 
+// The findings are listed newest first and returned oldest first, so that an event keeps its first
+// finding, and with it its id, while later findings join.
 Result<std::vector<OpenEvent>> open_events(const store::Store& store, const LeafSource& leaves) {
   const RunPlaces places = RG_TRY(RunPlaces::of(store, leaves));
   std::vector<Placed> all;
@@ -172,6 +193,8 @@ Result<std::vector<OpenEvent>> open_events(const store::Store& store, const Leaf
   return out;
 }
 
+// Counts for each change of the time how many nodes have it and how many of these got worse. A
+// change that no worse node has is left out.
 Result<std::vector<std::string>> scored_causes(const store::Store& store, const OpenEvent& event) {
   std::vector<analysis::ExposedNode> exposed;
   for (const store::NodeRow& node : RG_TRY(store.list_nodes())) {

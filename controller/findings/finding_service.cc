@@ -21,21 +21,32 @@
 namespace railgauge {
 namespace {
 
+// Findings of an answer whose request states no limit.
 constexpr std::uint32_t kFindings = 100;
+// Series or findings that one request reads.
 constexpr std::uint32_t kMostPinned = 100'000;
 constexpr double kPercent = 100;
+// Points of a series that a study of a rollout reads.
 constexpr std::uint32_t kPointsLookedAt = 400;
+// Newest events among which those of the finding's nodes are searched.
 constexpr std::uint32_t kEventsLookedAt = 20'000;
+// Stacks of a node that a study reads, the newest first.
 constexpr std::uint32_t kEpochsLookedAt = 100;
-constexpr std::size_t kPartsStudied = 3;     // of those that changed just then
-constexpr std::size_t kSeriesStudied = 256;  // each is read whole
+// Changed parts that are studied of one finding: each costs an estimate over all series.
+constexpr std::size_t kPartsStudied = 3;
+// Series that a study reads; each is read with all its points of the time.
+constexpr std::size_t kSeriesStudied = 256;
+// Series of one node in a study: more of one node say little more about the node.
 constexpr std::size_t kSeriesOfNode = 4;
-constexpr double kStudySeconds = 45 * 86'400.0;  // before the finding
+// The time before the finding that a study covers.
+constexpr double kStudySeconds = 45 * 86'400.0;
 
+// The measurement and its endpoints, as lists name a series.
 std::string series_text(const store::SeriesRow& series) {
   return fmt::format("{} {}", metric_text(series, ""), fmt::join(series.endpoints, " "));
 }
 
+// An id that the caller mistyped is wrong use, not a missing part of the system.
 Error as_wrong_use(Error error) {
   if (error.code == Code::kNotFound) error.code = Code::kInvalidArgument;
   return error;
@@ -48,6 +59,7 @@ store::FindingState shown_state(const store::FindingRow& row, double now) {
   return is_over ? store::FindingState::kReopened : row.state;
 }
 
+// The finding without its series, causes and event.
 api::Finding to_api(const store::FindingRow& row, double now) {
   api::Finding out;
   out.set_schema_version(kSchemaVersion);
@@ -74,6 +86,7 @@ api::Finding to_api(const store::FindingRow& row, double now) {
   return out;
 }
 
+// A baseline with the loss of the present level against it.
 api::Baseline to_api(const store::BaselineRow& row) {
   api::Baseline out;
   out.set_series_id(static_cast<std::uint32_t>(row.series_id));
@@ -94,16 +107,19 @@ api::Baseline to_api(const store::BaselineRow& row) {
   return out;
 }
 
+// Whether the event is a report of the agents' watch or a replaced device.
 bool is_hardware_event(const store::EventRow& event) {
   return event.kind.starts_with("watch_") || event.kind == kReplacedCause;
 }
 
+// Whether two series differ in their endpoints alone.
 bool is_same_measure(const store::SeriesRow& a, const store::SeriesRow& b) {
   return a.revision == b.revision && a.meaning == b.meaning && a.rank == b.rank &&
          a.parameters == b.parameters;
 }
 
-// When each node got this change; the last time, where it went to and fro.
+// When each node got this change; the last time where it was undone and made again. Nodes without
+// the change are absent.
 std::map<std::string, double> times_of(
     const store::StackChange& change,
     const std::map<std::string, std::vector<store::EpochRow>>& pasts) {
@@ -126,6 +142,7 @@ void add_upgrade_next(api::Finding& out) {
                              continue_command(out.upgrade_id())));
 }
 
+// Copies the explanation into the answer.
 void put(const FindingCauses& causes, api::Finding& out) {
   if (causes.good_at) out.set_good_at(rfc3339(*causes.good_at));
   if (causes.since) out.set_since(rfc3339(*causes.since));

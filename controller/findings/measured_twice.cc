@@ -13,8 +13,10 @@
 namespace railgauge {
 namespace {
 
-constexpr double kOneIn20 = 1.96;  // standard deviations, either way
+// Standard deviations to each side that chance exceeds once in 20 times.
+constexpr double kOneIn20 = 1.96;
 
+// The arithmetic mean of values, which are not empty.
 double mean_of(const std::vector<double>& values) {
   double sum = 0;
   for (const double value : values) sum += value;
@@ -23,6 +25,9 @@ double mean_of(const std::vector<double>& values) {
 
 }  // namespace
 
+// Two figures of equal noise differ with the square root of two times that noise. A difference
+// counts as apart only where it also exceeds the practical bound of the metric, so that a quiet
+// series raises no false alarm.
 store::RepeatCounts count_apart(std::span<const MeasuredTwice> figures) {
   std::map<std::string, std::vector<analysis::Noise>> noises;
   for (const MeasuredTwice& one : figures)
@@ -45,6 +50,7 @@ store::RepeatCounts count_apart(std::span<const MeasuredTwice> figures) {
   return out;
 }
 
+// A series may have several launches in each round; their mean represents the round.
 Status keep_repeats(store::Store& store, const std::string& run_id, std::span<const SeriesRuns> all,
                     double now) {
   std::map<std::int64_t, std::pair<std::vector<double>, std::vector<double>>> twice;

@@ -12,22 +12,25 @@
 
 namespace railgauge {
 
-// In which repeats are counted, by people's tables and by Prometheus alike.
+// The time over which repeats are counted, for people's tables and for Prometheus alike; seconds.
 inline constexpr double kRepeatSeconds = 30 * 86'400.0;
 
-// One series' two figures of one run.
+// Two figures of one series in one run. `runs` is the series' past and outlives this.
 struct MeasuredTwice {
-  const SeriesRuns* runs = nullptr;  // its past
+  const SeriesRuns* runs = nullptr;
+  // The means of both rounds, in the unit of the series.
   double first = 0;
   double again = 0;
 };
 
-// Noise comes from each series' past and is pooled over the metric. Series with fewer runs than the
-// detector needs are not counted. Pure.
+// Counts the repeats and those that differ by more than the bound and the noise. Noise comes from
+// each series' past and is pooled over the metric. Series with fewer runs than the detector needs
+// are not counted. Pure.
 store::RepeatCounts count_apart(std::span<const MeasuredTwice> figures);
 
-// Counts them in the run and keeps the numbers as an event; nothing where none was measured twice.
-// `all` are the run's series. A run that is judged again is kept once.
+// Counts the repeats of the run and stores the numbers; nothing where no figure was measured twice.
+// `all` are the run's series. A run that is judged again is counted once. `now`: unix seconds.
+// Fails as the store fails.
 Status keep_repeats(store::Store& store, const std::string& run_id, std::span<const SeriesRuns> all,
                     double now);
 

@@ -19,10 +19,12 @@
 namespace railgauge {
 namespace {
 
-constexpr std::size_t kPlaceSlack = 2;  // runs by which a change may be placed beside its begin
+// Runs by which the detector may place a change beside its true begin.
+constexpr std::size_t kPlaceSlack = 2;
 
-// Before and after, in the series' unit: of a spread its deviations, of a mix of modes the better
-// and the worse of the two, where the worse is held more often now; absent where the better is.
+// The levels before and after, in the unit of the series. For a spread these are standard
+// deviations. For a mix of modes they are the better and the worse of the two levels, where the
+// worse one is held more often now; absent where the better one is.
 std::optional<std::pair<double, double>> levels_of(const SeriesRuns& one,
                                                    const analysis::Change& change, bool relative) {
   const bool lower = traits_of(one.series).better == analysis::Better::kLower;
@@ -37,6 +39,7 @@ std::optional<std::pair<double, double>> levels_of(const SeriesRuns& one,
   return std::pair(unit * change.before, unit * change.after);
 }
 
+// Whether the change moves the level; a spread and a mix of modes do not.
 bool is_of_level(const analysis::Change& change) {
   return change.kind == analysis::ChangeKind::kStep || change.kind == analysis::ChangeKind::kDrift;
 }
@@ -62,7 +65,7 @@ bool ends_improvement(const store::SeriesRow& series,
   return false;
 }
 
-// The newest change for the worse that is young and still holds.
+// Adds the newest change of the series where it is for the worse, young, and still there.
 void add_change(const SeriesRuns& one, const analysis::Prior& prior, std::vector<Moved>& out) {
   analysis::DetectorSettings settings;
   settings.delta = traits_of(one.series).delta;
@@ -99,6 +102,7 @@ void add_change(const SeriesRuns& one, const analysis::Prior& prior, std::vector
                  .p = change.p < 1 ? change.p : kOwnProof});
 }
 
+// Joins the moved series to one event; the first series gives its kind and detail.
 RunEvent event_of(const std::string& metric, const std::string& where, const std::string& node,
                   const std::vector<const Moved*>& moved) {
   RunEvent event{.kind = moved.front()->kind,
@@ -117,7 +121,10 @@ RunEvent event_of(const std::string& metric, const std::string& where, const std
   return event;
 }
 
-// Nodes most of whose series moved, those with most first; each series counts for one of them.
+// Names the places of moved series. While most nodes have more than half of their series among
+// them, it is the fabric; else the node with the most moved series is named first, and each series
+// counts for one node. The rest are single pairs. A node of a larger fabric needs two moved series,
+// or one of its own, since one pair alone does not show which of its ends is slow.
 void add_by_node(const std::string& metric, const std::map<std::string, std::size_t>& totals,
                  std::vector<const Moved*> moved, std::vector<RunEvent>& out) {
   const auto shares_of = [&] {
@@ -156,8 +163,8 @@ struct Family {
   std::vector<Moved> moved{};
 };
 
-// Classes with too few members to be judged as peers significant together: their noise is of one
-// metric.
+// Groups the series by metric, revision and class of peers. Classes with too few members for a
+// comparison of peers are joined, because their noise is of one metric.
 std::vector<Family> families_of(std::span<const SeriesRuns> all) {
   std::map<std::string, std::map<std::string, std::vector<const SeriesRuns*>>> metrics;
   for (const SeriesRuns& one : all)
@@ -179,7 +186,8 @@ std::vector<Family> families_of(std::span<const SeriesRuns> all) {
   return out;
 }
 
-// The chance of each member's change; all of the family were asked, so those that stayed count too.
+// Finds the changes of the family and returns the chance of each member. Members without a change
+// count with 1, because they were tested too.
 std::vector<double> find_changes(Family& family) {
   std::vector<analysis::Noise> noises;
   for (const SeriesRuns* one : family.members)
@@ -192,8 +200,8 @@ std::vector<double> find_changes(Family& family) {
   return p;
 }
 
-// The changes of the family that remain after the correction for many tests, and the series that
-// fell behind their peers.
+// The changes that remain after the correction for many tests, and the series that fell behind
+// their peers. `significant` marks the former, in the order of `family.moved`.
 std::vector<Moved> kept_of(const Family& family, const std::vector<bool>& significant) {
   std::vector<Moved> kept;
   std::set<std::int64_t> told;
@@ -206,12 +214,14 @@ std::vector<Moved> kept_of(const Family& family, const std::vector<bool>& signif
   return kept;
 }
 
-// All of one metric, of whatever class: places are named over all of them.
+// All series of one metric over all classes: places are named over all of them.
 struct Metric {
-  std::map<std::string, std::size_t> totals{};  // series of each node
+  // The number of series of each node.
+  std::map<std::string, std::size_t> totals{};
   std::vector<Moved> kept{};
 };
 
+// Adds the events of each metric; different kinds of one metric are different events.
 void add_metrics(const std::map<std::string, Metric>& metrics, std::vector<RunEvent>& out) {
   for (const auto& [name, metric] : metrics) {
     std::map<std::string_view, std::vector<const Moved*>> kinds;  // in the order of the texts
@@ -220,6 +230,7 @@ void add_metrics(const std::map<std::string, Metric>& metrics, std::vector<RunEv
   }
 }
 
+// Finds changes of single series and delays of peers over all families.
 void add_changes(std::span<const SeriesRuns> all, std::vector<RunEvent>& out) {
   std::vector<Family> families = families_of(all);
   std::vector<std::vector<double>> p;
@@ -235,7 +246,8 @@ void add_changes(std::span<const SeriesRuns> all, std::vector<RunEvent>& out) {
   add_metrics(metrics, out);
 }
 
-// The curves of one metric are a family. One series of a curve represents all of its sizes.
+// Finds moved knees. The curves of one metric are a family, and one series of a curve represents
+// all of its sizes.
 void add_knees(std::span<const SeriesRuns> all, std::vector<RunEvent>& out) {
   std::map<std::string, std::vector<Knee>> curves;
   for (Knee& knee : moved_knees(all)) curves[knee.metric].push_back(std::move(knee));
@@ -268,6 +280,7 @@ void add_knees(std::span<const SeriesRuns> all, std::vector<RunEvent>& out) {
 
 }  // namespace
 
+// Changes come before knees; the order within each is by metric name.
 std::vector<RunEvent> events_of(std::span<const SeriesRuns> all) {
   std::vector<RunEvent> out;
   add_changes(all, out);
@@ -275,6 +288,7 @@ std::vector<RunEvent> events_of(std::span<const SeriesRuns> all) {
   return out;
 }
 
+// Letters, digits, '.' and '_' are kept. A leading run of other characters is dropped.
 std::string finding_word(const std::string& text) {
   std::string word;
   for (const char c : text) {

@@ -102,7 +102,7 @@ TEST(RunChanges, AStackThatComesBackIsHeldAgainstWhatItGaveThen) {
   EXPECT_THAT(events_of(untold), SizeIs(1)) << "nobody knows what it ran then";
 }
 
-// A step that is hardly one: what stands where it is the only question may be chance among sixty.
+// A step that is hardly one: significant as the only question, it may be chance among sixty.
 TEST(RunChanges, ManyQuietMetricsAskForMoreProof) {
   std::size_t alone = 0;
   std::size_t among_others = 0;

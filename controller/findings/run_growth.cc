@@ -10,9 +10,10 @@
 namespace railgauge {
 namespace {
 
-constexpr double kSpreadGrowth = 0.25;  // of deviations, which are not known to a few percent
+// The bound of a spread's growth, a fraction: deviations are not known to a few percent.
+constexpr double kSpreadGrowth = 0.25;
 
-// Worse than before as a fraction of it; of a spread they are deviations.
+// The loss from `before` to `after` as a fraction of `before`; of a spread both are deviations.
 double lost(const RunEvent& event, const SeriesById& series, std::int64_t id, double before,
             double after) {
   if (event.kind == MovedKind::kVariance) return before > 0 ? after / before - 1 : 0;
@@ -20,17 +21,21 @@ double lost(const RunEvent& event, const SeriesById& series, std::int64_t id, do
   return found == series.end() ? 0 : worse_by(found->second->series, before, after);
 }
 
+// The levels that the finding stored for the series; null where it has none.
 const store::FindingSeriesRow* known_of(const store::FindingRow& known, std::int64_t series) {
   const auto found = std::ranges::find(known.series, series, &store::FindingSeriesRow::series);
   return found == known.series.end() ? nullptr : &*found;
 }
 
+// Whether a person decided that the level is right, or that the finding is none.
 bool is_settled(store::FindingState state) {
   return state == store::FindingState::kAccepted || state == store::FindingState::kFalse;
 }
 
 }  // namespace
 
+// A finding that moved to other series is compared by its loss. A person settled the old series
+// only, so that a settled finding then counts from zero.
 bool has_grown(const store::FindingRow& known, const RunEvent& event, const SeriesById& series,
                double delta) {
   std::vector<double> since;

@@ -1,5 +1,5 @@
 // Decides whether a known finding got worse. Compares with the levels stored when it opened, so
-// that slow growth is not missed. Pure.
+// that slow growth is not missed. Pure; thread safe.
 #pragma once
 
 #include "controller/findings/run_changes.h"
@@ -7,13 +7,15 @@
 
 namespace railgauge {
 
-// Whether `event` is worse by the bound than what `known` says: by the levels of the series that
-// both have, else by the losses. `delta`: the bound of their metric.
+// Whether `event` is worse by the bound than `known` records: by the levels of the series that both
+// have, else by their losses. `delta`: the practical bound of their metric, a fraction. `series`
+// may lack some of the event's.
 bool has_grown(const store::FindingRow& known, const RunEvent& event, const SeriesById& series,
                double delta);
 
-// Sets the levels that `event` is compared with. For an open finding these are the levels before it
-// began; for one that a person settled, the settled levels.
+// Sets the levels with which `event` is compared, and its loss. For an open finding these are the
+// levels before it began; for one that a person settled, the settled levels; for a fixed one they
+// stay.
 void set_reference_levels(const store::FindingRow& known, const SeriesById& series,
                           RunEvent& event);
 

@@ -18,10 +18,11 @@
 namespace railgauge {
 namespace {
 
-constexpr std::size_t kEventsKept = 50;  // of one run, the worst; more say that the run is at fault
+// Events of one run that become findings, the worst first; more say that the run is at fault.
+constexpr std::size_t kEventsKept = 50;
 constexpr double kPercent = 100;
 
-// Leaves out series whose newest figure is not the run's: a later run was judged by them already.
+// Leaves out series whose newest figure is of a later run, which has judged them already.
 void keep_newest(const std::string& run_id, std::vector<SeriesRuns>& all) {
   const std::size_t left_out = std::erase_if(
       all, [&](const SeriesRuns& one) { return one.runs.empty() || one.runs.back() != run_id; });
@@ -30,11 +31,14 @@ void keep_newest(const std::string& run_id, std::vector<SeriesRuns>& all) {
                  run_id, left_out);
 }
 
+// The id of the finding: equal events of different runs share it, so that the second run confirms
+// the first.
 std::string id_of(const RunEvent& event) {
   return fmt::format("{}-{}-{}", text_of(event.kind), finding_word(event.where),
                      finding_word(event.metric));
 }
 
+// The event as a finding that is new now.
 store::FindingRow finding_of(const RunEvent& event, const std::string& run_id,
                              const std::map<std::string, std::string>& node_ids, double now) {
   store::FindingRow row{.finding_id = id_of(event),
@@ -54,6 +58,7 @@ store::FindingRow finding_of(const RunEvent& event, const std::string& run_id,
   return row;
 }
 
+// The facts of the judged run that every finding needs.
 struct RunContext {
   const std::string& run_id;
   double now = 0;  // unix seconds
@@ -61,9 +66,9 @@ struct RunContext {
   std::map<std::string, std::string> node_ids{};
 };
 
-// Stores the event as a finding. A second run that shows it confirms it, and one that is worse by
+// Stores the event as a finding. A second run that shows it confirms it, and a run that is worse by
 // the bound adds a step. A finding that a person settled stays as it is unless it got worse, or
-// reopens if it was fixed. Returns whether it is new.
+// reopens if it was fixed. Returns whether it is new. A run that is judged twice changes nothing.
 Result<bool> keep(store::Store& store, const RunContext& context, RunEvent event, double delta) {
   const auto row = [&] { return finding_of(event, context.run_id, context.node_ids, context.now); };
   const auto known = store.read(store::read_finding, id_of(event));
@@ -92,7 +97,7 @@ Result<bool> keep(store::Store& store, const RunContext& context, RunEvent event
   return opens;
 }
 
-// The level before anything that is young; of a short series that of all but its newest run.
+// The level before the fresh runs; of a short series the level of all but its newest run.
 double level_before(const SeriesRuns& one) {
   constexpr std::size_t kEnough = 5;
   const std::size_t young = one.values.size() >= kFreshRuns + kEnough ? kFreshRuns : 1;
@@ -113,9 +118,9 @@ std::optional<double> lost_by_others(const std::vector<SeriesRuns>& all, const R
   return median(lost);
 }
 
-// Whether what the run itself measured of the event's series is still as bad, or half as bad, in
-// most of them, and by the bound worse than what the others lost: the runs before it are why the
-// event is there at all, and what is slow everywhere is this run's.
+// Whether the confirming run itself shows the event: most of its series are still at least half as
+// bad, and worse by the bound than the other series of the metric. The runs before it are the
+// reason for the event and prove nothing again.
 bool shows(const std::vector<SeriesRuns>& all, const RunEvent& event) {
   if (!is_of_level(event.kind) && event.kind != MovedKind::kPeer)
     return true;  // one figure proves nothing, and a knee's share is of sizes, not of levels
@@ -134,6 +139,9 @@ bool shows(const std::vector<SeriesRuns>& all, const RunEvent& event) {
 
 }  // namespace
 
+// Repeats are counted before series are left out, because they need all series of the run. The
+// judge's own confirming runs keep only events that they show themselves, and lead to no further
+// run.
 Result<std::vector<store::SeriesRow>> judge_run(store::Store& store, const std::string& run_id,
                                                 double now, const LeafSource& leaves) {
   std::vector<store::SeriesRow> fresh;
@@ -165,6 +173,7 @@ Result<std::vector<store::SeriesRow>> judge_run(store::Store& store, const std::
   return fresh;
 }
 
+// The suite is text, so that it passes the same reader and limits as a person's suite.
 Result<ConfirmingRun> confirming_run(const std::vector<store::SeriesRow>& series,
                                      const std::vector<std::string>& known_nodes) {
   constexpr std::size_t kMostConfirmed = 3;  // the worst; the next night looks at the others
@@ -203,11 +212,13 @@ Result<ConfirmingRun> confirming_run(const std::vector<store::SeriesRow>& series
   return out;
 }
 
+// Sets the flag under the lock that a running callback holds.
 void RunJudge::stop() {
   const std::lock_guard confirming(confirming_);
   ending_ = true;
 }
 
+// The run leaves the set before it is judged: figures that arrive meanwhile queue it again.
 void RunJudge::want(const std::string& run_id) {
   {
     const std::lock_guard lock(mutex_);
@@ -237,9 +248,13 @@ void RunJudge::want(const std::string& run_id) {
 
 namespace {
 
+// Newest findings among which those that may be over are searched.
 constexpr std::uint32_t kFindings = 1'000;
-constexpr std::size_t kBackSpreadRuns = 12;  // what fewer scatter by says little
-constexpr std::size_t kBackModeRuns = 8;  // of two modes, three runs of the better one are chance
+// Runs over which a spread is measured again; the deviation of fewer is too uncertain.
+constexpr std::size_t kBackSpreadRuns = 12;
+// Runs of the better mode that end a mix of modes: three in a row are chance.
+constexpr std::size_t kBackModeRuns = 8;
+// The factor by which a spread may exceed the earlier one and count as back.
 constexpr double kSpreadSlack = 1.25;
 
 // Whether the last runs scatter as they did before the spread grew.
@@ -253,7 +268,7 @@ bool is_calm(const SeriesRuns& runs, double deviation_before) {
   return std::sqrt(sum / (kBackSpreadRuns - 1)) <= kSpreadSlack * deviation_before;
 }
 
-// Whether the last runs are within the bound of what was there before.
+// Whether the last runs are within the bound of the level before; a spread compares deviations.
 bool is_back(const SeriesRuns& runs, MovedKind kind, double before) {
   if (kind == MovedKind::kVariance) return is_calm(runs, before);
   const std::size_t asked = kind == MovedKind::kModeMix ? kBackModeRuns : kBackRuns;
@@ -266,16 +281,21 @@ bool is_back(const SeriesRuns& runs, MovedKind kind, double before) {
   return true;
 }
 
-// Counts of a finding's series that are back and that are not.
+// How many series of a finding are back, and where they were measured.
 struct ReturnCounts {
-  std::size_t all = 0;        // with a level of before
-  std::size_t measured = 0;   // by the run
-  std::size_t back = 0;       // of these
-  std::size_t elsewhere = 0;  // back, by the runs that measured them last
-  bool is_bad = false;        // one that the run did not measure is as it was found
+  // Series with a known level of before.
+  std::size_t all = 0;
+  // Series that the run measured, and those of them that are back.
+  std::size_t measured = 0;
+  std::size_t back = 0;
+  // Series that are back by the other runs that measured them last.
+  std::size_t elsewhere = 0;
+  // One series that the run did not measure is as bad as it was found.
+  bool is_bad = false;
 };
 
-// By the newest runs that measured the series, which are others.
+// Counts a series that the run did not measure, by the newest runs that did. Only a run after the
+// finding's own can show that the series is still bad.
 Status look_elsewhere(const store::Store& store, const store::FindingRow& finding, MovedKind kind,
                       const store::FindingSeriesRow& series, RunTimes& made, ReturnCounts& out) {
   store::HistoryRow history = RG_TRY(store.history(series.series, std::nullopt, kPointsOfSeries));
@@ -296,6 +316,7 @@ Status look_elsewhere(const store::Store& store, const store::FindingRow& findin
   return {};
 }
 
+// Whether the finding is over. `back` is the number of series of this run that are back.
 Result<bool> is_over(const store::Store& store, const store::FindingRow& finding, MovedKind kind,
                      const SeriesById& by_id, RunTimes& made, std::size_t& back) {
   ReturnCounts counts;
@@ -317,6 +338,7 @@ Result<bool> is_over(const store::Store& store, const store::FindingRow& finding
 
 }  // namespace
 
+// Findings of other authors and of upgrades are left to those.
 Status end_what_is_back(store::Store& store, const std::vector<SeriesRuns>& all,
                         const std::string& run_id, double now) {
   const SeriesById by_id = by_id_of(all);

@@ -1,5 +1,5 @@
-// Looks at what each run measured against its series' past, and keeps what it finds as findings:
-// new at the first run that shows it, confirmed by a second, fixed when the series are back.
+// Compares each run with the past of its series and stores the result as findings: new at the first
+// run that shows it, confirmed by a second, fixed when the series are back.
 #pragma once
 
 #include <atomic>
@@ -18,22 +18,24 @@
 
 namespace railgauge {
 
-// Who starts the runs that confirm.
+// The requester of confirming runs, and the author of the judge's steps.
 inline constexpr std::string_view kRunJudgeWho = "judge";
 
-// Judges the run: opens, confirms, opens again or ends findings. `now`: unix seconds. Runs of
-// upgrades are judged as such, and not here, nor are series that a later run has measured. Returns
-// the first series of each finding that is new, where the run came by schedule: a run of its own
-// shall confirm those. kNotFound: no such run.
+// Judges the run: opens, confirms, reopens or ends findings. `now`: unix seconds. Runs of upgrades
+// are judged elsewhere, and series that a later run has measured are skipped. Returns the first
+// series of each new finding where a schedule started the run, so that a confirming run can follow.
+// kNotFound: no such run.
 Result<std::vector<store::SeriesRow>> judge_run(store::Store& store, const std::string& run_id,
                                                 double now, const LeafSource& leaves = {});
 
-// A suite that measures such series again, three launches each, on `nodes`, which are theirs and
-// one that is well; kNotFound where none of them is of a pair or of one node.
+// A suite that measures some series again, and the nodes that it needs.
 struct ConfirmingRun {
   std::string suite_text{};
   std::vector<std::string> nodes{};
 };
+// Makes a suite of three launches each for the worst of `series`. Its nodes are those of the series
+// and one other node of `known_nodes` for comparison. kNotFound: none of the series is of a pair or
+// of one node.
 Result<ConfirmingRun> confirming_run(const std::vector<store::SeriesRow>& series,
                                      const std::vector<std::string>& known_nodes);
 
@@ -51,9 +53,10 @@ class RunJudge {
   // Sets the function that starts a confirming run. It is called on the judge's thread. Must be set
   // before the first want().
   void on_new(Confirm confirm) { confirm_ = std::move(confirm); }
-  // Stops the thread. No callback runs after this returns.
+  // Stops the judge. No callback runs after this returns. Any thread but the judge's.
   void stop();
-  // The run has ended. Any thread; asked twice is done once.
+  // Queues a run that has ended. Any thread. A run that is queued already is judged once; a full
+  // queue drops the run.
   void want(const std::string& run_id);
 
  private:
@@ -61,15 +64,18 @@ class RunJudge {
   const LeafSource leaves_;
   Confirm confirm_ = [](const std::vector<store::SeriesRow>&) {};
   std::atomic<bool> ending_ = false;
-  std::mutex confirming_;  // held while confirm_ runs
-  std::mutex mutex_;       // guards what follows
+  // Held while confirm_ runs, so that stop() waits for it.
+  std::mutex confirming_;
+  // Guards waiting_.
+  std::mutex mutex_;
   std::set<std::string> waiting_;
-  fleet::WorkerPool pool_{1};  // last: its thread uses all above
+  // The last member: its thread uses all members above, and the destructor joins it first.
+  fleet::WorkerPool pool_{1};
 };
 
-// Ends findings of the judge of runs whose series, as far as the run measured them, are all back.
-// Nights measure a slice of them: of those that this one did not measure none may be as bad as it
-// was in the newest run since, and half of all have to be back. `now`: unix seconds.
+// Ends findings of runs whose series, as far as the run measured them, are all back. A night
+// measures a slice of the series only. None of the other series may be as bad in its newest run as
+// it was found, and half of all series have to be back. `now`: unix seconds.
 Status end_what_is_back(store::Store& store, const std::vector<SeriesRuns>& all,
                         const std::string& run_id, double now);
 

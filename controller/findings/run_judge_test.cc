@@ -138,7 +138,7 @@ TEST_F(RunJudgement, AConfirmingRunThatIsFineConfirmsNothing) {
   EXPECT_EQ(state(), "confirmed");
 }
 
-// What is slow everywhere in it is that run's, and says nothing of the pair.
+// A loss that is everywhere in it is that run's, and says nothing of the pair.
 TEST_F(RunJudgement, AConfirmingRunInWhichAllIsSlowConfirmsNothing) {
   control_ = 1500;
   for (int i = 0; i < 20; ++i) night(1500);

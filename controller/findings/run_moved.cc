@@ -18,11 +18,14 @@
 namespace railgauge {
 namespace {
 
-constexpr std::size_t kLeastReturned = 5;  // runs that define a level
-constexpr std::size_t kMostReturned = 20;  // the newest of them
+// Runs that define a level, and the newest runs of that time that are used.
+constexpr std::size_t kLeastReturned = 5;
+constexpr std::size_t kMostReturned = 20;
 
 }  // namespace
 
+// Walks back over three stretches: the present stack, the stack between, and the earlier time with
+// the present stack.
 std::optional<Returned> returned_to(const SeriesRuns& one) {
   const std::vector<bool>& present = one.present_stack;
   if (present.size() != one.values.size()) return std::nullopt;
@@ -42,18 +45,24 @@ std::optional<Returned> returned_to(const SeriesRuns& one) {
 
 namespace {
 
+// Nights that give a member's usual distance from its peers, and how many are needed.
 constexpr std::size_t kPastNights = 20;
 constexpr std::size_t kLeastPastNights = 5;
+// Newest nights on all of which a member must be behind.
 constexpr std::size_t kNights = 3;
-constexpr double kPeerFloor = 0.005;  // of a class's deviations
+// The least deviation of a class, a fraction: peers that agree better would turn any noise into a
+// finding.
+constexpr double kPeerFloor = 0.005;
 
-// z of the last nights, newest last; what was not measured is left out.
+// z scores of the last nights, newest last; nights without a figure are left out.
 struct Nights {
-  std::vector<std::vector<double>> series;             // of a pair that was taken apart, its path's
-  std::map<std::string, std::vector<double>> nodes{};  // where pairs could be taken apart
+  // By member. Where pairs were separated into nodes and paths, the score of the path.
+  std::vector<std::vector<double>> series;
+  // By node, where pairs could be separated.
+  std::map<std::string, std::vector<double>> nodes{};
 };
 
-// The member's ends by number; absent where it is no pair of two nodes.
+// The member's ends by number; absent where it is no pair of two nodes. `names` receives the nodes.
 std::vector<std::optional<std::pair<std::size_t, std::size_t>>> ends_of(
     const std::vector<const SeriesRuns*>& members, std::vector<std::string>& names) {
   const auto number = [&](const std::string& text) {
@@ -70,7 +79,8 @@ std::vector<std::optional<std::pair<std::size_t, std::size_t>>> ends_of(
   return ends;
 }
 
-// Where all are pairs and enough of them were measured, by node and path; else each by itself.
+// Adds the scores of one night: by node and path where all members are pairs and enough were
+// measured, else each member by itself.
 void add_night(const std::vector<analysis::Peer>& peers,
                const std::vector<std::optional<std::pair<std::size_t, std::size_t>>>& ends,
                const std::vector<std::string>& names, analysis::Better better, Nights& out) {
@@ -89,6 +99,7 @@ void add_night(const std::vector<analysis::Peer>& peers,
     if (pairs.nodes[i].judged) out.nodes[names[i]].push_back(pairs.nodes[i].z);
 }
 
+// The scores of all nights, the oldest first. Series are aligned at their newest runs.
 Nights peer_nights(const std::vector<const SeriesRuns*>& members, analysis::Better better) {
   Nights out{.series = std::vector<std::vector<double>>(members.size())};
   std::vector<std::string> names;
@@ -104,8 +115,8 @@ Nights peer_nights(const std::vector<const SeriesRuns*>& members, analysis::Bett
   return out;
 }
 
-// Whether it fell behind on the last nights, less its standing offset: what always was slower, as a
-// pair over more switches is, did not.
+// Whether it fell behind on the last nights, less its usual distance: a pair over more switches is
+// always slower.
 bool fell_behind(const std::vector<double>& z, double worse, double delta) {
   if (z.size() < kNights + kLeastPastNights || worse <= delta) return false;
   const auto split = z.end() - static_cast<std::ptrdiff_t>(kNights);
@@ -115,6 +126,7 @@ bool fell_behind(const std::vector<double>& z, double worse, double delta) {
   return analysis::pages(nights, worse, delta);
 }
 
+// The loss of a series since the nights before; absent where it is too short.
 std::optional<Moved> behind(const SeriesRuns& one) {
   if (one.values.size() <= kNights) return std::nullopt;
   Moved moved{.runs = &one, .kind = MovedKind::kPeer, .after = one.values.back(), .p = kOwnProof};
@@ -128,6 +140,8 @@ std::optional<Moved> behind(const SeriesRuns& one) {
 
 }  // namespace
 
+// Nodes are tested first: a node's own effect shows in all its pairs though no single pair is far
+// off.
 void add_peers(const std::vector<const SeriesRuns*>& members, const std::set<std::int64_t>& moved,
                std::vector<Moved>& out) {
   if (members.size() < analysis::kLeastPeers) return;
@@ -155,15 +169,17 @@ void add_peers(const std::vector<const SeriesRuns*>& members, const std::set<std
 
 namespace {
 
-using Curve = std::vector<const SeriesRuns*>;  // a series a size
+// The series of one curve, one for each size.
+using Curve = std::vector<const SeriesRuns*>;
 
+// The figure of the run; absent where the run did not measure this size.
 std::optional<double> value_at(const SeriesRuns& one, const std::string& run) {
   const auto at = std::ranges::find(one.runs, run);
   if (at == one.runs.end()) return std::nullopt;
   return one.values[static_cast<std::size_t>(at - one.runs.begin())];
 }
 
-// The knee of each run that measured all sizes, oldest first.
+// The knee of each run that measured all sizes, oldest first, with the ids of those runs.
 void take_knees(const Curve& curve, std::vector<std::string>& runs, std::vector<double>& knees) {
   const analysis::Better better = traits_of(curve.front()->series).better;
   for (const std::string& run : curve.front()->runs) {
@@ -179,7 +195,7 @@ void take_knees(const Curve& curve, std::vector<std::string>& runs, std::vector<
   }
 }
 
-// The size that lost most, with its levels on both sides of `from`.
+// Chooses the size that lost most, with its levels before and from index `from` on.
 void choose_series(const Curve& curve, const std::vector<std::string>& runs, std::size_t from,
                    Knee& knee) {
   const analysis::Better better = traits_of(curve.front()->series).better;
@@ -200,6 +216,8 @@ void choose_series(const Curve& curve, const std::vector<std::string>& runs, std
   }
 }
 
+// The knee over the runs, as a metric of its own. It moved where the newest change is a young step
+// by more than the bound and the newest runs still show it.
 std::optional<Knee> knee_of(const Curve& curve) {
   std::vector<std::string> runs;
   std::vector<double> knees;
@@ -230,6 +248,7 @@ std::optional<Knee> knee_of(const Curve& curve) {
 
 }  // namespace
 
+// Curves are grouped by everything but the size. A series without run ids cannot be aligned.
 std::vector<Knee> moved_knees(std::span<const SeriesRuns> all) {
   std::map<std::string, Curve> curves;
   for (const SeriesRuns& one : all)

@@ -28,7 +28,7 @@ std::size_t behind_peers(const std::vector<RunEvent>& events) {
   return static_cast<std::size_t>(std::ranges::count(events, MovedKind::kPeer, &RunEvent::kind));
 }
 
-// What all of a kind do in two nights is no node's fault; a step is told of it when it can be
+// A change of a whole kind in two nights is no node's fault; it becomes a step once a step can be
 // placed.
 TEST(RunMoved, NodesOfAnotherKindAreNoPeers) {
   for (const bool told : {false, true}) {

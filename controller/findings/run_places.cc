@@ -13,9 +13,11 @@
 namespace railgauge {
 namespace {
 
-constexpr std::uint32_t kEpochs = 50;  // of a node, the newest
+// Stacks of a node that are read, the newest first.
+constexpr std::uint32_t kEpochs = 50;
 
-// The rate of a NIC is its present link rate, so the node's fastest NIC represents its capability.
+// The hardware as a text. The rate of a NIC is its present link rate, so the node's fastest NIC
+// represents its capability.
 std::string hardware_of(const store::NodeRow& node) {
   std::set<std::string> drivers;
   std::map<std::string, int> gpus;
@@ -35,6 +37,8 @@ std::string hardware_of(const store::NodeRow& node) {
 
 }  // namespace
 
+// Counts the different leaves and kinds of hardware, so that marks of the whole fabric can be left
+// out.
 Result<RunPlaces> RunPlaces::of(const store::Store& store, const LeafSource& leaves) {
   std::vector<store::NodeRow> nodes = RG_TRY(store.list_nodes());
   // Where several nodes had one name, the node that was seen last keeps it.
@@ -57,6 +61,7 @@ Result<RunPlaces> RunPlaces::of(const store::Store& store, const LeafSource& lea
   return out;
 }
 
+// A node that is not known any more has the hardware "".
 void RunPlaces::add_places(const store::SeriesRow& series, Places& places) const {
   for (const std::string& endpoint : series.endpoints) {
     const auto [node, port] = split_endpoint(endpoint);
@@ -67,6 +72,7 @@ void RunPlaces::add_places(const store::SeriesRow& series, Places& places) const
   }
 }
 
+// A mark is one that all ends have, that is known, and that the fabric has others of.
 std::set<std::string> RunPlaces::common_of(const std::vector<store::SeriesRow>& all) const {
   Places places;
   for (const store::SeriesRow& series : all) add_places(series, places);
@@ -81,6 +87,7 @@ std::set<std::string> RunPlaces::common_of(const std::vector<store::SeriesRow>& 
   return out;
 }
 
+// Hardware first, then the distance of the ends.
 std::string RunPlaces::class_of(const store::SeriesRow& series) const {
   Places places;
   add_places(series, places);
@@ -93,7 +100,8 @@ std::string RunPlaces::class_of(const store::SeriesRow& series) const {
          (rails.size() > 1 ? "; across rails" : "");
 }
 
-// A stack is the present one where nothing of it moved since that an upgrade is made of.
+// An earlier stack is the present one where nothing differs that makes an upgrade, and no hardware
+// was replaced since.
 Result<const RunPlaces::Past*> RunPlaces::past_of(const std::string& node, double last) {
   const auto id = ids_.find(node);
   if (id == ids_.end()) return nullptr;
@@ -116,6 +124,7 @@ Result<const RunPlaces::Past*> RunPlaces::past_of(const std::string& node, doubl
   return &past;
 }
 
+// A time before the oldest epoch has an unknown stack, which counts as another one.
 Result<std::vector<bool>> RunPlaces::present_stack(const store::SeriesRow& series,
                                                    const std::vector<double>& times) {
   if (times.empty()) return std::vector<bool>();

@@ -10,11 +10,13 @@
 
 namespace railgauge {
 
+// Many series share a run, so that times are kept.
 Result<double> RunTimes::of(const std::string& run_id) {
   if (const auto known = times_.find(run_id); known != times_.end()) return known->second;
   return times_[run_id] = RG_TRY(store_.run_summary(run_id)).run.created_at;
 }
 
+// Points that did not pass or have no positive median carry no level.
 Result<std::vector<double>> take_runs(const std::vector<store::HistoryPointRow>& points,
                                       RunTimes& made, SeriesRuns& out) {
   struct Run {
@@ -42,6 +44,7 @@ Result<std::vector<double>> take_runs(const std::vector<store::HistoryPointRow>&
   return times;
 }
 
+// The series are those that the run measured itself; each is then read with its whole recent past.
 Result<std::vector<SeriesRuns>> series_of_run(const store::Store& store, const std::string& run_id,
                                               const LeafSource& leaves) {
   RunPlaces places = RG_TRY(RunPlaces::of(store, leaves));

@@ -1,4 +1,5 @@
-// A series' points as one figure a run.
+// A series' points as one figure a run: the input of every judgement of a run. Reading needs the
+// store and runs on worker threads; the rest is pure.
 #pragma once
 
 #include <array>
@@ -16,19 +17,20 @@
 
 namespace railgauge {
 
-// One figure a run, oldest first; the last is of the run that is judged.
+// One figure a run, oldest first; the last one is of the run that is judged.
 struct SeriesRuns {
   store::SeriesRow series{};
   std::vector<double> values{};
-  std::vector<std::string> runs{};  // of each value; empty: unknown, and no curve is formed
+  // The run of each value; empty: not known, and no curve over sizes is formed.
+  std::vector<std::string> runs{};
   // Hardware of its nodes and the distance between them: series that differ here are no peers. ""
   // unknown.
   std::string peers{};
-  // For each value, whether its nodes had their present stack then; empty: unknown.
+  // For each value, whether its nodes had their present stack at that time; empty: not known.
   std::vector<bool> present_stack{};
 };
 
-// How a series moved in a run's judgement.
+// How a series moved in the judgement of a run.
 enum class MovedKind : std::uint8_t {
   kStep,
   kDrift,
@@ -52,14 +54,14 @@ constexpr bool is_of_level(MovedKind kind) {
   return kind == MovedKind::kStep || kind == MovedKind::kDrift;
 }
 
-// Newest ones of a series that are read: 90 runs of three launches.
+// Newest points of a series that are read: 90 runs of three launches.
 inline constexpr std::uint32_t kPointsOfSeries = 270;
 
-// When runs were made, by the controller's clock; each is asked once.
+// When runs were made, by the controller's clock. Each run is read once; one thread at a time.
 class RunTimes {
  public:
   explicit RunTimes(const store::Store& store) : store_(store) {}
-  // Unix seconds. kNotFound: no such run.
+  // The time of the run; unix seconds. kNotFound: no such run.
   Result<double> of(const std::string& run_id);
 
  private:
@@ -67,19 +69,21 @@ class RunTimes {
   std::map<std::string, double> times_{};
 };
 
-// One figure a run, in the order in which the runs were made: a node's clock may be years ahead.
-// Returns when each run's last one was measured, by that clock.
+// Fills `out` with one figure a run, the median of its launches, in the order in which the runs
+// were made: a node's clock may be years ahead. Returns when each run's last figure was measured,
+// by the clock of the node; unix seconds.
 Result<std::vector<double>> take_runs(const std::vector<store::HistoryPointRow>& points,
                                       RunTimes& made, SeriesRuns& out);
 
-// The run's series with their newest figures (one a run, the median of its launches), their class
-// of peers, and which figures were made with the present stack. `leaves` gives the leaf of nodes
-// that do not report it.
+// The run's series with their newest figures, their class of peers, and which figures were made
+// with the present stack. `leaves` gives the leaf of nodes that do not report it. Fails as the
+// store fails.
 Result<std::vector<SeriesRuns>> series_of_run(const store::Store& store, const std::string& run_id,
                                               const LeafSource& leaves = {});
 
+// Series by the store's id.
 using SeriesById = std::map<std::int64_t, const SeriesRuns*>;
-// `all` by the id of the series; the pointers are into `all`.
+// The pointers are into `all`, which outlives the result.
 SeriesById by_id_of(const std::vector<SeriesRuns>& all);
 
 }  // namespace railgauge

@@ -14,10 +14,12 @@
 namespace railgauge {
 namespace {
 
+// The state of a node whose agent is connected, as Control lists it.
 constexpr std::string_view kAttached = "attached";
 constexpr std::uint32_t kEpochsLooked = 50;  // of a node, newest first
 
-// Nodes are comparable where they have the same devices.
+// The devices of a node as a text that only compares equal: nodes are comparable where they have
+// the same devices.
 std::string hardware_of(const api::NodeInfo& node) {
   std::string text;
   for (const api::Nic& nic : node.nics())
@@ -25,12 +27,13 @@ std::string hardware_of(const api::NodeInfo& node) {
   return text + fmt::format("{} GPUs", node.gpus_size());
 }
 
-// That a later call may find in order, without anybody changing the request.
+// Whether the cause of the error may go away without a change of the request.
 bool may_pass(Code code) {
   return code == Code::kFailedPrecondition || code == Code::kUnavailable ||
          code == Code::kResourceExhausted;
 }
 
+// A run of the suite over exactly these nodes, marked as a run of an upgrade.
 api::RunRequest run_request(const std::string& suite, const std::vector<std::string>& nodes) {
   api::RunRequest request;
   request.mutable_suite()->set_name(suite);
@@ -39,6 +42,7 @@ api::RunRequest run_request(const std::string& suite, const std::vector<std::str
   return request;
 }
 
+// kFailedPrecondition: a node is not attached; the message names it and its state.
 Status all_attached(const std::vector<std::string>& nodes,
                     const std::map<std::string, api::NodeInfo>& infos) {
   for (const std::string& node : nodes) {
@@ -51,6 +55,7 @@ Status all_attached(const std::vector<std::string>& nodes,
   return {};
 }
 
+// The step that asks the client to call again later.
 api::GateStep waiting(const std::string& reason) {
   api::GateStep step;
   step.set_schema_version(kSchemaVersion);
@@ -61,6 +66,8 @@ api::GateStep waiting(const std::string& reason) {
 
 }  // namespace
 
+// The flush commits the stacks that attached agents reported: a node that is just back must not be
+// judged by its old stack.
 Result<GateService::Infos> GateService::node_infos() {
   api::ListNodesRequest request;
   request.set_with_facts(true);
@@ -84,8 +91,9 @@ Result<std::vector<std::string>> GateService::selected(const std::string& node_s
   return names;
 }
 
-// As many as there are nodes, kLeastControls at least: attached, idle, of the same hardware, those
-// with the stack first that the nodes have, or had before; who changed as well is none.
+// As many controls as there are nodes, within kLeastControls and kMostControls: attached, idle and
+// of the same hardware. Nodes with the stack that the upgraded nodes have, or had before, come
+// first. A node that changed as well is none.
 Result<std::vector<std::string>> GateService::choose_controls(
     const std::vector<std::string>& nodes, const std::string& control_set, const Infos& infos,
     const std::optional<Earlier>& before) {
@@ -126,6 +134,8 @@ Result<std::vector<std::string>> GateService::choose_controls(
   return chosen;
 }
 
+// The row is written after the run has started: its id is the run's. A node without a known stack
+// is accepted here and reported by not_ready().
 Result<api::Upgrade> GateService::prepare(const api::PrepareRequest& request,
                                           const std::string& who) {
   std::vector<std::string> nodes = RG_TRY(selected(request.node_set()));
@@ -164,8 +174,7 @@ Result<api::Upgrade> GateService::prepare(const api::PrepareRequest& request,
   return upgrade;
 }
 
-// Stores the checks before the upgrade, to compare them with those after it. A node that does not
-// answer has none, and is measured all the same.
+// A node that does not answer has no checks and is measured all the same.
 void GateService::ask_preflight(const std::vector<std::string>& nodes) {
   api::PreflightRequest request;
   request.set_node_set(fmt::format("{}", fmt::join(nodes, ",")));
@@ -173,7 +182,7 @@ void GateService::ask_preflight(const std::vector<std::string>& nodes) {
     spdlog::warn("upgrade: preflight of {}: {}", request.node_set(), asked.error().message);
 }
 
-// "" when the after side can be measured, else what is still missing.
+// All changed nodes must be back with the same change against their stack of the before side.
 Result<std::string> GateService::not_ready(const store::UpgradeRow& upgrade,
                                            const api::GateRequest& request, const Infos& infos) {
   for (const store::UpgradeRunRow& run : upgrade.runs)
@@ -225,8 +234,7 @@ Result<std::string> GateService::not_ready(const store::UpgradeRow& upgrade,
   return "";
 }
 
-// Whether an endpoint that worked before is gone, so that nothing can be planned on it: by the
-// inventory and the before side alone.
+// Judges by the inventory and the before side alone: no figure of the after side is used.
 Result<bool> GateService::has_lost_an_endpoint(const store::UpgradeRow& upgrade, bool is_stored) {
   const std::set<std::string> changed = changed_ids(upgrade);
   const auto states = RG_TRY(store_.read(store::read_endpoint_states,
@@ -243,6 +251,7 @@ Result<bool> GateService::has_lost_an_endpoint(const store::UpgradeRow& upgrade,
   });
 }
 
+// Controls that are busy or away are left out of the run; the report names them.
 Result<api::GateStep> GateService::start_after(const store::UpgradeRow& upgrade, const Infos& infos,
                                                const api::GateRequest& request,
                                                const std::string& who) {
@@ -284,6 +293,8 @@ Result<api::GateStep> GateService::start_after(const store::UpgradeRow& upgrade,
   return tl::unexpected(started.error());
 }
 
+// With an upgrade's id it adds a run to that upgrade. Else the prepared upgrade of the nodes is
+// used, or one from history.
 Result<api::GateStep> GateService::gate(const api::GateRequest& request, const std::string& who) {
   const Infos infos = RG_TRY(node_infos());
   if (!request.continue_upgrade_id().empty()) {
@@ -311,11 +322,12 @@ Result<api::GateStep> GateService::gate(const api::GateRequest& request, const s
 namespace {
 
 constexpr double kDaySeconds = 86'400;
+// Newest upgrades among which a prepared one is searched.
 constexpr std::uint32_t kUpgradesLooked = 500;
 
 }  // namespace
 
-// Whether the row's upgrade is over: it passed, and its nodes have gone on to another stack.
+// Any changed node with another stack ends the upgrade.
 Result<bool> GateService::is_over(const store::UpgradeRow& row) {
   if (row.verdict != word(analysis::Verdict::kPass)) return false;
   for (const store::UpgradeNodeRow& node : row.nodes) {
@@ -327,7 +339,7 @@ Result<bool> GateService::is_over(const store::UpgradeRow& row) {
   return false;
 }
 
-// The newest that was made for just these nodes, and is not over.
+// An upgrade from history is made anew for each gate and never found here.
 Result<std::optional<store::UpgradeRow>> GateService::prepared_for(
     const std::vector<std::string>& nodes) {
   const std::set<std::string> wanted(nodes.begin(), nodes.end());
@@ -339,7 +351,8 @@ Result<std::optional<store::UpgradeRow>> GateService::prepared_for(
   return std::nullopt;
 }
 
-// The node's newest stack that is another than its present one, and the time it had it.
+// Walks back over the epochs: past the present stack, then along the one before it. A third stack,
+// or replaced hardware, ends the time.
 Result<GateService::Earlier> GateService::earlier_stack(const std::string& name,
                                                         const std::string& node_id) {
   const auto epochs = RG_TRY(store_.read(store::read_epochs, node_id, kEpochsLooked));
@@ -364,8 +377,8 @@ Result<GateService::Earlier> GateService::earlier_stack(const std::string& name,
                           name));
 }
 
-// Runs of the last weeks before the first of the nodes changed, while all had the stack that they
-// had then.
+// Runs of the last weeks before the first of the nodes changed, while all nodes had the stack that
+// they had at that time.
 Result<store::UpgradeRow> GateService::from_history(const std::vector<std::string>& nodes,
                                                     const api::GateRequest& request,
                                                     const Infos& infos, const std::string& who) {

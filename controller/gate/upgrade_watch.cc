@@ -12,14 +12,17 @@
 namespace railgauge {
 namespace {
 
+// Newest upgrades, stacks of a node and events that a look reads.
 constexpr std::uint32_t kUpgrades = 200;
 constexpr std::uint32_t kEpochs = 20;
 constexpr std::uint32_t kEvents = 1000;
 constexpr std::string_view kAttached = "attached";
+// The kind of the event that proposes a gate.
 constexpr std::string_view kProposed = "upgrade_proposed";
+// Joins the proposal and the reason why the policy did not measure.
 constexpr std::string_view kNotByItself = "; not measured by policy: ";
 
-// Whether an upgrade of the node was gated since it moved, or is.
+// Whether an upgrade of the node to this stack is measured, or one was judged since the change.
 bool is_handled(const std::vector<store::UpgradeRow>& upgrades, const std::string& node_id,
                 std::int64_t stack, double since) {
   for (const store::UpgradeRow& upgrade : upgrades)
@@ -30,14 +33,14 @@ bool is_handled(const std::vector<store::UpgradeRow>& upgrades, const std::strin
   return false;
 }
 
-// Whether its after side is of this watch.
+// Whether the watch started the newest run of the after side.
 Result<bool> is_ours(const store::Store& store, const store::UpgradeRow& upgrade) {
   if (upgrade.runs.empty() || !upgrade.runs.back().after) return false;
   const store::RunRow newest = RG_TRY(store.run_summary(upgrade.runs.back().run_id)).run;
   return newest.requested_by == UpgradeWatch::kWho;
 }
 
-// Whether it got slower by what only one look has shown: nobody is paged before another does.
+// Whether only one look has shown the slowdown: nobody is paged before another does.
 Result<bool> is_unconfirmed(const store::Store& store, const store::UpgradeRow& upgrade) {
   if (upgrade.kind != "performance" && upgrade.kind != "mode_mix") return false;
   const auto finding =
@@ -47,6 +50,7 @@ Result<bool> is_unconfirmed(const store::Store& store, const store::UpgradeRow& 
   return store::is_unseen(finding->state);
 }
 
+// Whether further runs can settle an open metric.
 bool may_settle(const api::Upgrade& upgrade) {
   for (const api::JudgedMetric& metric : upgrade.metrics())
     if (metric.verdict() == word(analysis::Verdict::kInconclusive) && metric.more_runs() > 0)
@@ -56,6 +60,7 @@ bool may_settle(const api::Upgrade& upgrade) {
 
 }  // namespace
 
+// The window is compiled as that of a schedule, whose cron line is never used.
 Result<WatchPolicy> watch_policy_of(const std::string& policy, const std::string& window) {
   WatchPolicy out{.policy = store::state_of<UpgradePolicy>(kUpgradePolicyTexts, policy)
                                 .value_or(UpgradePolicy::kPropose)};
@@ -68,6 +73,7 @@ Result<WatchPolicy> watch_policy_of(const std::string& policy, const std::string
   return out;
 }
 
+// A look may last long, because it judges; the next tick must not wait for it.
 void UpgradeWatch::tick(double now) {
   const std::unique_lock lock(mutex_, std::try_to_lock);
   if (!lock || policy_ == UpgradePolicy::kOff) return;
@@ -75,6 +81,8 @@ void UpgradeWatch::tick(double now) {
     spdlog::warn("upgrades by policy: {}", looked.error().message);
 }
 
+// The upgrades are read again after judging. One cohort is measured at a time, so that two gates do
+// not disturb each other.
 Status UpgradeWatch::look(double now) {
   const auto earlier = RG_TRY(store_.read(store::read_upgrades, kUpgrades));
   const std::size_t measuring = RG_TRY(judge_ended_runs(earlier, now));
@@ -99,6 +107,7 @@ Status UpgradeWatch::look(double now) {
   return {};
 }
 
+// An upgrade that cannot be judged is logged and delays no other.
 Result<std::size_t> UpgradeWatch::judge_ended_runs(const std::vector<store::UpgradeRow>& upgrades,
                                                    double now) {
   std::size_t measuring = 0;
@@ -125,7 +134,7 @@ void UpgradeWatch::log_trouble(const store::UpgradeRow& upgrade, const Error& er
   if (troubles_.insert(text).second) spdlog::warn("{}", text);  // not at every look
 }
 
-// The newest first: of nodes that were upgraded once more only the last upgrade counts.
+// The newest upgrade first: for nodes that were upgraded once more only the last upgrade counts.
 Result<bool> UpgradeWatch::extend_one(const std::vector<store::UpgradeRow>& upgrades, double now) {
   if (!may_begin(now)) return false;
   std::set<std::string> seen;
@@ -142,6 +151,8 @@ Result<bool> UpgradeWatch::extend_one(const std::vector<store::UpgradeRow>& upgr
   return false;
 }
 
+// An inconclusive verdict is extended where more runs can settle it, a regression where it is not
+// confirmed.
 Result<bool> UpgradeWatch::may_extend(const store::UpgradeRow& upgrade, double now) {
   const bool is_regressed = upgrade.verdict == word(analysis::Verdict::kRegressed);
   const auto runs = std::ranges::count(upgrade.runs, true, &store::UpgradeRunRow::after);
@@ -170,6 +181,7 @@ Result<bool> UpgradeWatch::extend(const store::UpgradeRow& upgrade) {
   return false;
 }
 
+// Changes of Railgauge alone, or of hardware, are no upgrade and are skipped.
 Result<std::vector<MovedNode>> UpgradeWatch::moved_nodes(
     const api::NodeList& nodes, const std::vector<store::UpgradeRow>& upgrades) {
   std::vector<MovedNode> out;
@@ -190,7 +202,7 @@ Result<std::vector<MovedNode>> UpgradeWatch::moved_nodes(
   return out;
 }
 
-// Once for each cohort, also over a restart: the events are asked.
+// Once for each cohort, also over a restart: the stored events are read at the first call.
 Status UpgradeWatch::propose(const Cohort& cohort, double now, const std::string& why_not) {
   std::string text = fmt::format(
       "{} changed {} and stayed so for {:.0f} minutes; railgauge upgrades gate --nodes {} says "
@@ -208,7 +220,7 @@ Status UpgradeWatch::propose(const Cohort& cohort, double now, const std::string
   return store_.add_event({.at = now, .kind = std::string(kProposed), .text = text});
 }
 
-// Gates nodes together that were prepared together; else as many as may be measured at once.
+// Nodes that were prepared together are gated together, whatever their number.
 std::string UpgradeWatch::run(const Cohort& cohort, const std::vector<store::UpgradeRow>& upgrades,
                               std::size_t most) {
   std::vector<std::string> nodes = cohort.nodes;

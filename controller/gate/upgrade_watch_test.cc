@@ -1,4 +1,4 @@
-// Upgrades that nobody gates: the controller sees to them, as its policy has it.
+// Upgrades that nobody gates: the controller proposes or gates them by its policy.
 #include "controller/gate/upgrade_watch.h"
 
 #include <algorithm>

@@ -20,12 +20,16 @@
 namespace railgauge {
 namespace {
 
+// The schema version of every answer here.
 constexpr std::uint32_t kVersion = 1;
-constexpr std::uint32_t kExportRows = 2'000;  // of one message: some 2 MB
+// Points of one message: some 2 MB, below gRPC's limit of 4 MB.
+constexpr std::uint32_t kExportRows = 2'000;
+// Bounds of one query, where the request states none and at most.
 constexpr std::uint32_t kDefaultSqlRows = 1'000;
 constexpr std::uint32_t kMaxSqlRows = 100'000;
 constexpr double kDefaultSqlSeconds = 10;
 constexpr double kMaxSqlSeconds = 60;
+// Points of a history whose request states no limit.
 constexpr std::uint32_t kDefaultHistory = 1'000;
 constexpr double kDaySeconds = 86'400;
 
@@ -42,6 +46,7 @@ std::optional<Value> when(bool has, Value value) {
   return has ? std::optional<Value>(value) : std::nullopt;
 }
 
+// The identity of a series.
 api::Series to_api(const store::SeriesRow& row) {
   api::Series series;
   series.set_series_id(static_cast<std::uint32_t>(row.series_id));
@@ -59,6 +64,7 @@ api::Series to_api(const store::SeriesRow& row) {
   return series;
 }
 
+// A point with its flags as booleans; intervals that were not measured stay absent.
 api::HistoryPoint to_api(const store::HistoryPointRow& row) {
   api::HistoryPoint point;
   point.set_measured_at(rfc3339(row.measured_at));
@@ -77,6 +83,7 @@ api::HistoryPoint to_api(const store::HistoryPointRow& row) {
   return point;
 }
 
+// A day of which only the summary is kept.
 api::HistoryDay to_api(const store::HistoryDayRow& row) {
   api::HistoryDay day;
   day.set_day_at(rfc3339(row.day_at));
@@ -87,6 +94,8 @@ api::HistoryDay to_api(const store::HistoryDayRow& row) {
   return day;
 }
 
+// A table of any query. Text of the database may be any bytes, and protobuf accepts valid UTF-8
+// only.
 api::SqlTable to_api(const store::SqlTable& table) {
   api::SqlTable answer;
   for (const std::string& column : table.columns) answer.add_columns(valid_utf8(column));
@@ -103,6 +112,7 @@ api::SqlTable to_api(const store::SqlTable& table) {
   return answer;
 }
 
+// Whether the filter leaves few series, so that reading by series may be cheaper.
 bool chooses_series(const store::ResultsFilter& filter) {
   return !filter.nodes.empty() || !filter.endpoint.empty() || !filter.kernel.empty() ||
          !filter.metric.empty() || filter.message_bytes || filter.rail;
@@ -110,6 +120,7 @@ bool chooses_series(const store::ResultsFilter& filter) {
 
 }  // namespace
 
+// A node is found by each name that it had: its earlier results are its own.
 Result<store::ResultsFilter> Archive::filter_of(const api::PointsRequest& request) {
   store::ResultsFilter filter;
   filter.run_id = request.run_id();
@@ -140,6 +151,7 @@ Result<api::ResultList> Archive::find_points(const api::PointsRequest& request) 
   return list;
 }
 
+// An export of one run reads a short range of keys and needs no list of series.
 Result<ExportCursor> Archive::begin_export(const api::PointsRequest& request) {
   ExportCursor cursor{.filter = RG_TRY(filter_of(request))};
   store::ResultsFilter& filter = cursor.filter;
@@ -156,7 +168,7 @@ Result<ExportCursor> Archive::begin_export(const api::PointsRequest& request) {
   return cursor;
 }
 
-// Up to and with key `window`, or as far as a page goes.
+// A page that is not full has reached the end of its range.
 Status Archive::read_range(ExportCursor& cursor, std::int64_t window, api::ResultList& list) {
   store::PointRange& range = *cursor.filter.range;
   range.through = std::min(cursor.through, window);
@@ -166,6 +178,7 @@ Status Archive::read_range(ExportCursor& cursor, std::int64_t window, api::Resul
   return {};
 }
 
+// Reads on until a page has points, so that an empty list is the end alone.
 Result<api::ResultList> Archive::next_points(ExportCursor& cursor, const Cancelled& cancelled) {
   api::ResultList list;
   list.set_schema_version(kVersion);
@@ -197,6 +210,7 @@ Result<api::SeriesList> Archive::list_series(const api::PointsRequest& request) 
   return list;
 }
 
+// The limit is bounded, whatever the request asks for.
 Result<api::History> Archive::get_history(const api::HistoryRequest& request) {
   const std::uint32_t limit = request.limit() == 0 ? kDefaultHistory : request.limit();
   const store::HistoryRow row = RG_TRY(as_wrong_use(store_.history(
@@ -231,6 +245,7 @@ Result<api::Comparison> Archive::compare_runs(const api::CompareRequest& request
   return comparison;
 }
 
+// The message of a deadline names the bound that the caller may raise.
 Result<api::SqlTable> Archive::run_sql(const api::SqlRequest& request, const Cancelled& cancelled) {
   const std::uint32_t rows =
       std::min(request.max_rows() == 0 ? kDefaultSqlRows : request.max_rows(), kMaxSqlRows);
@@ -255,7 +270,7 @@ Result<api::TaskPage> Archive::get_tasks(const api::TasksRequest& request) {
   return page;
 }
 
-// The site's topology is not the store's: texts may name its switches all the same.
+// The site's topology is not the store's, yet texts of a bundle may name its switches.
 Status Archive::add_leaves(api::SqlTable& table) {
   if (!leaves_) return {};
   table.add_columns("leaf");
@@ -270,6 +285,7 @@ Status Archive::add_leaves(api::SqlTable& table) {
   return {};
 }
 
+// Leaves join the known names, so that the redaction covers them.
 Result<api::BundlePart> Archive::get_bundle_part(const api::BundleRequest& request) {
   const store::BundlePartRow row =
       RG_TRY(as_wrong_use(store_.read(store::read_bundle_part, request.subject(), request.part())));
@@ -285,6 +301,7 @@ Result<api::BundlePart> Archive::get_bundle_part(const api::BundleRequest& reque
   return part;
 }
 
+// A growth rate needs at least a day of history.
 Result<api::Space> Archive::get_space(const api::SpaceRequest&) {
   const store::SpaceRow row = RG_TRY(store_.space());
   api::Space space;
@@ -321,6 +338,7 @@ Result<api::DatabaseCheck> Archive::check_database(const api::CheckRequest&) {
   return check;
 }
 
+// The path is resolved by the controller, whose working folder the caller does not know.
 Result<api::BackUpReport> Archive::back_up(const api::BackUpRequest& request) {
   if (!request.path().starts_with('/'))
     return fail(Code::kInvalidArgument,
@@ -336,6 +354,7 @@ Result<api::BackUpReport> Archive::back_up(const api::BackUpRequest& request) {
   return report;
 }
 
+// Limits that the request does not state are those of the settings.
 Result<api::PruneReport> Archive::prune(const api::PruneRequest& request) {
   store::Retention retention = retention_;
   if (request.has_raw_sample_days()) retention.raw_sample_days = request.raw_sample_days();
@@ -358,12 +377,14 @@ namespace {
 using localise::Element;
 using localise::Kind;
 
+// The series as lists of alternatives name it.
 std::string series_text(const PairSeries& series) {
   return fmt::format("{} {} {}", series.kernel, series.metric, series.message_bytes);
 }
 
 // The run and series that a matrix or a list of suspects is about.
 template <class Message>
+// Sets the run and the series that a matrix or a list of suspects is about.
 void describe(const PairFigures& figures, Message& out) {
   out.set_schema_version(kVersion);
   out.set_run_id(figures.run_id);
@@ -375,10 +396,12 @@ void describe(const PairFigures& figures, Message& out) {
   out.set_larger_is_better(figures.series.larger_is_better);
 }
 
+// A layer as an error names it: "rail 3 gpu".
 std::string layer_text(const localise::Layer& layer) {
   return fmt::format("rail {}{}{}", layer.rail, layer.memory.empty() ? "" : " ", layer.memory);
 }
 
+// Names the parts of a suspect: an element refers to nodes and leaves by number.
 void name_parts(const localise::PairData& data, const Element& element, api::Suspect& suspect) {
   const auto first = static_cast<std::size_t>(element.first);
   const auto second = static_cast<std::size_t>(element.second);
@@ -404,6 +427,7 @@ void name_parts(const localise::PairData& data, const Element& element, api::Sus
   if (element.rail >= 0) suspect.set_rail(element.rail);
 }
 
+// One suspect with the pairs that are its evidence.
 api::Suspect to_api(const localise::PairData& data, const localise::Suspect& found) {
   const auto node = [&data](std::int32_t index) {
     return data.nodes[static_cast<std::size_t>(index)];
@@ -470,6 +494,7 @@ Status add_retests(store::Store& store, const LeafSource& leaves, const PairFigu
 
 }  // namespace
 
+// The first layer that fits is returned, the others are named.
 Result<api::PairMatrix> Archive::get_matrix(const api::PairsRequest& request) {
   const PairFigures figures = RG_TRY(as_wrong_use(read_pair_figures(store_, request, leaves_)));
   const localise::PairData& data = figures.data;
@@ -501,6 +526,7 @@ Result<api::PairMatrix> Archive::get_matrix(const api::PairsRequest& request) {
   return matrix;
 }
 
+// Suspects without a retest list the tasks that would separate them.
 Result<api::SuspectList> Archive::get_suspects(const api::PairsRequest& request) {
   const PairFigures figures = RG_TRY(as_wrong_use(read_pair_figures(store_, request, leaves_)));
   const localise::PairData& data = figures.data;

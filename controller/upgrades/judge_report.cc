@@ -22,8 +22,10 @@
 namespace railgauge {
 namespace {
 
+// The store keeps fractions; the report has percent.
 constexpr double kPercent = 100;
 
+// One metric with its interval, coverage and the places that lost more than the bound.
 api::JudgedMetric to_api(const analysis::MetricVerdict& metric) {
   api::JudgedMetric out;
   out.set_name(metric.name);
@@ -53,7 +55,7 @@ api::JudgedMetric to_api(const analysis::MetricVerdict& metric) {
   return out;
 }
 
-// From the gravest to the least.
+// The order of verdicts in a report, the gravest first.
 int gravity(analysis::Verdict verdict) {
   switch (verdict) {
     case analysis::Verdict::kRegressed:
@@ -68,6 +70,7 @@ int gravity(analysis::Verdict verdict) {
   return 3;
 }
 
+// The metrics by verdict, then by loss in units of their bound. The pointers are into `verdict`.
 std::vector<const analysis::MetricVerdict*> worst_first(const analysis::UpgradeVerdict& verdict) {
   std::vector<const analysis::MetricVerdict*> out;
   for (const analysis::MetricVerdict& metric : verdict.metrics) out.push_back(&metric);
@@ -79,7 +82,8 @@ std::vector<const analysis::MetricVerdict*> worst_first(const analysis::UpgradeV
   return out;
 }
 
-// Each run's figures of the changed nodes as a share of their level before, in the order of runs.
+// Adds each run's figures of the changed nodes as a fraction of their level before, in the order of
+// runs: the mean over pairs that measured in that run.
 void add_levels(const analysis::MetricRuns& metric, api::Upgrade& out) {
   std::map<std::size_t, std::pair<double, double>> before;  // sum and count by run
   std::map<std::size_t, std::pair<double, double>> after;
@@ -89,7 +93,8 @@ void add_levels(const analysis::MetricRuns& metric, api::Upgrade& out) {
     if (!(level > 0)) continue;
     const auto add = [level](const std::vector<double>& values, auto& sums) {
       for (std::size_t i = 0; i < values.size(); ++i) {
-        if (!std::isfinite(values[i])) continue;  // a run that is missing
+        // A run that is missing.
+        if (!std::isfinite(values[i])) continue;
         sums[i].first += values[i] / level;
         sums[i].second += 1;
       }
@@ -103,6 +108,7 @@ void add_levels(const analysis::MetricRuns& metric, api::Upgrade& out) {
 
 }  // namespace
 
+// Copies the row; a field that is not set yet stays absent in JSON.
 api::Upgrade summary_of(const store::UpgradeRow& row) {
   api::Upgrade out;
   out.set_schema_version(kSchemaVersion);
@@ -123,6 +129,7 @@ api::Upgrade summary_of(const store::UpgradeRow& row) {
   return out;
 }
 
+// The order matters: causes and metrics before next steps, which refer to them.
 api::Upgrade report_of(const UpgradeData& sides, const analysis::UpgradeRuns& runs,
                        const analysis::UpgradeVerdict& verdict, double since) {
   api::Upgrade out = summary_of(sides.upgrade);
@@ -159,8 +166,10 @@ api::Upgrade report_of(const UpgradeData& sides, const analysis::UpgradeRuns& ru
 
 namespace {
 
-constexpr std::size_t kNamed = 3;  // of many, in a sentence
+// Names that a sentence lists; the rest is a number.
+constexpr std::size_t kNamed = 3;
 
+// The first names and how many follow.
 std::string some_of(const std::vector<std::string>& names) {
   std::string text = fmt::format(
       "{}",
@@ -175,7 +184,7 @@ void add_list(std::string_view about, const std::vector<std::string>& names, api
   if (!names.empty()) out.add_notes(fmt::format("{}: {}", about, some_of(names)));
 }
 
-// Own changes: named, never blamed.
+// Notes that Railgauge itself changed. Its version is never a suspect.
 void add_own_changes(const UpgradeData& sides, api::Upgrade& out) {
   for (const auto& [node, stacks] : sides.stacks)
     for (const store::StackChange& change : stacks.changes)
@@ -187,6 +196,8 @@ void add_own_changes(const UpgradeData& sides, api::Upgrade& out) {
         return;
       }
 }
+// Notes kernels whose revision changed: another revision is another method, so that its figures
+// form other series and are not compared.
 void add_revisions(const UpgradeData& sides, api::Upgrade& out) {
   std::set<std::int64_t> earlier;
   for (const store::SidePointRow& point : sides.before) earlier.insert(point.series);
@@ -204,7 +215,7 @@ void add_revisions(const UpgradeData& sides, api::Upgrade& out) {
                       kernel, sides_of.second, sides_of.first));
 }
 
-// The changes at a control node, which must not change.
+// The changes of a control node, which must not change.
 std::string why_dropped(const NodeStacks& stacks) {
   if (!stacks.while_measured.empty()) return stacks.while_measured;
   if (stacks.hardware_replaced) return std::string(kHardwareReplaced);
@@ -214,6 +225,7 @@ std::string why_dropped(const NodeStacks& stacks) {
                       ", "));
 }
 
+// Notes the nodes that were meant as controls and are not used, by reason.
 void add_dropped_controls(const UpgradeData& sides, api::Upgrade& out) {
   const std::set<std::string> kept = control_nodes(sides);
   const std::set<std::string> missed = absent_nodes(sides);
@@ -241,7 +253,7 @@ void add_dropped_controls(const UpgradeData& sides, api::Upgrade& out) {
   add_list("not used as controls, since they changed too", dropped, out);
 }
 
-// Changed nodes of whose checks nothing was known before: none of theirs can be missed.
+// Notes changed nodes without a preflight of before: a lost check of theirs cannot be seen.
 void add_unchecked(const UpgradeData& sides, api::Upgrade& out) {
   std::vector<std::string> unchecked;
   for (const auto& [node, checks] : sides.checks)
@@ -279,6 +291,7 @@ void add_notes(const UpgradeData& sides, api::Upgrade& out) {
   add_revisions(sides, out);
 }
 
+// The conversion of a message that is in memory cannot fail.
 std::string json_of(const api::Upgrade& report) {
   google::protobuf::util::JsonPrintOptions options;
   options.preserve_proto_field_names = true;

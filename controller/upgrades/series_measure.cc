@@ -7,6 +7,8 @@
 
 namespace railgauge {
 
+// Parameters that select another path through the hardware are part of the name; the others
+// separate series only.
 std::string metric_text(const store::SeriesRow& series, const std::string& statistic) {
   std::string text = fmt::format("{} {}", series.kernel, series.metric);
   if (!statistic.empty()) text += " " + statistic;
@@ -17,11 +19,13 @@ std::string metric_text(const store::SeriesRow& series, const std::string& stati
   return text;
 }
 
+// The size is cleared, because the knee is of all sizes.
 std::string knee_text(store::SeriesRow series) {
   series.message_bytes = 0;
   return metric_text(series, "") + " knee of the size curve";
 }
 
+// The revision, the endpoints and all parameters but the sizes separate curves.
 std::string curve_text(const store::SeriesRow& series) {
   std::string parameters;
   for (const auto& [name, value] : series.parameters)
@@ -34,6 +38,7 @@ analysis::MetricTraits traits_of(const store::SeriesRow& series) {
   return analysis::traits_of(series.unit, series.larger_is_better, "median");
 }
 
+// The ratio is taken as a logarithm, so that a loss and its recovery are symmetric.
 double worse_by(const store::SeriesRow& series, double before, double after) {
   if (!(before > 0) || !(after > 0)) return 0;
   const analysis::Better better = traits_of(series).better;

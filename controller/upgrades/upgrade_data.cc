@@ -18,6 +18,7 @@ namespace {
 constexpr std::string_view kMedian = "median";
 constexpr std::string_view kActive = "active";  // state of an endpoint that works
 
+// One text of each changed node: its name or its id.
 std::set<std::string> changed_of(const store::UpgradeRow& upgrade,
                                  std::string store::UpgradeNodeRow::*name) {
   std::set<std::string> out;
@@ -26,12 +27,14 @@ std::set<std::string> changed_of(const store::UpgradeRow& upgrade,
   return out;
 }
 
+// The point's figure of a statistic; absent where too few samples gave none.
 std::optional<double> figure_of(const store::SidePointRow& point, std::string_view statistic) {
   if (statistic == kMedian) return point.median;
   if (statistic == "p90") return point.p90;
   return statistic == "p99" ? point.p99 : point.p999;
 }
 
+// The points of one side by series; the pointers are into the side.
 using BySeries = std::map<std::int64_t, std::vector<const store::SidePointRow*>>;
 
 BySeries by_series(const std::vector<store::SidePointRow>& points) {
@@ -40,6 +43,7 @@ BySeries by_series(const std::vector<store::SidePointRow>& points) {
   return out;
 }
 
+// Whether the side measured the series and every point has the statistic.
 bool all_have(const BySeries& side, std::int64_t series, std::string_view statistic) {
   const auto found = side.find(series);
   return found != side.end() &&
@@ -48,6 +52,7 @@ bool all_have(const BySeries& side, std::int64_t series, std::string_view statis
          });
 }
 
+// Appends the figures of the series. A missing tail is 0, which the judge reads as no measurement.
 void take_figures(const BySeries& side, std::int64_t series, std::string_view statistic,
                   std::vector<double>& figures) {
   const auto found = side.find(series);
@@ -59,8 +64,8 @@ void take_figures(const BySeries& side, std::int64_t series, std::string_view st
 // The shape beside the median: a slow tenth of all operations moves no median.
 constexpr std::array<std::string_view, 3> kTails{"p90", "p99", "p99.9"};
 
-// Tails only of latencies, and where the whole before side has them: what it had and is not there
-// after is missing.
+// The median, and tails of latencies where the whole before side has them. A tail of before that is
+// not there after is missing.
 std::vector<std::string_view> statistics_of(const store::SeriesRow& series,
                                             const BySeries& before) {
   std::vector<std::string_view> out{kMedian};
@@ -70,8 +75,8 @@ std::vector<std::string_view> statistics_of(const store::SeriesRow& series,
   return out;
 }
 
-// Notes tails of changed pairs that cannot be compared. That is no missing measurement: the pairs'
-// median and lower tails are judged, and so few samples have no such tail on either side.
+// Notes tails of changed pairs that cannot be compared. That is no missing measurement: the median
+// and lower tails of the pairs are judged, and so few samples have no such tail on either side.
 void note_tails(const UpgradeData& sides, const NodeRoles& roles, const BySeries& before,
                 analysis::UpgradeRuns& out) {
   std::map<std::string, std::pair<std::size_t, std::size_t>> counts;  // without it, and all
@@ -91,8 +96,8 @@ void note_tails(const UpgradeData& sides, const NodeRoles& roles, const BySeries
           count.first, count.second));
 }
 
-// A changed node that neither side measured, in anything, is missing in all of it: without a place
-// it could not be missed, and the others would pass for it.
+// Adds a place for a changed node that neither side measured at all. Without it the other nodes
+// would pass for it.
 void add_unmeasured(const NodeRoles& roles, std::map<std::string, analysis::MetricRuns>& metrics) {
   std::set<std::string> seen;
   for (const auto& [name, metric] : metrics)
@@ -107,8 +112,7 @@ void add_unmeasured(const NodeRoles& roles, std::map<std::string, analysis::Metr
             {.node = node, .endpoint = "any", .changed = true, .before = {}, .after = {}});
 }
 
-// Earlier nights measured other pairs, and more than the upgrade's suite does. Keeps the pairs that
-// both sides have, and each changed place that the after side measured and no pair compares.
+// Does so for all metrics, and notes those without any earlier run.
 void keep_compared(analysis::MetricRuns& metric) {
   const auto is_early = [](const analysis::PairRuns& pair) {
     return pair.before.size() < kHistoryRunsBefore;
@@ -149,8 +153,10 @@ void keep_compared(std::map<std::string, analysis::MetricRuns>& metrics,
   std::erase_if(metrics, [](const auto& entry) { return entry.second.pairs.empty(); });
 }
 
+// A node and its endpoint.
 using Place = std::pair<std::string, std::string>;  // node, endpoint
 
+// The places of changed nodes among the pairs.
 std::set<Place> changed_places(const std::vector<analysis::PairRuns>& pairs,
                                const NodeRoles& roles) {
   std::set<Place> out;
@@ -161,8 +167,8 @@ std::set<Place> changed_places(const std::vector<analysis::PairRuns>& pairs,
   return out;
 }
 
-// Pairs with a control that is left out are not asked for; a changed place that had no others is
-// missing, or the other places would pass for it.
+// Adds changed places whose only pairs were with a control that is left out: the other places would
+// pass for them.
 void add_dropped(const std::map<std::string, analysis::MetricRuns>& dropped, const NodeRoles& roles,
                  bool is_history, std::map<std::string, analysis::MetricRuns>& metrics) {
   for (const auto& [name, metric] : dropped) {
@@ -180,6 +186,8 @@ void add_dropped(const std::map<std::string, analysis::MetricRuns>& dropped, con
   }
 }
 
+// Adds a metric for each measurement and statistic with all pairs of nodes that have a role. Pairs
+// with a node that was meant as a control and is none are collected apart.
 void add_metrics(const UpgradeData& sides, const NodeRoles& roles, analysis::UpgradeRuns& out) {
   const BySeries before = by_series(sides.before);
   const BySeries after = by_series(sides.after);
@@ -216,6 +224,7 @@ void add_metrics(const UpgradeData& sides, const NodeRoles& roles, analysis::Upg
 
 }  // namespace
 
+// A stable sort puts the changed ends first and keeps the order of ranks among equals.
 std::optional<analysis::PairRuns> pair_of(const store::SeriesRow& series, const NodeRoles& roles) {
   std::vector<std::pair<std::string, std::string>> places;
   for (const std::string& text : series.endpoints) {
@@ -255,6 +264,7 @@ std::vector<store::StackChange> lasting_changes(std::vector<store::StackChange> 
 
 std::string part_of(const std::string& change) { return change.substr(0, change.find(' ')); }
 
+// A port without link stays in the inventory with another state.
 bool is_away(const store::EndpointStateRow& endpoint) {
   return endpoint.gone || endpoint.state != kActive;
 }
@@ -271,6 +281,7 @@ std::set<std::string> changed_nodes(const UpgradeData& sides) {
   return changed_names(sides.upgrade);
 }
 
+// A side without tasks says nothing about presence.
 std::set<std::string> absent_nodes(const UpgradeData& sides) {
   std::set<std::string> out;
   if (sides.tasks_after.empty()) return out;
@@ -282,6 +293,8 @@ std::set<std::string> absent_nodes(const UpgradeData& sides) {
 
 namespace {
 
+// Nodes that were meant as controls, took part, and did not change; whether they kept working is
+// not examined here.
 std::set<std::string> unchanged_controls(const UpgradeData& sides) {
   const std::set<std::string> absent = absent_nodes(sides);
   std::set<std::string> out;
@@ -301,12 +314,14 @@ std::set<std::string> lost_controls(const UpgradeData& sides) {
   return failed_controls(sides, unchanged_controls(sides));
 }
 
+// A control that failed would blame the fabric's own fault on the upgrade, or hide it.
 std::set<std::string> control_nodes(const UpgradeData& sides) {
   std::set<std::string> out = unchanged_controls(sides);
   for (const std::string& node : failed_controls(sides, out)) out.erase(node);
   return out;
 }
 
+// An unknown stack is not the same.
 bool is_same_stack(const UpgradeData& sides) {
   return std::ranges::all_of(changed_nodes(sides), [&](const std::string& node) {
     const auto stacks = sides.stacks.find(node);
@@ -319,8 +334,10 @@ bool is_same_stack(const UpgradeData& sides) {
 
 namespace {
 
+// The points of a curve by launch: one fresh process measures all sizes.
 using Launches = std::map<std::int64_t, std::vector<analysis::CurvePoint>>;
 
+// The launches of one size curve on both sides.
 struct Curve {
   const store::SeriesRow* series = nullptr;  // any of its
   std::set<double> sizes{};
@@ -328,6 +345,7 @@ struct Curve {
   Launches after{};
 };
 
+// Sorts the points of a side into the launches of their curves.
 void take(const std::vector<store::SidePointRow>& points, const UpgradeData& sides,
           const std::map<std::int64_t, Curve*>& curves, Launches Curve::*side) {
   for (const store::SidePointRow& point : points)
@@ -336,6 +354,7 @@ void take(const std::vector<store::SidePointRow>& points, const UpgradeData& sid
           {.bytes = sides.series.at(point.series).message_bytes, .value = point.median});
 }
 
+// The knees of launches that measured all sizes; the others are left out.
 std::vector<double> knees_of(const Launches& launches, const Curve& curve,
                              analysis::Better better) {
   std::vector<double> out;
@@ -382,6 +401,8 @@ void add_knees(const UpgradeData& sides, const NodeRoles& roles, analysis::Upgra
 
 }  // namespace
 
+// More than one run of the after side, or an earlier attempt, makes it a repeated look. A stack
+// that changed while a side was measured makes the whole verdict invalid.
 analysis::UpgradeRuns runs_of(const UpgradeData& sides) {
   const NodeRoles roles{.changed = changed_nodes(sides), .controls = control_nodes(sides)};
   analysis::UpgradeRuns out{.id = sides.upgrade.upgrade_id, .metrics = {}, .functions = {}};
@@ -407,6 +428,7 @@ analysis::UpgradeRuns runs_of(const UpgradeData& sides) {
   return out;
 }
 
+// Nodes without a role are left out: nothing about them was measured.
 std::vector<analysis::ExposedNode> exposure_of(const UpgradeData& sides,
                                                const std::set<std::string>& worse) {
   std::vector<analysis::ExposedNode> out;

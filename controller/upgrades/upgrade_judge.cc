@@ -24,9 +24,10 @@ namespace {
 
 constexpr double kDaySeconds = 86'400;
 const std::string_view kRegressed = word(analysis::Verdict::kRegressed);
+// The statistics that a metric's name may contain.
 constexpr std::array<const char*, 4> kStatistics{"median", "p90", "p99", "p99.9"};
 
-// Series of the changed nodes whose metric regressed, with their levels.
+// Series of the changed nodes whose metric regressed, with the upper medians of both sides.
 std::vector<store::FindingSeriesRow> moved_series(const UpgradeData& sides,
                                                   const api::Upgrade& report) {
   std::set<std::string> names;
@@ -54,6 +55,7 @@ std::vector<store::FindingSeriesRow> moved_series(const UpgradeData& sides,
   return out;
 }
 
+// The most likely cause as one line; "" for none.
 std::string suspect_of(const api::Upgrade& report) {
   if (report.causes().empty()) return "";
   constexpr std::size_t kNamed = 10;  // the report has them all
@@ -62,7 +64,7 @@ std::string suspect_of(const api::Upgrade& report) {
       "{}", fmt::join(store::told_changes({changes.begin(), changes.end()}, kNamed), "; "));
 }
 
-// The lost functions of the report, in words that two reports share.
+// The lost functions of the report as texts that two reports share.
 std::set<std::string> lost_of(const api::Upgrade& report) {
   std::set<std::string> out;
   for (const api::LostFunction& lost : report.lost())
@@ -70,7 +72,8 @@ std::set<std::string> lost_of(const api::Upgrade& report) {
   return out;
 }
 
-// Whether it is worse than the finding says; without a figure, whether more was lost.
+// Whether the upgrade is worse than the finding records: by the bound where both have a loss, else
+// where a function was lost that the earlier report does not have.
 bool is_worse(const store::FindingRow& known, const store::FindingRow& now,
               const api::Upgrade& report) {
   if (known.worse && now.worse) {
@@ -92,6 +95,8 @@ double loss_of(const api::JudgedMetric& metric) {
   return percent / 100;
 }
 
+// The regression as a new finding. Its evidence is the whole report, from which is_worse() reads
+// the lost functions later.
 store::FindingRow finding_of(const UpgradeData& sides, const api::Upgrade& report, double now) {
   store::FindingRow finding{.finding_id = fmt::format("{}-{}", report.upgrade_id(), report.kind()),
                             .kind = report.kind() == "performance" ? "regression" : report.kind(),
@@ -111,12 +116,14 @@ store::FindingRow finding_of(const UpgradeData& sides, const api::Upgrade& repor
   return finding;
 }
 
+// The kinds of regressions; an upgrade has at most one open finding of each.
 constexpr std::array<std::string_view, 4> kKinds{"performance", "mode_mix", "lost_function",
                                                  "corruption"};
 
+// Whether the kind is a loss of speed, which chance can produce; the others need no second look.
 bool is_slower(const std::string& kind) { return kind == "performance" || kind == "mode_mix"; }
 
-// Whether the verdict says that nothing of the kind is there any more: what could not be judged may
+// Whether the verdict shows that nothing of the kind is left. A metric that could not be judged may
 // still be as it was.
 bool is_over(const analysis::UpgradeVerdict& verdict, const std::string& kind) {
   if (verdict.verdict == analysis::Verdict::kPass) return true;
@@ -134,6 +141,7 @@ bool is_over(const analysis::UpgradeVerdict& verdict, const std::string& kind) {
          });
 }
 
+// Resolves the finding if it exists and is open.
 Status end_one(store::Store& store, const std::string& id, const std::string& text, double now) {
   const auto known = store.read(store::read_finding, id);
   if (!known && known.error().code == Code::kNotFound) return {};
@@ -143,7 +151,7 @@ Status end_one(store::Store& store, const std::string& id, const std::string& te
                      {.at = now, .who = "judge", .action = "resolve", .text = text});
 }
 
-// Ends what was open of the upgrade and is not there any more.
+// Ends open findings of the upgrade whose loss the verdict does not show any more.
 Status close_findings(store::Store& store, const analysis::UpgradeVerdict& verdict,
                       const api::Upgrade& report, double now) {
   const bool is_pass = verdict.verdict == analysis::Verdict::kPass;
@@ -155,8 +163,10 @@ Status close_findings(store::Store& store, const analysis::UpgradeVerdict& verdi
   return {};
 }
 
-// Whether all changed nodes have now, or had before, what they had then.
+// The side of an upgrade whose stack is compared.
 enum class Side { kBefore, kAfter };
+// Whether all changed nodes of `earlier` have on side `now` of this upgrade the stack of side
+// `then` of the earlier one. An unknown stack is none.
 Result<bool> is_stack_of(const store::Store& store, const UpgradeData& sides, Side now,
                          const store::UpgradeRow& earlier, Side then) {
   for (const store::UpgradeNodeRow& node : earlier.nodes) {
@@ -171,17 +181,16 @@ Result<bool> is_stack_of(const store::Store& store, const UpgradeData& sides, Si
   return true;
 }
 
-// Whether the report shows a slowdown that is known and not confirmed yet by another run than it
-// was found in: each run of the after side is a fresh one, so that it is no single run's chance.
+// Whether the report shows a known and unconfirmed slowdown by another run than the one it was
+// found in. Each run of the after side is a fresh one, so that two are no single chance.
 bool is_confirmed_by(const store::FindingRow& known, const store::FindingRow& now) {
   return is_slower(now.kind == "regression" ? "performance" : now.kind) &&
          store::is_unseen(known.state) && !now.run_id.empty() && known.run_id != now.run_id;
 }
 
-// One event, one finding: all that an upgrade made worse is of one kind's finding, which `report`
-// names then. One that is judged again says what is there now; one that was settled stays as it was
-// settled unless it got worse (or was said to be over). A slowdown that a further run still shows
-// is confirmed, and what is not there any more is over. `now`: unix seconds.
+// Stores the regression as the one finding of its kind, whose id `report` then has. A finding that
+// is judged again takes the new levels. A settled one stays settled unless it got worse, or was
+// fixed. A slowdown that a further run still shows is confirmed. `now`: unix seconds.
 Status keep_finding(store::Store& store, const UpgradeData& sides,
                     const analysis::UpgradeVerdict& verdict, api::Upgrade& report, double now) {
   RG_TRY_OK(close_findings(store, verdict, report, now));
@@ -206,9 +215,9 @@ Status keep_finding(store::Store& store, const UpgradeData& sides,
   return store.write(store::write_finding_again, std::move(finding), std::move(step));
 }
 
-// A pass of `sides` ends the findings of earlier gates of the same nodes and suite: of the same
-// upgrade, or, where the nodes' stack is compared with its own past (`is_itself_again`), of one
-// that is undone. Without `prepare` each gate is an upgrade of its own.
+// A pass ends the findings of earlier gates of the same nodes and suite: of the same change, or,
+// where the nodes' stack is compared with its own past (`is_itself_again`), of a change that is
+// undone. Without `prepare` each gate is an upgrade of its own.
 Status close_earlier(store::Store& store, const UpgradeData& sides, bool is_itself_again,
                      double now) {
   constexpr std::uint32_t kLooked = 200;
@@ -228,15 +237,15 @@ Status close_earlier(store::Store& store, const UpgradeData& sides, bool is_itse
   return {};
 }
 
-// The after side against what the nodes gave with that very stack before the one that they left.
+// The after side compared with figures of that very stack from an earlier time.
 struct OwnPast {
   UpgradeData sides{};
   analysis::UpgradeVerdict verdict{};
   api::Upgrade report{};
 };
 
-// Adds the stack's own past to the report as well. Absent where there is none, or where it is the
-// before side itself.
+// Judges against the stack's own past and adds the result to the report. Absent where there is no
+// such past, or where it is the before side itself.
 Result<std::optional<OwnPast>> add_own_past(const store::Store& store, const UpgradeData& sides,
                                             api::Upgrade& report) {
   const auto earlier = RG_TRY(earlier_self(store, sides.upgrade));
@@ -267,15 +276,16 @@ Result<std::optional<OwnPast>> add_own_past(const store::Store& store, const Upg
   return std::optional(std::move(own));
 }
 
-// A stack that comes back has its own baseline back: what is worse than that got worse, however bad
-// the stack was that the nodes left. Where the before side is of this stack, it is the baseline.
+// Whether the own past decides. A stack that comes back has its own baseline: a loss against that
+// is a loss, however bad the stack was that the nodes left. Where the before side is of this stack,
+// it is the baseline already.
 bool decides(const std::optional<OwnPast>& own, const UpgradeData& sides,
              const analysis::UpgradeVerdict& verdict) {
   return own && !is_same_stack(sides) && own->verdict.verdict == analysis::Verdict::kRegressed &&
          verdict.verdict != analysis::Verdict::kRegressed;
 }
 
-// The verdict is by its own past then, and so is what it was not and what to do.
+// Replaces the verdict, the excluded causes and the next steps by those of the own past.
 void decide_by(OwnPast& own, const analysis::UpgradeVerdict& verdict, api::Upgrade& report) {
   own.report.set_reason(fmt::format("against what the same stack gave until {}: {}",
                                     report.same_stack_before().until(), own.report.reason()));
@@ -294,7 +304,7 @@ void decide_by(OwnPast& own, const analysis::UpgradeVerdict& verdict, api::Upgra
     report.add_notes("against what the same stack gave before: " + note);
 }
 
-// Stores the findings that the verdict rests on. A pass ends no finding that its own past leaves
+// Stores the findings that the verdict rests on. A pass ends no finding that the own past leaves
 // open.
 Status keep_findings(store::Store& store, const UpgradeData& sides,
                      const analysis::UpgradeVerdict& verdict, std::optional<OwnPast>& own,
@@ -315,6 +325,8 @@ Status keep_findings(store::Store& store, const UpgradeData& sides,
 
 }  // namespace
 
+// The row is written last: a process that ends in between leaves the upgrade unjudged, and the next
+// call judges it again.
 Result<api::Upgrade> judge_and_keep(store::Store& store, const std::string& upgrade_id, double now,
                                     double min_coverage) {
   UpgradeData sides = RG_TRY(read_upgrade_data(store, upgrade_id));
@@ -339,6 +351,7 @@ Result<api::Upgrade> judge_and_keep(store::Store& store, const std::string& upgr
   return report;
 }
 
+// A stored report that cannot be read is replaced by the present state.
 Result<api::Upgrade> upgrade_report(const store::Store& store, const std::string& upgrade_id) {
   std::string id = upgrade_id;
   if (id.empty()) {
@@ -363,7 +376,7 @@ namespace {
 
 constexpr double kPercent = 100;
 
-// The variance of the logarithms of a pair's runs.
+// The variance of the logarithms of a pair's runs; 0 for fewer than two.
 double variance_of_logs(const std::vector<double>& values) {
   double sum = 0;
   double squares = 0;
@@ -379,6 +392,8 @@ double variance_of_logs(const std::vector<double>& values) {
 
 }  // namespace
 
+// The variance of a node is the mean over its pairs, divided by their number, because pairs of a
+// node average out. Fewer than two controls count as none.
 void add_promise(const analysis::UpgradeRuns& runs, api::Upgrade& upgrade) {
   for (const analysis::MetricRuns& metric : runs.metrics) {
     if (metric.is_shape) continue;                           // no pass rests on it

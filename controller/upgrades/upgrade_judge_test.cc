@@ -133,7 +133,7 @@ TEST_F(UpgradeJudge, APassEndsWhatWasOpen) {
             store::FindingState::kReopened);
 }
 
-// One run more of the after side, which goes on.
+// One run more of the after side, which continues.
 TEST_F(UpgradeJudge, ALossThatFurtherRunsShowIsConfirmed) {
   measure("after", 0.05);
   judge("after");

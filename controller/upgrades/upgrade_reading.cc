@@ -16,20 +16,23 @@
 namespace railgauge {
 namespace {
 
-constexpr std::uint32_t kEpochsLooked = 50;  // of a node, newest first
+// Stacks of a node that are read, the newest first.
+constexpr std::uint32_t kEpochsLooked = 50;
 constexpr double kDaySeconds = 86'400;
 
-struct Stay {  // with one stack; unix seconds
+// A stretch of time with one stack; unix seconds.
+struct Stay {
   std::int64_t stack = 0;
   double from = 0;
   double until = 0;
 };
 
+// Whether nothing differs that makes an upgrade.
 bool is_same(const store::EpochRow& a, const store::EpochRow& b) {
   return moved_to(a.parts, b.parts).empty();
 }
 
-// The node's stay with its present stack before the one that it left; absent: there was none, or
+// The node's stay with its present stack before the stack that it left. Absent: there was none, or
 // hardware was replaced since.
 std::optional<Stay> earlier_stay(const std::vector<store::EpochRow>& epochs) {
   bool has_left = false;
@@ -49,6 +52,7 @@ std::optional<Stay> earlier_stay(const std::vector<store::EpochRow>& epochs) {
 
 }  // namespace
 
+// Replaced hardware ends the stretch as a change of the stack does.
 double unchanged_since(const std::vector<store::EpochRow>& epochs) {
   double since = std::numeric_limits<double>::max();
   for (const store::EpochRow& epoch : epochs) {
@@ -59,6 +63,8 @@ double unchanged_since(const std::vector<store::EpochRow>& epochs) {
   return since;
 }
 
+// The time is the intersection over all changed nodes, cut to kHistoryDays, so that every run of it
+// measured all nodes with that stack.
 Result<std::optional<EarlierSelf>> earlier_self(const store::Store& store,
                                                 const store::UpgradeRow& upgrade) {
   EarlierSelf out{.row = upgrade, .until = std::numeric_limits<double>::max()};
@@ -95,6 +101,7 @@ Result<std::optional<EarlierSelf>> earlier_self(const store::Store& store,
   return std::optional(std::move(out));
 }
 
+// A node that left the stack before the before side was measured has not come back since.
 Result<bool> came_back(const store::Store& store, const store::UpgradeRow& upgrade) {
   const double measured = RG_TRY(measured_before(store, upgrade));
   for (const store::UpgradeNodeRow& node : upgrade.nodes) {
@@ -110,10 +117,14 @@ Result<bool> came_back(const store::Store& store, const store::UpgradeRow& upgra
 
 namespace {
 
-constexpr double kAskedBeforeSeconds = 120;  // somebody's own preflight may be as early
-constexpr double kNever = 1e12;              // unix seconds
+// How much earlier than the first run of the after side its preflight may be; seconds. A person's
+// own preflight may be as early.
+constexpr double kAskedBeforeSeconds = 120;
+// A time that no run reaches; unix seconds.
+constexpr double kNever = 1e12;
 
-// By the stacks' own ids: an epoch learns what was not known and has another stack then.
+// The stacks of both sides by their own ids: an epoch whose unknown parts become known gets another
+// stack.
 Result<NodeStacks> stacks_of(const store::Store& store, const store::UpgradeNodeRow& node,
                              double measured_before) {
   NodeStacks out;
@@ -132,7 +143,8 @@ Result<NodeStacks> stacks_of(const store::Store& store, const store::UpgradeNode
   return out;
 }
 
-struct Stretch {  // unix seconds
+// A time of measuring; unix seconds.
+struct Stretch {
   double from = 0;
   double until = 0;
 };
@@ -157,7 +169,8 @@ Result<std::vector<Stretch>> stretches_of(const store::Store& store,
   return out;
 }
 
-// The changes on a node while a side was measured, which make its figures belong to two stacks.
+// The changes on a node while a side was measured, which make its figures belong to two stacks; ""
+// for none.
 Result<std::string> changed_within(const store::Store& store, const std::string& node_id,
                                    const std::vector<Stretch>& stretches) {
   const auto epochs = RG_TRY(store.read(store::read_epochs, node_id, kEpochsLooked));
@@ -171,6 +184,7 @@ Result<std::string> changed_within(const store::Store& store, const std::string&
   return std::string();
 }
 
+// The ids of one side's runs, oldest first.
 std::vector<std::string> runs_of_side(const store::UpgradeRow& upgrade, bool after) {
   std::vector<std::string> ids;
   for (const store::UpgradeRunRow& run : upgrade.runs)
@@ -178,7 +192,8 @@ std::vector<std::string> runs_of_side(const store::UpgradeRow& upgrade, bool aft
   return ids;
 }
 
-// Since when the changed nodes have their present stack, by the first of them; 0: nothing is known.
+// Since when the changed nodes have their present stack, by the first of them; unix seconds, 0: not
+// known.
 Result<double> present_since(const store::Store& store, const UpgradeData& sides) {
   double since = std::numeric_limits<double>::max();
   for (const store::UpgradeNodeRow& node : sides.upgrade.nodes) {
@@ -194,8 +209,8 @@ Result<double> present_since(const store::Store& store, const UpgradeData& sides
   return since == std::numeric_limits<double>::max() ? 0 : since;
 }
 
-// Whether runs of upgrades that are not of this after side measured the changed nodes since then:
-// whoever asks until it passes gives chance as many tries.
+// Whether runs of other upgrades measured the changed nodes since then. A gate that is repeated
+// until it passes gives chance as many tries.
 Result<bool> tried_before(const store::Store& store, const store::UpgradeRow& upgrade,
                           const std::vector<std::string>& changed, double since) {
   if (!(since > 0)) return false;
@@ -209,7 +224,8 @@ Result<bool> tried_before(const store::Store& store, const store::UpgradeRow& up
   return false;
 }
 
-// Bounds that the newest after run's suite states for itself, else the before run's.
+// The bounds that the newest after run's suite states, else those of the before run. A suite that
+// cannot be read any more states none.
 std::map<std::string, double> bounds_of(const store::Store& store,
                                         const store::UpgradeRow& upgrade) {
   std::map<std::string, double> bounds;
@@ -223,7 +239,7 @@ std::map<std::string, double> bounds_of(const store::Store& store,
   return bounds;
 }
 
-// The newest preflight of before the change, and the newest since the after side was begun.
+// The newest preflight before the change, and the newest since the after side began.
 Result<NodeChecks> checks_of(const store::Store& store, const store::UpgradeRow& upgrade,
                              const store::UpgradeNodeRow& node, double since) {
   NodeChecks out;
@@ -246,6 +262,7 @@ Result<NodeChecks> checks_of(const store::Store& store, const store::UpgradeRow&
 
 }  // namespace
 
+// The store keeps the state of a run as text.
 bool has_ended(const store::RunRow& run) { return run.state == "ended"; }
 
 Result<double> measured_before(const store::Store& store, const store::UpgradeRow& upgrade) {
@@ -255,6 +272,7 @@ Result<double> measured_before(const store::Store& store, const store::UpgradeRo
   return at;
 }
 
+// Searches the epochs of each changed node after the before side for the first lasting change.
 Result<double> since_when(const store::Store& store, const UpgradeData& sides) {
   double since = std::numeric_limits<double>::max();
   const double before = RG_TRY(measured_before(store, sides.upgrade));
@@ -274,6 +292,7 @@ Result<UpgradeData> read_upgrade_data(const store::Store& store, const std::stri
   return read_upgrade_data(store, RG_TRY(store.read(store::read_upgrade, upgrade_id)));
 }
 
+// Series are read once each, although both sides have many points of them.
 Result<UpgradeData> read_upgrade_data(const store::Store& store, store::UpgradeRow upgrade) {
   UpgradeData sides{.upgrade = std::move(upgrade)};
   std::vector<std::string> changed;

@@ -1,4 +1,4 @@
-// What the two sides of an upgrade are, over a real store with synthetic points.
+// The two sides of an upgrade over a real store with synthetic points.
 #include "controller/upgrades/upgrade_reading.h"
 
 #include <algorithm>
