@@ -11,7 +11,7 @@
 #include "controller/control/control.h"
 #include "controller/control/director.h"
 #include "controller/exporter/metrics_feed.h"
-#include "controller/findings/run/run_judge.h"
+#include "controller/findings/run_judge.h"
 #include "controller/fleet/event_loop.h"
 #include "controller/fleet/fleet.h"
 #include "controller/fleet/preflight_desk.h"

@@ -90,13 +90,12 @@ controller/fleet: =core controller/api controller/plan controller/plan/* control
 controller/history: =core controller/api controller/fleet controller/localise controller/localise/retest controller/plan controller/plan/topology controller/store controller/store/*
 controller/control: =core controller/api controller/fleet controller/history controller/localise/retest controller/metric controller/plan controller/plan/* controller/run controller/stats controller/store
 controller/schedule: =core controller/api controller/control controller/fleet controller/plan/suite controller/store
-controller/upgrades: =core controller/api controller/detect controller/fleet controller/plan/suite controller/store controller/store/rows controller/verdict
-controller/findings/run: =core controller/detect controller/fleet controller/history controller/stats controller/store controller/store/rows controller/upgrades
-controller/findings: =core controller/api controller/findings/run controller/fleet controller/stats controller/store controller/store/rows controller/upgrades controller/verdict
+controller/upgrades: =core controller/api controller/detect controller/fleet controller/plan/suite controller/stats controller/store controller/store/rows controller/verdict
+controller/findings: =core controller/api controller/detect controller/fleet controller/history controller/stats controller/store controller/store/rows controller/upgrades controller/verdict
 controller/gate: =core controller/api controller/control controller/schedule controller/store controller/upgrades
-controller/exporter: =core controller/findings/run controller/fleet controller/history controller/metric controller/schedule controller/store
+controller/exporter: =core controller/findings controller/fleet controller/history controller/metric controller/schedule controller/store
 controller/rpc: =core controller/api controller/control controller/findings controller/fleet controller/gate controller/history controller/schedule controller/upgrades
-controller: =core controller/control controller/exporter controller/findings/run controller/fleet controller/gate controller/history controller/http controller/metric controller/rpc controller/schedule controller/store controller/store/upkeep
+controller: =core controller/control controller/exporter controller/findings controller/fleet controller/gate controller/history controller/http controller/metric controller/rpc controller/schedule controller/store controller/store/upkeep
 controller/cli/render: =core kernels/core/report controller/api
 controller/cli/input: =core controller/api controller/cli/render
 controller/cli/live: =core controller/api controller/cli/input controller/cli/render
@@ -121,7 +120,7 @@ prometheus/: agent controller/metric controller/exporter
 httplib.h: controller/http
 date/tz.h: controller/schedule
 CLI/: agent controller controller/cli controller/cli/* kernels/runner
-spdlog/: agent agent/* controller controller/control controller/exporter controller/findings/run controller/fleet controller/gate controller/history controller/rpc controller/run controller/schedule controller/store controller/store/* controller/upgrades
+spdlog/: agent agent/* controller controller/control controller/exporter controller/findings controller/fleet controller/gate controller/history controller/rpc controller/run controller/schedule controller/store controller/store/* controller/upgrades
 '
 # These judge: they know no clock, file, socket, chance or other state of the process (std::lgamma writes `signgam`).
 pure='controller/stats controller/detect controller/localise controller/localise/retest controller/verdict'

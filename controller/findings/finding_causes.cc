@@ -2,37 +2,49 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <map>
-#include <set>
 #include <tuple>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "controller/findings/run/run_changes.h"
+#include "controller/findings/run_changes.h"
 #include "controller/store/rows/stack_parts.h"
+#include "controller/upgrades/series_measure.h"
+#include "kernels/core/base/outcome.h"
 #include "kernels/core/text/rfc3339.h"
 
 namespace railgauge {
 namespace {
 
-constexpr std::size_t kLevelsShown = 30;         // to each side
-constexpr std::size_t kChangesOfLine = 8;        // of one stack
-constexpr std::size_t kMostLines = 8;            // of events
-constexpr double kAfterwards = 14.0 * 86'400.0;  // changes so long after the begin are excluded
+// Figures that a screen draws to each side of the begin.
+constexpr std::size_t kLevelsShown = 30;
+// Changes of one stack that a line names; the rest is a number.
+constexpr std::size_t kChangesOfLine = 8;
+// Events that are listed one by one.
+constexpr std::size_t kMostLines = 8;
+// Changes up to this long after the begin are listed as excluded; seconds. Later changes are of no
+// interest.
+constexpr double kAfterwards = 14.0 * 86'400.0;
 
+// A change of one node's stack with the text that a person reads.
 struct Change {
   double at = 0;
   std::string what{};
   std::vector<store::StackChange> parts{};
 };
 
+// Whether the finding is a move from one known level to another; other kinds begin at no single
+// figure.
 bool moves_a_level(const FindingFacts& facts) {
-  return (facts.kind == "step" || facts.kind == "drift") && facts.before.value_or(0) > 0 &&
-         facts.after.value_or(0) > 0;
+  const std::optional<MovedKind> kind = moved_kind_of(facts.kind);
+  return kind && is_of_level(*kind) && facts.before.value_or(0) > 0 && facts.after.value_or(0) > 0;
 }
 
-// When it began, and what the figures were; a spread or a mode begins at no single figure.
+// Finds when it began and collects the figures around that time. Figures after `opened_at` may
+// belong to a later change and are left out. A spread or a mix of modes is placed at the first of
+// the fresh runs.
 void place(const FindingFacts& facts, FindingCauses& out) {
   std::vector<LevelPoint> known = facts.points;
   std::erase_if(known, [&](const LevelPoint& point) { return point.at > facts.opened_at; });
@@ -50,6 +62,7 @@ void place(const FindingFacts& facts, FindingCauses& out) {
          facts.points.size(), out.after_levels);
 }
 
+// The changes between consecutive epochs of the node, the newest first.
 std::vector<Change> stack_changes_of(const NodePast& node) {
   std::vector<Change> changes;
   for (std::size_t i = 0; i + 1 < node.epochs.size(); ++i) {
@@ -64,11 +77,12 @@ std::vector<Change> stack_changes_of(const NodePast& node) {
   return changes;
 }
 
+// Whether the time is after the last good figure and not after the first bad one.
 bool is_between(double at, const FindingCauses& found) {
   return found.since && at <= *found.since && (!found.good_at || at > *found.good_at);
 }
 
-// Equal changes of several nodes are one, at the first of their times.
+// Joins equal changes of several nodes to one line, at the first of their times.
 std::vector<std::string> bundled(const std::vector<std::pair<std::string, Change>>& all) {
   std::map<std::string, std::pair<double, std::set<std::string>>> by_text;
   for (const auto& [node, change] : all) {
@@ -89,6 +103,7 @@ std::vector<std::string> bundled(const std::vector<std::pair<std::string, Change
   return texts;
 }
 
+// The examined nodes, with "..." where there are more.
 std::string names_of(const FindingFacts& facts) {
   std::vector<std::string> names;
   for (const NodePast& node : facts.nodes) names.push_back(node.name);
@@ -97,12 +112,15 @@ std::string names_of(const FindingFacts& facts) {
   return fmt::format("{}{}", fmt::join(names, ", "), count > kMostNodes ? ", ..." : "");
 }
 
+// The time in which it began, as a person reads it.
 std::string window_of(const FindingCauses& found) {
   return found.good_at
              ? fmt::format("between {} and {}", rfc3339(*found.good_at), rfc3339(*found.since))
              : fmt::format("before {}", rfc3339(*found.since));
 }
 
+// Sorts the stack changes of the nodes into suspects and into changes that came too late, and adds
+// a line that nothing changed where that is so.
 void look_at_stacks(const FindingFacts& facts, FindingCauses& out) {
   std::vector<std::pair<std::string, Change>> suspects;
   std::vector<std::pair<std::string, Change>> later;
@@ -121,9 +139,8 @@ void look_at_stacks(const FindingFacts& facts, FindingCauses& out) {
   for (const auto& [text, part] : parts) out.parts.push_back(part);
   if (out.causes.size() > 1)
     out.causes.push_back(
-        "no figure lies between these, so it tells none of them from the others: a node with one "
-        "of "
-        "them alone would");
+        "no figure lies between these, so they cannot be separated: a node with "
+        "one of them alone would separate them");
   if (out.causes.empty())
     out.excluded.push_back(fmt::format("software: no part of the stack of {} changed {}",
                                        names_of(facts), window_of(out)));
@@ -141,13 +158,15 @@ void look_at_events(const FindingFacts& facts, FindingCauses& out) {
   if (seen.size() > kMostLines)
     out.causes.push_back(fmt::format("{} more events", seen.size() - kMostLines));
   if (seen.empty())
-    out.excluded.push_back(
-        fmt::format("no event of links, XIDs or PCIe and no replaced hardware was told by {} {}",
-                    names_of(facts), window_of(out)));
+    out.excluded.push_back(fmt::format(
+        "no event of links, XIDs or PCIe and no replaced hardware was reported by {} {}",
+        names_of(facts), window_of(out)));
 }
 
 }  // namespace
 
+// Counts for every split how many values are on the wrong side and moves the split by one value at
+// a time, so that the search is linear.
 std::size_t first_of_new_level(std::span<const LevelPoint> points, double before, double after) {
   const double middle = std::sqrt(before * after);
   const auto is_new = [&](const LevelPoint& point) {
@@ -184,6 +203,59 @@ FindingCauses causes_of(const FindingFacts& facts) {
     out.next.push_back(
         fmt::format("railgauge suspects {}: what the run's pairs say", facts.run_id));
   return out;
+}
+
+// --- facts from the store ---
+
+namespace {
+
+// Newest points of the series that are read.
+constexpr std::uint32_t kPointsLookedAt = 400;
+// Stacks of a node that are read, the newest first.
+constexpr std::uint32_t kEpochsLookedAt = 100;
+
+}  // namespace
+
+// Intersects the node sets of the series in turn. `any` keeps the union for series that share no
+// node.
+std::set<std::string> nodes_in_common(const std::vector<store::SeriesRow>& all) {
+  std::set<std::string> common;
+  std::set<std::string> any;
+  for (const store::SeriesRow& series : all) {
+    const std::set<std::string> nodes = nodes_of(series);
+    if (any.empty()) common = nodes;
+    any.insert(nodes.begin(), nodes.end());
+    std::set<std::string> both;
+    std::ranges::set_intersection(common, nodes, std::inserter(both, both.end()));
+    common = std::move(both);
+  }
+  return common.empty() ? any : common;
+}
+
+std::vector<LevelPoint> passed_points(const store::HistoryRow& history) {
+  std::vector<LevelPoint> points;
+  for (const store::HistoryPointRow& point : history.points)
+    if (point.outcome == kPassed && point.median > 0)
+      points.push_back({point.measured_at, point.median});
+  return points;
+}
+
+Result<FindingFacts> facts_of(const store::Store& store, const store::FindingRow& row,
+                              const std::set<std::string>& nodes) {
+  FindingFacts facts{.kind = row.kind, .run_id = row.run_id, .opened_at = row.opened_at};
+  facts.before = row.series.front().before;
+  facts.after = row.series.front().after;
+  const store::HistoryRow history =
+      RG_TRY(store.history(row.series.front().series, std::nullopt, kPointsLookedAt));
+  facts.points = passed_points(history);
+  for (const store::NodeRow& node : RG_TRY(store.list_nodes())) {
+    if (!nodes.contains(node.name) || facts.nodes.size() == kMostNodes) continue;
+    facts.nodes.push_back(
+        {.name = node.name,
+         .node_id = node.node_id,
+         .epochs = RG_TRY(store.read(store::read_epochs, node.node_id, kEpochsLookedAt))});
+  }
+  return facts;
 }
 
 }  // namespace railgauge

@@ -1,60 +1,93 @@
-// Explains a finding of nightly runs: when it began, which changes on its nodes came just then, and
-// which changes are excluded. Pure.
+// Explains a finding of nightly runs: when it began, which changes on its nodes came at that time,
+// and which changes are excluded. Pure but for facts_of(), which reads the store. Times are unix
+// seconds by the controller's clock.
 #pragma once
 
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "controller/store/rows/judge_rows.h"
-#include "controller/store/rows/rows.h"
+#include "controller/store/store.h"
 
 namespace railgauge {
 
+// One figure of a series, in the unit of the series.
 struct LevelPoint {
-  double at = 0;  // unix seconds; here and below
+  // When it was measured; unix seconds.
+  double at = 0;
   double value = 0;
 };
 
-// One of the nodes that the finding's series have in common.
+// One of the nodes that the finding's series have in common, with its stacks over time.
 struct NodePast {
   std::string name{};
   std::string node_id{};
   std::vector<store::EpochRow> epochs{};  // newest first
 };
 
+// All that an explanation rests on. Absent levels and empty lists mean that the fact is not known;
+// the explanation then says less.
 struct FindingFacts {
-  std::string kind{};  // step, drift, variance, ...
+  // The kind of the finding as the database has it: "step", "drift", "variance" and so on.
+  std::string kind{};
   std::string run_id{};
+  // Figures after this time belong to the finding and do not move its begin.
   double opened_at = 0;
-  std::optional<double> before{};  // levels of the first series
+  // The levels of the finding's first series.
+  std::optional<double> before{};
   std::optional<double> after{};
-  std::vector<LevelPoint> points{};       // of that series, by time
-  std::vector<NodePast> nodes{};          // at most kMostNodes are looked at
-  std::vector<store::EventRow> events{};  // reports of the agents' watch, and replaced hardware
+  // The figures of that series, by time.
+  std::vector<LevelPoint> points{};
+  // The first kMostNodes of them are examined.
+  std::vector<NodePast> nodes{};
+  // Reports of the agents' watch, and replaced hardware, in any order.
+  std::vector<store::EventRow> events{};
 };
+// The bound of the work for one finding; a finding of the whole fabric names more nodes than a
+// person reads.
 inline constexpr std::size_t kMostNodes = 16;
 
+// The explanation, as text lines for people and as the figures that a screen draws.
 struct FindingCauses {
-  std::optional<double> good_at{};      // the last figure before it
-  std::optional<double> since{};        // the first figure that shows it
-  std::vector<double> before_levels{};  // of the level before: 1 is as it was; the last ones
+  // The last figure before it began, and the first figure that shows it.
+  std::optional<double> good_at{};
+  std::optional<double> since{};
+  // The last figures before and after, as fractions of the level before: 1 is unchanged.
+  std::vector<double> before_levels{};
   std::vector<double> after_levels{};
-  std::vector<std::string> causes{};        // what changed between the two, in the order of time
-  std::vector<store::StackChange> parts{};  // of stacks among these, each once, by their texts
-  std::vector<std::string> excluded{};      // what it was not, with evidence
-  std::vector<std::string> next{};          // what to do
+  // Changes between `good_at` and `since`, in the order of time.
+  std::vector<std::string> causes{};
+  // The changed parts of the stack among them, each once, in the order of their texts.
+  std::vector<store::StackChange> parts{};
+  // Causes that the evidence rules out, with that evidence.
+  std::vector<std::string> excluded{};
+  // Commands that a person runs next.
+  std::vector<std::string> next{};
 };
 
 // A change of a stack is a suspect where it came after the last good figure and not after the first
 // bad one. Several such changes are named as one bundle, because these figures cannot separate
-// them.
+// them. Without figures or nodes the result is empty.
 FindingCauses causes_of(const FindingFacts& facts);
 
-// Where the values go from the level before to the one after: the index of the first of the new
-// level that leaves fewest on the wrong side of the middle (geometric). `points` not empty.
+// The index at which the values go from the level before to the level after: the first index of the
+// new level that leaves fewest values on the wrong side of the geometric middle. `points` is not
+// empty.
 std::size_t first_of_new_level(std::span<const LevelPoint> points, double before, double after);
+
+// The nodes that all of the series have in common; where there is none, the nodes of all.
+std::set<std::string> nodes_in_common(const std::vector<store::SeriesRow>& all);
+
+// Its figures of runs that passed, by time.
+std::vector<LevelPoint> passed_points(const store::HistoryRow& history);
+
+// Reads the figures of the finding's first series and the stacks of `nodes`. Events are left empty.
+// `row` has at least one series. Fails as the store fails.
+Result<FindingFacts> facts_of(const store::Store& store, const store::FindingRow& row,
+                              const std::set<std::string>& nodes);
 
 }  // namespace railgauge

@@ -1,4 +1,4 @@
-// What explains a finding of nights. Figures are synthetic.
+// The explanation of a finding of nights. Figures are synthetic.
 #include "controller/findings/finding_causes.h"
 
 #include <gmock/gmock.h>
@@ -76,7 +76,7 @@ TEST(FindingCauses, ChangesThatNoFigurePartsAreABundleAndEqualOnesOfNodesOne) {
   const FindingCauses found = causes_of(facts);
   EXPECT_THAT(found.causes,
               ElementsAre(HasSubstr("n1, n2: linux_kernel"), HasSubstr("n1, n2: gpu_driver"),
-                          HasSubstr("tells none of them from the others")));
+                          HasSubstr("so they cannot be separated")));
 }
 
 TEST(FindingCauses, OfASpreadLookAtTheFreshNightsAndOfNothingSayNothing) {

@@ -1,4 +1,5 @@
-// Findings that are one event: they began at the same time and meet somewhere. Pure.
+// Groups findings into events: findings of one event began at the same time and share a place or a
+// change. The grouping is pure; the functions that take a store run on worker threads.
 #pragma once
 
 #include <cstddef>
@@ -7,19 +8,44 @@
 #include <string>
 #include <vector>
 
+#include "controller/fleet/leaf_map.h"
+#include "controller/store/store.h"
+
 namespace railgauge {
 
 // Where and when a finding began.
 struct FindingPlace {
-  double from = 0;  // unix seconds; it began between these two
+  // It began between these two times; unix seconds.
+  double from = 0;
   double until = 0;
   // The places and changes that the finding belongs to: "node n1", "rail 3", "leaf l1", "change
   // gpu_driver 1 -> 2". Marks that the whole fabric has must be left out: they separate nothing.
   std::set<std::string> marks{};
 };
 
-// Groups findings into events. Two belong together where their times overlap and they share a mark,
-// also through others. Returns for each finding the index of the first one of its event.
+// Groups findings into events. Two belong together where their times overlap and they share a mark;
+// membership is transitive. Returns for each finding the index of the first finding of its event.
 std::vector<std::size_t> events_of_findings(std::span<const FindingPlace> findings);
+
+// An event of open findings.
+struct OpenEvent {
+  // In the order in which they were opened; never empty.
+  std::vector<store::FindingRow> findings{};
+  // It began between these two times; unix seconds.
+  double from = 0;
+  double until = 0;
+  // The nodes that its findings name.
+  std::set<std::string> nodes{};
+  // Marks that all its series share and the whole fabric does not: "leaf l1".
+  std::set<std::string> common{};
+};
+
+// Groups the newest 200 open findings into events. A finding that meets no other is an event of its
+// own. `leaves` gives the leaf of nodes that do not report it.
+Result<std::vector<OpenEvent>> open_events(const store::Store& store, const LeafSource& leaves);
+
+// Changes on nodes of the fabric while the event began, the most likely first. Each line says how
+// many nodes with the change got worse and how many of the other nodes.
+Result<std::vector<std::string>> scored_causes(const store::Store& store, const OpenEvent& event);
 
 }  // namespace railgauge

@@ -9,34 +9,44 @@
 #include <fmt/ranges.h>
 
 #include "controller/api/contract.h"
-#include "controller/findings/finding_causes.h"
-#include "controller/findings/finding_facts.h"
-#include "controller/findings/open_events.h"
+#include "controller/findings/finding_events.h"
+#include "controller/findings/measured_twice.h"
 #include "controller/findings/rollout_study.h"
-#include "controller/findings/run/measured_twice.h"
 #include "controller/store/rows/stack_parts.h"
 #include "controller/upgrades/judge_advice.h"
-#include "controller/upgrades/upgrade_data.h"
+#include "controller/upgrades/series_measure.h"
+#include "controller/upgrades/upgrade_stack.h"
 #include "kernels/core/text/rfc3339.h"
 
 namespace railgauge {
 namespace {
 
+// Findings of an answer whose request states no limit.
 constexpr std::uint32_t kFindings = 100;
+// Series or findings that one request reads.
 constexpr std::uint32_t kMostPinned = 100'000;
 constexpr double kPercent = 100;
+// Points of a series that a study of a rollout reads.
 constexpr std::uint32_t kPointsLookedAt = 400;
+// Newest events among which those of the finding's nodes are searched.
 constexpr std::uint32_t kEventsLookedAt = 20'000;
+// Stacks of a node that a study reads, the newest first.
 constexpr std::uint32_t kEpochsLookedAt = 100;
-constexpr std::size_t kPartsStudied = 3;     // of those that changed just then
-constexpr std::size_t kSeriesStudied = 256;  // each is read whole
+// Changed parts that are studied of one finding: each costs an estimate over all series.
+constexpr std::size_t kPartsStudied = 3;
+// Series that a study reads; each is read with all its points of the time.
+constexpr std::size_t kSeriesStudied = 256;
+// Series of one node in a study: more of one node say little more about the node.
 constexpr std::size_t kSeriesOfNode = 4;
-constexpr double kStudySeconds = 45 * 86'400.0;  // before the finding
+// The time before the finding that a study covers.
+constexpr double kStudySeconds = 45 * 86'400.0;
 
+// The measurement and its endpoints, as lists name a series.
 std::string series_text(const store::SeriesRow& series) {
   return fmt::format("{} {}", metric_text(series, ""), fmt::join(series.endpoints, " "));
 }
 
+// An id that the caller mistyped is wrong use, not a missing part of the system.
 Error as_wrong_use(Error error) {
   if (error.code == Code::kNotFound) error.code = Code::kInvalidArgument;
   return error;
@@ -49,6 +59,7 @@ store::FindingState shown_state(const store::FindingRow& row, double now) {
   return is_over ? store::FindingState::kReopened : row.state;
 }
 
+// The finding without its series, causes and event.
 api::Finding to_api(const store::FindingRow& row, double now) {
   api::Finding out;
   out.set_schema_version(kSchemaVersion);
@@ -75,6 +86,7 @@ api::Finding to_api(const store::FindingRow& row, double now) {
   return out;
 }
 
+// A baseline with the loss of the present level against it.
 api::Baseline to_api(const store::BaselineRow& row) {
   api::Baseline out;
   out.set_series_id(static_cast<std::uint32_t>(row.series_id));
@@ -95,16 +107,19 @@ api::Baseline to_api(const store::BaselineRow& row) {
   return out;
 }
 
-bool tells_of_hardware(const store::EventRow& event) {
-  return event.kind.starts_with("watch_") || event.kind == "hardware_replaced";
+// Whether the event is a report of the agents' watch or a replaced device.
+bool is_hardware_event(const store::EventRow& event) {
+  return event.kind.starts_with("watch_") || event.kind == kReplacedCause;
 }
 
+// Whether two series differ in their endpoints alone.
 bool is_same_measure(const store::SeriesRow& a, const store::SeriesRow& b) {
   return a.revision == b.revision && a.meaning == b.meaning && a.rank == b.rank &&
          a.parameters == b.parameters;
 }
 
-// When each node got this change; the last time, where it went to and fro.
+// When each node got this change; the last time where it was undone and made again. Nodes without
+// the change are absent.
 std::map<std::string, double> times_of(
     const store::StackChange& change,
     const std::map<std::string, std::vector<store::EpochRow>>& pasts) {
@@ -127,6 +142,7 @@ void add_upgrade_next(api::Finding& out) {
                              continue_command(out.upgrade_id())));
 }
 
+// Copies the explanation into the answer.
 void put(const FindingCauses& causes, api::Finding& out) {
   if (causes.good_at) out.set_good_at(rfc3339(*causes.good_at));
   if (causes.since) out.set_since(rfc3339(*causes.since));
@@ -145,7 +161,7 @@ Status FindingService::explain(const store::FindingRow& row,
   std::set<std::string> ids;
   for (const NodePast& node : facts.nodes) ids.insert(node.node_id);
   for (store::EventRow& event : RG_TRY(store_.list_events(kEventsLookedAt)))
-    if (tells_of_hardware(event) && ids.contains(event.node_id))
+    if (is_hardware_event(event) && ids.contains(event.node_id))
       facts.events.push_back(std::move(event));
   FindingCauses found = causes_of(facts);
   RG_TRY_OK(study_rollouts(series.front(), row.opened_at, found));
@@ -176,13 +192,13 @@ Status FindingService::add_event(api::Finding& out) {
 Status FindingService::study_rollouts(const store::SeriesRow& moved, double opened_at,
                                       FindingCauses& found) {
   if (found.parts.empty()) return {};
-  RolloutFacts facts{.traits = analysis::traits_of(moved.unit, moved.larger_is_better, "median")};
+  RolloutFacts facts{.traits = traits_of(moved)};
   std::map<std::string, std::size_t> series_of;
   for (const store::SeriesRow& one : RG_TRY(store_.list_series({.kernel = moved.kernel,
                                      .metric = moved.metric,
                                      .message_bytes = moved.message_bytes,
                                      .limit = kMostPinned}))) {
-    const std::set<std::string> nodes = nodes_in_common({one});
+    const std::set<std::string> nodes = nodes_of(one);
     const auto wants = [&](const std::string& node) { return series_of[node] < kSeriesOfNode; };
     if (!is_same_measure(one, moved) || std::ranges::none_of(nodes, wants)) continue;
     if (facts.series.size() == kSeriesStudied) break;
@@ -191,9 +207,7 @@ Status FindingService::study_rollouts(const store::SeriesRow& moved, double open
     for (const std::string& node : nodes) ++series_of[node];
     const auto history =
         RG_TRY(store_.history(one.series_id, opened_at - kStudySeconds, kPointsLookedAt));
-    for (const store::HistoryPointRow& point : history.points)
-      if (point.outcome == "passed" && point.median > 0)
-        read.points.push_back({point.measured_at, point.median});
+    read.points = passed_points(history);
   }
   std::map<std::string, std::vector<store::EpochRow>> pasts;
   for (const store::NodeRow& node : RG_TRY(store_.list_nodes()))

@@ -1,4 +1,6 @@
-// Findings and baselines as people see and change them. Called on worker threads.
+// Findings and baselines as people see and change them: each public function answers one rpc of
+// judge.proto. Called on worker threads; the store serialises writes. A name that is not known is
+// kInvalidArgument.
 #pragma once
 
 #include <string>
@@ -12,25 +14,38 @@
 
 namespace railgauge {
 
+// Keeps no state but the store. `leaves` gives the leaf switch of nodes that do not report it.
 class FindingService {
  public:
   explicit FindingService(store::Store& store, LeafSource leaves = {})
       : store_(store), leaves_(std::move(leaves)) {}
 
-  // `now` (unix seconds): an acknowledgement that is over is open again.
+  // The findings, newest first, with the event that each open one belongs to. `now`: unix seconds;
+  // an acknowledgement that has ended by then counts as reopened. Without a state in the request
+  // closed findings are left out.
   Result<api::FindingList> list(const api::ListFindingsRequest& request, double now);
+  // One finding with its series, its causes, its event and the next steps.
   Result<api::Finding> get(const std::string& finding_id, double now);
+  // Applies a person's step (acknowledge, accept, resolve and so on) in the name of `who`, and
+  // returns the finding as it is then. kInvalidArgument: the state of the finding does not allow
+  // the step.
   Result<api::Finding> step(const api::FindingStepRequest& request, const std::string& who,
                             double now);
+  // Pins the present level of each series that the request matches as its golden baseline.
+  // kInvalidArgument: no series matches.
   Result<api::BaselineList> pin(const api::PinRequest& request, const std::string& who, double now);
+  // The baselines of a kind, of all kinds where the request names none.
   Result<api::BaselineList> baselines(const api::ListBaselinesRequest& request);
 
  private:
-  // Since when, and what changed on its nodes just then (finding_causes.h).
+  // Adds when it began and which changes came at that time (finding_causes.h).
   Status explain(const store::FindingRow& row, const std::vector<store::SeriesRow>& series,
                  api::Finding& out);
+  // Adds an estimate for each change of the stack that other nodes got at other times
+  // (rollout_study.h).
   Status study_rollouts(const store::SeriesRow& moved, double opened_at, FindingCauses& found);
 
+  // Adds the other findings of its event, their common places and the scored causes.
   Status add_event(api::Finding& out);
 
   store::Store& store_;

@@ -1,4 +1,5 @@
-// What a finding's screen says of a change that came to node after node. Points are synthetic.
+// The lines of a finding's screen about a change that came to node after node. Points are
+// synthetic.
 #include "controller/findings/finding_service.h"
 
 #include <map>
@@ -73,7 +74,7 @@ class Rollout : public store::StoreTest {
         if (number == 11 + node) attach(node, "6.1.1");
     }
   }
-  // Of what the node gives; opened now.
+  // By the figures of the node; opened now.
   void open(const std::string& id, const std::string& kind, int node, double loss) {
     store::FindingRow row{.finding_id = id, .kind = kind, .severity = "warning", .opened_at = now_};
     row.summary = "slower on " + fmt::format("n{}", node);

@@ -13,22 +13,26 @@
 namespace railgauge {
 namespace {
 
+// Seconds of a night, which is a day of UTC.
 constexpr double kNight = 86'400;
 constexpr double kPercent = 100;
+// The time of an upgrade that has not come yet.
 constexpr double kNever = std::numeric_limits<double>::infinity();
 
-// Sums of a node's nights; the figures are logarithms against the series' level before.
+// Sums and counts of a node's figures by night. The figures are logarithms against the level
+// before, so that the mean is geometric.
 struct NodeNights {
   std::map<long, std::pair<double, int>> by_night{};
   std::optional<long> first_upgraded{};
 };
 
+// When the node got the change; kNever where it does not have it.
 double upgraded_at(const RolloutFacts& facts, const std::string& node) {
   const auto found = facts.upgraded_at.find(node);
   return found == facts.upgraded_at.end() ? kNever : found->second;
 }
 
-// The median of what came before any of its nodes was upgraded; absent: too few.
+// The median of the figures before any node of the series was upgraded. Absent: too few nights.
 std::optional<double> level_before(const RolloutFacts& facts, const RolloutSeries& series) {
   double first = kNever;
   for (const std::string& node : series.nodes) first = std::min(first, upgraded_at(facts, node));
@@ -39,6 +43,8 @@ std::optional<double> level_before(const RolloutFacts& facts, const RolloutSerie
   return median(before);
 }
 
+// Adds the figures of a series to each of its nodes, up to the time at which the other node got the
+// change.
 void add_series(const RolloutFacts& facts, const RolloutSeries& series,
                 std::map<std::string, NodeNights>& nodes) {
   const auto level = level_before(facts, series);
@@ -61,7 +67,7 @@ void add_series(const RolloutFacts& facts, const RolloutSeries& series,
   }
 }
 
-// A night in which the upgrade came between two figures is neither.
+// Removes a node's night in which the upgrade came between two figures: it belongs to neither side.
 void leave_out_mixed_nights(const RolloutFacts& facts, std::map<std::string, NodeNights>& nodes) {
   for (const RolloutSeries& series : facts.series)
     for (const std::string& node : series.nodes) {
@@ -74,6 +80,7 @@ void leave_out_mixed_nights(const RolloutFacts& facts, std::map<std::string, Nod
     }
 }
 
+// Numbers the nights from the first one that any node has. A night without a figure is NaN.
 std::vector<analysis::RolloutNode> as_nodes(const std::map<std::string, NodeNights>& nodes) {
   long first = std::numeric_limits<long>::max();
   long last = std::numeric_limits<long>::min();
@@ -97,6 +104,7 @@ std::vector<analysis::RolloutNode> as_nodes(const std::map<std::string, NodeNigh
   return out;
 }
 
+// The line for people: the change, its extent, and the verdict with its interval.
 std::string text_of(const RolloutFacts& facts, const analysis::EventStudy& study) {
   double first = kNever;
   for (const auto& [node, at] : facts.upgraded_at) first = std::min(first, at);
@@ -123,6 +131,7 @@ std::string text_of(const RolloutFacts& facts, const analysis::EventStudy& study
 
 }  // namespace
 
+// One node alone cannot be separated from a coincidence.
 std::optional<RolloutStudy> study_of(const RolloutFacts& facts) {
   if (facts.upgraded_at.size() < 2) return std::nullopt;
   std::map<std::string, NodeNights> nights;

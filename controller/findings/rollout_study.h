@@ -12,28 +12,35 @@
 
 namespace railgauge {
 
-// One series of the measure that moved: a pair of nodes, or a node of its own.
+// One series of the metric that moved: of a pair of nodes, or of a single node.
 struct RolloutSeries {
   std::vector<std::string> nodes{};
-  std::vector<LevelPoint> points{};  // by time
+  // By time.
+  std::vector<LevelPoint> points{};
 };
 
+// One change and all figures by which its cost is estimated.
 struct RolloutFacts {
-  std::string what{};                           // "gpu_driver 580.1 -> 580.2"
-  std::map<std::string, double> upgraded_at{};  // unix seconds; nodes that are not there: not yet
+  // The change as people read it: "gpu_driver 580.1 -> 580.2".
+  std::string what{};
+  // When each node got the change; unix seconds. Nodes that are absent do not have it yet.
+  std::map<std::string, double> upgraded_at{};
   std::vector<RolloutSeries> series{};
+  // The direction and the practical bound of the metric.
   analysis::MetricTraits traits{};
 };
 
+// The estimate and its text.
 struct RolloutStudy {
   analysis::EventStudy study{};
-  std::string text{};  // one line, for people
+  // One line for people, with the verdict, the estimate and its 90 % interval.
+  std::string text{};
 };
 
-// Absent where fewer than two nodes were upgraded. A night is a day of UTC. A node's figure of a
-// night is the mean over its series, each relative to its own level before any of its nodes was
-// upgraded. A pair's figure counts only while the other node is not upgraded, so that each node is
-// measured alone.
+// The study of one change; absent where fewer than two nodes have it. A night is a day of UTC. A
+// node's figure of a night is the mean over its series, each relative to its own level before any
+// of its nodes was upgraded. A pair's figure counts only while the other node is not upgraded, so
+// that each node is measured alone.
 std::optional<RolloutStudy> study_of(const RolloutFacts& facts);
 
 }  // namespace railgauge

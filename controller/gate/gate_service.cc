@@ -9,15 +9,17 @@
 #include <spdlog/spdlog.h>
 
 #include "controller/upgrades/judge_report.h"
-#include "controller/upgrades/same_stack.h"
-#include "controller/upgrades/upgrade_judge.h"
+#include "controller/upgrades/upgrade_reading.h"
 
 namespace railgauge {
 namespace {
 
+// The state of a node whose agent is connected, as Control lists it.
 constexpr std::string_view kAttached = "attached";
+constexpr std::uint32_t kEpochsLooked = 50;  // of a node, newest first
 
-// Nodes are comparable where they have the same devices.
+// The devices of a node as a text that only compares equal: nodes are comparable where they have
+// the same devices.
 std::string hardware_of(const api::NodeInfo& node) {
   std::string text;
   for (const api::Nic& nic : node.nics())
@@ -25,12 +27,13 @@ std::string hardware_of(const api::NodeInfo& node) {
   return text + fmt::format("{} GPUs", node.gpus_size());
 }
 
-// That a later call may find in order, without anybody changing the request.
+// Whether the cause of the error may go away without a change of the request.
 bool may_pass(Code code) {
   return code == Code::kFailedPrecondition || code == Code::kUnavailable ||
          code == Code::kResourceExhausted;
 }
 
+// A run of the suite over exactly these nodes, marked as a run of an upgrade.
 api::RunRequest run_request(const std::string& suite, const std::vector<std::string>& nodes) {
   api::RunRequest request;
   request.mutable_suite()->set_name(suite);
@@ -39,6 +42,7 @@ api::RunRequest run_request(const std::string& suite, const std::vector<std::str
   return request;
 }
 
+// kFailedPrecondition: a node is not attached; the message names it and its state.
 Status all_attached(const std::vector<std::string>& nodes,
                     const std::map<std::string, api::NodeInfo>& infos) {
   for (const std::string& node : nodes) {
@@ -51,16 +55,19 @@ Status all_attached(const std::vector<std::string>& nodes,
   return {};
 }
 
+// The step that asks the client to call again later.
 api::GateStep waiting(const std::string& reason) {
   api::GateStep step;
   step.set_schema_version(kSchemaVersion);
-  step.set_state("waiting");
+  step.set_state(std::string(text_of(GateState::kWaiting)));
   step.set_reason(reason);
   return step;
 }
 
 }  // namespace
 
+// The flush commits the stacks that attached agents reported: a node that is just back must not be
+// judged by its old stack.
 Result<GateService::Infos> GateService::node_infos() {
   api::ListNodesRequest request;
   request.set_with_facts(true);
@@ -84,8 +91,9 @@ Result<std::vector<std::string>> GateService::selected(const std::string& node_s
   return names;
 }
 
-// As many as there are nodes, kLeastControls at least: attached, idle, of the same hardware, those
-// with the stack first that the nodes have, or had before; who changed as well is none.
+// As many controls as there are nodes, within kLeastControls and kMostControls: attached, idle and
+// of the same hardware. Nodes with the stack that the upgraded nodes have, or had before, come
+// first. A node that changed as well is none.
 Result<std::vector<std::string>> GateService::choose_controls(
     const std::vector<std::string>& nodes, const std::string& control_set, const Infos& infos,
     const std::optional<Earlier>& before) {
@@ -115,10 +123,9 @@ Result<std::vector<std::string>> GateService::choose_controls(
       continue;
     bool is_like = info.stack_hash() == like.stack_hash();
     if (before) {
-      if (RG_TRY(unchanged_since(info.node_id())) > before->from) continue;
-      is_like =
-          moved_to(had, RG_TRY(store_.read(store::read_epochs, info.node_id(), 1)).front().parts)
-              .empty();
+      const auto epochs = RG_TRY(store_.read(store::read_epochs, info.node_id(), kEpochsLooked));
+      if (epochs.empty() || unchanged_since(epochs) > before->from) continue;
+      is_like = moved_to(had, epochs.front().parts).empty();
     }
     (is_like ? chosen : others).push_back(name);
   }
@@ -127,6 +134,8 @@ Result<std::vector<std::string>> GateService::choose_controls(
   return chosen;
 }
 
+// The row is written after the run has started: its id is the run's. A node without a known stack
+// is accepted here and reported by not_ready().
 Result<api::Upgrade> GateService::prepare(const api::PrepareRequest& request,
                                           const std::string& who) {
   std::vector<std::string> nodes = RG_TRY(selected(request.node_set()));
@@ -165,8 +174,7 @@ Result<api::Upgrade> GateService::prepare(const api::PrepareRequest& request,
   return upgrade;
 }
 
-// Stores the checks before the upgrade, to compare them with those after it. A node that does not
-// answer has none, and is measured all the same.
+// A node that does not answer has no checks and is measured all the same.
 void GateService::ask_preflight(const std::vector<std::string>& nodes) {
   api::PreflightRequest request;
   request.set_node_set(fmt::format("{}", fmt::join(nodes, ",")));
@@ -174,11 +182,11 @@ void GateService::ask_preflight(const std::vector<std::string>& nodes) {
     spdlog::warn("upgrade: preflight of {}: {}", request.node_set(), asked.error().message);
 }
 
-// "" when the after side can be measured, else what is still missing.
+// All changed nodes must be back with the same change against their stack of the before side.
 Result<std::string> GateService::not_ready(const store::UpgradeRow& upgrade,
                                            const api::GateRequest& request, const Infos& infos) {
   for (const store::UpgradeRunRow& run : upgrade.runs)
-    if (!run.after && RG_TRY(store_.run_summary(run.run_id)).run.state != "ended")
+    if (!run.after && !has_ended(RG_TRY(store_.run_summary(run.run_id)).run))
       return fmt::format("the before side's run {} has not ended", run.run_id);
   std::optional<std::set<std::string>> moved_first;
   std::string first;
@@ -192,12 +200,13 @@ Result<std::string> GateService::not_ready(const store::UpgradeRow& upgrade,
       return fmt::format(
           "node {} has another id than when the before side was measured, as after a "
           "reinstallation "
-          "that did not keep its agent's state folder: its figures cannot be held against those",
+          "that did not keep its agent's state folder: its figures cannot be compared with those",
           node.node);
     const auto epochs = RG_TRY(store_.read(store::read_epochs, node.node_id, 1));
-    if (epochs.empty()) return fmt::format("node {} has told no stack", node.node);
+    if (epochs.empty()) return fmt::format("node {} has reported no stack", node.node);
     if (node.stack_before == 0)
-      return fmt::format("node {} had told no stack when the before side was measured", node.node);
+      return fmt::format("node {} had reported no stack when the before side was measured",
+                         node.node);
     for (const auto& [part, version] : request.expect())
       if (const std::string unmet = unmet_expectation(epochs.front().parts, part, version);
           !unmet.empty())
@@ -225,28 +234,24 @@ Result<std::string> GateService::not_ready(const store::UpgradeRow& upgrade,
   return "";
 }
 
-// Whether an endpoint that worked before is gone, so that nothing can be planned on it: by the
-// inventory and the before side alone.
+// Judges by the inventory and the before side alone: no figure of the after side is used.
 Result<bool> GateService::has_lost_an_endpoint(const store::UpgradeRow& upgrade, bool is_stored) {
-  std::vector<std::string> changed;
-  for (const store::UpgradeNodeRow& node : upgrade.nodes)
-    if (node.changed) changed.push_back(node.node_id);
-  const auto states = RG_TRY(store_.read(store::read_endpoint_states, changed));
-  const auto is_away = [](const store::EndpointStateRow& state) {
-    return state.gone || state.state != "active";
-  };
+  const std::set<std::string> changed = changed_ids(upgrade);
+  const auto states = RG_TRY(store_.read(store::read_endpoint_states,
+                                         std::vector<std::string>(changed.begin(), changed.end())));
   if (std::ranges::none_of(states, is_away)) return false;
   if (!is_stored) RG_TRY_OK(store_.write(store::write_upgrade, upgrade));
-  UpgradeData data = RG_TRY(read_sides(store_, upgrade.upgrade_id));
+  UpgradeData data = RG_TRY(read_upgrade_data(store_, upgrade.upgrade_id));
   data.after.clear();
   data.tasks_after.clear();
   data.checks.clear();
   const auto lost = analysis::lost_functions(runs_of(data).functions);
   return std::ranges::any_of(lost, [](const analysis::LostFunction& one) {
-    return one.sides.name.starts_with("endpoint");
+    return !one.sides.is_task;  // the checks are cleared, so that only endpoints are left
   });
 }
 
+// Controls that are busy or away are left out of the run; the report names them.
 Result<api::GateStep> GateService::start_after(const store::UpgradeRow& upgrade, const Infos& infos,
                                                const api::GateRequest& request,
                                                const std::string& who) {
@@ -270,7 +275,7 @@ Result<api::GateStep> GateService::start_after(const store::UpgradeRow& upgrade,
     RG_TRY_OK(
         store_.write(store::write_upgrade_after, upgrade.upgrade_id, started->run_id(), anew));
     ask_preflight(changed);
-    step.set_state("measuring");
+    step.set_state(std::string(text_of(GateState::kMeasuring)));
     step.set_run_id(started->run_id());
     return step;
   }
@@ -280,7 +285,7 @@ Result<api::GateStep> GateService::start_after(const store::UpgradeRow& upgrade,
   const bool unplannable = code == Code::kInvalidArgument || code == Code::kFailedPrecondition;
   if (unplannable && RG_TRY(has_lost_an_endpoint(upgrade, is_stored))) {
     RG_TRY_OK(store_.write(store::write_upgrade_after, upgrade.upgrade_id, "", anew));
-    step.set_state("measured");
+    step.set_state(std::string(text_of(GateState::kMeasured)));
     step.set_reason(started.error().message);
     return step;
   }
@@ -288,6 +293,8 @@ Result<api::GateStep> GateService::start_after(const store::UpgradeRow& upgrade,
   return tl::unexpected(started.error());
 }
 
+// With an upgrade's id it adds a run to that upgrade. Else the prepared upgrade of the nodes is
+// used, or one from history.
 Result<api::GateStep> GateService::gate(const api::GateRequest& request, const std::string& who) {
   const Infos infos = RG_TRY(node_infos());
   if (!request.continue_upgrade_id().empty()) {
@@ -315,14 +322,14 @@ Result<api::GateStep> GateService::gate(const api::GateRequest& request, const s
 namespace {
 
 constexpr double kDaySeconds = 86'400;
+// Newest upgrades among which a prepared one is searched.
 constexpr std::uint32_t kUpgradesLooked = 500;
-constexpr std::uint32_t kEpochsLooked = 50;
 
 }  // namespace
 
-// Whether the row's upgrade is over: it passed, and its nodes have gone on to another stack.
+// Any changed node with another stack ends the upgrade.
 Result<bool> GateService::is_over(const store::UpgradeRow& row) {
-  if (row.verdict != "pass") return false;
+  if (row.verdict != word(analysis::Verdict::kPass)) return false;
   for (const store::UpgradeNodeRow& node : row.nodes) {
     if (!node.changed || node.stack_after == 0) continue;
     const auto epochs = RG_TRY(store_.read(store::read_epochs, node.node_id, 1));
@@ -332,22 +339,20 @@ Result<bool> GateService::is_over(const store::UpgradeRow& row) {
   return false;
 }
 
-// The newest that was made for just these nodes, and is not over.
+// An upgrade from history is made anew for each gate and never found here.
 Result<std::optional<store::UpgradeRow>> GateService::prepared_for(
     const std::vector<std::string>& nodes) {
   const std::set<std::string> wanted(nodes.begin(), nodes.end());
   for (store::UpgradeRow& row : RG_TRY(store_.read(store::read_upgrades, kUpgradesLooked))) {
-    std::set<std::string> changed;
-    for (const store::UpgradeNodeRow& node : row.nodes)
-      if (node.changed) changed.insert(node.node);
-    if (changed != wanted || row.before_is_history) continue;
+    if (changed_names(row) != wanted || row.before_is_history) continue;
     if (RG_TRY(is_over(row))) return std::nullopt;
     return std::optional(std::move(row));
   }
   return std::nullopt;
 }
 
-// The node's newest stack that is another than its present one, and the time it had it.
+// Walks back over the epochs: past the present stack, then along the one before it. A third stack,
+// or replaced hardware, ends the time.
 Result<GateService::Earlier> GateService::earlier_stack(const std::string& name,
                                                         const std::string& node_id) {
   const auto epochs = RG_TRY(store_.read(store::read_epochs, node_id, kEpochsLooked));
@@ -363,7 +368,7 @@ Result<GateService::Earlier> GateService::earlier_stack(const std::string& name,
       break;  // what was measured before is of a third stack
     }
     out.from = epochs[i].valid_from;
-    if (epochs[i].cause == "hardware_replaced") break;
+    if (epochs[i].cause == kReplacedCause) break;
   }
   if (out.stack != 0) return out;
   return fail(Code::kFailedPrecondition,
@@ -372,19 +377,8 @@ Result<GateService::Earlier> GateService::earlier_stack(const std::string& name,
                           name));
 }
 
-Result<double> GateService::unchanged_since(const std::string& node_id) {
-  const auto epochs = RG_TRY(store_.read(store::read_epochs, node_id, kEpochsLooked));
-  double since = std::numeric_limits<double>::max();
-  for (const store::EpochRow& epoch : epochs) {
-    if (!moved_to(epoch.parts, epochs.front().parts).empty()) break;
-    since = epoch.valid_from;
-    if (epoch.cause == "hardware_replaced") break;
-  }
-  return since;
-}
-
-// Runs of the last weeks before the first of the nodes changed, while all had the stack that they
-// had then.
+// Runs of the last weeks before the first of the nodes changed, while all nodes had the stack that
+// they had at that time.
 Result<store::UpgradeRow> GateService::from_history(const std::vector<std::string>& nodes,
                                                     const api::GateRequest& request,
                                                     const Infos& infos, const std::string& who) {
@@ -423,11 +417,10 @@ Result<store::UpgradeRow> GateService::from_history(const std::vector<std::strin
   for (const std::string& name :
        RG_TRY(choose_controls(nodes, request.control_set(), infos, before))) {
     const std::string& id = infos.at(name).node_id();
-    if (RG_TRY(unchanged_since(id)) <= from)  // also of those that somebody named
-      row.nodes.push_back(
-          {.node_id = id,
-           .node = name,
-           .stack_before = RG_TRY(store_.read(store::read_epochs, id, 1)).front().stack});
+    const auto epochs = RG_TRY(store_.read(store::read_epochs, id, kEpochsLooked));
+    // Also of controls that a person named.
+    if (!epochs.empty() && unchanged_since(epochs) <= from)
+      row.nodes.push_back({.node_id = id, .node = name, .stack_before = epochs.front().stack});
   }
   row.upgrade_id = fmt::format("h{:.0f}-{}", row.created_at * 1e3, nodes.front());
   return row;

@@ -7,18 +7,22 @@
 #include <spdlog/spdlog.h>
 
 #include "controller/upgrades/upgrade_judge.h"
-#include "controller/upgrades/upgrade_stack.h"
+#include "controller/upgrades/upgrade_reading.h"
 
 namespace railgauge {
 namespace {
 
+// Newest upgrades, stacks of a node and events that a look reads.
 constexpr std::uint32_t kUpgrades = 200;
 constexpr std::uint32_t kEpochs = 20;
 constexpr std::uint32_t kEvents = 1000;
+constexpr std::string_view kAttached = "attached";
+// The kind of the event that proposes a gate.
 constexpr std::string_view kProposed = "upgrade_proposed";
+// Joins the proposal and the reason why the policy did not measure.
 constexpr std::string_view kNotByItself = "; not measured by policy: ";
 
-// Whether an upgrade of the node was gated since it moved, or is.
+// Whether an upgrade of the node to this stack is measured, or one was judged since the change.
 bool is_handled(const std::vector<store::UpgradeRow>& upgrades, const std::string& node_id,
                 std::int64_t stack, double since) {
   for (const store::UpgradeRow& upgrade : upgrades)
@@ -29,14 +33,14 @@ bool is_handled(const std::vector<store::UpgradeRow>& upgrades, const std::strin
   return false;
 }
 
-// Whether its after side is of this watch.
+// Whether the watch started the newest run of the after side.
 Result<bool> is_ours(const store::Store& store, const store::UpgradeRow& upgrade) {
   if (upgrade.runs.empty() || !upgrade.runs.back().after) return false;
   const store::RunRow newest = RG_TRY(store.run_summary(upgrade.runs.back().run_id)).run;
   return newest.requested_by == UpgradeWatch::kWho;
 }
 
-// Whether it got slower by what only one look has shown: nobody is paged before another does.
+// Whether only one look has shown the slowdown: nobody is paged before another does.
 Result<bool> is_unconfirmed(const store::Store& store, const store::UpgradeRow& upgrade) {
   if (upgrade.kind != "performance" && upgrade.kind != "mode_mix") return false;
   const auto finding =
@@ -46,16 +50,20 @@ Result<bool> is_unconfirmed(const store::Store& store, const store::UpgradeRow& 
   return store::is_unseen(finding->state);
 }
 
+// Whether further runs can settle an open metric.
 bool may_settle(const api::Upgrade& upgrade) {
   for (const api::JudgedMetric& metric : upgrade.metrics())
-    if (metric.verdict() == "inconclusive" && metric.more_runs() > 0) return true;
+    if (metric.verdict() == word(analysis::Verdict::kInconclusive) && metric.more_runs() > 0)
+      return true;
   return false;
 }
 
 }  // namespace
 
-Result<WatchPolicy> watch_policy_of(std::string policy, const std::string& window) {
-  WatchPolicy out{.policy = std::move(policy)};
+// The window is compiled as that of a schedule, whose cron line is never used.
+Result<WatchPolicy> watch_policy_of(const std::string& policy, const std::string& window) {
+  WatchPolicy out{.policy = store::state_of<UpgradePolicy>(kUpgradePolicyTexts, policy)
+                                .value_or(UpgradePolicy::kPropose)};
   if (window.empty()) return out;
   const auto compiled =
       run::compile({.name = "upgrade-window", .cron = "0 0 * * *", .windows = window});
@@ -65,13 +73,16 @@ Result<WatchPolicy> watch_policy_of(std::string policy, const std::string& windo
   return out;
 }
 
+// A look may last long, because it judges; the next tick must not wait for it.
 void UpgradeWatch::tick(double now) {
   const std::unique_lock lock(mutex_, std::try_to_lock);
-  if (!lock || policy_ == kPolicyOff) return;
+  if (!lock || policy_ == UpgradePolicy::kOff) return;
   if (const Status looked = look(now); !looked)
     spdlog::warn("upgrades by policy: {}", looked.error().message);
 }
 
+// The upgrades are read again after judging. One cohort is measured at a time, so that two gates do
+// not disturb each other.
 Status UpgradeWatch::look(double now) {
   const auto earlier = RG_TRY(store_.read(store::read_upgrades, kUpgrades));
   const std::size_t measuring = RG_TRY(judge_ended_runs(earlier, now));
@@ -83,7 +94,7 @@ Status UpgradeWatch::look(double now) {
   RG_TRY_OK(store_.flush());
   const auto moved = RG_TRY(moved_nodes(nodes, upgrades));
   std::size_t attached = 0;
-  for (const api::NodeInfo& node : nodes.nodes()) attached += node.state() == "attached" ? 1 : 0;
+  for (const api::NodeInfo& node : nodes.nodes()) attached += node.state() == kAttached ? 1 : 0;
   for (const Cohort& cohort : stable_cohorts(moved, now, long_ago())) {
     if (!may_begin(now)) {
       RG_TRY_OK(propose(cohort, now));
@@ -96,33 +107,34 @@ Status UpgradeWatch::look(double now) {
   return {};
 }
 
+// An upgrade that cannot be judged is logged and delays no other.
 Result<std::size_t> UpgradeWatch::judge_ended_runs(const std::vector<store::UpgradeRow>& upgrades,
                                                    double now) {
   std::size_t measuring = 0;
   for (const store::UpgradeRow& upgrade : upgrades) {
     if (upgrade.state != store::UpgradeState::kMeasuring) continue;
-    const auto goes_on = judge_when_ended(upgrade, now);
-    if (!goes_on) tell_trouble(upgrade, goes_on.error());
-    measuring += goes_on.value_or(false) ? 1 : 0;
+    const auto is_measuring = judge_when_ended(upgrade, now);
+    if (!is_measuring) log_trouble(upgrade, is_measuring.error());
+    measuring += is_measuring.value_or(false) ? 1 : 0;
   }
   return measuring;
 }
 
 Result<bool> UpgradeWatch::judge_when_ended(const store::UpgradeRow& upgrade, double now) {
   if (!RG_TRY(is_ours(store_, upgrade))) return false;
-  if (RG_TRY(store_.run_summary(upgrade.runs.back().run_id)).run.state != "ended") return true;
+  if (!has_ended(RG_TRY(store_.run_summary(upgrade.runs.back().run_id)).run)) return true;
   const api::Upgrade report = RG_TRY(judge_and_keep(store_, upgrade.upgrade_id, now));
   spdlog::info("upgrade {}: {}{}{}", upgrade.upgrade_id, report.verdict(),
                report.reason().empty() ? "" : ": ", report.reason());
   return false;
 }
 
-void UpgradeWatch::tell_trouble(const store::UpgradeRow& upgrade, const Error& error) {
+void UpgradeWatch::log_trouble(const store::UpgradeRow& upgrade, const Error& error) {
   const std::string text = fmt::format("upgrade {}: {}", upgrade.upgrade_id, error.message);
   if (troubles_.insert(text).second) spdlog::warn("{}", text);  // not at every look
 }
 
-// The newest first: of nodes that were upgraded once more only the last upgrade counts.
+// The newest upgrade first: for nodes that were upgraded once more only the last upgrade counts.
 Result<bool> UpgradeWatch::extend_one(const std::vector<store::UpgradeRow>& upgrades, double now) {
   if (!may_begin(now)) return false;
   std::set<std::string> seen;
@@ -133,16 +145,19 @@ Result<bool> UpgradeWatch::extend_one(const std::vector<store::UpgradeRow>& upgr
     if (!is_newest) continue;
     const auto may = may_extend(upgrade, now);
     const auto begun = may && *may ? extend(upgrade) : may;
-    if (!begun) tell_trouble(upgrade, begun.error());
+    if (!begun) log_trouble(upgrade, begun.error());
     if (begun.value_or(false)) return true;
   }
   return false;
 }
 
+// An inconclusive verdict is extended where more runs can settle it, a regression where it is not
+// confirmed.
 Result<bool> UpgradeWatch::may_extend(const store::UpgradeRow& upgrade, double now) {
+  const bool is_regressed = upgrade.verdict == word(analysis::Verdict::kRegressed);
   const auto runs = std::ranges::count(upgrade.runs, true, &store::UpgradeRunRow::after);
   if (upgrade.state != store::UpgradeState::kJudged ||
-      (upgrade.verdict != "inconclusive" && upgrade.verdict != "regressed") ||
+      (upgrade.verdict != word(analysis::Verdict::kInconclusive) && !is_regressed) ||
       runs >= static_cast<std::ptrdiff_t>(kMostRuns) || now - upgrade.judged_at > long_ago() ||
       !RG_TRY(is_ours(store_, upgrade)))
     return false;
@@ -153,7 +168,7 @@ Result<bool> UpgradeWatch::may_extend(const store::UpgradeRow& upgrade, double n
         RG_TRY(store_.read(store::read_stack_parts, node.stack_after));
     if (epochs.empty() || !moved_to(measured, epochs.front().parts).empty()) return false;
   }
-  if (upgrade.verdict == "regressed") return RG_TRY(is_unconfirmed(store_, upgrade));
+  if (is_regressed) return RG_TRY(is_unconfirmed(store_, upgrade));
   return may_settle(RG_TRY(upgrade_report(store_, upgrade.upgrade_id)));
 }
 
@@ -161,16 +176,17 @@ Result<bool> UpgradeWatch::extend(const store::UpgradeRow& upgrade) {
   api::GateRequest more;
   more.set_continue_upgrade_id(upgrade.upgrade_id);
   const api::GateStep step = RG_TRY(gate_.gate(more, std::string(kWho)));
-  if (step.state() != "waiting") return true;
+  if (step.state() != text_of(GateState::kWaiting)) return true;
   spdlog::debug("upgrade {}: not measured once more yet: {}", upgrade.upgrade_id, step.reason());
   return false;
 }
 
+// Changes of Railgauge alone, or of hardware, are no upgrade and are skipped.
 Result<std::vector<MovedNode>> UpgradeWatch::moved_nodes(
     const api::NodeList& nodes, const std::vector<store::UpgradeRow>& upgrades) {
   std::vector<MovedNode> out;
   for (const api::NodeInfo& node : nodes.nodes()) {
-    if (node.state() != "attached") continue;
+    if (node.state() != kAttached) continue;
     const auto epochs = RG_TRY(store_.read(store::read_epochs, node.node_id(), kEpochs));
     for (std::size_t i = 0; i + 1 < epochs.size(); ++i) {
       const auto moved = moved_to(epochs[i + 1].parts, epochs[0].parts);
@@ -186,43 +202,39 @@ Result<std::vector<MovedNode>> UpgradeWatch::moved_nodes(
   return out;
 }
 
-// Once for each cohort, also over a restart: the events are asked.
+// Once for each cohort, also over a restart: the stored events are read at the first call.
 Status UpgradeWatch::propose(const Cohort& cohort, double now, const std::string& why_not) {
   std::string text = fmt::format(
       "{} changed {} and stayed so for {:.0f} minutes; railgauge upgrades gate --nodes {} says "
-      "what "
-      "it cost",
+      "what it cost",
       fmt::join(cohort.nodes, ", "), cohort.to, kStableSeconds / 60, fmt::join(cohort.nodes, ","));
-  if (told_.empty())
+  if (proposed_.empty())
     for (const store::EventRow& event : RG_TRY(store_.list_events(kEvents)))
-      if (event.kind == kProposed) told_.insert(event.text);
+      if (event.kind == kProposed) proposed_.insert(event.text);
   if (!why_not.empty()) text += kNotByItself;
-  const auto is_told = [&](const std::string& earlier) { return earlier.starts_with(text); };
-  if (std::ranges::any_of(told_, is_told)) return {};
+  const auto is_proposed = [&](const std::string& earlier) { return earlier.starts_with(text); };
+  if (std::ranges::any_of(proposed_, is_proposed)) return {};
   text += why_not;
-  told_.insert(text);
+  proposed_.insert(text);
   spdlog::info("{}", text);
   return store_.add_event({.at = now, .kind = std::string(kProposed), .text = text});
 }
 
-// Gates nodes together that were prepared together; else as many as may be measured at once.
+// Nodes that were prepared together are gated together, whatever their number.
 std::string UpgradeWatch::run(const Cohort& cohort, const std::vector<store::UpgradeRow>& upgrades,
                               std::size_t most) {
   std::vector<std::string> nodes = cohort.nodes;
   const auto is_prepared = [&](const store::UpgradeRow& row) {
-    std::vector<std::string> changed;
-    for (const store::UpgradeNodeRow& node : row.nodes)
-      if (node.changed) changed.push_back(node.node);
-    std::ranges::sort(changed);
+    const std::set<std::string> changed = changed_names(row);
     return row.state == store::UpgradeState::kPrepared && !row.before_is_history &&
-           changed == nodes;
+           std::ranges::equal(changed, nodes);
   };
   if (std::ranges::none_of(upgrades, is_prepared) && nodes.size() > most) nodes.resize(most);
   api::GateRequest request;
   request.set_node_set(fmt::format("{}", fmt::join(nodes, ",")));
   const auto step = gate_.gate(request, std::string(kWho));
   if (!step) return step.error().message;
-  if (step->state() == "waiting") return step->reason();
+  if (step->state() == text_of(GateState::kWaiting)) return step->reason();
   spdlog::info("upgrade {} of {} ({}): {} by policy", step->upgrade_id(), request.node_set(),
                cohort.to, step->state());
   return "";

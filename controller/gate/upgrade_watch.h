@@ -1,83 +1,106 @@
 // Finds upgrades that nobody gates. Proposes a gate or runs it, as the policy says.
 #pragma once
 
+#include <array>
+#include <cstdint>
 #include <mutex>
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "controller/control/control.h"
 #include "controller/gate/gate_service.h"
 #include "controller/schedule/schedule.h"
 #include "controller/store/store.h"
-#include "controller/upgrades/upgrade_cohorts.h"
+#include "controller/upgrades/upgrade_stack.h"
 
 namespace railgauge {
 
-inline constexpr std::string_view kPolicyOff = "off";
-inline constexpr std::string_view kPolicyPropose = "propose";  // an event names cohort and command
-inline constexpr std::string_view kPolicyRun = "run";          // and it is gated
-
-struct WatchPolicy {
-  std::string policy{kPolicyPropose};
-  std::optional<run::Schedule>
-      window{};  // in which kPolicyRun may begin to measure; absent: always
+// The treatment of upgrades that nobody gates, and the one table of the texts of
+// `--upgrade-policy`.
+enum class UpgradePolicy : std::uint8_t {
+  kOff,
+  kPropose,  // an event names the nodes and the command
+  kRun       // they are gated
 };
-// kInvalidArgument: the window is none.
-Result<WatchPolicy> watch_policy_of(std::string policy, const std::string& window);
+inline constexpr std::array<std::string_view, 3> kUpgradePolicyTexts{"off", "propose", "run"};
 
-// Thread safe. The store holds what is under way, so that a restarted controller continues it.
+// The settings of the watch.
+struct WatchPolicy {
+  UpgradePolicy policy = UpgradePolicy::kPropose;
+  std::optional<run::Schedule> window{};  // in which kRun may begin to measure; absent: always
+};
+// The policy and the window from the settings' texts; an unknown policy proposes. kInvalidArgument:
+// the window cannot be read.
+Result<WatchPolicy> watch_policy_of(const std::string& policy, const std::string& window);
+
+// Thread safe. The store holds the state, so that a restarted controller continues it.
 class UpgradeWatch {
  public:
-  static constexpr std::size_t kMostRuns = 5;  // of an after side, while it is inconclusive
+  // Runs of an after side, while it is inconclusive.
+  static constexpr std::size_t kMostRuns = 5;
+  // The requester of its runs.
   static constexpr std::string_view kWho = "policy";
 
   // Control and store outlive it.
   UpgradeWatch(WatchPolicy policy, Control& control, store::Store& store)
-      : policy_(std::move(policy.policy)),
+      : policy_(policy.policy),
         window_(std::move(policy.window)),
         control_(control),
         store_(store),
         gate_(control, store) {}
 
-  // Judges the runs that have ended, then looks for new cohorts. A call during another one does
-  // nothing. `now`: unix seconds.
+  // Judges the runs that have ended, then looks for new cohorts. A call during another call does
+  // nothing. Failures are logged. `now`: unix seconds.
   void tick(double now);
 
  private:
+  // One look: judge, extend one upgrade, then propose or gate each stable cohort.
   Status look(double now);
+  // Whether the policy lets it measure now: the window limits the begin of runs, not their end.
   [[nodiscard]] bool may_begin(double now) const {
-    return policy_ == kPolicyRun && (!window_ || run::in_window(*window_, now));
+    return policy_ == UpgradePolicy::kRun && (!window_ || run::in_window(*window_, now));
   }
   // Judges ended runs and returns how many upgrades are still measured. An upgrade that cannot be
   // judged is logged and delays no other.
   Result<std::size_t> judge_ended_runs(const std::vector<store::UpgradeRow>& upgrades, double now);
+  // Judges the upgrade if its run has ended. Returns whether it is still measured.
   Result<bool> judge_when_ended(const store::UpgradeRow& upgrade,
                                 double now);  // whether it is still measured
-  // Measures one once more that is inconclusive, or slower and not confirmed yet, also where that
-  // had to wait. Whether it did.
+  // Adds a run to one upgrade that is inconclusive, or slower and not confirmed yet, also where
+  // that had to wait. Returns whether it did.
   Result<bool> extend_one(const std::vector<store::UpgradeRow>& upgrades, double now);
+  // Whether a further run may settle the upgrade: it is recent, of this watch, below kMostRuns, and
+  // its nodes still have the measured stack.
   Result<bool> may_extend(const store::UpgradeRow& upgrade, double now);
+  // Asks the gate for a further run. False: the gate waits.
   Result<bool> extend(const store::UpgradeRow& upgrade);
-  void tell_trouble(const store::UpgradeRow& upgrade, const Error& error);
-  // Changes older than this are history; seconds.
+  // Logs each text once, not at every look.
+  void log_trouble(const store::UpgradeRow& upgrade, const Error& error);
+  // The age from which changes are history; seconds.
   [[nodiscard]] double long_ago() const { return window_ ? kWindowAgoSeconds : kLongAgoSeconds; }
+  // The attached nodes whose stack changed, with the newest change of each.
   Result<std::vector<MovedNode>> moved_nodes(const api::NodeList& nodes,
                                              const std::vector<store::UpgradeRow>& upgrades);
-  // `why_not`: why it is not measured without being asked; "" that is not the policy.
+  // Stores an event that names the cohort and the command. `why_not`: the reason why the policy did
+  // not measure it; "" where the policy only proposes.
   Status propose(const Cohort& cohort, double now, const std::string& why_not = "");
-  // "" when it has begun, else what it waits for.
+  // Gates the cohort, at most `most` nodes of it. "" when the gate has begun, else the reason why
+  // not.
   std::string run(const Cohort& cohort, const std::vector<store::UpgradeRow>& upgrades,
                   std::size_t most);
 
-  const std::string policy_;
+  const UpgradePolicy policy_;
   const std::optional<run::Schedule> window_;
   Control& control_;
   store::Store& store_;
   GateService gate_;
-  std::mutex mutex_;            // one look at a time; guards what follows
-  std::set<std::string> told_;  // texts of what was proposed
+  // Held during a look; guards the members below.
+  std::mutex mutex_;
+  // Texts of cohorts that were proposed, and of troubles that were logged.
+  std::set<std::string> proposed_;
   std::set<std::string> troubles_;
 };
 

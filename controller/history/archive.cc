@@ -1,13 +1,13 @@
 #include "controller/history/archive.h"
 
 #include <algorithm>
-#include <chrono>
 #include <filesystem>
 #include <set>
 
 #include <fmt/format.h>
 
 #include "controller/fleet/convert.h"
+#include "controller/fleet/event_loop.h"
 #include "controller/history/pair_figures.h"
 #include "controller/localise/localise_report.h"
 #include "controller/localise/retest/suspects_followup.h"
@@ -20,12 +20,16 @@
 namespace railgauge {
 namespace {
 
+// The schema version of every answer here.
 constexpr std::uint32_t kVersion = 1;
-constexpr std::uint32_t kExportRows = 2'000;  // of one message: some 2 MB
+// Points of one message: some 2 MB, below gRPC's limit of 4 MB.
+constexpr std::uint32_t kExportRows = 2'000;
+// Bounds of one query, where the request states none and at most.
 constexpr std::uint32_t kDefaultSqlRows = 1'000;
 constexpr std::uint32_t kMaxSqlRows = 100'000;
 constexpr double kDefaultSqlSeconds = 10;
 constexpr double kMaxSqlSeconds = 60;
+// Points of a history whose request states no limit.
 constexpr std::uint32_t kDefaultHistory = 1'000;
 constexpr double kDaySeconds = 86'400;
 
@@ -42,6 +46,7 @@ std::optional<Value> when(bool has, Value value) {
   return has ? std::optional<Value>(value) : std::nullopt;
 }
 
+// The identity of a series.
 api::Series to_api(const store::SeriesRow& row) {
   api::Series series;
   series.set_series_id(static_cast<std::uint32_t>(row.series_id));
@@ -59,6 +64,7 @@ api::Series to_api(const store::SeriesRow& row) {
   return series;
 }
 
+// A point with its flags as booleans; intervals that were not measured stay absent.
 api::HistoryPoint to_api(const store::HistoryPointRow& row) {
   api::HistoryPoint point;
   point.set_measured_at(rfc3339(row.measured_at));
@@ -77,6 +83,7 @@ api::HistoryPoint to_api(const store::HistoryPointRow& row) {
   return point;
 }
 
+// A day of which only the summary is kept.
 api::HistoryDay to_api(const store::HistoryDayRow& row) {
   api::HistoryDay day;
   day.set_day_at(rfc3339(row.day_at));
@@ -87,6 +94,8 @@ api::HistoryDay to_api(const store::HistoryDayRow& row) {
   return day;
 }
 
+// A table of any query. Text of the database may be any bytes, and protobuf accepts valid UTF-8
+// only.
 api::SqlTable to_api(const store::SqlTable& table) {
   api::SqlTable answer;
   for (const std::string& column : table.columns) answer.add_columns(valid_utf8(column));
@@ -103,17 +112,15 @@ api::SqlTable to_api(const store::SqlTable& table) {
   return answer;
 }
 
+// Whether the filter leaves few series, so that reading by series may be cheaper.
 bool chooses_series(const store::ResultsFilter& filter) {
   return !filter.nodes.empty() || !filter.endpoint.empty() || !filter.kernel.empty() ||
          !filter.metric.empty() || filter.message_bytes || filter.rail;
 }
 
-double unix_seconds() {
-  return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
-}
-
 }  // namespace
 
+// A node is found by each name that it had: its earlier results are its own.
 Result<store::ResultsFilter> Archive::filter_of(const api::PointsRequest& request) {
   store::ResultsFilter filter;
   filter.run_id = request.run_id();
@@ -144,6 +151,7 @@ Result<api::ResultList> Archive::find_points(const api::PointsRequest& request) 
   return list;
 }
 
+// An export of one run reads a short range of keys and needs no list of series.
 Result<ExportCursor> Archive::begin_export(const api::PointsRequest& request) {
   ExportCursor cursor{.filter = RG_TRY(filter_of(request))};
   store::ResultsFilter& filter = cursor.filter;
@@ -160,7 +168,7 @@ Result<ExportCursor> Archive::begin_export(const api::PointsRequest& request) {
   return cursor;
 }
 
-// Up to and with key `window`, or as far as a page goes.
+// A page that is not full has reached the end of its range.
 Status Archive::read_range(ExportCursor& cursor, std::int64_t window, api::ResultList& list) {
   store::PointRange& range = *cursor.filter.range;
   range.through = std::min(cursor.through, window);
@@ -170,6 +178,7 @@ Status Archive::read_range(ExportCursor& cursor, std::int64_t window, api::Resul
   return {};
 }
 
+// Reads on until a page has points, so that an empty list is the end alone.
 Result<api::ResultList> Archive::next_points(ExportCursor& cursor, const Cancelled& cancelled) {
   api::ResultList list;
   list.set_schema_version(kVersion);
@@ -201,6 +210,7 @@ Result<api::SeriesList> Archive::list_series(const api::PointsRequest& request) 
   return list;
 }
 
+// The limit is bounded, whatever the request asks for.
 Result<api::History> Archive::get_history(const api::HistoryRequest& request) {
   const std::uint32_t limit = request.limit() == 0 ? kDefaultHistory : request.limit();
   const store::HistoryRow row = RG_TRY(as_wrong_use(store_.history(
@@ -235,6 +245,7 @@ Result<api::Comparison> Archive::compare_runs(const api::CompareRequest& request
   return comparison;
 }
 
+// The message of a deadline names the bound that the caller may raise.
 Result<api::SqlTable> Archive::run_sql(const api::SqlRequest& request, const Cancelled& cancelled) {
   const std::uint32_t rows =
       std::min(request.max_rows() == 0 ? kDefaultSqlRows : request.max_rows(), kMaxSqlRows);
@@ -259,7 +270,7 @@ Result<api::TaskPage> Archive::get_tasks(const api::TasksRequest& request) {
   return page;
 }
 
-// The site's topology is not the store's: texts may name its switches all the same.
+// The site's topology is not the store's, yet texts of a bundle may name its switches.
 Status Archive::add_leaves(api::SqlTable& table) {
   if (!leaves_) return {};
   table.add_columns("leaf");
@@ -274,6 +285,7 @@ Status Archive::add_leaves(api::SqlTable& table) {
   return {};
 }
 
+// Leaves join the known names, so that the redaction covers them.
 Result<api::BundlePart> Archive::get_bundle_part(const api::BundleRequest& request) {
   const store::BundlePartRow row =
       RG_TRY(as_wrong_use(store_.read(store::read_bundle_part, request.subject(), request.part())));
@@ -289,6 +301,7 @@ Result<api::BundlePart> Archive::get_bundle_part(const api::BundleRequest& reque
   return part;
 }
 
+// A growth rate needs at least a day of history.
 Result<api::Space> Archive::get_space(const api::SpaceRequest&) {
   const store::SpaceRow row = RG_TRY(store_.space());
   api::Space space;
@@ -325,6 +338,7 @@ Result<api::DatabaseCheck> Archive::check_database(const api::CheckRequest&) {
   return check;
 }
 
+// The path is resolved by the controller, whose working folder the caller does not know.
 Result<api::BackUpReport> Archive::back_up(const api::BackUpRequest& request) {
   if (!request.path().starts_with('/'))
     return fail(Code::kInvalidArgument,
@@ -340,12 +354,13 @@ Result<api::BackUpReport> Archive::back_up(const api::BackUpRequest& request) {
   return report;
 }
 
+// Limits that the request does not state are those of the settings.
 Result<api::PruneReport> Archive::prune(const api::PruneRequest& request) {
   store::Retention retention = retention_;
   if (request.has_raw_sample_days()) retention.raw_sample_days = request.raw_sample_days();
   if (request.has_distribution_days()) retention.distribution_days = request.distribution_days();
   if (request.has_point_days()) retention.point_days = request.point_days();
-  const store::PruneCounts counts = RG_TRY(store_.prune(retention, unix_seconds()));
+  const store::PruneCounts counts = RG_TRY(store_.prune(retention, fleet::unix_seconds()));
   api::PruneReport report;
   report.set_schema_version(kVersion);
   report.set_raw_samples(counts.raw_samples);
@@ -362,25 +377,31 @@ namespace {
 using localise::Element;
 using localise::Kind;
 
-constexpr std::uint32_t kPairsVersion = 1;
-
+// The series as lists of alternatives name it.
 std::string series_text(const PairSeries& series) {
   return fmt::format("{} {} {}", series.kernel, series.metric, series.message_bytes);
 }
 
-Result<PairFigures> figures_for(store::Store& store, const api::PairsRequest& request,
-                                const LeafSource& leaves) {
-  Result<PairFigures> figures = read_pair_figures(store, request, leaves);
-  // A run without pairs is the caller's wrong word, not a missing part of the system.
-  if (!figures && figures.error().code == Code::kNotFound)
-    return fail(Code::kInvalidArgument, figures.error().message);
-  return figures;
+// The run and series that a matrix or a list of suspects is about.
+template <class Message>
+// Sets the run and the series that a matrix or a list of suspects is about.
+void describe(const PairFigures& figures, Message& out) {
+  out.set_schema_version(kVersion);
+  out.set_run_id(figures.run_id);
+  out.set_kernel(figures.series.kernel);
+  out.set_metric(figures.series.metric);
+  out.set_meaning(figures.series.meaning);
+  out.set_unit(figures.series.unit);
+  out.set_message_bytes(figures.series.message_bytes);
+  out.set_larger_is_better(figures.series.larger_is_better);
 }
 
+// A layer as an error names it: "rail 3 gpu".
 std::string layer_text(const localise::Layer& layer) {
   return fmt::format("rail {}{}{}", layer.rail, layer.memory.empty() ? "" : " ", layer.memory);
 }
 
+// Names the parts of a suspect: an element refers to nodes and leaves by number.
 void name_parts(const localise::PairData& data, const Element& element, api::Suspect& suspect) {
   const auto first = static_cast<std::size_t>(element.first);
   const auto second = static_cast<std::size_t>(element.second);
@@ -406,6 +427,7 @@ void name_parts(const localise::PairData& data, const Element& element, api::Sus
   if (element.rail >= 0) suspect.set_rail(element.rail);
 }
 
+// One suspect with the pairs that are its evidence.
 api::Suspect to_api(const localise::PairData& data, const localise::Suspect& found) {
   const auto node = [&data](std::int32_t index) {
     return data.nodes[static_cast<std::size_t>(index)];
@@ -472,8 +494,9 @@ Status add_retests(store::Store& store, const LeafSource& leaves, const PairFigu
 
 }  // namespace
 
+// The first layer that fits is returned, the others are named.
 Result<api::PairMatrix> Archive::get_matrix(const api::PairsRequest& request) {
-  const PairFigures figures = RG_TRY(figures_for(store_, request, leaves_));
+  const PairFigures figures = RG_TRY(as_wrong_use(read_pair_figures(store_, request, leaves_)));
   const localise::PairData& data = figures.data;
   const localise::Layer* chosen = nullptr;
   api::PairMatrix matrix;
@@ -489,14 +512,7 @@ Result<api::PairMatrix> Archive::get_matrix(const api::PairsRequest& request) {
     return fail(Code::kInvalidArgument,
                 fmt::format("run {}: no pair was measured so; there is {}", figures.run_id,
                             fmt::join(matrix.other_layers(), ", ")));
-  matrix.set_schema_version(kPairsVersion);
-  matrix.set_run_id(figures.run_id);
-  matrix.set_kernel(figures.series.kernel);
-  matrix.set_metric(figures.series.metric);
-  matrix.set_meaning(figures.series.meaning);
-  matrix.set_unit(figures.series.unit);
-  matrix.set_message_bytes(figures.series.message_bytes);
-  matrix.set_larger_is_better(figures.series.larger_is_better);
+  describe(figures, matrix);
   matrix.set_rail(chosen->rail);
   matrix.set_memory(chosen->memory);
   for (std::size_t node = 0; node < data.nodes.size(); ++node) {
@@ -510,19 +526,13 @@ Result<api::PairMatrix> Archive::get_matrix(const api::PairsRequest& request) {
   return matrix;
 }
 
+// Suspects without a retest list the tasks that would separate them.
 Result<api::SuspectList> Archive::get_suspects(const api::PairsRequest& request) {
-  const PairFigures figures = RG_TRY(figures_for(store_, request, leaves_));
+  const PairFigures figures = RG_TRY(as_wrong_use(read_pair_figures(store_, request, leaves_)));
   const localise::PairData& data = figures.data;
   const localise::Localisation found = RG_TRY(localise::find_suspects(data));
   api::SuspectList list;
-  list.set_schema_version(kPairsVersion);
-  list.set_run_id(figures.run_id);
-  list.set_kernel(figures.series.kernel);
-  list.set_metric(figures.series.metric);
-  list.set_meaning(figures.series.meaning);
-  list.set_unit(figures.series.unit);
-  list.set_message_bytes(figures.series.message_bytes);
-  list.set_larger_is_better(figures.series.larger_is_better);
+  describe(figures, list);
   list.set_nodes(static_cast<std::uint32_t>(data.nodes.size()));
   list.set_leaves(static_cast<std::uint32_t>(data.leaves.size()));
   list.set_measured_pairs(found.measured_pairs);

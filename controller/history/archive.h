@@ -1,5 +1,5 @@
-// Reads stored results for clients: each function answers one rpc of archive.proto. Plain values in
-// and out, no gRPC. Called on worker threads.
+// Reads stored results for clients: each public function answers one rpc of archive.proto. Plain
+// values in and out, no gRPC. Called on worker threads.
 #pragma once
 
 #include <functional>
@@ -11,29 +11,34 @@
 
 namespace railgauge {
 
-// Whether the caller is gone; empty: never. Asked now and then by what takes long.
+// Whether the caller is gone; empty: never. Long work polls it.
 using Cancelled = std::function<bool()>;
 
-// The position of an export.
+// The position of an export. One thread at a time.
 struct ExportCursor {
   store::ResultsFilter filter{};
-  std::int64_t through = 0;  // the last key that belongs to it
-  // Where a filter leaves few: these one after the other, each by its index.
+  // The last key that belongs to the export.
+  std::int64_t through = 0;
+  // Where a filter leaves few series: these one after the other, each by its index in the table.
   std::optional<std::vector<std::int64_t>> series{};
-  std::size_t at = 0;      // of them
-  std::int64_t first = 0;  // the key behind which each begins
+  // The index in `series` of the one that is read.
+  std::size_t at = 0;
+  // The key behind which each series begins.
+  std::int64_t first = 0;
 };
 
+// Thread safe as the store is; it keeps no state of its own. A name or id that is not known is
+// kInvalidArgument.
 class Archive {
  public:
-  // A page of an export looks at points of so many ranks at most: with a filter that matches few it
-  // would else read for as long as the table is large.
+  // Ranks whose points one page of an export examines. With a filter that matches few points a page
+  // would else read the whole table.
   static constexpr std::int64_t kExportRanks = 20'000;
-  // An export of so many series at most reads those alone, not along the table.
+  // An export of at most so many series reads those alone, not along the table.
   static constexpr std::size_t kFewSeries = 20'000;
 
-  // `retention`: what a pruning without figures of its own takes. `leaves`: for matrices and
-  // suspects.
+  // `retention`: the limits of a pruning whose request states none. `leaves`: the leaf switches for
+  // matrices and suspects.
   explicit Archive(store::Store& store, store::Retention retention = {},
                    std::int64_t export_ranks = kExportRanks, LeafSource leaves = {})
       : store_(store),
@@ -41,28 +46,46 @@ class Archive {
         export_ranks_(export_ranks),
         leaves_(std::move(leaves)) {}
 
+  // The points that the request matches, at most its limit.
   Result<api::ResultList> find_points(const api::PointsRequest& request);
-  // Fixes which run and points it has: what arrives or ends meanwhile does not mix in.
+  // Fixes the run and the points of an export: points that arrive meanwhile do not mix in.
   Result<ExportCursor> begin_export(const api::PointsRequest& request);
   // The next points, by series and key where few series are chosen, else by key; an empty list is
-  // the end.
+  // the end. kCancelled: the caller is gone.
   Result<api::ResultList> next_points(ExportCursor& cursor, const Cancelled& cancelled = {});
+  // The series that the request matches.
   Result<api::SeriesList> list_series(const api::PointsRequest& request);
+  // One series with its newest points, and days whose points are pruned.
   Result<api::History> get_history(const api::HistoryRequest& request);
+  // The medians of two runs, for each series that both have.
   Result<api::Comparison> compare_runs(const api::CompareRequest& request);
+  // Runs one SELECT within bounds of rows and seconds. kDeadlineExceeded: it ran longer.
   Result<api::SqlTable> run_sql(const api::SqlRequest& request, const Cancelled& cancelled = {});
+  // A page of the tasks of a run, with the position of the next page.
   Result<api::TaskPage> get_tasks(const api::TasksRequest& request);
+  // One part of a support bundle; the last one says so.
   Result<api::BundlePart> get_bundle_part(const api::BundleRequest& request);
+  // The size of the database by table, with the free space of its disk; bytes.
   Result<api::Space> get_space(const api::SpaceRequest& request);
+  // Checks the database file and lists its problems.
   Result<api::DatabaseCheck> check_database(const api::CheckRequest& request);
+  // Copies the database to an absolute path of the controller's host while it is in use.
+  // kInvalidArgument: the path is relative.
   Result<api::BackUpReport> back_up(const api::BackUpRequest& request);
+  // Removes old details by the retention of the request, and reports the rows that were removed.
   Result<api::PruneReport> prune(const api::PruneRequest& request);
+  // The figures of one rail and memory by pair of nodes. kInvalidArgument: the run has no such
+  // figures.
   Result<api::PairMatrix> get_matrix(const api::PairsRequest& request);
+  // The parts of the fabric that explain slow pairs, with retests that the run measured.
   Result<api::SuspectList> get_suspects(const api::PairsRequest& request);
 
  private:
+  // Adds the leaf switches to a table of names, as a column of its own.
   Status add_leaves(api::SqlTable& table);
+  // The request as a filter of the store. kInvalidArgument: its node set is wrong.
   Result<store::ResultsFilter> filter_of(const api::PointsRequest& request);
+  // Adds the next points up to and with key `window`, or as far as a page reaches.
   Status read_range(ExportCursor& cursor, std::int64_t window, api::ResultList& list);
 
   store::Store& store_;

@@ -1,4 +1,4 @@
-// What is stored, over real gRPC: found, exported, compared, asked in SQL, copied, pruned.
+// Stored results over real gRPC: found, exported, compared, asked in SQL, copied, pruned.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

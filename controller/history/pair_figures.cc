@@ -15,20 +15,22 @@
 namespace railgauge {
 namespace {
 
+// Whether the request, as far as it states a series, means this one.
 bool matches(const PairSeries& series, const api::PairsRequest& request) {
   return (request.kernel().empty() || series.kernel == request.kernel()) &&
          (request.metric().empty() || series.metric == request.metric()) &&
          (!request.has_message_bytes() || series.message_bytes == request.message_bytes());
 }
 
-// None where "all" runs were asked for.
+// The nodes that the run planned; none where the request asks for all runs.
 std::vector<std::string> nodes_of(store::Store& store, const std::string& run_id) {
   const auto summary = store.run_summary(run_id);
   return summary ? summary->run.nodes : std::vector<std::string>{};
 }
 
 // Orders series for a request that leaves the choice open: bandwidth before latency, then by the
-// number of figures.
+// number of figures, then by size. The kernel's name decides between equals, so that the choice is
+// stable.
 std::vector<PairSeries> by_choice(const std::map<PairSeries, double>& counts) {
   std::vector<PairSeries> order;
   for (const auto& [series, count] : counts) order.push_back(series);
@@ -39,6 +41,7 @@ std::vector<PairSeries> by_choice(const std::map<PairSeries, double>& counts) {
   return order;
 }
 
+// The series of a stored matrix.
 PairSeries series_of(const store::PairMatrixRow& matrix) {
   return {.kernel = matrix.kernel,
           .metric = matrix.metric,
@@ -48,6 +51,7 @@ PairSeries series_of(const store::PairMatrixRow& matrix) {
           .larger_is_better = matrix.larger_is_better};
 }
 
+// The key by which the store finds the matrix again.
 store::PairMatrixKey key_of(const store::PairMatrixRow& matrix) {
   return {.run_id = matrix.run_id,
           .rail = matrix.rail,
@@ -57,6 +61,7 @@ store::PairMatrixKey key_of(const store::PairMatrixRow& matrix) {
           .meaning = matrix.meaning};
 }
 
+// The number of its figures; the matrix is visited, not loaded.
 Result<double> figures_in(const store::Store& store, const store::PairMatrixRow& head) {
   double count = 0;
   RG_TRY_OK(store.visit_pair_matrix(key_of(head), [&count](const store::PairMatrixRow&, std::size_t,
@@ -64,7 +69,8 @@ Result<double> figures_in(const store::Store& store, const store::PairMatrixRow&
   return count;
 }
 
-// A row's node and kind of memory are read off its endpoint once, not with each figure.
+// Adds the figures of a matrix to the table. A row's node and memory are parsed from its endpoint
+// once, not with each figure.
 Status add_to(PairTable& table, const store::Store& store, const store::PairMatrixRow& head) {
   struct Row {
     std::int32_t node = PairTable::kNotChosen;
@@ -81,7 +87,8 @@ Status add_to(PairTable& table, const store::Store& store, const store::PairMatr
   });
 }
 
-// A matrix does not say so itself: any point of the series does for all.
+// Whether the figures are synthetic: a matrix has no such flag, and any point of the series
+// represents all.
 Result<bool> is_synthetic(store::Store& store, const std::string& run_id,
                           const PairSeries& series) {
   const auto rows = RG_TRY(store.results({.run_id = run_id,
@@ -92,8 +99,8 @@ Result<bool> is_synthetic(store::Store& store, const std::string& run_id,
   return !rows.empty() && rows.front().point.synthetic();
 }
 
-// Matrices of one run that differ in their rail alone. kNotFound: none that matches is stored. None
-// is in memory as a whole.
+// Joins the matrices of one series, which differ in their rail alone. No matrix is in memory as a
+// whole. kNotFound: none that matches is stored.
 Result<PairFigures> figures_of_matrices(store::Store& store, const std::string& run_id,
                                         const api::PairsRequest& request, const PortMap& ports,
                                         const PairChoice& choice) {
@@ -130,6 +137,7 @@ Result<PairFigures> figures_of_matrices(store::Store& store, const std::string& 
 
 }  // namespace
 
+// Figures between two rails are counted and left out: a layer has one rail.
 Result<PairFigures> figures_of_points(std::string run_id, const std::vector<PairPoint>& points,
                                       const PortMap& ports, const std::vector<std::string>& nodes,
                                       const PairChoice& choice) {
@@ -169,7 +177,7 @@ Result<PairFigures> figures_of_points(std::string run_id, const std::vector<Pair
 namespace {
 
 // Adds the scatter of repetitions and samples, which a matrix does not contain. It matters where
-// nodes are few, and then the points are quickly read, if the run still has them.
+// nodes are few, and then the points are read quickly, if the run still has them.
 Status add_repeat_noise(store::Store& store, const store::ExportScope& scope, const PortMap& ports,
                         PairFigures& figures) {
   api::PairsRequest request;
@@ -189,11 +197,11 @@ Status add_repeat_noise(store::Store& store, const store::ExportScope& scope, co
 
 }  // namespace
 
+// Matrices first: a run of a large fabric has millions of points.
 Result<PairFigures> read_pair_figures(store::Store& store, const api::PairsRequest& request,
                                       const LeafSource& leaves) {
   const store::ExportScope scope = RG_TRY(store.export_scope(request.run_id()));
-  const std::vector<store::NodeRow> nodes = RG_TRY(store.list_nodes());
-  const PortMap ports(nodes, leaves ? leaves(nodes) : LeafMap{});
+  const PortMap ports = RG_TRY(read_ports(store, leaves));
   PairChoice choice;
   if (!request.node_set().empty()) {
     const std::vector<std::string> names = RG_TRY(store.node_names());
@@ -216,10 +224,14 @@ Result<PairFigures> read_pair_figures(store::Store& store, const api::PairsReque
 
 namespace {
 
+// Points that one query reads.
 constexpr std::uint32_t kPage = 20'000;
-constexpr std::int64_t kLastRanks = 8'192;  // of a run, that may follow something up
-constexpr double kErrorsOfInterval = 1.96;  // 95 %, to each side
+// The last ranks of a run, among which its follow-ups are.
+constexpr std::int64_t kLastRanks = 8'192;
+// Standard errors to each side of a 95 % interval.
+constexpr double kErrorsOfInterval = 1.96;
 
+// The value of the key; "" where it is absent.
 std::string value_of(const store::TextMap& map, const std::string& key) {
   const auto found = map.find(key);
   return found == map.end() ? std::string() : found->second;
@@ -229,6 +241,7 @@ bool is_gpu_row(const std::string& endpoint) { return endpoint.ends_with(kGpuRow
 
 }  // namespace
 
+// Reads page by page along the keys, so that the bound stops it before memory does.
 Result<std::vector<PairPoint>> read_pair_points(store::Store& store,
                                                 const store::ExportScope& scope,
                                                 const api::PairsRequest& request,
@@ -255,6 +268,7 @@ Result<std::vector<PairPoint>> read_pair_points(store::Store& store,
   return points;
 }
 
+// The port ends at a '+', behind which the GPU is named.
 std::pair<std::string, std::string> split_endpoint(const std::string& endpoint) {
   const std::size_t slash = endpoint.find('/');
   if (slash == std::string::npos)
@@ -289,6 +303,13 @@ PortMap::PortMap(const std::vector<store::NodeRow>& nodes, LeafMap leaves)
   }
 }
 
+// The ports of the nodes as they are known now. `leaves` gives the leaf of nodes that do not report
+// it.
+Result<PortMap> read_ports(const store::Store& store, const LeafSource& leaves) {
+  const std::vector<store::NodeRow> nodes = RG_TRY(store.list_nodes());
+  return PortMap(nodes, leaves ? leaves(nodes) : LeafMap{});
+}
+
 std::int32_t PortMap::rail(const std::string& node, const std::string& port) const {
   const auto of = rails_.find(node);
   if (of == rails_.end()) return -1;
@@ -303,6 +324,8 @@ std::string PortMap::leaf(const std::string& node) const {
 
 namespace {
 
+// Whether the row is the figure of a pair, follow-ups included. An RDMA read transfers from the
+// target to the initiator, so that its ends are swapped.
 bool figure_of(const store::ResultRow& row, PairPoint& point) {
   const bool measured = row.outcome == kPassed || row.only_a_limit_failed;
   const bool pair = row.endpoints.size() == 2 && measured && row.point.pair().empty();
@@ -337,11 +360,11 @@ bool pair_point_of(const store::ResultRow& row, PairPoint& point) {
   return !plan::is_follow_up(row.task_id) && figure_of(row, point);
 }
 
+// Follow-ups come last in a run, so that only its last ranks are read.
 Result<std::vector<FollowUpPoint>> read_follow_ups(store::Store& store, const PairFigures& figures,
                                                    const LeafSource& leaves) {
   const store::ExportScope scope = RG_TRY(store.export_scope(figures.run_id));
-  const std::vector<store::NodeRow> nodes = RG_TRY(store.list_nodes());
-  const PortMap ports(nodes, leaves ? leaves(nodes) : LeafMap{});
+  const PortMap ports = RG_TRY(read_ports(store, leaves));
   store::ResultsFilter filter{.run_id = scope.run_id,
                               .kernel = figures.series.kernel,
                               .metric = figures.series.metric,

@@ -1,5 +1,6 @@
 // The figures of a run's pairs, by node, rail and memory, as localisation and heat maps take them:
-// from stored matrices where the run has some, else from its points.
+// from stored matrices where the run has some, else from its points. Called on worker threads;
+// functions without a store are pure.
 #pragma once
 
 #include <compare>
@@ -19,7 +20,8 @@
 
 namespace railgauge {
 
-// One kernel's metric at one size, of which a run has figures of pairs.
+// One kernel's metric at one message size, of which a run has figures of pairs. `unit` is the text
+// that the kernel reports.
 struct PairSeries {
   std::string kernel{};
   std::string metric{};
@@ -30,70 +32,87 @@ struct PairSeries {
   auto operator<=>(const PairSeries&) const = default;
 };
 
+// The figures of one series of a run.
 struct PairFigures {
   std::string run_id{};
   PairSeries series{};
-  std::vector<PairSeries> others{};  // that the request would have matched too, by figures
+  // Series that the request also matches, the one with most figures first.
+  std::vector<PairSeries> others{};
+  // Nodes by name, and a layer for each rail and memory.
   localise::PairData data{};
-  double across_rails = 0;  // figures between two rails, which are in no layer
+  // The number of figures between two rails, which are in no layer.
+  double across_rails = 0;
 };
 
 // A point as far as it is a pair's figure.
 struct PairPoint {
   PairSeries series{};
-  std::string from{};  // "node/DEV:PORT", where the data goes out
+  // "node/DEV:PORT" of the end that sends the data, then of the end that receives it.
+  std::string from{};
   std::string to{};
-  std::string memory{};  // "host", "gpu"
+  // "host" or "gpu".
+  std::string memory{};
+  // The median, in the unit of the series; above 0.
   double value = 0;
-  double spread = 0;  // standard error of the value by its own samples, as a share; 0: not known
+  // The standard error of the value by its own samples, a fraction of it; 0: not known.
+  double spread = 0;
   bool synthetic = false;
 };
-// False: a loopback, a collective, what follows a suspect up (it would count twice), both
-// directions' sum, several rails together, a task that was not measured to its end. A figure beyond
-// a limit of the suite is one: nothing shows a slow part as well.
+// Fills `point` and returns whether the row is the figure of a pair. It is not for a loopback, a
+// collective, a follow-up of a suspect (it would count twice), the sum of both directions, several
+// rails together, or a task that was not measured to its end. A figure beyond a limit of the suite
+// is one: nothing shows a slow part as well.
 bool pair_point_of(const store::ResultRow& row, PairPoint& point);
-// How a stored matrix names the row of an end without a port, of memory "gpu".
+// The suffix by which a stored matrix names the row of an end without a port, of memory "gpu".
 inline constexpr std::string_view kGpuRow = "+gpu";
-// "n1/mlx5_0:1+gpu0" to node and port; "n1" and "n1+gpu" to the node and no port.
+// The node and the port of "n1/mlx5_0:1+gpu0"; the port is "" for "n1" and "n1+gpu".
 std::pair<std::string, std::string> split_endpoint(const std::string& endpoint);
-// "gpu" or "host", of a row of a stored matrix.
+// "gpu" or "host", from the name of a row of a stored matrix.
 std::string memory_of_row(const std::string& endpoint);
 
-// The rail of each port and the leaf of each node: from `leaves`, else as the nodes reported.
+// The rail of each port and the leaf of each node. Immutable, so that threads may share it.
 class PortMap {
  public:
+  // Rails are numbered in the order of PCI addresses, as the store numbers them. A leaf comes from
+  // `leaves`, else from the label or the facts that the node reports.
   explicit PortMap(const std::vector<store::NodeRow>& nodes, LeafMap leaves = {});
-  // -1: not known.
+  // The rail of the port; -1: not known.
   [[nodiscard]] std::int32_t rail(const std::string& node, const std::string& port) const;
-  [[nodiscard]] std::string leaf(const std::string& node) const;  // "": unknown
+  // The leaf switch of the node; "": not known.
+  [[nodiscard]] std::string leaf(const std::string& node) const;
 
  private:
   std::map<std::string, std::map<std::string, std::int32_t>> rails_{};
   LeafMap leaves_{};
 };
 
-// More cells (nodes squared, by rail and memory) are refused: they would not fit an answer.
+// The ports of the nodes as they are known now.
+Result<PortMap> read_ports(const store::Store& store, const LeafSource& leaves);
+
+// Cells of one answer: nodes squared, for each rail and memory. More would not fit a message.
 inline constexpr std::size_t kMaxPairCells = 50'000'000;
 
-// Which pairs are looked at.
+// The pairs that are read.
 struct PairChoice {
-  std::optional<std::set<std::string>> nodes{};  // absent: all
+  // Absent: all nodes.
+  std::optional<std::set<std::string>> nodes{};
   std::size_t max_cells = kMaxPairCells;
 };
 
-// The series with most figures (of bandwidth, where there is some; of several, the largest size),
-// several figures of one pair as their median. kNotFound: the run has no figures of pairs.
-// `nodes`: that took part, so that one without a single figure is there too. kInvalidArgument: too
-// many cells.
+// The series with most figures (bandwidth before latency, of several the largest size); several
+// figures of one pair become their median. `nodes` took part, so that a node without a single
+// figure is present too. kNotFound: the run has no figures of pairs. kInvalidArgument: too many
+// cells.
 Result<PairFigures> figures_of_points(std::string run_id, const std::vector<PairPoint>& points,
                                       const PortMap& ports,
                                       const std::vector<std::string>& nodes = {},
                                       const PairChoice& choice = {});
 
-// Some 300 bytes each in memory.
+// Points of one answer in memory, some 300 bytes each.
 inline constexpr std::size_t kMaxPairPoints = 4'000'000;
 
-// Those that `request` matches; its run is not looked at. kInvalidArgument: more than `most`.
+// The points that `request` matches within `scope`; the run of the request is ignored.
+// kInvalidArgument: more than `most`.
 Result<std::vector<PairPoint>> read_pair_points(store::Store& store,
                                                 const store::ExportScope& scope,
                                                 const api::PairsRequest& request,
@@ -101,19 +120,22 @@ Result<std::vector<PairPoint>> read_pair_points(store::Store& store,
 
 // A figure that a run measured to separate a suspect from its partners.
 struct FollowUpPoint {
-  std::string from{};  // node
+  // The nodes that send and receive.
+  std::string from{};
   std::string to{};
   std::int32_t rail = 0;
   std::string memory{};
-  std::string purpose{};  // localise::purpose_word
+  // The word of localise::purpose_word.
+  std::string purpose{};
   double value = 0;
 };
-// Follow-up figures of the series of `figures`; none where the run followed nothing up. kNotFound:
-// no such run.
+// The follow-up figures of the series of `figures`; none where the run measured none. kNotFound: no
+// such run.
 Result<std::vector<FollowUpPoint>> read_follow_ups(store::Store& store, const PairFigures& figures,
                                                    const LeafSource& leaves = {});
 
-// kNotFound: no such run, or nothing of it is a pair's figure; kInvalidArgument: too many cells.
+// The figures that the request matches. kNotFound: no such run, or the run has no figure of a pair.
+// kInvalidArgument: too many cells, or a wrong node set.
 Result<PairFigures> read_pair_figures(store::Store& store, const api::PairsRequest& request,
                                       const LeafSource& leaves = {});
 

@@ -210,7 +210,8 @@ TEST(PairFigures, OfTenThousandNodesAreRefusedAndSomeOfThemAreTold) {
   EXPECT_EQ(refused.error().code, Code::kInvalidArgument);
   EXPECT_EQ(refused.error().message,
             "run r1: pairs of 10000 nodes, by rail and kind of memory, make 100000000 cells; "
-            "50000000 are told at once, so choose fewer with --nodes, or take railgauge export");
+            "at most 50000000 are returned at once, so choose fewer with --nodes, or take "
+            "railgauge export");
   const PairChoice choice{.nodes = std::set<std::string>{"n7", "n8", "n9"}};
   const auto some = figures_of_points("r1", points, ports, {"n1", "n7"}, choice);
   ASSERT_TRUE(some) << some.error().message;

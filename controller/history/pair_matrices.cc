@@ -11,28 +11,34 @@
 
 #include "controller/localise/localise_cells.h"
 #include "controller/store/queries/pair_matrix.h"
+#include "kernels/core/stats/quantile.h"
 
 namespace railgauge {
 namespace {
 
+// Deviations of the noise by which an outlier exceeds its class.
 constexpr double kOutlierDeviations = 5;
+// The rail of a matrix with figures between two rails.
 constexpr std::int32_t kAcrossRails = -1;
+// A cell without a figure.
 constexpr float kNone = std::numeric_limits<float>::quiet_NaN();
 
+// The figures of each cell by the names of its row and column.
 using Values = std::map<std::pair<std::string, std::string>, std::vector<float>>;
 
+// The name of a row: the endpoint without its GPU for host memory, with a GPU for memory "gpu".
 std::string row_name(const std::string& endpoint, const std::string& memory) {
   const std::size_t plus = endpoint.find('+', std::min(endpoint.find('/'), endpoint.size()));
   if (memory != "gpu") return endpoint.substr(0, plus);
   return plus == std::string::npos ? endpoint + std::string(kGpuRow) : endpoint;
 }
 
+// The figures for localisation; none where the pairs are too many, which costs the outliers only.
 PairFigures figures_or_none(const PairSeries& series, const std::vector<PairPoint>& points,
                             const PortMap& ports) {
   auto figures = figures_of_points("", points, ports);
   if (!figures && figures.error().code == Code::kInvalidArgument)
-    spdlog::warn("{} {}: the pairs are too many for their outliers to be told", series.kernel,
-                 series.metric);
+    spdlog::warn("{} {}: too many pairs to look for outliers", series.kernel, series.metric);
   return figures.value_or(PairFigures{});
 }
 
@@ -51,11 +57,15 @@ class Expectation {
       layers_[{data.layers[i].rail, data.layers[i].memory}] = i;
   }
 
+  // A figure compared with its expectation.
   struct Judged {
     double expected = 0;
-    double worse = 0;  // share of what is expected
+    // The loss as a fraction of the expected value.
+    double worse = 0;
     bool is_outlier = false;
   };
+  // Zeros where the pair has no expectation: a matrix may have ends without a figure in
+  // localisation.
   [[nodiscard]] Judged judge(std::int32_t rail, const std::string& from, const std::string& to,
                              double value) const {
     const auto layer = layers_.find({rail, memory_of_row(from)});
@@ -80,6 +90,7 @@ class Expectation {
   std::map<std::pair<std::int32_t, std::string>, std::size_t> layers_{};
 };
 
+// Adds the outliers of the matrix, the worst first.
 void find_outliers(const Expectation& expectation, store::PairMatrixRow& matrix) {
   const std::size_t count = matrix.endpoints.size();
   std::vector<std::pair<double, store::PairMatrixRow::Outlier>> found;
@@ -98,7 +109,7 @@ void find_outliers(const Expectation& expectation, store::PairMatrixRow& matrix)
   for (auto& [worse, outlier] : found) matrix.outliers.push_back(outlier);
 }
 
-// False: there are too many endpoints.
+// Fills rows, columns and cells. False: there are more endpoints than a matrix may have.
 bool fill(Values& values, store::PairMatrixRow& matrix) {
   std::set<std::string> names;
   for (const auto& [pair, figures] : values) names.insert({pair.first, pair.second});
@@ -107,14 +118,13 @@ bool fill(Values& values, store::PairMatrixRow& matrix) {
   std::map<std::string, std::size_t> index;
   for (const std::string& name : matrix.endpoints) index.emplace(name, index.size());
   matrix.values.assign(names.size() * names.size(), kNone);
-  for (auto& [pair, figures] : values) {
-    const auto middle = figures.begin() + static_cast<std::ptrdiff_t>(figures.size() / 2);
-    std::nth_element(figures.begin(), middle, figures.end());
-    matrix.values[index[pair.first] * names.size() + index[pair.second]] = *middle;
-  }
+  for (auto& [pair, figures] : values)
+    matrix.values[index[pair.first] * names.size() + index[pair.second]] =
+        upper_median(std::move(figures));
   return true;
 }
 
+// Makes the matrices of one series, one for each rail.
 Status make_of_series(const std::string& run_id, const PairSeries& series,
                       const std::vector<PairPoint>& points, const PortMap& ports,
                       const TakeMatrix& take) {
@@ -153,6 +163,7 @@ Status make_of_series(const std::string& run_id, const PairSeries& series,
 
 }  // namespace
 
+// Groups the points by series first, so that each series is localised once.
 Status make_matrices(const std::string& run_id, std::vector<PairPoint> points, const PortMap& ports,
                      const TakeMatrix& take) {
   std::map<PairSeries, std::vector<PairPoint>> groups;
@@ -162,10 +173,10 @@ Status make_matrices(const std::string& run_id, std::vector<PairPoint> points, c
   return {};
 }
 
+// All matrices are collected before the write, so that it is one transaction.
 Status store_pair_matrices(store::Store& store, const std::string& run_id,
                            const LeafSource& leaves) {
-  const std::vector<store::NodeRow> nodes = RG_TRY(store.list_nodes());
-  const PortMap ports(nodes, leaves ? leaves(nodes) : LeafMap{});
+  const PortMap ports = RG_TRY(read_ports(store, leaves));
   const store::ExportScope scope = RG_TRY(store.export_scope(run_id));
   std::vector<store::PairMatrixRow> matrices;
   RG_TRY_OK(make_matrices(run_id, RG_TRY(read_pair_points(store, scope, {})), ports,
@@ -177,6 +188,7 @@ Status store_pair_matrices(store::Store& store, const std::string& run_id,
   return store.put_pair_matrices(run_id, std::move(matrices));
 }
 
+// A full queue drops the run; its points stay and serve readers.
 void MatrixKeeper::want(const std::string& run_id) {
   {
     const std::lock_guard lock(mutex_);
@@ -188,6 +200,8 @@ void MatrixKeeper::want(const std::string& run_id) {
   spdlog::warn("run {}: too many runs wait for their pair matrices; its points stay", run_id);
 }
 
+// The run leaves the set before its points are read: figures that arrive meanwhile queue it again.
+// A run that a restored backup lacks is no error.
 void MatrixKeeper::keep(const std::string& run_id) {
   {
     const std::lock_guard lock(mutex_);

@@ -1,5 +1,5 @@
 // Writes a run's pair matrices once it has ended: one for each rail, kernel, metric, meaning and
-// size, from the sender (rows) to the receiver (columns), so that both directions stand in it.
+// size, from the sender (rows) to the receiver (columns), so that a matrix has both directions.
 #pragma once
 
 #include <atomic>
@@ -17,20 +17,22 @@
 
 namespace railgauge {
 
-inline constexpr std::size_t kMaxOutliersOfMatrix = 1'000;  // the worst ones
+// Outliers that a matrix keeps, the worst ones.
+inline constexpr std::size_t kMaxOutliersOfMatrix = 1'000;
 
-// Rows and columns are "node/DEV:PORT" for host memory, "node/DEV:PORT+gpuN" for a GPU's, with
-// "+gpu" alone where a parameter chose the GPU. Several figures of a cell become their median.
-// Figures between two rails are in a matrix of rail -1. Outliers are figures that are worse than is
-// expected of their class (inside a leaf, across leaves) by what a single pair must differ to be a
-// suspect, and by five deviations of the noise. Pure. They are handed over as they are made: only
-// one is in memory. The first error of `take` ends it.
+// Receives a matrix; an error ends the work.
 using TakeMatrix = std::function<Status(store::PairMatrixRow)>;
+// Makes the matrices of the points and passes each to `take`, so that only one is in memory. Rows
+// and columns are "node/DEV:PORT" for host memory and "node/DEV:PORT+gpuN" for a GPU's, with "+gpu"
+// alone where a parameter chose the GPU. Several figures of a cell become their median. Figures
+// between two rails are in a matrix of rail -1. An outlier is worse than its class (inside a leaf,
+// across leaves) by the least drop of a suspect path and by five deviations of the noise. Pure.
+// Returns the first error of `take`.
 Status make_matrices(const std::string& run_id, std::vector<PairPoint> points, const PortMap& ports,
                      const TakeMatrix& take);
 
-// Reads the run's points and writes its matrices, in place of what it had, all at once: a run that
-// has any has all, so whoever finds one needs no other sign. Blocks.
+// Reads the run's points and replaces its matrices in one transaction: a run that has any has all.
+// Blocks. kNotFound: no such run.
 Status store_pair_matrices(store::Store& store, const std::string& run_id,
                            const LeafSource& leaves);
 
@@ -44,21 +46,25 @@ class MatrixKeeper {
   MatrixKeeper(const MatrixKeeper&) = delete;
   MatrixKeeper& operator=(const MatrixKeeper&) = delete;
 
-  // The run has ended, or figures of it came later. Any thread; asked twice is done once.
+  // Queues a run that has ended, or that received figures later. Any thread. A queued run is done
+  // once.
   void want(const std::string& run_id);
-  // Grows with each run whose matrices were written. Any thread.
+  // The number of runs whose matrices were written. Any thread.
   [[nodiscard]] std::uint64_t done() const { return done_; }
 
  private:
+  // Writes the matrices of one run and logs a failure.
   void keep(const std::string& run_id);
 
   store::Store& store_;
   const LeafSource leaves_;
   std::atomic<bool> ending_ = false;
   std::atomic<std::uint64_t> done_ = 0;
+  // Guards waiting_.
   std::mutex mutex_;
   std::set<std::string> waiting_;
-  fleet::WorkerPool pool_{1};  // last: its thread uses all above
+  // The last member: its thread uses all members above.
+  fleet::WorkerPool pool_{1};
 };
 
 }  // namespace railgauge

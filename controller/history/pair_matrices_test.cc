@@ -177,7 +177,7 @@ TEST(PortMap, TakesTheTopologysLeavesBeforeWhatTheNodesTell) {
   EXPECT_EQ(ports.leaf("b"), "rack7");
 }
 
-// What a run's figures say must not depend on whether its matrices are written yet.
+// The statement of a run's figures must not depend on whether its matrices are written yet.
 TEST(PairMatrices, AnswerAsThePointsDo) {
   const store::TempFolder folder;
   auto store = store::open_store(folder.file("db"));
@@ -199,7 +199,7 @@ TEST(PairMatrices, AnswerAsThePointsDo) {
   EXPECT_EQ(archive.get_matrix(request)->DebugString(), before->DebugString());
 }
 
-// The keeper writes after the run's end was told: asked for until it is there.
+// The keeper writes after the run's end is reported, so that this polls until the matrix is there.
 std::int64_t stored_matrices(api::Archive::Stub& archive) {
   api::SqlRequest request;
   request.set_sql("SELECT count(*) FROM pair_matrix");
@@ -216,7 +216,7 @@ std::int64_t stored_matrices(api::Archive::Stub& archive) {
   return 0;
 }
 
-// The agents report 1,500 ns: all tasks fail, and yet each pair's figure stands in the matrix.
+// The agents report 1,500 ns: all tasks fail, and yet each pair's figure is in the matrix.
 TEST(PairMatrices, AreStoredWhenARunHasEndedAlsoOfWhatIsBeyondALimit) {
   ServerBench bench;
   bench.write("both.yaml",

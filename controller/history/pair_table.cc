@@ -7,11 +7,15 @@
 
 #include <fmt/format.h>
 
+#include "kernels/core/stats/quantile.h"
+
 namespace railgauge {
 namespace {
 
+// A cell without a figure.
 constexpr float kNone = std::numeric_limits<float>::quiet_NaN();
 
+// The figures of cells that have several, by cell.
 using Repetitions = std::map<std::size_t, std::vector<float>>;  // of cells that have several
 
 // The noise of a cell's figure: the scatter of repetitions, pooled over the cells that have
@@ -31,14 +35,7 @@ double noise_of(const Repetitions& cells) {
   return degrees > 0 ? std::sqrt(squares / degrees * repeated / figures) : 0;
 }
 
-template <class Number>
-Number middle_of(std::vector<Number> values) {
-  if (values.empty()) return 0;
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
-}
-
+// The index of the leaf; -1 for a node without one.
 std::int32_t place_of(const std::vector<std::string>& leaves, const std::string& leaf) {
   const auto found = std::ranges::find(leaves, leaf);
   return found == leaves.end() ? -1 : static_cast<std::int32_t>(found - leaves.begin());
@@ -46,6 +43,7 @@ std::int32_t place_of(const std::vector<std::string>& leaves, const std::string&
 
 }  // namespace
 
+// A name gets the next number at its first use.
 std::int32_t PairTable::number(const std::string& name) {
   if (choice_.nodes && !choice_.nodes->contains(name)) return kNotChosen;
   const auto [place, is_new] = numbers_.try_emplace(name, static_cast<std::int32_t>(nodes_.size()));
@@ -53,6 +51,7 @@ std::int32_t PairTable::number(const std::string& name) {
   return place->second;
 }
 
+// A node may be named many times.
 void PairTable::take_part(std::int32_t number) {
   Node& node = nodes_[static_cast<std::size_t>(number)];
   taking_part_ += node.takes_part ? 0 : 1;
@@ -78,18 +77,22 @@ void PairTable::add(std::size_t layer, std::int32_t from, std::int32_t to, doubl
   take_part(to);
 }
 
+// Layers without figures need no cells.
 Status PairTable::check(const std::string& run_id) const {
   const auto layers = static_cast<std::size_t>(
       std::ranges::count_if(layers_, [](const Layer& layer) { return !layer.figures.empty(); }));
   const std::size_t wanted = taking_part_ * taking_part_ * std::max<std::size_t>(layers, 1);
   if (wanted <= choice_.max_cells) return {};
-  return fail(Code::kInvalidArgument,
-              fmt::format("run {}: pairs of {} nodes, by rail and kind of memory, make {} cells; "
-                          "{} are told at once, so choose fewer with --nodes, or take railgauge "
-                          "export",
-                          run_id, taking_part_, wanted, choice_.max_cells));
+  return fail(
+      Code::kInvalidArgument,
+      fmt::format(
+          "run {}: pairs of {} nodes, by rail and kind of memory, make {} cells; "
+          "at most {} are returned at once, so choose fewer with --nodes, or take railgauge "
+          "export",
+          run_id, taking_part_, wanted, choice_.max_cells));
 }
 
+// Without any leaf the list of leaves stays empty, and localisation looks for none.
 void PairTable::name_nodes(localise::PairData& data) const {
   for (const Node& node : nodes_)
     if (node.takes_part) data.nodes.push_back(node.name);
@@ -102,6 +105,7 @@ void PairTable::name_nodes(localise::PairData& data) const {
     if (!leaves.empty()) data.leaf_of.push_back(place_of(data.leaves, ports_.leaf(name)));
 }
 
+// Most cells have one figure, so that only repeated cells keep a list.
 void PairTable::fill(const Layer& layer, const std::vector<std::int32_t>& places,
                      localise::Layer& into) const {
   into.values.assign(taking_part_ * taking_part_, kNone);
@@ -118,10 +122,11 @@ void PairTable::fill(const Layer& layer, const std::vector<std::int32_t>& places
     if (values.empty()) values.push_back(into.values[cell]);
     values.push_back(figure.value);
   }
-  for (const auto& [cell, values] : repetitions) into.values[cell] = middle_of(values);
-  into.repeat_noise = std::max(noise_of(repetitions), middle_of(layer.spreads));
+  for (const auto& [cell, values] : repetitions) into.values[cell] = upper_median(values);
+  into.repeat_noise = std::max(noise_of(repetitions), upper_median(layer.spreads));
 }
 
+// Numbers are in the order of first use; rows are in the order of names.
 Result<localise::PairData> PairTable::data(const std::string& run_id) const {
   RG_TRY_OK(check(run_id));
   localise::PairData data;

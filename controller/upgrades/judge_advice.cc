@@ -14,8 +14,8 @@
 namespace railgauge {
 namespace {
 
-// Nodes that got worse: those whose own loss shows or that lost something; where no single one
-// shows, all that changed.
+// Nodes that got worse: those whose own loss shows or that lost a function. Where no single one
+// shows, all nodes that changed.
 std::set<std::string> worse_nodes(const UpgradeData& sides,
                                   const analysis::UpgradeVerdict& verdict) {
   std::set<std::string> out;
@@ -30,18 +30,18 @@ std::set<std::string> worse_nodes(const UpgradeData& sides,
 }
 
 // Whether the change only reflects that a device is gone. Values of several devices are one text,
-// "VALUE: DEVICE; VALUE: DEVICE", of which the value that is left was one before.
+// "VALUE: DEVICE; VALUE: DEVICE", and the value that is left was one of them before.
 bool goes_with_device(std::string_view device, const store::StackChange& change) {
   if (!store::is_of_device(device, change.part)) return false;
   return change.to == "none" || change.from.find(change.to + ": ") != std::string::npos;
 }
 
 // Replaces the changes of settings that went away with a lost device by one change of the device.
-// The device is known from the stack, or from an endpoint that was lost where the node has others.
+// The device is known from the stack, or from a lost endpoint where the node has others.
 void merge_gone_devices(const UpgradeData& sides, const analysis::UpgradeVerdict& verdict,
                         std::vector<analysis::ExposedNode>& nodes) {
   for (const analysis::LostFunction& lost : verdict.lost) {
-    if (lost.sides.outcome_after != "gone") continue;
+    if (lost.sides.outcome_after != analysis::kGone) continue;
     const auto node = std::ranges::find(nodes, lost.sides.node, &analysis::ExposedNode::node);
     if (node == nodes.end()) continue;
     const auto device =
@@ -61,42 +61,44 @@ std::vector<std::string> undoable(const api::UpgradeCause& cause) {
   return out;
 }
 
-// The part that a person would undo.
+// The words for a change that a person would undo.
 std::string undone(const std::string& change) {
   return change == kHardwareReplaced ? "the replacement of hardware" : part_of(change);
 }
 
+// The most likely change that a person can undo.
 std::string first_change(const api::Upgrade& out) {
   for (const api::UpgradeCause& cause : out.causes())
     if (const auto changes = undoable(cause); !changes.empty()) return undone(changes.front());
   return "what changed";
 }
 
-// Devices are looked for on their nodes.
+// Names the node on which to look for a device that is gone.
 void add_look_for(const analysis::UpgradeVerdict& verdict, api::Upgrade& out) {
   for (const analysis::LostFunction& lost : verdict.lost) {
-    if (lost.sides.outcome_after != "gone") continue;
+    if (lost.sides.outcome_after != analysis::kGone) continue;
     out.add_next(fmt::format("{}/{} is gone: see railgauge preflight {}", lost.sides.node,
                              lost.sides.endpoint, lost.sides.node));
     return;
   }
 }
 
-// A node that lost while others with the same change did not: it is the node.
+// Names the place that lost most where no change explains the loss: other nodes with the same
+// change did not lose as much, so that the node itself is the suspect.
 void add_look_at(api::Upgrade& out) {
   const bool explained = std::ranges::any_of(out.causes(), &api::UpgradeCause::explains);
   if (explained || out.metrics().empty() || out.metrics(0).places().empty()) return;
   const api::JudgedPlace& place = out.metrics(0).places(0);
   const std::string either =
       place.has_or_other_end()
-          ? fmt::format(" and {} (their other pairs do not tell which)", place.or_other_end())
+          ? fmt::format(" and {} (their other pairs do not show which)", place.or_other_end())
           : "";
   out.add_next(
       fmt::format("look at {}/{}{} first: others with the same change did not lose as much",
                   place.node(), place.endpoint(), either));
 }
 
-// Whether what is open needs more nodes, and no number of runs would do.
+// Whether every open metric needs more nodes, so that no number of runs would settle it.
 bool only_nodes_help(const analysis::UpgradeVerdict& verdict) {
   bool is_open = false;
   for (const analysis::MetricVerdict& metric : verdict.metrics) {
@@ -109,6 +111,7 @@ bool only_nodes_help(const analysis::UpgradeVerdict& verdict) {
 
 }  // namespace
 
+// Scores each change by how many nodes with it got worse and how many without it.
 void add_causes(const UpgradeData& sides, const analysis::UpgradeVerdict& verdict,
                 api::Upgrade& out) {
   if (verdict.verdict != analysis::Verdict::kRegressed) return;
@@ -127,6 +130,7 @@ void add_causes(const UpgradeData& sides, const analysis::UpgradeVerdict& verdic
   }
 }
 
+// Controls exclude a common cause; equal hardware and settings exclude those.
 void add_excluded(const UpgradeData& sides, const analysis::UpgradeVerdict& verdict,
                   api::Upgrade& out) {
   std::size_t controls = 0;
@@ -138,7 +142,7 @@ void add_excluded(const UpgradeData& sides, const analysis::UpgradeVerdict& verd
         "what they moved by is subtracted",
         controls));
   bool replaced = std::ranges::any_of(verdict.lost, [](const analysis::LostFunction& lost) {
-    return lost.sides.outcome_after == "gone";
+    return lost.sides.outcome_after == analysis::kGone;
   });
   bool settings = false;
   bool known = true;
@@ -157,6 +161,8 @@ std::string continue_command(const std::string& upgrade_id, double min_coverage)
                      min_coverage < 1 ? fmt::format(" --min-coverage {:g}", min_coverage) : "");
 }
 
+// The steps differ by verdict. A regression with the old stack back is not software, so that no
+// undo is proposed.
 void add_next(const UpgradeData& sides, const analysis::UpgradeVerdict& verdict,
               api::Upgrade& out) {
   const std::string nodes = fmt::format("{}", fmt::join(out.nodes(), ","));
@@ -175,7 +181,7 @@ void add_next(const UpgradeData& sides, const analysis::UpgradeVerdict& verdict,
       add_look_at(out);
       for (const api::UpgradeCause& cause : out.causes())
         if (const auto changes = undoable(cause); changes.size() > 1 && cause.separators_size() > 0)
-          out.add_next(fmt::format("undo {} on {} alone, and gate again: that tells it from {}",
+          out.add_next(fmt::format("undo {} on {} alone, and gate again: that separates it from {}",
                                    undone(changes[0]), cause.separators(0), undone(changes[1])));
       out.add_next(
           fmt::format("undo {} on one of the nodes, then: railgauge upgrades gate --nodes "

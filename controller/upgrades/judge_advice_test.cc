@@ -1,4 +1,4 @@
-// What a verdict says of causes and of what to do.
+// Causes and next steps of a verdict.
 #include "controller/upgrades/judge_advice.h"
 
 #include <gmock/gmock.h>
@@ -54,7 +54,8 @@ TEST_F(AfterAnUpgrade, AGoneDeviceIsTheCauseAndItsSettingsAreNot) {
   EXPECT_THAT(upgrade.causes(0).changes(), ElementsAre("rdma_device present -> gone"));
   EXPECT_TRUE(upgrade.causes(0).explains());
   EXPECT_THAT(upgrade.causes(1).changes(), ElementsAre("linux_kernel 6.1 -> 6.5"));
-  EXPECT_THAT(upgrade.next(), Contains(HasSubstr("n1/mlx5_1:1 is gone: see railgauge preflight n1")));
+  EXPECT_THAT(upgrade.next(),
+              Contains(HasSubstr("n1/mlx5_1:1 is gone: see railgauge preflight n1")));
   EXPECT_THAT(upgrade.next(), Contains(HasSubstr("undo linux_kernel on one of the nodes")));
   EXPECT_THAT(upgrade.next(), Not(Contains(HasSubstr("undo rdma_device"))));
   EXPECT_THAT(upgrade.excluded(), Not(Contains(HasSubstr("hardware"))));

@@ -15,23 +15,29 @@
 namespace railgauge {
 namespace {
 
-// The identity of a task without its run.
+// The identity of a task without its run: equal places of both sides are compared.
 struct TaskPlace {
   std::string kernel;
   std::string parameters;
   std::vector<std::string> where;  // "n1/rxe0:1"
   auto operator<=>(const TaskPlace&) const = default;
 };
+// The outcomes of one task over the runs of a side. Cancelled tasks do not count.
 struct Outcomes {
-  std::size_t all = 0;  // that came to an end by themselves
+  // Attempts that came to an end by themselves.
+  std::size_t all = 0;
   std::size_t passed = 0;
-  std::string worst{};                         // of those that did not pass; "" none
-  std::map<std::string, std::size_t> paths{};  // of those that passed
-  std::size_t corrupted = 0;                   // wrong bytes
+  // The outcome of those that did not pass; "" where all passed.
+  std::string worst{};  // of those that did not pass; "" none
+  // How often each path through the hardware was taken by those that passed.
+  std::map<std::string, std::size_t> paths{};
+  // Attempts that read wrong bytes.
+  std::size_t corrupted = 0;
 };
 using Functions = std::map<TaskPlace, Outcomes>;
 
-// Data that was read back wrong, as opposed to a floor that was missed.
+// Whether data was read back wrong, as opposed to a missed floor. Kernels report both as failed,
+// and only the reason separates them.
 bool is_corruption(const store::SideTaskRow& task) {
   if (task.outcome != kFailed) return false;
   for (const char* word : {"was written", "expected", "wrong", "corrupt", " is 0x"})
@@ -39,8 +45,8 @@ bool is_corruption(const store::SideTaskRow& task) {
   return false;
 }
 
-// The parameters that define the measurement, without its duration: suites may differ in
-// strictness.
+// The parameters that define the measurement. The stop rule is left out: suites may differ in
+// strictness and still measure the same function.
 std::string measured_parameters(const std::string& json) {
   google::protobuf::Struct all;
   if (!google::protobuf::util::JsonStringToMessage(json, &all).ok()) return json;
@@ -53,7 +59,8 @@ std::string measured_parameters(const std::string& json) {
   return text;
 }
 
-Functions functions_of(const std::vector<store::SideTaskRow>& tasks, const NodeRoles& cast) {
+// The outcomes of tasks whose nodes all have a role and of which at least one changed.
+Functions functions_of(const std::vector<store::SideTaskRow>& tasks, const NodeRoles& roles) {
   Functions out;
   for (const store::SideTaskRow& task : tasks) {
     TaskPlace place{
@@ -61,8 +68,8 @@ Functions functions_of(const std::vector<store::SideTaskRow>& tasks, const NodeR
     bool is_ours = true;
     bool changed = false;
     for (std::size_t rank = 0; rank < task.nodes.size(); ++rank) {
-      is_ours = is_ours && cast.has(task.nodes[rank]);
-      changed = changed || cast.changed.contains(task.nodes[rank]);
+      is_ours = is_ours && roles.has(task.nodes[rank]);
+      changed = changed || roles.changed.contains(task.nodes[rank]);
       place.where.push_back(task.nodes[rank] + "/" + task.endpoints[rank]);
     }
     if (!is_ours || !changed) continue;
@@ -80,7 +87,8 @@ Functions functions_of(const std::vector<store::SideTaskRow>& tasks, const NodeR
   return out;
 }
 
-// A function that did not always work before is lost where it now works less than half as often.
+// The outcome before. A function that did not always work counts as passed where it worked mostly
+// and works less than half as often now.
 std::string outcome_before(const Outcomes& before, const Outcomes* after) {
   if (before.all == 0) return "";
   if (before.passed == before.all) return std::string(kPassed);
@@ -90,6 +98,7 @@ std::string outcome_before(const Outcomes& before, const Outcomes* after) {
   return mostly && far_fewer ? std::string(kPassed) : before.worst;
 }
 
+// The path that most passed attempts took; "" where none is known.
 std::string usual_path(const Outcomes& of) {
   std::string path;
   std::size_t most = 0;
@@ -101,6 +110,7 @@ std::string usual_path(const Outcomes& of) {
   return path;
 }
 
+// How many passed attempts took a path of a lower rank than `than`.
 std::size_t on_worse_path(const Outcomes& of, int than) {
   std::size_t count = 0;
   for (const auto& [name, tasks] : of.paths)
@@ -108,8 +118,8 @@ std::size_t on_worse_path(const Outcomes& of, int than) {
   return count;
 }
 
-// The usual one; the worst one where a worse one than was usual before is taken now, and was not,
-// or where the usual one is taken less than half as often.
+// The path to report for the after side: the usual one. The worst one where the side takes a worse
+// path than was usual and did not before, or takes the usual one less than half as often.
 std::string path_after(const Outcomes& before, const Outcomes& after) {
   const int usual = analysis::path_rank(usual_path(before));
   const std::size_t was = on_worse_path(before, usual);
@@ -125,18 +135,19 @@ std::string path_after(const Outcomes& before, const Outcomes& after) {
       ->first;
 }
 
-// Wrong bytes now, and in a larger share of tasks than before.
+// Whether wrong bytes appear now in a larger share of attempts than before.
 bool is_newly_corrupted(const Outcomes& before, const Outcomes& after) {
   return after.corrupted > 0 &&
          (before.all == 0 || after.corrupted * before.all > before.corrupted * after.all);
 }
 
-analysis::FunctionSides sides_of(const TaskPlace& place, const NodeRoles& cast) {
+// The place of a task from the changed node's side; the other ends are appended by name.
+analysis::FunctionSides sides_of(const TaskPlace& place, const NodeRoles& roles) {
   analysis::FunctionSides out{.name = place.kernel};
   std::string others;
   for (const std::string& text : place.where) {
     const auto [node, endpoint] = place_of(text);
-    if (out.node.empty() && cast.changed.contains(node)) {
+    if (out.node.empty() && roles.changed.contains(node)) {
       out.node = node;
       out.endpoint = endpoint.empty() ? "host" : endpoint;
     } else {
@@ -147,7 +158,8 @@ analysis::FunctionSides sides_of(const TaskPlace& place, const NodeRoles& cast) 
   return out;
 }
 
-// Functions that no changed place could ever run: they say nothing about a single place.
+// Kernels with parameters that no changed place could ever run: they carry no statement about a
+// single place.
 std::set<std::pair<std::string, std::string>> waived_everywhere(const Functions& before,
                                                                 const Functions& after) {
   std::set<std::pair<std::string, std::string>> waived;
@@ -160,29 +172,30 @@ std::set<std::pair<std::string, std::string>> waived_everywhere(const Functions&
   return waived;
 }
 
+// A list as its first name and the number of the others.
 std::string first_and_more(const std::vector<std::string>& names) {
   return names.front() + (names.size() == 1 ? "" : fmt::format(" and {} more", names.size() - 1));
 }
 
-// Also where the nights of before had no such task: it was asked of a changed node, and nothing is
-// known of what it asked.
-void add_after(const NodeRoles& cast, const Functions& before, const Functions& after,
+// Adds tasks that the before side lacks where they never pass or read wrong bytes: they were asked
+// of a changed node and have no earlier outcome.
+void add_after(const NodeRoles& roles, const Functions& before, const Functions& after,
                analysis::UpgradeRuns& out) {
   for (const auto& [place, is] : after) {
     if (before.contains(place)) continue;
     const bool never = is.passed == 0;
     if (is.corrupted == 0 && !never) continue;
-    analysis::FunctionSides function = sides_of(place, cast);
+    analysis::FunctionSides function = sides_of(place, roles);
     function.outcome_after = is.corrupted > 0 ? "corrupted" : is.worst;
     function.never_passed = never;
     out.functions.push_back(std::move(function));
   }
 }
 
-// `is`: absent where the after side never had that task.
+// One task on both sides. `is`: null where the after side never had it.
 analysis::FunctionSides compared(const TaskPlace& place, const Outcomes& was, const Outcomes* is,
-                                 const NodeRoles& cast) {
-  analysis::FunctionSides function = sides_of(place, cast);
+                                 const NodeRoles& roles) {
+  analysis::FunctionSides function = sides_of(place, roles);
   function.path_before = usual_path(was);
   function.outcome_before = outcome_before(was, is);
   // A function that passed now and then before, and never does now, is neither certainly lost nor
@@ -197,9 +210,11 @@ analysis::FunctionSides compared(const TaskPlace& place, const Outcomes& was, co
   return function;
 }
 
-void add_tasks(const UpgradeData& sides, const NodeRoles& cast, analysis::UpgradeRuns& out) {
-  Functions before = functions_of(sides.tasks_before, cast);
-  Functions after = functions_of(sides.tasks_after, cast);
+// Adds the tasks of both sides. Where the before side is history, tasks that the upgrade's suite
+// does not contain are skipped.
+void add_tasks(const UpgradeData& sides, const NodeRoles& roles, analysis::UpgradeRuns& out) {
+  Functions before = functions_of(sides.tasks_before, roles);
+  Functions after = functions_of(sides.tasks_after, roles);
   std::vector<std::string> waived;
   for (const auto& what : waived_everywhere(before, after)) {
     const auto is_it = [&](const auto& entry) {
@@ -214,24 +229,23 @@ void add_tasks(const UpgradeData& sides, const NodeRoles& cast, analysis::Upgrad
     // Earlier nights measured more than the upgrade's suite does.
     if (now == after.end() && sides.upgrade.before_is_history) continue;
     out.functions.push_back(
-        compared(place, was, now == after.end() ? nullptr : &now->second, cast));
+        compared(place, was, now == after.end() ? nullptr : &now->second, roles));
   }
-  add_after(cast, before, after, out);
+  add_after(roles, before, after, out);
   if (!waived.empty())
     out.notes.push_back(
         fmt::format("not judged, since it is waived everywhere: {}", first_and_more(waived)));
 }
 
-// Endpoints that tasks passed on before and that are not there, or not active, any more.
-void add_gone_endpoints(const UpgradeData& sides, const NodeRoles& cast,
+// Adds endpoints that tasks passed on before and that are missing or not active now.
+void add_gone_endpoints(const UpgradeData& sides, const NodeRoles& roles,
                         analysis::UpgradeRuns& out) {
   std::set<std::string> used;
   for (const store::SideTaskRow& task : sides.tasks_before)
     for (std::size_t rank = 0; task.outcome == kPassed && rank < task.nodes.size(); ++rank)
       add_used(task.nodes[rank], task.endpoints[rank], used);
   for (const store::EndpointStateRow& state : sides.endpoints) {
-    const bool lost = state.gone || state.state != "active";
-    if (!lost || !cast.changed.contains(state.node) ||
+    if (!is_away(state) || !roles.changed.contains(state.node) ||
         !used.contains(state.node + "/" + state.endpoint))
       continue;
     out.functions.push_back(
@@ -239,12 +253,12 @@ void add_gone_endpoints(const UpgradeData& sides, const NodeRoles& cast,
          .endpoint = state.endpoint,
          .name = state.gone ? "endpoint" : fmt::format("endpoint (state {})", state.state),
          .outcome_before = std::string(kPassed),
-         .outcome_after = state.gone ? "gone" : "error",
+         .outcome_after = state.gone ? std::string(analysis::kGone) : "error",
          .is_task = false});
   }
 }
 
-// Preflight's checks are functions as tasks are.
+// Adds preflight's checks that passed before. A check that is missing now was not measured.
 void add_checks(const UpgradeData& sides, analysis::UpgradeRuns& out) {
   for (const auto& [node, checks] : sides.checks)
     for (const store::CheckRow& was : checks.before) {
@@ -261,17 +275,17 @@ void add_checks(const UpgradeData& sides, analysis::UpgradeRuns& out) {
     }
 }
 
-// Nodes of each task among `nodes` alone that passed before and does not any more.
+// The nodes of each task among `nodes` alone that passed before and does not now.
 std::vector<std::set<std::string>> lost_among(const UpgradeData& sides,
                                               const std::set<std::string>& nodes) {
-  const NodeRoles cast{.changed = nodes};
-  const Functions before = functions_of(sides.tasks_before, cast);
-  const Functions after = functions_of(sides.tasks_after, cast);
+  const NodeRoles roles{.changed = nodes};
+  const Functions before = functions_of(sides.tasks_before, roles);
+  const Functions after = functions_of(sides.tasks_after, roles);
   std::vector<std::set<std::string>> out;
   for (const auto& [place, was] : before) {
     const auto now = after.find(place);
     if (now == after.end()) continue;
-    const analysis::FunctionSides function = compared(place, was, &now->second, cast);
+    const analysis::FunctionSides function = compared(place, was, &now->second, roles);
     if (analysis::lost_functions({&function, 1}).empty()) continue;
     std::set<std::string>& ends = out.emplace_back();
     for (const std::string& text : place.where) ends.insert(place_of(text).first);
@@ -279,11 +293,13 @@ std::vector<std::set<std::string>> lost_among(const UpgradeData& sides,
   return out;
 }
 
+// How many of the tasks the node took part in.
 std::size_t count_with(const std::vector<std::set<std::string>>& tasks, const std::string& node) {
   return static_cast<std::size_t>(
       std::ranges::count_if(tasks, [&](const auto& ends) { return ends.contains(node); }));
 }
 
+// Whether the reason of the task names the node as lost; the controller writes that sentence.
 bool is_said_lost(const store::SideTaskRow& task, const std::string& node) {
   return task.outcome != kPassed &&
          task.reason.find(fmt::format("node {} lost", node)) != std::string::npos;
@@ -291,6 +307,8 @@ bool is_said_lost(const store::SideTaskRow& task, const std::string& node) {
 
 }  // namespace
 
+// Tasks with a node that is known as lost are explained by it. The node that fails
+// together with most others is named first, then the next, until all are explained.
 std::set<std::string> failed_controls(const UpgradeData& sides,
                                       const std::set<std::string>& controls) {
   std::set<std::string> failed;
@@ -314,12 +332,14 @@ std::set<std::string> failed_controls(const UpgradeData& sides,
   return failed;
 }
 
+// Splits at the first '/', which no node name contains.
 std::pair<std::string, std::string> place_of(const std::string& text) {
   const std::size_t slash = text.find('/');
   if (slash == std::string::npos) return {text, "host"};
   return {text.substr(0, slash), text.substr(slash + 1)};
 }
 
+// Splits at each '+'.
 void add_used(const std::string& node, std::string_view endpoint, std::set<std::string>& used) {
   while (!endpoint.empty()) {
     const std::size_t plus = std::min(endpoint.find('+'), endpoint.size());
@@ -328,9 +348,9 @@ void add_used(const std::string& node, std::string_view endpoint, std::set<std::
   }
 }
 
-void add_functions(const UpgradeData& sides, const NodeRoles& cast, analysis::UpgradeRuns& out) {
-  add_tasks(sides, cast, out);
-  add_gone_endpoints(sides, cast, out);
+void add_functions(const UpgradeData& sides, const NodeRoles& roles, analysis::UpgradeRuns& out) {
+  add_tasks(sides, roles, out);
+  add_gone_endpoints(sides, roles, out);
   add_checks(sides, out);
 }
 

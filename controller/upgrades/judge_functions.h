@@ -1,5 +1,5 @@
-// Compares the functions that worked on either side of an upgrade: tasks, endpoints and preflight's
-// checks. Pure.
+// Compares the functions that worked on both sides of an upgrade: tasks, endpoints and preflight's
+// checks. Pure; thread safe.
 #pragma once
 
 #include <set>
@@ -12,28 +12,22 @@
 
 namespace railgauge {
 
-struct NodeRoles {
-  std::set<std::string> changed{};
-  std::set<std::string> controls{};
-  [[nodiscard]] bool has(const std::string& node) const {
-    return changed.contains(node) || controls.contains(node);
-  }
-};
-
-// "n1/rxe0:1" parted; without an endpoint it is the host's.
+// The node and the endpoint of "n1/rxe0:1"; a text without an endpoint is the host's.
 std::pair<std::string, std::string> place_of(const std::string& text);
 
-// "n1/mlx5_0:1" and "n1/gpu0" of "mlx5_0:1+gpu0", which is a port and a GPU.
+// Adds each part of an endpoint: "n1/mlx5_0:1" and "n1/gpu0" for "mlx5_0:1+gpu0", which is a port
+// and a GPU.
 void add_used(const std::string& node, std::string_view endpoint, std::set<std::string>& used);
 
-// The `controls` that stopped working while the after side was measured: a task's reason says that
-// the node was lost, or tasks between two of them pass no more. Failures together with such a node
-// are not caused by the upgrade and say nothing about it.
+// The `controls` that stopped working while the after side was measured: the reason of a task says
+// that the node was lost, or tasks between two controls pass no more. Failures together with such a
+// node are not caused by the upgrade.
 std::set<std::string> failed_controls(const UpgradeData& sides,
                                       const std::set<std::string>& controls);
 
-// Tasks of the cast that a changed node took part in, endpoints that tasks passed on before, and
-// checks of the changed nodes; what is waived everywhere is named in the notes.
-void add_functions(const UpgradeData& sides, const NodeRoles& cast, analysis::UpgradeRuns& out);
+// Adds to `out` tasks that a changed node took part in with nodes of `roles` only, endpoints that
+// tasks passed on before, and checks of the changed nodes. A task that is waived everywhere becomes
+// a note.
+void add_functions(const UpgradeData& sides, const NodeRoles& roles, analysis::UpgradeRuns& out);
 
 }  // namespace railgauge

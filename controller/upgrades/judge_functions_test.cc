@@ -1,4 +1,4 @@
-// What worked before and after, from tasks as the store holds them.
+// Functions that worked before and after, from tasks as the store holds them.
 #include "controller/upgrades/judge_functions.h"
 
 #include <algorithm>

@@ -10,18 +10,22 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <google/protobuf/util/json_util.h>
 
 #include "controller/api/contract.h"
 #include "controller/store/rows/stack_parts.h"
 #include "controller/upgrades/judge_advice.h"
 #include "controller/upgrades/judge_functions.h"
+#include "kernels/core/stats/quantile.h"
 #include "kernels/core/text/rfc3339.h"
 
 namespace railgauge {
 namespace {
 
+// The store keeps fractions; the report has percent.
 constexpr double kPercent = 100;
 
+// One metric with its interval, coverage and the places that lost more than the bound.
 api::JudgedMetric to_api(const analysis::MetricVerdict& metric) {
   api::JudgedMetric out;
   out.set_name(metric.name);
@@ -51,7 +55,7 @@ api::JudgedMetric to_api(const analysis::MetricVerdict& metric) {
   return out;
 }
 
-// From the gravest to the least.
+// The order of verdicts in a report, the gravest first.
 int gravity(analysis::Verdict verdict) {
   switch (verdict) {
     case analysis::Verdict::kRegressed:
@@ -66,6 +70,7 @@ int gravity(analysis::Verdict verdict) {
   return 3;
 }
 
+// The metrics by verdict, then by loss in units of their bound. The pointers are into `verdict`.
 std::vector<const analysis::MetricVerdict*> worst_first(const analysis::UpgradeVerdict& verdict) {
   std::vector<const analysis::MetricVerdict*> out;
   for (const analysis::MetricVerdict& metric : verdict.metrics) out.push_back(&metric);
@@ -77,19 +82,19 @@ std::vector<const analysis::MetricVerdict*> worst_first(const analysis::UpgradeV
   return out;
 }
 
-// Each run's figures of the changed nodes as a share of their level before, in the order of runs.
+// Adds each run's figures of the changed nodes as a fraction of their level before, in the order of
+// runs: the mean over pairs that measured in that run.
 void add_levels(const analysis::MetricRuns& metric, api::Upgrade& out) {
   std::map<std::size_t, std::pair<double, double>> before;  // sum and count by run
   std::map<std::size_t, std::pair<double, double>> after;
   for (const analysis::PairRuns& pair : metric.pairs) {
     if (!pair.changed || pair.before.empty()) continue;
-    std::vector<double> sorted = pair.before;
-    std::ranges::sort(sorted);
-    const double level = sorted[sorted.size() / 2];
+    const double level = upper_median(pair.before);
     if (!(level > 0)) continue;
     const auto add = [level](const std::vector<double>& values, auto& sums) {
       for (std::size_t i = 0; i < values.size(); ++i) {
-        if (!std::isfinite(values[i])) continue;  // a run that is missing
+        // A run that is missing.
+        if (!std::isfinite(values[i])) continue;
         sums[i].first += values[i] / level;
         sums[i].second += 1;
       }
@@ -103,6 +108,7 @@ void add_levels(const analysis::MetricRuns& metric, api::Upgrade& out) {
 
 }  // namespace
 
+// Copies the row; a field that is not set yet stays absent in JSON.
 api::Upgrade summary_of(const store::UpgradeRow& row) {
   api::Upgrade out;
   out.set_schema_version(kSchemaVersion);
@@ -123,6 +129,7 @@ api::Upgrade summary_of(const store::UpgradeRow& row) {
   return out;
 }
 
+// The order matters: causes and metrics before next steps, which refer to them.
 api::Upgrade report_of(const UpgradeData& sides, const analysis::UpgradeRuns& runs,
                        const analysis::UpgradeVerdict& verdict, double since) {
   api::Upgrade out = summary_of(sides.upgrade);
@@ -159,8 +166,10 @@ api::Upgrade report_of(const UpgradeData& sides, const analysis::UpgradeRuns& ru
 
 namespace {
 
-constexpr std::size_t kNamed = 3;  // of many, in a sentence
+// Names that a sentence lists; the rest is a number.
+constexpr std::size_t kNamed = 3;
 
+// The first names and how many follow.
 std::string some_of(const std::vector<std::string>& names) {
   std::string text = fmt::format(
       "{}",
@@ -170,7 +179,12 @@ std::string some_of(const std::vector<std::string>& names) {
   return text;
 }
 
-// Own changes: named, never blamed.
+// Adds a note with the names, if there are any.
+void add_list(std::string_view about, const std::vector<std::string>& names, api::Upgrade& out) {
+  if (!names.empty()) out.add_notes(fmt::format("{}: {}", about, some_of(names)));
+}
+
+// Notes that Railgauge itself changed. Its version is never a suspect.
 void add_own_changes(const UpgradeData& sides, api::Upgrade& out) {
   for (const auto& [node, stacks] : sides.stacks)
     for (const store::StackChange& change : stacks.changes)
@@ -182,6 +196,8 @@ void add_own_changes(const UpgradeData& sides, api::Upgrade& out) {
         return;
       }
 }
+// Notes kernels whose revision changed: another revision is another method, so that its figures
+// form other series and are not compared.
 void add_revisions(const UpgradeData& sides, api::Upgrade& out) {
   std::set<std::int64_t> earlier;
   for (const store::SidePointRow& point : sides.before) earlier.insert(point.series);
@@ -199,7 +215,7 @@ void add_revisions(const UpgradeData& sides, api::Upgrade& out) {
                       kernel, sides_of.second, sides_of.first));
 }
 
-// The changes at a control node, which must not change.
+// The changes of a control node, which must not change.
 std::string why_dropped(const NodeStacks& stacks) {
   if (!stacks.while_measured.empty()) return stacks.while_measured;
   if (stacks.hardware_replaced) return std::string(kHardwareReplaced);
@@ -209,6 +225,7 @@ std::string why_dropped(const NodeStacks& stacks) {
                       ", "));
 }
 
+// Notes the nodes that were meant as controls and are not used, by reason.
 void add_dropped_controls(const UpgradeData& sides, api::Upgrade& out) {
   const std::set<std::string> kept = control_nodes(sides);
   const std::set<std::string> missed = absent_nodes(sides);
@@ -216,11 +233,10 @@ void add_dropped_controls(const UpgradeData& sides, api::Upgrade& out) {
   std::vector<std::string> unknown;
   std::vector<std::string> absent;
   const std::set<std::string> lost = lost_controls(sides);
-  if (!lost.empty())
-    out.add_notes(fmt::format(
-        "not used as controls, since they stopped working while the after side was measured, which "
-        "is not blamed on the upgrade: {}",
-        some_of({lost.begin(), lost.end()})));
+  add_list(
+      "not used as controls, since they stopped working while the after side was measured, which "
+      "is not blamed on the upgrade",
+      {lost.begin(), lost.end()}, out);
   for (const store::UpgradeNodeRow& node : sides.upgrade.nodes) {
     if (node.changed || kept.contains(node.node) || lost.contains(node.node)) continue;
     const auto stacks = sides.stacks.find(node.node);
@@ -232,27 +248,17 @@ void add_dropped_controls(const UpgradeData& sides, api::Upgrade& out) {
     else
       unknown.push_back(node.node);
   }
-  if (!absent.empty())
-    out.add_notes(
-        fmt::format("not used as controls, since they were busy or away after the upgrade: {}",
-                    some_of(absent)));
-  if (!unknown.empty())
-    out.add_notes(
-        fmt::format("not used as controls, since their stack is not known: {}", some_of(unknown)));
-  if (!dropped.empty())
-    out.add_notes(
-        fmt::format("not used as controls, since they changed too: {}", some_of(dropped)));
+  add_list("not used as controls, since they were busy or away after the upgrade", absent, out);
+  add_list("not used as controls, since their stack is not known", unknown, out);
+  add_list("not used as controls, since they changed too", dropped, out);
 }
 
-// Changed nodes of whose checks nothing was known before: none of theirs can be missed.
+// Notes changed nodes without a preflight of before: a lost check of theirs cannot be seen.
 void add_unchecked(const UpgradeData& sides, api::Upgrade& out) {
   std::vector<std::string> unchecked;
   for (const auto& [node, checks] : sides.checks)
     if (checks.before.empty()) unchecked.push_back(node);
-  if (!unchecked.empty())
-    out.add_notes(
-        fmt::format("no preflight of before the upgrade, so its checks are not compared: {}",
-                    some_of(unchecked)));
+  add_list("no preflight of before the upgrade, so its checks are not compared", unchecked, out);
 }
 
 // Notes endpoints of changed nodes that no task of either side used: the verdict does not cover
@@ -267,10 +273,9 @@ void add_unasked(const UpgradeData& sides, api::Upgrade& out) {
   std::vector<std::string> unasked;
   for (const store::EndpointStateRow& state : sides.endpoints)
     if (const std::string name = state.node + "/" + state.endpoint;
-        !state.gone && state.state == "active" && !used.contains(name))
+        !is_away(state) && !used.contains(name))
       unasked.push_back(name);
-  if (!unasked.empty())
-    out.add_notes(fmt::format("no task used, so that nothing is said of: {}", some_of(unasked)));
+  add_list("no task used, so that nothing is said of", unasked, out);
 }
 
 }  // namespace
@@ -278,12 +283,30 @@ void add_unasked(const UpgradeData& sides, api::Upgrade& out) {
 void add_notes(const UpgradeData& sides, api::Upgrade& out) {
   if (is_same_stack(sides))
     out.add_notes(
-        "the nodes have the stack of the before side again: it is held against its own figures");
+        "the nodes have the stack of the before side again: it is compared with its own figures");
   add_dropped_controls(sides, out);
   add_unchecked(sides, out);
   add_unasked(sides, out);
   add_own_changes(sides, out);
   add_revisions(sides, out);
+}
+
+// The conversion of a message that is in memory cannot fail.
+std::string json_of(const api::Upgrade& report) {
+  google::protobuf::util::JsonPrintOptions options;
+  options.preserve_proto_field_names = true;
+  std::string text;
+  static_cast<void>(google::protobuf::util::MessageToJsonString(report, &text, options));
+  return text;
+}
+
+std::optional<api::Upgrade> report_from(const std::string& text) {
+  api::Upgrade report;
+  google::protobuf::util::JsonParseOptions options;
+  options.ignore_unknown_fields = true;
+  if (!google::protobuf::util::JsonStringToMessage(text, &report, options).ok())
+    return std::nullopt;
+  return report;
 }
 
 }  // namespace railgauge

@@ -1,5 +1,5 @@
-// A verdict as people and pipelines see it: what, where, how much, since when, why, what it was not
-// and what to do. Pure.
+// The report of an upgrade as people and pipelines read it: extent, places, causes, excluded causes
+// and next steps. Pure; thread safe.
 #pragma once
 
 #include <optional>
@@ -15,11 +15,18 @@ namespace railgauge {
 // The report of an upgrade without a verdict.
 api::Upgrade summary_of(const store::UpgradeRow& row);
 
-// The report of a judged upgrade. `since`: unix seconds when the first of its nodes' stacks
-// changed; 0: unknown.
+// The report of a judged upgrade. `since`: when the first of its nodes' stacks changed; unix
+// seconds, 0: not known.
 api::Upgrade report_of(const UpgradeData& sides, const analysis::UpgradeRuns& runs,
                        const analysis::UpgradeVerdict& verdict, double since);
 
+// A report as JSON with the field names of the proto, as the store and findings keep it.
+std::string json_of(const api::Upgrade& report);
+// The report of such a text; unknown fields are ignored. Absent where the text is no report.
+std::optional<api::Upgrade> report_from(const std::string& text);
+
+// Adds the limits of the statement: controls that are not used, checks that are missing, endpoints
+// that no task used, and changes of Railgauge itself.
 void add_notes(const UpgradeData& sides, api::Upgrade& out);
 
 }  // namespace railgauge

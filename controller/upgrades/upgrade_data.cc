@@ -9,20 +9,32 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "controller/detect/knee.h"
 #include "controller/upgrades/judge_functions.h"
-#include "controller/upgrades/upgrade_knees.h"
 
 namespace railgauge {
 namespace {
 
 constexpr std::string_view kMedian = "median";
+constexpr std::string_view kActive = "active";  // state of an endpoint that works
 
+// One text of each changed node: its name or its id.
+std::set<std::string> changed_of(const store::UpgradeRow& upgrade,
+                                 std::string store::UpgradeNodeRow::*name) {
+  std::set<std::string> out;
+  for (const store::UpgradeNodeRow& node : upgrade.nodes)
+    if (node.changed) out.insert(node.*name);
+  return out;
+}
+
+// The point's figure of a statistic; absent where too few samples gave none.
 std::optional<double> figure_of(const store::SidePointRow& point, std::string_view statistic) {
   if (statistic == kMedian) return point.median;
   if (statistic == "p90") return point.p90;
   return statistic == "p99" ? point.p99 : point.p999;
 }
 
+// The points of one side by series; the pointers are into the side.
 using BySeries = std::map<std::int64_t, std::vector<const store::SidePointRow*>>;
 
 BySeries by_series(const std::vector<store::SidePointRow>& points) {
@@ -31,6 +43,7 @@ BySeries by_series(const std::vector<store::SidePointRow>& points) {
   return out;
 }
 
+// Whether the side measured the series and every point has the statistic.
 bool all_have(const BySeries& side, std::int64_t series, std::string_view statistic) {
   const auto found = side.find(series);
   return found != side.end() &&
@@ -39,6 +52,7 @@ bool all_have(const BySeries& side, std::int64_t series, std::string_view statis
          });
 }
 
+// Appends the figures of the series. A missing tail is 0, which the judge reads as no measurement.
 void take_figures(const BySeries& side, std::int64_t series, std::string_view statistic,
                   std::vector<double>& figures) {
   const auto found = side.find(series);
@@ -50,8 +64,8 @@ void take_figures(const BySeries& side, std::int64_t series, std::string_view st
 // The shape beside the median: a slow tenth of all operations moves no median.
 constexpr std::array<std::string_view, 3> kTails{"p90", "p99", "p99.9"};
 
-// Tails only of latencies, and where the whole before side has them: what it had and is not there
-// after is missing.
+// The median, and tails of latencies where the whole before side has them. A tail of before that is
+// not there after is missing.
 std::vector<std::string_view> statistics_of(const store::SeriesRow& series,
                                             const BySeries& before) {
   std::vector<std::string_view> out{kMedian};
@@ -61,13 +75,13 @@ std::vector<std::string_view> statistics_of(const store::SeriesRow& series,
   return out;
 }
 
-// Notes tails of changed pairs that cannot be compared. That is no missing measurement: the pairs'
-// median and lower tails are judged, and so few samples have no such tail on either side.
-void note_tails(const UpgradeData& sides, const NodeRoles& cast, const BySeries& before,
+// Notes tails of changed pairs that cannot be compared. That is no missing measurement: the median
+// and lower tails of the pairs are judged, and so few samples have no such tail on either side.
+void note_tails(const UpgradeData& sides, const NodeRoles& roles, const BySeries& before,
                 analysis::UpgradeRuns& out) {
   std::map<std::string, std::pair<std::size_t, std::size_t>> counts;  // without it, and all
   for (const auto& [id, series] : sides.series) {
-    const auto pair = pair_of(series, cast);
+    const auto pair = pair_of(series, roles);
     if (!pair || !pair->changed || series.unit != "ns" || !before.contains(id)) continue;
     for (const std::string_view tail : kTails) {
       auto& [without, all] = counts[metric_text(series, std::string(tail))];
@@ -82,24 +96,23 @@ void note_tails(const UpgradeData& sides, const NodeRoles& cast, const BySeries&
           count.first, count.second));
 }
 
-// A changed node that neither side measured, in anything, is missing in all of it: without a place
-// it could not be missed, and the others would pass for it.
-void add_unmeasured(const NodeRoles& cast, std::map<std::string, analysis::MetricRuns>& metrics) {
+// Adds a place for a changed node that neither side measured at all. Without it the other nodes
+// would pass for it.
+void add_unmeasured(const NodeRoles& roles, std::map<std::string, analysis::MetricRuns>& metrics) {
   std::set<std::string> seen;
   for (const auto& [name, metric] : metrics)
     for (const analysis::PairRuns& pair : metric.pairs) {
       seen.insert(pair.node);
       seen.insert(pair.other_node);
     }
-  for (const std::string& node : cast.changed)
+  for (const std::string& node : roles.changed)
     if (!seen.contains(node))
       for (auto& [name, metric] : metrics)
         metric.pairs.push_back(
             {.node = node, .endpoint = "any", .changed = true, .before = {}, .after = {}});
 }
 
-// Earlier nights measured other pairs, and more than the upgrade's suite does. Keeps the pairs that
-// both sides have, and each changed place that the after side measured and no pair compares.
+// Does so for all metrics, and notes those without any earlier run.
 void keep_compared(analysis::MetricRuns& metric) {
   const auto is_early = [](const analysis::PairRuns& pair) {
     return pair.before.size() < kHistoryRunsBefore;
@@ -140,21 +153,23 @@ void keep_compared(std::map<std::string, analysis::MetricRuns>& metrics,
   std::erase_if(metrics, [](const auto& entry) { return entry.second.pairs.empty(); });
 }
 
+// A node and its endpoint.
 using Place = std::pair<std::string, std::string>;  // node, endpoint
 
+// The places of changed nodes among the pairs.
 std::set<Place> changed_places(const std::vector<analysis::PairRuns>& pairs,
-                               const NodeRoles& cast) {
+                               const NodeRoles& roles) {
   std::set<Place> out;
   for (const analysis::PairRuns& pair : pairs) {
-    if (cast.changed.contains(pair.node)) out.emplace(pair.node, pair.endpoint);
-    if (cast.changed.contains(pair.other_node)) out.emplace(pair.other_node, pair.other_endpoint);
+    if (roles.changed.contains(pair.node)) out.emplace(pair.node, pair.endpoint);
+    if (roles.changed.contains(pair.other_node)) out.emplace(pair.other_node, pair.other_endpoint);
   }
   return out;
 }
 
-// Pairs with a control that is left out are not asked for; a changed place that had no others is
-// missing, or the other places would pass for it.
-void add_dropped(const std::map<std::string, analysis::MetricRuns>& dropped, const NodeRoles& cast,
+// Adds changed places whose only pairs were with a control that is left out: the other places would
+// pass for them.
+void add_dropped(const std::map<std::string, analysis::MetricRuns>& dropped, const NodeRoles& roles,
                  bool is_history, std::map<std::string, analysis::MetricRuns>& metrics) {
   for (const auto& [name, metric] : dropped) {
     const bool is_asked = std::ranges::any_of(
@@ -163,24 +178,26 @@ void add_dropped(const std::map<std::string, analysis::MetricRuns>& dropped, con
     analysis::MetricRuns& kept = metrics[name];
     kept.name = name;
     kept.traits = metric.traits;
-    const std::set<Place> seen = changed_places(kept.pairs, cast);
-    for (const auto& [node, endpoint] : changed_places(metric.pairs, cast))
+    const std::set<Place> seen = changed_places(kept.pairs, roles);
+    for (const auto& [node, endpoint] : changed_places(metric.pairs, roles))
       if (!seen.contains({node, endpoint}))
         kept.pairs.push_back(
             {.node = node, .endpoint = endpoint, .changed = true, .before = {}, .after = {}});
   }
 }
 
-void add_metrics(const UpgradeData& sides, const NodeRoles& cast, analysis::UpgradeRuns& out) {
+// Adds a metric for each measurement and statistic with all pairs of nodes that have a role. Pairs
+// with a node that was meant as a control and is none are collected apart.
+void add_metrics(const UpgradeData& sides, const NodeRoles& roles, analysis::UpgradeRuns& out) {
   const BySeries before = by_series(sides.before);
   const BySeries after = by_series(sides.after);
-  NodeRoles all = cast;
+  NodeRoles all = roles;
   for (const store::UpgradeNodeRow& node : sides.upgrade.nodes)
     if (!node.changed) all.controls.insert(node.node);
   std::map<std::string, analysis::MetricRuns> metrics;
   std::map<std::string, analysis::MetricRuns> dropped;
   for (const auto& [id, series] : sides.series) {
-    const bool is_kept = pair_of(series, cast).has_value();
+    const bool is_kept = pair_of(series, roles).has_value();
     const auto pair = pair_of(series, all);
     if (!pair) continue;
     for (const std::string_view statistic : statistics_of(series, before)) {
@@ -195,10 +212,10 @@ void add_metrics(const UpgradeData& sides, const NodeRoles& cast, analysis::Upgr
       take_figures(after, id, statistic, runs.after);
     }
   }
-  note_tails(sides, cast, before, out);
+  note_tails(sides, roles, before, out);
   if (sides.upgrade.before_is_history) keep_compared(metrics, out);
-  add_dropped(dropped, cast, sides.upgrade.before_is_history, metrics);
-  add_unmeasured(cast, metrics);
+  add_dropped(dropped, roles, sides.upgrade.before_is_history, metrics);
+  add_unmeasured(roles, metrics);
   for (auto& [name, metric] : metrics) {
     const auto is_changed = [](const analysis::PairRuns& pair) { return pair.changed; };
     if (std::ranges::any_of(metric.pairs, is_changed)) out.metrics.push_back(std::move(metric));
@@ -207,14 +224,15 @@ void add_metrics(const UpgradeData& sides, const NodeRoles& cast, analysis::Upgr
 
 }  // namespace
 
-std::optional<analysis::PairRuns> pair_of(const store::SeriesRow& series, const NodeRoles& cast) {
+// A stable sort puts the changed ends first and keeps the order of ranks among equals.
+std::optional<analysis::PairRuns> pair_of(const store::SeriesRow& series, const NodeRoles& roles) {
   std::vector<std::pair<std::string, std::string>> places;
   for (const std::string& text : series.endpoints) {
     places.push_back(place_of(text));
-    if (!cast.has(places.back().first)) return std::nullopt;
+    if (!roles.has(places.back().first)) return std::nullopt;
   }
   if (places.empty()) return std::nullopt;
-  const auto is_changed = [&](const auto& place) { return cast.changed.contains(place.first); };
+  const auto is_changed = [&](const auto& place) { return roles.changed.contains(place.first); };
   // Those that changed first, each kind in the order of the ranks.
   std::ranges::stable_sort(places, std::greater(), is_changed);
   analysis::PairRuns pair;
@@ -246,23 +264,24 @@ std::vector<store::StackChange> lasting_changes(std::vector<store::StackChange> 
 
 std::string part_of(const std::string& change) { return change.substr(0, change.find(' ')); }
 
-std::string metric_text(const store::SeriesRow& series, const std::string& statistic) {
-  std::string text = fmt::format("{} {}", series.kernel, series.metric);
-  if (!statistic.empty()) text += " " + statistic;
-  if (series.message_bytes > 0) text += fmt::format(" {:.0f} B", series.message_bytes);
-  for (const char* name : {"memory", "target_memory", "op", "algo", "proto", "gpu"})
-    if (const auto found = series.parameters.find(name); found != series.parameters.end())
-      text += fmt::format(" {} {}", name, found->second);
-  return text;
+// A port without link stays in the inventory with another state.
+bool is_away(const store::EndpointStateRow& endpoint) {
+  return endpoint.gone || endpoint.state != kActive;
+}
+
+std::set<std::string> changed_names(const store::UpgradeRow& upgrade) {
+  return changed_of(upgrade, &store::UpgradeNodeRow::node);
+}
+
+std::set<std::string> changed_ids(const store::UpgradeRow& upgrade) {
+  return changed_of(upgrade, &store::UpgradeNodeRow::node_id);
 }
 
 std::set<std::string> changed_nodes(const UpgradeData& sides) {
-  std::set<std::string> out;
-  for (const store::UpgradeNodeRow& node : sides.upgrade.nodes)
-    if (node.changed) out.insert(node.node);
-  return out;
+  return changed_names(sides.upgrade);
 }
 
+// A side without tasks says nothing about presence.
 std::set<std::string> absent_nodes(const UpgradeData& sides) {
   std::set<std::string> out;
   if (sides.tasks_after.empty()) return out;
@@ -274,6 +293,8 @@ std::set<std::string> absent_nodes(const UpgradeData& sides) {
 
 namespace {
 
+// Nodes that were meant as controls, took part, and did not change; whether they kept working is
+// not examined here.
 std::set<std::string> unchanged_controls(const UpgradeData& sides) {
   const std::set<std::string> absent = absent_nodes(sides);
   std::set<std::string> out;
@@ -293,12 +314,14 @@ std::set<std::string> lost_controls(const UpgradeData& sides) {
   return failed_controls(sides, unchanged_controls(sides));
 }
 
+// A control that failed would blame the fabric's own fault on the upgrade, or hide it.
 std::set<std::string> control_nodes(const UpgradeData& sides) {
   std::set<std::string> out = unchanged_controls(sides);
   for (const std::string& node : failed_controls(sides, out)) out.erase(node);
   return out;
 }
 
+// An unknown stack is not the same.
 bool is_same_stack(const UpgradeData& sides) {
   return std::ranges::all_of(changed_nodes(sides), [&](const std::string& node) {
     const auto stacks = sides.stacks.find(node);
@@ -307,8 +330,81 @@ bool is_same_stack(const UpgradeData& sides) {
   });
 }
 
+// --- knees of size curves ---
+
+namespace {
+
+// The points of a curve by launch: one fresh process measures all sizes.
+using Launches = std::map<std::int64_t, std::vector<analysis::CurvePoint>>;
+
+// The launches of one size curve on both sides.
+struct Curve {
+  const store::SeriesRow* series = nullptr;  // any of its
+  std::set<double> sizes{};
+  Launches before{};
+  Launches after{};
+};
+
+// Sorts the points of a side into the launches of their curves.
+void take(const std::vector<store::SidePointRow>& points, const UpgradeData& sides,
+          const std::map<std::int64_t, Curve*>& curves, Launches Curve::*side) {
+  for (const store::SidePointRow& point : points)
+    if (const auto curve = curves.find(point.series); curve != curves.end())
+      (curve->second->*side)[point.launch].push_back(
+          {.bytes = sides.series.at(point.series).message_bytes, .value = point.median});
+}
+
+// The knees of launches that measured all sizes; the others are left out.
+std::vector<double> knees_of(const Launches& launches, const Curve& curve,
+                             analysis::Better better) {
+  std::vector<double> out;
+  for (const auto& [launch, points] : launches)
+    if (points.size() == curve.sizes.size())
+      if (const auto knee = analysis::knee_of(points, better)) out.push_back(*knee);
+  return out;
+}
+
+// A metric for each kind of curve: a pair's figures are the knees of its launches, each of which
+// must have measured all sizes that any of them did, kLeastKneeSizes at least.
+void add_knees(const UpgradeData& sides, const NodeRoles& roles, analysis::UpgradeRuns& out) {
+  std::map<std::string, Curve> curves;
+  std::map<std::int64_t, Curve*> by_series;
+  for (const auto& [id, series] : sides.series) {
+    if (!(series.message_bytes > 0) || !pair_of(series, roles)) continue;
+    Curve& curve = curves[curve_text(series)];
+    curve.series = &series;
+    curve.sizes.insert(series.message_bytes);
+    by_series[id] = &curve;
+  }
+  take(sides.before, sides, by_series, &Curve::before);
+  take(sides.after, sides, by_series, &Curve::after);
+  std::map<std::string, analysis::MetricRuns> metrics;
+  for (const auto& [text, curve] : curves) {
+    if (curve.sizes.size() < analysis::kLeastKneeSizes) continue;
+    const store::SeriesRow& series = *curve.series;
+    const analysis::Better better = traits_of(series).better;
+    analysis::PairRuns pair = *pair_of(series, roles);
+    pair.before = knees_of(curve.before, curve, better);
+    pair.after = knees_of(curve.after, curve, better);
+    if (pair.before.empty() || pair.after.empty()) continue;
+    analysis::MetricRuns& metric = metrics[knee_text(series)];
+    metric.name = knee_text(series);
+    metric.is_shape = true;
+    metric.traits = {.unit = "bytes",
+                     .better = analysis::better_knee(better),
+                     .delta = analysis::kKneeDelta,
+                     .ceiling = {}};
+    metric.pairs.push_back(std::move(pair));
+  }
+  for (auto& [name, metric] : metrics) out.metrics.push_back(std::move(metric));
+}
+
+}  // namespace
+
+// More than one run of the after side, or an earlier attempt, makes it a repeated look. A stack
+// that changed while a side was measured makes the whole verdict invalid.
 analysis::UpgradeRuns runs_of(const UpgradeData& sides) {
-  const NodeRoles cast{.changed = changed_nodes(sides), .controls = control_nodes(sides)};
+  const NodeRoles roles{.changed = changed_nodes(sides), .controls = control_nodes(sides)};
   analysis::UpgradeRuns out{.id = sides.upgrade.upgrade_id, .metrics = {}, .functions = {}};
   std::size_t after_runs = 0;
   for (const store::UpgradeRunRow& run : sides.upgrade.runs) {
@@ -321,17 +417,18 @@ analysis::UpgradeRuns runs_of(const UpgradeData& sides) {
   out.min_runs = kRunsASide;
   out.min_before = out.before_is_history ? kHistoryRunsBefore : kRunsASide;
   out.min_coverage = sides.min_coverage;
-  for (const std::string& node : cast.changed)
+  for (const std::string& node : roles.changed)
     if (const auto stacks = sides.stacks.find(node);
         stacks != sides.stacks.end() && !stacks->second.while_measured.empty())
       out.invalid = fmt::format("node {} was measured with two stacks on one side: {}", node,
                                 stacks->second.while_measured);
-  add_metrics(sides, cast, out);
-  add_knees(sides, cast, out);
-  add_functions(sides, cast, out);
+  add_metrics(sides, roles, out);
+  add_knees(sides, roles, out);
+  add_functions(sides, roles, out);
   return out;
 }
 
+// Nodes without a role are left out: nothing about them was measured.
 std::vector<analysis::ExposedNode> exposure_of(const UpgradeData& sides,
                                                const std::set<std::string>& worse) {
   std::vector<analysis::ExposedNode> out;

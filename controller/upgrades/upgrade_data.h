@@ -1,4 +1,5 @@
-// From what the store holds of an upgrade's two sides to what the pure judge wants. Pure.
+// The facts of an upgrade's two sides, and their conversion to the input of the pure judge. Pure;
+// thread safe.
 #pragma once
 
 #include <map>
@@ -10,87 +11,114 @@
 #include "controller/store/rows/judge_rows.h"
 #include "controller/store/rows/remark_rows.h"
 #include "controller/store/rows/stack_parts.h"
+#include "controller/upgrades/series_measure.h"
 #include "controller/verdict/causes.h"
 #include "controller/verdict/verdict.h"
 
 namespace railgauge {
 
-// A node's stack on both sides.
+// A node's stack on both sides, with the changes between.
 struct NodeStacks {
   store::StackParts before{};
   store::StackParts after{};
   std::vector<store::StackChange> changes{};
-  bool known = false;              // of both sides; else nothing can be said of changes
-  bool hardware_replaced = false;  // since the before side
-  std::string while_measured{};    // what changed in the middle of a side; "" nothing
+  // Whether both sides are known; else no statement about changes is possible.
+  bool known = false;
+  // Whether a device was replaced since the before side.
+  bool hardware_replaced = false;
+  // The change in the middle of a side, which makes its figures belong to two stacks; "" for none.
+  std::string while_measured{};
 };
 
-// Preflight's checks of a node on both sides.
+// Preflight's checks of a node on both sides; empty: not known.
 struct NodeChecks {
   std::vector<store::CheckRow> before{};
   std::vector<store::CheckRow> after{};
 };
 
+// All facts that a verdict rests on, as the store has them.
 struct UpgradeData {
   store::UpgradeRow upgrade{};
-  std::map<std::string, NodeStacks> stacks{};        // by node
-  std::vector<store::EndpointStateRow> endpoints{};  // of the changed nodes, now
+  // By node name.
+  std::map<std::string, NodeStacks> stacks{};
+  // Endpoints of the changed nodes as they are now.
+  std::vector<store::EndpointStateRow> endpoints{};
+  // The series of all points below, by id.
   std::map<std::int64_t, store::SeriesRow> series{};
   std::vector<store::SidePointRow> before{};
   std::vector<store::SidePointRow> after{};
   std::vector<store::SideTaskRow> tasks_before{};
   std::vector<store::SideTaskRow> tasks_after{};
-  std::map<std::string, NodeChecks> checks{};  // by changed node
-  std::map<std::string, double> bounds{};      // that the suite states for itself
-  double min_coverage = 1;                     // of the changed pairs, that a pass must rest on
-  bool tried_before = false;                   // another after side was measured since the change
+  // By the name of a changed node.
+  std::map<std::string, NodeChecks> checks{};
+  // Practical bounds that the suite states itself: fractions by statistic.
+  std::map<std::string, double> bounds{};
+  // The share of the changed pairs that a pass must rest on, 0 to 1.
+  double min_coverage = 1;
+  // Whether another after side was measured since the change; a repeated look needs stricter
+  // intervals.
+  bool tried_before = false;
 };
 
+// The two kinds of nodes that a verdict rests on, by name.
+struct NodeRoles {
+  std::set<std::string> changed{};
+  std::set<std::string> controls{};
+  [[nodiscard]] bool has(const std::string& node) const {
+    return changed.contains(node) || controls.contains(node);
+  }
+};
+
+// Launches that a side needs for a statement about one pair.
 inline constexpr std::size_t kRunsASide = 5;
-// Nights are few: in two weeks a suite that measures a seventh of all pairs a night has two of
-// each.
+// Launches that the before side needs where it is history. Nights are few: in two weeks a suite
+// that measures a seventh of all pairs a night has two of each.
 inline constexpr std::size_t kHistoryRunsBefore = 2;
 
-// Railgauge's own version: named, never an upgrade of the node.
+// The stack's part that is Railgauge's own version: it is named and never an upgrade of the node.
 inline constexpr std::string_view kOwnPart = "railgauge";
 
-// A NIC or GPU is another than before: a suspect like a part of the stack.
+// The suspect that a NIC or GPU is another device than before.
 inline constexpr std::string_view kHardwareReplaced = "hardware replaced";
 
-// Changed nodes, and controls that took part on the after side, whose stack did not change in
-// between; other nodes are neither.
+// Whether the endpoint cannot be used now: it is not there, or not active.
+bool is_away(const store::EndpointStateRow& endpoint);
+
+// The names, and the ids, of the nodes that the upgrade changed.
+std::set<std::string> changed_names(const store::UpgradeRow& upgrade);
+std::set<std::string> changed_ids(const store::UpgradeRow& upgrade);
+
+// The names of the changed nodes.
 std::set<std::string> changed_nodes(const UpgradeData& sides);
-// and that kept working.
+// Nodes that took part on the after side, whose stack did not change in between, and that kept
+// working. Other nodes are neither changed nor controls.
 std::set<std::string> control_nodes(const UpgradeData& sides);
-// Controls that would be such, but stopped working while the after side was measured.
+// Nodes that would be controls but stopped working while the after side was measured.
 std::set<std::string> lost_controls(const UpgradeData& sides);
-// Nodes without a task on the after side, where that has any: busy or away at that time.
+// Nodes without a task on the after side, where that side has any: they were busy or away.
 std::set<std::string> absent_nodes(const UpgradeData& sides);
 
-// Whether the changed nodes have the stack of the before side: it came back.
+// Whether the changed nodes have the stack of the before side again.
 bool is_same_stack(const UpgradeData& sides);
 
-// The series' pair as the judge wants it, without figures; absent where a node is of neither kind.
-struct NodeRoles;
-std::optional<analysis::PairRuns> pair_of(const store::SeriesRow& series, const NodeRoles& cast);
+// The series' pair without figures, the changed end first; absent where a node has no role.
+std::optional<analysis::PairRuns> pair_of(const store::SeriesRow& series, const NodeRoles& roles);
 
-// Everything that either side measured, on the nodes of the two kinds.
+// The judge's input: all that either side measured on nodes with a role.
 analysis::UpgradeRuns runs_of(const UpgradeData& sides);
 
-// Changes of a stack without Railgauge's own version.
+// The changes without Railgauge's own version.
 std::vector<store::StackChange> foreign_changes(std::vector<store::StackChange> changes);
 
-// Those also without the parameters of a module that was loaded or left: the first who needs it
-// loads it, and the node's stack is the same.
+// The changes also without parameters of a module that was loaded or left: the first program that
+// needs the module loads it, and the node's stack is the same.
 std::vector<store::StackChange> lasting_changes(std::vector<store::StackChange> changes);
 
-// Which nodes have which changes, without Railgauge's own version, which is never blamed.
+// Which nodes have which changes, and whether they are in `worse`. Railgauge's own version is left
+// out.
 std::vector<analysis::ExposedNode> exposure_of(const UpgradeData& sides,
                                                const std::set<std::string>& worse);
 
 // The part of "linux_kernel 6.1 -> 6.5": "linux_kernel".
 std::string part_of(const std::string& change);
-// The measurement of a series without its place: "verbs.write_lat latency_ns 8 B".
-std::string metric_text(const store::SeriesRow& series, const std::string& statistic);
-
 }  // namespace railgauge

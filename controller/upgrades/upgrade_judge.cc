@@ -1,8 +1,8 @@
 #include "controller/upgrades/upgrade_judge.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
-#include <limits>
 #include <map>
 #include <set>
 #include <string>
@@ -12,230 +12,240 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "controller/plan/suite/suite.h"
 #include "controller/upgrades/judge_report.h"
-#include "controller/upgrades/same_stack.h"
-#include "controller/upgrades/upgrade_data.h"
-#include "controller/upgrades/upgrade_findings.h"
+#include "controller/upgrades/upgrade_reading.h"
+#include "controller/upgrades/upgrade_stack.h"
 #include "controller/verdict/equivalence.h"
+#include "kernels/core/stats/quantile.h"
 #include "kernels/core/text/rfc3339.h"
 
 namespace railgauge {
 namespace {
 
-constexpr std::uint32_t kEpochs = 50;  // of a node, newest first, in which its changes are sought
 constexpr double kDaySeconds = 86'400;
-constexpr double kCheckDays = 14;            // older preflights say nothing of the before side
-constexpr double kAskedBeforeSeconds = 120;  // somebody's own preflight may be as early
-constexpr double kNever = 1e12;              // unix seconds
+const std::string_view kRegressed = word(analysis::Verdict::kRegressed);
+// The statistics that a metric's name may contain.
+constexpr std::array<const char*, 4> kStatistics{"median", "p90", "p99", "p99.9"};
 
-// By the stacks' own ids: an epoch learns what was not known and has another stack then.
-Result<NodeStacks> stacks_of(const store::Store& store, const store::UpgradeNodeRow& node,
-                             double measured_before) {
-  NodeStacks out;
-  const auto epochs = RG_TRY(store.read(store::read_epochs, node.node_id, kEpochs));
-  const std::int64_t now = node.stack_after != 0 ? node.stack_after
-                           : epochs.empty()      ? 0
-                                                 : epochs.front().stack;
-  out.known = node.stack_before != 0 && now != 0;
-  if (node.stack_before != 0)
-    out.before = RG_TRY(store.read(store::read_stack_parts, node.stack_before));
-  if (now != 0) out.after = RG_TRY(store.read(store::read_stack_parts, now));
-  if (out.known) out.changes = store::stack_changes(out.before, out.after);
-  for (const store::EpochRow& epoch : epochs)
-    if (epoch.valid_from > measured_before && epoch.cause == "hardware_replaced")
-      out.hardware_replaced = true;
-  return out;
-}
-
-struct Stretch {  // unix seconds
-  double from = 0;
-  double until = 0;
-};
-
-// The times in which each side was measured. Runs of the before side are separate, as nights are;
-// runs added to the after side extend it.
-Result<std::vector<Stretch>> stretches_of(const store::Store& store,
-                                          const store::UpgradeRow& upgrade) {
-  std::vector<Stretch> out;
-  std::optional<Stretch> after;
-  for (const store::UpgradeRunRow& run : upgrade.runs) {
-    const store::RunRow row = RG_TRY(store.run_summary(run.run_id)).run;
-    const bool goes_on = row.state != "ended";
-    const Stretch one{.from = row.created_at, .until = goes_on ? kNever : row.ended_at};
-    if (!run.after)
-      out.push_back(one);
-    else if (!after)
-      after = one;
-    else
-      after->until = std::max(after->until, one.until);
-  }
-  if (after) out.push_back(*after);
-  return out;
-}
-
-// The changes on a node while a side was measured, which make its figures belong to two stacks.
-Result<std::string> changed_within(const store::Store& store, const std::string& node_id,
-                                   const std::vector<Stretch>& stretches) {
-  const auto epochs = RG_TRY(store.read(store::read_epochs, node_id, kEpochs));
-  for (std::size_t i = 0; i + 1 < epochs.size(); ++i) {
-    const double at = epochs[i].valid_from;
-    const auto moved = lasting_changes(store::stack_changes(epochs[i + 1].parts, epochs[i].parts));
-    for (const Stretch& stretch : stretches)
-      if (!moved.empty() && at > stretch.from && at < stretch.until)
-        return fmt::format("{} at {}", fmt::join(store::texts_of(moved), ", "), rfc3339(at));
-  }
-  return std::string();
-}
-
-// When the newest run of the before side began.
-Result<double> measured_before(const store::Store& store, const store::UpgradeRow& upgrade) {
-  double at = 0;
-  for (const store::UpgradeRunRow& run : upgrade.runs)
-    if (!run.after) at = std::max(at, RG_TRY(store.run_summary(run.run_id)).run.created_at);
-  return at;
-}
-
-std::vector<std::string> runs_of_side(const store::UpgradeRow& upgrade, bool after) {
-  std::vector<std::string> ids;
-  for (const store::UpgradeRunRow& run : upgrade.runs)
-    if (run.after == after) ids.push_back(run.run_id);
-  return ids;
-}
-
-// When the first changed node left its stack; 0: none has.
-Result<double> since_when(const store::Store& store, const UpgradeData& sides) {
-  double since = std::numeric_limits<double>::max();
-  const double before = RG_TRY(measured_before(store, sides.upgrade));
-  for (const store::UpgradeNodeRow& node : sides.upgrade.nodes) {
-    const auto stacks = sides.stacks.find(node.node);
-    if (!node.changed || stacks == sides.stacks.end()) continue;
-    for (const store::EpochRow& epoch :
-         RG_TRY(store.read(store::read_epochs, node.node_id, kEpochs)))
-      if (epoch.valid_from > before &&
-          !lasting_changes(store::stack_changes(stacks->second.before, epoch.parts)).empty())
-        since = std::min(since, epoch.valid_from);
-  }
-  return since == std::numeric_limits<double>::max() ? 0 : since;
-}
-
-// Since when the changed nodes have their present stack, by the first of them; 0: nothing is known.
-Result<double> present_since(const store::Store& store, const UpgradeData& sides) {
-  double since = std::numeric_limits<double>::max();
-  for (const store::UpgradeNodeRow& node : sides.upgrade.nodes) {
-    if (!node.changed) continue;
-    const auto epochs = RG_TRY(store.read(store::read_epochs, node.node_id, kEpochs));
-    double own = since;
-    for (const store::EpochRow& epoch : epochs) {
-      if (!lasting_changes(store::stack_changes(epoch.parts, epochs.front().parts)).empty()) break;
-      own = epoch.valid_from;
-    }
-    since = std::min(since, own);
-  }
-  return since == std::numeric_limits<double>::max() ? 0 : since;
-}
-
-// Whether runs of upgrades that are not of this after side measured the changed nodes since then:
-// whoever asks until it passes gives chance as many tries.
-Result<bool> tried_before(const store::Store& store, const store::UpgradeRow& upgrade,
-                          const std::vector<std::string>& changed, double since) {
-  if (!(since > 0)) return false;
-  constexpr std::uint32_t kRuns = 100;
-  for (const std::string& id :
-       RG_TRY(store.read(store::read_runs_of_nodes, changed, since, kNever, kRuns))) {
-    if (std::ranges::find(upgrade.runs, id, &store::UpgradeRunRow::run_id) != upgrade.runs.end())
+// Series of the changed nodes whose metric regressed, with the upper medians of both sides.
+std::vector<store::FindingSeriesRow> moved_series(const UpgradeData& sides,
+                                                  const api::Upgrade& report) {
+  std::set<std::string> names;
+  for (const api::JudgedMetric& metric : report.metrics())
+    if (metric.verdict() == kRegressed) names.insert(metric.name());
+  std::map<std::int64_t, std::pair<std::vector<double>, std::vector<double>>> levels;
+  for (const store::SidePointRow& point : sides.before)
+    levels[point.series].first.push_back(point.median);
+  for (const store::SidePointRow& point : sides.after)
+    levels[point.series].second.push_back(point.median);
+  const std::set<std::string> changed = changed_nodes(sides);
+  std::vector<store::FindingSeriesRow> out;
+  for (const auto& [id, series] : sides.series) {
+    const auto regressed = [&](const char* statistic) {
+      return names.contains(metric_text(series, statistic));
+    };
+    if (std::ranges::none_of(kStatistics, regressed) && !names.contains(knee_text(series)))
       continue;
-    if (RG_TRY(store.run_summary(id)).run.trigger == "upgrade") return true;
+    const bool ours = std::ranges::any_of(
+        series.endpoints, [&](const std::string& text) { return changed.contains(node_of(text)); });
+    const auto& [before, after] = levels[id];
+    if (ours && !before.empty() && !after.empty())
+      out.push_back({.series = id, .before = upper_median(before), .after = upper_median(after)});
   }
-  return false;
-}
-
-// Bounds that the newest after run's suite states for itself, else the before run's.
-std::map<std::string, double> bounds_of(const store::Store& store,
-                                        const store::UpgradeRow& upgrade) {
-  std::map<std::string, double> bounds;
-  for (const store::UpgradeRunRow& run : upgrade.runs) {
-    if (!run.after && upgrade.before_is_history) continue;
-    const auto text = store.read(store::read_suite_text, run.run_id);
-    if (!text) continue;
-    const plan::SuiteReading reading = plan::read_suite(*text, run.run_id, {});
-    if (reading.suite) bounds = reading.suite->bounds;
-  }
-  return bounds;
-}
-
-// The newest preflight of before the change, and the newest since the after side was begun.
-Result<NodeChecks> checks_of(const store::Store& store, const store::UpgradeRow& upgrade,
-                             const store::UpgradeNodeRow& node, double since) {
-  NodeChecks out;
-  if (!(since > 0)) return out;
-  const auto before = store.read(store::read_preflight_between, node.node_id,
-                                 since - kCheckDays * kDaySeconds, since);
-  if (!before) return out;
-  out.before = before->checks;
-  double from = since;
-  for (const store::UpgradeRunRow& run : upgrade.runs)
-    if (run.after) {  // it is asked for when the first run of the after side begins
-      from = RG_TRY(store.run_summary(run.run_id)).run.created_at - kAskedBeforeSeconds;
-      break;
-    }
-  if (const auto after =
-          store.read(store::read_preflight_between, node.node_id, std::max(since, from), kNever))
-    out.after = after->checks;
   return out;
 }
 
-}  // namespace
-
-Result<UpgradeData> read_sides(const store::Store& store, const std::string& upgrade_id) {
-  return sides_of(store, RG_TRY(store.read(store::read_upgrade, upgrade_id)));
+// The most likely cause as one line; "" for none.
+std::string suspect_of(const api::Upgrade& report) {
+  if (report.causes().empty()) return "";
+  constexpr std::size_t kNamed = 10;  // the report has them all
+  const auto& changes = report.causes(0).changes();
+  return fmt::format(
+      "{}", fmt::join(store::told_changes({changes.begin(), changes.end()}, kNamed), "; "));
 }
 
-Result<UpgradeData> sides_of(const store::Store& store, store::UpgradeRow upgrade) {
-  UpgradeData sides{.upgrade = std::move(upgrade)};
-  std::vector<std::string> changed;
-  std::vector<std::string> cast;
-  const double before_at = RG_TRY(measured_before(store, sides.upgrade));
-  const std::vector<Stretch> stretches = RG_TRY(stretches_of(store, sides.upgrade));
-  for (const store::UpgradeNodeRow& node : sides.upgrade.nodes) {
-    NodeStacks& stacks = sides.stacks[node.node] = RG_TRY(stacks_of(store, node, before_at));
-    stacks.while_measured = RG_TRY(changed_within(store, node.node_id, stretches));
-    cast.push_back(node.node_id);
-    if (node.changed) changed.push_back(node.node_id);
+// The lost functions of the report as texts that two reports share.
+std::set<std::string> lost_of(const api::Upgrade& report) {
+  std::set<std::string> out;
+  for (const api::LostFunction& lost : report.lost())
+    out.insert(fmt::format("{}/{} {}", lost.node(), lost.endpoint(), lost.name()));
+  return out;
+}
+
+// Whether the upgrade is worse than the finding records: by the bound where both have a loss, else
+// where a function was lost that the earlier report does not have.
+bool is_worse(const store::FindingRow& known, const store::FindingRow& now,
+              const api::Upgrade& report) {
+  if (known.worse && now.worse) {
+    const double delta = report.metrics().empty() ? 0 : report.metrics(0).bound_percent() / 100;
+    return *now.worse > *known.worse + delta;
   }
-  sides.endpoints = RG_TRY(store.read(store::read_endpoint_states, changed));
-  const std::vector<std::string> before = runs_of_side(sides.upgrade, false);
-  const std::vector<std::string> after = runs_of_side(sides.upgrade, true);
-  sides.before = RG_TRY(store.read(store::read_side_points, before, cast));
-  sides.after = RG_TRY(store.read(store::read_side_points, after, cast));
-  sides.tasks_before = RG_TRY(store.read(store::read_side_tasks, before, cast));
-  sides.tasks_after = RG_TRY(store.read(store::read_side_tasks, after, cast));
-  for (const auto* side : {&sides.before, &sides.after})
-    for (const store::SidePointRow& point : *side)
-      if (!sides.series.contains(point.series))
-        sides.series[point.series] = RG_TRY(store.read(store::read_one_series, point.series));
-  sides.bounds = bounds_of(store, sides.upgrade);
-  const double since = RG_TRY(since_when(store, sides));
-  // Figures of another stack in between do not count as a look at this one.
-  const double tried_since = since > 0 ? std::max(since, RG_TRY(present_since(store, sides))) : 0;
-  sides.tried_before = RG_TRY(tried_before(store, sides.upgrade, changed, tried_since));
-  for (const store::UpgradeNodeRow& node : sides.upgrade.nodes)
-    if (node.changed)
-      sides.checks[node.node] = RG_TRY(checks_of(store, sides.upgrade, node, since));
-  return sides;
+  const std::optional<api::Upgrade> earlier = report_from(known.evidence);
+  if (!earlier) return true;
+  const std::set<std::string> was = lost_of(*earlier);
+  return !std::ranges::includes(was, lost_of(report));
 }
 
-namespace {
+// The loss of the mean as a fraction; where that is within the bound, the loss of the worst place.
+double loss_of(const api::JudgedMetric& metric) {
+  double percent = metric.worse_percent();
+  if (percent < metric.bound_percent())
+    for (const api::JudgedPlace& place : metric.places())
+      percent = std::max(percent, place.worse_percent());
+  return percent / 100;
+}
 
-// The after side against what the nodes gave with that very stack before the one that they left.
+// The regression as a new finding. Its evidence is the whole report, from which is_worse() reads
+// the lost functions later.
+store::FindingRow finding_of(const UpgradeData& sides, const api::Upgrade& report, double now) {
+  store::FindingRow finding{.finding_id = fmt::format("{}-{}", report.upgrade_id(), report.kind()),
+                            .kind = report.kind() == "performance" ? "regression" : report.kind(),
+                            .severity = "critical",
+                            .suspect = suspect_of(report),
+                            .summary = report.reason(),
+                            .opened_at = now,
+                            .upgrade_id = report.upgrade_id(),
+                            .series = moved_series(sides, report)};
+  if (report.kind() == "performance" && !report.metrics().empty())
+    finding.worse = loss_of(report.metrics(0));
+  if (!report.after_runs().empty())
+    finding.run_id = report.after_runs(report.after_runs_size() - 1);
+  for (const store::UpgradeNodeRow& node : sides.upgrade.nodes)
+    if (node.changed && finding.node_id.empty()) finding.node_id = node.node_id;
+  finding.evidence = json_of(report);
+  return finding;
+}
+
+// The kinds of regressions; an upgrade has at most one open finding of each.
+constexpr std::array<std::string_view, 4> kKinds{"performance", "mode_mix", "lost_function",
+                                                 "corruption"};
+
+// Whether the kind is a loss of speed, which chance can produce; the others need no second look.
+bool is_slower(const std::string& kind) { return kind == "performance" || kind == "mode_mix"; }
+
+// Whether the verdict shows that nothing of the kind is left. A metric that could not be judged may
+// still be as it was.
+bool is_over(const analysis::UpgradeVerdict& verdict, const std::string& kind) {
+  if (verdict.verdict == analysis::Verdict::kPass) return true;
+  if (verdict.verdict != analysis::Verdict::kRegressed) return false;
+  if (!is_slower(kind))
+    return verdict.unmeasured.empty() &&
+           std::ranges::none_of(verdict.lost, [&](const analysis::LostFunction& lost) {
+             return word(lost.kind) == kind;
+           });
+  return !verdict.metrics.empty() &&
+         std::ranges::all_of(verdict.metrics, [&](const analysis::MetricVerdict& metric) {
+           return metric.verdict == analysis::Verdict::kPass ||
+                  (metric.verdict == analysis::Verdict::kRegressed &&
+                   metric.is_mode_mix != (kind == "mode_mix"));
+         });
+}
+
+// Resolves the finding if it exists and is open.
+Status end_one(store::Store& store, const std::string& id, const std::string& text, double now) {
+  const auto known = store.read(store::read_finding, id);
+  if (!known && known.error().code == Code::kNotFound) return {};
+  if (!known) return tl::unexpected(known.error());
+  if (!store::is_open(known->state)) return {};
+  return store.write(store::write_finding_step, id,
+                     {.at = now, .who = "judge", .action = "resolve", .text = text});
+}
+
+// Ends open findings of the upgrade whose loss the verdict does not show any more.
+Status close_findings(store::Store& store, const analysis::UpgradeVerdict& verdict,
+                      const api::Upgrade& report, double now) {
+  const bool is_pass = verdict.verdict == analysis::Verdict::kPass;
+  for (const std::string_view kind : kKinds)
+    if (is_over(verdict, std::string(kind)))
+      RG_TRY_OK(end_one(store, fmt::format("{}-{}", report.upgrade_id(), kind),
+                        fmt::format("measured again: {}", is_pass ? "pass" : report.reason()),
+                        now));
+  return {};
+}
+
+// The side of an upgrade whose stack is compared.
+enum class Side { kBefore, kAfter };
+// Whether all changed nodes of `earlier` have on side `now` of this upgrade the stack of side
+// `then` of the earlier one. An unknown stack is none.
+Result<bool> is_stack_of(const store::Store& store, const UpgradeData& sides, Side now,
+                         const store::UpgradeRow& earlier, Side then) {
+  for (const store::UpgradeNodeRow& node : earlier.nodes) {
+    if (!node.changed) continue;
+    const auto stacks = sides.stacks.find(node.node);
+    const std::int64_t stack = then == Side::kBefore ? node.stack_before : node.stack_after;
+    if (stacks == sides.stacks.end() || !stacks->second.known || stack == 0) return false;
+    const store::StackParts& mine =
+        now == Side::kBefore ? stacks->second.before : stacks->second.after;
+    if (!moved_to(RG_TRY(store.read(store::read_stack_parts, stack)), mine).empty()) return false;
+  }
+  return true;
+}
+
+// Whether the report shows a known and unconfirmed slowdown by another run than the one it was
+// found in. Each run of the after side is a fresh one, so that two are no single chance.
+bool is_confirmed_by(const store::FindingRow& known, const store::FindingRow& now) {
+  return is_slower(now.kind == "regression" ? "performance" : now.kind) &&
+         store::is_unseen(known.state) && !now.run_id.empty() && known.run_id != now.run_id;
+}
+
+// Stores the regression as the one finding of its kind, whose id `report` then has. A finding that
+// is judged again takes the new levels. A settled one stays settled unless it got worse, or was
+// fixed. A slowdown that a further run still shows is confirmed. `now`: unix seconds.
+Status keep_finding(store::Store& store, const UpgradeData& sides,
+                    const analysis::UpgradeVerdict& verdict, api::Upgrade& report, double now) {
+  RG_TRY_OK(close_findings(store, verdict, report, now));
+  if (report.verdict() != kRegressed) return {};
+  store::FindingRow finding = finding_of(sides, report, now);
+  const std::string id = finding.finding_id;
+  report.set_finding_id(id);
+  const auto known = store.read(store::read_finding, id);
+  if (!known && known.error().code == Code::kNotFound)
+    return store.write(store::write_finding, std::move(finding));
+  if (!known) return tl::unexpected(known.error());
+  const bool is_open =
+      store::is_unseen(known->state) || known->state == store::FindingState::kConfirmed;
+  const bool opens = !is_open && (known->state == store::FindingState::kFixed ||
+                                  is_worse(*known, finding, report));
+  const char* action = opens ? "reopen" : is_confirmed_by(*known, finding) ? "confirm" : "comment";
+  store::FindingStepRow step{.at = now,
+                             .who = "judge",
+                             .action = action,
+                             .text = fmt::format("measured again: {}", report.reason())};
+  if (!is_open && !opens) return store.write(store::write_finding_step, id, std::move(step));
+  return store.write(store::write_finding_again, std::move(finding), std::move(step));
+}
+
+// A pass ends the findings of earlier gates of the same nodes and suite: of the same change, or,
+// where the nodes' stack is compared with its own past (`is_itself_again`), of a change that is
+// undone. Without `prepare` each gate is an upgrade of its own.
+Status close_earlier(store::Store& store, const UpgradeData& sides, bool is_itself_again,
+                     double now) {
+  constexpr std::uint32_t kLooked = 200;
+  const std::string text = fmt::format("measured as upgrade {}: pass", sides.upgrade.upgrade_id);
+  for (const store::UpgradeRow& row : RG_TRY(store.read(store::read_upgrades, kLooked))) {
+    if (row.upgrade_id == sides.upgrade.upgrade_id || row.verdict != kRegressed ||
+        row.suite != sides.upgrade.suite || changed_ids(row) != changed_ids(sides.upgrade))
+      continue;
+    const bool is_undone =
+        is_itself_again && RG_TRY(is_stack_of(store, sides, Side::kAfter, row, Side::kBefore));
+    const bool is_the_same = RG_TRY(is_stack_of(store, sides, Side::kAfter, row, Side::kAfter)) &&
+                             RG_TRY(is_stack_of(store, sides, Side::kBefore, row, Side::kBefore));
+    if (!is_undone && !is_the_same) continue;
+    for (const std::string_view kind : kKinds)
+      RG_TRY_OK(end_one(store, fmt::format("{}-{}", row.upgrade_id, kind), text, now));
+  }
+  return {};
+}
+
+// The after side compared with figures of that very stack from an earlier time.
 struct OwnPast {
   UpgradeData sides{};
   analysis::UpgradeVerdict verdict{};
   api::Upgrade report{};
 };
 
-// Adds the stack's own past to the report as well. Absent where there is none, or where it is the
-// before side itself.
+// Judges against the stack's own past and adds the result to the report. Absent where there is no
+// such past, or where it is the before side itself.
 Result<std::optional<OwnPast>> add_own_past(const store::Store& store, const UpgradeData& sides,
                                             api::Upgrade& report) {
   const auto earlier = RG_TRY(earlier_self(store, sides.upgrade));
@@ -244,14 +254,14 @@ Result<std::optional<OwnPast>> add_own_past(const store::Store& store, const Upg
   if (std::ranges::none_of(earlier->row.runs, is_before)) {
     report.add_notes(
         fmt::format("the nodes had this stack before, until {}, and nothing that was "
-                    "measured then is kept: it is not held against itself",
+                    "measured then is kept: it is not compared with itself",
                     rfc3339(earlier->until)));
     return std::optional<OwnPast>();
   }
   if (std::ranges::equal(earlier->row.runs, sides.upgrade.runs, {}, &store::UpgradeRunRow::run_id,
                          &store::UpgradeRunRow::run_id))
     return std::optional<OwnPast>();
-  OwnPast own{.sides = RG_TRY(sides_of(store, earlier->row))};
+  OwnPast own{.sides = RG_TRY(read_upgrade_data(store, earlier->row))};
   own.sides.min_coverage = sides.min_coverage;
   const analysis::UpgradeRuns runs = runs_of(own.sides);
   own.verdict = analysis::judge_upgrade(runs);
@@ -266,15 +276,16 @@ Result<std::optional<OwnPast>> add_own_past(const store::Store& store, const Upg
   return std::optional(std::move(own));
 }
 
-// A stack that comes back has its own baseline back: what is worse than that got worse, however bad
-// the stack was that the nodes left. Where the before side is of this stack, it is the baseline.
+// Whether the own past decides. A stack that comes back has its own baseline: a loss against that
+// is a loss, however bad the stack was that the nodes left. Where the before side is of this stack,
+// it is the baseline already.
 bool decides(const std::optional<OwnPast>& own, const UpgradeData& sides,
              const analysis::UpgradeVerdict& verdict) {
   return own && !is_same_stack(sides) && own->verdict.verdict == analysis::Verdict::kRegressed &&
          verdict.verdict != analysis::Verdict::kRegressed;
 }
 
-// The verdict is by its own past then, and so is what it was not and what to do.
+// Replaces the verdict, the excluded causes and the next steps by those of the own past.
 void decide_by(OwnPast& own, const analysis::UpgradeVerdict& verdict, api::Upgrade& report) {
   own.report.set_reason(fmt::format("against what the same stack gave until {}: {}",
                                     report.same_stack_before().until(), own.report.reason()));
@@ -293,7 +304,7 @@ void decide_by(OwnPast& own, const analysis::UpgradeVerdict& verdict, api::Upgra
     report.add_notes("against what the same stack gave before: " + note);
 }
 
-// Stores the findings that the verdict rests on. A pass ends no finding that its own past leaves
+// Stores the findings that the verdict rests on. A pass ends no finding that the own past leaves
 // open.
 Status keep_findings(store::Store& store, const UpgradeData& sides,
                      const analysis::UpgradeVerdict& verdict, std::optional<OwnPast>& own,
@@ -314,9 +325,11 @@ Status keep_findings(store::Store& store, const UpgradeData& sides,
 
 }  // namespace
 
+// The row is written last: a process that ends in between leaves the upgrade unjudged, and the next
+// call judges it again.
 Result<api::Upgrade> judge_and_keep(store::Store& store, const std::string& upgrade_id, double now,
                                     double min_coverage) {
-  UpgradeData sides = RG_TRY(read_sides(store, upgrade_id));
+  UpgradeData sides = RG_TRY(read_upgrade_data(store, upgrade_id));
   sides.min_coverage = min_coverage;
   const analysis::UpgradeRuns runs = runs_of(sides);
   const analysis::UpgradeVerdict verdict = analysis::judge_upgrade(runs);
@@ -338,6 +351,7 @@ Result<api::Upgrade> judge_and_keep(store::Store& store, const std::string& upgr
   return report;
 }
 
+// A stored report that cannot be read is replaced by the present state.
 Result<api::Upgrade> upgrade_report(const store::Store& store, const std::string& upgrade_id) {
   std::string id = upgrade_id;
   if (id.empty()) {
@@ -352,7 +366,7 @@ Result<api::Upgrade> upgrade_report(const store::Store& store, const std::string
     if (auto report = report_from(row.report)) return std::move(*report);
   }
   api::Upgrade report = summary_of(row);
-  add_promise(runs_of(RG_TRY(read_sides(store, id))), report);
+  add_promise(runs_of(RG_TRY(read_upgrade_data(store, id))), report);
   return report;
 }
 
@@ -362,7 +376,7 @@ namespace {
 
 constexpr double kPercent = 100;
 
-// The variance of the logarithms of a pair's runs.
+// The variance of the logarithms of a pair's runs; 0 for fewer than two.
 double variance_of_logs(const std::vector<double>& values) {
   double sum = 0;
   double squares = 0;
@@ -378,6 +392,8 @@ double variance_of_logs(const std::vector<double>& values) {
 
 }  // namespace
 
+// The variance of a node is the mean over its pairs, divided by their number, because pairs of a
+// node average out. Fewer than two controls count as none.
 void add_promise(const analysis::UpgradeRuns& runs, api::Upgrade& upgrade) {
   for (const analysis::MetricRuns& metric : runs.metrics) {
     if (metric.is_shape) continue;                           // no pass rests on it

@@ -133,7 +133,7 @@ TEST_F(UpgradeJudge, APassEndsWhatWasOpen) {
             store::FindingState::kReopened);
 }
 
-// One run more of the after side, which goes on.
+// One run more of the after side, which continues.
 TEST_F(UpgradeJudge, ALossThatFurtherRunsShowIsConfirmed) {
   measure("after", 0.05);
   judge("after");
@@ -212,7 +212,7 @@ TEST(Expectation, APartMayBeItsLastWordAndAVersionItsBeginning) {
   EXPECT_EQ(unmet_expectation(stack, "driver", "580.95"), "");
   EXPECT_EQ(unmet_expectation(stack, "gpu_driver", "580.95.05"), "");
   EXPECT_THAT(unmet_expectation(stack, "driver", "580.9"), HasSubstr("expected 580.9"));
-  EXPECT_THAT(unmet_expectation(stack, "ofed", "24"), HasSubstr("tells no ofed"));
+  EXPECT_THAT(unmet_expectation(stack, "ofed", "24"), HasSubstr("reports no ofed"));
   const store::StackParts nics{.versions = {{"nic_firmware.MT4129", "28.40"}}};
   EXPECT_EQ(unmet_expectation(nics, "nic_firmware", "28.40"), "");
   EXPECT_EQ(unmet_expectation(nics, "firmware", "28.40"), "");

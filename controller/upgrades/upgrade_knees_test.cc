@@ -1,5 +1,5 @@
 // Knees of size curves as part of an upgrade's verdict. All figures are synthetic.
-#include "controller/upgrades/upgrade_knees.h"
+#include "controller/upgrades/upgrade_data.h"
 
 #include <cmath>
 

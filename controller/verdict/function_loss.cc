@@ -27,7 +27,7 @@ constexpr std::array kPaths{
 constexpr std::array<std::string_view, 2> kGood{"passed", "pass"};
 // A check that warns still works; what is unknown was not measured.
 constexpr std::array<std::string_view, 7> kBad{"waived", "failed", "crashed", "timed_out",
-                                               "fail",   "error",  "gone"};
+                                               "fail",   "error",  kGone};
 
 bool is_one_of(std::string_view text, std::span<const std::string_view> words) {
   return std::ranges::find(words, text) != words.end();

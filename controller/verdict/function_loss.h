@@ -9,6 +9,9 @@
 
 namespace railgauge::analysis {
 
+// The outcome of an endpoint that is not there any more.
+inline constexpr std::string_view kGone = "gone";
+
 // One task or check on one place, on both sides of an upgrade. Outcomes and states are DESIGN's
 // words; "" is not measured, "gone" is that the endpoint is not there any more. Paths are the
 // kernels' facts "path" and "transport".

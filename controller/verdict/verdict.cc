@@ -203,6 +203,7 @@ void add_mode_mixes(std::vector<MetricVerdict>& metrics) {
     }
     if (metric.verdict == Verdict::kRegressed || metric.verdict == Verdict::kInvalid) continue;
     metric.verdict = Verdict::kRegressed;
+    metric.is_mode_mix = true;
     metric.reason =
         fmt::format("mode mix: the slower of two levels in {:.0f} % of runs, {:.0f} % before",
                     100 * metric.modes->after, 100 * metric.modes->before);
@@ -368,7 +369,7 @@ UpgradeVerdict judge_upgrade(const UpgradeRuns& upgrade) {
   if (any(out, Verdict::kRegressed)) {
     out.verdict = Verdict::kRegressed;
     const bool slower = std::ranges::any_of(out.metrics, [](const MetricVerdict& m) {
-      return m.verdict == Verdict::kRegressed && !m.reason.starts_with("mode mix");
+      return m.verdict == Verdict::kRegressed && !m.is_mode_mix;
     });
     out.kind = slower ? "performance" : "mode_mix";
     out.reason = first_reason(out, Verdict::kRegressed);

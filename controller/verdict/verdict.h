@@ -105,6 +105,8 @@ struct MetricVerdict {
   std::vector<std::string> missing;
   // Modes of the changed pairs' runs, where these have two levels.
   std::optional<ModeWeights> modes;
+  // Regressed because the runs are at the slower level more often.
+  bool is_mode_mix = false;
   Need need;
   // Places that lost more than the bound by themselves.
   std::vector<std::string> far;

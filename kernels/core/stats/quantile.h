@@ -1,7 +1,10 @@
 // Quantiles of values without an order. Pure; thread safe.
 #pragma once
 
+#include <algorithm>
+#include <cstddef>
 #include <span>
+#include <vector>
 
 namespace railgauge {
 
@@ -14,5 +17,14 @@ double median_in(std::span<double> scratch);
 
 // The median of a copy of `values`, which is not empty.
 double median(std::span<const double> values);
+
+// One of the values: the median, for an even count the upper one of the middle two. 0 for none.
+template <class Number = double>
+Number upper_median(std::vector<Number> values) {
+  if (values.empty()) return 0;
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
+}
 
 }  // namespace railgauge

@@ -1,0 +1,82 @@
+// Compares each run with the past of its series and stores the result as findings: new at the first
+// run that shows it, confirmed by a second, fixed when the series are back.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <mutex>
+#include <set>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "controller/findings/series_runs.h"
+#include "controller/fleet/leaf_map.h"
+#include "controller/fleet/worker_pool.h"
+#include "controller/store/store.h"
+
+namespace railgauge {
+
+// The requester of confirming runs, and the author of the judge's steps.
+inline constexpr std::string_view kRunJudgeWho = "judge";
+
+// Judges the run: opens, confirms, reopens or ends findings. `now`: unix seconds. Runs of upgrades
+// are judged elsewhere, and series that a later run has measured are skipped. Returns the first
+// series of each new finding where a schedule started the run, so that a confirming run can follow.
+// kNotFound: no such run.
+Result<std::vector<store::SeriesRow>> judge_run(store::Store& store, const std::string& run_id,
+                                                double now, const LeafSource& leaves = {});
+
+// A suite that measures some series again, and the nodes that it needs.
+struct ConfirmingRun {
+  std::string suite_text{};
+  std::vector<std::string> nodes{};
+};
+// Makes a suite of three launches each for the worst of `series`. Its nodes are those of the series
+// and one other node of `known_nodes` for comparison. kNotFound: none of the series is of a pair or
+// of one node.
+Result<ConfirmingRun> confirming_run(const std::vector<store::SeriesRow>& series,
+                                     const std::vector<std::string>& known_nodes);
+
+// Judges runs on a thread of its own, because a night of a large fabric takes minutes. Runs that
+// are not judged when it stops stay unjudged; the next run covers the same series.
+class RunJudge {
+ public:
+  using Confirm = std::function<void(const std::vector<store::SeriesRow>&)>;
+  explicit RunJudge(store::Store& store, LeafSource leaves = {})
+      : store_(store), leaves_(std::move(leaves)) {}
+  ~RunJudge() { stop(); }
+  RunJudge(const RunJudge&) = delete;
+  RunJudge& operator=(const RunJudge&) = delete;
+
+  // Sets the function that starts a confirming run. It is called on the judge's thread. Must be set
+  // before the first want().
+  void on_new(Confirm confirm) { confirm_ = std::move(confirm); }
+  // Stops the judge. No callback runs after this returns. Any thread but the judge's.
+  void stop();
+  // Queues a run that has ended. Any thread. A run that is queued already is judged once; a full
+  // queue drops the run.
+  void want(const std::string& run_id);
+
+ private:
+  store::Store& store_;
+  const LeafSource leaves_;
+  Confirm confirm_ = [](const std::vector<store::SeriesRow>&) {};
+  std::atomic<bool> ending_ = false;
+  // Held while confirm_ runs, so that stop() waits for it.
+  std::mutex confirming_;
+  // Guards waiting_.
+  std::mutex mutex_;
+  std::set<std::string> waiting_;
+  // The last member: its thread uses all members above, and the destructor joins it first.
+  fleet::WorkerPool pool_{1};
+};
+
+// Ends findings of runs whose series, as far as the run measured them, are all back. A night
+// measures a slice of the series only. None of the other series may be as bad in its newest run as
+// it was found, and half of all series have to be back. `now`: unix seconds.
+Status end_what_is_back(store::Store& store, const std::vector<SeriesRuns>& all,
+                        const std::string& run_id, double now);
+
+}  // namespace railgauge

@@ -1,0 +1,74 @@
+// Places of series: the facts that separate series that are no peers, and the stacks with which
+// their figures were made. Called on worker threads.
+#pragma once
+
+#include <map>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "controller/fleet/leaf_map.h"
+#include "controller/history/pair_figures.h"
+#include "controller/store/store.h"
+
+namespace railgauge {
+
+// A snapshot of the nodes. present_stack() reads and caches epochs, so that an instance is used by
+// one thread at a time.
+class RunPlaces {
+ public:
+  // The nodes as they are known now. `store` outlives it. `leaves` gives the leaf of nodes that do
+  // not report it.
+  static Result<RunPlaces> of(const store::Store& store, const LeafSource& leaves);
+
+  // The class of peers as a text that only compares equal: the hardware of its nodes, and whether
+  // they are on one leaf and its ends on one rail; for more than two ends, their number. A port
+  // that trained down leaves the class of its node as it is where another port of the node runs at
+  // full rate.
+  [[nodiscard]] std::string class_of(const store::SeriesRow& series) const;
+
+  // Marks that all of the series share and the whole fabric does not: "rail 3", "leaf l1",
+  // "hardware 8 NICs ...".
+  [[nodiscard]] std::set<std::string> common_of(const std::vector<store::SeriesRow>& all) const;
+
+  // For each time (unix seconds, oldest first), whether all nodes of the series had the stack and
+  // the hardware of the last time. Empty: not known for some node. Fails as the store fails.
+  Result<std::vector<bool>> present_stack(const store::SeriesRow& series,
+                                          const std::vector<double>& times);
+
+ private:
+  // The epochs of a node, the newest first.
+  struct Past {
+    std::vector<double> valid_from{};
+    // Whether each of them has the stack and the hardware that is compared with.
+    std::vector<bool> is_present{};
+  };
+  // The places of the ends of some series; "" and -1 where they are not known.
+  struct Places {  // of the ends of some series; "" and -1 where they are not known
+    std::set<std::string> hardware{};
+    std::set<std::string> leaves{};
+    std::set<std::int32_t> rails{};
+  };
+  // Adds the ends of the series.
+  void add_places(const store::SeriesRow& series, Places& places) const;
+  RunPlaces(const store::Store& store, PortMap ports) : store_(&store), ports_(std::move(ports)) {}
+  // The epochs of the node compared with its stack at time `last`; null where none is known.
+  Result<const Past*> past_of(const std::string& node, double last);
+
+  const store::Store* store_;
+  PortMap ports_;
+  // The id and the hardware of each node, by name.
+  std::map<std::string, std::string> ids_{};
+  std::map<std::string, std::string> hardware_{};
+  // How many different leaves, kinds of hardware and rails the fabric has: a mark that all share
+  // says nothing.
+  std::size_t leaves_ = 0;
+  std::size_t kinds_ = 0;
+  std::size_t rails_ = 0;
+  // Results of past_of(), by node and the index of its newest epoch.
+  std::map<std::pair<std::string, std::size_t>, Past> pasts_{};
+  std::map<std::string, std::vector<store::EpochRow>> epochs_{};
+};
+
+}  // namespace railgauge

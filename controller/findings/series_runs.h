@@ -1,0 +1,89 @@
+// A series' points as one figure a run: the input of every judgement of a run. Reading needs the
+// store and runs on worker threads; the rest is pure.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "controller/fleet/leaf_map.h"
+#include "controller/store/rows/states.h"
+#include "controller/store/store.h"
+
+namespace railgauge {
+
+// One figure a run, oldest first; the last one is of the run that is judged.
+struct SeriesRuns {
+  store::SeriesRow series{};
+  std::vector<double> values{};
+  // The run of each value; empty: not known, and no curve over sizes is formed.
+  std::vector<std::string> runs{};
+  // Hardware of its nodes and the distance between them: series that differ here are no peers. ""
+  // unknown.
+  std::string peers{};
+  // For each value, whether its nodes had their present stack at that time; empty: not known.
+  std::vector<bool> present_stack{};
+};
+
+// How a series moved in the judgement of a run.
+enum class MovedKind : std::uint8_t {
+  kStep,
+  kDrift,
+  kVariance,  // it scatters more
+  kModeMix,   // the worse of two levels is held more often
+  kPeer,      // away from what its peers do
+  kKnee       // the curve over sizes bends elsewhere
+};
+// The kinds of findings of runs, as they are in the database and in JSON: they never change.
+inline constexpr std::array<std::string_view, 6> kMovedKindTexts{"step",     "drift", "variance",
+                                                                 "mode_mix", "peer",  "knee"};
+constexpr std::string_view text_of(MovedKind kind) {
+  return kMovedKindTexts.at(static_cast<std::size_t>(kind));
+}
+// Absent for the kinds of other findings.
+inline std::optional<MovedKind> moved_kind_of(std::string_view text) {
+  return store::state_of<MovedKind>(kMovedKindTexts, text);
+}
+// Whether it went from one level to another, which a single figure can show.
+constexpr bool is_of_level(MovedKind kind) {
+  return kind == MovedKind::kStep || kind == MovedKind::kDrift;
+}
+
+// Newest points of a series that are read: 90 runs of three launches.
+inline constexpr std::uint32_t kPointsOfSeries = 270;
+
+// When runs were made, by the controller's clock. Each run is read once; one thread at a time.
+class RunTimes {
+ public:
+  explicit RunTimes(const store::Store& store) : store_(store) {}
+  // The time of the run; unix seconds. kNotFound: no such run.
+  Result<double> of(const std::string& run_id);
+
+ private:
+  const store::Store& store_;
+  std::map<std::string, double> times_{};
+};
+
+// Fills `out` with one figure a run, the median of its launches, in the order in which the runs
+// were made: a node's clock may be years ahead. Returns when each run's last figure was measured,
+// by the clock of the node; unix seconds.
+Result<std::vector<double>> take_runs(const std::vector<store::HistoryPointRow>& points,
+                                      RunTimes& made, SeriesRuns& out);
+
+// The run's series with their newest figures, their class of peers, and which figures were made
+// with the present stack. `leaves` gives the leaf of nodes that do not report it. Fails as the
+// store fails.
+Result<std::vector<SeriesRuns>> series_of_run(const store::Store& store, const std::string& run_id,
+                                              const LeafSource& leaves = {});
+
+// Series by the store's id.
+using SeriesById = std::map<std::int64_t, const SeriesRuns*>;
+// The pointers are into `all`, which outlives the result.
+SeriesById by_id_of(const std::vector<SeriesRuns>& all);
+
+}  // namespace railgauge

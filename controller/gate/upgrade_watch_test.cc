@@ -1,0 +1,180 @@
+// Upgrades that nobody gates: the controller proposes or gates them by its policy.
+#include "controller/gate/upgrade_watch.h"
+
+#include <algorithm>
+#include <chrono>
+#include <string>
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "controller/store/sqlite/sqlite.h"
+#include "controller/testing/upgrade_gate.h"
+
+namespace railgauge {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+using testing_agent::UpgradeGate;
+
+class UpgradePolicy : public UpgradeGate {
+ protected:
+  void SetUp() override {
+    bench_.config_.upgrade_policy = policy_;
+    bench_.config_.upgrade_window = window_;
+    UpgradeGate::SetUp();
+  }
+  static double in_a_while() {
+    return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch())
+               .count() +
+           kStableSeconds + 60;
+  }
+  // Until the newest run has ended.
+  void wait_for_newest() {
+    ASSERT_EQ(cli("runs -o json --limit 1"), 0) << said_;
+    const std::string key = "\"run_id\": \"";
+    const std::size_t at = said_.find(key) + key.size();
+    ASSERT_EQ(cli("runs wait " + said_.substr(at, said_.find('"', at) - at)), 0) << said_;
+  }
+  // Behind the controller's back.
+  void edit(const char* sql) const {
+    auto connection =
+        store::Connection::open(bench_.config_.database, store::Connection::Mode::kCreate, 5);
+    ASSERT_TRUE(connection) << connection.error().message;
+    const Status edited =
+        connection->script(fmt::format("PRAGMA foreign_keys=OFF; {}", sql).c_str());
+    ASSERT_TRUE(edited) << edited.error().message;
+  }
+  // How often it was said.
+  [[nodiscard]] std::size_t count(const std::string& word) const {
+    std::size_t times = 0;
+    for (std::size_t at = said_.find(word); at != std::string::npos; at = said_.find(word, at + 1))
+      ++times;
+    return times;
+  }
+  std::string policy_ = "propose";
+  std::string window_;
+};
+
+TEST_F(UpgradePolicy, ProposesOnceWhatChangedTogetherAndStayedSo) {
+  boot("n1", "6.5.0");
+  boot("n2", "6.5.0");
+  bench_.server_->see_to_upgrades(in_a_while() - kStableSeconds);
+  const std::string events = "sql \"SELECT text FROM event WHERE kind='upgrade_proposed'\" -o csv";
+  ASSERT_EQ(cli(events), 0) << said_;
+  EXPECT_THAT(said_, testing::Not(HasSubstr("gate"))) << "it may still go on";
+  for (int look = 0; look < 2; ++look) bench_.server_->see_to_upgrades(in_a_while());
+  ASSERT_EQ(cli(events), 0) << said_;
+  EXPECT_THAT(said_, AllOf(HasSubstr("linux_kernel -> 6.5.0"),
+                           HasSubstr("railgauge upgrades gate --nodes n1,n2 says")));
+  EXPECT_EQ(said_.find("gate"), said_.rfind("gate")) << "once";
+}
+
+class UpgradeRunPolicy : public UpgradePolicy {
+ protected:
+  UpgradeRunPolicy() { policy_ = "run"; }
+};
+
+TEST_F(UpgradeRunPolicy, GatesWhatWasPreparedAndKeepsTheFinding) {
+  prepare();
+  boot("n1", "6.5.0", 2'000);
+  boot("n2", "6.5.0", 2'000);
+  bench_.server_->see_to_upgrades(in_a_while());
+  ASSERT_EQ(cli("runs -o csv --limit 1"), 0) << said_;
+  EXPECT_THAT(said_, HasSubstr("policy"));
+  ASSERT_EQ(cli("upgrades show -o json"), 0) << said_;
+  const std::string key = "\"after_runs\": [";
+  const std::size_t at = said_.find('"', said_.find(key) + key.size());
+  const std::string run = said_.substr(at + 1, said_.find('"', at + 1) - at - 1);
+  ASSERT_EQ(cli("runs wait " + run), 0) << said_;
+  bench_.server_->see_to_upgrades(in_a_while());
+  EXPECT_EQ(cli("findings"), 0);
+  EXPECT_THAT(said_, AllOf(HasSubstr("-performance"), testing::Not(HasSubstr("confirmed"))));
+  wait_for_newest();
+  bench_.server_->see_to_upgrades(in_a_while());
+  EXPECT_EQ(cli("findings"), 0);
+  EXPECT_THAT(said_, AllOf(HasSubstr("-performance"), HasSubstr("confirmed")))
+      << "measured once more before anybody is paged";
+  bench_.server_->see_to_upgrades(in_a_while());
+  EXPECT_EQ(cli("upgrades -o csv"), 0);
+  EXPECT_EQ(std::ranges::count(said_, '\n'), 2) << "it is handled: " << said_;
+  ASSERT_EQ(cli("runs -o csv"), 0) << said_;
+  EXPECT_EQ(count("policy"), 2U) << "confirmed once: " << said_;
+}
+
+TEST_F(UpgradeRunPolicy, ACohortThatCannotBeMeasuredSaysWhyAndKeepsNoOtherWaiting) {
+  ASSERT_EQ(cli("upgrades prepare --nodes n3 --controls n4"), 0) << said_;
+  boot("n1", "6.5.0");  // comes first, and was never measured
+  boot("n3", "6.6.0");
+  for (int look = 0; look < 2; ++look) bench_.server_->see_to_upgrades(in_a_while());
+  ASSERT_EQ(cli("runs -o csv --limit 1"), 0) << said_;
+  EXPECT_THAT(said_, HasSubstr("policy"));
+  ASSERT_EQ(cli("sql \"SELECT text FROM event WHERE kind='upgrade_proposed'\" -o csv"), 0);
+  EXPECT_THAT(said_, AllOf(HasSubstr("n1 changed linux_kernel -> 6.5.0"),
+                           HasSubstr("not measured by policy: no before side")));
+  EXPECT_EQ(said_.find("by policy"), said_.rfind("by policy")) << "once: " << said_;
+}
+
+TEST_F(UpgradeRunPolicy, AnUpgradeThatCannotBeJudgedKeepsNoOtherWaiting) {
+  ASSERT_EQ(cli("upgrades prepare --nodes n1 --controls n2"), 0) << said_;
+  ASSERT_EQ(cli("upgrades prepare --nodes n3 --controls n4"), 0) << said_;
+  boot("n1", "6.5.0");
+  bench_.server_->see_to_upgrades(in_a_while());
+  wait_for_newest();
+  edit("UPDATE upgrade_node SET stack_before=9999 WHERE upgrade=1");
+  boot("n3", "6.6.0");
+  bench_.server_->see_to_upgrades(in_a_while());
+  ASSERT_EQ(cli("runs -o csv"), 0) << said_;
+  EXPECT_EQ(count("policy"), 2U) << said_;
+}
+
+// Judged when its window was over, or nodes were busy.
+TEST_F(UpgradeRunPolicy, WhatStayedInconclusiveIsMeasuredOnceMoreAtALaterLook) {
+  prepare();
+  boot("n1", "6.5.0");
+  boot("n2", "6.5.0");
+  bench_.server_->see_to_upgrades(in_a_while());
+  wait_for_newest();
+  bench_.server_->see_to_upgrades(in_a_while());
+  ASSERT_EQ(cli("runs -o csv"), 0) << said_;
+  ASSERT_EQ(count("policy"), 1U) << "a pass: " << said_;
+  edit(
+      "UPDATE upgrade SET verdict='inconclusive', report='{\"verdict\": \"inconclusive\", "
+      "\"metrics\": [{\"verdict\": \"inconclusive\", \"more_runs\": 3}]}'");
+  bench_.server_->see_to_upgrades(in_a_while() + 8 * 86'400.0);
+  ASSERT_EQ(cli("runs -o csv"), 0) << said_;
+  EXPECT_EQ(count("policy"), 1U) << "too old: " << said_;
+  bench_.server_->see_to_upgrades(in_a_while());
+  ASSERT_EQ(cli("runs -o csv"), 0) << said_;
+  EXPECT_EQ(count("policy"), 2U) << said_;
+  ASSERT_EQ(cli("upgrades -o csv"), 0) << said_;
+  EXPECT_EQ(std::ranges::count(said_, '\n'), 2) << "of the same upgrade: " << said_;
+}
+
+// A window that begins in four hours and lasts two.
+class UpgradeWindow : public UpgradeRunPolicy {
+ protected:
+  UpgradeWindow() {
+    const auto hour = static_cast<std::int64_t>(in_a_while() / 3600) % 24;
+    window_ = fmt::format("{:02}:00-{:02}:00", (hour + 4) % 24, (hour + 6) % 24);
+  }
+};
+
+TEST_F(UpgradeWindow, OutsideOfItIsProposedAndInsideItIsMeasured) {
+  prepare();
+  boot("n1", "6.5.0");
+  boot("n2", "6.5.0");
+  bench_.server_->see_to_upgrades(in_a_while());
+  ASSERT_EQ(cli("runs -o csv --limit 1"), 0) << said_;
+  EXPECT_THAT(said_, testing::Not(HasSubstr("policy")));
+  ASSERT_EQ(cli("sql \"SELECT text FROM event WHERE kind='upgrade_proposed'\" -o csv"), 0);
+  EXPECT_THAT(said_, HasSubstr("railgauge upgrades gate --nodes n1,n2"));
+  bench_.server_->see_to_upgrades(in_a_while() + 5 * 3600);
+  ASSERT_EQ(cli("runs -o csv --limit 1"), 0) << said_;
+  EXPECT_THAT(said_, HasSubstr("policy"));
+}
+
+}  // namespace
+}  // namespace railgauge
