@@ -33,7 +33,7 @@ MpiOutcome mpi_outcome_of(const Error& error) {
 }
 
 std::optional<Error> reason_to_end(const MpiJob& job, MpiRelay* relay) {
-  if (auto why = job.options.bell.why()) return why;
+  if (auto why = job.options.end_request.why()) return why;
   signalfd_siginfo info{};
   if (::read(job.signals_fd, &info, sizeof info) == sizeof info)
     return Error{Code::kCancelled, "terminated (SIGTERM)"};
@@ -87,8 +87,9 @@ MpiOutcome follow_mpi_task(MpiJob& job) {
   std::optional<MpiOutcome> told;
   std::optional<Error> why;
   while (!told && !why) {
-    std::vector<pollfd> set{
-        {relay.fd(), POLLIN, 0}, {job.options.bell.fd(), POLLIN, 0}, {job.signals_fd, POLLIN, 0}};
+    std::vector<pollfd> set{{relay.fd(), POLLIN, 0},
+                            {job.options.end_request.fd(), POLLIN, 0},
+                            {job.signals_fd, POLLIN, 0}};
     // A daemon that says more than the steps carry waits for them.
     const bool room = relay.has_room();
     if (room) daemons.add_to(set);

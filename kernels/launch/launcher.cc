@@ -66,8 +66,8 @@ class Launch {
     while (!(status = launcher_.ended())) {
       wait();
       look();
-      if (!told_ && monotonic_now_ns() >= deadline_ns_) {
-        end_.past_deadline = told_ = true;
+      if (!asked_to_end_ && monotonic_now_ns() >= deadline_ns_) {
+        end_.past_deadline = asked_to_end_ = true;
         launcher_.end();
       }
     }
@@ -81,13 +81,13 @@ class Launch {
     std::vector<pollfd> set{{signals_.get(), POLLIN, 0}, {launcher_.exit_fd(), POLLIN, 0}};
     if (launcher_.out_fd() >= 0) set.push_back({launcher_.out_fd(), POLLIN, 0});
     records_.add_to(set);
-    const double left_ms = told_ ? kLookMs : (deadline_ns_ - monotonic_now_ns()) / 1e6 + 1;
+    const double left_ms = asked_to_end_ ? kLookMs : (deadline_ns_ - monotonic_now_ns()) / 1e6 + 1;
     ::poll(set.data(), set.size(), static_cast<int>(std::clamp(left_ms, 1.0, double{kLookMs})));
     signalfd_siginfo info{};
-    if (set[0].revents == 0 || told_) return;
+    if (set[0].revents == 0 || asked_to_end_) return;
     if (::read(signals_.get(), &info, sizeof info) != sizeof info) return;
     end_.ending_signal = static_cast<int>(info.ssi_signo);
-    told_ = true;
+    asked_to_end_ = true;
     launcher_.end();
   }
   // Whatever is there, without waiting.
@@ -115,11 +115,11 @@ class Launch {
     if (held_.empty()) return;
     const bool is_known = at_once || !started_ || !transport_facts(end_).empty();
     for (const Record& record : held_.due(is_known)) {
-      tell_started();
+      report_started();
       static_cast<void>(sink_.write(record));
     }
   }
-  void tell_started() {
+  void report_started() {
     if (!started_) return;
     auto& facts = *started_->mutable_started()->mutable_facts();
     for (const auto& [name, value] : transport_facts(end_)) facts[name] = value;
@@ -128,7 +128,7 @@ class Launch {
   }
   int finish() {
     release(true);
-    tell_started();
+    report_started();
     Record record = last_.value_or(Record());
     if (last_)
       end_.final = last_->final();
@@ -158,7 +158,7 @@ class Launch {
   const Fd signals_;
   RecordSink& sink_;
   LauncherEnd end_;
-  bool told_ = false;  // to end
+  bool asked_to_end_ = false;  // to end
   std::optional<Record> started_;
   HeldRecords held_;  // those after it
   std::optional<Record> last_;
@@ -180,7 +180,7 @@ Result<int> start_and_supervise(const StandaloneOptions& options, RecordSink& si
   const auto is_set = [&](std::string_view name) {
     return options.parameters.contains(std::string(name));
   };
-  make_telling(launcher.mpi, std::ranges::any_of(mpi::kTunables, is_set), environment);
+  add_transport_reporting(launcher.mpi, std::ranges::any_of(mpi::kTunables, is_set), environment);
   MpiProcess started =
       RG_TRY(MpiProcess::start({.keeper = launcher.shim,
                                 .program = launcher.program,

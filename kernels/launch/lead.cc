@@ -146,7 +146,8 @@ class Leader {
     const std::vector<std::string> mine = process_environment_words();
     std::vector<std::string> handed_on = handed_on_variables(mine);
     const auto is_set = [&](std::string_view name) { return !job_.task.params.is_default(name); };
-    make_telling(job_.launcher.mpi, std::ranges::any_of(mpi::kTunables, is_set), handed_on);
+    add_transport_reporting(job_.launcher.mpi, std::ranges::any_of(mpi::kTunables, is_set),
+                            handed_on);
     if (const std::string devices = ucx_devices(); !devices.empty())
       add_unless_set(handed_on, "UCX_NET_DEVICES=" + devices);
     const LaunchPlan planned = plan(handed_on);
@@ -192,7 +193,7 @@ class Leader {
     std::vector<pollfd> set{{launcher_.exit_fd(), POLLIN, 0}, {relay_.fd(), POLLIN, 0}};
     if (launcher_.out_fd() >= 0) set.push_back({launcher_.out_fd(), POLLIN, 0});
     if (!why_) {
-      set.push_back({job_.options.bell.fd(), POLLIN, 0});
+      set.push_back({job_.options.end_request.fd(), POLLIN, 0});
       set.push_back({job_.signals_fd, POLLIN, 0});
     }
     service_.add_to(set);
@@ -208,9 +209,9 @@ class Leader {
     drop_old_lines(end_);
     service_.service();
     own_.service();
-    for (const LaunchNews& news : std::exchange(news_, {})) service_.tell(0, news);
+    for (const LaunchNews& news : std::exchange(news_, {})) service_.forward(0, news);
     for (const auto& [rank, step] : relay_.take())
-      for (const LaunchNews& news : step.news()) service_.tell(rank, news);
+      for (const LaunchNews& news : step.news()) service_.forward(rank, news);
     for (Record& record : records_.read()) take(std::move(record));
     release(false);
     relay_.set_quiet(measuring_ && !end_.final);
@@ -233,17 +234,17 @@ class Leader {
   }
   void release(bool at_once) {
     if (held_.empty()) return;
-    const bool is_known = at_once || started_told_ || !transport_facts(end_).empty();
+    const bool is_known = at_once || started_reported_ || !transport_facts(end_).empty();
     for (Record& record : held_.due(is_known)) {
-      tell_started();
+      report_started();
       if (record.has_point()) job_.records.point(std::move(*record.mutable_point()));
       if (record.has_note()) job_.records.note(record.note().severity(), record.note().text());
     }
   }
 
-  void tell_started() {
-    if (started_told_) return;
-    started_told_ = true;
+  void report_started() {
+    if (started_reported_) return;
+    started_reported_ = true;
     const KernelInfo info = job_.task.row.info();
     started_.set_kernel(info.name());
     started_.set_revision(info.revision());
@@ -265,7 +266,7 @@ class Leader {
 
   MpiOutcome conclude() {
     release(true);
-    tell_started();
+    report_started();
     if (const std::string warning = finalize_warning(end_.words); !warning.empty())
       job_.records.note("warn", warning);
     const bool by_deadline = why_ && why_->code == Code::kDeadlineExceeded;
@@ -290,7 +291,7 @@ class Leader {
   MpiProcess launcher_;
   LauncherEnd end_;
   Started started_;
-  bool started_told_ = false;
+  bool started_reported_ = false;
   HeldRecords held_;          // those after it
   bool measuring_ = false;    // all daemons and ranks are up
   std::optional<Error> why_;  // the reason to end, once given

@@ -52,7 +52,7 @@ Result<std::string> version_of(const MpiJob& job) {
   std::string text;
   while (!kept.ended()) {
     std::array<pollfd, 3> wait{pollfd{kept.exit_fd(), POLLIN, 0},
-                               pollfd{job.options.bell.fd(), POLLIN, 0},
+                               pollfd{job.options.end_request.fd(), POLLIN, 0},
                                pollfd{job.signals_fd, POLLIN, 0}};
     ::poll(wait.data(), wait.size(), kLookMs);
     const auto why = reason_to_end(job, nullptr);
@@ -110,7 +110,7 @@ Status meet(MpiJob& job) {
 }
 
 // A task that was waived says what it was about to do as well.
-void tell_started(const MpiJob& job) {
+void report_started(const MpiJob& job) {
   const KernelInfo info = job.task.row.info();
   Started started;
   started.set_kernel(info.name());
@@ -168,18 +168,18 @@ Status check_nodes(const std::vector<LaunchHello>& nodes, const DataAddress& own
   return {};
 }
 
-EndBell::EndBell() : wake_(::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)) {
+EndRequest::EndRequest() : wake_(::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)) {
   RG_CHECK(static_cast<bool>(wake_));
 }
 
-void EndBell::ring(const Error& why) {
+void EndRequest::ring(const Error& why) {
   const std::lock_guard lock(mutex_);
   if (why_) return;
   why_ = why;
   RG_CHECK(::eventfd_write(wake_.get(), 1) == 0);
 }
 
-std::optional<Error> EndBell::why() const {
+std::optional<Error> EndRequest::why() const {
   const std::lock_guard lock(mutex_);
   return why_;
 }
@@ -197,8 +197,8 @@ int run_mpi_task(const Task& task, const MpiTaskOptions& options, Group& group,
   }
   if (status) status = meet(job);
   if (!status) {
-    tell_started(job);
-    return finish(job, mpi_outcome_of(options.bell.why().value_or(status.error())));
+    report_started(job);
+    return finish(job, mpi_outcome_of(options.end_request.why().value_or(status.error())));
   }
   bool measuring = false;
   job.measuring = [&] {
@@ -206,7 +206,7 @@ int run_mpi_task(const Task& task, const MpiTaskOptions& options, Group& group,
     measuring = true;
   };
   if (group.rank() != 0) {
-    tell_started(job);
+    report_started(job);
     job.measuring();
   }
   const MpiOutcome end = group.rank() == 0 ? lead_mpi_task(job) : follow_mpi_task(job);

@@ -230,7 +230,7 @@ Words process_environment_words() {
   return out;
 }
 
-void make_telling(const std::string& mpi, bool is_tuned, Words& environment) {
+void add_transport_reporting(const std::string& mpi, bool is_tuned, Words& environment) {
   Words words{"UCX_LOG_LEVEL=info"};
   if (is_tuned) {
     words.emplace_back("UCX_WARN_UNUSED_ENV_VARS=y");

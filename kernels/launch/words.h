@@ -60,7 +60,8 @@ void add_unless_set(std::vector<std::string>& environment, const std::string& wo
 // Adds, once, the switches by which the ranks' MPI reports the carrier of its messages
 // (transport_facts). `is_tuned`: the task sets variables, and only UCX's warning shows whether UCX
 // reads them (ignored_setting): then no earlier setting silences it.
-void make_telling(const std::string& mpi, bool is_tuned, std::vector<std::string>& environment);
+void add_transport_reporting(const std::string& mpi, bool is_tuned,
+                             std::vector<std::string>& environment);
 
 // "Open MPI 4.1.4", "Hydra 4.0.2", of what the launcher prints for --version.
 std::string launcher_version(const std::string& text);

@@ -136,7 +136,7 @@ Share Bench::share_of(std::size_t size_index) const {
           .window = window_};
 }
 
-void Bench::tell(Act act, std::size_t size_index, std::uint64_t count) {
+void Bench::send_order(Act act, std::size_t size_index, std::uint64_t count) {
   Order order{act, static_cast<std::uint32_t>(size_index), count};
   mpi_->broadcast(&order, sizeof order, 0);
 }
@@ -222,7 +222,7 @@ Status Bench::lead(Context& context) {
   Status ended;
   for (std::size_t i = 0; i < sizes_.size() && ended && !stopped_; ++i)
     ended = lead_size(context, i);
-  tell(Act::kDone);
+  send_order(Act::kDone);
   return ended;
 }
 
@@ -243,7 +243,7 @@ Status Bench::follow(Context& context) {
 
 Status Bench::lead_size(Context& context, std::size_t size_index) {
   const auto start = [&]() -> Status {
-    tell(Act::kBegin, size_index);
+    send_order(Act::kBegin, size_index);
     begin(size_index);
     by_rank_ns_.assign(ranks_, {});
     return {};
@@ -264,7 +264,7 @@ Status Bench::lead_size(Context& context, std::size_t size_index) {
       sampler.run([&](std::uint64_t count,
                       std::vector<double>& out) { return batch(context, size_index, count, out); },
                   start));
-  tell(Act::kVerify, size_index);
+  send_order(Act::kVerify, size_index);
   RG_TRY_OK(verify(size_index));
   if (stopped_) return {};  // the rank that found it says what
   report(context, size_index, sampled, skipped);
@@ -289,7 +289,7 @@ Status Bench::batch(Context& context, std::size_t size_index, std::uint64_t coun
     return fail(Code::kDeadlineExceeded,
                 fmt::format("{}: the task's deadline has come", operation_.name));
   const TickClock& clock = tick_clock(context);
-  tell(Act::kPlay, size_index, count);
+  send_order(Act::kPlay, size_index, count);
   play(clock, size_index, count);
   for (std::uint64_t i = 0; i < count; ++i) {
     double ns = clock.to_ns(ticks_[i]);

@@ -39,7 +39,7 @@ class Bench final : public Kernel {
   Status check_cuda(Context& context);
   Status check_same_mpi(Group& group);
 
-  void tell(Act act, std::size_t size_index = 0, std::uint64_t count = 0);
+  void send_order(Act act, std::size_t size_index = 0, std::uint64_t count = 0);
   void begin(std::size_t size_index);
   void play(const TickClock& clock, std::size_t size_index, std::uint64_t count);
   Status verify(std::size_t size_index);

@@ -22,7 +22,7 @@
 namespace railgauge::nccl {
 
 // State of the worker's calls. A call that is left behind keeps it alive.
-struct Rig {
+struct RankState {
   gpu::Session session;
   std::shared_ptr<Progress> progress = std::make_shared<Progress>();
   Communicator comm;
@@ -32,7 +32,7 @@ struct Rig {
 class CollectiveBench final : public Kernel {
  public:
   explicit CollectiveBench(const Operation& operation)
-      : operation_(&operation), rig_(std::make_shared<Rig>()) {}
+      : operation_(&operation), state_(std::make_shared<RankState>()) {}
   ~CollectiveBench() override;
   CollectiveBench(const CollectiveBench&) = delete;
   CollectiveBench& operator=(const CollectiveBench&) = delete;
@@ -49,12 +49,13 @@ class CollectiveBench final : public Kernel {
   Status join_all(Context& context, Team& team);
   Status set_stage(Context& context, Team& team, const std::string& unique_id);
   Status first_calls(Context& context, Team& team);
-  void report_facts(Context& context, const Seen& seen, const std::string& path);
+  void report_facts(Context& context, const LogFacts& seen, const std::string& path);
   // Runs `job` on the worker, its GPU's context current; `job` must own the memory that it uses.
   // Gives up when nothing happens for `allowed_ns`, or when the communicator reports an error
   // (kWatched).
   enum class Comm : std::uint8_t { kWatched, kUnwatched };
-  Status guarded(std::string step, double allowed_ns, Comm comm, std::function<Status(Rig&)> job);
+  Status guarded(std::string step, double allowed_ns, Comm comm,
+                 std::function<Status(RankState&)> job);
   // Aborts calls that wait for other ranks. Reports nothing, because the error is reported already.
   void give_up();
 
@@ -83,8 +84,8 @@ class CollectiveBench final : public Kernel {
   double words_monotonic_ns_ = 0;
   std::uint64_t asked_repeat_ = 1;  // 0: chosen for each size
   std::uint64_t repeat_ = 1;        // of the size that is measured
-  bool tell_choice_ = true;
-  std::shared_ptr<Rig> rig_;
+  bool report_choice_ = true;
+  std::shared_ptr<RankState> state_;
   std::unique_ptr<Worker> worker_;  // from the joining on
   bool opened_ = false;
   DebugOutput log_;

@@ -103,7 +103,7 @@ Result<Data> Data::create(const gpu::Gpu& gpu) {
   data.code_ = RG_TRY(gpu::LoadedCode::load(gpu, kVerifyCode));
   data.fill_ = RG_TRY(data.code_.function("railgauge_nccl_fill"));
   data.check_ = RG_TRY(data.code_.function("railgauge_nccl_check"));
-  data.tell_ = RG_TRY(data.code_.function("railgauge_nccl_tell"));
+  data.describe_ = RG_TRY(data.code_.function("railgauge_nccl_tell"));
   data.scratch_ = RG_TRY(GpuBuffer::allocate(gpu.name(), GpuBuffer::kPageBytes));
   return data;
 }
@@ -158,14 +158,15 @@ Status Data::verify(cu::DevicePtr memory, std::span<const Segment> segments, con
         launch(check_, static_cast<unsigned>(processors * kBlocksPerMultiprocessor), arguments));
     RG_TRY_OK(gpu_status(*gpu_, cuda.memcpy_dtoh(&first_wrong, result, sizeof first_wrong),
                          "read what the check found"));
-    if (first_wrong != kNothingWrong) return tell(begin, segment, values, first_wrong, what);
+    if (first_wrong != kNothingWrong)
+      return describe_wrong(begin, segment, values, first_wrong, what);
   }
   return {};
 }
 
 // Always an error: which element it was.
-Status Data::tell(cu::DevicePtr memory, const Segment& segment, const Values& values,
-                  std::uint64_t block, const std::string& what) {
+Status Data::describe_wrong(cu::DevicePtr memory, const Segment& segment, const Values& values,
+                            std::uint64_t block, const std::string& what) {
   auto format = static_cast<unsigned>(values.type);
   unsigned mode = mode_of(values);
   unsigned long long count = segment.count;
@@ -178,7 +179,7 @@ Status Data::tell(cu::DevicePtr memory, const Segment& segment, const Values& va
   // NOLINTNEXTLINE(modernize-avoid-c-arrays)
   void* arguments[] = {&memory, &count,  &format, &mode,   &seed,
                        &ranks,  &source, &first,  &number, &result};
-  RG_TRY_OK(launch(tell_, 1, arguments));
+  RG_TRY_OK(launch(describe_, 1, arguments));
   std::array<std::uint64_t, 3> found{};
   RG_TRY_OK(gpu_status(*gpu_, loaded_cuda().memcpy_dtoh(found.data(), result, sizeof found),
                        "read which element is wrong"));

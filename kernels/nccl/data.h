@@ -65,15 +65,15 @@ class Data {
  private:
   explicit Data(const gpu::Gpu& gpu) : gpu_(&gpu) {}
   Status launch(cu::Function function, unsigned blocks, void** arguments);
-  Status tell(cu::DevicePtr memory, const Segment& segment, const Values& values,
-              std::uint64_t block, const std::string& what);
+  Status describe_wrong(cu::DevicePtr memory, const Segment& segment, const Values& values,
+                        std::uint64_t block, const std::string& what);
 
   const gpu::Gpu* gpu_;  // outlives this
   gpu::LoadedCode code_;
   cu::Function fill_ = nullptr;
   cu::Function check_ = nullptr;
-  cu::Function tell_ = nullptr;
-  GpuBuffer scratch_;  // first wrong block; what tell() found
+  cu::Function describe_ = nullptr;
+  GpuBuffer scratch_;  // first wrong block; what describe_wrong() found
 };
 
 }  // namespace railgauge::nccl

@@ -5,17 +5,16 @@
 #include <fmt/format.h>
 
 #include "kernels/core/sampling.h"
+#include "kernels/core/stats/quantile.h"
 #include "kernels/core/stats/stats.h"
 
 namespace railgauge::nccl {
 namespace {
 
-constexpr std::size_t kMaxRanksTold = 16;
+constexpr std::size_t kMaxRanksNamed = 16;
 
-double median_of(std::vector<double> values) {
-  std::ranges::sort(values);
-  return values.empty() ? 0 : quantile_sorted(values, 0.5);
-}
+// 0 for a rank without samples.
+double median_of(const std::vector<double>& values) { return values.empty() ? 0 : median(values); }
 
 bool narrow(const std::vector<double>& samples, double precision) {
   const MedianEstimate estimate = estimate_median(samples);
@@ -29,7 +28,7 @@ std::string medians_in_words(const std::vector<std::vector<double>>& by_rank_ns)
   medians.reserve(by_rank_ns.size());
   for (const auto& samples : by_rank_ns) medians.push_back(median_of(samples));
   std::string words;
-  if (medians.size() <= kMaxRanksTold) {
+  if (medians.size() <= kMaxRanksNamed) {
     for (std::size_t rank = 0; rank < medians.size(); ++rank)
       words += fmt::format("{}{}: {:.0f}", words.empty() ? "" : ", ", rank, medians[rank]);
     return words;

@@ -18,7 +18,7 @@
 #include "kernels/gpu/device.h"
 #include "kernels/gpu/handles.h"
 #include "kernels/memory/gpu_buffer.h"
-#include "kernels/nccl/communicator/communicator.h"
+#include "kernels/nccl/communicator/team.h"
 #include "kernels/nccl/communicator/worker.h"
 #include "kernels/nccl/data.h"
 #include "kernels/nccl/operation.h"

@@ -8,7 +8,7 @@
 #include <fmt/format.h>
 
 #include "kernels/core/base/outcome.h"
-#include "kernels/core/stats/stats.h"
+#include "kernels/core/stats/quantile.h"
 #include "kernels/core/text/units.h"
 
 namespace railgauge {
@@ -156,15 +156,10 @@ ProfileCell cell_of(const PeerTest& row, const Point& point, const std::string& 
 
 namespace {
 
-double median_of(std::vector<double> values) {
-  std::ranges::sort(values);
-  return quantile_sorted(values, 0.5);
-}
-
 void set_median_and_sum(bool is_matrix, ProfileFigure& figure) {
   std::vector<double> values;
   for (const ProfileCell& cell : figure.cells()) values.push_back(cell.value());
-  figure.set_median(median_of(values));
+  figure.set_median(median(values));
   if (is_matrix) figure.set_sum(std::reduce(values.begin(), values.end()));
 }
 
@@ -182,7 +177,7 @@ class Cells {
       return;
     }
     values_[at].push_back(cell.value());
-    same->set_value(median_of(values_[at]));
+    same->set_value(median(values_[at]));
     same->set_visits(same->visits() + 1);
     same->set_throttled(same->throttled() || cell.throttled());
     same->set_wide(same->wide() && cell.wide());

@@ -98,9 +98,9 @@ int run_agent_task(const AgentTaskOptions& options, const FindKernel& find) {
   // Watched over in reverse: the channel's thread may still call the watchdog while it ends.
   std::optional<Watchdog> watchdog;
   std::atomic<Watchdog*> guarding = nullptr;
-  EndBell bell;
+  EndRequest end_request;
   RelayChannel channel(options.request_fd, options.record_fd, [&](const Error& why) {
-    bell.ring(why);
+    end_request.ring(why);
     if (Watchdog* guard = guarding) guard->end(why);
   });
   const auto request = channel.wait_request(kRequestTimeoutSeconds);
@@ -125,10 +125,10 @@ int run_agent_task(const AgentTaskOptions& options, const FindKernel& find) {
   if (options.launches_mpi && request->kernel().starts_with("mpi.")) {
     const std::string name =
         fmt::format("{}/{}", request->key().run_id(), request->key().task_id());
-    return run_mpi_task(*task, {name, bell}, group, records, ready);
+    return run_mpi_task(*task, {name, end_request}, group, records, ready);
   }
   guarding = &watchdog.emplace();
-  if (const auto why = bell.why()) watchdog->end(*why);
+  if (const auto why = end_request.why()) watchdog->end(*why);
   watchdog->guard(records, task->deadline_monotonic_ns);
   const Status ended = run_kernel(*task, group, records, ready);
   const int exit_code = finish_task(ended, records);

@@ -45,7 +45,7 @@ Result<std::vector<std::string>> ErrorReportingGroup::pass(std::string tagged,
       payload.erase(0, 1);
       continue;
     }
-    broken_ = told_ = true;
+    broken_ = heard_error_ = true;
     return tl::unexpected(heard(i, payload));
   }
   return all;
@@ -64,7 +64,7 @@ Status ErrorReportingGroup::agree(const Status& mine, double timeout_seconds) {
   if (broken_) return mine;
   const auto theirs = pass(told(mine.error()), std::min(timeout_seconds, kTellSeconds));
   broken_ = true;
-  if (!told_) return mine;
+  if (!heard_error_) return mine;
   Error both = mine.error();  // the cause may be the other's
   both.message += "; " + theirs.error().message;
   return tl::unexpected(both);

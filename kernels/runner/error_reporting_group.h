@@ -26,8 +26,8 @@ class ErrorReportingGroup final : public Group {
   Result<std::vector<std::string>> pass(std::string tagged, double timeout_seconds);
 
   Group& inner_;
-  bool broken_ = false;  // nothing more can be sent: a rank is gone, or has reported its end
-  bool told_ = false;    // another rank has reported its error
+  bool broken_ = false;       // nothing more can be sent: a rank is gone, or has reported its end
+  bool heard_error_ = false;  // another rank has reported its error
 };
 
 }  // namespace railgauge

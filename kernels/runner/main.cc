@@ -1,5 +1,5 @@
 // The runner's command line: lists and describes kernels, runs one between two terminals or alone,
-// or serves an agent as its child. Only wires. profile_command.cc has the profiles' command lines.
+// or serves an agent as its child. Only wires. peer_command.h has the command lines of other tools.
 #include <unistd.h>
 
 #include <algorithm>
@@ -21,15 +21,11 @@
 #include "kernels/core/text/json.h"
 #include "kernels/core/text/text.h"
 #include "kernels/core/text/units.h"
-#include "kernels/gpudirect_probe.h"
-#include "kernels/mpi_world.h"
 #include "kernels/peers/osu/profile.h"
 #include "kernels/runner/agent_task.h"
 #include "kernels/runner/kernel_list.h"
 #include "kernels/runner/local_ranks.h"
-#include "kernels/runner/nccl_tests_command.h"
-#include "kernels/runner/perftest_command.h"
-#include "kernels/runner/profile_command.h"
+#include "kernels/runner/peer_command.h"
 #include "kernels/runner/standalone.h"
 #include "kernels/runner/task/watchdog.h"
 
@@ -60,11 +56,6 @@ struct Flags {
   int request_fd = -1;
   int record_fd = -1;
 };
-
-int wrong_use(const std::string& message) {
-  fmt::print(stderr, "railgauge-runner: {}\n", message);
-  return kExitUsage;
-}
 
 void add_general_flags(CLI::App& app, Flags& flags) {
   app.add_option("KERNEL", flags.kernel, "What to measure; --list names them all");
@@ -216,13 +207,13 @@ Result<StandaloneOptions> standalone_options(const CLI::App& app, const Flags& f
 
 int print_kernels(const Flags& flags) {
   const auto format = parse_format(flags.format);
-  if (!format) return wrong_use(format.error().message);
+  if (!format) return report_wrong_use(format.error().message);
   if (*format != Format::kTable && *format != Format::kJson)
-    return wrong_use("--list and --describe print table or json");
+    return report_wrong_use("--list and --describe print table or json");
   KernelList list = kernel_list(catalog());
   if (!flags.describe.empty()) {
     const auto row = find_row(catalog(), flags.describe);
-    if (!row) return wrong_use(row.error().message);
+    if (!row) return report_wrong_use(row.error().message);
     list.clear_kernels();
     *list.add_kernels() = (*row)->info();
   }
@@ -252,7 +243,7 @@ int explain_extra(const CLI::App& app, const std::vector<std::string>& extras) {
   for (const CLI::Option* option : app.get_options())
     for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
   const std::string word = extras.front().substr(0, extras.front().find('='));
-  return wrong_use(
+  return report_wrong_use(
       fmt::format("argument {} is unknown{}", in_quotes(word), did_you_mean(word, names)));
 }
 
@@ -280,7 +271,7 @@ std::optional<int> run_as_mpi(std::span<char* const> argv, double entered_monoto
   std::vector<std::string> words(argv.begin() + 2, argv.end());
   if (osu != nullptr) {
     auto read = read_osu_command(*osu, words);
-    if (!read) return wrong_use(read.error().message);
+    if (!read) return report_wrong_use(read.error().message);
     words = std::move(*read);
   } else {
     words.insert(words.begin(), std::string(spelled->kernel));
@@ -295,20 +286,14 @@ std::optional<int> run_as_mpi(std::span<char* const> argv, double entered_monoto
 int run(int argc, char** argv, double entered_monotonic_ns) {
   const std::span<char* const> words(argv, static_cast<std::size_t>(argc));
   if (const auto ended = run_as_mpi(words, entered_monotonic_ns)) return *ended;
-  if (const ProfileCall call = profile_call(words); !call.name.empty())
-    return run_profile_command(call, {find_kernel, count_gpus, keep_gpus_warm});
-  if (const PerftestInvocation call = perftest_invocation(words); call.program != nullptr)
-    return run_perftest_command(call, find_kernel);
-  if (const NcclTestsInvocation call = nccl_tests_invocation(words); call.program != nullptr)
-    return run_nccl_tests_command(call, find_kernel);
+  if (const auto ended = run_peer_command(words, {find_kernel, count_gpus, keep_gpus_warm}))
+    return *ended;
   Flags flags;
   CLI::App app{"Measures one thing of a cluster's fabric: between two hosts, or on this one.",
                "railgauge-runner"};
   app.allow_extras();
-  app.footer(
-      fmt::format("In place of KERNEL another tool's name measures what it measures: {}, {}, {}.",
-                  fmt::join(profile_names(), ", "), fmt::join(perftest_names(), ", "),
-                  fmt::join(nccl_tests_names(), ", ")));
+  app.footer(fmt::format("In place of KERNEL another tool's name measures what it measures: {}.",
+                         fmt::join(peer_command_names(), ", ")));
   add_general_flags(app, flags);
   if (const KernelRow* row = named_kernel(argc, argv)) add_parameter_flags(app, row->info(), flags);
   try {
@@ -317,7 +302,7 @@ int run(int argc, char** argv, double entered_monotonic_ns) {
     fmt::print("{}", app.help());
     return kExitPassed;
   } catch (const CLI::ParseError& error) {
-    return wrong_use(error.what());
+    return report_wrong_use(error.what());
   }
   if (flags.version) {
     fmt::print("railgauge-runner {} (GPU code: {})\n", RAILGAUGE_VERSION, gpu_code_needs());
@@ -335,12 +320,12 @@ int run(int argc, char** argv, double entered_monotonic_ns) {
   if (!flags.probe_ports.empty()) return probe_each(flags.probe_ports, probe_port);
   if (flags.list || !flags.describe.empty()) return print_kernels(flags);
   if (flags.kernel.empty())
-    return wrong_use("no kernel named; --list prints them, --help the rest");
+    return report_wrong_use("no kernel named; --list prints them, --help the rest");
   const auto row = find_row(catalog(), flags.kernel);
-  if (!row) return wrong_use(row.error().message);
+  if (!row) return report_wrong_use(row.error().message);
   if (!app.remaining().empty()) return explain_extra(app, app.remaining());
   auto options = standalone_options(app, flags, **row);
-  if (!options) return wrong_use(options.error().message);
+  if (!options) return report_wrong_use(options.error().message);
   join_world(*options, flags.records_to);
   block_ending_signals();
   return run_standalone(*options);

@@ -1,4 +1,4 @@
-#include "kernels/runner/profile_command.h"
+// The command lines of nvbandwidth and gdrcopy, read for our kernels.
 
 #include <algorithm>
 #include <bit>
@@ -13,6 +13,8 @@
 #include "kernels/core/text/json.h"
 #include "kernels/core/text/text.h"
 #include "kernels/core/text/units.h"
+#include "kernels/runner/peer_command.h"
+#include "kernels/runner/profile_run.h"
 #include "kernels/runner/standalone.h"
 #include "kernels/runner/task/watchdog.h"
 
@@ -247,11 +249,6 @@ Status check_parameters(const ProfileOptions& options, const ProfileHost& host) 
   return {};
 }
 
-int wrong_use(const std::string& message) {
-  fmt::print(stderr, "railgauge-runner: {}\n", message);
-  return kExitUsage;
-}
-
 void print_notes(const ProfileTest& test) {
   for (const ProfileFigure& figure : test.figures())
     for (const RunnerReport& report : figure.reports())
@@ -287,31 +284,19 @@ std::vector<std::string> profile_names() {
   return names;
 }
 
-ProfileCall profile_call(std::span<char* const> argv) {
-  const auto names = profile_names();
-  for (std::size_t i = 0; i < std::min<std::size_t>(argv.size(), 2); ++i) {
-    std::string word = argv[i];
-    if (i == 0) word = word.substr(word.rfind('/') + 1);
-    if (std::ranges::find(names, word) == names.end()) continue;
-    return {.name = word,
-            .arguments = {argv.begin() + static_cast<std::ptrdiff_t>(i) + 1, argv.end()}};
-  }
-  return {};
-}
-
-int run_profile_command(const ProfileCall& call, const ProfileHost& host) {
+int run_profile_command(const std::string& name, const std::vector<std::string>& arguments,
+                        const ProfileHost& host) {
   Flags flags;
-  CLI::App app{fmt::format("Measures what {} measures, by our kernels, in its units.", call.name),
-               call.name};
-  declare(app, call.name, flags);
-  std::vector<std::string> reversed(call.arguments.rbegin(), call.arguments.rend());
+  CLI::App app{fmt::format("Measures what {} measures, by our kernels, in its units.", name), name};
+  declare(app, name, flags);
+  std::vector<std::string> reversed(arguments.rbegin(), arguments.rend());
   try {
     app.parse(reversed);  // CLI11 takes them from the back
   } catch (const CLI::CallForHelp&) {
     fmt::print("{}", app.help());
     return kExitPassed;
   } catch (const CLI::ParseError& error) {
-    return wrong_use(error.what());
+    return report_wrong_use(error.what());
   }
   if (flags.list) {
     int number = 0;
@@ -320,12 +305,12 @@ int run_profile_command(const ProfileCall& call, const ProfileHost& host) {
     return kExitPassed;
   }
   const auto format = parse_format(flags.json ? "json" : flags.format);
-  if (!format) return wrong_use(format.error().message);
-  if (*format == Format::kNdjson) return wrong_use("a profile prints table, json or csv");
-  const auto options = options_of(call.name, flags);
-  if (!options) return wrong_use(options.error().message);
+  if (!format) return report_wrong_use(format.error().message);
+  if (*format == Format::kNdjson) return report_wrong_use("a profile prints table, json or csv");
+  const auto options = options_of(name, flags);
+  if (!options) return report_wrong_use(options.error().message);
   if (const Status sound = check_parameters(*options, host); !sound)
-    return wrong_use(sound.error().message);
+    return report_wrong_use(sound.error().message);
   return run_and_print(*options, host, *format);
 }
 

@@ -51,7 +51,7 @@ std::string MpiDaemons::start(const LaunchAsk& ask) {
   LaunchNews news;
   news.set_number(ask.number());
   news.set_refused(started.error().message);
-  tell_(std::move(news));
+  report_(std::move(news));
   return started.error().message;
 }
 
@@ -80,7 +80,7 @@ void MpiDaemons::service() {
       news.set_out(std::move(out));
       news.set_err(std::move(err));
       if (over) news.set_wait_status(*status);
-      tell_(std::move(news));
+      report_(std::move(news));
     }
     it = over ? running_.erase(it) : std::next(it);
   }

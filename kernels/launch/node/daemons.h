@@ -26,9 +26,10 @@ class MpiDaemons {
     std::string interface {};  // of this node on the data network, which other nodes may call else
   };
   // Hears what came of an ask; the last word on it has `refused` or `wait_status`.
-  using Tell = std::function<void(LaunchNews)>;
+  using Report = std::function<void(LaunchNews)>;
 
-  MpiDaemons(Options options, Tell tell) : options_(std::move(options)), tell_(std::move(tell)) {}
+  MpiDaemons(Options options, Report report)
+      : options_(std::move(options)), report_(std::move(report)) {}
 
   // Starts the daemon, or returns the reason: a word that has no place, a lease that does not cover
   // it, a second daemon, a missing one. The reason is for the log; "" when it was started.
@@ -48,7 +49,7 @@ class MpiDaemons {
   Result<MpiProcess> open(const LaunchAsk& ask) const;
 
   const Options options_;
-  const Tell tell_;
+  const Report report_;
   std::map<std::uint32_t, MpiProcess> running_;
   std::size_t started_ = 0;
 };

@@ -135,7 +135,7 @@ bool LaunchService::take(std::uint32_t number, Shim& shim, const launch::Frame& 
   return true;
 }
 
-void LaunchService::tell(std::uint32_t rank, const LaunchNews& news) {
+void LaunchService::forward(std::uint32_t rank, const LaunchNews& news) {
   const auto found = shims_.find(news.number());
   if (found == shims_.end() || found->second.asked != rank) return;
   const int socket = found->second.socket.get();

@@ -46,7 +46,7 @@ class LaunchService {
   void add_to(std::vector<pollfd>& set) const;
   // The answer to a request, for its shim. `rank` identifies it: ignored where another one was
   // asked.
-  void tell(std::uint32_t rank, const LaunchNews& news);
+  void forward(std::uint32_t rank, const LaunchNews& news);
   // Shims that wait for their daemon's end.
   [[nodiscard]] std::size_t waiting() const { return shims_.size(); }
 

@@ -108,7 +108,7 @@ void MpiRelay::set_quiet(bool quiet) {
   changed_.notify_all();
 }
 
-std::vector<MpiRelay::Said> MpiRelay::take() {
+std::vector<MpiRelay::RankStep> MpiRelay::take() {
   std::uint64_t rung = 0;
   static_cast<void>(!::read(wake_.get(), &rung, sizeof rung));
   const std::lock_guard lock(mutex_);

@@ -43,14 +43,14 @@ class MpiRelay {
   void end(LaunchEnd end);
   void set_quiet(bool quiet);
 
-  struct Said {
+  struct RankStep {
     std::uint32_t rank = 0;
     LaunchStep step;
   };
   // The others' messages, in order: rank 0 gets the news of each, the others get rank 0's requests.
   // A message that a rank may not send is dropped: no node but the first may have anything started
   // or ended on another one.
-  std::vector<Said> take();
+  std::vector<RankStep> take();
   // Why no more steps come: the group's error. Nothing while they do, and after an end.
   [[nodiscard]] std::optional<Error> error();
   // Waits for the end() to have reached all, or for an error.
@@ -69,7 +69,7 @@ class MpiRelay {
   std::condition_variable changed_;
   LaunchStep outbox_;
   std::size_t unsent_bytes_ = 0;  // of news in outbox_, about
-  std::vector<Said> inbox_;
+  std::vector<RankStep> inbox_;
   std::optional<Error> error_;
   bool quiet_ = false;
   bool over_ = false;

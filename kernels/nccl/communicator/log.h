@@ -23,7 +23,7 @@ struct Choice {
   std::string channels;   // "0..15", "" where the release does not say
 };
 
-struct Seen {
+struct LogFacts {
   std::string version;  // "2.28.9+cuda13.0"
   std::string network;  // "IB", "Socket", a plugin's name
   std::string plugin;   // of the network, loaded from a file
@@ -38,13 +38,13 @@ struct Seen {
 };
 
 // `text` may end in the middle of a line; that one is left out.
-Seen parse_log(std::string_view text);
+LogFacts parse_log(std::string_view text);
 
 // The facts of a task: nccl_network, nccl_transports, nccl_gdr ...
-void report(const Seen& seen, Reporter& reporter);
+void report(const LogFacts& seen, Reporter& reporter);
 
 // The kinds of transport, without how many connections of each: "NET/IB/0/GDRDMA".
-std::vector<std::string> kinds_of(const Seen& seen);
+std::vector<std::string> kinds_of(const LogFacts& seen);
 // The fact `path`, by which two runs are compared: the kinds of all ranks.
 std::string path_of(const std::set<std::string>& kinds);
 

@@ -147,7 +147,7 @@ Status take_gpu(Reading& reading, const Row& row, const std::string& option,
   reading.said["memory"] = {option, "cuda", row.why};
   reading.said["gpu"] = {option, value, row.why};
   reading.said.try_emplace("registration",
-                           Reading::Said{option, std::string("nvidia-peermem"), row.why});
+                           Reading::GivenOption{option, std::string("nvidia-peermem"), row.why});
   reading.call.infos.push_back(fmt::format(
       "{} stands for both sides; --set target_memory=host leaves the other one's with its host",
       option));

@@ -14,14 +14,14 @@ namespace railgauge {
 
 // The options as given, before the kernel's own parameters are known.
 struct PerftestReading {
-  struct Said {
+  struct GivenOption {
     std::string option;  // "-t", "--tx-depth": as it was typed
     std::string value;
     std::string_view why;       // the kernel's lack of that parameter, in words
     bool is_so_anyhow = false;  // where it lacks it, so that nothing is refused
   };
   PerftestCall call{};
-  std::map<std::string, Said> said{};  // by parameter; the last one counts
+  std::map<std::string, GivenOption> said{};  // by parameter; the last one counts
   bool immediate = false;
   bool all_sizes = false;
   std::optional<std::string> device{};

@@ -1,4 +1,4 @@
-#include "kernels/mpi/area.h"
+#include "kernels/mpi/operation.h"
 
 #include <algorithm>
 
