@@ -46,6 +46,7 @@ PortProbe probe_port(std::string_view endpoint);
 
 // --- the ranks that an MPI launcher started ---
 
+// The place of this process among the ranks that a launcher started: MPI_COMM_WORLD.
 struct MpiWorld {
   std::uint32_t rank = 0;
   std::uint32_t size = 1;

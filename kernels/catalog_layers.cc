@@ -28,12 +28,16 @@ Result<int> count_gpus() { return gpu::Gpu::count(); }
 
 std::shared_ptr<void> keep_gpus_warm() { return std::make_shared<gpu::KeepWarm>(); }
 
+// The newest driver that any of the embedded GPU programs needs: each kernel brings code of its
+// own.
 std::string gpu_code_needs() {
   constexpr std::array kCodes{&gpu::kPatternCode, &cuda::kCopyCode, &cuda::kChaseCode,
                               &gpu::kFlagAnswerCode, &nccl::kVerifyCode};
   return gpu::driver_needed(kCodes);
 }
 
+// A wrong pair is answered and not refused, because the agent reads one line of JSON for each pair
+// that it asked about.
 GpuDirectProbe probe_gpudirect(std::string_view pair) {
   if (const auto parsed = verbs::parse_probe_pair(pair)) return verbs::probe_registration(*parsed);
   GpuDirectProbe wrong;
@@ -49,6 +53,8 @@ std::string mpi_of_program() {
   return calls == nullptr ? std::string() : calls->implementation();
 }
 
+// Absent in railgauge-runner, which has no MPI, and where a person started a program with an MPI by
+// hand: then there is no launcher to meet the other ranks through.
 std::optional<MpiWorld> mpi_world() {
   if (mpi::linked() == nullptr) return std::nullopt;
   const auto launched = mpi::launched_rank(mpi::process_environment());
@@ -61,6 +67,7 @@ std::unique_ptr<Group> join_mpi_world(const MpiWorld& world) {
                                          mpi::LaunchedRank{.rank = world.rank, .size = world.size});
 }
 
+// Without an MPI there is nothing to end.
 void leave_mpi_world() {
   if (mpi::Calls* calls = mpi::linked()) calls->finalize();
 }

@@ -42,6 +42,7 @@ struct HeldReports final : Reporter {
 
 }  // namespace
 
+// The job owns the state by a shared pointer: a job that hangs in a driver outlives this object.
 Status CollectiveBench::guarded(std::string step, double allowed_ns, Comm comm,
                                 std::function<Status(RankState&)> job) {
   Watch watch{.deadline_monotonic_ns = stop_monotonic_ns_, .stall_ns = allowed_ns};
@@ -59,6 +60,7 @@ Status CollectiveBench::guarded(std::string step, double allowed_ns, Comm comm,
       watch);
 }
 
+// Nothing to do without a communicator, and nothing possible once the worker is lost.
 void CollectiveBench::give_up() {
   if (worker_ == nullptr || worker_->lost() || !state_->comm) return;
   stop_monotonic_ns_ = std::max(stop_monotonic_ns_, monotonic_now_ns() + kEndNs);
@@ -79,12 +81,14 @@ Status CollectiveBench::measure(Context& context, Group& group) {
   return measured;
 }
 
+// The function by which a team performs this rank's part of an order.
 Team::Perform CollectiveBench::performer() {
   return [this](const Order& order, std::vector<double>& samples_ns) {
     return perform(order, samples_ns);
   };
 }
 
+// Size after size, then the orderly end of the communicator, in which all ranks take part.
 Status CollectiveBench::measure_all(Context& context, Team& team) {
   RG_TRY_OK(state_->session.gpu().make_current());
   for (const std::uint64_t size : sizes_) RG_TRY_OK(measure_size(context, team, size));
@@ -95,6 +99,8 @@ Status CollectiveBench::measure_all(Context& context, Team& team) {
   return {};
 }
 
+// One order of rank 0 on this rank. Samples go through a vector that the job owns: after a job that
+// was left behind the caller's vector may be gone.
 Status CollectiveBench::perform(const Order& order, std::vector<double>& samples_ns) {
   const auto taken = std::make_shared<std::vector<double>>();
   Status done;
@@ -129,6 +135,9 @@ Status CollectiveBench::perform(const Order& order, std::vector<double>& samples
   return done;
 }
 
+// One size on this rank: the first call, which may connect, the samples, the verification; each
+// step ends with an agreement of all ranks, so that a lost rank is named with the step that it was
+// at.
 Status CollectiveBench::measure_size(Context& context, Team& team, std::uint64_t size) {
   const std::uint64_t bytes = bytes_of(plan_.type);
   const std::uint64_t count = share_of_size(*operation_, size, bytes, plan_.ranks);
@@ -184,6 +193,8 @@ Told CollectiveBench::health(const Context& context, const Team& team) {
   return told;
 }
 
+// Rank 0's part of one size. The session's point ends before the others are released, so that
+// clocks and throttling are read over the measured time alone.
 Status CollectiveBench::lead(Context& context, Team& team, Measured& measured) {
   Status done = report_choice_ ? learn_choice(team, measured.moved_bytes) : Status{};
   if (done) done = choose_repeat(team);
@@ -200,6 +211,7 @@ Status CollectiveBench::lead(Context& context, Team& team, Measured& measured) {
 // call is no other all-reduce than the one that aligns the ranks.
 Status CollectiveBench::learn_choice(Team& team, std::uint64_t moved) {
   choice_.reset();
+  // Operations made of sends and receives have no line of their own in the log.
   if (*operation_->log_name == '\0' || !log_.tell_choices(true)) return {};
   const auto ordered = team.order({.command = Command::kCall}, performer());
   const LogFacts seen = parse_log(log_.read_new());
@@ -228,6 +240,9 @@ Status CollectiveBench::choose_repeat(Team& team) {
   return {};
 }
 
+// Runs the sampler of rank 0; every batch is an order to all ranks. The samples of all ranks are
+// kept: the report is of the slowest, which is known only at the end. A restart of the sampler
+// drops them.
 Status CollectiveBench::sample(Context& context, Team& team, Measured& measured) {
   measured.by_rank_ns.assign(team.size(), {});
   const Team::Perform perform = performer();
@@ -255,6 +270,8 @@ Status CollectiveBench::sample(Context& context, Team& team, Measured& measured)
 }
 
 // Outside the kept samples.
+// Loops of nccl-tests' kind: iterations in a row by the CPU's clock. Their number follows from the
+// measured mean, so that they too stay within the time cap.
 Status CollectiveBench::sample_wall(Team& team, Measured& measured) {
   const Team::Perform perform = performer();
   const std::vector<double>& samples = measured.by_rank_ns[slowest_rank(measured.by_rank_ns)];
@@ -283,6 +300,7 @@ Status CollectiveBench::sample_wall(Team& team, Measured& measured) {
 }
 
 // A GPU that is slowed down slows all.
+// At most eight throttled ranks are named, so that the fact stays short.
 void CollectiveBench::report(Context& context, const Measured& measured,
                              const std::vector<Told>& all) {
   constexpr std::size_t kNamed = 8;
@@ -311,6 +329,7 @@ void CollectiveBench::report(Context& context, const Measured& measured,
 
 namespace {
 
+// Bounds and defaults of the declared parameters.
 constexpr double kMaxSizeBytes = 8.0 * (1U << 30U);
 constexpr const char* kSizes = "8,1KiB,64KiB,1MiB,16MiB,128MiB,512MiB";
 constexpr std::int64_t kMinSamples = 40;
@@ -318,6 +337,7 @@ constexpr std::int64_t kMaxSamples = 10'000;
 constexpr std::int64_t kGraphCalls = 20;
 constexpr std::int64_t kMaxRoot = 65'535;
 constexpr double kSecondNs = 1e9;
+// The longest time for allocating the buffers of one rank, in ns.
 constexpr double kAllocateNs = 60e9;
 // Times until the deadline: for leaving a call, for the others' words and the end, for the end.
 constexpr double kLastWordsNs = (kTellSeconds + 3) * kSecondNs;
@@ -335,6 +355,7 @@ std::string host_name() {
   return fmt::format("{} {}", name.data(), boot);
 }
 
+// The UUID where the driver reports one, else the PCI address.
 std::string identity_of(const gpu::Gpu& gpu) {
   return gpu.uuid().empty() ? gpu.pci_address() : gpu.uuid();
 }
@@ -366,6 +387,7 @@ void number_gpus(const std::vector<Told>& all, Told& told) {
   if (any) told.mutable_gpus()->Assign(numbers.begin(), numbers.end());
 }
 
+// Ranks with other parameters or another NCCL would wait for each other in calls that do not match.
 Status check_alike(const std::vector<Told>& all) {
   for (std::size_t rank = 1; rank < all.size(); ++rank) {
     if (all[rank].parameters() != all[0].parameters())
@@ -389,6 +411,7 @@ std::string sample_in_words(std::uint64_t graph_calls, std::uint64_t repeat) {
 
 }  // namespace
 
+// Parameters that an operation does not use are not declared, so a task cannot set them.
 KernelInfo info_of(const Operation& operation) {
   InfoBuilder builder(operation.name, 3, operation.summary);
   builder.ranks(1, 0)
@@ -441,6 +464,7 @@ CollectiveBench::~CollectiveBench() {
   if (opened_) static_cast<void>(state_->session.gpu().make_current());
 }
 
+// Copies the parameters into plan and options; ranks are known later.
 Status CollectiveBench::read_parameters(const Params& params) {
   sizes_ = params.bytes_list("sizes");
   options_ = RG_TRY(sampler_options(params));
@@ -460,6 +484,7 @@ Status CollectiveBench::read_parameters(const Params& params) {
   return {};
 }
 
+// kUnimplemented where the installed NCCL is too old for the data type.
 Status CollectiveBench::check_library(const Nccl& nccl) const {
   if (is_float8(plan_.type) && nccl.version_code < nc::kFirstWithFloat8)
     return fail(Code::kUnimplemented, fmt::format("NCCL {}: it has no 8-bit floating-point types; "
@@ -468,6 +493,8 @@ Status CollectiveBench::check_library(const Nccl& nccl) const {
   return {};
 }
 
+// Opens CUDA before NCCL is loaded, and writes NCCL's environment between the two: NCCL reads its
+// variables when it is first used, CUDA's own when the driver starts.
 Status CollectiveBench::prepare(Context& context) {
   RG_TRY_OK(read_parameters(context.params));
   keep_sites_hardware_queues();
@@ -490,6 +517,8 @@ Status CollectiveBench::prepare(Context& context) {
   return {};
 }
 
+// Splits the remaining time: calls stop first, then the ranks exchange the reason, then NCCL is
+// ended.
 Status CollectiveBench::connect(Context& context, Group& group) {
   if (opened_) RG_TRY_OK(state_->session.gpu().make_current());
   const double left_ns = std::max(0.0, context.deadline_monotonic_ns - monotonic_now_ns());
@@ -504,7 +533,9 @@ Status CollectiveBench::connect(Context& context, Group& group) {
   return joined;
 }
 
+// The three collective steps before measuring.
 Status CollectiveBench::join_all(Context& context, Team& team) {
+  // The id is 128 bytes that name rank 0's socket.
   const std::string unique_id = RG_TRY(meet(context, team));
   RG_TRY_OK(set_stage(context, team, unique_id));
   return first_calls(context, team);
@@ -530,6 +561,7 @@ Result<std::string> CollectiveBench::meet(Context& context, Team& team) {
     else
       ready = tl::unexpected(unique_id.error());
   }
+  // Rank 0 alone gets all hellos; the others get its unique id with rank 0's own.
   const auto met = RG_TRY(team.agree(ready, hello));
   Told numbers;
   if (team.leads()) number_gpus(met, numbers);
@@ -550,6 +582,7 @@ Result<std::string> CollectiveBench::meet(Context& context, Team& team) {
   return met.front().unique_id();
 }
 
+// Waives with kUnimplemented on GPUs on which NCCL cannot reduce the type.
 Status CollectiveBench::open_gpu(Context& context) {
   state_->session = RG_TRY(gpu::Session::open(context));
   opened_ = true;
@@ -562,6 +595,8 @@ Status CollectiveBench::open_gpu(Context& context) {
   return {};
 }
 
+// Joins the communicator, then allocates for the largest size; both on the worker, because both may
+// wait for another rank.
 Status CollectiveBench::set_stage(Context& context, Team& team, const std::string& unique_id) {
   team.begin_step("joining the communicator");
   worker_ = std::make_unique<Worker>(state_->progress);
@@ -610,6 +645,7 @@ Status CollectiveBench::first_calls(Context& context, Team& team) {
   return {};
 }
 
+// The facts of the whole task, once, after the first calls.
 void CollectiveBench::report_facts(Context& context, const LogFacts& seen,
                                    const std::string& path) {
   if (const std::string runs_on = state_->stage->data_runs_on(); !runs_on.empty())

@@ -29,6 +29,8 @@ struct RankState {
   std::unique_ptr<Stage> stage;  // ends before the communicator does: declared after it
 };
 
+// One rank of one task. The kernel's thread talks with the other ranks; a Worker makes every call
+// of NCCL, so that a call that never returns cannot hang the task. Not thread safe.
 class CollectiveBench final : public Kernel {
  public:
   explicit CollectiveBench(const Operation& operation)
@@ -37,11 +39,15 @@ class CollectiveBench final : public Kernel {
   CollectiveBench(const CollectiveBench&) = delete;
   CollectiveBench& operator=(const CollectiveBench&) = delete;
 
+  // Reads parameters, opens the GPU where one is named, loads NCCL.
   Status prepare(Context& context) override;
+  // Meets the other ranks, joins the communicator, makes the first calls.
   Status connect(Context& context, Group& group) override;
+  // Measures every size. After an error the communicator is aborted.
   Status measure(Context& context, Group& group) override;
 
  private:
+  // Steps of prepare() and connect().
   Status read_parameters(const Params& params);
   Status check_library(const Nccl& nccl) const;
   Result<std::string> meet(Context& context, Team& team);
@@ -59,6 +65,7 @@ class CollectiveBench final : public Kernel {
   // Aborts calls that wait for other ranks. Reports nothing, because the error is reported already.
   void give_up();
 
+  // Steps of measure(). Those that take a Team meet the other ranks.
   Status measure_all(Context& context, Team& team);
   Status measure_size(Context& context, Team& team, std::uint64_t size);
   Status verify(const std::string& size);
@@ -72,7 +79,9 @@ class CollectiveBench final : public Kernel {
   Told health(const Context& context, const Team& team);
   void report(Context& context, const Measured& measured, const std::vector<Told>& all);
 
+  // Lives as long as the process.
   const Operation* operation_;
+  // Complete once the ranks have met.
   Plan plan_;
   std::vector<std::uint64_t> sizes_;
   SamplerOptions options_;

@@ -1,3 +1,4 @@
+// Reads another tool's command line, runs our kernels, and prints in that tool's layout.
 #include "kernels/runner/peer_command.h"
 
 #include <unistd.h>
@@ -22,6 +23,7 @@ namespace {
 
 // --- perftest ---
 
+// With a host this side connects, without one it listens, as the tool does.
 StandaloneOptions options_of(const PerftestCall& call, const KernelRow& row) {
   StandaloneOptions options;
   options.row = &row;
@@ -40,6 +42,7 @@ StandaloneOptions options_of(const PerftestCall& call, const KernelRow& row) {
   return options;
 }
 
+// One run of one kernel under perftest's table.
 int run_perftest_command(const PerftestProgram& program, const std::vector<std::string>& arguments,
                          const FindKernel& find) {
   const auto call = read_perftest_call(program, arguments, find);
@@ -53,12 +56,14 @@ int run_perftest_command(const PerftestProgram& program, const std::vector<std::
     return kExitPassed;
   }
   for (const std::string& info : call->infos) fmt::print(stderr, "info: {}\n", info);
+  // Before the first child: a signal then reaches it through this process.
   block_ending_signals();
   return run_standalone(options_of(*call, *find(call->kernel)));
 }
 
 // --- nccl-tests ---
 
+// Always ranks of this host.
 StandaloneOptions options_of(const NcclTestsCall& call, const NcclTestsTask& task,
                              const KernelRow& row) {
   StandaloneOptions options;
@@ -69,11 +74,13 @@ StandaloneOptions options_of(const NcclTestsCall& call, const NcclTestsTask& tas
   return options;
 }
 
+// Notes go to stderr at once; the table comes at the end.
 void print_note(const Record& record) {
   if (record.has_note())
     fmt::print(stderr, "{}: {}\n", record.note().severity(), record.note().text());
 }
 
+// The file that -J names.
 Status write_document(const std::string& file, const NcclTestsReport& report) {
   const std::string text = to_json(report) + '\n';
   std::FILE* out = std::fopen(file.c_str(), "we");
@@ -83,7 +90,8 @@ Status write_document(const std::string& file, const NcclTestsReport& report) {
   return fail(Code::kUnavailable, fmt::format("{}: write: {}", file, std::strerror(errno)));
 }
 
-// Task after task, each in processes of its own: NCCL reads its settings once a process.
+// Runs task after task, each in processes of its own: NCCL reads its settings once a process. The
+// report is printed when all have ended.
 int run_tasks(const NcclTestsProgram& program, const NcclTestsCall& call, const KernelRow& row) {
   std::vector<RunnerReport> reports;
   std::vector<int> codes;
@@ -91,6 +99,7 @@ int run_tasks(const NcclTestsProgram& program, const NcclTestsCall& call, const 
     StandaloneEnd end = measure_standalone(options_of(call, task, row), print_note);
     reports.push_back(std::move(end.report));
     codes.push_back(end.exit_code);
+    // The tasks behind it are not wanted any more; those done are reported.
     if (end.interrupted) break;
   }
   const NcclTestsReport report = nccl_tests_report(program, call, reports);
@@ -103,6 +112,7 @@ int run_tasks(const NcclTestsProgram& program, const NcclTestsCall& call, const 
   return combine_exit_codes(codes);
 }
 
+// The first task's options are checked for all: they differ in parameters that are checked already.
 int run_nccl_tests_command(const NcclTestsProgram& program,
                            const std::vector<std::string>& arguments, const FindKernel& find) {
   const auto call = read_nccl_tests_call(program, arguments, find);
@@ -121,6 +131,7 @@ int run_nccl_tests_command(const NcclTestsProgram& program,
 
 }  // namespace
 
+// In the order in which --help lists them.
 std::vector<std::string> peer_command_names() {
   std::vector<std::string> names = profile_names();
   for (const PerftestProgram& program : perftest_programs()) names.emplace_back(program.name);
@@ -128,6 +139,7 @@ std::vector<std::string> peer_command_names() {
   return names;
 }
 
+// The program's own name comes first: a link named like a tool always means that tool.
 PeerInvocation peer_invocation(std::span<char* const> argv) {
   const auto names = peer_command_names();
   for (std::size_t i = 0; i < std::min<std::size_t>(argv.size(), 2); ++i) {
@@ -139,6 +151,7 @@ PeerInvocation peer_invocation(std::span<char* const> argv) {
   return {};
 }
 
+// The names of all tools are distinct, so the order of the questions does not matter.
 std::optional<int> run_peer_command(std::span<char* const> argv, const ProfileHost& host) {
   const PeerInvocation call = peer_invocation(argv);
   if (call.name.empty()) return std::nullopt;

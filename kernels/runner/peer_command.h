@@ -20,7 +20,8 @@ std::vector<std::string> peer_command_names();
 
 // The program that this one's own name or its first argument names, and the arguments behind it.
 struct PeerInvocation {
-  std::string name{};  // "": neither names one
+  // "": neither names one.
+  std::string name{};
   std::vector<std::string> arguments{};
 };
 PeerInvocation peer_invocation(std::span<char* const> argv);

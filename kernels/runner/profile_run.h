@@ -20,6 +20,7 @@ struct ProfileHost {
   std::function<std::shared_ptr<void>()> keep_warm;
 };
 
+// The whole report, and the worst exit code of its tasks.
 struct ProfileEnd {
   ProfileReport report;
   int exit_code = 0;

@@ -15,8 +15,10 @@
 
 namespace railgauge {
 
+// Not thread safe. At most one daemon runs at a time.
 class MpiDaemons {
  public:
+  // How this node starts a daemon.
   struct Options {
     std::string keeper;
     std::string daemon;  // its path here; "" where this node has none
@@ -39,6 +41,7 @@ class MpiDaemons {
   // All of them: asked the first time, killed the second.
   void end() const;
 
+  // Call it when a descriptor of add_to() is readable.
   void service();
   void add_to(std::vector<pollfd>& set) const;
   [[nodiscard]] bool empty() const { return running_.empty(); }
@@ -46,6 +49,7 @@ class MpiDaemons {
   [[nodiscard]] std::size_t started() const { return started_; }
 
  private:
+  // Checks a request and starts its daemon.
   Result<MpiProcess> open(const LaunchAsk& ask) const;
 
   const Options options_;

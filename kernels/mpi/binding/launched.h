@@ -12,15 +12,18 @@
 
 namespace railgauge::mpi {
 
-// As the launcher reports it in the environment: MPI need not be initialised.
+// A process's place among the ranks, as the launcher reports it in the environment. MPI need not be
+// initialised.
 struct LaunchedRank {
   std::uint32_t rank = 0;
   std::uint32_t size = 1;
-  std::uint32_t local_rank = 0;  // among those of this node; the rank where nobody says
+  // The number among the ranks of this node; the rank itself where no launcher reports it.
+  std::uint32_t local_rank = 0;
 };
 
 // A variable's value; nullopt where it is not set.
 using Environment = std::function<std::optional<std::string>(const char* name)>;
+// The variables of this process, read with getenv on each call.
 Environment process_environment();
 
 // Nothing where no launcher (Open MPI's, PMI's, PMIx's, MVAPICH's, Slurm's srun) started this
@@ -39,6 +42,7 @@ class MpiGroup final : public Group {
   Result<std::vector<std::string>> exchange(std::string mine, double timeout_seconds) override;
 
  private:
+  // Must outlive the group.
   Calls& calls_;
   const LaunchedRank launched_;
 };

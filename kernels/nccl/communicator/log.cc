@@ -1,3 +1,5 @@
+// Reads NCCL's lines one by one, each by the words that surround its values. A line of an unknown
+// release yields no fact and no error.
 #include "kernels/nccl/communicator/log.h"
 
 #include <algorithm>
@@ -12,6 +14,7 @@
 namespace railgauge::nccl {
 namespace {
 
+// Bounds on what the output of thousands of connections may add to a result.
 constexpr std::size_t kMaxKinds = 32;  // of transports, of HCAs
 constexpr std::size_t kMaxChoices = 256;
 constexpr std::size_t kMaxFact = 500;
@@ -27,16 +30,19 @@ std::optional<std::string_view> after(std::string_view line, std::string_view ma
   if (at == std::string_view::npos) return std::nullopt;
   return line.substr(at + mark.size());
 }
+// All of the text where the mark is not in it.
 std::string_view before(std::string_view text, std::string_view mark) {
   return text.substr(0, text.find(mark));
 }
 std::string_view word(std::string_view text) { return before(text, " "); }
+// Without blanks and a carriage return at its ends.
 std::string_view trimmed(std::string_view text) {
   while (!text.empty() && text.front() == ' ') text.remove_prefix(1);
   while (!text.empty() && (text.back() == ' ' || text.back() == '\r')) text.remove_suffix(1);
   return text;
 }
 
+// A name in capitals, from a number of older releases or from the name that newer ones print.
 template <std::size_t n>
 std::string name_of(std::string_view given, const std::array<const char*, n>& names) {
   std::size_t number = n;
@@ -82,6 +88,7 @@ std::string_view name_in(std::string_view text) {
   return trimmed(before(before(text, " comm 0x"), " to comm"));
 }
 
+// "Channel 00/0 : 0[0] -> 1[1] via P2P/CUMEM": counts the connection by its kind.
 void take_connection(std::string_view line, LogFacts& seen) {
   const auto channel = after(line, "Channel ");
   if (!channel) return;
@@ -92,6 +99,7 @@ void take_connection(std::string_view line, LogFacts& seen) {
     ++seen.connections[kind];
 }
 
+// "GPU Direct RDMA Enabled for HCA 0 'mlx5_0'": by the quoted name of the HCA.
 void take_gdr(std::string_view line, LogFacts& seen) {
   const auto about = after(line, "GPU Direct RDMA ");
   if (!about || seen.gdr.size() == kMaxKinds) return;
@@ -102,6 +110,7 @@ void take_gdr(std::string_view line, LogFacts& seen) {
     seen.gdr[std::string(before(*quoted, "'"))] = enabled;
 }
 
+// "16 coll channels, 0 nvls channels, ...", without the repeated word.
 void take_channels(std::string_view line, LogFacts& seen) {
   if (line.find(" coll channels, ") == std::string_view::npos) return;
   const auto info = after(line, "NCCL INFO ");
@@ -112,6 +121,8 @@ void take_channels(std::string_view line, LogFacts& seen) {
   seen.channels = text.substr(0, kMaxFact);
 }
 
+// Newer releases name the network when the communicator is assigned its plugin; the older line
+// wins.
 void take_network(std::string_view line, LogFacts& seen) {
   if (const auto network = after(line, "Using network ")) seen.network = name_in(*network);
   if (const auto network = after(line, "Assigned NET plugin "); network && seen.network.empty())
@@ -123,6 +134,7 @@ void take_network(std::string_view line, LogFacts& seen) {
       seen.devices = trimmed(before(*devices, ";"));
 }
 
+// "NVLS multicast support is (not) available on dev 0".
 void take_nvls(std::string_view line, LogFacts& seen) {
   const auto about = after(line, "NVLS multicast support is ");
   if (!about) return;
@@ -192,6 +204,7 @@ std::string gdr_by_rail(const LogFacts& seen) {
   return words;
 }
 
+// Cut at kMaxFact bytes, and valid UTF-8 whatever NCCL printed.
 std::string short_fact(std::string text) {
   if (text.size() > kMaxFact) text = text.substr(0, kMaxFact) + "...";
   return valid_utf8(text);
@@ -199,6 +212,7 @@ std::string short_fact(std::string text) {
 
 }  // namespace
 
+// A later line replaces an earlier one of the same kind; connections and choices add up.
 LogFacts parse_log(std::string_view text) {
   LogFacts seen;
   while (true) {
@@ -217,6 +231,7 @@ LogFacts parse_log(std::string_view text) {
   }
 }
 
+// Absent facts are left out: the report never says "unknown".
 void report(const LogFacts& seen, Reporter& reporter) {
   const auto add = [&reporter](const char* name, std::string value) {
     if (!value.empty()) reporter.fact(name, short_fact(std::move(value)));
@@ -240,18 +255,21 @@ void report(const LogFacts& seen, Reporter& reporter) {
   if (seen.nvls) add("nccl_nvls", *seen.nvls ? "available" : "not available");
 }
 
+// In the order of their names.
 std::vector<std::string> kinds_of(const LogFacts& seen) {
   std::vector<std::string> kinds;
   for (const auto& [kind, count] : seen.connections) kinds.push_back(valid_utf8(kind));
   return kinds;
 }
 
+// Sorted by the set, so that equal sets make equal texts.
 std::string path_of(const std::set<std::string>& kinds) {
   std::string path;
   for (const std::string& kind : kinds) path += (path.empty() ? "" : ", ") + kind;
   return short_fact(std::move(path));
 }
 
+// The names and the mapping of old integers are those of NCCL's src/graph/paths.
 std::string gdr_level_in_words(const std::string& value) {
   constexpr std::array kNames{"LOC", "NVL", "NVB", "C2C", "PIX", "PXB", "P2C", "PXN", "PHB", "SYS"};
   constexpr std::array kOldNumbers{"LOC", "PIX", "PXB", "PHB", "SYS", "SYS"};

@@ -16,25 +16,37 @@ namespace railgauge::nccl {
 
 // NCCL's choice for one call.
 struct Choice {
-  std::string operation;  // "AllReduce"; "" where the release does not say
+  // "AllReduce"; "" where the release does not say.
+  std::string operation;
   std::uint64_t bytes = 0;
-  std::string algorithm;  // "RING"
-  std::string protocol;   // "SIMPLE"
-  std::string channels;   // "0..15", "" where the release does not say
+  // "RING".
+  std::string algorithm;
+  // "SIMPLE".
+  std::string protocol;
+  // "0..15", "" where the release does not say.
+  std::string channels;
 };
 
+// The values found; an empty text or an absent optional was not found.
 struct LogFacts {
-  std::string version;  // "2.28.9+cuda13.0"
-  std::string network;  // "IB", "Socket", a plugin's name
-  std::string plugin;   // of the network, loaded from a file
-  std::string devices;  // "[0]mlx5_0:1/RoCE [1]mlx5_1:1/RoCE"
-  std::map<std::string, int>
-      connections;                  // by transport: "P2P/CUMEM" to 32, "NET/IB/0/GDRDMA" to 4
-  std::map<std::string, bool> gdr;  // by HCA: whether GPUDirect RDMA is possible there
-  std::optional<bool> dma_buf;      // memory is registered by dma-buf
-  std::optional<bool> nvls;         // multicast of the NVLink switch is there
-  std::string channels;             // "16 coll, 0 nvls, 16 p2p, 2 p2p per peer"
-  std::vector<Choice> choices;      // in order
+  // "2.28.9+cuda13.0".
+  std::string version;
+  // "IB", "Socket", a plugin's name.
+  std::string network;
+  std::string plugin;  // of the network, loaded from a file
+  // "[0]mlx5_0:1/RoCE [1]mlx5_1:1/RoCE".
+  std::string devices;
+  // Connections by transport: "P2P/CUMEM" to 32, "NET/IB/0/GDRDMA" to 4.
+  std::map<std::string, int> connections;
+  // By HCA: whether GPUDirect RDMA is possible there.
+  std::map<std::string, bool> gdr;
+  // Memory is registered by dma-buf.
+  std::optional<bool> dma_buf;
+  // Multicast of the NVLink switch is there.
+  std::optional<bool> nvls;
+  // "16 coll, 0 nvls, 16 p2p, 2 p2p per peer".
+  std::string channels;
+  std::vector<Choice> choices;  // in order
 };
 
 // `text` may end in the middle of a line; that one is left out.

@@ -1,3 +1,5 @@
+// Communicators and the agreement of ranks. Every wait here ends: calls of NCCL by
+// Progress::stop(), steps of the group by the time until which they wait.
 #include "kernels/nccl/communicator/team.h"
 
 #include <algorithm>
@@ -36,6 +38,7 @@ class ErrorNotingGroup final : public Group {
   explicit ErrorNotingGroup(Group& group) : group_(group) {}
   [[nodiscard]] std::uint32_t rank() const override { return group_.rank(); }
   [[nodiscard]] std::uint32_t size() const override { return group_.size(); }
+  // Both forms pass the payloads on unchanged.
   Result<std::vector<std::string>> exchange(std::string mine, double timeout_seconds) override {
     return overhear(group_.exchange(std::move(mine), timeout_seconds));
   }
@@ -65,6 +68,7 @@ class ErrorNotingGroup final : public Group {
   std::optional<Error> error_;
 };
 
+// Codes that a rank also gets when another one is the cause.
 bool may_be_anothers(Code code) {
   return code == Code::kUnavailable || code == Code::kDeadlineExceeded || code == Code::kInternal ||
          code == Code::kAborted;
@@ -72,6 +76,7 @@ bool may_be_anothers(Code code) {
 
 }  // namespace
 
+// ncclGetUniqueId opens the listening socket of the first contact, so rank 0 alone calls it.
 Result<std::string> make_unique_id() {
   nc::UniqueId id{};
   const Nccl& nccl = loaded_nccl();
@@ -106,6 +111,7 @@ Result<Communicator> Communicator::join(const gpu::Gpu& gpu, const Progress& pro
   return made;
 }
 
+// Polls ncclCommGetAsyncError, which is the documented way to await ncclInProgress.
 Status Communicator::done(nc::Return returned, std::string_view act) const {
   const Nccl& nccl = loaded_nccl();
   while (returned == nc::kInProgress) {
@@ -118,6 +124,7 @@ Status Communicator::done(nc::Return returned, std::string_view act) const {
   return nccl_status(nccl, returned, act, comm_.get());
 }
 
+// NCCL allows this call beside others that are under way on the communicator.
 Status Communicator::health() const {
   if (!comm_) return {};
   const Nccl& nccl = loaded_nccl();
@@ -127,6 +134,8 @@ Status Communicator::health() const {
   return state == nc::kInProgress ? Status{} : nccl_status(nccl, state, kAct, comm_.get());
 }
 
+// ncclCommFinalize flushes the outstanding work with all ranks; ncclCommDestroy then frees this
+// rank's resources without the others.
 Status Communicator::finish() {
   const Nccl& nccl = loaded_nccl();
   const std::string act = gpu_->name() + ": end the communicator";
@@ -153,6 +162,7 @@ Error Team::explain(Error error, const Error* group_error) const {
   return error;
 }
 
+// A step of all ranks: success only where all succeeded.
 Result<std::vector<Told>> Team::agree(const Status& mine, Told told) {
   told.set_step(step_);
   ErrorNotingGroup group(*group_);
@@ -170,11 +180,14 @@ Result<std::vector<Told>> Team::agree(const Status& mine, Told told) {
   return all;
 }
 
+// Two agreements: the order goes out with the first, its result and the samples come with the
+// second.
 Result<std::vector<std::vector<double>>> Team::order(const Order& order, const Perform& perform) {
   Told ordered;
   ordered.set_command(static_cast<std::uint32_t>(order.command));
   ordered.set_count(order.count);
   ordered.set_repeat(order.repeat);
+  // An error of any rank so far ends the order before it begins.
   RG_TRY(agree({}, ordered));
   std::vector<double> mine;
   const Status done = perform(order, mine);
@@ -184,6 +197,7 @@ Result<std::vector<std::vector<double>>> Team::order(const Order& order, const P
   std::vector<std::vector<double>> samples;
   for (const Told& one : all)
     samples.emplace_back(one.samples_ns().begin(), one.samples_ns().end());
+  // Samples are compared rank by rank, so their numbers must agree.
   for (std::size_t rank = 0; rank < samples.size(); ++rank)
     if (samples[rank].size() != mine.size())
       return fail(Code::kInternal, fmt::format("rank {}: told {} samples, not {}", rank,
@@ -191,6 +205,7 @@ Result<std::vector<std::vector<double>>> Team::order(const Order& order, const P
   return samples;
 }
 
+// kEnd releases the others from follow().
 Status Team::end_orders(const Status& mine) {
   Told ordered;
   ordered.set_command(static_cast<std::uint32_t>(Command::kEnd));
@@ -198,6 +213,7 @@ Status Team::end_orders(const Status& mine) {
   return {};
 }
 
+// Each iteration is the counterpart of one order().
 Status Team::follow(const Perform& perform) {
   while (true) {
     const auto ordered = RG_TRY(agree({}));

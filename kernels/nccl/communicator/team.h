@@ -35,6 +35,7 @@ class Communicator {
 
   Communicator() = default;  // of no ranks
 
+  // For NCCL's own calls; nullptr without ranks.
   [[nodiscard]] nc::Comm get() const { return comm_.get(); }
   explicit operator bool() const { return static_cast<bool>(comm_); }
 
@@ -49,6 +50,7 @@ class Communicator {
   Status finish();
 
  private:
+  // ncclCommAbort on release; finish() takes the communicator out of the handle first.
   struct Traits {
     using Type = nc::Comm;
     static Type empty() { return nullptr; }
@@ -60,6 +62,7 @@ class Communicator {
   Handle<Traits> comm_;
 };
 
+// The kinds of orders. The numbers travel in peer.proto and stay.
 enum class Command : std::uint32_t { kNone, kReady, kBatch, kWall, kEnd, kCall };
 // The next step of all ranks: `count` samples of `repeat` iterations. kCall is one call, not timed.
 struct Order {
@@ -82,6 +85,7 @@ class Team {
 
   [[nodiscard]] std::uint32_t rank() const { return group_->rank(); }
   [[nodiscard]] std::uint32_t size() const { return group_->size(); }
+  // Rank 0 orders, the others follow.
   [[nodiscard]] bool leads() const { return rank() == 0; }
 
   // The step that this rank is about to take: it appears in the others' message when this rank is
@@ -107,11 +111,14 @@ class Team {
   [[nodiscard]] bool broken() const { return broken_; }
 
  private:
+  // Adds what this rank knows of the lost one to an error.
   [[nodiscard]] Error explain(Error error, const Error* group_error) const;
 
   Group* group_;
+  // On CLOCK_MONOTONIC: no step waits longer.
   double until_monotonic_ns_;
   std::string step_ = "start";
+  // By rank; "" where that rank never reported one.
   std::vector<std::string> last_steps_;
   bool broken_ = false;
 };
