@@ -1,3 +1,5 @@
+// Reads a launcher's output: its last lines for a reason, the transports for the facts, UCX's
+// warnings for settings that nothing read.
 #include "kernels/launch/ending.h"
 
 #include <sys/wait.h>
@@ -19,13 +21,16 @@
 namespace railgauge {
 namespace {
 
+// So many of the last lines become the reason.
 constexpr std::size_t kReasonLines = 3;
 // The bound for each of them: a rank may print much without a line's end, and a reason has to fit
 // into one step of the rendezvous.
 constexpr std::size_t kMostLineBytes = 400;
+// Bounds, in bytes: the tail of a record, and the lines that are kept of dropped output.
 constexpr std::size_t kTailBytes = 8U << 10U;
 constexpr std::size_t kMostWarnings = 16U << 10U;
 constexpr std::size_t kMostTransports = 16U << 10U;
+// UCX's words for a variable that nothing read: "unused env variable: UCX_...".
 constexpr std::string_view kUnused = "unused env";
 
 // UCX's, of a variable that nothing read.
@@ -33,6 +38,7 @@ bool is_unused_warning(std::string_view line) {
   return line.find("UCX  WARN") != line.npos && line.find(kUnused) != line.npos;
 }
 
+// Views into `text`; the last line may lack its end.
 std::vector<std::string_view> lines_of(std::string_view text) {
   std::vector<std::string_view> lines;
   for (std::size_t begin = 0; begin < text.size();) {
@@ -53,6 +59,7 @@ bool is_chatter(std::string_view line) {
 // The rank's own last word, which a backtrace and the launcher's lines follow.
 bool is_fatal(std::string_view line) { return line.find("  Fatal: ") != line.npos; }
 
+// From the launcher's wait status, as waitpid(2) gives it.
 std::string how_it_ended(const LauncherEnd& end) {
   if (WIFSIGNALED(end.wait_status))
     return fmt::format("was ended by signal {} (SIG{})", WTERMSIG(end.wait_status),
@@ -68,6 +75,8 @@ void keep_transports(std::string_view line, std::string& kept) {
   if (transport_facts(more) != transport_facts(kept)) kept = more;
 }
 
+// The outcome where the ranks report none that counts: a person's signal, the deadline, a missing
+// library (which waives), else a crash with the launcher's last words.
 void explain(const LauncherEnd& end, Final& final) {
   if (end.ending_signal != 0) {
     final.set_outcome(std::string(kCancelledOutcome));
@@ -95,6 +104,8 @@ std::map<std::string, std::string> transport_facts(const LauncherEnd& end) {
   return transport_facts(end.transports + end.words);
 }
 
+// The output of a job of many hours would not fit into memory; what facts need is kept as it is
+// dropped.
 void drop_old_lines(LauncherEnd& end) {
   if (end.words.size() <= kMostLauncherWords) return;
   const std::size_t least = end.words.size() - kMostLauncherWords;
@@ -110,6 +121,7 @@ void drop_old_lines(LauncherEnd& end) {
   end.words.erase(0, cut);
 }
 
+// A name counts only as a whole: UCX_TLS is not UCX_TLS_PRIORITY.
 std::string ignored_setting(const std::string& words, const std::string& settings) {
   for (std::size_t begin = settings.find("UCX_"); begin != settings.npos;
        begin = settings.find("UCX_", settings.find(' ', begin))) {
@@ -128,15 +140,19 @@ std::string ignored_setting(const std::string& words, const std::string& setting
   return {};
 }
 
+// The ranks print the sentence themselves, as the last one of their output.
 std::string finalize_warning(const std::string& words) {
   if (words.find(kFinalizeHangs) == words.npos) return {};
   return fmt::format("MPI_Finalize did not come back within {} s; the figures stand",
                      kFinalizeSeconds);
 }
 
+// Rank 0's final record counts where it fits to the launcher's end. A passed task whose setting
+// nothing read is waived: its figures are of another setting than the one asked for.
 Final final_of(const LauncherEnd& end) {
   Final final = end.final.value_or(Final());
   // Open MPI's launcher calls it a crash when a rank leaves without MPI_Finalize.
+  // A rank that left without MPI_Finalize has reported its figures before.
   const bool good = (WIFEXITED(end.wait_status) && WEXITSTATUS(end.wait_status) == 0) ||
                     !finalize_warning(end.words).empty();
   // A rank that the launcher ended because of another one says "cancelled".
@@ -152,6 +168,7 @@ Final final_of(const LauncherEnd& end) {
   return final;
 }
 
+// UTF-8: continuation bytes are 10xxxxxx.
 std::string_view beginning_of(std::string_view text, std::size_t most_bytes) {
   std::size_t length = std::min(text.size(), most_bytes);
   // Not in the middle of a character, which has at most three bytes after its first.
@@ -160,6 +177,8 @@ std::string_view beginning_of(std::string_view text, std::size_t most_bytes) {
   return text.substr(0, length);
 }
 
+// Lines without a letter or digit say nothing. A "Fatal:" line further up takes the first place,
+// since the backtrace behind it says less. Control characters become blanks.
 std::string last_lines(const std::string& words) {
   std::vector<std::string> lines;
   std::size_t fatal = std::string::npos;
@@ -183,6 +202,7 @@ std::string last_lines(const std::string& words) {
   return text;
 }
 
+// Three formats, of UCX, of Open MPI's bml and of its mtl ofi; each is shown where it is read.
 std::map<std::string, std::string> transport_facts(const std::string& words) {
   std::set<std::string> transports;
   std::set<std::string> btls;
@@ -218,6 +238,7 @@ std::map<std::string, std::string> transport_facts(const std::string& words) {
   return facts;
 }
 
+// Only a passed task is warned about: an error has its own reason.
 std::string silence_warning(const Final& final, const LauncherEnd& end) {
   if (final.outcome() != kPassed || !transport_facts(end).empty()) return {};
   return "the MPI did not say its transports; what carried these figures is not known";

@@ -11,22 +11,29 @@
 
 namespace railgauge {
 
+// All that is known of a launcher when it has ended.
 struct LauncherEnd {
-  std::string name;  // "mpirun"
+  // "mpirun".
+  std::string name;
   int wait_status = 0;
-  std::string words;           // what it said, the end of it
-  std::string warnings{};      // of what it said before, UCX's of variables that nothing read
-  std::string transports{};    // ... and the lines about transports, each once
-  std::string settings{};      // rank 0's fact mpi_settings: "UCX_TLS=rc OMPI_MCA_pml=ucx"
-  std::optional<Final> final;  // rank 0's
-  bool past_deadline = false;  // it was ended for that
-  int ending_signal = 0;       // the person's, SIGINT or SIGTERM
+  std::string words;         // what it said, the end of it
+  std::string warnings{};    // of what it said before, UCX's of variables that nothing read
+  std::string transports{};  // ... and the lines about transports, each once
+  // Rank 0's fact mpi_settings: "UCX_TLS=rc OMPI_MCA_pml=ucx".
+  std::string settings{};
+  // The final record of rank 0, where it left one.
+  std::optional<Final> final;
+  // The launcher was ended because its deadline had come.
+  bool past_deadline = false;
+  // The signal of a person, SIGINT or SIGTERM; 0: none.
+  int ending_signal = 0;
 };
 
 // The message of a rank that has reported all its figures and leaves because MPI_Finalize does not
 // return.
 inline constexpr std::string_view kFinalizeHangs =
     "MPI_Finalize did not come back; ended without it\n";
+// How long MPI_Finalize may take, in seconds.
 inline constexpr unsigned kFinalizeSeconds = 10;  // so long it may take
 // A warning for the record where a rank said so; "" otherwise.
 std::string finalize_warning(const std::string& words);

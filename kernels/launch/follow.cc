@@ -16,11 +16,13 @@ namespace railgauge {
 namespace {
 
 constexpr int kLookMs = 100;  // between two looks at the deadline
+// Between two looks at daemons that are ending.
 constexpr int kEndLookMs = 10;
 constexpr double kPatienceSeconds = 2;  // for a daemon whose launcher has ended
 constexpr double kAgainSeconds = 0.3;   // between being asked to end and being killed
 constexpr double kMostEndSeconds = 10;  // then the Linux kernel holds it
 
+// The daemon that the launcher starts on other nodes: Open MPI 5 has prted, earlier ones orted.
 launch::Daemon daemon_of(const MpiLauncher& launcher) {
   if (launcher.mpi != "openmpi") return launch::Daemon::kHydraProxy;
   return launcher.daemon.ends_with("/prted") ? launch::Daemon::kPrted : launch::Daemon::kOrted;
@@ -28,12 +30,15 @@ launch::Daemon daemon_of(const MpiLauncher& launcher) {
 
 }  // namespace
 
+// The outcome word of an error code, with the error's message as the reason.
 MpiOutcome mpi_outcome_of(const Error& error) {
   return {std::string(outcome_of(error.code)), error.message};
 }
 
+// In the order of who decides: a cancel, a signal, the loss of the other nodes, the deadline.
+// Reading the signalfd takes the signal, so a second call does not see it again.
 std::optional<Error> reason_to_end(const MpiJob& job, MpiRelay* relay) {
-  if (auto why = job.options.bell.why()) return why;
+  if (auto why = job.options.end_request.why()) return why;
   signalfd_siginfo info{};
   if (::read(job.signals_fd, &info, sizeof info) == sizeof info)
     return Error{Code::kCancelled, "terminated (SIGTERM)"};
@@ -44,6 +49,7 @@ std::optional<Error> reason_to_end(const MpiJob& job, MpiRelay* relay) {
   return std::nullopt;
 }
 
+// The lease is made on each node from rank 0's hello, never from what rank 0 asks later.
 launch::Lease lease_of(const MpiJob& job, std::set<std::string> addresses) {
   const LaunchHello& first = job.nodes.front();
   // The launcher's settings (words.h).
@@ -56,6 +62,7 @@ launch::Lease lease_of(const MpiJob& job, std::set<std::string> addresses) {
           .expires_monotonic_ns = job.task.deadline_monotonic_ns};
 }
 
+// The daemon gets a clean environment: the agent's own variables mean nothing to MPI.
 MpiDaemons::Options daemon_options(const MpiJob& job) {
   return {.keeper = job.launcher.shim,
           .daemon = job.launcher.daemon,
@@ -65,6 +72,8 @@ MpiDaemons::Options daemon_options(const MpiJob& job) {
           .interface = job.own.interface};
 }
 
+// A daemon ends by itself when its launcher does. A process that Linux holds in a system call is
+// given up after kMostEndSeconds, so that the task's record is written in any case.
 void end_daemons(MpiDaemons& daemons, double patience_seconds) {
   const double begin_ns = monotonic_now_ns();
   double ask_ns = begin_ns + patience_seconds * 1e9;
@@ -80,6 +89,7 @@ void end_daemons(MpiDaemons& daemons, double patience_seconds) {
   }
 }
 
+// Serves this node's daemon until rank 0 sends the end, or until this node has a reason of its own.
 MpiOutcome follow_mpi_task(MpiJob& job) {
   MpiRelay relay(job.group, job.task.deadline_monotonic_ns);
   MpiDaemons daemons(daemon_options(job),
@@ -87,8 +97,9 @@ MpiOutcome follow_mpi_task(MpiJob& job) {
   std::optional<MpiOutcome> told;
   std::optional<Error> why;
   while (!told && !why) {
-    std::vector<pollfd> set{
-        {relay.fd(), POLLIN, 0}, {job.options.bell.fd(), POLLIN, 0}, {job.signals_fd, POLLIN, 0}};
+    std::vector<pollfd> set{{relay.fd(), POLLIN, 0},
+                            {job.options.end_request.fd(), POLLIN, 0},
+                            {job.signals_fd, POLLIN, 0}};
     // A daemon that says more than the steps carry waits for them.
     const bool room = relay.has_room();
     if (room) daemons.add_to(set);
@@ -96,6 +107,7 @@ MpiOutcome follow_mpi_task(MpiJob& job) {
     if (room) daemons.service();
     for (const auto& [rank, step] : relay.take()) {
       for (const LaunchAsk& ask : step.asks()) {
+        // A step carries the requests for all nodes.
         if (ask.rank() != job.group.rank()) continue;
         const std::string refused = daemons.start(ask);
         if (!refused.empty()) job.records.note("warn", refused);

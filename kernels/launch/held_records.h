@@ -17,6 +17,7 @@ class HeldRecords {
   static constexpr double kWaitNs = 5e9;
 
   explicit HeldRecords(double wait_ns = kWaitNs) : wait_ns_(wait_ns) {}
+  // The wait starts with the first record after a due().
   void add(Record record) {
     if (until_ns_ == 0) until_ns_ = monotonic_now_ns() + wait_ns_;
     records_.push_back(std::move(record));
@@ -30,6 +31,7 @@ class HeldRecords {
   }
 
  private:
+  // How long the first record waits at most.
   double wait_ns_;
   double until_ns_ = 0;  // on the clock of monotonic_now_ns; 0: none came yet
   std::vector<Record> records_;

@@ -16,12 +16,15 @@
 
 namespace railgauge {
 
+// How an MPI task ended: the word of outcome.h and, unless it passed, the reason.
 struct MpiOutcome {
   std::string outcome;
   std::string reason;
 };
 MpiOutcome mpi_outcome_of(const Error& error);
 
+// One rank's view of the task. References outlive it; all nodes fill it alike before they part into
+// leader and followers.
 struct MpiJob {
   const Task& task;
   const MpiTaskOptions& options;
@@ -32,7 +35,8 @@ struct MpiJob {
   LaunchMode mode = LaunchMode::kAgent;
   std::string version{};
   DataAddress own{};
-  std::vector<LaunchHello> nodes{};      // of each rank
+  // The hello of each rank, in rank order.
+  std::vector<LaunchHello> nodes{};
   std::function<void()> measuring = {};  // rank 0 has connected; for the phases
 };
 

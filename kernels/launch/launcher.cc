@@ -1,3 +1,5 @@
+// Several ranks of one host without an agent: starts the launcher, reads the records of rank 0 from
+// a socket, and writes the final record.
 #include "kernels/launch/launcher.h"
 
 #include <poll.h>
@@ -34,12 +36,14 @@
 namespace railgauge {
 namespace {
 
+// How long one record may take to be read at the other end.
 constexpr double kSendSeconds = 10;
 constexpr double kGraceSeconds = 5;  // past the deadline, which the ranks keep by themselves
 // From SIGTERM to SIGKILL; before our parent kills us (child.h).
 constexpr double kTermSeconds = 2;
 constexpr int kLookMs = 500;  // a pidfd wakes us before
 
+// kInvalidArgument where the path is longer than a socket's name may be (108 bytes).
 Result<sockaddr_un> address_of(const std::string& path) {
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
@@ -61,13 +65,14 @@ class Launch {
     end_.name = std::move(name);
   }
 
+  // Returns the exit code once the launcher and all its processes have ended.
   int supervise() {
     std::optional<int> status;
     while (!(status = launcher_.ended())) {
       wait();
       look();
-      if (!told_ && monotonic_now_ns() >= deadline_ns_) {
-        end_.past_deadline = told_ = true;
+      if (!asked_to_end_ && monotonic_now_ns() >= deadline_ns_) {
+        end_.past_deadline = asked_to_end_ = true;
         launcher_.end();
       }
     }
@@ -77,17 +82,18 @@ class Launch {
   }
 
  private:
+  // Until something is there to read, a signal, or the deadline.
   void wait() {
     std::vector<pollfd> set{{signals_.get(), POLLIN, 0}, {launcher_.exit_fd(), POLLIN, 0}};
     if (launcher_.out_fd() >= 0) set.push_back({launcher_.out_fd(), POLLIN, 0});
     records_.add_to(set);
-    const double left_ms = told_ ? kLookMs : (deadline_ns_ - monotonic_now_ns()) / 1e6 + 1;
+    const double left_ms = asked_to_end_ ? kLookMs : (deadline_ns_ - monotonic_now_ns()) / 1e6 + 1;
     ::poll(set.data(), set.size(), static_cast<int>(std::clamp(left_ms, 1.0, double{kLookMs})));
     signalfd_siginfo info{};
-    if (set[0].revents == 0 || told_) return;
+    if (set[0].revents == 0 || asked_to_end_) return;
     if (::read(signals_.get(), &info, sizeof info) != sizeof info) return;
     end_.ending_signal = static_cast<int>(info.ssi_signo);
-    told_ = true;
+    asked_to_end_ = true;
     launcher_.end();
   }
   // Whatever is there, without waiting.
@@ -111,24 +117,27 @@ class Launch {
     }
     release(false);
   }
+  // Writes the held records that are due; with `at_once` all of them.
   void release(bool at_once) {
     if (held_.empty()) return;
     const bool is_known = at_once || !started_ || !transport_facts(end_).empty();
     for (const Record& record : held_.due(is_known)) {
-      tell_started();
+      report_started();
       static_cast<void>(sink_.write(record));
     }
   }
-  void tell_started() {
+  // The started record, with the transports that the launcher has printed by now.
+  void report_started() {
     if (!started_) return;
     auto& facts = *started_->mutable_started()->mutable_facts();
     for (const auto& [name, value] : transport_facts(end_)) facts[name] = value;
     static_cast<void>(sink_.write(*started_));
     started_.reset();
   }
+  // Notes come before the final record, and take its number: records have no gaps.
   int finish() {
     release(true);
-    tell_started();
+    report_started();
     Record record = last_.value_or(Record());
     if (last_)
       end_.final = last_->final();
@@ -158,18 +167,20 @@ class Launch {
   const Fd signals_;
   RecordSink& sink_;
   LauncherEnd end_;
-  bool told_ = false;  // to end
+  bool asked_to_end_ = false;  // to end
   std::optional<Record> started_;
   HeldRecords held_;  // those after it
   std::optional<Record> last_;
   std::uint32_t next_sequence_ = 0;
 };
 
+// The parameter as the person gave it, else `otherwise`: it is not parsed yet.
 std::string given(const StandaloneOptions& options, const char* name, const char* otherwise) {
   const auto found = options.parameters.find(name);
   return found == options.parameters.end() ? otherwise : found->second;
 }
 
+// An error means that the launcher was not started.
 Result<int> start_and_supervise(const StandaloneOptions& options, RecordSink& sink) {
   const MpiLauncher launcher = RG_TRY(
       find_mpi_launcher(given(options, "mpi", "openmpi"), given(options, "mpi_installation", "")));
@@ -180,7 +191,8 @@ Result<int> start_and_supervise(const StandaloneOptions& options, RecordSink& si
   const auto is_set = [&](std::string_view name) {
     return options.parameters.contains(std::string(name));
   };
-  make_telling(launcher.mpi, std::ranges::any_of(mpi::kTunables, is_set), environment);
+  // Facts about transports come from the MPI's own output.
+  add_transport_reporting(launcher.mpi, std::ranges::any_of(mpi::kTunables, is_set), environment);
   MpiProcess started =
       RG_TRY(MpiProcess::start({.keeper = launcher.shim,
                                 .program = launcher.program,
@@ -196,6 +208,7 @@ Result<int> start_and_supervise(const StandaloneOptions& options, RecordSink& si
 
 }  // namespace
 
+// The ranks get parameters by --set, as a person would type them, so that they parse them anew.
 std::vector<std::string> launcher_command(const MpiLauncher& launcher,
                                           const StandaloneOptions& options,
                                           const std::string& records_socket) {
@@ -214,6 +227,7 @@ std::vector<std::string> launcher_command(const MpiLauncher& launcher,
   return words;
 }
 
+// Where nothing was started, the final record is written here.
 int run_mpi_launcher(const StandaloneOptions& options, RecordSink& sink) {
   RG_CHECK(::signal(SIGPIPE, SIG_IGN) != SIG_ERR);
   const auto ended = start_and_supervise(options, sink);
@@ -222,6 +236,7 @@ int run_mpi_launcher(const StandaloneOptions& options, RecordSink& sink) {
   return finish_task(tl::unexpected(ended.error()), records);
 }
 
+// The path is in a folder that only this user may enter.
 Result<SocketSink> SocketSink::connect(const std::string& path) {
   const sockaddr_un address = RG_TRY(address_of(path));
   SocketSink sink(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
@@ -232,6 +247,7 @@ Result<SocketSink> SocketSink::connect(const std::string& path) {
   return sink;
 }
 
+// A record that is not read within kSendSeconds is an error, so that rank 0 does not hang.
 Status SocketSink::write(const Record& record) {
   return write_all(fd_.get(), frame(record), kSendSeconds);
 }

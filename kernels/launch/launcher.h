@@ -14,15 +14,22 @@ namespace railgauge {
 
 // How one MPI is started on this host.
 struct MpiLauncher {
-  std::string program;               // the launcher's path
-  std::string bind_option;           // "--bind-to"
+  // The launcher's path.
+  std::string program;
+  // "--bind-to".
+  std::string bind_option;
   std::vector<std::string> options;  // in front of "-n"
-  std::string ranks_program;         // the path of railgauge-runner-openmpi or -mpich
-  std::string mpi{};                 // "openmpi", "mpich"
-  std::string daemon{};  // the path of orted, prted or hydra_pmi_proxy; "" where it is not there
+  // The path of railgauge-runner-openmpi or -mpich.
+  std::string ranks_program;
+  // "openmpi", "mpich".
+  std::string mpi{};
+  // The path of orted, prted or hydra_pmi_proxy; "" where it is not there.
+  std::string daemon{};
   std::string prefix{};  // of an installation that is not the system's
-  std::string library_folders{};  // its own, by colons
-  std::string shim{};             // the path of railgauge-launch-shim, which keeps what is started
+  // The installation's library folders, separated by colons.
+  std::string library_folders{};
+  // The path of railgauge-launch-shim, which keeps what is started.
+  std::string shim{};
 };
 
 // Looks for launcher and program: an installation that the agent's configuration names (see
@@ -55,6 +62,7 @@ class SocketSink final : public RecordSink {
  public:
   // kUnavailable where nobody listens there.
   static Result<SocketSink> connect(const std::string& path);
+  // kUnavailable or kDeadlineExceeded where the reader is gone or does not read.
   Status write(const Record& record) override;
 
  private:

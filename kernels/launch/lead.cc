@@ -26,6 +26,7 @@
 namespace railgauge {
 namespace {
 
+// Between two looks at deadlines, in ms; descriptors wake the loop before.
 constexpr int kLookMs = 100;
 constexpr double kTermSeconds = 0.2;  // a cancelled task's node is waited for
 // A launcher that came to the other nodes by ssh or Slurm ends its daemons there by itself; a busy
@@ -36,6 +37,7 @@ constexpr double kRanksShare = 0.2;     // of what is left: the ranks' own deadl
 constexpr double kRanksMostSeconds =
     3;  // before ours, at most this, to report the reason of their wait
 constexpr double kLeastSeconds = 1;
+// Bounds what travels in the last step, so that it fits into one message of the rendezvous.
 constexpr std::size_t kMostReasonBytes = 8U << 10U;  // of the reason that the others receive
 
 // `words` except those of a name that is in `others` too.
@@ -49,6 +51,8 @@ std::vector<std::string> without(std::vector<std::string> words,
   return words;
 }
 
+// One poll loop over the launcher, the shims, this node's daemon, the records, and the relay to the
+// other nodes. It is used from one thread; the relay alone has a thread of its own.
 class Leader {
  public:
   Leader(MpiJob& job, OwnFolder folder, Fd service_listener, Fd records_listener)
@@ -59,6 +63,7 @@ class Leader {
         service_(std::move(service_listener), service_options(job), hooks()),
         records_(std::move(records_listener)) {}
 
+  // Daemons end before the last step is sent: a follower that hears the end may leave at once.
   MpiOutcome run() {
     const Status started = start();
     MpiOutcome end = started ? supervise() : mpi_outcome_of(started.error());
@@ -72,6 +77,7 @@ class Leader {
   }
 
  private:
+  // The shims of this node may ask for any node of the task; each node checks its own lease again.
   static LaunchService::Options service_options(const MpiJob& job) {
     LaunchService::Options options{.shim = job.launcher.shim, .lease = {}, .rank_of = {}};
     std::set<std::string> addresses;
@@ -82,6 +88,8 @@ class Leader {
     options.lease = lease_of(job, std::move(addresses));
     return options;
   }
+  // A request for this node is served here, every other one goes to its node by the relay. Refusals
+  // become warnings of the record.
   LaunchService::Hooks hooks() {
     return {.ask =
                 [this](LaunchAsk ask) {
@@ -98,6 +106,7 @@ class Leader {
             .refused = [this](const std::string& why) { job_.records.note("warn", why); }};
   }
 
+  // The ranks' own deadline comes before the task's, so that they report a reason themselves.
   [[nodiscard]] LaunchPlan plan(const std::vector<std::string>& handed_on) const {
     const double left = (job_.task.deadline_monotonic_ns - monotonic_now_ns()) / 1e9;
     const double ranks_seconds =
@@ -135,6 +144,7 @@ class Leader {
     return std::ranges::all_of(job_.nodes, same) ? first : std::string();
   }
 
+  // Slurm reads the file itself (SLURM_HOSTFILE).
   static Status write_hosts(const LaunchPlan& plan) {
     std::ofstream file(plan.hosts_file);
     file << hosts_file_text(plan) << std::flush;
@@ -142,13 +152,17 @@ class Leader {
     return {};
   }
 
+  // Under an agent the launcher gets a clean environment; ssh and Slurm need the person's own
+  // (keys, job variables), in which handed-on variables are not repeated.
   Status start() {
     const std::vector<std::string> mine = process_environment_words();
     std::vector<std::string> handed_on = handed_on_variables(mine);
     const auto is_set = [&](std::string_view name) { return !job_.task.params.is_default(name); };
-    make_telling(job_.launcher.mpi, std::ranges::any_of(mpi::kTunables, is_set), handed_on);
+    add_transport_reporting(job_.launcher.mpi, std::ranges::any_of(mpi::kTunables, is_set),
+                            handed_on);
     if (const std::string devices = ucx_devices(); !devices.empty())
       add_unless_set(handed_on, "UCX_NET_DEVICES=" + devices);
+    // The plan has the final list of variables, so it is made after the last one is added.
     const LaunchPlan planned = plan(handed_on);
     if (job_.mode == LaunchMode::kSlurm) RG_TRY_OK(write_hosts(planned));
     const bool clean = job_.mode == LaunchMode::kAgent;
@@ -172,6 +186,8 @@ class Leader {
     return {};
   }
 
+  // Asks launcher and daemon to end at the first reason, and waits until nothing of the launcher is
+  // left.
   MpiOutcome supervise() {
     std::optional<int> status;
     while (!(status = launcher_.ended())) {
@@ -188,11 +204,12 @@ class Leader {
     return conclude();
   }
 
+  // After the reason to end is known, its descriptors are no longer polled: they stay readable.
   void wait() {
     std::vector<pollfd> set{{launcher_.exit_fd(), POLLIN, 0}, {relay_.fd(), POLLIN, 0}};
     if (launcher_.out_fd() >= 0) set.push_back({launcher_.out_fd(), POLLIN, 0});
     if (!why_) {
-      set.push_back({job_.options.bell.fd(), POLLIN, 0});
+      set.push_back({job_.options.end_request.fd(), POLLIN, 0});
       set.push_back({job_.signals_fd, POLLIN, 0});
     }
     service_.add_to(set);
@@ -208,9 +225,10 @@ class Leader {
     drop_old_lines(end_);
     service_.service();
     own_.service();
-    for (const LaunchNews& news : std::exchange(news_, {})) service_.tell(0, news);
+    // News of this node's own daemon does not travel.
+    for (const LaunchNews& news : std::exchange(news_, {})) service_.forward(0, news);
     for (const auto& [rank, step] : relay_.take())
-      for (const LaunchNews& news : step.news()) service_.tell(rank, news);
+      for (const LaunchNews& news : step.news()) service_.forward(rank, news);
     for (Record& record : records_.read()) take(std::move(record));
     release(false);
     relay_.set_quiet(measuring_ && !end_.final);
@@ -231,19 +249,21 @@ class Leader {
     else
       held_.add(std::move(record));
   }
+  // Records wait until the MPI has printed its transports, or for HeldRecords::kWaitNs.
   void release(bool at_once) {
     if (held_.empty()) return;
-    const bool is_known = at_once || started_told_ || !transport_facts(end_).empty();
+    const bool is_known = at_once || started_reported_ || !transport_facts(end_).empty();
     for (Record& record : held_.due(is_known)) {
-      tell_started();
+      report_started();
       if (record.has_point()) job_.records.point(std::move(*record.mutable_point()));
       if (record.has_note()) job_.records.note(record.note().severity(), record.note().text());
     }
   }
 
-  void tell_started() {
-    if (started_told_) return;
-    started_told_ = true;
+  // Once. Facts of the task and the launcher are added to those that rank 0 reported.
+  void report_started() {
+    if (started_reported_) return;
+    started_reported_ = true;
     const KernelInfo info = job_.task.row.info();
     started_.set_kernel(info.name());
     started_.set_revision(info.revision());
@@ -263,9 +283,11 @@ class Leader {
     job_.records.started(std::move(started_));
   }
 
+  // A cancel or a lost node is the outcome itself; otherwise the launcher's end and rank 0's final
+  // record decide together.
   MpiOutcome conclude() {
     release(true);
-    tell_started();
+    report_started();
     if (const std::string warning = finalize_warning(end_.words); !warning.empty())
       job_.records.note("warn", warning);
     const bool by_deadline = why_ && why_->code == Code::kDeadlineExceeded;
@@ -280,6 +302,7 @@ class Leader {
     return {final.outcome(), final.reason()};
   }
 
+  // Members are destroyed in reverse: the launcher first, the folder with the sockets last.
   MpiJob& job_;
   const OwnFolder folder_;
   MpiRelay relay_;
@@ -290,7 +313,7 @@ class Leader {
   MpiProcess launcher_;
   LauncherEnd end_;
   Started started_;
-  bool started_told_ = false;
+  bool started_reported_ = false;
   HeldRecords held_;          // those after it
   bool measuring_ = false;    // all daemons and ranks are up
   std::optional<Error> why_;  // the reason to end, once given
@@ -298,6 +321,8 @@ class Leader {
 
 }  // namespace
 
+// Folder and sockets are made before anything starts: without them there is nobody to hear the
+// shims.
 MpiOutcome lead_mpi_task(MpiJob& job) {
   const auto open = [&]() -> Result<MpiOutcome> {
     OwnFolder folder = RG_TRY(OwnFolder::make());

@@ -17,6 +17,7 @@
 namespace railgauge {
 namespace {
 
+// One MPI: the variable that names its launcher, the programs to look for, and what to install.
 struct Known {
   std::string_view mpi;
   const char* variable;
@@ -35,6 +36,7 @@ constexpr std::array kKnown{Known{"openmpi",
                                   "install MPICH (Debian: mpich) or MVAPICH2",
                                   {"hydra_pmi_proxy", ""}}};
 
+// Whether this process may execute the file.
 bool runs(const std::string& path) { return ::access(path.c_str(), X_OK) == 0; }
 
 // Below a prefix.
@@ -56,6 +58,8 @@ std::string daemon_of(const Known& known, const std::string& launcher) {
   return {};
 }
 
+// kNotFound where the agent's setting lists none of that name, kInvalidArgument where it is of
+// another MPI.
 Result<MpiInstallation> installation_of(const std::string& name, const std::string& mpi) {
   const char* list = std::getenv(kInstallationsVariable);
   const auto all = RG_TRY(read_installations(list == nullptr ? "" : list));
@@ -72,11 +76,13 @@ Result<MpiInstallation> installation_of(const std::string& name, const std::stri
   return *found;
 }
 
+// An empty variable counts as not set.
 bool is_named(const Known& known) {
   const char* named = std::getenv(known.variable);
   return named != nullptr && *named != '\0';
 }
 
+// A launcher that a variable names must run: another one is not taken in its place.
 Result<std::string> launcher_of(const Known& known) {
   if (is_named(known)) {
     const char* named = std::getenv(known.variable);
@@ -93,6 +99,7 @@ Result<std::string> launcher_of(const Known& known) {
 
 }  // namespace
 
+// As execvp(3) searches; an empty entry is not the current folder here.
 std::string program_in_path(const std::string& name) {
   const char* path = std::getenv("PATH");
   const std::string folders = path == nullptr ? "/usr/bin:/bin" : path;
@@ -105,10 +112,12 @@ std::string program_in_path(const std::string& name) {
   return {};
 }
 
+// By its name: MVAPICH's other launcher is a Hydra.
 bool is_mpirun_rsh(const MpiLauncher& launcher) {
   return launcher.program.ends_with("/mpirun_rsh");
 }
 
+// The ranks' program and the shim are beside this program, as they are installed.
 Result<MpiLauncher> find_mpi_launcher(const std::string& mpi, const std::string& installation,
                                       bool by_ssh) {
   for (const Known& known : kKnown) {

@@ -58,8 +58,8 @@ LaunchStep everything() {
   return step;
 }
 
-std::vector<MpiRelay::Said> heard(std::uint32_t rank, std::deque<std::vector<LaunchStep>> steps,
-                                  bool* ended = nullptr) {
+std::vector<MpiRelay::RankStep> heard(std::uint32_t rank, std::deque<std::vector<LaunchStep>> steps,
+                                      bool* ended = nullptr) {
   ToldGroup group(rank, std::move(steps));
   MpiRelay relay(group, monotonic_now_ns() + 600e9);
   relay.join();

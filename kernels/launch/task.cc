@@ -1,3 +1,5 @@
+// One rank's part of an MPI task up to the point where leader and followers part, and the record's
+// first and last entries.
 #include "kernels/launch/task.h"
 
 #include <poll.h>
@@ -23,11 +25,13 @@ namespace railgauge {
 namespace {
 
 constexpr double kVersionSeconds = 30;  // an emulated node takes some for a start
+// How long the nodes may take to meet, in seconds; they prepare at different speeds.
 constexpr double kMeetSeconds = 60;
 constexpr int kLookMs = 20;
 constexpr std::size_t kMostVersionBytes = 64U << 10U;
 constexpr const char* kAddressVariable = "RAILGAUGE_DATA_ADDRESS";
 
+// "" where it is not set.
 std::string variable(const char* name) {
   const char* value = std::getenv(name);
   return value == nullptr ? "" : value;
@@ -52,7 +56,7 @@ Result<std::string> version_of(const MpiJob& job) {
   std::string text;
   while (!kept.ended()) {
     std::array<pollfd, 3> wait{pollfd{kept.exit_fd(), POLLIN, 0},
-                               pollfd{job.options.bell.fd(), POLLIN, 0},
+                               pollfd{job.options.end_request.fd(), POLLIN, 0},
                                pollfd{job.signals_fd, POLLIN, 0}};
     ::poll(wait.data(), wait.size(), kLookMs);
     const auto why = reason_to_end(job, nullptr);
@@ -71,6 +75,8 @@ Result<std::string> version_of(const MpiJob& job) {
   return version;
 }
 
+// All that this node can refuse alone: a launcher that is missing or cannot do what is asked, and a
+// data network on which it has no address.
 Status prepare(MpiJob& job) {
   const Params& params = job.task.params;
   job.mode = RG_TRY(launch_mode_of(params.text("launch")));
@@ -85,10 +91,13 @@ Status prepare(MpiJob& job) {
     return fail(Code::kNotFound, "launch=slurm: no srun in the PATH; say launch=agent");
   job.own = RG_TRY(data_address(params.text("data_network"), variable(kAddressVariable),
                                 host_addresses(), rdma_netdevs()));
+  // Running the launcher once also shows that it can run here.
   job.version = RG_TRY(version_of(job));
   return {};
 }
 
+// Exchanges hellos. The lists of network devices are compared later: only where all nodes agree may
+// one setting name them.
 Status meet(MpiJob& job) {
   LaunchHello hello;
   hello.set_address(job.own.address);
@@ -110,7 +119,7 @@ Status meet(MpiJob& job) {
 }
 
 // A task that was waived says what it was about to do as well.
-void tell_started(const MpiJob& job) {
+void report_started(const MpiJob& job) {
   const KernelInfo info = job.task.row.info();
   Started started;
   started.set_kernel(info.name());
@@ -127,6 +136,7 @@ void tell_started(const MpiJob& job) {
   job.records.started(std::move(started));
 }
 
+// The final record has no reason where the task passed.
 int finish(const MpiJob& job, const MpiOutcome& end) {
   job.records.finish(end.outcome, end.outcome == kPassed ? std::string() : end.reason);
   return exit_code_of(end.outcome);
@@ -134,6 +144,7 @@ int finish(const MpiJob& job, const MpiOutcome& end) {
 
 }  // namespace
 
+// Versions and paths must agree, since one node's launcher starts its daemons on all of them.
 Status check_nodes(const std::vector<LaunchHello>& nodes, const DataAddress& own) {
   const LaunchHello& first = nodes.front();
   for (std::size_t rank = 1; rank < nodes.size(); ++rank) {
@@ -168,22 +179,25 @@ Status check_nodes(const std::vector<LaunchHello>& nodes, const DataAddress& own
   return {};
 }
 
-EndBell::EndBell() : wake_(::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)) {
+// A non-blocking eventfd: the one descriptor that a poll loop needs for another thread's word.
+EndRequest::EndRequest() : wake_(::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)) {
   RG_CHECK(static_cast<bool>(wake_));
 }
 
-void EndBell::ring(const Error& why) {
+// Later reasons are dropped: the first one is the cause.
+void EndRequest::ring(const Error& why) {
   const std::lock_guard lock(mutex_);
   if (why_) return;
   why_ = why;
   RG_CHECK(::eventfd_write(wake_.get(), 1) == 0);
 }
 
-std::optional<Error> EndBell::why() const {
+std::optional<Error> EndRequest::why() const {
   const std::lock_guard lock(mutex_);
   return why_;
 }
 
+// Phases: open (prepare), wait (for the others' prepare), exchange (until all ranks run), measure.
 int run_mpi_task(const Task& task, const MpiTaskOptions& options, Group& group,
                  RecordWriter& records, const Ready& ready) {
   PhaseTimer laps(records, task);
@@ -197,8 +211,8 @@ int run_mpi_task(const Task& task, const MpiTaskOptions& options, Group& group,
   }
   if (status) status = meet(job);
   if (!status) {
-    tell_started(job);
-    return finish(job, mpi_outcome_of(options.bell.why().value_or(status.error())));
+    report_started(job);
+    return finish(job, mpi_outcome_of(options.end_request.why().value_or(status.error())));
   }
   bool measuring = false;
   job.measuring = [&] {
@@ -206,7 +220,7 @@ int run_mpi_task(const Task& task, const MpiTaskOptions& options, Group& group,
     measuring = true;
   };
   if (group.rank() != 0) {
-    tell_started(job);
+    report_started(job);
     job.measuring();
   }
   const MpiOutcome end = group.rank() == 0 ? lead_mpi_task(job) : follow_mpi_task(job);

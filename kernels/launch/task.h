@@ -16,9 +16,9 @@ namespace railgauge {
 
 // The channel's thread passes the reason for which the task is to end. Thread safe; the first
 // reason counts.
-class EndBell {
+class EndRequest {
  public:
-  EndBell();
+  EndRequest();
   void ring(const Error& why);
   [[nodiscard]] std::optional<Error> why() const;
   [[nodiscard]] int fd() const { return wake_.get(); }  // readable from then on
@@ -31,7 +31,7 @@ class EndBell {
 
 struct MpiTaskOptions {
   std::string name;  // "run7/task3", for refusals
-  EndBell& bell;
+  EndRequest& end_request;
 };
 
 // Prepares, runs, writes the final record; the exit code. `ready` as run_kernel's. Signals must be

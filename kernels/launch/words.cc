@@ -1,3 +1,4 @@
+// Command lines and environments for mpirun, mpiexec, mpirun_rsh and srun.
 #include "kernels/launch/words.h"
 
 #include <unistd.h>
@@ -17,6 +18,7 @@ namespace {
 
 using Words = std::vector<std::string>;
 
+// Appends the words in their order.
 void add(Words& words, std::initializer_list<std::string> more) {
   words.insert(words.end(), more.begin(), more.end());
 }
@@ -34,6 +36,7 @@ std::vector<std::pair<std::string, int>> counted(const Words& nodes) {
   return out;
 }
 
+// "192.0.2.1:2,192.0.2.2:1": node and number of ranks, as both launchers read it.
 std::string host_list(const Words& nodes) {
   Words out;
   for (const auto& [node, ranks] : counted(nodes)) out.push_back(fmt::format("{}:{}", node, ranks));
@@ -51,6 +54,7 @@ bool is_prrte(const MpiLauncher& launcher) { return launcher.daemon.ends_with("/
 // The shim stays as long as its daemon: no limit on how many at once.
 constexpr const char* kManyShims = "1000000";
 
+// The name of NAME=VALUE.
 std::string variable_of(const std::string& word) { return word.substr(0, word.find('=')); }
 
 // orted gets the settings on its command line, in words that the target's agent knows; settings for
@@ -89,6 +93,7 @@ Words hydra_environment(const LaunchPlan& plan) {
   return {"-genvlist", fmt::format("{}", fmt::join(names, ","))};
 }
 
+// Hydra starts its proxies by the shim under an agent, else by ssh.
 Words hydra_words(const LaunchPlan& plan) {
   Words words{"mpiexec"};
   if (plan.mode == LaunchMode::kAgent)
@@ -117,6 +122,8 @@ Words short_names(const Words& hosts) {
   return out;
 }
 
+// srun starts the ranks itself. --overlap lets the step share the resources of the one that the
+// task runs in; the file of hosts fixes the order of the ranks (--distribution=arbitrary).
 Words slurm_words(const LaunchPlan& plan) {
   Words words{"srun",
               "--overlap",
@@ -130,11 +137,13 @@ Words slurm_words(const LaunchPlan& plan) {
   return words;
 }
 
+// The variables that a clean environment keeps.
 constexpr std::array<std::string_view, 8> kPlain{"PATH", "HOME",   "USER",  "LOGNAME",
                                                  "LANG", "TMPDIR", "SHELL", "LD_LIBRARY_PATH"};
 
 }  // namespace
 
+// The words of the parameter `launch`.
 Result<LaunchMode> launch_mode_of(const std::string& word) {
   if (word == "agent") return LaunchMode::kAgent;
   if (word == "ssh") return LaunchMode::kSsh;
@@ -143,6 +152,7 @@ Result<LaunchMode> launch_mode_of(const std::string& word) {
               fmt::format("launch {} is not agent, ssh or slurm", in_quotes(word)));
 }
 
+// The launcher's own words, then the ranks' program.
 Words launch_words(const LaunchPlan& plan) {
   Words words;
   if (plan.mode == LaunchMode::kSlurm)
@@ -155,10 +165,12 @@ Words launch_words(const LaunchPlan& plan) {
   return words;
 }
 
+// One line for each rank, so a node with two ranks is there twice.
 std::string hosts_file_text(const LaunchPlan& plan) {
   return fmt::format("{}\n", fmt::join(short_names(plan.hosts), "\n"));
 }
 
+// The settings of the launcher itself and, for Open MPI, of its ranks.
 Words launch_settings(const LaunchPlan& plan) {
   Words settings;
   if (plan.launcher.mpi == "openmpi") settings = ranks_settings(plan);
@@ -171,6 +183,7 @@ Words launch_settings(const LaunchPlan& plan) {
   return settings;
 }
 
+// Only parameters that differ from their defaults, and `mpi`, which the ranks' program checks.
 Words ranks_words(const MpiLauncher& launcher, const std::string& kernel, const Params& params,
                   const std::string& records_socket, double deadline_seconds, bool raw_samples) {
   Words words{launcher.ranks_program, kernel,       "--records-to",
@@ -182,6 +195,7 @@ Words ranks_words(const MpiLauncher& launcher, const std::string& kernel, const 
   return words;
 }
 
+// A PATH is always there, since MPI's own scripts need one.
 Words clean_environment(const Words& environment, const MpiLauncher& launcher) {
   Words out;
   for (const std::string& word : environment) {
@@ -192,6 +206,8 @@ Words clean_environment(const Words& environment, const MpiLauncher& launcher) {
   return with_installation(std::move(out), launcher);
 }
 
+// Puts an installation's folders in front of those that are there. OPAL_PREFIX makes an Open MPI
+// that was moved find its own files.
 Words with_installation(Words environment, const MpiLauncher& launcher) {
   if (launcher.prefix.empty()) return environment;
   const auto put_first = [&](const std::string& name, const std::string& folders) {
@@ -208,6 +224,7 @@ Words with_installation(Words environment, const MpiLauncher& launcher) {
   return environment;
 }
 
+// The variables that tune transports are the task's matter, so every node's ranks get them.
 Words handed_on_variables(const Words& environment) {
   // Ours are the libraries to load, and what tests set: an agent's settings are its node's own.
   constexpr std::array<std::string_view, 6> kPrefixes{"UCX_",
@@ -224,13 +241,16 @@ Words handed_on_variables(const Words& environment) {
   return out;
 }
 
+// As environ(7) has them.
 Words process_environment_words() {
   Words out;
   for (char** word = environ; *word != nullptr; ++word) out.emplace_back(*word);
   return out;
 }
 
-void make_telling(const std::string& mpi, bool is_tuned, Words& environment) {
+// Levels at which UCX and Open MPI print the transports once, at start-up, and nothing in the timed
+// loop.
+void add_transport_reporting(const std::string& mpi, bool is_tuned, Words& environment) {
   Words words{"UCX_LOG_LEVEL=info"};
   if (is_tuned) {
     words.emplace_back("UCX_WARN_UNUSED_ENV_VARS=y");
@@ -249,6 +269,7 @@ void add_unless_set(Words& environment, const std::string& word) {
   if (std::ranges::none_of(environment, sets)) environment.push_back(word);
 }
 
+// Each launcher prints its version in a form of its own; an unknown form yields its first line.
 std::string launcher_version(const std::string& text) {
   const auto word_after = [&](std::string_view label) {
     const std::size_t at = text.find(label);

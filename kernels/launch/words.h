@@ -14,18 +14,27 @@ namespace railgauge {
 enum class LaunchMode { kAgent, kSsh, kSlurm };
 Result<LaunchMode> launch_mode_of(const std::string& word);  // "agent", "ssh", "slurm"
 
+// All that the command line of a launcher depends on.
 struct LaunchPlan {
   MpiLauncher launcher;
   LaunchMode mode = LaunchMode::kAgent;
   std::vector<std::string> addresses;  // of each rank's node
-  std::vector<std::string> hosts;      // their names, which Slurm goes by
-  std::string hosts_file;              // the path of hosts_file_text(), for Slurm
-  std::string network;                 // "192.0.2.0/24"
-  std::string interface;               // "eth0"
-  std::string shim;                    // the program in place of ssh
-  std::string binding;                 // "default", "core", ...
-  std::vector<std::string> program;    // the ranks' program and its words
-  std::vector<std::string> handed_on;  // NAME=VALUE, which the ranks are to have
+  // Their names, which Slurm goes by.
+  std::vector<std::string> hosts;
+  // The path of hosts_file_text(), for Slurm.
+  std::string hosts_file;
+  // "192.0.2.0/24".
+  std::string network;
+  // "eth0".
+  std::string interface;
+  // The program in place of ssh.
+  std::string shim;
+  // "default", "core", ...
+  std::string binding;
+  // The ranks' program and its words.
+  std::vector<std::string> program;
+  // NAME=VALUE, which the ranks are to have.
+  std::vector<std::string> handed_on;
 };
 
 // The launcher's argv. By its name only: an absolute one would make Open MPI write PATH= in front
@@ -53,6 +62,7 @@ std::vector<std::string> with_installation(std::vector<std::string> environment,
 // The variables by which people configure UCX and libfabric, and ours that name libraries: the
 // address, the keys and the folders of this node's agent mean nothing on other nodes.
 std::vector<std::string> handed_on_variables(const std::vector<std::string>& environment);
+// This process's variables, as NAME=VALUE.
 std::vector<std::string> process_environment_words();
 
 // Adds NAME=VALUE where nobody has set NAME.
@@ -60,7 +70,8 @@ void add_unless_set(std::vector<std::string>& environment, const std::string& wo
 // Adds, once, the switches by which the ranks' MPI reports the carrier of its messages
 // (transport_facts). `is_tuned`: the task sets variables, and only UCX's warning shows whether UCX
 // reads them (ignored_setting): then no earlier setting silences it.
-void make_telling(const std::string& mpi, bool is_tuned, std::vector<std::string>& environment);
+void add_transport_reporting(const std::string& mpi, bool is_tuned,
+                             std::vector<std::string>& environment);
 
 // "Open MPI 4.1.4", "Hydra 4.0.2", of what the launcher prints for --version.
 std::string launcher_version(const std::string& text);

@@ -351,9 +351,9 @@ TEST(LauncherEnd, TransportsThatWereToldEarlyAreNotLost) {
 TEST(MpiWords, WhoTunesHearsOfUcxWhatItIgnored) {
   std::vector<std::string> mine{"A=b", "UCX_LOG_LEVEL=error", "UCX_WARN_UNUSED_ENV_VARS=n"};
   std::vector<std::string> untuned = mine;
-  make_telling("mpich", false, untuned);
+  add_transport_reporting("mpich", false, untuned);
   EXPECT_EQ(untuned, mine) << "a person's word stands";
-  make_telling("mpich", true, mine);
+  add_transport_reporting("mpich", true, mine);
   EXPECT_THAT(mine, ::testing::UnorderedElementsAre("A=b", "UCX_LOG_LEVEL=info",
                                                     "UCX_WARN_UNUSED_ENV_VARS=y"));
 }

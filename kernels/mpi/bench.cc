@@ -1,3 +1,7 @@
+// The life of one MPI kernel. Rank 0 leads: it decides how often each size is sampled and
+// broadcasts one order for each step; all other ranks follow its orders until kDone. Orders travel
+// over MPI itself, never over the rendezvous, so that no other channel is busy while a sample is
+// taken.
 #include "kernels/mpi/bench.h"
 
 #include <sched.h>
@@ -23,12 +27,15 @@
 
 namespace railgauge::mpi {
 
+// The bound of the parameter `window`: two requests are reserved for each message of a window.
 constexpr std::uint64_t kMostWindow = 4096;  // messages in a window
 
 namespace {
 
+// The window of the OSU bandwidth programs, so that figures compare.
 constexpr std::int64_t kDefaultWindow = 64;
 
+// The one metric of an operation. The names are part of results and never change.
 std::vector<std::string> metrics_of(const Operation& operation) {
   switch (operation.figure) {
     case Figure::kLatency:
@@ -60,6 +67,8 @@ void add_launch(InfoBuilder& builder) {
             "");
 }
 
+// The parameters that choose the memory of the messages. All are part of a figure's identity: host
+// and GPU memory are never compared with each other.
 void add_memory(InfoBuilder& builder) {
   builder
       .choice("memory", "",
@@ -78,6 +87,8 @@ void add_memory(InfoBuilder& builder) {
       .identity();
 }
 
+// Defaults and upper bounds of the sample count. A collective's call and a window last longer than
+// a round trip, so they start with fewer.
 void add_sampling(InfoBuilder& builder, const Operation& operation) {
   if (operation.figure == Figure::kLatency && operation.timed == Timed::kFirst)
     builder.sampling(operation.divisor == 2 ? "round trips" : "calls", 1000, 100'000);
@@ -89,6 +100,8 @@ void add_sampling(InfoBuilder& builder, const Operation& operation) {
 
 }  // namespace
 
+// The declared parameters follow from the operation's flags, so that no kernel offers a parameter
+// that it would ignore.
 KernelInfo info_of(const Operation& operation) {
   InfoBuilder builder(std::string(operation.name), 1, std::string(operation.summary));
   builder.ranks(2, operation.pair ? 2 : 0).endpoint("none").metrics(metrics_of(operation));
@@ -124,10 +137,12 @@ std::unique_ptr<Kernel> make_kernel(const Operation& operation) {
 
 namespace {
 
+// Above this size OSU's programs use their smaller counts; see large_iterations.
 constexpr std::uint64_t kLargeAboveBytes = 8U << 10U;
 
 }  // namespace
 
+// An operation without sizes (a barrier) has one share of 0 bytes.
 Share Bench::share_of(std::size_t size_index) const {
   return {.bytes = operation_.sized ? sizes_[size_index] : 0,
           .rank = rank_,
@@ -136,7 +151,8 @@ Share Bench::share_of(std::size_t size_index) const {
           .window = window_};
 }
 
-void Bench::tell(Act act, std::size_t size_index, std::uint64_t count) {
+// Called by rank 0 alone; the others wait for it in follow().
+void Bench::send_order(Act act, std::size_t size_index, std::uint64_t count) {
   Order order{act, static_cast<std::uint32_t>(size_index), count};
   mpi_->broadcast(&order, sizeof order, 0);
 }
@@ -157,9 +173,13 @@ void Bench::begin(std::size_t size_index) {
   mpi_->barrier();
 }
 
+// One batch: all ranks run the timed calls, then rank 0 gathers the times where more than its own
+// count. The gathering is outside of every sample.
 void Bench::play(const TickClock& clock, std::size_t size_index, std::uint64_t count) {
   ticks_.assign(count, 0);
   Work work{*mpi_, clock, share_of(size_index), send_, receive_, floats_of_rank_, target_staged_};
+  // The batch starts together, so that the first sample does not contain another rank's order
+  // handling.
   mpi_->barrier();
   operation_.play(work, ticks_);
   if (operation_.timed == Timed::kFirst) return;
@@ -175,6 +195,7 @@ Status Bench::verify(std::size_t size_index) {
   mpi_->barrier();
   mpi_->sync();
   receive_.pull(0, operation_.receive_bytes(share));
+  // A copy that failed in the timed loop is reported here.
   Status found = send_.status();
   if (found) found = receive_.status();
   for (const Segment& segment : operation_.received(share)) {
@@ -185,6 +206,7 @@ Status Bench::verify(std::size_t size_index) {
           fail(Code::kDataLoss, fmt::format("rank {}: verify {} received from rank {}: {}", rank_,
                                             canonical_bytes(segment.bytes), segment.rank, *wrong));
   }
+  // Every rank learns of a fault, since all must leave the loop at the same order.
   const std::uint32_t bad = found ? 0 : 1;
   std::vector<std::uint32_t> all(ranks_);
   mpi_->all_gather(&bad, sizeof bad, all.data());
@@ -205,6 +227,9 @@ Status Bench::share(Group& group, const Status& mine) const {
   return {};
 }
 
+// Memory is exposed once for the largest size, because creating a window is collective and slow.
+// The window is freed on every path: MPI_Win_free is collective too, and a rank that skipped it
+// would leave the others waiting.
 Status Bench::measure(Context& context, Group& group) {
   const Share largest =
       share_of(static_cast<std::size_t>(std::ranges::max_element(sizes_) - sizes_.begin()));
@@ -218,14 +243,18 @@ Status Bench::measure(Context& context, Group& group) {
   return share(group, ended);
 }
 
+// Sends kDone also after an error, so that followers always leave their loop.
 Status Bench::lead(Context& context) {
   Status ended;
   for (std::size_t i = 0; i < sizes_.size() && ended && !stopped_; ++i)
     ended = lead_size(context, i);
-  tell(Act::kDone);
+  send_order(Act::kDone);
   return ended;
 }
 
+// Does the orders in the sequence in which rank 0 sends them. A follower's own fault does not end
+// its loop: the others would wait for it inside MPI, which has no deadline. The fault is returned
+// at kDone.
 Status Bench::follow(Context& context) {
   const TickClock& clock = tick_clock(context);
   Status ended;
@@ -241,9 +270,11 @@ Status Bench::follow(Context& context) {
   }
 }
 
+// One size on rank 0: fresh data, warm-up or skipped samples, sampling, verification, the report.
+// When the sampler starts over (`start`), the distributions of the ranks start over too.
 Status Bench::lead_size(Context& context, std::size_t size_index) {
   const auto start = [&]() -> Status {
-    tell(Act::kBegin, size_index);
+    send_order(Act::kBegin, size_index);
     begin(size_index);
     by_rank_ns_.assign(ranks_, {});
     return {};
@@ -264,17 +295,20 @@ Status Bench::lead_size(Context& context, std::size_t size_index) {
       sampler.run([&](std::uint64_t count,
                       std::vector<double>& out) { return batch(context, size_index, count, out); },
                   start));
-  tell(Act::kVerify, size_index);
+  send_order(Act::kVerify, size_index);
   RG_TRY_OK(verify(size_index));
   if (stopped_) return {};  // the rank that found it says what
   report(context, size_index, sampled, skipped);
   return {};
 }
 
+// Whether that rank's time is part of a sample; not used where rank 0's time alone counts.
 bool Bench::counts(std::uint32_t rank) const {
   return operation_.timed == Timed::kAll || rank < ranks_ / 2;
 }
 
+// From the time of one sample to the metric's value: ns, messages per second, or bytes per second.
+// Half of the ranks send where a rate is measured.
 double Bench::value(double ns, std::size_t size_index) const {
   if (operation_.figure == Figure::kLatency) return ns / operation_.divisor;
   const double messages = static_cast<double>(window_) * operation_.ways;
@@ -283,14 +317,18 @@ double Bench::value(double ns, std::size_t size_index) const {
   return messages * static_cast<double>(sizes_[size_index]) / seconds;
 }
 
+// Takes `count` samples and appends their values. A sample lasts as long as its slowest counting
+// rank. The deadline is checked here, between batches: within a batch rank 0 could not reach the
+// others.
 Status Bench::batch(Context& context, std::size_t size_index, std::uint64_t count,
                     std::vector<double>& out) {
   if (monotonic_now_ns() >= context.deadline_monotonic_ns)
     return fail(Code::kDeadlineExceeded,
                 fmt::format("{}: the task's deadline has come", operation_.name));
   const TickClock& clock = tick_clock(context);
-  tell(Act::kPlay, size_index, count);
+  send_order(Act::kPlay, size_index, count);
   play(clock, size_index, count);
+  // Gathered times are ordered by rank, then by iteration.
   for (std::uint64_t i = 0; i < count; ++i) {
     double ns = clock.to_ns(ticks_[i]);
     if (operation_.timed != Timed::kFirst)
@@ -315,12 +353,16 @@ void report_binding(Reporter& reporter) {
     reporter.fact("bound_cpus", fmt::format("{}", CPU_COUNT(&cpus)));
 }
 
+// Three answers, because an MPI may have no way to be asked.
 std::string words_of(const std::optional<bool>& answer) {
   return answer ? (*answer ? "yes" : "no") : "does not say";
 }
 
 }  // namespace
 
+// Everything that can be refused without meeting other ranks: the program's MPI, the launcher, the
+// parameters. MPI is loaded but not yet initialised, since MPI_Init reads the variables that
+// set_tunables() writes.
 Status Bench::prepare(Context& context) {
   mpi_ = linked();
   if (mpi_ == nullptr)
@@ -352,6 +394,7 @@ Status Bench::prepare(Context& context) {
   sizes_ = operation_.sized ? params.bytes_list("sizes") : std::vector<std::uint64_t>{0};
   if (operation_.windowed) window_ = static_cast<std::uint64_t>(params.integer("window"));
   if (operation_.rooted) root_ = static_cast<std::uint32_t>(params.integer("root"));
+  // MPI would end the ranks for a root that does not exist.
   if (root_ >= ranks_)
     return fail(Code::kInvalidArgument,
                 fmt::format("{}: root {} is none of {} ranks", operation_.name, root_, ranks_));
@@ -379,6 +422,7 @@ Status Bench::set_tunables(Context& context, std::uint32_t local_rank) {
       (context.params.text("memory") != "host" || (context.params.text("peer_memory") != "same" &&
                                                    context.params.text("peer_memory") != "host"));
   if (!any && !gpu) return {};
+  // Only Open MPI has parameters that can be asked for.
   std::set<std::string> known;
   if (any && mpi_->implementation() == "openmpi")
     known = RG_TRY(mpi_->controls_among(open_mpi_parameters()));
@@ -398,6 +442,8 @@ Status Bench::set_tunables(Context& context, std::uint32_t local_rank) {
   return {};
 }
 
+// Allocates the two areas for the largest size of the task. Without a stated endpoint a rank takes
+// the GPU of its local rank, modulo the GPUs of its node.
 Status Bench::open_memory(Context& context) {
   if (operation_.sized) {
     const std::string& peer = context.params.text("peer_memory");
@@ -433,9 +479,13 @@ Status Bench::open_memory(Context& context) {
   return {};
 }
 
+// MPI_Init, then the checks that need the other ranks. The errors are exchanged over the group
+// before any rank enters a call in which the others would be missed.
 Status Bench::connect(Context& context, Group& group) {
   RG_TRY_OK(mpi_->init());
   for (const auto& [name, value] : mpi_->facts()) context.reporter.fact(name, value);
+  // Both directions may be in flight at once. Memory is reserved here, so that no timed call
+  // allocates.
   mpi_->reserve(2 * window_);
   ticks_.reserve(options_.batch + 1);
   RG_TRY_OK(check_same_mpi(group));
@@ -449,6 +499,8 @@ Status Bench::connect(Context& context, Group& group) {
   return {};
 }
 
+// Two builds of an MPI may agree in MPI_Init and fail in the first large message, so versions are
+// compared as text.
 Status Bench::check_same_mpi(Group& group) {
   const auto facts = mpi_->facts();
   const auto all = RG_TRY(group.exchange(facts.at("mpi_version"), kExchangeSeconds));
@@ -475,8 +527,10 @@ Status Bench::check_cuda(Context& context) {
 
 namespace {
 
+// The bound keeps the records of a task with thousands of ranks small.
 constexpr std::size_t kMostRankPoints = 64;  // ranks of which a distribution is kept
 
+// Metric, unit and direction of an operation's points, as the store and the reports know them.
 PointNames names_of(const Operation& operation) {
   const std::string meaning(operation.meaning);
   if (operation.figure == Figure::kLatency)
@@ -494,8 +548,11 @@ PointNames names_of(const Operation& operation) {
 
 }  // namespace
 
+// The point of one size, with the skipped samples counted as warm-up. A collective also reports the
+// distribution of the ranks that differ most (far_ranks.h).
 void Bench::report(Context& context, std::size_t size_index, Sampled sampled,
                    std::uint64_t skipped) {
+  // Skipped samples were taken and do not count, as warm-up does.
   sampled.warmup_count += skipped;
   const bool synthetic = on_gpu() && loaded_cuda().synthetic;
   Point point = make_point(names_of(operation_), share_of(size_index).bytes, sampled,

@@ -15,53 +15,73 @@
 
 namespace railgauge::mpi {
 
+// How long one exchange over the task's own rendezvous may take, in seconds.
 inline constexpr double kExchangeSeconds = 60;
 
+// The kernel of one Operation, one object a rank. Not thread safe: MPI is used from one thread, as
+// MPI_Init without MPI_THREAD_MULTIPLE asks.
 class Bench final : public Kernel {
  public:
   explicit Bench(const Operation& operation) : operation_(operation) {}
+  // Refuses what is wrong with the program or the parameters; allocates memory.
   Status prepare(Context& context) override;
+  // MPI_Init; compares the MPIs of all ranks.
   Status connect(Context& context, Group& group) override;
+  // Measures every size; reports the same error on all ranks.
   Status measure(Context& context, Group& group) override;
 
  private:
+  // The kinds of orders: fresh data for a size, a batch of samples, the verification, the end.
   enum class Act : std::uint32_t { kBegin = 1, kPlay, kVerify, kDone };
+  // One broadcast of rank 0. A plain struct: all ranks run the same program.
   struct Order {
     Act act = Act::kDone;
     std::uint32_t size_index = 0;
     std::uint64_t count = 0;
   };
 
+  // Whether this rank's messages are in GPU memory; ranks may differ.
   [[nodiscard]] bool on_gpu() const { return memory_ != Memory::kHost; }
   [[nodiscard]] Share share_of(std::size_t size_index) const;
+  // Writes the tunables of the task into this process's environment, and reports them as a fact.
   Status set_tunables(Context& context, std::uint32_t local_rank);
+  // Opens the GPU where one is used and allocates both areas.
   Status open_memory(Context& context);
+  // kFailedPrecondition where the MPI would crash on this rank's device pointers.
   Status check_cuda(Context& context);
+  // kFailedPrecondition where a rank has another version of the MPI.
   Status check_same_mpi(Group& group);
 
-  void tell(Act act, std::size_t size_index = 0, std::uint64_t count = 0);
+  void send_order(Act act, std::size_t size_index = 0, std::uint64_t count = 0);
+  // The steps of one size, on every rank alike.
   void begin(std::size_t size_index);
   void play(const TickClock& clock, std::size_t size_index, std::uint64_t count);
   Status verify(std::size_t size_index);
 
+  // Rank 0 decides and the others follow; batch() is one order with its samples, in the metric's
+  // unit.
   Status lead(Context& context);
   Status follow(Context& context);
   Status lead_size(Context& context, std::size_t size_index);
   Status batch(Context& context, std::size_t size_index, std::uint64_t count,
                std::vector<double>& out);
+  // Exchanges the ranks' errors at the end.
   Status share(Group& group, const Status& mine) const;
   [[nodiscard]] bool counts(std::uint32_t rank) const;
   [[nodiscard]] double value(double ns, std::size_t size_index) const;
+  // Both run on rank 0 alone, which has all times.
   void report(Context& context, std::size_t size_index, Sampled sampled, std::uint64_t skipped);
   void report_ranks(Context& context, std::size_t size_index, const Sampled& sampled,
                     std::span<const std::uint32_t> ranks);
 
+  // Set by prepare() and constant from then on.
   const Operation& operation_;
   Calls* mpi_ = nullptr;
   gpu::Gpu gpu_;
   Memory memory_ = Memory::kHost;
   bool staged_ = false;
-  bool target_staged_ = false;  // rank 1 copies between its host memory and its GPU
+  // Rank 1 copies between its host memory and its GPU.
+  bool target_staged_ = false;
   bool verify_ = true;
   std::vector<std::uint64_t> sizes_;
   std::uint32_t rank_ = 0;
@@ -69,14 +89,19 @@ class Bench final : public Kernel {
   std::uint32_t root_ = 0;
   std::uint64_t window_ = 1;
   SamplerOptions options_;
+  // Large enough for every size of the task.
   Area send_;
   Area receive_;
   std::vector<int> floats_of_rank_;
+  // The times of the batch under way: of this rank in ticks and ns, of all ranks in ns, rank by
+  // rank.
   std::vector<std::uint64_t> ticks_;
   std::vector<double> own_ns_;
   std::vector<double> all_ns_;                   // of all ranks, on rank 0
   std::vector<std::vector<double>> by_rank_ns_;  // of kept samples
-  bool stopped_ = false;                         // a rank has found something wrong
+  // Set on all ranks at the verification in which one of them found a fault: no further size is
+  // measured.
+  bool stopped_ = false;
 };
 
 }  // namespace railgauge::mpi

@@ -1,3 +1,5 @@
+// Contents that no other message of the task has: a message that arrives late, twice, or from the
+// wrong rank therefore differs from what is expected.
 #include "kernels/mpi/data.h"
 
 #include <cstring>
@@ -9,10 +11,13 @@
 namespace railgauge::mpi {
 namespace {
 
+// Constants of the contents; the multiplier is 2^64 divided by the golden ratio, which spreads
+// consecutive numbers over all bits.
 constexpr std::uint64_t kSeed = 0x6d7069;
 constexpr std::uint64_t kMix = 0x9e3779b97f4a7c15;
 constexpr std::uint64_t kValues = 7;
 
+// Differs for each size, rank and block.
 std::uint64_t seed_of(const Segment& segment, std::size_t size_index) {
   std::uint64_t seed = kSeed;
   for (const std::uint64_t part :
@@ -21,14 +26,16 @@ std::uint64_t seed_of(const Segment& segment, std::size_t size_index) {
   return seed;
 }
 
+// The factors repeat after so many ranks.
 constexpr std::uint32_t kFactors = 64;
 
-// 1 to 7, the same on all ranks: each gives it times its factor.
+// 1 to 7, the same on all ranks; each rank multiplies it with its own factor.
 float base_value(std::uint64_t element, std::size_t size_index) {
   return static_cast<float>(1 + (((element + size_index) * kMix) >> 32U) % kValues);
 }
 
-// 1 to 64: sums stay whole numbers below 2^24, exact in any order, up to some 70,000 ranks.
+// 1 to 64. Sums stay whole numbers below 2^24, which a float holds exactly in any order of adding,
+// for up to some 70,000 ranks.
 std::uint64_t factor_of(std::uint32_t rank) { return rank % kFactors + 1; }
 std::uint64_t sum_of_factors(std::uint32_t ranks) {
   std::uint64_t sum = 0;
@@ -36,10 +43,12 @@ std::uint64_t sum_of_factors(std::uint32_t ranks) {
   return sum;
 }
 
+// A segment of a reduction is whole floats.
 std::uint64_t float_count(const Segment& segment) { return segment.bytes / sizeof(float); }
 
 }  // namespace
 
+// Floats are copied byte by byte: a segment may begin at any offset.
 void fill_segment(std::span<std::byte> memory, const Segment& segment, std::size_t size_index,
                   bool reduces) {
   const auto bytes = memory.subspan(segment.offset, segment.bytes);
@@ -51,6 +60,7 @@ void fill_segment(std::span<std::byte> memory, const Segment& segment, std::size
   }
 }
 
+// Sums are compared exactly, which base_value() and factor_of() make possible.
 std::optional<std::string> wrong_in(std::span<const std::byte> memory, const Segment& segment,
                                     std::size_t size_index, bool reduces, std::uint32_t ranks) {
   const auto bytes = memory.subspan(segment.offset, segment.bytes);

@@ -1,3 +1,4 @@
+// The choice of ranks whose own distributions are reported.
 #include "kernels/mpi/far_ranks.h"
 
 #include <algorithm>
@@ -6,6 +7,7 @@
 namespace railgauge::mpi {
 namespace {
 
+// The upper of the two middle samples where their number is even: the order of ranks needs no more.
 double median_of(std::vector<double> samples) {
   if (samples.empty()) return 0;
   const auto middle = samples.begin() + static_cast<std::ptrdiff_t>(samples.size() / 2);
@@ -24,6 +26,7 @@ std::vector<std::uint32_t> far_ranks(const std::vector<std::vector<double>>& by_
   medians.reserve(by_rank_ns.size());
   for (const std::vector<double>& samples : by_rank_ns) medians.push_back(median_of(samples));
   std::ranges::stable_sort(ranks, {}, [&](std::uint32_t rank) { return medians[rank]; });
+  // Half of the kept ranks are the fastest, the other half the slowest.
   const auto shortest = static_cast<std::ptrdiff_t>(most / 2);
   const auto longest = static_cast<std::ptrdiff_t>(most) - shortest;
   ranks.erase(ranks.begin() + shortest, ranks.end() - longest);

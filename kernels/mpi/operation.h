@@ -3,18 +3,82 @@
 #pragma once
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
 #include "kernels/core/base/clock.h"
+#include "kernels/core/base/handle.h"
+#include "kernels/core/base/result.h"
 #include "kernels/core/kernel.h"
-#include "kernels/mpi/area.h"
+#include "kernels/dl/cuda.h"
+#include "kernels/memory/gpu_buffer.h"
+#include "kernels/memory/host_buffer.h"
 #include "kernels/mpi/binding/calls.h"
 
 namespace railgauge::mpi {
+
+// The words of the parameters `memory` and `peer_memory`.
+enum class Memory : std::uint8_t { kHost, kDevice, kManaged };
+Memory memory_of(std::string_view word);
+
+// A rank's memory as MPI gets it: host, device or managed; or staged, where MPI sees a host buffer
+// and each message is copied to or from the GPU around it, as with GPUDirect off. Not thread safe.
+class Area {
+ public:
+  Area() = default;
+  // Holds at least `bytes`. For GPU memory its context must be current; waives where memory is
+  // lacking.
+  static Result<Area> allocate(Memory memory, bool staged, std::string_view gpu, std::size_t bytes);
+
+  // The memory that MPI receives as an argument.
+  [[nodiscard]] std::byte* data() const { return data_; }
+  // The host's view of the contents, whole after pull() and brought to the memory by push().
+  [[nodiscard]] std::span<std::byte> view() const { return host_.span(); }
+  // Copies a range between the host's view and the memory; nothing for host memory.
+  void push(std::size_t offset, std::size_t bytes);
+  void pull(std::size_t offset, std::size_t bytes);
+  // Around a measured message: nothing but where messages are staged.
+  void stage_out(std::size_t offset, std::size_t bytes) {
+    if (staged_) pull(offset, bytes);
+  }
+  void stage_in(std::size_t offset, std::size_t bytes) {
+    if (staged_) push(offset, bytes);
+  }
+  // Whether MPI gets the host's copy in place of the GPU's memory.
+  [[nodiscard]] bool staged() const { return staged_; }
+  // Overwrites the host's copy where messages are staged, so that a message which was not brought
+  // from the GPU is found. Nothing elsewhere.
+  void forget_host_copy() {
+    if (staged_) std::ranges::fill(host_.span(), std::byte{0x5a});
+  }
+  // The first copy that failed.
+  [[nodiscard]] const Status& status() const { return status_; }
+  // The kind of memory that the CUDA driver reports for MPI's argument: "host", "device",
+  // "managed", or "unknown" where the driver does not answer.
+  [[nodiscard]] std::string observed() const;
+
+ private:
+  struct ManagedTraits {
+    using Type = cu::DevicePtr;
+    static Type empty() { return 0; }
+    static void release(Type memory) { static_cast<void>(loaded_cuda().mem_free(memory)); }
+  };
+
+  // One of the two GPU owners is set; gpu_ is its address.
+  HostBuffer host_;
+  GpuBuffer device_;
+  Handle<ManagedTraits> managed_;
+  // The GPU's address; 0: host memory.
+  cu::DevicePtr gpu_ = 0;
+  std::byte* data_ = nullptr;
+  bool staged_ = false;
+  Status status_;
+};
 
 // One size on one rank.
 struct Share {
@@ -22,7 +86,8 @@ struct Share {
   std::uint32_t rank = 0;
   std::uint32_t ranks = 1;
   std::uint32_t root = 0;
-  std::uint64_t window = 1;  // messages in flight
+  // Messages in flight.
+  std::uint64_t window = 1;
 
   // Messages of a window take turns on so many places, so that two in flight have one each unless
   // that would be more memory than kMostWindowBytes.
@@ -31,7 +96,9 @@ struct Share {
     return std::clamp<std::uint64_t>(kMostWindowBytes / std::max<std::uint64_t>(stride(), 1), 1,
                                      window);
   }
+  // Messages of a window begin at multiples of a cache line of 64 bytes.
   [[nodiscard]] std::uint64_t stride() const { return (bytes + 63) / 64 * 64; }
+  // The offset of that message of a window, in bytes.
   [[nodiscard]] std::uint64_t place(std::uint64_t message) const {
     return message % places() * stride();
   }
@@ -40,6 +107,7 @@ struct Share {
 
 // The values that an operation uses inside the timed region.
 struct Work {
+  // References to the bench's own objects, which live as long as the call.
   Calls& mpi;
   const TickClock& clock;
   Share share;
@@ -58,12 +126,15 @@ struct Segment {
   std::uint64_t block = 0;
 };
 
-// Whose times a sample is made of.
+// The ranks whose times make a sample: rank 0 alone, or the slowest of the first half or of all.
 enum class Timed : std::uint8_t { kFirst, kFirstHalf, kAll };  // the slowest of several counts
+// The kind of figure; it decides the metric, its unit and its direction.
 enum class Figure : std::uint8_t { kLatency, kBandwidth, kRate };
 // The memory of the other ranks that one-sided calls reach.
 enum class Exposed : std::uint8_t { kNothing, kReceive, kSend };
 
+// One kernel's declaration. The functions are pure and are called on every rank with its own share;
+// `send_bytes` and `receive_bytes` are 0 where a rank has no part of that buffer.
 struct Operation {
   std::string_view name;
   std::string_view summary;
@@ -71,32 +142,40 @@ struct Operation {
   std::string_view meaning;
   Timed timed = Timed::kFirst;
   double divisor = 1;  // of a latency: 2 for half a round trip
-  double ways = 1;     // messages of a window count so often
+  // How often each message of a window counts: 2 where both sides send.
+  double ways = 1;
   bool windowed = false;
   bool sized = true;
   bool rooted = false;
-  bool reduces = false;  // messages are 32-bit floats
+  // Messages are 32-bit floats.
+  bool reduces = false;
   Exposed exposed = Exposed::kNothing;
-  bool pair = true;  // exactly two ranks; else two or more
+  // Exactly two ranks; else two or more.
+  bool pair = true;
   std::string_view sizes = "8,4KiB";
-  // Bytes of memory, and their content before and after.
+  // The lengths of the two buffers in bytes, and their contents before and after the call.
   std::uint64_t (*send_bytes)(const Share&);
   std::uint64_t (*receive_bytes)(const Share&);
   std::vector<Segment> (*sent)(const Share&);
   std::vector<Segment> (*received)(const Share&);
-  // One tick count for each of ticks.size() iterations; the ranks that are not timed answer.
+  // Runs the calls of ticks.size() samples, and writes one tick count for each. Ranks that are not
+  // timed make their calls and leave their counts as they are.
   void (*play)(Work&, std::span<std::uint64_t> ticks);
 };
 
+// The kernel's row: what it declares, and a fresh object for one task. `operation` lives as long as
+// the process.
 KernelInfo info_of(const Operation& operation);
 std::unique_ptr<Kernel> make_kernel(const Operation& operation);
 
 // --- what several operations have in common ---
 
+// Lengths of a rank's buffer, in bytes.
 inline std::uint64_t no_bytes(const Share&) { return 0; }
 inline std::uint64_t one_message(const Share& share) { return share.bytes; }
 inline std::uint64_t a_window(const Share& share) { return share.places() * share.stride(); }
 inline std::uint64_t a_message_for_each(const Share& share) { return share.bytes * share.ranks; }
+// Contents of a rank's buffer.
 inline std::vector<Segment> nothing(const Share&) { return {}; }
 // This rank's own message.
 inline std::vector<Segment> own_message(const Share& share) {
@@ -109,6 +188,7 @@ inline std::vector<Segment> window_of(const Share& share, std::uint32_t rank) {
     all.push_back({.offset = i * share.stride(), .bytes = share.bytes, .rank = rank, .block = i});
   return all;
 }
+// The messages of a window that this rank sends.
 inline std::vector<Segment> own_window(const Share& share) { return window_of(share, share.rank); }
 
 // A collective: each iteration from behind a barrier to this rank's own end.

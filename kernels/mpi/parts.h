@@ -6,11 +6,13 @@
 
 namespace railgauge::mpi {
 
+// One rank's part of a sum.
 struct Part {
   std::uint64_t first_float = 0;
   std::uint64_t bytes = 0;
 };
 
+// The part of rank `share.rank`. `first_float` counts elements, `bytes` bytes.
 inline Part part_of(const Share& share) {
   const std::uint64_t each = share.floats() / share.ranks;
   const std::uint64_t more = share.floats() % share.ranks;
@@ -19,6 +21,8 @@ inline Part part_of(const Share& share) {
           .bytes = mine * sizeof(float)};
 }
 
+// The number of elements of each rank's part, in rank order: MPI_Reduce_scatter takes these as
+// `recvcounts`.
 inline std::vector<int> floats_of_ranks(Share share) {
   std::vector<int> all;
   for (share.rank = 0; share.rank < share.ranks; ++share.rank)

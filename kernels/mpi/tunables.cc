@@ -1,3 +1,5 @@
+// The table of tunables and implementations, and the translation of one task's parameters into the
+// variables of one MPI.
 #include "kernels/mpi/tunables.h"
 
 #include <algorithm>
@@ -26,6 +28,7 @@ enum class Style : std::uint8_t {
   kHcas
 };
 
+// One tunable of one implementation. Without a row the implementation does not have the tunable.
 struct Row {
   std::string_view parameter;
   Flavour flavour;
@@ -70,11 +73,14 @@ constexpr std::array kRows{
     Row{"offload", Flavour::kOpenMpiOpenib, kMca, "coll_fca_enable", Style::kOneOrZero},
     Row{"offload", Flavour::kOpenMpiUcx, kMca, "coll_hcoll_enable", Style::kOneOrZero}};
 
+// Upper bound of the tunables that are sizes, in bytes.
 constexpr double kMostBytes = 1U << 30U;
 // Open MPI has these parameters where it was built with UCX, and with openib.
 constexpr const char* kHasUcx = "pml_ucx_verbose";
 constexpr const char* kHasOpenib = "btl_openib_if_include";
 
+// Whether the task sets it: the neutral value of a switch is "default", of a size "0", of a text
+// "".
 bool is_set(const std::string& parameter, const std::string& value) {
   if (parameter == "gpudirect" || parameter == "offload") return value != "default";
   const bool is_size =
@@ -91,6 +97,7 @@ bool is_plain(std::string_view value) {
   });
 }
 
+// Keeps empty entries; an empty list has one empty entry.
 std::vector<std::string> split(const std::string& list, char by) {
   std::vector<std::string> out;
   for (std::size_t begin = 0; begin <= list.size();) {
@@ -101,6 +108,7 @@ std::vector<std::string> split(const std::string& list, char by) {
   return out;
 }
 
+// The value in the words of that implementation. `local_rank` counts from 0 on each node.
 Result<std::string> written(const Row& row, const std::string& value, std::uint32_t local_rank) {
   switch (row.style) {
     case Style::kOneOrZero:
@@ -151,6 +159,7 @@ Result<std::string> common_port(const std::string& devices) {
 
 }  // namespace
 
+// For messages to people.
 std::string_view flavour_words(Flavour flavour) {
   switch (flavour) {
     case Flavour::kMvapich2:
@@ -173,6 +182,7 @@ std::string_view flavour_words(Flavour flavour) {
   return "";
 }
 
+// All are part of a figure's identity, since a tuned MPI is another one to compare with.
 void add_tunables(InfoBuilder& builder) {
   const std::vector<std::string> kSwitch{"default", "on", "off"};
   builder.choice("layer", "", "what carries Open MPI's messages", {"auto", "ucx", "openib", "ob1"})
@@ -200,6 +210,8 @@ void add_tunables(InfoBuilder& builder) {
       .identity();
 }
 
+// Values pass is_plain() before they reach the environment of a process: UCX and Open MPI would
+// read more out of a text with blanks or semicolons.
 Result<std::vector<Setting>> settings_of(Flavour flavour,
                                          const std::map<std::string, std::string>& parameters,
                                          bool on_gpu, std::uint32_t local_rank) {
@@ -221,6 +233,8 @@ Result<std::vector<Setting>> settings_of(Flavour flavour,
       return fail(Code::kFailedPrecondition,
                   fmt::format("parameter {}: {} has nothing of the kind; leave it out", parameter,
                               flavour_words(flavour)));
+    // hca_list and process_to_rail may be one variable in an implementation; both at once make no
+    // sense.
     Setting setting{row->place, std::string(row->name),
                     RG_TRY(written(*row, found->second, local_rank))};
     const auto same = [&](const Setting& other) { return other.name == setting.name; };
@@ -252,6 +266,7 @@ Result<std::vector<Setting>> settings_of(Flavour flavour,
   return settings;
 }
 
+// A named layer also carries one-sided calls: "ucx" by osc ucx, the others by any but that.
 std::optional<Setting> one_sided_setting(Flavour flavour, std::string_view layer) {
   if (layer == "auto") return std::nullopt;
   if (flavour == Flavour::kOpenMpiUcx) return Setting{kMca, "osc", "ucx"};
@@ -260,6 +275,7 @@ std::optional<Setting> one_sided_setting(Flavour flavour, std::string_view layer
   return std::nullopt;
 }
 
+// Sorted and without repeats, because the MPI is asked for each name.
 std::vector<std::string> open_mpi_parameters() {
   std::vector<std::string> names{"pml", "btl", "osc", kHasUcx, kHasOpenib};
   for (const Row& row : kRows)
@@ -269,6 +285,8 @@ std::vector<std::string> open_mpi_parameters() {
   return names;
 }
 
+// Environment variables of UCX cannot be checked this way; UCX warns of those that it does not
+// read.
 Status check_installed(const std::vector<Setting>& settings,
                        const std::function<bool(const std::string&)>& has) {
   for (const Setting& setting : settings)
@@ -280,6 +298,7 @@ Status check_installed(const std::vector<Setting>& settings,
   return {};
 }
 
+// "auto" takes what Open MPI itself prefers: UCX, then openib, then plain TCP and shared memory.
 Result<Flavour> flavour_of(const std::map<std::string, std::string>& facts, std::string_view layer,
                            const std::function<bool(const std::string&)>& has) {
   const auto fact = [&facts](const char* name) {
@@ -288,6 +307,7 @@ Result<Flavour> flavour_of(const std::map<std::string, std::string>& facts, std:
   };
   const std::string version = fact("mpi_version");
   if (version.starts_with("Open MPI")) {
+    // An Open MPI lists a component's parameters only where the component is installed.
     const bool ucx = has(kHasUcx);
     const bool openib = has(kHasOpenib);
     if (layer == "ucx" && !ucx)

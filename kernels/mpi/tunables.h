@@ -29,6 +29,7 @@ enum class Flavour : std::uint8_t {
 };
 std::string_view flavour_words(Flavour flavour);  // "Open MPI over UCX"
 
+// One variable that is set in the ranks' environment.
 struct Setting {
   enum class Place : std::uint8_t { kEnvironment, kMca };
   Place place = Place::kEnvironment;

@@ -42,30 +42,32 @@ struct HeldReports final : Reporter {
 
 }  // namespace
 
+// The job owns the state by a shared pointer: a job that hangs in a driver outlives this object.
 Status CollectiveBench::guarded(std::string step, double allowed_ns, Comm comm,
-                                std::function<Status(Rig&)> job) {
+                                std::function<Status(RankState&)> job) {
   Watch watch{.deadline_monotonic_ns = stop_monotonic_ns_, .stall_ns = allowed_ns};
   if (plan_.ranks > 1)
-    watch.hint = rig_->comm ? "another rank is gone or stuck"
-                            : "a rank is missing, or its address cannot be reached "
-                              "(NCCL_SOCKET_IFNAME)";
-  if (comm == Comm::kWatched) watch.health = [rig = rig_] { return rig->comm.health(); };
+    watch.hint = state_->comm ? "another rank is gone or stuck"
+                              : "a rank is missing, or its address cannot be reached "
+                                "(NCCL_SOCKET_IFNAME)";
+  if (comm == Comm::kWatched) watch.health = [state = state_] { return state->comm.health(); };
   return worker_->run(
-      fmt::format("{}: {}", rig_->session.gpu().name(), step),
-      [rig = rig_, job = std::move(job)]() -> Status {
-        RG_TRY_OK(rig->session.gpu().make_current());
-        return job(*rig);
+      fmt::format("{}: {}", state_->session.gpu().name(), step),
+      [state = state_, job = std::move(job)]() -> Status {
+        RG_TRY_OK(state->session.gpu().make_current());
+        return job(*state);
       },
       watch);
 }
 
+// Nothing to do without a communicator, and nothing possible once the worker is lost.
 void CollectiveBench::give_up() {
-  if (worker_ == nullptr || worker_->lost() || !rig_->comm) return;
+  if (worker_ == nullptr || worker_->lost() || !state_->comm) return;
   stop_monotonic_ns_ = std::max(stop_monotonic_ns_, monotonic_now_ns() + kEndNs);
   const Status ended =
-      guarded("abort the communicator", kEndNs, Comm::kUnwatched, [](Rig& rig) -> Status {
-        if (rig.stage != nullptr) rig.stage->give_up();
-        rig.comm = {};
+      guarded("abort the communicator", kEndNs, Comm::kUnwatched, [](RankState& state) -> Status {
+        if (state.stage != nullptr) state.stage->give_up();
+        state.comm = {};
         return {};
       });
   if (!ended) fmt::print(stderr, "railgauge: {}\n", ended.error().message);
@@ -79,45 +81,51 @@ Status CollectiveBench::measure(Context& context, Group& group) {
   return measured;
 }
 
+// The function by which a team performs this rank's part of an order.
 Team::Perform CollectiveBench::performer() {
   return [this](const Order& order, std::vector<double>& samples_ns) {
     return perform(order, samples_ns);
   };
 }
 
+// Size after size, then the orderly end of the communicator, in which all ranks take part.
 Status CollectiveBench::measure_all(Context& context, Team& team) {
-  RG_TRY_OK(rig_->session.gpu().make_current());
+  RG_TRY_OK(state_->session.gpu().make_current());
   for (const std::uint64_t size : sizes_) RG_TRY_OK(measure_size(context, team, size));
   team.begin_step("end the communicator");
   const Status finished = guarded(team.step(), plan_.stall_timeout_ns, Comm::kUnwatched,
-                                  [](Rig& rig) { return rig.stage->finish(); });
+                                  [](RankState& state) { return state.stage->finish(); });
   RG_TRY(team.agree(finished));
   return {};
 }
 
+// One order of rank 0 on this rank. Samples go through a vector that the job owns: after a job that
+// was left behind the caller's vector may be gone.
 Status CollectiveBench::perform(const Order& order, std::vector<double>& samples_ns) {
   const auto taken = std::make_shared<std::vector<double>>();
   Status done;
   switch (order.command) {
     case Command::kReady:
       done = guarded("make the data fresh", kOwnWorkNs, Comm::kWatched,
-                     [](Rig& rig) { return rig.stage->reset_data(); });
-      if (done) rig_->session.begin_point();
+                     [](RankState& state) { return state.stage->reset_data(); });
+      if (done) state_->session.begin_point();
       return done;
     case Command::kCall:
       return guarded("a call", plan_.stall_timeout_ns, Comm::kWatched,
-                     [](Rig& rig) { return rig.stage->call(); });
+                     [](RankState& state) { return state.stage->call(); });
     case Command::kBatch:
       if (order.count > Stage::kMaxBatch || order.repeat == 0)
         return fail(Code::kInternal, fmt::format("rank 0: ordered a batch of {} times {}",
                                                  order.count, order.repeat));
-      done = guarded("a batch", plan_.stall_timeout_ns, Comm::kWatched, [order, taken](Rig& rig) {
-        return rig.stage->batch(order.count, order.repeat, *taken);
-      });
+      done = guarded("a batch", plan_.stall_timeout_ns, Comm::kWatched,
+                     [order, taken](RankState& state) {
+                       return state.stage->batch(order.count, order.repeat, *taken);
+                     });
       break;
     case Command::kWall:
-      done = guarded("iterations in a row", plan_.stall_timeout_ns, Comm::kWatched,
-                     [order, taken](Rig& rig) { return rig.stage->wall(order.count, *taken); });
+      done = guarded(
+          "iterations in a row", plan_.stall_timeout_ns, Comm::kWatched,
+          [order, taken](RankState& state) { return state.stage->wall(order.count, *taken); });
       break;
     default:
       return fail(Code::kInternal, "rank 0: ordered what nobody knows");
@@ -127,6 +135,9 @@ Status CollectiveBench::perform(const Order& order, std::vector<double>& samples
   return done;
 }
 
+// One size on this rank: the first call, which may connect, the samples, the verification; each
+// step ends with an agreement of all ranks, so that a lost rank is named with the step that it was
+// at.
 Status CollectiveBench::measure_size(Context& context, Team& team, std::uint64_t size) {
   const std::uint64_t bytes = bytes_of(plan_.type);
   const std::uint64_t count = share_of_size(*operation_, size, bytes, plan_.ranks);
@@ -140,8 +151,9 @@ Status CollectiveBench::measure_size(Context& context, Team& team, std::uint64_t
   measured.synthetic = loaded_cuda().synthetic || loaded_nccl().synthetic;
   const std::string name = format_bytes(static_cast<double>(size));
   team.begin_step("first call of " + name);
-  const Status begun = guarded("first call of " + name, plan_.stall_timeout_ns, Comm::kWatched,
-                               [count](Rig& rig) { return rig.stage->begin_size(count); });
+  const Status begun =
+      guarded("first call of " + name, plan_.stall_timeout_ns, Comm::kWatched,
+              [count](RankState& state) { return state.stage->begin_size(count); });
   RG_TRY(team.agree(begun));
   team.begin_step("sampling " + name);
   RG_TRY_OK(team.leads() ? lead(context, team, measured) : team.follow(performer()));
@@ -155,11 +167,11 @@ Status CollectiveBench::measure_size(Context& context, Team& team, std::uint64_t
 // Only the call waits for other ranks: a rank that is lost then is missed as soon as in any other.
 Status CollectiveBench::verify(const std::string& size) {
   RG_TRY_OK(guarded("make the data of " + size + " fresh", kOwnWorkNs, Comm::kWatched,
-                    [](Rig& rig) { return rig.stage->reset_data(); }));
+                    [](RankState& state) { return state.stage->reset_data(); }));
   RG_TRY_OK(guarded("verify " + size, plan_.stall_timeout_ns, Comm::kWatched,
-                    [](Rig& rig) { return rig.stage->call_to_verify(); }));
+                    [](RankState& state) { return state.stage->call_to_verify(); }));
   return guarded("check the data of " + size, kOwnWorkNs, Comm::kWatched,
-                 [](Rig& rig) { return rig.stage->check_data(); });
+                 [](RankState& state) { return state.stage->check_data(); });
 }
 
 // Facts of a GPU that waits for this one, while the size was measured; rank 0's own travel with the
@@ -175,19 +187,21 @@ Told CollectiveBench::health(const Context& context, const Team& team) {
               .deadline_monotonic_ns = context.deadline_monotonic_ns,
               .raw_samples = false,
               .rank = context.rank};
-  rig_->session.report(own, {});
+  state_->session.report(own, {});
   told.set_throttled(kept.last.throttled());
   if (told.throttled()) told.set_throttle_reasons((*kept.last.mutable_facts())["throttle_reasons"]);
   return told;
 }
 
+// Rank 0's part of one size. The session's point ends before the others are released, so that
+// clocks and throttling are read over the measured time alone.
 Status CollectiveBench::lead(Context& context, Team& team, Measured& measured) {
-  Status done = tell_choice_ ? learn_choice(team, measured.moved_bytes) : Status{};
+  Status done = report_choice_ ? learn_choice(team, measured.moved_bytes) : Status{};
   if (done) done = choose_repeat(team);
   measured.repeat = repeat_;
   if (done) done = sample(context, team, measured);
   if (done) done = sample_wall(team, measured);
-  rig_->session.end_point();
+  state_->session.end_point();
   if (!done && team.broken()) return done;  // they know
   return team.end_orders(done);
 }
@@ -197,9 +211,10 @@ Status CollectiveBench::lead(Context& context, Team& team, Measured& measured) {
 // call is no other all-reduce than the one that aligns the ranks.
 Status CollectiveBench::learn_choice(Team& team, std::uint64_t moved) {
   choice_.reset();
+  // Operations made of sends and receives have no line of their own in the log.
   if (*operation_->log_name == '\0' || !log_.tell_choices(true)) return {};
   const auto ordered = team.order({.command = Command::kCall}, performer());
-  const Seen seen = parse_log(log_.read_new());
+  const LogFacts seen = parse_log(log_.read_new());
   static_cast<void>(log_.tell_choices(false));
   if (!ordered) return tl::unexpected(ordered.error());
   for (const Choice& choice : seen.choices)
@@ -225,6 +240,9 @@ Status CollectiveBench::choose_repeat(Team& team) {
   return {};
 }
 
+// Runs the sampler of rank 0; every batch is an order to all ranks. The samples of all ranks are
+// kept: the report is of the slowest, which is known only at the end. A restart of the sampler
+// drops them.
 Status CollectiveBench::sample(Context& context, Team& team, Measured& measured) {
   measured.by_rank_ns.assign(team.size(), {});
   const Team::Perform perform = performer();
@@ -252,6 +270,8 @@ Status CollectiveBench::sample(Context& context, Team& team, Measured& measured)
 }
 
 // Outside the kept samples.
+// Loops of nccl-tests' kind: iterations in a row by the CPU's clock. Their number follows from the
+// measured mean, so that they too stay within the time cap.
 Status CollectiveBench::sample_wall(Team& team, Measured& measured) {
   const Team::Perform perform = performer();
   const std::vector<double>& samples = measured.by_rank_ns[slowest_rank(measured.by_rank_ns)];
@@ -280,6 +300,7 @@ Status CollectiveBench::sample_wall(Team& team, Measured& measured) {
 }
 
 // A GPU that is slowed down slows all.
+// At most eight throttled ranks are named, so that the fact stays short.
 void CollectiveBench::report(Context& context, const Measured& measured,
                              const std::vector<Told>& all) {
   constexpr std::size_t kNamed = 8;
@@ -302,12 +323,13 @@ void CollectiveBench::report(Context& context, const Measured& measured,
       facts["verified_call"] = plan_.graph_calls != 0 && !(plan_.in_place && operation_->reduces)
                                    ? "one more launch of the graph, on fresh data"
                                    : "one more, on fresh data";
-    rig_->session.report(context, std::move(point));
+    state_->session.report(context, std::move(point));
   }
 }
 
 namespace {
 
+// Bounds and defaults of the declared parameters.
 constexpr double kMaxSizeBytes = 8.0 * (1U << 30U);
 constexpr const char* kSizes = "8,1KiB,64KiB,1MiB,16MiB,128MiB,512MiB";
 constexpr std::int64_t kMinSamples = 40;
@@ -315,6 +337,7 @@ constexpr std::int64_t kMaxSamples = 10'000;
 constexpr std::int64_t kGraphCalls = 20;
 constexpr std::int64_t kMaxRoot = 65'535;
 constexpr double kSecondNs = 1e9;
+// The longest time for allocating the buffers of one rank, in ns.
 constexpr double kAllocateNs = 60e9;
 // Times until the deadline: for leaving a call, for the others' words and the end, for the end.
 constexpr double kLastWordsNs = (kTellSeconds + 3) * kSecondNs;
@@ -332,6 +355,7 @@ std::string host_name() {
   return fmt::format("{} {}", name.data(), boot);
 }
 
+// The UUID where the driver reports one, else the PCI address.
 std::string identity_of(const gpu::Gpu& gpu) {
   return gpu.uuid().empty() ? gpu.pci_address() : gpu.uuid();
 }
@@ -363,6 +387,7 @@ void number_gpus(const std::vector<Told>& all, Told& told) {
   if (any) told.mutable_gpus()->Assign(numbers.begin(), numbers.end());
 }
 
+// Ranks with other parameters or another NCCL would wait for each other in calls that do not match.
 Status check_alike(const std::vector<Told>& all) {
   for (std::size_t rank = 1; rank < all.size(); ++rank) {
     if (all[rank].parameters() != all[0].parameters())
@@ -386,6 +411,7 @@ std::string sample_in_words(std::uint64_t graph_calls, std::uint64_t repeat) {
 
 }  // namespace
 
+// Parameters that an operation does not use are not declared, so a task cannot set them.
 KernelInfo info_of(const Operation& operation) {
   InfoBuilder builder(operation.name, 3, operation.summary);
   builder.ranks(1, 0)
@@ -435,9 +461,10 @@ std::unique_ptr<Kernel> make_kernel(const Operation& operation) {
 // GPU objects are released under their context, whichever thread ends the kernel.
 CollectiveBench::~CollectiveBench() {
   give_up();
-  if (opened_) static_cast<void>(rig_->session.gpu().make_current());
+  if (opened_) static_cast<void>(state_->session.gpu().make_current());
 }
 
+// Copies the parameters into plan and options; ranks are known later.
 Status CollectiveBench::read_parameters(const Params& params) {
   sizes_ = params.bytes_list("sizes");
   options_ = RG_TRY(sampler_options(params));
@@ -451,12 +478,13 @@ Status CollectiveBench::read_parameters(const Params& params) {
     plan_.graph_calls = static_cast<std::uint64_t>(params.integer("graph_calls"));
   plan_.stall_timeout_ns = params.duration_ns("stall_timeout");
   join_timeout_ns_ = params.duration_ns("join_timeout");
-  tell_choice_ = params.boolean("tell_choice");
+  report_choice_ = params.boolean("tell_choice");
   asked_repeat_ = static_cast<std::uint64_t>(params.integer("repeat"));
   parameters_ = params.effective();
   return {};
 }
 
+// kUnimplemented where the installed NCCL is too old for the data type.
 Status CollectiveBench::check_library(const Nccl& nccl) const {
   if (is_float8(plan_.type) && nccl.version_code < nc::kFirstWithFloat8)
     return fail(Code::kUnimplemented, fmt::format("NCCL {}: it has no 8-bit floating-point types; "
@@ -465,6 +493,8 @@ Status CollectiveBench::check_library(const Nccl& nccl) const {
   return {};
 }
 
+// Opens CUDA before NCCL is loaded, and writes NCCL's environment between the two: NCCL reads its
+// variables when it is first used, CUDA's own when the driver starts.
 Status CollectiveBench::prepare(Context& context) {
   RG_TRY_OK(read_parameters(context.params));
   keep_sites_hardware_queues();
@@ -487,8 +517,10 @@ Status CollectiveBench::prepare(Context& context) {
   return {};
 }
 
+// Splits the remaining time: calls stop first, then the ranks exchange the reason, then NCCL is
+// ended.
 Status CollectiveBench::connect(Context& context, Group& group) {
-  if (opened_) RG_TRY_OK(rig_->session.gpu().make_current());
+  if (opened_) RG_TRY_OK(state_->session.gpu().make_current());
   const double left_ns = std::max(0.0, context.deadline_monotonic_ns - monotonic_now_ns());
   stop_monotonic_ns_ =
       context.deadline_monotonic_ns - std::min(kLastWordsNs, left_ns * kLastWordsShare);
@@ -501,7 +533,9 @@ Status CollectiveBench::connect(Context& context, Group& group) {
   return joined;
 }
 
+// The three collective steps before measuring.
 Status CollectiveBench::join_all(Context& context, Team& team) {
+  // The id is 128 bytes that name rank 0's socket.
   const std::string unique_id = RG_TRY(meet(context, team));
   RG_TRY_OK(set_stage(context, team, unique_id));
   return first_calls(context, team);
@@ -527,6 +561,7 @@ Result<std::string> CollectiveBench::meet(Context& context, Team& team) {
     else
       ready = tl::unexpected(unique_id.error());
   }
+  // Rank 0 alone gets all hellos; the others get its unique id with rank 0's own.
   const auto met = RG_TRY(team.agree(ready, hello));
   Told numbers;
   if (team.leads()) number_gpus(met, numbers);
@@ -541,16 +576,17 @@ Result<std::string> CollectiveBench::meet(Context& context, Team& team) {
   }
   Told own;
   own.set_host(hello.host());
-  if (opened) own.set_gpu(identity_of(rig_->session.gpu()));
+  if (opened) own.set_gpu(identity_of(state_->session.gpu()));
   const auto chosen = RG_TRY(team.agree(opened, own));
   RG_TRY(team.agree(team.leads() ? check_gpus(chosen) : Status{}));
   return met.front().unique_id();
 }
 
+// Waives with kUnimplemented on GPUs on which NCCL cannot reduce the type.
 Status CollectiveBench::open_gpu(Context& context) {
-  rig_->session = RG_TRY(gpu::Session::open(context));
+  state_->session = RG_TRY(gpu::Session::open(context));
   opened_ = true;
-  const gpu::Gpu& gpu = rig_->session.gpu();
+  const gpu::Gpu& gpu = state_->session.gpu();
   if (operation_->reduces && is_float8(plan_.type) && gpu.capability() < kFirstReducingFloat8)
     return fail(Code::kUnimplemented,
                 fmt::format("{}: NCCL reduces 8-bit floating-point types on GPUs of compute "
@@ -559,17 +595,19 @@ Status CollectiveBench::open_gpu(Context& context) {
   return {};
 }
 
+// Joins the communicator, then allocates for the largest size; both on the worker, because both may
+// wait for another rank.
 Status CollectiveBench::set_stage(Context& context, Team& team, const std::string& unique_id) {
   team.begin_step("joining the communicator");
-  worker_ = std::make_unique<Worker>(rig_->progress);
-  const Status joined =
-      guarded(fmt::format("join {} rank{} as rank {}", plan_.ranks, plan_.ranks == 1 ? "" : "s",
-                          plan_.rank),
-              join_timeout_ns_, Comm::kUnwatched, [unique_id, plan = plan_](Rig& rig) -> Status {
-                rig.comm = RG_TRY(Communicator::join(rig.session.gpu(), *rig.progress, plan.ranks,
-                                                     plan.rank, unique_id));
-                return {};
-              });
+  worker_ = std::make_unique<Worker>(state_->progress);
+  const Status joined = guarded(
+      fmt::format("join {} rank{} as rank {}", plan_.ranks, plan_.ranks == 1 ? "" : "s",
+                  plan_.rank),
+      join_timeout_ns_, Comm::kUnwatched, [unique_id, plan = plan_](RankState& state) -> Status {
+        state.comm = RG_TRY(Communicator::join(state.session.gpu(), *state.progress, plan.ranks,
+                                               plan.rank, unique_id));
+        return {};
+      });
   RG_TRY(team.agree(joined));
   team.begin_step("allocating memory");
   const std::uint64_t most = share_of_size(*operation_, *std::ranges::max_element(sizes_),
@@ -577,9 +615,9 @@ Status CollectiveBench::set_stage(Context& context, Team& team, const std::strin
   const TickClock& clock = tick_clock(context);
   const Status made =
       guarded(team.step(), kAllocateNs, Comm::kWatched,
-              [most, &clock, plan = plan_, operation = operation_](Rig& rig) -> Status {
-                rig.stage = RG_TRY(Stage::create(rig.session.gpu(), clock, *operation, plan,
-                                                 rig.comm, *rig.progress, most));
+              [most, &clock, plan = plan_, operation = operation_](RankState& state) -> Status {
+                state.stage = RG_TRY(Stage::create(state.session.gpu(), clock, *operation, plan,
+                                                   state.comm, *state.progress, most));
                 return {};
               });
   RG_TRY(team.agree(made));
@@ -592,9 +630,10 @@ Status CollectiveBench::first_calls(Context& context, Team& team) {
   team.begin_step("first calls");
   const std::uint64_t count = share_of_size(*operation_, *std::ranges::max_element(sizes_),
                                             bytes_of(plan_.type), plan_.ranks);
-  const Status called = guarded(team.step(), plan_.stall_timeout_ns, Comm::kWatched,
-                                [count](Rig& rig) { return rig.stage->begin_size(count); });
-  const Seen seen = parse_log(log_.read_new());
+  const Status called =
+      guarded(team.step(), plan_.stall_timeout_ns, Comm::kWatched,
+              [count](RankState& state) { return state.stage->begin_size(count); });
+  const LogFacts seen = parse_log(log_.read_new());
   Told told;
   for (std::string& kind : kinds_of(seen)) told.add_transports(std::move(kind));
   std::set<std::string> kinds;
@@ -606,13 +645,15 @@ Status CollectiveBench::first_calls(Context& context, Team& team) {
   return {};
 }
 
-void CollectiveBench::report_facts(Context& context, const Seen& seen, const std::string& path) {
-  if (const std::string runs_on = rig_->stage->data_runs_on(); !runs_on.empty())
+// The facts of the whole task, once, after the first calls.
+void CollectiveBench::report_facts(Context& context, const LogFacts& seen,
+                                   const std::string& path) {
+  if (const std::string runs_on = state_->stage->data_runs_on(); !runs_on.empty())
     context.reporter.fact("verified_on", runs_on);
   nccl::report(seen, context.reporter);
   if (!path.empty()) context.reporter.fact("path", path);
   const Nccl& nccl = loaded_nccl();
-  if (tell_choice_ && nccl.reset_debug_init == nullptr)
+  if (report_choice_ && nccl.reset_debug_init == nullptr)
     context.reporter.fact("nccl_choice",
                           fmt::format("not told: NCCL {} reads its debug settings once; 2.24 and "
                                       "later tell algorithm and protocol",

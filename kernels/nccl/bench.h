@@ -22,26 +22,32 @@
 namespace railgauge::nccl {
 
 // State of the worker's calls. A call that is left behind keeps it alive.
-struct Rig {
+struct RankState {
   gpu::Session session;
   std::shared_ptr<Progress> progress = std::make_shared<Progress>();
   Communicator comm;
   std::unique_ptr<Stage> stage;  // ends before the communicator does: declared after it
 };
 
+// One rank of one task. The kernel's thread talks with the other ranks; a Worker makes every call
+// of NCCL, so that a call that never returns cannot hang the task. Not thread safe.
 class CollectiveBench final : public Kernel {
  public:
   explicit CollectiveBench(const Operation& operation)
-      : operation_(&operation), rig_(std::make_shared<Rig>()) {}
+      : operation_(&operation), state_(std::make_shared<RankState>()) {}
   ~CollectiveBench() override;
   CollectiveBench(const CollectiveBench&) = delete;
   CollectiveBench& operator=(const CollectiveBench&) = delete;
 
+  // Reads parameters, opens the GPU where one is named, loads NCCL.
   Status prepare(Context& context) override;
+  // Meets the other ranks, joins the communicator, makes the first calls.
   Status connect(Context& context, Group& group) override;
+  // Measures every size. After an error the communicator is aborted.
   Status measure(Context& context, Group& group) override;
 
  private:
+  // Steps of prepare() and connect().
   Status read_parameters(const Params& params);
   Status check_library(const Nccl& nccl) const;
   Result<std::string> meet(Context& context, Team& team);
@@ -49,15 +55,17 @@ class CollectiveBench final : public Kernel {
   Status join_all(Context& context, Team& team);
   Status set_stage(Context& context, Team& team, const std::string& unique_id);
   Status first_calls(Context& context, Team& team);
-  void report_facts(Context& context, const Seen& seen, const std::string& path);
+  void report_facts(Context& context, const LogFacts& seen, const std::string& path);
   // Runs `job` on the worker, its GPU's context current; `job` must own the memory that it uses.
   // Gives up when nothing happens for `allowed_ns`, or when the communicator reports an error
   // (kWatched).
   enum class Comm : std::uint8_t { kWatched, kUnwatched };
-  Status guarded(std::string step, double allowed_ns, Comm comm, std::function<Status(Rig&)> job);
+  Status guarded(std::string step, double allowed_ns, Comm comm,
+                 std::function<Status(RankState&)> job);
   // Aborts calls that wait for other ranks. Reports nothing, because the error is reported already.
   void give_up();
 
+  // Steps of measure(). Those that take a Team meet the other ranks.
   Status measure_all(Context& context, Team& team);
   Status measure_size(Context& context, Team& team, std::uint64_t size);
   Status verify(const std::string& size);
@@ -71,7 +79,9 @@ class CollectiveBench final : public Kernel {
   Told health(const Context& context, const Team& team);
   void report(Context& context, const Measured& measured, const std::vector<Told>& all);
 
+  // Lives as long as the process.
   const Operation* operation_;
+  // Complete once the ranks have met.
   Plan plan_;
   std::vector<std::uint64_t> sizes_;
   SamplerOptions options_;
@@ -83,8 +93,8 @@ class CollectiveBench final : public Kernel {
   double words_monotonic_ns_ = 0;
   std::uint64_t asked_repeat_ = 1;  // 0: chosen for each size
   std::uint64_t repeat_ = 1;        // of the size that is measured
-  bool tell_choice_ = true;
-  std::shared_ptr<Rig> rig_;
+  bool report_choice_ = true;
+  std::shared_ptr<RankState> state_;
   std::unique_ptr<Worker> worker_;  // from the joining on
   bool opened_ = false;
   DebugOutput log_;

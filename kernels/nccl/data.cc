@@ -1,3 +1,4 @@
+// The host's side of verify.cu: launches its functions and turns what they found into a message.
 #include "kernels/nccl/data.h"
 
 #include <algorithm>
@@ -12,10 +13,14 @@ extern const gpu::DeviceCode kVerifyCode;
 
 namespace {
 
+// Launch shapes: a grid-stride loop needs no exact count of blocks.
 constexpr unsigned kThreads = 256;
 constexpr int kBlocksPerMultiprocessor = 8;
+// The value that the check leaves where it finds nothing, as in verify.cu.
 constexpr std::uint32_t kNothingWrong = 0xffffffff;
 
+// One data type of NCCL: its name as a parameter, its size in bytes, and how its elements are
+// printed.
 struct TypeRow {
   const char* name;
   nc::DataType type;
@@ -37,6 +42,7 @@ constexpr std::array kTypes{
     TypeRow{"int64", nc::kInt64, 8, true, false},
     TypeRow{"uint64", nc::kUint64, 8, false, false},
 };
+// One reduction, with its number in verify.cu.
 struct ReductionRow {
   const char* name;
   nc::RedOp op;
@@ -48,12 +54,14 @@ constexpr std::array kReductions{ReductionRow{"sum", nc::kSum, 1},
                                  ReductionRow{"avg", nc::kAvg, 5}};
 constexpr unsigned kModeCopy = 0;
 
+// A type that is not in the table is a programmer's error.
 const TypeRow& row_of(nc::DataType type) {
   const auto* row = std::ranges::find(kTypes, type, &TypeRow::type);
   RG_CHECK(row != kTypes.end());
   return *row;
 }
 
+// Which formula verify.cu uses for the input.
 unsigned mode_of(const Values& values) {
   if (!values.reduced) return kModeCopy;
   const auto* row = std::ranges::find(kReductions, values.reduction, &ReductionRow::op);
@@ -61,6 +69,8 @@ unsigned mode_of(const Values& values) {
   return row->mode;
 }
 
+// An element for people: numbers in decimal, a floating-point pattern that is compared bit by bit
+// in hexadecimal.
 std::string element_text(std::uint64_t bits, const TypeRow& type, bool as_double) {
   if (as_double) return fmt::format("{}", std::bit_cast<double>(bits));
   if (type.floating) return fmt::format("0x{:0{}x}", bits, type.bytes * 2);
@@ -69,6 +79,7 @@ std::string element_text(std::uint64_t bits, const TypeRow& type, bool as_double
   return std::to_string(static_cast<std::int64_t>(bits << unused) >> unused);
 }
 
+// The names of a table's rows, in its order.
 template <class Rows>
 std::vector<std::string> names_of(const Rows& rows) {
   std::vector<std::string> names;
@@ -82,6 +93,7 @@ std::vector<std::string> names_of(const Rows& rows) {
 std::vector<std::string> datatype_names() { return names_of(kTypes); }
 std::vector<std::string> reduction_names() { return names_of(kReductions); }
 
+// The parameter's choices exclude other names.
 nc::DataType datatype_of(std::string_view name) {
   const auto* row = std::ranges::find(kTypes, name, &TypeRow::name);
   RG_CHECK(row != kTypes.end());
@@ -98,16 +110,18 @@ std::uint64_t bytes_of(nc::DataType type) { return row_of(type).bytes; }
 
 bool is_float8(nc::DataType type) { return type == nc::kFloat8e4m3 || type == nc::kFloat8e5m2; }
 
+// The scratch page holds the results of check and description.
 Result<Data> Data::create(const gpu::Gpu& gpu) {
   Data data(gpu);
   data.code_ = RG_TRY(gpu::LoadedCode::load(gpu, kVerifyCode));
   data.fill_ = RG_TRY(data.code_.function("railgauge_nccl_fill"));
   data.check_ = RG_TRY(data.code_.function("railgauge_nccl_check"));
-  data.tell_ = RG_TRY(data.code_.function("railgauge_nccl_tell"));
+  data.describe_ = RG_TRY(data.code_.function("railgauge_nccl_tell"));
   data.scratch_ = RG_TRY(GpuBuffer::allocate(gpu.name(), GpuBuffer::kPageBytes));
   return data;
 }
 
+// On the default stream, and waited for.
 Status Data::launch(cu::Function function, unsigned blocks, void** arguments) {
   const Cuda& cuda = loaded_cuda();
   RG_TRY_OK(gpu_status(
@@ -117,6 +131,7 @@ Status Data::launch(cu::Function function, unsigned blocks, void** arguments) {
   return gpu_status(*gpu_, cuda.stream_synchronize(nullptr), "run the kernel that checks data");
 }
 
+// The fresh input of one rank's whole buffer.
 Status Data::fill(cu::DevicePtr memory, std::uint64_t count, const Values& values,
                   std::uint32_t rank) {
   if (count == 0) return {};
@@ -133,6 +148,7 @@ Status Data::fill(cu::DevicePtr memory, std::uint64_t count, const Values& value
   return launch(fill_, static_cast<unsigned>(processors * kBlocksPerMultiprocessor), arguments);
 }
 
+// Segment by segment; the first wrong one ends the check, because its message says the most.
 Status Data::verify(cu::DevicePtr memory, std::span<const Segment> segments, const Values& values,
                     const std::string& what) {
   const Cuda& cuda = loaded_cuda();
@@ -158,14 +174,15 @@ Status Data::verify(cu::DevicePtr memory, std::span<const Segment> segments, con
         launch(check_, static_cast<unsigned>(processors * kBlocksPerMultiprocessor), arguments));
     RG_TRY_OK(gpu_status(*gpu_, cuda.memcpy_dtoh(&first_wrong, result, sizeof first_wrong),
                          "read what the check found"));
-    if (first_wrong != kNothingWrong) return tell(begin, segment, values, first_wrong, what);
+    if (first_wrong != kNothingWrong)
+      return describe_wrong(begin, segment, values, first_wrong, what);
   }
   return {};
 }
 
 // Always an error: which element it was.
-Status Data::tell(cu::DevicePtr memory, const Segment& segment, const Values& values,
-                  std::uint64_t block, const std::string& what) {
+Status Data::describe_wrong(cu::DevicePtr memory, const Segment& segment, const Values& values,
+                            std::uint64_t block, const std::string& what) {
   auto format = static_cast<unsigned>(values.type);
   unsigned mode = mode_of(values);
   unsigned long long count = segment.count;
@@ -178,7 +195,7 @@ Status Data::tell(cu::DevicePtr memory, const Segment& segment, const Values& va
   // NOLINTNEXTLINE(modernize-avoid-c-arrays)
   void* arguments[] = {&memory, &count,  &format, &mode,   &seed,
                        &ranks,  &source, &first,  &number, &result};
-  RG_TRY_OK(launch(tell_, 1, arguments));
+  RG_TRY_OK(launch(describe_, 1, arguments));
   std::array<std::uint64_t, 3> found{};
   RG_TRY_OK(gpu_status(*gpu_, loaded_cuda().memcpy_dtoh(found.data(), result, sizeof found),
                        "read which element is wrong"));

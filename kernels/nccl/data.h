@@ -18,6 +18,7 @@ namespace railgauge::nccl {
 
 // The parameter `datatype`: "float32", ...; the first is the default.
 std::vector<std::string> datatype_names();
+// These end the process for a name or a type that is not in the table.
 nc::DataType datatype_of(std::string_view name);
 std::uint64_t bytes_of(nc::DataType type);
 bool is_float8(nc::DataType type);
@@ -35,6 +36,7 @@ struct Values {
   std::uint32_t ranks = 1;
 };
 
+// In place of a source rank: the element is the reduction over all ranks.
 inline constexpr int kReduced = -1;
 
 // Elements [offset, offset + count) of a buffer hold those of the input of rank `source` from index
@@ -64,16 +66,19 @@ class Data {
 
  private:
   explicit Data(const gpu::Gpu& gpu) : gpu_(&gpu) {}
+  // Runs one function of verify.cu to its end.
   Status launch(cu::Function function, unsigned blocks, void** arguments);
-  Status tell(cu::DevicePtr memory, const Segment& segment, const Values& values,
-              std::uint64_t block, const std::string& what);
+  Status describe_wrong(cu::DevicePtr memory, const Segment& segment, const Values& values,
+                        std::uint64_t block, const std::string& what);
 
+  // Outlives this object.
   const gpu::Gpu* gpu_;  // outlives this
   gpu::LoadedCode code_;
   cu::Function fill_ = nullptr;
   cu::Function check_ = nullptr;
-  cu::Function tell_ = nullptr;
-  GpuBuffer scratch_;  // first wrong block; what tell() found
+  cu::Function describe_ = nullptr;
+  // The first wrong block, or what describe_wrong() found.
+  GpuBuffer scratch_;  // first wrong block; what describe_wrong() found
 };
 
 }  // namespace railgauge::nccl

@@ -1,3 +1,4 @@
+// Makes points out of samples. Only rank 0 calls it, once a size.
 #include "kernels/nccl/figures.h"
 
 #include <algorithm>
@@ -5,18 +6,19 @@
 #include <fmt/format.h>
 
 #include "kernels/core/sampling.h"
+#include "kernels/core/stats/quantile.h"
 #include "kernels/core/stats/stats.h"
 
 namespace railgauge::nccl {
 namespace {
 
-constexpr std::size_t kMaxRanksTold = 16;
+// Up to so many ranks each median is in the fact rank_median_ns.
+constexpr std::size_t kMaxRanksNamed = 16;
 
-double median_of(std::vector<double> values) {
-  std::ranges::sort(values);
-  return values.empty() ? 0 : quantile_sorted(values, 0.5);
-}
+// 0 for a rank without samples.
+double median_of(const std::vector<double>& values) { return values.empty() ? 0 : median(values); }
 
+// Whether the half-width of the median's confidence interval is within `precision` of the median.
 bool narrow(const std::vector<double>& samples, double precision) {
   const MedianEstimate estimate = estimate_median(samples);
   if (!estimate.interval || estimate.median == 0) return false;
@@ -29,7 +31,7 @@ std::string medians_in_words(const std::vector<std::vector<double>>& by_rank_ns)
   medians.reserve(by_rank_ns.size());
   for (const auto& samples : by_rank_ns) medians.push_back(median_of(samples));
   std::string words;
-  if (medians.size() <= kMaxRanksTold) {
+  if (medians.size() <= kMaxRanksNamed) {
     for (std::size_t rank = 0; rank < medians.size(); ++rank)
       words += fmt::format("{}{}: {:.0f}", words.empty() ? "" : ", ", rank, medians[rank]);
     return words;
@@ -70,6 +72,7 @@ std::uint64_t moved_bytes(const Operation& operation, std::uint64_t count,
   return count * element_bytes * (operation.shared_out ? ranks : 1);
 }
 
+// A collective ends when its last rank ends, so the slowest rank's time is the collective's.
 std::size_t slowest_rank(const std::vector<std::vector<double>>& by_rank_ns) {
   std::size_t slowest = 0;
   double highest = -1;
@@ -81,6 +84,7 @@ std::size_t slowest_rank(const std::vector<std::vector<double>>& by_rank_ns) {
   return slowest;
 }
 
+// All ranks have the same number of samples.
 std::vector<double> mean_over_ranks(const std::vector<std::vector<double>>& by_rank) {
   std::vector<double> means;
   if (by_rank.empty()) return means;
@@ -92,6 +96,8 @@ std::vector<double> mean_over_ranks(const std::vector<std::vector<double>>& by_r
   return means;
 }
 
+// Converged is judged anew where the slowest rank is not rank 0: the sampler saw rank 0's samples
+// only.
 std::vector<Point> points_of(const Operation& operation, const Measured& measured) {
   std::vector<Point> points;
   const std::size_t slowest = slowest_rank(measured.by_rank_ns);
@@ -120,6 +126,7 @@ std::vector<Point> points_of(const Operation& operation, const Measured& measure
     auto& facts = *point.mutable_facts();
     facts["slowest_rank"] = std::to_string(slowest);
     facts["rank_median_ns"] = medians_in_words(measured.by_rank_ns);
+    // A size that the ranks or the type do not divide is rounded down.
     if (measured.moved_bytes != measured.asked_bytes)
       facts["moved_bytes"] = std::to_string(measured.moved_bytes);
     point.set_verified(measured.verified);

@@ -18,14 +18,19 @@ inline constexpr std::uint64_t kLatencyUpToBytes = 1U << 20U;
 
 // One size, measured on all ranks.
 struct Measured {
-  std::uint64_t asked_bytes = 0;  // the size as the parameter has it
-  std::uint64_t moved_bytes = 0;  // S of algbw = S/t: what was really moved
+  // The size as the parameter has it.
+  std::uint64_t asked_bytes = 0;
+  // S of algbw = S/t: what was really moved.
+  std::uint64_t moved_bytes = 0;
   std::uint32_t ranks = 1;
-  Sampled sampled;                              // how the sampling went; its samples are rank 0's
-  std::vector<std::vector<double>> by_rank_ns;  // per iteration
+  // How the sampling went; its samples are rank 0's.
+  Sampled sampled;
+  // By rank: the time of each iteration, in ns.
+  std::vector<std::vector<double>> by_rank_ns;
   std::vector<std::vector<double>> wall_by_rank_ns;
   double precision = 0.01;
-  std::uint64_t repeat = 1;  // iterations whose mean is a sample
+  // Iterations whose mean is a sample.
+  std::uint64_t repeat = 1;
   std::uint64_t wall_iterations = 0;
   bool verified = false;
   bool raw_samples = false;

@@ -1,3 +1,4 @@
+// Grouped sends and receives, for releases of NCCL without a call of their own for an operation.
 #include "kernels/nccl/operation.h"
 
 namespace railgauge::nccl {
@@ -6,6 +7,7 @@ namespace {
 // The first error; a call that continues in the background is none.
 bool bad(nc::Return returned) { return returned != nc::kSuccess && returned != nc::kInProgress; }
 
+// Queues this rank's part; stops at the first error. Offsets are shares in rank order.
 nc::Return queue_parts(const Nccl& nccl, const Call& call, const Exchange& parts) {
   const Share& share = call.share;
   const std::uint64_t bytes = share.count * call.element_bytes;
@@ -29,6 +31,7 @@ nc::Return queue_parts(const Nccl& nccl, const Call& call, const Exchange& parts
 
 }  // namespace
 
+// `first` is 0: each share is the beginning of its rank's input.
 std::vector<Segment> shares_of_all(const Share& share) {
   std::vector<Segment> segments;
   for (std::uint32_t rank = 0; rank < share.ranks; ++rank)
@@ -37,6 +40,8 @@ std::vector<Segment> shares_of_all(const Share& share) {
   return segments;
 }
 
+// ncclGroupStart and ncclGroupEnd make the sends and receives one operation, without which two
+// ranks that both send first would wait for each other.
 nc::Return exchange(const Nccl& nccl, const Call& call, const Exchange& parts) {
   if (const nc::Return returned = nccl.group_start(); returned != nc::kSuccess) return returned;
   const nc::Return queued = queue_parts(nccl, call, parts);

@@ -21,6 +21,7 @@ struct Share {
   std::uint64_t count = 0;
 };
 
+// The arguments of one call. Pointers are to GPU memory.
 struct Call {
   Share share;
   const void* send = nullptr;
@@ -32,13 +33,17 @@ struct Call {
   std::uint64_t element_bytes = 4;
 };
 
+// One kernel's declaration. The functions are pure and know nothing of the bench; counts are
+// elements.
 struct Operation {
-  const char* name;           // "nccl.all_reduce"
+  // "nccl.all_reduce".
+  const char* name;
   const char* summary;        // of the kernel
   const char* log_name = "";  // as NCCL's debug output names it, where it reports its choices
   bool reduces = false;
   bool rooted = false;
-  bool in_place = false;  // it can be
+  // Whether a task may ask for the result in place of the input.
+  bool in_place = false;
   // The size is that of all ranks' shares together (all_gather ...), not of one (all_reduce ...).
   bool shared_out = false;
   // Busbw is algbw times this.
@@ -70,7 +75,9 @@ inline std::uint64_t all_shares_of_root(const Share& share) {
 }
 // Receive buffers with a share of each rank's input, in rank order.
 std::vector<Segment> shares_of_all(const Share& share);
+// The fact `implementation` of operations made of sends and receives.
 inline constexpr const char* kGrouped = "grouped send and receive";
+// From algorithm to bus bandwidth, as nccl-tests' PERFORMANCE.md derives them.
 inline double factor_one(double) { return 1; }
 inline double factor_share(double ranks) { return (ranks - 1) / ranks; }
 inline double factor_both_ways(double ranks) { return 2 * (ranks - 1) / ranks; }
@@ -83,10 +90,12 @@ struct Exchange {
   int to_one = -1;
   int from_one = -1;
 };
+// The first error of NCCL. The group is closed on every path.
 nc::Return exchange(const Nccl& nccl, const Call& call, const Exchange& parts);
 
 // A kernel of this operation.
 KernelInfo info_of(const Operation& operation);
+// A fresh object for one task of one rank.
 std::unique_ptr<Kernel> make_kernel(const Operation& operation);
 
 }  // namespace railgauge::nccl

@@ -1,3 +1,5 @@
+// Queues work onto a stream, stamps it with events, and waits for events in a way that another
+// thread can stop.
 #include "kernels/nccl/stage.h"
 
 #include <algorithm>
@@ -12,15 +14,19 @@
 namespace railgauge::nccl {
 namespace {
 
+// The input of a size differs from that of the size before by its seed.
 constexpr std::uint64_t kSeed = 0x5eed;
+// Written over the receive buffer, so that an element that did not arrive is wrong.
 constexpr unsigned char kPoison = 0xa5;
 // An event is looked at without a nap for so long: what the CPU's clock times has no nap in it.
 constexpr double kSpinNs = 2e6;
+// Within a measured wait: half a second without a nap, since a nap would be part of the figure.
 constexpr double kTimedSpinNs = 5e8;
 constexpr std::chrono::microseconds kNap{50};
 
 // NOLINTNEXTLINE(performance-no-int-to-ptr): addresses are numbers in CUDA's interface
 void* pointer(cu::DevicePtr address) { return reinterpret_cast<void*>(address); }
+// The way back of pointer().
 cu::DevicePtr address_of(const void* memory) { return reinterpret_cast<cu::DevicePtr>(memory); }
 
 }  // namespace
@@ -41,6 +47,7 @@ Stage::~Stage() {
   if (whole_) give_up();
 }
 
+// The order matters: the graph holds work of the communicator, registrations belong to it.
 void Stage::give_up() {
   static_cast<void>(gpu_->make_current());
   graph_ = {};
@@ -48,6 +55,8 @@ void Stage::give_up() {
   *comm_ = {};
 }
 
+// A failure on the way leaves whole_ false, so that the destructor does not abort a communicator
+// whose ranks still have to agree on the error.
 Result<std::unique_ptr<Stage>> Stage::create(const gpu::Gpu& gpu, const TickClock& clock,
                                              const Operation& operation, const Plan& plan,
                                              Communicator& comm, Progress& progress,
@@ -56,16 +65,19 @@ Result<std::unique_ptr<Stage>> Stage::create(const gpu::Gpu& gpu, const TickCloc
   RG_TRY_OK(stage->allocate(most));
   if (plan.verify) stage->data_ = RG_TRY(Data::create(gpu));
   stage->stream_ = RG_TRY(gpu::make_stream(gpu));
+  // One event more than samples: the first one is the beginning.
   for (std::uint64_t i = 0; i <= kMaxBatch; ++i)
     stage->events_.push_back(RG_TRY(gpu::make_event(gpu)));
   stage->whole_ = true;
   return stage;
 }
 
+// This rank's part of a call with shares of `count` elements.
 Share Stage::share(std::uint64_t count) const {
   return {.ranks = plan_.ranks, .rank = plan_.rank, .root = plan_.root, .count = count};
 }
 
+// In place both directions share one buffer of the larger size.
 Status Stage::allocate(std::uint64_t most) {
   const Share share = this->share(most);
   const std::uint64_t bytes = bytes_of(plan_.type);
@@ -81,6 +93,8 @@ Status Stage::allocate(std::uint64_t most) {
                     "clear the buffer that aligns the ranks");
 }
 
+// In place the smaller buffer begins at own_offset() inside the larger one, as NCCL documents for
+// in-place calls. The first call of a size may open connections, so it is made and waited for here.
 Status Stage::begin_size(std::uint64_t count) {
   const Share share = this->share(count);
   const std::uint64_t bytes = bytes_of(plan_.type);
@@ -114,6 +128,7 @@ Status Stage::begin_size(std::uint64_t count) {
   return plan_.graph_calls == 0 ? Status{} : capture();
 }
 
+// The same calls as queue_call() makes, recorded once.
 Status Stage::capture() {
   graph_ = RG_TRY(Graph::capture(*gpu_, stream_.get(), [this]() -> Status {
     for (std::uint64_t i = 0; i < plan_.graph_calls; ++i) RG_TRY_OK(queue_call());
@@ -122,6 +137,7 @@ Status Stage::capture() {
   return {};
 }
 
+// Without verification the send buffer is cleared, so that its content is known.
 Status Stage::reset_data() {
   const std::uint64_t received = operation_->receive_count(call_.share);
   const Cuda& cuda = loaded_cuda();
@@ -140,16 +156,19 @@ Status Stage::reset_data() {
   return gpu_status(*gpu_, cuda.stream_synchronize(nullptr), "wait for the fresh buffers");
 }
 
+// For messages.
 std::string Stage::what() const {
   return fmt::format("{} of {} elements a share", operation_->name, call_.share.count);
 }
 
+// A call that continues in the background is waited for by the communicator.
 Status Stage::queue_call() {
   const nc::Return returned = operation_->enqueue(loaded_nccl(), call_);
   if (returned == nc::kSuccess) return {};
   return comm_->done(returned, gpu_->name() + ": " + what());
 }
 
+// One launch of the graph, or one call.
 Status Stage::queue_sample() { return graph_ ? graph_.launch(*gpu_, stream_.get()) : queue_call(); }
 
 // A tiny all-reduce: behind it the ranks' streams go on within microseconds of each other, while
@@ -163,11 +182,13 @@ Status Stage::align() {
   return comm_->done(returned, gpu_->name() + ": align the ranks");
 }
 
+// cuEventRecord: the GPU writes its time when all earlier work of the stream is done.
 Status Stage::stamp(std::size_t event) {
   return gpu_status(*gpu_, loaded_cuda().event_record(events_[event].get(), stream_.get()),
                     "stamp");
 }
 
+// Polls instead of cuEventSynchronize, which could not be stopped. Every finished event is a beat.
 Status Stage::wait(std::size_t event, std::string_view act, double spin_ns) {
   const auto words = [&] { return fmt::format("{}: {}: {}", gpu_->name(), what(), act); };
   const double spin_until_ns = monotonic_now_ns() + spin_ns;
@@ -211,6 +232,7 @@ Status Stage::batch(std::uint64_t count, std::uint64_t repeat, std::vector<doubl
   return {};
 }
 
+// nccl-tests' own way: the host's clock around calls in a row, the ranks aligned before.
 Status Stage::wall(std::uint64_t count, std::vector<double>& samples_ns) {
   RG_TRY_OK(align());
   RG_TRY_OK(queue_sample());
@@ -225,6 +247,7 @@ Status Stage::wall(std::uint64_t count, std::vector<double>& samples_ns) {
   return {};
 }
 
+// Used where the choice of NCCL is learnt, outside of samples.
 Status Stage::call() {
   RG_TRY_OK(queue_call());
   RG_TRY_OK(stamp(0));
@@ -238,12 +261,14 @@ Status Stage::call_to_verify() {
   return wait(0, "call to verify", kSpinNs);
 }
 
+// Compares on the GPU, rank by rank alone.
 Status Stage::check_data() {
   const std::vector<Segment> segments = operation_->result(call_.share);
   return data_->verify(address_of(call_.receive), segments, values_,
                        fmt::format("{}: rank {}: {}", gpu_->name(), plan_.rank, what()));
 }
 
+// Registrations end before the communicator that they belong to.
 Status Stage::finish() {
   graph_ = {};
   for (Buffer* buffer : {&send_, &receive_}) buffer->deregister();
@@ -288,6 +313,7 @@ Result<Buffer> Buffer::registered(const gpu::Gpu& gpu, const Communicator& comm,
 Result<Graph> Graph::capture(const gpu::Gpu& gpu, cu::Stream stream,
                              const std::function<Status()>& queue) {
   const Cuda& cuda = loaded_cuda();
+  // The driver's functions are looked up one by one; an old driver lacks them.
   if (cuda.stream_begin_capture == nullptr || cuda.stream_end_capture == nullptr ||
       cuda.graph_instantiate == nullptr || cuda.graph_launch == nullptr ||
       cuda.graph_destroy == nullptr || cuda.graph_exec_destroy == nullptr)

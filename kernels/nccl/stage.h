@@ -18,13 +18,14 @@
 #include "kernels/gpu/device.h"
 #include "kernels/gpu/handles.h"
 #include "kernels/memory/gpu_buffer.h"
-#include "kernels/nccl/communicator/communicator.h"
+#include "kernels/nccl/communicator/team.h"
 #include "kernels/nccl/communicator/worker.h"
 #include "kernels/nccl/data.h"
 #include "kernels/nccl/operation.h"
 
 namespace railgauge::nccl {
 
+// A CUDA graph of NCCL calls. Empty until capture().
 class Graph {
  public:
   // Captures the work that `queue` puts onto the stream. kUnimplemented where the driver has no
@@ -33,10 +34,12 @@ class Graph {
   static Result<Graph> capture(const gpu::Gpu& gpu, cu::Stream stream,
                                const std::function<Status()>& queue);
 
+  // Whether there is a graph to launch.
   explicit operator bool() const { return static_cast<bool>(executable_); }
   Status launch(const gpu::Gpu& gpu, cu::Stream stream) const;
 
  private:
+  // Errors of a release are counted and printed, since a destructor returns nothing.
   struct GraphTraits {
     using Type = cu::Graph;
     static Type empty() { return nullptr; }
@@ -52,6 +55,7 @@ class Graph {
     }
   };
 
+  // The executable graph is made of the other one, and is released before it.
   Handle<GraphTraits> graph_;
   Handle<ExecutableTraits> executable_;
 };
@@ -71,11 +75,13 @@ class Buffer {
   void deregister() { registration_.reset(); }
 
  private:
+  // ncclMemFree for memory of ncclMemAlloc.
   struct MemoryTraits {
     using Type = void*;
     static Type empty() { return nullptr; }
     static void release(Type memory) { static_cast<void>(loaded_nccl().mem_free(memory)); }
   };
+  // ncclCommDeregister needs both.
   struct Registration {
     nc::Comm comm = nullptr;
     void* handle = nullptr;
@@ -91,7 +97,8 @@ class Buffer {
 
   GpuBuffer plain_;
   Handle<MemoryTraits> memory_;
-  Handle<RegistrationTraits> registration_;  // ends before the memory does: declared after it
+  // Ends before the memory does: declared after it.
+  Handle<RegistrationTraits> registration_;
   cu::DevicePtr data_ = 0;
 };
 
@@ -106,7 +113,8 @@ struct Plan {
   bool registered = false;
   bool verify = true;
   std::uint64_t graph_calls = 0;  // in one graph; 0: no graph
-  double stall_timeout_ns = 0;    // no sample takes longer
+  // No sample takes longer, in ns.
+  double stall_timeout_ns = 0;
 };
 
 // Not thread safe; its GPU's context must be current. All that is given by reference outlives it.
@@ -150,6 +158,7 @@ class Stage {
     return plan_.graph_calls == 0 ? 1 : plan_.graph_calls;
   }
 
+  // The most samples of one batch: one event is made for each, and one for the beginning.
   static constexpr std::uint64_t kMaxBatch = 64;
 
  private:
@@ -165,13 +174,15 @@ class Stage {
   Status wait(std::size_t event, std::string_view act, double spin_ns);
   Status capture();
 
+  // Not owned; all outlive the stage.
   const gpu::Gpu* gpu_;
   const TickClock* clock_;
   const Operation* operation_;
   Plan plan_;
   Communicator* comm_;
   Progress* progress_;
-  Buffer send_;     // registered buffers end before the communicator does
+  // Registered buffers end before the communicator does.
+  Buffer send_;
   Buffer receive_;  // in place: nothing, all is in send_
   Buffer aligner_;
   std::optional<Data> data_;
@@ -180,7 +191,8 @@ class Stage {
   Graph graph_;
   Call call_;
   Values values_;
-  bool whole_ = false;  // from here on its end is the communicator's too
+  // From here on its end is the communicator's too.
+  bool whole_ = false;
 };
 
 }  // namespace railgauge::nccl

@@ -16,11 +16,13 @@ namespace {
 
 constexpr unsigned kModeCopy = 0;  // all bits of the element, compared bit by bit
 constexpr unsigned kModeSum = 1;
+// The other modes are reductions; data.cc has the same numbers.
 constexpr unsigned kModeProd = 2;
 constexpr unsigned kModeMax = 3;
 constexpr unsigned kModeMin = 4;
 constexpr unsigned kModeAvg = 5;
 
+// ncclDataType_t's numbers of the floating-point types; smaller ones are integers.
 constexpr unsigned kFloat16 = 6;
 constexpr unsigned kFloat32 = 7;
 constexpr unsigned kFloat64 = 8;
@@ -41,6 +43,8 @@ struct Format {
   unsigned contributing;  // ranks that are not zero in a sum; 0: all
 };
 
+// The input's bits are chosen so that a sum of the contributing ranks needs no more than the
+// fraction's bits and the hidden one.
 __device__ Format format_of(unsigned format) {
   if (format == kFloat16) return {5, 10, 8, 8};
   if (format == kFloat32) return {8, 23, 20, 16};
@@ -52,12 +56,14 @@ __device__ Format format_of(unsigned format) {
 
 __device__ bool is_floating(unsigned format) { return format >= kFloat16; }
 
+// ncclInt8 and ncclUint8 are 0 and 1, ncclInt64 and ncclUint64 4 and 5.
 __device__ unsigned bytes_of(unsigned format) {
   if (format <= 1 || format >= kFloat8e4m3) return 1;
   if (format == kFloat16 || format == kBfloat16) return 2;
   return format == 4 || format == 5 || format == kFloat64 ? 8 : 4;
 }
 
+// The finaliser of splitmix64: every input bit reaches every output bit.
 __device__ Word mix(Word seed, Word index) {
   Word mixed = seed + (index + 1) * 0x9e3779b97f4a7c15ULL;
   mixed = (mixed ^ (mixed >> 30)) * 0xbf58476d1ce4e5b9ULL;
@@ -68,6 +74,7 @@ __device__ Word mix(Word seed, Word rank, Word index) {
   return mix(mix(seed, rank) ^ 0x5851f42d4c957f2dULL, index);
 }
 
+// A double's bits; no header with a cast for that is used here.
 union Bits64 {
   double number;
   Word bits;
@@ -111,6 +118,7 @@ __device__ double decode(Word bits, unsigned format) {
   return negative ? -magnitude : magnitude;
 }
 
+// All bits of an element of that size.
 __device__ Word integer_mask(unsigned format) {
   const unsigned bytes = bytes_of(format);
   return bytes == 8 ? ~0ULL : (1ULL << (8 * bytes)) - 1;
@@ -132,6 +140,7 @@ __device__ Word integer_value(unsigned format, unsigned mode, Word seed, Word ra
   return place_of(seed, ranks, rank, index) == 0 ? hash % (most + 1) : 0;
 }
 
+// One element of a rank's input as a number. Whole numbers keep every order of adding exact.
 __device__ double floating_value(unsigned format, unsigned mode, Word seed, Word ranks, Word rank,
                                  Word index) {
   const Format form = format_of(format);
@@ -156,16 +165,19 @@ __device__ Word input(unsigned format, unsigned mode, Word seed, Word ranks, Wor
   return encode(floating_value(format, mode, seed, ranks, rank, index), format);
 }
 
+// Extends the sign of an element to 64 bits.
 __device__ long long as_signed(Word bits, unsigned format) {
   const unsigned unused = 64 - 8 * bytes_of(format);
   return static_cast<long long>(bits << unused) >> unused;
 }
 
+// Whether a is greater than b in the type's own order.
 __device__ bool above(Word a, Word b, unsigned format) {
   const bool is_signed = format == 0 || format == 2 || format == 4;
   return is_signed ? as_signed(a, format) > as_signed(b, format) : a > b;
 }
 
+// The result over all ranks; sums and products wrap as the type does.
 __device__ Word reduced_integer(unsigned format, unsigned mode, Word seed, Word ranks, Word index) {
   Word result = input(format, mode, seed, ranks, 0, index);
   for (Word rank = 1; rank < ranks; ++rank) {
@@ -184,11 +196,13 @@ __device__ Word reduced_integer(unsigned format, unsigned mode, Word seed, Word 
   return result & integer_mask(format);
 }
 
+// A value and how far a result may be from it.
 struct Expected {
   double value;
   double tolerance;
 };
 
+// In double, which holds every partial sum exactly.
 __device__ Expected reduced_floating(unsigned format, unsigned mode, Word seed, Word ranks,
                                      Word index) {
   double result = floating_value(format, mode, seed, ranks, 0, index);
@@ -216,6 +230,7 @@ __device__ Expected reduced_floating(unsigned format, unsigned mode, Word seed, 
   return {result, result * static_cast<double>(terms + 1) * unit};
 }
 
+// One element's bits. NCCL's buffers are aligned to the element.
 __device__ Word load(const unsigned char* memory, unsigned format, Word index) {
   const unsigned bytes = bytes_of(format);
   if (bytes == 1) return memory[index];
@@ -236,9 +251,11 @@ __device__ void store(unsigned char* memory, unsigned format, Word index, Word b
     reinterpret_cast<Word*>(memory)[index] = bits;
 }
 
+// The loop of a thread: from its number on, in steps of the grid.
 __device__ Word first_index() { return Word(blockIdx.x) * blockDim.x + threadIdx.x; }
 __device__ Word stride() { return Word(gridDim.x) * blockDim.x; }
 
+// The contents that a range must have.
 struct Question {
   unsigned format;
   unsigned mode;

@@ -1,3 +1,4 @@
+// From a tool's tests to tasks, and from the tasks' reports to the tool's matrices.
 #include "kernels/peers/profile.h"
 
 #include <algorithm>
@@ -8,7 +9,7 @@
 #include <fmt/format.h>
 
 #include "kernels/core/base/outcome.h"
-#include "kernels/core/stats/stats.h"
+#include "kernels/core/stats/quantile.h"
 #include "kernels/core/text/units.h"
 
 namespace railgauge {
@@ -21,13 +22,16 @@ constexpr double kTaskSeconds = 0.26;
 constexpr double kFurtherGpuShare = 0.2;
 // The copies of a point on one visit: some 5 copies of the list's 512 MiB.
 constexpr const char* kVisitCap = "60ms";
+// A task that is noisy after so many visits stays noisy.
 constexpr std::uint32_t kMostVisits = 9;
 
+// The two ends of a point's pair, "gpu0>gpu1".
 struct Pair {
   std::string from;
   std::string to;
 };
 
+// `to` is empty where the point names one place only.
 Pair split_pair(const std::string& pair) {
   const std::size_t sign = pair.find('>');
   if (sign == std::string::npos) return {pair, ""};
@@ -37,6 +41,7 @@ Pair split_pair(const std::string& pair) {
 // "pin_ns" as "pin": the heading has the unit.
 std::string step_of(const std::string& metric) { return metric.substr(0, metric.rfind('_')); }
 
+// "host" is the other kind of end.
 bool is_gpu(const std::string& name) { return name.starts_with("gpu"); }
 
 // The GPU of a column: the task's own, else the one of the pair; between two GPUs the one that
@@ -46,6 +51,8 @@ std::string column_of(const std::string& endpoint, const Pair& pair) {
   return is_gpu(pair.to) || !is_gpu(pair.from) ? pair.to : pair.from;
 }
 
+// In rising order of who decides: the tool's defaults, the tool's counts, the flags, --set. A
+// parameter that the kernel does not declare is left out.
 std::map<std::string, std::string> parameters_of(const ProfileOptions& options, const PeerTest& row,
                                                  const FindKernel& find) {
   auto out = row.parameters;
@@ -58,6 +65,7 @@ std::map<std::string, std::string> parameters_of(const ProfileOptions& options, 
   if (count) out["iterations"] = std::to_string(*count);
   if (options.buffer_bytes && out.contains("sizes"))
     out["sizes"] = canonical_bytes(*options.buffer_bytes);
+  // A build without the kernel still lists the task, which then waives.
   const KernelRow* kernel = find(row.kernel);
   if (kernel == nullptr) return out;
   const KernelInfo info = kernel->info();
@@ -73,16 +81,19 @@ std::map<std::string, std::string> parameters_of(const ProfileOptions& options, 
 
 }  // namespace
 
+// nvbandwidth alone has lists long enough for it.
 bool visits_again(const ProfileOptions& options) {
   return options.adaptive && options.tool == "nvbandwidth" &&
          !options.parameters.contains("time_cap");
 }
 
+// A budget for the whole list, in seconds.
 double list_seconds(std::size_t tasks, int gpus) {
   return kTaskSeconds * static_cast<double>(tasks) *
          (1 + kFurtherGpuShare * static_cast<double>(std::max(gpus, 1) - 1));
 }
 
+// Ties go to the first, so that the order of a list is kept.
 std::optional<std::size_t> next_visit(std::span<const Visited> noisy, double left_seconds) {
   std::optional<std::size_t> next;
   for (std::size_t i = 0; i < noisy.size(); ++i) {
@@ -94,6 +105,7 @@ std::optional<std::size_t> next_visit(std::span<const Visited> noisy, double lef
 
 bool is_wide(const Point& point) { return !point.converged() && point.stop_reason() == "time_cap"; }
 
+// A test that is named twice is measured twice.
 std::vector<const PeerTest*> profile_rows(const ProfileOptions& options) {
   std::vector<const PeerTest*> rows;
   for (const std::string& test : options.tests)
@@ -101,6 +113,7 @@ std::vector<const PeerTest*> profile_rows(const ProfileOptions& options) {
   return rows;
 }
 
+// GPU by GPU within a row, so that a row's reports follow each other.
 std::vector<ProfileTask> profile_tasks(const ProfileOptions& options, const FindKernel& find,
                                        int gpus) {
   std::vector<ProfileTask> tasks;
@@ -111,6 +124,7 @@ std::vector<ProfileTask> profile_tasks(const ProfileOptions& options, const Find
     if (row.scope == PeerScope::kEachGpu && options.endpoint) endpoints = {*options.endpoint};
     if (row.scope == PeerScope::kEachGpu && !options.endpoint)
       for (int gpu = 0; gpu < gpus; ++gpu) endpoints.push_back(fmt::format("gpu{}", gpu));
+    // The task without an endpoint is the one that says what is missing.
     if (endpoints.empty()) endpoints.emplace_back();
     for (std::uint32_t place = 0; place < endpoints.size(); ++place)
       tasks.push_back({.row = &row,
@@ -121,10 +135,12 @@ std::vector<ProfileTask> profile_tasks(const ProfileOptions& options, const Find
   return tasks;
 }
 
+// Row and column by the kind of matrix; the value in the tool's unit.
 ProfileCell cell_of(const PeerTest& row, const Point& point, const std::string& endpoint,
                     bool many_sizes) {
   const Pair pair = split_pair(point.pair());
   ProfileCell cell;
+  // The fact mean_is marks points whose samples are single copies.
   const bool over_time = is_wide(point) && point.facts().contains("mean_is");
   cell.set_value((over_time ? point.mean() : point.median()) * row.factor);
   cell.set_throttled(point.throttled());
@@ -156,21 +172,19 @@ ProfileCell cell_of(const PeerTest& row, const Point& point, const std::string& 
 
 namespace {
 
-double median_of(std::vector<double> values) {
-  std::ranges::sort(values);
-  return quantile_sorted(values, 0.5);
-}
-
+// The tool prints a sum for matrices only.
 void set_median_and_sum(bool is_matrix, ProfileFigure& figure) {
   std::vector<double> values;
   for (const ProfileCell& cell : figure.cells()) values.push_back(cell.value());
-  figure.set_median(median_of(values));
+  figure.set_median(median(values));
   if (is_matrix) figure.set_sum(std::reduce(values.begin(), values.end()));
 }
 
 // The cells of all visits, in the order of the first one.
 class Cells {
  public:
+  // A later visit of a cell joins the first: the value becomes the median, marks stay only where
+  // each visit has them.
   void add(ProfileCell cell) {
     const auto same = std::ranges::find_if(cells_, [&cell](const ProfileCell& known) {
       return known.row() == cell.row() && known.column() == cell.column();
@@ -182,7 +196,7 @@ class Cells {
       return;
     }
     values_[at].push_back(cell.value());
-    same->set_value(median_of(values_[at]));
+    same->set_value(median(values_[at]));
     same->set_visits(same->visits() + 1);
     same->set_throttled(same->throttled() || cell.throttled());
     same->set_wide(same->wide() && cell.wide());
@@ -196,10 +210,12 @@ class Cells {
   std::vector<std::vector<double>> values_;  // of each, by visit
 };
 
+// Whether the point is one of the row's figures.
 bool is_of(const PeerTest& row, const Point& point) {
   return std::ranges::find(row.metrics, point.metric()) != row.metrics.end();
 }
 
+// Said above matrices in which both axes are GPUs.
 const char* meaning_of(PeerCell cell) {
   if (cell == PeerCell::kRowToColumn) return "from the row's GPU to the column's";
   if (cell == PeerCell::kColumnToRow) return "from the column's GPU to the row's";
@@ -208,6 +224,7 @@ const char* meaning_of(PeerCell cell) {
 
 }  // namespace
 
+// The sizes are collected first: with several of them the rows of the matrix are sizes.
 ProfileFigure figure_of(const PeerTest& row, std::span<const RunnerReport> reports) {
   ProfileFigure figure;
   figure.set_kernel(std::string(row.kernel));
@@ -227,6 +244,7 @@ ProfileFigure figure_of(const PeerTest& row, std::span<const RunnerReport> repor
   });
   cells.move_to(figure);
   // Over several sizes, unlike metrics, or a part of the GPUs, neither would mean anything.
+  // A sum over some of the GPUs would look like the sum over all.
   const bool whole = std::ranges::all_of(
       reports, [](const RunnerReport& report) { return report.outcome() == kPassed; });
   if (sizes.size() == 1 && row.cell != PeerCell::kMetric && whole)
@@ -235,6 +253,7 @@ ProfileFigure figure_of(const PeerTest& row, std::span<const RunnerReport> repor
   return figure;
 }
 
+// The first of the order that any task has.
 std::string_view combined_outcome(std::span<const std::string> outcomes) {
   constexpr std::array kOrder{kCancelledOutcome, kFailed, kCrashed, kTimedOut, kPassed, kWaived};
   for (const std::string_view outcome : kOrder)

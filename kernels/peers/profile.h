@@ -18,19 +18,25 @@
 
 namespace railgauge {
 
+// One call of a profile, read and checked.
 struct ProfileOptions {
-  std::string name;                // "nvbandwidth", "gdrcopy_copybw"
-  std::string tool;                // as tools.h calls it
-  std::vector<std::string> tests;  // the tool's names, in the order to run
+  // "nvbandwidth", "gdrcopy_copybw".
+  std::string name;
+  std::string tool;  // as tools.h calls it
+  // The tool's names, in the order to run.
+  std::vector<std::string> tests;
   // Only this GPU; absent: each of them where a test takes one.
   std::optional<std::string> endpoint{};
-  std::map<std::string, std::string> parameters{};  // for every kernel that declares them
-  std::optional<std::uint64_t> buffer_bytes{};      // in place of the tool's size
-  std::optional<std::uint64_t> samples{};           // in place of the tool's count
-  std::optional<std::uint64_t> writes{};            // the count of kernels that write, ...
-  std::optional<std::uint64_t> reads{};             // ... and of those that read
-  bool adaptive = false;                            // our stop rule in place of the tool's counts
-  double deadline_seconds = 0;                      // of one task
+  // For every kernel that declares them.
+  std::map<std::string, std::string> parameters{};
+  std::optional<std::uint64_t> buffer_bytes{};  // in place of the tool's size
+  std::optional<std::uint64_t> samples{};       // in place of the tool's count
+  // The count of kernels that write, ...
+  std::optional<std::uint64_t> writes{};
+  std::optional<std::uint64_t> reads{};  // ... and of those that read
+  // Our stop rule in place of the tool's counts.
+  bool adaptive = false;
+  double deadline_seconds = 0;  // of one task
 };
 
 // Which row of the list, which of its GPUs, and how often that was measured before.
@@ -41,14 +47,16 @@ struct ProfilePlace {
   friend auto operator<=>(const ProfilePlace&, const ProfilePlace&) = default;
 };
 
+// One run of one kernel. `row` lives as long as the process.
 struct ProfileTask {
   const PeerTest* row = nullptr;
   ProfilePlace at{};
-  std::string endpoint{};  // "gpuN"; "" for a kernel over all GPUs, or where there is none
+  // "gpuN"; "" for a kernel over all GPUs, or where there is none.
+  std::string endpoint{};
   std::map<std::string, std::string> parameters{};  // as given to the kernel
 };
 
-// The rows of the tests, in order; a test may have several.
+// The rows of the tests, in order. A test may have several rows, one for each figure.
 std::vector<const PeerTest*> profile_rows(const ProfileOptions& options);
 
 // The tasks in order. With no GPU each row has one task without an endpoint, whose kernel says what
@@ -64,17 +72,18 @@ std::vector<ProfileTask> profile_tasks(const ProfileOptions& options, const Find
 
 // Whether tasks may be visited again: not where the caller set the time cap.
 bool visits_again(const ProfileOptions& options);
-// The time that a list may take of which so many tasks passed; what waives gives no time to others.
+// The time in seconds that a list may take of which so many tasks passed. A task that waives gives
+// no time to others.
 double list_seconds(std::size_t tasks, int gpus);
 // How a task that was noisy went so far.
 struct Visited {
   std::uint32_t visits = 0;
   double longest_seconds = 0;
 };
-// Which of them is next: of those that fit into the time that is left the first with the fewest
-// visits. Nothing where none fits or all have had enough.
+// The index of the next one to visit: of those that fit into the time that is left, the first with
+// the fewest visits. Nothing where none fits or all have had enough.
 std::optional<std::size_t> next_visit(std::span<const Visited> noisy, double left_seconds);
-// The time cap ended the point before its interval was as narrow as asked.
+// Whether the time cap ended the point before its interval was as narrow as asked.
 bool is_wide(const Point& point);
 
 // The place of a point in the tool's matrix, and its value in the tool's unit: the median of its
@@ -86,7 +95,8 @@ ProfileCell cell_of(const PeerTest& row, const Point& point, const std::string& 
 // several visits a cell has the median.
 ProfileFigure figure_of(const PeerTest& row, std::span<const RunnerReport> reports);
 
-// One word for several tasks: the worst; passed and waived together are passed.
+// One word for several tasks: the worst of their outcomes. Passed and waived together are passed.
+// kCrashed for no tasks.
 std::string_view combined_outcome(std::span<const std::string> outcomes);
 
 // A test as text: each matrix with its sum and median, what did not pass, and the time.
@@ -94,7 +104,7 @@ std::string profile_test_text(const ProfileTest& test, std::string_view tool);
 // One header line, one line for each cell; a task that did not pass has a line without a value and
 // with its own outcome.
 std::string profile_csv(const ProfileReport& report);
-// The last line: tests by outcome and the time.
+// The last line of the output: the number of tests by outcome, and the time in seconds.
 std::string profile_summary(const ProfileReport& report);
 
 }  // namespace railgauge

@@ -11,7 +11,7 @@
 namespace railgauge {
 namespace {
 
-// As much as that tool prints, and never less than four significant digits.
+// As many digits as the tool prints, and never fewer than four significant ones.
 std::string value_text(double value) {
   if (!std::isfinite(value)) return "-";
   return fmt::format("{:.{}f}", value, std::fabs(value) < 10 ? 4 : 2);
@@ -24,6 +24,7 @@ std::string unit_text(const ProfileFigure& figure, std::string_view tool) {
   return figure.unit();
 }
 
+// Keeps the order of the first appearance.
 void add_once(std::vector<std::string>& names, const std::string& name) {
   if (std::ranges::find(names, name) == names.end()) names.push_back(name);
 }
@@ -35,11 +36,13 @@ void sort_gpus(std::vector<std::string>& names) {
                       [](const std::string& name) { return std::pair(name.size(), name); });
 }
 
-// With the tool's own counts nothing is asked of the interval.
+// "!" for held clocks, "*" for a wide interval. With the tool's own counts no interval is asked
+// for, so there is no "*" then.
 std::string marks_of(const ProfileCell& cell) {
   return std::string(cell.throttled() ? "! " : "") + (cell.wide() ? "* " : "");
 }
 
+// A dash where a pair was not measured.
 std::string matrix(const ProfileFigure& figure) {
   std::vector<std::string> rows;
   std::vector<std::string> columns;
@@ -68,6 +71,7 @@ std::string matrix(const ProfileFigure& figure) {
   return table.text();
 }
 
+// The heading, the matrix, the sums, and an explanation of each mark that appears.
 std::string figure_text(const ProfileFigure& figure, const ProfileTest& test,
                         std::string_view tool) {
   if (figure.cells().empty()) return "";
@@ -88,6 +92,7 @@ std::string figure_text(const ProfileFigure& figure, const ProfileTest& test,
   return out;
 }
 
+// Any point of a fake device makes the whole test synthetic.
 bool is_synthetic(const ProfileTest& test) {
   return std::ranges::any_of(test.figures(), [](const ProfileFigure& figure) {
     return std::ranges::any_of(figure.reports(), [](const RunnerReport& report) {
@@ -109,6 +114,7 @@ std::string profile_test_text(const ProfileTest& test, std::string_view tool) {
   return out + fmt::format("{} took {:.2f} s\n\n", test.test(), test.duration_seconds());
 }
 
+// Tasks that did not pass have lines without a value.
 std::string profile_csv(const ProfileReport& report) {
   std::string out = "test,kernel,unit,row,column,value,throttled,outcome,wide,visits\n";
   for (const ProfileTest& test : report.tests())
@@ -126,6 +132,7 @@ std::string profile_csv(const ProfileReport& report) {
   return out;
 }
 
+// Outcomes in alphabetical order.
 std::string profile_summary(const ProfileReport& report) {
   std::map<std::string, int> counts;
   for (const ProfileTest& test : report.tests()) ++counts[test.outcome()];

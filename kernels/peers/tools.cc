@@ -1,3 +1,5 @@
+// The rows of nvbandwidth's and gdrcopy's tests, and the commands that measure what one of our
+// tasks measures.
 #include "kernels/peers/tools.h"
 
 #include <algorithm>
@@ -15,6 +17,7 @@ namespace {
 
 using Parameters = std::map<std::string, std::string>;
 
+// The tools' names, as flags and results have them.
 constexpr std::string_view kNvbandwidth = "nvbandwidth";
 constexpr std::string_view kGdrcopy = "gdrcopy";
 constexpr std::string_view kBandwidth = "bandwidth_bytes_per_second";
@@ -24,6 +27,7 @@ constexpr std::uint64_t kMib = 1U << 20U;
 // --- nvbandwidth 0.8
 // ------------------------------------------------------------------------------
 
+// One copy test of nvbandwidth in short form; row_of() makes the whole row.
 struct CopyTest {
   std::string_view test;
   std::string_view kernel;
@@ -35,6 +39,7 @@ struct CopyTest {
   PeerCell cell;
 };
 
+// Short names, so that a row of the table stays one line.
 constexpr auto kColumn = PeerCell::kColumn;
 constexpr auto kFromRow = PeerCell::kRowToColumn;
 constexpr auto kFromColumn = PeerCell::kColumnToRow;
@@ -89,6 +94,7 @@ constexpr std::array kCopyTests{
     CopyTest{"one_to_all_read_sm", kFan, "write", "all_to_one", "sm", false, kColumn},
 };
 
+// 512 MiB and three samples of 16 copies are nvbandwidth's defaults.
 PeerTest row_of(const CopyTest& copy) {
   PeerTest row{.tool = kNvbandwidth,
                .test = copy.test,
@@ -113,6 +119,7 @@ PeerTest row_of(const CopyTest& copy) {
 constexpr std::uint64_t kChaseRounds = 11;
 const Parameters kLatencyCounts{{"iterations", "33"}, {"accesses", "90909"}};
 
+// The copy tests, then those that have a form of their own.
 void add_nvbandwidth(std::vector<PeerTest>& rows) {
   for (const CopyTest& copy : kCopyTests) rows.push_back(row_of(copy));
   rows.push_back({.tool = kNvbandwidth,
@@ -148,6 +155,7 @@ void add_nvbandwidth(std::vector<PeerTest>& rows) {
 // --- gdrcopy 2.6
 // ----------------------------------------------------------------------------------
 
+// One figure of a gdrcopy program in short form.
 struct BarTest {
   std::string_view test;
   std::string_view kernel;
@@ -158,6 +166,7 @@ struct BarTest {
   double factor;
 };
 
+// From our units to those that gdrcopy prints.
 constexpr double kMibPerByte = 1.0 / static_cast<double>(kMib);  // it prints MiB/s as "MB/s"
 constexpr double kUsPerNs = 1e-3;
 // Represents the steps of a mapping, which one run measures. The tool prints one more,
@@ -173,6 +182,7 @@ constexpr std::array kBarTests{
     BarTest{"sanity", "bar.sanity", "", "", "", "", 1},
 };
 
+// A program with two figures has two rows.
 void add_gdrcopy(std::vector<PeerTest>& rows) {
   for (const BarTest& bar : kBarTests) {
     PeerTest row{.tool = kGdrcopy,
@@ -193,6 +203,7 @@ void add_gdrcopy(std::vector<PeerTest>& rows) {
   }
 }
 
+// The order of tools and tests is the order of all lists.
 std::vector<PeerTest> make_rows() {
   std::vector<PeerTest> rows;
   add_nvbandwidth(rows);
@@ -213,16 +224,19 @@ const Parameters kDefaults{
     {"backend", "auto"},  {"routine", "auto"},       {"buffer", "2MiB"},
 };
 
+// One of our tasks with the defaults of its kernel filled in. References outlive it.
 class Task {
  public:
   Task(std::string_view kernel, const Parameters& given) : kernel_(kernel), given_(given) {}
 
+  // The parameter as the kernel will have it; "" for one without a known default.
   [[nodiscard]] std::string value(const std::string& name) const {
     if (const auto found = given_.find(name); found != given_.end()) return found->second;
     if (name == "direction" && kernel_ != kHost) return "read";
     const auto found = kDefaults.find(name);
     return found == kDefaults.end() ? "" : found->second;
   }
+  // The given value, else the tool's own default.
   [[nodiscard]] std::string given(const std::string& name, const std::string& otherwise) const {
     const auto found = given_.find(name);
     return found == given_.end() ? otherwise : found->second;
@@ -243,10 +257,12 @@ class Task {
   const Parameters& given_;
 };
 
+// kUnimplemented: the tool cannot measure it.
 tl::unexpected<Error> no_test(std::string_view tool, std::string_view kernel, std::string reason) {
   return fail(Code::kUnimplemented, fmt::format("{}: {}: {}", tool, kernel, reason));
 }
 
+// Parsed by Params itself, so that ranges mean the same here as in a task.
 Result<std::vector<std::uint64_t>> sizes_of(const std::string& text) {
   ParameterInfo declared;
   declared.set_type("bytes_list");
@@ -257,6 +273,7 @@ Result<std::vector<std::uint64_t>> sizes_of(const std::string& text) {
   return RG_TRY(Params::parse(kernel, {})).bytes_list("sizes");
 }
 
+// 0 for a text that is no number.
 std::int64_t count_of(const std::string& text) {
   std::int64_t count = 0;
   std::from_chars(text.data(), text.data() + text.size(), count);
@@ -269,9 +286,11 @@ Result<std::string> nvbandwidth_command(const PeerTest& row, const Task& task) {
     return no_test(kNvbandwidth, row.kernel, std::move(reason));
   };
   const std::string command = fmt::format("nvbandwidth -t {}", row.test);
+  // Each refusal below names the parameter that the tool has no way to follow.
   if (task.value("gpus") != "all") return none("it always takes all GPUs, gpus is not all");
   if (task.value("numa") == "far") return none("it has no way to run on the far NUMA node");
   const std::string affinity = task.value("numa") == "any" ? " -d" : "";
+  // The latency tests have no size.
   if (!row.parameters.contains("sizes")) {
     for (const char* name : {"buffer", "host_memory"})
       if (task.value(name) != kDefaults.at(name))
@@ -283,6 +302,7 @@ Result<std::string> nvbandwidth_command(const PeerTest& row, const Task& task) {
   const std::int64_t samples = count_of(task.value("iterations"));
   if (samples > 0) counts += fmt::format(" -i {}", samples);
   constexpr std::int64_t kCopiesOfALaunch = 2;
+  // sm_again launches copy twice, so nvbandwidth needs twice the loops.
   const bool again = row.parameters.at("engine") == kAgain && task.value("engine") == kAgain;
   const std::int64_t copies =
       count_of(task.value("copies")) * (again ? kCopiesOfALaunch : std::int64_t{1});
@@ -290,6 +310,7 @@ Result<std::string> nvbandwidth_command(const PeerTest& row, const Task& task) {
   if (task.value("verify") == "false") counts += " -s";
   std::string lines;
   for (const std::uint64_t size : RG_TRY(sizes_of(task.value("sizes")))) {
+    // -b takes MiB.
     if (size % kMib != 0) return none("its sizes are whole MiB");
     lines += fmt::format("{}{} -b {}{}{}", lines.empty() ? "" : "\n", command, size / kMib, counts,
                          affinity);
@@ -297,6 +318,7 @@ Result<std::string> nvbandwidth_command(const PeerTest& row, const Task& task) {
   return lines;
 }
 
+// -d of gdrcopy's programs; "" is the first GPU.
 Result<int> gpu_index(std::string_view endpoint) {
   if (endpoint.empty()) return 0;
   int index = -1;
@@ -311,6 +333,7 @@ Result<int> gpu_index(std::string_view endpoint) {
               fmt::format("endpoint {} is no GPU; a GPU is gpu0, gpu1, ...", in_quotes(endpoint)));
 }
 
+// kUnimplemented with the first thing that gdrcopy cannot do as our task does.
 Result<std::string> gdrcopy_command(const PeerTest& row, const Task& task,
                                     std::string_view endpoint) {
   const auto none = [&row](std::string reason) {
@@ -329,6 +352,7 @@ Result<std::string> gdrcopy_command(const PeerTest& row, const Task& task,
     return std::string("gdrcopy_sanity");
   }
   std::string command = fmt::format("gdrcopy_{} -d {}", row.test, gpu);
+  // 0: the task measures until its interval is narrow; the tool's own count is the nearest.
   std::int64_t count = count_of(task.value("iterations"));
   if (count == 0) count = count_of(row.parameters.at("iterations"));
   if (row.test == "pplat")  // One block of one thread, as ours; its default is 8 of 1024.
@@ -347,6 +371,7 @@ Result<std::string> gdrcopy_command(const PeerTest& row, const Task& task,
 
 }  // namespace
 
+// Made on first use; lives as long as the process.
 std::span<const PeerTest> peer_tests() {
   static const std::vector<PeerTest> kRows = make_rows();
   return kRows;
@@ -367,6 +392,7 @@ std::vector<std::string> peer_test_names(std::string_view tool) {
   return names;
 }
 
+// The first row that fits: rows of one kernel differ in parameters that the task has.
 Result<std::string> peer_command(std::string_view tool, std::string_view kernel,
                                  const std::map<std::string, std::string>& parameters,
                                  std::string_view endpoint) {
@@ -374,6 +400,7 @@ Result<std::string> peer_command(std::string_view tool, std::string_view kernel,
     return fail(Code::kInvalidArgument,
                 fmt::format("tool {} is not known; nvbandwidth and gdrcopy are", in_quotes(tool)));
   const Task task(kernel, parameters);
+  // Separates a kernel that the tool lacks from a parameter that it lacks.
   bool has_kernel = false;
   for (const PeerTest& row : peer_tests()) {
     if (row.tool != tool) continue;

@@ -27,28 +27,35 @@ enum class PeerCell : std::uint8_t {
   kMetric,       // a row for each size; the columns are the kernel's metrics, all of one unit
 };
 
+// One figure of one test of a tool, both ways: which kernel measures it, and which test a task is.
 struct PeerTest {
-  std::string_view tool;  // "nvbandwidth", "gdrcopy"
+  // "nvbandwidth", "gdrcopy".
+  std::string_view tool;
   std::string_view test;  // as the tool calls it; several rows where a test has several figures
   std::string_view kernel;
-  std::map<std::string, std::string> parameters;  // the tool's defaults; canonical text
-  std::map<std::string, std::string> exact;       // further ones: the tool's own counts
-  std::uint64_t samples_of_ours = 1;              // that are one sample of the tool's
+  // The tool's defaults; canonical text.
+  std::map<std::string, std::string> parameters;
+  // Further ones: the tool's own counts.
+  std::map<std::string, std::string> exact;
+  // That are one sample of the tool's.
+  std::uint64_t samples_of_ours = 1;
   PeerScope scope = PeerScope::kEachGpu;
   // How many of our points: one, several with kMetric, none where the test has no figure.
   std::vector<std::string_view> metrics{};
   std::string_view unit;  // as the tool prints it
-  double factor = 1;      // the tool's figure is our value times this
+  // The tool's figure is our value times this.
+  double factor = 1;
   PeerCell cell = PeerCell::kSingle;
 };
 
-// All rows: a tool's tests stand together, in the tool's own order.
+// All rows. A tool's tests follow each other in the tool's own order. Lives as long as the process.
 std::span<const PeerTest> peer_tests();
 
 // The rows of one test, none when the tool has no such test.
 std::vector<const PeerTest*> find_peer_tests(std::string_view tool, std::string_view test);
 
-// The tool's names of its tests, each once, in its order; for messages and lists.
+// The tool's names of its tests, each once, in its order; for messages and lists. Empty for an
+// unknown tool.
 std::vector<std::string> peer_test_names(std::string_view tool);
 
 // The command line, ready for a shell, with which `tool` measures what our task does; several, each

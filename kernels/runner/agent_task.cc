@@ -1,3 +1,5 @@
+// The runner as an agent's child: request and steps of the rendezvous arrive on one pipe, records
+// and this rank's steps leave on the other.
 #include "kernels/runner/agent_task.h"
 
 #include <fcntl.h>
@@ -22,8 +24,10 @@ namespace railgauge {
 namespace {
 
 constexpr double kRequestTimeoutSeconds = 10;  // the agent writes it right after the spawn
+// A day, in seconds.
 constexpr double kMaxDeadlineSeconds = 86400;
 
+// Records as messages to the agent.
 class ChannelSink final : public RecordSink {
  public:
   explicit ChannelSink(RelayChannel& channel) : channel_(channel) {}
@@ -37,6 +41,7 @@ class ChannelSink final : public RecordSink {
   RelayChannel& channel_;
 };
 
+// Negative past the deadline.
 double left_seconds(double deadline_monotonic_ns) {
   return (deadline_monotonic_ns - monotonic_now_ns()) / 1e9;
 }
@@ -51,6 +56,8 @@ std::map<std::string, std::string> facts_of(const TaskRequest& request, const Pa
   return {{"site_defaults", given}};
 }
 
+// Checks the request as if the controller had not: it may be of another version. The deadline
+// counts from now, so clocks of two hosts are never compared.
 Result<Task> checked(const TaskRequest& request, const FindKernel& find) {
   const KernelRow* row = find(request.kernel());
   if (row == nullptr)
@@ -67,6 +74,7 @@ Result<Task> checked(const TaskRequest& request, const FindKernel& find) {
     return fail(Code::kInvalidArgument,
                 fmt::format("{}: deadline of {} s; allowed is above 0 to {} s", info.name(),
                             request.deadline_seconds(), kMaxDeadlineSeconds));
+  // Parsed before the started record, which lists the effective ones.
   Params params =
       RG_TRY(Params::parse(info, {request.parameters().begin(), request.parameters().end()}));
   std::map<std::string, std::string> facts = facts_of(request, params);
@@ -88,7 +96,9 @@ void become_task_process() {
   RG_CHECK(::dup2(STDERR_FILENO, STDOUT_FILENO) >= 0);
 }
 
+// An MPI task runs without the watchdog: it has processes to end, which _exit would leave behind.
 int run_agent_task(const AgentTaskOptions& options, const FindKernel& find) {
+  // Before anything else: from here on no library prints into the agent's pipe.
   become_task_process();
   for (const int fd : {options.request_fd, options.record_fd})
     if (::fcntl(fd, F_SETFD, FD_CLOEXEC) != 0) {
@@ -98,9 +108,9 @@ int run_agent_task(const AgentTaskOptions& options, const FindKernel& find) {
   // Watched over in reverse: the channel's thread may still call the watchdog while it ends.
   std::optional<Watchdog> watchdog;
   std::atomic<Watchdog*> guarding = nullptr;
-  EndBell bell;
+  EndRequest end_request;
   RelayChannel channel(options.request_fd, options.record_fd, [&](const Error& why) {
-    bell.ring(why);
+    end_request.ring(why);
     if (Watchdog* guard = guarding) guard->end(why);
   });
   const auto request = channel.wait_request(kRequestTimeoutSeconds);
@@ -113,6 +123,7 @@ int run_agent_task(const AgentTaskOptions& options, const FindKernel& find) {
   auto task = checked(*request, find);
   if (!task) return finish_task(tl::unexpected(task.error()), records);
   task->entered_monotonic_ns = options.entered_monotonic_ns;
+  // Payloads of the rendezvous travel over agents and controller.
   RelayGroup group(channel, request->key().rank(), request->size());
   const auto ready = [&](const Status& prepared) -> Status {
     if (!prepared) return {};
@@ -125,10 +136,11 @@ int run_agent_task(const AgentTaskOptions& options, const FindKernel& find) {
   if (options.launches_mpi && request->kernel().starts_with("mpi.")) {
     const std::string name =
         fmt::format("{}/{}", request->key().run_id(), request->key().task_id());
-    return run_mpi_task(*task, {name, bell}, group, records, ready);
+    return run_mpi_task(*task, {name, end_request}, group, records, ready);
   }
+  // A cancel that came before this line is in end_request, and is handed on here.
   guarding = &watchdog.emplace();
-  if (const auto why = bell.why()) watchdog->end(*why);
+  if (const auto why = end_request.why()) watchdog->end(*why);
   watchdog->guard(records, task->deadline_monotonic_ns);
   const Status ended = run_kernel(*task, group, records, ready);
   const int exit_code = finish_task(ended, records);

@@ -1,3 +1,4 @@
+// Forks a part of this program, and turns its end into a final record.
 #include "kernels/runner/child.h"
 
 #include <fcntl.h>
@@ -26,10 +27,12 @@
 namespace railgauge {
 namespace {
 
+// How long the child waits for this process to read a record.
 constexpr double kPipeTimeoutSeconds = 10;
 constexpr std::size_t kReadBytes = 64U << 10U;
 constexpr int kLookMs = 20;  // between two looks at a child without a pidfd
 
+// The child's end of the pipe.
 class PipeSink final : public RecordSink {
  public:
   explicit PipeSink(int fd) : fd_(fd) {}
@@ -41,6 +44,7 @@ class PipeSink final : public RecordSink {
   const int fd_;
 };
 
+// _exit, so that no destructor of the parent's objects runs in the child.
 [[noreturn]] void be_child(int record_fd, const std::function<int(RecordSink&)>& body) {
   int exit_code = kExitInvalid;
   try {
@@ -53,6 +57,7 @@ class PipeSink final : public RecordSink {
   ::_exit(exit_code);
 }
 
+// For a child that left no final record.
 std::string how_it_ended(int wait_status) {
   if (WIFSIGNALED(wait_status))
     return fmt::format("the kernel's process was ended by signal {} (SIG{})", WTERMSIG(wait_status),
@@ -61,9 +66,11 @@ std::string how_it_ended(int wait_status) {
                      WEXITSTATUS(wait_status));
 }
 
-// The parent's side of one child.
+// The parent's side of one child: its records, its end, and the signals that this process gets
+// meanwhile.
 class Supervisor {
  public:
+  // All descriptors close on exec.
   Supervisor(pid_t child, Fd records, const std::function<void(const Record&)>& on_record)
       : child_(child),
         records_(std::move(records)),
@@ -81,26 +88,30 @@ class Supervisor {
                                  pollfd{signals_.get(), POLLIN, 0},
                                  pollfd{records_.get(), POLLIN, 0}};
       ::poll(wait.data(), wait.size(), process_ ? kill_timeout_ms() : kLookMs);
+      // The child had SIGTERM and its time to end.
       if (kill_at_ns_ != 0 && monotonic_now_ns() >= kill_at_ns_) ::kill(child_, SIGKILL);
       if (wait[1].revents != 0) take_signal();
       if (records_ && wait[2].revents != 0) drain();
       if (process_ ? wait[0].revents != 0 : has_ended()) break;
     }
+    // The child is gone, but records may still be in the pipe.
     while (records_) drain();
     return reap();
   }
 
  private:
-  // Left to be reaped.
+  // Looks without reaping, for systems without a pidfd.
   [[nodiscard]] bool has_ended() const {
     siginfo_t info{};
     return ::waitid(P_PID, static_cast<id_t>(child_), &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&
            info.si_pid == child_;
   }
+  // -1, which is for ever, until a signal was passed on.
   [[nodiscard]] int kill_timeout_ms() const {
     if (kill_at_ns_ == 0) return -1;
     return std::max(1, static_cast<int>((kill_at_ns_ - monotonic_now_ns()) / 1e6));
   }
+  // The first signal counts; the child gets SIGTERM in either case, so that it ends in its own way.
   void take_signal() {
     signalfd_siginfo info{};
     if (::read(signals_.get(), &info, sizeof info) != sizeof info || ending_signal_ != 0) return;
@@ -121,10 +132,12 @@ class Supervisor {
       Record record;
       if (!next || (*next && !record.ParseFromString(**next))) return records_.reset();
       if (!*next) return;
-      final_seen_ = record.has_final();  // a child may run one task after the other
+      // A child may run one task after the other.
+      final_seen_ = record.has_final();
       on_record_(record);
     }
   }
+  // The exit code of a child without a final record means nothing.
   ChildEnd reap() {
     int status = 0;
     RG_CHECK(::waitpid(child_, &status, 0) == child_);
@@ -135,6 +148,7 @@ class Supervisor {
       end.exit_code = ending_signal_ == SIGINT ? kExitInterrupted : kExitTerminated;
     return end;
   }
+  // The record that the child should have written.
   void add_final(int status) {
     Record record;
     Final& final = *record.mutable_final();
@@ -148,17 +162,20 @@ class Supervisor {
 
   const pid_t child_;
   Fd records_;
-  const Fd process_;  // empty where Linux has no pidfd, or under valgrind
+  // Empty where Linux has no pidfd, or under valgrind.
+  const Fd process_;
   const Fd signals_;
   const std::function<void(const Record&)>& on_record_;
   FrameReader frames_;
   bool final_seen_ = false;
   int ending_signal_ = 0;
-  double kill_at_ns_ = 0;  // 0: no signal yet
+  // 0: no signal yet.
+  double kill_at_ns_ = 0;
 };
 
 }  // namespace
 
+// Buffers of stdio are flushed before the fork, or both processes would print them.
 ChildEnd run_in_child(const std::function<int(RecordSink&)>& body,
                       const std::function<void(const Record&)>& on_record) {
   int fds[2];

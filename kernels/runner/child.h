@@ -9,10 +9,13 @@
 
 namespace railgauge {
 
+// How a child ended.
 struct ChildEnd {
   int exit_code =
-      0;  // ours: of the child's final record, of the signal that we got, or kExitInvalid
-  int ending_signal = 0;  // SIGINT or SIGTERM that this process got meanwhile
+      // Ours: of the child's final record, of the signal that we got, or kExitInvalid.
+      0;
+  // SIGINT or SIGTERM that this process got meanwhile.
+  int ending_signal = 0;
 };
 
 // Forks; the child calls `body` with its end of the pipe and exits with its value. Hands over each
@@ -22,6 +25,7 @@ struct ChildEnd {
 ChildEnd run_in_child(const std::function<int(RecordSink&)>& body,
                       const std::function<void(const Record&)>& on_record);
 
+// From SIGTERM to SIGKILL; longer than the child's own watchdog takes.
 inline constexpr double kKillAfterSeconds = 3;
 
 }  // namespace railgauge

@@ -1,3 +1,5 @@
+// Tags each payload as a value or an error, so that an error travels in the step that its rank
+// would have taken.
 #include "kernels/runner/error_reporting_group.h"
 
 #include <algorithm>
@@ -12,13 +14,16 @@ constexpr char kValue = 'v';        // then the payload
 constexpr char kError = 'e';        // then "CODE MESSAGE"
 constexpr double kTellSeconds = 1;  // an error is worth no longer wait for its hearers
 constexpr std::size_t kMaxToldBytes = 1024;
+// The largest number of a Code: gRPC's 16 codes.
 constexpr int kMaxCode = 16;
 
+// Cut at kMaxToldBytes, so that the message fits into one step.
 std::string told(const Error& error) {
   return fmt::format("{}{} {}", kError, static_cast<int>(error.code),
                      std::string_view(error.message).substr(0, kMaxToldBytes));
 }
 
+// The other rank's error with its rank in front; kDataLoss for a payload of another program.
 Error heard(std::uint32_t rank, std::string_view text) {
   const Error garbage{Code::kDataLoss,
                       fmt::format("rank {}: sent no message of this runner", rank)};
@@ -33,6 +38,7 @@ Error heard(std::uint32_t rank, std::string_view text) {
 
 }  // namespace
 
+// After an error of any rank the group is at its end: the ranks are no longer at the same step.
 Result<std::vector<std::string>> ErrorReportingGroup::pass(std::string tagged,
                                                            double timeout_seconds) {
   if (broken_) return fail(Code::kUnavailable, "the group has ended");
@@ -45,7 +51,7 @@ Result<std::vector<std::string>> ErrorReportingGroup::pass(std::string tagged,
       payload.erase(0, 1);
       continue;
     }
-    broken_ = told_ = true;
+    broken_ = heard_error_ = true;
     return tl::unexpected(heard(i, payload));
   }
   return all;
@@ -56,15 +62,18 @@ Result<std::vector<std::string>> ErrorReportingGroup::exchange(std::string mine,
   return pass(kValue + std::move(mine), timeout_seconds);
 }
 
+// A rank with an error does not wait long for the others; their own errors are added where they
+// come.
 Status ErrorReportingGroup::agree(const Status& mine, double timeout_seconds) {
   if (mine) {
     RG_TRY(pass({kValue}, timeout_seconds));
     return {};
   }
+  // The others have gone already.
   if (broken_) return mine;
   const auto theirs = pass(told(mine.error()), std::min(timeout_seconds, kTellSeconds));
   broken_ = true;
-  if (!told_) return mine;
+  if (!heard_error_) return mine;
   Error both = mine.error();  // the cause may be the other's
   both.message += "; " + theirs.error().message;
   return tl::unexpected(both);

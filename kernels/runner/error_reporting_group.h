@@ -10,6 +10,7 @@
 
 namespace railgauge {
 
+// Not thread safe; `inner` outlives it.
 class ErrorReportingGroup final : public Group {
  public:
   explicit ErrorReportingGroup(Group& inner) : inner_(inner) {}
@@ -18,16 +19,20 @@ class ErrorReportingGroup final : public Group {
   // Also the error that another rank reported, naming the rank.
   Result<std::vector<std::string>> exchange(std::string mine, double timeout_seconds) override;
 
-  // Every rank calls this at a place where all agree to come (after prepare, at the end) with its
-  // own state; the first error among all ranks is everyone's.
+  // Every rank calls this at a place where all agree to come, after prepare and at the end, with
+  // its own state. The first error among all ranks is the result on each of them. The timeout is in
+  // seconds.
   Status agree(const Status& mine, double timeout_seconds);
 
  private:
+  // One step with tagged payloads.
   Result<std::vector<std::string>> pass(std::string tagged, double timeout_seconds);
 
   Group& inner_;
-  bool broken_ = false;  // nothing more can be sent: a rank is gone, or has reported its end
-  bool told_ = false;    // another rank has reported its error
+  // Nothing more can be sent: a rank is gone, or has reported its end.
+  bool broken_ = false;
+  // Another rank has reported its error.
+  bool heard_error_ = false;
 };
 
 }  // namespace railgauge

@@ -1,3 +1,4 @@
+// Tables of kernels and parameters for people, and the same as a message.
 #include "kernels/runner/kernel_list.h"
 
 #include <vector>
@@ -15,6 +16,7 @@ namespace {
 using Column = TextTable::Column;
 constexpr auto kLeft = TextTable::Align::kLeft;
 
+// A bound in the parameter's own unit: durations and sizes are canonical.
 std::string bound_text(const ParameterInfo& parameter, double value) {
   if (parameter.type() == "duration") return canonical_duration(value);
   const bool size = parameter.type() == "bytes" || parameter.type() == "bytes_list";
@@ -23,6 +25,7 @@ std::string bound_text(const ParameterInfo& parameter, double value) {
   return fmt::format("{}", value);
 }
 
+// The parameter's choices or range, in words.
 std::string allowed_text(const ParameterInfo& parameter) {
   if (parameter.choices_size() > 0) {
     const std::vector<std::string> choices(parameter.choices().begin(), parameter.choices().end());
@@ -36,6 +39,7 @@ std::string allowed_text(const ParameterInfo& parameter) {
                      bound_text(parameter, parameter.maximum()));
 }
 
+// 0 as the upper bound means that there is none.
 std::string ranks_text(const KernelInfo& kernel) {
   if (kernel.max_ranks() == 0) return fmt::format("{} or more", kernel.min_ranks());
   if (kernel.max_ranks() == kernel.min_ranks()) return fmt::format("{}", kernel.min_ranks());
@@ -45,6 +49,7 @@ std::string ranks_text(const KernelInfo& kernel) {
 }  // namespace
 
 KernelList kernel_list(std::span<const KernelRow> rows) {
+  // The version lets scripts see a change of the schema.
   KernelList list;
   list.set_schema_version(kReportSchemaVersion);
   for (const KernelRow& row : rows) *list.add_kernels() = row.info();
@@ -79,6 +84,7 @@ std::string kernel_description(const KernelInfo& kernel) {
   return out + table.text();
 }
 
+// A linear search, once a process.
 Result<const KernelRow*> find_row(std::span<const KernelRow> rows, std::string_view name) {
   std::vector<std::string> names;
   for (const KernelRow& row : rows) {

@@ -8,11 +8,12 @@
 
 namespace railgauge {
 
-// All kernels, parameters included; schema_version set.
+// All kernels with their parameters; schema_version is set.
 KernelList kernel_list(std::span<const KernelRow> rows);
-// Name and summary, one kernel a line.
+// Name and summary of each kernel, one a line, in the order of the list.
 std::string kernel_list_table(const KernelList& list);
-// Everything that one kernel declares.
+// One kernel as text: its summary, revision, ranks, endpoint and metrics, then a table of its
+// parameters.
 std::string kernel_description(const KernelInfo& kernel);
 // The row of that name; kInvalidArgument with "did you mean" when there is none.
 Result<const KernelRow*> find_row(std::span<const KernelRow> rows, std::string_view name);

@@ -1,3 +1,5 @@
+// Ranks of one host over socket pairs: rank 0 collects each step's payloads and sends all of them
+// back.
 #include "kernels/runner/local_ranks.h"
 
 #include <poll.h>
@@ -35,13 +37,16 @@ constexpr std::size_t kReadBytes = 64U << 10U;
 constexpr double kReapSeconds = 1;  // between a socket's end and its process's
 // A rank waits this much longer than rank 0, whose word on who is missing it would rather have.
 constexpr double kHearSeconds = 1;
+// Between two looks at a process that is ending.
 constexpr auto kLook = std::chrono::milliseconds(5);
 
+// On CLOCK_MONOTONIC, in ns.
 double deadline_after(double seconds) { return monotonic_now_ns() + seconds * 1e9; }
 double left_seconds(double deadline_ns) {
   return std::max(0.0, (deadline_ns - monotonic_now_ns()) / 1e9);
 }
 
+// An end of the link; the caller says whose.
 tl::unexpected<Error> gone() { return fail(Code::kUnavailable, "gone"); }
 
 // One end of a socket pair, with whole messages on it.
@@ -49,6 +54,7 @@ class Link {
  public:
   explicit Link(Fd socket) : socket_(std::move(socket)) {}
   [[nodiscard]] int fd() const { return socket_.get(); }
+  // An error where the other side does not read by the deadline.
   Status send(const GroupStep& step, double deadline_ns) {
     return write_all(socket_.get(), frame(step), left_seconds(deadline_ns));
   }
@@ -100,6 +106,7 @@ class Forked final : public Group {
   }
 
  private:
+  // Rank 0 closed its end without a reason.
   static tl::unexpected<Error> ended() {
     return fail(Code::kUnavailable, "rank 0: has ended the group");
   }
@@ -119,11 +126,13 @@ class Forked final : public Group {
   Link link_;
 };
 
+// Rank 0's view of one other rank.
 struct Other {
   pid_t process = -1;  // -1: reaped
   Link link;
 };
 
+// From a wait status of waitpid(2).
 std::string how_it_ended(int status) {
   if (WIFSIGNALED(status))
     return fmt::format("its process was ended by signal {} (SIG{})", WTERMSIG(status),
@@ -147,6 +156,7 @@ std::optional<int> reap(pid_t process, double seconds) {
 class Parent final : public LocalRanks, public Group {
  public:
   explicit Parent(std::uint32_t size) : size_(size) {}
+  // Shutting the sockets down ends the others' waits; who does not leave in time is killed.
   ~Parent() override {
     open_ = false;
     for (Other& other : others_) ::shutdown(other.link.fd(), SHUT_RDWR);
@@ -160,12 +170,14 @@ class Parent final : public LocalRanks, public Group {
   Parent(const Parent&) = delete;
   Parent& operator=(const Parent&) = delete;
 
+  // The child closes the ends of all ranks before it: they would keep these links open.
   Status fork_next(const Body& body) {
     std::array<int, 2> ends{};
     if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()) != 0)
       return fail(Code::kUnavailable, fmt::format("socketpair: {}", std::strerror(errno)));
     Fd mine(ends[0]);
     Fd theirs(ends[1]);
+    // Both processes would print the text that stdio still holds.
     std::fflush(nullptr);
     const pid_t child = ::fork();
     if (child < 0) return fail(Code::kUnavailable, fmt::format("fork: {}", std::strerror(errno)));
@@ -192,6 +204,7 @@ class Parent final : public LocalRanks, public Group {
   }
 
  private:
+  // _exit in every case: the child must not return into its parent's stack.
   [[noreturn]] void be_rank(std::uint32_t rank, Fd socket, const Body& body) const {
     int code = kExitInvalid;
     try {
@@ -204,6 +217,7 @@ class Parent final : public LocalRanks, public Group {
     ::_exit(code);
   }
 
+  // Names the rank, and how its process ended where it can be reaped.
   tl::unexpected<Error> lost(std::size_t index) {
     Other& other = others_[index];
     const auto status = reap(other.process, kReapSeconds);
@@ -213,6 +227,7 @@ class Parent final : public LocalRanks, public Group {
                             status ? how_it_ended(*status) : "it has closed its end"));
   }
 
+  // One payload alone is an error to the others (see Forked::heard).
   void end_with(const Error& error) {
     GroupStep last;
     last.add_payloads(fmt::format("{} {}", static_cast<int>(error.code), error.message));
@@ -223,6 +238,7 @@ class Parent final : public LocalRanks, public Group {
     }
   }
 
+  // Waits for one payload of each rank. The first rank that is missing at the deadline is named.
   Result<std::vector<std::string>> step(std::string mine, double deadline_ns) {
     std::vector<std::optional<std::string>> got(others_.size());
     for (;;) {
@@ -236,7 +252,9 @@ class Parent final : public LocalRanks, public Group {
         else
           waits.push_back({others_[i].link.fd(), POLLIN, 0});
       }
+      // Everyone's payload is there.
       if (waits.empty()) break;
+      // The first one in rank order is named.
       const auto missing = std::ranges::find_if(got, [](const auto& one) { return !one; });
       if (monotonic_now_ns() >= deadline_ns)
         return fail(
@@ -248,6 +266,7 @@ class Parent final : public LocalRanks, public Group {
     all.add_payloads(std::move(mine));
     for (auto& one : got) all.add_payloads(std::move(*one));
     // A rank that has left may have sent the reason: the next step misses it.
+    // Each link gets the same bytes.
     for (Other& other : others_) static_cast<void>(other.link.send(all, deadline_ns));
     return std::vector<std::string>(all.payloads().begin(), all.payloads().end());
   }
@@ -260,6 +279,7 @@ class Parent final : public LocalRanks, public Group {
 }  // namespace
 
 Result<std::unique_ptr<LocalRanks>> LocalRanks::start(std::uint32_t size, const Body& body) {
+  // The bound keeps a wrong number from forking without end.
   RG_CHECK(size >= 1 && size <= kMaxLocalRanks);
   RG_CHECK(::signal(SIGPIPE, SIG_IGN) != SIG_ERR);  // a word to one that is gone ends nobody
   auto parent = std::make_unique<Parent>(size);

@@ -11,10 +11,11 @@
 
 namespace railgauge {
 
+// One task's other ranks, as child processes of this one.
 class LocalRanks {
  public:
-  // The body of another rank in its process; returns the exit code. `group` is its end of the
-  // group.
+  // The body of another rank, run in its own process; its value is that process's exit code.
+  // `group` is that rank's end of the group.
   using Body = std::function<int(Group& group)>;
 
   // Forks ranks 1 to `size` - 1, and ignores SIGPIPE from then on. No other thread may run yet.
@@ -23,10 +24,11 @@ class LocalRanks {
   // Ends the group, waits for the others at most kEndSeconds, and kills who is left.
   virtual ~LocalRanks() = default;
 
-  // Rank 0's. After an error no rank can say anything more; one that is gone is named, with how its
-  // process ended.
+  // Rank 0's end of the group. After an error no rank can exchange anything more; a rank that is
+  // gone is named, with how its process ended.
   virtual Group& group() = 0;
 
+  // How long the destructor waits for each.
   static constexpr double kEndSeconds = 10;
 };
 

@@ -1,5 +1,5 @@
 // The runner's command line: lists and describes kernels, runs one between two terminals or alone,
-// or serves an agent as its child. Only wires. profile_command.cc has the profiles' command lines.
+// or serves an agent as its child. Only wires. peer_command.h has the command lines of other tools.
 #include <unistd.h>
 
 #include <algorithm>
@@ -21,38 +21,39 @@
 #include "kernels/core/text/json.h"
 #include "kernels/core/text/text.h"
 #include "kernels/core/text/units.h"
-#include "kernels/gpudirect_probe.h"
-#include "kernels/mpi_world.h"
 #include "kernels/peers/osu/profile.h"
 #include "kernels/runner/agent_task.h"
 #include "kernels/runner/kernel_list.h"
 #include "kernels/runner/local_ranks.h"
-#include "kernels/runner/nccl_tests_command.h"
-#include "kernels/runner/perftest_command.h"
-#include "kernels/runner/profile_command.h"
+#include "kernels/runner/peer_command.h"
 #include "kernels/runner/standalone.h"
 #include "kernels/runner/task/watchdog.h"
 
 namespace railgauge {
 namespace {
 
+// The command line as typed; it is checked afterwards.
 struct Flags {
+  // The one operand.
   std::string kernel;
   bool list = false;
   std::string describe;
   bool version = false;
+  // These two exclude each other; check_standalone() refuses both at once.
   std::string listen;
   std::string connect;
   bool keep = false;
   std::uint32_t ranks = 1;
   std::vector<std::string> set;
   std::map<std::string, std::string> parameters;  // from direct flags
+  // As typed; the kernel resolves it.
   std::string endpoint;
   std::string deadline = canonical_duration(kDefaultDeadlineSeconds * 1e9);
   bool raw_samples = false;
   std::string format = "table";
   std::string output;
   std::string units;
+  // The agent's forms, which --help does not show.
   std::string probe;
   std::string probe_ports;
   std::string records_to;
@@ -61,11 +62,7 @@ struct Flags {
   int record_fd = -1;
 };
 
-int wrong_use(const std::string& message) {
-  fmt::print(stderr, "railgauge-runner: {}\n", message);
-  return kExitUsage;
-}
-
+// Flags of all kernels. Hidden ones are the agent's.
 void add_general_flags(CLI::App& app, Flags& flags) {
   app.add_option("KERNEL", flags.kernel, "What to measure; --list names them all");
   app.add_flag("--list", flags.list, "Print every kernel");
@@ -117,6 +114,7 @@ void add_general_flags(CLI::App& app, Flags& flags) {
   app.add_option("--record-fd", flags.record_fd)->group("");
 }
 
+// A parameter's name as a flag: underscores become dashes.
 std::string flag_of(const std::string& parameter) {
   std::string flag = "--" + parameter;
   std::ranges::replace(flag, '_', '-');
@@ -126,6 +124,7 @@ std::string flag_of(const std::string& parameter) {
 // Every declared parameter is a flag too, unless a general flag has its name.
 void add_parameter_flags(CLI::App& app, const KernelInfo& kernel, Flags& flags) {
   for (const ParameterInfo& parameter : kernel.parameters()) {
+    // A parameter whose name is taken is still settable by --set.
     if (app.get_option_no_throw(flag_of(parameter.name())) != nullptr) continue;
     const std::string name = parameter.name();
     const auto keep = [&flags, name](const std::vector<std::string>& values) {
@@ -138,13 +137,15 @@ void add_parameter_flags(CLI::App& app, const KernelInfo& kernel, Flags& flags) 
   }
 }
 
-// The kernel that the command line names, before it is parsed: its parameters become flags.
+// The kernel that the command line names, or nullptr. It is looked up before the parsing, since its
+// parameters become flags.
 const KernelRow* named_kernel(int argc, char** argv) {
   for (int i = 1; i < argc; ++i)
     if (const KernelRow* row = find_kernel(argv[i])) return row;
   return nullptr;
 }
 
+// A parameter may be given by its flag or by --set, not by both.
 Result<std::map<std::string, std::string>> parameters_of(const Flags& flags) {
   std::map<std::string, std::string> out = flags.parameters;
   for (const std::string& pair : flags.set) {
@@ -159,6 +160,7 @@ Result<std::map<std::string, std::string>> parameters_of(const Flags& flags) {
   return out;
 }
 
+// NICs are shown in bits a second, all else in bytes a second.
 Result<RateUnit> rate_unit_of(const std::string& units, const KernelInfo& kernel) {
   if (units == "bits") return RateUnit::kBits;
   if (units == "bytes") return RateUnit::kBytes;
@@ -168,17 +170,20 @@ Result<RateUnit> rate_unit_of(const std::string& units, const KernelInfo& kernel
   return kernel.endpoint_kind() == "nic" ? RateUnit::kBits : RateUnit::kBytes;
 }
 
-// With -o the table stays on the terminal unless a stream or document was asked for as well.
+// The format of the -o file. With a table on the terminal it follows from the file's name, else it
+// is the format that was asked for.
 Format file_format_of(const std::string& file, Format format) {
   if (format != Format::kTable) return format;
   return file.ends_with(".csv") ? Format::kCsv : Format::kJson;
 }
 
-// "[ADDR:]PORT"; an address alone, or nothing, takes the default port.
+// "[ADDR:]PORT". An address alone, or an empty text, takes the default port. The error is that of
+// the text as it was typed.
 Result<std::string> listen_address(const std::string& text) {
   if (text.empty()) return fmt::format("{}", kDefaultGroupPort);
   const auto whole = parse_listen_address(text);
   if (whole) return text;
+  // A colon alone does not make a port: "::1" is an address of IPv6.
   const bool bare_ipv6 = !text.starts_with('[') && std::ranges::count(text, ':') > 1;
   const std::string with_port =
       fmt::format(fmt::runtime(bare_ipv6 ? "[{}]:{}" : "{}:{}"), text, kDefaultGroupPort);
@@ -186,8 +191,10 @@ Result<std::string> listen_address(const std::string& text) {
   return tl::unexpected(whole.error());
 }
 
+// kInvalidArgument with one line for the terminal.
 Result<StandaloneOptions> standalone_options(const CLI::App& app, const Flags& flags,
                                              const KernelRow& row) {
+  // A run without a bound could hang in a driver for ever.
   const double deadline_ns = RG_TRY(parse_duration_ns(flags.deadline));
   if (deadline_ns <= 0) return fail(Code::kInvalidArgument, "--deadline: must be above 0");
   const Format format = RG_TRY(parse_format(flags.format));
@@ -214,27 +221,32 @@ Result<StandaloneOptions> standalone_options(const CLI::App& app, const Flags& f
   return options;
 }
 
+// --list and --describe share the message, so that JSON is the same for both.
 int print_kernels(const Flags& flags) {
   const auto format = parse_format(flags.format);
-  if (!format) return wrong_use(format.error().message);
+  if (!format) return report_wrong_use(format.error().message);
   if (*format != Format::kTable && *format != Format::kJson)
-    return wrong_use("--list and --describe print table or json");
+    return report_wrong_use("--list and --describe print table or json");
+  // --describe narrows the list to one kernel.
   KernelList list = kernel_list(catalog());
   if (!flags.describe.empty()) {
     const auto row = find_row(catalog(), flags.describe);
-    if (!row) return wrong_use(row.error().message);
+    if (!row) return report_wrong_use(row.error().message);
     list.clear_kernels();
     *list.add_kernels() = (*row)->info();
   }
+  // The message is the same for both forms of output.
   const std::string table =
       flags.describe.empty() ? kernel_list_table(list) : kernel_description(list.kernels(0));
   fmt::print("{}", *format == Format::kJson ? to_json(list) + '\n' : table);
   return kExitPassed;
 }
 
-// In a program with an MPI its kernels run as ranks of what launched it; one without launches them.
+// Decides who starts the ranks of an MPI kernel. A program with an MPI is one rank of a launcher's;
+// the program without one starts the launcher.
 void join_world(StandaloneOptions& options, const std::string& records_to) {
   if (!options.row->info().name().starts_with("mpi.")) return;
+  // The two kinds of program share one command line: this one asks a launcher to start the other.
   options.launches = mpi_of_program().empty();
   if (options.launches) return;
   options.records_to = records_to;
@@ -246,17 +258,20 @@ void join_world(StandaloneOptions& options, const std::string& records_to) {
                           .leave = leave_mpi_world};
 }
 
-// An argument that nothing takes: the kernel's name may be wrong, or a flag's.
+// CLI11 returns what it did not take; the first such word is explained. It may be a wrong flag, or
+// a second kernel. The exit code.
 int explain_extra(const CLI::App& app, const std::vector<std::string>& extras) {
   std::vector<std::string> names;
   for (const CLI::Option* option : app.get_options())
     for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+  // A flag's value is no part of its name.
   const std::string word = extras.front().substr(0, extras.front().find('='));
-  return wrong_use(
+  return report_wrong_use(
       fmt::format("argument {} is unknown{}", in_quotes(word), did_you_mean(word, names)));
 }
 
-// A line of JSON for each word of the list, at once: what a later one breaks does not take it away.
+// Answers each word of a list with one line of JSON on stdout, and flushes it at once: a crash at a
+// later word does not take away the answers before it.
 template <class Probe>
 int probe_each(std::string_view list, Probe probe) {
   for (std::size_t begin = 0; begin <= list.size();) {
@@ -270,8 +285,8 @@ int probe_each(std::string_view list, Probe probe) {
 
 int run(int argc, char** argv, double entered_monotonic_ns);
 
-// Another spelling of an MPI kernel, or OSU's command line: read as our own. Nothing: it is
-// neither.
+// Reads another spelling of an MPI kernel ("MPI_Allreduce") or OSU's command line as our own, and
+// runs it. Nothing where the first word is neither.
 std::optional<int> run_as_mpi(std::span<char* const> argv, double entered_monotonic_ns) {
   if (argv.size() < 2) return std::nullopt;
   const OsuProgram* osu = find_osu_program(argv[1]);
@@ -280,35 +295,31 @@ std::optional<int> run_as_mpi(std::span<char* const> argv, double entered_monoto
   std::vector<std::string> words(argv.begin() + 2, argv.end());
   if (osu != nullptr) {
     auto read = read_osu_command(*osu, words);
-    if (!read) return wrong_use(read.error().message);
+    if (!read) return report_wrong_use(read.error().message);
     words = std::move(*read);
   } else {
     words.insert(words.begin(), std::string(spelled->kernel));
   }
   words.insert(words.begin(), argv[0]);
+  // argv as main() gets it, with the NULL behind the last word.
   std::vector<char*> own;
   for (std::string& word : words) own.push_back(word.data());
   own.push_back(nullptr);
   return run(static_cast<int>(words.size()), own.data(), entered_monotonic_ns);
 }
 
+// In this order: another tool's name, information, the agent's forms, one run.
 int run(int argc, char** argv, double entered_monotonic_ns) {
   const std::span<char* const> words(argv, static_cast<std::size_t>(argc));
   if (const auto ended = run_as_mpi(words, entered_monotonic_ns)) return *ended;
-  if (const ProfileCall call = profile_call(words); !call.name.empty())
-    return run_profile_command(call, {find_kernel, count_gpus, keep_gpus_warm});
-  if (const PerftestInvocation call = perftest_invocation(words); call.program != nullptr)
-    return run_perftest_command(call, find_kernel);
-  if (const NcclTestsInvocation call = nccl_tests_invocation(words); call.program != nullptr)
-    return run_nccl_tests_command(call, find_kernel);
+  if (const auto ended = run_peer_command(words, {find_kernel, count_gpus, keep_gpus_warm}))
+    return *ended;
   Flags flags;
   CLI::App app{"Measures one thing of a cluster's fabric: between two hosts, or on this one.",
                "railgauge-runner"};
   app.allow_extras();
-  app.footer(
-      fmt::format("In place of KERNEL another tool's name measures what it measures: {}, {}, {}.",
-                  fmt::join(profile_names(), ", "), fmt::join(perftest_names(), ", "),
-                  fmt::join(nccl_tests_names(), ", ")));
+  app.footer(fmt::format("In place of KERNEL another tool's name measures what it measures: {}.",
+                         fmt::join(peer_command_names(), ", ")));
   add_general_flags(app, flags);
   if (const KernelRow* row = named_kernel(argc, argv)) add_parameter_flags(app, row->info(), flags);
   try {
@@ -317,12 +328,13 @@ int run(int argc, char** argv, double entered_monotonic_ns) {
     fmt::print("{}", app.help());
     return kExitPassed;
   } catch (const CLI::ParseError& error) {
-    return wrong_use(error.what());
+    return report_wrong_use(error.what());
   }
   if (flags.version) {
     fmt::print("railgauge-runner {} (GPU code: {})\n", RAILGAUGE_VERSION, gpu_code_needs());
     return kExitPassed;
   }
+  // An agent's child. Signals are blocked before any thread exists.
   if (flags.task) {
     block_ending_signals();
     return run_agent_task({.request_fd = flags.request_fd,
@@ -331,16 +343,17 @@ int run(int argc, char** argv, double entered_monotonic_ns) {
                            .launches_mpi = mpi_of_program().empty()},
                           find_kernel);
   }
+  // Probes run in this process, so that a driver that crashes takes no agent with it.
   if (!flags.probe.empty()) return probe_each(flags.probe, probe_gpudirect);
   if (!flags.probe_ports.empty()) return probe_each(flags.probe_ports, probe_port);
   if (flags.list || !flags.describe.empty()) return print_kernels(flags);
   if (flags.kernel.empty())
-    return wrong_use("no kernel named; --list prints them, --help the rest");
+    return report_wrong_use("no kernel named; --list prints them, --help the rest");
   const auto row = find_row(catalog(), flags.kernel);
-  if (!row) return wrong_use(row.error().message);
+  if (!row) return report_wrong_use(row.error().message);
   if (!app.remaining().empty()) return explain_extra(app, app.remaining());
   auto options = standalone_options(app, flags, **row);
-  if (!options) return wrong_use(options.error().message);
+  if (!options) return report_wrong_use(options.error().message);
   join_world(*options, flags.records_to);
   block_ending_signals();
   return run_standalone(*options);
@@ -349,6 +362,7 @@ int run(int argc, char** argv, double entered_monotonic_ns) {
 }  // namespace
 }  // namespace railgauge
 
+// The first statement takes the time: a task's phases begin with the process.
 int main(int argc, char** argv) {
   return railgauge::run(argc, argv, railgauge::monotonic_now_ns());
 }

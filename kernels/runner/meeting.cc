@@ -1,3 +1,4 @@
+// One exchange of hellos, after which both sides decide alike from the same data.
 #include "kernels/runner/meeting.h"
 
 #include <unistd.h>
@@ -12,6 +13,7 @@
 namespace railgauge {
 namespace {
 
+// A day.
 constexpr double kMaxDeadlineSeconds = 86400;
 
 // Choices that each side keeps to itself: they are not compared, and nobody overrides them.
@@ -25,15 +27,18 @@ std::map<std::string, std::string> own_choices(const KernelInfo& kernel,
   return own;
 }
 
+// kInvalidArgument: the two command lines do not fit.
 tl::unexpected<Error> differ(std::string what) {
   return fail(Code::kInvalidArgument, std::move(what));
 }
 
+// "" where the system has none.
 std::string host_name() {
   std::array<char, HOST_NAME_MAX + 1> name{};
   return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "";
 }
 
+// Other versions are refused: their figures would not be comparable, and their messages may differ.
 Status check_same_kernel(const RunnerHello& connecting, const RunnerHello& listening) {
   if (connecting.schema_version() != listening.schema_version())
     return differ(
@@ -54,6 +59,7 @@ Status check_same_kernel(const RunnerHello& connecting, const RunnerHello& liste
 
 }  // namespace
 
+// The connecting side's parameters rule; those that the listener was given must agree with them.
 Result<Settled> meet(Group& group, const KernelInfo& kernel,
                      const std::map<std::string, std::string>& given, double deadline_seconds) {
   const Params mine = RG_TRY(Params::parse(kernel, given));
@@ -66,9 +72,11 @@ Result<Settled> meet(Group& group, const KernelInfo& kernel,
   for (const auto& [name, text] : given)
     if (!own.contains(name))
       (*hello.mutable_given())[name] = mine.effective().at(name);  // canonical
+  // The connecting side's deadline holds for both.
   hello.set_deadline_seconds(deadline_seconds);
   hello.set_host(host_name());
   const auto all = RG_TRY(group.exchange(hello.SerializeAsString(), kMeetingTimeoutSeconds));
+  // The ranks are fixed: the connecting side is rank 0.
   RunnerHello connecting;
   RunnerHello listening;
   if (!connecting.ParseFromString(all[kConnectingRank]) ||
@@ -80,6 +88,7 @@ Result<Settled> meet(Group& group, const KernelInfo& kernel,
                               connecting.deadline_seconds(), kMaxDeadlineSeconds));
   std::map<std::string, std::string> ruling_given(connecting.given().begin(),
                                                   connecting.given().end());
+  // Choices of this rank alone come back in after the comparison.
   ruling_given.insert(own.begin(), own.end());
   Params params = RG_TRY(Params::parse(kernel, ruling_given));
   for (const auto& [name, text] : listening.given())

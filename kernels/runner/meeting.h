@@ -13,14 +13,16 @@ inline constexpr std::uint32_t kConnectingRank = 0;  // the initiator
 inline constexpr std::uint32_t kListeningRank = 1;
 inline constexpr double kMeetingTimeoutSeconds = 10;
 
+// The result for both sides: parameters, the deadline in seconds, and the other side's host name.
 struct Settled {
   Params params;
   double deadline_seconds = 0;
   std::string peer_host;
 };
 
-// `given` as this side's user wrote them. Both sides come to the same answer or the same error:
-// kInvalidArgument that names what differs.
+// Exchanges the hellos. `given` is what this side's user typed. Both sides get the same result or
+// the same error: kInvalidArgument naming what differs, kDataLoss for another program at the other
+// end.
 Result<Settled> meet(Group& group, const KernelInfo& kernel,
                      const std::map<std::string, std::string>& given, double deadline_seconds);
 

@@ -12,7 +12,7 @@
 #include "kernels/catalog.h"
 #include "kernels/peers/perftest/rows.h"
 #include "kernels/peers/perftest/table.h"
-#include "kernels/runner/perftest_command.h"
+#include "kernels/runner/peer_command.h"
 
 namespace railgauge {
 namespace {
@@ -237,19 +237,19 @@ TEST(PerftestRows, KnowEachOptionOfTheInstalledPerftest) {
   }
 }
 
-TEST(PerftestInvocation, ComesFromTheFirstArgumentOrTheProgramsOwnName) {
+TEST(PeerInvocation, ComesFromTheFirstArgumentOrTheProgramsOwnName) {
   std::string own = "/usr/bin/ib_read_lat";
   std::string runner = "railgauge-runner";
   std::string program = "ib_send_bw";
   std::string flag = "-a";
   const std::array<char*, 2> linked{own.data(), flag.data()};
-  EXPECT_EQ(perftest_invocation(linked).program->kernel, "verbs.read_lat");
-  EXPECT_THAT(perftest_invocation(linked).arguments, ElementsAre("-a"));
+  EXPECT_EQ(find_perftest_program(peer_invocation(linked).name)->kernel, "verbs.read_lat");
+  EXPECT_THAT(peer_invocation(linked).arguments, ElementsAre("-a"));
   const std::array<char*, 3> named{runner.data(), program.data(), flag.data()};
-  EXPECT_EQ(perftest_invocation(named).program->kernel, "verbs.send_bw");
-  EXPECT_THAT(perftest_invocation(named).arguments, ElementsAre("-a"));
+  EXPECT_EQ(find_perftest_program(peer_invocation(named).name)->kernel, "verbs.send_bw");
+  EXPECT_THAT(peer_invocation(named).arguments, ElementsAre("-a"));
   const std::array<char*, 2> neither{runner.data(), flag.data()};
-  EXPECT_EQ(perftest_invocation(neither).program, nullptr);
+  EXPECT_EQ(peer_invocation(neither).name, "");
 }
 
 Point point_of(const char* metric, double bytes, double value) {

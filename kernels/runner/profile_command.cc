@@ -1,4 +1,4 @@
-#include "kernels/runner/profile_command.h"
+// The command lines of nvbandwidth and gdrcopy, read for our kernels.
 
 #include <algorithm>
 #include <bit>
@@ -13,6 +13,8 @@
 #include "kernels/core/text/json.h"
 #include "kernels/core/text/text.h"
 #include "kernels/core/text/units.h"
+#include "kernels/runner/peer_command.h"
+#include "kernels/runner/profile_run.h"
 #include "kernels/runner/standalone.h"
 #include "kernels/runner/task/watchdog.h"
 
@@ -21,7 +23,9 @@ namespace {
 
 constexpr std::string_view kNvbandwidth = "nvbandwidth";
 constexpr std::string_view kGdrcopy = "gdrcopy";
+// nvbandwidth's -b counts in it.
 constexpr std::uint64_t kMib = 1U << 20U;
+// Bounds of the flags, above all that is sensible.
 constexpr double kMaxBufferMib = 1 << 20;
 constexpr std::uint64_t kMostBufferMib = 1024;  // where our kernels' sizes end
 constexpr double kMaxBytes = 1 << 30;
@@ -29,7 +33,9 @@ constexpr double kMaxSamples = 1e6;
 constexpr double kMaxIterations = 1e7;
 constexpr int kMaxGpu = 255;
 
+// The command line of either tool, as typed.
 struct Flags {
+  // Both tools' flags. Counts are 0 where they are not given.
   std::vector<std::string> tests;
   std::uint64_t buffer_mib = 0;
   std::uint64_t samples = 0;
@@ -48,7 +54,8 @@ struct Flags {
   std::uint64_t writes = 0;
   std::uint64_t reads = 0;
   std::uint64_t iterations = 0;
-  std::uint64_t one = 1;  // accepted where the tool has a number that is 1 with us
+  // Accepted where the tool has a number that is 1 with us.
+  std::uint64_t one = 1;
   // Accepted, and without effect.
   bool verbose = false;
   bool with_memcpy = false;
@@ -59,11 +66,13 @@ struct Flags {
 
 bool is_nvbandwidth(const std::string& name) { return name == kNvbandwidth; }
 
+// A whole number from 1 to `most`.
 void declare_number(CLI::App& app, const char* name, std::uint64_t& value, double most,
                     const char* what) {
   app.add_option(name, value, what)->type_name("N")->check(CLI::Range(1.0, most).description(""));
 }
 
+// Names and letters are nvbandwidth's own.
 void declare_nvbandwidth(CLI::App& app, Flags& flags) {
   constexpr int kAnyNumber = -1;
   const auto words = [&app](const char* name, std::vector<std::string>& value, const char* what) {
@@ -88,6 +97,7 @@ void declare_nvbandwidth(CLI::App& app, Flags& flags) {
   app.add_flag("-l,--list", flags.list, "Print the tests");
 }
 
+// Each of gdrcopy's programs has its own letters; the same letter means different things.
 void declare_gdrcopy(CLI::App& app, const std::string& test, Flags& flags) {
   app.add_option("-d", flags.gpu, "GPU to use (default 0)")
       ->type_name("N")
@@ -113,6 +123,7 @@ void declare_gdrcopy(CLI::App& app, const std::string& test, Flags& flags) {
     declare_number(app, "-s", flags.size_bytes, kMaxBytes, "Largest size in bytes");
 }
 
+// The tool's flags, and ours beside them.
 void declare(CLI::App& app, const std::string& name, Flags& flags) {
   if (is_nvbandwidth(name)) {
     declare_nvbandwidth(app, flags);
@@ -133,6 +144,7 @@ void declare(CLI::App& app, const std::string& name, Flags& flags) {
       ->capture_default_str();
 }
 
+// By name or by the number that -l prints.
 Result<std::string> test_named(const std::string& word, const std::vector<std::string>& all) {
   if (const auto number = parse_integer(word)) {
     if (*number >= 0 && *number < static_cast<std::int64_t>(all.size()))
@@ -145,6 +157,7 @@ Result<std::string> test_named(const std::string& word, const std::vector<std::s
                                                   in_quotes(word), did_you_mean(word, all)));
 }
 
+// The last --set of a name counts.
 Result<std::map<std::string, std::string>> parameters_of(const std::vector<std::string>& set) {
   std::map<std::string, std::string> out;
   for (const std::string& pair : set) {
@@ -157,14 +170,15 @@ Result<std::map<std::string, std::string>> parameters_of(const std::vector<std::
   return out;
 }
 
-// A flag that cannot do what it does in the tool says so, one line each.
+// Prints one line on stderr for a flag that cannot do here what it does in the tool.
 void info(std::string_view text) { fmt::print(stderr, "info: {}\n", text); }
 
-// --set has the last word.
+// Sets a parameter that the tool's own flag names, unless --set names it: --set has the last word.
 void set_default(ProfileOptions& options, const std::string& name, std::string value) {
   options.parameters.try_emplace(name, std::move(value));
 }
 
+// Counts and sizes of gdrcopy as our parameters. Flags that we cannot honour print one line.
 Status take_gdrcopy(const Flags& flags, ProfileOptions& options) {
   const std::string& test = options.tests.front();
   if (flags.adaptive && flags.writes + flags.reads + flags.iterations > 0)
@@ -191,6 +205,7 @@ Status take_gdrcopy(const Flags& flags, ProfileOptions& options) {
   return {};
 }
 
+// Tests by name and by prefix, and nvbandwidth's counts as our parameters.
 Status take_nvbandwidth(const Flags& flags, ProfileOptions& options) {
   const auto all = peer_test_names(kNvbandwidth);
   for (const std::string& word : flags.tests)
@@ -219,6 +234,7 @@ Status take_nvbandwidth(const Flags& flags, ProfileOptions& options) {
   return {};
 }
 
+// kInvalidArgument for flags that exclude each other.
 Result<ProfileOptions> options_of(const std::string& name, const Flags& flags) {
   ProfileOptions options{.name = name,
                          .tool = std::string(is_nvbandwidth(name) ? kNvbandwidth : kGdrcopy),
@@ -238,20 +254,18 @@ Result<ProfileOptions> options_of(const std::string& name, const Flags& flags) {
   return options;
 }
 
-// A setting that a kernel would refuse is refused before any of them runs.
+// Parses the parameters of every task, so that a setting which a kernel would refuse is refused
+// before any of them runs.
 Status check_parameters(const ProfileOptions& options, const ProfileHost& host) {
   constexpr int kAnyNumber = 1;
+  // The parameters do not depend on the number of GPUs.
   for (const ProfileTask& task : profile_tasks(options, host.find, kAnyNumber))
     if (const KernelRow* row = host.find(task.row->kernel))
       RG_TRY_OK(Params::parse(row->info(), task.parameters));
   return {};
 }
 
-int wrong_use(const std::string& message) {
-  fmt::print(stderr, "railgauge-runner: {}\n", message);
-  return kExitUsage;
-}
-
+// The notes of all tasks of a test.
 void print_notes(const ProfileTest& test) {
   for (const ProfileFigure& figure : test.figures())
     for (const RunnerReport& report : figure.reports())
@@ -260,8 +274,10 @@ void print_notes(const ProfileTest& test) {
                    report.started().endpoint(), note.text());
 }
 
+// With --format table each test is printed as it ends; documents come whole.
 int run_and_print(const ProfileOptions& options, const ProfileHost& host, Format format) {
   block_ending_signals();
+  // Documents are for programs, so nothing is printed before they are complete.
   const bool table = format == Format::kTable;
   if (table)
     fmt::print("railgauge {}: the tests of {} by our kernels{}\n\n", RAILGAUGE_VERSION,
@@ -280,6 +296,7 @@ int run_and_print(const ProfileOptions& options, const ProfileHost& host, Format
 
 }  // namespace
 
+// gdrcopy's tests are programs of their own, nvbandwidth's are not.
 std::vector<std::string> profile_names() {
   std::vector<std::string> names{std::string(kNvbandwidth)};
   for (const std::string& test : peer_test_names(kGdrcopy))
@@ -287,31 +304,21 @@ std::vector<std::string> profile_names() {
   return names;
 }
 
-ProfileCall profile_call(std::span<char* const> argv) {
-  const auto names = profile_names();
-  for (std::size_t i = 0; i < std::min<std::size_t>(argv.size(), 2); ++i) {
-    std::string word = argv[i];
-    if (i == 0) word = word.substr(word.rfind('/') + 1);
-    if (std::ranges::find(names, word) == names.end()) continue;
-    return {.name = word,
-            .arguments = {argv.begin() + static_cast<std::ptrdiff_t>(i) + 1, argv.end()}};
-  }
-  return {};
-}
-
-int run_profile_command(const ProfileCall& call, const ProfileHost& host) {
+// CLI11 reports --help and errors as exceptions, which end here.
+int run_profile_command(const std::string& name, const std::vector<std::string>& arguments,
+                        const ProfileHost& host) {
   Flags flags;
-  CLI::App app{fmt::format("Measures what {} measures, by our kernels, in its units.", call.name),
-               call.name};
-  declare(app, call.name, flags);
-  std::vector<std::string> reversed(call.arguments.rbegin(), call.arguments.rend());
+  CLI::App app{fmt::format("Measures what {} measures, by our kernels, in its units.", name), name};
+  declare(app, name, flags);
+  std::vector<std::string> reversed(arguments.rbegin(), arguments.rend());
   try {
-    app.parse(reversed);  // CLI11 takes them from the back
+    // CLI11 takes them from the back.
+    app.parse(reversed);
   } catch (const CLI::CallForHelp&) {
     fmt::print("{}", app.help());
     return kExitPassed;
   } catch (const CLI::ParseError& error) {
-    return wrong_use(error.what());
+    return report_wrong_use(error.what());
   }
   if (flags.list) {
     int number = 0;
@@ -320,12 +327,13 @@ int run_profile_command(const ProfileCall& call, const ProfileHost& host) {
     return kExitPassed;
   }
   const auto format = parse_format(flags.json ? "json" : flags.format);
-  if (!format) return wrong_use(format.error().message);
-  if (*format == Format::kNdjson) return wrong_use("a profile prints table, json or csv");
-  const auto options = options_of(call.name, flags);
-  if (!options) return wrong_use(options.error().message);
+  if (!format) return report_wrong_use(format.error().message);
+  // A profile's tests have no order of records that a stream could follow.
+  if (*format == Format::kNdjson) return report_wrong_use("a profile prints table, json or csv");
+  const auto options = options_of(name, flags);
+  if (!options) return report_wrong_use(options.error().message);
   if (const Status sound = check_parameters(*options, host); !sound)
-    return wrong_use(sound.error().message);
+    return report_wrong_use(sound.error().message);
   return run_and_print(*options, host, *format);
 }
 

@@ -1,3 +1,4 @@
+// A profile's tasks in a child process, and the report that grows from their records in the parent.
 #include "kernels/runner/profile_run.h"
 
 #include <algorithm>
@@ -26,14 +27,17 @@ namespace {
 // The first record of each task, so that a task that dies in its first step is known by name.
 constexpr std::string_view kBegin = "begin";
 
+// Seconds since 1970, for started_at.
 double unix_now_seconds() {
   return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
 }
 
+// The place as a task id, so that each record names its task.
 std::string text_of(const ProfilePlace& place) {
   return fmt::format("{}.{}.{}", place.visit, place.row, place.gpu);
 }
 
+// Nothing for an id of another form: the child's own end has none.
 std::optional<ProfilePlace> place_of(const std::string& text) {
   ProfilePlace place;
   const char* at = text.data();
@@ -47,7 +51,8 @@ std::optional<ProfilePlace> place_of(const std::string& text) {
   return at == end ? std::optional(place) : std::nullopt;
 }
 
-// Looks at what passes on its way.
+// Passes records on, and remembers whether a point of the task was noisy and whether the task
+// passed.
 class NoiseWatch final : public RecordSink {
  public:
   explicit NoiseWatch(RecordSink& sink) : sink_(sink) {}
@@ -70,6 +75,7 @@ class NoiseWatch final : public RecordSink {
 // --- in the child: the tasks, one after the other
 // -------------------------------------------------
 
+// The child's side: runs the tasks behind a place, one after another.
 class Tasks {
  public:
   Tasks(const ProfileOptions& options, const ProfileHost& host, RecordSink& sink)
@@ -78,7 +84,8 @@ class Tasks {
   // Those behind `done`, which is of no second visit.
   int run(const std::optional<ProfilePlace>& done) {
     become_task_process();
-    const auto gpus = host_.count_gpus();  // where it fails, each kernel says why
+    // Where it fails, each kernel says why.
+    const auto gpus = host_.count_gpus();
     const std::shared_ptr<void> warm = gpus ? host_.keep_warm() : nullptr;
     const double begin_ns = monotonic_now_ns();
     const auto tasks = profile_tasks(options_, host_.find, gpus.value_or(0));
@@ -99,6 +106,7 @@ class Tasks {
   }
 
  private:
+  // One task's end: whether it passed, was noisy, and how long it took.
   struct Ran {
     bool passed;
     bool noisy;
@@ -129,6 +137,7 @@ class Tasks {
     return {watch.passed(), watch.noisy(), (monotonic_now_ns() - begin_ns) / 1e9};
   }
 
+  // One task, alone: kUnimplemented where this build lacks the kernel.
   Status measure(const ProfileTask& task, double deadline_ns, RecordWriter& records) {
     const KernelRow* row = host_.find(task.row->kernel);
     if (row == nullptr)
@@ -153,6 +162,7 @@ class Tasks {
 // --- in the parent: what the records say
 // ----------------------------------------------------------
 
+// The parent's side. Survives the child, so that a crash costs one task.
 class Gatherer {
  public:
   Gatherer(const ProfileOptions& options, const std::function<void(const ProfileTest&)>& on_test)
@@ -168,16 +178,19 @@ class Gatherer {
   // The reason of the last child's end, where it reported no task's end.
   [[nodiscard]] const Final& child_end() const { return child_end_; }
 
+  // A begin record opens a report; later records of the task go into it.
   void take(const Record& record) {
     const auto place = place_of(record.key().task_id());
     if (place && record.has_note() && record.note().severity() == kBegin)
       return begin(*place, record.note().text());
+    // A record behind a task's final one belongs to none.
     const bool open = !reports_.empty() && reports_.back().outcome().empty();
-    if (open) add_record(record, reports_.back());  // the task under way, of whichever visit
+    // The task under way, of whichever visit.
+    if (open) add_record(record, reports_.back());
     if (!place && record.has_final()) child_end_ = record.final();
   }
 
-  // Rows that never began get `end`.
+  // Completes the report. Rows that never began get the outcome and the reason of `end`.
   ProfileEnd finish(const Final& end, int exit_code) {
     std::uint32_t next = 0;
     if (last_) {
@@ -201,6 +214,7 @@ class Gatherer {
   }
 
  private:
+  // An empty report of the task that begins now.
   [[nodiscard]] RunnerReport new_report(std::uint32_t row, const std::string& endpoint) const {
     RunnerReport report;
     report.set_schema_version(kReportSchemaVersion);
@@ -211,10 +225,12 @@ class Gatherer {
     return report;
   }
 
+  // The rows of one test follow each other.
   [[nodiscard]] bool is_first_of_test(std::uint32_t row) const {
     return row == 0 || rows_[row]->test != rows_[row - 1]->test;
   }
 
+  // Ends what was under way, then opens the next report.
   void begin(const ProfilePlace& place, const std::string& endpoint) {
     const bool same_row = last_ && last_->row == place.row && last_->visit == place.visit;
     if (same_row && place.visit == 0) end_report();
@@ -225,6 +241,7 @@ class Gatherer {
     reports_.push_back(new_report(place.row, endpoint));
   }
 
+  // Opens the test with its first row.
   void begin_row(std::uint32_t row) {
     if (!is_first_of_test(row)) return;
     test_ = ProfileTest{};
@@ -241,11 +258,13 @@ class Gatherer {
       end_visit(last_->row);
   }
 
+  // The duration of the task that ended.
   void end_report() {
     if (!reports_.empty())
       reports_.back().set_duration_seconds((monotonic_now_ns() - task_ns_) / 1e9);
   }
 
+  // Makes the row's matrix; with its last row the test is complete.
   void end_row(std::uint32_t row) {
     end_report();
     for (const RunnerReport& report : reports_) {
@@ -259,6 +278,7 @@ class Gatherer {
     test_.set_outcome(std::string(combined_outcome(outcomes_)));
     test_.set_duration_seconds((monotonic_now_ns() - test_ns_) / 1e9);
     all_outcomes_.insert(all_outcomes_.end(), outcomes_.begin(), outcomes_.end());
+    // Noisy tests are printed when no further visit can change them.
     if (visits_again_ && is_noisy(test_))
       held_.push_back(report_.tests_size());
     else
@@ -266,12 +286,14 @@ class Gatherer {
     *report_.add_tests() = std::move(test_);
   }
 
+  // Any cell whose interval is wider than asked.
   static bool is_noisy(const ProfileTest& test) {
     return std::ranges::any_of(test.figures(), [](const ProfileFigure& figure) {
       return std::ranges::any_of(figure.cells(), &ProfileCell::wide);
     });
   }
 
+  // Adds a further visit's report to its row and makes the matrix anew.
   void end_visit(std::uint32_t row) {
     end_report();
     const auto [at, figure_at] = figures_.at(row);
@@ -293,12 +315,14 @@ class Gatherer {
   const std::function<void(const ProfileTest&)>& on_test_;
   const double begin_ns_ = monotonic_now_ns();
   ProfileReport report_;
-  ProfileTest test_;                   // under way
+  // Under way.
+  ProfileTest test_;
   std::vector<std::string> outcomes_;  // of its tasks
   std::vector<std::string> all_outcomes_;
   std::vector<RunnerReport> reports_;  // of the row under way, one a task; of a visit that one
   std::map<std::uint32_t, std::pair<int, int>> figures_;  // of a row: its test and its place there
-  std::vector<int> held_;  // tests that may be visited again: handed over when all is done
+  // Tests that may be visited again: handed over when all is done.
+  std::vector<int> held_;
   std::optional<ProfilePlace> last_;
   Final child_end_;
   double test_ns_ = 0;
@@ -307,10 +331,12 @@ class Gatherer {
 
 }  // namespace
 
+// Starts a child again as long as each one gets at least one task further.
 ProfileEnd run_profile(const ProfileOptions& options, const ProfileHost& host,
                        const std::function<void(const ProfileTest&)>& on_test) {
   Gatherer gatherer(options, on_test);
   for (;;) {
+    // A new child continues behind the task at which the last one died.
     const std::optional<ProfilePlace> done = gatherer.last();
     const ChildEnd end =
         run_in_child([&](RecordSink& sink) { return Tasks(options, host, sink).run(done); },
@@ -323,6 +349,7 @@ ProfileEnd run_profile(const ProfileOptions& options, const ProfileHost& host,
       return gatherer.finish(rest, end.exit_code);
     }
     const bool visited = gatherer.last() && gatherer.last()->visit > 0;
+    // No progress, or a further visit that died: another child would die in the same place.
     if (visited || gatherer.last() == done)
       return gatherer.finish(gatherer.child_end(), end.exit_code);
   }

@@ -1,3 +1,4 @@
+// One run between terminals or alone: the child measures, the parent prints.
 #include "kernels/runner/standalone.h"
 
 #include <unistd.h>
@@ -37,15 +38,18 @@ constexpr double kPeerWaitSeconds = 86400;  // of a listener that nobody calls
 constexpr const char* kEraseLine = "\r\x1b[K";
 constexpr double kEndSeconds = 10;  // for the peer to come to its end as well
 
+// Seconds since 1970, for started_at.
 double unix_now_seconds() {
   return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
 }
 
+// Negative past the deadline.
 double left_seconds(double deadline_monotonic_ns) {
   return (deadline_monotonic_ns - monotonic_now_ns()) / 1e9;
 }
 
-// "gpu2,gpu3" names rank by rank; what has no comma is everyone's.
+// "gpu2,gpu3" names one endpoint for each rank, in rank order. A text without a comma is the
+// endpoint of every rank.
 std::string endpoint_of_rank(const std::string& endpoint, std::uint32_t rank) {
   if (endpoint.find(',') == std::string::npos) return endpoint;
   std::size_t begin = 0;
@@ -56,6 +60,7 @@ std::string endpoint_of_rank(const std::string& endpoint, std::uint32_t rank) {
 // --- in the child: one run
 // ------------------------------------------------------------------------
 
+// One rank's run, in the child. Not thread safe but for its watchdog.
 class Run {
  public:
   // `ranks` is this host's group, where there is one.
@@ -69,6 +74,7 @@ class Run {
         info_(options.row->info()),
         records_(sink, RecordKey{}) {}
 
+  // The exit code. Until parameters are settled the watchdog waits as long as a listener may.
   int execute() {
     become_task_process();
     watchdog_.guard(records_, monotonic_now_ns() + kPeerWaitSeconds * 1e9);
@@ -80,11 +86,13 @@ class Run {
  private:
   [[nodiscard]] bool alone() const { return !options_.listen && !options_.connect; }
 
+  // The three forms differ in their group alone.
   Status run() {
     if (ranks_ != nullptr) return run_with_ranks();
     return alone() ? run_alone() : run_with_peer();
   }
 
+  // No other rank: nothing to agree on.
   Status run_alone() {
     Params params = RG_TRY(Params::parse(info_, options_.parameters));
     const Task task = make_task(std::move(params), options_.deadline_seconds);
@@ -92,6 +100,7 @@ class Run {
     return run_kernel(task, group, records_, [](const Status&) -> Status { return {}; });
   }
 
+  // Errors of either side reach the other one before both end.
   Status run_with_peer() {
     const std::unique_ptr<Group> group = RG_TRY(join());
     entered_monotonic_ns_ = monotonic_now_ns();  // waiting for the peer is no phase of the task
@@ -106,6 +115,7 @@ class Run {
     return telling.agree(ended, kEndSeconds);
   }
 
+  // The ranks of this host, or those of an MPI's launcher.
   Status run_with_ranks() {
     ErrorReportingGroup telling(*ranks_);
     Params params = RG_TRY(Params::parse(info_, options_.parameters));
@@ -117,7 +127,9 @@ class Run {
     return telling.agree(ended, kEndSeconds);
   }
 
+  // kUnavailable where nobody answers.
   Result<std::unique_ptr<Group>> join() {
+    // The rendezvous compares these, so two kernels never meet.
     Started same;  // parameters are settled in the meeting, where one side rules
     same.set_kernel(info_.name());
     same.set_revision(info_.revision());
@@ -127,6 +139,7 @@ class Run {
                           std::min(kConnectSeconds, options_.deadline_seconds));
   }
 
+  // The deadline begins when the parameters are known, and the watchdog with it.
   Task make_task(Params params, double deadline_seconds) {
     Task task{.row = *options_.row,
               .params = std::move(params),
@@ -149,7 +162,8 @@ class Run {
   Watchdog watchdog_;
 };
 
-// The other ranks' points are rank 0's, and their errors reach it through the group.
+// Drops records. The points of other ranks are rank 0's, and their errors reach it through the
+// group.
 class NoSink final : public RecordSink {
  public:
   Status write(const Record&) override { return {}; }
@@ -169,6 +183,7 @@ int run_ranks(const StandaloneOptions& options, double spawned_ns, RecordSink& s
 // MPI gives no deadline to its end, and MPICH over UCX was seen not to return from it: measured and
 // verified figures count all the same.
 volatile std::sig_atomic_t exit_code_of_world = kExitInvalid;
+// A signal handler: async-signal-safe calls only.
 void leave_at_once(int) {
   static_cast<void>(!::write(STDERR_FILENO, kFinalizeHangs.data(), kFinalizeHangs.size()));
   ::_exit(exit_code_of_world);
@@ -179,6 +194,7 @@ int run_in_world(const StandaloneOptions& options, double spawned_ns, RecordSink
   const std::unique_ptr<Group> group = options.world->join();
   const int exit_code = Run(options, nullptr, group.get(), spawned_ns, sink).execute();
   exit_code_of_world = exit_code;
+  // The alarm ends a process that hangs in MPI_Finalize; its records are delivered by then.
   ::signal(SIGALRM, leave_at_once);
   ::alarm(kFinalizeSeconds);
   options.world->leave();
@@ -188,7 +204,7 @@ int run_in_world(const StandaloneOptions& options, double spawned_ns, RecordSink
 // --- in the parent: supervise and print
 // -----------------------------------------------------------
 
-// One run in a child; the report grows with the records.
+// One run in a child process; `report` grows with its records, and `on_record` gets each of them.
 ChildEnd measure(const StandaloneOptions& options, TcpListener* listener, RunnerReport& report,
                  const std::function<void(const Record&)>& on_record) {
   report = RunnerReport{};
@@ -198,6 +214,7 @@ ChildEnd measure(const StandaloneOptions& options, TcpListener* listener, Runner
   const double begin_seconds = unix_now_seconds();
   report.set_started_at(rfc3339(begin_seconds));
   const double spawned_ns = monotonic_now_ns();
+  // All four forms run in the child, so that the parent's report survives each of them.
   const auto body = [&](RecordSink& sink) {
     if (options.launches) return run_mpi_launcher(options, sink);
     if (options.world) return run_in_world(options, spawned_ns, sink);
@@ -208,10 +225,12 @@ ChildEnd measure(const StandaloneOptions& options, TcpListener* listener, Runner
     add_record(record, report);
     on_record(record);
   });
+  // Includes the start and the end of the child.
   report.set_duration_seconds(unix_now_seconds() - begin_seconds);
   return end;
 }
 
+// The parent's side: progress while it runs, the report when it ends.
 class Terminal {
  public:
   explicit Terminal(const StandaloneOptions& options) : options_(options) {}
@@ -231,6 +250,7 @@ class Terminal {
   [[nodiscard]] bool prints_results() const { return !options_.listen || !is_table(); }
   [[nodiscard]] bool is_table() const { return options_.format == Format::kTable; }
 
+  // NDJSON prints each record as it comes; a table shows notes and progress on stderr.
   void take(const Record& record) const {
     if (options_.format == Format::kNdjson) put(event_line(record), stdout);
     if (!is_table()) return;
@@ -242,6 +262,7 @@ class Terminal {
     if (shows_progress_ && record.has_final()) fmt::print(stderr, kEraseLine);
   }
 
+  // The whole report in that format.
   [[nodiscard]] std::string text(Format format) const {
     switch (format) {
       case Format::kTable:
@@ -256,6 +277,7 @@ class Terminal {
     return {};
   }
 
+  // The outcome first, then the results, then the file.
   Status print(int exit_code) {
     say_outcome(exit_code);
     if (prints_results() && (!is_table() || report_.points_size() > 0))
@@ -268,6 +290,7 @@ class Terminal {
   void say_outcome(int exit_code) const {
     std::string what =
         report_.outcome() + (report_.reason().empty() ? "" : ": ") + report_.reason();
+    // A wrong call has no outcome that would help.
     if (exit_code == kExitUsage) what = report_.reason();
     if (options_.listen) {
       const auto& facts = report_.started().facts();
@@ -279,12 +302,13 @@ class Terminal {
     }
   }
 
+  // Flushed at once, so that a pipe's reader gets each line.
   static void put(const std::string& text, std::FILE* to) {
     std::fwrite(text.data(), 1, text.size(), to);
     std::fflush(to);
   }
 
-  // Whole or not at all: a reader never sees half a document.
+  // Writes a second file and renames it, so that a reader never sees half a document.
   Status write_file() const {
     const std::string next = options_.file + ".part";
     std::FILE* file = std::fopen(next.c_str(), "we");
@@ -305,6 +329,7 @@ class Terminal {
 
 }  // namespace
 
+// NO_COLOR and TERM decide on a terminal.
 bool stdout_takes_colour() {
   return wants_colour(::isatty(STDOUT_FILENO) == 1, std::getenv("NO_COLOR"), std::getenv("TERM"));
 }
@@ -318,7 +343,9 @@ StandaloneEnd measure_standalone(const StandaloneOptions& options,
   return out;
 }
 
+// Ranks of a launcher but rank 0 print nothing: the launcher would mix their lines.
 int run_standalone(const StandaloneOptions& options) {
+  // Rank 0 prints for all.
   const bool silent = options.world && options.world->rank != 0;
   if (const Status right = check_standalone(options); !right) {
     if (!silent) fmt::print(stderr, "railgauge-runner: {}\n", right.error().message);
@@ -334,6 +361,7 @@ int run_standalone(const StandaloneOptions& options) {
     NoSink none;
     return run_in_world(options, monotonic_now_ns(), none);
   }
+  // From here on this process supervises and prints.
   Terminal terminal(options);
   if (!options.listen) return terminal.run(nullptr).exit_code;
   auto listener = TcpListener::bind(*options.listen);
@@ -343,6 +371,7 @@ int run_standalone(const StandaloneOptions& options) {
   }
   fmt::print(stderr, "{}: listening on {}\n", options.row->info().name(),
              to_string(listener->address()));
+  // With --keep one run follows another; the listener stays open between them.
   for (;;) {
     const ChildEnd end = terminal.run(&*listener);
     if (!options.keep || end.ending_signal != 0) return end.exit_code;
@@ -351,6 +380,7 @@ int run_standalone(const StandaloneOptions& options) {
 
 namespace {
 
+// Several ranks of one host.
 Status check_ranks(const StandaloneOptions& options, const KernelInfo& info) {
   if (options.ranks > kMaxLocalRanks)
     return fail(Code::kInvalidArgument,

@@ -18,17 +18,20 @@
 
 namespace railgauge {
 
-// wants_colour() of this process's standard output.
+// wants_colour() of this process's standard output: a terminal, and neither NO_COLOR nor a dumb
+// one.
 bool stdout_takes_colour();
 
-// The result of one run, without a word printed.
+// The result of one run, before anything of it is printed.
 struct StandaloneEnd {
+  // The report is complete in each case; the exit code follows from its outcome or the signal.
   RunnerReport report;
   int exit_code = 0;
-  bool interrupted = false;  // by a signal: what was to follow is not wanted
+  // By a signal: what was to follow is not wanted.
+  bool interrupted = false;
 };
 
-// kInvalidArgument for what run_standalone would refuse.
+// kInvalidArgument for options that run_standalone() would refuse: parameters, ranks, endpoints.
 Status check_standalone(const StandaloneOptions& options);
 // One run alone or with this host's ranks, of options that are right; hands over the records as
 // they come. Conditions as run_standalone.

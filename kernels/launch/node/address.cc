@@ -1,3 +1,4 @@
+// IPv4 addresses of this host, and the choice of the one on the data network.
 #include "kernels/launch/node/address.h"
 
 #include <arpa/inet.h>
@@ -19,6 +20,7 @@
 namespace railgauge {
 namespace {
 
+// The length of an IPv4 address.
 constexpr unsigned kAddressBits = 32;
 
 std::optional<std::uint32_t> number_of(const std::string& address) {
@@ -27,6 +29,7 @@ std::optional<std::uint32_t> number_of(const std::string& address) {
   return ntohl(parsed.s_addr);
 }
 
+// Dotted; the number is in host order.
 std::string text_of(std::uint32_t address) {
   return fmt::format("{}.{}.{}.{}", address >> 24U, (address >> 16U) & 0xffU,
                      (address >> 8U) & 0xffU, address & 0xffU);
@@ -34,6 +37,7 @@ std::string text_of(std::uint32_t address) {
 
 std::uint32_t mask_of(unsigned bits) { return bits == 0 ? 0 : ~0U << (kAddressBits - bits); }
 
+// A network by any of its addresses and its prefix length.
 struct Network {
   std::uint32_t address = 0;
   unsigned bits = 0;
@@ -45,6 +49,7 @@ struct Network {
   }
 };
 
+// "192.0.2.0/24"; nothing where the text is no network.
 std::optional<Network> network_of(const std::string& text) {
   const std::size_t slash = text.find('/');
   if (slash == std::string::npos) return std::nullopt;
@@ -54,6 +59,7 @@ std::optional<Network> network_of(const std::string& text) {
   return Network{*address, static_cast<unsigned>(*bits)};
 }
 
+// For messages: what this host has instead.
 std::string known_names(const std::vector<HostAddress>& addresses) {
   std::string out;
   for (const HostAddress& one : addresses)
@@ -74,6 +80,7 @@ std::vector<std::filesystem::path> entries(const std::filesystem::path& folder) 
 
 }  // namespace
 
+// By getifaddrs(3). An interface with several addresses has several entries.
 std::vector<HostAddress> host_addresses() {
   std::vector<HostAddress> out;
   ifaddrs* first = nullptr;
@@ -93,6 +100,7 @@ std::vector<HostAddress> host_addresses() {
   return out;
 }
 
+// GID 0 of each device's first port names its network device.
 std::vector<std::string> rdma_netdevs(const std::string& sysfs) {
   std::vector<std::string> out;
   for (const auto& device : entries(sysfs + "/class/infiniband")) {
@@ -103,6 +111,7 @@ std::vector<std::string> rdma_netdevs(const std::string& sysfs) {
   return out;
 }
 
+// In the order of device and port names, the same on nodes that are alike.
 std::vector<std::string> rdma_ports(const std::string& sysfs) {
   std::vector<std::string> out;
   for (const auto& device : entries(sysfs + "/class/infiniband"))
@@ -111,12 +120,15 @@ std::vector<std::string> rdma_ports(const std::string& sysfs) {
   return out;
 }
 
+// False where either text cannot be read.
 bool in_network(const std::string& address, const std::string& network) {
   const auto net = network_of(network);
   const auto number = number_of(address);
   return net && number && net->has(*number);
 }
 
+// An own address must be on the declared network and on the interface's own: MPI would bind to the
+// interface and be called at an address that it does not answer.
 Result<DataAddress> data_address(const std::string& declared, const std::string& own,
                                  const std::vector<HostAddress>& addresses,
                                  const std::vector<std::string>& netdevs) {

@@ -15,6 +15,7 @@ struct HostAddress {
   unsigned prefix_bits = 0;
 };
 
+// This node's place on the data network.
 struct DataAddress {
   std::string address;                     // of this node
   std::string network;                     // "192.0.2.0/24"
@@ -29,6 +30,7 @@ std::vector<std::string> rdma_netdevs(const std::string& sysfs = "/sys");
 // "mlx5_0:1" of each RDMA port, below /sys.
 std::vector<std::string> rdma_ports(const std::string& sysfs = "/sys");
 
+// Whether the address ("192.0.2.7") is in the network ("192.0.2.0/24").
 bool in_network(const std::string& address, const std::string& network);
 
 // `declared`: an interface, a network ("192.0.2.0/24"), or "" for the first of `netdevs` that has

@@ -1,3 +1,5 @@
+// Starts a launcher's daemon after the grammar and the lease have allowed it, and passes on its
+// output.
 #include "kernels/launch/node/daemons.h"
 
 #include <algorithm>
@@ -20,6 +22,8 @@ void name_own_interface(std::vector<std::string>& arguments, const std::string& 
 
 }  // namespace
 
+// Everything is checked here again: the request comes from another node. kPermissionDenied for what
+// may not be started, kNotFound where the daemon is not installed.
 Result<MpiProcess> MpiDaemons::open(const LaunchAsk& ask) const {
   const std::vector<std::string> words(ask.words().begin(), ask.words().end());
   auto command = RG_TRY(launch::read_daemon_command(words, options_.shim));
@@ -41,6 +45,7 @@ Result<MpiProcess> MpiDaemons::open(const LaunchAsk& ask) const {
   return MpiProcess::start(kept);
 }
 
+// A refusal is reported to the asking node as well, whose shim prints it.
 std::string MpiDaemons::start(const LaunchAsk& ask) {
   auto started = open(ask);
   if (started) {
@@ -51,10 +56,11 @@ std::string MpiDaemons::start(const LaunchAsk& ask) {
   LaunchNews news;
   news.set_number(ask.number());
   news.set_refused(started.error().message);
-  tell_(std::move(news));
+  report_(std::move(news));
   return started.error().message;
 }
 
+// An unknown number is ignored: the daemon may have ended meanwhile.
 void MpiDaemons::stop(std::uint32_t number) {
   if (const auto found = running_.find(number); found != running_.end()) found->second.end();
 }
@@ -63,6 +69,7 @@ void MpiDaemons::end() const {
   for (const auto& [number, kept] : running_) kept.end();
 }
 
+// Reads what is there and reports ends. An end is reported only when all output has been read.
 void MpiDaemons::service() {
   for (auto it = running_.begin(); it != running_.end();) {
     MpiProcess& kept = it->second;
@@ -80,12 +87,13 @@ void MpiDaemons::service() {
       news.set_out(std::move(out));
       news.set_err(std::move(err));
       if (over) news.set_wait_status(*status);
-      tell_(std::move(news));
+      report_(std::move(news));
     }
     it = over ? running_.erase(it) : std::next(it);
   }
 }
 
+// The exit descriptor is -1 on kernels without pidfd_open(2).
 void MpiDaemons::add_to(std::vector<pollfd>& set) const {
   for (const auto& [number, kept] : running_) {
     if (kept.exit_fd() >= 0) set.push_back({kept.exit_fd(), POLLIN, 0});

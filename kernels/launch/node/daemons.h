@@ -15,8 +15,10 @@
 
 namespace railgauge {
 
+// Not thread safe. At most one daemon runs at a time.
 class MpiDaemons {
  public:
+  // How this node starts a daemon.
   struct Options {
     std::string keeper;
     std::string daemon;  // its path here; "" where this node has none
@@ -26,9 +28,10 @@ class MpiDaemons {
     std::string interface {};  // of this node on the data network, which other nodes may call else
   };
   // Hears what came of an ask; the last word on it has `refused` or `wait_status`.
-  using Tell = std::function<void(LaunchNews)>;
+  using Report = std::function<void(LaunchNews)>;
 
-  MpiDaemons(Options options, Tell tell) : options_(std::move(options)), tell_(std::move(tell)) {}
+  MpiDaemons(Options options, Report report)
+      : options_(std::move(options)), report_(std::move(report)) {}
 
   // Starts the daemon, or returns the reason: a word that has no place, a lease that does not cover
   // it, a second daemon, a missing one. The reason is for the log; "" when it was started.
@@ -38,6 +41,7 @@ class MpiDaemons {
   // All of them: asked the first time, killed the second.
   void end() const;
 
+  // Call it when a descriptor of add_to() is readable.
   void service();
   void add_to(std::vector<pollfd>& set) const;
   [[nodiscard]] bool empty() const { return running_.empty(); }
@@ -45,10 +49,11 @@ class MpiDaemons {
   [[nodiscard]] std::size_t started() const { return started_; }
 
  private:
+  // Checks a request and starts its daemon.
   Result<MpiProcess> open(const LaunchAsk& ask) const;
 
   const Options options_;
-  const Tell tell_;
+  const Report report_;
   std::map<std::uint32_t, MpiProcess> running_;
   std::size_t started_ = 0;
 };

@@ -1,3 +1,4 @@
+// A private folder for sockets and files of one run.
 #include "kernels/launch/node/folder.h"
 
 #include <stdlib.h>
@@ -10,6 +11,7 @@
 
 namespace railgauge {
 
+// mkdtemp(3) makes it with mode 0700.
 Result<OwnFolder> OwnFolder::make() {
   std::error_code none;
   std::string name = (std::filesystem::temp_directory_path(none) / "railgauge-XXXXXX").string();

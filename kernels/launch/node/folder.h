@@ -8,6 +8,7 @@
 
 namespace railgauge {
 
+// Owns the folder; move only. Its contents are removed with it, errors ignored.
 class OwnFolder {
  public:
   // Below the folder for temporary files. kUnavailable.

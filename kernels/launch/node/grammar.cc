@@ -1,3 +1,5 @@
+// The commands of three launchers, option by option. Anything that is not in a table is refused: a
+// new release of an MPI needs a row here before it can start daemons through an agent.
 #include "kernels/launch/node/grammar.h"
 
 #include <algorithm>
@@ -11,9 +13,11 @@
 namespace railgauge::launch {
 namespace {
 
+// Bounds on a request, in words and bytes.
 constexpr std::size_t kMostWords = 128;
 constexpr std::size_t kMostWordBytes = 16U << 10U;
 
+// The one form of a refusal; the word is quoted and its control characters are escaped.
 tl::unexpected<Error> refused(std::string_view what, std::string_view word) {
   return fail(Code::kPermissionDenied,
               fmt::format("launch shim: {} {} has no place in a launcher's own command; refused",
@@ -32,6 +36,7 @@ bool made_of(std::string_view text, std::string_view others) {
     return is_digit(c) || is_letter(c) || others.find(c) != std::string_view::npos;
   });
 }
+// Digits only; the length bounds the number.
 bool is_count(std::string_view text) {
   constexpr std::size_t kMostDigits = 12;
   return !text.empty() && text.size() <= kMostDigits && std::ranges::all_of(text, is_digit);
@@ -41,6 +46,7 @@ bool is_number(std::string_view text) {
   if (text.starts_with('-')) text.remove_prefix(1);
   return is_count(text);
 }
+// 1 to 65535.
 bool is_port(std::string_view text) {
   constexpr std::uint64_t kMostPorts = 65535;
   std::uint64_t port = 0;
@@ -51,6 +57,7 @@ bool is_port(std::string_view text) {
 bool is_number_list(std::string_view text) {
   return !text.empty() && std::ranges::all_of(text, [](char c) { return is_digit(c) || c == ','; });
 }
+// Values of which a launcher writes only one.
 bool is_one(std::string_view text) { return text == "1"; }
 bool is_zero(std::string_view text) { return text == "0"; }
 bool is_env(std::string_view text) { return text == "env"; }
@@ -58,12 +65,14 @@ bool is_rsh(std::string_view text) { return text == "rsh"; }
 bool is_ssh(std::string_view text) { return text == "ssh"; }
 bool is_user(std::string_view text) { return text == "user"; }
 bool is_poll(std::string_view text) { return text == "poll"; }
+// Sets of characters in which no shell, path or option can be expressed.
 bool is_name(std::string_view text) { return made_of(text, "._-"); }
 bool is_namespace(std::string_view text) { return made_of(text, "._-@"); }
 bool is_node(std::string_view text) { return made_of(text, ".:-"); }
 bool is_component_list(std::string_view text) { return made_of(text, "^,_-"); }
 bool is_network_list(std::string_view text) { return made_of(text, "./:,_-"); }
 bool is_node_regex(std::string_view text) { return made_of(text, ".,:[]@()-"); }
+// "host:port".
 bool is_end_point(std::string_view text) {
   const std::size_t colon = text.rfind(':');
   return colon != std::string_view::npos && is_node(text.substr(0, colon)) &&
@@ -105,12 +114,15 @@ std::optional<std::vector<std::string>> addresses_in_uri(std::string_view uri) {
   return out;
 }
 
+// One option: its name, the check of its value, and whether a command must have it. A null check
+// means that the value is the shim's own path.
 struct Rule {
   std::string_view name;
   bool (*value)(std::string_view);
   bool required = false;
 };
 
+// nullptr for an option that no launcher writes.
 const Rule* rule_of(std::span<const Rule> rules, std::string_view name) {
   const auto found =
       std::ranges::find_if(rules, [name](const Rule& rule) { return rule.name == name; });
@@ -171,10 +183,12 @@ std::optional<std::string> without_variables(std::string_view word) {
   return std::string(word);
 }
 
+// Reads one command. Each option may come once; the daemon decides which options there are.
 class Reader {
  public:
   Reader(std::span<const std::string> words, std::string_view shim) : words_(words), shim_(shim) {}
 
+  // The program's path is dropped: the target starts its own installation of that daemon.
   Result<DaemonCommand> read() {
     if (words_.size() < 2 || words_.size() > kMostWords)
       return fail(
@@ -217,6 +231,7 @@ class Reader {
       return refused(fmt::format("{} {}", option, name), text);
     return {};
   }
+  // An option that restricts the daemon (no tree spawn, its network) must not be missing.
   Status check_required(std::span<const Rule> rules) const {
     for (const Rule& rule : rules)
       if (rule.required && !seen_.contains(std::string(rule.name)))
@@ -255,6 +270,7 @@ class Reader {
     return check_required(parameters);
   }
 
+  // Open MPI up to release 4.
   Result<DaemonCommand> read_orted() {
     // Without tree spawn, or daemons would start daemons behind our back.
     static constexpr std::array kParameters{Rule{"ess", is_env, true},
@@ -297,6 +313,7 @@ class Reader {
     return std::move(out_);
   }
 
+  // MPICH's and MVAPICH2's launcher.
   Result<DaemonCommand> read_hydra() {
     // Not required: what came with MPICH 3.3 and 4, which MVAPICH2's Hydra is older than.
     static constexpr std::array kOptions{Rule{"--control-port", is_end_point, true},
@@ -334,6 +351,7 @@ class Reader {
   DaemonCommand out_;
 };
 
+// Without the port, and without the brackets of an IPv6 address.
 std::string host_of(const std::string& end_point) {
   std::string host = end_point.substr(0, end_point.rfind(':'));
   if (host.starts_with('[') && host.ends_with(']')) host = host.substr(1, host.size() - 2);
@@ -353,6 +371,7 @@ Result<DaemonCommand> read_daemon_command(std::span<const std::string> words,
   return Reader(bare, shim).read();
 }
 
+// All conditions must hold; the first that fails is reported.
 Status check_lease(const DaemonCommand& command, const Lease& lease, double now_monotonic_ns) {
   const auto no = [&](const std::string& why) {
     return fail(Code::kPermissionDenied,

@@ -14,9 +14,11 @@
 
 namespace railgauge::launch {
 
+// The programs that launchers start on other nodes.
 enum class Daemon : std::uint8_t { kOrted, kPrted, kHydraProxy };
 std::string_view daemon_name(Daemon daemon);  // "orted", "prted", "hydra_pmi_proxy"
 
+// A launcher's command, read and found harmless.
 struct DaemonCommand {
   Daemon daemon = Daemon::kOrted;
   std::string node;  // as the launcher names it

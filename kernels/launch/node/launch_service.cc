@@ -1,3 +1,4 @@
+// Accepts shims, checks what each asks for, and carries output and exit codes back to them.
 #include "kernels/launch/node/launch_service.h"
 
 #include <sys/socket.h>
@@ -21,14 +22,17 @@ namespace {
 
 // A shim that does not read for so long is let go: the rest of a torn frame has no meaning.
 constexpr double kWriteSeconds = 2;
+// One read from a shim.
 constexpr std::size_t kReadBytes = 16U << 10U;
 
+// False where the shim does not read or is gone.
 bool write_frame(int socket, launch::Kind kind, std::string_view bytes) {
   return write_all(socket, launch::encode(kind, bytes), kWriteSeconds).has_value();
 }
 
 }  // namespace
 
+// The folder of the path decides who may connect; is_own_user() checks it once more.
 Result<Fd> listen_at_path(const std::string& path) {
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
@@ -44,6 +48,7 @@ Result<Fd> listen_at_path(const std::string& path) {
   return socket;
 }
 
+// SO_PEERCRED names the user that called connect(2).
 bool is_own_user(int socket) {
   ucred peer{};
   socklen_t size = sizeof peer;
@@ -51,6 +56,7 @@ bool is_own_user(int socket) {
          peer.uid == ::geteuid();
 }
 
+// Connections above the bound wait in the listen queue.
 void LaunchService::accept() {
   while (shims_.size() < kMostShims) {
     Fd socket(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
@@ -63,6 +69,7 @@ void LaunchService::accept() {
   }
 }
 
+// A shim that is gone takes its daemon with it, as an ssh connection would.
 void LaunchService::service() {
   accept();
   for (auto it = shims_.begin(); it != shims_.end();) {
@@ -75,17 +82,20 @@ void LaunchService::service() {
   }
 }
 
+// A signal for the daemon of that shim, wherever it runs.
 void LaunchService::end_daemon(std::uint32_t number) {
   LaunchSignal signal;
   signal.set_number(number);
   hooks_.signal(std::move(signal));
 }
 
+// Always false: the caller drops the shim.
 bool LaunchService::turn_away(const std::string& what) {
   hooks_.refused(fmt::format("launch shim: {}; refused", what));
   return false;
 }
 
+// Reads until the socket has no more.
 bool LaunchService::read(std::uint32_t number, Shim& shim) {
   std::array<char, kReadBytes> bytes;
   for (;;) {
@@ -100,6 +110,7 @@ bool LaunchService::read(std::uint32_t number, Shim& shim) {
   }
 }
 
+// kPermissionDenied for a request that the grammar or the lease does not allow.
 Result<LaunchAsk> LaunchService::checked(std::uint32_t number, const std::string& bytes) const {
   if (bytes.size() > kMostAskBytes)
     return fail(Code::kPermissionDenied, "launch shim: too many words; refused");
@@ -117,6 +128,7 @@ Result<LaunchAsk> LaunchService::checked(std::uint32_t number, const std::string
   return ask;
 }
 
+// A shim asks once; afterwards it only passes signals on.
 bool LaunchService::take(std::uint32_t number, Shim& shim, const launch::Frame& frame) {
   if (frame.kind == launch::Kind::kSignal && shim.asked) {
     end_daemon(number);
@@ -135,7 +147,8 @@ bool LaunchService::take(std::uint32_t number, Shim& shim, const launch::Frame& 
   return true;
 }
 
-void LaunchService::tell(std::uint32_t rank, const LaunchNews& news) {
+// A shim is dropped with the last news of its daemon. A shim that reads no more ends its daemon.
+void LaunchService::forward(std::uint32_t rank, const LaunchNews& news) {
   const auto found = shims_.find(news.number());
   if (found == shims_.end() || found->second.asked != rank) return;
   const int socket = found->second.socket.get();

@@ -21,18 +21,23 @@ namespace railgauge {
 
 // A socket that listens there; it accepts no process of another user.
 Result<Fd> listen_at_path(const std::string& path);
+// Whether the peer of a connected unix socket runs as this process's user.
 bool is_own_user(int socket);
 
+// Not thread safe.
 class LaunchService {
  public:
+  // Bounds against a launcher gone wild: shims at once, and bytes of one request.
   static constexpr std::size_t kMostShims = 4096;
   static constexpr std::size_t kMostAskBytes = 32U << 10U;
 
+  // The task's own facts, constant while it runs.
   struct Options {
     std::string shim;  // its path, which the launcher's words repeat
     launch::Lease lease;
     std::map<std::string, std::uint32_t> rank_of;  // by the node's address
   };
+  // Called from service() and forward(); they must not call back.
   struct Hooks {
     std::function<void(LaunchAsk)> ask;
     std::function<void(LaunchSignal)> signal;
@@ -42,15 +47,17 @@ class LaunchService {
   LaunchService(Fd listener, Options options, Hooks hooks)
       : listener_(std::move(listener)), options_(std::move(options)), hooks_(std::move(hooks)) {}
 
+  // Call it when a descriptor of add_to() is readable.
   void service();
   void add_to(std::vector<pollfd>& set) const;
   // The answer to a request, for its shim. `rank` identifies it: ignored where another one was
   // asked.
-  void tell(std::uint32_t rank, const LaunchNews& news);
+  void forward(std::uint32_t rank, const LaunchNews& news);
   // Shims that wait for their daemon's end.
   [[nodiscard]] std::size_t waiting() const { return shims_.size(); }
 
  private:
+  // One connection.
   struct Shim {
     Fd socket;
     launch::Decoder decoder;
@@ -62,6 +69,7 @@ class LaunchService {
   // False, for what is no shim's way to speak: refused and logged.
   bool turn_away(const std::string& what);
   void end_daemon(std::uint32_t number);
+  // The request as it travels to the target node.
   Result<LaunchAsk> checked(std::uint32_t number, const std::string& bytes) const;
   void accept();
 

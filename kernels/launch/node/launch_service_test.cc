@@ -100,9 +100,9 @@ TEST_F(Service, OnlyTheAskedRanksNewsCount) {
   LaunchNews news;
   news.set_number(1);
   news.set_wait_status(W_EXITCODE(3, 0));
-  service_->tell(2, news);
+  service_->forward(2, news);
   EXPECT_EQ(service_->waiting(), 1U);
-  service_->tell(1, news);
+  service_->forward(1, news);
   EXPECT_EQ(service_->waiting(), 0U);
   EXPECT_EQ(kinds(), "x");
 }
@@ -114,7 +114,7 @@ TEST_F(Service, OneThatDoesNotReadIsLetGoWithItsDaemon) {
   news.set_number(1);
   news.set_out(std::string(16U << 10U, 'x'));
   constexpr int kMoreThanASocketHolds = 64;
-  for (int i = 0; i < kMoreThanASocketHolds && ended_.empty(); ++i) service_->tell(1, news);
+  for (int i = 0; i < kMoreThanASocketHolds && ended_.empty(); ++i) service_->forward(1, news);
   EXPECT_THAT(ended_, ElementsAre(1U));
   EXPECT_EQ(service_->waiting(), 0U);
 }

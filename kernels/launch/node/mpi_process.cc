@@ -1,3 +1,4 @@
+// Starts a program under railgauge-launch-shim --keep, in a process group of its own.
 #include "kernels/launch/node/mpi_process.h"
 
 #include <fcntl.h>
@@ -17,9 +18,11 @@ namespace railgauge {
 namespace {
 
 constexpr std::size_t kReadBytes = 16U << 10U;
+// How long a release waits for the keeper, in tries of kReapPauseMicroseconds: 5 s in all.
 constexpr int kReapTries = 500;
 constexpr unsigned kReapPauseMicroseconds = 10'000;
 
+// A pipe; its reading end does not block.
 struct PipeEnds {
   Fd read_end;
   Fd write_end;
@@ -34,6 +37,7 @@ Result<PipeEnds> make_pipe() {
   return ends;
 }
 
+// As execve(2) takes them; they point into `words`, which must stay.
 std::vector<char*> pointers(std::vector<std::string>& words) {
   std::vector<char*> out;
   out.reserve(words.size() + 1);
@@ -60,6 +64,8 @@ std::vector<char*> pointers(std::vector<std::string>& words) {
 
 }  // namespace
 
+// Sends SIGTERM again and again: the second one makes the keeper kill without grace. A keeper that
+// does not end is killed in the end.
 void KeeperTraits::release(pid_t pid) {
   ::kill(pid, SIGTERM);
   for (int i = 0; i < kReapTries; ++i) {
@@ -71,6 +77,7 @@ void KeeperTraits::release(pid_t pid) {
   ::waitpid(pid, nullptr, 0);
 }
 
+// All memory is allocated before the fork: the child may call async-signal-safe functions only.
 Result<MpiProcess> MpiProcess::start(const MpiCommand& command) {
   PipeEnds out = RG_TRY(make_pipe());
   PipeEnds err = RG_TRY(make_pipe());
@@ -85,6 +92,7 @@ Result<MpiProcess> MpiProcess::start(const MpiCommand& command) {
   const pid_t child = ::fork();
   if (child < 0) return fail(Code::kUnavailable, fmt::format("fork: {}", std::strerror(errno)));
   if (child == 0) become(argv.data(), variables.data(), out.write_end.get(), err_fd);
+  // Both processes set the group, so that it is there whichever runs first.
   ::setpgid(child, child);
   MpiProcess kept;
   kept.keeper_.reset(child);
@@ -94,6 +102,7 @@ Result<MpiProcess> MpiProcess::start(const MpiCommand& command) {
   return kept;
 }
 
+// The keeper's status is the program's own: it ends in the same way.
 std::optional<int> MpiProcess::ended() {
   if (status_ || !keeper_) return status_;
   int status = 0;
@@ -103,10 +112,12 @@ std::optional<int> MpiProcess::ended() {
   return status_;
 }
 
+// Nothing once it has ended: the process id may belong to another process by then.
 void MpiProcess::end() const {
   if (keeper_) ::kill(keeper_.get(), SIGTERM);
 }
 
+// An error closes the descriptor, as its end does.
 void read_what_is_there(Fd& fd, std::string& to, std::size_t most_bytes) {
   std::array<char, kReadBytes> bytes;
   while (fd && to.size() < most_bytes) {

@@ -15,6 +15,7 @@
 
 namespace railgauge {
 
+// The program to start, and its surroundings.
 struct MpiCommand {
   std::string keeper;  // path of railgauge-launch-shim
   std::string program;
@@ -31,6 +32,7 @@ struct KeeperTraits {
   static void release(Type pid);
 };
 
+// Move only. Not thread safe.
 class MpiProcess {
  public:
   // kUnavailable where the system has no process or descriptor left. A program that is not there
@@ -42,7 +44,8 @@ class MpiProcess {
   Fd& err() { return err_; }
   [[nodiscard]] int out_fd() const { return out_.get(); }
   [[nodiscard]] int err_fd() const { return err_.get(); }
-  [[nodiscard]] int exit_fd() const { return exit_fd_.get(); }  // readable when all is over
+  // A pidfd, readable when all is over; -1 where Linux has none.
+  [[nodiscard]] int exit_fd() const { return exit_fd_.get(); }
   [[nodiscard]] pid_t pid() const { return keeper_.get(); }
   // The program's wait status, as soon as nothing is left of it. Not blocking; the same again.
   std::optional<int> ended();

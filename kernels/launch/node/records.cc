@@ -1,3 +1,4 @@
+// The one connection of MPI's rank 0.
 #include "kernels/launch/node/records.h"
 
 #include <sys/socket.h>
@@ -11,6 +12,7 @@
 
 namespace railgauge {
 
+// Reading ends at the first frame that is no record: the rest of the stream cannot be trusted.
 std::vector<Record> MpiRecords::read() {
   if (listener_) {
     connection_.reset(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));

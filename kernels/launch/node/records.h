@@ -12,6 +12,7 @@
 
 namespace railgauge {
 
+// Not thread safe. The first connection of this user counts.
 class MpiRecords {
  public:
   explicit MpiRecords(Fd listener) : listener_(std::move(listener)) {}

@@ -1,3 +1,4 @@
+// The thread that exchanges steps, and the queues between it and the owner's loop.
 #include "kernels/launch/node/relay.h"
 
 #include <sys/eventfd.h>
@@ -12,8 +13,10 @@
 namespace railgauge {
 namespace {
 
+// A step still gets this long when the deadline has come, so that its error is the group's own.
 constexpr double kLeastStepSeconds = 0.001;
 
+// An empty step keeps the group's pace and carries nothing.
 bool is_empty(const LaunchStep& step) {
   return step.asks().empty() && step.signals().empty() && step.news().empty() && !step.has_end();
 }
@@ -45,6 +48,7 @@ LaunchStep first_part(LaunchStep& all) {
 
 }  // namespace
 
+// The thread starts last, when all members are there.
 MpiRelay::MpiRelay(Group& group, double deadline_ns)
     : group_(group), deadline_ns_(deadline_ns), wake_(::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)) {
   RG_CHECK(static_cast<bool>(wake_));
@@ -60,11 +64,13 @@ MpiRelay::~MpiRelay() {
   if (thread_.joinable()) thread_.join();
 }
 
+// Wakes the owner's poll.
 void MpiRelay::ring() const {
   const std::uint64_t one = 1;
   static_cast<void>(!::write(wake_.get(), &one, sizeof one));  // full means that it rings already
 }
 
+// Posting wakes the thread: rank 0 does not wait for its pace then.
 void MpiRelay::post(LaunchAsk ask) {
   const std::lock_guard lock(mutex_);
   *outbox_.add_asks() = std::move(ask);
@@ -77,6 +83,7 @@ void MpiRelay::post(LaunchSignal signal) {
   changed_.notify_all();
 }
 
+// Output that does not fit is dropped; ends and refusals are always kept.
 void MpiRelay::post(LaunchNews news) {
   const std::lock_guard lock(mutex_);
   if (over_) return;
@@ -90,17 +97,20 @@ void MpiRelay::post(LaunchNews news) {
   changed_.notify_all();
 }
 
+// False while a megabyte waits to be sent.
 bool MpiRelay::has_room() {
   const std::lock_guard lock(mutex_);
   return unsent_bytes_ < kMaxUnsentBytes;
 }
 
+// Travels behind everything that was posted before.
 void MpiRelay::end(LaunchEnd end) {
   const std::lock_guard lock(mutex_);
   *outbox_.mutable_end() = std::move(end);
   changed_.notify_all();
 }
 
+// Applies to the step that waits now as well.
 void MpiRelay::set_quiet(bool quiet) {
   const std::lock_guard lock(mutex_);
   if (quiet_ == quiet) return;
@@ -108,7 +118,8 @@ void MpiRelay::set_quiet(bool quiet) {
   changed_.notify_all();
 }
 
-std::vector<MpiRelay::Said> MpiRelay::take() {
+// Also resets the descriptor.
+std::vector<MpiRelay::RankStep> MpiRelay::take() {
   std::uint64_t rung = 0;
   static_cast<void>(!::read(wake_.get(), &rung, sizeof rung));
   const std::lock_guard lock(mutex_);
@@ -120,6 +131,7 @@ std::optional<Error> MpiRelay::error() {
   return error_;
 }
 
+// The thread ends with the last step or an error.
 void MpiRelay::join() {
   if (thread_.joinable()) thread_.join();
 }
@@ -157,6 +169,7 @@ LaunchStep MpiRelay::heard(std::size_t rank, const std::string& payload) const {
   return step;
 }
 
+// One step after another: this rank's part, then the parts of all.
 void MpiRelay::run() {
   LaunchStep mine;
   while (wait_for_turn(mine)) {

@@ -1,3 +1,6 @@
+// railgauge-launch-shim --keep: starts a program and stays as the reaper of all that it leaves
+// behind. Only the standard library is used, so that it starts in a millisecond and allocates
+// little.
 #include <dirent.h>
 #include <fcntl.h>
 #include <sys/prctl.h>
@@ -19,12 +22,14 @@
 namespace railgauge::launch {
 namespace {
 
+// PARENT GRACE_MS PROGRAM and at least one word of argv.
 constexpr std::size_t kLeastWords = 4;
 constexpr long kLookNs = 20'000'000;     // between two looks at what runs
 constexpr long kKillLookNs = 2'000'000;  // between two rounds of killing
 constexpr long kMostKillLookNs = 999'000'000;
 constexpr std::size_t kStatBytes = 1024;  // more than /proc/PID/stat is long
 
+// CLOCK_MONOTONIC, in ms.
 double now_ms() {
   timespec now{};
   ::clock_gettime(CLOCK_MONOTONIC, &now);
@@ -47,6 +52,8 @@ pid_t parent_of(const char* process) {
   return parent;
 }
 
+// All processes whose parent this one is, read from /proc: a process that left its group or session
+// is still a child of the subreaper.
 void kill_children() {
   DIR* folder = ::opendir("/proc");
   if (folder == nullptr) return;
@@ -57,6 +64,7 @@ void kill_children() {
   ::closedir(folder);
 }
 
+// The loop from the start of the program until nothing of it is left.
 class Keeper {
  public:
   Keeper(pid_t child, const sigset_t& signals, double grace_ms)
@@ -77,6 +85,7 @@ class Keeper {
   }
 
  private:
+  // The first signal to end starts the grace, the second one ends it. SIGCHLD only wakes the loop.
   void wait_for_signal(long ns) {
     const timespec longest{0, ns};
     siginfo_t info{};
@@ -111,6 +120,7 @@ class Keeper {
   int status_ = 0;
 };
 
+// In the child. PR_SET_PDEATHSIG kills the program where the keeper itself is killed.
 [[noreturn]] void become(std::span<char* const> words, const sigset_t& before) {
   ::setpgid(0, 0);
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -121,6 +131,7 @@ class Keeper {
   ::_exit(127);
 }
 
+// Ends this process as the program ended, so that the owner reads one wait status for both.
 int end_as(int status) {
   if (!WIFSIGNALED(status)) return WEXITSTATUS(status);
   const int signal = WTERMSIG(status);
@@ -136,6 +147,8 @@ int end_as(int status) {
 
 }  // namespace
 
+// The order matters: signals are blocked and the parent's death is watched before the parent is
+// checked, so that no death in between is missed.
 int keep(std::span<char* const> words) {
   if (words.size() < kLeastWords) {
     std::fputs("railgauge-launch-shim: --keep PARENT GRACE_MS PROGRAM ARGV...\n", stderr);

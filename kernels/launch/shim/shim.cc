@@ -1,3 +1,5 @@
+// railgauge-launch-shim in the place of ssh: sends the launcher's words to the task's runner and
+// copies the daemon's output until its end.
 #include "kernels/launch/shim/shim.h"
 
 #include <poll.h>
@@ -18,13 +20,16 @@
 namespace railgauge::launch {
 namespace {
 
+// One read from the runner.
 constexpr std::size_t kReadBytes = 16U << 10U;
 
+// One line on stderr, which the launcher shows; the exit code of a refusal.
 int complain(const char* what, const std::string& why) {
   std::fprintf(stderr, "railgauge-launch-shim: %s: %s\n", what, why.c_str());
   return kRefusedExit;
 }
 
+// Until all is written, or nobody reads.
 void write_whole(int fd, std::string_view bytes) {
   while (!bytes.empty()) {
     const ssize_t n = ::write(fd, bytes.data(), bytes.size());
@@ -34,6 +39,7 @@ void write_whole(int fd, std::string_view bytes) {
   }
 }
 
+// -1 with errno set, as connect(2).
 int connect_to(const char* path) {
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
@@ -52,6 +58,7 @@ int connect_to(const char* path) {
   return -1;
 }
 
+// The signals that end a daemon, as a descriptor.
 int signals_fd() {
   sigset_t set;
   sigemptyset(&set);
@@ -95,6 +102,7 @@ int take(const Frame& frame) {
   return complain("the task's runner", "says what it cannot mean");
 }
 
+// Signals go to the runner, frames come from it; the exit code of the daemon ends the loop.
 int relay(int socket, int signals) {
   Decoder decoder;
   std::array<char, kReadBytes> bytes;
@@ -117,6 +125,8 @@ int relay(int socket, int signals) {
 
 }  // namespace
 
+// Without the variable of a running task nothing is asked: a launcher that was not started by a
+// task has no lease.
 int ask(const std::vector<std::string>& words) {
   const int signals = signals_fd();
   const char* path = std::getenv(kSocketVariable);

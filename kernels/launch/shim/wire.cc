@@ -1,3 +1,4 @@
+// A frame is a kind of one byte, a length of four bytes, and the bytes.
 #include "kernels/launch/shim/wire.h"
 
 #include <cstdint>
@@ -6,6 +7,7 @@
 namespace railgauge::launch {
 namespace {
 
+// All letters of Kind.
 constexpr std::string_view kKinds = "asoexkr";
 constexpr std::size_t kHeadBytes = 1 + sizeof(std::uint32_t);
 
@@ -20,12 +22,14 @@ std::string encode(Kind kind, std::string_view bytes) {
   return out;
 }
 
+// A NUL cannot be part of an argument, so it separates them.
 std::string join_words(const std::vector<std::string>& words) {
   std::string out;
   for (const std::string& word : words) out.append(word).push_back('\0');
   return out;
 }
 
+// A last word without its NUL counts as well.
 std::vector<std::string> split_words(std::string_view bytes) {
   std::vector<std::string> words;
   while (!bytes.empty()) {
@@ -37,6 +41,7 @@ std::vector<std::string> split_words(std::string_view bytes) {
   return words;
 }
 
+// An unknown kind or a length above the bound cannot be skipped: the stream has lost its frames.
 std::optional<Frame> Decoder::next() {
   if (garbage_ || buffer_.size() < kHeadBytes) return std::nullopt;
   std::uint32_t length = 0;

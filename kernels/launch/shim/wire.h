@@ -24,14 +24,18 @@ enum class Kind : char {
   kRefused = 'r'  // runner, last: why it was not started, one line
 };
 
+// One message either way.
 struct Frame {
   Kind kind = Kind::kAsk;
   std::string bytes;
 };
 
+// The most bytes of one frame, in either direction.
 inline constexpr std::size_t kMaxWireBytes = 256U << 10U;
 
+// The frame as bytes of the wire.
 std::string encode(Kind kind, std::string_view bytes);
+// The payload of kAsk, and the way back.
 std::string join_words(const std::vector<std::string>& words);
 std::vector<std::string> split_words(std::string_view bytes);
 

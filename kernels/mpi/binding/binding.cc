@@ -62,11 +62,13 @@
 namespace railgauge::mpi {
 namespace {
 
+// One tag for all messages: ranks never have two conversations at once.
 constexpr int kTag = 0x52;
 constexpr unsigned kAskSeconds = 60;  // MPI_T reads each component's library
 
 #if defined(OPEN_MPI)
 constexpr const char* kImplementation = "openmpi";
+// Open MPI 4 and 5 share this binary interface.
 constexpr std::array kNames{"libmpi.so.40"};
 constexpr const char* kHelp =
     "install Open MPI (Debian: openmpi-bin) or put its folder into LD_LIBRARY_PATH";
@@ -78,6 +80,7 @@ constexpr const char* kHelp =
     "install MPICH (Debian: mpich) or put the folder of MPICH or MVAPICH2 into LD_LIBRARY_PATH";
 #endif
 
+// One slot for each function, typed by the MPI's own declaration.
 struct Table {
 // NOLINTNEXTLINE(bugprone-macro-parentheses): names cannot stand in parentheses
 #define RAILGAUGE_SLOT(slot, symbol) decltype(&symbol) slot = nullptr;
@@ -86,6 +89,7 @@ struct Table {
   int (*query_cuda_support)() = nullptr;  // an extension: may be absent
 };
 
+// The first of the names that loads. An error has the loader's words for each name.
 Result<Library> open_library() {
   std::string words;
   for (const char* name : kNames) {
@@ -96,6 +100,7 @@ Result<Library> open_library() {
   return fail(Code::kNotFound, fmt::format("{}: {}; {}", kImplementation, words, kHelp));
 }
 
+// kUnimplemented where the library lacks a function, that is where it is older than MPI 3.
 Result<Table> bind_table(const Library& library) {
   Table table;
 #define RAILGAUGE_BIND(slot, symbol) table.slot = RG_TRY(library.bind<decltype(&symbol)>(#symbol));
@@ -107,9 +112,12 @@ Result<Table> bind_table(const Library& library) {
 
 int as_int(std::size_t value) { return static_cast<int>(value); }
 
+// The functions of one MPI over MPI_COMM_WORLD. The default error handler (MPI_ERRORS_ARE_FATAL)
+// remains, so return codes are not read.
 class Binding final : public Calls {
  public:
   [[nodiscard]] std::string implementation() const override { return kImplementation; }
+  // Binds all functions at once, so that a call in a timed loop is one indirect jump.
   Status load() override {
     if (library_) return {};
     Library library = RG_TRY(open_library());
@@ -117,6 +125,7 @@ class Binding final : public Calls {
     library_ = std::move(library);
     return {};
   }
+  // MPI_Init may run once in a process, hence the flag.
   Status init() override {
     RG_TRY_OK(load());
     if (up_) return {};
@@ -126,6 +135,7 @@ class Binding final : public Calls {
     up_ = true;
     return {};
   }
+  // The failpoint lets a test make MPI_Finalize hang.
   void finalize() override {
     if (!up_) return;
     failpoint("mpi_finalize");
@@ -133,6 +143,8 @@ class Binding final : public Calls {
     up_ = false;
   }
 
+  // Version texts come from MPI itself. The chosen component is read from Open MPI's own variables,
+  // which MPI_T does not offer; other MPIs have no such symbol and no such fact.
   [[nodiscard]] std::map<std::string, std::string> facts() const override {
     std::array<char, MPI_MAX_LIBRARY_VERSION_STRING> text{};
     int length = 0;
@@ -164,6 +176,7 @@ class Binding final : public Calls {
       return fail(Code::kUnavailable, fmt::format("pipe: {}", std::strerror(errno)));
     const Fd read_end(ends[0]);
     Fd write_end(ends[1]);
+    // A fork before MPI_Init: the child uses MPI_T and ends.
     const pid_t child = ::fork();
     if (child < 0) return fail(Code::kUnavailable, fmt::format("fork: {}", std::strerror(errno)));
     if (child == 0) answer_and_exit(names, write_end.get());
@@ -176,6 +189,7 @@ class Binding final : public Calls {
     }
     while (::waitpid(child, nullptr, 0) < 0 && errno == EINTR) {
     }
+    // The child was ended by its alarm, or crashed.
     if (got != names.size())
       return fail(Code::kInternal,
                   fmt::format("{}: MPI_T did not say which parameters it has", library_->path()));
@@ -184,6 +198,7 @@ class Binding final : public Calls {
       if (answers[i] == '1') out.insert(names[i]);
     return out;
   }
+  // MPIX_Query_cuda_support is an extension, which not every MPI has.
   [[nodiscard]] CudaSupport cuda_support() const override {
     CudaSupport support;
     support.built = control_variable("mpi_built_with_cuda_support");
@@ -193,6 +208,7 @@ class Binding final : public Calls {
   [[nodiscard]] std::uint32_t rank() const override { return static_cast<std::uint32_t>(rank_); }
   [[nodiscard]] std::uint32_t size() const override { return static_cast<std::uint32_t>(size_); }
 
+  // Counts are ints in MPI 3: the kernels' largest message stays below 2 GiB.
   void send(const void* data, std::size_t bytes, std::uint32_t to) override {
     f_.send(data, as_int(bytes), MPI_BYTE, as_int(to), kTag, MPI_COMM_WORLD);
   }
@@ -212,6 +228,7 @@ class Binding final : public Calls {
   void reserve(std::size_t requests) override { requests_.resize(requests, MPI_REQUEST_NULL); }
 
   void barrier() override { f_.barrier(MPI_COMM_WORLD); }
+  // Collectives of bytes, so that MPI converts nothing; reductions are of MPI_FLOAT.
   void broadcast(void* data, std::size_t bytes, std::uint32_t root) override {
     f_.bcast(data, as_int(bytes), MPI_BYTE, as_int(root), MPI_COMM_WORLD);
   }
@@ -236,6 +253,9 @@ class Binding final : public Calls {
     f_.reduce_scatter(data, sum, floats_of_rank.data(), MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD);
   }
 
+  // The error handler returns errors for this one call, so that an MPI without one-sided support
+  // yields an error line and does not end the ranks. MPI_Win_lock_all opens the epoch in which
+  // flush() works (MPI 3.1, section 11.5.3).
   Status expose(void* memory, std::size_t bytes) override {
     f_.comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
     const int made = f_.win_create(memory, static_cast<MPI_Aint>(bytes), 1, MPI_INFO_NULL,
@@ -251,12 +271,14 @@ class Binding final : public Calls {
     exposed_ = true;
     return {};
   }
+  // Ends the epoch before the window, in the order that the MPI standard asks.
   void unexpose() override {
     if (!exposed_) return;
     f_.win_unlock_all(window_);
     f_.win_free(&window_);
     exposed_ = false;
   }
+  // The window counts in bytes (displacement unit 1), so `offset` is a byte offset.
   void put(const void* data, std::size_t bytes, std::uint32_t to, std::size_t offset) override {
     f_.put(data, as_int(bytes), MPI_BYTE, as_int(to), static_cast<MPI_Aint>(offset), as_int(bytes),
            MPI_BYTE, window_);
@@ -266,11 +288,14 @@ class Binding final : public Calls {
            as_int(bytes), MPI_BYTE, window_);
   }
   void flush(std::uint32_t rank) override { f_.win_flush(as_int(rank), window_); }
+  // MPI_Win_sync: nothing where no memory is exposed.
   void sync() override {
     if (exposed_) f_.win_sync(window_);
   }
 
  private:
+  // The child of controls_among(): writes '1' or '0' for each name, and ends by an alarm where
+  // MPI_T hangs. It calls _exit, so that no handler of the parent runs twice.
   [[noreturn]] void answer_and_exit(const std::vector<std::string>& names, int to) const {
     ::alarm(kAskSeconds);
     int provided = 0;
@@ -302,6 +327,7 @@ class Binding final : public Calls {
     return number != 0;
   }
 
+  // The library is never unloaded: MPI registers exit handlers.
   std::optional<Library> library_;
   Table f_;
   bool up_ = false;

@@ -18,8 +18,9 @@ namespace railgauge::mpi {
 
 // Whether device pointers may be passed.
 struct CudaSupport {
-  std::optional<bool> built;    // with CUDA; absent where the MPI does not say
-  std::optional<bool> enabled;  // MPIX_Query_cuda_support in this process; absent where it lacks it
+  std::optional<bool> built;  // with CUDA; absent where the MPI does not say
+  // MPIX_Query_cuda_support in this process; absent where it lacks it.
+  std::optional<bool> enabled;
   [[nodiscard]] bool usable() const { return enabled.value_or(false) && built.value_or(true); }
 };
 
@@ -27,6 +28,7 @@ struct CudaSupport {
 // own words (MPI_ERRORS_ARE_FATAL), so measured calls return no status.
 class Calls {
  public:
+  // Does not end MPI: finalize() does, and only with all ranks.
   virtual ~Calls() = default;
 
   // "openmpi" or "mpich": by which binary interface it was built.
@@ -48,9 +50,11 @@ class Calls {
       const std::vector<std::string>& names) const = 0;
   // After init().
   [[nodiscard]] virtual CudaSupport cuda_support() const = 0;
+  // This process in MPI_COMM_WORLD. After init().
   [[nodiscard]] virtual std::uint32_t rank() const = 0;
   [[nodiscard]] virtual std::uint32_t size() const = 0;
 
+  // MPI_Send and MPI_Recv of bytes: both return when the buffer may be used again.
   virtual void send(const void* data, std::size_t bytes, std::uint32_t to) = 0;
   virtual void receive(void* data, std::size_t bytes, std::uint32_t from) = 0;
   // Request number `slot`, from 0 without gaps until wait_all(count) has ended them.
@@ -58,10 +62,14 @@ class Calls {
                           std::uint32_t to) = 0;
   virtual void begin_receive(std::size_t slot, void* data, std::size_t bytes,
                              std::uint32_t from) = 0;
+  // MPI_Waitall over the slots below `count`.
   virtual void wait_all(std::size_t count) = 0;
-  // Room for so many requests.
+  // Makes room for so many requests. Call it before the timed loop, so that no timed call
+  // allocates.
   virtual void reserve(std::size_t requests) = 0;
 
+  // Collectives of all ranks (MPI 3.1, chapter 5). `bytes` is one rank's message. Buffers are as
+  // the standard has them, of the same length on every rank.
   virtual void barrier() = 0;
   virtual void broadcast(void* data, std::size_t bytes, std::uint32_t root) = 0;
   virtual void gather(const void* mine, std::size_t bytes, void* all, std::uint32_t root) = 0;
@@ -76,10 +84,12 @@ class Calls {
   // Memory that the other ranks may write and read from now on; with all ranks, one at a time.
   // kFailedPrecondition, on all ranks, where the MPI has nothing for one-sided calls between them.
   virtual Status expose(void* memory, std::size_t bytes) = 0;
+  // MPI_Win_free, with all ranks; nothing where no memory is exposed.
   virtual void unexpose() = 0;
   // From the beginning of rank `to`'s memory on plus `offset`. Done, there too, after flush().
   virtual void put(const void* data, std::size_t bytes, std::uint32_t to, std::size_t offset) = 0;
   virtual void get(void* data, std::size_t bytes, std::uint32_t from, std::size_t offset) = 0;
+  // MPI_Win_flush: returns when all puts and gets to that rank are complete there and here.
   virtual void flush(std::uint32_t rank) = 0;
   // Makes the writes of other ranks visible to this rank's loads, after a barrier has announced
   // their end.

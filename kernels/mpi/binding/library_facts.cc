@@ -1,3 +1,5 @@
+// Short facts out of the text of MPI_Get_library_version(), and the name of an Open MPI component
+// out of its in-memory record.
 #include "kernels/mpi/binding/library_facts.h"
 
 #include <algorithm>
@@ -7,6 +9,7 @@
 namespace railgauge::mpi {
 namespace {
 
+// Layout of Open MPI's mca_base_component_t: the component's type and name are fixed fields.
 constexpr std::size_t kTypeOffset = 40;  // after three numbers, the project's name, three numbers
 constexpr std::size_t kTypeBytes = 32;
 constexpr std::size_t kNameOffset = 84;
@@ -28,6 +31,7 @@ std::string_view after(std::string_view text, std::string_view label) {
   return trimmed(text.substr(colon + 1, text.find('\n') - colon - 1));
 }
 
+// A field of fixed length that ends at its first NUL.
 std::string_view c_string(std::string_view field) { return field.substr(0, field.find('\0')); }
 
 }  // namespace

@@ -19,6 +19,7 @@ namespace {
 constexpr int kTag = 1;
 constexpr int kAnswerTag = 2;
 
+// One rank's buffers and its two loops, written as in osu_latency.c and osu_bw.c.
 struct Loop {
   int bytes = 0;
   int window = 1;
@@ -28,6 +29,7 @@ struct Loop {
   std::vector<char> receive;
   std::vector<MPI_Request> requests;
 
+  // One round trip; the first rank sends first.
   void ping_pong() {
     if (first) {
       MPI_Send(send.data(), bytes, MPI_BYTE, peer, kTag, MPI_COMM_WORLD);
@@ -37,6 +39,7 @@ struct Loop {
       MPI_Send(send.data(), bytes, MPI_BYTE, peer, kTag, MPI_COMM_WORLD);
     }
   }
+  // One window one way, and the receiver's answer.
   void one_window() {
     for (int i = 0; i < window; ++i)
       if (first)
@@ -52,6 +55,7 @@ struct Loop {
   }
 };
 
+// Busy waiting, so that the added cost is CPU time as a slower library's would be.
 void idle(double seconds) {
   for (const double until = MPI_Wtime() + seconds; MPI_Wtime() < until;) {
   }
@@ -59,6 +63,7 @@ void idle(double seconds) {
 
 }  // namespace
 
+// No argument is checked: a script calls this program.
 int main(int argc, char** argv) {
   if (argc != 6 && argc != 7) return 2;
   MPI_Init(nullptr, nullptr);

@@ -4,6 +4,7 @@
 namespace railgauge::mpi {
 namespace {
 
+// The receive buffer has one message of each rank, in rank order (MPI 3.1, section 5.7).
 constexpr Operation kOperation{
     .name = "mpi.all_gather",
     .summary = "MPI_Allgather: every rank gets the messages of all",

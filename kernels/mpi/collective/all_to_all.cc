@@ -4,6 +4,7 @@
 namespace railgauge::mpi {
 namespace {
 
+// Block j of rank i arrives as block i of rank j (MPI 3.1, section 5.8).
 constexpr Operation kOperation{
     .name = "mpi.all_to_all",
     .summary = "MPI_Alltoall: every rank sends a message of its own to each",

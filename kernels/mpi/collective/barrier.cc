@@ -4,6 +4,7 @@
 namespace railgauge::mpi {
 namespace {
 
+// The barrier in front of each sample starts the ranks together; the second one is measured.
 constexpr Operation kOperation{.name = "mpi.barrier",
                                .summary = "MPI_Barrier of all ranks",
                                .meaning = "completion",

@@ -4,6 +4,7 @@
 namespace railgauge::mpi {
 namespace {
 
+// The root's buffer is the send buffer, the others' the receive buffer: MPI_Bcast has one argument.
 constexpr Operation kOperation{
     .name = "mpi.broadcast",
     .summary = "MPI_Bcast: every rank gets the message of one",

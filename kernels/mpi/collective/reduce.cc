@@ -4,6 +4,7 @@
 namespace railgauge::mpi {
 namespace {
 
+// The receive buffer counts at the root alone (MPI 3.1, section 5.9).
 constexpr Operation kOperation{
     .name = "mpi.reduce",
     .summary = "MPI_Reduce: one rank gets the sum of all, 32-bit floats",

@@ -4,6 +4,7 @@
 namespace railgauge::mpi {
 namespace {
 
+// Parts may differ by one element where the ranks do not divide the message (parts.h).
 constexpr Operation kOperation{
     .name = "mpi.reduce_scatter",
     .summary = "MPI_Reduce_scatter: every rank gets its part of the sum, 32-bit floats",

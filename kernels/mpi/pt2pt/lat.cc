@@ -5,6 +5,7 @@
 namespace railgauge::mpi {
 namespace {
 
+// The clock is read once a round trip, so that reading it is not counted twice.
 void play(Work& work, std::span<std::uint64_t> ticks) {
   const std::uint64_t bytes = work.share.bytes;
   const auto send = [&] {

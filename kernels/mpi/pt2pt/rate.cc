@@ -5,6 +5,7 @@
 namespace railgauge::mpi {
 namespace {
 
+// The pairs: the first half sends, the second half receives.
 bool sends(const Share& share) { return share.rank < share.ranks / 2; }
 std::uint32_t peer(const Share& share) {
   return sends(share) ? share.rank + share.ranks / 2 : share.rank - share.ranks / 2;

@@ -1,9 +1,11 @@
+// The timed loop of all kernels that keep a window of messages in flight.
 #include "kernels/mpi/pt2pt/windows.h"
 
 namespace railgauge::mpi {
 namespace {
 
-// The window's requests, begun and ended.
+// Begins and ends the requests of one window. Receives are posted first, so that a message that is
+// on its way finds its buffer.
 void one_window(Work& work, const WindowRole& role) {
   const Share& share = work.share;
   std::size_t slot = 0;
@@ -23,6 +25,9 @@ void one_window(Work& work, const WindowRole& role) {
 
 }  // namespace
 
+// A window ends for its sender when the receiver's answer of one byte is there, as OSU's programs
+// have it: the completion of a send says only that its buffer is free. Both ways at once need no
+// answer.
 void play_windows(Work& work, const WindowRole& role, std::span<std::uint64_t> ticks) {
   char answer = 0;
   std::uint64_t last = work.clock.ticks();

@@ -5,13 +5,13 @@
 
 namespace railgauge::mpi {
 
-// `sends`, `receives`: the calls of this rank with `peer`. In a pair, the rank that only sends
-// receives the answer alone.
+// One rank's part of a window: the other rank, and whether this one sends, receives, or does both.
 struct WindowRole {
   std::uint32_t peer = 0;
   bool sends = false;
   bool receives = false;
 };
+// One tick count for each window: from before its first call to after the answer.
 void play_windows(Work& work, const WindowRole& role, std::span<std::uint64_t> ticks);
 
 }  // namespace railgauge::mpi

@@ -4,6 +4,7 @@
 namespace railgauge::nccl {
 namespace {
 
+// Busbw: each byte but the own share passes every rank once.
 constexpr Operation kOperation{.name = "nccl.all_gather",
                                .summary = "NCCL all-gather: every rank gets every rank's share",
                                .log_name = "AllGather",

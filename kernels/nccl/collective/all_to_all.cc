@@ -4,6 +4,7 @@
 namespace railgauge::nccl {
 namespace {
 
+// ncclAlltoAll is there from some release on; before, each rank sends to and receives from all.
 nc::Return all_to_all(const Nccl& nccl, const Call& call) {
   if (nccl.all_to_all != nullptr)
     return nccl.all_to_all(call.send, call.receive, call.share.count, call.type, call.comm,
@@ -11,6 +12,7 @@ nc::Return all_to_all(const Nccl& nccl, const Call& call) {
   return exchange(nccl, call, {.to_all = true, .from_all = true});
 }
 
+// This rank's share is at the same place of every sender's buffer.
 std::vector<Segment> result(const Share& share) {
   std::vector<Segment> segments = shares_of_all(share);
   for (Segment& segment : segments) segment.first = own_share(share);

@@ -4,6 +4,7 @@
 namespace railgauge::nccl {
 namespace {
 
+// Busbw is algbw: each byte passes every link of the ring once.
 constexpr Operation kOperation{
     .name = "nccl.broadcast",
     .summary = "NCCL broadcast: every rank gets the root's buffer",

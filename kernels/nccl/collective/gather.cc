@@ -4,6 +4,7 @@
 namespace railgauge::nccl {
 namespace {
 
+// ncclGather is there from some release on; before, its root receives from all in one group.
 nc::Return gather(const Nccl& nccl, const Call& call) {
   const int root = static_cast<int>(call.share.root);
   if (nccl.gather != nullptr)

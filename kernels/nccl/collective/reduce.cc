@@ -4,6 +4,7 @@
 namespace railgauge::nccl {
 namespace {
 
+// Other ranks have no receive buffer: NCCL ignores theirs.
 constexpr Operation kOperation{
     .name = "nccl.reduce",
     .summary = "NCCL reduce: the root gets the reduction of all",

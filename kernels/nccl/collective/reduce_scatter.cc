@@ -4,6 +4,7 @@
 namespace railgauge::nccl {
 namespace {
 
+// In place the result is at this rank's own share of the send buffer.
 constexpr Operation kOperation{
     .name = "nccl.reduce_scatter",
     .summary = "NCCL reduce-scatter: each rank gets its share of the reduction of all",

@@ -4,6 +4,7 @@
 namespace railgauge::nccl {
 namespace {
 
+// ncclScatter is there from some release on; before, its root sends to all in one group.
 nc::Return scatter(const Nccl& nccl, const Call& call) {
   const int root = static_cast<int>(call.share.root);
   if (nccl.scatter != nullptr)

@@ -1,3 +1,5 @@
+// The table of settings, the environment in which NCCL is loaded, and the memory file that receives
+// its debug output.
 #include "kernels/nccl/communicator/environment.h"
 
 #include <fcntl.h>
@@ -25,12 +27,16 @@ namespace railgauge::nccl {
 namespace {
 
 constexpr const char* kSite = "site";
+// Bounds, in bytes: a fact of a result, and the debug output that one look reads.
 constexpr std::size_t kMaxFact = 1000;
 constexpr std::size_t kMaxLog = 4U << 20U;
+// The subsystems whose lines parse_log() reads; TUNING adds a line for each call.
 constexpr const char* kSubsystems = "INIT,ENV,NET,GRAPH,P2P,SHM,NVLS";
 constexpr const char* kWithChoices = "INIT,ENV,NET,GRAPH,P2P,SHM,NVLS,TUNING";
 
+// How a setting is declared and written: false/true, a text, a whole number, a level of distance.
 enum class Kind : std::uint8_t { kFlag, kText, kNumber, kLevel };
+// One setting that a task may name. `unset` is the number that means "as the site has it".
 struct SettingRow {
   const char* parameter;
   const char* variable;
@@ -92,6 +98,7 @@ std::string value_of(const Params& params, const SettingRow& row) {
   }
 }
 
+// The variables whose names begin with `library`, as NAME=VALUE, sorted.
 std::vector<std::string> variables_of(std::string_view library) {
   std::vector<std::string> all;
   for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry)
@@ -116,11 +123,13 @@ Output& output() {
   return *made;
 }
 
+// "" where it is not set.
 std::string variable(const char* name) {
   const char* value = std::getenv(name);
   return value == nullptr ? "" : valid_utf8(value);
 }
 
+// Once a process, before the first load of NCCL: the library opens its file once.
 void decide_output() {
   Output& made = output();
   if (made.decided) return;
@@ -132,6 +141,7 @@ void decide_output() {
     made.refused = fmt::format("NCCL_DEBUG_FILE={} was set", file);
     return;
   }
+  // Anonymous memory: nothing is left in a folder however the process ends.
   made.memory = Fd(memfd_create("railgauge-nccl", MFD_CLOEXEC));
   if (made.memory && fchmod(made.memory.get(), S_IRUSR | S_IWUSR) == 0)
     made.path = fmt::format("/proc/self/fd/{}", made.memory.get());
@@ -153,6 +163,7 @@ void set_output() {
   setenv("NCCL_DEBUG_FILE", output().path.c_str(), 1);
 }
 
+// One fact of several parts, cut at kMaxFact.
 std::string joined(const std::vector<std::string>& parts) {
   std::string all;
   for (const std::string& part : parts) all += (all.empty() ? "" : " ") + part;
@@ -160,6 +171,7 @@ std::string joined(const std::vector<std::string>& parts) {
   return valid_utf8(all);
 }
 
+// "none" says that there was nothing, where an absent fact would say that nobody looked.
 std::string or_none(const std::vector<std::string>& parts) {
   return parts.empty() ? "none" : joined(parts);
 }
@@ -194,6 +206,8 @@ std::vector<std::string> conf_files() {
   return files;
 }
 
+// The fact nccl_conf, and a warning where a clean environment is asked for: NCCL reads the files in
+// any case, and no variable turns that off.
 void tell_conf(Context& context, bool clean) {
   const std::vector<std::string> files = conf_files();
   std::vector<std::string> found;
@@ -230,6 +244,7 @@ void set_declared(Context& context) {
   if (!replaced.empty()) context.reporter.fact("nccl_environment_replaced", joined(replaced));
 }
 
+// The fact nccl_net_gdr_level in NCCL's own words; nothing where nobody set a level.
 void tell_gdr_level(Context& context) {
   const std::string level = in_force("NCCL_NET_GDR_LEVEL");
   if (level.empty()) return;
@@ -239,6 +254,7 @@ void tell_gdr_level(Context& context) {
       words.empty() ? fmt::format("{}: no level that NCCL knows", valid_utf8(level)) : words);
 }
 
+// A blank would end the value in nccl.conf's syntax and in messages.
 Status check_texts(const Params& params) {
   for (const SettingRow& row : kSettings) {
     if (row.kind != Kind::kText) continue;
@@ -251,6 +267,7 @@ Status check_texts(const Params& params) {
   return {};
 }
 
+// All settings as one text, for the comparison with an earlier task of this process.
 std::string signature_of(const Params& params) {
   std::string all = params.text("environment");
   for (const SettingRow& row : kSettings)
@@ -260,6 +277,7 @@ std::string signature_of(const Params& params) {
 
 }  // namespace
 
+// Each row of the table becomes a parameter of its kind.
 void add_environment_parameters(InfoBuilder& builder) {
   builder
       .choice("environment", "",
@@ -281,6 +299,8 @@ void add_environment_parameters(InfoBuilder& builder) {
   }
 }
 
+// The order matters: a clean environment loses the site's variables before the task's are set, and
+// the facts are read at the end, as NCCL will find them.
 Status apply_environment(Context& context) {
   const Params& params = context.params;
   RG_TRY_OK(check_texts(params));
@@ -289,6 +309,7 @@ Status apply_environment(Context& context) {
     for (const std::string& entry : variables_of("NCCL_")) unsetenv(name_of(entry).c_str());
   set_declared(context);
   set_output();
+  // The facts list what NCCL finds, except our own redirection of its output.
   std::vector<std::string> told = variables_of("NCCL_");
   if (DebugOutput::not_ours().empty())
     std::erase_if(told, [](const std::string& entry) { return entry.starts_with("NCCL_DEBUG"); });
@@ -303,6 +324,7 @@ Status apply_environment(Context& context) {
   return {};
 }
 
+// The first task's settings are remembered for the process's life. The fake library reads none.
 Status check_environment(const Params& params, bool synthetic) {
   static std::string first;
   const std::string now = signature_of(params);
@@ -316,12 +338,14 @@ Status check_environment(const Params& params, bool synthetic) {
 
 std::string DebugOutput::not_ours() { return output().refused; }
 
+// The size of the file so far is where this task's output begins.
 void DebugOutput::begin() {
   struct stat file {};
   const bool there = !output().path.empty() && fstat(output().memory.get(), &file) == 0;
   offset_ = there ? static_cast<std::uint64_t>(file.st_size) : 0;
 }
 
+// pread leaves the file's own offset alone, which NCCL's writes use.
 std::string DebugOutput::read_new() {
   std::string text;
   if (output().path.empty()) return text;
@@ -336,6 +360,7 @@ std::string DebugOutput::read_new() {
   return text;
 }
 
+// ncclResetDebugInit() makes NCCL read its debug variables again.
 bool DebugOutput::tell_choices(bool on) {
   const Nccl& nccl = loaded_nccl();
   if (output().path.empty() || nccl.reset_debug_init == nullptr) return false;

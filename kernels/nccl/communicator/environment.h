@@ -41,6 +41,7 @@ class DebugOutput {
   [[nodiscard]] static std::string not_ours();
 
  private:
+  // Bytes of the output that have been read.
   std::uint64_t offset_ = 0;
 };
 

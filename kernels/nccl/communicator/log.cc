@@ -1,3 +1,5 @@
+// Reads NCCL's lines one by one, each by the words that surround its values. A line of an unknown
+// release yields no fact and no error.
 #include "kernels/nccl/communicator/log.h"
 
 #include <algorithm>
@@ -12,6 +14,7 @@
 namespace railgauge::nccl {
 namespace {
 
+// Bounds on what the output of thousands of connections may add to a result.
 constexpr std::size_t kMaxKinds = 32;  // of transports, of HCAs
 constexpr std::size_t kMaxChoices = 256;
 constexpr std::size_t kMaxFact = 500;
@@ -27,16 +30,19 @@ std::optional<std::string_view> after(std::string_view line, std::string_view ma
   if (at == std::string_view::npos) return std::nullopt;
   return line.substr(at + mark.size());
 }
+// All of the text where the mark is not in it.
 std::string_view before(std::string_view text, std::string_view mark) {
   return text.substr(0, text.find(mark));
 }
 std::string_view word(std::string_view text) { return before(text, " "); }
+// Without blanks and a carriage return at its ends.
 std::string_view trimmed(std::string_view text) {
   while (!text.empty() && text.front() == ' ') text.remove_prefix(1);
   while (!text.empty() && (text.back() == ' ' || text.back() == '\r')) text.remove_suffix(1);
   return text;
 }
 
+// A name in capitals, from a number of older releases or from the name that newer ones print.
 template <std::size_t n>
 std::string name_of(std::string_view given, const std::array<const char*, n>& names) {
   std::size_t number = n;
@@ -52,7 +58,7 @@ std::string name_of(std::string_view given, const std::array<const char*, n>& na
 
 // "AllReduce: 4096 Bytes -> Algo RING proto LL channel{Lo..Hi}={0..1}", or with numbers and no name
 // of the operation in front.
-void take_choice(std::string_view line, Seen& seen) {
+void take_choice(std::string_view line, LogFacts& seen) {
   const auto chosen = after(line, " Bytes -> Algo ");
   if (!chosen || seen.choices.size() == kMaxChoices) return;
   std::string_view front = before(line, " Bytes -> Algo ");
@@ -82,7 +88,8 @@ std::string_view name_in(std::string_view text) {
   return trimmed(before(before(text, " comm 0x"), " to comm"));
 }
 
-void take_connection(std::string_view line, Seen& seen) {
+// "Channel 00/0 : 0[0] -> 1[1] via P2P/CUMEM": counts the connection by its kind.
+void take_connection(std::string_view line, LogFacts& seen) {
   const auto channel = after(line, "Channel ");
   if (!channel) return;
   const auto via = after(*channel, " via ");
@@ -92,7 +99,8 @@ void take_connection(std::string_view line, Seen& seen) {
     ++seen.connections[kind];
 }
 
-void take_gdr(std::string_view line, Seen& seen) {
+// "GPU Direct RDMA Enabled for HCA 0 'mlx5_0'": by the quoted name of the HCA.
+void take_gdr(std::string_view line, LogFacts& seen) {
   const auto about = after(line, "GPU Direct RDMA ");
   if (!about || seen.gdr.size() == kMaxKinds) return;
   const auto quoted = after(*about, "'");
@@ -102,7 +110,8 @@ void take_gdr(std::string_view line, Seen& seen) {
     seen.gdr[std::string(before(*quoted, "'"))] = enabled;
 }
 
-void take_channels(std::string_view line, Seen& seen) {
+// "16 coll channels, 0 nvls channels, ...", without the repeated word.
+void take_channels(std::string_view line, LogFacts& seen) {
   if (line.find(" coll channels, ") == std::string_view::npos) return;
   const auto info = after(line, "NCCL INFO ");
   std::string text(trimmed(info ? *info : line));
@@ -112,7 +121,9 @@ void take_channels(std::string_view line, Seen& seen) {
   seen.channels = text.substr(0, kMaxFact);
 }
 
-void take_network(std::string_view line, Seen& seen) {
+// Newer releases name the network when the communicator is assigned its plugin; the older line
+// wins.
+void take_network(std::string_view line, LogFacts& seen) {
   if (const auto network = after(line, "Using network ")) seen.network = name_in(*network);
   if (const auto network = after(line, "Assigned NET plugin "); network && seen.network.empty())
     seen.network = name_in(*network);
@@ -123,7 +134,8 @@ void take_network(std::string_view line, Seen& seen) {
       seen.devices = trimmed(before(*devices, ";"));
 }
 
-void take_nvls(std::string_view line, Seen& seen) {
+// "NVLS multicast support is (not) available on dev 0".
+void take_nvls(std::string_view line, LogFacts& seen) {
   const auto about = after(line, "NVLS multicast support is ");
   if (!about) return;
   // Several GPUs in one process: what one of them lacks, none has.
@@ -132,7 +144,7 @@ void take_nvls(std::string_view line, Seen& seen) {
 }
 
 // From the connections over a network; "" when there is none.
-std::string gdr_use(const Seen& seen) {
+std::string gdr_use(const LogFacts& seen) {
   int all = 0;
   int direct = 0;
   std::string without;
@@ -164,13 +176,13 @@ std::optional<std::size_t> device_of(std::string_view kind) {
 }
 
 // "mlx5_0:1/RoCE" for 0 of "[0]mlx5_0:1/RoCE [1]mlx5_1:1/RoCE"; "device 0" where the line lacks it.
-std::string device_name(const Seen& seen, std::size_t number) {
+std::string device_name(const LogFacts& seen, std::size_t number) {
   const auto found = after(seen.devices, fmt::format("[{}]", number));
   return found ? std::string(word(*found)) : fmt::format("device {}", number);
 }
 
 // "mlx5_0:1/RoCE on, mlx5_1:1/RoCE off": by the rails that connections really use.
-std::string gdr_by_rail(const Seen& seen) {
+std::string gdr_by_rail(const LogFacts& seen) {
   struct Rail {
     int all = 0;
     int direct = 0;
@@ -192,6 +204,7 @@ std::string gdr_by_rail(const Seen& seen) {
   return words;
 }
 
+// Cut at kMaxFact bytes, and valid UTF-8 whatever NCCL printed.
 std::string short_fact(std::string text) {
   if (text.size() > kMaxFact) text = text.substr(0, kMaxFact) + "...";
   return valid_utf8(text);
@@ -199,8 +212,9 @@ std::string short_fact(std::string text) {
 
 }  // namespace
 
-Seen parse_log(std::string_view text) {
-  Seen seen;
+// A later line replaces an earlier one of the same kind; connections and choices add up.
+LogFacts parse_log(std::string_view text) {
+  LogFacts seen;
   while (true) {
     const std::size_t end = text.find('\n');
     if (end == std::string_view::npos) return seen;
@@ -217,41 +231,45 @@ Seen parse_log(std::string_view text) {
   }
 }
 
-void report(const Seen& seen, Reporter& reporter) {
-  const auto tell = [&reporter](const char* name, std::string value) {
+// Absent facts are left out: the report never says "unknown".
+void report(const LogFacts& seen, Reporter& reporter) {
+  const auto add = [&reporter](const char* name, std::string value) {
     if (!value.empty()) reporter.fact(name, short_fact(std::move(value)));
   };
-  tell("nccl_version", seen.version);
-  tell("nccl_network", seen.network);
-  tell("nccl_net_plugin", seen.plugin);
-  tell("nccl_net_devices", seen.devices);
-  tell("nccl_channels", seen.channels);
+  add("nccl_version", seen.version);
+  add("nccl_network", seen.network);
+  add("nccl_net_plugin", seen.plugin);
+  add("nccl_net_devices", seen.devices);
+  add("nccl_channels", seen.channels);
   std::string transports;
   for (const auto& [kind, count] : seen.connections)
     transports += fmt::format("{}{} ({})", transports.empty() ? "" : ", ", kind, count);
-  tell("nccl_transports", transports);
-  tell("nccl_gdr", gdr_use(seen));
-  tell("nccl_gdr_rails", gdr_by_rail(seen));
+  add("nccl_transports", transports);
+  add("nccl_gdr", gdr_use(seen));
+  add("nccl_gdr_rails", gdr_by_rail(seen));
   std::string hcas;
   for (const auto& [hca, enabled] : seen.gdr)
     hcas += fmt::format("{}{} {}", hcas.empty() ? "" : ", ", hca, enabled ? "on" : "off");
-  tell("nccl_gdr_possible", hcas);
-  if (seen.dma_buf) tell("nccl_dma_buf", *seen.dma_buf ? "available" : "not available");
-  if (seen.nvls) tell("nccl_nvls", *seen.nvls ? "available" : "not available");
+  add("nccl_gdr_possible", hcas);
+  if (seen.dma_buf) add("nccl_dma_buf", *seen.dma_buf ? "available" : "not available");
+  if (seen.nvls) add("nccl_nvls", *seen.nvls ? "available" : "not available");
 }
 
-std::vector<std::string> kinds_of(const Seen& seen) {
+// In the order of their names.
+std::vector<std::string> kinds_of(const LogFacts& seen) {
   std::vector<std::string> kinds;
   for (const auto& [kind, count] : seen.connections) kinds.push_back(valid_utf8(kind));
   return kinds;
 }
 
+// Sorted by the set, so that equal sets make equal texts.
 std::string path_of(const std::set<std::string>& kinds) {
   std::string path;
   for (const std::string& kind : kinds) path += (path.empty() ? "" : ", ") + kind;
   return short_fact(std::move(path));
 }
 
+// The names and the mapping of old integers are those of NCCL's src/graph/paths.
 std::string gdr_level_in_words(const std::string& value) {
   constexpr std::array kNames{"LOC", "NVL", "NVB", "C2C", "PIX", "PXB", "P2C", "PXN", "PHB", "SYS"};
   constexpr std::array kOldNumbers{"LOC", "PIX", "PXB", "PHB", "SYS", "SYS"};

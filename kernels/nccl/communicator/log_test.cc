@@ -13,7 +13,7 @@ using ::testing::ElementsAre;
 using ::testing::Pair;
 
 TEST(Log, TellsVersionNetworkAndDevices) {
-  const Seen seen = parse_log(
+  const LogFacts seen = parse_log(
       "NCCL version 2.28.9+cuda13.0\n"
       "n1:7:7 [0] NCCL INFO NET/Plugin: Loaded net plugin Libfabric (v10)\n"
       "n1:7:9 [0] NCCL INFO NET/IB : Using [0]mlx5_0:1/IB [1]mlx5_1:1/RoCE [RO]; OOB "
@@ -32,7 +32,7 @@ TEST(Log, KnowsTheNetworkByItsNewerWordsToo) {
 
 // As with EFA's plugin, with that of HPC-X, and in releases that name the communicator behind it.
 TEST(Log, KeepsNamesThatHaveBlanks) {
-  const Seen efa = parse_log(
+  const LogFacts efa = parse_log(
       "n1:7:7 [0] NCCL INFO NET/Plugin: Loaded net plugin AWS Libfabric (v9)\n"
       "n1:7:9 [0] NCCL INFO Using network AWS Libfabric\n"
       "n1:7:9 [0] NCCL INFO Channel 00/0 : 8[0] -> 0[0] [receive] via NET/AWS Libfabric/0/GDRDMA\n"
@@ -46,7 +46,7 @@ TEST(Log, KeepsNamesThatHaveBlanks) {
   fake::Recorder recorder(result);
   report(efa, recorder);
   EXPECT_EQ(result.facts.at("nccl_gdr"), "used by 2 of 2 connections");
-  const Seen sharp = parse_log(
+  const LogFacts sharp = parse_log(
       "n1:7:7 [0] NCCL INFO NET/Plugin: Loaded net plugin NCCL RDMA Plugin v9 (v9)\n"
       "n1:7:9 [0] NCCL INFO Assigned NET plugin NCCL RDMA Plugin v9 to comm\n"
       "n1:7:9 [0] NCCL INFO Channel 00/0 : 1[1] -> 9[1] [send] via NET/NCCL RDMA Plugin "
@@ -59,7 +59,7 @@ TEST(Log, KeepsNamesThatHaveBlanks) {
 }
 
 TEST(Log, CountsConnectionsByTransport) {
-  const Seen seen = parse_log(
+  const LogFacts seen = parse_log(
       "n1:7:9 [0] NCCL INFO Channel 00/0 : 0[0] -> 1[1] via P2P/CUMEM\n"
       "n1:7:9 [0] NCCL INFO Channel 01/0 : 0[0] -> 1[1] via P2P/CUMEM\n"
       "n1:7:9 [0] NCCL INFO Channel 02 : 0[1b000] -> 1[1c000] via SHM/direct/direct\n"
@@ -71,7 +71,7 @@ TEST(Log, CountsConnectionsByTransport) {
 }
 
 TEST(Log, TellsGdrOfEachHcaAndDmaBuf) {
-  const Seen seen = parse_log(
+  const LogFacts seen = parse_log(
       "n1:7:9 [0] NCCL INFO NET/IB : GPU Direct RDMA Enabled for HCA 0 'mlx5_0'\n"
       "n1:7:9 [0] NCCL INFO NET/IB : GPU Direct RDMA Disabled for HCA 1 'mlx5_1'\n"
       "n1:7:9 [0] NCCL INFO DMA-BUF is available on GPU device 0\n");
@@ -80,7 +80,7 @@ TEST(Log, TellsGdrOfEachHcaAndDmaBuf) {
 }
 
 TEST(Log, TellsChannelsAndMulticast) {
-  const Seen seen = parse_log(
+  const LogFacts seen = parse_log(
       "n1:7:9 [0] NCCL INFO NVLS multicast support is available on dev 0 (NVLS_NCHANNELS 16)\n"
       "n1:7:9 [1] NCCL INFO NVLS multicast support is not available on dev 1\n"
       "n1:7:9 [0] NCCL INFO 16 coll channels, 16 collnet channels, 0 nvls channels, 32 p2p "
@@ -91,7 +91,7 @@ TEST(Log, TellsChannelsAndMulticast) {
 }
 
 TEST(Log, TellsWhatWasChosenInNewAndOldWords) {
-  const Seen seen = parse_log(
+  const LogFacts seen = parse_log(
       "n1:7:9 [0] NCCL INFO AllReduce: 4096 Bytes -> Algo Ring proto LL channel{Lo..Hi}={0..3}\n"
       "n1:7:9 [0] NCCL INFO AllGather: 64 Bytes -> Algo 1 proto 2 time 12.5\n"
       "n1:7:9 [0] NCCL INFO 8388608 Bytes -> Algo 4 proto 2 time 50.25\n");
@@ -111,7 +111,7 @@ TEST(Log, TellsWhatWasChosenInNewAndOldWords) {
 
 TEST(Log, LeavesAnUnfinishedLineAndOddOnesOut) {
   EXPECT_EQ(parse_log("NCCL version 2.28.9").version, "");
-  const Seen seen = parse_log(
+  const LogFacts seen = parse_log(
       "x Bytes -> Algo \n Bytes -> Algo RING\nChannel via\nGPU Direct RDMA Enabled 'mlx\n\n");
   EXPECT_TRUE(seen.choices.empty());
   EXPECT_TRUE(seen.connections.empty());
@@ -157,7 +157,7 @@ TEST(Log, TellsWhichPartOfTheConnectionsUsesGdr) {
 }
 
 TEST(Log, GivesThePathWithoutCounts) {
-  const Seen seen = parse_log(
+  const LogFacts seen = parse_log(
       "Channel 00/0 : 0[0] -> 8[0] [send] via NET/IB/0/GDRDMA\n"
       "Channel 01/0 : 0[0] -> 8[0] [send] via NET/IB/0/GDRDMA\n"
       "Channel 02/0 : 0[0] -> 1[1] via P2P/CUMEM\n");

@@ -1,8 +1,13 @@
+// Communicators and the agreement of ranks. Every wait here ends: calls of NCCL by
+// Progress::stop(), steps of the group by the time until which they wait.
 #include "kernels/nccl/communicator/team.h"
 
 #include <algorithm>
 #include <charconv>
+#include <chrono>
+#include <cstring>
 #include <optional>
+#include <thread>
 #include <utility>
 
 #include <fmt/format.h>
@@ -12,6 +17,9 @@
 
 namespace railgauge::nccl {
 namespace {
+
+// Between two looks at a call that continues in the background.
+constexpr std::chrono::microseconds kNap{100};
 
 // The rank that a group's error is about ("rank 3 is gone"), or `none`.
 std::uint32_t rank_in(std::string_view message, std::uint32_t none) {
@@ -25,11 +33,12 @@ std::uint32_t rank_in(std::string_view message, std::uint32_t none) {
 
 // The group, and the result of a step for agree_on() without naming the rank with an error of its
 // own: a rank is gone, or reported an error.
-class Overheard final : public Group {
+class ErrorNotingGroup final : public Group {
  public:
-  explicit Overheard(Group& group) : group_(group) {}
+  explicit ErrorNotingGroup(Group& group) : group_(group) {}
   [[nodiscard]] std::uint32_t rank() const override { return group_.rank(); }
   [[nodiscard]] std::uint32_t size() const override { return group_.size(); }
+  // Both forms pass the payloads on unchanged.
   Result<std::vector<std::string>> exchange(std::string mine, double timeout_seconds) override {
     return overhear(group_.exchange(std::move(mine), timeout_seconds));
   }
@@ -59,12 +68,82 @@ class Overheard final : public Group {
   std::optional<Error> error_;
 };
 
+// Codes that a rank also gets when another one is the cause.
 bool may_be_anothers(Code code) {
   return code == Code::kUnavailable || code == Code::kDeadlineExceeded || code == Code::kInternal ||
          code == Code::kAborted;
 }
 
 }  // namespace
+
+// ncclGetUniqueId opens the listening socket of the first contact, so rank 0 alone calls it.
+Result<std::string> make_unique_id() {
+  nc::UniqueId id{};
+  const Nccl& nccl = loaded_nccl();
+  RG_TRY_OK(nccl_status(nccl, nccl.get_unique_id(&id), "NCCL: make the ranks' unique id"));
+  return std::string(id.internal, sizeof id.internal);
+}
+
+Result<Communicator> Communicator::join(const gpu::Gpu& gpu, const Progress& progress,
+                                        std::uint32_t ranks, std::uint32_t rank,
+                                        const std::string& unique_id) {
+  nc::UniqueId id{};
+  if (unique_id.size() != sizeof id.internal)
+    return fail(Code::kInternal, fmt::format("rank 0: its unique id has {} bytes, not {}",
+                                             unique_id.size(), sizeof id.internal));
+  std::memcpy(id.internal, unique_id.data(), sizeof id.internal);
+  nc::Config config;
+  config.blocking = 1;
+  Communicator made;
+  made.gpu_ = &gpu;
+  made.progress_ = &progress;
+  nc::Comm raw = nullptr;
+  const nc::Return returned = loaded_nccl().comm_init_rank_config(&raw, static_cast<int>(ranks), id,
+                                                                  static_cast<int>(rank), &config);
+  const std::string act =
+      fmt::format("{}: join {} rank{} as rank {}", gpu.name(), ranks, ranks == 1 ? "" : "s", rank);
+  // A handle beside an error is none of ours to end.
+  if (returned != nc::kSuccess && returned != nc::kInProgress)
+    return tl::unexpected(nccl_status(loaded_nccl(), returned, act).error());
+  if (raw == nullptr) return fail(Code::kInternal, act + ": NCCL gave no communicator");
+  made.comm_ = Handle<Traits>(raw);
+  RG_TRY_OK(made.done(returned, act));
+  return made;
+}
+
+// Polls ncclCommGetAsyncError, which is the documented way to await ncclInProgress.
+Status Communicator::done(nc::Return returned, std::string_view act) const {
+  const Nccl& nccl = loaded_nccl();
+  while (returned == nc::kInProgress) {
+    if (progress_->stopped()) return progress_->stopped_at(act);
+    std::this_thread::sleep_for(kNap);
+    nc::Return state = nc::kSuccess;
+    RG_TRY_OK(nccl_status(nccl, nccl.comm_get_async_error(comm_.get(), &state), act, comm_.get()));
+    returned = state;
+  }
+  return nccl_status(nccl, returned, act, comm_.get());
+}
+
+// NCCL allows this call beside others that are under way on the communicator.
+Status Communicator::health() const {
+  if (!comm_) return {};
+  const Nccl& nccl = loaded_nccl();
+  constexpr std::string_view kAct = "NCCL in the background";
+  nc::Return state = nc::kSuccess;
+  RG_TRY_OK(nccl_status(nccl, nccl.comm_get_async_error(comm_.get(), &state), kAct, comm_.get()));
+  return state == nc::kInProgress ? Status{} : nccl_status(nccl, state, kAct, comm_.get());
+}
+
+// ncclCommFinalize flushes the outstanding work with all ranks; ncclCommDestroy then frees this
+// rank's resources without the others.
+Status Communicator::finish() {
+  const Nccl& nccl = loaded_nccl();
+  const std::string act = gpu_->name() + ": end the communicator";
+  RG_TRY_OK(done(nccl.comm_finalize(comm_.get()), act));
+  const nc::Return returned = nccl.comm_destroy(comm_.release());
+  // Only what is left of this rank is freed in the background.
+  return returned == nc::kInProgress ? Status{} : nccl_status(nccl, returned, act);
+}
 
 // Adds the ranks that the group misses, each one's last report, and this rank's place. A rank that
 // waits in vain for a lost one has an error of its own, which names nobody.
@@ -83,9 +162,10 @@ Error Team::explain(Error error, const Error* group_error) const {
   return error;
 }
 
+// A step of all ranks: success only where all succeeded.
 Result<std::vector<Told>> Team::agree(const Status& mine, Told told) {
   told.set_step(step_);
-  Overheard group(*group_);
+  ErrorNotingGroup group(*group_);
   const double left_seconds = std::max(0.0, (until_monotonic_ns_ - monotonic_now_ns()) / 1e9);
   auto all = agree_on(group, mine, std::move(told), left_seconds, Hear::kFirst);
   if (!all) {
@@ -100,11 +180,14 @@ Result<std::vector<Told>> Team::agree(const Status& mine, Told told) {
   return all;
 }
 
+// Two agreements: the order goes out with the first, its result and the samples come with the
+// second.
 Result<std::vector<std::vector<double>>> Team::order(const Order& order, const Perform& perform) {
   Told ordered;
   ordered.set_command(static_cast<std::uint32_t>(order.command));
   ordered.set_count(order.count);
   ordered.set_repeat(order.repeat);
+  // An error of any rank so far ends the order before it begins.
   RG_TRY(agree({}, ordered));
   std::vector<double> mine;
   const Status done = perform(order, mine);
@@ -114,6 +197,7 @@ Result<std::vector<std::vector<double>>> Team::order(const Order& order, const P
   std::vector<std::vector<double>> samples;
   for (const Told& one : all)
     samples.emplace_back(one.samples_ns().begin(), one.samples_ns().end());
+  // Samples are compared rank by rank, so their numbers must agree.
   for (std::size_t rank = 0; rank < samples.size(); ++rank)
     if (samples[rank].size() != mine.size())
       return fail(Code::kInternal, fmt::format("rank {}: told {} samples, not {}", rank,
@@ -121,6 +205,7 @@ Result<std::vector<std::vector<double>>> Team::order(const Order& order, const P
   return samples;
 }
 
+// kEnd releases the others from follow().
 Status Team::end_orders(const Status& mine) {
   Told ordered;
   ordered.set_command(static_cast<std::uint32_t>(Command::kEnd));
@@ -128,6 +213,7 @@ Status Team::end_orders(const Status& mine) {
   return {};
 }
 
+// Each iteration is the counterpart of one order().
 Status Team::follow(const Perform& perform) {
   while (true) {
     const auto ordered = RG_TRY(agree({}));

@@ -1,3 +1,4 @@
+// The thread that makes blocking calls, and the loop that watches it.
 #include "kernels/nccl/communicator/worker.h"
 
 #include <algorithm>
@@ -12,10 +13,12 @@ namespace railgauge::nccl {
 namespace {
 
 constexpr double kLookNs = 1e8;  // between two looks at a job
+// The shortest nap of the watching thread, so that it does not spin at the end of a limit.
 constexpr double kLeastNs = 1e6;
 
 }  // namespace
 
+// Resets an earlier stop under the lock, before the worker can see the new job.
 void Progress::begin(std::string step) {
   const std::lock_guard lock(mutex_);
   step_ = std::move(step);
@@ -25,6 +28,7 @@ void Progress::begin(std::string step) {
 
 void Progress::beat() { last_beat_ns_ = monotonic_now_ns(); }
 
+// The reason is written before the flag: who sees the flag finds the reason.
 void Progress::stop(Error why) {
   const std::lock_guard lock(mutex_);
   why_ = std::move(why);
@@ -41,11 +45,13 @@ std::string Progress::step() const {
   return step_;
 }
 
+// The thread holds the service by a shared pointer of its own, since it may outlive the worker.
 Worker::Worker(std::shared_ptr<Progress> progress)
     : progress_(std::move(progress)), service_(std::make_shared<Service>()) {
   thread_ = std::thread([service = service_] { work(service); });
 }
 
+// A lost thread is detached already and is not waited for.
 Worker::~Worker() {
   if (lost_) return;
   {
@@ -65,6 +71,7 @@ void Worker::work(const std::shared_ptr<Service>& service) {
     Job job = std::exchange(service->job, nullptr);
     lock.unlock();
     Status ended = job();
+    // Whatever the job owns ends on this thread.
     job = nullptr;
     lock.lock();
     service->ended = std::move(ended);
@@ -75,6 +82,7 @@ void Worker::work(const std::shared_ptr<Service>& service) {
 // A step that runs for less than this is not reported as hanging.
 constexpr double kBriefNs = 0.2e9;
 
+// Three reasons in the order of what explains most: NCCL's own error, the deadline, the silence.
 std::optional<Error> Worker::reason_to_stop(const Watch& watch) const {
   if (watch.health)
     if (Status seen = watch.health(); !seen) return std::move(seen).error();
@@ -92,6 +100,7 @@ std::optional<Error> Worker::reason_to_stop(const Watch& watch) const {
   return std::nullopt;
 }
 
+// The detached thread stays in its call until the process ends.
 Status Worker::leave_behind() {
   lost_ = true;
   thread_.detach();
@@ -99,6 +108,7 @@ Status Worker::leave_behind() {
   return fail(why.error().code, why.error().message + " (a call of NCCL or the driver hangs)");
 }
 
+// The caller naps until the job ends, its next limit, or kLookNs, whichever comes first.
 Status Worker::run(std::string step, Job job, const Watch& watch) {
   if (lost_) return fail(Code::kAborted, step + ": an earlier call has not come back");
   progress_->begin(std::move(step));
@@ -120,6 +130,7 @@ Status Worker::run(std::string step, Job job, const Watch& watch) {
       service_->quit = true;
       return leave_behind();
     }
+    // Stopped already: only the job's own end counts now.
     if (leave_at_ns != 0) continue;
     lock.unlock();  // asking may take a while
     if (auto why = reason_to_stop(watch)) {
@@ -130,6 +141,7 @@ Status Worker::run(std::string step, Job job, const Watch& watch) {
   }
   Status ended = std::move(*service_->ended);
   lock.unlock();
+  // A connection may break after the last call has returned.
   if (ended && watch.health) return watch.health();
   return ended;
 }

@@ -28,9 +28,11 @@ class Progress {
   // The watcher: `why` ends what the worker does, as soon as it looks.
   void stop(Error why);
 
+  // Read by the worker in its waiting loops.
   [[nodiscard]] bool stopped() const { return stopped_.load(std::memory_order_acquire); }
   // The error of stop(), `act` (what was under way) in front of its words.
   [[nodiscard]] Status stopped_at(std::string_view act) const;
+  // CLOCK_MONOTONIC, in ns; begin() counts as a beat.
   [[nodiscard]] double last_beat_ns() const { return last_beat_ns_.load(); }
   [[nodiscard]] std::string step() const;
 
@@ -68,9 +70,11 @@ class Worker {
   // A job was left behind: nothing can be run any more.
   [[nodiscard]] bool lost() const { return lost_; }
 
+  // How long a stopped job may take to come back, in seconds.
   static constexpr double kLeaveSeconds = 0.5;
 
  private:
+  // The state that both threads share, guarded by `mutex`.
   struct Service {
     std::mutex mutex;
     std::condition_variable changed;
@@ -78,7 +82,9 @@ class Worker {
     std::optional<Status> ended;
     bool quit = false;
   };
+  // The thread's loop: takes a job, runs it without the lock, reports its end.
   static void work(const std::shared_ptr<Service>& service);
+  // Nothing while the job may continue.
   std::optional<Error> reason_to_stop(const Watch& watch) const;
   Status leave_behind();
 

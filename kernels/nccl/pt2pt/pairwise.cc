@@ -5,6 +5,7 @@
 namespace railgauge::nccl {
 namespace {
 
+// -1: the last of an odd number of ranks has no partner.
 int partner(const Share& share) {
   if (share.ranks == 1) return 0;
   const std::uint32_t other = share.rank ^ 1U;
@@ -12,6 +13,7 @@ int partner(const Share& share) {
 }
 std::uint64_t share_of_a_pair(const Share& share) { return partner(share) < 0 ? 0 : share.count; }
 
+// Not in place: a rank receives while it sends.
 constexpr Operation kOperation{
     .name = "nccl.pairwise",
     .summary = "NCCL send and receive in pairs: ranks 0 and 1, 2 and 3, both ways",

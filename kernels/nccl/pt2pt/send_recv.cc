@@ -4,11 +4,13 @@
 namespace railgauge::nccl {
 namespace {
 
+// A single rank is its own neighbour.
 int next(const Share& share) { return static_cast<int>((share.rank + 1) % share.ranks); }
 int before(const Share& share) {
   return static_cast<int>((share.rank + share.ranks - 1) % share.ranks);
 }
 
+// Each rank sends one share and receives one; bytes count once.
 constexpr Operation kOperation{
     .name = "nccl.send_recv",
     .summary = "NCCL send and receive in a ring: to the next rank, from the one before",

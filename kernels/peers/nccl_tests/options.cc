@@ -1,3 +1,5 @@
+// The table of nccl-tests' options, the reader that follows it with getopt_long, and the tasks that
+// the read options make.
 #include "kernels/peers/nccl_tests/options.h"
 
 #include <getopt.h>
@@ -30,30 +32,39 @@ struct NcclTestsReading {
   std::uint64_t first = kDefaultBytes;
   std::uint64_t last = kDefaultBytes;
   std::uint64_t step = 1U << 20U;
-  std::int64_t factor = 1;  // 1: by steps
+  // 1: sizes grow by steps.
+  std::int64_t factor = 1;
   std::int64_t iterations = 20;
-  bool counted = false;  // -n was given
+  // -n was given.
+  bool counted = false;
   std::int64_t graph_launches = 0;
   std::string type = "float";
   std::string redop = "sum";
   std::string root = "0";
   std::string placement = "both";
   bool adaptive = false;
-  std::map<std::string, std::string> parameters;  // that hold for all tasks
-  std::map<std::string, std::string> set;         // --set has the last word
+  // Parameters that hold for all tasks.
+  std::map<std::string, std::string> parameters;
+  // --set has the last word.
+  std::map<std::string, std::string> set;
 };
 
+// One option: how it is typed, and the function that reads its value.
 struct NcclTestsOption {
   using Take = Status (*)(NcclTestsReading& reading, const NcclTestsOption& row,
                           const std::string& option, const std::string& value);
   const char* word;
-  char letter;  // 0: none
+  // 0: none.
+  char letter;
   bool takes_value;
   Take take;
-  const char* what;  // honoured: for --help. Else: why it changes nothing, or what to do instead
-  bool refused = false;  // never honoured
+  // Honoured: for --help. Else: why it changes nothing, or what to do instead.
+  const char* what;
+  // Never honoured.
+  bool refused = false;
 };
 
+// All rows, in the order of --help.
 std::span<const NcclTestsOption> nccl_tests_options();
 
 // "-g: what is wrong with it": kInvalidArgument.
@@ -67,6 +78,7 @@ namespace {
 using Reading = NcclTestsReading;
 using Row = NcclTestsOption;
 
+// Upper bounds of counts and of -T, far above sensible ones.
 constexpr std::int64_t kMostIterations = 1'000'000;
 constexpr std::int64_t kMostSeconds = 86'400;
 
@@ -87,6 +99,7 @@ Result<std::uint64_t> size(const std::string& option, const std::string& value) 
 
 // --- what the rows do -------------------------------------------------------------------------
 
+// These read one value into one field of the reading.
 template <std::uint64_t Reading::*kField>
 Status take_size(Reading& reading, const Row&, const std::string& option,
                  const std::string& value) {
@@ -99,16 +112,19 @@ Status take_number(Reading& reading, const Row&, const std::string& option,
   reading.*kField = RG_TRY(option_number(option, value, kLeast, kMost));
   return {};
 }
+// -n excludes --adaptive, so it is remembered that it was given.
 Status take_count(Reading& reading, const Row& row, const std::string& option,
                   const std::string& value) {
   reading.counted = true;
   return take_number<&Reading::iterations, 1, kMostIterations>(reading, row, option, value);
 }
+// A word that is checked later, against the kernel.
 template <std::string Reading::*kField>
 Status take_word(Reading& reading, const Row&, const std::string&, const std::string& value) {
   reading.*kField = value;
   return {};
 }
+// Ours alone: the tool always measures both.
 Status take_placement(Reading& reading, const Row&, const std::string& option,
                       const std::string& value) {
   const std::vector<std::string> kWays{"both", "out", "in"};
@@ -117,6 +133,7 @@ Status take_placement(Reading& reading, const Row&, const std::string& option,
   reading.placement = value;
   return {};
 }
+// The tool's number of checks; ours is on or off.
 Status take_check(Reading& reading, const Row&, const std::string& option,
                   const std::string& value) {
   const std::int64_t checks = RG_TRY(option_number(option, value, 0, kMostIterations));
@@ -124,6 +141,7 @@ Status take_check(Reading& reading, const Row&, const std::string& option,
   if (checks > 1) reading.call.infos.push_back(option + ": ours compares all bytes of a size once");
   return {};
 }
+// 0 and 1 as in the tool; 2 (symmetric windows) is refused.
 Status take_registered(Reading& reading, const Row&, const std::string& option,
                        const std::string& value) {
   if (value == "2")
@@ -132,12 +150,14 @@ Status take_registered(Reading& reading, const Row&, const std::string& option,
       RG_TRY(option_number(option, value, 0, 1)) == 1 ? "true" : "false";
   return {};
 }
+// 0 leaves our own deadline, as it leaves the tool without one.
 Status take_timeout(Reading& reading, const Row&, const std::string& option,
                     const std::string& value) {
   const std::int64_t seconds = RG_TRY(option_number(option, value, 0, kMostSeconds));
   if (seconds > 0) reading.call.deadline_seconds = static_cast<double>(seconds);
   return {};
 }
+// A document beside the table.
 Status take_file(Reading& reading, const Row&, const std::string& option,
                  const std::string& value) {
   reading.call.file = value;
@@ -152,22 +172,27 @@ Status take_only(Reading&, const Row& row, const std::string& option, const std:
   return wrong_option(option,
                       fmt::format("{}: allowed is {}; {}", in_quotes(value), kOnly, row.what));
 }
+// Accepted with a line that says why it changes nothing.
 Status take_nothing(Reading& reading, const Row& row, const std::string& option,
                     const std::string&) {
   reading.call.infos.push_back(fmt::format("{} changes nothing here: {}", option, row.what));
   return {};
 }
+// An option that would change the measurement in a way that ours does not have.
 Status refuse(Reading&, const Row& row, const std::string& option, const std::string&) {
   return wrong_option(option, row.what);
 }
+// Nothing else counts then.
 Status take_help(Reading& reading, const Row&, const std::string&, const std::string&) {
   reading.call.help = true;
   return {};
 }
+// Ours alone.
 Status take_adaptive(Reading& reading, const Row&, const std::string&, const std::string&) {
   reading.adaptive = true;
   return {};
 }
+// Checked against the kernel when all options are read.
 Status take_set(Reading& reading, const Row&, const std::string& option, const std::string& value) {
   const std::size_t equals = value.find('=');
   if (equals == std::string::npos || equals == 0)
@@ -175,6 +200,7 @@ Status take_set(Reading& reading, const Row&, const std::string& option, const s
   reading.set[value.substr(0, equals)] = value.substr(equals + 1);
   return {};
 }
+// A stream makes no sense for a table of several tasks.
 Status take_format(Reading& reading, const Row&, const std::string& option,
                    const std::string& value) {
   reading.call.format = RG_TRY(parse_format(value));
@@ -182,6 +208,7 @@ Status take_format(Reading& reading, const Row&, const std::string& option,
     return wrong_option(option, "a profile prints table, json or csv");
   return {};
 }
+// A duration of ours; -T has seconds.
 Status take_deadline(Reading& reading, const Row&, const std::string& option,
                      const std::string& value) {
   const double ns = RG_TRY(parse_duration_ns(value));
@@ -190,6 +217,7 @@ Status take_deadline(Reading& reading, const Row&, const std::string& option,
   return {};
 }
 
+// Also the bound of the product of -t and -g, checked later.
 constexpr std::int64_t kMostRanksNumber = kMaxLocalRanks;
 constexpr std::array kRows{
     Row{"nthreads", 't', true, take_number<&Reading::threads, 1, kMostRanksNumber>,
@@ -243,6 +271,7 @@ constexpr std::array kRows{
 
 }  // namespace
 
+// The option as it was typed, then what is wrong.
 tl::unexpected<Error> wrong_option(const std::string& option, std::string_view what) {
   return fail(Code::kInvalidArgument, fmt::format("{}: {}", option, what));
 }
@@ -262,13 +291,16 @@ namespace {
 using Strings = std::vector<std::string>;
 using Parameters = std::map<std::string, std::string>;
 
+// Bounds of the parameters `sizes` and `graph_calls`.
 constexpr std::size_t kMostSizes = 256;         // in a parameter
 constexpr std::int64_t kMostGraphCalls = 1000;  // of the kernels
 
 // --- words to options -------------------------------------------------------------------------
 
+// getopt_long returns this plus the row's number for a long option.
 constexpr int kWords = 1000;  // above every letter
 
+// The row, and the option as text for messages.
 std::pair<const NcclTestsOption*, std::string> row_of(int found) {
   const auto rows = nccl_tests_options();
   if (found >= kWords) {
@@ -279,6 +311,7 @@ std::pair<const NcclTestsOption*, std::string> row_of(int found) {
   return {&*row, fmt::format("-{}", static_cast<char>(found))};
 }
 
+// With the nearest known word, where a word was typed.
 tl::unexpected<Error> unknown(const std::string& program, const std::string& typed) {
   Strings words;
   for (const NcclTestsOption& row : nccl_tests_options())
@@ -290,6 +323,7 @@ tl::unexpected<Error> unknown(const std::string& program, const std::string& typ
                                   is_word ? did_you_mean(typed, words) : ""));
 }
 
+// getopt_long keeps its state in globals, hence the reset and no thread safety.
 Status read_words(const std::string& program, const Strings& arguments, NcclTestsReading& reading) {
   std::string letters = ":";
   std::vector<option> longs;
@@ -309,8 +343,10 @@ Status read_words(const std::string& program, const Strings& arguments, NcclTest
   for (std::string& word : words) argv.push_back(word.data());
   argv.push_back(nullptr);
   const int argc = static_cast<int>(words.size());
+  // getopt_long prints nothing: our message names the option as it was typed.
   opterr = 0;
-  optind = 0;  // glibc: from the beginning
+  // In glibc 0 starts the scan anew.
+  optind = 0;
   for (;;) {
     const int at = std::max(optind, 1);
     const int found = getopt_long(argc, argv.data(), letters.c_str(), longs.data(), nullptr);
@@ -325,6 +361,7 @@ Status read_words(const std::string& program, const Strings& arguments, NcclTest
     const auto [row, option] = row_of(found);
     RG_TRY_OK(row->take(reading, *row, option, optarg == nullptr ? "" : optarg));
   }
+  // nccl-tests has no operands.
   if (optind < argc)
     return wrong_option(
         program, fmt::format("{} is no option", in_quotes(argv[static_cast<std::size_t>(optind)])));
@@ -333,11 +370,13 @@ Status read_words(const std::string& program, const Strings& arguments, NcclTest
 
 // --- options to tasks -------------------------------------------------------------------------
 
+// nullptr where the kernel does not have the parameter.
 const ParameterInfo* declared(const KernelInfo& kernel, const std::string& name) {
   const auto found = std::ranges::find(kernel.parameters(), name, &ParameterInfo::name);
   return found == kernel.parameters().end() ? nullptr : &*found;
 }
 
+// -f with a factor above 1 multiplies, else -i adds, as in the tool.
 Result<std::string> sizes_of(const NcclTestsReading& reading) {
   if (reading.first > reading.last)
     return wrong_option("-b", fmt::format("{} B is above -e, {} B", reading.first, reading.last));
@@ -354,6 +393,7 @@ Result<std::string> sizes_of(const NcclTestsReading& reading) {
   return fmt::format("{}", fmt::join(sizes, ","));
 }
 
+// In the tool's names.
 Result<Strings> types_of(const NcclTestsReading& reading) {
   if (reading.type == "all") return nccl_tests_types();
   if (type_from_nccl_tests(reading.type)) return Strings{reading.type};
@@ -361,6 +401,7 @@ Result<Strings> types_of(const NcclTestsReading& reading) {
                                         fmt::join(nccl_tests_types(), ", ")));
 }
 
+// "none" where the kernel reduces nothing, as the tool prints it.
 Result<Strings> reductions_of(const NcclTestsReading& reading, const KernelInfo& kernel) {
   if (declared(kernel, "reduction") == nullptr) return Strings{"none"};
   const Strings kOps{"sum", "prod", "max", "min", "avg"};
@@ -382,6 +423,7 @@ Result<std::vector<std::int64_t>> roots_of(const NcclTestsReading& reading,
   return roots;
 }
 
+// The parameters that all tasks of the call share.
 Result<Parameters> common_parameters(const NcclTestsReading& reading) {
   Parameters common = reading.parameters;
   common["sizes"] = RG_TRY(sizes_of(reading));
@@ -402,6 +444,7 @@ Result<Parameters> common_parameters(const NcclTestsReading& reading) {
   return common;
 }
 
+// Out of place first, as the tool measures; empty where nothing is left to measure.
 std::vector<bool> placements_of(const NcclTestsReading& reading, const KernelInfo& kernel) {
   const bool can_be_in_place = declared(kernel, "in_place") != nullptr;
   std::vector<bool> out;
@@ -410,6 +453,7 @@ std::vector<bool> placements_of(const NcclTestsReading& reading, const KernelInf
   return out;
 }
 
+// One task for each combination, each checked against the kernel before any of them runs.
 Status add_tasks(const KernelInfo& kernel, NcclTestsReading& reading) {
   const Parameters common = RG_TRY(common_parameters(reading));
   const auto types = RG_TRY(types_of(reading));
@@ -428,6 +472,7 @@ Status add_tasks(const KernelInfo& kernel, NcclTestsReading& reading) {
           if (root >= 0) task.parameters["root"] = std::to_string(root);
           if (in_place) task.parameters["in_place"] = "true";
           for (const auto& [name, value] : reading.set) task.parameters[name] = value;
+          // A wrong --set is refused here, before the first task runs.
           RG_TRY(Params::parse(kernel, task.parameters));
           reading.call.tasks.push_back(std::move(task));
         }
@@ -436,6 +481,7 @@ Status add_tasks(const KernelInfo& kernel, NcclTestsReading& reading) {
 
 }  // namespace
 
+// --help wins over everything that is wrong.
 Result<NcclTestsCall> read_nccl_tests_call(const NcclTestsProgram& program,
                                            const Strings& arguments, const FindKernel& find) {
   NcclTestsReading reading;
@@ -453,6 +499,7 @@ Result<NcclTestsCall> read_nccl_tests_call(const NcclTestsProgram& program,
   return std::move(reading.call);
 }
 
+// Refused options are left out: their own message says more.
 std::string nccl_tests_help(const NcclTestsProgram& program) {
   std::string out = fmt::format(
       "Measures what {0} of nccl-tests measures, by {1}, in its units.\n"

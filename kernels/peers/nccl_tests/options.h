@@ -15,20 +15,24 @@ namespace railgauge {
 
 // One measurement of all sizes: the program makes one for each type, reduction, root and placement.
 struct NcclTestsTask {
-  std::string type{};   // that tool's name
-  std::string redop{};  // "none" where the kernel reduces nothing
+  // That tool's name.
+  std::string type{};
+  // "none" where the kernel reduces nothing.
+  std::string redop{};
   std::int64_t root = -1;
   bool in_place = false;
   std::map<std::string, std::string> parameters{};  // of the kernel
 };
 
+// One command line, read and checked.
 struct NcclTestsCall {
   bool help = false;  // then nothing else counts
   std::uint32_t ranks = 1;
   std::vector<NcclTestsTask> tasks{};
   double deadline_seconds = 0;  // of one task
   Format format = Format::kTable;
-  std::string file{};                // for the document; "": none
+  // For the document; "": none.
+  std::string file{};
   std::vector<std::string> infos{};  // what an accepted option does not do here, one line each
 };
 
@@ -38,7 +42,7 @@ Result<NcclTestsCall> read_nccl_tests_call(const NcclTestsProgram& program,
                                            const std::vector<std::string>& arguments,
                                            const FindKernel& find);
 
-// The options that are honoured, for --help.
+// The text of --help: the program, the kernel that measures it, and the options that are honoured.
 std::string nccl_tests_help(const NcclTestsProgram& program);
 
 }  // namespace railgauge

@@ -1,3 +1,4 @@
+// The tables of nccl-tests' programs, types and settings; each is read in both directions.
 #include "kernels/peers/nccl_tests/profile.h"
 
 #include <algorithm>
@@ -6,6 +7,7 @@
 namespace railgauge {
 namespace {
 
+// One row a program; each kernel appears once.
 constexpr std::array kPrograms{
     NcclTestsProgram{"all_reduce_perf", "nccl.all_reduce"},
     NcclTestsProgram{"all_gather_perf", "nccl.all_gather"},
@@ -18,6 +20,7 @@ constexpr std::array kPrograms{
     NcclTestsProgram{"sendrecv_perf", "nccl.send_recv"},
 };
 
+// One data type under both names.
 struct TypeNames {
   std::string_view theirs;
   std::string_view ours;
@@ -31,6 +34,7 @@ constexpr std::array kTypes{
     TypeNames{"f8e4m3", "float8e4m3"}, TypeNames{"f8e5m2", "float8e5m2"},
 };
 
+// The neutral value of settings that are words.
 constexpr std::string_view kSite = "site";
 constexpr std::array kSettings{
     NcclSetting{"ib_disable", "NCCL_IB_DISABLE", kSite},
@@ -53,6 +57,7 @@ constexpr std::array kSettings{
     NcclSetting{"nvls_enable", "NCCL_NVLS_ENABLE", kSite},
 };
 
+// The first row whose field has that value, or nullptr.
 template <class Rows, class Field>
 auto row_where(const Rows& rows, Field field, std::string_view value) -> decltype(rows.data()) {
   const auto found = std::ranges::find(rows, value, field);
@@ -71,6 +76,7 @@ const NcclTestsProgram* nccl_tests_program_of(std::string_view kernel) {
   return row_where(kPrograms, &NcclTestsProgram::kernel, kernel);
 }
 
+// -b 32M -e 32M -n 20.
 const std::map<std::string, std::string>& nccl_tests_defaults() {
   static const std::map<std::string, std::string> kDefaults{{"sizes", "32MiB"},
                                                             {"iterations", "20"}};
@@ -96,6 +102,7 @@ std::vector<std::string> nccl_tests_types() {
 
 std::span<const NcclSetting> nccl_settings() { return kSettings; }
 
+// Switches are 1 and 0 in the environment.
 std::vector<std::pair<std::string, std::string>> nccl_environment(
     const std::map<std::string, std::string>& parameters) {
   std::vector<std::pair<std::string, std::string>> out;

@@ -12,16 +12,21 @@
 
 namespace railgauge {
 
+// One program and the kernel that measures the same.
 struct NcclTestsProgram {
-  std::string_view name;    // "all_reduce_perf"
-  std::string_view kernel;  // "nccl.all_reduce"
+  // "all_reduce_perf".
+  std::string_view name;
+  // "nccl.all_reduce".
+  std::string_view kernel;
 };
 
 // Its hypercube_perf and alltoallv_perf are not here: no kernel measures these.
 std::span<const NcclTestsProgram> nccl_tests_programs();
+// By the program's name or by the kernel's; nullptr where there is none.
 const NcclTestsProgram* find_nccl_tests_program(std::string_view name);  // nullptr: none
 const NcclTestsProgram* nccl_tests_program_of(std::string_view kernel);  // nullptr: none
 
+// The word of `profile:` in a suite.
 inline constexpr std::string_view kNcclTestsProfile = "nccl-tests";
 // The tool's defaults, in our parameters; canonical text.
 const std::map<std::string, std::string>& nccl_tests_defaults();
@@ -33,9 +38,12 @@ std::vector<std::string> nccl_tests_types();  // its names, in its order
 
 // A setting of NCCL that a task may name.
 struct NcclSetting {
-  std::string_view parameter;  // "ib_hca"
-  std::string_view variable;   // "NCCL_IB_HCA"
-  std::string_view unset;      // the parameter's default, which sets nothing
+  // "ib_hca".
+  std::string_view parameter;
+  // "NCCL_IB_HCA".
+  std::string_view variable;
+  // The parameter's default, which sets nothing.
+  std::string_view unset;
 };
 std::span<const NcclSetting> nccl_settings();
 // "NCCL_IB_DISABLE" and "1", ... for those of `parameters` that set something, in the table's

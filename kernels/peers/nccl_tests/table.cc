@@ -1,3 +1,4 @@
+// nccl-tests' layout over the wall-clock points of our reports.
 #include "kernels/peers/nccl_tests/table.h"
 
 #include <algorithm>
@@ -13,7 +14,9 @@
 namespace railgauge {
 namespace {
 
+// In place of a figure that was not measured.
 constexpr std::string_view kAbsent = "-";
+// The meaning of points that are measured as nccl-tests does.
 constexpr const char* kAggregate = "aggregate_wall";
 
 // The bytes of a call: the size asked for, unless it had to be rounded.
@@ -23,6 +26,7 @@ double moved_bytes(const Point& point) {
   return parse_number(fact->second).value_or(point.message_bytes());
 }
 
+// nullptr for one rank, which has no bus bandwidth.
 const Point* busbw_beside(const RunnerReport& report, const Point& algbw) {
   for (const Point& point : report.points())
     if (point.metric() == "busbw_bytes_per_second" && point.meaning() == kAggregate &&
@@ -31,6 +35,7 @@ const Point* busbw_beside(const RunnerReport& report, const Point& algbw) {
   return nullptr;
 }
 
+// Time follows from the bandwidth, so that both are of the same samples.
 NcclTestsFigure figure_of(const RunnerReport& report, const Point& algbw) {
   NcclTestsFigure figure;
   figure.set_time_us(moved_bytes(algbw) / algbw.median() * 1e6);
@@ -41,7 +46,8 @@ NcclTestsFigure figure_of(const RunnerReport& report, const Point& algbw) {
   return figure;
 }
 
-// The row of that size, made where it is not there: the other placement may have made it.
+// The row of that size, type, reduction and root. It is made where it is not there: the task of the
+// other placement may have made it.
 NcclTestsRow& row_of(const NcclTestsTask& task, double size_bytes, NcclTestsReport& report) {
   const auto root = static_cast<double>(task.root);
   for (NcclTestsRow& row : *report.mutable_rows())
@@ -62,6 +68,7 @@ std::string shown(double value) {
   return fmt::format("{:.{}f}", value, value >= 1000 ? 0 : value >= 100 ? 1 : value >= 10 ? 2 : 3);
 }
 
+// Four cells in each case; dashes where that placement was not measured.
 void add_cells(bool there, const NcclTestsFigure& figure, std::vector<std::string>& cells) {
   const auto cell = [&](bool has, double value) {
     cells.push_back(there && has ? shown(value) : std::string(kAbsent));
@@ -73,6 +80,7 @@ void add_cells(bool there, const NcclTestsFigure& figure, std::vector<std::strin
                                               : std::string(kAbsent));
 }
 
+// "" where the task never reported it.
 std::string fact_of(const RunnerReport& report, const std::string& name) {
   const auto found = report.started().facts().find(name);
   return found == report.started().facts().end() ? "" : found->second;
@@ -95,7 +103,8 @@ std::string calls_of(const RunnerReport& report) {
                      parameter_of(report, "graph_calls"));
 }
 
-// Each reason once: a machine without a GPU has one for all tasks.
+// A line for each reason of a task that did not pass, each reason once: a machine without a GPU has
+// one for all tasks.
 std::string unsuccessful(const NcclTestsReport& report) {
   std::vector<std::string> lines;
   std::string out;
@@ -112,6 +121,7 @@ std::string unsuccessful(const NcclTestsReport& report) {
 
 }  // namespace
 
+// Rows keep the order of the tasks.
 NcclTestsReport nccl_tests_report(const NcclTestsProgram& program, const NcclTestsCall& call,
                                   const std::vector<RunnerReport>& reports) {
   NcclTestsReport out;
@@ -124,11 +134,13 @@ NcclTestsReport nccl_tests_report(const NcclTestsProgram& program, const NcclTes
   for (std::size_t i = 0; i < reports.size(); ++i) {
     const RunnerReport& report = reports[i];
     const NcclTestsTask& task = call.tasks[i];
+    // The call's outcome is that of all its tasks.
     outcomes.push_back(report.outcome());
     if (report.outcome() != kPassed && out.reason().empty()) out.set_reason(report.reason());
     *out.add_reports() = report;
     if (i == 0 && report.has_started_at()) out.set_started_at(report.started_at());
     out.set_duration_seconds(out.duration_seconds() + report.duration_seconds());
+    // A task that did not pass has no row, but its reason is printed below the table.
     if (report.outcome() != kPassed) continue;
     for (const Point& point : report.points()) {
       if (point.metric() != "algbw_bytes_per_second" || point.meaning() != kAggregate) continue;
@@ -141,6 +153,7 @@ NcclTestsReport nccl_tests_report(const NcclTestsProgram& program, const NcclTes
   return out;
 }
 
+// The head is the first report's: all tasks ran on the same GPUs.
 std::string nccl_tests_table(const NcclTestsReport& report) {
   std::string out;
   const RunnerReport& first = report.reports(0);
@@ -152,6 +165,7 @@ std::string nccl_tests_table(const NcclTestsReport& report) {
   out += fmt::format("{} by {}, {} on this host, a process and a GPU each", report.profile(),
                      report.kernel(),
                      report.ranks() == 1 ? "1 rank" : fmt::format("{} ranks", report.ranks()));
+  // The facts that nccl-tests prints in its own head.
   for (const char* fact : {"gpu_model", "cuda_driver", "nccl", "nccl_transports"})
     if (const std::string value = fact_of(first, fact); !value.empty())
       out += fmt::format("\n  {}: {}", fact, value);
@@ -184,6 +198,7 @@ std::string nccl_tests_table(const NcclTestsReport& report) {
   return out + unsuccessful(report);
 }
 
+// A row has no figures where nothing passed.
 std::string nccl_tests_csv(const NcclTestsReport& report) {
   std::string out =
       "program,size_bytes,type,redop,root,placement,time_us,algbw_gigabytes_per_second,"

@@ -14,10 +14,11 @@ namespace railgauge {
 NcclTestsReport nccl_tests_report(const NcclTestsProgram& program, const NcclTestsCall& call,
                                   const std::vector<RunnerReport>& reports);
 
-// The table, and a line for each task that did not pass.
+// The table, and a line for each reason for which a task did not pass. The report has at least one
+// task.
 std::string nccl_tests_table(const NcclTestsReport& report);
-// One header line, one line for each row and placement; a report without any has a line without
-// figures.
+// One header line, then one line for each row and placement. A report without rows has one line
+// without figures, so that a reader always finds the outcome.
 std::string nccl_tests_csv(const NcclTestsReport& report);
 
 }  // namespace railgauge

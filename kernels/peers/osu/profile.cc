@@ -1,3 +1,4 @@
+// OSU's programs, their defaults by kind (latency, window, collective), and their command line.
 #include "kernels/peers/osu/profile.h"
 
 #include <algorithm>
@@ -13,6 +14,7 @@ namespace {
 
 using Parameters = std::map<std::string, std::string>;
 
+// A pair program takes the memory of both sides; the others take --accelerator.
 constexpr std::array kPrograms{
     OsuProgram{"osu_latency", "", "mpi.lat", true},
     OsuProgram{"osu_bw", "", "mpi.bw", true},
@@ -31,6 +33,7 @@ constexpr std::array kPrograms{
     OsuProgram{"osu_alltoall", "MPI_Alltoall", "mpi.all_to_all", false},
 };
 
+// Kinds follow from the kernel's name, which the table already has.
 bool is_windowed(const OsuProgram& program) {
   return program.kernel.ends_with("bw") || program.kernel == "mpi.rate";
 }
@@ -38,7 +41,8 @@ bool is_reduction(const OsuProgram& program) {
   return program.kernel.find("reduce") != std::string_view::npos;
 }
 
-// As the canonical text has them: a range of powers of two, but one after another behind a zero.
+// A range of sizes as canonical text: powers of two from `least` to `most`. Behind a zero the sizes
+// are listed one by one, because a range cannot begin with it.
 std::string sizes_from(std::uint64_t least, std::uint64_t most) {
   if (least == most) return canonical_bytes(most);
   if (least != 0) return canonical_bytes(least) + ":" + canonical_bytes(most);
@@ -47,6 +51,7 @@ std::string sizes_from(std::uint64_t least, std::uint64_t most) {
   return out;
 }
 
+// OSU's smallest message: reductions have whole floats, latency also measures empty messages.
 std::uint64_t least_size(const OsuProgram& program) {
   return is_reduction(program) ? 4 : program.kernel == "mpi.lat" ? 0 : 1;
 }
@@ -55,6 +60,7 @@ tl::unexpected<Error> wrong(const std::string& option, std::string_view what) {
   return fail(Code::kInvalidArgument, fmt::format("{}: {}", option, what));
 }
 
+// The command line as read so far.
 struct Reading {
   Parameters set;
   std::vector<std::string> rest;
@@ -63,6 +69,7 @@ struct Reading {
   bool managed = false;
 };
 
+// "-m MAX", "-m MIN:MAX", "-m MIN:" and "-m :MAX" as OSU has them.
 Status take_sizes(const OsuProgram& program, const std::string& option, const std::string& value,
                   Reading& reading) {
   const std::size_t colon = value.find(':');
@@ -77,6 +84,7 @@ Status take_sizes(const OsuProgram& program, const std::string& option, const st
   return {};
 }
 
+// Other accelerators have no kernel here.
 Status take_accelerator(const std::string& option, const std::string& value, Reading& reading) {
   if (value != "cuda" && value != "managed")
     return wrong(option, fmt::format("{} is not cuda or managed", in_quotes(value)));
@@ -85,6 +93,7 @@ Status take_accelerator(const std::string& option, const std::string& value, Rea
   return {};
 }
 
+// The options of OSU's that are read; their values go to take().
 struct Option {
   std::string_view letter;
   std::string_view word;
@@ -96,6 +105,7 @@ constexpr std::array kOptions{
     Option{"-d", "--accelerator", true},  Option{"-c", "--validation", false},
     Option{"-f", "--full", false},        Option{"-z", "--tail-lat", false}};
 
+// One option. -i and -x also set the counts of large messages, as in OSU's programs.
 Status take(const OsuProgram& program, std::string_view letter, const std::string& option,
             const std::string& value, Reading& reading) {
   if (letter == "-m") return take_sizes(program, option, value, reading);
@@ -106,12 +116,14 @@ Status take(const OsuProgram& program, std::string_view letter, const std::strin
   return {};  // data is always verified, and every percentile shown that the samples can bound
 }
 
+// OSU's letters: host, device, and the two managed ones.
 Result<std::string> memory_of_side(const std::string& side) {
   if (side == "H" || side == "MH") return std::string(side == "H" ? "host" : "managed");
   if (side == "D" || side == "MD") return std::string(side == "D" ? "device" : "managed");
   return wrong(side, "is no memory: H, D, MD or MH");
 }
 
+// Sides only between two ranks, an accelerator only for the others.
 Status place_memory(const OsuProgram& program, Reading& reading) {
   if (!program.pair) {
     if (!reading.sides.empty()) return wrong(reading.sides.front(), "only between two ranks");
@@ -131,6 +143,7 @@ Status place_memory(const OsuProgram& program, Reading& reading) {
 
 std::span<const OsuProgram> osu_programs() { return kPrograms; }
 
+// A linear search over fifteen rows.
 const OsuProgram* find_osu_program(std::string_view name) {
   const auto found = std::ranges::find(kPrograms, name, &OsuProgram::name);
   return found == kPrograms.end() ? nullptr : &*found;
@@ -147,7 +160,9 @@ const OsuProgram* find_mpi_spelling(std::string_view mpi_name) {
   return found == kPrograms.end() ? nullptr : &*found;
 }
 
+// OSU counts its own way by kind and size; above 8 KiB the counts are the large ones.
 Parameters osu_defaults(const OsuProgram& program) {
+  // OSU counts osu_mbw_mr with the bandwidth programs.
   const bool collective = program.kernel == "mpi.rate" ? false : !program.pair;
   Parameters out;
   if (program.kernel != "mpi.barrier")
@@ -162,12 +177,14 @@ Parameters osu_defaults(const OsuProgram& program) {
   return out;
 }
 
+// Words without a dash are sides, unless they follow an option of ours.
 Result<std::vector<std::string>> read_osu_command(const OsuProgram& program,
                                                   const std::vector<std::string>& words) {
   Reading reading;
   reading.set = osu_defaults(program);
   for (std::size_t i = 0; i < words.size(); ++i) {
     const std::string& word = words[i];
+    // "--option=value" and "--option value" mean the same.
     const std::size_t equals = word.starts_with("--") ? word.find('=') : std::string::npos;
     const std::string name = word.substr(0, equals);
     const auto option = std::ranges::find_if(
@@ -196,6 +213,7 @@ Result<std::vector<std::string>> read_osu_command(const OsuProgram& program,
     RG_TRY_OK(take(program, option->letter, name, value, reading));
   }
   RG_TRY_OK(place_memory(program, reading));
+  // A barrier has no size, so these parameters are not declared.
   if (program.kernel == "mpi.barrier")
     for (const char* none : {"sizes", "large_iterations", "large_skip"}) reading.set.erase(none);
   std::vector<std::string> out{std::string(program.kernel)};

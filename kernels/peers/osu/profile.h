@@ -12,18 +12,25 @@
 
 namespace railgauge {
 
+// One program and the kernel that measures the same.
 struct OsuProgram {
-  std::string_view name;      // "osu_allreduce"
-  std::string_view mpi_name;  // "MPI_Allreduce", or ""
-  std::string_view kernel;    // "mpi.all_reduce"
-  bool pair = false;          // between two ranks: memory is chosen for each side
+  // "osu_allreduce".
+  std::string_view name;
+  // "MPI_Allreduce", or "".
+  std::string_view mpi_name;
+  // "mpi.all_reduce".
+  std::string_view kernel;
+  // Between two ranks: memory is chosen for each side.
+  bool pair = false;
 };
 
+// All programs, and searches by each name; nullptr where none has it.
 std::span<const OsuProgram> osu_programs();
 const OsuProgram* find_osu_program(std::string_view name);       // nullptr: none
 const OsuProgram* osu_program_of(std::string_view kernel);       // nullptr: none
 const OsuProgram* find_mpi_spelling(std::string_view mpi_name);  // nullptr: none
 
+// The word of `profile:` in a suite.
 inline constexpr std::string_view kOsuProfile = "osu";
 // The program's defaults, in our parameters; canonical text: sizes, window, and the counts of
 // messages up to 8 KiB and above, with the uncounted ones before each.

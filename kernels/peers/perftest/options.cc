@@ -1,3 +1,4 @@
+// Reads perftest's command line by the table of rows.h, then makes our kernel's parameters of it.
 #include "kernels/peers/perftest/options.h"
 
 #include <getopt.h>
@@ -17,6 +18,7 @@ namespace {
 constexpr std::int64_t kMostIterations = 10'000'000;  // of a kernel
 constexpr const char* kMostSamples = "10000000";      // a stretch of time ends before
 
+// kInvalidArgument with one line.
 tl::unexpected<Error> wrong(std::string message) {
   return fail(Code::kInvalidArgument, std::move(message));
 }
@@ -26,6 +28,7 @@ tl::unexpected<Error> wrong(std::string message) {
 // The arrays for getopt_long, made of the rows.
 class Grammar {
  public:
+  // The words are copied, because getopt_long wants them NUL-terminated.
   Grammar() {
     letters_ = ":";
     const auto rows = perftest_rows();
@@ -59,6 +62,7 @@ class Grammar {
   std::vector<option> longs_;
 };
 
+// With the nearest known word, where a word was typed.
 tl::unexpected<Error> unknown(std::string_view program, const std::string& typed) {
   std::vector<std::string> words;
   for (const PerftestRow& row : perftest_rows()) words.push_back(fmt::format("--{}", row.word));
@@ -69,6 +73,7 @@ tl::unexpected<Error> unknown(std::string_view program, const std::string& typed
                            in_quotes(word), near));
 }
 
+// getopt_long keeps its state in globals, hence the reset and no thread safety.
 Status read_words(const PerftestProgram& program, const std::vector<std::string>& arguments,
                   PerftestReading& reading) {
   const Grammar grammar;
@@ -79,6 +84,7 @@ Status read_words(const PerftestProgram& program, const std::vector<std::string>
   for (std::string& word : words) argv.push_back(word.data());
   argv.push_back(nullptr);
   const int argc = static_cast<int>(words.size());
+  // getopt_long prints nothing: our message names the option as it was typed.
   opterr = 0;
   optind = 0;  // glibc: from the beginning
   for (;;) {
@@ -99,16 +105,19 @@ Status read_words(const PerftestProgram& program, const std::vector<std::string>
     const auto [row, option] = Grammar::row_of(found);
     RG_TRY_OK(row->take(reading, *row, option, optarg == nullptr ? "" : optarg));
   }
+  // perftest takes one host.
   if (argc - optind > 1)
     return wrong(fmt::format("{}: {} and {}: only one host can be named", program.name,
                              in_quotes(argv[static_cast<std::size_t>(optind)]),
                              in_quotes(argv[static_cast<std::size_t>(optind) + 1])));
+  // The one operand is the host, as in the tool.
   if (optind < argc) reading.call.host = argv[static_cast<std::size_t>(optind)];
   return {};
 }
 
 // --- options to parameters --------------------------------------------------------------------
 
+// nullptr where the kernel does not have the parameter.
 const ParameterInfo* declared(const KernelInfo& kernel, const std::string& name) {
   const auto found = std::ranges::find(kernel.parameters(), name, &ParameterInfo::name);
   return found == kernel.parameters().end() ? nullptr : &*found;
@@ -119,6 +128,7 @@ Status take_seconds(const KernelInfo& kernel, PerftestReading& reading) {
   if (!reading.seconds) return {};
   if (reading.said.contains("iterations"))
     return wrong("-D and -n exclude each other: one ends by time, the other by count");
+  // -D counts seconds.
   const std::string duration = *reading.seconds + "s";
   if (declared(kernel, "duration") != nullptr) {
     reading.said["duration"] = {"-D", duration, {}};
@@ -131,6 +141,8 @@ Status take_seconds(const KernelInfo& kernel, PerftestReading& reading) {
   return {};
 }
 
+// Options whose meaning depends on others: all sizes of datagrams, a count over several queue
+// pairs, both directions.
 Status check_together(PerftestReading& reading) {
   const auto transport = reading.said.find("transport");
   if (reading.all_sizes && transport != reading.said.end() && transport->second.value == "UD") {
@@ -145,6 +157,7 @@ Status check_together(PerftestReading& reading) {
   if (const auto qps = reading.said.find("qps"); qps != reading.said.end()) {
     const std::int64_t each = parse_integer(iterations->second.value).value_or(0);
     const std::int64_t lanes = parse_integer(qps->second.value).value_or(0);
+    // The product stays far below the range of the type.
     if (each > 0 && each <= kMostIterations && lanes > 0 && lanes <= kMostIterations)
       iterations->second.value = std::to_string(each * lanes);
   }
@@ -156,6 +169,8 @@ Status check_together(PerftestReading& reading) {
   return {};
 }
 
+// Each option is checked against the kernel's declaration, so that a message names the option and
+// not our parameter.
 Status take_parameters(const KernelInfo& kernel, const PerftestReading& reading,
                        std::map<std::string, std::string>& out) {
   for (const auto& [name, said] : reading.said) {
@@ -173,6 +188,7 @@ Status take_parameters(const KernelInfo& kernel, const PerftestReading& reading,
   return {};
 }
 
+// Port 1 where none is named, as in the tool.
 Status take_endpoint(const PerftestReading& reading, std::string& endpoint) {
   if (!reading.device) {
     if (reading.device_port)
@@ -188,6 +204,7 @@ Status take_endpoint(const PerftestReading& reading, std::string& endpoint) {
 
 }  // namespace
 
+// The profile fills in what the client's side did not say; the listener follows the client.
 Result<PerftestCall> read_perftest_call(const PerftestProgram& program,
                                         const std::vector<std::string>& arguments,
                                         const FindKernel& find) {
@@ -196,6 +213,7 @@ Result<PerftestCall> read_perftest_call(const PerftestProgram& program,
   RG_TRY_OK(read_words(program, arguments, reading));
   PerftestCall& call = reading.call;
   if (call.help || call.version) return std::move(call);
+  // Only writes have a form with immediate data.
   if (reading.immediate && program.immediate.empty())
     return wrong(fmt::format("--write_with_imm: {} writes nothing", program.name));
   call.kernel = reading.immediate ? program.immediate : program.kernel;
@@ -214,6 +232,7 @@ Result<PerftestCall> read_perftest_call(const PerftestProgram& program,
   return std::move(call);
 }
 
+// Options that the kernel does not have are left out, as refused ones are.
 std::string perftest_help(const PerftestProgram& program, const FindKernel& find) {
   std::string out = fmt::format(
       "Measures what {0} measures, by {1}, in its units.\n"

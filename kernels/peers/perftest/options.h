@@ -14,8 +14,10 @@
 
 namespace railgauge {
 
+// The tool's own default of -p.
 inline constexpr std::uint16_t kPerftestPort = 18515;
 
+// One command line, read and checked.
 struct PerftestCall {
   bool help = false;  // then nothing else counts
   bool version = false;
@@ -24,13 +26,15 @@ struct PerftestCall {
   // client's have the profile under them.
   std::map<std::string, std::string> parameters{};
   std::string endpoint{};
-  std::optional<std::string> host{};  // absent: this side listens
+  // Absent: this side listens.
+  std::optional<std::string> host{};
   std::uint16_t port = kPerftestPort;
   bool gigabits = false;
   bool raw_samples = false;
   double deadline_seconds = 0;
   Format format = Format::kTable;
-  std::string file{};                // "": none
+  // "": none.
+  std::string file{};
   std::vector<std::string> infos{};  // what an accepted option does not do here, one line each
 };
 

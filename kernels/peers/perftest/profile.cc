@@ -1,3 +1,4 @@
+// perftest's defaults by program, and the rules by which it changes them for what is given.
 #include "kernels/peers/perftest/profile.h"
 
 #include <algorithm>
@@ -16,11 +17,14 @@ namespace {
 
 using Parameters = std::map<std::string, std::string>;
 
+// Constants of perftest: queue depth, interval of completions, and the size above which each
+// message completes.
 constexpr std::int64_t kDepth = 128;
 constexpr std::int64_t kSignalEvery = 100;
 constexpr std::uint64_t kEachSignalledAboveBytes = 8192;
 constexpr const char* kDatagramInlineBytes = "188";  // of its latency; connected sends have 236
 
+// The settings that all streams have.
 Parameters stream(std::string iterations) {
   return {{"iterations", std::move(iterations)},
           {"depth", std::to_string(kDepth)},
@@ -35,11 +39,13 @@ Parameters sized_stream(const std::string& iterations) {
   return out;
 }
 
+// A parameter of `base` wins over the same one of `more`.
 Parameters with(Parameters base, const Parameters& more) {
   base.insert(more.begin(), more.end());
   return base;
 }
 
+// One row a program, read off the tool's source.
 std::vector<PerftestProgram> make_programs() {
   const Parameters fetched{{"sizes", "2"}, {"iterations", "1000"}};
   const auto pushed = [&](const char* inline_bytes) {
@@ -67,11 +73,13 @@ std::int64_t number_in(const Parameters& given, const std::string& name) {
   return parse_integer(found->second).value_or(0);
 }
 
+// Whether the parameter is given with exactly that value.
 bool is(const Parameters& given, const std::string& name, std::string_view value) {
   const auto found = given.find(name);
   return found != given.end() && found->second == value;
 }
 
+// Whether the parameter is given with any value.
 bool has(const Parameters& given, const std::string& name) {
   const auto found = given.find(name);
   return found != given.end() && !found->second.empty();
@@ -139,6 +147,7 @@ void follow(const Parameters& given, Parameters& chosen) {
 
 }  // namespace
 
+// Made on first use; lives as long as the process.
 std::span<const PerftestProgram> perftest_programs() {
   static const std::vector<PerftestProgram> kPrograms = make_programs();
   return kPrograms;
@@ -157,6 +166,7 @@ const PerftestProgram* perftest_program_of(std::string_view kernel) {
   return nullptr;
 }
 
+// A given parameter always wins over the profile's.
 Result<Parameters> with_profile(std::string_view profile, std::string_view kernel,
                                 const Parameters& given) {
   if (profile == kNcclTestsProfile) {

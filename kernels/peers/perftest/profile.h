@@ -13,18 +13,24 @@
 
 namespace railgauge {
 
+// One program and the kernels that measure the same.
 struct PerftestProgram {
-  std::string_view name;       // "ib_write_bw"
-  std::string_view kernel;     // "verbs.write_bw"
-  std::string_view immediate;  // the kernel with --write_with_imm; "" where it has no such option
+  // "ib_write_bw".
+  std::string_view name;
+  // "verbs.write_bw".
+  std::string_view kernel;
+  // The kernel with --write_with_imm; "" where it has no such option.
+  std::string_view immediate;
   std::map<std::string, std::string> defaults;  // of 26.04, in our parameters; canonical text
 };
 
+// All programs, and a search by name.
 std::span<const PerftestProgram> perftest_programs();
 const PerftestProgram* find_perftest_program(std::string_view name);  // nullptr: no such program
 // Which program measures what the kernel does; nullptr: none.
 const PerftestProgram* perftest_program_of(std::string_view kernel);
 
+// The word of `profile:` in a suite.
 inline constexpr std::string_view kPerftestProfile = "perftest";
 
 // `given` with the profile's settings wherever it has none. Some follow from the given ones, as

@@ -1,3 +1,4 @@
+// The table of perftest's options, and the functions that read them.
 #include "kernels/peers/perftest/rows.h"
 
 #include <algorithm>
@@ -14,16 +15,19 @@ namespace {
 using Reading = PerftestReading;
 using Row = PerftestRow;
 
+// The option as it was typed, then what is wrong.
 tl::unexpected<Error> wrong(const std::string& option, std::string_view what) {
   return fail(Code::kInvalidArgument, fmt::format("{}: {}", option, what));
 }
 
+// Keeps the value under our parameter's name, with the option for messages; the last one counts.
 void say(Reading& reading, const Row& row, const std::string& option, std::string value) {
   reading.said[std::string(row.parameter)] = {option, std::move(value), row.why};
 }
 
 // --- what the rows do -------------------------------------------------------------------------
 
+// The value is checked later, against the kernel's declaration.
 Status take_value(Reading& reading, const Row& row, const std::string& option,
                   const std::string& value) {
   say(reading, row, option, value);
@@ -33,7 +37,8 @@ Status take_true(Reading& reading, const Row& row, const std::string& option, co
   say(reading, row, option, "true");
   return {};
 }
-// Only streams can be relaxed; all other kernels never are.
+// Only streams can be relaxed. Other kernels never are, so the option is true for them without a
+// parameter.
 Status take_not_relaxed(Reading& reading, const Row& row, const std::string& option,
                         const std::string&) {
   say(reading, row, option, "false");
@@ -56,6 +61,7 @@ Status take_nothing(Reading& reading, const Row& row, const std::string& option,
     reading.call.infos.push_back(fmt::format("{} changes nothing here: {}", option, row.why));
   return {};
 }
+// is_refused() knows a row by this function.
 Status refuse(Reading&, const Row& row, const std::string& option, const std::string&) {
   return wrong(option, row.why);
 }
@@ -67,7 +73,7 @@ Status take_only(Reading&, const Row& row, const std::string& option, const std:
   return wrong(option, fmt::format("{}: {}", in_quotes(value), row.why));
 }
 
-// K and M count 1024 there.
+// K and M count 1024 in perftest.
 Status take_size(Reading& reading, const Row& row, const std::string& option,
                  const std::string& value) {
   const bool has_unit =
@@ -80,12 +86,14 @@ Status take_size(Reading& reading, const Row& row, const std::string& option,
   say(reading, row, option, bytes);
   return {};
 }
+// The tool's range of -a.
 Status take_all_sizes(Reading& reading, const Row& row, const std::string& option,
                       const std::string&) {
   say(reading, row, option, "2:8MiB");
   reading.all_sizes = true;
   return {};
 }
+// XRC, DC and SRD have no kernel here.
 Status take_transport(Reading& reading, const Row& row, const std::string& option,
                       const std::string& value) {
   constexpr std::array<std::string_view, 3> kOurs{"RC", "UC", "UD"};
@@ -96,6 +104,7 @@ Status take_transport(Reading& reading, const Row& row, const std::string& optio
   say(reading, row, option, value);
   return {};
 }
+// The tool's names of the two operations.
 Status take_atomic(Reading& reading, const Row& row, const std::string& option,
                    const std::string& value) {
   if (value != "CMP_AND_SWAP" && value != "FETCH_AND_ADD")
@@ -103,6 +112,7 @@ Status take_atomic(Reading& reading, const Row& row, const std::string& option,
   say(reading, row, option, value == "CMP_AND_SWAP" ? "compare_swap" : "fetch_add");
   return {};
 }
+// Device and port make the endpoint together.
 Status take_device(Reading& reading, const Row&, const std::string&, const std::string& value) {
   reading.device = value;
   return {};
@@ -112,6 +122,7 @@ Status take_device_port(Reading& reading, const Row&, const std::string&,
   reading.device_port = value;
   return {};
 }
+// A whole number, as the tool reads it.
 Status take_seconds(Reading& reading, const Row&, const std::string& option,
                     const std::string& value) {
   const auto seconds = parse_integer(value);
@@ -120,6 +131,7 @@ Status take_seconds(Reading& reading, const Row&, const std::string& option,
   reading.seconds = value;
   return {};
 }
+// The port of the first contact, not of the data.
 Status take_tcp_port(Reading& reading, const Row&, const std::string& option,
                      const std::string& value) {
   const auto port = parse_integer(value);
@@ -128,6 +140,7 @@ Status take_tcp_port(Reading& reading, const Row&, const std::string& option,
   reading.call.port = static_cast<std::uint16_t>(*port);
   return {};
 }
+// Chooses another kernel.
 Status take_immediate(Reading& reading, const Row&, const std::string&, const std::string&) {
   reading.immediate = true;
   return {};
@@ -141,23 +154,26 @@ Status take_rdma_cm(Reading& reading, const Row& row, const std::string& option,
   say(reading, row, option, "rdma_cm");
   return {};
 }
-// Without --use_cuda_dmabuf it registers by the GPU memory's address, which needs nvidia-peermem.
+// Memory of a GPU on both sides. Without --use_cuda_dmabuf perftest registers it by its address,
+// which needs nvidia-peermem, and so does this.
 Status take_gpu(Reading& reading, const Row& row, const std::string& option,
                 const std::string& value) {
   reading.said["memory"] = {option, "cuda", row.why};
   reading.said["gpu"] = {option, value, row.why};
   reading.said.try_emplace("registration",
-                           Reading::Said{option, std::string("nvidia-peermem"), row.why});
+                           Reading::GivenOption{option, std::string("nvidia-peermem"), row.why});
   reading.call.infos.push_back(fmt::format(
       "{} stands for both sides; --set target_memory=host leaves the other one's with its host",
       option));
   return {};
 }
+// Wins over the registration that --use_cuda alone means.
 Status take_dma_buf(Reading& reading, const Row& row, const std::string& option,
                     const std::string&) {
   say(reading, row, option, "dma-buf");
   return {};
 }
+// With and without a file's name, as the tool has it.
 Status take_json(Reading& reading, const Row&, const std::string& option,
                  const std::string& value) {
   constexpr const char* kDefaultFile = "perftest_out.json";
@@ -171,6 +187,7 @@ Status take_help(Reading& reading, const Row&, const std::string&, const std::st
   reading.call.help = true;
   return {};
 }
+// Ours: the figures come from our kernels.
 Status take_version(Reading& reading, const Row&, const std::string&, const std::string&) {
   reading.call.version = true;
   return {};
@@ -178,6 +195,7 @@ Status take_version(Reading& reading, const Row&, const std::string&, const std:
 
 // --- ours beside them -------------------------------------------------------------------------
 
+// Checked against the kernel when all options are read.
 Status take_set(Reading& reading, const Row&, const std::string& option, const std::string& value) {
   const std::size_t equals = value.find('=');
   if (equals == std::string::npos || equals == 0)
@@ -201,6 +219,7 @@ Status take_raw_samples(Reading& reading, const Row&, const std::string&, const 
   return {};
 }
 
+// Reasons that several rows share; they are printed behind the option.
 constexpr std::string_view kOneAtATime = "latency has one message in flight, one way";
 constexpr std::string_view kOnlyReceivingStreams =
     "only streams of sends and of writes with immediate data have receives that wait";
@@ -381,6 +400,7 @@ constexpr std::array kRows{
 
 std::span<const PerftestRow> perftest_rows() { return kRows; }
 
+// By the function, so that no row needs a flag for it.
 bool is_refused(const PerftestRow& row) { return row.take == refuse; }
 
 }  // namespace railgauge

@@ -14,28 +14,37 @@ namespace railgauge {
 
 // The options as given, before the kernel's own parameters are known.
 struct PerftestReading {
-  struct Said {
-    std::string option;  // "-t", "--tx-depth": as it was typed
+  // One option that names a parameter of ours.
+  struct GivenOption {
+    // "-t", "--tx-depth": as it was typed.
+    std::string option;
     std::string value;
-    std::string_view why;       // the kernel's lack of that parameter, in words
-    bool is_so_anyhow = false;  // where it lacks it, so that nothing is refused
+    // The kernel's lack of that parameter, in words.
+    std::string_view why;
+    // Where it lacks it, so that nothing is refused.
+    bool is_so_anyhow = false;
   };
   PerftestCall call{};
-  std::map<std::string, Said> said{};  // by parameter; the last one counts
+  // By parameter; the last one counts.
+  std::map<std::string, GivenOption> said{};
   bool immediate = false;
   bool all_sizes = false;
   std::optional<std::string> device{};
   std::optional<std::string> device_port{};
   std::optional<std::string> seconds{};
-  std::map<std::string, std::string> set{};  // --set, unchecked
+  // --set, unchecked.
+  std::map<std::string, std::string> set{};
 };
 
+// One option of the tool.
 struct PerftestRow {
   // `option` as typed; `value` is "" where the row takes none.
   using Take = Status (*)(PerftestReading& reading, const PerftestRow& row,
                           const std::string& option, const std::string& value);
-  std::string_view word;  // "tx-depth"; "" where the tool has a letter alone
-  char letter = 0;        // 0: none
+  // "tx-depth"; "" where the tool has a letter alone.
+  std::string_view word;
+  // 0: none.
+  char letter = 0;
   bool takes_value = false;
   Take take = nullptr;
   std::string_view parameter{};  // of ours, where the option is one

@@ -1,3 +1,4 @@
+// perftest's columns from our points.
 #include "kernels/peers/perftest/table.h"
 
 #include <algorithm>
@@ -13,7 +14,9 @@
 namespace railgauge {
 namespace {
 
+// In place of a figure that was not measured.
 constexpr std::string_view kAbsent = "-";
+// perftest's bandwidth is in MiB/s, or with --report_gbits in Gb/s.
 constexpr double kMib = 1U << 20U;
 constexpr double kBitsPerByte = 8;
 
@@ -25,6 +28,7 @@ std::string shown_rate(double per_second) {
   return std::isfinite(per_second) ? fmt::format("{:.6f}", per_second / 1e6) : std::string(kAbsent);
 }
 
+// The confidence interval of the median, in the table's unit.
 std::string interval_of(const Point& point, double factor) {
   if (!point.has_median_low() || !point.has_median_high()) return std::string(kAbsent);
   return fmt::format("{}..{}", shown(point.median_low() * factor),
@@ -58,6 +62,7 @@ bool has_pairs(const RunnerReport& report) {
                              [](const Point& point) { return !point.pair().empty(); });
 }
 
+// One row a size: the tool's columns first, then ours.
 std::string bandwidth_table(const RunnerReport& report, bool gigabits) {
   const double factor = gigabits ? kBitsPerByte / 1e9 : 1 / kMib;
   // The tool's own headings; median and interval, which it does not have, in its unit.
@@ -89,6 +94,7 @@ std::string bandwidth_table(const RunnerReport& report, bool gigabits) {
                      gigabits ? "Gb: 10^9 bits" : "MiB: 2^20 bytes", table.text());
 }
 
+// One row a size, in microseconds.
 std::string latency_table(const RunnerReport& report) {
   constexpr double kUs = 1e-3;
   TextTable table({{"#bytes"},
@@ -119,6 +125,7 @@ std::string latency_table(const RunnerReport& report) {
       meaning, table.text());
 }
 
+// Whether the report has a point of that metric.
 bool has(const RunnerReport& report, std::string_view metric) {
   for (const Point& point : report.points())
     if (point.metric() == metric) return true;
@@ -127,6 +134,7 @@ bool has(const RunnerReport& report, std::string_view metric) {
 
 }  // namespace
 
+// A report without points is its head alone.
 std::string perftest_table(const RunnerReport& report, const TableStyle& style, bool gigabits) {
   std::string out = report_head(report, style);
   if (has(report, "bandwidth_bytes_per_second")) out += bandwidth_table(report, gigabits);

@@ -19,7 +19,7 @@ class PhaseTimer {
     last_ns_ = task.entered_monotonic_ns > 0 ? task.entered_monotonic_ns : monotonic_now_ns();
     records_.phases(phases_);
   }
-  // The work since the lap before, as `set` names it.
+  // Stores the time since the lap before in the field that `set` names, in ns.
   void lap(void (Phases::*set)(double)) {
     const double now = monotonic_now_ns();
     (phases_.*set)(now - last_ns_);
@@ -28,6 +28,7 @@ class PhaseTimer {
   }
 
  private:
+  // Gets the phases after each lap, so that a crash keeps those before it.
   RecordWriter& records_;
   Phases phases_;
   double last_ns_ = 0;

@@ -1,3 +1,4 @@
+// Numbers records and writes them under one lock.
 #include "kernels/runner/task/record_writer.h"
 
 #include <chrono>
@@ -5,11 +6,14 @@
 
 namespace railgauge {
 namespace {
+// Between two tries to get the lock at the end.
 constexpr std::chrono::milliseconds kRetryLock{1};
 }  // namespace
 
+// Adds key, time and number. The first failure of the sink drops all later records.
 void RecordWriter::write_locked(Record record) {
   if (finished_ || !sink_status_) return;
+  // A record that is dropped takes no number.
   *record.mutable_key() = key_;
   const std::chrono::duration<double> since = std::chrono::system_clock::now().time_since_epoch();
   record.set_unix_time_seconds(since.count());
@@ -41,11 +45,13 @@ void RecordWriter::note(std::string_view severity, std::string text) {
   write_locked(std::move(record));
 }
 
+// Kept for the final record; nothing is written now.
 void RecordWriter::phases(const Phases& phases) {
   const std::lock_guard lock(mutex_);
   phases_ = phases;
 }
 
+// Tries the lock with a bound: another thread may hold it while the sink hangs.
 bool RecordWriter::finish(std::string_view outcome, std::string reason) {
   const auto end = std::chrono::steady_clock::now() + std::chrono::duration<double>(kStuckSeconds);
   std::unique_lock lock(mutex_, std::try_to_lock);

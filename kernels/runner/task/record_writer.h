@@ -16,6 +16,7 @@ namespace railgauge {
 class RecordSink {
  public:
   virtual ~RecordSink() = default;
+  // Returns when the record is delivered, or with the reason why it cannot be.
   virtual Status write(const Record& record) = 0;
 };
 
@@ -28,8 +29,10 @@ class RecordWriter {
     key_.set_sequence(0);
   }
 
+  // Each writes one record with the next number.
   void started(Started started);
   void point(Point point);
+  // `severity` is "info", "warn" or "warning"; the text is one line for a person.
   void note(std::string_view severity, std::string text);
   // Where the time went so far; the final record carries the last value.
   void phases(const Phases& phases);
@@ -37,15 +40,18 @@ class RecordWriter {
   // stuck in the sink for kStuckSeconds.
   bool finish(std::string_view outcome, std::string reason);
 
+  // The points so far, dropped ones included.
   [[nodiscard]] std::uint32_t point_count() const;
   // The sink's first error: nobody reads the records any more.
   [[nodiscard]] Status sink_status() const;
 
+  // How long finish() tries, in seconds.
   static constexpr double kStuckSeconds = 1;
 
  private:
   void write_locked(Record record);
 
+  // Outlives the writer. The mutex guards everything below.
   RecordSink& sink_;
   RecordKey key_;
   mutable std::mutex mutex_;

@@ -1,3 +1,4 @@
+// The steps of one kernel, with the clock, the records and the phases around them.
 #include "kernels/runner/task/run.h"
 
 #include <exception>
@@ -22,6 +23,7 @@ constexpr int kDriftReads = 5;
 // adopt(), clock() reads CLOCK_MONOTONIC_RAW.
 class BackgroundClock {
  public:
+  // Starts the calibration at once.
   BackgroundClock()
       : thread_([this] {
           calibrated_ = TickClock::calibrate({.calibration_seconds = kCalibrationSeconds});
@@ -33,6 +35,7 @@ class BackgroundClock {
   BackgroundClock& operator=(const BackgroundClock&) = delete;
 
   TickClock& clock() { return clock_; }
+  // Waits for the calibration; from here on clock() reads the CPU's counter where that is sound.
   void adopt() {
     thread_.join();
     clock_ = calibrated_;
@@ -47,6 +50,7 @@ class BackgroundClock {
 // Turns what the kernel reports into records; facts gather until started() takes them.
 class RecordReporter final : public Reporter {
  public:
+  // `records` outlives it.
   RecordReporter(RecordWriter& records, bool raw_samples, bool on_gpu)
       : records_(records), raw_samples_(raw_samples), on_gpu_(on_gpu) {}
   void point(Point point) override {
@@ -56,11 +60,13 @@ class RecordReporter final : public Reporter {
   void note(std::string_view severity, std::string text) override {
     records_.note(severity, std::move(text));
   }
+  // The started record is written once, so a late fact becomes a note.
   void fact(std::string_view name, std::string value) override {
     if (taken_)  // too late for the started record, but not lost
       return note("info", fmt::format("{}: {}", name, value));
     (*started_.mutable_facts())[std::string(name)] = std::move(value);
   }
+  // Once; later calls do nothing.
   void started() {
     if (taken_) return;
     taken_ = true;
@@ -100,6 +106,7 @@ Status guarded(const char* act, Step step) {
   }
 }
 
+// How well the clock of this run resolves.
 void add_clock_facts(const TickClock& clock, Reporter& reporter) {
   reporter.fact("clock_source", clock.source());
   reporter.fact("clock_overhead_ns", fmt::format("{:.1f}", clock.overhead_ns()));
@@ -108,6 +115,7 @@ void add_clock_facts(const TickClock& clock, Reporter& reporter) {
     reporter.fact("clock_fallback_reason", clock.fallback_reason());
 }
 
+// The least of several reads counts.
 Status check_drift(const TickClock& clock) {
   double drift = clock.drift_ppm();
   for (int i = 1; i < kDriftReads && std::fabs(drift) > TickClock::kMaxDriftPpm; ++i)
@@ -119,11 +127,14 @@ Status check_drift(const TickClock& clock) {
 Status run_steps(const Task& task, Group& group, RecordWriter& records, const Ready& ready,
                  RecordReporter& reporter, PhaseTimer& timer, Kernel& kernel) {
   BackgroundClock clock;
+  // The context is valid until the kernel is destroyed.
   Context context{
       task.params,      reporter,    clock.clock(), task.endpoint, task.deadline_monotonic_ns,
       task.raw_samples, group.rank()};
+  // The clock calibrates meanwhile; prepare needs coarse time alone.
   const Status prepared = guarded("prepare", [&] { return kernel.prepare(context); });
   timer.lap(&Phases::set_open_ns);
+  // Also after an error: the other ranks must hear of it.
   const Status go = ready(prepared);
   if (prepared && go) clock.adopt();
   timer.lap(&Phases::set_wait_ns);
@@ -131,12 +142,14 @@ Status run_steps(const Task& task, Group& group, RecordWriter& records, const Re
   RG_TRY_OK(go);
   add_clock_facts(clock.clock(), reporter);
   const Status connected = guarded("connect", [&] { return kernel.connect(context, group); });
+  // After connect, whose facts belong to the started record.
   reporter.started();
   timer.lap(&Phases::set_exchange_ns);
   RG_TRY_OK(connected);
   const Status measured = guarded("measure", [&] { return kernel.measure(context, group); });
   timer.lap(&Phases::set_measure_ns);
   RG_TRY_OK(measured);
+  // A kernel that passes without a figure would count as a healthy path.
   if (group.rank() == 0 && records.point_count() == 0)
     return fail(Code::kInternal, "measured nothing: the kernel reported no point");
   return check_drift(clock.clock());
@@ -153,6 +166,7 @@ Status drift_status(std::string_view source, double drift_ppm) {
                   source, drift_ppm, TickClock::kMaxDriftPpm));
 }
 
+// The started record is written on every path, also for a kernel that could not be made.
 Status run_kernel(const Task& task, Group& group, RecordWriter& records, const Ready& ready) {
   PhaseTimer timer(records, task);
   const KernelInfo info = task.row.info();
@@ -174,11 +188,13 @@ Status run_kernel(const Task& task, Group& group, RecordWriter& records, const R
   });
   if (ended) ended = run_steps(task, group, records, ready, reporter, timer, *kernel);
   reporter.started();  // a task that was waived says what it was about to do as well
+  // Teardown is a phase of its own, and its crash leaves the points that were written before.
   kernel.reset();
   timer.lap(&Phases::set_stop_ns);
   return ended;
 }
 
+// The outcome and the exit code of an error's code.
 int finish_task(const Status& ended, RecordWriter& records) {
   if (ended) {
     records.finish(kPassed, {});

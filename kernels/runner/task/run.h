@@ -15,19 +15,24 @@
 
 namespace railgauge {
 
+// One rank's work, checked and ready to run. `row` lives as long as the process.
 struct Task {
   const KernelRow& row;
   Params params;
   std::string endpoint;
+  // CLOCK_MONOTONIC.
   double deadline_monotonic_ns = 0;
   bool raw_samples = false;
-  double spawned_monotonic_ns = 0;                // 0: unknown
-  double entered_monotonic_ns = 0;                // this process's first statement
-  std::map<std::string, std::string> facts = {};  // known before the kernel runs
+  // 0: unknown.
+  double spawned_monotonic_ns = 0;
+  // This process's first statement.
+  double entered_monotonic_ns = 0;
+  // Known before the kernel runs.
+  std::map<std::string, std::string> facts = {};
 };
 
-// Hears how prepare ended and answers when to go on: an agent's "go", or the peer's readiness. On a
-// failed prepare its answer is ignored.
+// Called once when prepare has ended, with its result. Returns when this rank may continue: on an
+// agent's "go", or when the peer is ready. After a failed prepare the answer is ignored.
 using Ready = std::function<Status(const Status& prepared)>;
 
 // Runs the kernel once. Never throws: an exception of a kernel becomes an error. The final record
@@ -35,11 +40,12 @@ using Ready = std::function<Status(const Status& prepared)>;
 // first. Returns the error that decides the outcome.
 Status run_kernel(const Task& task, Group& group, RecordWriter& records, const Ready& ready);
 
-// kInternal where the clock drifted too far for its figures to count: that says nothing about the
-// fabric, so the task crashed and did not fail.
+// kInternal where the clock drifted by more than TickClock::kMaxDriftPpm, in parts per million, so
+// that its figures do not count. That says nothing about the fabric, so the task crashed and did
+// not fail.
 Status drift_status(std::string_view source, double drift_ppm);
 
-// The final record for what run_kernel returned; the exit code.
+// Writes the final record for the result of run_kernel(); the exit code.
 int finish_task(const Status& ended, RecordWriter& records);
 
 }  // namespace railgauge

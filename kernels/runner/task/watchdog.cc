@@ -1,3 +1,4 @@
+// A thread that waits for a signal, a cancel or a time, and ends the process.
 #include "kernels/runner/task/watchdog.h"
 
 #include <poll.h>
@@ -20,6 +21,7 @@ namespace {
 constexpr double kFarNs = 1e18;        // no deadline yet
 constexpr double kMaxPollMs = 60'000;  // one wait of the loop
 
+// SIGINT of a terminal, SIGTERM of an agent or a parent.
 sigset_t ending_signals() {
   sigset_t set;
   sigemptyset(&set);
@@ -30,16 +32,19 @@ sigset_t ending_signals() {
 
 }  // namespace
 
+// Threads inherit the mask, hence before any of them starts.
 void block_ending_signals() {
   const sigset_t set = ending_signals();
   RG_CHECK(pthread_sigmask(SIG_BLOCK, &set, nullptr) == 0);
 }
 
+// Not blocking, so that a loop may read it without a poll.
 int ending_signals_fd() {
   const sigset_t set = ending_signals();
   return ::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 }
 
+// Guards nothing yet, but ends the process on a signal from here on.
 Watchdog::Watchdog()
     : end_monotonic_ns_(kFarNs),
       signal_fd_(ending_signals_fd()),
@@ -59,6 +64,7 @@ Watchdog::~Watchdog() {
   ::close(signal_fd_);
 }
 
+// Wakes the thread, which waits until an earlier time.
 void Watchdog::guard(RecordWriter& records, double deadline_monotonic_ns) {
   const std::lock_guard lock(mutex_);
   records_ = &records;
@@ -66,6 +72,7 @@ void Watchdog::guard(RecordWriter& records, double deadline_monotonic_ns) {
   RG_CHECK(::eventfd_write(wake_fd_, 1) == 0);
 }
 
+// Shortens the time that is left; never lengthens it.
 void Watchdog::end(const Error& why) {
   const std::lock_guard lock(mutex_);
   if (why_) return;
@@ -74,6 +81,7 @@ void Watchdog::end(const Error& why) {
   RG_CHECK(::eventfd_write(wake_fd_, 1) == 0);
 }
 
+// Never holds the lock while it waits.
 void Watchdog::watch() {
   for (;;) {
     std::array<pollfd, 2> wait{pollfd{signal_fd_, POLLIN, 0}, pollfd{wake_fd_, POLLIN, 0}};
@@ -85,10 +93,12 @@ void Watchdog::watch() {
       left_ms = (end_monotonic_ns_ - monotonic_now_ns()) / 1e6;
       why = why_;
     }
+    // A cancel's reason wins over the deadline, which it shortened.
     if (left_ms <= 0 && why) end_process(outcome_of(why->code), why->message, exit_code_of(*why));
     if (left_ms <= 0)
       end_process(kTimedOut, "the kernel did not come back by its deadline",
                   exit_code_of(kTimedOut));
+    // One more millisecond, so that the loop does not spin just before the end.
     ::poll(wait.data(), wait.size(), static_cast<int>(std::min(left_ms, kMaxPollMs)) + 1);
     eventfd_t woken = 0;
     if (wait[1].revents != 0) ::eventfd_read(wake_fd_, &woken);
@@ -100,11 +110,13 @@ void Watchdog::watch() {
   }
 }
 
+// A later signal still ends the process, without a record.
 void Watchdog::release() {
   const std::lock_guard lock(mutex_);
   records_ = nullptr;
 }
 
+// _exit runs no destructor: a thread that hangs may hold any lock.
 void Watchdog::end_process(std::string_view outcome, std::string reason, int exit_code) {
   const std::lock_guard lock(mutex_);  // held to the end, so that the records cannot go away
   if (records_ != nullptr) records_->finish(outcome, std::move(reason));

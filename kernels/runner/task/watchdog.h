@@ -14,10 +14,11 @@
 
 namespace railgauge {
 
-// Blocks SIGINT and SIGTERM in this thread and those it starts; call before any thread exists. The
-// watchdog (or a supervisor) then takes them from a descriptor.
+// Blocks SIGINT and SIGTERM in this thread and in those that it starts. Call it before any thread
+// exists. The watchdog, or a supervisor, then reads them from a descriptor.
 void block_ending_signals();
-// A signalfd for both, close on exec; the caller owns it.
+// A signalfd for both signals: not blocking, close on exec, -1 with errno set on failure. The
+// caller owns it. Each signal can be read once in the process.
 int ending_signals_fd();
 
 // Ends with _exit, after the final record: a thread that hangs in a driver cannot be unwound.
@@ -38,13 +39,18 @@ class Watchdog {
   // to come back by itself. Returns at once; the first reason counts.
   void end(const Error& why);
 
-  static constexpr double kGraceSeconds = 3;          // past the deadline
-  static constexpr double kCancelGraceSeconds = 0.2;  // from end() to _exit
+  // Past the deadline.
+  static constexpr double kGraceSeconds = 3;
+  // From end() to _exit.
+  static constexpr double kCancelGraceSeconds = 0.2;
 
  private:
+  // The thread's loop.
   void watch();
+  // Writes the final record where there is one to write, and ends the process.
   void end_process(std::string_view outcome, std::string reason, int exit_code);
 
+  // Guards the members up to stop_.
   std::mutex mutex_;
   RecordWriter* records_ = nullptr;
   double end_monotonic_ns_;

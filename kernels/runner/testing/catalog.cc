@@ -3,8 +3,6 @@
 
 #include <cstdlib>
 
-#include "kernels/gpudirect_probe.h"
-#include "kernels/mpi_world.h"
 #include "kernels/runner/testing/rows.h"
 
 namespace railgauge {

@@ -1,4 +1,5 @@
-#include "kernels/mpi/area.h"
+// Memory of a rank: allocation, and copies between the GPU and the host's view of it.
+#include "kernels/mpi/operation.h"
 
 #include <algorithm>
 
@@ -8,12 +9,16 @@
 
 namespace railgauge::mpi {
 
+// Any other word is host memory; the parameter's choices exclude others.
 Memory memory_of(std::string_view word) {
   if (word == "device") return Memory::kDevice;
   return word == "managed" ? Memory::kManaged : Memory::kHost;
 }
 
+// A host buffer is there in every case: it is the memory itself, the staging buffer, or the view in
+// which contents are filled and compared.
 Result<Area> Area::allocate(Memory memory, bool staged, std::string_view gpu, std::size_t bytes) {
+  // One byte at least, so that the address of an empty message is valid.
   const std::size_t room = std::max<std::size_t>(bytes, 1);
   Area area;
   area.host_ = RG_TRY(HostBuffer::allocate(room));
@@ -36,6 +41,8 @@ Result<Area> Area::allocate(Memory memory, bool staged, std::string_view gpu, st
   return area;
 }
 
+// The first error is kept and later copies are skipped, because push() and pull() run in timed
+// loops, which have no place for a Status.
 void Area::push(std::size_t offset, std::size_t bytes) {
   if (gpu_ == 0 || bytes == 0 || !status_) return;
   status_ = cuda_status(loaded_cuda(),
@@ -50,6 +57,8 @@ void Area::pull(std::size_t offset, std::size_t bytes) {
                         fmt::format("copy {} from the GPU", canonical_bytes(bytes)));
 }
 
+// Asked of the driver and not repeated from the parameter, so that a result says where messages
+// really were.
 std::string Area::observed() const {
   if (gpu_ == 0) return "host";
   int managed = 0;

@@ -1,0 +1,170 @@
+// Reads another tool's command line, runs our kernels, and prints in that tool's layout.
+#include "kernels/runner/peer_command.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+
+#include <fmt/format.h>
+
+#include "kernels/core/text/json.h"
+#include "kernels/peers/nccl_tests/options.h"
+#include "kernels/peers/nccl_tests/table.h"
+#include "kernels/peers/perftest/options.h"
+#include "kernels/peers/perftest/table.h"
+#include "kernels/runner/standalone.h"
+#include "kernels/runner/task/watchdog.h"
+
+namespace railgauge {
+namespace {
+
+// --- perftest ---
+
+// With a host this side connects, without one it listens, as the tool does.
+StandaloneOptions options_of(const PerftestCall& call, const KernelRow& row) {
+  StandaloneOptions options;
+  options.row = &row;
+  options.parameters = call.parameters;
+  options.endpoint = call.endpoint;
+  if (call.host) options.connect = TcpAddress{*call.host, call.port};
+  if (!call.host) options.listen = std::to_string(call.port);
+  options.deadline_seconds = call.deadline_seconds;
+  options.raw_samples = call.raw_samples;
+  options.format = call.format;
+  options.file = call.file;
+  options.style = {.colour = stdout_takes_colour()};
+  options.table = [gigabits = call.gigabits](const RunnerReport& report, const TableStyle& style) {
+    return perftest_table(report, style, gigabits);
+  };
+  return options;
+}
+
+// One run of one kernel under perftest's table.
+int run_perftest_command(const PerftestProgram& program, const std::vector<std::string>& arguments,
+                         const FindKernel& find) {
+  const auto call = read_perftest_call(program, arguments, find);
+  if (!call) return report_wrong_use(call.error().message, exit_code_of(call.error()));
+  if (call->help) {
+    fmt::print("{}", perftest_help(program, find));
+    return kExitPassed;
+  }
+  if (call->version) {
+    fmt::print("railgauge-runner {}\n", RAILGAUGE_VERSION);
+    return kExitPassed;
+  }
+  for (const std::string& info : call->infos) fmt::print(stderr, "info: {}\n", info);
+  // Before the first child: a signal then reaches it through this process.
+  block_ending_signals();
+  return run_standalone(options_of(*call, *find(call->kernel)));
+}
+
+// --- nccl-tests ---
+
+// Always ranks of this host.
+StandaloneOptions options_of(const NcclTestsCall& call, const NcclTestsTask& task,
+                             const KernelRow& row) {
+  StandaloneOptions options;
+  options.row = &row;
+  options.parameters = task.parameters;
+  options.ranks = call.ranks;
+  options.deadline_seconds = call.deadline_seconds;
+  return options;
+}
+
+// Notes go to stderr at once; the table comes at the end.
+void print_note(const Record& record) {
+  if (record.has_note())
+    fmt::print(stderr, "{}: {}\n", record.note().severity(), record.note().text());
+}
+
+// The file that -J names.
+Status write_document(const std::string& file, const NcclTestsReport& report) {
+  const std::string text = to_json(report) + '\n';
+  std::FILE* out = std::fopen(file.c_str(), "we");
+  bool good = out != nullptr && std::fwrite(text.data(), 1, text.size(), out) == text.size();
+  if (out != nullptr) good = std::fclose(out) == 0 && good;
+  if (good) return {};
+  return fail(Code::kUnavailable, fmt::format("{}: write: {}", file, std::strerror(errno)));
+}
+
+// Runs task after task, each in processes of its own: NCCL reads its settings once a process. The
+// report is printed when all have ended.
+int run_tasks(const NcclTestsProgram& program, const NcclTestsCall& call, const KernelRow& row) {
+  std::vector<RunnerReport> reports;
+  std::vector<int> codes;
+  for (const NcclTestsTask& task : call.tasks) {
+    StandaloneEnd end = measure_standalone(options_of(call, task, row), print_note);
+    reports.push_back(std::move(end.report));
+    codes.push_back(end.exit_code);
+    // The tasks behind it are not wanted any more; those done are reported.
+    if (end.interrupted) break;
+  }
+  const NcclTestsReport report = nccl_tests_report(program, call, reports);
+  fmt::print("{}", call.format == Format::kTable ? nccl_tests_table(report)
+                   : call.format == Format::kCsv ? nccl_tests_csv(report)
+                                                 : to_json(report) + '\n');
+  if (!call.file.empty())
+    if (const Status written = write_document(call.file, report); !written)
+      codes.push_back(report_wrong_use(written.error().message, kExitInvalid));
+  return combine_exit_codes(codes);
+}
+
+// The first task's options are checked for all: they differ in parameters that are checked already.
+int run_nccl_tests_command(const NcclTestsProgram& program,
+                           const std::vector<std::string>& arguments, const FindKernel& find) {
+  const auto call = read_nccl_tests_call(program, arguments, find);
+  if (!call) return report_wrong_use(call.error().message, exit_code_of(call.error()));
+  if (call->help) {
+    fmt::print("{}", nccl_tests_help(program));
+    return kExitPassed;
+  }
+  const KernelRow& row = *find(program.kernel);
+  if (const Status right = check_standalone(options_of(*call, call->tasks.front(), row)); !right)
+    return report_wrong_use(right.error().message, exit_code_of(right.error()));
+  for (const std::string& info : call->infos) fmt::print(stderr, "info: {}\n", info);
+  block_ending_signals();
+  return run_tasks(program, *call, row);
+}
+
+}  // namespace
+
+// In the order in which --help lists them.
+std::vector<std::string> peer_command_names() {
+  std::vector<std::string> names = profile_names();
+  for (const PerftestProgram& program : perftest_programs()) names.emplace_back(program.name);
+  for (const NcclTestsProgram& program : nccl_tests_programs()) names.emplace_back(program.name);
+  return names;
+}
+
+// The program's own name comes first: a link named like a tool always means that tool.
+PeerInvocation peer_invocation(std::span<char* const> argv) {
+  const auto names = peer_command_names();
+  for (std::size_t i = 0; i < std::min<std::size_t>(argv.size(), 2); ++i) {
+    std::string word = argv[i];
+    if (i == 0) word = word.substr(word.rfind('/') + 1);
+    if (std::ranges::find(names, word) == names.end()) continue;
+    return {word, {argv.begin() + static_cast<std::ptrdiff_t>(i) + 1, argv.end()}};
+  }
+  return {};
+}
+
+// The names of all tools are distinct, so the order of the questions does not matter.
+std::optional<int> run_peer_command(std::span<char* const> argv, const ProfileHost& host) {
+  const PeerInvocation call = peer_invocation(argv);
+  if (call.name.empty()) return std::nullopt;
+  if (const PerftestProgram* program = find_perftest_program(call.name))
+    return run_perftest_command(*program, call.arguments, host.find);
+  if (const NcclTestsProgram* program = find_nccl_tests_program(call.name))
+    return run_nccl_tests_command(*program, call.arguments, host.find);
+  return run_profile_command(call.name, call.arguments, host);
+}
+
+int report_wrong_use(std::string_view message, int exit_code) {
+  fmt::print(stderr, "railgauge-runner: {}\n", message);
+  return exit_code;
+}
+
+}  // namespace railgauge
