@@ -8,6 +8,7 @@
 namespace railgauge::metric {
 namespace {
 
+// Each label in backticks, separated by blanks.
 std::string labels_text(const Info& info) {
   std::string text;
   for (const std::string_view label : label_names(info))
@@ -15,6 +16,7 @@ std::string labels_text(const Info& info) {
   return text;
 }
 
+// The rows of one process in the catalog's order.
 void add_family_table(std::string& page, Owner process) {
   page += "| metric | type | unit | labels | series | at most | meaning |\n";
   page += "|---|---|---|---|---|---|---|\n";
@@ -25,6 +27,7 @@ void add_family_table(std::string& page, Owner process) {
   page += '\n';
 }
 
+// Every label once, sorted, with the words that bound its values.
 std::string labels_in_use() {
   std::string page = "| label | values |\n|---|---|\n";
   std::vector<std::string_view> seen;
@@ -39,6 +42,7 @@ std::string labels_in_use() {
 
 }  // namespace
 
+// Budgets are rendered for three sizes of a fleet.
 std::string reference_markdown() {
   std::string page =
       "# Metrics\n\nWhat `railgauge metrics --describe` prints, as a page; both are made from "
