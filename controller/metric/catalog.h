@@ -1,6 +1,6 @@
 // THE list of what agents and controller show to Prometheus. Registration is made from it, and so
-// are `railgauge metrics --describe`, deploy/docs/metrics.md, the series budgets and the lint of
-// dashboards and alerts: what does not stand here cannot be shown.
+// are `railgauge metrics --describe`, deploy/docs/reference/metrics.md, the series budgets and the
+// lint of dashboards and alerts. A metric without a row here cannot be exported.
 //
 // Names and labels by Prometheus' conventions; `device` and `port` as node_exporter has them,
 // `UUID` and `pci_bus_id` as dcgm-exporter has them, so that their series can be joined. No label
@@ -63,7 +63,8 @@ struct Budget {
 // The sums for a fleet of `nodes` agents and one controller. Pure.
 Budget budget(std::uint32_t nodes);
 
-// The reference as deploy/docs/metrics.md has it.
+// The text of deploy/docs/reference/metrics.md: every metric with type, unit, labels, bounds and
+// meaning, then the labels and the budget. Pure.
 std::string reference_markdown();
 
 }  // namespace railgauge::metric

@@ -75,7 +75,7 @@ TEST(Catalog, TheBudgetHoldsFor2000AndFor10000Nodes) {
 }
 
 TEST(Catalog, ThePageInTheDocumentationIsTheCatalogs) {
-  const char* path = "deploy/docs/metrics.md";
+  const char* path = "deploy/docs/reference/metrics.md";
   if (const char* update = std::getenv("RAILGAUGE_UPDATE_GOLDEN"); update && *update == '1')
     std::ofstream(path) << reference_markdown();
   std::stringstream page;

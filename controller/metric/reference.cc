@@ -45,13 +45,16 @@ std::string labels_in_use() {
 // Budgets are rendered for three sizes of a fleet.
 std::string reference_markdown() {
   std::string page =
-      "# Metrics\n\nWhat `railgauge metrics --describe` prints, as a page; both are made from "
-      "`controller/metric/catalog.cc`, and a test holds this\npage equal to it.\n\n"
-      "Each agent serves its node's series on port 7471, the controller the fleet's on 7470, both "
-      "under `/metrics` and from\nmemory: a scrape reads no file of the database and starts "
-      "nothing. \"Series\" is what a process shows on a node of 8 NIC\nports and 8 GPUs, \"at "
-      "most\" is what it ever shows: values beyond are refused and counted "
-      "(`railgauge_series_refused_total`).\n\n";
+      "# Metrics\n\nRendered from `controller/metric/catalog.cc`, as `railgauge metrics "
+      "--describe` "
+      "is; a test\ncompares the two.\n\n"
+      "Each agent serves the series of its node on port 7471, the controller those of the fleet "
+      "on\n"
+      "7470, both under `/metrics` and from memory: a scrape reads no file of the database and\n"
+      "starts nothing.\n\n"
+      "\"Series\" is the count of a process on a node of 8 NIC ports and 8 GPUs. \"At most\" is "
+      "the\n"
+      "bound: values beyond it are refused and counted (`railgauge_series_refused_total`).\n\n";
   page += "## Agents\n\n";
   add_family_table(page, Owner::kAgent);
   page += "## Controller\n\n";
@@ -70,9 +73,8 @@ std::string reference_markdown() {
                     sum.controller_typical, sum.controller_most, sum.fleet_typical);
   }
   page +=
-      "\nThe controller's count does not grow with the nodes. Figures of pairs are the database's "
-      "(`railgauge runs matrix`); of\n"
-      "them the slowest 20 and each rail's median are shown here.\n";
+      "\nThe controller's count does not grow with the nodes. The database has the figures of all\n"
+      "pairs (`railgauge runs matrix`). The metrics show the slowest 20 and each rail's median.\n";
   return page;
 }
 
