@@ -39,11 +39,14 @@ double quantile_of(std::vector<float>& values, double share) {
   return *at;
 }
 
+// "unknown" where the leaf of either node is not known.
 const char* distance_of(const localise::PairData& data, std::size_t from, std::size_t to) {
   if (data.leaf_of.empty() || data.leaf_of[from] < 0 || data.leaf_of[to] < 0) return "unknown";
   return data.leaf_of[from] == data.leaf_of[to] ? "same_leaf" : "cross_leaf";
 }
 
+// Adds every measured pair of one rail and memory with its ratio to the layer's median. The ratio
+// is below 1 for slow pairs, so that bandwidth and latency sort alike.
 void add_layer(const PairFigures& figures, const localise::Layer& layer,
                std::vector<WorstPair>& pairs) {
   std::vector<float> measured;
@@ -75,6 +78,7 @@ const PairSeries* latency_beside(const PairFigures& figures) {
 }
 }  // namespace
 
+// Zero marks a pair without a figure and is left out.
 std::vector<RailFigure> rail_figures(const PairFigures& figures) {
   std::vector<RailFigure> rails;
   const std::size_t nodes = figures.data.nodes.size();
@@ -98,6 +102,7 @@ std::vector<RailFigure> rail_figures(const PairFigures& figures) {
   return rails;
 }
 
+// Layers are merged one by one and cut each time, so that memory is bounded by one layer.
 std::vector<WorstPair> worst_pairs(const PairFigures& figures, std::size_t count) {
   std::vector<WorstPair> worst;
   for (const localise::Layer& layer : figures.data.layers) {
@@ -110,6 +115,7 @@ std::vector<WorstPair> worst_pairs(const PairFigures& figures, std::size_t count
   return worst;
 }
 
+// Pairs are left to update(), because their matrices are large.
 void MetricsFeed::restore(double now) {
   const std::lock_guard lock(updating_);
   update_quick(now);  // first: schedules say which suites matter most
@@ -129,6 +135,7 @@ void MetricsFeed::update(double now) {
   update_pairs();
 }
 
+// Everything that costs one indexed query each.
 void MetricsFeed::update_quick(double now) {
   metrics_.sample_process();
   update_store();
@@ -138,11 +145,13 @@ void MetricsFeed::update_quick(double now) {
   update_known_nodes(now);
 }
 
+// The list is replaced as a whole, so a caller may keep it without a lock.
 std::shared_ptr<const std::vector<std::string>> MetricsFeed::known_nodes() const {
   const std::lock_guard lock(mutex_);
   return known_nodes_;
 }
 
+// Free space is that of the file system which holds the database.
 void MetricsFeed::update_store() {
   const Result<store::StoreStats> stats = store_.stats();
   if (!stats) return spdlog::warn("store: {}", stats.error().message);
@@ -196,6 +205,7 @@ std::optional<double> MetricsFeed::pause_of(const store::ScheduleRow& row, doubl
   return known.seconds;
 }
 
+// Pauses of schedules that were removed are forgotten here.
 void MetricsFeed::update_schedules(double now) {
   const auto rows = store_.list_schedules();
   if (!rows) return spdlog::warn("metrics: {}", rows.error().message);

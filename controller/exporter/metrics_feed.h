@@ -28,6 +28,8 @@ std::vector<WorstPair> worst_pairs(const PairFigures& figures, std::size_t count
 // one leaf. Latencies in seconds. Pure.
 std::vector<RailFigure> rail_figures(const PairFigures& figures);
 
+// Copies values of the database into the metrics. restore() and update() are called by one worker;
+// known_nodes() may be called from any thread. A query that fails is logged and changes nothing.
 class MetricsFeed {
  public:
   static constexpr double kKnownNodeSeconds = 7 * 24 * 3600;  // then a node is forgotten
@@ -51,6 +53,7 @@ class MetricsFeed {
   [[nodiscard]] std::shared_ptr<const std::vector<std::string>> known_nodes() const;
 
  private:
+  // Each of these reads one topic; `now` is unix seconds. Called with updating_ held.
   void update_quick(double now);
   void update_store();
   void update_findings(double now);

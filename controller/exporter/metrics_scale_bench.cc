@@ -1,4 +1,4 @@
-// What a scrape of a controller costs that holds 1,000 and 10,000 nodes, and what it costs others:
+// Measures a scrape of a controller with 1,000 and 10,000 nodes, and the cost to others:
 // real gRPC streams with their heartbeats, in one process with the controller, which share its
 // cores; pages packed by gzip, as Prometheus asks for them. Calls are timed without and beside
 // scrapes each 10 ms, three thousand times as often as in operation. Beside it the largest page
@@ -204,7 +204,7 @@ Page fetch(int port, const std::string& headers) {
   return {.head = text.substr(0, end), .body = text.substr(end + 4)};
 }
 
-// Times packed scrapes; tells sizes and series.
+// Times packed scrapes; reports sizes and series.
 bool scrape(benchmark::State& state, int port) {
   const Page plain = fetch(port, "");
   std::size_t packed_bytes = 0;

@@ -18,6 +18,7 @@ struct Server::Impl {
 
 Server::Server(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 
+// Joins the thread, so that no page function runs after this returns.
 Server::~Server() {
   // stop() before the thread has begun to listen would be forgotten.
   while (!impl_->ended && !impl_->server.is_running()) std::this_thread::yield();
@@ -27,6 +28,8 @@ Server::~Server() {
 
 int Server::port() const { return impl_->port; }
 
+// Binds before the thread starts, so that a taken port is an error of the caller and not a log
+// line.
 Result<std::unique_ptr<Server>> Server::start(const std::string& host, int port, Pages pages) {
   auto impl = std::make_unique<Impl>();
   httplib::Server& server = impl->server;

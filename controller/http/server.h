@@ -9,10 +9,13 @@
 
 namespace railgauge::http {
 
+// A small server for Prometheus and for probes. Thread safe; the destructor stops it.
 class Server {
  public:
+  // One for a slow scrape, one for /healthz beside it.
   static constexpr int kThreads = 2;
 
+  // Called from the threads of the server; both must be thread safe and answer from memory.
   struct Pages {
     std::function<std::string()> metrics;
     std::function<bool()> healthy;
@@ -21,6 +24,7 @@ class Server {
   // host's.
   static Result<std::unique_ptr<Server>> start(const std::string& host, int port, Pages pages);
   ~Server();
+  // The bound port, also where any was asked for.
   [[nodiscard]] int port() const;
 
  private:

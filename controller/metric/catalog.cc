@@ -9,7 +9,7 @@ namespace {
 using enum Type;
 using enum Owner;
 
-// What a node of the typical series count has, and what was measured there.
+// Hardware of a node with the typical count of series, and what was measured there.
 constexpr std::uint32_t kPorts = 8;
 constexpr std::uint32_t kGpus = 8;
 constexpr std::uint32_t kSizes = 3;
@@ -258,11 +258,13 @@ constexpr std::array kLabels{
 
 std::span<const Info> catalog() { return kCatalog; }
 
+// A linear search: the list is short, and values are set by names that are known when compiling.
 const Info* find(std::string_view name) {
   const auto at = std::ranges::find(kCatalog, name, &Info::name);
   return at == kCatalog.end() ? nullptr : &*at;
 }
 
+// The names in the order of the declaration, which is the order in the reference.
 std::vector<std::string_view> label_names(const Info& info) {
   std::vector<std::string_view> names;
   for (std::string_view rest = info.labels; !rest.empty();) {
@@ -304,11 +306,13 @@ std::string_view word(Owner owner) {
   return "agent (prometheus-cpp)";
 }
 
+// kBoth counts for agent and controller; kExposer only for the agent.
 bool is_shown_by(const Info& info, Owner process) {
   return info.owner == process || info.owner == kBoth ||
          (info.owner == kExposer && process == kAgent);
 }
 
+// Multiplies the catalog's counts; nothing is measured. The sums assume one agent a node.
 Budget budget(std::uint32_t nodes) {
   Budget sum;
   for (const Info& info : kCatalog) {

@@ -18,7 +18,7 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::SizeIs;
 
-// What a name ends in when its values are in `unit`; counters have "_total" behind it.
+// The end of a name when its values are in `unit`; counters have "_total" behind it.
 std::string suffix_of(std::string_view unit) {
   if (unit == "seconds" || unit == "bytes") return "_" + std::string(unit);
   return unit == "bytes per second" ? "_bytes_per_second" : "";
@@ -75,7 +75,7 @@ TEST(Catalog, TheBudgetHoldsFor2000AndFor10000Nodes) {
 }
 
 TEST(Catalog, ThePageInTheDocumentationIsTheCatalogs) {
-  const char* path = "deploy/docs/metrics.md";
+  const char* path = "deploy/docs/reference/metrics.md";
   if (const char* update = std::getenv("RAILGAUGE_UPDATE_GOLDEN"); update && *update == '1')
     std::ofstream(path) << reference_markdown();
   std::stringstream page;

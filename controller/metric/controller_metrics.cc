@@ -13,9 +13,11 @@ namespace {
 constexpr const char* kNodes = "railgauge_nodes";
 constexpr const char* kLastEnd = "railgauge_run_last_end_timestamp_seconds";
 
+// "" for a figure without a rail, as labels have it.
 std::string rail_text(std::int32_t rail) { return rail < 0 ? "" : fmt::format("{}", rail); }
 }  // namespace
 
+// Sets what must be there at the first scrape, so that no alert sees an absent series.
 Metrics::Metrics() {
   registry_.set("railgauge_controller_info", {{"version", RAILGAUGE_VERSION}}, 1);
   set_nodes({});
@@ -23,6 +25,7 @@ Metrics::Metrics() {
   sample_process();
 }
 
+// Counts the run and shows it as its suite's newest.
 void Metrics::run_ended(const std::string& suite, const std::string& trigger,
                         const std::string& outcome, double unix_seconds) {
   registry_.add("railgauge_runs_total", {{"trigger", trigger}, {"outcome", outcome}});
@@ -31,6 +34,7 @@ void Metrics::run_ended(const std::string& suite, const std::string& trigger,
   restore_runs({&end, 1});
 }
 
+// Takes the ends in any order; the newest of each suite stays.
 void Metrics::restore_runs(std::span<const SuiteEnd> ends) {
   const std::lock_guard lock(mutex_);
   for (const SuiteEnd& end : ends) note(end);
@@ -38,6 +42,8 @@ void Metrics::restore_runs(std::span<const SuiteEnd> ends) {
   show_ends();
 }
 
+// Keeps the newest end and the newest pass of a suite apart: an alert needs the age of the last
+// pass.
 void Metrics::note(const SuiteEnd& end) {
   SuiteEnd& known = ends_[end.suite];
   known.suite = end.suite;
@@ -49,8 +55,9 @@ void Metrics::note(const SuiteEnd& end) {
   known.unix_seconds = end.unix_seconds;
 }
 
-// Names of suites are anybody's words. What a schedule starts stays, then what ran last: else one
-// day's acceptance runs would take the nightly run out of sight of its alerts.
+// Anybody may name a suite, so the number of names is bounded. Suites of schedules stay first, then
+// those that ran last: otherwise one day of acceptance runs would hide the nightly run from its
+// alerts.
 void Metrics::forget_suites() {
   const std::size_t most = metric::find(kLastEnd)->most;
   if (ends_.size() <= most) return;
@@ -62,6 +69,7 @@ void Metrics::forget_suites() {
   for (const auto& [scheduled, unix_seconds, suite] : order) ends_.erase(suite);
 }
 
+// Replaces whole families, so that series of forgotten suites end.
 void Metrics::show_ends() {
   std::map<metric::Labels, double> outcomes;
   std::map<metric::Labels, double> times;
@@ -88,10 +96,12 @@ void Metrics::set_nodes(const FleetCounts& counts) {
   registry_.set("railgauge_agents_waiting_records", {}, counts.waiting_records);
 }
 
+// Known nodes that are not attached, as the exporter counts them.
 void Metrics::set_absent_nodes(std::uint32_t absent) {
   registry_.set(kNodes, {{"state", "absent"}}, absent);
 }
 
+// A version that no agent has any more loses its series.
 void Metrics::set_agent_versions(const std::map<std::string, std::uint32_t>& attached_by_version) {
   std::map<metric::Labels, double> values;
   for (const auto& [version, count] : attached_by_version) values[{{"version", version}}] = count;
@@ -103,6 +113,7 @@ void Metrics::set_runs(bool active, std::size_t waiting) {
   registry_.set("railgauge_runs_waiting", {}, static_cast<double>(waiting));
 }
 
+// The store counts; the metric follows and never falls.
 void Metrics::set_records_stored(std::uint64_t records) {
   registry_.raise_to("railgauge_records_stored_total", {}, static_cast<double>(records));
 }
@@ -128,6 +139,7 @@ void Metrics::set_findings(const LabelledCounts& findings, const LabelledCounts&
   registry_.replace("railgauge_regression_active", regressions);
 }
 
+// Without repeated figures the ratio has no series.
 void Metrics::set_repeats(double figures, double apart) {
   constexpr const char* kRatio = "railgauge_judge_false_alarm_ratio";
   registry_.set("railgauge_judge_repeated_figures", {}, figures);
@@ -137,6 +149,7 @@ void Metrics::set_repeats(double figures, double apart) {
     registry_.replace(kRatio, {});  // a rate of 0 would be a statement
 }
 
+// A schedule without any due time so far has no result and no last due time.
 void Metrics::set_schedules(std::span<const ScheduleState> schedules) {
   std::map<metric::Labels, double> enabled;
   std::map<metric::Labels, double> results;
@@ -163,6 +176,7 @@ void Metrics::set_schedules(std::span<const ScheduleState> schedules) {
   scheduled_ = std::move(suites);
 }
 
+// All families of pairs change together, so that a dashboard never mixes two runs.
 void Metrics::set_pairs(std::span<const WorstPair> worst, std::span<const RailFigure> rails,
                         double unix_seconds) {
   std::map<metric::Labels, double> ratios;

@@ -7,7 +7,7 @@
 namespace railgauge::metric {
 namespace {
 
-// `rest` begins behind "{"; gives what stands behind "}".
+// `rest` begins behind "{"; returns the text behind "}".
 std::string_view read_labels(std::string_view rest, Sample& sample) {
   while (!rest.empty() && rest.front() != '}') {
     const std::size_t equals = rest.find("=\"");
@@ -28,6 +28,7 @@ std::string_view read_labels(std::string_view rest, Sample& sample) {
   return rest;
 }
 
+// NAME{LABELS} VALUE [TIMESTAMP]; the timestamp is dropped.
 Sample read_sample(std::string_view line) {
   Sample sample;
   const std::size_t end = std::min(line.find_first_of("{ "), line.size());
@@ -52,6 +53,7 @@ const Info* find_family(std::string_view name) {
 
 }  // namespace
 
+// Comment lines (# HELP, # TYPE) are skipped.
 std::vector<Sample> read_exposition(std::string_view page) {
   std::vector<Sample> samples;
   while (!page.empty()) {
@@ -63,6 +65,8 @@ std::vector<Sample> read_exposition(std::string_view page) {
   return samples;
 }
 
+// Three rules: the metric is listed for this process, its labels are declared, its series are
+// within the bound.
 std::vector<std::string> outside_catalog(std::string_view page, Owner process) {
   std::vector<std::string> problems;
   std::map<std::string_view, std::uint32_t> counts;

@@ -32,6 +32,7 @@ double start_time_seconds() {
          static_cast<double>(now.tv_nsec - boot.tv_nsec) / 1e9 + since_boot;
 }
 
+// User and system time of all threads since the start.
 double cpu_seconds() {
   rusage usage{};
   getrusage(RUSAGE_SELF, &usage);
@@ -41,6 +42,7 @@ double cpu_seconds() {
   return seconds(usage.ru_utime) + seconds(usage.ru_stime);
 }
 
+// From /proc/self/statm, in pages.
 void sample_memory(Registry& registry) {
   std::ifstream statm("/proc/self/statm");
   double pages = 0;
@@ -53,6 +55,7 @@ void sample_memory(Registry& registry) {
 
 }  // namespace
 
+// The names are those of Prometheus' client libraries, so that common dashboards work.
 void sample_process(Registry& registry) {
   static const double kStarted = start_time_seconds();
   registry.set("process_start_time_seconds", {}, kStarted);

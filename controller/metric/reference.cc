@@ -8,6 +8,7 @@
 namespace railgauge::metric {
 namespace {
 
+// Each label in backticks, separated by blanks.
 std::string labels_text(const Info& info) {
   std::string text;
   for (const std::string_view label : label_names(info))
@@ -15,6 +16,7 @@ std::string labels_text(const Info& info) {
   return text;
 }
 
+// The rows of one process in the catalog's order.
 void add_family_table(std::string& page, Owner process) {
   page += "| metric | type | unit | labels | series | at most | meaning |\n";
   page += "|---|---|---|---|---|---|---|\n";
@@ -25,6 +27,7 @@ void add_family_table(std::string& page, Owner process) {
   page += '\n';
 }
 
+// Every label once, sorted, with the words that bound its values.
 std::string labels_in_use() {
   std::string page = "| label | values |\n|---|---|\n";
   std::vector<std::string_view> seen;
@@ -39,15 +42,19 @@ std::string labels_in_use() {
 
 }  // namespace
 
+// Budgets are rendered for three sizes of a fleet.
 std::string reference_markdown() {
   std::string page =
-      "# Metrics\n\nWhat `railgauge metrics --describe` prints, as a page; both are made from "
-      "`controller/metric/catalog.cc`, and a test holds this\npage equal to it.\n\n"
-      "Each agent serves its node's series on port 7471, the controller the fleet's on 7470, both "
-      "under `/metrics` and from\nmemory: a scrape reads no file of the database and starts "
-      "nothing. \"Series\" is what a process shows on a node of 8 NIC\nports and 8 GPUs, \"at "
-      "most\" is what it ever shows: values beyond are refused and counted "
-      "(`railgauge_series_refused_total`).\n\n";
+      "# Metrics\n\nRendered from `controller/metric/catalog.cc`, as `railgauge metrics "
+      "--describe` "
+      "is; a test\ncompares the two.\n\n"
+      "Each agent serves the series of its node on port 7471, the controller those of the fleet "
+      "on\n"
+      "7470, both under `/metrics` and from memory: a scrape reads no file of the database and\n"
+      "starts nothing.\n\n"
+      "\"Series\" is the count of a process on a node of 8 NIC ports and 8 GPUs. \"At most\" is "
+      "the\n"
+      "bound: values beyond it are refused and counted (`railgauge_series_refused_total`).\n\n";
   page += "## Agents\n\n";
   add_family_table(page, Owner::kAgent);
   page += "## Controller\n\n";
@@ -66,9 +73,8 @@ std::string reference_markdown() {
                     sum.controller_typical, sum.controller_most, sum.fleet_typical);
   }
   page +=
-      "\nThe controller's count does not grow with the nodes. Figures of pairs are the database's "
-      "(`railgauge runs matrix`); of\n"
-      "them the slowest 20 and each rail's median are shown here.\n";
+      "\nThe controller's count does not grow with the nodes. The database has the figures of all\n"
+      "pairs (`railgauge runs matrix`). The metrics show the slowest 20 and each rail's median.\n";
   return page;
 }
 

@@ -52,6 +52,7 @@ struct Registry::State {
   }
 };
 
+// Registers every family that the process shows, also those without a value yet.
 Registry::Registry(Owner process) : state_(std::make_unique<State>()) {
   for (const Info& info : catalog()) {
     if (!is_shown_by(info, process) || info.owner == Owner::kExposer) continue;
@@ -64,7 +65,7 @@ Registry::Registry(Owner process) : state_(std::make_unique<State>()) {
       state_->counters[info.name] =
           made(info, prometheus::BuildCounter().Name(name).Help(help).Register(*state_->registry));
   }
-  // What has no labels is there from the start, so that zero is told apart from nothing.
+  // A family without labels has its series from the start, so that zero and absence differ.
   for (auto& [name, family] : state_->gauges)
     if (family.labels.empty()) family.at({});
   for (auto& [name, family] : state_->counters)
@@ -73,22 +74,26 @@ Registry::Registry(Owner process) : state_(std::make_unique<State>()) {
 
 Registry::~Registry() = default;
 
+// A series beyond the bound of the catalog is refused and counted.
 void Registry::set(std::string_view gauge, const Labels& labels, double value) {
   const std::lock_guard lock(state_->mutex);
   if (auto* series = state_->at(state_->gauges, gauge, labels)) series->Set(value);
 }
 
+// Counters grow only; `more` is at least 0.
 void Registry::add(std::string_view counter, const Labels& labels, double more) {
   const std::lock_guard lock(state_->mutex);
   if (auto* series = state_->at(state_->counters, counter, labels)) series->Increment(more);
 }
 
+// For counters that another part counts: the difference is added, a smaller total is ignored.
 void Registry::raise_to(std::string_view counter, const Labels& labels, double total) {
   const std::lock_guard lock(state_->mutex);
   auto* series = state_->at(state_->counters, counter, labels);
   if (series != nullptr && total > series->Value()) series->Increment(total - series->Value());
 }
 
+// Series that `values` lacks are removed; those that it has keep their identity.
 void Registry::replace(std::string_view gauge, const std::map<Labels, double>& values) {
   const std::lock_guard lock(state_->mutex);
   const auto family = state_->gauges.find(gauge);

@@ -1,6 +1,6 @@
-// What a scrape costs: the page of an agent with 8 NIC ports and 8 GPUs, and of a controller, with
+// The cost of a scrape: the page of an agent with 8 NIC ports and 8 GPUs, and of a controller, with
 // the series that the catalog calls typical, and with all that it allows. The controller's series
-// do not grow with the nodes, so the same page stands for 1,000 and 10,000 of them.
+// do not grow with the nodes, so the same page is that of 1,000 and of 10,000 nodes.
 #include <benchmark/benchmark.h>
 
 #include "controller/metric/registry.h"
@@ -8,7 +8,7 @@
 namespace railgauge::metric {
 namespace {
 
-// Every family filled with so many series, told apart by their first label.
+// Every family filled with so many series, which differ in their first label.
 void fill(Registry& registry, Owner process, bool to_the_brim) {
   for (const Info& info : catalog()) {
     if (!is_shown_by(info, process) || info.owner == Owner::kExposer) continue;

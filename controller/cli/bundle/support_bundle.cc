@@ -309,6 +309,8 @@ std::string run_of_report(const std::vector<BundlePart>& parts) {
   return runs->table().rows(runs->table().rows_size() - 1).values(0).text();
 }
 
+// Writes the parts in the order in which a person reads them. Every name is learnt before the
+// first text that may hold it. Returns the number of files.
 Result<std::uint32_t> write_bundle(Session& session, const std::string& subject, std::ostream& out,
                                    bool redact) {
   const std::vector<BundlePart> parts = RG_TRY(fetch_parts(session, subject));

@@ -113,6 +113,7 @@ Status split_flags(const Grammar& grammar, std::span<const std::string> words, A
   return {};
 }
 
+// Whether a verb begins with this noun.
 bool is_noun(const Grammar& grammar, std::string_view noun) {
   return std::ranges::any_of(grammar.verbs, [&](const Verb& v) { return v.noun == noun; });
 }
@@ -213,15 +214,18 @@ Status check_against_verb(const Grammar& grammar, const Arguments& parsed) {
 
 }  // namespace
 
+// As error messages name a verb.
 std::string full_name(const Verb& verb) {
   return verb.name.empty() ? std::string(verb.noun) : fmt::format("{} {}", verb.noun, verb.name);
 }
 
+// A flag that was not given and a switch look alike here; has() separates them.
 std::string Arguments::value(std::string_view flag) const {
   const auto found = flags.find(flag);
   return found == flags.end() ? "" : found->second;
 }
 
+// Verbs ask for optional operands without a check of their count.
 std::string Arguments::operand(std::size_t index) const {
   return index < operands.size() ? operands[index] : "";
 }
@@ -312,6 +316,8 @@ constexpr std::string_view kTail =
 
 }  // namespace
 
+// Three shapes: one verb, all verbs of a noun, or the list of everything with settings and exit
+// codes. Tests compare all of them with golden files.
 std::string help_text(const Grammar& grammar, const Arguments& arguments) {
   if (arguments.verb != nullptr && arguments.noun.empty())
     return verb_help(*arguments.verb) + "\nrailgauge help lists the flags that every verb takes\n";

@@ -15,6 +15,7 @@ namespace railgauge::cli {
 struct Session;
 struct Arguments;
 
+// One flag. Its name has one meaning in all verbs, since flags are read before the verb is known.
 struct Flag {
   std::string_view name;   // "tls-cert", given as --tls-cert
   char letter = 0;         // also given as -o
@@ -22,6 +23,7 @@ struct Flag {
   std::string_view summary;
 };
 
+// One row of the grammar: parser, help, completion and reference page read nothing else.
 struct Verb {
   std::string_view noun;      // "runs"
   std::string_view name;      // "show"; "" is what the noun does alone
@@ -34,11 +36,13 @@ struct Verb {
 // "runs show"; the noun alone where the verb has no name.
 std::string full_name(const Verb& verb);
 
+// The whole language of the program. The spans outlive every use.
 struct Grammar {
   std::span<const Verb> verbs;
   std::span<const Flag> common;  // flags that every verb takes
 };
 
+// One parsed command line.
 struct Arguments {
   const Verb* verb = nullptr;  // null: nothing was named
   std::string noun;            // set when help for a whole noun is asked

@@ -73,6 +73,7 @@ Result<std::string> node_set_of(const Arguments& arguments, std::size_t index) {
   return set;
 }
 
+// A file is sent as text, because the controller may run on another host and cannot open it.
 Result<railgauge::api::SuiteSource> suite_source(const std::string& word) {
   railgauge::api::SuiteSource source;
   // A name is looked up by the controller, which has its own folder.
@@ -114,6 +115,7 @@ Result<std::uint32_t> count_of(const Arguments& arguments, std::string_view name
   return static_cast<std::uint32_t>(*number);
 }
 
+// The flag's name is put in front of the parser's message.
 Result<double> seconds_of(const Arguments& arguments, std::string_view name, double otherwise) {
   if (!arguments.has(name)) return otherwise;
   const auto ns = parse_duration_ns(arguments.value(name));
@@ -154,6 +156,7 @@ Result<std::optional<double>> time_of(const Arguments& arguments, std::string_vi
   return std::optional<double>(*seconds);
 }
 
+// A double because the requests carry optional numbers as doubles.
 Result<std::optional<double>> number_of(const Arguments& arguments, std::string_view name) {
   if (!arguments.has(name)) return std::nullopt;
   const auto number = parse_integer(arguments.value(name));

@@ -23,6 +23,7 @@ void Interrupts::press() {
   changed_.notify_all();
 }
 
+// Ends every wait and cancels every call in flight, like a press, but stays set.
 void Interrupts::terminate() {
   const std::scoped_lock lock(mutex_);
   terminated_ = true;
@@ -54,6 +55,7 @@ Interrupts::Hook::Hook(Interrupts& interrupts, std::function<void()> cancel)
   entry_ = interrupts_.hooks_.insert(interrupts_.hooks_.end(), std::move(cancel));
 }
 
+// Takes the lock of the callbacks, so that none of them is removed while it runs.
 Interrupts::Hook::~Hook() {
   const std::scoped_lock lock(interrupts_.mutex_);
   interrupts_.hooks_.erase(entry_);

@@ -261,6 +261,7 @@ Result<SeriesFile> Reader::read() {
 
 }  // namespace
 
+// Reads line by line, so that a file is in memory only as numbers; kMaxSeriesRows bounds them.
 Result<SeriesFile> read_series(std::istream& in, const std::string& name) {
   return Reader(in, name).read();
 }

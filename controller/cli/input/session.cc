@@ -79,6 +79,7 @@ Result<std::shared_ptr<grpc::Channel>> open_channel(const Settings& settings) {
   return grpc::CreateCustomChannel(settings.controller, credentials, arguments);
 }
 
+// Flushed at once: a wait of minutes may follow.
 void print_notice(const Session& session, const std::string& text) {
   session.output.err << "railgauge: " << printable(text) << '\n' << std::flush;
 }

@@ -23,6 +23,7 @@ using Control = railgauge::api::Control;
 using Archive = railgauge::api::Archive;
 using Judge = railgauge::api::Judge;
 
+// The surroundings of one verb. All references outlive it. Durations are seconds.
 struct Session {
   Control::StubInterface& control;
   const Output& output;

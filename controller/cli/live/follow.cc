@@ -30,6 +30,7 @@ double seconds_until(Steady::time_point then) {
   return std::chrono::duration<double>(then - Steady::now()).count();
 }
 
+// The steady clock, so that a change of the wall clock neither shortens nor lengthens a wait.
 Steady::time_point after(double seconds) {
   return Steady::now() +
          std::chrono::duration_cast<Steady::duration>(std::chrono::duration<double>(seconds));
@@ -129,6 +130,7 @@ void Progress::show(const railgauge::api::RunEvent& event) {
   }
 }
 
+// Erases the progress line, prints the note in a line of its own and draws the progress line again.
 void Progress::note(const std::string& text) {
   const std::scoped_lock lock(mutex_);
   if (drawn_) output_.err << "\r\x1b[K";
@@ -136,6 +138,7 @@ void Progress::note(const std::string& text) {
   if (drawn_) draw();
 }
 
+// Stops the ticker and erases the progress line. May be called twice.
 void Progress::finish() {
   if (ticker_.joinable()) {
     ticker_.request_stop();
@@ -322,10 +325,12 @@ Result<railgauge::api::RunSummary> cancel_run(Session& session, const std::strin
                   run_id, session.cancel_seconds, followed.run.state(), session.again, run_id));
 }
 
+// Quoted for a shell by same_invocation(), because people paste it.
 std::string cancel_command(const Session& session, const std::string& run_id) {
   return fmt::format("{} runs cancel {}", session.again, run_id);
 }
 
+// Cut at the columns; a character of UTF-8 that the cut divides is removed whole.
 std::string progress_line(const std::string& counts, const std::string& text,
                           std::int64_t elapsed_seconds, int columns) {
   std::string line = fmt::format("{}  {:02}:{:02}  {}", counts, elapsed_seconds / 60,

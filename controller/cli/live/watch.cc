@@ -43,6 +43,7 @@ std::size_t characters(std::string_view line) {
   return count;
 }
 
+// Without the newlines; a last line without a newline counts as one.
 std::vector<std::string> lines_of(const std::string& text) {
   std::vector<std::string> lines;
   std::istringstream stream(text);
@@ -50,6 +51,7 @@ std::vector<std::string> lines_of(const std::string& text) {
   return lines;
 }
 
+// UTC, as every time that the program prints.
 std::string time_of_day() {
   const std::time_t now = std::chrono::system_clock::to_time_t(std::chrono::system_clock::now());
   return fmt::format("{:%H:%M:%S}Z", fmt::gmtime(now));
@@ -182,6 +184,7 @@ std::string fit_line(std::string_view line, int columns) {
   return kept + (coloured ? std::string(kReset) : "") + ">";
 }
 
+// The last line of the screen stays free, since a full screen would scroll and shift the drawing.
 std::vector<std::string> fit_view(const std::string& view, const Screen& screen) {
   std::vector<std::string> lines = lines_of(view);
   const auto room = static_cast<std::size_t>(std::max(screen.rows - 1, 2));
@@ -203,6 +206,7 @@ std::string drawn_over(const std::vector<std::string>& lines, std::size_t drawn)
   return bytes + "\x1b[J";
 }
 
+// The clock is a member, so that tests see fixed times.
 Result<WatchOptions> watch_options(const Arguments& arguments) {
   const double seconds = RG_TRY(seconds_of(arguments, "interval", kDefaultSeconds));
   if (seconds < kLeastSeconds || seconds > kMostSeconds)

@@ -142,6 +142,8 @@ Result<std::string> launch(const TaskDetail& task, const std::string& program,
 
 }  // namespace
 
+// One command for each list of sizes. -g is the number of GPUs of one process: all ranks where the
+// task has one node, else one.
 Result<std::vector<PeerLine>> nccl_tests_lines(const TaskDetail& task) {
   const NcclTestsProgram* program = nccl_tests_program_of(task.kernel());
   if (program == nullptr) return none(task, "it has no test of this kind");

@@ -285,7 +285,7 @@ std::string without_what_other_builds_have(const std::string& command) {
 }
 
 // The installed programs read the lines themselves, with a device that nobody has: they must get as
-// far as looking for it. What their parser refuses ends before.
+// far as looking for it. An option that their parser refuses ends before.
 class OnTheInstalledPerftest : public testing::Test {
  protected:
   void SetUp() override {

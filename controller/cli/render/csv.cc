@@ -127,6 +127,7 @@ void append_row(const Message& message, bool present, bool& first, std::string& 
 
 }  // namespace
 
+// The names are the fields of the message, so that a new field appears without a change here.
 std::string csv_header(const Descriptor& descriptor) {
   std::string line;
   append_header(descriptor, "", line);

@@ -78,6 +78,7 @@ bool print_document(const Output& output, const google::protobuf::Message& docum
   return true;
 }
 
+// The document of a verb about one thing; lists use print_document().
 void print_message(const Output& output, const google::protobuf::Message& document) {
   if (output.format == Format::kCsv) {
     output.out << csv_header(*document.GetDescriptor()) << '\n' << csv_row(document) << '\n';

@@ -246,6 +246,8 @@ std::string footnotes(const Points& points) {
 
 }  // namespace
 
+// Parameters that say how long is measured, not what: two points may differ in them and still be
+// compared.
 bool is_effort_parameter(std::string_view name) {
   constexpr std::array<std::string_view, 8> kEffort{"sizes",       "iterations",   "min_samples",
                                                     "max_samples", "precision",    "time_cap",

@@ -57,8 +57,10 @@ std::vector<std::vector<std::size_t>> lines_of(const std::vector<std::size_t>& w
 
 }  // namespace
 
+// Set once by main, before any other thread exists.
 void fold_tables_at(int columns) { folded_at = columns; }
 
+// Colours end with the text, so that a cut line cannot colour the next one.
 std::string toned(const std::string& text, Tone tone, bool colour) {
   if (!colour || tone == Tone::kPlain || text.empty()) return text;
   return escape_of(tone) + text + "\x1b[0m";

@@ -146,6 +146,7 @@ int exit_code_of_verdict(const Upgrade& upgrade) {
   return kExitInvalid;
 }
 
+// Sections without content leave no heading.
 std::string upgrade_text(const Upgrade& upgrade, bool colour) {
   return head(upgrade, colour) + metric_table(upgrade, colour) + place_table(upgrade, colour) +
          cause_table(upgrade, colour) +

@@ -233,6 +233,7 @@ std::vector<NcclSettingRank> nccl_setting_ranks(const Points& points, const Task
   return out;
 }
 
+// The column of parameters has only those that differ between rows.
 std::string nccl_settings_table(const google::protobuf::RepeatedPtrField<NcclSettingRank>& ranks,
                                 bool colour) {
   if (ranks.empty()) return "";

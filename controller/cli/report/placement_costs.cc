@@ -101,6 +101,7 @@ std::vector<NearFarRatio> near_far_ratios(
   return out;
 }
 
+// The column of parameters has only those that differ between rows.
 std::string near_far_table(const google::protobuf::RepeatedPtrField<NearFarRatio>& ratios,
                            bool colour) {
   if (ratios.empty()) return "";

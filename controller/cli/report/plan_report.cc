@@ -90,6 +90,7 @@ void print_problems(const SuiteCheck& check, std::ostream& out) {
   }
 }
 
+// The suite is checked only after a refusal: the usual case costs one call.
 Result<railgauge::api::RunPlan> plan_run(Session& session, const RunRequest& request) {
   auto planned = call(session, &Control::StubInterface::PlanRun, request);
   if (!planned) return tl::unexpected(explain(session, request, std::move(planned).error()));

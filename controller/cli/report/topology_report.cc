@@ -82,6 +82,8 @@ void add_nics(const NodeInfo& node, TopologyReport& report) {
 
 }  // namespace
 
+// Rails follow from the order of PCI addresses, because Linux numbers devices in the order in which
+// drivers found them.
 TopologyReport topology_of(const railgauge::api::NodeList& nodes) {
   TopologyReport report;
   report.set_schema_version(1);

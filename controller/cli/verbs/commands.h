@@ -15,7 +15,7 @@ namespace railgauge::cli {
 // else.
 Grammar grammar();
 
-// nodes, topo
+// nodes, topo. Names and sets of nodes are those of the controller.
 Result<int> list_nodes(Session& session, const Arguments& arguments);
 Result<int> show_node(Session& session, const Arguments& arguments);
 Result<int> diff_node_sets(Session& session, const Arguments& arguments);
@@ -54,7 +54,7 @@ Result<int> export_points(Session& session, const Arguments& arguments);
 Result<int> make_bundle(Session& session, const Arguments& arguments);
 Result<int> analyze_files(Session& session, const Arguments& arguments);
 
-// sql, db
+// sql, db. Long calls: check, backup and prune may take minutes.
 Result<int> run_sql(Session& session, const Arguments& arguments);
 Result<int> database_stats(Session& session, const Arguments& arguments);
 Result<int> database_check(Session& session, const Arguments& arguments);
@@ -62,7 +62,7 @@ Result<int> database_backup(Session& session, const Arguments& arguments);
 Result<int> database_restore(Session& session, const Arguments& arguments);
 Result<int> database_prune(Session& session, const Arguments& arguments);
 
-// schedules
+// schedules. Each change prints the schedule as it is afterwards.
 Result<int> list_schedules(Session& session, const Arguments& arguments);
 Result<int> show_schedule(Session& session, const Arguments& arguments);
 Result<int> add_schedule(Session& session, const Arguments& arguments);
@@ -77,7 +77,7 @@ Result<int> gate_upgrade(Session& session, const Arguments& arguments);
 Result<int> list_upgrades(Session& session, const Arguments& arguments);
 Result<int> show_upgrade(Session& session, const Arguments& arguments);
 
-// findings, baselines
+// findings, baselines. Each step prints the finding as it is afterwards.
 Result<int> list_findings(Session& session, const Arguments& arguments);
 Result<int> show_finding(Session& session, const Arguments& arguments);
 Result<int> acknowledge_finding(Session& session, const Arguments& arguments);

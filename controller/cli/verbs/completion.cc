@@ -216,6 +216,7 @@ std::string core_function(const Grammar& grammar) {
 
 }  // namespace
 
+// bash completes words alone; help texts have no place there.
 std::string bash_completion(const Grammar& grammar) {
   return "# bash completion for railgauge; source it, or put it into "
          "/etc/bash_completion.d/railgauge\n" +
@@ -249,6 +250,7 @@ if [ "${funcstack[1]:-}" = _railgauge ]; then _railgauge "$@"; else compdef _rai
 )sh";
 }
 
+// The script is printed and never installed: the person sources it.
 Result<std::string> completion_for(const Grammar& grammar, const std::string& shell) {
   if (shell == "bash") return bash_completion(grammar);
   if (shell == "zsh") return zsh_completion(grammar);

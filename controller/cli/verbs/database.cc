@@ -129,6 +129,7 @@ Result<int> database_check(Session& session, const Arguments&) {
   return check.sound() ? kExitPassed : kExitFailed;
 }
 
+// The controller writes the file, on its own host.
 Result<int> database_backup(Session& session, const Arguments& arguments) {
   BackUpRequest request;
   request.set_path(arguments.operand(0));
@@ -180,6 +181,7 @@ Result<int> database_restore(Session& session, const Arguments& arguments) {
   return WIFEXITED(status) ? WEXITSTATUS(status) : static_cast<int>(kExitInvalid);
 }
 
+// Absent flags leave the controller's own policy in force.
 Result<int> database_prune(Session& session, const Arguments& arguments) {
   PruneRequest request;
   if (const auto days = RG_TRY(number_of(arguments, "raw-days")))

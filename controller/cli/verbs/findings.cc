@@ -167,6 +167,7 @@ Result<int> list_findings(Session& session, const Arguments& arguments) {
   return kExitPassed;
 }
 
+// The steps of the finding come from the controller in the order of time.
 Result<int> show_finding(Session& session, const Arguments& arguments) {
   FindingRef ref;
   ref.set_finding_id(arguments.operand(0));
@@ -174,16 +175,19 @@ Result<int> show_finding(Session& session, const Arguments& arguments) {
                        RG_TRY(ask(session, &Judge::StubInterface::GetFinding, ref)));
 }
 
+// With --for the acknowledgement runs out and the finding opens again.
 Result<int> acknowledge_finding(Session& session, const Arguments& arguments) {
   std::optional<double> seconds;
   if (arguments.has("for")) seconds = RG_TRY(seconds_of(arguments, "for", 0));
   return step_finding(session, arguments, "ack", seconds);
 }
 
+// The new level becomes the baseline: later losses are judged from there.
 Result<int> accept_finding(Session& session, const Arguments& arguments) {
   return step_finding(session, arguments, "accept");
 }
 
+// Fixed by default; --false marks a false alarm.
 Result<int> resolve_finding(Session& session, const Arguments& arguments) {
   return step_finding(session, arguments, arguments.has("false") ? "dismiss" : "resolve");
 }
@@ -192,11 +196,13 @@ Result<int> reopen_finding(Session& session, const Arguments& arguments) {
   return step_finding(session, arguments, "reopen");
 }
 
+// An empty request filters nothing: baselines of all kinds.
 Result<int> list_baselines(Session& session, const Arguments&) {
   return print_baselines(session.output, RG_TRY(ask(session, &Judge::StubInterface::ListBaselines,
                                                     ListBaselinesRequest())));
 }
 
+// Kernel, metric and series limit which levels are pinned; an absent flag limits nothing.
 Result<int> pin_baselines(Session& session, const Arguments& arguments) {
   PinRequest request;
   request.set_kernel(arguments.value("kernel"));

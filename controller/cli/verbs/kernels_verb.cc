@@ -38,6 +38,7 @@ std::string metrics_text(const KernelInfo& kernel) {
 
 }  // namespace
 
+// The list is empty before the first node has attached, which stderr says.
 Result<int> list_kernels(Session& session, const Arguments&) {
   const auto list =
       RG_TRY(call(session, &Control::StubInterface::ListKernels, ListKernelsRequest()));

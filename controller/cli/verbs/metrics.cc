@@ -52,6 +52,7 @@ void describe(const Output& output, const MetricDescription& metric) {
 
 }  // namespace
 
+// Reads the catalog of this program; the controller is not asked.
 Result<int> show_metrics(Session& session, const Arguments& arguments) {
   const Output& output = session.output;
   const MetricList list = catalog_document();

@@ -208,6 +208,7 @@ Result<int> list_nodes(Session& session, const Arguments& arguments) {
   return 0;
 }
 
+// The operand may be a node set: one page for each of its nodes.
 Result<int> show_node(Session& session, const Arguments& arguments) {
   const NodeList list = RG_TRY(ask_nodes_with_facts(session, arguments.operand(0)));
   if (print_document(session.output, list, "nodes")) return 0;

@@ -169,6 +169,7 @@ std::string heading_of(const SuspectList& list) {
   return text;
 }
 
+// In the order of the controller, which numbers the places.
 void print_suspects(const Output& output, const SuspectList& list) {
   output.out << toned(printable(heading_of(list)), Tone::kHeading, output.colour) << '\n';
   if (!list.unmeasured_nodes().empty())

@@ -230,6 +230,7 @@ Result<int> export_points(Session& session, const Arguments& arguments) {
   return kExitPassed;
 }
 
+// The default limit keeps a terminal readable; export has none.
 Result<int> show_results(Session& session, const Arguments& arguments) {
   auto request = RG_TRY(points_request(arguments));
   request.set_limit(RG_TRY(count_of(arguments, "limit", kDefaultLimit)));

@@ -180,6 +180,7 @@ Tone tone_of_state(const std::string& state) {
   return state == "waived" ? Tone::kPlain : Tone::kDoubtful;
 }
 
+// One row a node: state, counts of its checks or the error of the call, time taken.
 void print_nodes(const Output& output, const PreflightReport& report) {
   std::vector<std::vector<Cell>> rows;
   for (const PreflightNode& node : report.nodes())
@@ -250,6 +251,7 @@ void print_explained(const Output& output, const PreflightReport& report, const 
   print_remedies(output, remedies_text(report, true));
 }
 
+// Failed and unknown checks by default; --passed adds the rest.
 void print_tables(const Output& output, const PreflightReport& report, const Arguments& arguments) {
   const std::string id = arguments.value("explain");
   if (!id.empty()) return print_explained(output, report, id);

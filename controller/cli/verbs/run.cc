@@ -129,6 +129,7 @@ Result<int> run_suite(Session& session, const Arguments& arguments) {
   return start(session, arguments, request, wait_seconds);
 }
 
+// Starts a new run of the tasks that the stopped run left; the plan stays.
 Result<int> resume_run(Session& session, const Arguments& arguments) {
   RunRequest request;
   request.set_resume_run_id(arguments.operand(0));
@@ -139,6 +140,7 @@ Result<int> resume_run(Session& session, const Arguments& arguments) {
   return start(session, arguments, request, wait_seconds);
 }
 
+// The run is asked for first, so that a wrong name ends at once instead of after a watch.
 Result<int> wait_run(Session& session, const Arguments& arguments) {
   const double wait_seconds = RG_TRY(seconds_of(arguments, "wait", kLongestWaitSeconds));
   // A run that is not there is wrong use; asked first, since a watch could only say "lost".

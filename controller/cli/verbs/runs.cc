@@ -146,6 +146,7 @@ Result<int> list_runs(Session& session, const Arguments& arguments) {
   return 0;
 }
 
+// With --as the tasks are printed as command lines of another tool.
 Result<int> show_run(Session& session, const Arguments& arguments) {
   railgauge::api::RunRef ref;
   ref.set_run_id(arguments.operand(0));
@@ -160,6 +161,7 @@ Result<int> show_run(Session& session, const Arguments& arguments) {
   return 0;
 }
 
+// Returns only after the run has ended, because a cancel that was merely accepted frees no node.
 Result<int> cancel_run_verb(Session& session, const Arguments& arguments) {
   const RunSummary run = RG_TRY(cancel_run(session, arguments.operand(0)));
   const Output& output = session.output;

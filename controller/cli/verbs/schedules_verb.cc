@@ -143,6 +143,7 @@ Result<int> pause_schedule(Session& session, const Arguments& arguments) {
   return change(session, arguments, &Control::StubInterface::PauseSchedule, "paused");
 }
 
+// Due times that passed during the pause are not made up for.
 Result<int> resume_schedule(Session& session, const Arguments& arguments) {
   return change(session, arguments, &Control::StubInterface::ResumeSchedule, "resumed");
 }
@@ -157,6 +158,7 @@ Result<int> remove_schedule(Session& session, const Arguments& arguments) {
   return print_one(session.output, removed, "removed");
 }
 
+// In addition to its due times.
 Result<int> run_schedule_now(Session& session, const Arguments& arguments) {
   ScheduleRef ref;
   ref.set_name(arguments.operand(0));

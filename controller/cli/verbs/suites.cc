@@ -116,6 +116,7 @@ Result<int> list_suites(Session& session, const Arguments&) {
   return 0;
 }
 
+// The text as the controller has it, with its problems where it is broken.
 Result<int> show_suite(Session& session, const Arguments& arguments) {
   const auto source = RG_TRY(suite_source(arguments.operand(0)));
   const SuiteCheck check = RG_TRY(call(session, &Control::StubInterface::CheckSuite, source));
@@ -149,6 +150,7 @@ Result<int> check_suite(Session& session, const Arguments& arguments) {
   return kExitPassed;
 }
 
+// Asks for the plan only; nothing is started.
 Result<int> plan_suite(Session& session, const Arguments& arguments) {
   RunRequest request;
   *request.mutable_suite() = RG_TRY(suite_to_run(arguments));

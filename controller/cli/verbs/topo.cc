@@ -60,6 +60,7 @@ void print_node(const Output& output, const std::string& node,
 
 }  // namespace
 
+// Facts of the agent only: nothing is measured.
 Result<int> show_topology(Session& session, const Arguments& arguments) {
   const auto nodes = RG_TRY(ask_nodes_with_facts(session, arguments.operand(0)));
   const TopologyReport report = topology_of(nodes);

@@ -28,6 +28,7 @@ constexpr int kMostExtensions = 4;
 constexpr double kPatienceSeconds = 60;  // for nodes that are busy or away between two runs
 constexpr std::chrono::milliseconds kLookAgain{1000};
 
+// The page in a table, the whole message in the machine formats. Returns `code` unchanged.
 int print_upgrade(const Output& output, const Upgrade& upgrade, int code) {
   if (output.format == Format::kTable)
     output.out << upgrade_text(upgrade, output.colour);
@@ -92,6 +93,8 @@ Result<GateStep> begin(Session& session, const GateRequest& request, double seco
   }
 }
 
+// Waits for the run of this step where there is one, then asks for the verdict over all runs so
+// far.
 Result<Upgrade> measure_and_judge(Session& session, const GateStep& step, double seconds,
                                   double min_coverage) {
   if (step.state() == "measuring") RG_TRY(wait_for(session, step.run_id(), seconds));
@@ -235,6 +238,7 @@ Result<int> list_upgrades(Session& session, const Arguments&) {
   return kExitPassed;
 }
 
+// Always 0: the verdict's exit code belongs to the gate.
 Result<int> show_upgrade(Session& session, const Arguments& arguments) {
   UpgradeRef ref;
   ref.set_upgrade_id(arguments.operand(0));

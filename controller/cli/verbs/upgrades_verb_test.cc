@@ -85,7 +85,7 @@ TEST_F(Gate, DoesNotWaitUnlessItIsTold) {
   EXPECT_THAT(err_, HasSubstr("no before side"));
 }
 
-// What a script left out must not let any stack pass.
+// An empty word of a script must not let any stack pass.
 TEST_F(Gate, AnExpectationThatIsNoneIsWrongUse) {
   for (const char* wrong : {"", "driver", "=580", "driver=", "driver=580,cuda"})
     EXPECT_EQ(gate({"--expect=" + std::string(wrong)}), kExitUsage) << wrong;
