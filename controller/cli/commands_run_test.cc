@@ -47,7 +47,7 @@ TEST_F(Commands, BeyondSixteenNodesRunNeedsASetOrAll) {
 }
 
 TEST_F(Commands, ABrokenSuiteIsToldWithFileLineAndKeyAndNothingRuns) {
-  control_.plan_status = {grpc::StatusCode::INVALID_ARGUMENT, "suite broken: 2 problems"};
+  control_.plan_status = fail(Code::kInvalidArgument, "suite broken: 2 problems");
   EXPECT_EQ(run({"run", "broken"}), kExitUsage);
   EXPECT_THAT(err_, HasSubstr("broken.yaml:3:13: stages[0].kernel: unknown kernel"));
   EXPECT_THAT(err_, HasSubstr("railgauge: suite broken: 2 problems, the first in line 3 of "
@@ -64,7 +64,7 @@ TEST_F(Commands, RunWaitsForTheOutcomeAndNotOnlyForTheLastTask) {
 }
 
 TEST_F(Commands, WhatTheControllerLacksIsNotTakenForAnAbsentController) {
-  control_.plan_status = {grpc::StatusCode::UNAVAILABLE, "no node is attached; start an agent"};
+  control_.plan_status = fail(Code::kUnavailable, "no node is attached; start an agent");
   connected_ = true;
   EXPECT_EQ(run({"run", "quick"}), kExitInvalid);
   EXPECT_EQ(err_, "railgauge: no node is attached; start an agent\n");

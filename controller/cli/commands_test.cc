@@ -91,6 +91,10 @@ class Golden : public Commands, public testing::WithParamInterface<GoldenCase> {
   }
 };
 
+TEST(CommandPage, IsRenderedFromTheGrammar) {
+  expect_file("deploy/docs/reference/cli.md", command_page(grammar()));
+}
+
 TEST_P(Golden, OutputIsAsTheGoldenFileSays) { expect_all_formats(); }
 
 // A locale as in Germany, made here because a test machine may have none installed.

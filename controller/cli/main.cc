@@ -18,6 +18,7 @@
 #include "controller/cli/input/interrupts.h"
 #include "controller/cli/input/session.h"
 #include "controller/cli/input/settings.h"
+#include "controller/cli/input/stubs.h"
 #include "controller/cli/live/watch.h"
 #include "controller/cli/render/output.h"
 #include "controller/cli/render/table.h"
@@ -122,18 +123,14 @@ Format format_despite_error(std::span<const std::string> words, const Environmen
 Result<int> run_verb(const Arguments& arguments, const Settings& settings, const Output& output,
                      Interrupts& interrupts) {
   const auto channel = RG_TRY(open_channel(settings));
-  const auto stub = Control::NewStub(channel);
-  const auto archive = Archive::NewStub(channel);
-  const auto judge = Judge::NewStub(channel);
-  Session session{.control = *stub,
+  const Stubs stubs(channel);
+  Session session{.stubs = stubs,
                   .output = output,
                   .interrupts = interrupts,
                   .address = settings.controller,
                   .connected = [channel] { return channel->GetState(false) == GRPC_CHANNEL_READY; },
                   .again = same_invocation(settings),
-                  .answer_seconds = settings.answer_seconds,
-                  .archive = archive.get(),
-                  .judge = judge.get()};
+                  .answer_seconds = settings.answer_seconds};
   if (arguments.has("watch"))
     return watch_verb(session, arguments, RG_TRY(watch_options(arguments)));
   if (arguments.has("interval"))

@@ -1,11 +1,14 @@
 // bundle: everything about a run, a finding or a node in one archive, readable without Railgauge.
 #include <algorithm>
+#include <array>
 #include <cctype>
 #include <ctime>
 #include <filesystem>
 #include <fstream>
 #include <functional>
 #include <map>
+#include <numeric>
+#include <ostream>
 #include <set>
 #include <sstream>
 
@@ -13,12 +16,12 @@
 #include <fmt/ranges.h>
 
 #include "controller/cli/bundle/redact.h"
-#include "controller/cli/bundle/tar.h"
 #include "controller/cli/peers/peer_commands.h"
 #include "controller/cli/render/csv.h"
 #include "controller/cli/report/run_report.h"
 #include "controller/cli/verbs/commands.h"
 #include "kernels/core/base/outcome.h"
+#include "kernels/core/base/result.h"
 #include "kernels/core/text/json.h"
 #include "kernels/core/text/text.h"
 
@@ -44,6 +47,103 @@ std::string file_name(std::string name) {
 std::string cell_text(const SqlValue& value) {
   if (value.has_integer()) return std::to_string(value.integer());
   return value.has_number() ? json_number(value.number()) : value.text();
+}
+
+constexpr std::size_t kBlockBytes = 512;
+constexpr std::uint64_t kOctalLimit = std::uint64_t{1} << 33U;  // 11 digits: 8 GiB
+
+// As GNU tar and all others since write what octal digits do not hold: a mark, then the number with
+// its highest byte first.
+std::string large_number(std::uint64_t number) {
+  std::string field(12, '\0');
+  field[0] = '\x80';
+  for (std::size_t i = 0; i < sizeof number; ++i)
+    field[field.size() - 1 - i] = static_cast<char>(number >> (8 * i) & 0xffU);
+  return field;
+}
+
+// A tar archive (POSIX ustar) of regular files, written as it grows. Not thread safe.
+class TarWriter {
+ public:
+  // `out` must be seekable and outlive the writer. `unix_seconds` is the time of all files.
+  // Failures to write are in the state of `out`; test it at the end.
+  TarWriter(std::ostream& out, std::int64_t unix_seconds)
+      : out_(out), unix_seconds_(unix_seconds) {}
+
+  // A name of 1 to 100 bytes. Its file ends with the next begin() or end().
+  void begin(std::string_view name);
+  void append(std::string_view bytes);
+  void end();
+
+ private:
+  void write_header();
+  void finish_file();
+
+  std::ostream& out_;
+  const std::int64_t unix_seconds_;
+  std::streampos header_at_ = -1;  // of the file that is being written
+  std::string_view::size_type size_ = 0;
+  char name_[101] = {};
+};
+
+// The header is written twice: now with size 0 to keep its place, and at the file's end with the
+// size.
+void TarWriter::begin(std::string_view name) {
+  finish_file();
+  RG_CHECK(!name.empty() && name.size() < sizeof name_);
+  std::ranges::fill(name_, '\0');
+  std::ranges::copy(name, name_);
+  header_at_ = out_.tellp();
+  size_ = 0;
+  write_header();
+}
+
+// Content goes straight to the stream; only its size is kept for the header.
+void TarWriter::append(std::string_view bytes) {
+  out_.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+  size_ += bytes.size();
+}
+
+// Two empty blocks end an archive.
+void TarWriter::end() {
+  finish_file();
+  out_ << std::string(2 * kBlockBytes, '\0');  // two empty blocks
+  out_.flush();
+}
+
+// Fields at their places, numbers in octal; the sum is that of all bytes with blanks in its place.
+void TarWriter::write_header() {
+  std::array<char, kBlockBytes> block{};
+  const auto put = [&block](std::size_t at, std::string_view text) {
+    std::ranges::copy(text, block.begin() + static_cast<std::ptrdiff_t>(at));
+  };
+  // name, mode, user, group, size, time, sum, type, magic: offsets of POSIX ustar.
+  put(0, name_);
+  put(100, "0000644");
+  put(108, "0000000");
+  put(116, "0000000");
+  put(124, size_ < kOctalLimit ? fmt::format("{:011o}", size_) : large_number(size_));
+  put(136, fmt::format("{:011o}", unix_seconds_));
+  put(148, "        ");
+  put(156, "0");
+  put(257, std::string_view("ustar\00000", 8));
+  const unsigned sum = std::accumulate(block.begin(), block.end(), 0U, [](unsigned total, char c) {
+    return total + static_cast<unsigned char>(c);
+  });
+  put(148, fmt::format("{:06o}", sum));
+  block.at(154) = '\0';
+  out_.write(block.data(), block.size());
+}
+
+// Fills the last block, then goes back to the header and writes the size.
+void TarWriter::finish_file() {
+  if (header_at_ == std::streampos(-1)) return;
+  out_ << std::string((kBlockBytes - size_ % kBlockBytes) % kBlockBytes, '\0');
+  const std::streampos end = out_.tellp();
+  out_.seekp(header_at_);
+  write_header();  // now that the size is known
+  out_.seekp(end);
+  header_at_ = -1;
 }
 
 // The bundle while it is written: every text goes through here.
@@ -105,8 +205,7 @@ Result<std::vector<BundlePart>> fetch_parts(Session& session, const std::string&
     BundleRequest request;
     request.set_subject(subject);
     request.set_part(static_cast<std::uint32_t>(parts.size()));
-    parts.push_back(RG_TRY(
-        call_archive(session, &Archive::StubInterface::GetBundlePart, request, kPartSeconds)));
+    parts.push_back(RG_TRY(call(session, rpc::kGetBundlePart, request, kPartSeconds)));
   }
   return parts;
 }
@@ -200,19 +299,13 @@ Status write_points(Session& session, const BundlePart& about, Bundle& bundle) {
   bundle.begin("results.csv", about.run_id().empty() ? "its points of the last 30 days"
                                                      : "the points, also of attempts before");
   bundle.append(csv_header(*ResultPoint::descriptor()) + "\n");
-  grpc::ClientContext context;
-  set_deadline(context, kPointsSeconds);
-  const Interrupts::Hook hook(session.interrupts, [&context] { context.TryCancel(); });
-  const auto stream = session.archive->ExportPoints(&context, request);
-  for (ResultList page; stream->Read(&page);)
+  return stream_points(session, request, kPointsSeconds, [&](const ResultList& page) {
     for (const ResultPoint& point : page.points()) {
       learn_endpoints(point, bundle);
       bundle.append(csv_row(point) + "\n");
     }
-  const grpc::Status status = stream->Finish();
-  if (session.interrupts.any()) return fail(Code::kCancelled, "interrupted");
-  if (!status.ok()) return tl::unexpected(error_of(status, session));
-  return {};
+    return true;
+  });
 }
 
 // Every task of the run once, in pages: nothing here or in the controller holds them all.
@@ -221,8 +314,7 @@ Status for_each_task(Session& session, const std::string& run_id,
   TasksRequest request;
   request.set_run_id(run_id);
   do {
-    auto page =
-        RG_TRY(call_archive(session, &Archive::StubInterface::GetTasks, request, kPartSeconds));
+    auto page = RG_TRY(call(session, rpc::kGetTasks, request, kPartSeconds));
     request.set_from(page.next());
     RG_TRY_OK(take(page));
   } while (request.from() != 0);
@@ -285,8 +377,7 @@ Status write_topology(Session& session, const std::vector<BundlePart>& parts, Bu
   for (int column = 0; column < nodes->table().columns_size(); ++column)
     if (nodes->table().columns(column) == "name")
       for (const SqlRow& row : nodes->table().rows()) wanted.insert(cell_text(row.values(column)));
-  const NodeList list =
-      RG_TRY(call(session, &Control::StubInterface::ListNodes, ListNodesRequest()));
+  const NodeList list = RG_TRY(call(session, rpc::kListNodes, ListNodesRequest()));
   bundle.begin("topology.csv", "the distance between each GPU and NIC, as attached nodes say it");
   bundle.append("node,gpu,gpu_pci_address,nic,distance\n");
   for (const NodeInfo& node : list.nodes()) {
@@ -309,8 +400,8 @@ std::string run_of_report(const std::vector<BundlePart>& parts) {
   return runs->table().rows(runs->table().rows_size() - 1).values(0).text();
 }
 
-// Writes the parts in the order in which a person reads them. Every name is learnt before the
-// first text that may hold it. Returns the number of files.
+// Writes the parts in the order in which a person reads them. Every name is learnt before the first
+// text that may hold it. Returns the number of files.
 Result<std::uint32_t> write_bundle(Session& session, const std::string& subject, std::ostream& out,
                                    bool redact) {
   const std::vector<BundlePart> parts = RG_TRY(fetch_parts(session, subject));

@@ -1,9 +1,11 @@
 #include "controller/cli/input/arguments.h"
 
 #include <algorithm>
+#include <array>
 
 #include <fmt/format.h>
 
+#include "kernels/core/base/outcome.h"
 #include "kernels/core/text/text.h"
 
 namespace railgauge::cli {
@@ -307,12 +309,56 @@ std::string noun_help(const Grammar& grammar, std::string_view noun) {
   return text;
 }
 
-constexpr std::string_view kTail =
+constexpr std::string_view kSources =
     "\nEach setting is a flag (--some-name), a variable (RAILGAUGE_SOME_NAME) or a line\n"
     "\"some_name = value\" in /etc/railgauge/railgauge.conf. A flag beats a variable,\n"
-    "a variable beats the file.\n"
-    "\nExit codes: 0 passed; 1 failed; 2 wrong use; 3 inconclusive; 4 invalid, crashed,\n"
-    "timed out or unreachable; 5 waived; 130 interrupted; 143 terminated.\n";
+    "a variable beats the file.\n";
+
+// Exit codes of every verb, for the help and the reference page.
+struct ExitMeaning {
+  int code;
+  std::string_view meaning;
+};
+constexpr std::array kExitMeanings{
+    ExitMeaning{kExitPassed, "passed"},
+    ExitMeaning{kExitFailed, "failed"},
+    ExitMeaning{kExitUsage, "wrong use"},
+    ExitMeaning{kExitInconclusive, "inconclusive"},
+    ExitMeaning{kExitInvalid, "invalid, crashed,\ntimed out or unreachable"},
+    ExitMeaning{kExitWaived, "waived"},
+    ExitMeaning{kExitInterrupted, "interrupted"},
+    ExitMeaning{kExitTerminated, "terminated"},
+};
+
+// "Exit codes: 0 passed; 1 failed; ...": the breaks are those of the meanings.
+std::string exit_code_line() {
+  std::string text = "\nExit codes:";
+  for (const ExitMeaning& exit : kExitMeanings)
+    text += fmt::format("{} {} {}", exit.code == kExitPassed ? "" : ";", exit.code, exit.meaning);
+  return text + ".\n";
+}
+
+// A text in a cell of a Markdown table: bars would end the cell, a break the row.
+std::string cell(std::string_view text) {
+  std::string out;
+  for (const char c : text) {
+    if (c == '|') out += '\\';
+    out += c == '\n' ? ' ' : c;
+  }
+  return out;
+}
+
+// A Markdown table of flags; "" without flags.
+std::string flag_table(std::span<const Flag> flags) {
+  if (flags.empty()) return "";
+  std::string page = "\n| flag | meaning |\n|---|---|\n";
+  for (const Flag& flag : flags) {
+    const std::string letter = flag.letter == 0 ? "" : fmt::format("-{}, ", flag.letter);
+    const std::string value = flag.value.empty() ? "" : fmt::format(" {}", flag.value);
+    page += fmt::format("| `{}--{}{}` | {} |\n", letter, flag.name, value, cell(flag.summary));
+  }
+  return page;
+}
 
 }  // namespace
 
@@ -330,8 +376,33 @@ std::string help_text(const Grammar& grammar, const Arguments& arguments) {
   for (const Verb& verb : grammar.verbs) text += line(call(verb), verb.summary);
   text += line("help [NOUN [VERB]]", "this text, or a verb's flags (also --help anywhere)");
   text += "\nFlags that every verb takes:\n" + flag_lines(grammar.common);
-  text += kTail;
+  text += kSources;
+  text += exit_code_line();
   return text;
+}
+
+// The page has the order of the help: nouns as they first appear, then common flags and exit codes.
+std::string command_page(const Grammar& grammar) {
+  std::string page =
+      "# Commands\n\nRendered from the table in `controller/cli/verbs/grammar.cc`; a test compares "
+      "the two.\n`railgauge help NOUN` prints the same. Brackets in a meaning hold the default.\n";
+  // The verbs of a noun come together, nouns in the order of the help.
+  std::vector<std::string_view> nouns;
+  for (const Verb& verb : grammar.verbs)
+    if (std::ranges::find(nouns, verb.noun) == nouns.end()) nouns.push_back(verb.noun);
+  for (const std::string_view noun : nouns) {
+    page += fmt::format("\n## {}\n", noun);
+    for (const Verb& verb : grammar.verbs)
+      if (verb.noun == noun)
+        page += fmt::format("\n`railgauge {}`: {}\n{}", call(verb), verb.summary,
+                            flag_table(verb.flags));
+  }
+  page +=
+      fmt::format("\n## Flags that every verb takes\n{}{}", flag_table(grammar.common), kSources);
+  page += "\n## Exit codes\n\n| exit code | meaning |\n|---|---|\n";
+  for (const ExitMeaning& exit : kExitMeanings)
+    page += fmt::format("| {} | {} |\n", exit.code, cell(exit.meaning));
+  return page;
 }
 
 }  // namespace railgauge::cli

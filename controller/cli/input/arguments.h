@@ -61,4 +61,8 @@ Result<Arguments> parse_arguments(const Grammar& grammar, std::span<const std::s
 // Help for what `arguments` names: one verb, one noun's verbs, or everything.
 std::string help_text(const Grammar& grammar, const Arguments& arguments);
 
+// The text of deploy/docs/reference/cli.md: every verb with its operands and flags, the flags that
+// every verb takes, the exit codes. Pure; the same text on every call.
+std::string command_page(const Grammar& grammar);
+
 }  // namespace railgauge::cli

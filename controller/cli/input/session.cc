@@ -3,8 +3,13 @@
 #include <cerrno>
 #include <cstring>
 #include <fstream>
+#include <optional>
+#include <type_traits>
 
 #include <fmt/format.h>
+
+#include "controller/cli/input/stubs.h"
+#include "kernels/core/text/text.h"
 
 namespace railgauge::cli {
 namespace {
@@ -57,7 +62,74 @@ std::string_view remedy_for(std::string_view cause, std::string_view address) {
   return "is railgauge-controller running there, and the port open?";
 }
 
+// The stub whose interface is `Stub`.
+template <class Stub>
+Stub& stub_of(const Stubs& stubs) {
+  if constexpr (std::is_same_v<Stub, api::Control::StubInterface>)
+    return *stubs.control;
+  else if constexpr (std::is_same_v<Stub, api::Archive::StubInterface>)
+    return *stubs.archive;
+  else
+    return *stubs.judge;
+}
+
+// `kMethod` of its stub, for messages whose types Rpc has checked.
+template <class Stub, class Request, class Answer,
+          grpc::Status (Stub::*kMethod)(grpc::ClientContext*, const Request&, Answer*)>
+constexpr Rpc<Request, Answer> bind_call() {
+  return {[](const Stubs& stubs, grpc::ClientContext& context,
+             const google::protobuf::Message& request, google::protobuf::Message& answer) {
+    return (stub_of<Stub>(stubs).*kMethod)(&context, static_cast<const Request&>(request),
+                                           static_cast<Answer*>(&answer));
+  }};
+}
+
 }  // namespace
+
+namespace rpc {
+#define RAILGAUGE_BIND(service, name, request, answer)                                         \
+  const Rpc<request, answer> k##name = bind_call<api::service::StubInterface, request, answer, \
+                                                 &api::service::StubInterface::name>();
+RAILGAUGE_CLI_CALLS(RAILGAUGE_BIND)
+#undef RAILGAUGE_BIND
+}  // namespace rpc
+
+// The one place that sends a unary call: deadline, Ctrl-C and the error's text are the same for all
+// verbs.
+Status send_call(Session& session, Send send, const google::protobuf::Message& request,
+                 google::protobuf::Message& answer, double seconds, EndsAtInterrupt ends) {
+  grpc::ClientContext context;
+  set_deadline(context, seconds);
+  const auto is_interrupted = [&] {
+    return ends == EndsAtInterrupt::kYes && session.interrupts.any();
+  };
+  std::optional<Interrupts::Hook> hook;
+  if (ends == EndsAtInterrupt::kYes)
+    hook.emplace(session.interrupts, [&context] { context.TryCancel(); });
+  // A Ctrl-C before the hook existed is seen here, a later one cancels the context.
+  if (is_interrupted()) return fail(Code::kCancelled, "interrupted");
+  const grpc::Status status = send(session.stubs, context, request, answer);
+  if (is_interrupted()) return fail(Code::kCancelled, "interrupted");
+  if (!status.ok()) return tl::unexpected(error_of(status, session));
+  return {};
+}
+
+// Pages are passed to `take` as they arrive; nothing here holds more than one.
+Status stream_points(Session& session, const api::PointsRequest& request, double seconds,
+                     const std::function<bool(const api::ResultList& page)>& take) {
+  grpc::ClientContext context;
+  set_deadline(context, seconds);
+  const Interrupts::Hook hook(session.interrupts, [&context] { context.TryCancel(); });
+  const auto stream = session.stubs.archive->ExportPoints(&context, request);
+  bool wants_more = true;
+  for (api::ResultList page; wants_more && stream->Read(&page);) wants_more = take(page);
+  // Ends the stream on the controller too.
+  if (!wants_more) context.TryCancel();
+  const grpc::Status status = stream->Finish();
+  if (session.interrupts.any()) return fail(Code::kCancelled, "interrupted");
+  if (wants_more && !status.ok()) return tl::unexpected(error_of(status, session));
+  return {};
+}
 
 // The reconnect times are short: people wait for the answer.
 Result<std::shared_ptr<grpc::Channel>> open_channel(const Settings& settings) {

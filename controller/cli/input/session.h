@@ -2,30 +2,30 @@
 #pragma once
 
 #include <algorithm>
-#include <chrono>
 #include <functional>
-#include <memory>
 #include <string>
 
-#include <grpcpp/grpcpp.h>
+#include <google/protobuf/message.h>
 
-#include "controller/api/archive.grpc.pb.h"
-#include "controller/api/control.grpc.pb.h"
-#include "controller/api/judge.grpc.pb.h"
+#include "controller/api/archive.pb.h"
+#include "controller/api/control.pb.h"
+#include "controller/api/judge.pb.h"
 #include "controller/cli/input/interrupts.h"
-#include "controller/cli/input/settings.h"
 #include "controller/cli/render/output.h"
 #include "kernels/core/base/result.h"
 
+namespace grpc {
+class ClientContext;
+class Status;
+}  // namespace grpc
+
 namespace railgauge::cli {
 
-using Control = railgauge::api::Control;
-using Archive = railgauge::api::Archive;
-using Judge = railgauge::api::Judge;
+struct Stubs;  // input/stubs.h: the only header of the CLI that includes gRPC
 
 // The surroundings of one verb. All references outlive it. Durations are seconds.
 struct Session {
-  Control::StubInterface& control;
+  const Stubs& stubs;  // outlives the session
   const Output& output;
   Interrupts& interrupts;
   std::string address;              // of the controller, for messages
@@ -36,74 +36,113 @@ struct Session {
   double cancel_seconds = 90;       // for a cancel to be verified: the controller's own bounds
   double reconnect_seconds = 30;    // to wait for a controller that went away during a run
   double watch_slice_seconds = 30;  // a watch is asked for anew this often: a dead link shows
-  Archive::StubInterface* archive = nullptr;  // for the verbs about what is stored
-  Judge::StubInterface* judge = nullptr;      // for those about what is judged
 };
 
-// A channel to the controller; nothing is dialled yet. Errors: kInvalidArgument for a certificate
-// file that cannot be read.
-Result<std::shared_ptr<grpc::Channel>> open_channel(const Settings& settings);
+// One unary call of the controller's services: which stub and which of its functions. The types of
+// request and answer travel with it, so that a caller cannot mix them up.
+template <class Request, class Answer>
+struct Rpc {
+  grpc::Status (*send)(const Stubs& stubs, grpc::ClientContext& context,
+                       const google::protobuf::Message& request, google::protobuf::Message& answer);
+};
 
-// A failed call as one line. The controller's own message is kept. For a controller that was not
-// reached the line names address, cause and remedy.
-Error error_of(const grpc::Status& status, const Session& session);
+// Every unary call, one row each: service, function, request, answer. session.cc binds the rows to
+// the stubs, so that only that file compiles gRPC.
+// clang-format off
+#define RAILGAUGE_CLI_CALLS(CALL) \
+  CALL(Control, ListNodes, api::ListNodesRequest, api::NodeList) \
+  CALL(Control, ListKernels, api::ListKernelsRequest, KernelList) \
+  CALL(Control, ListSuites, api::ListSuitesRequest, api::SuiteList) \
+  CALL(Control, CheckSuite, api::SuiteSource, api::SuiteCheck) \
+  CALL(Control, PlanRun, api::RunRequest, api::RunPlan) \
+  CALL(Control, StartRun, api::RunRequest, api::RunSummary) \
+  CALL(Control, CancelRun, api::RunRef, api::RunSummary) \
+  CALL(Control, ListRuns, api::ListRunsRequest, api::RunList) \
+  CALL(Control, GetRun, api::RunRef, api::RunDetail) \
+  CALL(Control, QueryResults, api::ResultsRequest, api::ResultList) \
+  CALL(Control, GetVersion, api::VersionRequest, api::VersionInfo) \
+  CALL(Control, RunPreflight, api::PreflightRequest, api::PreflightReport) \
+  CALL(Control, ListSchedules, api::ListSchedulesRequest, api::ScheduleList) \
+  CALL(Control, AddSchedule, api::ScheduleSpec, api::ScheduleInfo) \
+  CALL(Control, PauseSchedule, api::ScheduleRef, api::ScheduleInfo) \
+  CALL(Control, ResumeSchedule, api::ScheduleRef, api::ScheduleInfo) \
+  CALL(Control, RemoveSchedule, api::ScheduleRef, api::ScheduleInfo) \
+  CALL(Control, RunSchedule, api::ScheduleRef, api::RunSummary) \
+  CALL(Archive, FindPoints, api::PointsRequest, api::ResultList) \
+  CALL(Archive, ListSeries, api::PointsRequest, api::SeriesList) \
+  CALL(Archive, GetHistory, api::HistoryRequest, api::History) \
+  CALL(Archive, CompareRuns, api::CompareRequest, api::Comparison) \
+  CALL(Archive, RunSql, api::SqlRequest, api::SqlTable) \
+  CALL(Archive, GetTasks, api::TasksRequest, api::TaskPage) \
+  CALL(Archive, GetBundlePart, api::BundleRequest, api::BundlePart) \
+  CALL(Archive, GetSpace, api::SpaceRequest, api::Space) \
+  CALL(Archive, CheckDatabase, api::CheckRequest, api::DatabaseCheck) \
+  CALL(Archive, BackUp, api::BackUpRequest, api::BackUpReport) \
+  CALL(Archive, Prune, api::PruneRequest, api::PruneReport) \
+  CALL(Archive, GetMatrix, api::PairsRequest, api::PairMatrix) \
+  CALL(Archive, GetSuspects, api::PairsRequest, api::SuspectList) \
+  CALL(Judge, PrepareUpgrade, api::PrepareRequest, api::Upgrade) \
+  CALL(Judge, GateUpgrade, api::GateRequest, api::GateStep) \
+  CALL(Judge, JudgeUpgrade, api::UpgradeRef, api::Upgrade) \
+  CALL(Judge, ListUpgrades, api::ListUpgradesRequest, api::UpgradeList) \
+  CALL(Judge, GetUpgrade, api::UpgradeRef, api::Upgrade) \
+  CALL(Judge, ListFindings, api::ListFindingsRequest, api::FindingList) \
+  CALL(Judge, GetFinding, api::FindingRef, api::Finding) \
+  CALL(Judge, StepFinding, api::FindingStepRequest, api::Finding) \
+  CALL(Judge, PinBaselines, api::PinRequest, api::BaselineList) \
+  CALL(Judge, ListBaselines, api::ListBaselinesRequest, api::BaselineList)
+// clang-format on
+
+namespace rpc {
+#define RAILGAUGE_DECLARE(service, name, request, answer) extern const Rpc<request, answer> k##name;
+RAILGAUGE_CLI_CALLS(RAILGAUGE_DECLARE)
+#undef RAILGAUGE_DECLARE
+}  // namespace rpc
 
 // Prints "railgauge: TEXT" to stderr, with control characters replaced, and flushes: it is read
 // before a wait begins.
 void print_notice(const Session& session, const std::string& text);
 
-inline void set_deadline(grpc::ClientContext& context, double seconds) {
-  context.set_deadline(std::chrono::system_clock::now() +
-                       std::chrono::milliseconds(static_cast<std::int64_t>(seconds * 1e3)));
+// Whether Ctrl-C ends a call. kNo is for changes whose result has to be known.
+enum class EndsAtInterrupt { kNo, kYes };
+
+// The body of every unary call below, without types. Errors: theirs.
+using Send = decltype(Rpc<api::RunRef, api::RunDetail>::send);
+Status send_call(Session& session, Send send, const google::protobuf::Message& request,
+                 google::protobuf::Message& answer, double seconds, EndsAtInterrupt ends);
+
+// One call with a deadline of exactly `seconds`. Errors: kCancelled after Ctrl-C; the controller's
+// own code and message; for a controller that was not reached address, cause and remedy.
+template <class Request, class Answer>
+Result<Answer> call_within(Session& session, const Rpc<Request, Answer>& rpc,
+                           const Request& request, double seconds) {
+  Answer answer;
+  RG_TRY_OK(send_call(session, rpc.send, request, answer, seconds, EndsAtInterrupt::kYes));
+  return answer;
 }
 
+// One call with the session's deadline, or with `least_seconds` where that is longer: for calls
+// that read much data. Errors: call_within's.
 template <class Request, class Answer>
-using Method = grpc::Status (Control::StubInterface::*)(grpc::ClientContext*, const Request&,
-                                                        Answer*);
+Result<Answer> call(Session& session, const Rpc<Request, Answer>& rpc, const Request& request,
+                    double least_seconds = 0) {
+  return call_within(session, rpc, request, std::max(session.answer_seconds, least_seconds));
+}
 
-// One call with a deadline that Ctrl-C does not end, for changes whose result has to be known.
-// Errors: error_of's.
+// One call that Ctrl-C does not end. Errors: call_within's without kCancelled.
 template <class Request, class Answer>
-Result<Answer> call_through(Session& session, Method<Request, Answer> method,
+Result<Answer> call_through(Session& session, const Rpc<Request, Answer>& rpc,
                             const Request& request) {
-  grpc::ClientContext context;
-  set_deadline(context, session.answer_seconds);
   Answer answer;
-  const grpc::Status status = (session.control.*method)(&context, request, &answer);
-  if (!status.ok()) return tl::unexpected(error_of(status, session));
+  RG_TRY_OK(
+      send_call(session, rpc.send, request, answer, session.answer_seconds, EndsAtInterrupt::kNo));
   return answer;
 }
 
-// One call of any service with a deadline. Errors: kCancelled after Ctrl-C, else error_of's.
-template <class Stub, class Request, class Answer>
-Result<Answer> call_stub(Session& session, Stub& stub,
-                         grpc::Status (Stub::*method)(grpc::ClientContext*, const Request&,
-                                                      Answer*),
-                         const Request& request, double seconds) {
-  grpc::ClientContext context;
-  set_deadline(context, seconds);
-  const Interrupts::Hook hook(session.interrupts, [&context] { context.TryCancel(); });
-  if (session.interrupts.any()) return fail(Code::kCancelled, "interrupted");
-  Answer answer;
-  const grpc::Status status = (stub.*method)(&context, request, &answer);
-  if (session.interrupts.any()) return fail(Code::kCancelled, "interrupted");
-  if (!status.ok()) return tl::unexpected(error_of(status, session));
-  return answer;
-}
-
-template <class Request, class Answer>
-Result<Answer> call(Session& session, Method<Request, Answer> method, const Request& request) {
-  return call_stub(session, session.control, method, request, session.answer_seconds);
-}
-
-// A call of the archive. `least_seconds` is the deadline of calls that read much data.
-template <class Request, class Answer>
-Result<Answer> call_archive(Session& session,
-                            grpc::Status (Archive::StubInterface::*method)(grpc::ClientContext*,
-                                                                           const Request&, Answer*),
-                            const Request& request, double least_seconds = 0) {
-  return call_stub(session, *session.archive, method, request,
-                   std::max(session.answer_seconds, least_seconds));
-}
+// Reads stored points page by page, `seconds` at most, so that any number fits. `take` returns
+// false when it wants no more; the stream then ends without an error. Errors: call_within's; pages
+// before the error were taken.
+Status stream_points(Session& session, const api::PointsRequest& request, double seconds,
+                     const std::function<bool(const api::ResultList& page)>& take);
 
 }  // namespace railgauge::cli

@@ -12,6 +12,7 @@
 #include <fmt/format.h>
 
 #include "controller/api/control.pb.h"
+#include "controller/cli/input/stubs.h"
 #include "controller/cli/render/output.h"
 #include "kernels/core/text/json.h"
 
@@ -264,7 +265,7 @@ class Follower {
     set_deadline(context, seconds);
     const Interrupts::Hook hook(session_.interrupts, [&context] { context.TryCancel(); });
     if (interrupted()) return grpc::Status::CANCELLED;
-    const auto reader = session_.control.WatchRun(&context, ref_);
+    const auto reader = session_.stubs.control->WatchRun(&context, ref_);
     RunEvent event;
     while (reader->Read(&event)) {
       heard = true;
@@ -313,7 +314,7 @@ Result<Followed> follow_run(Session& session, const std::string& run_id, double 
 Result<railgauge::api::RunSummary> cancel_run(Session& session, const std::string& run_id) {
   RunRef ref;
   ref.set_run_id(run_id);
-  const auto answer = RG_TRY(call_through(session, &Control::StubInterface::CancelRun, ref));
+  const auto answer = RG_TRY(call_through(session, rpc::kCancelRun, ref));
   if (has_ended(answer)) return answer;
   // A further Ctrl-C is the listener's matter: it ends the process.
   const Followed followed = RG_TRY(follow_run(session, run_id, session.cancel_seconds, INT_MAX));

@@ -89,15 +89,13 @@ class Watch {
                         .format = session_.output.format,
                         .units = session_.output.units,
                         .colour = session_.output.colour};
-    Session inner{.control = session_.control,
+    Session inner{.stubs = session_.stubs,
                   .output = output,
                   .interrupts = session_.interrupts,
                   .address = session_.address,
                   .connected = session_.connected,
                   .again = session_.again,
-                  .answer_seconds = session_.answer_seconds,
-                  .archive = session_.archive,
-                  .judge = session_.judge};
+                  .answer_seconds = session_.answer_seconds};
     const Result<int> code = arguments_.verb->run(inner, arguments_);
     const std::string now = options_.clock();
     if (!code && (seen_at_.empty() || !may_pass(code.error().code)))

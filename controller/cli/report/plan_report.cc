@@ -66,7 +66,7 @@ using railgauge::api::SuiteCheck;
 // where there are none.
 Error explain(Session& session, const RunRequest& request, Error error) {
   if (error.code != Code::kInvalidArgument) return error;
-  const auto check = call(session, &Control::StubInterface::CheckSuite, request.suite());
+  const auto check = call(session, rpc::kCheckSuite, request.suite());
   if (!check || check->ok() || check->problems().empty()) return error;
   print_problems(*check, session.output.err);
   const auto& first = check->problems(0);
@@ -92,7 +92,7 @@ void print_problems(const SuiteCheck& check, std::ostream& out) {
 
 // The suite is checked only after a refusal: the usual case costs one call.
 Result<railgauge::api::RunPlan> plan_run(Session& session, const RunRequest& request) {
-  auto planned = call(session, &Control::StubInterface::PlanRun, request);
+  auto planned = call(session, rpc::kPlanRun, request);
   if (!planned) return tl::unexpected(explain(session, request, std::move(planned).error()));
   return planned;
 }

@@ -93,7 +93,7 @@ Result<railgauge::api::ResultList> points_of_report(Session& session, const std:
   railgauge::api::ResultsRequest wanted;
   wanted.set_run_id(run_id);
   wanted.set_limit(kMostPoints);
-  return call_through(session, &Control::StubInterface::QueryResults, wanted);
+  return call_through(session, rpc::kQueryResults, wanted);
 }
 
 // Three comparisons, each empty where the run measured nothing for it.
@@ -129,7 +129,7 @@ void print_report(const Output& output, const RunReport& report) {
 Result<int> report_run(Session& session, const std::string& run_id) {
   railgauge::api::RunRef ref;
   ref.set_run_id(run_id);
-  auto detail = RG_TRY(call_through(session, &Control::StubInterface::GetRun, ref));
+  auto detail = RG_TRY(call_through(session, rpc::kGetRun, ref));
   auto results = RG_TRY(points_of_report(session, run_id));
   RunReport report;
   report.set_schema_version(1);

@@ -1,11 +1,7 @@
-// Shared by the tests of the verbs.
+// Shared by the tests of the verbs. No gRPC header: a test costs what its own includes cost.
 #pragma once
 
-#include <chrono>
-#include <cstdlib>
-#include <fstream>
 #include <memory>
-#include <sstream>
 #include <string>
 #include <vector>
 
@@ -19,67 +15,35 @@
 
 namespace railgauge::cli {
 
-// RAILGAUGE_UPDATE_GOLDEN=1 writes the file instead.
-inline void expect_golden(const std::string& name, const std::string& text) {
-  const std::string path = "controller/cli/testdata/" + name;
-  if (const char* update = std::getenv("RAILGAUGE_UPDATE_GOLDEN"); update && *update == '1')
-    std::ofstream(path, std::ios::binary) << text;
-  std::ifstream file(path, std::ios::binary);
-  std::stringstream golden;
-  golden << file.rdbuf();
-  EXPECT_EQ(golden.str(), text) << path << " differs; RAILGAUGE_UPDATE_GOLDEN=1 writes it";
-}
+// Compares `text` with controller/cli/testdata/NAME. RAILGAUGE_UPDATE_GOLDEN=1 writes the file
+// instead.
+void expect_golden(const std::string& name, const std::string& text);
+
+// Compares `text` with the file at `path`, likewise.
+void expect_file(const std::string& path, const std::string& text);
 
 // Runs command lines against the fake controller inside this process.
 class Commands : public testing::Test {
  protected:
-  void SetUp() override {
-    grpc::ServerBuilder builder;
-    builder.RegisterService(&control_);
-    builder.RegisterService(&archive_);
-    builder.RegisterService(&judge_);
-    server_ = builder.BuildAndStart();
-    stub_ = Control::NewStub(server_->InProcessChannel({}));
-    archive_stub_ = Archive::NewStub(server_->InProcessChannel({}));
-    judge_stub_ = Judge::NewStub(server_->InProcessChannel({}));
-  }
-  void TearDown() override { server_->Shutdown(std::chrono::system_clock::now()); }
+  void SetUp() override;
+  void TearDown() override;
 
   // The exit code; what was printed is in out_ and err_.
   int run(const std::vector<std::string>& words, Format format = Format::kTable,
-          bool colour = false) {
-    std::ostringstream out;
-    std::ostringstream err;
-    const Output output{
-        .out = out, .err = err, .format = format, .units = units_, .colour = colour};
-    const auto arguments = parse_arguments(grammar(), words);
-    EXPECT_TRUE(arguments) << arguments.error().message;
-    if (!arguments) return -1;
-    Session session{.control = *stub_,
-                    .output = output,
-                    .interrupts = interrupts_,
-                    .address = "unix:/test",
-                    .connected = [this] { return connected_; },
-                    .again = "railgauge --controller unix:/test",
-                    .linger_seconds = linger_seconds_,
-                    .cancel_seconds = cancel_seconds_,
-                    .reconnect_seconds = reconnect_seconds_,
-                    .archive = archive_stub_.get(),
-                    .judge = judge_stub_.get()};
-    const auto code = arguments->verb->run(session, *arguments);
-    const int exit_code = code ? *code : report_error(output, code.error());
-    out_ = out.str();
-    err_ = err.str();
-    return exit_code;
-  }
+          bool colour = false);
 
-  FakeControl control_;
-  FakeArchive archive_;
-  FakeJudge judge_;
-  std::unique_ptr<grpc::Server> server_;
-  std::unique_ptr<Control::Stub> stub_;
-  std::unique_ptr<Archive::Stub> archive_stub_;
-  std::unique_ptr<Judge::Stub> judge_stub_;
+ private:
+  // The server inside the process, and the stubs that reach it.
+  struct Server;
+  const std::unique_ptr<FakeControl> fake_control_ = FakeControl::create();
+  const std::unique_ptr<FakeArchive> fake_archive_ = FakeArchive::create();
+  const std::unique_ptr<FakeJudge> fake_judge_ = FakeJudge::create();
+  std::shared_ptr<Server> server_;
+
+ protected:
+  FakeControl& control_ = *fake_control_;
+  FakeArchive& archive_ = *fake_archive_;
+  FakeJudge& judge_ = *fake_judge_;
   Interrupts interrupts_;
   Units units_ = Units::kBoth;
   bool connected_ = false;

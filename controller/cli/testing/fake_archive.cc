@@ -2,6 +2,7 @@
 
 #include <iterator>
 
+#include "controller/api/archive.grpc.pb.h"
 #include "controller/cli/testing/samples.h"
 
 namespace railgauge::cli {
@@ -9,6 +10,38 @@ namespace railgauge::cli {
 using namespace railgauge::api;
 
 namespace {
+
+// The fake's answers behind the generated service.
+class ArchiveService final : public FakeArchive, public api::Archive::Service {
+ public:
+  grpc::Service& service() override { return *this; }
+
+  using Context = grpc::ServerContext;
+  grpc::Status FindPoints(Context* context, const PointsRequest* request,
+                          ResultList* answer) override;
+  grpc::Status ExportPoints(Context* context, const PointsRequest* request,
+                            grpc::ServerWriter<ResultList>* writer) override;
+  grpc::Status ListSeries(Context* context, const PointsRequest* request,
+                          SeriesList* answer) override;
+  grpc::Status GetHistory(Context* context, const HistoryRequest* request,
+                          History* answer) override;
+  grpc::Status CompareRuns(Context* context, const CompareRequest* request,
+                           Comparison* answer) override;
+  grpc::Status RunSql(Context* context, const SqlRequest* request, SqlTable* answer) override;
+  grpc::Status GetTasks(Context* context, const TasksRequest* request, TaskPage* answer) override;
+  grpc::Status GetBundlePart(Context* context, const BundleRequest* request,
+                             BundlePart* answer) override;
+  grpc::Status GetSpace(Context* context, const SpaceRequest* request, Space* answer) override;
+  grpc::Status CheckDatabase(Context* context, const CheckRequest* request,
+                             DatabaseCheck* answer) override;
+  grpc::Status BackUp(Context* context, const BackUpRequest* request,
+                      BackUpReport* answer) override;
+  grpc::Status Prune(Context* context, const PruneRequest* request, PruneReport* answer) override;
+  grpc::Status GetMatrix(Context* context, const PairsRequest* request,
+                         PairMatrix* answer) override;
+  grpc::Status GetSuspects(Context* context, const PairsRequest* request,
+                           SuspectList* answer) override;
+};
 
 Series sample_series() {
   Series series;
@@ -161,6 +194,8 @@ SuspectList sample_suspects() {
 
 }  // namespace
 
+std::unique_ptr<FakeArchive> FakeArchive::create() { return std::make_unique<ArchiveService>(); }
+
 FakeArchive::FakeArchive()
     : results(sample_results()),
       space(sample_space()),
@@ -207,7 +242,8 @@ PointsRequest FakeArchive::last_points() const {
   return last_points_;
 }
 
-grpc::Status FakeArchive::FindPoints(Context*, const PointsRequest* request, ResultList* answer) {
+grpc::Status ArchiveService::FindPoints(Context*, const PointsRequest* request,
+                                        ResultList* answer) {
   const std::scoped_lock lock(mutex_);
   last_points_ = *request;
   *answer = results;
@@ -215,8 +251,8 @@ grpc::Status FakeArchive::FindPoints(Context*, const PointsRequest* request, Res
 }
 
 // A message for each point.
-grpc::Status FakeArchive::ExportPoints(Context*, const PointsRequest* request,
-                                       grpc::ServerWriter<ResultList>* writer) {
+grpc::Status ArchiveService::ExportPoints(Context*, const PointsRequest* request,
+                                          grpc::ServerWriter<ResultList>* writer) {
   const std::scoped_lock lock(mutex_);
   last_points_ = *request;
   for (const ResultPoint& point : results.points()) {
@@ -227,29 +263,29 @@ grpc::Status FakeArchive::ExportPoints(Context*, const PointsRequest* request,
   return {};
 }
 
-grpc::Status FakeArchive::ListSeries(Context*, const PointsRequest*, SeriesList* answer) {
+grpc::Status ArchiveService::ListSeries(Context*, const PointsRequest*, SeriesList* answer) {
   *answer = series;
   return {};
 }
 
-grpc::Status FakeArchive::GetHistory(Context*, const HistoryRequest*, History* answer) {
+grpc::Status ArchiveService::GetHistory(Context*, const HistoryRequest*, History* answer) {
   *answer = history;
   return {};
 }
 
-grpc::Status FakeArchive::CompareRuns(Context*, const CompareRequest*, Comparison* answer) {
+grpc::Status ArchiveService::CompareRuns(Context*, const CompareRequest*, Comparison* answer) {
   *answer = comparison;
   return {};
 }
 
-grpc::Status FakeArchive::RunSql(Context*, const SqlRequest* request, SqlTable* answer) {
+grpc::Status ArchiveService::RunSql(Context*, const SqlRequest* request, SqlTable* answer) {
   if (request->sql() == "endless")
     return {grpc::StatusCode::DEADLINE_EXCEEDED, "sql: it ran longer than 10 s"};
   *answer = table;
   return {};
 }
 
-grpc::Status FakeArchive::GetTasks(Context*, const TasksRequest* request, TaskPage* answer) {
+grpc::Status ArchiveService::GetTasks(Context*, const TasksRequest* request, TaskPage* answer) {
   const auto at = static_cast<int>(request->from());
   *answer->mutable_run() = detail.run();
   *answer->add_tasks() = detail.tasks(at);
@@ -258,8 +294,8 @@ grpc::Status FakeArchive::GetTasks(Context*, const TasksRequest* request, TaskPa
 }
 
 // Three parts: the node, a table that names it and others, and names that are only recognized.
-grpc::Status FakeArchive::GetBundlePart(Context*, const BundleRequest* request,
-                                        BundlePart* answer) {
+grpc::Status ArchiveService::GetBundlePart(Context*, const BundleRequest* request,
+                                           BundlePart* answer) {
   if (request->subject() == "nowhere")
     return {grpc::StatusCode::INVALID_ARGUMENT, "nowhere: no run, finding or node has this name"};
   if (on_bundle_part) on_bundle_part();
@@ -299,36 +335,36 @@ grpc::Status FakeArchive::GetBundlePart(Context*, const BundleRequest* request,
   return {};
 }
 
-grpc::Status FakeArchive::GetSpace(Context*, const SpaceRequest*, Space* answer) {
+grpc::Status ArchiveService::GetSpace(Context*, const SpaceRequest*, Space* answer) {
   *answer = space;
   return {};
 }
 
-grpc::Status FakeArchive::CheckDatabase(Context*, const CheckRequest*, DatabaseCheck* answer) {
+grpc::Status ArchiveService::CheckDatabase(Context*, const CheckRequest*, DatabaseCheck* answer) {
   *answer = check;
   return {};
 }
 
-grpc::Status FakeArchive::BackUp(Context*, const BackUpRequest* request, BackUpReport* answer) {
+grpc::Status ArchiveService::BackUp(Context*, const BackUpRequest* request, BackUpReport* answer) {
   answer->set_schema_version(1);
   answer->set_path(request->path());
   answer->set_bytes(1.25e9);
   return {};
 }
 
-grpc::Status FakeArchive::Prune(Context*, const PruneRequest*, PruneReport* answer) {
+grpc::Status ArchiveService::Prune(Context*, const PruneRequest*, PruneReport* answer) {
   answer->set_schema_version(1);
   answer->set_distributions(120);
   answer->set_freed_bytes(2.5e6);
   return {};
 }
 
-grpc::Status FakeArchive::GetMatrix(Context*, const PairsRequest*, PairMatrix* answer) {
+grpc::Status ArchiveService::GetMatrix(Context*, const PairsRequest*, PairMatrix* answer) {
   *answer = matrix;
   return {};
 }
 
-grpc::Status FakeArchive::GetSuspects(Context*, const PairsRequest*, SuspectList* answer) {
+grpc::Status ArchiveService::GetSuspects(Context*, const PairsRequest*, SuspectList* answer) {
   *answer = suspects;
   return {};
 }

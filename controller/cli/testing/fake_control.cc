@@ -3,11 +3,68 @@
 #include <chrono>
 #include <thread>
 
+#include "controller/api/control.grpc.pb.h"
 #include "controller/cli/testing/samples.h"
 
 namespace railgauge::cli {
 
 using namespace railgauge::api;
+
+namespace {
+
+// The fake's answers behind the generated service.
+class ControlService final : public FakeControl, public api::Control::Service {
+ public:
+  grpc::Service& service() override { return *this; }
+
+  using Context = grpc::ServerContext;
+  template <class T>
+  using Writer = grpc::ServerWriter<T>;
+  grpc::Status ListNodes(Context* context, const ListNodesRequest* request,
+                         NodeList* answer) override;
+  grpc::Status ListKernels(Context* context, const ListKernelsRequest* request,
+                           railgauge::KernelList* answer) override;
+  grpc::Status ListSuites(Context* context, const ListSuitesRequest* request,
+                          SuiteList* answer) override;
+  grpc::Status CheckSuite(Context* context, const SuiteSource* request,
+                          SuiteCheck* answer) override;
+  grpc::Status PlanRun(Context* context, const RunRequest* request, RunPlan* answer) override;
+  grpc::Status StartRun(Context* context, const RunRequest* request, RunSummary* answer) override;
+  grpc::Status WatchRun(Context* context, const RunRef* request, Writer<RunEvent>* writer) override;
+  grpc::Status CancelRun(Context* context, const RunRef* request, RunSummary* answer) override;
+  grpc::Status ListRuns(Context* context, const ListRunsRequest* request, RunList* answer) override;
+  grpc::Status GetRun(Context* context, const RunRef* request, RunDetail* answer) override;
+  grpc::Status QueryResults(Context* context, const ResultsRequest* request,
+                            ResultList* answer) override;
+  grpc::Status GetVersion(Context* context, const VersionRequest* request,
+                          VersionInfo* answer) override;
+  grpc::Status ListSchedules(Context* context, const ListSchedulesRequest* request,
+                             ScheduleList* answer) override;
+  grpc::Status AddSchedule(Context* context, const ScheduleSpec* request,
+                           ScheduleInfo* answer) override;
+  grpc::Status PauseSchedule(Context* context, const ScheduleRef* request,
+                             ScheduleInfo* answer) override;
+  grpc::Status ResumeSchedule(Context* context, const ScheduleRef* request,
+                              ScheduleInfo* answer) override;
+  grpc::Status RemoveSchedule(Context* context, const ScheduleRef* request,
+                              ScheduleInfo* answer) override;
+  grpc::Status RunSchedule(Context* context, const ScheduleRef* request,
+                           RunSummary* answer) override;
+  grpc::Status RunPreflight(Context* context, const PreflightRequest* request,
+                            PreflightReport* answer) override;
+
+ private:
+  grpc::Status change(const char* verb, const ScheduleRef& ref, ScheduleInfo& answer);
+};
+
+grpc::Status to_grpc(const Status& status) {
+  if (status) return {};
+  return {static_cast<grpc::StatusCode>(status.error().code), status.error().message};
+}
+
+}  // namespace
+
+std::unique_ptr<FakeControl> FakeControl::create() { return std::make_unique<ControlService>(); }
 
 FakeControl::FakeControl()
     : nodes(sample_nodes()),
@@ -65,8 +122,8 @@ bool FakeControl::wait_until_watched(double seconds) {
                            [&] { return watches_ > 0; });
 }
 
-grpc::Status FakeControl::ListNodes(Context* context, const ListNodesRequest* request,
-                                    NodeList* answer) {
+grpc::Status ControlService::ListNodes(Context* context, const ListNodesRequest* request,
+                                       NodeList* answer) {
   const auto until =
       std::chrono::steady_clock::now() + std::chrono::duration<double>(nodes_delay_seconds);
   while (std::chrono::steady_clock::now() < until && !context->IsCancelled())
@@ -78,8 +135,8 @@ grpc::Status FakeControl::ListNodes(Context* context, const ListNodesRequest* re
   return {};
 }
 
-grpc::Status FakeControl::ListKernels(Context*, const ListKernelsRequest* request,
-                                      KernelList* answer) {
+grpc::Status ControlService::ListKernels(Context*, const ListKernelsRequest* request,
+                                         KernelList* answer) {
   answer->set_schema_version(1);
   for (const KernelInfo& kernel : kernels.kernels())
     if (request->name().empty() || request->name() == kernel.name())
@@ -87,21 +144,21 @@ grpc::Status FakeControl::ListKernels(Context*, const ListKernelsRequest* reques
   return {};
 }
 
-grpc::Status FakeControl::ListSuites(Context*, const ListSuitesRequest*, SuiteList* answer) {
+grpc::Status ControlService::ListSuites(Context*, const ListSuitesRequest*, SuiteList* answer) {
   *answer = suites;
   return {};
 }
 
-grpc::Status FakeControl::CheckSuite(Context*, const SuiteSource*, SuiteCheck* answer) {
+grpc::Status ControlService::CheckSuite(Context*, const SuiteSource*, SuiteCheck* answer) {
   *answer = check;
   return {};
 }
 
-grpc::Status FakeControl::PlanRun(Context*, const RunRequest* request, RunPlan* answer) {
+grpc::Status ControlService::PlanRun(Context*, const RunRequest* request, RunPlan* answer) {
   const std::scoped_lock lock(mutex_);
   last_request_ = *request;
   *answer = plan;
-  return plan_status;
+  return to_grpc(plan_status);
 }
 
 RunSummary FakeControl::summary(const std::string& state) const {
@@ -122,7 +179,7 @@ RunSummary FakeControl::summary(const std::string& state) const {
   return run;
 }
 
-grpc::Status FakeControl::StartRun(Context*, const RunRequest* request, RunSummary* answer) {
+grpc::Status ControlService::StartRun(Context*, const RunRequest* request, RunSummary* answer) {
   const std::scoped_lock lock(mutex_);
   last_request_ = *request;
   ++starts_;
@@ -130,7 +187,7 @@ grpc::Status FakeControl::StartRun(Context*, const RunRequest* request, RunSumma
   return {};
 }
 
-grpc::Status FakeControl::WatchRun(Context* context, const RunRef*, Writer<RunEvent>* writer) {
+grpc::Status ControlService::WatchRun(Context* context, const RunRef*, Writer<RunEvent>* writer) {
   const auto tell = [&](const RunSummary& run, const std::string& text) {
     RunEvent event;
     *event.mutable_run() = run;
@@ -160,7 +217,7 @@ grpc::Status FakeControl::WatchRun(Context* context, const RunRef*, Writer<RunEv
   return {};
 }
 
-grpc::Status FakeControl::CancelRun(Context*, const RunRef*, RunSummary* answer) {
+grpc::Status ControlService::CancelRun(Context*, const RunRef*, RunSummary* answer) {
   const std::scoped_lock lock(mutex_);
   ++cancels_;
   *answer = summary("cancelling");
@@ -169,12 +226,12 @@ grpc::Status FakeControl::CancelRun(Context*, const RunRef*, RunSummary* answer)
   return {};
 }
 
-grpc::Status FakeControl::ListRuns(Context*, const ListRunsRequest*, RunList* answer) {
+grpc::Status ControlService::ListRuns(Context*, const ListRunsRequest*, RunList* answer) {
   *answer = runs;
   return {};
 }
 
-grpc::Status FakeControl::GetRun(Context*, const RunRef* request, RunDetail* answer) {
+grpc::Status ControlService::GetRun(Context*, const RunRef* request, RunDetail* answer) {
   const std::scoped_lock lock(mutex_);
   if (request->run_id() != kSampleRun)
     return {grpc::StatusCode::NOT_FOUND, "run " + request->run_id() + ": there is no such run"};
@@ -188,21 +245,21 @@ grpc::Status FakeControl::GetRun(Context*, const RunRef* request, RunDetail* ans
   return {};
 }
 
-grpc::Status FakeControl::QueryResults(Context*, const ResultsRequest* request,
-                                       ResultList* answer) {
+grpc::Status ControlService::QueryResults(Context*, const ResultsRequest* request,
+                                          ResultList* answer) {
   const std::scoped_lock lock(mutex_);
   last_results_ = *request;
   *answer = results;
   return {};
 }
 
-grpc::Status FakeControl::GetVersion(Context*, const VersionRequest*, VersionInfo* answer) {
+grpc::Status ControlService::GetVersion(Context*, const VersionRequest*, VersionInfo* answer) {
   *answer = version;
   return {};
 }
 
-grpc::Status FakeControl::ListSchedules(Context*, const ListSchedulesRequest* request,
-                                        ScheduleList* answer) {
+grpc::Status ControlService::ListSchedules(Context*, const ListSchedulesRequest* request,
+                                           ScheduleList* answer) {
   const std::scoped_lock lock(mutex_);
   *answer = schedules;
   if (request->name().empty())
@@ -212,44 +269,46 @@ grpc::Status FakeControl::ListSchedules(Context*, const ListSchedulesRequest* re
   return {};
 }
 
-grpc::Status FakeControl::AddSchedule(Context*, const ScheduleSpec* request, ScheduleInfo* answer) {
+grpc::Status ControlService::AddSchedule(Context*, const ScheduleSpec* request,
+                                         ScheduleInfo* answer) {
   const std::scoped_lock lock(mutex_);
   last_schedule_ = *request;
   *answer = schedules.schedules(0);
   return {};
 }
 
-grpc::Status FakeControl::change(const char* verb, const ScheduleRef& ref, ScheduleInfo& answer) {
+grpc::Status ControlService::change(const char* verb, const ScheduleRef& ref,
+                                    ScheduleInfo& answer) {
   const std::scoped_lock lock(mutex_);
   last_change_ = std::string(verb) + " " + ref.name();
   answer = schedules.schedules(0);
   return {};
 }
 
-grpc::Status FakeControl::PauseSchedule(Context*, const ScheduleRef* request,
-                                        ScheduleInfo* answer) {
+grpc::Status ControlService::PauseSchedule(Context*, const ScheduleRef* request,
+                                           ScheduleInfo* answer) {
   return change("pause", *request, *answer);
 }
 
-grpc::Status FakeControl::ResumeSchedule(Context*, const ScheduleRef* request,
-                                         ScheduleInfo* answer) {
+grpc::Status ControlService::ResumeSchedule(Context*, const ScheduleRef* request,
+                                            ScheduleInfo* answer) {
   return change("resume", *request, *answer);
 }
 
-grpc::Status FakeControl::RemoveSchedule(Context*, const ScheduleRef* request,
-                                         ScheduleInfo* answer) {
+grpc::Status ControlService::RemoveSchedule(Context*, const ScheduleRef* request,
+                                            ScheduleInfo* answer) {
   return change("remove", *request, *answer);
 }
 
-grpc::Status FakeControl::RunSchedule(Context*, const ScheduleRef* request, RunSummary* answer) {
+grpc::Status ControlService::RunSchedule(Context*, const ScheduleRef* request, RunSummary* answer) {
   const std::scoped_lock lock(mutex_);
   last_change_ = "run-now " + request->name();
   *answer = summary("planned");
   return {};
 }
 
-grpc::Status FakeControl::RunPreflight(Context*, const PreflightRequest* request,
-                                       PreflightReport* answer) {
+grpc::Status ControlService::RunPreflight(Context*, const PreflightRequest* request,
+                                          PreflightReport* answer) {
   const std::scoped_lock lock(mutex_);
   last_preflight_ = *request;
   *answer = preflight;

@@ -2,17 +2,26 @@
 #pragma once
 
 #include <condition_variable>
+#include <memory>
 #include <mutex>
 #include <string>
 #include <vector>
 
-#include "controller/api/control.grpc.pb.h"
+#include "controller/api/control.pb.h"
+#include "kernels/core/base/result.h"
+
+namespace grpc {
+class Service;
+}  // namespace grpc
 
 namespace railgauge::cli {
 
-class FakeControl final : public railgauge::api::Control::Service {
+class FakeControl {
  public:
-  FakeControl();  // filled with the sample answers of samples.h
+  static std::unique_ptr<FakeControl> create();
+  virtual ~FakeControl() = default;
+  FakeControl(const FakeControl&) = delete;
+  FakeControl& operator=(const FakeControl&) = delete;
 
   // The answers of the calls; set before the first call.
   railgauge::api::NodeList nodes;
@@ -26,7 +35,7 @@ class FakeControl final : public railgauge::api::Control::Service {
   railgauge::api::VersionInfo version;
   railgauge::api::ScheduleList schedules;  // the first one is what every change answers
   railgauge::api::PreflightReport preflight;
-  grpc::Status plan_status;        // what PlanRun says instead of a plan
+  Status plan_status;              // the error of PlanRun in place of a plan
   std::string outcome = "passed";  // of the run
   bool endless = false;            // the run continues until it is cancelled
   bool deaf_to_cancel = false;     // a cancel is taken, the run continues all the same
@@ -44,51 +53,12 @@ class FakeControl final : public railgauge::api::Control::Service {
   // Waits until a watch has reported the run's first change; false after `seconds`.
   bool wait_until_watched(double seconds);
 
-  using Context = grpc::ServerContext;
-  template <class T>
-  using Writer = grpc::ServerWriter<T>;
-  grpc::Status ListNodes(Context* context, const railgauge::api::ListNodesRequest* request,
-                         railgauge::api::NodeList* answer) override;
-  grpc::Status ListKernels(Context* context, const railgauge::api::ListKernelsRequest* request,
-                           railgauge::KernelList* answer) override;
-  grpc::Status ListSuites(Context* context, const railgauge::api::ListSuitesRequest* request,
-                          railgauge::api::SuiteList* answer) override;
-  grpc::Status CheckSuite(Context* context, const railgauge::api::SuiteSource* request,
-                          railgauge::api::SuiteCheck* answer) override;
-  grpc::Status PlanRun(Context* context, const railgauge::api::RunRequest* request,
-                       railgauge::api::RunPlan* answer) override;
-  grpc::Status StartRun(Context* context, const railgauge::api::RunRequest* request,
-                        railgauge::api::RunSummary* answer) override;
-  grpc::Status WatchRun(Context* context, const railgauge::api::RunRef* request,
-                        Writer<railgauge::api::RunEvent>* writer) override;
-  grpc::Status CancelRun(Context* context, const railgauge::api::RunRef* request,
-                         railgauge::api::RunSummary* answer) override;
-  grpc::Status ListRuns(Context* context, const railgauge::api::ListRunsRequest* request,
-                        railgauge::api::RunList* answer) override;
-  grpc::Status GetRun(Context* context, const railgauge::api::RunRef* request,
-                      railgauge::api::RunDetail* answer) override;
-  grpc::Status QueryResults(Context* context, const railgauge::api::ResultsRequest* request,
-                            railgauge::api::ResultList* answer) override;
-  grpc::Status GetVersion(Context* context, const railgauge::api::VersionRequest* request,
-                          railgauge::api::VersionInfo* answer) override;
-  grpc::Status ListSchedules(Context* context, const railgauge::api::ListSchedulesRequest* request,
-                             railgauge::api::ScheduleList* answer) override;
-  grpc::Status AddSchedule(Context* context, const railgauge::api::ScheduleSpec* request,
-                           railgauge::api::ScheduleInfo* answer) override;
-  grpc::Status PauseSchedule(Context* context, const railgauge::api::ScheduleRef* request,
-                             railgauge::api::ScheduleInfo* answer) override;
-  grpc::Status ResumeSchedule(Context* context, const railgauge::api::ScheduleRef* request,
-                              railgauge::api::ScheduleInfo* answer) override;
-  grpc::Status RemoveSchedule(Context* context, const railgauge::api::ScheduleRef* request,
-                              railgauge::api::ScheduleInfo* answer) override;
-  grpc::Status RunSchedule(Context* context, const railgauge::api::ScheduleRef* request,
-                           railgauge::api::RunSummary* answer) override;
-  grpc::Status RunPreflight(Context* context, const railgauge::api::PreflightRequest* request,
-                            railgauge::api::PreflightReport* answer) override;
+  // For a grpc::ServerBuilder; lives as long as this object.
+  virtual grpc::Service& service() = 0;
 
- private:
-  grpc::Status change(const char* verb, const railgauge::api::ScheduleRef& ref,
-                      railgauge::api::ScheduleInfo& answer);
+ protected:
+  FakeControl();  // filled with the sample answers
+
   railgauge::api::RunSummary summary(const std::string& state) const;  // with mutex_ held
 
   mutable std::mutex mutex_;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "controller/api/judge.grpc.pb.h"
 #include "controller/cli/testing/samples.h"
 
 namespace railgauge::cli {
@@ -9,6 +10,35 @@ namespace railgauge::cli {
 using namespace railgauge::api;
 
 namespace {
+
+// The fake's answers behind the generated service.
+class JudgeService final : public FakeJudge, public api::Judge::Service {
+ public:
+  grpc::Service& service() override { return *this; }
+
+  using Context = grpc::ServerContext;
+  grpc::Status PrepareUpgrade(Context* context, const PrepareRequest* request,
+                              Upgrade* answer) override;
+  grpc::Status GateUpgrade(Context* context, const GateRequest* request, GateStep* answer) override;
+  grpc::Status JudgeUpgrade(Context* context, const UpgradeRef* request, Upgrade* answer) override;
+  grpc::Status ListUpgrades(Context* context, const ListUpgradesRequest* request,
+                            UpgradeList* answer) override;
+  grpc::Status GetUpgrade(Context* context, const UpgradeRef* request, Upgrade* answer) override;
+  grpc::Status ListFindings(Context* context, const ListFindingsRequest* request,
+                            FindingList* answer) override;
+  grpc::Status GetFinding(Context* context, const FindingRef* request, Finding* answer) override;
+  grpc::Status StepFinding(Context* context, const FindingStepRequest* request,
+                           Finding* answer) override;
+  grpc::Status PinBaselines(Context* context, const PinRequest* request,
+                            BaselineList* answer) override;
+  grpc::Status ListBaselines(Context* context, const ListBaselinesRequest* request,
+                             BaselineList* answer) override;
+};
+
+grpc::Status to_grpc(const Status& status) {
+  if (status) return {};
+  return {static_cast<grpc::StatusCode>(status.error().code), status.error().message};
+}
 
 constexpr const char* kUpgradeId = "ur-20261120-120000-1";
 
@@ -132,6 +162,8 @@ BaselineList sample_baselines() {
 
 }  // namespace
 
+std::unique_ptr<FakeJudge> FakeJudge::create() { return std::make_unique<JudgeService>(); }
+
 FakeJudge::FakeJudge()
     : prepared(sample_prepared()), verdicts{sample_verdict()}, baselines(sample_baselines()) {
   findings.set_schema_version(1);
@@ -153,21 +185,21 @@ UpgradeRef FakeJudge::last_judged() const {
   return last_judged_;
 }
 
-grpc::Status FakeJudge::PrepareUpgrade(Context*, const PrepareRequest*, Upgrade* answer) {
+grpc::Status JudgeService::PrepareUpgrade(Context*, const PrepareRequest*, Upgrade* answer) {
   *answer = prepared;
   answer->set_run_id(kSampleRun);
   return {};
 }
 
-grpc::Status FakeJudge::GateUpgrade(Context*, const GateRequest* request, GateStep* answer) {
+grpc::Status JudgeService::GateUpgrade(Context*, const GateRequest* request, GateStep* answer) {
   const std::lock_guard lock(mutex_);
   last_gate_ = *request;
   ++gates_;
   answer->set_schema_version(1);
   if (!gate_failures.empty()) {
-    grpc::Status failure = gate_failures.front();
+    const Status failure = gate_failures.front();
     gate_failures.erase(gate_failures.begin());
-    if (!failure.ok()) return failure;
+    if (!failure) return to_grpc(failure);
   }
   if (!gate_waits.empty()) {
     answer->set_state("waiting");
@@ -181,7 +213,7 @@ grpc::Status FakeJudge::GateUpgrade(Context*, const GateRequest* request, GateSt
   return {};
 }
 
-grpc::Status FakeJudge::JudgeUpgrade(Context*, const UpgradeRef* request, Upgrade* answer) {
+grpc::Status JudgeService::JudgeUpgrade(Context*, const UpgradeRef* request, Upgrade* answer) {
   const std::lock_guard lock(mutex_);
   last_judged_ = *request;
   *answer = verdicts[std::min(judged_, verdicts.size() - 1)];
@@ -189,23 +221,23 @@ grpc::Status FakeJudge::JudgeUpgrade(Context*, const UpgradeRef* request, Upgrad
   return {};
 }
 
-grpc::Status FakeJudge::ListUpgrades(Context*, const ListUpgradesRequest*, UpgradeList* answer) {
+grpc::Status JudgeService::ListUpgrades(Context*, const ListUpgradesRequest*, UpgradeList* answer) {
   answer->set_schema_version(1);
   *answer->add_upgrades() = verdicts.back();
   return {};
 }
 
-grpc::Status FakeJudge::GetUpgrade(Context*, const UpgradeRef* request, Upgrade* answer) {
+grpc::Status JudgeService::GetUpgrade(Context*, const UpgradeRef* request, Upgrade* answer) {
   *answer = request->upgrade_id().empty() ? verdicts.back() : prepared;
   return {};
 }
 
-grpc::Status FakeJudge::ListFindings(Context*, const ListFindingsRequest*, FindingList* answer) {
+grpc::Status JudgeService::ListFindings(Context*, const ListFindingsRequest*, FindingList* answer) {
   *answer = findings;
   return {};
 }
 
-grpc::Status FakeJudge::GetFinding(Context*, const FindingRef*, Finding* answer) {
+grpc::Status JudgeService::GetFinding(Context*, const FindingRef*, Finding* answer) {
   *answer = findings.findings(0);
   answer->set_good_at("2026-11-18T02:10:00Z");
   answer->set_since("2026-11-19T02:10:00Z");
@@ -220,7 +252,8 @@ grpc::Status FakeJudge::GetFinding(Context*, const FindingRef*, Finding* answer)
   return {};
 }
 
-grpc::Status FakeJudge::StepFinding(Context*, const FindingStepRequest* request, Finding* answer) {
+grpc::Status JudgeService::StepFinding(Context*, const FindingStepRequest* request,
+                                       Finding* answer) {
   *answer = findings.findings(0);
   answer->set_state(request->action() == "ack" ? "acknowledged" : "accepted");
   FindingStep& step = *answer->add_steps();
@@ -231,12 +264,13 @@ grpc::Status FakeJudge::StepFinding(Context*, const FindingStepRequest* request,
   return {};
 }
 
-grpc::Status FakeJudge::PinBaselines(Context*, const PinRequest*, BaselineList* answer) {
+grpc::Status JudgeService::PinBaselines(Context*, const PinRequest*, BaselineList* answer) {
   *answer = baselines;
   return {};
 }
 
-grpc::Status FakeJudge::ListBaselines(Context*, const ListBaselinesRequest*, BaselineList* answer) {
+grpc::Status JudgeService::ListBaselines(Context*, const ListBaselinesRequest*,
+                                         BaselineList* answer) {
   *answer = baselines;
   return {};
 }

@@ -64,8 +64,8 @@ class Process : public testing::Test {
   void serve() {
     grpc::ServerBuilder builder;
     builder.AddListeningPort(address_, grpc::InsecureServerCredentials());
-    builder.RegisterService(&control_);
-    builder.RegisterService(&archive_);
+    builder.RegisterService(&control_.service());
+    builder.RegisterService(&archive_.service());
     server_ = builder.BuildAndStart();
     ASSERT_NE(server_, nullptr);
   }
@@ -84,8 +84,8 @@ class Process : public testing::Test {
     int port = 0;
     grpc::ServerBuilder builder;
     builder.AddListeningPort("127.0.0.1:0", grpc::SslServerCredentials(options), &port);
-    builder.RegisterService(&control_);
-    builder.RegisterService(&archive_);
+    builder.RegisterService(&control_.service());
+    builder.RegisterService(&archive_.service());
     server_ = builder.BuildAndStart();
     ASSERT_NE(server_, nullptr);
     address_ = "127.0.0.1:" + std::to_string(port);
@@ -175,8 +175,10 @@ class Process : public testing::Test {
     return std::system(command.c_str()) == 0;  // NOLINT: a fixed command of this test
   }
 
-  FakeControl control_;
-  FakeArchive archive_;
+  const std::unique_ptr<FakeControl> fake_control_ = FakeControl::create();
+  const std::unique_ptr<FakeArchive> fake_archive_ = FakeArchive::create();
+  FakeControl& control_ = *fake_control_;
+  FakeArchive& archive_ = *fake_archive_;
   std::unique_ptr<grpc::Server> server_;
   std::string folder_;
   std::string address_;

@@ -91,8 +91,7 @@ std::string parts_table(const Space& space, bool colour) {
 // The projection is printed before pruning: retention is the controller's setting.
 Result<int> database_stats(Session& session, const Arguments& arguments) {
   const auto nodes = RG_TRY(number_of(arguments, "project"));
-  Space space = RG_TRY(
-      call_archive(session, &Archive::StubInterface::GetSpace, SpaceRequest(), kLongSeconds));
+  Space space = RG_TRY(call(session, rpc::kGetSpace, SpaceRequest(), kLongSeconds));
   if (nodes) project(space, *nodes);
   const Output& output = session.output;
   if (print_document(output, space, "parts")) return kExitPassed;
@@ -117,8 +116,7 @@ Result<int> database_stats(Session& session, const Arguments& arguments) {
 
 // Problems go to stderr and make the exit code 1.
 Result<int> database_check(Session& session, const Arguments&) {
-  const auto check = RG_TRY(
-      call_archive(session, &Archive::StubInterface::CheckDatabase, CheckRequest(), kLongSeconds));
+  const auto check = RG_TRY(call(session, rpc::kCheckDatabase, CheckRequest(), kLongSeconds));
   const Output& output = session.output;
   if (output.format != Format::kTable)
     print_message(output, check);
@@ -133,8 +131,7 @@ Result<int> database_check(Session& session, const Arguments&) {
 Result<int> database_backup(Session& session, const Arguments& arguments) {
   BackUpRequest request;
   request.set_path(arguments.operand(0));
-  const auto report =
-      RG_TRY(call_archive(session, &Archive::StubInterface::BackUp, request, kLongSeconds));
+  const auto report = RG_TRY(call(session, rpc::kBackUp, request, kLongSeconds));
   const Output& output = session.output;
   if (output.format != Format::kTable)
     print_message(output, report);
@@ -189,8 +186,7 @@ Result<int> database_prune(Session& session, const Arguments& arguments) {
   if (const auto days = RG_TRY(number_of(arguments, "distribution-days")))
     request.set_distribution_days(*days);
   if (const auto days = RG_TRY(number_of(arguments, "point-days"))) request.set_point_days(*days);
-  const auto report =
-      RG_TRY(call_archive(session, &Archive::StubInterface::Prune, request, kLongSeconds));
+  const auto report = RG_TRY(call(session, rpc::kPrune, request, kLongSeconds));
   const Output& output = session.output;
   if (output.format != Format::kTable)
     print_message(output, report);
@@ -261,8 +257,7 @@ Result<int> run_sql(Session& session, const Arguments& arguments) {
   request.set_sql(arguments.operand(0));
   request.set_max_rows(RG_TRY(count_of(arguments, "limit", kDefaultRows)));
   request.set_max_seconds(RG_TRY(seconds_of(arguments, "seconds", 0)));
-  const auto table =
-      RG_TRY(call_archive(session, &Archive::StubInterface::RunSql, request, kSqlSeconds));
+  const auto table = RG_TRY(call(session, rpc::kRunSql, request, kSqlSeconds));
   const Output& output = session.output;
   if (table.truncated())
     output.err << fmt::format("railgauge: only the first {} rows are shown; --limit N shows more\n",

@@ -18,15 +18,6 @@ namespace {
 
 using namespace railgauge::api;
 
-// One call of the judge with the usual deadline.
-template <class Request, class Answer>
-Result<Answer> ask(Session& session,
-                   grpc::Status (Judge::StubInterface::*method)(grpc::ClientContext*,
-                                                                const Request&, Answer*),
-                   const Request& request) {
-  return call_stub(session, *session.judge, method, request, session.answer_seconds);
-}
-
 // "" where the finding has no such figure.
 std::string percent(bool has, double value) { return has ? fmt::format("{:+.2f} %", value) : ""; }
 
@@ -84,8 +75,7 @@ Result<int> step_finding(Session& session, const Arguments& arguments, const std
     const auto now = std::chrono::system_clock::now().time_since_epoch();
     request.set_until_unix_seconds(std::chrono::duration<double>(now).count() + *seconds);
   }
-  return print_finding(session.output,
-                       RG_TRY(ask(session, &Judge::StubInterface::StepFinding, request)));
+  return print_finding(session.output, RG_TRY(call(session, rpc::kStepFinding, request)));
 }
 
 // Findings of one event together, at the place of the first of them in the list.
@@ -136,7 +126,7 @@ Result<int> list_findings(Session& session, const Arguments& arguments) {
   ListFindingsRequest request;
   request.set_state(arguments.value("state"));
   request.set_limit(RG_TRY(count_of(arguments, "limit", 100)));
-  const FindingList list = RG_TRY(ask(session, &Judge::StubInterface::ListFindings, request));
+  const FindingList list = RG_TRY(call(session, rpc::kListFindings, request));
   if (print_document(session.output, list, "findings")) return kExitPassed;
   std::vector<std::vector<Cell>> rows;
   std::size_t events = 0;
@@ -171,8 +161,7 @@ Result<int> list_findings(Session& session, const Arguments& arguments) {
 Result<int> show_finding(Session& session, const Arguments& arguments) {
   FindingRef ref;
   ref.set_finding_id(arguments.operand(0));
-  return print_finding(session.output,
-                       RG_TRY(ask(session, &Judge::StubInterface::GetFinding, ref)));
+  return print_finding(session.output, RG_TRY(call(session, rpc::kGetFinding, ref)));
 }
 
 // With --for the acknowledgement runs out and the finding opens again.
@@ -198,8 +187,8 @@ Result<int> reopen_finding(Session& session, const Arguments& arguments) {
 
 // An empty request filters nothing: baselines of all kinds.
 Result<int> list_baselines(Session& session, const Arguments&) {
-  return print_baselines(session.output, RG_TRY(ask(session, &Judge::StubInterface::ListBaselines,
-                                                    ListBaselinesRequest())));
+  return print_baselines(session.output,
+                         RG_TRY(call(session, rpc::kListBaselines, ListBaselinesRequest())));
 }
 
 // Kernel, metric and series limit which levels are pinned; an absent flag limits nothing.
@@ -209,16 +198,14 @@ Result<int> pin_baselines(Session& session, const Arguments& arguments) {
   request.set_metric(arguments.value("metric"));
   request.set_note(arguments.value("note"));
   if (arguments.has("series")) request.set_series_id(RG_TRY(count_of(arguments, "series", 1)));
-  return print_baselines(session.output,
-                         RG_TRY(ask(session, &Judge::StubInterface::PinBaselines, request)));
+  return print_baselines(session.output, RG_TRY(call(session, rpc::kPinBaselines, request)));
 }
 
 // Against the golden ones: what accepted losses add up to.
 Result<int> diff_baselines(Session& session, const Arguments&) {
   ListBaselinesRequest request;
   request.set_kind("golden");
-  return print_baselines(session.output,
-                         RG_TRY(ask(session, &Judge::StubInterface::ListBaselines, request)));
+  return print_baselines(session.output, RG_TRY(call(session, rpc::kListBaselines, request)));
 }
 
 }  // namespace railgauge::cli

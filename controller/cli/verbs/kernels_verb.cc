@@ -40,8 +40,7 @@ std::string metrics_text(const KernelInfo& kernel) {
 
 // The list is empty before the first node has attached, which stderr says.
 Result<int> list_kernels(Session& session, const Arguments&) {
-  const auto list =
-      RG_TRY(call(session, &Control::StubInterface::ListKernels, ListKernelsRequest()));
+  const auto list = RG_TRY(call(session, rpc::kListKernels, ListKernelsRequest()));
   if (print_document(session.output, list, "kernels")) return 0;
   std::vector<std::vector<Cell>> rows;
   for (const KernelInfo& kernel : list.kernels()) {
@@ -64,7 +63,7 @@ Result<int> list_kernels(Session& session, const Arguments&) {
 Result<int> show_kernel(Session& session, const Arguments& arguments) {
   ListKernelsRequest request;
   request.set_name(arguments.operand(0));
-  const auto list = RG_TRY(call(session, &Control::StubInterface::ListKernels, request));
+  const auto list = RG_TRY(call(session, rpc::kListKernels, request));
   if (list.kernels().empty()) {
     return fail(Code::kNotFound,
                 fmt::format("kernel {}: no attached node has it; railgauge kernels lists those "

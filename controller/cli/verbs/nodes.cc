@@ -24,7 +24,7 @@ Result<NodeList> ask(Session& session, const std::string& node_set, bool with_fa
   ListNodesRequest request;
   request.set_node_set(node_set);
   request.set_with_facts(with_facts);
-  return call(session, &Control::StubInterface::ListNodes, request);
+  return call(session, rpc::kListNodes, request);
 }
 
 // "" for a port whose rate is unknown.

@@ -110,8 +110,7 @@ void tell_others(const Output& output, const char* what, const Words& others) {
 // The picture is written before anything is printed, so that a failure prints no matrix.
 Result<int> show_matrix(Session& session, const Arguments& arguments) {
   const PairsRequest request = RG_TRY(pairs_request(arguments));
-  const auto matrix =
-      RG_TRY(call_archive(session, &Archive::StubInterface::GetMatrix, request, kReadSeconds));
+  const auto matrix = RG_TRY(call(session, rpc::kGetMatrix, request, kReadSeconds));
   const std::size_t nodes = static_cast<std::size_t>(matrix.nodes_size());
   // A matrix of another size would be read beyond its end.
   if (static_cast<std::size_t>(matrix.values_size()) != nodes * nodes)
@@ -197,8 +196,7 @@ void print_suspects(const Output& output, const SuspectList& list) {
 // 1 with a confirmed suspect, 3 while something is open or nodes have no data, else 0.
 Result<int> show_suspects(Session& session, const Arguments& arguments) {
   const PairsRequest request = RG_TRY(pairs_request(arguments));
-  const auto list =
-      RG_TRY(call_archive(session, &Archive::StubInterface::GetSuspects, request, kReadSeconds));
+  const auto list = RG_TRY(call(session, rpc::kGetSuspects, request, kReadSeconds));
   const Output& output = session.output;
   if (!print_document(output, list, "suspects")) {
     tell_others(output, "; --kernel, --metric and --size choose", list.other_series());

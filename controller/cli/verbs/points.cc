@@ -1,5 +1,6 @@
 // Stored points: results, history, runs compare, export
 #include <cmath>
+#include <optional>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -35,7 +36,7 @@ std::string bytes_text(double bytes) { return bytes > 0 ? fmt::format("{}", byte
 Result<int> list_series(Session& session, const Arguments& arguments) {
   PointsRequest request = RG_TRY(points_request(arguments));
   request.set_limit(RG_TRY(count_of(arguments, "limit", kDefaultLimit)));
-  const auto list = RG_TRY(call_archive(session, &Archive::StubInterface::ListSeries, request));
+  const auto list = RG_TRY(call(session, rpc::kListSeries, request));
   const Output& output = session.output;
   if (list.series_size() >= static_cast<int>(request.limit()))
     output.err << fmt::format(
@@ -88,7 +89,7 @@ Result<int> show_history(Session& session, const Arguments& arguments) {
   request.set_limit(RG_TRY(count_of(arguments, "limit", kDefaultLimit)));
   if (const auto since = RG_TRY(time_of(arguments, "since")))
     request.set_since_unix_seconds(*since);
-  const auto history = RG_TRY(call_archive(session, &Archive::StubInterface::GetHistory, request));
+  const auto history = RG_TRY(call(session, rpc::kGetHistory, request));
   const Output& output = session.output;
   if (print_document(output, history, "points")) return kExitPassed;
   const Series& series = history.series();
@@ -128,8 +129,7 @@ Result<int> compare_runs(Session& session, const Arguments& arguments) {
   CompareRequest request;
   request.set_run_a(arguments.operand(0));
   request.set_run_b(arguments.operand(1));
-  const auto comparison =
-      RG_TRY(call_archive(session, &Archive::StubInterface::CompareRuns, request));
+  const auto comparison = RG_TRY(call(session, rpc::kCompareRuns, request));
   const Output& output = session.output;
   if (print_document(output, comparison, "series")) return kExitPassed;
   std::vector<std::vector<Cell>> rows;
@@ -201,32 +201,23 @@ Result<int> export_points(Session& session, const Arguments& arguments) {
     return fail(Code::kInvalidArgument, "export: --format csv, json or ndjson says as what");
   PointsRequest request = RG_TRY(points_request(arguments));
   request.set_limit(RG_TRY(count_of(arguments, "limit", 0)));
-  grpc::ClientContext context;
-  set_deadline(context, kExportSeconds);
-  const Interrupts::Hook hook(session.interrupts, [&context] { context.TryCancel(); });
-  // Pages arrive as a stream, so that any number of points fits.
-  const auto stream = session.archive->ExportPoints(&context, request);
-  ResultList page;
-  bool begun = stream->Read(&page);
-  if (begun) {
-    PointPrinter printer(output);
-    do printer.print(page);
-    while (output.out.good() && stream->Read(&page));
-    printer.end();
-  }
-  // A full disk or a closed pipe ends the stream on the controller too.
-  if (!output.out.good()) context.TryCancel();
-  const grpc::Status status = stream->Finish();
+  std::optional<PointPrinter> printer;  // begins its document with the first page
+  const Status read = stream_points(session, request, kExportSeconds, [&](const ResultList& page) {
+    if (!printer) printer.emplace(output);
+    printer->print(page);
+    // A full disk or a closed pipe ends the stream.
+    return output.out.good();
+  });
+  if (printer) printer->end();
   if (session.interrupts.any()) return fail(Code::kCancelled, "interrupted");
   if (!output.out.good()) return fail(Code::kUnavailable, "export: the output takes no more");
-  if (!status.ok() && begun) {
+  if (!read && printer) {
     // The document is printed already; the exit code says that it is not complete.
-    const Error error = error_of(status, session);
-    output.err << "railgauge: export: not whole: " << printable(error.message) << '\n';
-    return exit_code_of_call(error);
+    output.err << "railgauge: export: not whole: " << printable(read.error().message) << '\n';
+    return exit_code_of_call(read.error());
   }
-  if (!status.ok()) return tl::unexpected(error_of(status, session));
-  if (!begun) PointPrinter(output).end();
+  if (!read) return tl::unexpected(read.error());
+  if (!printer) PointPrinter(output).end();
   return kExitPassed;
 }
 
@@ -234,7 +225,7 @@ Result<int> export_points(Session& session, const Arguments& arguments) {
 Result<int> show_results(Session& session, const Arguments& arguments) {
   auto request = RG_TRY(points_request(arguments));
   request.set_limit(RG_TRY(count_of(arguments, "limit", kDefaultLimit)));
-  const auto list = RG_TRY(call_archive(session, &Archive::StubInterface::FindPoints, request));
+  const auto list = RG_TRY(call(session, rpc::kFindPoints, request));
   const Output& output = session.output;
   if (list.points_size() >= static_cast<int>(request.limit())) {
     output.err << fmt::format(

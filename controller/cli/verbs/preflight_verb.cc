@@ -146,8 +146,7 @@ Result<PreflightReport> ask_controller(Session& session, const Arguments& argume
   request.set_node_set(fmt::format("{}", fmt::join(arguments.operands, ",")));
   for (const std::string& id : required_checks(arguments)) request.add_require(id);
   request.set_probe(arguments.has("probe"));
-  return call_stub(session, session.control, &Control::StubInterface::RunPreflight, request,
-                   std::max(session.answer_seconds, kAnswerSeconds));
+  return call(session, rpc::kRunPreflight, request, kAnswerSeconds);
 }
 
 // An id that no node has is wrong use: the nodes know what checks there are.

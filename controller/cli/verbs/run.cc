@@ -96,7 +96,7 @@ Result<int> follow_to_the_end(Session& session, const std::string& run_id, doubl
 // The start ignores Ctrl-C: it has to be known whether the run exists.
 Result<int> start(Session& session, const Arguments& arguments, const RunRequest& request,
                   double wait_seconds) {
-  const auto started = RG_TRY(call_through(session, &Control::StubInterface::StartRun, request));
+  const auto started = RG_TRY(call_through(session, rpc::kStartRun, request));
   if (arguments.has("detach")) {
     const Output& output = session.output;
     if (output.format == Format::kJson || output.format == Format::kNdjson)
@@ -146,7 +146,7 @@ Result<int> wait_run(Session& session, const Arguments& arguments) {
   // A run that is not there is wrong use; asked first, since a watch could only say "lost".
   railgauge::api::RunRef ref;
   ref.set_run_id(arguments.operand(0));
-  if (const auto known = call(session, &Control::StubInterface::GetRun, ref); !known)
+  if (const auto known = call(session, rpc::kGetRun, ref); !known)
     return tl::unexpected(known.error());
   return follow_to_the_end(session, arguments.operand(0), wait_seconds, false);
 }

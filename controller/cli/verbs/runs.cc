@@ -114,7 +114,7 @@ void print_run(const Output& output, const RunDetail& detail, bool phases) {
 Result<int> list_runs(Session& session, const Arguments& arguments) {
   railgauge::api::ListRunsRequest request;
   request.set_limit(RG_TRY(count_of(arguments, "limit", kDefaultLimit)));
-  const auto list = RG_TRY(call(session, &Control::StubInterface::ListRuns, request));
+  const auto list = RG_TRY(call(session, rpc::kListRuns, request));
   if (print_document(session.output, list, "runs")) return 0;
   std::vector<std::vector<Cell>> rows;
   for (const RunSummary& run : list.runs()) {
@@ -150,7 +150,7 @@ Result<int> list_runs(Session& session, const Arguments& arguments) {
 Result<int> show_run(Session& session, const Arguments& arguments) {
   railgauge::api::RunRef ref;
   ref.set_run_id(arguments.operand(0));
-  const RunDetail detail = RG_TRY(call(session, &Control::StubInterface::GetRun, ref));
+  const RunDetail detail = RG_TRY(call(session, rpc::kGetRun, ref));
   // Another tool's command lines replace the page.
   if (arguments.has("as")) {
     print_peer_commands(session.output, RG_TRY(peer_commands(detail, arguments.value("as"))));

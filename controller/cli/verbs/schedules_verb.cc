@@ -41,7 +41,7 @@ int print_one(const Output& output, const ScheduleInfo& schedule, const std::str
 
 // One call that changes a schedule by name. Ctrl-C does not end it.
 Result<int> change(Session& session, const Arguments& arguments,
-                   Method<ScheduleRef, ScheduleInfo> method, const std::string& done) {
+                   const Rpc<ScheduleRef, ScheduleInfo>& method, const std::string& done) {
   ScheduleRef ref;
   ref.set_name(arguments.operand(0));
   return print_one(session.output, RG_TRY(call_through(session, method, ref)), done);
@@ -50,8 +50,7 @@ Result<int> change(Session& session, const Arguments& arguments,
 }  // namespace
 
 Result<int> list_schedules(Session& session, const Arguments&) {
-  const ScheduleList list =
-      RG_TRY(call(session, &Control::StubInterface::ListSchedules, ListSchedulesRequest()));
+  const ScheduleList list = RG_TRY(call(session, rpc::kListSchedules, ListSchedulesRequest()));
   if (print_document(session.output, list, "schedules")) return 0;
   std::vector<std::vector<Cell>> rows;
   for (const ScheduleInfo& schedule : list.schedules())
@@ -85,7 +84,7 @@ Result<int> list_schedules(Session& session, const Arguments&) {
 Result<int> show_schedule(Session& session, const Arguments& arguments) {
   ListSchedulesRequest request;
   request.set_name(arguments.operand(0));
-  const ScheduleList list = RG_TRY(call(session, &Control::StubInterface::ListSchedules, request));
+  const ScheduleList list = RG_TRY(call(session, rpc::kListSchedules, request));
   if (print_document(session.output, list, "schedules")) return 0;
   const Output& output = session.output;
   for (const ScheduleInfo& schedule : list.schedules()) {
@@ -134,26 +133,24 @@ Result<int> add_schedule(Session& session, const Arguments& arguments) {
   spec.set_catch_up_seconds(RG_TRY(seconds_of(arguments, "catch-up", 0)));
   spec.set_paused(arguments.has("paused"));
   spec.set_exclusive(arguments.has("exclusive"));
-  const ScheduleInfo added =
-      RG_TRY(call_through(session, &Control::StubInterface::AddSchedule, spec));
+  const ScheduleInfo added = RG_TRY(call_through(session, rpc::kAddSchedule, spec));
   return print_one(session.output, added, spec.paused() ? "added, paused" : "added");
 }
 
 Result<int> pause_schedule(Session& session, const Arguments& arguments) {
-  return change(session, arguments, &Control::StubInterface::PauseSchedule, "paused");
+  return change(session, arguments, rpc::kPauseSchedule, "paused");
 }
 
 // Due times that passed during the pause are not made up for.
 Result<int> resume_schedule(Session& session, const Arguments& arguments) {
-  return change(session, arguments, &Control::StubInterface::ResumeSchedule, "resumed");
+  return change(session, arguments, rpc::kResumeSchedule, "resumed");
 }
 
 // The answer's next time is cleared, since there is none any more.
 Result<int> remove_schedule(Session& session, const Arguments& arguments) {
   ScheduleRef ref;
   ref.set_name(arguments.operand(0));
-  ScheduleInfo removed =
-      RG_TRY(call_through(session, &Control::StubInterface::RemoveSchedule, ref));
+  ScheduleInfo removed = RG_TRY(call_through(session, rpc::kRemoveSchedule, ref));
   removed.clear_next_at();
   return print_one(session.output, removed, "removed");
 }
@@ -162,7 +159,7 @@ Result<int> remove_schedule(Session& session, const Arguments& arguments) {
 Result<int> run_schedule_now(Session& session, const Arguments& arguments) {
   ScheduleRef ref;
   ref.set_name(arguments.operand(0));
-  const auto started = RG_TRY(call_through(session, &Control::StubInterface::RunSchedule, ref));
+  const auto started = RG_TRY(call_through(session, rpc::kRunSchedule, ref));
   if (session.output.format == Format::kTable)
     session.output.out << printable(started.run_id()) << '\n';
   else

@@ -97,7 +97,7 @@ void print_tasks(const RunPlan& plan, const Output& output) {
 }  // namespace
 
 Result<int> list_suites(Session& session, const Arguments&) {
-  const auto list = RG_TRY(call(session, &Control::StubInterface::ListSuites, ListSuitesRequest()));
+  const auto list = RG_TRY(call(session, rpc::kListSuites, ListSuitesRequest()));
   if (print_document(session.output, list, "suites")) return 0;
   std::vector<std::vector<Cell>> rows;
   for (const SuiteInfo& suite : list.suites()) {
@@ -119,7 +119,7 @@ Result<int> list_suites(Session& session, const Arguments&) {
 // The text as the controller has it, with its problems where it is broken.
 Result<int> show_suite(Session& session, const Arguments& arguments) {
   const auto source = RG_TRY(suite_source(arguments.operand(0)));
-  const SuiteCheck check = RG_TRY(call(session, &Control::StubInterface::CheckSuite, source));
+  const SuiteCheck check = RG_TRY(call(session, rpc::kCheckSuite, source));
   if (print_document(session.output, check, "problems")) return 0;
   session.output.out << render_list(
       {{"suite", {check.suite().name(), Tone::kHeading}},
@@ -135,7 +135,7 @@ Result<int> show_suite(Session& session, const Arguments& arguments) {
 // 2 with problems, 3 where kernels could not be checked, else 0.
 Result<int> check_suite(Session& session, const Arguments& arguments) {
   const auto source = RG_TRY(suite_source(arguments.operand(0)));
-  const SuiteCheck check = RG_TRY(call(session, &Control::StubInterface::CheckSuite, source));
+  const SuiteCheck check = RG_TRY(call(session, rpc::kCheckSuite, source));
   if (!print_document(session.output, check, "problems")) {
     print_problems(check, session.output.out);
     if (check.ok()) session.output.out << printable(arguments.operand(0)) << ": ok\n";

@@ -79,8 +79,7 @@ Result<GateStep> begin(Session& session, const GateRequest& request, double seco
                    std::chrono::milliseconds(static_cast<std::int64_t>(seconds * 1e3));
   std::string told;
   while (true) {
-    auto step = call_stub(session, *session.judge, &Judge::StubInterface::GateUpgrade, request,
-                          kStartSeconds);
+    auto step = call_within(session, rpc::kGateUpgrade, request, kStartSeconds);
     const bool is_over = std::chrono::steady_clock::now() + kLookAgain > end;
     if (!step && (is_over || !is_passing(step.error().code))) return step;
     if (step && step->state() != "waiting") return step;
@@ -103,8 +102,7 @@ Result<Upgrade> measure_and_judge(Session& session, const GateStep& step, double
   UpgradeRef ref;
   ref.set_upgrade_id(step.upgrade_id());
   ref.set_min_coverage(min_coverage);
-  return call_stub(session, *session.judge, &Judge::StubInterface::JudgeUpgrade, ref,
-                   kJudgeSeconds);
+  return call_within(session, rpc::kJudgeUpgrade, ref, kJudgeSeconds);
 }
 
 // "95 %" or "0.95".
@@ -172,8 +170,8 @@ Result<int> prepare_upgrade(Session& session, const Arguments& arguments) {
   request.set_control_set(arguments.value("controls"));
   request.set_suite(arguments.value("suite"));
   const double seconds = RG_TRY(seconds_of(arguments, "wait", kLongestWaitSeconds));
-  const Upgrade started = RG_TRY(call_stub(
-      session, *session.judge, &Judge::StubInterface::PrepareUpgrade, request, kStartSeconds));
+  const Upgrade started =
+      RG_TRY(call_within(session, rpc::kPrepareUpgrade, request, kStartSeconds));
   print_notice(session,
                fmt::format("upgrade {}: run {} measures {} nodes and {} controls, about {:.0f} s; "
                            "the gate will take as long",
@@ -182,8 +180,7 @@ Result<int> prepare_upgrade(Session& session, const Arguments& arguments) {
   const RunSummary run = RG_TRY(wait_for(session, started.run_id(), seconds));
   UpgradeRef ref;
   ref.set_upgrade_id(started.upgrade_id());
-  Upgrade prepared = RG_TRY(
-      call_stub(session, *session.judge, &Judge::StubInterface::GetUpgrade, ref, kJudgeSeconds));
+  Upgrade prepared = RG_TRY(call_within(session, rpc::kGetUpgrade, ref, kJudgeSeconds));
   prepared.set_expected_seconds(started.expected_seconds());
   for (const std::string& note : started.notes()) prepared.add_notes(note);
   if (run.outcome() != kPassed && run.outcome() != kWaived)
@@ -217,9 +214,7 @@ Result<int> gate_upgrade(Session& session, const Arguments& arguments) {
 }
 
 Result<int> list_upgrades(Session& session, const Arguments&) {
-  const UpgradeList list =
-      RG_TRY(call_stub(session, *session.judge, &Judge::StubInterface::ListUpgrades,
-                       ListUpgradesRequest(), session.answer_seconds));
+  const UpgradeList list = RG_TRY(call(session, rpc::kListUpgrades, ListUpgradesRequest()));
   if (print_document(session.output, list, "upgrades")) return kExitPassed;
   std::vector<std::vector<Cell>> rows;
   for (const Upgrade& upgrade : list.upgrades())
@@ -242,8 +237,7 @@ Result<int> list_upgrades(Session& session, const Arguments&) {
 Result<int> show_upgrade(Session& session, const Arguments& arguments) {
   UpgradeRef ref;
   ref.set_upgrade_id(arguments.operand(0));
-  const Upgrade upgrade = RG_TRY(
-      call_stub(session, *session.judge, &Judge::StubInterface::GetUpgrade, ref, kJudgeSeconds));
+  const Upgrade upgrade = RG_TRY(call_within(session, rpc::kGetUpgrade, ref, kJudgeSeconds));
   return print_upgrade(session.output, upgrade, kExitPassed);
 }
 

@@ -64,15 +64,14 @@ TEST_F(Gate, WhatWasNotMeasuredIsMeasuredOnceMoreAndNoOftener) {
 
 TEST_F(Gate, AnExtensionThatCannotStartLeavesTheVerdict) {
   judge_.verdicts = {inconclusive(5)};
-  judge_.gate_failures = {grpc::Status::OK,
-                          {grpc::StatusCode::FAILED_PRECONDITION, "node n1 runs a job"}};
+  judge_.gate_failures = {Status(), fail(Code::kFailedPrecondition, "node n1 runs a job")};
   EXPECT_EQ(gate(), kExitInconclusive);
   EXPECT_THAT(err_, HasSubstr("not measured once more: node n1 runs a job"));
   EXPECT_THAT(out_, HasSubstr("inconclusive"));
 }
 
 TEST_F(Gate, WaitsForABusyControllerAndForTheNodes) {
-  judge_.gate_failures = {{grpc::StatusCode::RESOURCE_EXHAUSTED, "the controller is busy"}};
+  judge_.gate_failures = {fail(Code::kResourceExhausted, "the controller is busy")};
   judge_.gate_waits = {"node n1 is not attached"};
   EXPECT_EQ(gate({"--wait", "1h"}), kExitFailed) << err_;
   EXPECT_THAT(err_, HasSubstr("waiting: node n1 is not attached"));

@@ -14,8 +14,7 @@ Result<int> show_version(Session& session, const Arguments&) {
   VersionReport report;
   report.set_schema_version(1);
   report.set_version(RAILGAUGE_VERSION);
-  auto controller =
-      call(session, &Control::StubInterface::GetVersion, railgauge::api::VersionRequest());
+  auto controller = call(session, rpc::kGetVersion, railgauge::api::VersionRequest());
   const Output& output = session.output;
   if (controller) *report.mutable_controller() = *controller;
   if (output.format == Format::kTable) {

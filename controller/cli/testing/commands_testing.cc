@@ -1,0 +1,66 @@
+#include "controller/cli/testing/commands_testing.h"
+
+#include <chrono>
+#include <cstdlib>
+#include <fstream>
+#include <sstream>
+
+#include "controller/cli/input/stubs.h"
+
+namespace railgauge::cli {
+
+void expect_file(const std::string& path, const std::string& text) {
+  if (const char* update = std::getenv("RAILGAUGE_UPDATE_GOLDEN"); update && *update == '1')
+    std::ofstream(path, std::ios::binary) << text;
+  std::ifstream file(path, std::ios::binary);
+  std::stringstream golden;
+  golden << file.rdbuf();
+  EXPECT_EQ(golden.str(), text) << path << " differs; RAILGAUGE_UPDATE_GOLDEN=1 writes it";
+}
+
+void expect_golden(const std::string& name, const std::string& text) {
+  expect_file("controller/cli/testdata/" + name, text);
+}
+
+struct Commands::Server {
+  explicit Server(std::unique_ptr<grpc::Server> built)
+      : server(std::move(built)), stubs(server->InProcessChannel({})) {}
+
+  std::unique_ptr<grpc::Server> server;
+  Stubs stubs;
+};
+
+void Commands::SetUp() {
+  grpc::ServerBuilder builder;
+  builder.RegisterService(&control_.service());
+  builder.RegisterService(&archive_.service());
+  builder.RegisterService(&judge_.service());
+  server_ = std::make_shared<Server>(builder.BuildAndStart());
+}
+
+void Commands::TearDown() { server_->server->Shutdown(std::chrono::system_clock::now()); }
+
+int Commands::run(const std::vector<std::string>& words, Format format, bool colour) {
+  std::ostringstream out;
+  std::ostringstream err;
+  const Output output{.out = out, .err = err, .format = format, .units = units_, .colour = colour};
+  const auto arguments = parse_arguments(grammar(), words);
+  EXPECT_TRUE(arguments) << arguments.error().message;
+  if (!arguments) return -1;
+  Session session{.stubs = server_->stubs,
+                  .output = output,
+                  .interrupts = interrupts_,
+                  .address = "unix:/test",
+                  .connected = [this] { return connected_; },
+                  .again = "railgauge --controller unix:/test",
+                  .linger_seconds = linger_seconds_,
+                  .cancel_seconds = cancel_seconds_,
+                  .reconnect_seconds = reconnect_seconds_};
+  const auto code = arguments->verb->run(session, *arguments);
+  const int exit_code = code ? *code : report_error(output, code.error());
+  out_ = out.str();
+  err_ = err.str();
+  return exit_code;
+}
+
+}  // namespace railgauge::cli
