@@ -21,10 +21,7 @@
 #include "controller/http/server.h"
 #include "controller/listen.h"
 #include "controller/metric/controller_metrics.h"
-#include "controller/rpc/agent_link.h"
-#include "controller/rpc/archive_service.h"
-#include "controller/rpc/control_service.h"
-#include "controller/rpc/judge_service.h"
+#include "controller/rpc/services.h"
 #include "controller/schedule/schedule_service.h"
 #include "controller/store/store.h"
 
@@ -111,7 +108,7 @@ class Server {
   std::unique_ptr<fleet::WorkerPool> upkeep_;   // backup, check, pruning: one at a time
   std::unique_ptr<fleet::WorkerPool> starter_;  // runs that are due by schedule
   std::unique_ptr<fleet::WorkerPool> feeder_;   // metrics from the store
-  AgentLinkService agent_link_;
+  std::unique_ptr<grpc::Service> agent_link_;
   std::unique_ptr<grpc::Service> control_service_;
   std::unique_ptr<grpc::Service> archive_service_;
   std::unique_ptr<grpc::Service> judge_service_;

@@ -9,6 +9,7 @@
 #include "controller/control/run_tasks.h"
 #include "controller/fleet/convert.h"
 #include "controller/fleet/kernels.h"
+#include "controller/fleet/rows.h"
 #include "controller/plan/policy/preflight_gate.h"
 #include "controller/plan/topology/node_set.h"
 #include "controller/run/yield_window.h"
@@ -71,6 +72,26 @@ plan::SliceOrigin night_of(const plan::Suite& suite, const RunPreparer::PlanInpu
 }
 
 }  // namespace
+
+NodeStates FleetView::live() const {
+  return loop_.call([this] { return fleet_.nodes(); });
+}
+
+Result<NodeStates> FleetView::all() const {
+  NodeStates all = live();
+  for (const store::NodeRow& row : RG_TRY(store_.list_nodes()))
+    if (!all.contains(row.name)) all.emplace(row.name, fleet::state_of(row));
+  return all;
+}
+
+Result<std::vector<std::string>> FleetView::names(const NodeStates& live) const {
+  std::vector<std::string> names;
+  for (const auto& [name, node] : live) names.push_back(name);
+  for (const store::NodeRow& row : RG_TRY(store_.list_nodes()))
+    if (!live.contains(row.name)) names.push_back(row.name);
+  std::ranges::sort(names);
+  return names;
+}
 
 std::uint64_t RunPreparer::today() { return day_of(fleet::unix_seconds()); }
 

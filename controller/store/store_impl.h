@@ -7,18 +7,19 @@
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
+#include <cstdint>
 #include <filesystem>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
-#include "controller/store/deliveries.h"
 #include "controller/store/ingest/interner.h"
 #include "controller/store/ingest/record_sink.h"
 #include "controller/store/ingest/run_sink.h"
@@ -27,8 +28,33 @@
 #include "controller/store/store.h"
 #include "controller/store/upkeep/schema.h"
 #include "kernels/core/base/clock.h"
+#include "kernels/core/base/result.h"
 
 namespace railgauge::store {
+
+// The writer thread's alone.
+class Deliveries {
+ public:
+  // kAborted: one before it is missing.
+  Status check(const std::string& node_id, const std::optional<SpoolRange>& range) const {
+    const auto failed = failed_.find(node_id);
+    if (!range || failed == failed_.end() || range->first <= failed->second) return {};
+    return fail(Code::kAborted,
+                fmt::format("records of node {} from {} on: those from {} on were not stored; they "
+                            "are sent again first",
+                            node_id, range->first, failed->second));
+  }
+  void note(const std::string& node_id, const SpoolRange& range, const Status& outcome) {
+    if (outcome) {
+      if (!failed_.empty()) failed_.erase(node_id);
+    } else {
+      failed_.try_emplace(node_id, range.first);
+    }
+  }
+
+ private:
+  std::unordered_map<std::string, std::int64_t> failed_;  // by node: its first record
+};
 
 inline double now_seconds() {
   return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
