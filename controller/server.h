@@ -14,7 +14,7 @@
 #include "controller/findings/run_judge.h"
 #include "controller/fleet/event_loop.h"
 #include "controller/fleet/fleet.h"
-#include "controller/fleet/preflight_desk.h"
+#include "controller/fleet/preflight_service.h"
 #include "controller/fleet/worker_pool.h"
 #include "controller/gate/upgrade_watch.h"
 #include "controller/history/pair_matrices.h"
@@ -94,7 +94,7 @@ class Server {
   auth::PeerBook peers_;
   fleet::EventLoop loop_;
   fleet::Fleet fleet_;
-  PreflightDesk preflights_;
+  PreflightService preflights_;
   run::Director director_;
   Control control_;
   ScheduleService schedules_;

@@ -31,7 +31,7 @@ std::vector<std::string> in_words(const std::vector<plan::RefusedNode>& refused)
 
 // Asks preflight of `nodes` (name to node id) for the checks that the gate requires, and admits the
 // nodes that pass. Blocks until the nodes answered or their time is over.
-plan::Admission admit_nodes(PreflightDesk& desk, const plan::PreflightGate& gate,
+plan::Admission admit_nodes(PreflightService& desk, const plan::PreflightGate& gate,
                             const std::map<std::string, std::string>& nodes) {
   const bool probe =
       std::ranges::find(gate.require, "gpudirect_registration") != gate.require.end();

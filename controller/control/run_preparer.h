@@ -11,7 +11,7 @@
 #include "controller/api/control.pb.h"
 #include "controller/fleet/event_loop.h"
 #include "controller/fleet/fleet.h"
-#include "controller/fleet/preflight_desk.h"
+#include "controller/fleet/preflight_service.h"
 #include "controller/plan/planner.h"
 #include "controller/plan/suite/suite_folder.h"
 #include "controller/run/run_machine.h"
@@ -79,7 +79,7 @@ class RunPreparer {
   using IsUnderWay = std::function<bool(const std::string& run_id)>;
 
   // All references outlive it. `is_under_way` reports whether a run has not ended; it may block.
-  RunPreparer(FleetView fleet, store::Store& store, PreflightDesk& preflights,
+  RunPreparer(FleetView fleet, store::Store& store, PreflightService& preflights,
               const SuiteFolder& suites, plan::Site site, IsUnderWay is_under_way)
       : fleet_(fleet),
         store_(store),
@@ -109,7 +109,7 @@ class RunPreparer {
 
   FleetView fleet_;
   store::Store& store_;
-  PreflightDesk& preflights_;
+  PreflightService& preflights_;
   const SuiteFolder& suites_;
   const plan::Site site_;
   IsUnderWay is_under_way_;

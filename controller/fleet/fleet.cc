@@ -36,7 +36,7 @@ class Summary {
   }
 
  private:
-  // Records of one rank come one after the other.
+  // Records of one rank arrive in sequence, so the last one is usually the same.
   StoredRecords& rank_of(const RecordKey& key) {
     if (last_ != nullptr && last_->task.attempt() == key.attempt() &&
         last_->task.rank() == key.rank() && last_->task.task_id() == key.task_id() &&
@@ -84,8 +84,8 @@ bool printable(std::string_view text, std::size_t max) {
   return !text.empty() && text.size() <= max && std::ranges::all_of(text, fits);
 }
 
-// A node's name stands in endpoints (node/DEV:PORT) and node sets, so their signs are not for
-// names.
+// A node's name is part of endpoints (node/DEV:PORT) and node sets, so their separators are not
+// allowed in names.
 bool good_name(std::string_view name) {
   const auto fits = [](unsigned char c) {
     return std::isalnum(c) != 0 || c == '.' || c == '-' || c == '_';

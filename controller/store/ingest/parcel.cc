@@ -30,6 +30,7 @@ constexpr std::uint32_t kMaxAttempt = 1'000;
 constexpr std::uint32_t kMaxSequence = (1U << kSequenceBits) - 1;
 constexpr double kMaxTimeSeconds = 253'402'300'799;  // the end of the year 9999
 
+// A record is sound by itself if its figures are finite, its words known and its texts bounded.
 Fault check_key(const RecordKey& key) {
   if (key.run_id().empty() || key.task_id().empty()) return "the key has no run or task";
   if (key.run_id().size() > kMaxWordBytes || key.task_id().size() > kMaxWordBytes)

@@ -20,15 +20,18 @@
 
 namespace railgauge::store {
 
+// The size of the stored orphans.
 struct OrphanTotals {
   std::int64_t records = 0;
   std::int64_t bytes = 0;  // with an estimate of each one's row and index
 };
 
-// Reads them all.
+// Reads all orphan records.
 Result<OrphanTotals> count_orphans(Connection& connection);
 
-// The writer thread's alone, but for the figures.
+// Records that were acknowledged but fit no planned task: records of a run that a restored backup
+// does not know, or garbage. They are kept up to a bound of bytes, and stored as results once their
+// run exists. Used on the writer thread only, except for the counts.
 class Orphans {
  public:
   Orphans(Connection& connection, std::int64_t max_bytes, OrphanTotals totals)
@@ -37,8 +40,8 @@ class Orphans {
         bytes_(totals.bytes),
         records_(totals.records) {}
 
-  // True when it was not there before. Past the bound the oldest go, which is logged, counted and
-  // an event. `now` is the controller's time.
+  // True if the record was not there before. Beyond the bound the oldest are deleted, which is
+  // logged, counted and stored as an event. `now` is the controller's time.
   Result<bool> put(std::string_view node_id, const Record& record, std::string_view reason,
                    double now);
 
@@ -47,12 +50,12 @@ class Orphans {
     std::string node_id;
     Record record;
   };
-  // Orphan records of a run by task, attempt, rank and sequence, at most so many behind `after`
-  // (null: the first).
+  // Orphan records of a run by task, attempt, rank and sequence, at most `limit` after `after`
+  // (null: from the first).
   Result<std::vector<Entry>> of_run(std::string_view run_id, const Entry* after,
                                     std::uint32_t limit);
   Status remove(std::int64_t id);
-  // After a rollback: the figures are counted anew.
+  // Call it after a rollback: the totals are counted again.
   void forget() { counted_ = false; }
 
   [[nodiscard]] std::int64_t records() const { return records_; }
