@@ -31,7 +31,7 @@ struct PagePlaces {
 // to zero.
 PagePlaces page_places(std::span<std::byte> memory);
 
-// "0", "0 (250 of 256 pages), 1 (6)", "not told: Operation not permitted (errno 1)". Pure.
+// "0", "0 (250 of 256 pages), 1 (6)", or why Linux does not report them. Pure.
 std::string places_in_words(const PagePlaces& places);
 
 // kFailedPrecondition when some pages are known to be on another node than the one asked for. Both
