@@ -206,7 +206,7 @@ tl::unexpected<Error> RouteRun::load_too_short(double coverage, std::uint64_t co
 }
 
 // Runs `marks` times `repeat` copies of each measured flow beside its load. Returns the marks of
-// each. A single measured stream keeps only the marks that had their load remain, at least one.
+// each. A single measured stream keeps only the marks that had their load, at least one.
 Result<std::vector<std::vector<double>>> RouteRun::run(std::uint64_t marks, std::uint64_t repeat) {
   if (parts_.by_cpu) {
     std::vector<std::vector<double>> only;
