@@ -10,7 +10,8 @@
 namespace railgauge::agent {
 namespace {
 
-// Counters that stand still on a sound port, and what a total since the driver's start may be.
+// A counter that stays low on a sound port, and the largest total since the driver's start that is
+// no finding.
 struct Limit {
   const char* name;
   std::uint64_t most;
@@ -22,9 +23,12 @@ constexpr std::array kLimits{Limit{"link_downed", 2},
                              Limit{"local_link_integrity_errors", 0},
                              Limit{"port_rcv_errors", 100},
                              Limit{"rnr_nak_retry_err", 0}};
-constexpr std::uint32_t kUsualPriority = 3;        // where no site says otherwise
-constexpr std::uint64_t kSaturated = 0xffffffffU;  // 32-bit counters stop there
+// The usual lossless priority of RoCE fabrics, used if the site profile names none.
+constexpr std::uint32_t kUsualPriority = 3;
+// A 32-bit counter stops at this value.
+constexpr std::uint64_t kSaturated = 0xffffffffU;
 
+// A RoCE port with its network interface.
 struct Port {
   const RdmaDevice* device;
   const RdmaPort* port;
@@ -45,11 +49,12 @@ std::vector<Port> roce_ports(const Inventory& node) {
   return ports;
 }
 
+// The interface for commands of a remedy; a placeholder if it is not known.
 std::string net_name(const Port& port) {
   return port.net == nullptr ? "INTERFACE" : port.net->name;
 }
 
-// By the vendor's file, or by netlink; nullptr: neither reports it.
+// The first of these settings that the vendor's files or netlink report; nullptr: neither does.
 const Fact<std::string>* qos_fact(const Port& port, std::initializer_list<const char*> names) {
   if (port.net == nullptr) return nullptr;
   for (const char* name : names)
@@ -66,6 +71,8 @@ std::string pfc_words(std::uint32_t priority) {
   return words;
 }
 
+// A lossless fabric needs trust in DSCP marks and priority flow control on the lossless priority.
+// With a site profile the priority must be the site's.
 CheckResult judge_trust(const Port& port, const SiteRules& site) {
   const std::vector<std::string> look{fmt::format(
       "mlnx_qos -i {0}  # or: dcb pfc show dev {0}; dcb app show dev {0}", net_name(port))};
@@ -117,6 +124,8 @@ std::set<std::string> enabled_below(const NetDevice& net, const std::string& fol
   return priorities;
 }
 
+// Congestion control needs both halves for a priority: the notification point (NP) sends CNPs, and
+// the reaction point (RP) lowers the rate.
 CheckResult judge_ecn(const Port& port, const SiteRules& site) {
   const std::string source = fmt::format("/sys/class/net/{}/ecn", net_name(port));
   bool any = false;
@@ -158,9 +167,8 @@ CheckResult judge_ecn(const Port& port, const SiteRules& site) {
   return result(CheckState::kPass, port.name(), fmt::format("on for priorities {}", on), source);
 }
 
-// The port's priority for a mark: its map holds the marks whose priority is not the mark's upper
-// three bits, "46:3 48:3".
-// three bits, "46:3 48:3".
+// The port's priority for a DSCP mark. Its map lists marks whose priority differs from the mark's
+// upper three bits: "46:3 48:3".
 std::uint32_t priority_of(std::uint32_t dscp, const std::string& map) {
   const std::string words = " " + map;
   const std::string key = fmt::format(" {}:", dscp);
@@ -170,8 +178,9 @@ std::uint32_t priority_of(std::uint32_t dscp, const std::string& map) {
   return static_cast<std::uint32_t>(words[at] - '0');
 }
 
-// The traffic class is an IP header's byte: the mark (DSCP) in its upper six bits. Its faults are
-// added to the state of the port's ECN; where that is unknown it stays so.
+// Checks that the site's traffic class maps to its lossless priority. The traffic class is a byte
+// of the IP header with the DSCP mark in its upper six bits. A fault is added to the result of the
+// port's ECN; an unknown result stays unknown.
 CheckResult with_traffic_class(CheckResult ecn, const Port& port, const SiteRules& site) {
   if (!site.lossless_priority || !site.traffic_class) return ecn;
   const Fact<std::string>* map = qos_fact(port, {"dcb/dscp_map"});
@@ -192,6 +201,8 @@ CheckResult with_traffic_class(CheckResult ecn, const Port& port, const SiteRule
   return ecn;
 }
 
+// Error counters of a port since the driver's start. A high total warns; only its growth proves a
+// fault.
 CheckResult judge_counters(const RdmaDevice& device, const RdmaPort& port) {
   const std::string name = fmt::format("{}:{}", device.name, port.port);
   if (!port.counters.is_known() && !port.hw_counters.is_known())

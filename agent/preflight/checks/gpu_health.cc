@@ -9,7 +9,7 @@
 namespace railgauge::agent {
 namespace {
 
-// NVML's bits of why clocks are held down; those that are trouble.
+// Bits of NVML's clock event reasons that mean trouble (nvmlClocksEventReason in nvml.h).
 struct Reason {
   std::uint64_t bit;
   const char* words;
@@ -20,6 +20,7 @@ constexpr std::array kBadReasons{
 constexpr std::uint64_t kPowerCap = 0x4;
 constexpr std::uint64_t kIdle = 0x1;
 
+// The result if NVML is not available.
 CheckResult not_told(const Inventory& node, const GpuFacts& gpu, std::string_view what) {
   return result(CheckState::kUnknown, gpu.name,
                 fmt::format("{} only NVML tells{}{}", what, node.nvml_reason.empty() ? "" : ": ",
@@ -28,17 +29,20 @@ CheckResult not_told(const Inventory& node, const GpuFacts& gpu, std::string_vie
 }
 
 template <class Judge>
+// One result for each GPU; without GPUs the check is waived.
 CheckResults for_each_gpu(const Inventory& node, Judge judge) {
   CheckResults results;
   for (const GpuFacts& gpu : node.gpus) results.push_back(judge(node, gpu));
   return results.empty() ? no_gpu(node) : results;
 }
 
+// The commands that reset a GPU.
 std::vector<std::string> reset(const GpuFacts& gpu) {
   return {"# in a maintenance window, with nothing on the GPU:",
           fmt::format("nvidia-smi --gpu-reset -i {}", gpu.pci_address)};
 }
 
+// Memory health: failed or pending row remaps, uncorrected errors, and whether ECC is on.
 CheckResult judge_ecc(const Inventory& node, const GpuFacts& gpu) {
   const NvmlGpu& nvml = gpu.nvml;
   if (nvml.ecc_enabled.is_absent())
@@ -72,6 +76,8 @@ CheckResult judge_ecc(const Inventory& node, const GpuFacts& gpu) {
                 nvml.ecc_enabled.source);
 }
 
+// Modes that disturb a measurement: prohibited or exclusive compute mode, MIG, no persistence, and
+// processes of others.
 CheckResult judge_mode(const Inventory& node, const GpuFacts& gpu) {
   const NvmlGpu& nvml = gpu.nvml;
   if (nvml.persistence_mode.state == FactState::kError)
@@ -119,6 +125,7 @@ CheckResult judge_mode(const Inventory& node, const GpuFacts& gpu) {
                 nvml.persistence_mode.source, std::move(remedy));
 }
 
+// Whether heat, power or hardware holds the clocks down. A power cap or an idle GPU is no fault.
 CheckResult judge_clocks(const Inventory& node, const GpuFacts& gpu) {
   const Fact<std::uint64_t>& reasons = gpu.nvml.clock_reasons;
   if (reasons.state == FactState::kError) return not_known(gpu.name, "clock reasons", reasons);

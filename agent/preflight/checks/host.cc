@@ -13,7 +13,8 @@ constexpr const char* kUverbs = "/dev/infiniband/";
 constexpr const char* kConnectionManager = "/dev/infiniband/rdma_cm";
 constexpr const char* kGdrdrv = "/dev/gdrdrv";
 
-// Idle states from which waking takes long: all but polling and C1.
+// Idle states with a long wake-up time: all except polling and C1. A state that Linux does not
+// report as disabled counts as enabled.
 std::vector<std::string> deep_states(const CpuFacts& cpu) {
   std::vector<std::string> deep;
   for (const auto& [name, fact] : cpu.idle_states.value_or({})) {
@@ -25,12 +26,13 @@ std::vector<std::string> deep_states(const CpuFacts& cpu) {
   return deep;
 }
 
+// "; SMT is on" or "; SMT is off"; "" if it is not known.
 std::string smt_text(const CpuFacts& cpu) {
   if (!cpu.smt_active.is_known()) return "";
   return cpu.smt_active.value ? "; SMT is on" : "; SMT is off";
 }
 
-// The known state of a device file: absent where its folder was read and has none.
+// Whether a device file opens. Absent if its folder was read and does not have it.
 Fact<bool> can_open(const Inventory& node, const std::string& path) {
   if (const auto found = node.device_nodes.find(path); found != node.device_nodes.end())
     return found->second.can_open;
@@ -39,6 +41,7 @@ Fact<bool> can_open(const Inventory& node, const std::string& path) {
   return node.device_nodes.empty() ? Fact<bool>::unknown(path, "") : Fact<bool>::absent(path);
 }
 
+// A device file must exist and open for the agent's user. `lacking` is the state if it does not.
 CheckResult judge_device_file(const Inventory& node, const std::string& subject,
                               const std::string& path, CheckState lacking) {
   const Fact<bool> open = can_open(node, path);
@@ -61,6 +64,7 @@ CheckResult judge_device_file(const Inventory& node, const std::string& subject,
 
 }  // namespace
 
+// Frequency governors other than performance, and deep idle states, add latency and noise.
 CheckResults judge_cpu_power(const CheckInput& input) {
   const CpuFacts& cpu = input.node.cpu;
   if (cpu.governors.is_absent())
@@ -89,6 +93,7 @@ CheckResults judge_cpu_power(const CheckInput& input) {
   return {result(state, "", std::move(text), cpu.governors.source, std::move(remedy))};
 }
 
+// Each RDMA device needs its uverbs file, and the connection manager its rdma_cm file.
 CheckResults judge_rdma_device_nodes(const CheckInput& input) {
   const Inventory& node = input.node;
   CheckResults results;
@@ -116,6 +121,7 @@ CheckResults judge_rdma_device_nodes(const CheckInput& input) {
   return results;
 }
 
+// GDRCopy's driver gdrdrv: optional, but if it is loaded, its device file must open.
 CheckResults judge_bar_copy_driver(const CheckInput& input) {
   const Inventory& node = input.node;
   if (node.gpus.empty()) return no_gpu(node);

@@ -13,15 +13,17 @@ namespace railgauge::agent {
 namespace {
 
 constexpr double kMiB = 1024.0 * 1024.0;
-constexpr std::uint64_t kSmallBarBytes = std::uint64_t{256} << 20U;  // without large BAR
+// The size of BAR1 without large BAR support.
+constexpr std::uint64_t kSmallBarBytes = std::uint64_t{256} << 20U;
 
-// An AMD IOMMU is on unless it is switched off; Intel's is off unless it is asked for.
+// The kernel parameters for pass-through. An AMD IOMMU is on unless it is switched off; Intel's is
+// off unless it is requested.
 std::string translation_words(const Inventory& node) {
   const std::string vendor = node.cpu.vendor.value_or("");
   return vendor == "GenuineIntel" ? "intel_iommu=on iommu=pt" : "iommu=pt";
 }
 
-// Devices of pairs whose IOMMU group translates, "0000:17:00.0 (DMA-FQ)".
+// Devices of GPU-NIC pairs whose IOMMU group translates addresses: "0000:17:00.0 (DMA-FQ)".
 std::vector<std::string> translated_devices(const std::vector<GpuNicPair>& pairs) {
   std::vector<std::string> devices;
   for (const GpuNicPair& pair : pairs) {
@@ -35,8 +37,8 @@ std::vector<std::string> translated_devices(const std::vector<GpuNicPair>& pairs
   return devices;
 }
 
-// The first fact among theirs that is not there: one that is in no group is not translated, of one
-// that is in a group Linux must say how (older kernels have no such file).
+// The first missing fact about a group. A device without a group is not translated. For a device in
+// a group Linux must report the kind of translation, which older kernels do not.
 const Fact<std::string>* unread_group(const std::vector<GpuNicPair>& pairs) {
   for (const GpuNicPair& pair : pairs)
     for (const PciDevice* device : {pair.gpu_device, pair.nic_device})
@@ -45,13 +47,15 @@ const Fact<std::string>* unread_group(const std::vector<GpuNicPair>& pairs) {
   return nullptr;
 }
 
+// Whether an IOMMU serves any of the devices.
 bool any_in_group(const std::vector<GpuNicPair>& pairs) {
   return std::ranges::any_of(pairs, [](const GpuNicPair& pair) {
     return pair.gpu_device->iommu_group.is_known() || pair.nic_device->iommu_group.is_known();
   });
 }
 
-// Data Direct needs GPU and DMA function in one group. Nothing where they are, or there is none.
+// Data Direct needs GPU and DMA function in one IOMMU group. Absent if they are, or if no device
+// has Data Direct.
 std::optional<CheckResult> judge_data_direct(const Inventory& node) {
   for (const PairsOfGpu& one : nearest_by_gpu(node)) {
     if (one.data_direct == nullptr) continue;

@@ -10,8 +10,11 @@ namespace railgauge::agent {
 namespace {
 
 constexpr double kMiB = 1024.0 * 1024.0;
-constexpr std::uint64_t kLeastLockedBytes = std::uint64_t{64} << 20U;  // below it nothing registers
+// Below this limit no memory region can be registered.
+constexpr std::uint64_t kLeastLockedBytes = std::uint64_t{64} << 20U;
+// Enough locked memory for the shipped suites.
 constexpr std::uint64_t kGoodLockedBytes = std::uint64_t{1} << 30U;
+// Free memory of the control group that a measurement needs.
 constexpr std::uint64_t kLeastRoomBytes = std::uint64_t{1} << 30U;
 
 const std::vector<std::string>& memlock_remedy() {
@@ -27,6 +30,7 @@ const std::vector<std::string>& memlock_remedy() {
 
 double mib(std::uint64_t bytes) { return static_cast<double>(bytes) / kMiB; }
 
+// The memory that the agent's control group still allows.
 CheckResult judge_memory(const MemoryLimits& limits) {
   const Fact<std::uint64_t>& most = limits.cgroup_memory_max_bytes;
   if (most.is_absent() || most.is(kUnlimited))
@@ -46,6 +50,7 @@ CheckResult judge_memory(const MemoryLimits& limits) {
   return result(CheckState::kPass, "memory", text, most.source);
 }
 
+// The processors that the agent's control group allows; two ranks need two.
 CheckResult judge_cpus(const Inventory& node) {
   const Fact<std::string>& cpus = node.limits.cgroup_cpus;
   if (cpus.is_absent()) return result(CheckState::kPass, "processors", "no limit", cpus.source);
@@ -62,6 +67,7 @@ CheckResult judge_cpus(const Inventory& node) {
   return result(CheckState::kPass, "processors", text, cpus.source);
 }
 
+// The RDMA handles that the control group still allows for a device.
 CheckResult judge_rdma(const std::string& device, const Fact<std::string>& most,
                        const Facts& in_use) {
   if (!most.is_known()) return not_known(device, "the group's limit of RDMA handles", most);
@@ -77,6 +83,7 @@ CheckResult judge_rdma(const std::string& device, const Fact<std::string>& most,
 
 }  // namespace
 
+// RDMA pins memory. The limit on locked memory must allow it, or the agent must have CAP_IPC_LOCK.
 CheckResults judge_locked_memory(const CheckInput& input) {
   if (input.node.rdma.empty())
     return no_rdma(input.node, "no device here has RDMA: nothing is registered");
@@ -106,6 +113,7 @@ CheckResults judge_cgroup(const CheckInput& input) {
   return results;
 }
 
+// Reserved huge pages are optional: tests that ask for them fall back.
 CheckResults judge_hugepages(const CheckInput& input) {
   const Inventory& node = input.node;
   if (!node.huge_pages_free.is_known())

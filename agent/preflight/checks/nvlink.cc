@@ -7,23 +7,28 @@
 namespace railgauge::agent {
 namespace {
 
+// States of the NVLink fabric (nvmlGpuFabricState in nvml.h).
 constexpr std::uint32_t kFabricNotSupported = 0;
 constexpr std::uint32_t kFabricCompleted = 3;
 constexpr std::uint32_t kNvidia = 0x10de;
 constexpr std::uint32_t kBridgeOther = 0x068000;  // class of an NVSwitch on PCIe
 constexpr const char* kManager = "nvidia-fabricmanager";
 
+// The NVLinks of the GPU that are up.
 std::size_t active_links(const GpuFacts& gpu) {
   const auto links = gpu.nvml.nvlink_active.value_or({});
   return static_cast<std::size_t>(std::ranges::count(links, true));
 }
 
+// Whether the node has NVSwitches on PCIe.
 bool has_switches(const Inventory& node) {
   return std::ranges::any_of(node.pci, [](const auto& entry) {
     return entry.second.vendor.is(kNvidia) && entry.second.class_code.is(kBridgeOther);
   });
 }
 
+// All links must be up, and the GPU must have joined the fabric. `most` is the largest number of
+// active links on the node: a GPU with fewer has a fault.
 CheckResult judge_gpu(const Inventory& node, const GpuFacts& gpu, std::size_t most) {
   const Fact<std::vector<bool>>& links = gpu.nvml.nvlink_active;
   if (links.is_absent() || (links.is_known() && links.value.empty()))
@@ -60,6 +65,7 @@ CheckResult judge_gpu(const Inventory& node, const GpuFacts& gpu, std::size_t mo
 
 }  // namespace
 
+// With NVSwitches the fabric manager must run.
 CheckResults judge_nvlink(const CheckInput& input) {
   const Inventory& node = input.node;
   if (node.gpus.empty()) return no_gpu(node);

@@ -8,9 +8,12 @@
 namespace railgauge::agent {
 namespace {
 
-constexpr std::uint32_t kNoAnswer = 63;         // a width of all ones: nobody drives the bus
-constexpr std::uint64_t kManyCorrected = 1000;  // since boot; a good link has none to a few
+// A width of all ones: no device drives the bus.
+constexpr std::uint32_t kNoAnswer = 63;
+// Corrected errors since boot that are a finding; a good link has none or a few.
+constexpr std::uint64_t kManyCorrected = 1000;
 
+// A GPU or NIC with its PCI device.
 struct Linked {
   std::string subject;
   const PciDevice* device;
@@ -29,14 +32,17 @@ std::vector<Linked> linked_devices(const Inventory& node) {
   return devices;
 }
 
+// The port that the device is connected to; nullptr: not known.
 const PciDevice* port_above(const Inventory& node, const PciDevice& device) {
   return device.bridges.empty() ? nullptr : node.pci_device(device.bridges.back());
 }
 
+// "16 GT/s x16".
 std::string link_text(double gigatransfers, std::uint32_t width) {
   return fmt::format("{} GT/s x{}", gigatransfers, width);
 }
 
+// The steps to look at a link and to reseat the card.
 std::vector<std::string> reseat(const std::string& address, const std::string& port) {
   return {fmt::format("lspci -vv -s {} | grep -E 'LnkCap|LnkSta'", address),
           fmt::format("# power off, reseat the card (or its riser or cable) below port {}; check "
@@ -44,8 +50,8 @@ std::vector<std::string> reseat(const std::string& address, const std::string& p
                       port.empty() ? address : port)};
 }
 
-// The port above a guest's device is the hypervisor's invention, and a virtual function shows no
-// link at all: only what the device says of itself can speak for it, nothing there against it.
+// In a guest the port above a device is emulated, and a virtual function shows no link. Only the
+// device's own registers count, and a lower value is no proof of a fault.
 CheckResult judge_guests_link(const Linked& linked) {
   const PciDevice& device = *linked.device;
   const std::string& source = device.link_width.source;
@@ -70,6 +76,8 @@ CheckResult judge_guests_link(const Linked& linked) {
   return result(CheckState::kPass, linked.subject, now + ", as the hypervisor shows it", source);
 }
 
+// The link must have the width and speed that device and port both support. An idle GPU lowers its
+// speed, so a low speed alone proves nothing there. A slot below the card's ability is a warning.
 CheckResult judge_link(const Inventory& node, const Linked& linked) {
   const PciDevice& device = *linked.device;
   if (device.physical_function.is_known())
@@ -124,8 +132,8 @@ CheckResult judge_link(const Inventory& node, const Linked& linked) {
   return result(CheckState::kPass, linked.subject, now, source);
 }
 
-// Whether these two are the ends of one link: a switch's upstream port is below a port of another
-// device. Without access to its configuration the place decides, and that both report one link.
+// Whether both are the ends of one link: a switch's upstream port is below a port of another
+// device. Without its configuration space, the position decides, and equal link values on both.
 bool is_link_between(const PciDevice& above, const PciDevice& below, std::size_t place) {
   constexpr std::uint8_t kUpstreamPort = 5;
   if (below.config.pcie.is_known()) return below.config.pcie.value.port_type == kUpstreamPort;
@@ -133,8 +141,8 @@ bool is_link_between(const PciDevice& above, const PciDevice& below, std::size_t
          above.link_gigatransfers.is(below.link_gigatransfers.value);
 }
 
-// A switch on the way that is linked to the port above it worse than both could: everything below
-// shares that. Nothing where all are well or unknown.
+// A switch on the path whose uplink is slower than both ends support: all devices below share it.
+// Absent if all are well or unknown.
 std::optional<CheckResult> judge_uplinks(const Inventory& node, const Linked& linked) {
   const std::vector<std::string>& bridges = linked.device->bridges;
   for (std::size_t place = 1; place < bridges.size(); ++place) {
@@ -159,6 +167,7 @@ std::optional<CheckResult> judge_uplinks(const Inventory& node, const Linked& li
   return std::nullopt;
 }
 
+// The device's own link, then the uplinks above it.
 CheckResult judge_way(const Inventory& node, const Linked& linked) {
   CheckResult own = judge_link(node, linked);
   if (own.state == CheckState::kFail || own.state == CheckState::kWaived ||
@@ -167,6 +176,7 @@ CheckResult judge_way(const Inventory& node, const Linked& linked) {
   return judge_uplinks(node, linked).value_or(std::move(own));
 }
 
+// The total of an AER counter group: the kernel's own total, else the sum.
 std::uint64_t total_of(const Fact<Counters>& counters, const char* total) {
   if (!counters.is_known()) return 0;
   if (const auto found = counters.value.find(total); found != counters.value.end())
@@ -176,8 +186,8 @@ std::uint64_t total_of(const Fact<Counters>& counters, const char* total) {
   return sum;
 }
 
-// The port above the device that counted most: a link has two ends, and errors of what a device
-// sends are counted at the other one. "" when none counted anything that matters.
+// The port above the device with the most errors: a link has two ends, and errors of the device's
+// transmissions are counted at the other end. "" if none counted a relevant number.
 std::string sick_port(const Inventory& node, const PciDevice& device, bool& lost_data) {
   std::string worst;
   std::uint64_t most = 0;
@@ -197,6 +207,7 @@ std::string sick_port(const Inventory& node, const PciDevice& device, bool& lost
   return worst;
 }
 
+// Fatal errors fail. Many corrected errors, replays, or errors at a port above warn.
 CheckResult judge_errors(const Inventory& node, const Linked& linked, std::uint64_t replays) {
   const PciDevice& device = *linked.device;
   if (device.aer_correctable.is_absent() && device.aer_fatal.is_absent())
@@ -232,6 +243,7 @@ CheckResults judge_pcie_link(const CheckInput& input) {
   return results.empty() ? waived("there is neither a GPU nor an RDMA NIC on PCIe") : results;
 }
 
+// The kernel's message "limited by" at boot names a bottleneck above the NIC.
 CheckResults judge_pcie_limited(const CheckInput& input) {
   const Inventory& node = input.node;
   const std::vector<const RdmaDevice*> nics = fabric_nics(node);

@@ -5,6 +5,7 @@
 namespace railgauge::agent {
 namespace {
 
+// MaxReadReq below this fails; below kGoodReadRequestBytes it warns.
 constexpr std::uint32_t kLeastReadRequestBytes = 512;
 constexpr std::uint32_t kGoodReadRequestBytes = 4096;
 
@@ -17,8 +18,8 @@ std::vector<std::string> read_request_remedy(const std::string& address) {
                       address)};
 }
 
-// A port above with another limit of packets, which would drop what the other side sends; "" when
-// there is none.
+// A port above with another MaxPayload, which would drop the other side's packets; "" if there is
+// none.
 std::string unequal_port(const Inventory& node, const PciDevice& device) {
   const std::uint32_t own = device.config.pcie.value.max_payload_bytes;
   for (const std::string& address : device.bridges) {
@@ -32,6 +33,7 @@ std::string unequal_port(const Inventory& node, const PciDevice& device) {
   return "";
 }
 
+// MaxReadReq bounds the size of the NIC's DMA reads; MaxPayload must be equal on the path.
 CheckResult judge_read_request(const Inventory& node, const RdmaDevice& nic,
                                const PciDevice& device) {
   const Fact<PcieControl>& control = device.config.pcie;
@@ -55,6 +57,8 @@ CheckResult judge_read_request(const Inventory& node, const RdmaDevice& nic,
   return result(CheckState::kPass, nic.name, text, control.source);
 }
 
+// Relaxed ordering lets the NIC's writes overtake each other. Without it they queue on AMD
+// processors and towards GPUs.
 CheckResult judge_ordering(const Inventory& node, const RdmaDevice& nic, const PciDevice& device) {
   const Fact<PcieControl>& control = device.config.pcie;
   if (!control.is_known())
@@ -75,6 +79,7 @@ CheckResult judge_ordering(const Inventory& node, const RdmaDevice& nic, const P
 }
 
 template <class Judge>
+// One result for each fabric NIC with a known PCI device.
 CheckResults for_each_nic(const Inventory& node, Judge judge) {
   CheckResults results;
   for (const RdmaDevice* nic : fabric_nics(node)) {
