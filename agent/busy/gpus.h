@@ -25,7 +25,7 @@ class GpuReader {
 
   NvmlUse use_;
   // In a container NVML may report host pids, which this /proc does not have. Pids that existed
-  // while no runner of the agent ran belong to others. Of the remaining ones as many count as own
+  // while no runner of the agent ran belong to others. As many of the remaining ones count as own
   // as there are runners.
   std::set<unsigned> strangers_;
   std::size_t runners_lately_ = 0;

@@ -17,7 +17,7 @@ enum class Stop {
   kFault,   // it broke the protocol, or its records cannot be kept: it is not believed any more
 };
 
-// What is known about the end of a runner.
+// The known facts about the end of a runner.
 struct Ending {
   std::optional<Final> reported;  // the runner's own final record
   bool reported_before_stop = false;

@@ -5,7 +5,7 @@
 //   PATH = TEXT              a file of one line
 //   PATH |                   a file of the lines below it that begin with two blanks (taken off)
 //   PATH : hex SIZE [@OFFSET HEX]...   a file of SIZE bytes, zero but for these
-//   PATH -> TARGET           a symbolic link, as it stands
+//   PATH -> TARGET           a symbolic link, unchanged
 //   PATH => PATH             a symbolic link to a path of the tree, made relative
 //   PATH /                   a folder
 //   PATH @ SECONDS           when the file was modified, since 1970; an empty one if there is none
@@ -15,7 +15,7 @@
 //   define NAME ... end      a template; ${key} in it is replaced, ${key:x} has a default
 //   use NAME key=value ...   its lines
 // Blank lines and those that begin with # say nothing. Paths have no blanks and start below the
-// root: sys/class/... What comes later replaces what was there.
+// root: sys/class/... A later line replaces an earlier one.
 #pragma once
 
 #include <map>

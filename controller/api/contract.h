@@ -25,9 +25,9 @@ struct Contract {
 };
 
 // Raised with controller/api/agent.proto: minor for additions, major when an older peer would be
-// misled. What people's tools ask of a controller (control, archive, judge) is not counted: a call
+// misled. The calls of people's tools (control, archive, judge) are not counted: a call
 // that one of them does not have ends with a line that names both versions.
-// In 1.3: the preflight's order also tells what the site profile says (lossless_priority,
+// In 1.3: the preflight's order also has the values of the site profile (lossless_priority,
 // traffic_class); whoever does not know these judges as without a site profile.
 inline constexpr Contract kContract{1, 3};
 

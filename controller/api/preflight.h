@@ -1,4 +1,4 @@
-// What follows from preflight's results, for both programs that show them: exit code, worst state,
+// Conclusions from preflight's results, for both programs that show them: exit code, worst state,
 // the GPUDirect lines. Pure.
 #pragma once
 
@@ -16,7 +16,7 @@ namespace railgauge::api {
 inline constexpr std::array<std::string_view, 6> kCheckStates{"waived",  "pass",  "warn",
                                                               "unknown", "error", "fail"};
 
-// Of the checks of `node`; "unknown" when there is none.
+// The worst state of the checks of `node`; "unknown" without checks.
 std::string_view worst_check_state(const PreflightReport& report, std::string_view node);
 
 struct PreflightDemand {
@@ -34,9 +34,9 @@ std::string gpudirect_text(const GpuDirectPair& pair);
 // "31 pass, 2 warn, 1 unknown": states that occur, the worst first.
 std::string state_counts_text(const PreflightReport& report, std::string_view node);
 
-// What an operator can do, a block for each distinct remedy: which check, where, why, then its
-// lines. Of `fail`, `error` and `warn`; of every state with `all_states`. "" when there is nothing
-// to do.
+// The steps for an operator, a block for each distinct remedy: which check, where, why, then its
+// lines. For `fail`, `error` and `warn`; for every state with `all_states`. "" when there is
+// nothing to do.
 std::string remedies_text(const PreflightReport& report, bool all_states = false);
 
 // `from`'s nodes, checks and pairs behind those of `to`.

@@ -34,7 +34,7 @@ class AgentStream final
                                            auth::Peer peer, Events events);
 
   void read_next();
-  // A full queue closes the stream: the agent comes back and is told what it missed.
+  // A full queue closes the stream: the agent comes back and gets what it missed.
   void send(api::ControllerMessage message);
   // Sends what is queued, then ends the call.
   void finish(grpc::Status status);

@@ -108,8 +108,8 @@ api::PlannedStage to_api(const plan::PlannedStage& stage) {
   return out;
 }
 
-// What makes nodes alike: the models of their GPUs and how their NICs are driven. Not how many
-// there are nor how fast they run now: a node with a dead GPU or a degraded link is to be held
+// The hardware class of a node: the models of its GPUs and the drivers of its NICs. The class has
+// neither their number nor their present speed: a node with a dead GPU or a degraded link is
 // against the others.
 std::string hardware_of(const api::Hello& hello) {
   std::set<std::string> parts;

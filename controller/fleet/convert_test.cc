@@ -1,4 +1,4 @@
-// From what nodes tell to what is planned.
+// From the reports of nodes to the input of a plan.
 #include "controller/fleet/convert.h"
 
 #include <gtest/gtest.h>

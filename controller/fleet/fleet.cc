@@ -241,7 +241,7 @@ void Fleet::welcome(Stream& stream, api::Hello hello, const Roster::Attached& at
   *welcome.mutable_contract() = api::to_message(options_.contract);
   welcome.set_controller_version(RAILGAUGE_VERSION);
   welcome.set_heartbeat_seconds(options_.heartbeat_seconds);
-  // Of a node that the store knows no mark of it has nothing: a backup may be older than the node.
+  // Without a mark the store has nothing of the node: a backup may be older than the node.
   const auto stored = stored_through_.find(node.hello.node_id());
   welcome.set_stored_through_spool_id(stored == stored_through_.end() ? 0 : stored->second);
   stream.wire->send(std::move(message));

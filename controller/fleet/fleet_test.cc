@@ -1,4 +1,4 @@
-// Attaching, over real gRPC: versions, names, silence, records. The whole controller stands behind
+// Attaching, over real gRPC: versions, names, silence, records. The whole controller is behind
 // it.
 #include "controller/fleet/fleet.h"
 
@@ -178,7 +178,7 @@ TEST(Fleet, RecordsAreAcknowledgedOnceTheyAreCommittedAndRepeatsAreStoredOnce) {
   EXPECT_EQ(results.points(0).point().median(), 1'500);  // the first delivery's
 }
 
-// What its Welcome says is stored of this agent's spool; absent: nothing is said.
+// The mark in the Welcome: the stored part of this agent's spool; absent without a mark.
 std::optional<std::uint64_t> stored_through(ScriptedAgent& agent) {
   EXPECT_TRUE(welcome(agent));
   for (const api::ControllerMessage& message : agent.received())

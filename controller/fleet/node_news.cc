@@ -1,4 +1,4 @@
-// What agents tell of their nodes beside tasks: busy or idle, and what their watch noticed.
+// Reports of agents about their nodes beside tasks: busy or idle, and the events of their watch.
 #include <algorithm>
 #include <array>
 #include <set>

@@ -38,7 +38,7 @@ api::PreflightReport silence_of(const std::string& name, const std::string& reas
 }  // namespace
 
 PreflightService::PreflightService(fleet::EventLoop& loop, fleet::Fleet& fleet, store::Store& store,
-                             PreflightSite site)
+                                   PreflightSite site)
     : loop_(loop), fleet_(fleet), store_(store), site_(site) {
   fleet_.on_preflight([this](const std::string& node, api::PreflightAnswer answer) {
     answered(node, std::move(answer));
@@ -105,9 +105,9 @@ void PreflightService::answered(const std::string& node, api::PreflightAnswer an
   changed_.notify_all();
 }
 
-// What a node said; a node that said nothing leaves its last preflight as it is.
+// Stores the answer of a node. Without an answer the node's last preflight stays.
 void PreflightService::keep(const PreflightQuestion& question, const std::string& node,
-                         const api::PreflightReport& report) {
+                            const api::PreflightReport& report) {
   if (report.checks().empty()) return;
   store::PreflightRow row{
       .node_id = question.nodes.at(node), .run_id = question.run_id, .at = fleet::unix_seconds()};

@@ -17,7 +17,7 @@ store::NodeRow row_of(const NodeState& node) {
   row.settings = {hello.stack_settings().begin(), hello.stack_settings().end()};
   row.stack_incomplete = hello.stack_incomplete();
   row.described = {hello.facts().begin(), hello.facts().end()};
-  // An agent of before the stack's parts had names of their own tells its versions as facts.
+  // An old agent, without named parts of the stack, reports its versions as facts.
   if (row.facts.empty()) std::swap(row.facts, row.described);
   for (const api::Nic& nic : hello.nics()) {
     store::EndpointRow endpoint;

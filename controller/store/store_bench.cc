@@ -1,5 +1,5 @@
 // The store's speed on a real file with synchronous=FULL: points in, against the sqlite3 shell's
-// .import of the same rows. What is asked of it stands in store_query_bench.cc.
+// .import of the same rows. store_query_bench.cc measures its queries.
 #include <benchmark/benchmark.h>
 
 #include <array>
@@ -119,7 +119,7 @@ void write_import(const TempFolder& folder, const std::string& filled) {
 
 // The planned database with the sets and series that the rows refer to, rows left out. .import has
 // no NULL and no computed columns: the two tables with absent values are not STRICT here, and the
-// point table has its stored columns alone. What is on the disk is the same.
+// point table has its stored columns alone. The bytes on the disk are the same.
 void make_import_base(const std::string& filled, const std::string& base) {
   run_shell(fmt::format(
       "cp {0} {1} && sqlite3 -bail {1} \"PRAGMA foreign_keys=OFF; DELETE FROM distribution; DELETE "

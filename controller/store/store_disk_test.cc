@@ -1,6 +1,6 @@
 // The store on file systems of the kernel's own that are full or read-only. Needs leave to mount;
-// without it the program ends with 77, so that ctest counts it as skipped. What is the same
-// everywhere stands in store_fault_test.cc.
+// without it the program ends with 77, so that ctest counts it as skipped. store_fault_test.cc has
+// the tests that need no disk of their own.
 #include <sched.h>
 #include <sys/mount.h>
 

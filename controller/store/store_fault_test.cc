@@ -41,7 +41,7 @@ std::size_t points_in(Store& store) {
   return rows ? rows->size() : 0;
 }
 
-// Runs in a child process: appends, and reports on `pipe` when it was told of the commit.
+// Runs in a child process: appends, and reports on `pipe` after each commit.
 [[noreturn]] void append_and_report(const std::string& path, int pipe) {
   setenv("RAILGAUGE_FAILPOINT", "store.records_committed", 1);
   auto store = Store::open({.path = path});

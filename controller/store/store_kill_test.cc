@@ -21,7 +21,7 @@
 namespace railgauge::store {
 namespace {
 
-// What a child that was killed had acknowledged, task by task: points of each are 1 to kPoints.
+// The acknowledged part of a child that was killed, task by task: points of each are 1 to kPoints.
 constexpr std::uint32_t kPoints = 50;
 constexpr int kTasks = 400;
 constexpr int kTasksInDelivery = 4;
@@ -34,8 +34,8 @@ std::vector<Record> task_records(int task) {
   return records;
 }
 
-// As fast as the store takes them, from task `first` on; tells the last task of each delivery that
-// was acknowledged.
+// As fast as the store takes them, from task `first` on; reports the last task of each delivery
+// that was acknowledged.
 [[noreturn]] void append_until_killed(const std::string& path, int first, int pipe) {
   auto store = Store::open({.path = path});
   if (!store) _exit(3);

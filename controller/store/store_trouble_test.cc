@@ -178,7 +178,7 @@ void expect_one_line(const Error& error) {
   EXPECT_EQ(error.message.find('\n'), std::string::npos) << error.message;
 }
 
-// Of a copy of the file with one bit turned. True: something noticed.
+// Opens and reads a copy of the file with one flipped bit. True: an error was reported.
 bool flip_is_noticed(const TempFolder& folder, std::uintmax_t at, int bit) {
   const std::string path = folder.file("flipped");
   for (const char* suffix : {"", "-wal", "-shm"}) std::filesystem::remove(path + suffix);

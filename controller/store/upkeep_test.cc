@@ -1,4 +1,4 @@
-// What reads or copies the whole file, or takes from it, while others go on.
+// Readers, copies and prunings of the whole file while others continue.
 #include <atomic>
 #include <chrono>
 #include <filesystem>

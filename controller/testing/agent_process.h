@@ -106,7 +106,7 @@ inline bool until(const std::function<bool()>& met, double seconds = 20) {
   return false;
 }
 
-// What the controller knows of a run.
+// The controller's view of a run.
 inline api::RunDetail run_detail(api::Control::Stub& stub, const std::string& run_id) {
   grpc::ClientContext context;
   api::RunRef ref;

@@ -36,7 +36,7 @@ class SchedulesTest : public testing::Test {
     bench_.start();
     for (const char* name : {"n1", "n2"}) add_agent(name);
   }
-  // Of a rpc by its stub method.
+  // Calls an RPC by its stub method.
   template <class Request, class Answer>
   grpc::Status call(grpc::Status (api::Control::Stub::*method)(grpc::ClientContext*, const Request&,
                                                                Answer*),

@@ -176,7 +176,7 @@ void ScriptedAgent::play(const api::ControllerMessage& message) {
                                            (gpu.empty() ? "" : "+" + gpu));
     *record.mutable_started()->mutable_facts() = message.prepare().facts();
     (*record.mutable_started()->mutable_facts())["path"] = "synthetic";
-    const auto memory = message.prepare().parameters().find("memory");  // as kernels tell it
+    const auto memory = message.prepare().parameters().find("memory");  // as kernels report it
     if (memory != message.prepare().parameters().end())
       (*record.mutable_started()->mutable_facts())["memory"] = memory->second;
     deliver(record);

@@ -19,7 +19,7 @@
 
 namespace railgauge::testing_agent {
 
-// What the agent does with a task.
+// The agent's reaction to a task.
 enum class Script {
   kPass,       // prepares, exchanges two steps, reports a point (rank 0), passes
   kHang,       // prepares, goes, and then waits for a cancel

@@ -65,7 +65,7 @@ class ServerBench {
     return options;
   }
 
-  // What the controller knows of a run once it has ended.
+  // The controller's view of a run after its end.
   api::RunDetail end_of(const std::string& run_id) const {
     api::RunRef ref;
     ref.set_run_id(run_id);
@@ -81,7 +81,7 @@ class ServerBench {
     return detail;
   }
 
-  // As its agent would tell: nothing is it idle again with. Whether the controller has seen it.
+  // Acts as the agent's report; an empty reason means idle. Whether the controller has seen it.
   bool tells_busy(ScriptedAgent& agent, const std::string& name, const std::string& with) const {
     api::AgentMessage message;
     api::BusyState& busy = *message.mutable_heartbeat()->mutable_busy();

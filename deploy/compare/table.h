@@ -13,7 +13,7 @@ namespace railgauge::compare {
 enum class Expectation {
   kEqual,        // the ratio within 5 % of 1, or its interval holds 1 and is no wider than 20 %
   kHoldsOne,     // control: a program against itself
-  kExcludesOne,  // control: a known cost was added, so the interval lies above 1
+  kExcludesOne,  // control: a known cost was added, so the interval is above 1
 };
 
 struct Row {
@@ -32,7 +32,7 @@ struct Judged {
 };
 
 // One row's verdict: a control that misses its expectation is kInvalid. A comparison that does not
-// pass is kFailed when its whole interval lies more than 5 % from 1, else kNoisy: neither equal nor
+// pass is kFailed when its whole interval is more than 5 % from 1, else kNoisy: neither equal nor
 // unequal was shown. Errors: those of paired_ratio.
 Result<Judged> judge(const Row& row);
 // The table's: invalid when a control is, else failed, noisy, passed, in this order. No rows:

@@ -1,4 +1,4 @@
-// What is kept of nodes over time, and matrices.
+// The stored history of nodes, and matrices.
 #include <cmath>
 
 #include <gmock/gmock.h>

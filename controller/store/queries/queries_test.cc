@@ -92,7 +92,7 @@ TEST_F(Queries, EveryFilterNarrows) {
     }
 }
 
-// What SQLite would do for a statement whose values are all NULL.
+// SQLite's plan for a statement whose values are all NULL.
 std::string plan_of(Connection& connection, const std::string& statement) {
   std::string plan;
   auto rows = connection.query("EXPLAIN QUERY PLAN " + statement, std::nullopt, std::nullopt,
@@ -145,7 +145,7 @@ TEST_F(Queries, PointsSinceATimeAreFoundByTheDaysOfTheIndex) {
                 testing::HasSubstr("point_by_series (series=? AND <expr>>?)"));
 }
 
-// Of hundreds of thousands of series a few are wanted: none of these words may read them all.
+// A filter selects a few of hundreds of thousands of series: none of these words may read them all.
 TEST_F(Queries, TheSeriesOfAFilterAreFoundByItsNarrowestWord) {
   auto connection = Connection::open(folder_.file("db"), Connection::Mode::kReadOnly, 1);
   ASSERT_TRUE(connection);

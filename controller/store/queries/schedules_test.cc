@@ -116,7 +116,8 @@ TEST_F(ScheduleStoreTest, StartsAreCountedOnceEachAndNothingElseIs) {
   EXPECT_EQ(named("nightly").started, 0u);
 }
 
-// Of a due time's run that the controller's end broke off the next one takes the place, once.
+// The next run takes the place of a due time's run that the end of the controller interrupted,
+// once.
 TEST_F(ScheduleStoreTest, ARunTakesTheBrokenOffOnesPlaceOnceAndNothingIsCounted) {
   ASSERT_TRUE(store_->create_run(run_row("r1"), pair_tasks(1), ScheduleClaim{"weekly", 2e9}));
   ScheduleClaim rest{.schedule = "weekly", .due_at = 2e9, .reason = "the rest"};

@@ -1,4 +1,4 @@
-// What the tests of this folder share: a folder of their own, and records as an agent sends them.
+// Shared by the tests of this folder: a folder of their own, and records as an agent sends them.
 #pragma once
 
 #include <unistd.h>

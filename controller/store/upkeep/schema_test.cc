@@ -107,7 +107,7 @@ std::vector<std::string> texts_of(Connection& connection, const std::string& sql
   return texts;
 }
 
-// What migrations make anew: keys, and states that have other names since version 7.
+// The values that migrations replace: keys, and states that have other names since version 7.
 bool is_made_anew(const std::string& table, const std::string& column) {
   if (table == "point") return column == "id";
   return column == "point" || (table == "finding" && column == "state");
@@ -201,7 +201,7 @@ TEST(Schema, ACopyOfAnUpgradeThatWasRolledBackIsNotTakenForANewOne) {
   copy_stored(1, path);
   { ASSERT_TRUE(open(path)); }
   ASSERT_TRUE(std::filesystem::exists(kept));
-  // The older program goes on with its copy.
+  // The older program continues with its copy.
   for (const char* suffix : {"", "-wal", "-shm"}) std::filesystem::remove(path + suffix);
   std::filesystem::copy_file(kept, path);
   {
