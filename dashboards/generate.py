@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes dashboards/prometheus, dashboards/grafana and deploy/docs/alerts.md from dashboards/source.
+"""Writes dashboards/prometheus, dashboards/grafana and deploy/docs/reference/alerts.md from dashboards/source.
 
   dashboards/generate.py            write them
   dashboards/generate.py --check    say what differs from the source; exit code 1 when anything does
@@ -17,7 +17,7 @@ import alerts  # noqa: E402
 import boards  # noqa: E402
 
 MADE = "# Made by dashboards/generate.py from dashboards/source: change it there.\n"
-RUNBOOK = "deploy/docs/alerts.md#"
+RUNBOOK = "deploy/docs/reference/alerts.md#"
 
 
 def quoted(text):
@@ -135,14 +135,18 @@ def rule_tests():
 
 
 def alert_page():
-    text = ("# Alerts\n\nMade by `dashboards/generate.py` from `dashboards/source/alerts.py`, as are the rules "
-            "(`dashboards/prometheus/alerts.yml`) and their tests.\nAn alert is an event, not a series: one for a fleet, with "
-            "the command that shows who is meant. `page` wakes somebody, `ticket` waits.\n\nA node whose marker file says "
-            "maintenance (`--busy-marker`) is left out; one that went away\nthen, for a day. Once the marker is gone it counts at once. "
-            "Regular windows stand in `deploy/monitoring/alertmanager.yml`.\n\n"
-            "The recording rules add at most 26 series a node of 8 ports (260,000 at 10,000 nodes) to those of the agents (metrics.md),\nbeside those of counters that just grew.\n\n"
-            "The rules need Prometheus 2.42 (`keep_firing_for`). Their `runbook_url` is this page's place in the sources; where your docs stand\nis put in by "
-            "`sed 's|deploy/docs/alerts.md|https://docs.example/railgauge/alerts.md|' dashboards/prometheus/alerts.yml`.\n")
+    text = ("# Alerts\n\n`dashboards/generate.py` renders this page, the rules (`dashboards/prometheus/alerts.yml`) and their\n"
+            "tests from `dashboards/source/alerts.py`.\n\n"
+            "An alert is an event of the whole fleet, not a series for each node. Its text has the command that\n"
+            "lists the nodes. `page` wakes a person, `ticket` waits for the day.\n\n"
+            "A node whose marker file reports maintenance (`--busy-marker`) is left out. A node that left during\n"
+            "maintenance is left out for a day. Without the marker a node counts at once. Regular maintenance\n"
+            "windows are in `deploy/monitoring/alertmanager.yml`.\n\n"
+            "The recording rules add at most 26 series for a node of 8 ports (260,000 at 10,000 nodes) to those of\n"
+            "the agents ([metrics](metrics.md)), and series for counters that just grew.\n\n"
+            "The rules need Prometheus 2.42 (`keep_firing_for`). Their `runbook_url` is the path of this page in\n"
+            "the source tree. To use your own address:\n\n"
+            "```\nsed 's|deploy/docs/reference/alerts.md|https://docs.example/railgauge/alerts.md|' dashboards/prometheus/alerts.yml\n```\n")
     for alert in alerts.ALERTS:
         text += (f"\n## {alert['name']}\n{alert['severity']}, after {alert['wait']}"
                  + (f", kept for {alert['keep']} once its cause is not seen" if "keep" in alert else "")
@@ -162,7 +166,7 @@ def outputs():
         HERE / "prometheus/records.yml": recording_rules(),
         HERE / "prometheus/alerts.yml": alert_rules(),
         HERE / "prometheus/alerts_test.yml": rule_tests(),
-        HERE.parent / "deploy/docs/alerts.md": alert_page(),
+        HERE.parent / "deploy/docs/reference/alerts.md": alert_page(),
     }
     for board in boards.BOARDS:
         files[HERE / f"grafana/{board['uid']}.json"] = json.dumps(without_private(board), indent=1, ensure_ascii=False) + "\n"

@@ -113,12 +113,12 @@ def check_alerts(known):
         check_expression(name, expression, known)
         if not why:
             fault(name, "says not what it is for")
-    page = (HERE.parent / "deploy/docs/alerts.md").read_text()
+    page = (HERE.parent / "deploy/docs/reference/alerts.md").read_text()
     for alert in alerts.ALERTS:
         name = alert["name"]
         check_expression(name, alert["expr"], known)
         if f"\n## {name}\n" not in page:
-            fault(name, "is not in deploy/docs/alerts.md")
+            fault(name, "is not in deploy/docs/reference/alerts.md")
         for key in ("summary", "description", "means", "do", "wait", "fires", "silent"):
             if not alert.get(key):
                 fault(name, f"has no {key}")
@@ -165,14 +165,14 @@ def check_all_commands(program):
 
 def check_page():
     """The tables in the documentation are of these boards and panels."""
-    page = HERE.parent / "deploy/docs/dashboards.md"
+    page = HERE.parent / "deploy/docs/reference/dashboards.md"
     if not page.exists():
         return fault(page.name, "is not there")
     shown = re.findall(r"^##+ (.+)\n(.+)$", page.read_text(), re.MULTILINE)
     wanted = [(one["title"], one["description"]) for board in boards.BOARDS for one in [board, *board["panels"]]]
     for title, description in wanted:
         if (title, description) not in shown:
-            fault(page.name, f"does not show {title}; deploy/e2e/monitoring.sh --render deploy/docs/dashboards.md writes it anew")
+            fault(page.name, f"does not show {title}; deploy/e2e/monitoring.sh --render deploy/docs/reference/dashboards.md writes it anew")
 
 
 def exposition(metrics):

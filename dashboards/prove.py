@@ -116,7 +116,7 @@ def markdown(panel, answers):
 
 HEAD = """# Dashboards as tables
 
-Each panel's data, as Prometheus answered its queries: `deploy/e2e/monitoring.sh --render deploy/docs/dashboards.md` starts a controller,
+Each panel's data, as Prometheus answered its queries: `deploy/e2e/monitoring.sh --render deploy/docs/reference/dashboards.md` starts a controller,
 three agents and Prometheus on one host and writes this page. Figures are synthetic: the agents' NICs and GPUs are fakes.
 Grafana is in no Debian release, so no Grafana has read the boards here: what is proven are their queries, by Prometheus itself, and
 that each file has the shape that Grafana documents (`dashboards/lint.py`). One finding was made up, a port was taken down and a node

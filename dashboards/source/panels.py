@@ -1,4 +1,4 @@
-"""What every dashboard is made of: panels, variables and their places, as Grafana's JSON has them.
+"""The parts of every dashboard: panels, variables and their places, as Grafana's JSON has them.
 
 Keys that begin with "_" stay here: `_must` marks a query that has data wherever something was measured ("line_rate":
 on ports that have one, which software devices do not).
@@ -29,7 +29,7 @@ def panel(kind, title, description, unit, queries, width=8, height=8, **more):
             "options": more.pop("options", {}), "gridPos": {"w": width, "h": height}}
     if kind == "table":
         # The time of the query is no column, and Grafana's own names for values are no headings. Where what there is to
-        # say stands in the labels, the value is none either.
+        # say is in the labels, and the value is none either.
         value = more.pop("value", None)
         hidden = ["Time", "__name__", "job", "instance"] + ([] if value else ["Value"])
         made["transformations"] = [{"id": "organize", "options": {"excludeByName": {name: True for name in hidden}, "indexByName": {},
