@@ -9,6 +9,7 @@ import json
 import pathlib
 import re
 import sys
+import textwrap
 
 sys.dont_write_bytecode = True
 HERE = pathlib.Path(__file__).resolve().parent
@@ -134,23 +135,27 @@ def rule_tests():
     return text + annotation_tests()
 
 
+def wrapped(text):
+    return textwrap.fill(text, 100, break_long_words=False, break_on_hyphens=False)
+
+
 def alert_page():
     text = ("# Alerts\n\n`dashboards/generate.py` renders this page, the rules (`dashboards/prometheus/alerts.yml`) and their\n"
             "tests from `dashboards/source/alerts.py`.\n\n"
-            "An alert is an event of the whole fleet, not a series for each node. Its text has the command that\n"
-            "lists the nodes. `page` wakes a person, `ticket` waits for the day.\n\n"
-            "A node whose marker file reports maintenance (`--busy-marker`) is left out. A node that left during\n"
-            "maintenance is left out for a day. Without the marker a node counts at once. Regular maintenance\n"
+            "An alert is an event of the whole fleet, not a series for each node. Its text has the command\n"
+            "that lists the nodes. `page` wakes a person, `ticket` waits for the day.\n\n"
+            "A node whose marker file reports maintenance (`--busy-marker`) is left out. A node that left\n"
+            "during maintenance is left out for a day. Without the marker a node counts at once. Regular maintenance\n"
             "windows are in `deploy/monitoring/alertmanager.yml`.\n\n"
-            "The recording rules add at most 26 series for a node of 8 ports (260,000 at 10,000 nodes) to those of\n"
-            "the agents ([metrics](metrics.md)), and series for counters that just grew.\n\n"
+            "The recording rules add at most 26 series for a node of 8 ports (260,000 at 10,000 nodes) to those\n"
+            "of the agents ([metrics](metrics.md)), and series for counters that just grew.\n\n"
             "The rules need Prometheus 2.42 (`keep_firing_for`). Their `runbook_url` is the path of this page in\n"
             "the source tree. To use your own address:\n\n"
             "```\nsed 's|deploy/docs/reference/alerts.md|https://docs.example/railgauge/alerts.md|' dashboards/prometheus/alerts.yml\n```\n")
     for alert in alerts.ALERTS:
         text += (f"\n## {alert['name']}\n{alert['severity']}, after {alert['wait']}"
                  + (f", kept for {alert['keep']} once its cause is not seen" if "keep" in alert else "")
-                 + f".\n\n{alert['means']}\n\n{alert['do']}\n\n```\n{alert['expr']}\n```\n")
+                 + f".\n\n{wrapped(alert['means'])}\n\n{wrapped(alert['do'])}\n\n```\n{alert['expr']}\n```\n")
     return text
 
 
