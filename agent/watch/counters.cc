@@ -24,11 +24,13 @@ constexpr std::size_t kMostAerBytes = 4096;
 constexpr std::size_t kMostPciDevices = 4096;
 constexpr std::size_t kMostPorts = 16;
 
+// Adds a counter if its file has a number.
 void add(std::vector<Reading>& readings, const std::string& device, std::string_view counter,
          std::optional<std::uint64_t> value) {
   if (value) readings.push_back({valid_utf8(device), std::string(counter), *value});
 }
 
+// The counters and hw_counters of one RDMA port.
 void read_port(const fs::path& device, const std::string& port, std::vector<Reading>& readings) {
   const fs::path folder = device / "ports" / port;
   const std::string name = device.filename().string() + ":" + port;
@@ -58,6 +60,7 @@ bool is_gpu(const fs::path& device) {
          (kind.starts_with("0x0300") || kind.starts_with("0x0302"));
 }
 
+// The AER totals of these PCI functions.
 void read_aer(const fs::path& sysfs, const std::set<std::string>& addresses,
               std::vector<Reading>& readings) {
   constexpr std::array<std::string_view, 3> kFiles{"aer_dev_correctable", "aer_dev_nonfatal",
@@ -73,6 +76,7 @@ void read_aer(const fs::path& sysfs, const std::set<std::string>& addresses,
 }
 }  // namespace
 
+// The start of a file, at most `most` bytes; "" if it cannot be read.
 std::string small_file(const std::string& path, std::size_t most) {
   const Fd file(::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY));
   struct stat status {};
@@ -107,6 +111,7 @@ std::optional<std::uint64_t> parse_aer_total(std::string_view text) {
   return sum;
 }
 
+// All watched counters of the node. A missing counter is left out.
 std::vector<Reading> read_counters(const std::string& sysfs) {
   const fs::path devices = sysfs + "/class/infiniband";
   std::vector<Reading> readings;

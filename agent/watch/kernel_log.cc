@@ -45,6 +45,7 @@ std::string shown(std::string_view text) {
 }
 }  // namespace
 
+// "NVRM: Xid (PCI:0000:3b:00): 79, ...". Pure.
 std::optional<Xid> parse_xid(std::string_view line) {
   for (const std::string_view word :
        {std::string_view("SXid (PCI:"), std::string_view("Xid (PCI:")}) {
@@ -68,6 +69,7 @@ std::optional<Xid> parse_xid(std::string_view line) {
   return std::nullopt;
 }
 
+// The event of a line that the watch reports; absent for other lines. Pure.
 std::optional<Remark> remark_of(std::string_view line) {
   const auto xid = parse_xid(line);
   if (!xid) return std::nullopt;
@@ -82,6 +84,8 @@ std::optional<Remark> remark_of(std::string_view line) {
 KernelLog::KernelLog(std::string device, std::vector<std::string> files)
     : device_(std::move(device)), files_(std::move(files)) {}
 
+// Opens the device, or else a log file, at its end: old lines are not reported. kPermissionDenied:
+// neither is readable.
 Status KernelLog::open() {
   log_.reset(::open(device_.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
   const std::string device_error = std::strerror(errno);

@@ -11,6 +11,7 @@ namespace {
 constexpr std::size_t kMostSeries = 16'384;
 constexpr double kAnyAgainSeconds = 60;
 
+// The rules for a counter.
 std::vector<const WatchRule*> rules_of(const std::string& counter) {
   std::vector<const WatchRule*> rules;
   for (const WatchRule& rule : watch_rules())
@@ -18,6 +19,7 @@ std::vector<const WatchRule*> rules_of(const std::string& counter) {
   return rules;
 }
 
+// The largest value of a counter of that width.
 std::uint64_t largest(std::uint32_t bits) { return bits >= 64 ? ~0ULL : (1ULL << bits) - 1; }
 
 std::string duration(double seconds) {
@@ -32,6 +34,8 @@ std::string limit_text(const WatchRule& rule) {
 }
 }  // namespace
 
+// The growth between two readings. A smaller value means that the counter wrapped, if it was near
+// its end, or was reset.
 double growth(std::uint64_t before, std::uint64_t now, std::uint32_t bits) {
   if (now >= before) return static_cast<double>(now - before);
   const std::uint64_t top = largest(bits);
@@ -59,6 +63,7 @@ double Tracker::add(Window& window, const WatchRule& rule, double grown, double 
   return sum;
 }
 
+// Compares the growth with every rule of the counter.
 void Tracker::judge(const Reading& reading, Series& series, double grown, double since,
                     double now_seconds, std::vector<Remark>& out) {
   const auto rules = rules_of(reading.counter);
@@ -92,6 +97,7 @@ void Tracker::judge(const Reading& reading, Series& series, double grown, double
   series.stuck = stuck;
 }
 
+// Takes one reading; the first one of a counter is only a start.
 void Tracker::take(const Reading& reading, double now_seconds, std::vector<Remark>& out) {
   const auto rules = rules_of(reading.counter);
   if (rules.empty()) return;
@@ -115,6 +121,7 @@ void Tracker::take(const Reading& reading, double now_seconds, std::vector<Remar
   judge(reading, series, grown, since, now_seconds, out);
 }
 
+// Reports devices that are missing for kLooksMissing looks, and devices that came back.
 void Tracker::watch_devices(const std::vector<Reading>& readings, std::vector<Remark>& out) {
   std::set<std::string> here;
   for (const Reading& reading : readings) here.insert(reading.device);

@@ -22,6 +22,7 @@ constexpr std::size_t kMostEvents = 256;  // that nobody took yet
 
 double now_seconds() { return monotonic_now_ns() / 1e9; }
 
+// The event on the wire.
 api::NodeEvent event_of(const Remark& remark) {
   api::NodeEvent event;
   event.set_kind(remark.kind);
@@ -33,6 +34,7 @@ api::NodeEvent event_of(const Remark& remark) {
 }
 }  // namespace
 
+// The state that the thread owns, so that a hanging read may outlive the Watch.
 struct Watch::Shared {
   Shared(WatchOptions given, std::function<void()> ring)
       : options(std::move(given)),
@@ -59,6 +61,7 @@ struct Watch::Shared {
   std::vector<Remark> look(bool in_quiet, double now);
 };
 
+// One look at the log, the counters and the remaps. In quiet times only the log is read.
 std::vector<Remark> Watch::Shared::look(bool in_quiet, double now) {
   std::vector<Remark> remarks;
   if (log.source().empty() && now - log_tried_at >= kReopenSeconds) {
@@ -104,6 +107,7 @@ void Watch::watch_for_ever(std::shared_ptr<Shared> shared) {
   shared->changed.notify_all();
 }
 
+// Starts the thread, unless the watch is switched off.
 void Watch::start() {
   if (!(shared_->options.seconds > 0)) return;
   const std::lock_guard lock(shared_->mutex);

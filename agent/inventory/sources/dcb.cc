@@ -21,6 +21,7 @@ constexpr const char* kSource = "netlink DCB, IEEE 802.1Qaz";
 constexpr std::size_t kEnabledByte = 1;  // of ieee_pfc: a bit for each priority
 using Text = Fact<std::string>;
 
+// The facts with the reason of a failed netlink call.
 Facts not_told(int error) {
   if (error == EOPNOTSUPP || error == ENODEV || error == EPROTONOSUPPORT) return {};
   const std::string reason = fmt::format("DCB: netlink: {}", std::strerror(error));
@@ -28,6 +29,7 @@ Facts not_told(int error) {
           {"dcb/trust", Text::unknown(kSource, reason)}};
 }
 
+// "3,4": the priorities whose bit is set.
 std::string priorities_of(std::uint8_t enabled) {
   std::string text;
   for (unsigned priority = 0; priority < 8; ++priority)
@@ -58,6 +60,7 @@ std::string map_words(const std::map<unsigned, unsigned>& marks) {
   return text;
 }
 
+// Adds the facts of the IEEE 802.1Qaz attributes: priority flow control, trust and the DSCP map.
 void add_ieee(NetlinkBytes attributes, Facts& facts) {
   for_each_attribute(attributes, [&](std::uint16_t type, NetlinkBytes value) {
     if (type == DCB_ATTR_IEEE_PFC && value.size() > kEnabledByte)
@@ -78,6 +81,7 @@ struct Question {
 
 }  // namespace
 
+// Parses the kernel's answer to a DCB_CMD_IEEE_GET request. Pure.
 Facts dcb_facts_of(NetlinkBytes answer) {
   Facts facts;
   for_each_message(answer, [&](std::uint16_t type, NetlinkBytes body) {
@@ -91,6 +95,7 @@ Facts dcb_facts_of(NetlinkBytes answer) {
   return facts;
 }
 
+// Asks the kernel over netlink; needs no privilege.
 Facts read_dcb(const std::string& interface) {
   if (interface.size() >= IFNAMSIZ) return {};
   const Fd socket(::socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE));

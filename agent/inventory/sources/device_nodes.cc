@@ -41,6 +41,8 @@ Fact<bool> can_open(const NodeFiles& files, const std::string& path) {
   return Fact<bool>::known(::access(files.on_disk(path).c_str(), R_OK | W_OK) == 0, path);
 }
 
+// Tries the device files that measurements open: GDRCopy's, the connection manager's, and those of
+// the verbs.
 Apply read_device_nodes(const NodeFiles& files) {
   std::map<std::string, DeviceNode> nodes;
   std::vector<std::string> paths{"/dev/gdrdrv", "/dev/infiniband/rdma_cm"};

@@ -38,6 +38,7 @@ Fact<std::string> pair_of(const Facts& pairs, const char* name, const Fact<std::
   return text;
 }
 
+// The GPU with that PCI address; added if it is new.
 GpuFacts& gpu_at(Inventory& inventory, const std::string& address) {
   const auto found = std::ranges::find(inventory.gpus, address, &GpuFacts::pci_address);
   if (found != inventory.gpus.end()) return *found;
@@ -64,6 +65,7 @@ std::string state_of(const GpuFacts& gpu, const std::string& driver, bool has_fo
 
 }  // namespace
 
+// Reads the driver's version and parameters, and the GPUs that it shows in /proc.
 Apply read_gpu_driver(const NodeFiles& files) {
   const std::vector<std::string> shown = files.names(kShown, kMaxGpus);
   const bool has_folders = files.exists(kShown);
@@ -81,6 +83,7 @@ Apply read_gpu_driver(const NodeFiles& files) {
   };
 }
 
+// Reads /proc/driver/nvidia/gpus/ADDRESS/information of one GPU.
 Apply read_gpu_information(const NodeFiles& files, const std::string& address) {
   const Fact<std::string> text = files.text(std::string(kShown) + "/" + address + "/information");
   return [text, address](Inventory& inventory) {

@@ -32,6 +32,7 @@ std::string_view message_of(std::string_view record) {
 
 using Log = Fact<std::vector<std::string>>;
 
+// The kept lines in their order.
 std::vector<std::string> lines_of(const KeptLogLines& kept) {
   std::vector<std::string> lines;
   for (const std::string& line : kept.lines()) lines.push_back(valid_utf8(line));

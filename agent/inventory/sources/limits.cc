@@ -25,6 +25,7 @@ Fact<std::uint64_t> limit_of(std::string_view text, const std::string& source) {
   return Fact<std::uint64_t>::known(number, source);
 }
 
+// The limit in a file of a control group.
 Fact<std::uint64_t> limit_fact(const Fact<std::string>& text) {
   return text.is_known() ? limit_of(text.value, text.source) : text.without_value<std::uint64_t>();
 }
@@ -50,6 +51,7 @@ void read_memlock(const NodeFiles& files, MemoryLimits& limits) {
   limits.memlock_hard_bytes = take(kSoft + 1);
 }
 
+// Whether CAP_IPC_LOCK is in the effective set (CapEff) of /proc/self/status.
 Fact<bool> read_cap_ipc_lock(const NodeFiles& files) {
   const Fact<std::string> text = files.text("/proc/self/status");
   const std::size_t at = text.value.find("CapEff:");
@@ -70,6 +72,7 @@ struct Group {
   bool is_old = false;
 };
 
+// Whether the comma-separated list has the word.
 bool has_word(std::string_view list, std::string_view word) {
   while (!list.empty()) {
     const std::size_t end = std::min(list.find(','), list.size());
@@ -139,6 +142,7 @@ void read_group_memory(const NodeFiles& files, const std::string& groups, Memory
   if (group.is_old && most.is_known() && most.value >= kNoLimitOfOld) most.value = kUnlimited;
 }
 
+// The processors of cpuset.cpus.effective, or of the older cpuset hierarchy.
 void read_group_processors(const NodeFiles& files, const std::string& groups,
                            MemoryLimits& limits) {
   const Group group = group_of(files, groups, "cpuset");
@@ -190,6 +194,7 @@ void read_group_rdma(const NodeFiles& files, const std::string& groups, MemoryLi
 
 }  // namespace
 
+// Reads the limits of the agent's own process and control groups, of both cgroup versions.
 Apply read_limits(const NodeFiles& files) {
   MemoryLimits limits;
   read_memlock(files, limits);

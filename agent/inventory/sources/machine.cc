@@ -12,7 +12,8 @@
 namespace railgauge::agent {
 namespace {
 
-constexpr std::size_t kMostCpuInfoBytes = 16U << 20U;  // thousands of processors
+// Enough for thousands of processors.
+constexpr std::size_t kMostCpuInfoBytes = 16U << 20U;
 constexpr std::uint64_t kKibi = 1024;
 
 // The number in "node12"; false for "possible".
@@ -53,6 +54,7 @@ Fact<std::uint64_t> value_of(const std::map<std::string, std::uint64_t>& values,
                                : Fact<std::uint64_t>::known(found->second, text.source);
 }
 
+// The values of /proc/cpuinfo that matter.
 struct CpuInfo {
   std::string model, vendor, microcode, flags;
   std::uint32_t processors = 0;
@@ -76,6 +78,7 @@ void take_cpu_line(std::string_view line, CpuInfo& cpu) {
   if ((key == "flags" || key == "Features") && cpu.flags.empty()) cpu.flags = value;
 }
 
+// A value from a file that was read; absent if the file has none.
 Fact<std::string> text_or_absent(const Fact<bool>& read, const std::string& value) {
   if (!read.is_known() || value.empty())
     return read.is_known() ? Fact<std::string>::absent(read.source)
@@ -83,6 +86,7 @@ Fact<std::string> text_or_absent(const Fact<bool>& read, const std::string& valu
   return Fact<std::string>::known(value, read.source);
 }
 
+// Counts the processors by scaling_governor.
 Fact<std::map<std::string, std::uint32_t>> read_governors(const NodeFiles& files) {
   const std::string folder = "/sys/devices/system/cpu";
   Fact<std::map<std::string, std::uint32_t>> governors =
@@ -106,6 +110,7 @@ Fact<std::map<std::string, std::uint32_t>> read_governors(const NodeFiles& files
   return governors;
 }
 
+// The idle states of cpu0 and whether each is disabled.
 Fact<Facts> read_idle_states(const NodeFiles& files) {
   const std::string folder = "/sys/devices/system/cpu/cpu0/cpuidle";
   Fact<Facts> states = Fact<Facts>::absent(folder);
@@ -126,6 +131,7 @@ Fact<Facts> read_idle_states(const NodeFiles& files) {
   return states;
 }
 
+// "0" or "1" as a flag.
 Fact<bool> flag_of(const Fact<std::string>& text) {
   Fact<bool> flag = text.without_value<bool>();
   flag.value = text.value != "0" && !text.value.empty();
@@ -167,6 +173,7 @@ Fact<bool> machine_is_virtual(const CpuInfo& cpu, const Facts& dmi) {
 
 }  // namespace
 
+// NUMA nodes with their processors, memory and distances.
 Apply read_numa(const NodeFiles& files) {
   std::vector<NumaNode> nodes;
   for (const std::string& name : files.names("/sys/devices/system/node")) {
@@ -196,6 +203,7 @@ Apply read_numa(const NodeFiles& files) {
   return [nodes](Inventory& inventory) { inventory.numa = nodes; };
 }
 
+// Governors, idle states, SMT and the number of sockets.
 Apply read_cpu(const NodeFiles& files) {
   const std::string folder = "/sys/devices/system/cpu";
   CpuFacts cpu;
@@ -211,6 +219,7 @@ Apply read_cpu(const NodeFiles& files) {
   };
 }
 
+// The machine's DMI names, processors and memory.
 Apply read_machine(const NodeFiles& files) {
   constexpr std::array kDmi{"sys_vendor", "product_name",  "product_version", "board_vendor",
                             "board_name", "board_version", "bios_vendor",     "bios_version",
@@ -242,6 +251,7 @@ Apply read_machine(const NodeFiles& files) {
   };
 }
 
+// Release, command line, boot id and settings of Linux.
 Apply read_linux(const NodeFiles& files) {
   Inventory read;
   read.kernel_release = files.line("/proc/sys/kernel/osrelease");

@@ -16,6 +16,7 @@ constexpr std::size_t kMostSymbolBytes = 64U << 20U;
 constexpr std::size_t kMostConfigFiles = 256;
 constexpr std::size_t kMostDepends = 64;
 
+// The facts of a loaded module from /sys/module/NAME.
 ModuleFacts read_loaded(const NodeFiles& files, const std::string& name) {
   const std::string folder = "/sys/module/" + name;
   ModuleFacts module;
@@ -37,6 +38,7 @@ std::string name_of_file(std::string_view path) {
   return module_name(path.substr(0, path.find(".ko")));
 }
 
+// A module file by modules.dep.
 struct ModuleFile {
   std::string path;
   std::vector<std::string> depends;
@@ -60,6 +62,7 @@ void take_dep_line(std::string_view line, const std::string& folder, ModuleFileM
     file.depends.push_back(valid_utf8(full(path)));
 }
 
+// The settings of modules-load.d and modprobe.d.
 struct BootSettings {
   std::map<std::string, std::string> autoload;
   std::map<std::string, std::string> options;
@@ -69,10 +72,12 @@ struct BootSettings {
   Fact<bool> probes = Fact<bool>::known(true, "/etc/modprobe.d");
 };
 
+// An empty line or a comment of a configuration file.
 bool is_comment(std::string_view line) {
   return line.empty() || line.starts_with('#') || line.starts_with(';');
 }
 
+// The modules that a file of modules-load.d names, one a line.
 void take_autoload(const NodeFiles& files, const std::string& path, BootSettings& boot) {
   const auto each = [&](std::string_view line) {
     line = trimmed(line);
@@ -90,6 +95,7 @@ void take_companions(std::string_view line, const std::string& path, BootSetting
     if (!fields[i].ends_with(':')) boot.autoload.emplace(valid_utf8(module_name(fields[i])), path);
 }
 
+// "options", "blacklist" and "softdep" lines of a file of modprobe.d.
 void take_options(const NodeFiles& files, const std::string& path, BootSettings& boot) {
   const auto each = [&](std::string_view line) {
     const auto fields = fields_of(line, 3);
@@ -126,6 +132,7 @@ void take_folders(const NodeFiles& files, const std::string& name, Take take, Bo
 
 }  // namespace
 
+// The modules of GPUs, RDMA, their NICs and peer memory.
 const std::vector<std::string>& known_modules() {
   static const auto* const names = new std::vector<std::string>{"amdgpu",
                                                                 "bnxt_en",
@@ -172,6 +179,7 @@ std::string module_name(std::string_view text) {
   return name;
 }
 
+// Loaded modules, their facts, and the clients of the legacy peer-memory registry.
 Apply read_modules(const NodeFiles& files) {
   std::set<std::string> loaded;
   const Fact<bool> list =
@@ -214,6 +222,7 @@ Apply read_modules(const NodeFiles& files) {
   };
 }
 
+// Installed module files and the boot-time settings of modules.
 Apply read_module_files(const NodeFiles& files) {
   const std::string folder = "/lib/modules/" + files.line("/proc/sys/kernel/osrelease").value;
   const std::string dep = folder + "/modules.dep";

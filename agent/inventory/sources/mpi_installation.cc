@@ -52,6 +52,7 @@ Fact<std::string> mpi_version(const NodeFiles& files, const MpiInstallation& one
 
 }  // namespace
 
+// Reads version and libraries of one Open MPI or MPICH installation.
 Apply read_mpi_installation(const NodeFiles& files, const MpiInstallation& installation) {
   Fact<std::string> found = mpi_version(files, installation);
   for (const std::string& folder : folders_of(installation.library_folders)) {

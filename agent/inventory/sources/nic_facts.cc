@@ -34,6 +34,7 @@ Fact<std::string> state_word(Fact<std::string> text) {
   return text;
 }
 
+// The known value in lower case.
 Fact<std::string> in_lower(Fact<std::string> text) {
   text.value = lower(std::move(text.value));
   return text;
@@ -66,6 +67,7 @@ void read_gids(const NodeFiles& files, const std::string& port, RdmaPort& out) {
   if (!any) out.gids_told.spoil_by(refused);
 }
 
+// The facts of one port from its folder. Counters and GIDs are read as well.
 RdmaPort read_port(const NodeFiles& files, const std::string& folder, std::uint32_t number) {
   RdmaPort port;
   port.port = number;
@@ -92,6 +94,7 @@ std::string pci_of(const NodeFiles& files, const std::string& folder) {
   return is_pci_address(parent) ? parent : "";
 }
 
+// The port numbers of a device, ascending.
 Fact<std::vector<std::uint32_t>> ports_of(const NodeFiles& files, const std::string& device) {
   const NameList names = files.list(fmt::format("{}/{}/ports", kRdma, device));
   auto ports = names.without_value<std::vector<std::uint32_t>>();
@@ -172,6 +175,7 @@ Fact<Counters> read_counters(const NodeFiles& files, const std::string& folder) 
   return known;
 }
 
+// The RDMA devices with PCI address and driver; nothing asks a device.
 Apply read_rdma_names(const NodeFiles& files) {
   std::vector<RdmaDevice> devices;
   const NameList names = files.list(kRdma, kMaxNicPorts);
@@ -196,6 +200,7 @@ Apply read_rdma_names(const NodeFiles& files) {
   };
 }
 
+// The ports, firmware and identity of one RDMA device, which its driver may answer slowly.
 Apply read_rdma_device(const NodeFiles& files, const std::string& name) {
   const std::string folder = std::string(kRdma) + "/" + name;
   RdmaDevice read;
@@ -227,6 +232,7 @@ Apply read_rdma_device(const NodeFiles& files, const std::string& name) {
   };
 }
 
+// The network interfaces that belong to a device.
 Apply read_net_names(const NodeFiles& files) {
   std::vector<NetDevice> devices;
   for (const std::string& name : files.names(kNets, kMostNets)) {
@@ -240,6 +246,7 @@ Apply read_net_names(const NodeFiles& files) {
   return [devices = std::move(devices)](Inventory& inventory) { inventory.nets = devices; };
 }
 
+// State, MTU, speed, statistics and quality-of-service settings of one interface.
 Apply read_net_device(const NodeFiles& files, const std::string& name) {
   const std::string folder = std::string(kNets) + "/" + name;
   constexpr double kMegabit = 1e6;

@@ -24,6 +24,8 @@ namespace fs = std::filesystem;
 constexpr std::size_t kChunkBytes = 16U << 10U;
 
 template <class T>
+// The state for an errno: absent for a missing file, unknown without privilege or while a device
+// cannot answer, else an error.
 Fact<T> not_read(const std::string& path, int error) {
   switch (error) {
     case ENOENT:
@@ -69,12 +71,14 @@ int read_some(int fd, std::size_t most, std::string& text) {
 
 }  // namespace
 
+// The path below the roots that tests and containers replace.
 std::string NodeFiles::on_disk(const std::string& path) const {
   if (!sysfs_.empty() && path.starts_with("/sys/")) return sysfs_ + path.substr(4);
   if (!proc_.empty() && path.starts_with("/proc/")) return proc_ + path.substr(5);
   return root_ + path;
 }
 
+// Reads at most `most` bytes.
 Fact<std::string> NodeFiles::bytes(const std::string& path, std::size_t most) const {
   Fd fd;
   if (const int error = open_file(on_disk(path), fd); error != 0)
@@ -104,6 +108,7 @@ Fact<std::string> NodeFiles::line(const std::string& path) const {
   return whole;
 }
 
+// A number with or without "0x"; an error for other text.
 Fact<std::uint64_t> NodeFiles::number(const std::string& path) const {
   const Fact<std::string> text = line(path);
   if (!text.is_known()) return text.without_value<std::uint64_t>();
@@ -168,6 +173,8 @@ Fact<double> NodeFiles::modified_unix_seconds(const std::string& path) const {
   return Fact<double>::known(static_cast<double>(status.st_mtim.tv_sec), path);
 }
 
+// Calls `each` with each line until it returns false. Lines that are too long are skipped. Known
+// and true: the whole file was read.
 Fact<bool> NodeFiles::lines(const std::string& path, std::size_t most,
                             const std::function<bool(std::string_view)>& each) const {
   Fd fd;
@@ -200,6 +207,7 @@ Fact<bool> NodeFiles::lines(const std::string& path, std::size_t most,
   return Fact<bool>::error(path, fmt::format("{}: longer than {} bytes", path, most));
 }
 
+// Without blanks at both ends.
 std::string_view trimmed(std::string_view text) {
   constexpr std::string_view kBlanks = " \t\r\n";
   const std::size_t begin = text.find_first_not_of(kBlanks);

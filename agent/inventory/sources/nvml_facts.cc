@@ -49,6 +49,7 @@ class Asker {
   mutable ml::Return last_returned_ = ml::kSuccess;
 };
 
+// Memory and BAR1 sizes.
 void ask_memory(const Asker& asker, const Nvml& nvml, NvmlGpu& gpu) {
   ml::Memory memory{};
   gpu.bar1_total_bytes = asker.ask<std::uint64_t>(
@@ -64,6 +65,7 @@ void ask_memory(const Asker& asker, const Nvml& nvml, NvmlGpu& gpu) {
   gpu.memory_used_bytes.value = frame.used_bytes;
 }
 
+// ECC counts and row remaps.
 void ask_errors(const Asker& asker, const Nvml& nvml, NvmlGpu& gpu) {
   int now = 0;
   int pending = 0;
@@ -98,6 +100,7 @@ void ask_errors(const Asker& asker, const Nvml& nvml, NvmlGpu& gpu) {
                                                            nvml.device_get_pcie_replays);
 }
 
+// Persistence, compute and MIG mode, compute capability, brand and serial number.
 void ask_modes(const Asker& asker, const Nvml& nvml, NvmlGpu& gpu) {
   gpu.persistence_mode =
       asker.number<bool, int>("nvmlDeviceGetPersistenceMode", nvml.device_get_persistence);
@@ -122,6 +125,7 @@ void ask_modes(const Asker& asker, const Nvml& nvml, NvmlGpu& gpu) {
       static_cast<unsigned>(serial.size() - 1));
 }
 
+// Clocks, the reasons that hold them down, temperature and utilisation.
 void ask_clocks(const Asker& asker, const Nvml& nvml, NvmlGpu& gpu) {
   const auto clock = [&](int kind) {
     return asker.number<std::uint32_t, unsigned>("nvmlDeviceGetClockInfo",
@@ -159,6 +163,7 @@ Fact<std::uint32_t> count_processes(const char* name, Slot slot, ml::Device devi
   return Number::unknown(name, fmt::format("{}: NVML error {}", name, returned));
 }
 
+// The state and remote end of each NVLink.
 void ask_links(const Asker& asker, const Nvml& nvml, NvmlGpu& gpu) {
   std::vector<bool> active;
   std::vector<std::string> remotes;
@@ -188,6 +193,7 @@ void ask_links(const Asker& asker, const Nvml& nvml, NvmlGpu& gpu) {
       Fact<std::vector<std::string>>::known(remotes, "nvmlDeviceGetNvLinkRemotePciInfo_v2");
 }
 
+// All facts of one GPU.
 NvmlGpu ask_gpu(const Nvml& nvml, ml::Device device) {
   const Asker asker(nvml, device);
   NvmlGpu gpu;
@@ -215,6 +221,7 @@ NvmlGpu ask_gpu(const Nvml& nvml, ml::Device device) {
   return gpu;
 }
 
+// Records why NVML was not asked.
 Apply not_asked(std::string reason) {
   return [reason = std::move(reason)](Inventory& inventory) { inventory.nvml_reason = reason; };
 }
@@ -228,6 +235,7 @@ std::string short_address(const std::string& bus_id) {
   return is_pci_address(address) ? address : "";
 }
 
+// Asks NVML about every GPU. A GPU that fell off the bus is left out.
 Apply read_nvml() {
   const auto use = use_nvml();
   if (!use) return not_asked(use.error().message);

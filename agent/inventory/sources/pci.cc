@@ -30,6 +30,7 @@ bool is_wanted(std::uint32_t class_code, std::uint32_t vendor) {
          (class_code >> 8U) == 0x0c06;  // InfiniBand as a serial bus
 }
 
+// Place, class, driver, NUMA node and IOMMU group of a function; reads no register.
 PciDevice read_place(const NodeFiles& files, const std::string& address) {
   const std::string folder = std::string(kDevices) + address;
   PciDevice device;
@@ -82,6 +83,7 @@ Fact<double> read_speed(const NodeFiles& files, const std::string& path) {
       path, fmt::format("{}: {} is no speed of a link", path, in_quotes(text.value)));
 }
 
+// The regions with a size, from the file "resource".
 Fact<std::vector<PciBar>> read_bars(const NodeFiles& files, const std::string& path) {
   const Fact<std::string> text = files.text(path);
   Fact<std::vector<PciBar>> bars = text.without_value<std::vector<PciBar>>();
@@ -136,6 +138,7 @@ PciConfig read_config(const NodeFiles& files, const std::string& path) {
 
 }  // namespace
 
+// All wanted functions and the bridges above them.
 Apply read_pci_tree(const NodeFiles& files) {
   std::map<std::string, PciDevice> devices;
   const NameList names = files.list("/sys/bus/pci/devices");
@@ -169,6 +172,7 @@ Apply read_pci_tree(const NodeFiles& files) {
   };
 }
 
+// Link, regions, error counters and registers of one function, which ask the device.
 Apply read_pci_device(const NodeFiles& files, const std::string& address) {
   const std::string folder = std::string(kDevices) + address;
   PciDevice read;

@@ -19,6 +19,7 @@ namespace {
 constexpr const char* kSource = "netlink RDMA, system";
 using Mode = Fact<std::string>;
 
+// The fact with the reason of a failed netlink call.
 Mode not_told(int error) {
   return Mode::unknown(kSource, fmt::format("RDMA namespaces: netlink: {}; rdma system show tells",
                                             std::strerror(error)));

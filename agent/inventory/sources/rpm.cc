@@ -43,6 +43,7 @@ struct StatementTraits {
   static void release(Type statement) { sqlite3_finalize(statement); }
 };
 
+// The bytes of a column; valid until the next step.
 std::string_view column_bytes(sqlite3_stmt* statement, int column) {
   const void* bytes = sqlite3_column_blob(statement, column);
   const int size = sqlite3_column_bytes(statement, column);

@@ -40,6 +40,7 @@ Enabled enabled_scripts(const NodeFiles& files) {
   return scripts;
 }
 
+// The state of a service from the unit folders in order of precedence, else from its SysV script.
 Fact<std::string> enablement_of(const NodeFiles& files, const std::string& name,
                                 const Enabled& units, const Enabled& scripts) {
   const std::string unit = name + ".service";
@@ -93,6 +94,7 @@ const std::vector<std::string>& known_services() {
   return *names;
 }
 
+// The services that matter for GPUs and RDMA.
 Apply read_services(const NodeFiles& files) {
   const Enabled units = enabled_units(files);
   const Enabled scripts = enabled_scripts(files);

@@ -13,6 +13,7 @@
 namespace railgauge::agent {
 namespace {
 
+// Folders of shared libraries in the order of the search.
 constexpr std::array kLibraryFolders{"/usr/lib/x86_64-linux-gnu",
                                      "/usr/lib/aarch64-linux-gnu",
                                      "/usr/lib64",
@@ -110,6 +111,7 @@ Fact<std::string> pkgconfig_version(const NodeFiles& files, const char* name) {
   return Fact<std::string>::absent(fmt::format("{}/pkgconfig/{}.pc", kLibraryFolders[0], name));
 }
 
+// The packages that the inventory reports.
 bool is_ours(std::string_view package) {
   constexpr std::array<std::string_view, 26> kPrefixes{"cuda-toolkit",
                                                        "cuda-drivers",
@@ -141,6 +143,7 @@ bool is_ours(std::string_view package) {
                              [&](std::string_view prefix) { return package.starts_with(prefix); });
 }
 
+// Collects packages from dpkg's status file.
 struct PackageReader {
   std::map<std::string, std::string> found;
   std::string name, version;
@@ -179,6 +182,7 @@ Fact<std::string> or_package(Fact<std::string> by_file, const Map& packages,
   return by_file;
 }
 
+// The settings of /etc/nccl.conf.
 Map nccl_conf(const NodeFiles& files) {
   const Fact<std::string> text = files.text("/etc/nccl.conf");
   Map settings = text.without_value<std::map<std::string, std::string>>();
@@ -195,6 +199,7 @@ Map nccl_conf(const NodeFiles& files) {
   return settings;
 }
 
+// The versions of modules that DKMS built.
 Map read_dkms(const NodeFiles& files) {
   const std::string folder = "/var/lib/dkms";
   Map found = Map::absent(folder);
@@ -215,6 +220,7 @@ Map read_dkms(const NodeFiles& files) {
   return found;
 }
 
+// The wanted packages of dpkg.
 Map read_installed(const NodeFiles& files) {
   const std::string path = "/var/lib/dpkg/status";
   PackageReader reader;
@@ -255,6 +261,7 @@ Fact<std::string> pkgconfig_version(const NodeFiles& files, const std::string& f
   return Fact<std::string>::unknown(path, path + ": names no version");
 }
 
+// Versions of the driver, CUDA, NCCL, rdma-core, OFED and the distribution.
 Apply read_libraries(const NodeFiles& files) {
   Inventory read;
   const Fact<std::string> release = files.text("/etc/os-release");
