@@ -1,5 +1,7 @@
 #include "agent/agent.h"
 
+#include <google/protobuf/io/coded_stream.h>
+#include <google/protobuf/io/zero_copy_stream_impl_lite.h>
 #include <poll.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
@@ -7,13 +9,19 @@
 #include <algorithm>
 #include <cmath>
 #include <ctime>
+#include <fstream>
+#include <sstream>
+#include <utility>
 
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
 #include "agent/inventory/contract.h"
+#include "agent/inventory/read_inventory.h"
+#include "agent/os/atomic_file.h"
 #include "agent/os/resident.h"
 #include "agent/recovery.h"
+#include "agent/tasks/kernel_list.h"
 #include "kernels/core/base/clock.h"
 #include "kernels/core/base/outcome.h"
 #include "kernels/core/text/text.h"
@@ -26,6 +34,8 @@ constexpr double kStoreRetryNs = kSecondNs;
 constexpr double kPruneNs = 600 * kSecondNs;
 constexpr double kLeastBeatSeconds = 0.2;
 constexpr double kMostBeatSeconds = 60;
+constexpr double kKernelsNs = 30 * kSecondNs;  // between two tries to get the list of kernels
+constexpr double kListSeconds = 5;
 constexpr double kStopNs = 10 * kSecondNs;     // for tasks to end after a stop
 constexpr double kFarewellNs = 2 * kSecondNs;  // for the controller to take the last records
 constexpr std::size_t kMaxPollFds = 64;
@@ -101,7 +111,7 @@ void Agent::run(int stop_fd) {
   guard_.start(kFirstLookSeconds);
   watch_.start();
   take_busy();
-  say_hello();
+  send_hello();
   give_back_memory();  // what started is not what follows: the two together would be the most
   link_->start();
   while (!may_leave()) {
@@ -179,14 +189,14 @@ void Agent::on_attached(const api::Welcome& welcome) {
   metrics_.set_connected(true);
   lost_reason_.clear();
   if (supervisor_.size() == 0) give_back_memory();  // a handshake by certificates is run once
-  works();
+  note_work();
 }
 
 void Agent::on_lost(const LinkEvent& event) {
   delivery_.lost();
   metrics_.set_connected(false);
   if (monotonic_now_ns() >= inventory_ns_) refresh_inventory();
-  say_hello();
+  send_hello();
   if (stop_ns_ > 0 || event.reason == lost_reason_) return;  // the same again every few seconds
   lost_reason_ = event.reason;
   if (event.permanent)
@@ -238,7 +248,7 @@ void Agent::on_prepare(const api::PrepareTask& prepare) {
     spdlog::warn("{} refused: {}", name_of(prepare.task()), status.error().message);
     return answer(std::move(message), 0);
   }
-  say_hello();
+  send_hello();
 }
 
 Status Agent::start(const api::PrepareTask& prepare) {
@@ -301,7 +311,7 @@ void Agent::ended(const api::TaskRef& task, Record record, bool was_prepared) {
 // Before anything of it is sent. A spool that takes nothing ends the tasks; what is in memory then
 // is bounded by what their pipes held, and stays until the spool takes it.
 void Agent::store() {
-  if (pending_.empty()) return say_prepared();
+  if (pending_.empty()) return send_prepared();
   if (monotonic_now_ns() < store_retry_ns_) return;
   while (!pending_.empty()) {
     const std::size_t count = std::min(pending_.size(), kStoreRecords);
@@ -312,8 +322,8 @@ void Agent::store() {
   }
   if (store_retry_ns_ > 0) spdlog::info("the spool takes records again");
   store_retry_ns_ = 0;
-  say_prepared();
-  if (!after_store_.empty()) say_hello();  // first: no next stream may call them running
+  send_prepared();
+  if (!after_store_.empty()) send_hello();  // first: no next stream may call them running
   pump();
   for (api::AgentMessage& message : after_store_) answer(std::move(message), spool_.last_id());
   after_store_.clear();
@@ -321,7 +331,7 @@ void Agent::store() {
 
 // Never before the task's first record is in the spool: killed right after it, the agent must know
 // on its return what the controller knows.
-void Agent::say_prepared() {
+void Agent::send_prepared() {
   for (api::AgentMessage& message : prepared_) {
     const api::TaskRef task = message.prepared().task();
     relay(std::move(message), task);
@@ -382,17 +392,184 @@ void Agent::tick() {
     if (const Status status = spool_.prune(unix_now_seconds()); !status)
       spdlog::error("{}", status.error().message);
   }
-  if (supervisor_.size() > 0) works();
+  if (supervisor_.size() > 0) note_work();
   if (supervisor_.size() > 0 || stop_ns_ > 0) return;  // nothing beside a measurement
   keep_shown();
   look_again(now_ns);
-  rest(now_ns);
+  enter_rest(now_ns);
 }
 
-void Agent::say_hello() {
+void Agent::send_hello() {
   api::Hello hello = hello_;
   for (api::TaskRef& task : supervisor_.running()) *hello.add_running() = std::move(task);
   link_->set_hello(std::move(hello));
+}
+
+// Sends finished preflights. An answer that the link cannot take is dropped: the caller has a
+// deadline and asks again.
+void Agent::take_preflights() {
+  for (api::PreflightAnswer& answer : preflights_->take()) {
+    metrics_.set_preflight(answer.report(), static_cast<double>(std::time(nullptr)));
+    shown_is_kept_ = false;
+    api::AgentMessage message;
+    *message.mutable_preflight() = std::move(answer);
+    link_->send(std::move(message));
+    note_work();
+  }
+}
+
+void Agent::load_kernels() {
+  kernels_ns_ = monotonic_now_ns() + kKernelsNs;
+  auto list = list_kernels(options_.supervisor.task.runner, kListSeconds);
+  if (!list)
+    return spdlog::error("no kernels: {}; tried again every {} s, --runner names the program",
+                         list.error().message, kKernelsNs / kSecondNs);
+  metrics_.set_kernels(*list);
+  *hello_.mutable_kernels() = std::move(*list->mutable_kernels());
+}
+
+namespace {
+constexpr std::size_t kMostEvents = 256;  // kept while the controller is away
+constexpr double kInventoryNs = 30e9;
+constexpr const char* kShownFile = "agent-shown";
+constexpr double kRestNs = 3e9;  // without a task, a preflight or a new stream
+
+// Equal messages give equal bytes. The library's own comparison would build and keep the
+// descriptors of all contracts, which nothing else here needs.
+std::string bytes_of(const google::protobuf::MessageLite& message) {
+  std::string bytes;
+  google::protobuf::io::StringOutputStream stream(&bytes);
+  google::protobuf::io::CodedOutputStream coded(&stream);
+  coded.SetSerializationDeterministic(true);
+  message.SerializeToCodedStream(&coded);
+  return bytes;
+}
+}  // namespace
+
+InventoryOptions inventory_options(const AgentOptions& options) {
+  InventoryOptions inventory;
+  if (options.sysfs_root != "/sys") inventory.sysfs = options.sysfs_root;
+  if (options.proc_root != "/proc") inventory.proc = options.proc_root;
+  inventory.mpi_installations = options.mpi_installations;
+  return inventory;
+}
+
+// NVML is asked once, and again where there are other GPUs: opening it may wake them.
+void Agent::refresh_inventory() {
+  inventory_ns_ = monotonic_now_ns() + kInventoryNs;
+  InventoryOptions options = inventory_options(options_);
+  options.with_kernel_log = false;
+  options.with_nvml = false;
+  Inventory now = read_inventory(options);
+  if (!keep_nvml(inventory_, now)) {
+    options.with_nvml = true;
+    now = read_inventory(options);
+  }
+  // Another tree than the machine's own is none of the helper's.
+  if (options.sysfs.empty() && config_keeper_.complete(inventory_, now, monotonic_now_ns()))
+    note_work();  // so that what the answer took is given back
+  inventory_ = std::move(now);
+  for (const std::string& source : inventory_.late_sources)
+    spdlog::warn("inventory: {} did not answer in {} s; what it tells is unknown", source,
+                 options.source_seconds);
+  fill_hello(inventory_, hello_);
+  metrics_.set_node(hello_);
+}
+
+void Agent::look_again(double now_ns) {
+  const bool needs_kernels = hello_.kernels().empty() && now_ns >= kernels_ns_;
+  if (!needs_kernels && now_ns < inventory_ns_) return;
+  const std::string before = bytes_of(hello_);
+  if (needs_kernels) load_kernels();
+  if (now_ns >= inventory_ns_) refresh_inventory();
+  if (bytes_of(hello_) == before) return;
+  send_hello();
+  spdlog::info("NICs, GPUs or kernels changed; attaching again to say so");
+  link_->redial();
+}
+
+void Agent::note_work() { rest_ns_ = monotonic_now_ns() + kRestNs; }
+
+// Once, each time that it comes to rest: what the rest itself touches stays.
+void Agent::enter_rest(double now_ns) {
+  if (rest_ns_ == 0 || now_ns < rest_ns_) return;
+  rest_ns_ = 0;
+  give_back_memory();
+}
+
+void Agent::show(const Figures& figures) {
+  metrics_.show(figures);
+  shown_is_kept_ = false;
+}
+
+void Agent::restore_shown() {
+  std::stringstream text;
+  text << std::ifstream(options_.state_dir + "/" + kShownFile).rdbuf();
+  metrics_.restore(text.str(), static_cast<double>(::time(nullptr)));
+}
+
+// Only a convenience of the metrics: what cannot be written is shown until the agent ends.
+void Agent::keep_shown() {
+  if (shown_is_kept_) return;
+  shown_is_kept_ = true;
+  if (const Status kept = write_atomically(options_.state_dir, kShownFile, metrics_.kept()); !kept)
+    spdlog::warn("{}; the last figures will not be shown after a restart", kept.error().message);
+}
+
+std::string Agent::busy_text() const {
+  return fmt::format("node {} is busy: {}", options_.name, in_words(busy_));
+}
+
+void Agent::fill_busy(api::BusyState& state) const {
+  for (const BusyReason& reason : busy_) {
+    api::BusyReason& told = *state.add_reasons();
+    told.set_source(reason.source);
+    told.set_text(valid_utf8(reason.text));
+  }
+}
+
+// The controller hears of it before it hears of the tasks that it ends, so that it knows why.
+void Agent::take_busy() {
+  if (!guard_.looks()) return;
+  BusyReasons now = guard_.reasons();
+  if (now == busy_ && hello_.has_busy()) return;
+  const bool news = !same_sources(now, busy_);
+  busy_ = std::move(now);
+  hello_.clear_busy();
+  fill_busy(*hello_.mutable_busy());
+  metrics_.set_busy(busy_);
+  if (!news) return;  // the next beat carries the new words
+  spdlog::info("{}", busy_.empty() ? "the node is idle" : busy_text());
+  send_hello();
+  beat();
+  if (!busy_.empty()) supervisor_.yield_to_work(busy_text());
+}
+
+void Agent::take_watch() {
+  Watch::News news;
+  if (!watch_.take(news)) return;
+  metrics_.set_watch(news.totals, !news.log_source.empty());
+  if (news.events.empty()) return;
+  for (api::NodeEvent& event : news.events) {
+    spdlog::warn("{}", event.text());
+    metrics_.node_event(event.kind(), event.severity());
+    if (events_.size() < kMostEvents) events_.push_back(std::move(event));
+  }
+  beat();
+}
+
+void Agent::beat() {
+  beat_ns_ = monotonic_now_ns() + beat_seconds_ * 1e9;
+  if (!delivery_.is_attached()) return;
+  api::AgentMessage message;
+  api::Heartbeat& heartbeat = *message.mutable_heartbeat();
+  heartbeat.set_unix_time_seconds(static_cast<double>(::time(nullptr)));
+  heartbeat.set_spool_records(static_cast<double>(spool_.waiting_records()));
+  const auto running = supervisor_.running();
+  if (!running.empty()) heartbeat.set_busy_task_id(running.front().task_id());
+  if (guard_.looks()) fill_busy(*heartbeat.mutable_busy());
+  for (const api::NodeEvent& event : events_) *heartbeat.add_events() = event;
+  if (link_->send(std::move(message))) events_.clear();
 }
 
 }  // namespace railgauge::agent

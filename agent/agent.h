@@ -1,6 +1,6 @@
-// The agent's one loop: polls runners and the link's wake-up, stores records before it sends them,
-// answers the controller. Everything but the link's two threads and the metrics server happens
-// here.
+// The agent's one loop. It polls runners and the link's wake-up, stores records before it sends
+// them, and answers the controller. Everything except the link's two threads, the metrics server,
+// the busy guard and preflights happens on it.
 #pragma once
 
 #include <map>
@@ -23,67 +23,83 @@
 
 namespace railgauge::agent {
 
+// Settings of one agent.
 struct AgentOptions {
-  std::string name;       // how people call the node
+  // The node's name for people.
+  std::string name;
   std::string state_dir;  // identity, lock and spool
   std::string sysfs_root = "/sys";
   std::string proc_root = "/proc";
   LinkOptions link;
   Supervisor::Options supervisor;
-  std::uint64_t spool_bytes = 256U << 20U;
+  std::uint64_t spool_bytes = 256U << 20U;  // bound of the spool's file
   BusyOptions busy{};
   WatchOptions watch{};
   std::vector<MpiInstallation> mpi_installations{};
-  double spool_keep_hours = 24;  // of records that the controller has acknowledged
+  // Hours that records stay in the spool after the controller acknowledged them.
+  double spool_keep_hours = 24;
 };
 
-// The folders used in place of /sys and /proc, as the inventory takes them.
+// The folders that replace /sys and /proc, as the inventory takes them.
 InventoryOptions inventory_options(const AgentOptions& options);
 
+// Not thread safe: create it and run it on one thread.
 class Agent final : private TaskListener {
  public:
-  // Locks the state folder, answers for tasks of a killed predecessor, asks the runner for its
-  // kernels (none is no error). Errors: load_identity's and the spool's.
+  // Locks the state folder, answers for the tasks of a killed predecessor, and asks the runner for
+  // its kernels; no kernels is no error. Errors are those of load_identity() and of the spool.
   static Result<std::unique_ptr<Agent>> open(AgentOptions options, Metrics& metrics);
 
-  // Until `stop_fd` is readable. Then running tasks are cancelled, their final records spooled, and
-  // sent if the controller takes them at once.
+  // Runs until `stop_fd` is readable. Then it cancels running tasks, spools their final records,
+  // and sends them if the controller takes them at once.
   void run(int stop_fd);
 
  private:
   Agent(AgentOptions options, Metrics& metrics, Identity identity, Spool spool, Fd wake);
 
-  // TaskListener
+  // The events of TaskListener.
   void prepared(const api::TaskRef& task) override;
   void step(const api::TaskRef& task, GroupStep step) override;
   void record(Record record) override;
   void ended(const api::TaskRef& task, Record final, bool was_prepared) override;
 
+  // Polls runners, the link and `stop_fd` until one is ready or the next deadline.
   void wait(int stop_fd);
+  // Handles the messages and state changes of the link.
   void take_link_events();
   void on_attached(const api::Welcome& welcome);
   void on_lost(const LinkEvent& event);
   void on_message(api::ControllerMessage& message);
+  // Deletes acknowledged records from the spool.
   void acknowledge();
   void on_prepare(const api::PrepareTask& prepare);
   void take_preflights();
   Status start(const api::PrepareTask& prepare);
+  // Moves pending records into the spool; messages that depend on them follow.
   void store();
-  void say_prepared();
+  void send_prepared();
   void store_failed(const Error& error);
+  // Sends stored records, as far as the link takes them.
   void pump();
   void tick();
+  // Sends a heartbeat with the state of the node.
   void beat();
   void refresh_inventory();
   void load_kernels();
+  // Reads the inventory again when it is due and reports changes.
   void look_again(double now_ns);
-  void works();
-  void rest(double now_ns);
-  void say_hello();
+  // Postpones the rest: a task, a preflight or a new stream keeps the agent awake.
+  void note_work();
+  // Returns memory to the kernel when nothing happened for a while.
+  void enter_rest(double now_ns);
+  void send_hello();
+  // Sends a message of a task behind the records that it depends on.
   void relay(api::AgentMessage message, const api::TaskRef& task);
   void answer(api::AgentMessage message, std::uint64_t final_id);
   void send_answer(api::AgentMessage message);
   [[nodiscard]] bool may_leave();
+  // Publishes the figures of a task that passed; restore_shown() and keep_shown() carry them over a
+  // restart.
   void show(const Figures& figures);
   void restore_shown();
   void keep_shown();
@@ -96,18 +112,18 @@ class Agent final : private TaskListener {
   Metrics& metrics_;
   Identity identity_;
   Spool spool_;
-  Fd wake_;  // eventfd that the link's threads ring
+  Fd wake_;  // eventfd that the other threads write to
   Delivery delivery_;
   Answers answers_;
   Supervisor supervisor_;
   BusyGuard guard_;
-  BusyReasons busy_;  // as last reported
+  BusyReasons busy_;  // the last report
   Watch watch_;
-  std::vector<api::NodeEvent> events_;  // not reported yet
+  std::vector<api::NodeEvent> events_;  // waiting for a heartbeat
   api::Hello hello_;
-  Inventory inventory_;  // as read last
+  Inventory inventory_;  // the last reading
   ConfigKeeper config_keeper_;
-  // The figures of running tasks that become visible once the tasks have passed.
+  // The figures of a running task. They become visible once the task has passed.
   struct Measured {
     Started started{};
     Figures figures{};
@@ -115,24 +131,24 @@ class Agent final : private TaskListener {
   std::map<TaskKey, Measured> measured_;
   bool shown_is_kept_ = true;                   // the shown metrics are in the state folder
   std::vector<Record> pending_;                 // not in the spool yet
-  std::vector<api::AgentMessage> prepared_;     // to be said once those are
+  std::vector<api::AgentMessage> prepared_;     // sent when the records above are stored
   std::vector<api::AgentMessage> after_store_;  // answers that must not overtake those records
-  std::uint64_t ack_through_ = 0;               // the newest that was heard
-  std::uint64_t stream_acked_ = 0;              // on this stream: less while records go up again
-  double store_retry_ns_ = 0;                   // while the spool takes nothing
-  std::string store_error_;                     // why
+  std::uint64_t ack_through_ = 0;               // the newest acknowledgement
+  std::uint64_t stream_acked_ = 0;  // on this stream; lower while records are sent again
+  double store_retry_ns_ = 0;       // next try while the spool takes nothing
+  std::string store_error_;         // why
   double tick_ns_ = 0;
   double inventory_ns_ = 0;
   double kernels_ns_ = 0;
-  double rest_ns_ = 0;  // when the agent will be at rest; 0: it is
+  double rest_ns_ = 0;  // when the agent enters rest; 0: it rests
   double prune_ns_ = 0;
   double beat_ns_ = 0;
   double beat_seconds_ = 5;
-  bool was_attached_ = false;                    // ever
-  std::string lost_reason_;                      // as logged last
-  double stop_ns_ = 0;                           // when a stop was asked for; 0 before
-  std::unique_ptr<PreflightWorker> preflights_;  // its thread rings wake_
-  std::unique_ptr<Link> link_;                   // last: its threads end before what they ring goes
+  bool was_attached_ = false;                    // at least once
+  std::string lost_reason_;                      // the last one that was logged
+  double stop_ns_ = 0;                           // when the stop was requested; 0 before
+  std::unique_ptr<PreflightWorker> preflights_;  // its thread writes to wake_
+  std::unique_ptr<Link> link_;                   // last: its threads end before wake_ is closed
 };
 
 }  // namespace railgauge::agent

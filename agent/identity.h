@@ -1,5 +1,6 @@
-// Who this agent is: a random node id that lives in the state folder, and a random incarnation for
-// each start. The folder is locked, so that two agents never share an identity or a spool.
+// The identity of this agent: a random node id that is stored in the state folder, and a random
+// incarnation for each start. The folder is locked, so that two agents never share an identity or a
+// spool.
 #pragma once
 
 #include <string>
@@ -9,6 +10,7 @@
 
 namespace railgauge::agent {
 
+// The identity and the lock that protects it.
 struct Identity {
   std::string node_id;
   std::string incarnation;
@@ -18,9 +20,9 @@ struct Identity {
 // 128 random bits as 32 hex digits.
 std::string random_id();
 
-// Makes the folder if needed, locks it, reads the id or makes one. Errors: kAlreadyExists when
-// another agent holds the folder, kPermissionDenied when it cannot be made or written, kDataLoss
-// when the stored id is no id.
+// Creates the folder if needed, locks it, and reads or creates the id. kAlreadyExists: another
+// agent holds the folder. kPermissionDenied: it cannot be created or written. kDataLoss: the stored
+// id is no id.
 Result<Identity> load_identity(const std::string& state_dir);
 
 }  // namespace railgauge::agent

@@ -26,10 +26,11 @@ const char* size_class(double message_bytes);
 // "00000000:17:00.0" for "0000:17:00.0", as dcgm-exporter writes it. Pure.
 std::string dcgm_bus_id(const std::string& pci_address);
 
-// The values from the points of a task, by family and labels: a later point of the same replaces an
-// earlier one.
+// Values from the points of a task, by family and labels. A later point with the same labels
+// replaces an earlier one.
 using Figures = std::map<std::pair<std::string_view, metric::Labels>, double>;
 
+// Setters are called on the agent's loop; scrapes read from the server's threads.
 class Metrics {
  public:
   Metrics();
@@ -37,42 +38,43 @@ class Metrics {
   Metrics(const Metrics&) = delete;
   Metrics& operator=(const Metrics&) = delete;
 
-  // Serves /metrics on ADDRESS:PORT and gives the port, which the system chooses for 0. Errors:
-  // kUnavailable when it cannot listen there.
+  // Serves /metrics on ADDRESS:PORT and returns the port, which the system chooses for 0.
+  // kUnavailable: it cannot listen there.
   Result<int> listen(const std::string& address);
 
   void set_kernels(const KernelList& kernels);
   void set_connected(bool connected);
   void reconnected();
   void set_spool(double waiting_records, double used_bytes, double limit_bytes);
-  // The node's equipment: NICs, GPUs, versions of its stack.
+  // The node's equipment: NICs, GPUs and versions of its stack.
   void set_node(const api::Hello& hello);
   void set_running(double tasks);
   void task_ended(const std::string& kernel, const std::string& outcome);
-  // The labels from a point's endpoint: "DEV:PORT" is a link, "gpuN" a GPU. Nothing of others, of a
-  // sum of both directions, and of a link nothing but one wire's: no sum of rails, no loopback.
+  // Adds the values of a point. The labels come from the point's endpoint: "DEV:PORT" is a link,
+  // "gpuN" a GPU. Points of other endpoints and sums of both directions are left out. A link shows
+  // only figures of one wire: no sum of rails, no loopback.
   void add_figures(const Started& started, const Point& point, double unix_time_seconds,
                    Figures& figures) const;
-  // For a task that passed: a failed one measured nothing.
+  // Publishes the figures of a task that passed; a failed task measured nothing.
   void show(const Figures& figures);
-  // Which sources keep the node busy; all others are 0.
+  // The sources that keep the node busy; all others become 0.
   void set_busy(const BusyReasons& reasons);
-  // Counters' growth since the agent started; whether the kernel's log can be read.
+  // The growth of counters since the agent started, and whether the kernel's log is readable.
   void set_watch(const std::vector<Tracker::Total>& totals, bool log_readable);
   void node_event(const std::string& kind, const std::string& severity);
   // The node's last preflight: results by check and state.
   void set_preflight(const api::PreflightReport& report, double unix_time_seconds);
-  // Memory and CPU of this process.
+  // Reads memory and CPU time of this process.
   void sample_process();
 
-  // The last measured and checked values, as lines that restore() reads: without them a restart
-  // would end alerts that only the next night's run can answer.
+  // The last measured and checked values, as lines for restore(). Without them a restart would end
+  // alerts that only the next night's run can confirm.
   [[nodiscard]] std::string kept() const;
-  // Values older than kKeptSeconds are left out; so is a text that is not ours as a whole.
+  // Older values are dropped; so is a text that does not parse as a whole.
   static constexpr double kKeptSeconds = 14 * 24 * 3600;
   void restore(std::string_view kept, double now_unix_seconds);
 
-  // The exposition text, as a scrape gets it, without the server's own series.
+  // The exposition text of a scrape, without the server's own series.
   [[nodiscard]] std::string text() const { return registry_.text(); }
 
  private:

@@ -104,7 +104,7 @@ Server::Server(std::unique_ptr<store::Store> store, const Config& config, WatchP
       upkeep_(std::make_unique<fleet::WorkerPool>(1)),
       starter_(std::make_unique<fleet::WorkerPool>(1)),
       feeder_(std::make_unique<fleet::WorkerPool>(1)),
-      agent_link_(fleet_, peers_),
+      agent_link_(make_agent_link_service(fleet_, peers_)),
       control_service_(make_control_service(control_, schedules_, peers_, *pool_)),
       archive_service_(make_archive_service(archive_, peers_, {*queries_, *sql_, *upkeep_})),
       judge_service_(make_judge_service(control_, *store_, peers_, *queries_, leaves_)) {
@@ -163,7 +163,7 @@ Status Server::start_grpc(const Config& config) {
   grpc::reflection::InitProtoReflectionServerBuilderPlugin();
   grpc::ServerBuilder builder;
   set_channel_arguments(builder);
-  builder.RegisterService(&agent_link_);
+  builder.RegisterService(agent_link_.get());
   builder.RegisterService(control_service_.get());
   builder.RegisterService(archive_service_.get());
   builder.RegisterService(judge_service_.get());

@@ -14,17 +14,14 @@
 #include "controller/findings/run_judge.h"
 #include "controller/fleet/event_loop.h"
 #include "controller/fleet/fleet.h"
-#include "controller/fleet/preflight_desk.h"
+#include "controller/fleet/preflight_service.h"
 #include "controller/fleet/worker_pool.h"
 #include "controller/gate/upgrade_watch.h"
 #include "controller/history/pair_matrices.h"
 #include "controller/http/server.h"
 #include "controller/listen.h"
 #include "controller/metric/controller_metrics.h"
-#include "controller/rpc/agent_link.h"
-#include "controller/rpc/archive_service.h"
-#include "controller/rpc/control_service.h"
-#include "controller/rpc/judge_service.h"
+#include "controller/rpc/services.h"
 #include "controller/schedule/schedule_service.h"
 #include "controller/store/store.h"
 
@@ -97,7 +94,7 @@ class Server {
   auth::PeerBook peers_;
   fleet::EventLoop loop_;
   fleet::Fleet fleet_;
-  PreflightDesk preflights_;
+  PreflightService preflights_;
   run::Director director_;
   Control control_;
   ScheduleService schedules_;
@@ -111,7 +108,7 @@ class Server {
   std::unique_ptr<fleet::WorkerPool> upkeep_;   // backup, check, pruning: one at a time
   std::unique_ptr<fleet::WorkerPool> starter_;  // runs that are due by schedule
   std::unique_ptr<fleet::WorkerPool> feeder_;   // metrics from the store
-  AgentLinkService agent_link_;
+  std::unique_ptr<grpc::Service> agent_link_;
   std::unique_ptr<grpc::Service> control_service_;
   std::unique_ptr<grpc::Service> archive_service_;
   std::unique_ptr<grpc::Service> judge_service_;

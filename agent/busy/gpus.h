@@ -1,5 +1,5 @@
-// Who uses the GPUs, by NVML. The library is loaded with the first look and kept in use, since
-// taking it up costs milliseconds a GPU; no CUDA context is ever made. Not thread safe.
+// The users of the GPUs, by NVML. The library is loaded with the first look and kept open, since
+// opening it costs milliseconds a GPU. No CUDA context is ever created. Not thread safe.
 #pragma once
 
 #include <set>
@@ -12,20 +12,21 @@
 
 namespace railgauge::agent {
 
+// Reads processes and utilisation of every GPU.
 class GpuReader {
  public:
-  // Errors: those of loading and taking up NVML, with what would help.
+  // Errors are those of loading and initialising NVML, with a remedy.
   Result<std::vector<GpuUse>> look(OwnProcesses& own, double now_seconds);
-  // Lets the driver go, so that it can be unloaded.
+  // Closes NVML, so that the driver can be unloaded.
   void release();
 
  private:
   [[nodiscard]] bool is_ours(unsigned pid, std::size_t& unseen_left, OwnProcesses& own) const;
 
   NvmlUse use_;
-  // In a container NVML may show the host's numbers, which our /proc does not know. Those that
-  // were there while no runner of ours ran are others'; of the rest as many are taken for ours as
-  // we have runners.
+  // In a container NVML may report host pids, which this /proc does not have. Pids that existed
+  // while no runner of the agent ran belong to others. Of the remaining ones as many count as own
+  // as there are runners.
   std::set<unsigned> strangers_;
   std::size_t runners_lately_ = 0;
 };

@@ -32,9 +32,9 @@ double pause_seconds(double period_seconds, double look_seconds) {
 }
 }  // namespace
 
-struct BusyGuard::Eye {
-  Eye(BusyOptions options, BusySources sources, double idle, double running,
-      std::function<void()> ring)
+struct BusyGuard::SourceThread {
+  SourceThread(BusyOptions options, BusySources sources, double idle, double running,
+               std::function<void()> ring)
       : idle_seconds(idle),
         running_seconds(running),
         wake(std::move(ring)),
@@ -85,10 +85,10 @@ BusyGuard::BusyGuard(BusyOptions options, BusySources sources, std::function<voi
     std::erase_if(group, [&](const std::string& source) { return !sources.wants(source); });
     if (group.empty()) return;
     own.only = std::move(group);
-    BusyOptions at_each_look = options;  // the eye itself keeps the time
+    BusyOptions at_each_look = options;  // the thread itself keeps the time
     at_each_look.slow_look_seconds = at_each_look.slow_look_seconds_running = 0;
-    eyes_.push_back(
-        std::make_shared<Eye>(std::move(at_each_look), std::move(own), idle, running, wake));
+    threads_.push_back(std::make_shared<SourceThread>(std::move(at_each_look), std::move(own), idle,
+                                                      running, wake));
   };
   add({"marker", "slurm", "load"}, options.look_seconds, options.look_seconds_running);
   for (const char* slow : {"gpu", "kubernetes", "hook"})
@@ -96,82 +96,83 @@ BusyGuard::BusyGuard(BusyOptions options, BusySources sources, std::function<voi
       add({slow}, options.slow_look_seconds, options.slow_look_seconds_running);
 }
 
-void BusyGuard::look_for_ever(std::shared_ptr<Eye> eye) {
-  std::unique_lock lock(eye->mutex);
-  while (!eye->stopping) {
-    const std::vector<int> runners = eye->runners;
-    eye->look_now = false;
-    eye->began_at = now_seconds();
+void BusyGuard::look_for_ever(std::shared_ptr<SourceThread> self) {
+  std::unique_lock lock(self->mutex);
+  while (!self->stopping) {
+    const std::vector<int> runners = self->runners;
+    self->look_now = false;
+    self->began_at = now_seconds();
     lock.unlock();
-    BusyReasons reasons = eye->looker.look(
+    BusyReasons reasons = self->looker.look(
         runners, now_seconds(),
-        [&eye](const char* source) {
-          const std::lock_guard inner(eye->mutex);
-          eye->looking_at = source;
+        [&self](const char* source) {
+          const std::lock_guard inner(self->mutex);
+          self->looking_at = source;
         },
-        [&eye](const BusyReasons& said) { eye->add(said); });
+        [&self](const BusyReasons& said) { self->add(said); });
     lock.lock();
-    const bool news = reasons != eye->reasons || eye->looked_at < 0;
-    eye->reasons = std::move(reasons);
-    eye->looked_at = now_seconds();
-    eye->changed.notify_all();
-    if (eye->stopping) break;
-    if (news) eye->wake();
-    const double period = eye->runners.empty() ? eye->idle_seconds : eye->running_seconds;
-    eye->changed.wait_for(lock, seconds(pause_seconds(period, eye->looked_at - eye->began_at)),
-                          [&eye] { return eye->stopping || eye->look_now; });
-    if (eye->look_now)
-      eye->changed.wait_for(lock, seconds(kStartSeconds), [&eye] { return eye->stopping; });
+    const bool news = reasons != self->reasons || self->looked_at < 0;
+    self->reasons = std::move(reasons);
+    self->looked_at = now_seconds();
+    self->changed.notify_all();
+    if (self->stopping) break;
+    if (news) self->wake();
+    const double period = self->runners.empty() ? self->idle_seconds : self->running_seconds;
+    self->changed.wait_for(lock, seconds(pause_seconds(period, self->looked_at - self->began_at)),
+                           [&self] { return self->stopping || self->look_now; });
+    if (self->look_now)
+      self->changed.wait_for(lock, seconds(kStartSeconds), [&self] { return self->stopping; });
   }
-  eye->ended = true;
-  eye->changed.notify_all();
+  self->ended = true;
+  self->changed.notify_all();
 }
 
 void BusyGuard::start(double wait_seconds) {
   started_ = true;
-  for (const auto& eye : eyes_) {
-    const std::lock_guard lock(eye->mutex);
-    eye->began_at = now_seconds();
-    std::thread(look_for_ever, eye).detach();
+  for (const auto& thread : threads_) {
+    const std::lock_guard lock(thread->mutex);
+    thread->began_at = now_seconds();
+    std::thread(look_for_ever, thread).detach();
   }
   const double end = now_seconds() + wait_seconds;
-  for (const auto& eye : eyes_) {
-    std::unique_lock lock(eye->mutex);
-    eye->changed.wait_for(lock, seconds(end - now_seconds()),
-                          [&eye] { return eye->looked_at >= 0; });
+  for (const auto& thread : threads_) {
+    std::unique_lock lock(thread->mutex);
+    thread->changed.wait_for(lock, seconds(end - now_seconds()),
+                             [&thread] { return thread->looked_at >= 0; });
   }
 }
 
 BusyGuard::~BusyGuard() {
   if (!started_) return;
-  for (const auto& eye : eyes_) {
-    const std::lock_guard lock(eye->mutex);
-    eye->stopping = true;
-    eye->changed.notify_all();
+  for (const auto& thread : threads_) {
+    const std::lock_guard lock(thread->mutex);
+    thread->stopping = true;
+    thread->changed.notify_all();
   }
   const double end = now_seconds() + kFarewellSeconds;
-  for (const auto& eye : eyes_) {
-    std::unique_lock lock(eye->mutex);
-    eye->changed.wait_for(lock, seconds(end - now_seconds()), [&eye] { return eye->ended; });
+  for (const auto& thread : threads_) {
+    std::unique_lock lock(thread->mutex);
+    thread->changed.wait_for(lock, seconds(end - now_seconds()),
+                             [&thread] { return thread->ended; });
   }
 }
 
 void BusyGuard::set_runners(std::vector<int> pids) {
-  for (const auto& eye : eyes_) {
-    const std::lock_guard lock(eye->mutex);
-    if (pids == eye->runners) continue;
-    eye->look_now = pids.size() > eye->runners.size();
-    eye->runners = pids;
-    eye->changed.notify_all();
+  for (const auto& thread : threads_) {
+    const std::lock_guard lock(thread->mutex);
+    if (pids == thread->runners) continue;
+    thread->look_now = pids.size() > thread->runners.size();
+    thread->runners = pids;
+    thread->changed.notify_all();
   }
 }
 
 BusyReasons BusyGuard::reasons() const {
   BusyReasons all;
-  for (const auto& eye : eyes_) {
-    const std::lock_guard lock(eye->mutex);
-    if (const auto blind = eye->blindness(now_seconds())) all.push_back(*blind);
-    all.insert(all.end(), eye->reasons.begin(), eye->reasons.end());
+  for (const auto& thread : threads_) {
+    const std::lock_guard lock(thread->mutex);
+    if (const auto blind = thread->blindness(now_seconds())) all.push_back(*blind);
+    all.insert(all.end(), thread->reasons.begin(), thread->reasons.end());
   }
   return all;
 }

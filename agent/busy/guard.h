@@ -1,7 +1,6 @@
-// The busy guard: looks at the configured sources from threads of its own, and fails closed: before
-// the first look and when a look does not end, the node is busy. A source that a driver, the
-// kubelet or a command of the site may hold up has a thread of its own, so that none hides the
-// others.
+// The busy guard looks at the configured sources from its own threads. It fails closed: before the
+// first look, and while a look does not end, the node is busy. A source that a driver, the kubelet
+// or a site's command may block has its own thread, so that it does not hide the others.
 #pragma once
 
 #include <functional>
@@ -13,29 +12,32 @@
 
 namespace railgauge::agent {
 
+// Thread safe.
 class BusyGuard {
  public:
-  static constexpr double kStuckSeconds = 5;  // without a look: busy
+  // Seconds without a finished look after which the node counts as busy.
+  static constexpr double kStuckSeconds = 5;
 
   // `wake` is called from the guard's threads when reasons() has changed.
   BusyGuard(BusyOptions options, BusySources sources, std::function<void()> wake);
-  // Leaves threads behind that a driver does not let go.
+  // Leaves threads behind that the driver does not release.
   ~BusyGuard();
   BusyGuard(const BusyGuard&) = delete;
   BusyGuard& operator=(const BusyGuard&) = delete;
 
-  // Begins to look; waits for all first answers, at most so long.
+  // Begins to look. Waits for the first answers of all sources, at most `wait_seconds`.
   void start(double wait_seconds);
-  // The processes that the agent runs tasks in. Looks at once when there are new ones.
+  // Sets the processes that run tasks of the agent. A new one causes a look at once.
   void set_runners(std::vector<int> pids);
   [[nodiscard]] BusyReasons reasons() const;
-  // Whether anything is looked at: without, nothing is said about the node.
-  [[nodiscard]] bool looks() const { return !eyes_.empty(); }
+  // Whether any source is configured. Without one the agent reports nothing about the node's work.
+  [[nodiscard]] bool looks() const { return !threads_.empty(); }
 
  private:
-  struct Eye;  // with its thread, which may outlive us
-  static void look_for_ever(std::shared_ptr<Eye> eye);
-  std::vector<std::shared_ptr<Eye>> eyes_;  // none: nothing is looked at
+  // One source with its thread, which may outlive the guard.
+  struct SourceThread;
+  static void look_for_ever(std::shared_ptr<SourceThread> source);
+  std::vector<std::shared_ptr<SourceThread>> threads_;  // none: nothing is looked at
   bool started_ = false;
 };
 

@@ -108,9 +108,9 @@ TEST_F(GuardTest, EveryEyesReasonsAreTold) {
 TEST(GiveWay, WithinTwoSecondsByTheDefaults) {
   const BusyOptions busy;
   const TaskOptions task;
-  EXPECT_LE(busy.slow_look_seconds_running + busy.look_seconds_running + 2 * task.give_way_seconds,
+  EXPECT_LE(busy.slow_look_seconds_running + busy.look_seconds_running + 2 * task.yield_seconds,
             1.6);
-  EXPECT_LE(busy.look_seconds_running + 2 * task.give_way_seconds, 0.85);  // marker, Slurm, load
+  EXPECT_LE(busy.look_seconds_running + 2 * task.yield_seconds, 0.85);  // marker, Slurm, load
 }
 
 TEST_F(GuardTest, WithoutSourcesNothingIsSaid) {

@@ -1,5 +1,5 @@
-// Busy or idle: what each source showed, judged. Pure: plain values in, reasons out; no clock, no
-// file. A source that could not be read is judged by its reader's error: that is a reason too.
+// Judges whether a node is busy, from the values of each source. Pure: plain values in, reasons
+// out; no clock, no file. A source that could not be read is a reason as well.
 #pragma once
 
 #include <optional>
@@ -10,9 +10,11 @@
 
 namespace railgauge::agent {
 
-// Why a node is busy: one line, without the source's name in front.
+// One reason, in one line, without the source's name in front.
 struct BusyReason {
-  std::string source;  // "marker", "slurm", "kubernetes", "gpu", "load", "hook"; "guard" is ours
+  std::string source;  // "marker", "slurm", "kubernetes", "gpu", "load", "hook"; "guard" is ours //
+                       // "marker", "slurm", "kubernetes", "gpu", "load", "hook"; "guard" is the
+                       // guard itself
   std::string text;
   bool operator==(const BusyReason&) const = default;
 };
@@ -20,46 +22,49 @@ using BusyReasons = std::vector<BusyReason>;  // empty: idle
 
 // "slurm: job 4711 runs here; marker: ...", at most so many of them.
 std::string in_words(const BusyReasons& reasons);
-// Whether the same sources speak: a text that merely counts on is no change.
+// Whether both lists have the same sources. A text that only counts on is no change.
 bool same_sources(const BusyReasons& a, const BusyReasons& b);
 
+// A process that uses a GPU.
 struct GpuProcess {
   unsigned pid = 0;
   std::string name{};  // "" where it is not shown
   bool ours = false;
 };
+// The use of one GPU.
 struct GpuUse {
   std::string gpu{};  // PCI address
-  bool told = false;  // its processes are known; a driver that does not list them hides users
+  bool told = false;  // the driver lists its processes; a driver that does not hides users
   std::vector<GpuProcess> processes{};
   std::optional<double> utilization_percent{};
 };
-// `ours_lately`: one of our runners ran within the driver's last period, so that utilisation is
-// nobody else's for sure.
+// `ours_lately`: a runner of the agent ran within the driver's last sampling period, so utilisation
+// alone is no evidence of others.
 BusyReasons judge_gpus(std::span<const GpuUse> gpus, bool ours_lately, double most_percent);
 
-// Jobs by number; `own` is what the agent itself runs in.
+// `own`: the jobs that the agent itself runs in.
 BusyReasons judge_jobs(const std::set<std::string>& jobs, const std::set<std::string>& own);
 
-// A device that the kubelet gave to a container: allocated is busy, used or not.
+// A device that the kubelet assigned to a container. An assigned device is busy, used or not.
 struct PodDevice {
   std::string pod{};       // "namespace/name"
   std::string resource{};  // "nvidia.com/gpu", "rdma/hca"; of a claim its driver
   std::size_t count = 0;
 };
-// GPUs and RDMA devices, by what a resource is called.
+// GPUs and RDMA devices, by the name of the resource.
 bool is_fabric_resource(const std::string& name);
 BusyReasons judge_pods(std::span<const PodDevice> devices, const std::string& own_pod);
 
+// The load average of the node.
 struct LoadFacts {
   double load = 0;  // over the last minute
-  double own = 0;   // what of it our runners are
+  double own = 0;   // the share of the agent's runners
   double cpus = 1;
 };
 BusyReasons judge_load(const LoadFacts& facts, double most_per_cpu);
 
-// A node is idle again when nothing spoke for `seconds`: between two steps of a job there is often
-// nothing to be seen. Times are seconds of any monotonic clock.
+// A node is idle again when no source gave a reason for `seconds`: between two steps of a job there
+// is often nothing to see. Times are seconds of any monotonic clock.
 class Settle {
  public:
   explicit Settle(double seconds) : seconds_(seconds) {}
@@ -67,7 +72,7 @@ class Settle {
 
  private:
   double seconds_;
-  double quiet_since_ = -1;  // below 0: something speaks, or never did
+  double quiet_since_ = -1;  // below 0: a source gives a reason, or none ever did
   BusyReasons last_;
 };
 

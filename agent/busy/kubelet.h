@@ -1,5 +1,5 @@
-// Devices that the kubelet gave to containers, by its pod-resources socket. gRPC is called here
-// only.
+// The devices that the kubelet assigned to containers, by its pod-resources socket. The only user
+// of gRPC in this room.
 #pragma once
 
 #include <string>
@@ -11,11 +11,11 @@
 
 namespace railgauge::agent {
 
-// One row a pod and resource. Pure.
+// One row for each pod and resource. Pure.
 std::vector<PodDevice> devices_of(const kubelet::ListAnswer& answer);
 
-// Asks at `socket`. Errors: kUnavailable when nobody answers within the deadline or there is no
-// socket, with what would help; kDataLoss when the answer is none.
+// Asks at `socket`. kUnavailable: no answer within the deadline, or no socket, with a remedy.
+// kDataLoss: the answer does not parse.
 Result<std::vector<PodDevice>> list_pod_devices(const std::string& socket, double deadline_seconds);
 
 }  // namespace railgauge::agent

@@ -1,5 +1,5 @@
-// One look at all configured sources: reads, judges, and takes for busy what cannot be read. Not
-// thread safe; the guard's thread owns it.
+// One look at all configured sources: reads and judges them. A source that cannot be read counts as
+// busy. Not thread safe; the guard's thread owns it.
 #pragma once
 
 #include <functional>
@@ -13,14 +13,15 @@
 
 namespace railgauge::agent {
 
+// Keeps the last answers of slow sources between looks.
 class Looker {
  public:
   // `self`: the agent's pid. `options` have passed read_busy_sources.
   Looker(BusyOptions options, BusySources sources, int self);
 
-  // Looks at what is due; what is not keeps its last answer. `looking_at` hears the source that is
-  // read now, since a sick one may hold the look up; `found` what one said that spoke, for the same
-  // reason: before those behind it are asked.
+  // Looks at the sources that are due; the others keep their last answer. `looking_at` is called
+  // with the source that is read now, since a slow source may block the look. `found` is called
+  // with each reason before the next source is read.
   BusyReasons look(
       std::span<const int> runners, double now_seconds,
       const std::function<void(const char*)>& looking_at,
@@ -39,7 +40,7 @@ class Looker {
   BusySources sources_;
   OwnProcesses own_;
   GpuReader gpus_;
-  bool kubelet_seen_ = false;  // then its absence is no idleness: the kubelet may be restarting
+  bool kubelet_seen_ = false;  // from then on its absence may be a restart, not idleness
   double slow_due_ = -1e18;
   bool had_runners_ = false;
   BusyReasons slow_reasons_;  // of the last slow look

@@ -1,4 +1,4 @@
-// The settings busy_* of the agent as plain values.
+// The settings busy_* of the agent as plain values. Times are seconds.
 #pragma once
 
 #include <set>
@@ -9,8 +9,10 @@
 
 namespace railgauge::agent {
 
+// The sources and how often they are read.
 struct BusyOptions {
-  // "auto": those that are present; "none": the node is never busy; else names, comma between.
+  // "auto": the sources that are present; "none": the node is never busy; else names, separated by
+  // commas.
   std::string sources = "auto";
   std::string sysfs_root = "/sys";
   std::string proc_root = "/proc";
@@ -18,20 +20,21 @@ struct BusyOptions {
   std::string jobs_folder = "/run/railgauge/jobs";
   std::string kubelet_socket = "/var/lib/kubelet/pod-resources/kubelet.sock";
   std::string own_pod{};      // "namespace/name" of the agent's own pod
-  std::string hook{};         // a program and its words, blanks between
-  double load_per_cpu = 0;    // 0: by default not looked at; named as a source 0.5
-  double gpu_percent = 10;    // utilisation that nobody's process explains
+  std::string hook{};         // a program and its arguments, separated by blanks
+  double load_per_cpu = 0;    // 0: not used by default; 0.5 if "load" is named as a source
+  double gpu_percent = 10;    // utilisation without a known process that counts as busy
   double settle_seconds = 3;  // without a reason, before the node counts as idle again
-  // Between two looks. While tasks run a job must be seen in time to give way within 2 s.
+  // Between two looks. While tasks run, a job must be seen in time to yield within 2 s.
   double look_seconds = 1;
   double look_seconds_running = 0.25;
-  double slow_look_seconds = 2;  // at GPUs, kubelet and hook, which cost more
+  double slow_look_seconds = 2;  // for GPUs, kubelet and hook, which cost more
   double slow_look_seconds_running = 0.75;
 };
 
-// The sources by name, in the order in which they are looked at: the cheap ones first.
+// The sources by name in the order in which they are read: the cheap ones first.
 inline constexpr const char* kBusySources = "marker, slurm, load, gpu, kubernetes, hook";
 
+// The parsed setting `sources`.
 struct BusySources {
   bool none = false;
   bool all_present = false;       // "auto"
@@ -42,8 +45,8 @@ struct BusySources {
            (only.empty() || only.contains(source));
   }
 };
-// kInvalidArgument: an unknown source, a hook without a command, a value out of its range; names
-// the setting. Pure.
+// kInvalidArgument naming the setting: an unknown source, a hook without a command, or a value out
+// of range. Pure.
 Result<BusySources> read_busy_sources(const BusyOptions& options);
 std::vector<std::string> hook_words(const std::string& hook);
 

@@ -1,4 +1,4 @@
-// An inventory in the messages of the contract with the controller. Pure.
+// Converts an inventory into messages of the contract with the controller. Pure.
 #pragma once
 
 #include "agent/inventory/facts/inventory.h"
@@ -10,8 +10,8 @@ namespace railgauge::agent {
 // kMaxNicPorts; GPUs by number.
 void fill_hello(const Inventory& inventory, api::Hello& hello);
 
-// Copies facts that NVML alone reports, of the same GPUs (by address and UUID), from an earlier
-// reading to one without NVML. False where the earlier reading lacks one of them.
+// Copies facts that only NVML reports, for the same GPUs (by address and UUID), from an earlier
+// reading into one without NVML. False: the earlier reading lacks one of the GPUs.
 bool keep_nvml(const Inventory& before, Inventory& now);
 
 }  // namespace railgauge::agent

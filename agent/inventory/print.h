@@ -1,4 +1,4 @@
-// An inventory as lines for a person: what `railgauge-agent --inventory` prints, with no
+// An inventory as lines for a person: the output of `railgauge-agent --inventory`, without a
 // controller.
 #pragma once
 

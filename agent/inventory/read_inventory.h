@@ -1,16 +1,16 @@
-// Reads a node: every source in its wave, each by a thread of its own.
+// Reads a node: every source of a wave on its own thread.
 #pragma once
 
 #include "agent/inventory/facts/inventory.h"
 
 namespace railgauge::agent {
 
-// The time that the sources of a wave (0: of the machine, 1: of its devices) get, so long after the
-// reading began. The first leaves the second a part of the whole, so that one place which hangs
-// does not take all devices along. Pure.
+// The seconds that the sources of a wave get, after `spent_seconds`. Wave 0 reads the machine, wave
+// 1 its devices. The first wave leaves a part of the time to the second, so that one hanging source
+// does not cost all devices. Pure.
 double wave_seconds(const InventoryOptions& options, int wave, double spent_seconds);
 
-// Each source is read by a thread of its own, so that a sick device holds up its own facts alone.
+// Each source has its own thread, so that a sick device delays only its own facts.
 Inventory read_inventory(const InventoryOptions& options);
 
 }  // namespace railgauge::agent

@@ -1,6 +1,6 @@
 // The output of railgauge-node-facts: a fixed list of facts that an ordinary user may not read,
-// each with the one capability that it needs. Only reads; takes no path, name or variable from its
-// caller.
+// each with the one capability that it needs. It only reads, and takes no path, name or variable
+// from its caller.
 #pragma once
 
 #include <string>
@@ -10,11 +10,11 @@ namespace railgauge::agent {
 // A line for each fact: name, capability, files.
 std::string privileged_facts_list();
 
-// Below `root` ("" on a machine; tests give a tree):
+// Reads below `root` ("" on a machine; tests pass a tree):
 // "pci_config ADDRESS HEX" for each bridge, display and network function, and each function of
 // Mellanox; at most 1024, 4096 bytes each.
 // "kernel_log MESSAGE" for each line that log_words.h wants, at most 400, 1000 bytes each, then
-// "kernel_log_end" where the log could be read at all.
+// "kernel_log_end" if the log could be read at all.
 std::string privileged_facts(const std::string& root);
 
 }  // namespace railgauge::agent

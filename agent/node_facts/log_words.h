@@ -1,5 +1,5 @@
-// Which lines of the kernel's log we look at: about GPUs, NICs, peer memory and PCIe errors.
-// Nothing else of the log is kept or handed on.
+// The lines of the kernel's log that matter here: GPUs, NICs, peer memory and PCIe errors. No other
+// line is kept or passed on.
 #pragma once
 
 #include <algorithm>
@@ -14,11 +14,13 @@ namespace railgauge::agent {
 
 inline constexpr std::size_t kMostLogLines = 400;  // the newest
 
+// Whether the message contains one of the words.
 inline bool has_one_of(std::string_view message, const auto& words) {
   return std::ranges::any_of(
       words, [&](std::string_view word) { return message.find(word) != std::string_view::npos; });
 }
 
+// Whether a line is kept.
 inline bool is_wanted_log_line(std::string_view message) {
   constexpr std::array<std::string_view, 15> kWords{
       "NVRM", "nvidia",         "nv_peer_mem",        "mlx5", "mlx4",   "infiniband",
@@ -27,18 +29,18 @@ inline bool is_wanted_log_line(std::string_view message) {
   return has_one_of(message, kWords);
 }
 
-// The words that decide a check; the others are context.
+// Whether a line can decide a check; other lines are context.
 inline bool is_decisive_log_line(std::string_view message) {
   constexpr std::array<std::string_view, 5> kWords{"Xid (", "limited by", "disagrees about version",
                                                    "Unknown symbol", "railgauge: repaired"};
   return has_one_of(message, kWords);
 }
 
-// The lines that are kept, and whether one that could decide was lost: by us, or because the
-// kernel had written over the ring before we came. Its first record since boot is number 0.
+// The kept lines, and whether a decisive line was lost: dropped here, or overwritten in the
+// kernel's ring before it was read. The first record since boot has number 0.
 class KeptLogLines {
  public:
-  // "6,1234,5678,-;message", the first record that there is.
+  // Takes the first record of the log: "6,1234,5678,-;message".
   void begin(std::string_view record) {
     const std::size_t comma = record.find(',');
     if (comma == std::string_view::npos || record.substr(comma + 1, 2) != "0,") is_cut_ = true;
@@ -51,6 +53,7 @@ class KeptLogLines {
     is_cut_ = is_cut_ || least == lines_.end();
     lines_.erase(least == lines_.end() ? lines_.begin() : least);
   }
+  // Records that lines were lost.
   void lose() { is_cut_ = true; }
   [[nodiscard]] const std::deque<std::string>& lines() const { return lines_; }
   [[nodiscard]] bool is_cut() const { return is_cut_; }

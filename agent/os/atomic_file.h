@@ -1,4 +1,4 @@
-// Small files of the state folder, written as a whole.
+// Small files of the state folder, replaced as a whole.
 #pragma once
 
 #include <string>
@@ -7,10 +7,10 @@
 
 namespace railgauge::agent {
 
-// Replaces the file: after a power cut `folder`/`name` is either the old file or the whole new one.
-// For root the folder's owner becomes the file's owner, so that an operator's command leaves
-// nothing that the agent cannot read. Two writers of one name have to take turns. Errors:
-// kPermissionDenied with the path and the call that failed, also for a full disk.
+// Replaces the file: after a power cut `folder`/`name` is the old file or the whole new one. If
+// root writes, the folder's owner owns the file, so that an operator's command leaves nothing that
+// the agent cannot read. Two writers of one name must take turns. kPermissionDenied with the path
+// and the call that failed, also for a full disk.
 Status write_atomically(const std::string& folder, const std::string& name,
                         const std::string& text);
 

@@ -1,6 +1,6 @@
-// A child process in its own process group, with pipes on the descriptors that were asked for. A
-// passive object: the owner polls. stdin and stdout are /dev/null unless a pipe takes their place,
-// signal mask and dispositions are as at a login, every other descriptor is closed.
+// A child process in its own process group, with pipes on the requested descriptors. A passive
+// object: the owner polls. stdin and stdout are /dev/null unless a pipe replaces them, signal mask
+// and dispositions are as at a login, and every other descriptor is closed.
 #pragma once
 
 #include <cstdint>
@@ -17,23 +17,24 @@
 
 namespace railgauge::agent {
 
-// How a process ended.
+// The end of a process.
 struct Exit {
-  int wait_status = 0;  // as wait4 gives it
+  int wait_status = 0;  // as wait4 returns it
   double cpu_seconds = 0;
-  // The larger of the child's own and what the agent occupied when it spawned: Linux counts the
-  // address space that exec replaced.
+  // The larger of the child's own size and the agent's size at the spawn: Linux counts the address
+  // space that exec replaced.
   double max_resident_bytes = 0;
 };
 
-// Kills the whole group and reaps the leader. A process that the Linux kernel does not let go
-// within a second is left to init.
+// Kills the whole group and reaps the leader. A process that Linux does not release within a second
+// is left to init.
 struct ProcessTraits {
   using Type = pid_t;
   static Type empty() { return -1; }
   static void release(Type pid);
 };
 
+// Not thread safe.
 class Subprocess {
  public:
   struct Options {
@@ -43,8 +44,8 @@ class Subprocess {
     // In place of the agent's own variables of these names; an empty value removes one.
     std::map<std::string, std::string> environment{};
   };
-  // Errors: kNotFound when argv[0] is not there, kPermissionDenied when it cannot be run,
-  // kResourceExhausted when the system has no process or descriptor left.
+  // kNotFound: argv[0] does not exist. kPermissionDenied: it cannot be run. kResourceExhausted: no
+  // process or descriptor is left.
   static Result<Subprocess> spawn(const Options& options);
 
   [[nodiscard]] pid_t pid() const { return pid_.get(); }
@@ -55,9 +56,9 @@ class Subprocess {
   Fd& from_child(std::size_t index) { return from_child_.at(index); }
   [[nodiscard]] int from_child_fd(std::size_t index) const { return from_child_.at(index).get(); }
   [[nodiscard]] int to_child_fd(std::size_t index) const { return to_child_.at(index).get(); }
-  // To every process of the group. Nothing happens after reap() has answered.
+  // Sends to every process of the group. Without effect after reap() returned an exit.
   void signal_group(int signal) const;
-  // Not blocking. When the leader has ended: kills what is left of its group, then reaps.
+  // Does not block. When the leader has ended: kills the rest of its group, then reaps it.
   std::optional<Exit> reap();
 
  private:
@@ -67,22 +68,23 @@ class Subprocess {
   std::vector<Fd> from_child_;
 };
 
-// Reads what is there, at most `limit_bytes`, onto `out`. False at end of file. Errors of read
-// count as end of file: nothing more can come.
+// Reads what is available, at most `limit_bytes`, onto `out`. False at end of file. An error of
+// read counts as end of file.
 bool read_available(int fd, std::size_t limit_bytes, std::string& out);
 
-// Field 22 of /proc/PID/stat, clock ticks since boot: with the pid it names one process for ever.
-// nullopt when there is no such process or it is a zombie.
+// Field 22 of /proc/PID/stat, clock ticks since boot: with the pid it identifies one process for
+// ever. Absent for no process or a zombie.
 std::optional<std::uint64_t> process_start_ticks(pid_t pid);
 
+// The result of a short command.
 struct CommandOutput {
   int wait_status = 0;
   std::string out;
   std::string err;
 };
-// Runs a short command to its end. Errors: spawn's; kDeadlineExceeded; kResourceExhausted when it
-// prints more than limit_bytes. In all of them the whole group is killed; `until_then`, where
-// given, has what was printed before.
+// Runs a short command to its end. Errors: those of spawn; kDeadlineExceeded; kResourceExhausted if
+// it prints more than limit_bytes. After each error the whole group is killed; `until_then`, if
+// given, has the output before.
 Result<CommandOutput> run_command(const std::vector<std::string>& argv, double timeout_seconds,
                                   std::size_t limit_bytes, CommandOutput* until_then = nullptr);
 

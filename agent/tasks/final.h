@@ -1,4 +1,4 @@
-// How a task ended, from what was seen of its runner. Pure.
+// The end of a task, derived from its runner. Pure.
 #pragma once
 
 #include <optional>
@@ -17,6 +17,7 @@ enum class Stop {
   kFault,   // it broke the protocol, or its records cannot be kept: it is not believed any more
 };
 
+// What is known about the end of a runner.
 struct Ending {
   std::optional<Final> reported;  // the runner's own final record
   bool reported_before_stop = false;
@@ -27,11 +28,11 @@ struct Ending {
   bool ignored_term = false;
   std::optional<Exit> exit;  // absent: it could not even be killed
   double lifetime_ns = 0;    // from the spawn to the reaping
-  std::string last_record;   // in words, "" for none
+  std::string last_record;   // in words, "" for none  // described in words; "" for none
   std::string stderr_tail;
 };
 
-// The Final to store: outcome, reason, and the result of the reaping.
+// The Final to store: outcome, reason, and the resource use of the process.
 Final conclude(const Ending& ending);
 
 // "killed by SIGSEGV (signal 11)", "exited with code 3".

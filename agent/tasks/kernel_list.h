@@ -1,4 +1,4 @@
-// The kernels that this node's runner reports.
+// The kernels of this node's runner.
 #pragma once
 
 #include <string>
@@ -8,11 +8,12 @@
 
 namespace railgauge::agent {
 
-// Runs `RUNNER --list --format json`. Errors: kNotFound when there is no such program,
-// kDeadlineExceeded, kInternal when it fails or prints no list.
+// Runs `RUNNER --list --format json`. kNotFound: no such program. kDeadlineExceeded. kInternal: it
+// fails or prints no list.
 Result<KernelList> list_kernels(const std::string& runner, double timeout_seconds);
 
-// The document that --list prints. Unknown keys are skipped: a newer runner may know more. Pure.
+// Parses the document of --list. Unknown keys are skipped, since a newer runner may have more.
+// Pure.
 Result<KernelList> parse_kernel_list(const std::string& json);
 
 }  // namespace railgauge::agent

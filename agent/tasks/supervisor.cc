@@ -51,8 +51,8 @@ void Supervisor::abort_all(const std::string& reason) {
   for (const auto& [_, task] : tasks_) task->abort(reason);
 }
 
-void Supervisor::give_way(const std::string& reason) {
-  for (const auto& [_, task] : tasks_) task->give_way(reason);
+void Supervisor::yield_to_work(const std::string& reason) {
+  for (const auto& [_, task] : tasks_) task->yield_to_work(reason);
 }
 
 std::vector<int> Supervisor::pids() const {

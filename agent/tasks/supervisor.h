@@ -1,4 +1,4 @@
-// The runners of this node: starts them, relays to and from them, ends them. At most
+// The runners of this node: starts them, relays messages to and from them, and ends them. At most
 // Options::max_tasks at a time. A passive object for one poll loop; not thread safe.
 #pragma once
 
@@ -21,24 +21,24 @@ class Supervisor {
     TaskOptions task;
     std::size_t max_tasks = 8;
   };
-  // Called with a spawned runner before it gets a request, so that its pid can be made durable; an
-  // error ends the runner.
+  // Called with a new runner before it gets a request, so that its pid can be stored. An error ends
+  // the runner.
   using OnSpawned = std::function<Status(const api::TaskRef&, pid_t)>;
 
   Supervisor(Options options, TaskListener& listener, OnSpawned on_spawned);
 
-  // Starts a runner and asks it to prepare. Errors, after which nothing runs: kAlreadyExists for a
-  // task that runs here now, kResourceExhausted at the bound, kInvalidArgument without a deadline,
-  // those of spawning and of on_spawned.
+  // Starts a runner and asks it to prepare. After an error nothing runs. kAlreadyExists: the task
+  // runs here now. kResourceExhausted: max_tasks run. kInvalidArgument: no deadline. Also errors of
+  // spawning and of on_spawned.
   Status prepare(const api::PrepareTask& prepare);
-  // A message for a task that does not run here any more is dropped: its end is on its way.
+  // A message for a task that does not run here any more is dropped: its end is on the way.
   void go(const api::TaskRef& task);
   void step(const api::TaskRef& task, GroupStep step);
   void cancel(const api::TaskRef& task, const std::string& outcome, const std::string& reason);
   void cancel_all(const std::string& outcome, const std::string& reason);
   void abort_all(const std::string& reason);
   // Ends every task that is not forced, with little patience: a job waits for the node.
-  void give_way(const std::string& reason);
+  void yield_to_work(const std::string& reason);
 
   // Messages that the controller has not answered yet, for a stream that may not have carried them.
   void say_again() const;

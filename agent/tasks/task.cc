@@ -137,17 +137,17 @@ void Task::cancel(const std::string& outcome, const std::string& reason) {
   begin_stop(Stop::kCancel, outcome, reason, options_.cancel_grace_seconds);
 }
 
-void Task::give_way(const std::string& reason) {
+void Task::yield_to_work(const std::string& reason) {
   if (prepare_.forced()) return;
-  term_grace_seconds_ = options_.give_way_seconds;
+  term_grace_seconds_ = options_.yield_seconds;
   if (next_signal_ == SIGTERM)  // it is being stopped already, but with more patience
-    signal_at_ns_ = std::min(signal_at_ns_, monotonic_now_ns() + options_.give_way_seconds * 1e9);
+    signal_at_ns_ = std::min(signal_at_ns_, monotonic_now_ns() + options_.yield_seconds * 1e9);
   if (ending_.stop != Stop::kNone || ending_.exit) return;
   ToRunner message;
   message.mutable_cancel()->set_reason(reason);
   send(message);
   flush();
-  begin_stop(Stop::kCancel, std::string(kCancelledOutcome), reason, options_.give_way_seconds);
+  begin_stop(Stop::kCancel, std::string(kCancelledOutcome), reason, options_.yield_seconds);
 }
 
 void Task::abort(const std::string& reason) {

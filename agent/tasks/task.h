@@ -45,7 +45,7 @@ struct TaskOptions {
   double term_grace_seconds = 2;    // from TERM to KILL
   // Both where a task yields to a job: it must be gone within 2 s of the job's arrival, of which
   // the detection takes up to one.
-  double give_way_seconds = 0.3;
+  double yield_seconds = 0.3;
   double kill_grace_seconds = 5;  // from KILL until the process is given up as stuck
   double drain_seconds = 0.5;     // for pipes that a grandchild holds open after the end
 };
@@ -71,7 +71,7 @@ class Task {
   void say_again(TaskListener& listener) const;
   void cancel(const std::string& outcome, const std::string& reason);
   // Cancels it for a job that came to the node, unless it is forced.
-  void give_way(const std::string& reason);
+  void yield_to_work(const std::string& reason);
   // Ends the runner and believes nothing that it says from now on.
   void abort(const std::string& reason);
 

@@ -9,6 +9,7 @@
 
 #include "controller/cli/input/arguments.h"
 #include "controller/cli/input/inputs.h"
+#include "controller/cli/input/settings.h"
 #include "controller/cli/live/follow.h"
 #include "controller/cli/render/csv.h"
 #include "controller/cli/render/results_table.h"

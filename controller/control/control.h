@@ -12,7 +12,7 @@
 #include "controller/control/run_preparer.h"
 #include "controller/fleet/event_loop.h"
 #include "controller/fleet/fleet.h"
-#include "controller/fleet/preflight_desk.h"
+#include "controller/fleet/preflight_service.h"
 #include "controller/plan/suite/suite_folder.h"
 #include "controller/store/store.h"
 
@@ -24,7 +24,7 @@ class Control {
  public:
   // All references outlive it. `site` is the site profile; the default knows no topology.
   Control(fleet::EventLoop& loop, fleet::Fleet& fleet, run::Director& director, store::Store& store,
-          PreflightDesk& preflights, SuiteFolder suites, plan::Site site = {})
+          PreflightService& preflights, SuiteFolder suites, plan::Site site = {})
       : loop_(loop),
         director_(director),
         store_(store),
@@ -80,7 +80,7 @@ class Control {
   fleet::EventLoop& loop_;
   run::Director& director_;
   store::Store& store_;
-  PreflightDesk& preflights_;
+  PreflightService& preflights_;
   const SuiteFolder suites_;
   FleetView view_;
   RunPreparer preparer_;

@@ -2,14 +2,14 @@
 // in one process with the controller, which share its cores. Timed from the first agent's
 // PrepareTask to the last one's; beside it from the call that starts the run, so with planning and
 // storing it.
-#include <benchmark/benchmark.h>
-
 #include <algorithm>
 #include <chrono>
 #include <memory>
 #include <string>
 #include <utility>
 #include <vector>
+
+#include <benchmark/benchmark.h>
 
 #include "controller/testing/server_bench.h"
 

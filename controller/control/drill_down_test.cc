@@ -1,7 +1,5 @@
 // Runs that follow up what they found: through the whole controller with scripted agents over real
 // gRPC (synthetic).
-#include "controller/control/drill_down.h"
-
 #include <chrono>
 #include <map>
 #include <memory>
@@ -12,6 +10,7 @@
 #include <gtest/gtest.h>
 
 #include "controller/api/archive.grpc.pb.h"
+#include "controller/control/drill_down.h"
 #include "controller/testing/server_bench.h"
 
 namespace railgauge {

@@ -186,7 +186,7 @@ void RunDriver::check_limits(std::size_t index, const fleet::StoredRecords& rank
 }
 
 // A task that passed and exceeds a limit of its suite has failed.
-RankEnd RunDriver::judged_end(std::size_t index, const RankEnd& end) {
+RankEnd RunDriver::judged_end(std::size_t index, const RankEnd& end) const {
   const auto beyond = beyond_.find(index);
   return beyond == beyond_.end() || end.outcome != kPassed
              ? end

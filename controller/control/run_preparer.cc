@@ -9,6 +9,7 @@
 #include "controller/control/run_tasks.h"
 #include "controller/fleet/convert.h"
 #include "controller/fleet/kernels.h"
+#include "controller/fleet/rows.h"
 #include "controller/plan/policy/preflight_gate.h"
 #include "controller/plan/topology/node_set.h"
 #include "controller/run/yield_window.h"
@@ -30,7 +31,7 @@ std::vector<std::string> in_words(const std::vector<plan::RefusedNode>& refused)
 
 // Asks preflight of `nodes` (name to node id) for the checks that the gate requires, and admits the
 // nodes that pass. Blocks until the nodes answered or their time is over.
-plan::Admission admit_nodes(PreflightDesk& desk, const plan::PreflightGate& gate,
+plan::Admission admit_nodes(PreflightService& desk, const plan::PreflightGate& gate,
                             const std::map<std::string, std::string>& nodes) {
   const bool probe =
       std::ranges::find(gate.require, "gpudirect_registration") != gate.require.end();
@@ -71,6 +72,26 @@ plan::SliceOrigin night_of(const plan::Suite& suite, const RunPreparer::PlanInpu
 }
 
 }  // namespace
+
+NodeStates FleetView::live() const {
+  return loop_.call([this] { return fleet_.nodes(); });
+}
+
+Result<NodeStates> FleetView::all() const {
+  NodeStates all = live();
+  for (const store::NodeRow& row : RG_TRY(store_.list_nodes()))
+    if (!all.contains(row.name)) all.emplace(row.name, fleet::state_of(row));
+  return all;
+}
+
+Result<std::vector<std::string>> FleetView::names(const NodeStates& live) const {
+  std::vector<std::string> names;
+  for (const auto& [name, node] : live) names.push_back(name);
+  for (const store::NodeRow& row : RG_TRY(store_.list_nodes()))
+    if (!live.contains(row.name)) names.push_back(row.name);
+  std::ranges::sort(names);
+  return names;
+}
 
 std::uint64_t RunPreparer::today() { return day_of(fleet::unix_seconds()); }
 

@@ -9,14 +9,40 @@
 #include <vector>
 
 #include "controller/api/control.pb.h"
-#include "controller/control/fleet_view.h"
-#include "controller/fleet/preflight_desk.h"
+#include "controller/fleet/event_loop.h"
+#include "controller/fleet/fleet.h"
+#include "controller/fleet/preflight_service.h"
 #include "controller/plan/planner.h"
 #include "controller/plan/suite/suite_folder.h"
 #include "controller/run/run_machine.h"
 #include "controller/store/store.h"
 
 namespace railgauge {
+
+// Nodes by name.
+using NodeStates = std::map<std::string, fleet::NodeState>;
+
+// The nodes that the controller knows, read from worker threads: live ones from the fleet, earlier
+// ones from the store. Thread safe: each function asks the event loop, the store, or both. Do not
+// call on the loop.
+class FleetView {
+ public:
+  // All references outlive the view.
+  FleetView(fleet::EventLoop& loop, fleet::Fleet& fleet, store::Store& store)
+      : loop_(loop), fleet_(fleet), store_(store) {}
+
+  // Nodes that attached at least once in this controller's life, also lost ones.
+  [[nodiscard]] NodeStates live() const;
+  // The live nodes, and those that only the store knows as lost.
+  [[nodiscard]] Result<NodeStates> all() const;
+  // The names of `live` and of the store's nodes, in order and without duplicates.
+  [[nodiscard]] Result<std::vector<std::string>> names(const NodeStates& live) const;
+
+ private:
+  fleet::EventLoop& loop_;
+  fleet::Fleet& fleet_;
+  store::Store& store_;
+};
 
 // Thread safe: it has no state beside constants. Its functions block on the event loop, the store
 // and preflight; call them on worker threads.
@@ -53,7 +79,7 @@ class RunPreparer {
   using IsUnderWay = std::function<bool(const std::string& run_id)>;
 
   // All references outlive it. `is_under_way` reports whether a run has not ended; it may block.
-  RunPreparer(FleetView fleet, store::Store& store, PreflightDesk& preflights,
+  RunPreparer(FleetView fleet, store::Store& store, PreflightService& preflights,
               const SuiteFolder& suites, plan::Site site, IsUnderWay is_under_way)
       : fleet_(fleet),
         store_(store),
@@ -83,7 +109,7 @@ class RunPreparer {
 
   FleetView fleet_;
   store::Store& store_;
-  PreflightDesk& preflights_;
+  PreflightService& preflights_;
   const SuiteFolder& suites_;
   const plan::Site site_;
   IsUnderWay is_under_way_;

@@ -1,9 +1,9 @@
 // The input of the round engine: the load of a task between leaves.
-#include "controller/control/run_tasks.h"
-
 #include <string>
 
 #include <gtest/gtest.h>
+
+#include "controller/control/run_tasks.h"
 
 namespace railgauge::run {
 namespace {

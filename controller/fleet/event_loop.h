@@ -13,6 +13,7 @@
 
 namespace railgauge::fleet {
 
+// One thread that owns the fleet and the runs.
 class EventLoop {
  public:
   using Task = std::function<void()>;
@@ -28,6 +29,8 @@ class EventLoop {
   // Runs `function` on the loop and returns its value; at once when already there. Not after
   // stop().
   template <class Function>
+  // Runs `function` on the loop and returns its value; at once if called on the loop. Not allowed
+  // after stop().
   auto call(Function function) -> decltype(function()) {
     if (std::this_thread::get_id() == thread_.get_id()) return function();
     std::packaged_task<decltype(function())()> task(std::move(function));
@@ -35,10 +38,9 @@ class EventLoop {
     post([&task] { task(); });
     return value.get();
   }
-  // Called every kTickSeconds on the loop, from the next turn on; to be set before anything is
-  // posted.
+  // Sets the function that runs every kTickSeconds on the loop. Set it before anything is posted.
   void on_tick(Task tick);
-  // Finishes what is queued, then ends the thread. Idempotent.
+  // Finishes the queued tasks, then ends the thread. Idempotent.
   void stop();
 
  private:

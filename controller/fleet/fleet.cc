@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cctype>
+#include <map>
+#include <tuple>
 #include <utility>
 
 #include <fmt/format.h>
@@ -12,6 +14,66 @@
 #include "kernels/core/base/failpoint.h"
 
 namespace railgauge::fleet {
+
+namespace {
+
+class Summary {
+ public:
+  void add(const Record& record) {
+    StoredRecords& rank = rank_of(record.key());
+    if (record.has_point()) {
+      const Point& point = record.point();
+      ++rank.points;
+      rank.figures.push_back({point.metric(), point.message_bytes(), point.median()});
+    }
+    if (record.has_final()) rank.final = record.final();
+  }
+  std::vector<StoredRecords> take() {
+    std::vector<StoredRecords> stored;
+    stored.reserve(ranks_.size());
+    for (auto& [key, rank] : ranks_) stored.push_back(std::move(rank));
+    return stored;
+  }
+
+ private:
+  // Records of one rank arrive in sequence, so the last one is usually the same.
+  StoredRecords& rank_of(const RecordKey& key) {
+    if (last_ != nullptr && last_->task.attempt() == key.attempt() &&
+        last_->task.rank() == key.rank() && last_->task.task_id() == key.task_id() &&
+        last_->task.run_id() == key.run_id())
+      return *last_;
+    last_ = &ranks_[{key.run_id(), key.task_id(), key.attempt(), key.rank()}];
+    last_->task.set_run_id(key.run_id());
+    last_->task.set_task_id(key.task_id());
+    last_->task.set_attempt(key.attempt());
+    last_->task.set_rank(key.rank());
+    return *last_;
+  }
+
+  std::map<std::tuple<std::string, std::string, std::uint32_t, std::uint32_t>, StoredRecords>
+      ranks_;
+  StoredRecords* last_ = nullptr;  // in ranks_
+};
+
+}  // namespace
+
+Batch batch_of(api::RecordBatch message) {
+  Batch batch;
+  batch.first = UINT64_MAX;
+  Summary summary;
+  std::vector<Record> records;
+  records.reserve(static_cast<std::size_t>(message.records_size()));
+  for (api::SpooledRecord& spooled : *message.mutable_records()) {
+    summary.add(spooled.record());
+    batch.first = std::min<std::uint64_t>(batch.first, spooled.spool_id());
+    batch.through = std::max<std::uint64_t>(batch.through, spooled.spool_id());
+    records.push_back(std::move(*spooled.mutable_record()));
+  }
+  batch.stored = summary.take();
+  batch.parcel = std::make_shared<const store::Parcel>(store::pack(std::move(records)));
+  return batch;
+}
+
 namespace {
 
 constexpr std::size_t kMaxNameBytes = 253;
@@ -22,8 +84,8 @@ bool printable(std::string_view text, std::size_t max) {
   return !text.empty() && text.size() <= max && std::ranges::all_of(text, fits);
 }
 
-// A node's name stands in endpoints (node/DEV:PORT) and node sets, so their signs are not for
-// names.
+// A node's name is part of endpoints (node/DEV:PORT) and node sets, so their separators are not
+// allowed in names.
 bool good_name(std::string_view name) {
   const auto fits = [](unsigned char c) {
     return std::isalnum(c) != 0 || c == '.' || c == '-' || c == '_';

@@ -14,10 +14,11 @@
 #include "controller/api/agent.pb.h"
 #include "controller/api/contract.h"
 #include "controller/fleet/auth.h"
-#include "controller/fleet/batch.h"
 #include "controller/fleet/event_loop.h"
 #include "controller/fleet/roster.h"
+#include "controller/store/ingest/parcel.h"
 #include "controller/store/store.h"
+#include "kernels/core/base/record.pb.h"
 
 namespace grpc {
 class CallbackServerContext;
@@ -25,14 +26,42 @@ class CallbackServerContext;
 
 namespace railgauge::fleet {
 
+// A figure that is compared with the suite's limits.
+struct StoredFigure {
+  std::string metric{};
+  double message_bytes = 0;
+  double median = 0;
+};
+// Records of one rank that were committed.
+struct StoredRecords {
+  api::TaskRef task;
+  std::uint32_t points = 0;
+  std::vector<StoredFigure> figures{};  // of the points
+  std::optional<Final> final{};
+};
+
+// Records as they arrive on a stream, packed for the store and summed up for the owner of runs.
+// Packing happens on the thread that read them, since the loop and the store's writer are one
+// thread each.
+struct Batch {
+  std::shared_ptr<const store::Parcel> parcel;
+  std::vector<StoredRecords> stored;  // by rank; reported once it is committed
+  std::uint64_t first = 0;            // spool ids
+  std::uint64_t through = 0;
+};
+
+// Pure; thread safe.
+Batch batch_of(api::RecordBatch message);
+
 class AgentStream;
 
+// Times are seconds.
 struct FleetOptions {
   double heartbeat_seconds = 3;
   double hello_seconds = 10;  // from a stream's opening to its Hello
   std::size_t max_streams = 20'000;
-  // Interval of writing who is attached to the store. After a restart, a node that does not come
-  // back is missed however long ago it last attached.
+  // The interval at which attached nodes are written to the store. After a restart, a node that
+  // does not come back is reported as missing, however long ago it attached.
   double seen_seconds = 6 * 3600;
   RosterOptions roster{};
   api::Contract contract = api::kContract;
@@ -42,7 +71,7 @@ struct FleetOptions {
 class FleetListener {
  public:
   virtual ~FleetListener() = default;
-  // Both with the tasks whose runners that agent process still has.
+  // Both calls list the tasks whose runners the agent process still has.
   virtual void node_attached(const std::string& name, const std::vector<api::TaskRef>& running) = 0;
   virtual void node_resumed(const std::string& name, const std::vector<api::TaskRef>& running) = 0;
   virtual void node_detached(const std::string& name) = 0;
@@ -57,6 +86,7 @@ class FleetListener {
                               const std::vector<StoredRecords>& stored) = 0;
 };
 
+// A node that attached in this process's life, or that the store knows.
 struct NodeState {
   api::Hello hello;  // without `running`, facts and stack
   std::string address;
@@ -67,28 +97,27 @@ struct NodeState {
   std::optional<double> spool_records{};
   std::string busy_task_id{};
   std::optional<api::BusyState> busy{};  // absent: its agent does not report it
-  double events_left = 0;                // that are stored of it within the minute
+  double events_left = 0;                // events of the node that are stored within the minute
   double events_since = -1e18;  // the minute; the clock of a host that just booted is near 0
 };
-// "slurm: job 4711 here; marker: ..."; "" when the node is idle or does not report.
+// "slurm: job 4711 here; marker: ..."; "" if the node is idle or does not report.
 std::string busy_text(const NodeState& node);
 
+// Used on the event loop, except open().
 class Fleet {
  public:
-  // Loop and store outlive it; the store's nodes keep their names for a while. The listener is set
-  // before the first stream.
+  // Loop and store outlive it. Names of the store's nodes stay reserved for a while. Set the
+  // listener before the first stream.
   Fleet(fleet::EventLoop& loop, store::Store& store, FleetOptions options = {});
   void set_listener(FleetListener* listener) { listener_ = listener; }
-  // Receives the answers to preflight orders, on the loop; set it like the listener above.
+  // Receives the answers to preflight orders on the loop. Set it like the listener above.
   using PreflightListener = std::function<void(const std::string& name, api::PreflightAnswer)>;
   void on_preflight(PreflightListener listener) { preflight_ = std::move(listener); }
 
-  // A new stream, from a gRPC thread. Its reading starts on the loop.
+  // A new stream, from a gRPC thread. Reading starts on the loop.
   std::shared_ptr<AgentStream> open(grpc::CallbackServerContext* context, auth::Peer peer);
 
-  // --- on the loop
-  // --------------------------------------------------------------------------------- False when
-  // the node is not attached: the message is dropped.
+  // On the loop. False: the node is not attached, and the message is dropped.
   bool send(const std::string& name, api::ControllerMessage message);
   void tick(double now);
   void close_all(const std::string& reason);
@@ -96,6 +125,7 @@ class Fleet {
   [[nodiscard]] std::uint64_t records_stored() const { return records_stored_; }
 
  private:
+  // One open stream of an agent.
   struct Stream {
     std::shared_ptr<AgentStream> wire;
     std::string name{};  // "" until its Hello was accepted
@@ -113,7 +143,8 @@ class Fleet {
   void on_busy(NodeState& node, std::optional<api::BusyState> now);
   void on_events(NodeState& node, const api::Heartbeat& heartbeat);
   void on_records(Stream& stream, Batch batch);
-  struct Delivery {  // a batch on its way into the store
+  // A batch on its way into the store.
+  struct Delivery {
     Session session;
     std::string name;
     std::string node_id;
@@ -134,7 +165,7 @@ class Fleet {
   std::atomic<std::size_t> open_streams_ = 0;
   Roster roster_;
   std::map<Session, Stream> streams_;
-  std::map<std::string, NodeState> nodes_;               // all that attached in this process's life
+  std::map<std::string, NodeState> nodes_;  // nodes that attached in this process's life
   std::map<std::string, std::uint64_t> stored_through_;  // spool ids, by node id
   std::uint64_t records_stored_ = 0;
   double next_seen_ = 0;

@@ -10,10 +10,10 @@
 
 namespace railgauge::fleet {
 
-// Every kernel that some node has, by name, in its newest revision.
+// Every kernel that a node has, by name, in its newest revision.
 std::vector<KernelInfo> newest_kernels(std::span<const api::Hello* const> hellos);
-// The same for nodes that are to measure together: kFailedPrecondition where two of them have a
-// kernel in different revisions, since their ranks would not follow one method.
+// The kernels of nodes that measure together. kFailedPrecondition: two nodes have a kernel in
+// different revisions, so their ranks would follow different methods.
 Result<std::vector<KernelInfo>> common_kernels(std::span<const api::Hello* const> hellos);
 
 }  // namespace railgauge::fleet

@@ -1,4 +1,4 @@
-// Which leaf each node hangs on, for whom reads stored figures: as the site's topology tells now.
+// The leaf switch of each node, for readers of stored figures, by the site's present topology.
 #pragma once
 
 #include <functional>
@@ -11,12 +11,13 @@
 
 namespace railgauge {
 
-using LeafMap = std::map<std::string, std::string>;  // by node name; without those of no known leaf
+// Leaf by node name, without nodes of unknown leaf.
+using LeafMap = std::map<std::string, std::string>;
 using LeafSource = std::function<LeafMap(const std::vector<store::NodeRow>&)>;
 
-// Reads the profile's topology file anew each time, since a fabric is recabled while the controller
-// runs. Empty where the profile names none, or (with a warning in the log) where it cannot be read:
-// figures without leaves are worth more than none.
+// Reads the profile's topology file each time, since the fabric may be recabled while the
+// controller runs. Empty if the profile names no file, or, with a warning, if the file cannot be
+// read: figures without leaves are better than none.
 LeafMap leaves_of(const plan::Site& site, const std::vector<store::NodeRow>& nodes);
 
 }  // namespace railgauge

@@ -1,4 +1,4 @@
-// Who is attached under which name: the decisions about a Hello, silence and loss. Pure: time is
+// Decides who is attached under which name: at a Hello, after silence, and at a loss. Pure: time is
 // passed in, streams are numbers.
 #pragma once
 
@@ -16,39 +16,41 @@ using Session = std::uint64_t;  // one stream; never used twice
 
 enum class NodePresence { kAttached, kDetached, kLost };
 
+// Times are seconds.
 struct RosterOptions {
-  double silence_seconds = 12;  // without a message a stream is taken for dead
+  double silence_seconds = 12;  // a stream without messages for this long is dead
   double grace_seconds = 10;    // a detached agent may come back as the same incarnation
   double recall_seconds = 30;   // a name known from before keeps its node id so long: agents that
                                 // lost their controller wait up to their longest back-off
 };
 
+// Not thread safe. Times are seconds of a monotonic clock.
 class Roster {
  public:
   explicit Roster(RosterOptions options = {}) : options_(options) {}
 
   enum class Arrival {
-    kNew,       // unknown, or lost before: it has no task of ours
+    kNew,       // unknown, or lost before: it has no task of this controller
     kResumed,   // the same agent process as before
-    kRestarted  // another process of the same node: what the old one ran is lost
+    kRestarted  // another process of the same node: the tasks of the old one are lost
   };
   struct Attached {
     Arrival arrival;
-    std::optional<Session> replaced;  // the old stream, to be told and closed
+    std::optional<Session> replaced;  // the old stream, to be refused and closed
   };
-  // A node that an earlier controller knew: its name is held for recall_seconds, though it is not
-  // here and no task of ours can be on it. Before the first attach.
+  // A node that an earlier controller knew. Its name is reserved for recall_seconds, though the
+  // node is not here and has no task. Call it before the first attach.
   void recall(const std::string& name, const std::string& node_id, double now);
 
-  // kAlreadyExists: another node id holds the name (and has not been lost).
+  // kAlreadyExists: another node id holds the name and is not lost.
   Result<Attached> attach(Session session, const std::string& name, const std::string& node_id,
                           const std::string& incarnation, double now);
-  // The node that the ended stream carried; nothing when another stream has replaced it.
+  // The node of the ended stream; absent if another stream has replaced it.
   std::optional<std::string> detach(Session session, double now);
   void seen(Session session, double now);
 
   struct Expired {
-    std::vector<Session> silent;    // to be closed; detach() follows by itself
+    std::vector<Session> silent;    // close these; detach() follows
     std::vector<std::string> lost;  // their grace is over
   };
   Expired expire(double now);

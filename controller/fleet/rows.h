@@ -1,4 +1,4 @@
-// A node of the contract as the store keeps it. Pure.
+// Converts between a live node and its row in the store. Pure.
 #pragma once
 
 #include "controller/store/rows/rows.h"
@@ -8,8 +8,8 @@ namespace railgauge::fleet {
 struct NodeState;
 
 store::NodeRow row_of(const NodeState& node);
-// One that is lost, as it was when it was last seen, without what only a plan of one node wants (a
-// GPU's distances).
+// The node as lost, in its last seen state. Data that only a plan of a single node needs (a GPU's
+// distances) is absent.
 NodeState state_of(const store::NodeRow& row);
 
 }  // namespace railgauge::fleet

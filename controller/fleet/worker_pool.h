@@ -1,5 +1,5 @@
-// A few threads for what may wait (database reads, YAML): gRPC's own threads and the event loop
-// must not. The queue is bounded; a full one refuses.
+// Threads for work that may wait (database reads, YAML), so that gRPC's threads and the event loop
+// do not. The queue is bounded; a full queue refuses work.
 #pragma once
 
 #include <condition_variable>
@@ -17,11 +17,11 @@ class WorkerPool {
   static constexpr std::size_t kMaxQueued = 64;
 
   explicit WorkerPool(std::size_t threads);
-  ~WorkerPool();  // what is queued is still done
+  ~WorkerPool();  // finishes the queued work
   WorkerPool(const WorkerPool&) = delete;
   WorkerPool& operator=(const WorkerPool&) = delete;
 
-  // False when the queue is full; the work is not done then. Thread safe.
+  // False: the queue is full and the work is dropped. Thread safe.
   [[nodiscard]] bool submit(std::function<void()> work);
 
  private:

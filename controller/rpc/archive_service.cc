@@ -1,10 +1,9 @@
-#include "controller/rpc/archive_service.h"
-
 #include <atomic>
 #include <optional>
 #include <utility>
 
 #include "controller/api/archive.grpc.pb.h"
+#include "controller/rpc/services.h"
 #include "controller/rpc/unary.h"
 
 namespace railgauge {

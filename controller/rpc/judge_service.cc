@@ -1,5 +1,3 @@
-#include "controller/rpc/judge_service.h"
-
 #include <utility>
 
 #include <fmt/format.h>
@@ -7,6 +5,7 @@
 #include "controller/api/judge.grpc.pb.h"
 #include "controller/findings/finding_service.h"
 #include "controller/gate/gate_service.h"
+#include "controller/rpc/services.h"
 #include "controller/rpc/unary.h"
 #include "controller/upgrades/judge_report.h"
 #include "controller/upgrades/upgrade_judge.h"

@@ -30,44 +30,45 @@
 
 namespace railgauge::store {
 
-// Called exactly once, on the writer thread, after the commit (or with why there was none). Must
-// not block and must not destroy the store; calling the store's write functions from it is allowed.
+// Called exactly once, on the writer thread, after the commit or with the reason why there was
+// none. It must not block and must not destroy the store. It may call the store's write functions.
 using Completion = std::function<void(const Status&)>;
 
-// Numbers of a spool's records, both included.
+// The numbers of a spool's records, both ends included.
 struct SpoolRange {
   std::int64_t first = 0;
   std::int64_t through = 0;
 };
 
+// Sizes are bytes, times are seconds.
 struct StoreOptions {
   std::string path{};
-  // Back-pressure: past these, append_records refuses (kResourceExhausted) until the writer caught
-  // up, and the agents' spools hold the records.
+  // Back-pressure: beyond these bounds append_records refuses with kResourceExhausted until the
+  // writer catches up. The agents' spools hold the records meanwhile.
   std::size_t max_queued_records = 65'536;
   std::size_t max_queued_bytes = 16U << 20U;
-  // One transaction at most. A batch never waits to be filled: it takes what is there.
+  // The most records of one transaction. A batch never waits to be filled.
   std::size_t max_batch_records = 4'096;
-  double busy_timeout_seconds = 5;  // a stranger's lock (backup, sqlite3 shell) is waited for
+  double busy_timeout_seconds = 5;  // wait for the lock of another program (backup, sqlite3 shell)
   double wait_seconds = 30;         // limit of the blocking functions below
   std::uint32_t max_readers = 4;    // connections for queries
   // New runs are refused below this much free space, long before storing fails.
   double min_free_bytes = 512.0 * (1U << 20U);
-  // Past this the writer holds back until a checkpoint got through (a reader may be in its way).
+  // Beyond this the writer waits until a checkpoint succeeded; a reader may block it.
   double max_wal_bytes = 256.0 * (1U << 20U);  // well below min_free_bytes
-  // From here on a log is started anew as soon as no reader is in it.
+  // From here on the log is restarted as soon as no reader is in it.
   double large_wal_bytes = 128.0 * (1U << 20U);
-  // Records that wait so long for a check or stats to leave the log end it.
+  // A check or stats that keeps records waiting for this long is ended.
   double held_seconds = 5;
-  double query_seconds = 30;                  // a query is ended then
-  std::int64_t max_orphan_bytes = 1U << 30U;  // of records that fit no known run
+  double query_seconds = 30;                  // limit of one query
+  std::int64_t max_orphan_bytes = 1U << 30U;  // bound of records that fit no known run
   std::function<double()> clock{};            // tests: seconds since 1970; empty is the system's
   std::int64_t max_pages = 0;  // tests: SQLite's max_page_count, a full disk; 0 is no limit
 };
 
 // Thread safe. Errors: kUnavailable (locked, I/O), kResourceExhausted (full disk or queue),
 // kDataLoss (the file is no sound database), kFailedPrecondition (written by a newer Railgauge, or
-// another controller has it open), kDeadlineExceeded (waited in vain), kNotFound.
+// open in another controller), kDeadlineExceeded (the wait was too long), kNotFound.
 class Store {
   // The type that owns a parameter's value: a text for a view, a copy for a reference.
   template <class Parameter>
@@ -75,9 +76,9 @@ class Store {
                                    std::string, std::decay_t<Parameter>>;
 
  public:
-  // Opens or creates, migrates to this program's version, starts the writer.
+  // Opens or creates the file, migrates it to this program's version, and starts the writer.
   static Result<std::unique_ptr<Store>> open(StoreOptions options);
-  // Commits what is queued (bounded by wait_seconds), then closes.
+  // Commits the queued writes, bounded by wait_seconds, then closes.
   ~Store();
   Store(const Store&) = delete;
   Store& operator=(const Store&) = delete;
@@ -117,51 +118,52 @@ class Store {
   // ----
 
   // Records of one node, as its spool delivers them: all are committed, or none. A record that is
-  // stored already is skipped silently; one that fits no planned task, or is garbage, is put aside
-  // with an event: `done` is good in both cases, so that it cannot block the spool. An empty batch
-  // is allowed. `range`: by the spool's own numbers these are all from the one to the other; the
-  // node's mark follows it. After a delivery that failed, later ones of that node fail as well
-  // until it has been sent again: the mark must not pass over what is missing.
+  // stored already is skipped. A record that fits no planned task, or is garbage, is stored as an
+  // orphan with an event; `done` succeeds in both cases, so that it cannot block the spool. An
+  // empty batch is allowed. `range`: the spool's numbers of these records; the node's mark follows
+  // it. After a failed delivery, later ones of the node fail as well until it is sent again: the
+  // mark must not pass missing records.
   Status append_records(std::string node_id, std::vector<Record> records, Completion done,
                         std::optional<SpoolRange> range = {});
-  // The same of what was packed before, on any thread: the writer then has that much less to do.
+  // The same for records that were packed on another thread, which saves work on the writer thread.
   Status append(std::string node_id, std::shared_ptr<const Parcel> parcel, Completion done,
                 std::optional<SpoolRange> range = {});
   // Moves `last_seen_at` of attached nodes and their endpoints to now. Not retried: the caller
-  // repeats it periodically.
+  // repeats it.
   Status note_seen(std::vector<std::string> node_ids);
-  // The five below are kept and tried again while the database is locked, full or not writable;
-  // `done` hears the end of that.
-  // Inserts or refreshes the node, its aliases and its endpoints' attributes.
+  // The five functions below retry while the database is locked, full or not writable; `done` gets
+  // the final status. put_node inserts or refreshes the node, its aliases and its endpoints'
+  // attributes.
   Status put_node(NodeRow node, Completion done = {});
   Status update_run(RunUpdate update, Completion done = {});
   Status update_task(TaskUpdate update, Completion done = {});
-  // That a run under way got beside the planned ones.
+  // Tasks that a run under way gets beside the planned ones.
   Status add_tasks(std::string run_id, std::vector<TaskRow> tasks, Completion done = {});
   Status add_event(EventRow event, Completion done = {});
 
   // --- writing and waiting until it is committed -------------------------------------------------
 
-  // kAlreadyExists when the id is taken; kResourceExhausted when the disk is filling up. With a
-  // claim the run is created together with it or not at all: claim_due()'s errors (schedules.h).
+  // kAlreadyExists: the id is taken. kResourceExhausted: the disk is filling up. With a claim both
+  // are stored together or not at all; the errors of claim_due() (schedules.h) apply.
   Status create_run(RunRow run, std::vector<TaskRow> tasks,
                     std::optional<ScheduleClaim> claim = {});
   // Replaces the run's matrix of that rail, kernel, metric, meaning and size.
   Status put_pair_matrix(PairMatrixRow matrix);
-  // Replaces all matrices of the run at once, in one transaction: a reader finds none of them or
-  // the whole. So a run that has any is complete.
+  // Replaces all matrices of the run in one transaction: a reader finds none of them or all, so a
+  // run that has any is complete.
   Status put_pair_matrices(std::string run_id, std::vector<PairMatrixRow> matrices);
-  // Schedules; errors beside the usual ones stand in schedules.h.
+  // Schedules. schedules.h lists the errors beside the usual ones.
   Status add_schedule(ScheduleRow schedule);
   Status set_schedule_paused(std::string name, bool paused);
   Status remove_schedule(std::string name);
   Status decide_due(std::string schedule, DueRow due);  // without a run
+  // Sets result and reason of a due time that was started with due.run_id.
   Status say_of_started(std::string schedule, DueRow due);
-  // To be called once after the start, before any run: runs that an earlier controller left open
-  // end as crashed, "controller restarted"; so do their tasks under way, while waiting ones end as
-  // cancelled. Results that agents still deliver for them are stored. Returns the runs' ids.
+  // Call it once after the start, before any run. Runs that an earlier controller left open end as
+  // crashed with "controller restarted". So do their tasks under way; waiting tasks end as
+  // cancelled. Results that agents still deliver for them are stored. Returns the ids of the runs.
   Result<std::vector<std::string>> end_interrupted_runs();
-  // Until everything accepted so far is committed.
+  // Waits until everything accepted so far is committed.
   Status flush();
 
   // --- reading: each call sees one consistent snapshot -------------------------------------------
@@ -169,36 +171,37 @@ class Store {
   Result<std::vector<RunSummaryRow>> list_runs(std::uint32_t limit) const;  // newest first
   Result<RunSummaryRow> run_summary(std::string_view run_id) const;
   Result<RunDetailRow> run_detail(std::string_view run_id) const;
-  // Its tasks page after page, each of some MB at most: from 0, then from the last page's `next`.
+  // The tasks of a run in pages of some MB: from 0, then from the last page's `next`.
   Result<TaskPageRow> task_page(std::string_view run_id, std::int64_t from) const;
-  // By time; the newest `limit` of them.
+  // Ordered by time; the newest `limit` results.
   Result<std::vector<ResultRow>> results(const ResultsFilter& filter) const;
-  // For results() with a range, page after page. kNotFound: no such run.
+  // The range of points for results(), page after page. kNotFound: no such run.
   Result<ExportScope> export_scope(const std::string& run_id) const;
-  // The ids of those that a filter by series selects; none when there are more than `most`.
+  // The ids of the series that a filter selects; absent if there are more than `most`.
   Result<std::optional<std::vector<std::int64_t>>> few_series(const ResultsFilter& filter,
                                                               std::size_t most) const;
   Result<HistoryRow> history(std::int64_t series, std::optional<double> since,
                              std::uint32_t limit) const;
   Result<std::vector<SeriesRow>> list_series(const ResultsFilter& filter) const;
   Result<ComparisonRow> compare(std::string_view run_a, std::string_view run_b) const;
-  // A person's own SELECT: at most so many rows and seconds, or until `cancelled` (kCancelled).
+  // A person's own SELECT, with at most `max_rows` rows and `seconds`, or until `cancelled`
+  // (kCancelled).
   Result<SqlTable> sql(const std::string& text, std::uint32_t max_rows, double seconds,
                        const std::function<bool()>& cancelled = {}) const;
-  // kNotFound: no such point, or its distribution has been pruned.
+  // kNotFound: no such point, or its distribution was pruned.
   Result<Histogram> histogram(std::string_view run_id, std::string_view task_id,
                               std::uint32_t attempt, std::uint32_t rank,
                               std::uint32_t sequence) const;
-  // In time order; only where the suite asked for raw samples.
+  // In time order; present only if the suite asks for raw samples.
   Result<std::vector<double>> samples(std::string_view run_id, std::string_view task_id,
                                       std::uint32_t attempt, std::uint32_t rank,
                                       std::uint32_t sequence) const;
   Result<PairMatrixRow> pair_matrix(const PairMatrixKey& key) const;  // kNotFound
-  // Its figures alone, row after row, in little memory.
+  // Visits the figures of a matrix row after row, in little memory.
   Status visit_pair_matrix(const PairMatrixKey& key,
                            const std::function<void(const PairMatrixRow& head, std::size_t from,
                                                     std::size_t to, float value)>& visit) const;
-  // All that the run has, without endpoints, values and outliers.
+  // All matrices of the run, without endpoints, values and outliers.
   Result<std::vector<PairMatrixRow>> pair_matrices(std::string_view run_id) const;
   Result<std::vector<ScheduleRow>> list_schedules() const;  // by name
   Result<std::vector<DueRow>> list_dues(std::string_view schedule,
@@ -214,12 +217,12 @@ class Store {
   Result<SpaceRow> space() const;
   // One line for each problem; reads every page.
   Result<std::vector<std::string>> check() const;
-  // A compacted snapshot in a new file, on the disk when this returns.
+  // Writes a compacted snapshot into a new file, which is on the disk when this returns.
   Status back_up(const std::string& target) const;
-  // Takes away what is older than the policy says, in small transactions between the others, and
-  // gives freed pages back. `now`: the controller's time.
+  // Deletes data that is older than the policy allows, in small transactions between other writes,
+  // and returns freed pages to the file system. `now`: the controller's time.
   Result<PruneCounts> prune(const Retention& retention, double now);
-  // Ends checks, stats and backups that run, and all that begin after (kCancelled).
+  // Ends checks, stats and backups that run, and all that begin later (kCancelled).
   void stop_upkeep();
 
  private:

@@ -7,18 +7,19 @@
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
+#include <cstdint>
 #include <filesystem>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
-#include "controller/store/deliveries.h"
 #include "controller/store/ingest/interner.h"
 #include "controller/store/ingest/record_sink.h"
 #include "controller/store/ingest/run_sink.h"
@@ -27,8 +28,34 @@
 #include "controller/store/store.h"
 #include "controller/store/upkeep/schema.h"
 #include "kernels/core/base/clock.h"
+#include "kernels/core/base/result.h"
 
 namespace railgauge::store {
+
+// Remembers the node whose delivery failed. Later records of the node may be in the queue already.
+// If they were stored, the node's mark would pass the missing ones. Used on the writer thread only.
+class Deliveries {
+ public:
+  // kAborted: an earlier delivery of the node is missing.
+  Status check(const std::string& node_id, const std::optional<SpoolRange>& range) const {
+    const auto failed = failed_.find(node_id);
+    if (!range || failed == failed_.end() || range->first <= failed->second) return {};
+    return fail(Code::kAborted,
+                fmt::format("records of node {} from {} on: those from {} on were not stored; they "
+                            "are sent again first",
+                            node_id, range->first, failed->second));
+  }
+  void note(const std::string& node_id, const SpoolRange& range, const Status& outcome) {
+    if (outcome) {
+      if (!failed_.empty()) failed_.erase(node_id);
+    } else {
+      failed_.try_emplace(node_id, range.first);
+    }
+  }
+
+ private:
+  std::unordered_map<std::string, std::int64_t> failed_;  // by node: its first record
+};
 
 inline double now_seconds() {
   return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
@@ -58,7 +85,7 @@ inline bool is_same_disk(const std::string& one, const std::string& other) {
          first.st_dev == second.st_dev;
 }
 
-// Connections for queries, opened when first needed, at most so many.
+// Connections for queries, opened when first needed, up to a bound.
 class Readers {
  public:
   explicit Readers(const StoreOptions& options) : options_(options) {}
@@ -103,7 +130,7 @@ class Readers {
     return std::make_unique<Connection>(std::move(opened));
   }
 
-  // One that is stuck in a transaction is closed instead.
+  // A connection that is stuck in a transaction is closed instead.
   void give(std::unique_ptr<Connection> connection) {
     {
       const std::lock_guard lock(mutex_);
@@ -122,7 +149,7 @@ class Readers {
   std::uint32_t opened_ = 0;
 };
 
-// Runs readers of the whole file. They end when the store closes, or when writing has to wait for
+// Runs readers of the whole file. They end when the store closes, or when a write has to wait for
 // them.
 class Upkeep {
  public:
@@ -139,7 +166,7 @@ class Upkeep {
     if (result || result.error().code != Code::kDeadlineExceeded) return result;
     return fail(Code::kCancelled, fmt::format("store {}: {}: ended: {}", options.path, act, why()));
   }
-  // False: nothing was running.
+  // Ends the readers with `why`. False: none was running.
   bool yield(std::string why) {
     const std::lock_guard lock(mutex_);
     why_ = std::move(why);
@@ -164,7 +191,7 @@ class Upkeep {
     const std::lock_guard lock(mutex_);
     std::erase(running_, reader.raw());
   }
-  // The check of a whole tree is one operation of SQLite's machine: it looks at this alone.
+  // The check of a whole tree is one operation of SQLite, which only an interrupt can end.
   void interrupt() {
     for (sqlite3* reader : running_) sqlite3_interrupt(reader);
   }
@@ -179,6 +206,7 @@ class Upkeep {
   std::atomic<bool> stopping_ = false;
 };
 
+// The members of the writer thread, in the order of their construction.
 class Store::Impl {
  public:
   Impl(StoreOptions chosen, File locked, Connection opened, OrphanTotals totals)
@@ -189,7 +217,7 @@ class Store::Impl {
 
   [[nodiscard]] double now() const { return options.clock ? options.clock() : now_seconds(); }
 
-  const File lock;  // let go last
+  const File lock;  // released last
   const StoreOptions options;
   mutable Upkeep upkeep;
   Connection connection;  // the writer thread's, as are the sinks
@@ -216,8 +244,8 @@ class Store::Impl {
                 [this] { return room(); }};
 
  private:
-  // After a batch that made the log large. SQLite itself moves the log into the database while
-  // others read, but starts it anew only when no reader is in it: that is tried here, and never
+  // Called after a batch that made the log large. SQLite moves the log into the database while
+  // others read, but restarts the log only when no reader is in it. This is tried here and never
   // waited for.
   Room room() {
     const double step_bytes = options.large_wal_bytes / 16;  // a trial reads the log's index
@@ -240,7 +268,7 @@ class Store::Impl {
         bytes < options.max_wal_bytes * kControlShare ? Room::kControl : Room::kNothing, bytes);
   }
 
-  // Says once what it is that holds records back, and ends what reads the whole file for it.
+  // Logs once what blocks the log, and ends the readers of the whole file that block it.
   Room note_room(Room room, double bytes) {
     if (room == Room::kAll) {
       if (held_since_ns_ > 0 && held_told_)

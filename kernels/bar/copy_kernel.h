@@ -1,5 +1,5 @@
-// The four kernels that copy between host memory and the BAR differ in direction and in what they
-// report: this is the rest of them.
+// The four kernels that copy between host memory and the BAR. They differ in direction and in the
+// figure that they report; all else is here.
 #pragma once
 
 #include <memory>
@@ -11,7 +11,9 @@
 
 namespace railgauge::bar {
 
+// kWrite copies from the host to the GPU, kRead from the GPU to the host.
 enum class CopyDirection : std::uint8_t { kWrite, kRead };
+// kBandwidth reports bytes per second, kLatency nanoseconds of one copy.
 enum class CopyFigure : std::uint8_t { kBandwidth, kLatency };
 
 // How many copies share a sample where the parameter `repeat` is 0: a latency is of one copy; a
@@ -19,10 +21,12 @@ enum class CopyFigure : std::uint8_t { kBandwidth, kLatency };
 // below 1 % of it. Pure.
 std::uint64_t default_repeat(CopyDirection direction, CopyFigure figure, std::uint64_t bytes);
 
-// repeat, the sampling, and the family's parameters.
+// Declares `repeat`, the sampling with these bounds of the sample count, and the family's
+// parameters.
 void add_copy_parameters(InfoBuilder& builder, std::int64_t min_samples, std::int64_t max_samples);
 
-// `known` as Setup::open has it: a test gives routines that copy wrongly.
+// A kernel that is not prepared. `known` as in Setup::open: a test passes routines that copy
+// wrongly.
 std::unique_ptr<Kernel> make_copy_kernel(CopyDirection direction, CopyFigure figure,
                                          std::span<const Routine> known = routines());
 

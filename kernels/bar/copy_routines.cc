@@ -1,3 +1,5 @@
+// The copy loops for each instruction set, and the choice among them. Loads and stores of the GPU's
+// side are volatile or intrinsics: the compiler may neither split nor merge them.
 #include "kernels/bar/copy_routines.h"
 
 #include <algorithm>
@@ -18,7 +20,7 @@
 namespace railgauge::bar {
 namespace {
 
-// The place of a copy.
+// The state of a copy: next target byte, next source byte, bytes left.
 struct Cursor {
   std::byte* to;
   const std::byte* from;
@@ -32,11 +34,13 @@ struct Cursor {
 };
 
 template <class Word>
+// A word that may alias bytes of any type; without the attribute the access is undefined.
 struct Alias {
   using Type [[gnu::may_alias]] = Word;
 };
 
 template <class Word>
+// One store of a word to the device, from a host address of any alignment.
 [[gnu::always_inline]] inline void store_word(std::byte* device, const std::byte* host) {
   Word word;
   std::memcpy(&word, host, sizeof word);
@@ -44,19 +48,21 @@ template <class Word>
 }
 
 template <class Word>
+// One load of a word from the device, to a host address of any alignment.
 [[gnu::always_inline]] inline void load_word(std::byte* host, const std::byte* device) {
   const Word word = *reinterpret_cast<const volatile typename Alias<Word>::Type*>(device);
   std::memcpy(host, &word, sizeof word);
 }
 
-// The widest naturally aligned access at `device`, of at most `widest` (a power of two) and
-// `bytes`.
+// Width of the widest naturally aligned access at `device`: at most `widest` (a power of two), at
+// most `bytes`. The lowest set bit of the address gives its alignment.
 [[gnu::always_inline]] inline std::size_t access_at(const std::byte* device, std::size_t bytes,
                                                     std::size_t widest) {
   const std::uintptr_t bits = reinterpret_cast<std::uintptr_t>(device) | widest;
   return std::min<std::size_t>(bits & (~bits + 1), std::bit_floor(bytes));
 }
 
+// One store of 8, 4, 2 or 1 bytes.
 [[gnu::always_inline]] inline void store_narrow(Cursor& at, std::size_t bytes) {
   switch (bytes) {
     case 8:
@@ -70,6 +76,7 @@ template <class Word>
   }
 }
 
+// One load of 8, 4, 2 or 1 bytes.
 [[gnu::always_inline]] inline void load_narrow(Cursor& at, std::size_t bytes) {
   switch (bytes) {
     case 8:
@@ -85,6 +92,7 @@ template <class Word>
 
 #if defined(__x86_64__)
 
+// Bytes of a cache line, and of a write-combining buffer.
 constexpr std::size_t kLine = 64;
 
 // Bytes from `device` to the next multiple of `line`, at most `bytes`.
@@ -127,6 +135,8 @@ constexpr std::size_t kLine = 64;
   if (bytes >= sizeof(__m128i)) _mm_mfence();
 }
 
+// memcpy of the C library, whose choice of instructions is unknown; the fence makes its end
+// comparable with that of the others.
 void write_libc(std::byte* to, const std::byte* from, std::size_t bytes) {
   std::memcpy(to, from, bytes);
   _mm_sfence();
@@ -136,6 +146,8 @@ void read_libc(std::byte* to, const std::byte* from, std::size_t bytes) {
   std::memcpy(to, from, bytes);
 }
 
+// Four non-temporal 16-byte stores fill one write-combining buffer, so that it leaves as one PCIe
+// transaction.
 void write_sse41(std::byte* to, const std::byte* from, std::size_t bytes) {
   Cursor at{to, from, bytes};
   write_ends(at, head_bytes(at.to, at.left, kLine));
@@ -155,6 +167,8 @@ void write_sse41(std::byte* to, const std::byte* from, std::size_t bytes) {
   _mm_sfence();
 }
 
+// MOVNTDQA reads write-combining memory a line at a time; all four loads are issued before the
+// first store.
 [[gnu::target("sse4.1")]] void read_sse41(std::byte* to, const std::byte* from, std::size_t bytes) {
   Cursor at{to, from, bytes};
   begin_streaming(bytes);
@@ -174,6 +188,7 @@ void write_sse41(std::byte* to, const std::byte* from, std::size_t bytes) {
   read_ends(at, at.left);
 }
 
+// The same with two stores of 32 bytes.
 [[gnu::target("avx2")]] void write_avx2(std::byte* to, const std::byte* from, std::size_t bytes) {
   Cursor at{to, from, bytes};
   write_ends(at, head_bytes(at.to, at.left, kLine));
@@ -189,6 +204,7 @@ void write_sse41(std::byte* to, const std::byte* from, std::size_t bytes) {
   _mm_sfence();
 }
 
+// The same with two loads of 32 bytes.
 [[gnu::target("avx2")]] void read_avx2(std::byte* to, const std::byte* from, std::size_t bytes) {
   Cursor at{to, from, bytes};
   begin_streaming(bytes);
@@ -204,6 +220,7 @@ void write_sse41(std::byte* to, const std::byte* from, std::size_t bytes) {
   read_ends(at, at.left);
 }
 
+// One store of 64 bytes fills the whole line.
 [[gnu::target("avx512f")]] void write_avx512(std::byte* to, const std::byte* from,
                                              std::size_t bytes) {
   Cursor at{to, from, bytes};
@@ -214,6 +231,7 @@ void write_sse41(std::byte* to, const std::byte* from, std::size_t bytes) {
   _mm_sfence();
 }
 
+// One load of 64 bytes takes the whole line.
 [[gnu::target("avx512f")]] void read_avx512(std::byte* to, const std::byte* from,
                                             std::size_t bytes) {
   Cursor at{to, from, bytes};
@@ -224,7 +242,7 @@ void write_sse41(std::byte* to, const std::byte* from, std::size_t bytes) {
   read_ends(at, at.left);
 }
 
-// MOVDIR64B: a whole line in one store that no buffer may split.
+// MOVDIR64B stores a whole line at once; no buffer may split it.
 [[gnu::target("movdir64b")]] void write_movdir64b(std::byte* to, const std::byte* from,
                                                   std::size_t bytes) {
   Cursor at{to, from, bytes};
@@ -234,6 +252,7 @@ void write_sse41(std::byte* to, const std::byte* from, std::size_t bytes) {
   _mm_sfence();
 }
 
+// CPUID leaf 7, subleaf 0, bit 28 of ECX (Intel SDM, volume 2).
 bool has_movdir64b() {
   constexpr unsigned kFeatureLeaf = 7;
   constexpr unsigned kBit = 1U << 28U;
@@ -244,6 +263,7 @@ bool has_movdir64b() {
   return __get_cpuid_count(kFeatureLeaf, 0, &eax, &ebx, &ecx, &edx) != 0 && (ecx & kBit) != 0;
 }
 
+// MOVDIR64B has no load, so its routine only writes.
 std::vector<Routine> make_routines() {
   const bool sse41 = __builtin_cpu_supports("sse4.1") != 0;
   return {{"memcpy", true, write_libc, read_libc},
@@ -258,6 +278,7 @@ std::vector<Routine> make_routines() {
 // 16 bytes in one access, as the compiler does it on this architecture.
 using Wide [[gnu::vector_size(16)]] = std::uint8_t;
 
+// Ends in a store barrier of the full system, as a device outside the CPU's domain needs it.
 void write_plain(std::byte* to, const std::byte* from, std::size_t bytes) {
   Cursor at{to, from, bytes};
   while (at.left != 0) {
@@ -278,6 +299,7 @@ void write_plain(std::byte* to, const std::byte* from, std::size_t bytes) {
 #endif
 }
 
+// The volatile access keeps the compiler from splitting it into bytes.
 void read_plain(std::byte* to, const std::byte* from, std::size_t bytes) {
   Cursor at{to, from, bytes};
   while (at.left != 0) {
@@ -296,18 +318,20 @@ std::vector<Routine> make_routines() { return {{"memcpy", true, write_plain, rea
 
 #endif
 
-// The choice of `auto`: the first that the CPU has. Measured on an H200 through Vulkan's mapping
-// (write-combining): AVX-512 non-temporal stores 20.6 GB/s at 64 KiB; streaming loads 1.0 GB/s
-// where memcpy reads 0.06. Not always the fastest: deploy/docs/results/gpu-bar-routines.md has
-// them.
+// The choice of `auto`: the first routine that the CPU has. Measured on an H200 through Vulkan's
+// mapping (write-combining): AVX-512 non-temporal stores reach 20.6 GB/s at 64 KiB; streaming loads
+// reach 1.0 GB/s where memcpy reads 0.06. The first is not always the fastest:
+// deploy/docs/results/gpu-bar-routines.md has the figures.
 constexpr std::array kWriters{"avx512", "avx2", "movdir64b", "sse41", "memcpy"};
 constexpr std::array kReaders{"avx512", "avx2", "sse41", "memcpy"};
 
+// The routine of that name if this CPU has it, else nullptr.
 const Routine* named(std::span<const Routine> known, std::string_view name) {
   const auto found = std::ranges::find(known, name, &Routine::name);
   return found != known.end() && found->available ? &*found : nullptr;
 }
 
+// The first routine of `order` that this CPU has, else nullptr.
 const Routine* first_of(std::span<const Routine> known, std::span<const char* const> order) {
   for (const char* name : order)
     if (const Routine* found = named(known, name)) return found;
@@ -334,6 +358,7 @@ std::string Copier::name() const {
   return fmt::format("{} to write, {} to read", writer->name, reader->name);
 }
 
+// Every CPU has memcpy, so that the automatic choice never fails.
 Result<Copier> choose_copier(std::span<const Routine> known, std::string_view wanted) {
   Copier copier{first_of(known, kWriters), first_of(known, kReaders)};
   RG_CHECK(copier.writer != nullptr && copier.reader != nullptr);

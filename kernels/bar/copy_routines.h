@@ -20,11 +20,16 @@ namespace railgauge::bar {
 // that an earlier read left in a buffer.
 using Copy = void (*)(std::byte* to, const std::byte* from, std::size_t bytes);
 
+// One way to copy, as two functions over plain memory.
 struct Routine {
+  // The word of the parameter `routine`.
   const char* name;
-  bool available;  // this CPU has its instructions
-  Copy write;      // `to` is the GPU's side
-  Copy read;       // `from` is the GPU's side; nullptr: it only writes
+  // This CPU has its instructions.
+  bool available;
+  // `to` is the GPU's side.
+  Copy write;
+  // `from` is the GPU's side; nullptr where the routine only writes.
+  Copy read;
 };
 
 // All routines of this architecture, the plainest first.
@@ -38,6 +43,8 @@ std::string auto_order();
 
 // A task's copy routines.
 struct Copier {
+  // Never nullptr after choose_copier(). Both outlive the copier: the table of routines() lives as
+  // long as the process.
   const Routine* writer = nullptr;
   const Routine* reader = nullptr;
 

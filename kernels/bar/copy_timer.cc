@@ -1,3 +1,4 @@
+// The timed loop of copies, free of allocation and of branches on the result.
 #include "kernels/bar/copy_timer.h"
 
 #include <fmt/format.h>
@@ -7,6 +8,7 @@
 
 namespace railgauge::bar {
 
+// The hot loop. Only the copy and one clock reading are inside.
 void stamp_copies(const TickClock& clock, const TimedCopy& timed, std::uint64_t count,
                   std::uint64_t* stamps) {
   stamps[0] = clock.ticks();
@@ -16,11 +18,13 @@ void stamp_copies(const TickClock& clock, const TimedCopy& timed, std::uint64_t 
   }
 }
 
+// Compares CLOCK_MONOTONIC with the deadline, between two batches.
 Status check_deadline(const Context& context, const char* act) {
   if (monotonic_now_ns() < context.deadline_monotonic_ns) return {};
   return fail(Code::kDeadlineExceeded, fmt::format("{}: not done at the task's deadline", act));
 }
 
+// The stamps are allocated once, for the largest batch.
 Result<Sampled> sample_copies(const Context& context, const SamplerOptions& options,
                               const TimedCopy& timed, SampleUnit unit,
                               const Sampler::Ready& ready) {

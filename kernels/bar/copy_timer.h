@@ -12,12 +12,15 @@
 
 namespace railgauge::bar {
 
+// A copy as plain values, so that the timed loop follows no pointer of a kernel object.
 struct TimedCopy {
   Copy copy = nullptr;
+  // Both ranges have `bytes` bytes and do not overlap.
   std::byte* to = nullptr;
   const std::byte* from = nullptr;
   std::size_t bytes = 0;
-  std::uint64_t repeat = 1;  // copies in one sample
+  // Copies in one sample; at least 1.
+  std::uint64_t repeat = 1;
 };
 
 // stamps[0] before the first sample, stamps[i] after sample i: one reading of the clock a sample.
@@ -25,9 +28,11 @@ struct TimedCopy {
 void stamp_copies(const TickClock& clock, const TimedCopy& timed, std::uint64_t count,
                   std::uint64_t* stamps);
 
-// Samples of `timed`: nanoseconds of one copy (the mean of its `repeat`), or its bytes per second.
-// kDeadlineExceeded between two batches at the context's deadline. `ready` as Sampler::run has it.
+// The unit of a sample: nanoseconds of one copy (the mean of its `repeat`), or its bytes per
+// second.
 enum class SampleUnit : std::uint8_t { kNanoseconds, kBytesPerSecond };
+// Samples `timed` by the options. kDeadlineExceeded between two batches at the context's deadline.
+// `ready` as in Sampler::run.
 Result<Sampled> sample_copies(const Context& context, const SamplerOptions& options,
                               const TimedCopy& timed, SampleUnit unit, const Sampler::Ready& ready);
 

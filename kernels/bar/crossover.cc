@@ -20,12 +20,16 @@
 namespace railgauge::bar {
 namespace {
 
+// Seed of the pattern; size and way are added, so that no copy passes by the bytes of another.
 constexpr std::uint64_t kSeed = 0x62617263726f73;
 
+// Sizes ascend, because find_crossover() needs them so.
 class CrossoverKernel final : public Kernel {
  public:
   explicit CrossoverKernel(std::span<const Routine> known) : known_(known) {}
 
+  // The host's memory is pinned: cuMemcpy stages pageable memory, which would be another
+  // measurement.
   Status prepare(Context& context) override {
     sizes_ = context.params.bytes_list("sizes");
     std::ranges::sort(sizes_);
@@ -41,6 +45,7 @@ class CrossoverKernel final : public Kernel {
 
   Status connect(Context& /*context*/, Group& /*group*/) override { return {}; }
 
+  // Both ways of one size follow each other, so that a drift of the machine meets both.
   Status measure(Context& context, Group& /*group*/) override {
     std::vector<SizeTimes> times;
     for (const std::uint64_t bytes : sizes_) {
@@ -53,9 +58,11 @@ class CrossoverKernel final : public Kernel {
   }
 
  private:
+  // The driver's call that the BAR copy is compared with.
   [[nodiscard]] const char* copy_name() const { return writes_ ? "cuMemcpyHtoD" : "cuMemcpyDtoH"; }
 
-  // The median in ns of a copy of `bytes` through the BAR, or by cuMemcpy.
+  // Measures and reports one way at one size. Returns the median in ns of a copy of `bytes` through
+  // the BAR, or by cuMemcpy.
   Result<double> measure_one(Context& context, std::uint64_t bytes, bool by_bar) {
     const std::uint64_t seed = kSeed + 2 * bytes + (by_bar ? 1 : 0);
     const auto ready = [&]() -> Status {
@@ -83,6 +90,7 @@ class CrossoverKernel final : public Kernel {
     return median_ns;
   }
 
+  // Copies by the CPU, timed as in the family's other kernels.
   Result<Sampled> sample_bar(const Context& context, std::uint64_t bytes,
                              const Sampler::Ready& ready) const {
     const View& view = setup_.view();
@@ -93,6 +101,8 @@ class CrossoverKernel final : public Kernel {
     return sample_copies(context, options_, timed, SampleUnit::kNanoseconds, ready);
   }
 
+  // Copies by the driver. The stamps are taken around each call; a failed call ends the batch and
+  // is returned after it.
   Result<Sampled> sample_memcpy(const Context& context, std::uint64_t bytes,
                                 const Sampler::Ready& ready) {
     const TickClock& clock = tick_clock(context);
@@ -116,7 +126,7 @@ class CrossoverKernel final : public Kernel {
     return sampler.run(batch, ready);
   }
 
-  // The pattern is in the source, zeros are in the target: before the first kept sample.
+  // Writes the pattern to the source and zeros to the target, before the first kept sample.
   Status prepare_bytes(std::uint64_t bytes, std::uint64_t seed) {
     const Cuda& cuda = loaded_cuda();
     const std::span<std::byte> host = host_.span().first(bytes);
@@ -132,6 +142,7 @@ class CrossoverKernel final : public Kernel {
     return gpu_status(setup_.gpu(), cuda.ctx_synchronize(), "wait for the pattern");
   }
 
+  // Compares the target with the pattern; GPU memory is copied back first.
   Status verify(std::uint64_t bytes, std::uint64_t seed, bool by_bar) {
     const std::span<std::byte> host = host_.span().first(bytes);
     if (writes_) {
@@ -149,6 +160,8 @@ class CrossoverKernel final : public Kernel {
                     mismatch->offset, mismatch->seen, mismatch->expected));
   }
 
+  // Reports the crossing as a point, or a note that says why there is none. A point has one sample:
+  // the crossing is computed, not sampled.
   void report_crossover(Context& context, const Crossover& found) {
     const std::string range = sizes_.size() == 1
                                   ? "at " + canonical_bytes(sizes_.front())
@@ -188,6 +201,7 @@ class CrossoverKernel final : public Kernel {
     setup_.session().report(context, std::move(point));
   }
 
+  // The routines that the CPU may copy with; another table only in tests.
   std::span<const Routine> known_;
   bool writes_ = true;
   std::vector<std::uint64_t> sizes_;
@@ -197,6 +211,7 @@ class CrossoverKernel final : public Kernel {
   PinnedBuffer host_;
 };
 
+// The declaration: name, revision, metrics and parameters with their bounds.
 KernelInfo info() {
   InfoBuilder builder("bar.crossover", 1,
                       "the size from which cuMemcpy beats a CPU copy through the PCIe BAR");
@@ -213,6 +228,7 @@ KernelInfo info() {
 
 }  // namespace
 
+// Declared in with_routines.h.
 std::unique_ptr<Kernel> make_crossover_kernel(std::span<const Routine> known) {
   return std::make_unique<CrossoverKernel>(known);
 }

@@ -14,16 +14,20 @@
 namespace railgauge::bar {
 namespace {
 
+// One step and the metric of its time.
 struct Step {
   const char* metric;
   Status (Window::*run)();
 };
 constexpr std::array kSteps{Step{"pin_ns", &Window::pin}, Step{"map_ns", &Window::map},
                             Step{"unmap_ns", &Window::unmap}, Step{"unpin_ns", &Window::unpin}};
+// A round takes up to some ms, so a batch is short: the stop rule looks between batches.
 constexpr std::uint64_t kRoundsInBatch = 10;
 
+// One window is made for each size; its four steps run again and again on it.
 class MapCost final : public Kernel {
  public:
+  // Waives for a path without steps, as on coherent machines.
   Status prepare(Context& context) override {
     sizes_ = context.params.bytes_list("sizes");
     options_ = RG_TRY(sampler_options(context.params));
@@ -45,8 +49,11 @@ class MapCost final : public Kernel {
   }
 
  private:
+  // Times in ns, one series for each step.
   using Times = std::array<std::vector<double>, kSteps.size()>;
 
+  // The sampler keeps the sums. The times of the steps are the last ones of each series, as many as
+  // the sampler kept.
   Status measure_size(Context& context, std::uint64_t bytes) {
     const auto window = RG_TRY(setup_.backend().make(setup_.gpu(), bytes));
     Times times;  // of all rounds, those of the warm-up too
@@ -75,6 +82,7 @@ class MapCost final : public Kernel {
     return {};
   }
 
+  // `count` rounds, with the sum of each appended to `out`.
   static Status rounds(const Context& context, std::uint64_t count, Window& window, Times& times,
                        std::vector<double>& out) {
     RG_TRY_OK(check_deadline(context, "pin and map"));
@@ -83,7 +91,7 @@ class MapCost final : public Kernel {
     return {};
   }
 
-  // The sum of the four steps in ns.
+  // Runs and times the four steps once. Returns their sum in ns.
   static Result<double> one_round(const TickClock& clock, Window& window, Times& times) {
     double sum_ns = 0;
     for (std::size_t step = 0; step < kSteps.size(); ++step) {
@@ -101,6 +109,7 @@ class MapCost final : public Kernel {
   Setup setup_;
 };
 
+// The metrics come from the table of steps, so that both agree.
 KernelInfo info() {
   std::vector<std::string> metrics;
   metrics.reserve(kSteps.size());

@@ -1,3 +1,4 @@
+// Opening and proving of a path, and the reasons of the paths that were refused.
 #include "kernels/bar/path.h"
 
 #include <algorithm>
@@ -10,10 +11,12 @@
 namespace railgauge::bar {
 namespace {
 
+// The proof covers 64 KiB at each end: a mapping that is shifted or too short differs there.
 constexpr std::size_t kProofBytes = 64U << 10U;
 constexpr std::uint64_t kCpuWroteSeed = 0x6261722d637075;
 constexpr std::uint64_t kGpuWroteSeed = 0x6261722d677075;
 
+// Makes, pins, maps and proves one backend's window. A failure undoes the earlier steps.
 Result<std::unique_ptr<Window>> open_window(Backend& backend, const MakeWindow& make,
                                             const Prove& prove) {
   std::unique_ptr<Window> window = RG_TRY(make(backend));
@@ -23,19 +26,21 @@ Result<std::unique_ptr<Window>> open_window(Backend& backend, const MakeWindow& 
   return window;
 }
 
-// The graver of two reasons: wrong bytes, then an error that is no waiver.
+// The graver of two reasons: wrong bytes first, then an error that is no waiver.
 Code graver(Code a, Code b) {
   for (const Code code : {a, b})
     if (code == Code::kDataLoss) return code;
   return outcome_of(a) == kWaived ? b : a;
 }
 
-// "gdrdrv: ..." whether or not the error already begins so.
+// The message with the backend's name in front, unless it has it already.
 std::string with_name(std::string_view name, const std::string& message) {
   const std::string prefix = std::string(name) + ": ";
   return message.starts_with(prefix) ? message : prefix + message;
 }
 
+// kDataLoss when `seen` is not the pattern of `seed`. `offset` is that of the first byte in the
+// window.
 Status compare(std::span<const std::byte> seen, std::uint64_t seed, std::string_view name,
                std::string_view direction, std::size_t offset) {
   const auto mismatch = find_mismatch(seen, seed);
@@ -48,6 +53,7 @@ Status compare(std::span<const std::byte> seen, std::uint64_t seed, std::string_
 
 }  // namespace
 
+// Every refusal is kept for the fact path_refused, also where a later backend works.
 Result<Path> choose_path(std::span<const std::unique_ptr<Backend>> backends,
                          std::string_view wanted, const MakeWindow& make, const Prove& prove) {
   Path path;
@@ -71,6 +77,8 @@ Result<Path> choose_path(std::span<const std::unique_ptr<Backend>> backends,
   return fail(code, path.refused);
 }
 
+// Both directions at both ends. The buffer is cleared between write and read, so that bytes left in
+// it prove nothing.
 Status prove_view(const gpu::Gpu& gpu, const View& view, const Copier& copier,
                   std::string_view name) {
   const Cuda& cuda = loaded_cuda();

@@ -13,13 +13,17 @@
 
 namespace railgauge::bar {
 
-// A backend with a window that is pinned, mapped and proved.
+// A backend with a window that is pinned, mapped and proved. The window refers to the backend,
+// which the caller owns.
 struct Path {
   Backend* backend = nullptr;
   std::unique_ptr<Window> window;
-  std::string refused;    // why each earlier backend was not taken, in one line; "" when none was
-  bool alarming = false;  // an earlier one was refused for wrong bytes or an error, not as absent
-  Status corrupt{};       // kDataLoss: an earlier one is here and its bytes are wrong, which ones
+  // Why each earlier backend was not taken, in one line; "" when none was refused.
+  std::string refused;  // why each earlier backend was not taken, in one line; "" when none was
+  // An earlier backend was refused for wrong bytes or an error, not because it is absent.
+  bool alarming = false;
+  // kDataLoss when an earlier backend is here and its bytes are wrong; the message says which.
+  Status corrupt{};
 };
 
 // Makes a backend's window, neither pinned nor mapped.

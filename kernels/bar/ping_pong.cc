@@ -25,24 +25,35 @@ extern const DeviceCode kFlagAnswerCode;
 namespace railgauge::bar {
 namespace {
 
+// The flag and the answer are words of 32 bits.
 constexpr std::size_t kWordBytes = sizeof(std::uint32_t);
-constexpr std::size_t kLineBytes = 128;                    // the answer and the stop word are apart
-constexpr unsigned long long kIdleCycles = 4'000'000'000;  // about 2 s of a GPU's clock
-constexpr double kAnswerNs = 1e9;  // for each answer; the CPU waits less than the GPU
-constexpr double kEndNs = 10e9;  // for the kernel's end after its stop word: more than kIdleCycles
+// Answer and stop word are this far apart, so that the GPU's polling of one does not slow the
+// other.
+constexpr std::size_t kLineBytes = 128;
+// Cycles without a flag after which the GPU kernel ends: about 2 s of a GPU's clock.
+constexpr unsigned long long kIdleCycles = 4'000'000'000;
+// Time in ns for each answer. The CPU waits less than the GPU, so that the CPU reports the failure.
+constexpr double kAnswerNs = 1e9;
+// Time in ns for the kernel's end after its stop word: more than kIdleCycles.
+constexpr double kEndNs = 10e9;
+// Polls between two readings of the clock, so that a late answer costs no time in the samples.
 constexpr unsigned kPollsBetweenLooks = 1024;
+// Trips that are not kept after a reading of NVML, which slows the first ones.
 constexpr std::uint64_t kTripsAfterReading = 8;
 
+// Loads pinned host memory that the GPU writes. Acquire: what the GPU wrote before is visible
+// after.
 std::uint32_t load(const std::byte* word) {
   return std::atomic_ref(*reinterpret_cast<std::uint32_t*>(const_cast<std::byte*>(word)))
       .load(std::memory_order_acquire);
 }
 
+// Stores to pinned host memory that the GPU reads, after all earlier stores.
 void store(std::byte* word, std::uint32_t value) {
   std::atomic_ref(*reinterpret_cast<std::uint32_t*>(word)).store(value, std::memory_order_release);
 }
 
-// The values of a batch; all of it plain.
+// The addresses and limits of a batch, as plain values for the timed loop.
 struct Court {
   std::byte* flag = nullptr;          // the BAR's address
   const std::byte* answer = nullptr;  // host memory
@@ -50,8 +61,8 @@ struct Court {
   double deadline_monotonic_ns = 0;
 };
 
-// False when the answer came neither within kAnswerNs nor before the deadline. An answer that comes
-// soon costs no look at the clock.
+// Waits for one answer. False when it came neither within kAnswerNs nor before the deadline. An
+// answer that comes soon costs no reading of the clock.
 bool await(const Court& court, std::uint32_t expected) {
   std::optional<double> limit_ns;
   while (load(court.answer) != expected) {
@@ -64,8 +75,8 @@ bool await(const Court& court, std::uint32_t expected) {
   return true;
 }
 
-// Round trips `first`, `first` + 1, ...: stamps[0] before, stamps[i] after round trip i. The value
-// whose answer did not come, if one did not.
+// Round trips with the values `first`, `first` + 1, ...: stamps[0] is taken before, stamps[i] after
+// round trip i. Returns the value whose answer did not come, or nothing.
 std::optional<std::uint32_t> play(const Court& court, const TickClock& clock, std::uint32_t first,
                                   std::uint64_t rounds, std::uint64_t* stamps) {
   stamps[0] = clock.ticks();
@@ -78,7 +89,8 @@ std::optional<std::uint32_t> play(const Court& court, const TickClock& clock, st
   return std::nullopt;
 }
 
-// Signals the running kernel to end, whichever way its batch is left.
+// Signals the running kernel to end, whichever way its batch is left. The constructor clears the
+// word.
 class StopAtExit {
  public:
   explicit StopAtExit(std::byte* word) : word_(word) { store(word_, 0); }
@@ -90,8 +102,11 @@ class StopAtExit {
   std::byte* word_;
 };
 
+// One batch is one launch of the GPU kernel. Values never repeat within a task, so that an old
+// answer is no new one.
 class PingPong final : public Kernel {
  public:
+  // Loads the GPU code before the mapping is measured; a build without device code waives here.
   Status prepare(Context& context) override {
     options_ = RG_TRY(sampler_options(context.params));
     stamps_.resize(options_.batch + 1);
@@ -131,9 +146,11 @@ class PingPong final : public Kernel {
   }
 
  private:
+  // The two words of host memory that CPU and GPU share.
   [[nodiscard]] std::byte* answer() const { return words_.data(); }
   [[nodiscard]] std::byte* stop() const { return words_.data() + kLineBytes; }
 
+  // One launch and `count` round trips. The kernel has ended when this returns, whatever happened.
   Status batch(const Context& context, std::uint64_t count, std::vector<double>& out) {
     RG_CHECK(count < stamps_.size());
     RG_TRY_OK(check_deadline(context, "ping-pong through the BAR"));
@@ -159,8 +176,8 @@ class PingPong final : public Kernel {
     return {};
   }
 
-  // Makes the stamps. kDeadlineExceeded when the task's time ended it, kInternal when an answer did
-  // not come.
+  // Waits for the kernel's start and makes the stamps. kDeadlineExceeded when the task's time ended
+  // it, kInternal when an answer did not come.
   Status play_batch(const Context& context, std::uint32_t first, std::uint64_t count) {
     const Court court{setup_.view().cpu, answer(), setup_.copier().writer->write,
                       context.deadline_monotonic_ns};
@@ -169,6 +186,7 @@ class PingPong final : public Kernel {
     return missing ? no_answer(context, *missing, "CPU's write") : Status{};
   }
 
+  // The task's deadline is the reason where it has passed; else the GPU is at fault.
   Status no_answer(const Context& context, std::uint32_t expected, std::string_view to) {
     RG_TRY_OK(check_deadline(context, "ping-pong through the BAR"));
     return fail(Code::kInternal,
@@ -177,6 +195,7 @@ class PingPong final : public Kernel {
                             setup_.gpu().name(), to, kAnswerNs / 1e9, load(answer()), expected));
   }
 
+  // Queues the kernel of one thread and the event after it. The arguments follow flag_answer.cu.
   Status launch(std::uint32_t first, std::uint64_t count) {
     const Cuda& cuda = loaded_cuda();
     cu::DevicePtr flag = setup_.view().gpu;
@@ -195,6 +214,7 @@ class PingPong final : public Kernel {
                       "mark the end of the ping-pong's kernel");
   }
 
+  // Members are released in reverse: event and stream before the words, the code before the setup.
   SamplerOptions options_;
   std::vector<std::uint64_t> stamps_;
   Setup setup_;
@@ -206,6 +226,7 @@ class PingPong final : public Kernel {
   std::uint32_t last_ = 0;
 };
 
+// The declaration. The message is always one word, so there is no parameter `sizes`.
 KernelInfo info() {
   InfoBuilder builder("bar.ping_pong", 1,
                       "CPU writes a flag through the PCIe BAR, a GPU kernel answers: round trip");

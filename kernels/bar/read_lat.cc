@@ -6,6 +6,7 @@
 namespace railgauge::bar {
 namespace {
 
+// The largest size is 64 KiB: beyond it bar.read_bw has the figure.
 KernelInfo info() {
   return InfoBuilder("bar.read_lat", 1,
                      "CPU reads of GPU memory through the PCIe BAR: time until the data is there")

@@ -1,11 +1,11 @@
-// Whether the BAR carries bytes exactly: no figure to hold against others, but what makes the
-// figures of the family worth holding. Checked in both directions are unaligned starts and lengths
+// Whether the BAR carries bytes exactly. It yields no figure to compare, but it makes the figures
+// of the family worth comparing. Checked in both directions are unaligned starts and lengths
 // (sanity_cases.h) with guard bytes before and after, whole mappings written and read by a GPU
 // kernel on the other side, and memory that begins where cuMemAlloc put it, beside a GPU page's
 // start. A path that cannot map such memory waives that part in a note, and so does managed memory,
 // which has no fixed page to map. Wrong bytes fail the task, also those of an earlier path that the
-// proof refused: the other kernels go on by the next path with a warning. `check_ns` is the time of
-// one piece's check, both directions, comparison included.
+// proof refused: the other kernels use the next path with a warning. `check_ns` is the time of one
+// piece's check, both directions, comparison included.
 #include <algorithm>
 #include <optional>
 
@@ -24,10 +24,15 @@ namespace railgauge::bar {
 namespace {
 
 constexpr std::uint64_t kSeed = 0x62617273616e;
+// Value of the guard bytes around each piece.
 constexpr std::byte kGuard{0xa5};
-constexpr std::size_t kUnalignedBytes = 2000;  // one of several in a GPU page
+// The driver packs several allocations of this size into one GPU page of 64 KiB, so one of eight
+// begins beside the page's start.
+constexpr std::size_t kUnalignedBytes = 2000;
 constexpr int kUnalignedTries = 8;
 
+// Owner of plain memory of cuMemAlloc. GpuBuffer aligns to GPU pages, which these checks must not
+// have.
 struct MemoryTraits {
   using Type = cu::DevicePtr;
   static Type empty() { return 0; }
@@ -37,7 +42,7 @@ struct MemoryTraits {
 };
 using Memory = Handle<MemoryTraits>;
 
-// "which": the first byte of the guard that is none any more, or "".
+// Words for the first byte of the guard that changed, or "". `which` names the guard.
 std::string guard_broken(std::span<const std::byte> guard, std::string_view which) {
   const auto broken = std::ranges::find_if(guard, [](std::byte byte) { return byte != kGuard; });
   if (broken == guard.end()) return "";
@@ -45,17 +50,19 @@ std::string guard_broken(std::span<const std::byte> guard, std::string_view whic
                      which, std::to_integer<unsigned>(*broken), std::to_integer<unsigned>(kGuard));
 }
 
-// The same of both guards around a piece; `region` is the piece with them.
+// The same for both guards around a piece; `region` is the piece with them.
 std::string guards_broken(std::span<const std::byte> region) {
   const std::string before =
       guard_broken(region.first(kGuardBytes), fmt::format("of the {} before it", kGuardBytes));
   return before.empty() ? guard_broken(region.last(kGuardBytes), "beyond its end") : before;
 }
 
+// All checks compare bytes; none of them is a sample of a bandwidth.
 class Sanity final : public Kernel {
  public:
   explicit Sanity(std::span<const Routine> known) : known_(known) {}
 
+  // Fails for wrong bytes of an earlier path, unlike the other kernels of the family.
   Status prepare(Context& context) override {
     setup_ = RG_TRY(Setup::open(context, unaligned_window_bytes(), known_));
     RG_TRY_OK(setup_.check_earlier_paths());
@@ -68,6 +75,7 @@ class Sanity final : public Kernel {
 
   Status connect(Context& /*context*/, Group& /*group*/) override { return {}; }
 
+  // One pass makes every check once. The notes about waived parts appear in the first pass alone.
   Status measure(Context& context, Group& /*group*/) override {
     const auto rounds = context.params.integer("iterations");
     setup_.session().begin_point();
@@ -91,6 +99,7 @@ class Sanity final : public Kernel {
   }
 
  private:
+  // A kDataLoss error that names GPU, backend, routine and the place of the piece.
   [[nodiscard]] tl::unexpected<Error> wrong(const View& view, const Piece& piece,
                                             std::string_view what) const {
     return fail(Code::kDataLoss,
@@ -99,6 +108,8 @@ class Sanity final : public Kernel {
                             piece.offset, what));
   }
 
+  // Checks all unaligned pieces of one mapping, each in both directions. Appends the time of each
+  // piece in ns.
   Status check_pieces(const Context& context, const View& view, std::vector<double>& times_ns) {
     const TickClock& clock = tick_clock(context);
     for (const Piece& piece : unaligned_pieces(view.bytes)) {
@@ -160,7 +171,7 @@ class Sanity final : public Kernel {
                              mismatch->seen, mismatch->expected));
   }
 
-  // A GPU kernel on the other side instead of a copy engine, over the whole mapping.
+  // A GPU kernel takes the other side instead of a copy engine, over the whole mapping.
   Status check_whole() {
     const View& view = setup_.view();
     const std::size_t bytes = unaligned_window_bytes();
@@ -179,8 +190,8 @@ class Sanity final : public Kernel {
                             setup_.gpu().name() + ": BAR write, read by a GPU kernel");
   }
 
-  // cuMemAlloc's result for small sizes: pieces of a larger page, so that one of a few begins
-  // beside the page's start.
+  // Checks memory of cuMemAlloc that does not begin at a GPU page. Several small allocations share
+  // a page, so one of a few tries begins beside its start.
   Status check_unaligned_memory(Context& context, bool tell, std::vector<double>& times_ns) {
     std::vector<Memory> kept;
     cu::DevicePtr unaligned = 0;
@@ -206,6 +217,7 @@ class Sanity final : public Kernel {
     return {};
   }
 
+  // A pinned and mapped window over memory of this kernel.
   Result<std::unique_ptr<Window>> open_adopted(cu::DevicePtr memory, std::size_t bytes) {
     auto window = RG_TRY(setup_.backend().adopt(setup_.gpu(), memory, bytes));
     RG_TRY_OK(window->pin());
@@ -213,6 +225,8 @@ class Sanity final : public Kernel {
     return window;
   }
 
+  // Adds the note about managed memory. Fails when a backend maps it: its pages move, so the
+  // mapping would show wrong bytes later.
   Status tell_of_managed_memory(Context& context) {
     const Cuda& cuda = loaded_cuda();
     std::string reason = "the driver has none on this GPU";
@@ -237,10 +251,12 @@ class Sanity final : public Kernel {
   std::span<const Routine> known_;
   Setup setup_;
   std::optional<gpu::Pattern> pattern_;  // goes before the setup that has its GPU
+  // Source and target of the CPU's copies, and the buffer for the copies of the GPU's side.
   HostBuffer host_;
   HostBuffer seen_;
 };
 
+// The declaration. `iterations` counts passes here, not samples.
 KernelInfo info() {
   InfoBuilder builder("bar.sanity", 1,
                       "whether CPU reads and writes through the PCIe BAR carry every byte, and no "

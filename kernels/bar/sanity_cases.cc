@@ -1,3 +1,4 @@
+// The starts and lengths beside each width at which a routine or a page changes.
 #include "kernels/bar/sanity_cases.h"
 
 #include <algorithm>
@@ -6,19 +7,22 @@
 namespace railgauge::bar {
 namespace {
 
+// Pages of the host and of the GPU, in bytes.
 constexpr std::size_t kPage = 4096;
 constexpr std::size_t kGpuPage = 65536;
 
-// From the mapping's beginning, after the guard.
+// Offsets from the mapping's beginning, after the guard.
 constexpr std::array<std::size_t, 22> kStarts{
     0,  1,  2,  3,  4,  7,  8,         9,     15,           16,       17,
     31, 32, 33, 63, 64, 65, kPage - 1, kPage, kGpuPage - 1, kGpuPage, kGpuPage + 1};
+// Lengths in bytes.
 constexpr std::array<std::size_t, 22> kLengths{
     1,  2,  3,  4,  7,  8,   9,    15,        16,        17,           31,
     32, 33, 63, 64, 65, 127, 1000, kPage - 1, kPage + 1, kGpuPage - 1, kGpuPage + 1};
 
 }  // namespace
 
+// Every start with every length that fits into the window.
 std::vector<Piece> unaligned_pieces(std::size_t window_bytes) {
   std::vector<Piece> pieces;
   for (const std::size_t start : kStarts)

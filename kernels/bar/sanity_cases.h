@@ -8,9 +8,11 @@ namespace railgauge::bar {
 
 // A piece of a mapping, with the place in a host buffer that it is copied from or to.
 struct Piece {
-  std::size_t offset = 0;  // in the mapping
+  // In the mapping, in bytes.
+  std::size_t offset = 0;
   std::size_t bytes = 0;
-  std::size_t host_offset = 0;  // in a host buffer that begins on a page: below 64
+  // In a host buffer that begins on a page; below 64, so that all alignments occur.
+  std::size_t host_offset = 0;
 };
 
 // Bytes around each piece that must stay as they are.

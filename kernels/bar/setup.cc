@@ -1,3 +1,4 @@
+// The opening that all kernels of the family share, and the family's parameters.
 #include "kernels/bar/setup.h"
 
 #include <fmt/format.h>
@@ -7,7 +8,8 @@
 namespace railgauge::bar {
 namespace {
 
-// Said once and with both figures, rather than by each backend in its own words.
+// kFailedPrecondition when the GPU lacks the memory. The check is made once and names both figures;
+// each backend would report it in its own words.
 Status check_free(const gpu::Gpu& gpu, std::size_t bytes) {
   const std::uint64_t free = RG_TRY(gpu.free_bytes());
   if (bytes <= free) return {};
@@ -20,6 +22,7 @@ Status check_free(const gpu::Gpu& gpu, std::size_t bytes) {
 
 }  // namespace
 
+// `backend` and `routine` are part of a series' identity: another path is another figure.
 void add_bar_parameters(InfoBuilder& builder) {
   builder
       .choice("backend", "", "what maps GPU memory for the CPU; auto takes the first that works",
@@ -35,6 +38,8 @@ void add_bar_parameters(InfoBuilder& builder) {
   gpu::add_session_parameters(builder);
 }
 
+// The order matters: the GPU's facts come first, then the routine, which the proof of the mapping
+// uses.
 Result<Setup> Setup::open(Context& context, std::size_t bytes, std::span<const Routine> known) {
   Setup setup;
   setup.session_ = RG_TRY(gpu::Session::open(context));
@@ -67,6 +72,7 @@ Result<Setup> Setup::open(Context& context, std::size_t bytes, std::span<const R
   return setup;
 }
 
+// Names the path that failed and the path that was taken.
 Status Setup::check_earlier_paths() const {
   if (path_.corrupt) return {};
   return fail(path_.corrupt.error().code,

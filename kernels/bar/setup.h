@@ -1,5 +1,5 @@
-// The common opening of every kernel of the family: the GPU, a proved mapping of its memory, and
-// the copy routine; and the parameters for it.
+// The common opening of every kernel of the family: the GPU, a proved mapping of its memory, the
+// copy routine, and the parameters for them.
 #pragma once
 
 #include <cstddef>
@@ -15,9 +15,11 @@
 
 namespace railgauge::bar {
 
-// backend, routine, and the session's.
+// Declares `backend`, `routine`, and the session's parameters.
 void add_bar_parameters(InfoBuilder& builder);
 
+// Owns the session, the mapping and the choice of the routine. Movable. Not thread safe: it belongs
+// to the kernel's thread.
 class Setup {
  public:
   // Opens the context's endpoint and maps at least `bytes` of its memory. Adds the facts path,
@@ -26,6 +28,7 @@ class Setup {
   static Result<Setup> open(Context& context, std::size_t bytes,
                             std::span<const Routine> known = routines());
 
+  // The parts, valid for as long as the setup lives.
   [[nodiscard]] gpu::Session& session() { return session_; }
   [[nodiscard]] const gpu::Gpu& gpu() const { return session_.gpu(); }
   [[nodiscard]] const View& view() const { return view_; }
@@ -40,9 +43,10 @@ class Setup {
                                  const Sampled& sampled, bool raw_samples) const;
 
  private:
+  // Members are released in reverse: the mapping before the backends and the session.
   gpu::Session session_;
   std::vector<std::unique_ptr<Backend>> backends_;
-  Path path_;  // released before the session
+  Path path_;
   View view_;
   Copier copier_;
 };

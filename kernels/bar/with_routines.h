@@ -1,5 +1,6 @@
 // Kernels of the family with other copy routines than this CPU's, as make_copy_kernel() of
-// copy_kernel.h: a test gives some that copy wrongly. `known` as Setup::open has it.
+// copy_kernel.h: a test passes some that copy wrongly. `known` as in Setup::open; it outlives the
+// kernel.
 #pragma once
 
 #include <memory>

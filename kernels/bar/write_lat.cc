@@ -7,6 +7,7 @@
 namespace railgauge::bar {
 namespace {
 
+// The sizes of bar.read_lat, so that both directions can be compared.
 KernelInfo info() {
   return InfoBuilder("bar.write_lat", 1,
                      "CPU writes to GPU memory through the PCIe BAR: time until they left the CPU")

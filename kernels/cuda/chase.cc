@@ -1,3 +1,4 @@
+// The chain's layout in memory, its launches over the multiprocessors, and the proof of its end.
 #include "kernels/cuda/chase.h"
 
 #include <algorithm>
@@ -16,16 +17,20 @@ extern const gpu::DeviceCode kChaseCode;
 
 namespace {
 
+// The same chain in every run: a random order that changed would be another measurement.
 constexpr std::uint64_t kChainSeed = 1;
-// A copy from pageable memory may return before the GPU has it, and our streams wait for no other.
+// Waits for a copy. A copy from pageable memory may return before the GPU has it, and our streams
+// wait for no other.
 Status settle(const gpu::Gpu& gpu) {
   return gpu_status(gpu, loaded_cuda().ctx_synchronize(), "wait for a copy to it");
 }
 
+// Words of 8 bytes in a line; only the first holds an address.
 constexpr std::size_t kLineWords = kLineBytes / sizeof(std::uint64_t);
 
 }  // namespace
 
+// Tries from the largest number down, so that the chain fills almost all of the buffer.
 std::uint64_t chain_lines(std::uint64_t bytes, std::uint64_t accesses) {
   const std::uint64_t most = bytes / kLineBytes;
   for (std::uint64_t lines = most; lines >= 2; --lines)
@@ -45,6 +50,7 @@ std::vector<std::uint32_t> chain_order(std::uint64_t lines, bool random, std::ui
   return order;
 }
 
+// The last line points to the first, so that a chase never leaves the buffer.
 std::vector<std::uint64_t> chain_words(const std::vector<std::uint32_t>& order,
                                        std::uint64_t address) {
   std::vector<std::uint64_t> words(order.size() * kLineWords);
@@ -61,6 +67,7 @@ Result<std::uint64_t> chain_bytes(const Params& params) {
                           canonical_bytes(bytes), 2 * kLineBytes));
 }
 
+// A fresh chain is laid in `memory`; the state word of the GPU starts in measure().
 Result<Chase> Chase::prepare(const Context& context, const gpu::Gpu& reader, const Area& memory) {
   const Params& params = context.params;
   if (!memory.reachable() && RG_TRY(reader.attribute(cu::kUsesHostPageTables)) == 0)
@@ -87,16 +94,19 @@ Result<Chase> Chase::prepare(const Context& context, const gpu::Gpu& reader, con
   return chase;
 }
 
+// A tenth of the multiprocessors, rounded up.
 unsigned launches_in_sample(unsigned multiprocessors) {
   return (multiprocessors + kRounds - 1) / kRounds;
 }
 
+// The launches of a sample are kRounds apart; the next sample begins one further.
 unsigned multiprocessor_of(std::uint64_t launch, unsigned multiprocessors) {
   const std::uint64_t launches = launches_in_sample(multiprocessors);
   return static_cast<unsigned>((launch / launches % kRounds + launch % launches * kRounds) %
                                multiprocessors);
 }
 
+// Writes the chain by the owner of the memory: the CPU for the host's, a copy for a GPU's.
 Status Chase::lay_chain(const Area& memory) const {
   const auto words = chain_words(order_, address_);
   const auto bytes = std::as_bytes(std::span(words));
@@ -111,6 +121,7 @@ Status Chase::lay_chain(const Area& memory) const {
   return settle(*memory.gpu());
 }
 
+// Queues one launch: a grid of one block for each multiprocessor, of which one works.
 Status Chase::queue(cu::Stream stream, std::uint64_t launch) const {
   cu::DevicePtr state = state_->data();
   unsigned accesses = accesses_;
@@ -122,8 +133,8 @@ Status Chase::queue(cu::Stream stream, std::uint64_t launch) const {
                     "launch the chase");
 }
 
-// Batches of a whole round over the multiprocessors, behind as few gates as its queues hold,
-// evenly: each gate's first sample begins on a GPU that idled.
+// Samples in batches of a whole round over the multiprocessors. A batch is split evenly behind as
+// few gates as the queue allows: each gate's first sample begins on a GPU that idled.
 Result<Sampled> Chase::sample(Context& context, gpu::Session& session, Lanes& lanes) const {
   const std::uint64_t launches = launches_in_sample(multiprocessors_);
   const std::uint64_t most = std::max<std::uint64_t>(1, Lanes::kMaxQueued / launches);
@@ -147,6 +158,7 @@ Result<Sampled> Chase::sample(Context& context, gpu::Session& session, Lanes& la
   });
 }
 
+// One point. The chase continues from sample to sample, so that its end proves all of them.
 Status Chase::measure(Context& context, gpu::Session& session, const std::string& pair) {
   RG_TRY_OK(reader_->make_current());
   const std::uint64_t first = address_;
@@ -180,7 +192,8 @@ Status Chase::measure(Context& context, gpu::Session& session, const std::string
   return {};
 }
 
-// A chain of so many accesses ends on one line only: a word misread anywhere leads elsewhere.
+// Compares the address where the chase ended with the only one where so many accesses lead. A word
+// misread anywhere leads elsewhere.
 Status Chase::verify(std::uint64_t launches) const {
   std::uint64_t end = 0;
   RG_TRY_OK(reader_->make_current());

@@ -1,5 +1,5 @@
-// A pointer chase by one GPU thread: each load's address is what the load before it brought, so the
-// time of one is the time to the memory and back.
+// A pointer chase by one GPU thread: each load's address is the result of the load before it, so
+// the time of one load is the time to the memory and back.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@
 
 namespace railgauge::cuda {
 
-// One node a line of this many bytes: no two share what one access brings.
+// Bytes of a line, with one node in each: no two nodes share an access.
 inline constexpr std::uint64_t kLineBytes = 128;
 
 // Lines of a chain in `bytes` of memory: as many as fit, less the few that leave a number with no
@@ -31,23 +31,27 @@ std::vector<std::uint32_t> chain_order(std::uint64_t lines, bool random, std::ui
 std::vector<std::uint64_t> chain_words(const std::vector<std::uint32_t>& order,
                                        std::uint64_t address);
 
-// Some multiprocessors are nearer to the link than others, by some per cent. A sample therefore
-// visits a tenth of them, from one end of the chip to the other, with a launch on each, and kRounds
-// samples in a row visit all: what is reported does not hang on where a run stopped.
-inline constexpr unsigned kRounds = 11;  // odd: neighbours, which work in pairs, come in other ones
-// Launches in a sample.
+// Samples in a row that visit all multiprocessors. Some multiprocessors are nearer to the link than
+// others, by some per cent. A sample therefore visits a tenth of them, from one end of the chip to
+// the other, with a launch on each. So the result does not depend on where a run stopped. Odd,
+// because neighbouring multiprocessors work in pairs and so fall into different samples.
+inline constexpr unsigned kRounds = 11;
+// Launches in a sample on a GPU of so many multiprocessors. Pure.
 unsigned launches_in_sample(unsigned multiprocessors);
-// Where launch number `launch` runs. Pure.
+// The multiprocessor of launch number `launch`, counted from 0. Pure.
 unsigned multiprocessor_of(std::uint64_t launch, unsigned multiprocessors);
 
-// Needs the parameters of add_chase().
+// A chase of one GPU through one buffer. Needs the parameters of add_chase(). Movable. Not thread
+// safe.
 class Chase {
  public:
   // In Kernel::prepare: `reader` chases through `memory`, which has at least the parameter `buffer`
   // of bytes. Waives without device code. Both outlive the chase.
   static Result<Chase> prepare(const Context& context, const gpu::Gpu& reader, const Area& memory);
-  // Samples, compares where the chain ended with where it had to, reports the point.
+  // Samples, compares the end of the chain with the expected one, reports the point. `pair` names
+  // the two ends, or is "".
   Status measure(Context& context, gpu::Session& session, const std::string& pair);
+  // The form of the device code, as LoadedCode::image(): a fact.
   [[nodiscard]] const std::string& image() const { return code_.image(); }
 
  private:
@@ -57,18 +61,22 @@ class Chase {
   Status verify(std::uint64_t launches) const;
   Result<Sampled> sample(Context& context, gpu::Session& session, Lanes& lanes) const;
 
+  // The GPU that loads; it outlives this.
   const gpu::Gpu* reader_ = nullptr;
+  // The address of line 0, as the reader sees it.
   cu::DevicePtr address_ = 0;
   std::string memory_name_;
   std::vector<std::uint32_t> order_;
-  unsigned accesses_ = 0;  // of a launch
+  // Accesses of one launch.
+  unsigned accesses_ = 0;
   unsigned multiprocessors_ = 1;
   gpu::LoadedCode code_;
   cu::Function function_ = nullptr;
+  // One word in the reader's memory: the address that the chase has reached.
   gpu::Lent<GpuBuffer> state_;
 };
 
-// The parameter `buffer`; kInvalidArgument when it is no two lines long.
+// The parameter `buffer` in bytes; kInvalidArgument when it is shorter than two lines.
 Result<std::uint64_t> chain_bytes(const Params& params);
 
 }  // namespace railgauge::cuda

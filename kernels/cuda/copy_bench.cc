@@ -1,3 +1,4 @@
+// Memory for all routes, the sampling of a route, and the checks of its figure.
 #include "kernels/cuda/copy_bench.h"
 
 #include <algorithm>
@@ -15,14 +16,16 @@
 namespace railgauge::cuda {
 namespace {
 
-// A copy both ways moves units of 512 bytes, as many one way as the other.
+// A copy both ways moves units of 512 bytes, as many one way as the other, so sizes are multiples
+// of two units.
 constexpr std::uint64_t kBothStep = 1024;
-// Samples behind one gate. The first one begins on engines that idled; under a short time cap long
-// copies had a gate each, and each of their samples was such a one.
+// Least samples behind one gate. The first sample begins on engines that idled. Under a short time
+// cap long copies had one gate for each sample, and all of their samples began so.
 constexpr std::uint64_t kLeastBatch = 4;
 
 }  // namespace
 
+// The words are checked by the parameter's declaration.
 Engine engine_of(std::string_view word) { return word == "ce" ? Engine::kCopyEngine : Engine::kSm; }
 
 Engine both_ways_engine_of(std::string_view word) {
@@ -36,6 +39,8 @@ std::string place_of(const Params& params, const gpu::Gpu& gpu) {
 
 // Calls `visit(flow, key)` for source and target of each flow.
 template <class Visit>
+// Calls `visit(flow, key)` for source and target of each flow. Two ends in the same place get
+// different keys, hence different memory.
 void CopyBench::for_each_end(const Route& route, Visit visit) {
   std::map<std::pair<int, bool>, std::size_t> count;
   for (const Flow& flow : route.flows)
@@ -46,6 +51,7 @@ void CopyBench::for_each_end(const Route& route, Visit visit) {
     }
 }
 
+// Finds the largest second-level cache: all routes rotate through a region of its size.
 Status CopyBench::prepare(Context& context, gpu::Session& session, Engine engine,
                           HostMemory host_memory, std::vector<Route> routes) {
   session_ = &session;
@@ -73,6 +79,7 @@ Status CopyBench::prepare(Context& context, gpu::Session& session, Engine engine
   return {};
 }
 
+// Combinations that the parameters allow one by one, but not together.
 Status CopyBench::check() const {
   if (moves_both_ways(engine_))
     for (const std::uint64_t size : sizes_)
@@ -97,6 +104,7 @@ Status CopyBench::check() const {
   return {};
 }
 
+// Each end gets the memory of the largest size that uses it.
 Status CopyBench::allocate(Context& context) {
   for (const Route& route : routes_)
     for_each_end(route, [this](const Flow& flow, const Key& key) {
@@ -113,8 +121,8 @@ Status CopyBench::allocate(Context& context) {
   return session_->gpu().make_current();
 }
 
-// A session of GPUs on several nodes cannot bind its thread beside all of them: each one's host
-// memory is placed by itself.
+// Places the host memory of one GPU. A session of GPUs on several nodes cannot bind its thread
+// beside all of them, so each GPU's memory is placed by itself.
 Result<Area> CopyBench::allocate_host(Context& context, const gpu::Gpu& gpu,
                                       std::uint64_t bytes) const {
   RG_TRY_OK(gpu.make_current());
@@ -130,6 +138,7 @@ Result<Area> CopyBench::allocate_host(Context& context, const gpu::Gpu& gpu,
   return area;
 }
 
+// Source and target of each flow, in the order of the flows.
 std::vector<std::pair<const Area*, const Area*>> CopyBench::areas_of(const Route& route) {
   std::vector<const Area*> ends;
   for_each_end(route, [&](const Flow&, const Key& key) { ends.push_back(&held_.at(key).area); });
@@ -144,6 +153,7 @@ Status CopyBench::measure(Context& context) {
   return {};
 }
 
+// Measures, verifies, and compares the figure with the link's ceiling.
 Status CopyBench::measure_size(Context& context, const Route& route, std::uint64_t size) {
   std::optional<double> link;
   if (route.linked != nullptr) link = gpu::link_bytes_per_second(route.linked->pci_address());
@@ -163,6 +173,7 @@ Status CopyBench::measure_size(Context& context, const Route& route, std::uint64
   return {};
 }
 
+// The copies before the first sample count as warm-up, so that the point reports all of them.
 Result<Point> CopyBench::sample(Context& context, const Route& route, RouteRun& run,
                                 std::uint64_t size) {
   SamplerOptions options = options_;

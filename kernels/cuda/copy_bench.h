@@ -19,24 +19,27 @@
 
 namespace railgauge::cuda {
 
-// Needs the parameters of add_engine(), add_copy_sampling() and gpu::add_session_parameters().
+// Measures every size of every route. Needs the parameters of add_engine(), add_copy_sampling() and
+// gpu::add_session_parameters(). Not thread safe.
 class CopyBench {
  public:
   CopyBench() = default;
-  // In Kernel::prepare, once the session is open; it outlives the bench. Allocates what the routes
-  // need at once and loads code. Waives where the memory is not there, the engine cannot run or
-  // cannot reach the memory. Reports facts.
+  // In Kernel::prepare, once the session is open; the session outlives the bench. Allocates the
+  // memory that the routes need at once and loads code. Waives where the memory is not there, or
+  // the engine cannot run or cannot reach the memory. Reports facts.
   Status prepare(Context& context, gpu::Session& session, Engine engine, HostMemory host_memory,
                  std::vector<Route> routes);
-  // In Kernel::measure: every route, every size.
+  // In Kernel::measure: every route, every size. A point for each.
   Status measure(Context& context);
 
  private:
+  // Memory of one end: the bytes that the largest size needs.
   struct Held {
     std::uint64_t bytes = 0;
     Area area;
   };
-  // The GPU, whether it is the host's memory beside it, and how many earlier ends are there too.
+  // The GPU, whether the end is the host's memory beside it, and how many earlier ends of the route
+  // are in the same place.
   using Key = std::tuple<int, bool, std::size_t>;
 
   [[nodiscard]] Status check() const;
@@ -55,17 +58,19 @@ class CopyBench {
   SamplerOptions options_;
   std::uint64_t copies_in_sample_ = 0;
   bool verify_ = true;
+  // Bytes of the largest second-level cache among the GPUs.
   std::uint64_t cache_bytes_ = 0;
   std::vector<Route> routes_;
   std::map<Key, Held> held_;
   Kits kits_;
 };
 
-// "ce", "sm", "sm_again"; the latter differ only where one kernel moves both ways.
+// The engine of a word of the parameter `engine`: "ce", "sm", "sm_again". The last two differ only
+// where one kernel moves both ways.
 Engine engine_of(std::string_view word);
 // For copies between the host and a GPU both ways.
 Engine both_ways_engine_of(std::string_view word);
-// "near:0": where the session's host memory is; for gpu/reuse.h.
+// "near:0": the place of the session's host memory, as gpu/reuse.h distinguishes buffers.
 std::string place_of(const Params& params, const gpu::Gpu& gpu);
 
 }  // namespace railgauge::cuda

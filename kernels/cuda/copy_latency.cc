@@ -12,10 +12,13 @@
 namespace railgauge::cuda {
 namespace {
 
+// Seeds of the patterns in source and target; they differ, so that a copy that moves nothing shows.
 constexpr std::uint64_t kSourceSeed = 1;
 constexpr std::uint64_t kTargetSeed = 2;
+// Copies that are not kept after a reading of NVML, which slows the first ones.
 constexpr int kCopiesAfterReading = 8;
 
+// One GPU, one thread, one copy under way at a time.
 class CopyLatency final : public Kernel {
  public:
   Status prepare(Context& context) override {
@@ -46,15 +49,18 @@ class CopyLatency final : public Kernel {
   }
 
  private:
+  // The ends of a copy in the direction of the parameter.
   [[nodiscard]] const Area& source() const { return to_gpu_ ? host_ : gpu_; }
   [[nodiscard]] const Area& target() const { return to_gpu_ ? gpu_ : host_; }
 
+  // One copy by the driver, as an application calls it.
   [[nodiscard]] cu::Return call(std::uint64_t size) const {
     const Cuda& cuda = loaded_cuda();
     return to_gpu_ ? cuda.memcpy_htod(gpu_.address(), host_.host().data(), size)
                    : cuda.memcpy_dtoh(host_.host().data(), gpu_.address(), size);
   }
 
+  // Times `count` copies. The result of each is looked at after its stamp.
   Status batch(const Context& context, std::uint64_t size, std::uint64_t count,
                std::vector<double>& out) const {
     const TickClock& clock = tick_clock(context);
@@ -72,13 +78,14 @@ class CopyLatency final : public Kernel {
     return {};
   }
 
-  // Only kept samples shall be verified: what earlier copies brought is made wrong before them.
+  // Makes the target wrong before the first kept sample: only kept samples may be verified.
   Result<Sampled> sample(const Context& context, std::uint64_t size) {
     return Sampler(context.clock, options_)
         .run([&](std::uint64_t count,
                  std::vector<double>& out) { return batch(context, size, count, out); },
              [&]() -> Status {
-               // It reads NVML, and the copy after that is slow: some follow that do not count.
+               // begin_point() reads NVML, and the copy after that is slow: the next copies do not
+               // count.
                session_.begin_point();
                for (int copy = 0; copy < kCopiesAfterReading; ++copy)
                  RG_TRY_OK(gpu_status(session_.gpu(), call(size), "copy"));
@@ -86,6 +93,7 @@ class CopyLatency final : public Kernel {
              });
   }
 
+  // The first copy of a size is not kept: the driver may set up what the size needs.
   Status measure_size(Context& context, std::uint64_t size) {
     RG_TRY_OK(kits_.fill(source(), size, kSourceSeed));
     RG_TRY_OK(gpu_status(session_.gpu(), call(size), "copy for the first time"));
@@ -116,6 +124,7 @@ class CopyLatency final : public Kernel {
   Kits kits_;
 };
 
+// The declaration; the direction is part of a series' identity.
 KernelInfo info() {
   constexpr std::int64_t kMinSamples = 1000;
   constexpr std::int64_t kMaxSamples = 100'000;

@@ -17,6 +17,8 @@
 namespace railgauge::cuda {
 namespace {
 
+// The copy the other way, as load. Between GPUs the same end of the copy executes it, which is the
+// other GPU.
 Flow reversed_load(const Flow& flow) {
   Flow back{
       .runs_on = flow.runs_on, .source = flow.target, .target = flow.source, .measured = false};
@@ -26,8 +28,10 @@ Flow reversed_load(const Flow& flow) {
   return back;
 }
 
+// The routes of one pattern; all else is the bench's.
 class FanCopyBandwidth final : public Kernel {
  public:
+  // Patterns with the host need one GPU, those between GPUs two.
   Status prepare(Context& context) override {
     const Params& params = context.params;
     pattern_ = params.text("pattern");
@@ -54,6 +58,8 @@ class FanCopyBandwidth final : public Kernel {
   Status measure(Context& context, Group&) override { return bench_.measure(context); }
 
  private:
+  // The route that measures one GPU while all others copy the same way, each with its reverse where
+  // asked.
   Route host_route(const gpu::Gpu& measured, bool with_reverse) const {
     const bool up = pattern_ == "host_to_all";
     Route route{.flows = {host_flow(measured, up)},
@@ -71,10 +77,12 @@ class FanCopyBandwidth final : public Kernel {
     route.meaning = loaded ? "unidirectional_under_load" : "unidirectional";
     return route;
   }
+  // A copy between the host and `gpu`; `up` is from the host.
   static Flow host_flow(const gpu::Gpu& gpu, bool up) {
     return {.runs_on = &gpu, .source = up ? nullptr : &gpu, .target = up ? &gpu : nullptr};
   }
 
+  // One route for each GPU that has at least one pair with peer access.
   [[nodiscard]] std::vector<Route> gpu_routes(const std::vector<GpuPair>& pairs) const {
     const bool to_one = pattern_ == "all_to_one";
     std::vector<Route> routes;
@@ -102,6 +110,7 @@ class FanCopyBandwidth final : public Kernel {
   CopyBench bench_;
 };
 
+// The declaration; the endpoint is "none", because the parameter `gpus` names the GPUs.
 KernelInfo info() {
   return InfoBuilder("cuda.fan_copy_bw", 2,
                      "Many copies at once: all GPUs and the host, or one GPU")

@@ -16,6 +16,7 @@
 namespace railgauge::cuda {
 namespace {
 
+// One route between the host and one GPU.
 class HostCopyBandwidth final : public Kernel {
  public:
   Status prepare(Context& context) override {
@@ -36,6 +37,7 @@ class HostCopyBandwidth final : public Kernel {
   Status measure(Context& context, Group&) override { return bench_.measure(context); }
 
  private:
+  // The measured copy, and the copy the other way where the copy engines run a load.
   Route route(const std::string& direction, bool both_ways, bool loaded) const {
     const gpu::Gpu* gpu = &session_.gpu();
     Flow to_gpu{.runs_on = gpu, .source = nullptr, .target = gpu};
@@ -56,6 +58,7 @@ class HostCopyBandwidth final : public Kernel {
   CopyBench bench_;
 };
 
+// Direction, engine, load and kind of host memory are all part of a series' identity.
 KernelInfo info() {
   return InfoBuilder("cuda.host_copy_bw", 1, "Copies between host memory and one GPU's memory")
       .endpoint("gpu")

@@ -11,6 +11,7 @@
 namespace railgauge::cuda {
 namespace {
 
+// One chase through the host's memory.
 class HostLatency final : public Kernel {
  public:
   Status prepare(Context& context) override {
@@ -39,6 +40,7 @@ class HostLatency final : public Kernel {
   std::optional<Chase> chase_;
 };
 
+// The declaration; the parameters of the chase are part of a series' identity.
 KernelInfo info() {
   return InfoBuilder("cuda.host_latency", 2, "Dependent loads of one GPU from host memory")
       .endpoint("gpu")

@@ -9,6 +9,7 @@
 namespace railgauge::cuda {
 namespace {
 
+// One route whose source and target are memory of the same GPU.
 class LocalCopyBandwidth final : public Kernel {
  public:
   Status prepare(Context& context) override {
@@ -30,6 +31,7 @@ class LocalCopyBandwidth final : public Kernel {
   CopyBench bench_;
 };
 
+// The declaration; the engine is part of a series' identity.
 KernelInfo info() {
   return InfoBuilder("cuda.local_copy_bw", 1, "Copies within one GPU's memory")
       .endpoint("gpu")

@@ -1,3 +1,4 @@
+// The declarations that several kernels of the family share, each in one place.
 #include "kernels/cuda/parameters.h"
 
 namespace railgauge::cuda {
@@ -33,6 +34,7 @@ void add_bidirectional(InfoBuilder& builder) {
       .identity();
 }
 
+// A sample lasts at least 8 ms, so 8 of them suffice for a first interval.
 void add_copy_sampling(InfoBuilder& builder) {
   constexpr std::int64_t kMinSamples = 8;
   constexpr std::int64_t kMaxSamples = 10'000;
@@ -42,6 +44,7 @@ void add_copy_sampling(InfoBuilder& builder) {
       .sampling("samples", kMinSamples, kMaxSamples);
 }
 
+// One round over the multiprocessors is the least: fewer samples would prefer some of them.
 void add_chase(InfoBuilder& builder) {
   constexpr double kMaxBufferBytes = 1U << 30U;
   constexpr double kMaxAccesses = 1e6;

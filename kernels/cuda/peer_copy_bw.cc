@@ -12,6 +12,7 @@
 namespace railgauge::cuda {
 namespace {
 
+// A route for each ordered pair of GPUs with peer access.
 class PeerCopyBandwidth final : public Kernel {
  public:
   Status prepare(Context& context) override {
@@ -32,9 +33,11 @@ class PeerCopyBandwidth final : public Kernel {
   Status measure(Context& context, Group&) override { return bench_.measure(context); }
 
  private:
+  // A copy that the target's GPU runs (`reads`) or the source's.
   static Flow flow(const gpu::Gpu* source, const gpu::Gpu* target, bool reads) {
     return {.runs_on = reads ? target : source, .source = source, .target = target};
   }
+  // The measured copy, and its reverse as load; in the reverse the same kind of end executes.
   static Route route(const GpuPair& pair, bool reads, bool loaded) {
     Route route{.flows = {flow(pair.source, pair.target, reads)},
                 .pair = name_of(pair),
@@ -50,6 +53,7 @@ class PeerCopyBandwidth final : public Kernel {
   CopyBench bench_;
 };
 
+// The declaration; the endpoint is "none", because the parameter `gpus` names the GPUs.
 KernelInfo info() {
   return InfoBuilder("cuda.peer_copy_bw", 1, "Copies from one GPU's memory to another's, all pairs")
       .metrics({std::string(kBandwidthMetric)})

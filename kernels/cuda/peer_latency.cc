@@ -14,6 +14,7 @@
 namespace railgauge::cuda {
 namespace {
 
+// A chase for each ordered pair, all prepared before the first is measured.
 class PeerLatency final : public Kernel {
  public:
   Status prepare(Context& context) override {
@@ -41,11 +42,12 @@ class PeerLatency final : public Kernel {
   }
 
  private:
+  // One pair with its chain. The reader's objects are released under the reader's context.
   struct Route {
     GpuPair pair{};
     Area memory;
     std::optional<Chase> chase;
-    ~Route() {  // what is the reader's goes under the reader's context
+    ~Route() {
       if (pair.target != nullptr) static_cast<void>(pair.target->make_current());
     }
   };
@@ -54,6 +56,7 @@ class PeerLatency final : public Kernel {
   std::vector<std::unique_ptr<Route>> routes_;
 };
 
+// The declaration; the parameters of the chase are part of a series' identity.
 KernelInfo info() {
   return InfoBuilder("cuda.peer_latency", 2, "Dependent loads of one GPU from another's memory")
       .metrics({std::string(kLatencyMetric)})

@@ -1,3 +1,4 @@
+// Peer access between GPUs: the query and the enabling of both directions.
 #include "kernels/cuda/peers.h"
 
 #include <fmt/format.h>
@@ -5,6 +6,7 @@
 namespace railgauge::cuda {
 namespace {
 
+// cuDeviceCanAccessPeer: whether kernels and copies of `from` reach `memory` directly.
 Result<bool> can_access(const gpu::Gpu& from, const gpu::Gpu& memory) {
   int can = 0;
   RG_TRY_OK(gpu_status(from,
@@ -13,6 +15,8 @@ Result<bool> can_access(const gpu::Gpu& from, const gpu::Gpu& memory) {
   return can != 0;
 }
 
+// Lets the context of `from` address `memory`. An access that is already enabled is no error: an
+// earlier kernel of this process may have enabled it.
 Status enable(const gpu::Gpu& from, const gpu::Gpu& memory) {
   RG_TRY_OK(from.make_current());
   const cu::Return returned = loaded_cuda().ctx_enable_peer_access(memory.context(), 0);
@@ -26,6 +30,7 @@ std::string name_of(const GpuPair& pair) {
   return fmt::format("{}>{}", pair.source->name(), pair.target->name());
 }
 
+// Both directions are required, since a load may run the other way.
 Result<std::vector<GpuPair>> enable_pairs(Context& context, std::span<const gpu::Gpu> gpus) {
   std::vector<GpuPair> pairs;
   std::string lacking;

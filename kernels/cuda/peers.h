@@ -10,12 +10,12 @@
 
 namespace railgauge::cuda {
 
-// Data flows from `source` to `target`.
+// An ordered pair: data flows from `source` to `target`. Both belong to the session.
 struct GpuPair {
   const gpu::Gpu* source;
   const gpu::Gpu* target;
 };
-// "gpu0>gpu1".
+// "gpu0>gpu1": the pair of a point.
 std::string name_of(const GpuPair& pair);
 
 // Every ordered pair where both GPUs have access to the other's memory; access is enabled. For each

@@ -1,3 +1,4 @@
+// The driver's table: binding, initialisation, and the meaning of its results.
 #include "kernels/dl/cuda.h"
 
 #include <algorithm>
@@ -15,7 +16,8 @@ namespace {
 
 TableLoader<Cuda> g_cuda;
 
-// The outcome of a result and its remedy, where the result alone shows it.
+// The outcome of a result and its remedy, where the result alone shows it. Results that are not
+// listed become kInternal.
 struct Meaning {
   cu::Return result;
   Code code;
@@ -47,10 +49,12 @@ constexpr Meaning kMeanings[] = {
     {cu::kCompatNotSupportedOnDevice, Code::kUnimplemented, ""},
 };
 
+// Set by keep_sites_hardware_queues().
 std::atomic<bool> g_sites_queues{false};
 
 // A function that is missing, with the driver that has it.
 template <class Function>
+// Adds the driver that has the function to the error of a missing one.
 Result<Function> with_needed(Result<Function> bound) {
   if (bound) return bound;
   return fail(
@@ -59,7 +63,8 @@ Result<Function> with_needed(Result<Function> bound) {
                   kOldestCudaDriver, cuda_release(kOldestCudaRelease)));
 }
 
-// The NVIDIA GPUs of this host; 0 where the driver does not list them.
+// The NVIDIA GPUs of this host; 0 where the driver does not list them. CUDA itself cannot be asked:
+// the answer must be known before cuInit.
 std::size_t gpus_of_driver() {
   std::size_t gpus = 0;
   std::error_code error;
@@ -68,9 +73,11 @@ std::size_t gpus_of_driver() {
   return gpus;
 }
 
+// Binds the table and initialises the driver. Both variables must be set before cuInit, which reads
+// them.
 Result<Cuda> bind_and_init(const std::string& name) {
   Cuda cuda = RG_TRY(bind_cuda(name));
-  // So that gpuN is the same GPU for us, nvidia-smi and the agent. A person's own choice stays.
+  // So that gpuN is the same GPU here, in nvidia-smi and in the agent. A person's own choice stays.
   setenv("CUDA_DEVICE_ORDER", "PCI_BUS_ID", 0);
   // Jobs set it to 1, so that what they queue keeps its order: then streams that are measured
   // together would take turns. This process is ours alone.
@@ -87,12 +94,14 @@ Result<Cuda> bind_and_init(const std::string& name) {
 
 void keep_sites_hardware_queues() { g_sites_queues = true; }
 
+// CUDA programming guide, environment variables: 1 to 32, 8 by default.
 unsigned hardware_queues(std::size_t gpus) {
   constexpr std::size_t kDefault = 8;  // the driver's own
   constexpr std::size_t kMost = 32;    // the driver's
   return static_cast<unsigned>(std::clamp(gpus + 2, kDefault, kMost));
 }
 
+// A required function that is missing refuses the library; an optional one leaves its slot empty.
 Result<Cuda> bind_cuda(const std::string& name) {
   auto library = Library::open(name);
   if (!library)
@@ -119,6 +128,7 @@ Result<const Cuda*> load_cuda() {
 
 const Cuda& loaded_cuda() { return g_cuda.loaded(); }
 
+// Name and words come from the driver, which knows results that this build does not.
 Status cuda_status(const Cuda& cuda, cu::Return returned, std::string_view act) {
   if (returned == cu::kSuccess) return {};
   const char* name = nullptr;

@@ -1,5 +1,5 @@
 // The CUDA driver API as far as we call it, declared by ourselves and loaded at run time: no CUDA
-// toolkit is needed to build, no driver to start. cuda_abi_test.cc holds every declaration against
+// toolkit is needed to build, no driver to start. cuda_abi_test.cc compares every declaration with
 // the vendor's cuda.h where that is installed.
 #pragma once
 
@@ -25,10 +25,12 @@ using ExternalMemory = struct ExternalMemoryObject*;
 using Graph = struct GraphObject*;
 using GraphExec = struct GraphExecObject*;
 
+// CUuuid: 16 bytes as nvidia-smi prints them.
 struct Uuid {
   unsigned char bytes[16];  // NOLINT(modernize-avoid-c-arrays): the vendor's layout
 };
 
+// CUDA_EXTERNAL_MEMORY_HANDLE_DESC: the memory of another API that CUDA imports.
 struct ExternalMemoryHandleDesc {
   int type;
   union {
@@ -44,6 +46,7 @@ struct ExternalMemoryHandleDesc {
   unsigned int reserved[16];  // NOLINT(modernize-avoid-c-arrays)
 };
 
+// CUDA_EXTERNAL_MEMORY_BUFFER_DESC: the part of imported memory that becomes a device pointer.
 struct ExternalMemoryBufferDesc {
   unsigned long long offset;
   unsigned long long size;
@@ -51,6 +54,7 @@ struct ExternalMemoryBufferDesc {
   unsigned int reserved[16];  // NOLINT(modernize-avoid-c-arrays)
 };
 
+// CUresult, as far as a caller or a fake distinguishes them.
 inline constexpr Return kSuccess = 0;
 inline constexpr Return kInvalidValue = 1;
 inline constexpr Return kOutOfMemory = 2;
@@ -81,7 +85,7 @@ inline constexpr Return kSystemDriverMismatch = 803;
 inline constexpr Return kCompatNotSupportedOnDevice = 804;
 inline constexpr Return kUnknown = 999;
 
-// CUdevice_attribute
+// CUdevice_attribute, for Gpu::attribute().
 inline constexpr int kMultiprocessorCount = 16;
 inline constexpr int kIntegrated = 18;
 inline constexpr int kCanMapHostMemory = 19;
@@ -102,7 +106,7 @@ inline constexpr int kDmaBufSupported = 124;
 // DMA_BUF_MMAP_SUPPORTED of CUDA 13.3; the toolkit that we check against is older.
 inline constexpr int kDmaBufMmapSupported = 152;
 
-// CUpointer_attribute
+// CUpointer_attribute. kPointerMemoryType yields one of the two memory types below.
 inline constexpr int kPointerMemoryType = 2;
 inline constexpr int kPointerSyncMemops = 6;
 inline constexpr int kPointerIsManaged = 8;
@@ -110,7 +114,8 @@ inline constexpr int kPointerDeviceOrdinal = 9;
 inline constexpr unsigned kMemoryTypeHost = 1;
 inline constexpr unsigned kMemoryTypeDevice = 2;
 
-// Flags
+// Flags of the calls that make streams, events and host memory. kStreamNonBlocking: the stream does
+// not wait for the default stream.
 inline constexpr unsigned kStreamNonBlocking = 1;
 inline constexpr unsigned kEventDefault = 0;
 inline constexpr unsigned kEventDisableTiming = 2;
@@ -122,9 +127,10 @@ inline constexpr unsigned kHostAllocWriteCombined = 4;
 inline constexpr unsigned kHostRegisterPortable = 1;
 inline constexpr unsigned kHostRegisterDeviceMap = 2;
 inline constexpr unsigned kAttachGlobal = 1;
-// A bit of kGpuDirectRdmaFlushOptions: the host can flush by cuFlushGPUDirectRDMAWrites.
+// Bits of kGpuDirectRdmaFlushOptions: the host can flush by cuFlushGPUDirectRDMAWrites, and a
+// stream's memory operations can.
 inline constexpr int kFlushByHost = 1;
-inline constexpr int kFlushByStream = 2;  // a stream's memory operations can
+inline constexpr int kFlushByStream = 2;
 inline constexpr int kFlushCurrentContext = 0;
 // Values of kGpuDirectRdmaWritesOrdering, and scopes of a flush.
 inline constexpr int kWritesOrderedForOwner = 100;
@@ -219,6 +225,8 @@ inline constexpr unsigned long long kRangeMappingPcie = 1;
 
 namespace railgauge {
 
+// The driver's functions and what is known of the library. Read-only once it is loaded, so threads
+// share it.
 struct Cuda {
 // NOLINTNEXTLINE(bugprone-macro-parentheses): names cannot stand in parentheses
 #define RAILGAUGE_SLOT(slot, symbol, parameters) cu::Return(*slot) parameters = nullptr;
@@ -226,30 +234,35 @@ struct Cuda {
   RAILGAUGE_CUDA_OPTIONAL(RAILGAUGE_SLOT)
 #undef RAILGAUGE_SLOT
 
-  std::string path;        // the file that was loaded
-  std::string version;     // from its name: the driver's, "580.159.04"
-  bool synthetic = false;  // a fake: it exports kSyntheticCudaMarker
-  int driver_version = 0;  // CUDA release of the driver: 13000 is 13.0
+  // The file that was loaded, links resolved.
+  std::string path;
+  // The driver's release from the file's name: "580.159.04".
+  std::string version;  // from its name: the driver's, "580.159.04"
+  // True for a fake, which exports kSyntheticCudaMarker. Figures are marked then.
+  bool synthetic = false;
+  // The newest CUDA release that the driver supports: 13000 is 13.0.
+  int driver_version = 0;
 };
 
 // The oldest CUDA release whose driver has every required function, and the Linux driver of it.
 inline constexpr int kOldestCudaRelease = 7'000;
 inline constexpr const char* kOldestCudaDriver = "346.46";
 
+// The fake's marker, and the name by which the loader finds the driver.
 inline constexpr const char* kSyntheticCudaMarker = "railgauge_synthetic_cuda";
 inline constexpr const char* kCudaLibrary = "libcuda.so.1";
 // Names another file to load instead: the fake of kernels/fakes.
 inline constexpr const char* kCudaLibraryVariable = "RAILGAUGE_LIBCUDA";
 
-// Hardware queues of a context (CUDA_DEVICE_MAX_CONNECTIONS) on a host of so many GPUs: more than
-// the streams that one GPU runs at once, which are one for each other GPU where all copy to or from
-// one, and two to and from the host; the driver's default at least, its most at most. Not its most
-// always: on an H200 with driver 580 a context opens in 0.13 s and closes in 0.08 s with 8 of them,
-// in 0.48 s and 0.30 s with 32. Pure.
+// Hardware queues of a context (CUDA_DEVICE_MAX_CONNECTIONS) on a host of `gpus` GPUs: more than
+// the streams that one GPU runs at once. These are one for each other GPU where all copy to or from
+// one, and two to and from the host. At least the driver's default, at most its limit. Not always
+// the limit: on an H200 with driver 580 a context opens in 0.13 s and closes in 0.08 s with 8 of
+// them, in 0.48 s and 0.30 s with 32. Pure.
 unsigned hardware_queues(std::size_t gpus);
 
-// The environment's CUDA_DEVICE_MAX_CONNECTIONS holds in this process: for what measures as
-// production's jobs do. Before load_cuda(); thread safe.
+// Keeps the environment's CUDA_DEVICE_MAX_CONNECTIONS in this process, for what measures as
+// production's jobs do. Call it before load_cuda(). Thread safe.
 void keep_sites_hardware_queues();
 
 // A table over the library `name`, not initialised. kNotFound: no driver; kUnimplemented: it lacks

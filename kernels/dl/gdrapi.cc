@@ -1,3 +1,4 @@
+// GDRCopy's table. Its calls return an errno, or nullptr for gdr_open.
 #include "kernels/dl/gdrapi.h"
 
 #include <cerrno>
@@ -13,6 +14,7 @@ namespace {
 
 TableLoader<Gdrapi> g_gdrapi;
 
+// ENOMEM means that the GPU's BAR1 window is full, which is a lack of the machine.
 Code code_of(int error) {
   switch (error) {
     case ENODEV:
@@ -29,6 +31,7 @@ Code code_of(int error) {
 
 }  // namespace
 
+// The version comes from the library itself: its file name has only the first number.
 Result<Gdrapi> bind_gdrapi(const std::string& name) {
   auto library = Library::open(name);
   if (!library)

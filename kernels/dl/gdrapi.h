@@ -1,6 +1,6 @@
 // GDRCopy's library as far as we call it, declared by ourselves and loaded at run time: it maps GPU
-// memory for the CPU through the kernel module gdrdrv. gdrapi_abi_test.cc holds every declaration
-// against the vendor's header where that is installed.
+// memory for the CPU through the kernel module gdrdrv. gdrapi_abi_test.cc compares every
+// declaration with the vendor's header where that is installed.
 #pragma once
 
 #include <cstddef>
@@ -13,13 +13,15 @@
 // The library's types and numbers under our own names, so that both headers can meet in a test.
 namespace railgauge::gdr {
 
-using Session = struct SessionObject*;  // gdr_t
+// gdr_t: an open session with the module.
+using Session = struct SessionObject*;
 
-struct Pinned {  // gdr_mh_t, passed by value
+// gdr_mh_t, passed by value: a handle of pinned pages.
+struct Pinned {
   unsigned long handle = 0;
 };
 
-// gdr_info_v2_t. Releases before 2.5 do not write mapping_type.
+// gdr_info_v2_t. Sizes are bytes. Releases before 2.5 do not write mapping_type.
 struct Info {
   std::uint64_t gpu_address = 0;  // of the first page that is mapped
   std::uint64_t mapped_size = 0;
@@ -62,6 +64,7 @@ inline constexpr int kAttributeUsingDmaBufMmap = 3;
 
 namespace railgauge {
 
+// The library's functions and what is known of it. Read-only once it is loaded.
 struct Gdrapi {
 #define RAILGAUGE_SLOT(slot, symbol, result, parameters) \
   result(*slot) parameters = nullptr;  // NOLINT(bugprone-macro-parentheses)
@@ -74,6 +77,7 @@ struct Gdrapi {
   bool synthetic = false;  // a fake: it exports kSyntheticGdrapiMarker
 };
 
+// The fake's marker, and the name by which the loader finds the library.
 inline constexpr const char* kSyntheticGdrapiMarker = "railgauge_synthetic_gdrapi";
 inline constexpr const char* kGdrapiLibrary = "libgdrapi.so.2";
 // Names another file to load instead: the fake of kernels/fakes.
@@ -82,7 +86,8 @@ inline constexpr const char* kGdrapiLibraryVariable = "RAILGAUGE_LIBGDRAPI";
 // A table over the library `name`. kNotFound: it is absent; kUnimplemented: it lacks a function.
 Result<Gdrapi> bind_gdrapi(const std::string& name);
 
-// The process's table. Thread safe.
+// The process's table, loaded at the first call that succeeds. Errors as bind_gdrapi(). Thread
+// safe.
 Result<const Gdrapi*> load_gdrapi();
 
 // The table after load_gdrapi() succeeded; CHECKs that it did. For releasing handles.

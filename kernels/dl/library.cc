@@ -1,3 +1,4 @@
+// dlopen and dlsym of vendor libraries.
 #include "kernels/dl/library.h"
 
 #include <dlfcn.h>
@@ -7,6 +8,8 @@
 
 namespace railgauge {
 
+// RTLD_NOW: a library with an unresolved symbol fails here and not inside a measurement.
+// RTLD_LOCAL: two vendors' symbols do not meet.
 Result<Library> Library::open(const std::string& name) {
   void* handle = dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (handle == nullptr) {
@@ -23,11 +26,13 @@ Result<Library> Library::open(const std::string& name) {
   return Library(handle, std::move(path));
 }
 
+// Package managers name the file for its release: libcuda.so.580.159.04.
 std::string Library::version() const {
   const std::size_t at = path_.rfind(".so.");
   return at == std::string::npos ? "unknown" : path_.substr(at + 4);
 }
 
+// nullptr means absent: no function of these libraries has the address 0.
 void* Library::address_of(const char* symbol) const { return dlsym(handle_, symbol); }
 
 }  // namespace railgauge

@@ -8,6 +8,7 @@
 
 namespace railgauge {
 
+// A library that stays loaded for the life of the process. Copyable; thread safe.
 class Library {
  public:
   // `name` as the loader takes it: "libfoo.so.1" or a path. kNotFound with the loader's own words.
@@ -34,6 +35,7 @@ class Library {
   Library(void* handle, std::string path) : handle_(handle), path_(std::move(path)) {}
   [[nodiscard]] void* address_of(const char* symbol) const;
 
+  // The loader's handle, never closed.
   void* handle_;
   std::string path_;
 };

@@ -1,3 +1,4 @@
+// NCCL's table: binding, the oldest release that is accepted, and the meaning of its results.
 #include "kernels/dl/nccl.h"
 
 #include <algorithm>
@@ -13,8 +14,10 @@ namespace {
 
 TableLoader<Nccl> g_nccl;
 
+// Bytes of the library's own words in one error line.
 constexpr std::size_t kMaxWords = 300;
 
+// The enumeration is ncclResult_t of nccl.h.
 Code code_of(nc::Return returned) {
   switch (returned) {
     case nc::kRemoteError:
@@ -27,7 +30,8 @@ Code code_of(nc::Return returned) {
   }
 }
 
-// The library's own words in one line.
+// The library's own words in one line: control characters become blanks, blanks and periods at the
+// end are cut.
 std::string last_words(const Nccl& nccl, nc::Comm comm) {
   const char* words = nccl.get_last_error != nullptr ? nccl.get_last_error(comm) : nullptr;
   std::string line = valid_utf8(words != nullptr ? words : "");
@@ -45,6 +49,8 @@ std::string nccl_release(int code) {
   return fmt::format("{}.{}.{}", code / 10000, code / 100 % 100, code % 100);
 }
 
+// The version is read first, so that an old library is refused by its release and not by a missing
+// function.
 Result<Nccl> bind_nccl(const std::string& name) {
   auto library = Library::open(name);
   if (!library)
@@ -78,6 +84,7 @@ Result<const Nccl*> load_nccl() {
 
 const Nccl& loaded_nccl() { return g_nccl.loaded(); }
 
+// ncclGetLastError names the cause, which ncclGetErrorString does not know.
 Status nccl_status(const Nccl& nccl, nc::Return returned, std::string_view act, nc::Comm comm) {
   if (returned == nc::kSuccess) return {};
   const char* words = nccl.get_error_string(returned);

@@ -1,5 +1,5 @@
-// NCCL as far as we call it, declared by ourselves and loaded at run time. nccl_abi_test.cc holds
-// every declaration against the vendor's nccl.h where that is installed.
+// NCCL as far as we call it, declared by ourselves and loaded at run time. nccl_abi_test.cc
+// compares every declaration with the vendor's nccl.h where that is installed.
 #pragma once
 
 #include <climits>
@@ -18,12 +18,14 @@ using DataType = int;  // ncclDataType_t
 using RedOp = int;     // ncclRedOp_t
 using Comm = struct CommObject*;
 
+// ncclUniqueId, passed by value: rank 0 makes it, and all ranks join by it.
 inline constexpr std::size_t kUniqueIdBytes = 128;
-struct UniqueId {                 // passed by value
+struct UniqueId {
   char internal[kUniqueIdBytes];  // NOLINT(modernize-avoid-c-arrays): the vendor's layout
 };
 
-// The members of 2.18; the library takes a shorter one than its own by `size` and `version`.
+// ncclConfig_t with the members of 2.18. The library accepts a shorter structure than its own, by
+// `size` and `version`. kUndefined leaves the choice to NCCL.
 inline constexpr int kUndefined = INT_MIN;
 inline constexpr unsigned kConfigMagic = 0xcafebeef;
 inline constexpr unsigned kConfigVersion = 21800;
@@ -41,6 +43,7 @@ struct Config {
 };
 static_assert(sizeof(Config) == 48);
 
+// ncclResult_t. kInProgress is no error: a communicator that does not block is still at work.
 inline constexpr Return kSuccess = 0;
 inline constexpr Return kUnhandledCudaError = 1;
 inline constexpr Return kSystemError = 2;
@@ -50,6 +53,7 @@ inline constexpr Return kInvalidUsage = 5;
 inline constexpr Return kRemoteError = 6;
 inline constexpr Return kInProgress = 7;
 
+// ncclDataType_t.
 inline constexpr DataType kInt8 = 0;
 inline constexpr DataType kUint8 = 1;
 inline constexpr DataType kInt32 = 2;
@@ -63,16 +67,18 @@ inline constexpr DataType kBfloat16 = 9;
 inline constexpr DataType kFloat8e4m3 = 10;  // from 2.24 on
 inline constexpr DataType kFloat8e5m2 = 11;
 
+// ncclRedOp_t. kAvg divides the sum by the number of ranks.
 inline constexpr RedOp kSum = 0;
 inline constexpr RedOp kProd = 1;
 inline constexpr RedOp kMax = 2;
 inline constexpr RedOp kMin = 3;
 inline constexpr RedOp kAvg = 4;
 
-// As ncclGetVersion reports it, from 2.9 on.
+// A release as ncclGetVersion reports it, from 2.9 on: 2.28.9 is 22809.
 inline constexpr int version_code(int major, int minor, int patch) {
   return major * 10000 + minor * 100 + patch;
 }
+// The oldest release that is accepted, and the first with 8-bit floats.
 inline constexpr int kOldest = version_code(2, 18, 0);
 inline constexpr int kFirstWithFloat8 = version_code(2, 24, 0);
 
@@ -123,6 +129,7 @@ inline constexpr int kFirstWithFloat8 = version_code(2, 24, 0);
 
 namespace railgauge {
 
+// The library's functions and what is known of it. Read-only once it is loaded.
 struct Nccl {
 #define RAILGAUGE_SLOT(slot, symbol, result, parameters) \
   result(*slot) parameters = nullptr;  // NOLINT(bugprone-macro-parentheses)
@@ -130,12 +137,14 @@ struct Nccl {
   RAILGAUGE_NCCL_OPTIONAL(RAILGAUGE_SLOT)
 #undef RAILGAUGE_SLOT
 
-  std::string path;        // the file that was loaded
-  std::string version;     // "2.28.9"
-  int version_code = 0;    // 22809
+  std::string path;  // the file that was loaded
+  // The release, from the library itself: "2.28.9", and 22809 as a number.
+  std::string version;  // "2.28.9"
+  int version_code = 0;
   bool synthetic = false;  // a fake: it exports kSyntheticNcclMarker
 };
 
+// The fake's marker, and the name by which the loader finds the library.
 inline constexpr const char* kSyntheticNcclMarker = "railgauge_synthetic_nccl";
 inline constexpr const char* kNcclLibrary = "libnccl.so.2";
 // Names another file to load instead: the fake of kernels/fakes, or one that the loader's path does

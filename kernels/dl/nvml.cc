@@ -1,3 +1,4 @@
+// NVML's table. Its results are few; most of them mean that this GPU or driver lacks a figure.
 #include "kernels/dl/nvml.h"
 
 #include <fmt/format.h>
@@ -10,6 +11,7 @@ namespace {
 
 TableLoader<Nvml> g_nvml;
 
+// kGpuIsLost and all unknown results are kInternal.
 Code code_of(ml::Return returned) {
   switch (returned) {
     case ml::kNotSupported:
@@ -28,6 +30,7 @@ Code code_of(ml::Return returned) {
 
 }  // namespace
 
+// nvmlErrorString is bound apart: it returns no nvmlReturn_t, as the rows of the table do.
 Result<Nvml> bind_nvml(const std::string& name) {
   auto library = Library::open(name);
   if (!library)
@@ -63,6 +66,7 @@ Status nvml_status(const Nvml& nvml, ml::Return returned, std::string_view act) 
                           words != nullptr ? words : "no description", returned));
 }
 
+// nvmlInit_v2 counts its callers, so each use calls it again.
 Result<NvmlUse> use_nvml() {
   const Nvml& nvml = *RG_TRY(load_nvml());
   RG_TRY_OK(nvml_status(nvml, nvml.init(), "NVML: initialise"));

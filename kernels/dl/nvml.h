@@ -1,6 +1,6 @@
 // NVML as far as we call it, declared by ourselves and loaded at run time: clocks, throttle reasons
-// and other users of a GPU. nvml_abi_test.cc holds the declarations against the vendor's nvml.h
-// where that is installed, and the figures against nvidia-smi where there is a GPU.
+// and other users of a GPU. nvml_abi_test.cc compares the declarations with the vendor's nvml.h
+// where that is installed, and the figures with nvidia-smi where there is a GPU.
 #pragma once
 
 #include <string>
@@ -15,28 +15,31 @@ namespace railgauge::ml {
 using Return = int;  // nvmlReturn_t
 using Device = struct GpuObject*;
 
+// nvmlUtilization_t: percent of the time over the driver's last period, which lasts 1/6 to 1 s.
 struct Utilization {
-  unsigned int gpu_percent;  // of the time, over the driver's last period (1/6 to 1 s)
+  unsigned int gpu_percent;
   unsigned int memory_percent;
 };
+// nvmlMemory_t and nvmlBAR1Memory_t, which have one layout.
 struct Memory {
   unsigned long long total_bytes;
   unsigned long long free_bytes;
   unsigned long long used_bytes;
 };
-// As written by the _v2 and _v3 of the functions that list processes (nvml.h of CUDA 11.0 to 13.3:
-// both have this layout).
+// nvmlProcessInfo_t as the _v2 and _v3 forms write it (nvml.h of CUDA 11.0 to 13.3: both have this
+// layout).
 struct Process {
   unsigned int pid;
   unsigned long long used_bytes;  // all ones: not known
   unsigned int gpu_instance;
   unsigned int compute_instance;
 };
-// As written by the first ones, whose names have no suffix.
+// The same as the first form writes it, whose name has no suffix.
 struct ProcessV1 {
   unsigned int pid;
   unsigned long long used_bytes;
 };
+// nvmlFieldValue_t: one counter or setting, asked for by its number.
 struct FieldValue {
   unsigned int field;  // which one is asked for
   unsigned int scope;
@@ -46,11 +49,13 @@ struct FieldValue {
   Return returned;          // of this field
   unsigned long long bits;  // a union, of which `type` says the member
 };
+// nvmlViolationTime_t: how long a policy held the clocks down, since the driver was loaded.
 struct ViolationTime {
   unsigned long long reference_us;
   unsigned long long violation_ns;
 };
 // NOLINTBEGIN(modernize-avoid-c-arrays): the vendor's layout
+// nvmlPciInfo_t; `bus_id` has a domain of eight digits.
 struct PciInfo {
   char bus_id_legacy[16];
   unsigned int domain;
@@ -60,6 +65,7 @@ struct PciInfo {
   unsigned int pci_subsystem_id;
   char bus_id[32];  // "00000000:00:06.0"
 };
+// nvmlGpuFabricInfo_t: the registration of a GPU with the NVLink fabric.
 struct FabricInfo {
   unsigned char cluster_uuid[16];
   Return status;  // of the registration, once `state` is kFabricCompleted
@@ -68,6 +74,7 @@ struct FabricInfo {
 };
 // NOLINTEND(modernize-avoid-c-arrays)
 
+// nvmlReturn_t, as far as a caller or a fake distinguishes them.
 inline constexpr Return kSuccess = 0;
 inline constexpr Return kUninitialized = 1;
 inline constexpr Return kInvalidArgument = 2;
@@ -80,6 +87,7 @@ inline constexpr Return kGpuIsLost = 15;
 inline constexpr Return kVersionMismatch = 18;
 inline constexpr Return kUnknown = 999;
 
+// Arguments of queries: clocks, sensors, ECC counters.
 inline constexpr int kClockSm = 1;
 inline constexpr int kClockMemory = 2;
 inline constexpr int kSensorGpu = 0;
@@ -189,6 +197,7 @@ inline constexpr int kPolicySyncBoost = 2;
 
 namespace railgauge {
 
+// The library's functions and what is known of it. Read-only once it is loaded.
 struct Nvml {
 // NOLINTNEXTLINE(bugprone-macro-parentheses): names cannot stand in parentheses
 #define RAILGAUGE_SLOT(slot, symbol, parameters) ml::Return(*slot) parameters = nullptr;
@@ -202,6 +211,7 @@ struct Nvml {
   bool synthetic = false;  // a fake: it exports kSyntheticNvmlMarker
 };
 
+// The fake's marker, and the name by which the loader finds the library.
 inline constexpr const char* kSyntheticNvmlMarker = "railgauge_synthetic_nvml";
 inline constexpr const char* kNvmlLibrary = "libnvidia-ml.so.1";
 // Names another file to load instead: the fake of kernels/fakes.
@@ -214,16 +224,19 @@ Result<const Nvml*> load_nvml();
 // The table after load_nvml() succeeded; CHECKs that it did.
 const Nvml& loaded_nvml();
 
-// A call's result as a Status: "`act`: Not Supported (NVML error 3)".
+// A call's result as a Status: "`act`: Not Supported (NVML error 3)". A figure that this GPU lacks
+// is kUnimplemented, a missing right kPermissionDenied.
 Status nvml_status(const Nvml& nvml, ml::Return returned, std::string_view act);
 
+// One use of NVML. The handle is a flag: true while NVML is initialised for this user.
 struct NvmlUseTraits {
   using Type = bool;
   static Type empty() { return false; }
   static void release(Type) { static_cast<void>(loaded_nvml().shutdown()); }
 };
-// NVML initialised, as long as this lives; NVML counts its users.
+// Keeps NVML initialised as long as it lives; NVML counts its users.
 using NvmlUse = Handle<NvmlUseTraits>;
+// Loads and initialises NVML. Errors as load_nvml() and nvml_status(). Thread safe.
 Result<NvmlUse> use_nvml();
 
 }  // namespace railgauge

@@ -1,3 +1,4 @@
+// Lists of GPUs and processes, whichever form of the call the driver has.
 #include "kernels/dl/nvml_devices.h"
 
 #include <algorithm>
@@ -6,9 +7,11 @@
 namespace railgauge {
 namespace {
 
-constexpr unsigned kMaxProcesses = 1024;  // on one GPU
+// Processes that are read from one GPU; more are left out.
+constexpr unsigned kMaxProcesses = 1024;
 
-// NVML writes the domain with eight digits, CUDA and sysfs with four.
+// An address as CUDA and sysfs write it. NVML writes the domain with eight digits and letters in
+// upper case.
 std::string short_address(std::string_view bus_id) {
   constexpr std::size_t kLength = std::string_view("0000:00:00.0").size();
   if (bus_id.size() > kLength) bus_id.remove_prefix(bus_id.size() - kLength);
@@ -24,6 +27,7 @@ using List = ml::Return (*)(ml::Device, unsigned*, ml::Process*);
 using ListV1 = ml::Return (*)(ml::Device, unsigned*, ml::ProcessV1*);
 
 template <class Process>
+// The processes that one call lists, or nothing where it fails.
 std::optional<std::vector<Process>> listed(ml::Return (*call)(ml::Device, unsigned*, Process*),
                                            ml::Device device) {
   std::vector<Process> list(kMaxProcesses);
@@ -33,6 +37,8 @@ std::optional<std::vector<Process>> listed(ml::Return (*call)(ml::Device, unsign
   return list;
 }
 
+// Uses the newest form that the driver has. A list of the first form gets the layout of the newer
+// ones.
 std::optional<std::vector<ml::Process>> listed_by(List v3, List v2, ListV1 v1, ml::Device device) {
   if (v3 != nullptr || v2 != nullptr) return listed(v3 != nullptr ? v3 : v2, device);
   if (v1 == nullptr) return std::nullopt;
@@ -66,6 +72,7 @@ Result<std::vector<NvmlGpu>> nvml_gpus(const Nvml& nvml) {
   return gpus;
 }
 
+// A process with both kinds of contexts is in both lists; it is kept once.
 std::optional<std::vector<ml::Process>> processes_on(const Nvml& nvml, ml::Device device) {
   auto all = listed_by(nvml.device_get_compute_processes, nvml.device_get_compute_processes_v2,
                        nvml.device_get_compute_processes_v1, device);

@@ -1,3 +1,4 @@
+// librdmacm's table. Its calls return -1 and set errno, so there is no status function here.
 #include "kernels/dl/rdmacm.h"
 
 #include "kernels/dl/library.h"
@@ -10,6 +11,7 @@ TableLoader<Rdmacm> g_rdmacm;
 
 }  // namespace
 
+// All functions are required: a library without one of them is too old to connect by.
 Result<Rdmacm> bind_rdmacm(const std::string& name) {
   auto library = Library::open(name);
   if (!library)

@@ -31,6 +31,7 @@
 
 namespace railgauge {
 
+// The library's functions, with the types of its own header. Read-only once it is loaded.
 struct Rdmacm {
 // NOLINTNEXTLINE(bugprone-macro-parentheses): names cannot stand in parentheses
 #define RAILGAUGE_SLOT(slot, symbol) decltype(&::symbol) slot = nullptr;
@@ -41,6 +42,7 @@ struct Rdmacm {
   std::string version;  // from its name
 };
 
+// The name by which the loader finds the library.
 inline constexpr const char* kRdmacmLibrary = "librdmacm.so.1";
 // Names another file to load instead: the fake of kernels/fakes, which is part of its libibverbs.
 inline constexpr const char* kRdmacmLibraryVariable = "RAILGAUGE_LIBRDMACM";
@@ -48,7 +50,8 @@ inline constexpr const char* kRdmacmLibraryVariable = "RAILGAUGE_LIBRDMACM";
 // A table over the library `name`. kNotFound: not installed; kUnimplemented: it lacks a function.
 Result<Rdmacm> bind_rdmacm(const std::string& name);
 
-// The process's table. Thread safe.
+// The process's table, loaded at the first call that succeeds. Errors as bind_rdmacm(). Thread
+// safe.
 Result<const Rdmacm*> load_rdmacm();
 
 // The table after load_rdmacm() succeeded; CHECKs that it did. For releasing handles.

@@ -14,8 +14,11 @@ namespace railgauge {
 
 // Table is default constructible and movable. One static object a library. Thread safe.
 template <class Table>
+// Loads one library's table once. Table is default constructible and movable. One static object for
+// each library. Thread safe.
 class TableLoader {
  public:
+  // Opens the library `name` and fills a table with its functions.
   using Bind = Result<Table> (*)(const std::string& name);
 
   // Binds `library`, or what `variable` names. A failure is tried again at the next call.
@@ -38,6 +41,7 @@ class TableLoader {
   }
 
  private:
+  // Serialises loading; readers use the atomic pointer alone.
   std::mutex mutex_;
   std::atomic<const Table*> table_{nullptr};
 };

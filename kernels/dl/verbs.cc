@@ -1,3 +1,4 @@
+// libibverbs' table, and the one call that its header implements inline.
 #include "kernels/dl/verbs.h"
 
 #include <cstring>
@@ -12,6 +13,8 @@ TableLoader<Verbs> g_verbs;
 
 }  // namespace
 
+// ibv_query_port of the header, which is a macro there and cannot be bound. The attributes are
+// cleared first: an older library does not write the newest fields.
 int Verbs::query_port(ibv_context* context, std::uint8_t port, ibv_port_attr& attributes) const {
   std::memset(&attributes, 0, sizeof attributes);
   if (verbs_context* extended = verbs_get_ctx_op(context, query_port))
@@ -19,6 +22,7 @@ int Verbs::query_port(ibv_context* context, std::uint8_t port, ibv_port_attr& at
   return query_port_compat(context, port, reinterpret_cast<_compat_ibv_port_attr*>(&attributes));
 }
 
+// Symbol versions are left to the loader: dlsym returns the default version.
 Result<Verbs> bind_verbs(const std::string& name) {
   auto library = Library::open(name);
   if (!library)

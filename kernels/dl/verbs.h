@@ -47,6 +47,7 @@
 
 namespace railgauge {
 
+// The library's functions, with the types of its own header. Read-only once it is loaded.
 struct Verbs {
 // NOLINTNEXTLINE(bugprone-macro-parentheses): names cannot stand in parentheses
 #define RAILGAUGE_SLOT(slot, symbol) decltype(&::symbol) slot = nullptr;
@@ -63,6 +64,7 @@ struct Verbs {
   int query_port(ibv_context* context, std::uint8_t port, ibv_port_attr& attributes) const;
 };
 
+// The fake's marker, and the name by which the loader finds the library.
 inline constexpr const char* kSyntheticMarker = "railgauge_synthetic_verbs";
 inline constexpr const char* kVerbsLibrary = "libibverbs.so.1";
 // Names another file to load instead: another release, or the fake of kernels/fakes.
@@ -71,7 +73,7 @@ inline constexpr const char* kVerbsLibraryVariable = "RAILGAUGE_LIBIBVERBS";
 // A table over the library `name`. kNotFound: not installed; kUnimplemented: it lacks a function.
 Result<Verbs> bind_verbs(const std::string& name);
 
-// The process's table, loaded at the first call that succeeds. Thread safe.
+// The process's table, loaded at the first call that succeeds. Errors as bind_verbs(). Thread safe.
 Result<const Verbs*> load_verbs();
 
 // The table after load_verbs() succeeded; CHECKs that it did. For releasing handles.

@@ -1,3 +1,4 @@
+// The Vulkan loader's table, and the meaning of its results.
 #include "kernels/dl/vulkan.h"
 
 #include <fmt/format.h>
@@ -10,6 +11,7 @@ namespace {
 
 TableLoader<Vulkan> g_vulkan;
 
+// One result, its name in the API, and its remedy where it is known.
 struct Meaning {
   vk::Return result;
   const char* name;
@@ -32,6 +34,7 @@ constexpr Meaning kMeanings[] = {
 
 }  // namespace
 
+// Binds the loader's own exports; functions of extensions come from vkGetDeviceProcAddr.
 Result<Vulkan> bind_vulkan(const std::string& name) {
   auto library = Library::open(name);
   if (!library)
@@ -54,6 +57,7 @@ Result<const Vulkan*> load_vulkan() {
 
 const Vulkan& loaded_vulkan() { return g_vulkan.loaded(); }
 
+// Vulkan has no function that names a result, so the names are here.
 Status vulkan_status(vk::Return returned, std::string_view act) {
   if (returned == vk::kSuccess) return {};
   for (const Meaning& meaning : kMeanings)

@@ -1,5 +1,5 @@
 // Vulkan as far as we call it, declared by ourselves and loaded at run time: memory of the GPU that
-// the CPU sees, exported to CUDA. vulkan_abi_test.cc holds every declaration against the vendor's
+// the CPU sees, exported to CUDA. vulkan_abi_test.cc compares every declaration with the vendor's
 // header where that is installed.
 #pragma once
 
@@ -14,11 +14,13 @@ namespace railgauge::vk {
 
 using Return = int;  // VkResult
 using Instance = struct InstanceObject*;
-using PhysicalDevice = struct PhysicalDeviceObject*;  // not owned: lives as long as its instance
+// Not owned: a physical device lives as long as its instance.
+using PhysicalDevice = struct PhysicalDeviceObject*;
 using Device = struct DeviceObject*;
 using Buffer = struct BufferObject*;
 using Memory = struct MemoryObject*;  // VkDeviceMemory
 
+// VkResult: errors are negative.
 inline constexpr Return kSuccess = 0;
 inline constexpr Return kIncomplete = 5;
 inline constexpr Return kOutOfHostMemory = -1;
@@ -31,6 +33,7 @@ inline constexpr Return kExtensionNotPresent = -7;
 inline constexpr Return kFeatureNotPresent = -8;
 inline constexpr Return kIncompatibleDriver = -9;
 
+// VK_API_VERSION_1_1.
 inline constexpr std::uint32_t kVersion11 = (1U << 22U) | (1U << 12U);
 
 // VkStructureType
@@ -63,6 +66,7 @@ inline constexpr std::uint64_t kWholeSize = ~std::uint64_t{0};
 inline constexpr const char* kExternalMemoryFdExtension = "VK_KHR_external_memory_fd";
 
 // NOLINTBEGIN(modernize-avoid-c-arrays): the vendor's layout
+// Each structure begins with its type and a chain of extensions (Vulkan specification, 3.7.3).
 struct ApplicationInfo {
   int type = kApplicationInfo;
   const void* next = nullptr;
@@ -91,6 +95,7 @@ struct PhysicalDeviceIdProperties {
   std::uint32_t device_node_mask = 0;
   std::uint32_t device_luid_valid = 0;
 };
+// VkPhysicalDeviceProperties2 with VkPhysicalDeviceProperties inside; `limits` are not read.
 struct PhysicalDeviceProperties2 {
   int type = kPhysicalDeviceProperties2;
   void* next = nullptr;
@@ -104,10 +109,12 @@ struct PhysicalDeviceProperties2 {
   alignas(8) unsigned char limits[504] = {};
   std::uint32_t sparse_properties[5] = {};
 };
+// VkMemoryType: bits of kMemory..., and the heap that it allocates from.
 struct MemoryType {
   std::uint32_t flags = 0;
   std::uint32_t heap_index = 0;
 };
+// VkMemoryHeap; `size` is in bytes.
 struct MemoryHeap {
   std::uint64_t size = 0;
   std::uint32_t flags = 0;
@@ -234,6 +241,7 @@ using GetMemoryFd = Return (*)(Device, const MemoryGetFdInfo*, int*);
 
 namespace railgauge {
 
+// The loader's functions and what is known of it. Read-only once it is loaded.
 struct Vulkan {
 #define RAILGAUGE_SLOT(slot, symbol, result, parameters) \
   result(*slot) parameters = nullptr;  // NOLINT(bugprone-macro-parentheses)
@@ -245,6 +253,7 @@ struct Vulkan {
   bool synthetic = false;  // a fake: it exports kSyntheticVulkanMarker
 };
 
+// The fake's marker, and the name by which the system's loader finds Vulkan's.
 inline constexpr const char* kSyntheticVulkanMarker = "railgauge_synthetic_vulkan";
 inline constexpr const char* kVulkanLibrary = "libvulkan.so.1";
 // Names another file to load instead: the fake of kernels/fakes.
@@ -253,7 +262,8 @@ inline constexpr const char* kVulkanLibraryVariable = "RAILGAUGE_LIBVULKAN";
 // A table over the library `name`. kNotFound: no loader; kUnimplemented: it lacks a function.
 Result<Vulkan> bind_vulkan(const std::string& name);
 
-// The process's table. Thread safe.
+// The process's table, loaded at the first call that succeeds. Errors as bind_vulkan(). Thread
+// safe.
 Result<const Vulkan*> load_vulkan();
 
 // The table after load_vulkan() succeeded; CHECKs that it did. For releasing handles.

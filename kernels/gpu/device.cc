@@ -1,3 +1,4 @@
+// Opening of a GPU and the facts that identify it.
 #include "kernels/gpu/device.h"
 
 #include <algorithm>
@@ -12,6 +13,8 @@
 namespace railgauge::gpu {
 namespace {
 
+// The index of "gpuN", checked against the number of GPUs; "" is 0. kInvalidArgument for another
+// text, kNotFound for an index out of range.
 Result<int> parse_index(std::string_view endpoint, int count) {
   if (endpoint.empty()) return 0;
   constexpr std::string_view kPrefix = "gpu";
@@ -33,6 +36,7 @@ Result<int> parse_index(std::string_view endpoint, int count) {
   return index;
 }
 
+// As nvidia-smi prints it: "GPU-" and groups of 4, 2, 2, 2 and 6 bytes.
 std::string uuid_text(const cu::Uuid& uuid) {
   std::string out = "GPU-";
   for (std::size_t i = 0; i < std::size(uuid.bytes); ++i) {
@@ -44,11 +48,13 @@ std::string uuid_text(const cu::Uuid& uuid) {
 
 }  // namespace
 
+// The text is made only for an error: hot paths call this too.
 Status gpu_status(const Gpu& gpu, cu::Return returned, std::string_view act) {
   if (returned == cu::kSuccess) return {};
   return cuda_status(loaded_cuda(), returned, fmt::format("{}: {}", gpu.name(), act));
 }
 
+// Loads the driver, so that every other call of this class may use loaded_cuda().
 Result<int> Gpu::count() {
   const Cuda& cuda = *RG_TRY(load_cuda());
   int count = 0;
@@ -62,6 +68,7 @@ Result<Gpu> Gpu::open(std::string_view endpoint) {
   return open_index(loaded_cuda(), RG_TRY(parse_index(endpoint, total)));
 }
 
+// Each open makes its own context current; the last call restores the first one's.
 Result<std::vector<Gpu>> Gpu::open_all() {
   const int total = RG_TRY(count());
   std::vector<Gpu> gpus;
@@ -72,6 +79,7 @@ Result<std::vector<Gpu>> Gpu::open_all() {
   return gpus;
 }
 
+// Reads the facts before the context: a refused GPU costs no context, which takes some 100 ms.
 Result<Gpu> Gpu::open_index(const Cuda& cuda, int index) {
   Gpu gpu;
   gpu.name_ = fmt::format("gpu{}", index);
@@ -110,6 +118,7 @@ Status Gpu::make_current() const {
   return gpu_status(*this, loaded_cuda().ctx_set_current(context_), "make its context current");
 }
 
+// CUDA returns CUDA_ERROR_INVALID_VALUE for an attribute that is newer than the driver.
 Result<int> Gpu::attribute(int which) const {
   int value = 0;
   const cu::Return returned = loaded_cuda().device_get_attribute(&value, which, device_);
@@ -125,6 +134,7 @@ Result<std::uint64_t> Gpu::free_bytes() const {
   return free;
 }
 
+// sysfs has -1 for a device without a node; an absent file means the same.
 int Gpu::numa_node(const std::string& sysfs) const {
   std::ifstream file(sysfs + "/bus/pci/devices/" + pci_address_ + "/numa_node");
   int node = -1;

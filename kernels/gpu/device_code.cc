@@ -1,3 +1,4 @@
+// The choice between machine code and PTX, and the driver that each needs.
 #include "kernels/gpu/device_code.h"
 
 #include <algorithm>
@@ -8,6 +9,8 @@
 namespace railgauge::gpu {
 namespace {
 
+// A PTX version (32 is 3.2), the first CUDA release whose driver reads it (4010 is 4.1), and that
+// release's driver.
 struct Release {
   int ptx_version;
   int cuda;
@@ -27,6 +30,8 @@ constexpr std::array kReleases{
     Release{84, 12040, "550.54"}, Release{85, 12050, "555.42"}, Release{86, 12070, "565.57"},
     Release{87, 12080, "570.26"}, Release{88, 12090, "575.51"}, Release{90, 13000, "580.65"}};
 
+// The best machine code for the GPU: same major capability, at most its minor one (CUDA's rule of
+// binary compatibility). nullptr where none fits.
 const CubinImage* fitting(const Gpu& gpu, const DeviceCode& code) {
   const CubinImage* best = nullptr;
   for (const CubinImage& image : code.cubins) {
@@ -37,8 +42,10 @@ const CubinImage* fitting(const Gpu& gpu, const DeviceCode& code) {
   return best;
 }
 
+// 90 as "9.0".
 std::string dotted(int tens) { return fmt::format("{}.{}", tens / 10, tens % 10); }
 
+// Waives with the reason when the driver cannot read the PTX, or the GPU is older than the code.
 Status check_driver(const Gpu& gpu, const DeviceCode& code) {
   const int needed = cuda_release_of_ptx(code.ptx_version);
   if (needed > loaded_cuda().driver_version)
@@ -59,6 +66,7 @@ Status check_driver(const Gpu& gpu, const DeviceCode& code) {
 
 }  // namespace
 
+// Never below kOldestCudaRelease, which the table of functions needs anyway.
 int cuda_release_of_ptx(int ptx_version) {
   const auto found = std::ranges::find_if(
       kReleases, [&](const Release& r) { return r.ptx_version >= ptx_version; });
@@ -71,6 +79,7 @@ std::string first_driver_of(int cuda_release) {
   return found == kReleases.end() ? "unknown" : found->driver;
 }
 
+// The needs of all codes together: the newest release counts.
 std::string driver_needed(std::span<const DeviceCode* const> codes) {
   int release = 0;
   for (const DeviceCode* code : codes) {
@@ -83,6 +92,7 @@ std::string driver_needed(std::span<const DeviceCode* const> codes) {
                      cuda_release(release));
 }
 
+// Machine code needs a driver at least as new as the compiler; PTX is compiled by the driver.
 Result<LoadedCode> LoadedCode::load(const Gpu& gpu, const DeviceCode& code) {
   const Cuda& cuda = loaded_cuda();
   LoadedCode loaded;
@@ -118,6 +128,7 @@ Result<LoadedCode> LoadedCode::load(const Gpu& gpu, const DeviceCode& code) {
   return loaded;
 }
 
+// A missing function is a defect of the build, so it is no waiver.
 Result<cu::Function> LoadedCode::function(const char* name) const {
   cu::Function function = nullptr;
   const cu::Return returned = loaded_cuda().module_get_function(&function, module_.get(), name);

@@ -12,12 +12,13 @@
 
 namespace railgauge::gpu {
 
+// Machine code for one compute capability: 90 runs on all 9.x GPUs.
 struct CubinImage {
-  int capability;  // 90 runs on 9.x
+  int capability;
   std::span<const unsigned char> bytes;
 };
 
-// The code that the build embeds; all empty without nvcc.
+// The code that the build embeds for one source file; empty without nvcc.
 struct DeviceCode {
   const char* name;  // of the source: "kernels/gpu/pattern.cu"
   std::span<const CubinImage> cubins;
@@ -30,13 +31,15 @@ struct DeviceCode {
 // Lowest CUDA release of a driver that loads our table and reads PTX of `ptx_version` (PTX ISA
 // manual, release history; the table ends where our code does). 0 when unknown.
 int cuda_release_of_ptx(int ptx_version);
-// The Linux driver that came with a CUDA release (CUDA release notes, table of minimum drivers).
+// The Linux driver that came with a CUDA release (CUDA release notes, table of minimum drivers);
+// "unknown" for a release that the table lacks.
 std::string first_driver_of(int cuda_release);
 
 // The driver that runs all of `codes`: "driver 384.81 (CUDA 9.0) or later", the newest that the PTX
 // of one or our table of the driver's functions needs, or "none, built without nvcc". Pure.
 std::string driver_needed(std::span<const DeviceCode* const> codes);
 
+// Code in a GPU's context, unloaded with this object under that context. Movable. Not thread safe.
 class LoadedCode {
  public:
   // Loads into the context of `gpu`, which is current: machine code where the driver is at least as
@@ -44,7 +47,8 @@ class LoadedCode {
   // Waives (kUnimplemented) with the driver that would do, without nvcc, and for an older GPU.
   static Result<LoadedCode> load(const Gpu& gpu, const DeviceCode& code);
 
-  // kInternal when the code lacks it.
+  // The function's handle, valid for as long as the code is loaded. kInternal when the code lacks
+  // it.
   [[nodiscard]] Result<cu::Function> function(const char* name) const;
   // "sm_90" or "ptx 3.2 for 3.5, compiled by the driver": a fact.
   [[nodiscard]] const std::string& image() const { return image_; }

@@ -9,10 +9,12 @@
 
 namespace railgauge::gpu {
 
-// A GPU that fell off the bus, or a kernel that faulted, makes every later call fail. Nothing can
-// be done about it, and the task still has its outcome to write: one line on stderr, and on.
+// Logs a failed release in one line on stderr and continues. A GPU that fell off the bus, or a
+// kernel that faulted, makes every later call fail; the task still has its outcome to write.
 void note_release(std::string_view act, cu::Return returned);
 
+// The context that all users of a device share in this process. Older drivers have only the first
+// form of the release.
 struct PrimaryContextTraits {
   using Type = cu::Device;
   static Type empty() { return -1; }
@@ -23,6 +25,7 @@ struct PrimaryContextTraits {
                                             : cuda.primary_ctx_release(device));
   }
 };
+// A queue of work on the GPU.
 struct StreamTraits {
   using Type = cu::Stream;
   static Type empty() { return nullptr; }
@@ -30,6 +33,7 @@ struct StreamTraits {
     note_release("destroy the stream", loaded_cuda().stream_destroy(stream));
   }
 };
+// A stamp in a stream.
 struct EventTraits {
   using Type = cu::Event;
   static Type empty() { return nullptr; }
@@ -37,6 +41,7 @@ struct EventTraits {
     note_release("destroy the event", loaded_cuda().event_destroy(event));
   }
 };
+// Loaded device code; its functions end with it.
 struct ModuleTraits {
   using Type = cu::Module;
   static Type empty() { return nullptr; }
@@ -44,6 +49,8 @@ struct ModuleTraits {
     note_release("unload the module", loaded_cuda().module_unload(module));
   }
 };
+// Memory of another API that CUDA imported. The function is optional in the table: only a driver
+// that imports has it.
 struct ExternalMemoryTraits {
   using Type = cu::ExternalMemory;
   static Type empty() { return nullptr; }

@@ -1,3 +1,4 @@
+// The pattern's kernels, and the copies that replace them in a build without device code.
 #include "kernels/gpu/pattern.h"
 
 #include <algorithm>
@@ -14,13 +15,17 @@ extern const DeviceCode kPatternCode;
 
 namespace {
 
+// A launch shape that fills any GPU; the kernels stride over the grid.
 constexpr unsigned kThreads = 256;
 constexpr unsigned kBlocksPerMultiprocessor = 8;
 constexpr std::uint64_t kWordBytes = 8;
+// The value that the comparison leaves where nothing differs.
 constexpr std::uint32_t kNothingWrong = 0xffffffff;
 
 }  // namespace
 
+// Only a build or a driver without device code falls back to copies; a fault of the GPU is an
+// error.
 Result<Pattern> Pattern::create(const Gpu& gpu) {
   Pattern pattern(gpu);
   auto code = LoadedCode::load(gpu, kPatternCode);
@@ -36,6 +41,7 @@ Result<Pattern> Pattern::create(const Gpu& gpu) {
   return pattern;
 }
 
+// Runs a kernel on the default stream and waits for its end.
 Status Pattern::launch(cu::Function function, void** arguments) {
   const Cuda& cuda = loaded_cuda();
   const int processors = std::max(1, RG_TRY(gpu_->attribute(cu::kMultiprocessorCount)));
@@ -47,6 +53,7 @@ Status Pattern::launch(cu::Function function, void** arguments) {
   return gpu_status(*gpu_, cuda.stream_synchronize(nullptr), "run the pattern's kernel");
 }
 
+// Whole words first, then the rest below 8 bytes.
 Status Pattern::fill(cu::DevicePtr memory, std::uint64_t bytes, std::uint64_t seed) {
   if (!code_) {
     HostBuffer whole = RG_TRY(HostBuffer::allocate(bytes));
@@ -63,6 +70,7 @@ Status Pattern::fill(cu::DevicePtr memory, std::uint64_t bytes, std::uint64_t se
   return launch(fill_, arguments);
 }
 
+// The comparison yields an index of words, so the offset is exact to 8 bytes.
 Result<std::optional<std::uint64_t>> Pattern::find_mismatch(cu::DevicePtr memory,
                                                             std::uint64_t bytes,
                                                             std::uint64_t seed) {
@@ -92,6 +100,7 @@ Result<std::optional<std::uint64_t>> Pattern::find_mismatch(cu::DevicePtr memory
   return std::optional<std::uint64_t>(first_wrong * kWordBytes);
 }
 
+// Reads the 8 bytes around the difference again, so that the message names the byte.
 Status Pattern::verify(cu::DevicePtr memory, std::uint64_t bytes, std::uint64_t seed,
                        const std::string& what) {
   const auto near = RG_TRY(find_mismatch(memory, bytes, seed));

@@ -16,11 +16,14 @@ namespace railgauge::gpu {
 // which is the same but slow. Synchronous. The GPU's context must be current. Not thread safe.
 class Pattern {
  public:
+  // Loads the code into the GPU's context. Errors are those of the GPU; missing device code is
+  // none.
   static Result<Pattern> create(const Gpu& gpu);
 
-  // Any device-accessible memory; `memory` aligned to 8 bytes unless it is filled by copies.
+  // Writes the pattern of `seed` to any memory that the device reaches; `memory` is aligned to 8
+  // bytes unless it is filled by copies.
   Status fill(cu::DevicePtr memory, std::uint64_t bytes, std::uint64_t seed);
-  // Offset of a byte within 8 bytes before the first difference, or nothing. All bytes are
+  // Offset of a byte at most 7 bytes before the first difference, or nothing. All bytes are
   // compared.
   Result<std::optional<std::uint64_t>> find_mismatch(cu::DevicePtr memory, std::uint64_t bytes,
                                                      std::uint64_t seed);
@@ -36,7 +39,8 @@ class Pattern {
   explicit Pattern(const Gpu& gpu) : gpu_(&gpu) {}
   Status launch(cu::Function function, void** arguments);
 
-  const Gpu* gpu_;  // outlives this
+  // Outlives this.
+  const Gpu* gpu_;
   std::optional<LoadedCode> code_;
   cu::Function fill_ = nullptr;
   cu::Function compare_ = nullptr;

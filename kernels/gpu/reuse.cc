@@ -1,3 +1,4 @@
+// The stock of buffers and contexts that a KeepWarm owns.
 #include "kernels/gpu/reuse.h"
 
 #include <algorithm>
@@ -11,20 +12,25 @@
 namespace railgauge::gpu {
 namespace {
 
-constexpr std::size_t kMaxStocked = 64;  // buffers of one sort
-// A buffer this many times as large as asked is left for one who needs it.
+// Buffers of one sort that are kept; more are freed.
+constexpr std::size_t kMaxStocked = 64;
+// A buffer more than this many times as large as the request is left for a larger one.
 constexpr std::size_t kMaxOversize = 2;
 
 template <class Buffer>
+// A buffer and its sort: only a request of the same sort takes it.
 struct Stocked {
   std::string shelf;
   Buffer buffer;
 };
 
+// Everything that stays. Members are released in reverse, the contexts after the buffers in them.
 struct Stock {
   std::optional<NvmlUse> nvml;           // initialised once and not by every session again
   std::vector<PrimaryContext> contexts;  // released last: declared first
+  // The contexts' handles, in the same order; the owners hold devices.
   std::vector<cu::Context> raw_contexts;
+  // Other objects that keep_while_warm() holds.
   std::vector<std::shared_ptr<void>> things;
   std::vector<Stocked<PinnedBuffer>> pinned;
   std::vector<Stocked<GpuBuffer>> gpu;
@@ -46,6 +52,7 @@ Stock* g_stock = nullptr;  // owned by the KeepWarm that lives
 
 // The smallest that will do, taken out of the stock; an empty one where there is none.
 template <class Buffer>
+// Takes the smallest buffer that will do out of the stock; an empty one where there is none.
 Buffer take(const std::string& shelf, std::size_t bytes) {
   if (g_stock == nullptr) return {};
   auto& all = g_stock->of<Buffer>();
@@ -63,6 +70,7 @@ Buffer take(const std::string& shelf, std::size_t bytes) {
 }
 
 template <class Buffer, class Allocate>
+// Takes or allocates. A failed allocation empties the stock and is tried once more.
 Result<Lent<Buffer>> lend(const std::string& shelf, std::size_t bytes, Allocate allocate) {
   Buffer buffer = take<Buffer>(shelf, bytes);
   if (buffer.size() == 0) {
@@ -83,6 +91,7 @@ KeepWarm::KeepWarm() {
   g_stock = new Stock;
 }
 
+// Frees the buffers under a context of theirs; the contexts live until the stock is deleted.
 KeepWarm::~KeepWarm() {
   // Buffers are freed under a context; theirs are alive until the Stock is gone.
   if (!g_stock->raw_contexts.empty())
@@ -93,6 +102,8 @@ KeepWarm::~KeepWarm() {
 
 bool warm() { return g_stock != nullptr; }
 
+// Retains the context once more. The primary context is counted by the driver, so the kernel's own
+// release leaves it alive.
 void keep_context(const Gpu& gpu) {
   if (g_stock == nullptr || std::ranges::count(g_stock->raw_contexts, gpu.context()) != 0) return;
   cu::Context context = nullptr;
@@ -108,6 +119,7 @@ void keep_while_warm(std::shared_ptr<void> thing) {
 }
 
 template <class Buffer>
+// Returns the buffer to the stock; without one the buffer is freed here.
 void Lent<Buffer>::give_back() {
   Buffer buffer = std::exchange(buffer_, Buffer{});
   if (g_stock == nullptr || shelf_.empty() || buffer.size() == 0) return;

@@ -1,5 +1,5 @@
 // Large buffers and contexts that stay from one kernel to the next in one process: pinning 512 MiB
-// or making a context takes longer than many a measurement. Nothing stays unless a KeepWarm lives.
+// or making a context takes longer than many measurements. Nothing stays unless a KeepWarm lives.
 #pragma once
 
 #include <cstddef>
@@ -25,15 +25,15 @@ class KeepWarm {
   KeepWarm& operator=(const KeepWarm&) = delete;
 };
 
-// Whether one lives: what NVML saw of the last second may then be this process's own work.
+// Whether a KeepWarm lives. NVML's view of the last second may then be this process's own work.
 bool warm();
 
-// Holds the GPU's context, and NVML initialised, until the KeepWarm ends; nothing without one. A
-// failure only costs time.
+// Holds the GPU's context, and NVML initialised, until the KeepWarm ends; does nothing without one.
+// A failure only costs time.
 void keep_context(const Gpu& gpu);
 
-// Holds `thing` until the KeepWarm ends; nothing without one. For what costs time, or something of
-// the driver that never comes back, each time it is made anew (an instance of Vulkan).
+// Holds `thing` until the KeepWarm ends; does nothing without one. For objects that cost time at
+// each creation, or that leave something in the driver each time (an instance of Vulkan).
 void keep_while_warm(std::shared_ptr<void> thing);
 
 // A buffer that goes back when its borrower ends: to the stock where a KeepWarm lives, else it is
@@ -56,12 +56,14 @@ class Lent {
   Lent& operator=(const Lent&) = delete;
   ~Lent() { give_back(); }
 
+  // The buffer; its size may exceed the request.
   const Buffer* operator->() const { return &buffer_; }
   const Buffer& operator*() const { return buffer_; }
 
  private:
   void give_back();
 
+  // Empty after a move. `shelf_` is the sort of the buffer in the stock.
   Buffer buffer_;
   std::string shelf_;
 };

@@ -1,3 +1,4 @@
+// Events, waiting for them, and the gate.
 #include "kernels/gpu/timing.h"
 
 #include <time.h>
@@ -9,19 +10,22 @@
 namespace railgauge::gpu {
 namespace {
 
+// wait_for() polls for 2 ms, then sleeps 50 us between two polls: a long copy must not heat a core.
 constexpr double kSpinNs = 2e6;
 constexpr long kNapNs = 50'000;
 
+// The gate's word, in pinned memory that the GPU reads.
 std::uint32_t& word_of(const PinnedBuffer& buffer) {
   return *reinterpret_cast<std::uint32_t*>(buffer.data());
 }
 
-// From this release on the operations are there by default (their second form); before, only with a
-// parameter of the module.
+// From CUDA 11.7 on the driver has the operations by default (their second form); before, only with
+// a parameter of the module.
 constexpr int kMemOpsByDefault = 11'070;
 
 }  // namespace
 
+// A stream that does not wait for the default stream, on which the pattern's kernels run.
 Result<Stream> make_stream(const Gpu& gpu) {
   cu::Stream raw = nullptr;
   RG_TRY_OK(
@@ -35,6 +39,7 @@ Result<Event> make_event(const Gpu& gpu) {
   return Event(raw);
 }
 
+// A GPU that hangs keeps the event not ready; only the deadline ends the wait.
 Status wait_for(const Gpu& gpu, const Event& event, double deadline_monotonic_ns,
                 std::string_view act) {
   const Cuda& cuda = loaded_cuda();
@@ -54,6 +59,7 @@ Status wait_for(const Gpu& gpu, const Event& event, double deadline_monotonic_ns
   }
 }
 
+// The word begins at 0, which is below every generation that a hold waits for.
 Result<StreamGate> StreamGate::create(const Gpu& gpu) {
   const Cuda& cuda = loaded_cuda();
   if (cuda.stream_wait_value32 == nullptr && cuda.stream_wait_value32_v1 == nullptr)
@@ -68,6 +74,7 @@ Result<StreamGate> StreamGate::create(const Gpu& gpu) {
   return StreamGate(std::move(word));
 }
 
+// The condition is >=, so a release that comes late still opens older holds.
 Status StreamGate::hold(const Gpu& gpu, cu::Stream stream) {
   const Cuda& cuda = loaded_cuda();
   const auto wait =
@@ -84,6 +91,7 @@ Status StreamGate::hold(const Gpu& gpu, cu::Stream stream) {
   return gpu_status(gpu, returned, "hold a stream");
 }
 
+// Every waiting stream polls the word over PCIe, so one store opens all of them.
 void StreamGate::release() {
   if (word_.data() == nullptr) return;  // moved from
   std::atomic_ref(word_of(word_)).store(++generation_, std::memory_order_release);

@@ -13,13 +13,13 @@
 
 namespace railgauge::gpu {
 
-// A stream and an event of the current context.
+// A stream and an event of the current context. Errors as gpu_status().
 Result<Stream> make_stream(const Gpu& gpu);
 Result<Event> make_event(const Gpu& gpu);
 
-// Returns when the event was reached. Looks at it often first, then every 50 us. kDeadlineExceeded
-// at `deadline_monotonic_ns`, with `act` in its message; an error of earlier work of the stream
-// shows here.
+// Returns when the event was reached. Polls at first, then sleeps 50 us between two looks.
+// kDeadlineExceeded at `deadline_monotonic_ns`, with `act` in its message; an error of earlier work
+// of the stream shows here.
 Status wait_for(const Gpu& gpu, const Event& event, double deadline_monotonic_ns,
                 std::string_view act);
 
@@ -43,7 +43,8 @@ class StreamGate {
   explicit StreamGate(PinnedBuffer word) : word_(std::move(word)) {}
 
   PinnedBuffer word_;
-  std::uint32_t generation_ = 0;  // what the next hold waits for is generation_ + 1
+  // Releases so far. The next hold waits for generation_ + 1.
+  std::uint32_t generation_ = 0;
 };
 
 }  // namespace railgauge::gpu

@@ -1,5 +1,5 @@
-// How far each GPU is from each NIC of the node, from where sysfs places them. Needs no driver's
-// library.
+// The distance between each GPU and each NIC of the node, from their places in sysfs. Needs no
+// driver library.
 #pragma once
 
 #include <cstddef>
@@ -11,25 +11,25 @@
 
 namespace railgauge::agent {
 
-// Where a PCI device sits.
+// The place of a PCI device.
 struct PciPlace {
   std::string host_bridge{};             // "pci0000:15"; "": not known
   std::vector<std::string> bridges{};    // from the root port down to the device's own, by address
   std::uint32_t numa_node_plus_one = 0;  // 0: unknown
 };
 
-// From the device's folder below `sysfs`, /sys on a node: a link to the tree of bridges. Without
-// one, without a host bridge.
+// Reads the device's folder below `sysfs` (/sys on a node), a link into the tree of bridges.
+// Without the link the host bridge is "".
 PciPlace place_of(const std::string& sysfs, const std::string& pci_address);
 
-// A word of kPciDistances, or kUnknownDistance where a host bridge is not known, or NUMA nodes are
-// not and the machine has more than one. Pure.
+// A word of kPciDistances. kUnknownDistance: a host bridge is not known, or NUMA nodes are not
+// known on a machine with more than one. Pure.
 std::string distance_between(const PciPlace& a, const PciPlace& b, std::size_t numa_nodes);
 
-// NUMA nodes that are online; at least 1.
+// Online NUMA nodes; at least 1.
 std::size_t count_numa_nodes(const std::string& sysfs);
 
-// Fills in `distances` of each GPU, by NIC device. A software device has none.
+// Fills in `distances` of each GPU by NIC device. A software device has none.
 void add_distances(const std::string& sysfs, const std::vector<api::Nic>& nics,
                    std::vector<api::Gpu>& gpus);
 

@@ -1,4 +1,4 @@
-// One fact of a node, or the reason for its absence. A fact that could not be read never spoils its
+// One fact of a node, or the reason for its absence. A fact that cannot be read never spoils its
 // neighbours.
 #pragma once
 
@@ -8,6 +8,7 @@
 
 namespace railgauge::agent {
 
+// Whether a fact is known, and why not.
 enum class FactState : std::uint8_t {
   kUnknown,  // not known: no privilege, no time, nobody asked. `reason` says which and the remedy
   kKnown,
@@ -16,6 +17,7 @@ enum class FactState : std::uint8_t {
 };
 
 template <class T>
+// A value with its source.
 struct Fact {
   T value{};
   FactState state = FactState::kUnknown;
@@ -45,6 +47,8 @@ struct Fact {
   // Keeps the state of `other` where that is open and ours is not: the value then describes a part
   // of the thing.
   template <class U>
+  // Takes over the state of `other` if that is open and this is not: the value then describes only
+  // a part.
   void spoil_by(const Fact<U>& other) {
     if (is_open() || !other.is_open()) return;
     state = other.state;
@@ -53,6 +57,7 @@ struct Fact {
   }
   // The same without a value, as a fact of another type.
   template <class U>
+  // The same state, source and reason as a fact of another type.
   [[nodiscard]] Fact<U> without_value() const {
     return {U{}, state, source, reason};
   }

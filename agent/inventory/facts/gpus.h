@@ -1,4 +1,4 @@
-// GPUs as sysfs and the driver's folder in /proc show them, without the driver's library. A value
+// GPUs as sysfs and the driver's folder in /proc show them, without the driver library. A value
 // without a file stays empty.
 #pragma once
 
@@ -12,9 +12,9 @@ namespace railgauge::agent {
 
 inline constexpr std::size_t kMaxGpus = 64;
 
-// `sysfs` and `proc` stand for /sys and /proc. At most kMaxGpus, by number. gpuN counts as CUDA
-// does, by PCI address among the GPUs that the driver shows here; those that it does not show come
-// after them, in a state that says why.
+// `sysfs` and `proc` are /sys and /proc. At most kMaxGpus, by number. gpuN counts as in CUDA: by
+// PCI address among the GPUs that the driver shows here. GPUs that it does not show follow, with a
+// state that gives the reason.
 std::vector<api::Gpu> list_gpus(const std::string& sysfs, const std::string& proc);
 
 }  // namespace railgauge::agent

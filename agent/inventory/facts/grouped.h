@@ -1,4 +1,4 @@
-// One fact of several devices as one value: the common value appears once.
+// One fact of several devices as one value: a common value appears once.
 #pragma once
 
 #include <map>
@@ -9,12 +9,13 @@
 
 namespace railgauge::agent {
 
+// Collects a fact over devices.
 class Grouped {
  public:
-  // Absent ones say nothing.
+  // An absent fact adds nothing.
   void add(const std::string& subject, const Fact<std::string>& fact);
-  // Nothing where nobody has it; kUnknownPart where one of them could not be read: what is known of
-  // the others alone would look like a change.
+  // Adds nothing if no device has the fact. Writes kUnknownPart if one of them could not be read:
+  // the values of the others alone would look like a change.
   void put(std::map<std::string, std::string>& words, const std::string& name) const;
 
  private:
@@ -24,6 +25,7 @@ class Grouped {
 
 // A fact's value as a word.
 template <class T, class Word>
+// The fact with its value as a word.
 Fact<std::string> with(const Fact<T>& fact, Word word) {
   Fact<std::string> text = fact.template without_value<std::string>();
   if (fact.is_known()) text.value = word(fact.value);

@@ -22,6 +22,7 @@ using Counters = std::map<std::string, std::uint64_t>;
 
 // --- PCI -----------------------------------------------------------------------------------------
 
+// One memory region of a PCI function.
 struct PciBar {
   std::uint32_t index = 0;
   std::uint64_t bytes = 0;
@@ -38,6 +39,7 @@ inline std::uint64_t memory_window_bytes(const std::vector<PciBar>& bars) {
   return largest;
 }
 
+// A PCI function: a GPU, a NIC, a bridge above them, or a switch.
 struct PciDevice {
   std::string address{};               // "0000:17:00.0", lower case
   std::string host_bridge{};           // "pci0000:15"; "": not known
@@ -77,8 +79,8 @@ struct PciDevice {
 
 // --- GPUs ----------------------------------------------------------------------------------------
 
-// Facts that only the driver's library reports. All unknown where NVML is not there; fixtures fill
-// them in.
+// Facts that only the driver library reports. All are unknown without NVML; test fixtures fill them
+// in.
 struct NvmlGpu {
   Fact<std::string> serial{};
   Fact<std::uint64_t> bar1_total_bytes{};
@@ -116,6 +118,7 @@ struct NvmlGpu {
   Fact<std::uint32_t> brand{};               // nvmlBrandType_t
 };
 
+// A GPU as sysfs, /proc and NVML show it.
 struct GpuFacts {
   std::string name{};         // "gpu0", as list_gpus() counts
   std::string pci_address{};  // its PciDevice has driver, NUMA node, link and BARs
@@ -130,6 +133,7 @@ struct GpuFacts {
 
 // --- NICs ----------------------------------------------------------------------------------------
 
+// One entry of a port's GID table.
 struct GidEntry {
   std::uint32_t index = 0;
   std::string gid{};     // "fe80:0000:..."
@@ -137,6 +141,7 @@ struct GidEntry {
   std::string netdev{};  // "" where there is none
 };
 
+// One port of an RDMA device.
 struct RdmaPort {
   std::uint32_t port = 0;
   Fact<std::string> state{};       // "active", "down", "init", "armed"
@@ -154,6 +159,7 @@ struct RdmaPort {
   Fact<Counters> hw_counters{};
 };
 
+// An RDMA device: InfiniBand, RoCE or iWARP, hardware or software.
 struct RdmaDevice {
   std::string name{};         // "mlx5_0"
   std::string pci_address{};  // "" for a software device
@@ -170,6 +176,7 @@ struct RdmaDevice {
   Fact<bool> ports_told{};  // known: those are all; else why some may lack
 };
 
+// A network interface that belongs to a NIC.
 struct NetDevice {
   std::string name{};         // "ens1f0np0"
   std::string pci_address{};  // "" where it has none
@@ -187,6 +194,7 @@ struct NetDevice {
 
 // --- software ------------------------------------------------------------------------------------
 
+// A kernel module, loaded or installed.
 struct ModuleFacts {
   bool is_loaded = false;
   Fact<std::string> version{};  // /sys/module/NAME/version; absent: it has none
@@ -200,13 +208,14 @@ struct ModuleFacts {
   Fact<double> file_modified_unix_seconds{};
 };
 
-// How systemd (or SysV) treats a service, from its files: nothing is asked or run.
+// The state of a service by the files of systemd or SysV; nothing is asked or run.
 struct ServiceFacts {
   Fact<std::string>
       enablement{};     // "enabled", "disabled", "masked", "static"; absent: no such unit
   Fact<bool> active{};  // it has a control group now
 };
 
+// Limits of the agent's process and its control group.
 struct MemoryLimits {
   Fact<std::uint64_t> memlock_soft_bytes{};  // kUnlimited where there is none
   Fact<std::uint64_t> memlock_hard_bytes{};
@@ -220,6 +229,7 @@ struct MemoryLimits {
 };
 inline constexpr std::uint64_t kUnlimited = ~std::uint64_t{0};
 
+// The processors of the node and their power settings.
 struct CpuFacts {
   Fact<std::string> model{};
   Fact<std::string> vendor{};  // "GenuineIntel", "AuthenticAMD", "ARM"
@@ -232,6 +242,7 @@ struct CpuFacts {
   Fact<std::string> microcode{};
 };
 
+// One NUMA node.
 struct NumaNode {
   std::uint32_t number = 0;
   Fact<std::string> cpus{};  // "0-55"; "" for a node of memory alone
@@ -239,12 +250,14 @@ struct NumaNode {
   Fact<std::vector<std::uint32_t>> distances{};
 };
 
+// A file in /dev that a measurement needs.
 struct DeviceNode {
   Fact<bool> can_open{};  // by the agent, for reading and writing; absent: not there
 };
 
 // --- the node ------------------------------------------------------------------------------------
 
+// Everything that one reading found.
 struct Inventory {
   // Hardware.
   std::map<std::string, PciDevice>

@@ -1,5 +1,5 @@
-// The places that an inventory is read from. Each reads what it owns and answers with a call that
-// puts it in place, since it may come too late to be wanted.
+// The sources of an inventory. Each reads its own places and returns a function that puts the
+// result in place, since the result may arrive too late to be used.
 #pragma once
 
 #include <functional>
@@ -13,13 +13,14 @@ namespace railgauge::agent {
 
 using Apply = std::function<void(Inventory&)>;
 
+// A source by name.
 struct Source {
   std::string name;
   std::function<Apply(const NodeFiles&)> read;
 };
 
-// In the first wave.
-Apply read_pci_tree(const NodeFiles& files);  // places, classes, drivers: nothing asks a device
+// The first wave: places, classes and drivers. Nothing asks a device.
+Apply read_pci_tree(const NodeFiles& files);
 Apply read_gpu_driver(const NodeFiles& files);
 Apply read_rdma_names(const NodeFiles& files);
 Apply read_net_names(const NodeFiles& files);
@@ -42,34 +43,34 @@ Apply read_nvml();  // of this machine, through the driver's library
 // The version in FOLDER/pkgconfig/NAME.pc.
 Fact<std::string> pkgconfig_version(const NodeFiles& files, const std::string& folder,
                                     const std::string& name);
-// The text behind `prefix` in the name of the file that FOLDER/SONAME leads to: "libnccl.so.2" to
-// "libnccl.so.2.21.5" to "2.21.5". Unknown: it is there, and its name has no version.
+// The text after `prefix` in the name of the file that FOLDER/SONAME points to: "libnccl.so.2" to
+// "libnccl.so.2.21.5" to "2.21.5". Unknown: the file exists, and its name has no version.
 Fact<std::string> library_version(const NodeFiles& files, const std::string& folder,
                                   const std::string& soname, std::string_view prefix);
 
-// Whether a device file of the node opens for reading and writing; known and false says why.
+// Whether a device file opens for reading and writing; known and false has the reason.
 Fact<bool> can_open(const NodeFiles& files, const std::string& path);
 
-// In the second wave, one a device, since they ask it: its registers, its firmware, its driver.
+// The second wave, one source for each device, since these ask it: registers, firmware, driver.
 Apply read_pci_device(const NodeFiles& files, const std::string& address);
 Apply read_gpu_information(const NodeFiles& files, const std::string& address);
 Apply read_rdma_device(const NodeFiles& files, const std::string& name);
 Apply read_net_device(const NodeFiles& files, const std::string& name);
 
-// Brings GPUs into their order, names and states, once all is there. Pure.
+// Sorts GPUs and sets names and states, once everything is read. Pure.
 void name_gpus(Inventory& inventory);
 
-// The files of an interface's or a port's folder, as numbers by name; others are left out. Known
-// with a reason: one of them could not be read, and why.
+// The files of an interface's or port's folder as numbers by name; other files are left out. Known
+// with a reason: one of them could not be read.
 Fact<Counters> read_counters(const NodeFiles& files, const std::string& folder);
 
-// Modules that this program knows by name, with underscores.
+// The modules that this program knows, with underscores.
 const std::vector<std::string>& known_modules();
-// Services likewise.
+// The services that this program knows.
 const std::vector<std::string>& known_services();
 // NVML's "00000000:1B:00.0" as sysfs has it; "" for anything else.
 std::string short_address(const std::string& bus_id);
-// "nvidia-peermem" and "nvidia_peermem" are one.
+// "nvidia-peermem" and "nvidia_peermem" are one module.
 std::string module_name(std::string_view text);
 
 }  // namespace railgauge::agent

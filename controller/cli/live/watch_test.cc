@@ -58,14 +58,13 @@ class Watching : public Commands {
     const auto arguments = parse_arguments(grammar(), words);
     EXPECT_TRUE(arguments) << arguments.error().message;
     if (!arguments) return -1;
-    Session session{.control = *stub_,
+    Session session{.stubs = stubs(),
                     .output = output,
                     .interrupts = interrupts,
                     .address = "unix:/test",
                     .connected = [] { return false; },
                     .again = "railgauge",
-                    .answer_seconds = answer_seconds_,
-                    .archive = archive_stub_.get()};
+                    .answer_seconds = answer_seconds_};
     WatchOptions options{.clock = {}, .seconds = 0};
     options.clock = [&, look = 0]() mutable {
       if (++look == looks) interrupts.press();

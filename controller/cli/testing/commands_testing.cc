@@ -38,6 +38,8 @@ void Commands::SetUp() {
   server_ = std::make_shared<Server>(builder.BuildAndStart());
 }
 
+const Stubs& Commands::stubs() const { return server_->stubs; }
+
 void Commands::TearDown() { server_->server->Shutdown(std::chrono::system_clock::now()); }
 
 int Commands::run(const std::vector<std::string>& words, Format format, bool colour) {

@@ -31,6 +31,8 @@ class Commands : public testing::Test {
   // The exit code; what was printed is in out_ and err_.
   int run(const std::vector<std::string>& words, Format format = Format::kTable,
           bool colour = false);
+  // The connection to the fakes, for tests that make a session of their own.
+  [[nodiscard]] const Stubs& stubs() const;
 
  private:
   // The server inside the process, and the stubs that reach it.

@@ -1,15 +1,149 @@
 #include "controller/store/ingest/parcel.h"
 
+#include <algorithm>
+#include <array>
 #include <bit>
+#include <cmath>
+#include <cstdint>
 #include <string_view>
 #include <utility>
 
-#include "controller/store/ingest/record_check.h"
+#include <fmt/format.h>
+
 #include "controller/store/rows/rows.h"
 #include "controller/store/rows/text_json.h"
 #include "controller/store/sqlite/compress.h"
+#include "kernels/core/base/outcome.h"
+#include "kernels/core/text/text.h"
 
 namespace railgauge::store {
+
+namespace {
+
+using Fault = std::optional<std::string>;
+
+constexpr std::size_t kMaxWordBytes = 256;
+constexpr std::size_t kMaxTextBytes = 64U << 10U;
+constexpr int kMaxMapEntries = 1'000;
+constexpr int kMaxBuckets = 1'000'000;
+constexpr std::uint32_t kMaxAttempt = 1'000;
+constexpr std::uint32_t kMaxSequence = (1U << kSequenceBits) - 1;
+constexpr double kMaxTimeSeconds = 253'402'300'799;  // the end of the year 9999
+
+// A record is sound by itself if its figures are finite, its words known and its texts bounded.
+Fault check_key(const RecordKey& key) {
+  if (key.run_id().empty() || key.task_id().empty()) return "the key has no run or task";
+  if (key.run_id().size() > kMaxWordBytes || key.task_id().size() > kMaxWordBytes)
+    return "the key's ids are too long";
+  if (key.attempt() == 0 || key.attempt() > kMaxAttempt)
+    return fmt::format("attempt {} is not 1 to {}", key.attempt(), kMaxAttempt);
+  if (key.sequence() > kMaxSequence) return "the sequence is too large";
+  return {};
+}
+
+Fault check_word(std::string_view what, std::string_view word) {
+  const bool sound =
+      !word.empty() && word.size() <= kMaxWordBytes &&
+      std::ranges::none_of(word, [](char c) { return static_cast<unsigned char>(c) <= 0x20U; });
+  return sound ? Fault() : fmt::format("the {} {} is no word", what, in_quotes(word));
+}
+
+Fault check_text(std::string_view what, std::string_view text) {
+  if (text.size() <= kMaxTextBytes) return {};
+  return fmt::format("the {} has {} bytes; {} are allowed", what, text.size(), kMaxTextBytes);
+}
+
+template <class Map>
+Fault check_map(std::string_view what, const Map& map) {
+  std::size_t bytes = 0;
+  for (const auto& [name, value] : map) bytes += name.size() + value.size();
+  if (map.size() <= kMaxMapEntries && bytes <= kMaxTextBytes) return {};
+  return fmt::format("the {} have {} entries of {} bytes", what, map.size(), bytes);
+}
+
+Fault check_started(const Started& started) {
+  if (auto fault = check_word("kernel", started.kernel())) return fault;
+  if (auto fault = check_text("endpoint", started.endpoint())) return fault;
+  if (auto fault = check_map("parameters", started.parameters())) return fault;
+  return check_map("facts", started.facts());
+}
+
+Fault check_figures(const Point& point) {
+  const std::array figures{point.message_bytes(),
+                           point.sample_count(),
+                           point.median(),
+                           point.median_low(),
+                           point.median_high(),
+                           point.min(),
+                           point.max(),
+                           point.mean(),
+                           point.stddev(),
+                           point.p25(),
+                           point.p75(),
+                           point.p90(),
+                           point.p99(),
+                           point.p999(),
+                           point.lag1_autocorrelation(),
+                           point.effective_sample_count(),
+                           point.warmup_count(),
+                           point.measure_ns()};
+  if (!std::ranges::all_of(figures, [](double figure) { return std::isfinite(figure); }))
+    return fmt::format("{} has a figure that is not finite", point.metric());
+  if (point.message_bytes() < 0) return fmt::format("{} has a negative size", point.metric());
+  return {};
+}
+
+Fault check_point(const Point& point) {
+  if (auto fault = check_word("metric", point.metric())) return fault;
+  if (!point.meaning().empty())
+    if (auto fault = check_word("meaning", point.meaning())) return fault;
+  if (!point.pair().empty())
+    if (auto fault = check_word("pair", point.pair())) return fault;
+  if (auto fault = check_text("stop reason", point.stop_reason())) return fault;
+  if (auto fault = check_map("facts", point.facts())) return fault;
+  const Histogram& histogram = point.histogram();
+  if (histogram.lower_bound_size() != histogram.count_size() ||
+      histogram.count_size() > kMaxBuckets)
+    return fmt::format("the histogram has {} bounds and {} counts", histogram.lower_bound_size(),
+                       histogram.count_size());
+  return check_figures(point);
+}
+
+Fault check_final(const Final& final_record) {
+  constexpr std::array kOutcomes{kPassed, kFailed, kWaived, kCrashed, kTimedOut, kCancelledOutcome};
+  if (std::ranges::find(kOutcomes, final_record.outcome()) == kOutcomes.end())
+    return fmt::format("the outcome {} is unknown", in_quotes(final_record.outcome()));
+  if (auto fault = check_text("reason", final_record.reason())) return fault;
+  return check_text("tail of stderr", final_record.stderr_tail());
+}
+
+Fault check_note(const Note& note) {
+  if (auto fault = check_text("severity", note.severity())) return fault;
+  return check_text("note", note.text());
+}
+
+}  // namespace
+
+std::optional<std::string> fault_of(const Record& record) {
+  if (auto fault = check_key(record.key())) return fault;
+  const double time = record.unix_time_seconds();
+  if (!std::isfinite(time)) return "the time is not finite";
+  if (time < 0 || time > kMaxTimeSeconds) return "the time is not between 1970 and 9999";
+  switch (record.body_case()) {
+    case Record::kStarted:
+      return check_started(record.started());
+    case Record::kPoint:
+      return check_point(record.point());
+    case Record::kNote:
+      return check_note(record.note());
+    case Record::kFinal:
+      return check_final(record.final());
+    case Record::BODY_NOT_SET:
+      break;
+  }
+  return "the record has no body that this controller knows";
+}
+
 namespace {
 
 void pack_point(const Point& point, ReadyRecord& ready) {

@@ -3,6 +3,7 @@
 // because of what its records say, only because of the database.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -12,13 +13,64 @@
 #include <vector>
 
 #include "controller/store/ingest/interner.h"
-#include "controller/store/ingest/orphans.h"
 #include "controller/store/ingest/parcel.h"
 #include "controller/store/sqlite/sqlite.h"
 #include "kernels/core/base/record.pb.h"
 #include "kernels/core/base/result.h"
 
 namespace railgauge::store {
+
+// The size of the stored orphans.
+struct OrphanTotals {
+  std::int64_t records = 0;
+  std::int64_t bytes = 0;  // with an estimate of each one's row and index
+};
+
+// Reads all orphan records.
+Result<OrphanTotals> count_orphans(Connection& connection);
+
+// Records that were acknowledged but fit no planned task: records of a run that a restored backup
+// does not know, or garbage. They are kept up to a bound of bytes, and stored as results once their
+// run exists. Used on the writer thread only, except for the counts.
+class Orphans {
+ public:
+  Orphans(Connection& connection, std::int64_t max_bytes, OrphanTotals totals)
+      : connection_(connection),
+        max_bytes_(max_bytes),
+        bytes_(totals.bytes),
+        records_(totals.records) {}
+
+  // True if the record was not there before. Beyond the bound the oldest are deleted, which is
+  // logged, counted and stored as an event. `now` is the controller's time.
+  Result<bool> put(std::string_view node_id, const Record& record, std::string_view reason,
+                   double now);
+
+  struct Entry {
+    std::int64_t id = 0;
+    std::string node_id;
+    Record record;
+  };
+  // Orphan records of a run by task, attempt, rank and sequence, at most `limit` after `after`
+  // (null: from the first).
+  Result<std::vector<Entry>> of_run(std::string_view run_id, const Entry* after,
+                                    std::uint32_t limit);
+  Status remove(std::int64_t id);
+  // Call it after a rollback: the totals are counted again.
+  void forget() { counted_ = false; }
+
+  [[nodiscard]] std::int64_t records() const { return records_; }
+  [[nodiscard]] std::int64_t dropped() const { return dropped_; }  // since the start
+
+ private:
+  Status drop_oldest(double now);
+
+  Connection& connection_;
+  const std::int64_t max_bytes_;
+  bool counted_ = true;
+  std::int64_t bytes_;
+  std::atomic<std::int64_t> records_;
+  std::atomic<std::int64_t> dropped_ = 0;
+};
 
 // Bounds the events of nodes that come and go and of refused records; the newest are kept.
 inline constexpr std::int64_t kMaxEvents = 100'000;

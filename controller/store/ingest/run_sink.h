@@ -15,14 +15,14 @@
 
 namespace railgauge::store {
 
-// The writer thread's alone. `now` is the controller's time.
+// Used on the writer thread only. `now` is the controller's time in unix seconds.
 class RunSink {
  public:
   RunSink(Connection& connection, Interner& interner)
       : connection_(connection), interner_(interner) {}
 
   Status put_node(const NodeRow& node, double now);
-  // Does nothing for a node that is not known.
+  // Without effect for an unknown node.
   Status note_seen(const std::string& node_id, double now);
   // kAlreadyExists when the id is taken.
   Status create_run(const RunRow& run, std::span<const TaskRow> tasks, double now);
@@ -31,7 +31,7 @@ class RunSink {
   // kNotFound when there is no such run or task.
   Status update_run(const RunUpdate& update);
   Status update_task(const TaskUpdate& update);
-  // Ends what is open as Store::end_interrupted_runs says; the ids go to `ended`.
+  // Ends open runs as Store::end_interrupted_runs describes. Their ids go to `ended`.
   Status end_interrupted(double now, std::vector<std::string>& ended);
 
  private:

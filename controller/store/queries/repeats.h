@@ -16,6 +16,7 @@ class Connection;
 // The kind of the event that reports a run's counts to people.
 inline constexpr std::string_view kMeasuredTwiceKind = "measured_twice";
 
+// The counts of one run, or their sum over runs.
 struct RepeatCounts {
   std::int64_t figures = 0;  // measured twice, of series with a past
   std::int64_t apart = 0;    // of these: they differ by more than the bound and their noise

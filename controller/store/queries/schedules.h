@@ -11,23 +11,24 @@
 
 namespace railgauge::store {
 
-inline constexpr double kMissedDays = 30;          // that a schedule's count of missed ones spans
-inline constexpr std::uint32_t kMaxDueRows = 400;  // kept of each schedule
+inline constexpr double kMissedDays = 30;          // span of a schedule's count of missed due times
+inline constexpr std::uint32_t kMaxDueRows = 400;  // rows kept for each schedule
 
 // kAlreadyExists: the name is taken.
 Status write_schedule(Connection& connection, const ScheduleRow& schedule);
-// kNotFound. Resumed, its due times count from `now` on.
+// After a resume, due times count from `now` on. kNotFound.
 Status write_schedule_paused(Connection& connection, std::string_view name, bool paused,
                              double now);
 Status remove_schedule(Connection& connection, std::string_view name);  // kNotFound
-// kNotFound: no such schedule; kFailedPrecondition: it is paused, unless by hand; kAlreadyExists:
-// the due time has been decided, or belongs no more to the run that the claim continues.
+// kNotFound: no such schedule. kFailedPrecondition: it is paused, unless started by hand.
+// kAlreadyExists: the due time is decided, or belongs to another run than the one that the claim
+// resumes.
 Status claim_due(Connection& connection, const ScheduleClaim& claim, std::string_view run_id,
                  double now);
-// A due time that no run came of. Errors as above.
+// A due time without a run. Errors as above.
 Status write_due(Connection& connection, std::string_view name, const DueRow& due, double now);
 // Sets result and reason of a due time that was started with due.run_id. kNotFound: it was not, or
-// belongs to another run by now.
+// it belongs to another run.
 Status write_started_due(Connection& connection, std::string_view name, const DueRow& due);
 
 Result<std::vector<ScheduleRow>> read_schedules(Connection& connection, double now);  // by name

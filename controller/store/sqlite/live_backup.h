@@ -19,12 +19,12 @@ struct BackupTraits {
   static void release(Type raw) { sqlite3_backup_finish(raw); }
 };
 
-// All functions, and the end of it, on the source's thread and outside of its transactions.
+// Use and destroy it on the source's thread, outside its transactions.
 class LiveBackup {
  public:
-  // `part` is an empty file.
+  // `part` is an empty file that becomes the copy.
   static Result<std::unique_ptr<LiveBackup>> begin(Connection& source, const std::string& part);
-  // Copies some MB; false at the end. kUnavailable: somebody holds the lock, worth another try.
+  // Copies some MB; false at the end. kUnavailable: another program holds the lock; try again.
   Result<bool> step();
   // The copy is then a plain file without a log.
   Status finish();

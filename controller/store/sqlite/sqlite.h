@@ -34,12 +34,12 @@ struct StatementTraits {
 };
 using StatementHandle = Handle<StatementTraits>;
 
-// A value of bytes rather than text.
+// Bytes, as opposed to text.
 struct Blob {
   std::string_view bytes;
 };
 
-// Lookup by string_view without a copy.
+// Allows lookup by string_view without a copy.
 struct TextHash {
   using is_transparent = void;
   std::size_t operator()(std::string_view text) const {
@@ -49,7 +49,7 @@ struct TextHash {
 
 class Connection;
 
-// One execution of a prepared statement. Rewinds it when destroyed; lives shorter than its
+// One execution of a prepared statement. Rewinds the statement when destroyed. Must not outlive its
 // connection.
 class Rows {
  public:
@@ -65,14 +65,14 @@ class Rows {
 
   [[nodiscard]] bool is_null(int column) const;
   [[nodiscard]] std::int64_t integer(int column) const;
-  [[nodiscard]] std::uint32_t small(int column) const;  // of a column that holds 32-bit values
+  [[nodiscard]] std::uint32_t small(int column) const;  // for a column of 32-bit values
   [[nodiscard]] double real(int column) const;
   [[nodiscard]] std::optional<double> optional_real(int column) const;
   [[nodiscard]] std::string text(int column) const;
   [[nodiscard]] std::string blob(int column) const;
   [[nodiscard]] int column_count() const;
   [[nodiscard]] std::string column_name(int column) const;
-  // As the database has it, integers as such beyond 2^53; of a blob its size in words.
+  // The value as stored. Integers stay integers beyond 2^53; a blob is its size in words.
   [[nodiscard]] std::variant<std::monostate, double, std::int64_t, std::string> value(
       int column) const;
 
@@ -80,28 +80,31 @@ class Rows {
   friend class Connection;
   Connection* connection_;
   sqlite3_stmt* statement_;
-  StatementHandle once_{};  // of a statement that is not kept
+  StatementHandle once_{};  // a statement that is not kept
 };
 
-// Not thread safe: one thread at a time.
+// One connection to a database file. Not thread safe: use it on one thread at a time.
 class Connection {
  public:
   enum class Mode : std::uint8_t { kCreate, kReadOnly };
+  // Waits up to `busy_timeout_seconds` for locks of other programs.
   static Result<Connection> open(const std::string& path, Mode mode, double busy_timeout_seconds);
 
-  // Fixed text of one or many statements without values (pragmas, migrations).
+  // Runs fixed text of one or many statements without values: pragmas, migrations.
   Status script(const char* sql);
 
   template <class... Values>
+  // Runs a statement with `values` bound in order. The text is prepared once and kept.
   Result<Rows> query(std::string_view sql, const Values&... values) {
     return bound(sql, SQLITE_TRANSIENT, values...);
   }
-  // A stranger's statement, which may only read this database: no other file, no pragma, no second
-  // statement; its values have 16 MiB at most, for as long as this connection lives.
+  // Runs a person's statement, which may only read this database: no other file, no pragma, no
+  // second statement. Its values have at most 16 MiB, as long as this connection lives.
   // kInvalidArgument with SQLite's own words.
   Result<Rows> query_once(const std::string& sql);
   // To the end, rows ignored.
   template <class... Values>
+  // Runs a statement to its end and ignores rows.
   Status execute(std::string_view sql, const Values&... values) {
     Rows rows = RG_TRY(bound(sql, SQLITE_STATIC, values...));
     for (bool more = true; more;) more = RG_TRY(rows.next());
@@ -109,14 +112,15 @@ class Connection {
   }
   // The first column of the first row; absent when there is none.
   template <class... Values>
+  // The first column of the first row; absent without rows.
   Result<std::optional<std::int64_t>> integer(std::string_view sql, const Values&... values) {
     Rows rows = RG_TRY(bound(sql, SQLITE_STATIC, values...));
     if (!RG_TRY(rows.next())) return std::nullopt;
     return rows.integer(0);
   }
 
-  // Queries of this scope are ended (kDeadlineExceeded) after so many seconds, or when `is_over`
-  // says so.
+  // Ends queries in its scope with kDeadlineExceeded after `seconds`, or when `is_over` returns
+  // true.
   class TimeLimit {
    public:
     TimeLimit(const Connection& connection, double seconds, std::function<bool()> is_over = {});
@@ -132,7 +136,8 @@ class Connection {
     std::function<bool()> is_over_;  // may be empty
   };
 
-  [[nodiscard]] std::int64_t changes() const;  // rows changed by the last statement
+  // Rows that the last statement changed.
+  [[nodiscard]] std::int64_t changes() const;
   [[nodiscard]] std::int64_t last_id() const;
   [[nodiscard]] bool in_transaction() const;
   [[nodiscard]] sqlite3* raw() const { return database_.get(); }
@@ -147,8 +152,9 @@ class Connection {
   Result<sqlite3_stmt*> prepared(std::string_view sql);
   void forget_statements();
 
-  // Whether SQLite copies texts and blobs, or the caller keeps them until the rows are done with.
+  // Whether SQLite copies texts and blobs, or the caller keeps them until the rows are finished.
   using Lifetime = sqlite3_destructor_type;
+  // A parameter of a statement.
   struct Place {
     sqlite3_stmt* statement;
     int index;
@@ -181,12 +187,12 @@ class Connection {
 
   std::string path_;
   Handle<DatabaseTraits> database_;
-  // By their text; released before the database.
+  // Statements by their text; released before the database.
   std::unordered_map<std::string, StatementHandle, TextHash, std::equal_to<>> statements_;
-  // The same by the address of the text, which is nearly always a literal: hashing some hundred
-  // bytes for each row would show.
+  // Statements by the address of their text, which is nearly always a literal: hashing some hundred
+  // bytes for each row would cost measurable time.
   struct Recent {
-    std::string_view key{};  // the caller's
+    std::string_view key{};  // the caller's text
     std::string_view text{};
     sqlite3_stmt* statement = nullptr;
   };

@@ -1,4 +1,4 @@
-// Copies of the database's file: made while others write to it, and put back in its place.
+// Copies of the database's file: made while the controller writes to it, and restored in its place.
 #pragma once
 
 #include <functional>
@@ -8,26 +8,27 @@
 
 namespace railgauge::store {
 
-// A backup under way: an empty file beside its name, made here; kAlreadyExists when one of the two
-// is there, since nothing is ever overwritten, and kResourceExhausted when the file system has no
+// Creates the empty file of a backup under way, beside its final name. kAlreadyExists: one of the
+// two names is taken, since nothing is ever overwritten. kResourceExhausted: the file system has no
 // room for `bytes`.
 Result<std::string> begin_backup(const std::string& target, double bytes);
-// Looks whether the copy is sound (kDataLoss) and puts it on the disk under its name. `is_over`
-// ends it (kCancelled). Whatever goes wrong, the unfinished file is gone.
+// Checks the copy (kDataLoss if it is not sound) and moves it to its final name, on the disk.
+// `is_over` ends it (kCancelled). After an error the unfinished file is gone.
 Status end_backup(const std::string& part, const std::string& target,
                   const std::function<bool()>& is_over);
 
-// Copies a database that nobody writes to: a snapshot, compacted, on the disk when this returns.
+// Copies a database that nobody writes to: a compacted snapshot, on the disk when this returns.
 Status copy_database(const std::string& database, const std::string& target);
 
-// Puts a backup in the database's place, offline; the old file is kept beside it, with its log, and
-// named in the answer ("" when there was nothing). A log beside the backup counts as part of it.
-// The new file has the old one's owner and mode. kFailedPrecondition: a program has the database
-// open, or the backup is newer than this program; kDataLoss: the backup is not sound. Interrupted,
-// it leaves a mark that keeps the controller from starting; a second call completes it.
+// Puts a backup in the database's place, offline. The old file is kept beside it with its log, and
+// its name is returned ("" if there was none). A log beside the backup counts as part of it. The
+// new file has the owner and mode of the old one. kFailedPrecondition: a program has the database
+// open, or the backup is newer than this program. kDataLoss: the backup is not sound. An
+// interrupted restore leaves a mark that keeps the controller from starting; a second call
+// completes it.
 Result<std::string> restore(const std::string& backup, const std::string& database);
 
-// kFailedPrecondition when a restore was interrupted and has not been finished.
+// kFailedPrecondition: a restore was interrupted and is not complete.
 Status check_no_restore_pending(const std::string& database);
 
 }  // namespace railgauge::store

@@ -1,5 +1,4 @@
-// The database from inside: is it sound, where its bytes are, and what is taken away when it is
-// old.
+// Upkeep of the database from inside: integrity, space by table, and deletion of old data.
 #pragma once
 
 #include <cstdint>
@@ -15,29 +14,31 @@ namespace railgauge::store {
 
 inline constexpr double kDaySeconds = 86'400;
 
-// One line for each problem; empty when the file is sound. Reads every page.
+// One line for each problem; empty if the file is sound. Reads every page.
 Result<std::vector<std::string>> find_problems(Connection& connection);
 
-// Where the bytes are: tables and indexes, the largest first.
+// The bytes of each table and index, the largest first.
 Result<SpaceRow> read_space(Connection& connection);
 
 // --- retention, inside the writer's transactions
 // --------------------------------------------------
 
+// The data that a pruning deletes, in the order of age.
 enum class PruneLevel : std::uint8_t { kRawSamples = 1, kDistributions = 2, kPoints = 3 };
 
-// Runs that were created before `before`, have more than that level leaves, and of which nothing up
-// to `now` says that they are younger; the oldest first.
+// Runs that were created before `before`, that have more data than the level keeps, and that have
+// no newer data up to `now`; the oldest first.
 Result<std::vector<std::int64_t>> runs_to_prune(Connection& connection, PruneLevel level,
                                                 double before, double now);
-// All ended runs that have more than that level leaves.
+// All ended runs that have more data than the level keeps.
 Result<double> count_prunable_runs(Connection& connection, PruneLevel level);
 // A run's ranks, ascending.
 Result<std::vector<std::int64_t>> ranks_of_run(Connection& connection, std::int64_t run);
-// Deletes rows of these ranks; points go into the roll-up by days first. Returns the rows deleted.
+// Deletes rows of these ranks. Points go into the roll-up by days first. Returns the number of
+// deleted rows.
 Result<std::int64_t> prune_ranks(Connection& connection, PruneLevel level,
                                  std::span<const std::int64_t> ranks);
-// When all its ranks are done.
+// Call it when all ranks of the run are done.
 Status mark_pruned(Connection& connection, PruneLevel level, std::int64_t run);
 
 }  // namespace railgauge::store

@@ -1,4 +1,4 @@
-// The database's versions: numbered migrations, each one transaction.
+// The versions of the database: numbered migrations, each in one transaction.
 #pragma once
 
 #include <cstdint>
@@ -13,12 +13,12 @@ namespace railgauge::store {
 std::uint32_t schema_version();
 
 // Opens for writing (WAL, synchronous=FULL, foreign keys on) and brings the file to
-// schema_version(). kFailedPrecondition: written by a newer Railgauge, or another program's
-// database; kDataLoss: no database.
+// schema_version(). kFailedPrecondition: written by a newer Railgauge, or the database of another
+// program. kDataLoss: not a database.
 Result<Connection> open_and_migrate(const std::string& path, double busy_timeout_seconds,
                                     std::int64_t max_pages);
 
-// kFailedPrecondition: not a Railgauge database, or of a newer one.
+// kFailedPrecondition: not a Railgauge database, or one of a newer Railgauge.
 Status check_version(Connection& connection);
 
 // A second connection, for queries.

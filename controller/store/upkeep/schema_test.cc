@@ -241,7 +241,8 @@ TEST(Schema, CancelledByAndNotesOfVersion9BecomeColumns) {
   const TempFolder folder;
   copy_stored(9, folder.file("db"));
   {
-    auto before = sqlite_at(folder.file("db"));
+    auto before = Connection::open(folder.file("db"), Connection::Mode::kCreate, 0);
+    ASSERT_TRUE(before);
     ASSERT_TRUE(
         before->execute("UPDATE run SET reason='the rest of run r1; cancelled by ann' "
                         "WHERE run_id='r2'"));

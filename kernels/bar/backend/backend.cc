@@ -1,9 +1,12 @@
+// Decisions that all backends share: their order, their words, and the memory that none of them may
+// map.
 #include "kernels/bar/backend/backend.h"
 
 #include <fmt/format.h>
 
 namespace railgauge::bar {
 
+// The words of the fact path_caching.
 std::string_view caching_in_words(Caching caching) {
   switch (caching) {
     case Caching::kWriteCombined:
@@ -17,6 +20,8 @@ std::string_view caching_in_words(Caching caching) {
   }
 }
 
+// The order is that of preference: gdrdrv maps any allocation, dma-buf needs a recent driver,
+// coherent machines need no mapping, and Vulkan maps only memory of its own.
 std::vector<std::unique_ptr<Backend>> make_backends() {
   std::vector<std::unique_ptr<Backend>> all;
   all.push_back(make_gdrdrv_backend());
@@ -26,6 +31,8 @@ std::vector<std::unique_ptr<Backend>> make_backends() {
   return all;
 }
 
+// cuPointerGetAttribute reports managed memory by CU_POINTER_ATTRIBUTE_IS_MANAGED. The answer is 0
+// for memory of cuMemAlloc.
 Status check_fixed_memory(const gpu::Gpu& gpu, cu::DevicePtr memory) {
   unsigned managed = 0;
   RG_TRY_OK(gpu_status(gpu,

@@ -17,14 +17,16 @@
 namespace railgauge::bar {
 namespace {
 
+// All steps but map() are empty: the memory is reachable from the moment of its allocation.
 class CoherentWindow final : public Window {
  public:
   CoherentWindow(GpuBuffer own, cu::DevicePtr memory, std::size_t bytes)
       : own_(std::move(own)), memory_(memory), bytes_(bytes) {}
 
   Status pin() override { return {}; }
-  // Shared page tables do not make memory of cuMemAlloc the CPU's: a wrong touch would be a crash,
-  // so the kernel of the system is asked to touch it, which answers EFAULT.
+  // Asks Linux to touch the first and the last byte through a pipe. Shared page tables do not prove
+  // that memory of cuMemAlloc belongs to the CPU. A direct touch could crash the process; write()
+  // and read() return EFAULT instead.
   Status map() override {
     std::array<int, 2> ends{-1, -1};
     if (::pipe2(ends.data(), O_CLOEXEC) != 0)
@@ -46,11 +48,13 @@ class CoherentWindow final : public Window {
   }
 
  private:
-  GpuBuffer own_;  // empty when the memory is the caller's
+  // Empty when the memory is the caller's.
+  GpuBuffer own_;
   cu::DevicePtr memory_;
   std::size_t bytes_;
 };
 
+// Serves GPUs whose attribute PAGEABLE_MEMORY_ACCESS_USES_HOST_PAGE_TABLES is set.
 class CoherentBackend final : public Backend {
  public:
   [[nodiscard]] std::string_view name() const override { return "coherent"; }
@@ -71,6 +75,7 @@ class CoherentBackend final : public Backend {
   }
 
  private:
+  // Waives on every machine without shared page tables, as all x86 hosts are.
   static Status check(const gpu::Gpu& gpu) {
     if (RG_TRY(gpu.attribute(cu::kUsesHostPageTables)) != 0) return {};
     return fail(Code::kFailedPrecondition,

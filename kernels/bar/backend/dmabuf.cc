@@ -16,14 +16,16 @@
 namespace railgauge::bar {
 namespace {
 
+// The first CUDA release whose driver maps a dma-buf of a discrete GPU, and the driver branch that
+// came with it.
 constexpr int kFirstRelease = 13030;  // CUDA 13.3
 constexpr const char* kFirstDriver = "610";
 
 class DmabufWindow final : public Window {
  public:
-  // Exports whole pages of the host: those that hold `memory` and `bytes` from there.
-  // `worked` is the backend's, which outlives the window: the flags of the last export that could
-  // be mapped, so that a later pin() and map() are one call each.
+  // Exports whole pages of the host: those that hold `memory` and `bytes` from there. `worked`
+  // belongs to the backend, which outlives the window. It holds the flags of the last export that
+  // could be mapped, so that a later pin() and map() are one call each.
   DmabufWindow(GpuBuffer own, cu::DevicePtr memory, std::size_t bytes, bool coherent,
                unsigned long long& worked)
       : own_(std::move(own)), memory_(memory), bytes_(bytes), coherent_(coherent), worked_(worked) {
@@ -32,13 +34,16 @@ class DmabufWindow final : public Window {
   }
   ~DmabufWindow() override { static_cast<void>(unmap()); }
 
-  // Through the PCIe BAR if the plain mapping is refused: on coherent machines they differ.
+  // Tries the flags that worked last, then the mapping through the PCIe BAR. On coherent machines
+  // the two mappings differ. The first error is returned: it belongs to the plain mapping.
   Status pin() override {
     Status first = export_memory(worked_);
     if (first || export_memory(cu::kRangeMappingPcie)) return {};
     return first;
   }
 
+  // Maps the export. Where mmap refuses the plain one, exports again through the BAR and maps that.
+  // The error names both refusals.
   Status map() override {
     Status first = map_export();
     if (first || flags_ == cu::kRangeMappingPcie) return first;
@@ -55,11 +60,14 @@ class DmabufWindow final : public Window {
     return system_error("munmap", errno);
   }
 
+  // Closing the descriptor gives the export back to the driver.
   Status unpin() override {
     export_.reset();
     return {};
   }
 
+  // A plain mapping of a coherent machine is cached. Everything else goes through the BAR, which
+  // Linux maps write-combined.
   [[nodiscard]] View view() const override {
     const bool cached = coherent_ && flags_ == 0;
     return {static_cast<std::byte*>(mapped_) + (memory_ - first_page_), memory_, bytes_,
@@ -67,14 +75,18 @@ class DmabufWindow final : public Window {
   }
 
  private:
+  // Opens each line of this backend; map() cuts it off when it joins two errors.
   static constexpr std::string_view kPrefix = "dmabuf: ";
 
+  // A refusal of Linux is a waiver: driver, kernel or GPU lack the way.
   static Status system_error(std::string_view act, int error) {
     return fail(Code::kFailedPrecondition,
                 fmt::format("{}{}: {} (errno {})", kPrefix, act,
                             std::generic_category().message(error), error));
   }
 
+  // Replaces the export by one with `flags` (cuMemGetHandleForAddressRange, CUDA driver API). The
+  // range must begin and end at pages of the host.
   Status export_memory(unsigned long long flags) {
     const Cuda& cuda = loaded_cuda();
     int fd = -1;
@@ -108,7 +120,9 @@ class DmabufWindow final : public Window {
   cu::DevicePtr memory_;
   std::size_t bytes_;
   bool coherent_;
+  // The backend's; see the constructor.
   unsigned long long& worked_;
+  // The page that holds the first byte, and the length of all pages.
   cu::DevicePtr first_page_ = 0;
   std::size_t pages_bytes_ = 0;
   Fd export_;
@@ -135,12 +149,15 @@ class DmabufBackend final : public Backend {
   }
 
  private:
+  // Shared by make() and adopt(): only the owner of the memory differs.
   Result<std::unique_ptr<Window>> window(const gpu::Gpu& gpu, GpuBuffer own, cu::DevicePtr memory,
                                          std::size_t bytes) {
     const bool coherent = RG_TRY(gpu.attribute(cu::kUsesHostPageTables)) != 0;
     return std::make_unique<DmabufWindow>(std::move(own), memory, bytes, coherent, worked_);
   }
 
+  // The three conditions in the order in which a person can change them: driver release, kernel
+  // modules, GPU.
   static Status check(const gpu::Gpu& gpu) {
     const Cuda& cuda = loaded_cuda();
     if (cuda.driver_version < kFirstRelease || cuda.mem_get_handle_for_address_range == nullptr)

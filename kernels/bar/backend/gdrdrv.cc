@@ -16,8 +16,10 @@
 namespace railgauge::bar {
 namespace {
 
+// The module's device; its access rights explain why gdr_open failed.
 constexpr const char* kDeviceFile = "/dev/gdrdrv";
 
+// Owner of gdr_t. A failed close is logged, not fatal: the GPU may be gone.
 struct SessionTraits {
   using Type = gdr::Session;
   static Type empty() { return nullptr; }
@@ -27,6 +29,7 @@ struct SessionTraits {
 };
 using Session = Handle<SessionTraits>;
 
+// Releases before 2.5 leave mapping_type 0; wc_mapping is their only report.
 Caching caching_of(const gdr::Info& info) {
   switch (info.mapping_type) {
     case gdr::kMappingWriteCombined:
@@ -40,6 +43,8 @@ Caching caching_of(const gdr::Info& info) {
   }
 }
 
+// Memory pinned and mapped by the library. The session must stay open for as long as a mapping
+// exists, so the window owns it.
 class GdrdrvWindow final : public Window {
  public:
   // Pins whole GPU pages: those that hold `memory` and `bytes` from there.
@@ -54,6 +59,8 @@ class GdrdrvWindow final : public Window {
     static_cast<void>(unpin());
   }
 
+  // gdr_pin_buffer with an errno as its result. EINVAL and ENOMEM have a known cause here, which
+  // the message names with its remedy.
   Status pin() override {
     const std::string act =
         fmt::format("gdrdrv: gdr_pin_buffer of {}", canonical_bytes(pages_bytes_));
@@ -80,6 +87,7 @@ class GdrdrvWindow final : public Window {
                          fmt::format("gdrdrv: gdr_map of {}", canonical_bytes(pages_bytes_)));
   }
 
+  // Clears the pointer before the call: a failed unmap is not tried again.
   Status unmap() override {
     if (mapped_ == nullptr) return {};
     void* mapped = std::exchange(mapped_, nullptr);
@@ -93,6 +101,9 @@ class GdrdrvWindow final : public Window {
                          "gdrdrv: gdr_unpin_buffer");
   }
 
+  // The mapping begins where gdrdrv reports that it pinned. The query is made here and not in
+  // map(), so that the time of map() is that of gdr_map. Where the query is refused, the proof of
+  // path.h finds a wrong beginning.
   [[nodiscard]] View view() const override {
     // The mapping begins where gdrdrv says that it pinned, if it says so. Asked here, so that the
     // time of map() is that of gdr_map; were it refused, the proof would find a wrong beginning.
@@ -106,8 +117,9 @@ class GdrdrvWindow final : public Window {
   }
 
  private:
-  // The module says EINVAL to a wrong address or size, and to right ones in memory that the GPU's
-  // driver does not let it pin: whole GPU pages around bytes of one allocation are right ones.
+  // The module returns EINVAL for a wrong address or size, and for right ones in memory that the
+  // GPU's driver does not let it pin. Whole GPU pages around bytes of one allocation are right
+  // ones.
   [[nodiscard]] bool asked_rightly() const {
     cu::DevicePtr begin = 0;
     std::size_t bytes = 0;
@@ -117,18 +129,22 @@ class GdrdrvWindow final : public Window {
            memory_ >= begin && memory_ + bytes_ <= begin + bytes;
   }
 
-  GpuBuffer own_;  // freed last; empty when the memory is the caller's
+  // Freed last; empty when the memory is the caller's.
+  GpuBuffer own_;
   Session session_;
   cu::DevicePtr memory_;
   std::size_t bytes_;
+  // The GPU page that holds the first byte, and the length of all pages: the range that is pinned.
   cu::DevicePtr first_page_ = 0;
   std::size_t pages_bytes_ = 0;
   gdr::Pinned pinned_;
+  // `pinned_` has no value that means "none", so a flag says whether it is valid.
   bool is_pinned_ = false;
   void* mapped_ = nullptr;
 };
 
-// Without it the driver may let copies by the GPU overtake those by the CPU.
+// Sets CU_POINTER_ATTRIBUTE_SYNC_MEMOPS. Without it the driver may let copies by the GPU overtake
+// those by the CPU.
 Status order_copies(cu::DevicePtr memory) {
   const unsigned on = 1;
   return cuda_status(loaded_cuda(),
@@ -160,6 +176,8 @@ class GdrdrvBackend final : public Backend {
   [[nodiscard]] bool synthetic() const override { return synthetic_; }
 
  private:
+  // Opens the library's session, and refuses one that works without the module. Fills the library's
+  // fact.
   Result<Session> open() {
     const Gdrapi& gdrapi = *RG_TRY(load_gdrapi());
     synthetic_ = gdrapi.synthetic;
@@ -192,6 +210,7 @@ class GdrdrvBackend final : public Backend {
     return session;
   }
 
+  // "libgdrapi 2.6, gdrdrv 2.6" once a session was open.
   std::string library_;
   bool synthetic_ = false;
 };

@@ -22,6 +22,7 @@
 namespace railgauge::bar {
 namespace {
 
+// Owners of VkInstance and VkDevice. Vulkan's destroy functions report no failure.
 struct InstanceTraits {
   using Type = vk::Instance;
   static Type empty() { return nullptr; }
@@ -36,6 +37,7 @@ struct DeviceTraits {
 };
 using Device = Handle<DeviceTraits>;
 
+// An instance without layers or extensions; version 1.1 has all that is called here.
 Result<Instance> make_instance() {
   const vk::ApplicationInfo application{.application_name = "railgauge",
                                         .api_version = vk::kVersion11};
@@ -46,8 +48,8 @@ Result<Instance> make_instance() {
   return Instance(instance);
 }
 
-// One for all windows that live, and for a profile's whole list: of each instance that is made and
-// destroyed something of NVIDIA's driver stays, and after 29 a process got no more of them but
+// One instance for all windows that live, and for a profile's whole list. Each instance that is
+// made and destroyed leaves something in NVIDIA's driver: after 29 of them a process got only
 // VK_ERROR_INCOMPATIBLE_DRIVER (driver 580.159.04, loader 1.3.239). For one thread, as KeepWarm is.
 Result<std::shared_ptr<Instance>> shared_instance() {
   static std::weak_ptr<Instance> last;
@@ -58,7 +60,8 @@ Result<std::shared_ptr<Instance>> shared_instance() {
   return made;
 }
 
-// Vulkan's name for the very GPU that CUDA shows: their order differs, their UUID does not.
+// Finds Vulkan's handle of the GPU that CUDA uses. The two APIs may list the GPUs in different
+// orders, so the UUID decides.
 Result<vk::PhysicalDevice> find_device(const gpu::Gpu& gpu, const Instance& instance) {
   const Cuda& cuda = loaded_cuda();
   const Vulkan& vulkan = loaded_vulkan();
@@ -84,7 +87,7 @@ Result<vk::PhysicalDevice> find_device(const gpu::Gpu& gpu, const Instance& inst
                                            gpu.name(), gpu.uuid()));
 }
 
-// With one queue, which every device must be made with, and never used.
+// A device with one queue, which the API requires and which is never used.
 Result<Device> make_device(vk::PhysicalDevice physical) {
   const float priority = 1;
   const vk::DeviceQueueCreateInfo queue{.count = 1, .priorities = &priority};
@@ -99,6 +102,7 @@ Result<Device> make_device(vk::PhysicalDevice physical) {
   return Device(device);
 }
 
+// Memory of Vulkan that CUDA imports. The length is rounded up to whole GPU pages.
 class VulkanWindow final : public Window {
  public:
   VulkanWindow(std::shared_ptr<Instance> instance, Device device,
@@ -120,6 +124,7 @@ class VulkanWindow final : public Window {
     return pinned;
   }
 
+  // The mapping stays valid until vkUnmapMemory, whatever the GPU does meanwhile.
   Status map() override {
     RG_TRY_OK(vulkan_status(
         loaded_vulkan().map_memory(device_.get(), memory_, 0, vk::kWholeSize, 0, &mapped_),
@@ -133,6 +138,8 @@ class VulkanWindow final : public Window {
     return {};
   }
 
+  // Frees in the reverse order: CUDA's buffer, CUDA's import, Vulkan's memory. Every step is
+  // skipped where it was not reached.
   Status unpin() override {
     const Cuda& cuda = loaded_cuda();
     Status freed;
@@ -150,13 +157,14 @@ class VulkanWindow final : public Window {
   }
 
  private:
+  // Memory, then its file descriptor, then CUDA's view of it.
   Status allocate_and_import() {
     RG_TRY_OK(allocate());
     return import(RG_TRY(export_memory()));
   }
 
-  // Memory without a buffer: asked about a buffer that can be exported, NVIDIA's driver names only
-  // types that the CPU does not see (driver 580, H200), and CUDA needs no buffer of Vulkan's.
+  // Allocates memory without a buffer. For a buffer that can be exported, NVIDIA's driver names
+  // only types that the CPU does not see (driver 580, H200), and CUDA needs no buffer of Vulkan.
   Status allocate() {
     const std::uint32_t type = RG_TRY(pick_memory_type(memory_properties_, ~0U, bytes_));
     const vk::ExportMemoryAllocateInfo exported{.handle_types = vk::kExternalOpaqueFd};
@@ -170,6 +178,7 @@ class VulkanWindow final : public Window {
     return {};
   }
 
+  // vkGetMemoryFdKHR belongs to an extension, so the device returns its address.
   Result<Fd> export_memory() {
     const auto get_fd = reinterpret_cast<vk::GetMemoryFd>(
         loaded_vulkan().get_device_proc_addr(device_.get(), "vkGetMemoryFdKHR"));
@@ -181,6 +190,7 @@ class VulkanWindow final : public Window {
     return Fd(fd);
   }
 
+  // CUDA owns the descriptor once the import succeeds; before that it stays this function's.
   Status import(Fd fd) {
     const Cuda& cuda = loaded_cuda();
     cu::ExternalMemoryHandleDesc handle{};
@@ -199,6 +209,7 @@ class VulkanWindow final : public Window {
         fmt::format("vulkan: cuExternalMemoryGetMappedBuffer of {}", canonical_bytes(bytes_)));
   }
 
+  // Members are released in reverse: import, memory, device, and the instance last.
   std::shared_ptr<Instance> instance_;
   Device device_;
   vk::MemoryProperties memory_properties_;
@@ -210,6 +221,7 @@ class VulkanWindow final : public Window {
   Caching caching_ = Caching::kUnknown;
 };
 
+// Needs a driver of CUDA 10.0 for the import of external memory.
 class VulkanBackend final : public Backend {
  public:
   [[nodiscard]] std::string_view name() const override { return "vulkan"; }
@@ -234,6 +246,7 @@ class VulkanBackend final : public Backend {
     return std::make_unique<VulkanWindow>(std::move(instance), std::move(device), memory, bytes);
   }
 
+  // Always refuses: Vulkan maps only memory that it allocated.
   Result<std::unique_ptr<Window>> adopt(const gpu::Gpu& gpu, cu::DevicePtr memory,
                                         std::size_t /*bytes*/) override {
     RG_TRY_OK(check_fixed_memory(gpu, memory));

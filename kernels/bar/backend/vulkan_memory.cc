@@ -1,3 +1,4 @@
+// The rank of a memory type, and the reasons when none fits.
 #include "kernels/bar/backend/vulkan_memory.h"
 
 #include <algorithm>
@@ -12,6 +13,7 @@ namespace railgauge::bar {
 
 Result<std::uint32_t> pick_memory_type(const vk::MemoryProperties& memory, std::uint32_t type_bits,
                                        std::uint64_t bytes) {
+  // Both bits together are the large BAR: memory of the GPU that the CPU addresses.
   constexpr std::uint32_t kBoth = vk::kMemoryDeviceLocal | vk::kMemoryHostVisible;
   const auto count = std::min<std::uint32_t>(memory.type_count,
                                              static_cast<std::uint32_t>(std::size(memory.types)));
@@ -25,6 +27,8 @@ Result<std::uint32_t> pick_memory_type(const vk::MemoryProperties& memory, std::
     const std::uint64_t heap = memory.heaps[type.heap_index].size;
     largest_heap = std::max(largest_heap, heap);
     if (heap < bytes) continue;
+    // Coherent memory needs no flush after a store. Memory that the CPU does not cache is written
+    // in whole lines.
     const int rank = ((type.flags & vk::kMemoryHostCoherent) != 0 ? 2 : 0) +
                      ((type.flags & vk::kMemoryHostCached) == 0 ? 1 : 0);
     if (rank <= best_rank) continue;

@@ -1,7 +1,9 @@
+// Allocation of an end's memory, by its kind.
 #include "kernels/cuda/route/area.h"
 
 namespace railgauge::cuda {
 
+// The parameter's declaration admits no other word.
 HostMemory host_memory_of(std::string_view word) {
   if (word == "write_combined") return HostMemory::kWriteCombined;
   return word == "pageable" ? HostMemory::kPageable : HostMemory::kPinned;
@@ -18,6 +20,7 @@ std::string_view word_of(HostMemory memory) {
   }
 }
 
+// Borrowed memory may be larger than `bytes`; the area's size is what was asked for.
 Result<Area> Area::on_gpu(const gpu::Gpu& gpu, std::uint64_t bytes) {
   RG_TRY_OK(gpu.make_current());
   Area area;
@@ -28,6 +31,7 @@ Result<Area> Area::on_gpu(const gpu::Gpu& gpu, std::uint64_t bytes) {
   return area;
 }
 
+// Pageable memory is not borrowed: its allocation costs little.
 Result<Area> Area::on_host(HostMemory memory, std::uint64_t bytes, const std::string& place) {
   Area area;
   area.memory_ = memory;
@@ -44,11 +48,13 @@ Result<Area> Area::on_host(HostMemory memory, std::uint64_t bytes, const std::st
   return area;
 }
 
+// The bytes as the CPU addresses them.
 std::span<std::byte> Area::host() const {
   if (gpu_ != nullptr) return {};
   return (memory_ == HostMemory::kPageable ? pageable_.span() : pinned_->span()).first(size_);
 }
 
+// The driver returns an error for an address that it does not know, which pageable memory is.
 std::string Area::observed() const {
   unsigned type = 0;
   const cu::Return returned =

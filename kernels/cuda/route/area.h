@@ -13,23 +13,27 @@
 
 namespace railgauge::cuda {
 
+// kPinned: page-locked and cached. kWriteCombined: page-locked and not cached by the CPU.
+// kPageable: plain memory, which the driver stages.
 enum class HostMemory : std::uint8_t { kPinned, kWriteCombined, kPageable };
 
 // "pinned", "write_combined", "pageable": the words of the parameter host_memory.
 HostMemory host_memory_of(std::string_view word);
 std::string_view word_of(HostMemory memory);
 
+// One end's memory, owned or borrowed. Movable. Not thread safe.
 class Area {
  public:
-  // `gpu` outlives the area; its context is current afterwards.
+  // Memory of `gpu`, which outlives the area; its context is current afterwards.
   static Result<Area> on_gpu(const gpu::Gpu& gpu, std::uint64_t bytes);
   // `place` says where the pages are: gpu/reuse.h. Pageable memory is touched here.
   static Result<Area> on_host(HostMemory memory, std::uint64_t bytes, const std::string& place);
 
-  // As copies take it; for pageable memory the host's own address.
+  // The address for copies; for pageable memory the host's own address.
   [[nodiscard]] cu::DevicePtr address() const { return address_; }
-  [[nodiscard]] const gpu::Gpu* gpu() const { return gpu_; }  // nullptr: the host's
-  // Whether a GPU can address it by itself.
+  // The GPU that owns the memory; nullptr where it is the host's.
+  [[nodiscard]] const gpu::Gpu* gpu() const { return gpu_; }
+  // Whether a GPU's threads can address it.
   [[nodiscard]] bool reachable() const {
     return gpu_ != nullptr || memory_ != HostMemory::kPageable;
   }

@@ -6,7 +6,7 @@
 // |---|---|---|
 // | railgauge_copy | target, source, bytes (u64) | target[0..bytes) = source[0..bytes); any alignment, 16 is fast |
 // | railgauge_copy_both | a, b, bytes (u64) | in units of 512 bytes: odd ones a to b, even ones b to a; aligned to 16, bytes a multiple of 512 |
-// | railgauge_copy_both_again | a, b, bytes (u64), times (u32) | as copy_both, each thread moves its word `times` times before it goes on |
+// | railgauge_copy_both_again | a, b, bytes (u64), times (u32) | as copy_both, each thread moves its word `times` times before the next one |
 // | railgauge_clear_units | memory, bytes (u64), parity (u32) | zeroes the units of 512 bytes whose number is odd (1) or even (0); as copy_both |
 // clang-format on
 using Size = unsigned long long;

@@ -1,3 +1,4 @@
+// Launches of the copy kernels, and the comparison of the bytes that they moved.
 #include "kernels/cuda/route/kits.h"
 
 #include <algorithm>
@@ -11,12 +12,13 @@ extern const gpu::DeviceCode kCopyCode;
 
 namespace {
 
+// Threads of a block: our own copies, and as nvbandwidth has them.
 constexpr unsigned kThreads = 512;
-constexpr unsigned kThreadsAgain = 1024;  // as nvbandwidth has them
+constexpr unsigned kThreadsAgain = 1024;
 
-// A thread for each 16-byte word. Over PCIe, both ways at once, blocks that stay and stride gave
-// 0.91 of that on an H200 (38.8 against 42.5 GB/s a direction): new blocks keep the two ways in
-// step.
+// Blocks for one thread on each 16-byte word. Over PCIe, both ways at once, blocks that stay and
+// stride gave 0.91 of that on an H200 (38.8 against 42.5 GB/s in each direction): new blocks keep
+// the two ways in step.
 unsigned blocks_of_words(std::uint64_t bytes, unsigned threads) {
   constexpr std::uint64_t kWordBytes = 16;
   constexpr std::uint64_t kMaxBlocks = 1U << 30U;
@@ -24,9 +26,12 @@ unsigned blocks_of_words(std::uint64_t bytes, unsigned threads) {
   return static_cast<unsigned>(
       std::clamp<std::uint64_t>((bytes + block_bytes - 1) / block_bytes, 1, kMaxBlocks));
 }
-constexpr std::size_t kHostPatterns = 4;      // kept, of a second-level cache's size
-constexpr std::string_view kNoCode = "host";  // what Pattern says when it works by copies
+// Patterns that are kept, each of a second-level cache's size.
+constexpr std::size_t kHostPatterns = 4;
+// The answer of Pattern::runs_on() when it works by copies.
+constexpr std::string_view kNoCode = "host";
 
+// The first difference in [begin, end), or nothing.
 std::optional<Mismatch> difference_in(std::span<const std::byte> seen,
                                       std::span<const std::byte> expected, std::uint64_t begin,
                                       std::uint64_t end) {
@@ -40,6 +45,7 @@ std::optional<Mismatch> difference_in(std::span<const std::byte> seen,
 
 }  // namespace
 
+// Compares the gaps between the copies too: a copy may not touch them.
 std::optional<Mismatch> first_difference(std::span<const std::byte> seen,
                                          std::span<const std::byte> base,
                                          std::span<const std::byte> written,
@@ -54,6 +60,7 @@ std::optional<Mismatch> first_difference(std::span<const std::byte> seen,
   return difference_in(seen, base, at, seen.size());
 }
 
+// Behind pointers, because a kit's destructor makes its context current.
 Result<Kits> Kits::create(std::span<const gpu::Gpu> gpus, Engine engine) {
   Kits kits;
   kits.engine_ = engine;
@@ -69,6 +76,7 @@ Result<Kits> Kits::create(std::span<const gpu::Gpu> gpus, Engine engine) {
   return kits;
 }
 
+// `blocks` is the grid that fills the GPU once: by occupancy, times the multiprocessors.
 Result<Kits::CopyCode> Kits::load_code(const gpu::Gpu& gpu) {
   CopyCode code{.code = RG_TRY(gpu::LoadedCode::load(gpu, kCopyCode))};
   code.copy = RG_TRY(code.code.function("railgauge_copy"));
@@ -84,6 +92,7 @@ Result<Kits::CopyCode> Kits::load_code(const gpu::Gpu& gpu) {
   return code;
 }
 
+// The facts are the first GPU's; all GPUs of a session run the same code.
 void Kits::report_facts(Reporter& reporter) const {
   const Kit& first = *kits_.front();
   reporter.fact("pattern_code", first.pattern.runs_on());
@@ -99,6 +108,7 @@ void Kits::report_facts(Reporter& reporter) const {
   reporter.fact("copy_threads", threads);
 }
 
+// CHECKs that the GPU is one of create().
 Kits::Kit& Kits::kit_of(const gpu::Gpu& gpu) const {
   const auto found = std::ranges::find_if(
       kits_, [&gpu](const auto& kit) { return kit->gpu->index() == gpu.index(); });
@@ -114,6 +124,7 @@ Status Kits::launch(const Kit& kit, cu::Function function, const Shape& shape, v
                     "launch a copy kernel");
 }
 
+// The kernel without repetition ignores the fourth argument.
 Status Kits::launch_both(const Kit& kit, const Copy& copy, bool again, cu::Stream stream) {
   cu::DevicePtr target = copy.target;
   cu::DevicePtr source = copy.source;
@@ -129,6 +140,7 @@ unsigned Kits::copy_blocks(const gpu::Gpu& gpu, std::uint64_t beside) const {
   return engine_ == Engine::kSm ? share_of_blocks(kit_of(gpu).code->blocks, beside) : 0;
 }
 
+// A copy engine needs no code; cuMemcpyAsync chooses it.
 Status Kits::copy(const Copy& copy, cu::Stream stream) const {
   cu::DevicePtr target = copy.target;
   cu::DevicePtr source = copy.source;
@@ -144,6 +156,7 @@ Status Kits::copy(const Copy& copy, cu::Stream stream) const {
                 arguments, stream);
 }
 
+// Memory that no GPU reaches, or that no GPU can fill, is filled by the CPU.
 Status Kits::fill(const Area& area, std::uint64_t bytes, std::uint64_t seed) {
   Kit& kit = area.gpu() != nullptr ? kit_of(*area.gpu()) : *kits_.front();
   const bool by_host =
@@ -156,6 +169,7 @@ Status Kits::fill(const Area& area, std::uint64_t bytes, std::uint64_t seed) {
   return kit.pattern.fill(area.address(), bytes, seed);
 }
 
+// Zeroes the units that the other end is to write, and waits.
 Status Kits::clear_units(const Kit& kit, const Area& area, std::uint64_t bytes,
                          unsigned parity) const {
   cu::DevicePtr memory = area.address();
@@ -165,6 +179,7 @@ Status Kits::clear_units(const Kit& kit, const Area& area, std::uint64_t bytes,
   return gpu_status(*kit.gpu, loaded_cuda().stream_synchronize(nullptr), "clear what is to come");
 }
 
+// Source and target get the same pattern; each lacks the units that the copy brings.
 Status Kits::fill_both(const gpu::Gpu& runs_on, const Area& target, const Area& source,
                        std::uint64_t bytes, std::uint64_t seed) {
   RG_TRY_OK(fill(source, bytes, seed));
@@ -175,6 +190,7 @@ Status Kits::fill_both(const gpu::Gpu& runs_on, const Area& target, const Area& 
   return clear_units(kit, target, bytes, 1);
 }
 
+// By the GPU where it has code, else by the CPU.
 Status Kits::verify(const Area& area, std::uint64_t bytes, std::uint64_t seed) {
   Kit& kit = area.gpu() != nullptr ? kit_of(*area.gpu()) : *kits_.front();
   if (area.gpu() != nullptr || (area.reachable() && kit.pattern.runs_on() != kNoCode)) {
@@ -188,6 +204,7 @@ Status Kits::verify(const Area& area, std::uint64_t bytes, std::uint64_t seed) {
                           mismatch->offset, mismatch->seen, mismatch->expected));
 }
 
+// A larger request replaces the buffer; the pattern's beginning stays the same.
 Result<std::span<const std::byte>> Kits::host_pattern(std::uint64_t seed, std::uint64_t bytes) {
   HostBuffer& buffer = host_patterns_[seed];
   if (buffer.size() < bytes) {
@@ -197,6 +214,7 @@ Result<std::span<const std::byte>> Kits::host_pattern(std::uint64_t seed, std::u
   return std::span<const std::byte>(buffer.span().first(bytes));
 }
 
+// Copies the whole region back and compares it with both patterns.
 Status Kits::verify_slots(const Area& area, const Rotation& rotation, std::uint64_t copies,
                           std::uint64_t source_seed, std::uint64_t target_seed) {
   const std::uint64_t bytes = rotation.region_bytes();

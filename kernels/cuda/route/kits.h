@@ -19,25 +19,29 @@
 
 namespace railgauge::cuda {
 
+// The means by which bytes move.
 enum class Engine : std::uint8_t {
   kCopyEngine,  // the driver's copy call
   kSm,          // the GPU's threads load and store
   kSmBoth,      // those, half of the bytes one way and half the other in one kernel
   kSmBothAgain  // the same, each word kTimesAgain times before the next
 };
+// Whether one launch moves bytes in both directions.
 inline bool moves_both_ways(Engine engine) {
   return engine == Engine::kSmBoth || engine == Engine::kSmBothAgain;
 }
+// Moves of each word by kSmBothAgain, as nvbandwidth has them.
 inline constexpr unsigned kTimesAgain = 16;
 
-// Not thread safe. The GPUs outlive it.
+// One kit for each GPU of a session. The GPUs outlive it. Not thread safe.
 class Kits {
  public:
   // Loads code into each GPU's context and makes them stay while a KeepWarm lives. SM engines waive
   // where the build or the driver has no device code. The first GPU's context is current
   // afterwards.
   static Result<Kits> create(std::span<const gpu::Gpu> gpus, Engine engine);
-  // pattern_code, and copy_code and copy_threads (what a copy launches) for SM engines.
+  // Adds pattern_code and path; for SM engines also copy_code and copy_threads (the grid of a
+  // launch).
   void report_facts(Reporter& reporter) const;
 
   // One copy of `bytes` by the threads or the engines of `runs_on`. Engines that move both ways:
@@ -68,6 +72,7 @@ class Kits {
                       std::uint64_t source_seed, std::uint64_t target_seed);
 
  private:
+  // The kernels of copy.cu in one context, and the grid that fills the GPU.
   struct CopyCode {
     gpu::LoadedCode code;
     cu::Function copy = nullptr;
@@ -76,14 +81,16 @@ class Kits {
     cu::Function clear_units = nullptr;
     unsigned blocks = 1;
   };
+  // A GPU's equipment; its module is unloaded under its own context.
   struct Kit {
     const gpu::Gpu* gpu;
     gpu::Pattern pattern;
     std::optional<CopyCode> code;
-    ~Kit() { static_cast<void>(gpu->make_current()); }  // its module goes under its own context
+    ~Kit() { static_cast<void>(gpu->make_current()); }
   };
 
   static Result<CopyCode> load_code(const gpu::Gpu& gpu);
+  // The grid and the block of a launch, one-dimensional.
   struct Shape {
     unsigned blocks;
     unsigned threads;
@@ -99,7 +106,8 @@ class Kits {
 
   Engine engine_ = Engine::kCopyEngine;
   std::vector<std::unique_ptr<Kit>> kits_;
-  std::map<std::uint64_t, HostBuffer> host_patterns_;  // by seed: they take long to make
+  // By seed; they take long to make.
+  std::map<std::uint64_t, HostBuffer> host_patterns_;
 };
 
 // The first byte of `seen` that is not `base`'s, or `written`'s within the copies of `copy_bytes`

@@ -1,3 +1,4 @@
+// Queueing behind the gate, the loads' later work, and the reading of the events.
 #include "kernels/cuda/route/lanes.h"
 
 #include <fmt/format.h>
@@ -8,6 +9,7 @@ Result<Lanes> Lanes::create(const gpu::Gpu& gpu) {
   return Lanes(RG_TRY(gpu::StreamGate::create(gpu)));
 }
 
+// The first event marks the opening; more are made in run().
 Status Lanes::add(const gpu::Gpu& gpu, Enqueue enqueue) {
   auto lane = std::make_unique<Lane>();
   lane->gpu = &gpu;
@@ -19,11 +21,13 @@ Status Lanes::add(const gpu::Gpu& gpu, Enqueue enqueue) {
   return {};
 }
 
+// Records event number `event` of the lane on its stream.
 Status Lanes::stamp(Lane& lane, std::size_t event) {
   return gpu_status(
       *lane.gpu, loaded_cuda().event_record(lane.events[event].get(), lane.stream.get()), "stamp");
 }
 
+// Queues the lane's next operation.
 Status Lanes::operate(Lane& lane) { return lane.enqueue(lane.stream.get(), lane.operations++); }
 
 Status Lanes::touch(double deadline_monotonic_ns) {
@@ -37,6 +41,7 @@ Status Lanes::touch(double deadline_monotonic_ns) {
   return {};
 }
 
+// Holds the stream, then queues the first part of the quota with its stamps.
 Status Lanes::queue(Lane& lane, const Quota& quota) {
   RG_CHECK(quota.marks > 0 && quota.repeat > 0);
   RG_CHECK(quota.marks == 1 || quota.marks * quota.repeat <= kMaxQueued);
@@ -50,8 +55,8 @@ Status Lanes::queue(Lane& lane, const Quota& quota) {
   return {};
 }
 
-// Queues the rest behind the gate, the lanes in turn: a full queue blocks its caller, and no other
-// lane may run dry meanwhile.
+// Queues the rest behind the open gate, the lanes in turn. A full queue blocks its caller, and no
+// other lane may run dry meanwhile.
 Status Lanes::queue_rest(const std::vector<Quota>& quotas, double deadline_monotonic_ns) {
   constexpr std::uint64_t kAtOnce = 32;
   bool more = true;
@@ -79,7 +84,7 @@ Status Lanes::queue_all(const std::vector<Quota>& quotas) {
   return {};
 }
 
-// Work that was queued before a failure must end before its buffers do.
+// Waits for work that was queued before a failure: it must end before its buffers do.
 void Lanes::drain(double deadline_monotonic_ns) {
   for (auto& lane : lanes_) {
     if (!lane->gpu->make_current()) continue;
@@ -114,6 +119,8 @@ Result<std::vector<Lanes::Passed>> Lanes::run(const std::vector<Quota>& quotas,
   return passed;
 }
 
+// Waits for the lane's last event and reads all of them. The origin is the opening of the first
+// lane on the same GPU: CUDA relates no events of different GPUs.
 Result<Lanes::Passed> Lanes::read_marks(Lane& lane, std::uint64_t marks,
                                         double deadline_monotonic_ns) {
   RG_TRY_OK(lane.gpu->make_current());
@@ -135,6 +142,7 @@ Result<Lanes::Passed> Lanes::read_marks(Lane& lane, std::uint64_t marks,
   return out;
 }
 
+// A mark is the end of the stream's work, by the CPU's clock.
 Result<std::vector<double>> Lanes::run_by_cpu(const TickClock& clock, const Quota& quota,
                                               double deadline_monotonic_ns) {
   Lane& lane = *lanes_.front();

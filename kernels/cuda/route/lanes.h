@@ -16,6 +16,7 @@
 
 namespace railgauge::cuda {
 
+// The lanes of one measurement. Movable. Not thread safe.
 class Lanes {
  public:
   // The most that a lane may hold behind the closed gate without filling the driver's queue, which
@@ -37,14 +38,17 @@ class Lanes {
     [[nodiscard]] std::uint64_t queued_later() const { return marks * repeat - queued_first(); }
   };
 
-  // The gate's memory belongs to the current context, the one of `gpu`, which outlives the lanes.
+  // The gate's memory belongs to the current context, which is that of `gpu`; the GPU outlives the
+  // lanes. kUnimplemented where the driver has no gate.
   static Result<Lanes> create(const gpu::Gpu& gpu);
-  // The GPU whose context queues and runs the operations; it outlives the lanes too.
+  // Adds a lane with a stream of its own. `gpu` is the one whose context queues and runs the
+  // operations; it outlives the lanes too.
   Status add(const gpu::Gpu& gpu, Enqueue enqueue);
 
   // Runs one operation of each lane, one lane after the other, without a gate: what a driver does
   // at the first use of a function or a copy (loading it, say) would wait for ever behind one.
   Status touch(double deadline_monotonic_ns);
+  // One lane's times in ns after the opening: its begin and each of its marks, ascending.
   struct Passed {
     double opened_ns = 0;
     std::vector<double> marks_ns{};
@@ -60,6 +64,7 @@ class Lanes {
   Result<std::vector<double>> run_by_cpu(const TickClock& clock, const Quota& quota,
                                          double deadline_monotonic_ns);
 
+  // Operations that were queued on the lane since the count began.
   [[nodiscard]] std::uint64_t operations(std::size_t lane) const {
     return lanes_[lane]->operations;
   }
@@ -69,11 +74,13 @@ class Lanes {
   }
 
  private:
+  // A stream, its events (the first is the opening) and its count. Stream and events are destroyed
+  // under their own context.
   struct Lane {
     const gpu::Gpu* gpu = nullptr;
     Enqueue enqueue;
     gpu::Stream stream;
-    std::vector<gpu::Event> events;  // the first is the opening
+    std::vector<gpu::Event> events;
     std::uint64_t operations = 0;
     ~Lane() {
       // Its stream and events are destroyed under their own context.
@@ -91,7 +98,8 @@ class Lanes {
   void drain(double deadline_monotonic_ns);
 
   std::vector<std::unique_ptr<Lane>> lanes_;
-  gpu::StreamGate gate_;  // opened before the streams are destroyed: declared last
+  // Declared last, so that it opens before the streams are destroyed.
+  gpu::StreamGate gate_;
 };
 
 }  // namespace railgauge::cuda

@@ -1,3 +1,4 @@
+// The arithmetic of loads.
 #include "kernels/cuda/route/load.h"
 
 #include <algorithm>
@@ -6,12 +7,16 @@
 namespace railgauge::cuda {
 namespace {
 
+// Load beyond the estimate.
 constexpr double kReserve = 1.15;
-constexpr double kMostReserve = 256;  // doubled eight times
+// The largest factor by which short loads may raise the reserve: doubled eight times.
+constexpr double kMostReserve = 256;
+// A load of one copy has no steady part.
 constexpr std::uint64_t kLeastCopies = 2;
 
 }  // namespace
 
+// Equal ends are compared exactly, so that a rounding error cannot reject a covered sample.
 double load_coverage(const Stretch& sample, const Stretch& load) {
   const double begin_ns = std::max(sample.begin_ns, load.begin_ns);
   const double end_ns = std::min(sample.end_ns, load.end_ns);
@@ -19,6 +24,7 @@ double load_coverage(const Stretch& sample, const Stretch& load) {
   return std::max(0.0, end_ns - begin_ns) / (sample.end_ns - sample.begin_ns);
 }
 
+// Stops at the first sample that lacks its load: the later ones lack it too.
 Covered covered_samples(std::span<const double> marks_ns, const Stretch& load) {
   Covered out;
   double begin_ns = 0;
@@ -35,6 +41,7 @@ Covered covered_samples(std::span<const double> marks_ns, const Stretch& load) {
   return out;
 }
 
+// A load that ended early doubles the reserve; one that lasted halves it, down to 1.
 void LoadSizing::saw(const Run& run) {
   last_[runs_++ % kRemembered] = {run.measured_ns / static_cast<double>(run.measured_copies),
                                   run.load_ns / static_cast<double>(run.load_copies)};
@@ -42,6 +49,8 @@ void LoadSizing::saw(const Run& run) {
                                            : std::max(1.0, reserve_ / 2);
 }
 
+// Without a run the two kinds of copies count as equally fast, and the load gets twice as many
+// bytes.
 std::uint64_t LoadSizing::copies_for(std::uint64_t measured_copies, std::uint64_t most) const {
   const auto measured = static_cast<double>(measured_copies);
   double copies = 2 * measured * bytes_ratio_;

@@ -1,3 +1,4 @@
+// The arithmetic of samples, slots and overlaps.
 #include "kernels/cuda/route/plan.h"
 
 #include <algorithm>
@@ -10,16 +11,21 @@
 namespace railgauge::cuda {
 namespace {
 
+// Samples behind a gate, where the queue holds as many.
 constexpr std::uint64_t kMinBatch = 4;
-constexpr std::uint64_t kRegionsPerCache = 2;  // the region's size in caches
-constexpr double kLeap = 0.618;                // of the region, from one copy to the next
+// The region's size in caches: a copy's bytes have left the cache before its slot comes again.
+constexpr std::uint64_t kRegionsPerCache = 2;
+// The step from one copy to the next, as a part of the region.
+constexpr double kLeap = 0.618;
 
+// `value` rounded up, within [least, most]; a value that is no number becomes `least`.
 std::uint64_t whole(double value, std::uint64_t least, std::uint64_t most) {
   if (!(value > static_cast<double>(least))) return least;  // NaN too
   if (value >= static_cast<double>(most)) return most;
   return static_cast<std::uint64_t>(std::ceil(value));
 }
 
+// When the first and the last stream passed their last marks, in ns.
 struct Ends {
   double first_ns = std::numeric_limits<double>::infinity();
   double last_ns = 0;
@@ -34,6 +40,7 @@ Ends ends_of(std::span<const Marks> streams) {
   return ends;
 }
 
+// Bytes between marks that were passed by `ns`, and the part of copies under way at that moment.
 Overlap counted_until(std::span<const Marks> streams, double ns) {
   Overlap out{.ns = ns};
   for (const Marks& stream : streams) {
@@ -59,6 +66,7 @@ std::uint64_t choose_batch(double operation_ns, std::uint64_t repeat,
   return whole(kGateNs / sample_ns, std::min(kMinBatch, fit), fit);
 }
 
+// The leap is coprime to the number of slots, so that all slots are visited before one comes again.
 Rotation::Rotation(std::uint64_t size, std::uint64_t cache_bytes)
     : copy_bytes_(size), slot_bytes_(size) {
   if (size == 0 || size > cache_bytes) return;
@@ -85,6 +93,7 @@ std::vector<double> steps_ns(std::span<const double> marks_ns) {
   return steps;
 }
 
+// Evaluates both rates of the header's comment and keeps the larger one.
 Overlap overlap_of(std::span<const Marks> streams) {
   const Ends ends = ends_of(streams);
   Overlap best;
@@ -98,6 +107,7 @@ Overlap overlap_of(std::span<const Marks> streams) {
   return whole.rate() > best.rate() ? whole : best;
 }
 
+// Large values mean that one stream ran alone for part of the time.
 double ended_apart(std::span<const Marks> streams) {
   const Ends ends = ends_of(streams);
   return (ends.last_ns - ends.first_ns) / ends.last_ns;

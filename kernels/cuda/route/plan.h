@@ -10,11 +10,11 @@ namespace railgauge::cuda {
 
 // --- how many ---------------------------------------------------------------------------------
 
-// A sample lasts this long at least, where the queue holds as many copies. Between two samples the
-// stream stamps an event, for which a copy engine pauses by some us and which is exact to half of
-// one: 0.05 % of this.
+// Least duration of a sample, where the queue holds as many copies. Between two samples the stream
+// stamps an event. A copy engine pauses for it by some us, and the stamp is exact to half of one:
+// 0.05 % of this duration.
 inline constexpr double kSampleNs = 8e6;
-// A gate holds about this much work, so that opening it and waiting cost little beside it.
+// The work behind one gate, so that opening it and waiting cost little beside it.
 inline constexpr double kGateNs = 20e6;
 
 // Operations of `operation_ns` each that share a sample: 1 to `most`.

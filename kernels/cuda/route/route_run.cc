@@ -1,3 +1,4 @@
+// The steps of a run: binding flows to memory, probing the time of a copy, and samples under load.
 #include "kernels/cuda/route/route_run.h"
 
 #include <algorithm>
@@ -9,24 +10,28 @@
 namespace railgauge::cuda {
 namespace {
 
-// The marks of each of several measured streams in a sample, so that overlap_of() can end while all
-// are at work.
+// Marks of each of several measured streams in a sample, so that overlap_of() can end while all are
+// at work.
 constexpr std::uint64_t kMarksOfMany = 4;
+// Runs that are tried for one loaded sample.
 constexpr int kLoadAttempts = 8;
 // Streams that one gate lets go begin some us apart; later than this, something held them back.
 constexpr double kGateSkewNs = 20e3;
-// 1 TiB in pieces of the largest size. A load that would need more ends early.
+// Copies of a load at most: 1 TiB in pieces of the largest size. A load that would need more ends
+// early.
 constexpr std::uint64_t kMostLoadCopies = 8192;
+// Seed of the patterns; each flow's source and target get their own.
 constexpr std::uint64_t kSeed = 0x5241494cU;
 // A load may need more copies behind the gate than what it loads.
 constexpr std::uint64_t kMostWhenLoaded = Lanes::kMaxQueued / 4;
 
+// A load copies pieces, so that it ends soon after the measured copies.
 std::uint64_t copy_bytes_of(const Flow& flow, std::uint64_t size) {
   return flow.measured ? size : std::min(size, kLoadPieceBytes);
 }
 
-// Where each word is moved several times a launch has a slice, or it would last too long to choose
-// how many of them make a sample.
+// The places of a flow's copies. Where each word is moved several times, a launch moves a slice: a
+// launch of the whole would last too long to choose how many of them make a sample.
 Rotation rotation_of(Engine engine, std::uint64_t copy_bytes, std::uint64_t cache_bytes) {
   constexpr std::uint64_t kSlices = 8;
   constexpr std::uint64_t kBothStep = 1024;  // a slice has whole pairs of units
@@ -42,6 +47,7 @@ std::uint64_t RouteRun::area_bytes(const Flow& flow, Engine engine, std::uint64_
   return rotation_of(engine, copy_bytes_of(flow, size), cache_bytes).region_bytes();
 }
 
+// Sources are filled once; targets before the first kept sample.
 Result<RouteRun> RouteRun::start(const Parts& parts, const Route& route,
                                  const std::vector<std::pair<const Area*, const Area*>>& areas,
                                  std::uint64_t size) {
@@ -53,6 +59,7 @@ Result<RouteRun> RouteRun::start(const Parts& parts, const Route& route,
   return run;
 }
 
+// Counts from here, because verify() expects the bytes of the copies since now.
 Status RouteRun::make_targets_wrong() {
   for (const auto& bound : bounds_) RG_TRY_OK(fill_target(*bound));
   lanes_->restart_count();
@@ -68,6 +75,7 @@ Status RouteRun::restart() {
   return {};
 }
 
+// Gives each flow its areas, seeds and rotation. The measured flows come first.
 Status RouteRun::bind(const Route& route,
                       const std::vector<std::pair<const Area*, const Area*>>& areas,
                       std::uint64_t size) {
@@ -94,7 +102,7 @@ Status RouteRun::bind(const Route& route,
   return {};
 }
 
-// Where one kernel copies both ways, each end is both.
+// Where one kernel copies both ways, each end is both source and target.
 Status RouteRun::fill_source(const Bound& bound) {
   if (moves_both_ways(parts_.engine)) return fill_target(bound);
   return parts_.kits->fill(*bound.source, bound.rotation.region_bytes(), bound.source_seed);
@@ -108,6 +116,7 @@ Status RouteRun::fill_target(const Bound& bound) {
   return parts_.kits->fill(*bound.target, bytes, bound.target_seed);
 }
 
+// One lane for each flow. The first operation of each runs without a gate.
 Status RouteRun::start_lanes() {
   RG_TRY_OK(bounds_.front()->flow.runs_on->make_current());
   lanes_ = RG_TRY(Lanes::create(*bounds_.front()->flow.runs_on));
@@ -128,7 +137,7 @@ Status RouteRun::start_lanes() {
   return lanes_->touch(parts_.deadline_monotonic_ns);
 }
 
-// The time of one copy, the slowest stream's.
+// The time of one copy in ns, by the slowest stream.
 Result<double> RouteRun::time_copies(std::uint64_t copies) {
   const auto marks = RG_TRY(run(1, copies));
   double longest_ns = 0;
@@ -136,8 +145,9 @@ Result<double> RouteRun::time_copies(std::uint64_t copies) {
   return longest_ns / static_cast<double>(copies);
 }
 
-// The sampler's own warm-up would cost more copies than a long one needs samples. Warm is what gets
-// no faster any more: where others use the host's memory too, copies differ for ever.
+// Repeats long copies until one is no faster than the one before. The sampler's own warm-up would
+// cost more copies than a long one needs samples. A copy counts as warm when it gets no faster:
+// where others use the host's memory too, copies never become equal.
 Status RouteRun::repeat_until_steady(double copy_ns) {
   constexpr double kLongCopyNs = 1e6;
   constexpr double kFaster = 0.01;
@@ -151,7 +161,7 @@ Status RouteRun::repeat_until_steady(double copy_ns) {
   return {};
 }
 
-// How long one copy takes decides how many share a sample and a gate.
+// Chooses, by the time of one copy, how many copies share a sample and a gate.
 Status RouteRun::probe() {
   constexpr std::uint64_t kShortBytes = 1U << 20U;
   constexpr std::uint64_t kShortCopies = 8;
@@ -167,8 +177,8 @@ Status RouteRun::probe() {
   return repeat_until_steady(copy_ns);
 }
 
-// The known speed of the loads sizes them for the next run. Returns which samples the shortest load
-// covered; with several measured streams a run is one sample. `copies`: of a measured stream.
+// Learns the loads' speeds for the next run. Returns the samples that the shortest load covered;
+// with several measured streams a run is one sample. `copies` are those of a measured stream.
 Covered RouteRun::follow_load(const std::vector<Lanes::Passed>& passed, std::uint64_t copies) {
   double end_ns = 0;
   for (std::size_t i = 0; i < measured_; ++i) end_ns = std::max(end_ns, passed[i].marks_ns.back());
@@ -195,8 +205,8 @@ tl::unexpected<Error> RouteRun::load_too_short(double coverage, std::uint64_t co
                   coverage));
 }
 
-// As many marks of one measured stream as had their load, at least one: a sample whose load ended
-// before it is dropped.
+// Runs `marks` times `repeat` copies of each measured flow beside its load. Returns the marks of
+// each. A single measured stream keeps only the marks that had their load, at least one.
 Result<std::vector<std::vector<double>>> RouteRun::run(std::uint64_t marks, std::uint64_t repeat) {
   if (parts_.by_cpu) {
     std::vector<std::vector<double>> only;
@@ -231,12 +241,14 @@ Result<std::vector<std::vector<double>>> RouteRun::run(std::uint64_t marks, std:
   }
 }
 
+// The bytes of one copy that count in the figure.
 double RouteRun::counted_bytes(const Bound& bound) const {
   const auto bytes = static_cast<double>(bound.copy_bytes);
   if (!moves_both_ways(parts_.engine)) return bytes;
   return bytes / 2 * (parts_.engine == Engine::kSmBothAgain ? kTimesAgain : 1);
 }
 
+// One measured stream yields a sample for each mark, several streams one for each run.
 Status RouteRun::sample(std::uint64_t count, std::vector<double>& out) {
   const auto repeat = static_cast<double>(repeat_);
   if (measured_ == 1) {
@@ -261,6 +273,7 @@ Status RouteRun::sample(std::uint64_t count, std::vector<double>& out) {
   return {};
 }
 
+// Compares the bytes of every flow, the loads' too.
 Status RouteRun::verify() {
   for (std::size_t i = 0; i < bounds_.size(); ++i) {
     const Bound& bound = *bounds_[i];
@@ -284,6 +297,7 @@ std::uint64_t RouteRun::copies_in_sample() const {
   return measured_ > 1 ? repeat_ * kMarksOfMany : repeat_;
 }
 
+// Facts that explain how the figure was counted.
 void RouteRun::report_facts(Point& point) const {
   auto& facts = *point.mutable_facts();
   facts["timed_by"] = parts_.by_cpu ? "cpu: a copy of pageable memory returns when it is done"

@@ -17,35 +17,42 @@
 
 namespace railgauge::cuda {
 
-// Copies of one stream. Data goes from `source` to `target`; a read is run by the target's GPU, a
-// write by the source's.
+// The copies of one stream. Data goes from `source` to `target`; nullptr is the host's memory. A
+// read is run by the target's GPU, a write by the source's.
 struct Flow {
   const gpu::Gpu* runs_on = nullptr;
-  const gpu::Gpu* source = nullptr;  // nullptr: the host's memory
+  const gpu::Gpu* source = nullptr;
   const gpu::Gpu* target = nullptr;
+  // False for a load, whose time is not reported.
   bool measured = true;
 };
 
-// The ends of one point, at each size.
+// The copies that run together for one point, at each size.
 struct Route {
   std::vector<Flow> flows;  // the measured ones first, at least one
+  // "gpu0>gpu1", or "" where the endpoint names the route; and the meaning of the figure.
   std::string pair;
   std::string meaning;
-  const gpu::Gpu* linked = nullptr;  // the GPU whose PCIe link bounds the figure
+  // The GPU whose PCIe link bounds the figure; nullptr where none does.
+  const gpu::Gpu* linked = nullptr;
 };
 
 // A load copies pieces of at most this size, so that it ends soon after what it loads. How many is
 // found from the time that the measured copies take.
 inline constexpr std::uint64_t kLoadPieceBytes = 128U << 20U;
 
+// One size of one route. Movable. Not thread safe.
 class RouteRun {
  public:
+  // The run's surroundings; all of them outlive it.
   struct Parts {
     Kits* kits;
     Engine engine;
-    bool by_cpu;  // pageable memory: the caller copies and waits
+    // Pageable memory: the caller copies and waits.
+    bool by_cpu;
     std::uint64_t cache_bytes;
-    std::uint64_t copies_in_sample;  // 0: chosen
+    // The parameter `copies`; 0 leaves the choice to probe().
+    std::uint64_t copies_in_sample;
     double deadline_monotonic_ns;
     const TickClock* clock;
   };
@@ -63,6 +70,7 @@ class RouteRun {
   [[nodiscard]] bool warm() const { return warm_; }
   // Copies before the first sample.
   [[nodiscard]] std::uint64_t copies_so_far() const { return lanes_->operations(0); }
+  // Copies of each measured stream in a sample.
   [[nodiscard]] std::uint64_t copies_in_sample() const;
   // Samples between two decisions of the sampler.
   [[nodiscard]] std::uint64_t batch() const { return batch_; }
@@ -82,6 +90,7 @@ class RouteRun {
   void report_facts(Point& point) const;
 
  private:
+  // A flow with its memory, patterns and, for a load, its size.
   struct Bound {
     Flow flow;
     const Area* source;
@@ -112,8 +121,9 @@ class RouteRun {
   [[nodiscard]] bool loaded() const { return measured_ < bounds_.size(); }
 
   Parts parts_;
-  std::vector<std::unique_ptr<Bound>> bounds_;  // the lanes point to them
-  std::size_t measured_ = 0;                    // the first ones
+  // The lanes point to them; the first `measured_` are measured.
+  std::vector<std::unique_ptr<Bound>> bounds_;
+  std::size_t measured_ = 0;
   std::optional<Lanes> lanes_;
   std::uint64_t repeat_ = 1;
   std::uint64_t batch_ = 1;

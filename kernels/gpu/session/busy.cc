@@ -1,3 +1,4 @@
+// The judgement of other users of a GPU, before and during a measurement.
 #include "kernels/gpu/session/busy.h"
 
 #include <time.h>
@@ -14,13 +15,15 @@
 namespace railgauge::gpu {
 namespace {
 
+// Utilisation up to this percentage counts as idle.
 constexpr unsigned kIdlePercent = 10;
-// The driver's utilisation is of up to a second ago: what ran just before us fades within this.
+// The driver's utilisation covers up to one second. The load of a moment ago fades within these
+// tries: 15 naps of 100 ms.
 constexpr int kSettleTries = 15;
 constexpr long kSettleNapNs = 100'000'000;
 
-// GPUs, by PCI address, that this process measured on: what NVML saw of the last second may be its
-// own work, where contexts are kept from one kernel to the next.
+// The GPUs, by PCI address, that this process measured on. NVML's view of the last second may be
+// its own work there, where contexts are kept from one kernel to the next. Thread safe.
 class MeasuredHere {
  public:
   bool contains(const std::string& address) {
@@ -36,12 +39,14 @@ class MeasuredHere {
   std::mutex mutex_;
   std::set<std::string> addresses_;
 };
+// The process's one set.
 MeasuredHere& measured_here() {
   static MeasuredHere measured;
   return measured;
 }
 
-// Above kIdlePercent for longer than a job of a moment ago can explain; 0 when it is not.
+// Percent of the time, if it stays above kIdlePercent for longer than a job of a moment ago can
+// explain; else 0.
 unsigned lasting_utilization(const Gpu& gpu) {
   for (int tries = 0;; ++tries) {
     const auto percent = gpu_utilization_percent(gpu.pci_address());
@@ -52,7 +57,8 @@ unsigned lasting_utilization(const Gpu& gpu) {
   }
 }
 
-// Who else uses it, or "".
+// Words for the other users of the GPU, or "". Without a process that NVML shows, a lasting load
+// counts as a user.
 std::string other_use(const Gpu& gpu, GpuUsage usage, std::span<const unsigned> partners) {
   const std::size_t all = usage.processes.size();
   std::erase_if(usage.processes, [&](const ml::Process& process) {
@@ -66,6 +72,8 @@ std::string other_use(const Gpu& gpu, GpuUsage usage, std::span<const unsigned> 
   return "";
 }
 
+// Waives for a partitioned GPU, and for a used one unless `busy` is measure. Then the use is a fact
+// and a warning.
 Status judge(const Context& context, const Gpu& gpu, const GpuUsage& usage,
              std::span<const unsigned> partners) {
   if (usage.mig)
@@ -108,6 +116,7 @@ Status judge_newcomers(const Context& context, const Gpu& gpu, const std::string
   return {};
 }
 
+// A GPU that NVML does not know is not judged.
 Status check_busy(const Context& context, const Gpu& gpu, const std::vector<GpuUsage>& before,
                   std::span<const unsigned> partners) {
   const auto usage = std::ranges::find(before, gpu.pci_address(), &GpuUsage::pci_address);

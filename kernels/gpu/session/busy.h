@@ -12,17 +12,17 @@
 
 namespace railgauge::gpu {
 
-// waive or measure; no identity.
+// Declares `busy`: waive or measure. It is no part of a series' identity.
 void add_busy_parameter(InfoBuilder& builder);
 
-// By `before`, gpu_usage() of before this process took a context on the GPU. Waives when it is
-// partitioned (MIG), or in use and `busy` does not say to measure; measured nevertheless, it is a
-// fact and a warning. `partners` are processes of the same task. In Kernel::prepare or connect;
-// waits up to 1.5 s for the load of a moment ago to fade. Thread safe.
+// Judges by `before`, which is gpu_usage() from before this process took a context on the GPU.
+// Waives when the GPU is partitioned (MIG), or in use and `busy` is not measure; a use that is
+// measured is a fact and a warning. `partners` are processes of the same task. For Kernel::prepare
+// or connect; waits up to 1.5 s for the load of a moment ago to fade. Thread safe.
 Status check_busy(const Context& context, const Gpu& gpu, const std::vector<GpuUsage>& before,
                   std::span<const unsigned> partners = {});
 
-// The same of `users` (in words) who came while it was measured: waives, or warns.
+// The same for `users` (in words) who came during the measurement: waives, or warns.
 Status judge_newcomers(const Context& context, const Gpu& gpu, const std::string& users);
 
 }  // namespace railgauge::gpu

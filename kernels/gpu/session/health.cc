@@ -1,3 +1,4 @@
+// The watching thread, and the facts that its readings become.
 #include "kernels/gpu/session/health.h"
 
 #include <algorithm>
@@ -17,10 +18,14 @@
 namespace railgauge::gpu {
 namespace {
 
+// The first pause between two readings; each next one is twice as long.
 constexpr auto kFirstPause = std::chrono::milliseconds(5);
-constexpr auto kPeriod = std::chrono::milliseconds(100);  // what the pauses grow to
-constexpr int kPeriodsBetweenUsers = 10;                  // of full pauses: listing takes a while
+// The longest pause.
+constexpr auto kPeriod = std::chrono::milliseconds(100);
+// Full pauses between two lists of processes, which take NVML a while.
+constexpr int kPeriodsBetweenUsers = 10;
 
+// One bit of nvmlClocksEventReasons, in the words of the fact.
 struct ReasonWords {
   unsigned long long bit;
   const char* words;
@@ -34,10 +39,12 @@ constexpr std::array kReasons{
     ReasonWords{ml::kReasonPowerBrake, "power brake"},
     ReasonWords{ml::kReasonDisplayClocks, "display clock setting"}};
 
+// Keeps a value that NVML returned; a failed query leaves no reading.
 void add(Seen& into, ml::Return returned, double value) {
   if (returned == ml::kSuccess) into.add(value);
 }
 
+// Reads clocks and reasons alone: the short reading, for the first pauses.
 void read_clocks(const Nvml& nvml, ml::Device device, GpuHealth& seen) {
   unsigned value = 0;
   const auto clock_into = [&](Seen& into, int which) {
@@ -56,6 +63,7 @@ void read_clocks(const Nvml& nvml, ml::Device device, GpuHealth& seen) {
   if (throttling(reasons) != 0) ++seen.throttled_readings;
 }
 
+// Reads every figure. NVML reports power in mW.
 void read_all_of(const Nvml& nvml, ml::Device device, GpuHealth& seen) {
   read_clocks(nvml, device, seen);
   unsigned value = 0;
@@ -71,6 +79,7 @@ void read_all_of(const Nvml& nvml, ml::Device device, GpuHealth& seen) {
   read_into(seen.pcie_width, nvml.device_get_pcie_width);
 }
 
+// Adds the processes that are new; one that ended stays in the list.
 void read_processes(const Nvml& nvml, ml::Device device, GpuHealth& seen) {
   const auto now = processes_on(nvml, device);
   if (!now) return;
@@ -79,7 +88,7 @@ void read_processes(const Nvml& nvml, ml::Device device, GpuHealth& seen) {
       seen.processes.push_back(process);
 }
 
-// "gpu0" among the words of "gpu0>gpu1".
+// Whether `gpu` ("gpu0") is among the words of `pair` ("gpu0>gpu1"). "gpu1" is not in "gpu10".
 bool names(std::string_view pair, std::string_view gpu) {
   const auto part_of_name = [](char c) { return c >= '0' && c <= '9'; };
   for (std::size_t at = pair.find(gpu); at != std::string_view::npos; at = pair.find(gpu, at + 1)) {
@@ -89,6 +98,7 @@ bool names(std::string_view pair, std::string_view gpu) {
   return false;
 }
 
+// The GPUs that a point's pair names; all of them where it names none.
 std::vector<const GpuHealth*> concerned(std::span<const GpuHealth> seen, const Point& point) {
   std::vector<const GpuHealth*> out;
   const bool all = names(point.pair(), "all");  // "all>gpu0": each of them copies
@@ -99,6 +109,8 @@ std::vector<const GpuHealth*> concerned(std::span<const GpuHealth> seen, const P
   return out;
 }
 
+// Joins readings and counters. A point is throttled by one reading, or by counters that grew for at
+// least kLeastHeldShare of the interval.
 void add_throttling(const std::vector<const GpuHealth*>& gpus, Point& point) {
   auto& facts = *point.mutable_facts();
   bool known = false;
@@ -131,10 +143,12 @@ void Seen::add(double value) {
   ++count_;
 }
 
+// An idle GPU and a chosen application clock are states that a person wants.
 unsigned long long throttling(unsigned long long reasons) {
   return reasons & ~(ml::kReasonIdle | ml::kReasonApplicationClocks);
 }
 
+// A bit without words appears as a number.
 std::string throttle_words(unsigned long long reasons) {
   unsigned long long rest = throttling(reasons);
   std::string words;
@@ -151,6 +165,7 @@ std::string throttle_words(unsigned long long reasons) {
   return words.empty() ? "none" : words;
 }
 
+// Writes only facts that have a reading.
 void add_health(std::span<const GpuHealth> seen, Point& point) {
   const auto gpus = concerned(seen, point);
   auto& facts = *point.mutable_facts();
@@ -176,6 +191,8 @@ void add_health(std::span<const GpuHealth> seen, Point& point) {
   add_throttling(gpus, point);
 }
 
+// The readings of one interval after the other. A thread reads between begin() and end(); the owner
+// reads before and after it.
 class HealthWatch::Reader {
  public:
   Reader(NvmlUse use, std::vector<NvmlGpu> gpus, std::vector<std::string> names)
@@ -184,6 +201,7 @@ class HealthWatch::Reader {
   Reader& operator=(const Reader&) = delete;
   ~Reader() { stop(); }
 
+  // The counters are read last, right before the interval.
   void begin() {
     stop();
     seen_.clear();
@@ -207,6 +225,7 @@ class HealthWatch::Reader {
       }
     });
   }
+  // The interval ends before the thread is joined, which may take a reading's time.
   void end() {
     if (!thread_.joinable()) return;
     const double interval_ns = monotonic_now_ns() - begin_ns_;
@@ -244,7 +263,8 @@ class HealthWatch::Reader {
   NvmlUse use_;
   std::vector<NvmlGpu> gpus_;
   std::vector<std::string> names_;
-  std::vector<GpuHealth> seen_;  // the thread's own while it runs
+  // Owned by the thread while it runs.
+  std::vector<GpuHealth> seen_;
   std::vector<HeldTimes> held_before_;
   double begin_ns_ = 0;
   std::mutex mutex_;
@@ -253,11 +273,13 @@ class HealthWatch::Reader {
   std::thread thread_;
 };
 
+// Defined here, where Reader is complete.
 HealthWatch::HealthWatch() = default;
 HealthWatch::HealthWatch(HealthWatch&&) noexcept = default;
 HealthWatch& HealthWatch::operator=(HealthWatch&&) noexcept = default;
 HealthWatch::~HealthWatch() = default;
 
+// A GPU that NVML does not show is left out; `blind_` names it.
 HealthWatch::HealthWatch(std::span<const Gpu> gpus) {
   auto use = use_nvml();
   if (!use) {

@@ -17,7 +17,7 @@
 
 namespace railgauge::gpu {
 
-// Lowest, highest and mean of one figure's readings.
+// Lowest, highest and mean of one figure's readings. mean() needs at least one reading.
 class Seen {
  public:
   void add(double value);
@@ -33,20 +33,23 @@ class Seen {
   double highest_ = 0;
 };
 
-// The readings of one GPU in an interval; a figure that NVML does not have has no reading.
+// The readings of one GPU in an interval; a figure that NVML does not report has no reading.
 struct GpuHealth {
   std::string name;  // "gpu0"
   Seen sm_clock_mhz;
   Seen memory_clock_mhz;
   Seen temperature_c;
   Seen power_w;
+  // The link as it is trained: an idle link trains down.
   Seen pcie_generation;
   Seen pcie_width;
   std::uint64_t reason_readings = 0;
   std::uint64_t throttled_readings = 0;
-  unsigned long long reasons = 0;  // of all readings together
-  Held held;                       // by the counters
-  double interval_ns = 0;          // from the counters' first look to their last
+  // The reasons of all readings together (nvmlClocksEventReasons).
+  unsigned long long reasons = 0;
+  // By the counters, from their first reading to their last: `interval_ns`.
+  Held held;
+  double interval_ns = 0;
   // With a context on it at one of the looks but the first, this process too; each once.
   std::vector<ml::Process> processes;
 };
@@ -55,9 +58,9 @@ struct GpuHealth {
 // many, and fewer than one in a thousand could have met it. The fact throttled_ns has the time.
 inline constexpr double kLeastHeldShare = 0.001;
 
-// Those that hold the clocks down: all but idle and a chosen application clock.
+// The bits of `reasons` that hold the clocks down: all but idle and a chosen application clock.
 unsigned long long throttling(unsigned long long reasons);
-// "power cap, thermal slowdown by software"; "none".
+// The same in words: "power cap, thermal slowdown by software"; "none".
 std::string throttle_words(unsigned long long reasons);
 
 // Adds to `point` the readings of the GPUs that its pair names (of all where it names none):
@@ -85,6 +88,7 @@ class HealthWatch {
   // Why nothing is watched; empty when it is.
   [[nodiscard]] const std::string& blind() const { return blind_; }
 
+  // Starts an interval; ends one that is still open.
   void begin();
   // The last reading of the interval; nothing where none is under way.
   void end();

@@ -1,3 +1,4 @@
+// The counters' numbers, which differ between drivers, and the times that they hold.
 #include "kernels/gpu/session/health_counters.h"
 
 #include <algorithm>
@@ -7,9 +8,10 @@
 namespace railgauge::gpu {
 namespace {
 
-// The moved ones stand last, so that both sets of their answers lie together.
+// The counters that moved come last, so that both sets of their answers are contiguous.
 static_assert(std::ranges::is_sorted(kHeldCounters, {}, &HeldCounter::field));
 
+// The value as a number; nothing for an error or for a type that is no count.
 std::optional<unsigned long long> number_of(const ml::FieldValue& value) {
   if (value.returned != ml::kSuccess) return std::nullopt;
   switch (value.type) {
@@ -26,10 +28,11 @@ std::optional<unsigned long long> number_of(const ml::FieldValue& value) {
 
 constexpr std::size_t kCounters = kHeldCounters.size();
 
+// Whether older drivers have this counter by another number.
 bool is_moved(const HeldCounter& counter) { return counter.field >= ml::kFieldHeldByHeatSoftware; }
 
-// Counters of ns are unsigned long long; the settings that have the same numbers in other drivers
-// are flags and small numbers, or not supported.
+// Whether these answers can be counters. Counters of ns are unsigned long long. The settings that
+// have the same numbers in other drivers are flags and small numbers, or not supported.
 bool are_counters(std::span<const ml::FieldValue> values) {
   bool any = false;
   for (const ml::FieldValue& value : values) {
@@ -40,7 +43,7 @@ bool are_counters(std::span<const ml::FieldValue> values) {
   return any;
 }
 
-// First all counters, then those that moved by their older numbers.
+// One query for everything: first all counters, then those that moved by their older numbers.
 std::vector<ml::FieldValue> questions() {
   std::vector<ml::FieldValue> values;
   for (const bool older : {false, true})
@@ -54,7 +57,8 @@ std::vector<ml::FieldValue> questions() {
   return values;
 }
 
-// Where both sets of numbers could be counters, neither is believed.
+// Takes the set of numbers that the driver has. Where both sets could be counters, neither is
+// believed.
 void take_fields(std::span<const ml::FieldValue> answers, HeldTimes& times) {
   const auto older = answers.subspan(kCounters);
   const auto younger = answers.subspan(kCounters - older.size(), older.size());
@@ -71,6 +75,7 @@ void take_fields(std::span<const ml::FieldValue> answers, HeldTimes& times) {
 
 }  // namespace
 
+// A counter without a field falls back to the violation status, which older drivers have.
 HeldTimes read_held_times(const Nvml& nvml, ml::Device device) {
   HeldTimes times;
   if (nvml.device_get_field_values != nullptr) {
@@ -90,6 +95,7 @@ HeldTimes read_held_times(const Nvml& nvml, ml::Device device) {
   return times;
 }
 
+// The counters overlap in time, so the longest one is kept and not their sum.
 Held held_between(const HeldTimes& before, const HeldTimes& after) {
   Held held;
   for (std::size_t i = 0; i < before.size(); ++i) {

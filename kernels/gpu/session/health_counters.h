@@ -9,9 +9,9 @@
 
 namespace railgauge::gpu {
 
-// One for each throttle reason that has a counter. There are more counters than these (reliability,
-// low utilisation, the board's limit): those also count the state of a GPU at its highest clock or
-// idle, and none of them is a reason that NVML reports.
+// One throttle reason that has a counter. NVML has more counters (reliability, low utilisation, the
+// board's limit). Those also count a GPU at its highest clock or idle, and none of them is a reason
+// that NVML reports.
 struct HeldCounter {
   unsigned long long reason;
   unsigned field;             // of nvmlDeviceGetFieldValues; some were lower in older drivers
@@ -24,17 +24,20 @@ inline constexpr std::array kHeldCounters{
     HeldCounter{ml::kReasonHardwareThermal, ml::kFieldHeldByHeatHardware, std::nullopt},
     HeldCounter{ml::kReasonPowerBrake, ml::kFieldHeldByPowerBrake, std::nullopt}};
 
-// Each counter's time since the driver was loaded, in ns; nothing where NVML does not report it.
+// Each counter's time in ns since the driver was loaded; nothing where NVML does not report it.
 using HeldTimes = std::array<std::optional<unsigned long long>, kHeldCounters.size()>;
-// Never fails: a driver that lacks a function or a counter leaves its times empty.
+// Reads all counters of one GPU. Never fails: a driver that lacks a function or a counter leaves
+// its times empty.
 HeldTimes read_held_times(const Nvml& nvml, ml::Device device);
 
+// For how long, and by which reasons, the clocks were held down.
 struct Held {
   bool known = false;              // at least one counter was read at both ends
   unsigned long long reasons = 0;  // of the counters that grew
   double longest_ns = 0;           // by one of them; reasons may hold at once
 };
-// Between two looks. A counter that fell (the driver was loaded anew) says nothing. Pure.
+// The growth between two readings. A counter that fell says nothing: the driver was loaded anew.
+// Pure.
 Held held_between(const HeldTimes& before, const HeldTimes& after);
 
 }  // namespace railgauge::gpu

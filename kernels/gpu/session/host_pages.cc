@@ -1,3 +1,4 @@
+// The query of page places (move_pages, Linux manual) and the judgement of its answer.
 #include "kernels/gpu/session/host_pages.h"
 
 #include <sys/syscall.h>
@@ -15,9 +16,10 @@
 namespace railgauge::gpu {
 namespace {
 
+// Pages that are asked for: enough to find a split, few enough to cost little.
 constexpr std::size_t kMostAsked = 256;
 
-// One address in each of the pages that are asked for.
+// One address in each of the pages that are asked for, spread evenly.
 std::vector<void*> pages_of(std::span<std::byte> memory) {
   const std::size_t pages = (memory.size() + page_bytes() - 1) / page_bytes();
   const std::size_t asked = std::min(pages, kMostAsked);
@@ -29,6 +31,7 @@ std::vector<void*> pages_of(std::span<std::byte> memory) {
 
 }  // namespace
 
+// An untouched page has no place, so each is written first.
 PagePlaces page_places(std::span<std::byte> memory) {
   std::vector<void*> addresses = pages_of(memory);
   PagePlaces places;
@@ -51,6 +54,7 @@ PagePlaces page_places(std::span<std::byte> memory) {
   return places;
 }
 
+// The words of the fact, and part of the messages.
 std::string places_in_words(const PagePlaces& places) {
   if (places.by_node.empty())
     return fmt::format("not told: {} (errno {})", std::generic_category().message(places.error),

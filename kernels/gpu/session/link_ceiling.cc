@@ -1,3 +1,4 @@
+// PCIe links from sysfs, and the ceiling that they set for copies.
 #include "kernels/gpu/session/link_ceiling.h"
 
 #include <algorithm>
@@ -9,7 +10,8 @@
 namespace railgauge::gpu {
 namespace {
 
-// The part of the bits on a lane that carry data.
+// The part of a lane's bits that carry data (PCI Express Base Specification: 8b/10b, 128b/130b,
+// FLIT mode).
 double coded(double giga_transfers) {
   constexpr double kLast8b10b = 5;
   constexpr double kLast128b130b = 32;
@@ -17,11 +19,13 @@ double coded(double giga_transfers) {
   return giga_transfers <= kLast128b130b ? 128.0 / 130 : 1;
 }
 
+// The device's folder in sysfs.
 std::string folder_of(const std::string& pci_address, const std::string& sysfs) {
   return sysfs + "/bus/pci/devices/" + pci_address;
 }
 
-// `which` is "current" or "max".
+// Speed and width of the device's link; `which` is "current" or "max". Nothing where sysfs lacks
+// them or has no number.
 std::optional<PcieLink> read_link(const std::string& folder, const std::string& which) {
   std::ifstream speed_file(folder + "/" + which + "_link_speed");
   std::ifstream width_file(folder + "/" + which + "_link_width");
@@ -35,15 +39,16 @@ std::optional<PcieLink> read_link(const std::string& folder, const std::string& 
   return link;
 }
 
-// The port above a device is the folder above its own, links resolved.
+// The port above a device: its real folder is below the port's. "" where the folder does not
+// resolve.
 std::string port_of(const std::string& folder) {
   std::error_code unresolved;
   const auto real = std::filesystem::canonical(folder, unresolved);
   return unresolved ? "" : real.parent_path().string();
 }
 
-// QEMU's root port takes over the present link of what is plugged into it, but not what that can
-// do.
+// Whether the port is QEMU's (PCI vendor 0x1b36). It copies the present link of the device that is
+// plugged in, but not the device's best link.
 bool emulated(const std::string& port) {
   std::string vendor;
   std::ifstream(port + "/vendor") >> vendor;
@@ -64,6 +69,7 @@ std::optional<PcieLink> present_link(const std::string& pci_address, const std::
   return read_link(folder_of(pci_address, sysfs), "current");
 }
 
+// The weaker end bounds the link, where the port above is a real one.
 std::optional<PcieLink> possible_link(const std::string& pci_address, const std::string& sysfs) {
   const std::string folder = folder_of(pci_address, sysfs);
   auto link = read_link(folder, "max");
@@ -77,6 +83,7 @@ std::optional<PcieLink> possible_link(const std::string& pci_address, const std:
   return link;
 }
 
+// Names the best link only where it is better than the present one.
 std::string link_in_words(const std::string& pci_address, const std::string& sysfs) {
   const auto present = present_link(pci_address, sysfs);
   if (!present) return "";
@@ -99,6 +106,7 @@ std::optional<double> link_ceiling(const std::string& pci_address, std::optional
   return std::max({*before, *now, possible ? possible->bytes_per_second() : 0});
 }
 
+// kDataLoss: a figure above the ceiling is a failure of the measurement, not a lack of the machine.
 Status check_link(const Gpu& gpu, std::optional<double> before, double bytes_per_second) {
   if (RG_TRY(gpu.attribute(cu::kUsesHostPageTables)) != 0) return {};
   const auto ceiling = link_ceiling(gpu.pci_address(), before);

@@ -9,6 +9,7 @@
 
 namespace railgauge::gpu {
 
+// A trained link. Equal links have equal speed and width.
 struct PcieLink {
   double giga_transfers = 0;  // a second on one lane
   int lanes = 0;
@@ -19,24 +20,24 @@ struct PcieLink {
   bool operator==(const PcieLink&) const = default;
 };
 
-// The link of the device at `pci_address` as it is trained now. Nothing where sysfs does not say,
-// as in many virtual machines.
+// The link of the device at `pci_address` as it is trained now. Nothing where sysfs does not report
+// it, as in many virtual machines.
 std::optional<PcieLink> present_link(const std::string& pci_address,
                                      const std::string& sysfs = "/sys");
-// As fast and wide as both of its ends can be: the device, and the port above it where that is a
-// real one (both ends report the same present link, which an emulated port need not).
+// The best that both ends of the link can do: the device, and the port above it where that is a
+// real one. (Both ends of a real link report the same present link; an emulated port need not.)
 std::optional<PcieLink> possible_link(const std::string& pci_address,
                                       const std::string& sysfs = "/sys");
-// "32 GT/s x16", "2.5 GT/s x16 now, at most 32 GT/s x16"; "" where sysfs does not say.
+// "32 GT/s x16", "2.5 GT/s x16 now, at most 32 GT/s x16"; "" where sysfs does not report it.
 std::string link_in_words(const std::string& pci_address, const std::string& sysfs = "/sys");
 
-// Bytes per second of the present link.
+// Bytes per second of the present link in one direction; nothing where it is unknown.
 std::optional<double> link_bytes_per_second(const std::string& pci_address,
                                             const std::string& sysfs = "/sys");
 
-// The bound of every copy: the link at its best, since an idle one is trained down to save power
-// and may be so both before and after a measurement; or the observed link (`before` measuring, and
-// now) where that is more. Nothing where the present link is unknown.
+// The bound of every copy in bytes per second. It is the link at its best: an idle link is trained
+// down to save power, perhaps both before and after a measurement. An observed link (`before`
+// measuring, and now) counts where it is better. Nothing where the present link is unknown.
 std::optional<double> link_ceiling(const std::string& pci_address, std::optional<double> before,
                                    const std::string& sysfs = "/sys");
 

@@ -1,3 +1,4 @@
+// The choice of the NUMA node and the binding to it.
 #include "kernels/gpu/session/placement.h"
 
 #include <algorithm>
@@ -8,11 +9,14 @@ namespace railgauge::gpu {
 namespace {
 
 constexpr double kGib = 1U << 30U;
-// Sizes end at 1 GiB: source or target, a pattern to compare with, what was read back, and reserve.
+// Free memory that the node must have. Sizes end at 1 GiB: source or target, a pattern to compare
+// with, the buffer that was read back, and reserve.
 constexpr std::uint64_t kNodeHeadroomBytes = 4ULL << 30U;
-constexpr std::uint64_t kReserveBytes = 1ULL << 30U;  // beside what is known to be asked
+// Free memory beside a known request.
+constexpr std::uint64_t kReserveBytes = 1ULL << 30U;
 
-// For memory bound to a full node the kernel ends some process, perhaps not ours.
+// Waives where the node lacks the memory. For memory bound to a full node Linux ends some process,
+// perhaps another one.
 Status check_room(const std::string& who, int node, std::uint64_t bytes, const std::string& sysfs) {
   const auto available = available_on_node(node, sysfs);
   if (!available || *available >= bytes) return {};
@@ -23,7 +27,7 @@ Status check_room(const std::string& who, int node, std::uint64_t bytes, const s
                           static_cast<double>(bytes) / kGib));
 }
 
-// Whether each of them has a far node.
+// Whether each GPU has a far node.
 bool each_has_far(std::span<const Gpu> gpus, const std::vector<NumaNode>& nodes,
                   const std::string& sysfs) {
   return std::ranges::all_of(gpus, [&](const Gpu& gpu) {
@@ -32,7 +36,7 @@ bool each_has_far(std::span<const Gpu> gpus, const std::vector<NumaNode>& nodes,
   });
 }
 
-// The one node of all GPUs, or -1.
+// The node that all GPUs share, or -1.
 int common_node(std::span<const Gpu> gpus, const std::string& sysfs) {
   const int first = gpus.front().numa_node(sysfs);
   const bool same =
@@ -42,6 +46,7 @@ int common_node(std::span<const Gpu> gpus, const std::string& sysfs) {
 
 }  // namespace
 
+// `any` binds nothing. A machine of one node needs no binding, and has no far side.
 Result<Placement> place(Context& context, std::span<const Gpu> gpus, const std::string& sysfs,
                         Apart apart) {
   const std::string& side = context.params.text("numa");
@@ -86,6 +91,7 @@ Result<Placement> place(Context& context, std::span<const Gpu> gpus, const std::
   return Placement{std::move(binding), std::move(host)};
 }
 
+// A GPU whose node is unknown is not bound: place() has already reported it.
 Result<Placement> place_beside(const Context& context, const Gpu& gpu, std::uint64_t bytes,
                                const std::string& sysfs) {
   const std::string& side = context.params.text("numa");

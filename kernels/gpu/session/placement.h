@@ -12,12 +12,13 @@
 
 namespace railgauge::gpu {
 
+// A binding of the thread, undone when it is destroyed, and the place of its host memory.
 struct Placement {
   NumaBinding binding;
   HostPlace host;  // where the binding puts host memory
 };
 
-// For a task over GPUs that have no node in common.
+// The way to place host memory of a task over GPUs that have no node in common.
 enum class Apart : std::uint8_t {
   kUnbound,  // near binds nothing, far waives
   kEach      // the kernel places each one's host memory by place_beside(); the thread stays unbound

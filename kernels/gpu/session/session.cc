@@ -1,3 +1,4 @@
+// The session's opening and its judgement of each interval.
 #include "kernels/gpu/session/session.h"
 
 #include <algorithm>
@@ -17,6 +18,8 @@
 namespace railgauge::gpu {
 namespace {
 
+// The GPUs of the parameter `gpus`: "all", or a list in the syntax of CPU lists. A GPU named twice
+// is kInvalidArgument.
 Result<std::vector<Gpu>> open_chosen(const std::string& chosen) {
   if (chosen == "all") return Gpu::open_all();
   const auto indexes = parse_cpu_list(chosen);
@@ -33,12 +36,13 @@ Result<std::vector<Gpu>> open_chosen(const std::string& chosen) {
   return gpus;
 }
 
-// The present and the best PCIe link, where the machine reports them.
+// Adds the present and the best PCIe link as a fact, where the machine reports them.
 void report_link(Reporter& reporter, const Gpu& gpu, const std::string& fact) {
   if (const std::string words = link_in_words(gpu.pci_address()); !words.empty())
     reporter.fact(fact, words);
 }
 
+// Facts of the first GPU, as of a single one; facts of several have the GPU's name in front.
 void report_facts(Reporter& reporter, std::span<const Gpu> gpus) {
   gpus.front().report_facts(reporter);
   if (gpus.size() == 1) {
@@ -58,6 +62,7 @@ void report_facts(Reporter& reporter, std::span<const Gpu> gpus) {
 
 }  // namespace
 
+// Behind a pointer, so that the session can move while the watch's thread runs.
 struct Session::State {
   std::vector<Gpu> gpus;
   Placement placement;
@@ -66,6 +71,8 @@ struct Session::State {
   std::string in_use_by;         // who came in the interval that ended last
   bool synthetic = false;
 
+  // The order matters: the use of the GPUs is judged before anything is placed, and the watch
+  // begins with contexts in place.
   static Result<std::unique_ptr<State>> make(Context& context, std::vector<Gpu> gpus,
                                              std::vector<GpuUsage> before, Apart apart) {
     auto state = std::make_unique<State>();
@@ -85,6 +92,7 @@ struct Session::State {
   }
 };
 
+// `busy` changes no figure of an idle GPU, so only `numa` is identity.
 void add_session_parameters(InfoBuilder& builder) {
   add_busy_parameter(builder);
   builder
@@ -97,11 +105,13 @@ void add_gpus_parameter(InfoBuilder& builder) {
   builder.text("gpus", "which GPUs: all, or a list as 0,2,3", "all").identity();
 }
 
+// Defined here, where State is complete.
 Session::Session() = default;
 Session::Session(Session&&) noexcept = default;
 Session& Session::operator=(Session&&) noexcept = default;
 Session::~Session() = default;
 
+// The usage is read before the context exists: afterwards this process is a user itself.
 Result<Session> Session::open(Context& context) {
   auto before = gpu_usage();
   std::vector<Gpu> gpus;
@@ -112,6 +122,7 @@ Result<Session> Session::open(Context& context) {
   return session;
 }
 
+// The same for several GPUs. Fewer than `minimum` waive.
 Result<Session> Session::open_several(Context& context, std::size_t minimum, Apart apart) {
   auto before = gpu_usage();
   std::vector<Gpu> gpus = RG_TRY(open_chosen(context.params.text("gpus")));
@@ -138,6 +149,7 @@ void Session::begin_point() {
 
 void Session::end_point() { state_->watch.end(); }
 
+// Judges each GPU by itself; the fact in_use_by names all newcomers.
 Status Session::check_undisturbed(Context& context) {
   for (const Gpu& gpu : gpus()) {
     const GpuUsage came =
@@ -151,6 +163,7 @@ Status Session::check_undisturbed(Context& context) {
   return {};
 }
 
+// A point of an interval that is still open ends it.
 void Session::report(Context& context, Point point) {
   state_->watch.end();
   state_->watch.add_to(point);

@@ -41,8 +41,8 @@ class Session {
   [[nodiscard]] std::span<const Gpu> gpus() const;
   [[nodiscard]] const Gpu& gpu() const { return gpus().front(); }
 
-  // Called in Kernel::prepare, for host memory that is copied from or to and not filled yet: adds
-  // the NUMA node of its pages as a fact. Waives when that is not the one of `numa`.
+  // For host memory that is copied from or to and not filled yet, in Kernel::prepare: adds the NUMA
+  // node of its pages as the fact `fact`. Waives when that is not the node of `numa`.
   Status check_host_memory(Context& context, std::span<std::byte> memory,
                            const std::string& fact = "host_node") const;
 
@@ -58,6 +58,7 @@ class Session {
   // GPUs in the interval shared what was measured. Waives then, or by busy=measure warns, and
   // report() adds the fact in_use_by.
   [[nodiscard]] Status check_undisturbed(Context& context);
+  // Adds the interval's readings to the point and passes it to the context's reporter.
   void report(Context& context, Point point);
 
  private:

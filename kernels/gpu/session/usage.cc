@@ -1,3 +1,4 @@
+// NVML's lists of processes, and the search for this process's number in them.
 #include "kernels/gpu/session/usage.h"
 
 #include <unistd.h>
@@ -11,9 +12,11 @@
 namespace railgauge::gpu {
 namespace {
 
+// Processes named in one message; more are counted.
 constexpr std::size_t kMaxNamedUsers = 4;
 
-// This process by NVML's count, where that is not its own.
+// This process's number in NVML's lists, where it is not its own. A container has numbers of its
+// own, NVML those of the host.
 struct Learned {
   std::mutex mutex;
   OwnNumber number;
@@ -23,11 +26,13 @@ Learned& learned() {
   return one;
 }
 
+// The learned number, if there is one. Thread safe.
 std::optional<unsigned> own_number() {
   const std::lock_guard lock(learned().mutex);
   return learned().number.number();
 }
 
+// Removes this process, by its own number and by the learned one.
 void leave_out_own(GpuUsage& usage) {
   const auto self = static_cast<unsigned>(getpid());
   const std::optional<unsigned> other = own_number();
@@ -36,6 +41,7 @@ void leave_out_own(GpuUsage& usage) {
   });
 }
 
+// One GPU's use; `shows_us` is read before this process is removed.
 GpuUsage usage_of(const Nvml& nvml, const NvmlGpu& gpu) {
   GpuUsage usage;
   usage.pci_address = gpu.pci_address;
@@ -60,7 +66,7 @@ std::set<unsigned> pids_of(const GpuUsage& usage) {
   return pids;
 }
 
-// The processes on each of the GPUs `pci_addresses`; nothing where one of these is unknown.
+// The processes on each of the GPUs `pci_addresses`; nothing where the list of one is unknown.
 std::optional<std::set<unsigned>> on_all(const std::vector<GpuUsage>& usage,
                                          std::span<const std::string> pci_addresses) {
   std::optional<std::set<unsigned>> common;
@@ -74,17 +80,18 @@ std::optional<std::set<unsigned>> on_all(const std::vector<GpuUsage>& usage,
   return common;
 }
 
-// As Linux reports it, at most 15 letters; "" where it does not.
+// The name as Linux reports it, at most 15 letters; "" where it does not.
 std::string name_of(const ml::Process& process) {
   std::string name;
   std::getline(std::ifstream(fmt::format("/proc/{}/comm", process.pid)), name);
   return name;
 }
 
-// Where MPS is on, its server is started by the first context, ours perhaps, and uses no GPU
-// itself.
+// Whether this is the server of MPS. The first context starts it, this process's perhaps, and it
+// uses no GPU itself.
 bool is_mps_server(const ml::Process& process) { return name_of(process) == "nvidia-cuda-mps"; }
 
+// "pid 4242 (python3, 1.0 GB)"; name and memory appear where they are known.
 std::string user_in_words(const ml::Process& process) {
   const std::string name = name_of(process);
   constexpr unsigned long long kMostBytes = 1ULL << 48U;  // above: NVML does not know
@@ -109,6 +116,7 @@ std::vector<GpuUsage> gpu_usage() {
   return all;
 }
 
+// Each call keeps the candidates that are present again; this process is always among them.
 void OwnNumber::learn(const std::vector<GpuUsage>& before, const std::vector<GpuUsage>& after,
                       std::span<const std::string> pci_addresses) {
   if (!asks()) return;
@@ -138,6 +146,7 @@ std::vector<unsigned> OwnNumber::candidates() const {
 
 bool OwnNumber::asks() const { return !hopeless_ && (!may_be_us_ || may_be_us_->size() > 1); }
 
+// The lock is not held during the query, which takes a while.
 std::vector<GpuUsage> learn_own_number(std::vector<GpuUsage> before,
                                        std::span<const std::string> pci_addresses) {
   const bool asks = [] {
@@ -159,6 +168,7 @@ std::vector<unsigned> possible_own_numbers() {
   return learned().number.candidates();
 }
 
+// A process is new when it is neither in `before` nor a candidate for this process.
 GpuUsage newcomers(const std::vector<GpuUsage>& before, std::string_view pci_address,
                    std::span<const ml::Process> now) {
   GpuUsage found;
@@ -182,6 +192,7 @@ void forget_own_number() {
   learned().number = OwnNumber();
 }
 
+// Nothing where NVML, the GPU or the figure is absent.
 std::optional<unsigned> gpu_utilization_percent(std::string_view pci_address) {
   const auto use = use_nvml();
   if (!use) return std::nullopt;

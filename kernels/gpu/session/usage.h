@@ -1,5 +1,5 @@
-// Who else uses the GPUs, by NVML. In a container NVML may show processes by the host's numbers:
-// this process then learns its own by what is there when its contexts are.
+// Other users of the GPUs, by NVML. In a container NVML may show processes by the host's numbers:
+// this process then learns its own number from the processes that appear with its contexts.
 #pragma once
 
 #include <optional>
@@ -18,6 +18,7 @@ using railgauge::nvml_gpus;
 using railgauge::NvmlGpu;
 using railgauge::processes_on;
 
+// The use of one GPU by other processes.
 struct GpuUsage {
   std::string pci_address;
   bool told = false;                   // its processes; where not, none are listed
@@ -25,7 +26,7 @@ struct GpuUsage {
   bool shows_us = false;               // this process is among them, by the number it has itself
   bool mig = false;                    // partitioned
 };
-// For every GPU; nothing where NVML is not there.
+// The use of every GPU; empty where NVML is not there.
 std::vector<GpuUsage> gpu_usage();
 
 // The number that NVML has for this process, where that is not its own: the one that was absent
@@ -38,6 +39,7 @@ class OwnNumber {
   // each of the GPUs `pci_addresses`.
   void learn(const std::vector<GpuUsage>& before, const std::vector<GpuUsage>& after,
              std::span<const std::string> pci_addresses);
+  // The number, once it is the only candidate.
   [[nodiscard]] std::optional<unsigned> number() const;
   // The candidates: one where it is known, none where NVML does not report or has our own.
   [[nodiscard]] std::vector<unsigned> candidates() const;
@@ -54,13 +56,13 @@ class OwnNumber {
 // this process. A learned number is no user for gpu_usage().
 std::vector<GpuUsage> learn_own_number(std::vector<GpuUsage> before,
                                        std::span<const std::string> pci_addresses);
-// OwnNumber::candidates() of this process so far.
+// OwnNumber::candidates() of this process so far. Thread safe.
 std::vector<unsigned> possible_own_numbers();
 // Those of `now` on the GPU `pci_address` that were not there in `before`, which has not this
 // process, and are neither this process, as far as NVML's number for it is known, nor MPS's server.
 GpuUsage newcomers(const std::vector<GpuUsage>& before, std::string_view pci_address,
                    std::span<const ml::Process> now);
-// Forgets it; for tests.
+// Forgets the learned number; for tests.
 void forget_own_number();
 // The share of time that the GPU computed, in percent, of the driver's last period.
 std::optional<unsigned> gpu_utilization_percent(std::string_view pci_address);

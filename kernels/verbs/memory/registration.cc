@@ -4,7 +4,9 @@
 
 #include <fmt/format.h>
 
-#include "kernels/memory/dmabuf.h"
+#include "kernels/core/base/fd.h"
+#include "kernels/core/text/units.h"
+#include "kernels/memory/gpu_buffer.h"
 #include "kernels/verbs/transport/words.h"
 
 namespace railgauge::verbs {
@@ -12,6 +14,27 @@ namespace {
 
 constexpr std::string_view kDmaBuf = "dma-buf";
 constexpr std::string_view kPeermem = "nvidia-peermem";
+
+// Exports the whole GPU buffer as a dma-buf: a file descriptor by which another driver, a NIC's,
+// reaches it. The first byte of the buffer is the export's. The owner may close the descriptor once
+// it is registered. Errors name the call and its result; kUnimplemented if the driver has no such
+// call. `gpu` ("gpu0") appears in messages. The GPU's context must be current.
+Result<Fd> export_dmabuf(std::string_view gpu, const GpuBuffer& buffer) {
+  const Cuda& cuda = loaded_cuda();
+  if (cuda.mem_get_handle_for_address_range == nullptr)
+    return fail(Code::kUnimplemented,
+                fmt::format("{}: driver {} (CUDA {}) has no cuMemGetHandleForAddressRange; CUDA "
+                            "11.7 or later has it",
+                            gpu, cuda.version, cuda_release(cuda.driver_version)));
+  int fd = -1;
+  // Whole GPU pages, so whole pages of any host.
+  const cu::Return returned = cuda.mem_get_handle_for_address_range(
+      &fd, buffer.data(), buffer.size(), cu::kRangeHandleDmaBufFd, 0);
+  RG_TRY_OK(cuda_status(
+      cuda, returned,
+      fmt::format("{}: cuMemGetHandleForAddressRange of {}", gpu, canonical_bytes(buffer.size()))));
+  return Fd(fd);  // 0 is a descriptor like any other
+}
 
 int all_access(const RegistrationForm& form) { return form.access | IBV_ACCESS_LOCAL_WRITE; }
 

@@ -10,6 +10,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "controller/control/resumed_run.h"
 #include "controller/testing/server_bench.h"
 
 namespace railgauge {

@@ -1,4 +1,4 @@
-#include "controller/fleet/preflight_desk.h"
+#include "controller/fleet/preflight_service.h"
 
 #include <algorithm>
 #include <chrono>
@@ -37,7 +37,7 @@ api::PreflightReport silence_of(const std::string& name, const std::string& reas
 
 }  // namespace
 
-PreflightDesk::PreflightDesk(fleet::EventLoop& loop, fleet::Fleet& fleet, store::Store& store,
+PreflightService::PreflightService(fleet::EventLoop& loop, fleet::Fleet& fleet, store::Store& store,
                              PreflightSite site)
     : loop_(loop), fleet_(fleet), store_(store), site_(site) {
   fleet_.on_preflight([this](const std::string& node, api::PreflightAnswer answer) {
@@ -45,7 +45,7 @@ PreflightDesk::PreflightDesk(fleet::EventLoop& loop, fleet::Fleet& fleet, store:
   });
 }
 
-api::PreflightReport PreflightDesk::ask(const PreflightQuestion& question) {
+api::PreflightReport PreflightService::ask(const PreflightQuestion& question) {
   std::string id;
   {
     const std::lock_guard lock(mutex_);
@@ -94,7 +94,7 @@ api::PreflightReport PreflightDesk::ask(const PreflightQuestion& question) {
   return all;
 }
 
-void PreflightDesk::answered(const std::string& node, api::PreflightAnswer answer) {
+void PreflightService::answered(const std::string& node, api::PreflightAnswer answer) {
   const std::lock_guard lock(mutex_);
   const auto found = pending_.find(answer.request_id());
   if (found == pending_.end()) return;  // too late, or never asked
@@ -106,7 +106,7 @@ void PreflightDesk::answered(const std::string& node, api::PreflightAnswer answe
 }
 
 // What a node said; a node that said nothing leaves its last preflight as it is.
-void PreflightDesk::keep(const PreflightQuestion& question, const std::string& node,
+void PreflightService::keep(const PreflightQuestion& question, const std::string& node,
                          const api::PreflightReport& report) {
   if (report.checks().empty()) return;
   store::PreflightRow row{

@@ -2,7 +2,7 @@
 // agent with its own times, a controller's end of the stream, real runner processes, one that
 // listens and one that ignores TERM. The node is a tree of files, NVML and kubelet are fakes
 // (synthetic); the times are real. Prints a table; asserts nothing.
-//   give_way_bench [ROUNDS]
+//   yield_bench [ROUNDS]
 #include <unistd.h>
 
 #include <algorithm>

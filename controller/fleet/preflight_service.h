@@ -1,5 +1,5 @@
-// Preflights of nodes: sends the orders, waits for the answers, stores them. An answer speaks for
-// the node whose stream brought it, whatever it says.
+// Preflights of nodes: sends the orders, waits for the answers, stores them. An answer counts for
+// the node whose stream brought it, whatever it claims.
 #pragma once
 
 #include <condition_variable>
@@ -16,30 +16,33 @@
 
 namespace railgauge {
 
+// A preflight of several nodes.
 struct PreflightQuestion {
   std::map<std::string, std::string> nodes{};  // name to node id
   std::vector<std::string> require{};
   bool probe = false;
-  std::string run_id{};  // "": asked for by itself
+  std::string run_id{};  // "": asked for by itself  // the run that asked; "": a person asked
 };
 
-// What the site profile says that nodes are held to.
+// Settings of the site profile that nodes must match.
 struct PreflightSite {
   std::optional<std::uint32_t> lossless_priority{};
   std::optional<std::uint32_t> traffic_class{};
 };
 
-class PreflightDesk {
+// ask() is called on worker threads, answered() on the loop.
+class PreflightService {
  public:
+  // Limits for the answers. An agent gives a probe 9 s.
   static constexpr double kAnswerSeconds = 5;
-  static constexpr double kProbeSeconds = 15;  // the agents give a probe 9
+  static constexpr double kProbeSeconds = 15;
 
-  // Everything outlives it. Not before the fleet's first stream.
-  PreflightDesk(fleet::EventLoop& loop, fleet::Fleet& fleet, store::Store& store,
-                PreflightSite site = {});
+  // All references outlive it. Create it before the fleet's first stream.
+  PreflightService(fleet::EventLoop& loop, fleet::Fleet& fleet, store::Store& store,
+                   PreflightSite site = {});
 
-  // Blocks a worker thread until all nodes have answered or their time is over. Every node of the
-  // question is in the report, one that did not answer with the reason.
+  // Blocks until all nodes have answered or their time is over. Every node of the question is in
+  // the report; a node that did not answer has the reason.
   api::PreflightReport ask(const PreflightQuestion& question);
   // On the loop.
   void answered(const std::string& node, api::PreflightAnswer answer);

@@ -8,6 +8,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "controller/control/run_preparer.h"
 #include "controller/testing/server_bench.h"
 
 namespace railgauge {

@@ -1,5 +1,5 @@
 // Preflight through the controller, against scripted agents over real gRPC. Synthetic.
-#include "controller/fleet/preflight_desk.h"
+#include "controller/fleet/preflight_service.h"
 
 #include <chrono>
 #include <memory>

@@ -1,0 +1,47 @@
+// The gRPC services of the controller. Each function makes one of them. All arguments outlive the
+// service, and pools are destroyed only after the server's last call ended. A service is thread
+// safe: gRPC calls it from its own threads, and unary calls are answered on a pool.
+#pragma once
+
+#include <memory>
+
+#include <grpcpp/grpcpp.h>
+
+#include "controller/control/control.h"
+#include "controller/findings/finding_service.h"
+#include "controller/fleet/auth.h"
+#include "controller/fleet/fleet.h"
+#include "controller/fleet/worker_pool.h"
+#include "controller/history/archive.h"
+#include "controller/schedule/schedule_service.h"
+
+namespace railgauge {
+
+// The agents' side of the wire: each call of Attach is the stream of one agent.
+std::unique_ptr<grpc::Service> make_agent_link_service(fleet::Fleet& fleet,
+                                                       const auth::PeerBook& peers);
+
+// Runs, suites, nodes, schedules and preflight. control.h and schedule_service.h define the
+// answers.
+std::unique_ptr<grpc::Service> make_control_service(Control& control, ScheduleService& schedules,
+                                                    const auth::PeerBook& peers,
+                                                    fleet::WorkerPool& pool);
+
+// The threads of the archive's calls, apart so that a slow call delays only calls of its kind.
+struct ArchivePools {
+  fleet::WorkerPool& queries;  // bounded reads
+  fleet::WorkerPool& sql;      // statements that people wrote, and searches that take seconds
+  fleet::WorkerPool& upkeep;   // backup, check, pruning: minutes each, one after the other
+};
+
+// Stored figures, exports, SQL and upkeep of the database. archive.h defines the answers.
+std::unique_ptr<grpc::Service> make_archive_service(Archive& archive, const auth::PeerBook& peers,
+                                                    const ArchivePools& pools);
+
+// Upgrades, findings and baselines. upgrade_judge.h and the services of gate/ and findings/ define
+// the answers.
+std::unique_ptr<grpc::Service> make_judge_service(Control& control, store::Store& store,
+                                                  const auth::PeerBook& peers,
+                                                  fleet::WorkerPool& pool, LeafSource leaves = {});
+
+}  // namespace railgauge
