@@ -1,19 +1,18 @@
-// How long until a GPU's kernel sees what was written into its memory from another node. The flag
-// is the last word of the message, which adapters place last; a kernel of one thread polls it in
-// the target's GPU memory and answers. Three figures a size, on the initiator's clock alone:
+// How long until a GPU's kernel sees bytes that another node wrote into its memory. The flag is the
+// last word of the message, which adapters place last; a kernel of one thread polls it in the
+// target's GPU memory and answers. Four figures, three of them for each size, on the initiator's
+// clock alone:
 //
-//   completion             from the post to the completion of the write: what others call the
-//   latency gpu_visible            from the post until the kernel's answer is in the initiator's
-//   memory. The
-//                          kernel polls the flag itself, and nothing is flushed
-//   gpu_visible_flushed    the same with the flush that a platform requires which does not order
-//                          remote writes for the GPU (fact flush_required): the target's CPU hears
-//                          of the arrival by a receive, flushes, and only then lets the kernel
-//                          look. A kernel that still sees an older flag fails the task
-//   gpu_visible_read_back  where the host has no such flush: the initiator reads the flag back over
-//   the
-//                          same queue pair, which pushes the write before it, then tells the
-//                          target's CPU, which lets the kernel look
+// completion: from the post to the completion of the write, which others call the latency.
+// gpu_visible: from the post until the kernel's answer is in the initiator's memory. The kernel
+// polls the flag itself, and nothing is flushed.
+// gpu_visible_flushed: the same with the flush that a platform requires which does not order remote
+// writes for the GPU (fact flush_required). The target's CPU learns of the arrival by a receive,
+// flushes, and only then lets the kernel look. A kernel that still sees an older flag fails the
+// task.
+// gpu_visible_read_back: where the host has no such flush. The initiator reads the flag back over
+// the same queue pair, which pushes the write before it, then signals the target's CPU, which lets
+// the kernel look.
 //
 // All but the first are round trips: the way back is the same short write of the target's CPU,
 // which polls the kernel's answer in pinned host memory. The other way would be a kernel that rings

@@ -1,6 +1,6 @@
 // The receives of a connection: given out before messages come, polled, given out again. They go to
 // the slots of the receive area in turn, as the initiator's messages come from the slots of its
-// own. What a timed loop calls is inline and allocates nothing. Not thread safe.
+// own. The calls of a timed loop are inline and allocate nothing. Not thread safe.
 #pragma once
 
 #include <infiniband/verbs.h>
