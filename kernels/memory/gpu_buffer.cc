@@ -9,12 +9,14 @@
 namespace railgauge {
 namespace {
 
+// Up to whole GPU pages.
 constexpr std::size_t round_up(std::size_t bytes) {
   return (bytes + GpuBuffer::kPageBytes - 1) / GpuBuffer::kPageBytes * GpuBuffer::kPageBytes;
 }
 
 }  // namespace
 
+// Asks for the free memory first: cuMemAlloc only reports that it lacks some.
 Result<GpuBuffer> GpuBuffer::allocate(std::string_view gpu, std::size_t bytes) {
   const Cuda& cuda = loaded_cuda();
   std::size_t free = 0;

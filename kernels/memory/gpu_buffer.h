@@ -11,6 +11,7 @@
 
 namespace railgauge {
 
+// Owns one allocation; movable. Freed in whatever context is current at its end.
 class GpuBuffer {
  public:
   // The size of the GPU's pages: what is pinned, exported or mapped begins and ends on one.

@@ -23,10 +23,12 @@ std::uint64_t pattern_word(std::uint64_t seed, std::uint64_t index) {
   return mixed ^ (mixed >> 31U);
 }
 
+// The pattern is made of words of 8 bytes; the last one may be cut.
 constexpr std::size_t kWordBytes = sizeof(std::uint64_t);
 
 }  // namespace
 
+// Asked of the system once.
 std::size_t page_bytes() {
   static const auto kPage = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
   return kPage;
@@ -36,6 +38,7 @@ std::size_t round_up_to_pages(std::size_t bytes) {
   return (bytes + page_bytes() - 1) / page_bytes() * page_bytes();
 }
 
+// Touches every page, so that no page fault happens in a timed loop.
 Result<HostBuffer> HostBuffer::allocate(std::size_t bytes) {
   HostBuffer buffer;
   buffer.size_ = round_up_to_pages(std::max<std::size_t>(bytes, 1));
@@ -54,6 +57,7 @@ Result<HostBuffer> HostBuffer::allocate(std::size_t bytes) {
   return buffer;
 }
 
+// Whole huge pages, so the size may be far above `bytes`.
 Result<HostBuffer> HostBuffer::allocate_huge(std::size_t bytes) {
   const std::size_t pages = (std::max<std::size_t>(bytes, 1) + kHugePageBytes - 1) / kHugePageBytes;
   HostBuffer buffer;
@@ -71,6 +75,7 @@ Result<HostBuffer> HostBuffer::allocate_huge(std::size_t bytes) {
   return buffer;
 }
 
+// Memory of aligned_alloc or of mmap, by the stored length.
 void HostBuffer::Free::operator()(std::byte* memory) const {
   if (mapped_bytes_ == 0)
     std::free(memory);
@@ -85,6 +90,7 @@ void fill_pattern(std::span<std::byte> bytes, std::uint64_t seed) {
   }
 }
 
+// Word by word; inside the first wrong word byte by byte.
 std::optional<Mismatch> find_mismatch(std::span<const std::byte> bytes, std::uint64_t seed,
                                       std::size_t first) {
   RG_CHECK(first % kWordBytes == 0);

@@ -11,6 +11,7 @@
 
 namespace railgauge {
 
+// Owns its memory; movable, and data() stays the same when it moves.
 class HostBuffer {
  public:
   HostBuffer() = default;
@@ -26,6 +27,7 @@ class HostBuffer {
   [[nodiscard]] std::span<std::byte> span() const { return {memory_.get(), size_}; }
 
  private:
+  // Releases heap memory, or a mapping of `mapped_bytes`.
   class Free {
    public:
     Free() : mapped_bytes_(0) {}  // of the heap
@@ -48,6 +50,7 @@ std::size_t round_up_to_pages(std::size_t bytes);
 // and stale data all show. Pure.
 void fill_pattern(std::span<std::byte> bytes, std::uint64_t seed);
 
+// The first wrong byte, its offset in the pattern, and both values.
 struct Mismatch {
   std::size_t offset = 0;
   std::uint8_t expected = 0;

@@ -23,6 +23,7 @@ constexpr int kMaxNodes = 1024;
 constexpr int kBitsPerWord = 8 * sizeof(unsigned long);
 constexpr int kMaxListed = kMaxCpus;
 
+// A bit for each CPU or node, as the kernel's calls take them.
 using Mask = std::vector<unsigned long>;
 
 Mask empty_mask(int bits) { return Mask(static_cast<std::size_t>(bits / kBitsPerWord)); }
@@ -30,15 +31,18 @@ void set_bit(Mask& mask, int bit) {
   mask[static_cast<std::size_t>(bit / kBitsPerWord)] |= 1UL << unsigned(bit % kBitsPerWord);
 }
 
+// Binds the calling thread (pid 0). Returns 0, or -1 with errno.
 long set_affinity(const Mask& cpus) {
   return syscall(SYS_sched_setaffinity, 0, cpus.size() * sizeof(unsigned long), cpus.data());
 }
+// MPOL_* of linux/mempolicy.h, for the calling thread.
 long set_policy(int mode, const Mask& nodes) {
   // The count of bits has one more than the kernel reads.
   return syscall(SYS_set_mempolicy, mode, nodes.empty() ? nullptr : nodes.data(),
                  nodes.empty() ? 0 : kMaxNodes + 1);
 }
 
+// The first line of a sysfs file. kInternal.
 Result<std::string> read_line(const std::string& path) {
   std::ifstream file(path);
   std::string line;
@@ -47,6 +51,7 @@ Result<std::string> read_line(const std::string& path) {
   return line;
 }
 
+// A list of CPUs or nodes as sysfs prints it.
 Result<std::vector<int>> read_list(const std::string& path) {
   const std::string line = RG_TRY(read_line(path));
   auto list = parse_cpu_list(line);
@@ -55,6 +60,7 @@ Result<std::vector<int>> read_list(const std::string& path) {
   return std::move(*list);
 }
 
+// Position of node `id`; ids may have gaps.
 Result<std::size_t> index_of(const std::vector<NumaNode>& nodes, int id) {
   const auto found = std::ranges::find(nodes, id, &NumaNode::id);
   if (found == nodes.end())
@@ -64,6 +70,7 @@ Result<std::size_t> index_of(const std::vector<NumaNode>& nodes, int id) {
 
 }  // namespace
 
+// The kernel's format, with the bound kMaxListed on every number.
 std::optional<std::vector<int>> parse_cpu_list(const std::string& text) {
   std::vector<int> out;
   std::stringstream stream(text);
@@ -83,6 +90,8 @@ std::optional<std::vector<int>> parse_cpu_list(const std::string& text) {
   return out;
 }
 
+// Reads online, then cpulist and distance of each node. Distances that do not match the nodes mean
+// a tree that changes: kInternal.
 Result<std::vector<NumaNode>> numa_nodes(const std::string& sysfs) {
   const std::string folder = sysfs + "/devices/system/node/";
   std::vector<NumaNode> nodes;
@@ -107,6 +116,7 @@ Result<std::vector<NumaNode>> numa_nodes(const std::string& sysfs) {
   return nodes;
 }
 
+// The node's own CPUs win over any distance.
 Result<std::size_t> nearest_node(const std::vector<NumaNode>& nodes, int node) {
   const std::size_t self = RG_TRY(index_of(nodes, node));
   std::optional<std::size_t> best;
@@ -118,6 +128,7 @@ Result<std::size_t> nearest_node(const std::vector<NumaNode>& nodes, int node) {
   return *best;
 }
 
+// Ties go to the lowest index.
 Result<std::size_t> farthest_node(const std::vector<NumaNode>& nodes, int node) {
   const std::size_t self = RG_TRY(index_of(nodes, node));
   const std::size_t near = RG_TRY(nearest_node(nodes, node));
@@ -131,6 +142,7 @@ Result<std::size_t> farthest_node(const std::vector<NumaNode>& nodes, int node) 
               fmt::format("NUMA node {}: there is no other node with CPUs to measure from", node));
 }
 
+// File pages count: the kernel drops them when memory is asked for.
 std::optional<std::uint64_t> available_on_node(int node, const std::string& sysfs) {
   constexpr std::uint64_t kKib = 1024;
   std::ifstream file(fmt::format("{}/devices/system/node/node{}/meminfo", sysfs, node));
@@ -151,6 +163,8 @@ std::optional<std::uint64_t> available_on_node(int node, const std::string& sysf
   return available;
 }
 
+// CPUs first, then the memory policy. A refused policy leaves the CPUs bound, since containers
+// often filter set_mempolicy.
 Result<NumaBinding> NumaBinding::bind(const NumaNode& node) {
   const std::string act = fmt::format("NUMA node {}: run on its CPUs", node.id);
   NumaBinding binding;
@@ -188,6 +202,7 @@ Result<NumaBinding> NumaBinding::bind(const NumaNode& node) {
   return binding;
 }
 
+// The moved-from binding restores nothing.
 NumaBinding::NumaBinding(NumaBinding&& other) noexcept
     : cpus_(std::exchange(other.cpus_, {})),
       policy_nodes_(std::exchange(other.policy_nodes_, {})),
@@ -205,6 +220,7 @@ NumaBinding& NumaBinding::operator=(NumaBinding&& other) noexcept {
   return *this;
 }
 
+// Sets back what bind() found.
 void NumaBinding::restore() {
   // Both were the process's own a moment ago; if they are refused now, nothing better is left.
   if (!cpus_.empty()) static_cast<void>(set_affinity(cpus_));

@@ -12,10 +12,14 @@
 
 namespace railgauge {
 
+// One online node of the machine.
 struct NumaNode {
+  // The kernel's number, as in /sys/devices/system/node/nodeID.
   int id = 0;
-  std::vector<int> cpus;       // ascending; none on a node that is only memory
-  std::vector<int> distances;  // to each node of the list, in its order; 10 is the node itself
+  // Ascending; none on a node that is only memory.
+  std::vector<int> cpus;
+  // To each node of the list, in its order; 10 is the node itself.
+  std::vector<int> distances;
 };
 
 // The nodes that are online, from `sysfs` (/sys), by id. A kernel without NUMA is one node 0 with
@@ -49,13 +53,16 @@ class NumaBinding {
   // memory policy may not be set (a container's filter), only the CPUs are bound: see memory_bound.
   static Result<NumaBinding> bind(const NumaNode& node);
 
+  // Whether allocations are bound too.
   [[nodiscard]] bool memory_bound() const { return memory_bound_; }
 
  private:
+  // Idempotent; refusals are ignored.
   void restore();
 
   using Mask = std::vector<unsigned long>;
   Mask cpus_;  // before; empty: not bound
+  // The policy before, and its nodes.
   Mask policy_nodes_;
   int policy_ = 0;
   bool memory_bound_ = false;

@@ -4,6 +4,7 @@
 
 namespace railgauge {
 
+// Portable, so that every context may use it; mapped, so that GPUs may address it.
 Result<PinnedBuffer> PinnedBuffer::allocate(std::size_t bytes, PinnedKind kind) {
   const Cuda& cuda = loaded_cuda();
   const unsigned flags = cu::kHostAllocPortable | cu::kHostAllocDeviceMap |

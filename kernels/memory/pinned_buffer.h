@@ -14,9 +14,11 @@ namespace railgauge {
 
 enum class PinnedKind : std::uint8_t {
   kPinned,
-  kWriteCombined,  // not cached: the CPU writes it in bursts and reads it very slowly
+  // Not cached: the CPU writes it in bursts and reads it very slowly.
+  kWriteCombined,
 };
 
+// Owns one allocation of the CUDA driver; movable.
 class PinnedBuffer {
  public:
   PinnedBuffer() = default;

@@ -9,10 +9,11 @@
 
 namespace railgauge::net {
 
+// One size of one rank. The link outlives it.
 class AccountBook {
  public:
   explicit AccountBook(const TcpLink& link) : link_(link) {}
-  // A size begins.
+  // Counts grow from here on. Fails where the kernel has no TCP_INFO byte counts.
   Status open() {
     counters_ = link_.counters();
     retransmits_ = RG_TRY(link_.totals()).retransmits;

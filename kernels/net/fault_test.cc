@@ -1,4 +1,5 @@
-// The TCP kernels when system calls fail, a peer leaves, hangs or lies, or a stranger calls.
+// The TCP kernels when system calls fail, a peer leaves, hangs or sends wrong data, or a stranger
+// calls.
 #include <gmock/gmock.h>
 #include <unistd.h>
 

@@ -23,6 +23,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
+// Owner of a list of getifaddrs().
 struct AddressListTraits {
   using Type = ifaddrs*;
   static Type empty() { return nullptr; }
@@ -31,12 +32,14 @@ struct AddressListTraits {
 using AddressList = Handle<AddressListTraits>;
 
 template <class Value>
+// The first value of a file, or `otherwise` where there is none.
 Value value_in(const fs::path& file, Value otherwise) {
   Value value{};
   std::ifstream stream(file);
   return stream >> value ? value : otherwise;
 }
 
+// Sorted, so that "the first port" is the same on every run; empty where the folder cannot be read.
 std::vector<std::string> names_in(const fs::path& folder) {
   std::vector<std::string> names;
   std::error_code error;
@@ -87,6 +90,7 @@ std::vector<RdmaPort> ports_of(const std::string& endpoint, const fs::path& devi
   return found;
 }
 
+// "192.0.2.1 (eth0), 2001:db8::1 (eth0)", for errors.
 std::string words_of(std::span<const InterfaceAddress> addresses) {
   std::vector<std::string> words;
   for (const InterfaceAddress& one : addresses)
@@ -94,6 +98,7 @@ std::string words_of(std::span<const InterfaceAddress> addresses) {
   return words.empty() ? "none" : fmt::format("{}", fmt::join(words, ", "));
 }
 
+// The preferred address of one netdev. kNotFound names the others.
 Result<InterfaceAddress> best_of(const std::string& netdev,
                                  std::span<const InterfaceAddress> addresses) {
   const InterfaceAddress* best = nullptr;
@@ -110,6 +115,7 @@ Result<InterfaceAddress> best_of(const std::string& netdev,
                           netdev, fmt::join(seen, ", ")));
 }
 
+// The address that parameter address names, on its netdev where one is given.
 Result<InterfaceAddress> find_address(const Wanted& wanted,
                                       std::span<const InterfaceAddress> addresses) {
   for (const InterfaceAddress& one : addresses)
@@ -121,6 +127,7 @@ Result<InterfaceAddress> find_address(const Wanted& wanted,
                   wanted.netdev.empty() ? "this host" : wanted.netdev, words_of(addresses)));
 }
 
+// Replaced by tests, before anything runs.
 std::string g_sysfs = "/sys";
 
 }  // namespace
@@ -128,6 +135,7 @@ std::string g_sysfs = "/sys";
 const std::string& sysfs_folder() { return g_sysfs; }
 void set_sysfs_folder(std::string folder) { g_sysfs = std::move(folder); }
 
+// Interfaces that are down are left out: nothing can be sent from them.
 Result<std::vector<InterfaceAddress>> interface_addresses() {
   ifaddrs* raw = nullptr;
   if (getifaddrs(&raw) != 0)
@@ -151,6 +159,8 @@ Result<std::vector<InterfaceAddress>> interface_addresses() {
   return found;
 }
 
+// An endpoint that does not exist is an error even where a netdev is named: the two would
+// contradict each other.
 Result<Chosen> choose(const Wanted& wanted, std::span<const InterfaceAddress> addresses,
                       const std::string& sysfs) {
   Chosen chosen;
@@ -183,6 +193,7 @@ Result<Chosen> choose(const Wanted& wanted, std::span<const InterfaceAddress> ad
   return chosen;
 }
 
+// A virtual device reports a speed that nothing enforces, so its rate is no bound.
 NetdevFacts netdev_facts(const std::string& netdev, const std::string& sysfs) {
   const fs::path folder = fs::path(sysfs) / "class/net" / netdev;
   NetdevFacts facts;

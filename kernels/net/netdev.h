@@ -11,6 +11,7 @@
 
 namespace railgauge::net {
 
+// One address of one interface.
 struct InterfaceAddress {
   std::string netdev{};
   std::string text{};  // numeric, without a scope
@@ -21,13 +22,16 @@ struct InterfaceAddress {
 // Every address of this host's interfaces that are up, in the kernel's order.
 Result<std::vector<InterfaceAddress>> interface_addresses();
 
+// A rank's wishes, from the task's endpoint and parameters.
 struct Wanted {
   std::string endpoint{};  // "DEV:PORT", "DEV" or ""
   std::string netdev{};    // "" leaves it to the endpoint
   std::string address{};   // "" takes the netdev's
 };
+// The result of the rule.
 struct Chosen {
-  std::string device;  // the RDMA device, or "" where none was named
+  // The RDMA device, or "" where none was named.
+  std::string device;
   std::string port;
   InterfaceAddress address;
 };
@@ -42,9 +46,12 @@ Result<Chosen> choose(const Wanted& wanted, std::span<const InterfaceAddress> ad
 struct NetdevFacts {
   std::uint32_t mtu_bytes = 0;
   double rate_bits_per_second = 0;
-  std::string driver;             // "none" without a device behind it
-  bool is_rate_physical = false;  // a rate that hardware bounds: not a virtual one's name for it
+  // "none" without a device behind it.
+  std::string driver;
+  // Whether hardware bounds the rate; a virtual device only names one.
+  bool is_rate_physical = false;
 };
+// From /sys/class/net/NETDEV under `sysfs`. Never fails.
 NetdevFacts netdev_facts(const std::string& netdev, const std::string& sysfs);
 
 // The folder that netdevs and RDMA devices are read from; tests set another.

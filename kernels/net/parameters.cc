@@ -2,6 +2,8 @@
 
 namespace railgauge::net {
 
+// Address and port are per rank and no part of a series' identity; buffer, class and congestion
+// control change the figures and are.
 void add_connection(InfoBuilder& builder) {
   constexpr double kMillisecondNs = 1e6;
   constexpr double kHourNs = 3600e9;

@@ -14,10 +14,12 @@
 namespace railgauge::net {
 namespace {
 
+// Empty receives between two looks at the clock.
 constexpr unsigned kSpinsBetweenLooks = 1024;
 
 }  // namespace
 
+// SO_RCVTIMEO and SO_SNDTIMEO end a blocking call, so that each wait looks at its limits.
 Result<Pipe> Pipe::adopt(Fd socket, std::string who, const Limits& limits, bool spins) {
   const int flags = fcntl(socket.get(), F_GETFL);
   const timeval look{0, static_cast<suseconds_t>(kLookNs / 1e3)};
@@ -36,6 +38,7 @@ Result<Pipe> Pipe::adopt(Fd socket, std::string who, const Limits& limits, bool 
   return pipe;
 }
 
+// MSG_NOSIGNAL: a closed connection is an error here, not a SIGPIPE.
 bool Pipe::send_all(std::span<const std::byte> bytes) {
   double since_ns = 0;
   while (!bytes.empty()) {
@@ -54,6 +57,7 @@ bool Pipe::send_all(std::span<const std::byte> bytes) {
   return true;
 }
 
+// A result of 0 is the peer's orderly end, which inside a message is a failure.
 bool Pipe::receive_all(std::span<std::byte> bytes) {
   double since_ns = 0;
   unsigned idle = 0;
@@ -76,6 +80,7 @@ bool Pipe::receive_all(std::span<std::byte> bytes) {
   return true;
 }
 
+// Returns after each piece, so that the caller can count and place it.
 std::ptrdiff_t Pipe::receive_some(std::span<std::byte> bytes, double& since_ns) {
   for (;;) {
     const ssize_t got = sockets().recv(socket_.get(), bytes.data(), bytes.size(), 0);
@@ -92,6 +97,7 @@ std::ptrdiff_t Pipe::receive_some(std::span<std::byte> bytes, double& since_ns) 
   }
 }
 
+// A duplicated descriptor: each thread owns one, and failures are kept apart.
 Result<Pipe> Pipe::twin() const {
   Pipe other;
   other.socket_ = Fd(fcntl(socket_.get(), F_DUPFD_CLOEXEC, 0));
@@ -105,6 +111,7 @@ Result<Pipe> Pipe::twin() const {
   return other;
 }
 
+// In the order stop, deadline, stall: the first is the most exact reason.
 bool Pipe::may_go_on(double& since_ns) {
   if (limits_->stop) return fail_with(Failure::kStopped);
   const double now_ns = monotonic_now_ns();
@@ -114,6 +121,7 @@ bool Pipe::may_go_on(double& since_ns) {
   return true;
 }
 
+// Made on demand: nothing in a transfer allocates.
 Error Pipe::failure() const {
   const auto cause = [this] {
     return fmt::format("{} (errno {})", std::generic_category().message(error_), error_);
@@ -139,6 +147,7 @@ Error Pipe::failure() const {
   return {Code::kInternal, fmt::format("{}: nothing failed", who_)};
 }
 
+// The descriptor stays open, so that other threads may still use its number.
 void Pipe::shut_down() const {
   if (socket_) static_cast<void>(::shutdown(socket_.get(), SHUT_RDWR));
 }

@@ -12,7 +12,7 @@
 
 namespace railgauge::net {
 
-// The reasons to end a wait besides the data. Shared by the streams of one end.
+// `stop` may be set by any thread; the rest is set before the threads start.
 struct Limits {
   double deadline_monotonic_ns = 0;
   double stall_ns = 0;            // nothing moved for this long

@@ -3,6 +3,7 @@
 namespace railgauge::net {
 namespace {
 
+// Replaced by tests, before anything runs.
 const Sockets* g_sockets = &kSystemSockets;
 
 }  // namespace

@@ -9,6 +9,7 @@
 
 namespace railgauge::net {
 
+// Signatures as in the C library.
 struct Sockets {
   int (*socket)(int domain, int type, int protocol);
   int (*bind)(int fd, const sockaddr* address, socklen_t length);

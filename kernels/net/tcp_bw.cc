@@ -1,10 +1,9 @@
 // TCP bandwidth, the floor that RDMA must beat: each stream has a thread that sends messages and
-// one on the other side that takes them. What counts is what the other side's kernel has
-// acknowledged, as TCP itself counts it (tcpi_bytes_acked), read for all streams at the ends of
-// each window: what stands in this side's socket buffers is no bandwidth. The threads that move
-// data are never asked anything meanwhile. A window lasts 10 ms, and as long as nothing was
-// acknowledged in it: a pause is one slow window, not many of rate 0, which no statistic of ratios
-// could hold.
+// one on the other side that takes them. Bytes count when the other side's kernel has acknowledged
+// them, as TCP itself counts it (tcpi_bytes_acked), read for all streams at the ends of each
+// window: bytes in this side's socket buffers are no bandwidth. The threads that move data are
+// never asked anything meanwhile. A window lasts 10 ms, and as long as nothing was acknowledged in
+// it: a pause is one slow window, not many of rate 0, which no statistic of ratios could hold.
 //
 // In direction both rank 0 also adds what arrived from the other side (tcpi_bytes_received), so
 // that one clock and one interval hold for both.
@@ -39,8 +38,11 @@ namespace {
 
 // The result of one thread; the owner reads it after the join, except `failed`.
 struct Work {
+  // Bytes that the thread moved.
   std::uint64_t bytes = 0;
+  // CPU time of the thread, which it reads itself at its end.
   double cpu_ns = 0;
+  // Set by the thread, read by the sampler while it runs.
   std::atomic<bool> failed{false};
 };
 
@@ -56,7 +58,7 @@ class Senders {
 
   // Each ends with its message; joins.
   void stop();
-  // The first stream whose thread ended by a failure; that one's pipe may be asked for it.
+  // The first stream whose thread ended by a failure; the pipe of that stream has the error.
   [[nodiscard]] std::optional<std::size_t> failed_stream() const;
   [[nodiscard]] const std::vector<std::unique_ptr<Work>>& work() const { return work_; }
 
@@ -74,6 +76,7 @@ class Senders {
 // message is there in the end.
 class Receivers {
  public:
+  // One thread per pipe. The pipes outlive it.
   static Result<std::unique_ptr<Receivers>> start(std::span<Pipe> pipes,
                                                   std::uint64_t message_bytes);
   ~Receivers() { give_up(); }
@@ -91,6 +94,7 @@ class Receivers {
 
  private:
   Receivers() = default;
+  // Shuts the streams down, which ends every wait, and joins.
   void give_up();
   void run(std::size_t number);
 
@@ -98,17 +102,20 @@ class Receivers {
   std::uint64_t message_bytes_ = 0;
   std::vector<HostBuffer> messages_;
   std::vector<std::unique_ptr<Work>> work_;
+  // Bytes of each stream; written before knows_expected_ is set, read after it is seen.
   std::vector<std::uint64_t> expected_;
   std::atomic<bool> knows_expected_{false};
   std::vector<std::thread> threads_;
 };
 
+// Number of the first stream whose thread failed.
 std::optional<std::size_t> first_failed(const std::vector<std::unique_ptr<Work>>& work) {
   for (std::size_t number = 0; number < work.size(); ++number)
     if (work[number]->failed) return number;
   return std::nullopt;
 }
 
+// Leaves the list empty, so a second call does nothing.
 void join_all(std::vector<std::thread>& threads) {
   for (std::thread& thread : threads) thread.join();
   threads.clear();
@@ -129,6 +136,7 @@ Status start_threads(std::size_t count, std::vector<std::thread>& threads, Run r
 
 }  // namespace
 
+// Each stream has a pattern of its own, so that mixed-up streams show.
 Result<std::unique_ptr<Senders>> Senders::start(std::span<Pipe> pipes, std::uint64_t message_bytes,
                                                 std::size_t size_index, std::uint32_t rank) {
   std::unique_ptr<Senders> made(new Senders);
@@ -146,6 +154,7 @@ Result<std::unique_ptr<Senders>> Senders::start(std::span<Pipe> pipes, std::uint
   return made;
 }
 
+// The loop of one stream: whole messages until stop() or a failure.
 void Senders::run(Pipe& pipe, std::span<const std::byte> message, Work& work) {
   std::uint64_t bytes = 0;
   while (!stop_.load(std::memory_order_relaxed)) {
@@ -181,6 +190,8 @@ Result<std::unique_ptr<Receivers>> Receivers::start(std::span<Pipe> pipes,
   return made;
 }
 
+// The loop of one stream. It ends when as many bytes came as the sender reports, which it learns
+// only after the sender has stopped.
 void Receivers::run(std::size_t number) {
   Pipe& pipe = pipes_[number];
   Work& work = *work_[number];
@@ -204,6 +215,7 @@ void Receivers::run(std::size_t number) {
   work.cpu_ns = thread_cpu_ns();
 }
 
+// kDataLoss where a stream brought another number of bytes.
 Status Receivers::finish(std::span<const std::uint64_t> sent_bytes) {
   if (sent_bytes.size() != work_.size())
     return fail(Code::kInternal, fmt::format("net: the other side sent on {} streams, not on {}",
@@ -220,6 +232,7 @@ Status Receivers::finish(std::span<const std::uint64_t> sent_bytes) {
   return {};
 }
 
+// A stream that carried nothing has nothing to compare.
 Status Receivers::verify(std::size_t size_index, std::uint32_t from_rank,
                          const std::string& who) const {
   for (std::size_t number = 0; number < messages_.size(); ++number) {
@@ -240,9 +253,12 @@ void Receivers::give_up() {
 
 namespace {
 
+// Long against the read of TCP_INFO, short enough for many windows a second.
 constexpr double kWindowNs = 10e6;
+// Windows between two looks at the stop rule.
 constexpr std::uint64_t kWindowsInBatch = 5;
 
+// Rank 0 samples; all data moves in the threads of Senders and Receivers.
 class TcpBandwidth final : public Kernel {
  public:
   Status prepare(Context& context) override {
@@ -282,6 +298,8 @@ class TcpBandwidth final : public Kernel {
   [[nodiscard]] bool sends() const { return both_ || rank_ == 0; }
   [[nodiscard]] bool receives() const { return both_ || rank_ == 1; }
 
+  // Threads start between agreements, so no message comes before its receiver; the counts of sent
+  // bytes let the receivers end.
   Status measure_size(Context& context, Group& group, std::size_t size_index) {
     AccountBook book(*link_);
     Part part;
@@ -309,6 +327,7 @@ class TcpBandwidth final : public Kernel {
     return {};
   }
 
+  // Starts the senders; rank 0 samples while they run.
   Status run(Context& context, Part& part, std::size_t size_index) {
     if (!sends()) return {};
     part.senders = RG_TRY(Senders::start(link_->pipes(), sizes_[size_index], size_index, rank_));
@@ -322,6 +341,7 @@ class TcpBandwidth final : public Kernel {
            (both_ ? static_cast<double>(totals.received_bytes) : 0);
   }
 
+  // Bytes and time of the warm-up are dropped.
   Status sample(Context& context, Part& part) {
     const double began_cpu_ns = thread_cpu_ns();
     Sampler sampler(context.clock, options_);
@@ -333,6 +353,7 @@ class TcpBandwidth final : public Kernel {
     return {};
   }
 
+  // Sleeps between two reads of the counters, so that sampling costs the streams no CPU.
   Status add_windows(Context& context, Part& part, std::uint64_t count, std::vector<double>& out) {
     const TickClock& clock = tick_clock(context);
     std::uint64_t since = clock.ticks();
@@ -359,6 +380,7 @@ class TcpBandwidth final : public Kernel {
     return {};
   }
 
+  // kUnavailable when nothing was acknowledged for the stall limit.
   [[nodiscard]] Status check_stall(double still_ns) const {
     if (still_ns < link_->limits().stall_ns) return {};
     return fail(Code::kUnavailable,
@@ -382,6 +404,7 @@ class TcpBandwidth final : public Kernel {
     return here ? theirs : here.error();
   }
 
+  // Joins the receivers, verifies, and closes the account of this rank.
   Status end(Context& context, const AccountBook& book, Part& part, std::size_t size_index,
              const NetStatus& peer, NetStatus& closing) {
     const std::vector<std::uint64_t> sent(peer.sent_bytes().begin(), peer.sent_bytes().end());
@@ -405,6 +428,7 @@ class TcpBandwidth final : public Kernel {
     return {};
   }
 
+  // The point of one size, on rank 0. kDataLoss above the line rate.
   Status report(Context& context, Part& part, std::size_t size_index,
                 const std::vector<NetStatus>& closed) {
     Point point = make_point({.metric = "bandwidth_bytes_per_second",
@@ -441,6 +465,7 @@ class TcpBandwidth final : public Kernel {
   std::uint32_t rank_ = 0;
 };
 
+// A thread per stream and direction bounds the number of streams.
 KernelInfo info() {
   constexpr double kMaxStreams = 256;
   return InfoBuilder("net.tcp_bw", 1, "TCP bandwidth between two ports over one or more streams")

@@ -25,6 +25,7 @@
 namespace railgauge::net {
 namespace {
 
+// The first word of an order; a magic number, so that stray bytes make no order.
 enum class Order : std::uint32_t {
   kPlay = 0x52470001,
   kReady,
@@ -34,6 +35,7 @@ enum class Order : std::uint32_t {
   kDone
 };
 
+// One order in the stream, in host byte order: both ends are of one architecture.
 struct Word {
   Order order = Order::kDone;
   std::uint32_t size_index = 0;
@@ -41,8 +43,10 @@ struct Word {
 };
 static_assert(sizeof(Word) == 16);
 
+// Rank 0 orders batches and takes the time; rank 1 answers until it reads kDone.
 class TcpLatency final : public Kernel {
  public:
+  // Buffers for the largest size, touched before anything is timed.
   Status prepare(Context& context) override {
     sizes_ = context.params.bytes_list("sizes");
     options_ = RG_TRY(sampler_options(context.params));
@@ -83,21 +87,26 @@ class TcpLatency final : public Kernel {
     return in_.span().first(sizes_[size_index]);
   }
 
+  // Sends an order. False when the stream failed.
   [[nodiscard]] bool tell(Order order, std::size_t size_index = 0, std::uint64_t count = 0) {
     const Word word{order, static_cast<std::uint32_t>(size_index), count};
     return pipe().send_all(std::as_bytes(std::span(&word, 1)));
   }
+  // Receives the next order. False when the stream failed.
   [[nodiscard]] bool hear(Word& word) {
     return pipe().receive_all(std::as_writable_bytes(std::span(&word, 1)));
   }
+  // kInternal: the other side runs another version, or bytes were lost.
   [[nodiscard]] tl::unexpected<Error> nonsense() const {
     return fail(Code::kInternal, link_->words() + ": the other side's order makes no sense");
   }
 
+  // The pattern to send, and zeros where the peer's arrives.
   void set_up(std::size_t size_index) {
     fill_pattern(outgoing(size_index), Sender{size_index, rank_}.seed());
     std::ranges::fill(incoming(size_index), std::byte{0});
   }
+  // The last message that came here. kDataLoss.
   [[nodiscard]] Status compare(std::size_t size_index) const {
     return verify_message(incoming(size_index), {size_index, 1 - rank_}, link_->words());
   }
@@ -115,6 +124,7 @@ class TcpLatency final : public Kernel {
     return true;
   }
 
+  // All sizes on rank 0, then kDone.
   Status measure_all(Context& context) {
     for (std::size_t i = 0; i < sizes_.size() && !peer_found_mismatch_; ++i)
       RG_TRY_OK(measure_size(context, i));
@@ -122,6 +132,7 @@ class TcpLatency final : public Kernel {
     return {};
   }
 
+  // One size on rank 0. The point is kept until the peer's account is known.
   Status measure_size(Context& context, std::size_t size_index) {
     const TickClock& clock = tick_clock(context);
     set_up(size_index);
@@ -151,6 +162,7 @@ class TcpLatency final : public Kernel {
     return {};
   }
 
+  // Orders one batch, plays it and makes its samples.
   Status batch(const TickClock& clock, std::size_t size_index, std::uint64_t count,
                std::vector<double>& out) {
     RG_CHECK(count < stamps_.size());
@@ -209,6 +221,7 @@ class TcpLatency final : public Kernel {
     }
   }
 
+  // The target's timed loop.
   bool answer(std::size_t size_index, std::uint64_t count) {
     Pipe& stream = pipe();
     const auto question = incoming(size_index);
@@ -218,6 +231,7 @@ class TcpLatency final : public Kernel {
     return true;
   }
 
+  // Reports the comparison's result to rank 0; the error itself comes through the group.
   Status serve_verify(std::size_t size_index) {
     Status compared = compare(size_index);
     if (!tell(compared ? Order::kVerified : Order::kMismatch)) return failure();
@@ -251,6 +265,7 @@ class TcpLatency final : public Kernel {
   bool peer_found_mismatch_ = false;
 };
 
+// One stream: latency over several is a different question.
 KernelInfo info() {
   return InfoBuilder("net.tcp_lat", 1,
                      "TCP latency between two ports, half a round trip, by ping-pong")

@@ -26,12 +26,15 @@ namespace railgauge::net {
 
 namespace {
 
+// As many connections as the largest number of streams.
 constexpr int kBacklog = 256;
 
+// "Connection refused (errno 111)".
 std::string errno_words(int error) {
   return fmt::format("{} (errno {})", std::generic_category().message(error), error);
 }
 
+// IPv4 or IPv6, as bind() and connect() take it.
 struct SocketAddress {
   sockaddr_storage storage{};
   socklen_t length = 0;
@@ -59,6 +62,7 @@ Result<SocketAddress> socket_address(const std::string& text, std::uint16_t numb
   return made;
 }
 
+// The kernel's list, for the error that a name is not in it.
 std::string available_congestion_controls() {
   std::string line;
   std::ifstream file("/proc/sys/net/ipv4/tcp_available_congestion_control");
@@ -91,6 +95,7 @@ Status apply(const SocketForm& form, const Fd& socket, bool is_ipv6) {
   return {};
 }
 
+// Never blocks; its options are set before it connects.
 Result<Fd> make_socket(const SocketForm& form, bool is_ipv6) {
   Fd socket(sockets().socket(is_ipv6 ? AF_INET6 : AF_INET,
                              SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
@@ -99,6 +104,7 @@ Result<Fd> make_socket(const SocketForm& form, bool is_ipv6) {
   return socket;
 }
 
+// An address or port that cannot be taken waives, except where permission lacks.
 Code code_of(int error) {
   return error == EACCES || error == EPERM ? Code::kPermissionDenied : Code::kFailedPrecondition;
 }
@@ -131,6 +137,7 @@ std::string Port::words() const {
   return fmt::format("{} ({})", chosen_.address.text, chosen_.address.netdev);
 }
 
+// The bound port is read back from the kernel, because port 0 lets it choose.
 Result<Port> Port::open(const Context& context) {
   const Params& params = context.params;
   Port port;
@@ -159,6 +166,7 @@ Result<Port> Port::open(const Context& context) {
   return port;
 }
 
+// Binds to the own address first, so that the peer sees the address that this rank exchanged.
 Result<Fd> Port::connect_to(const std::string& address, std::uint16_t number, double deadline_ns,
                             bool by_netdev, bool& was_bound) const {
   const InterfaceAddress& own = chosen_.address;
@@ -201,6 +209,7 @@ bool is_own_choice(const std::string& parameter) {
   return parameter == "netdev" || parameter == "address" || parameter == "port";
 }
 
+// Falls back to the clock where the kernel has no random bytes yet.
 std::uint64_t random_token() {
   std::uint64_t token = 0;
   if (getrandom(&token, sizeof token, 0) != sizeof token)
@@ -217,6 +226,7 @@ std::string network_stack() {
   return boot + " " + std::filesystem::read_symlink("/proc/self/ns/net", error).string();
 }
 
+// An older kernel fills a shorter structure, by which it is recognised.
 Result<tcp_info> info_of(int fd) {
   tcp_info info{};
   socklen_t length = sizeof info;
@@ -253,6 +263,7 @@ bool read_on(Stranger& one) {
 
 }  // namespace
 
+// The rate is exchanged only where it is hardware's.
 Result<std::unique_ptr<TcpLink>> TcpLink::open(const Context& context, const Options& options) {
   std::unique_ptr<TcpLink> link(new TcpLink);
   link->options_ = options;
@@ -273,6 +284,7 @@ Result<std::unique_ptr<TcpLink>> TcpLink::open(const Context& context, const Opt
   return link;
 }
 
+// Compares the effective parameters, except the choices that each rank makes for itself.
 Status TcpLink::check_peer(const Context& context) const {
   for (const auto& [name, value] : context.params.effective()) {
     const auto theirs = peer_.parameters().find(name);
@@ -288,6 +300,7 @@ Status TcpLink::check_peer(const Context& context) const {
   return {};
 }
 
+// Exchanges addresses, connects, and ends together. No caller is accepted afterwards.
 Status TcpLink::connect(const Context& context, Group& group) {
   RG_CHECK(group.size() == 2);
   rank_ = group.rank();
@@ -320,6 +333,7 @@ Error TcpLink::blamed(Error error) const {
   return {Code::kDeadlineExceeded, error.message + "; the task's deadline has come"};
 }
 
+// The greeting names token and stream, so that the order of arrival does not matter.
 Status TcpLink::open_streams(double deadline_ns) {
   for (std::uint32_t number = 0; number < options_.streams; ++number) {
     auto socket = port_.connect_to(peer_.address(), static_cast<std::uint16_t>(peer_.port()),
@@ -376,6 +390,7 @@ Status TcpLink::accept_streams(double deadline_ns) {
   return {};
 }
 
+// congestion_control and segment_bytes are read from the first stream after the handshake.
 void TcpLink::report_facts(Reporter& reporter) const {
   const Chosen& chosen = port_.chosen();
   reporter.fact("memory", "host");
@@ -405,6 +420,8 @@ void TcpLink::report_facts(Reporter& reporter) const {
     reporter.fact("segment_bytes", std::to_string(info->tcpi_snd_mss));
 }
 
+// Reads each stream in turn, so the sum is not of one instant: microseconds against a window of
+// milliseconds.
 Result<StreamTotals> TcpLink::totals() const {
   StreamTotals all;
   for (const Pipe& pipe : pipes_) {
@@ -416,6 +433,7 @@ Result<StreamTotals> TcpLink::totals() const {
   return all;
 }
 
+// Two ends in one network stack have no wire between them.
 LineRate line_rate_between(const NetAddress& mine, const NetAddress& peer,
                            std::string_view driver) {
   const double here = mine.line_rate_bits_per_second();
@@ -446,6 +464,7 @@ LineRate TcpLink::line_rate() const {
   return line_rate_between(mine_, peer_, port_.facts().driver);
 }
 
+// Missing files count as no counters.
 Counters TcpLink::counters() const {
   const std::array folders{sysfs_folder() + "/class/net/" + port_.chosen().address.netdev +
                            "/statistics"};

@@ -18,13 +18,19 @@
 
 namespace railgauge::net {
 
+// Options of every socket of a rank, from the task's parameters.
 struct SocketForm {
-  std::uint64_t buffer_bytes = 0;  // of the socket; 0 leaves it to the kernel's tuning
+  // Send and receive buffer of a socket in bytes; 0 leaves it to the kernel's tuning.
+  std::uint64_t buffer_bytes = 0;
+  // IP_TOS or IPV6_TCLASS: the DSCP times 4.
   int traffic_class = 0;
-  std::string congestion_control;  // "" takes the system's
+  // Name of the kernel's module, as "cubic"; "" takes the system's.
+  std::string congestion_control;
 };
+// Reads socket_buffer, traffic_class and congestion_control.
 SocketForm socket_form(const Params& params);
 
+// The rank's own end before it knows its peer: its interface, and a socket that listens there.
 class Port {
  public:
   // Chooses the interface by the context's endpoint and parameters, and listens. Errors as choose()
@@ -36,6 +42,7 @@ class Port {
   [[nodiscard]] const SocketForm& form() const { return form_; }
   [[nodiscard]] std::uint16_t number() const { return number_; }
   [[nodiscard]] const Fd& listener() const { return listener_; }
+  // Closes the listener; the kernel then refuses late callers.
   void stop_listening() { listener_.reset(); }
   // "192.0.2.1 (eth0)".
   [[nodiscard]] std::string words() const;
@@ -56,16 +63,21 @@ class Port {
 
 // TCP's own counts for the streams, added up.
 struct StreamTotals {
-  std::uint64_t acknowledged_bytes = 0;  // of what was sent, those that the other side's kernel has
+  // Sent bytes that the other side's kernel has (tcpi_bytes_acked).
+  std::uint64_t acknowledged_bytes = 0;
+  // Bytes that arrived here (tcpi_bytes_received).
   std::uint64_t received_bytes = 0;
+  // Segments that were sent again (tcpi_total_retrans).
   std::uint64_t retransmits = 0;
 };
 
 // The bound of one direction between two ends: the smaller of their known rates.
 struct LineRate {
   double bits_per_second = 0;
-  std::string end{};     // whose it is: "192.0.2.1 (eth0)"
-  std::string waiver{};  // why no rate is a bound; empty where one is
+  // The end whose rate it is: "192.0.2.1 (eth0)".
+  std::string end{};
+  // Why no rate is a bound; empty where one is.
+  std::string waiver{};
 };
 // `driver` is the own netdev's.
 LineRate line_rate_between(const NetAddress& mine, const NetAddress& peer, std::string_view driver);
@@ -73,10 +85,13 @@ LineRate line_rate_between(const NetAddress& mine, const NetAddress& peer, std::
 // More than the wire can carry means that the time or the count is wrong: kDataLoss.
 Status check_line_rate(const LineRate& rate, double bytes_per_second);
 
+// Used by the task's thread; the pipes by one thread each.
 class TcpLink {
  public:
   struct Options {
+    // TCP connections between the two ranks.
     std::uint32_t streams = 1;
+    // Receives poll without sleeping.
     bool spins = false;
   };
   // Everything that needs no peer. It stays where it is: streams point into it.
@@ -91,6 +106,7 @@ class TcpLink {
   [[nodiscard]] Result<StreamTotals> totals() const;
   // "192.0.2.1 (eth0)".
   [[nodiscard]] std::string words() const { return port_.words(); }
+  // The bound of a figure of this link.
   [[nodiscard]] LineRate line_rate() const;
   // The interface's counters now.
   [[nodiscard]] Counters counters() const;
@@ -99,9 +115,13 @@ class TcpLink {
 
  private:
   TcpLink() = default;
+  // kInvalidArgument where a parameter differs that both ranks must share.
   Status check_peer(const Context& context) const;
+  // Rank 0: connects every stream and sends its greeting.
   Status open_streams(double deadline_ns);
+  // Rank 1: accepts until each stream has greeted, by the deadline.
   Status accept_streams(double deadline_ns);
+  // Makes a pipe of a connected socket, with the words of its errors.
   Result<Pipe> adopt(Fd socket, std::size_t number);
   // A wait that the task's deadline cut short ended for that, whatever it waited for.
   [[nodiscard]] Error blamed(Error error) const;
@@ -113,7 +133,9 @@ class TcpLink {
   NetAddress peer_;
   std::uint32_t rank_ = 0;
   std::vector<Pipe> pipes_;  // after the limits, which they read
+  // Whether packets leave by the chosen interface whatever the routes are.
   bool is_bound_ = false;
+  // Callers without this task's token.
   std::uint64_t strangers_ = 0;
 };
 

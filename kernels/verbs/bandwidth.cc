@@ -1,3 +1,8 @@
+// The class behind the six bandwidth kernels. Rank 0 streams posts over one or more queue pairs and
+// counts completions; rank 1 stays passive, sinks messages that use up receives, or streams too
+// (direction both). Each size runs in four steps that both ranks end together: set up the areas,
+// run, exchange the numbers, verify and close the accounts. kernels/verbs/write_bw.cc states how a
+// sample is made.
 #include "kernels/verbs/bandwidth.h"
 
 #include <algorithm>
@@ -31,16 +36,23 @@
 namespace railgauge::verbs {
 namespace {
 
+// Length of a window: long against the polls at its edges, short enough for thousands of samples.
 constexpr double kWindowNs = 1e6;
-constexpr std::uint64_t kProbeGroups = 8;  // completions that size the window, at most
+// Upper limit of the probe that sizes the window, so that a slow link is not probed for seconds.
+constexpr std::uint64_t kProbeGroups = 8;
+// A window's count of writes; bounds the room that a run of tiny messages reserves.
 constexpr std::uint64_t kMaxWindowWrites = 1U << 24U;
+// Windows between two looks at the stop rule and the deadline.
 constexpr std::uint64_t kWindowsInBatch = 10;
 constexpr double kLeadNs = 50e6;  // the stream runs this long before its slots begin
 
+// One thread per rank. An instance measures once: prepare, connect, measure.
 class Bandwidth final : public Kernel {
  public:
   explicit Bandwidth(Verb verb) : verb_(verb) {}
 
+  // Reads the parameters, opens the port and makes the queues. Several `devices` hand the whole
+  // task over to the rails kernel.
   Status prepare(Context& context) override {
     const Params& params = context.params;
     if (!params.text("devices").empty()) {
@@ -59,6 +71,7 @@ class Bandwidth final : public Kernel {
     options_ = RG_TRY(sampler_options(params));
     options_.batch = kWindowsInBatch;
     options.lanes = static_cast<std::uint32_t>(params.integer("qps"));
+    // The adapter's limits are checked where the queues are made.
     options.send_depth = static_cast<std::uint32_t>(plan_.depth);
     options.largest_bytes = *std::ranges::max_element(sizes_);
     options.area_bytes = area_bytes_for(does, options.largest_bytes, options.lanes);
@@ -68,6 +81,7 @@ class Bandwidth final : public Kernel {
       options.receive_depth = static_cast<std::uint32_t>(params.integer("receive_depth"));
     if (does.verb == Verb::kSend) options.shares_receives = params.boolean("srq");
     link_ = RG_TRY(Link::open(context, options));
+    // A target that takes receives must know when the stream ends; two streams need a common begin.
     if (does.takes_receive || both_) control_ = RG_TRY(ControlChannel::open(*link_));
     return {};
   }
@@ -83,6 +97,8 @@ class Bandwidth final : public Kernel {
     return {};
   }
 
+  // Measures the sizes in turn and stops at the first that fails. Points of earlier sizes stay
+  // valid.
   Status measure(Context& context, Group& group) override {
     if (rails_) return rails_->measure(context, group);
     link_->waiting().set_limits(tick_clock(context), context.deadline_monotonic_ns,
@@ -96,21 +112,29 @@ class Bandwidth final : public Kernel {
  private:
   // The result of one size on this rank.
   struct Outcome {
+    // The numbers for the peer: posted, arrived, slots, and in direction both the counts per slot.
     PeerStatus told;
     std::optional<Measured> measured;
+    // Used instead of windows where a duration is given.
     TimeSlots slots;
     double uncertainty_ns = 0;
   };
 
+  // The plan of one size: huge messages complete in smaller groups.
   [[nodiscard]] Stream::Plan plan_of(std::size_t size_index) const;
   Status measure_size(Context& context, Group& group, std::size_t size_index);
+  // Everything between the two agreements of a size, on either rank.
   Status run_own_part(Context& context, std::size_t size_index, const Layout& layout,
                       Outcome& outcome);
+  // Windows until the stop rule or the fixed number of writes.
   Status sample(Context& context, std::size_t size_index, Stream& stream, Outcome& outcome);
   Status count_slots(Context& context, Stream& stream, Outcome& outcome);
   Status end_common(const TickClock& clock, Stream& stream, Outcome& outcome);
+  // Posts in a window. Runs the stream, which also warms it up.
   Result<std::uint64_t> choose_window(const TickClock& clock, Stream& stream,
                                       std::uint64_t signal_every);
+  // Points of one size, on rank 0. kDataLoss above the line rate; kUnavailable where nothing
+  // arrived.
   Status report(Context& context, std::size_t size_index, Outcome& outcome,
                 const std::vector<PeerStatus>& told, const std::vector<PeerStatus>& closed) const;
   // CPU and port counters of both ends.
@@ -129,11 +153,15 @@ class Bandwidth final : public Kernel {
   // Whether this rank posts the stream; the other one's CPU stays idle where it can.
   [[nodiscard]] bool streams() const { return both_ || rank_ == 0; }
 
+  // Set at construction; compare-and-swap replaces fetch-and-add in the link's options alone.
   Verb verb_;
+  // Bytes of a message, in the order of the parameter; 8 for atomics.
   std::vector<std::uint64_t> sizes_;
   SamplerOptions options_;
   Stream::Plan plan_;
+  // Direction both: rank 1 streams as well.
   bool both_ = false;
+  // Length of the common interval; 0 samples until the estimate is precise.
   double duration_ns_ = 0;
   std::unique_ptr<Kernel> rails_;  // does it all where several devices are named
   std::unique_ptr<Link> link_;
@@ -146,6 +174,9 @@ Stream::Plan Bandwidth::plan_of(std::size_t size_index) const {
   return stream_plan(plan_, sizes_[size_index]);
 }
 
+// One size on both ranks. A failure on one side reaches the other through the next agreement, so
+// neither waits for its stall limit. The accounts open before the first agreement and close after
+// the last message, so the port's counters cover all traffic of the size.
 Status Bandwidth::measure_size(Context& context, Group& group, std::size_t size_index) {
   const bool verified = context.params.boolean("verify");
   const Layout layout = stream_layout(*link_, sizes_[size_index]);
@@ -161,6 +192,7 @@ Status Bandwidth::measure_size(Context& context, Group& group, std::size_t size_
   Outcome outcome;
   here = run_own_part(context, size_index, layout, outcome);
   if (!here && control_) control_->abort();
+  // Verification reads both ranks' numbers: the target compares as much as the initiator posted.
   const auto told = RG_TRY(agree_on(group, here, outcome.told, seconds_left(context)));
   const StreamEnds ends{.size_index = size_index, .rank = rank_, .both = both_};
   PeerStatus closing;
@@ -220,6 +252,7 @@ Result<std::uint64_t> Bandwidth::choose_window(const TickClock& clock, Stream& s
   return std::clamp(groups * signal_every, signal_every, std::max(signal_every, kMaxWindowWrites));
 }
 
+// Samples windows of completions. Lost and retransmitted messages show as longer windows.
 Status Bandwidth::sample(Context& context, std::size_t size_index, Stream& stream,
                          Outcome& outcome) {
   const TickClock& clock = tick_clock(context);
@@ -248,7 +281,8 @@ Status Bandwidth::sample(Context& context, std::size_t size_index, Stream& strea
   return {};
 }
 
-// A stretch of time, which both ranks share where both stream.
+// Counts completions in slots of 10 ms over a stretch of time, which both ranks share where both
+// stream.
 Status Bandwidth::count_slots(Context& context, Stream& stream, Outcome& outcome) {
   const TickClock& clock = tick_clock(context);
   const auto lead = static_cast<std::uint64_t>(kLeadNs / clock.ns_per_tick());
@@ -258,6 +292,7 @@ Status Bandwidth::count_slots(Context& context, Stream& stream, Outcome& outcome
   slots.begin_ticks = begin.ticks;
   slots.slot_ticks = static_cast<std::uint64_t>(kSlotNs / clock.ns_per_tick());
   slots.counts.resize(static_cast<std::size_t>(duration_ns_ / kSlotNs));
+  // Checked before the streams start: half an interval is no result.
   if (seconds_left(context) * 1e9 < kLeadNs + duration_ns_)
     return fail(Code::kDeadlineExceeded,
                 fmt::format("parameter duration: {} ends after the task's deadline",
@@ -284,6 +319,7 @@ Status Bandwidth::end_common(const TickClock& clock, Stream& stream, Outcome& ou
   return {};
 }
 
+// Facts without a prefix are this rank's, facts with "peer_" the other's.
 void Bandwidth::add_accounts(std::size_t size_index, const std::vector<PeerStatus>& closed,
                              std::map<std::string, std::string>& facts) const {
   for (std::size_t rank = 0; rank < closed.size(); ++rank) {
@@ -296,6 +332,8 @@ void Bandwidth::add_accounts(std::size_t size_index, const std::vector<PeerStatu
   }
 }
 
+// Makes the points of a size. The facts say how each figure came about: bytes in flight,
+// completions per group, CPU, counters, and on unreliable transports the share that arrived.
 Status Bandwidth::report(Context& context, std::size_t size_index, Outcome& outcome,
                          const std::vector<PeerStatus>& told,
                          const std::vector<PeerStatus>& closed) const {
@@ -327,6 +365,7 @@ Status Bandwidth::report(Context& context, std::size_t size_index, Outcome& outc
                    add_direction("target", counts[1], slots, outcome.measured->facts)};
     }
   }
+  // The facts below hold for windows and slots alike.
   auto& facts = outcome.measured->facts;
   facts["bytes_in_flight"] =
       std::to_string(plan_.depth * link_->options().lanes * sizes_[size_index]);

@@ -6,10 +6,13 @@
 namespace railgauge::verbs {
 namespace {
 
+// Bounds of the parameters. The adapter's own limits are lower or higher and are checked at run
+// time.
 constexpr double kMaxDepth = 16'384;
 constexpr double kMaxQueuePairs = 1024;
 constexpr double kHourNs = 3600e9;
 
+// The shape of the stream: depth, completions, queue pairs, chains.
 void add_stream(InfoBuilder& builder, const BandwidthForm& form) {
   builder
       .integer("depth", fmt::format("{} in flight on each queue pair", form.plural), 128, 1,
@@ -28,6 +31,7 @@ void add_stream(InfoBuilder& builder, const BandwidthForm& form) {
       .identity();
 }
 
+// Direction and length of the measurement.
 void add_manner(InfoBuilder& builder) {
   builder
       .choice("direction", "",
@@ -45,6 +49,8 @@ void add_manner(InfoBuilder& builder) {
 
 }  // namespace
 
+// Parameters that an operation cannot use are absent from its kernel: sizes of atomics, receives of
+// writes and reads.
 KernelInfo bandwidth_info(const BandwidthForm& form) {
   const Operation& does = operation_of(form.verb);
   InfoBuilder builder(form.name, form.revision, form.summary);

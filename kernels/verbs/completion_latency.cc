@@ -23,10 +23,12 @@
 namespace railgauge::verbs {
 namespace {
 
+// Rank 0 posts and polls; rank 1 takes part in set-up, verification and accounts alone.
 class CompletionLatency final : public Kernel {
  public:
   explicit CompletionLatency(Verb verb) : verb_(verb) {}
 
+  // Reads the parameters, opens the port and makes the queues for one operation in flight.
   Status prepare(Context& context) override {
     const Params& params = context.params;
     Link::Options options = link_options(params, verb_);
@@ -52,6 +54,7 @@ class CompletionLatency final : public Kernel {
     return {};
   }
 
+  // Measures the sizes in turn; a failed size ends the task and names the counters that grew.
   Status measure(Context& context, Group& group) override {
     link_->waiting().set_limits(tick_clock(context), context.deadline_monotonic_ns,
                                 context.params.duration_ns("stall_timeout"));
@@ -62,6 +65,8 @@ class CompletionLatency final : public Kernel {
   }
 
  private:
+  // One size on both ranks, with an agreement before the first post, after the last and after the
+  // verification.
   Status measure_size(Context& context, Group& group, std::size_t size_index) {
     const bool verified = context.params.boolean("verify");
     const Layout layout = single_layout(*link_, sizes_[size_index]);
@@ -92,6 +97,7 @@ class CompletionLatency final : public Kernel {
     return {};
   }
 
+  // The samples of one size in nanoseconds, on rank 0. Adds the number of posts to `told`.
   Result<Point> sample(Context& context, std::size_t size_index, PeerStatus& told) {
     const TickClock& clock = tick_clock(context);
     RoundTrip round_trip;
@@ -104,6 +110,7 @@ class CompletionLatency final : public Kernel {
     book_.begin_work();
     const Sampled sampled =
         RG_TRY(sampler.run([&](std::uint64_t count, std::vector<double>& out) -> Status {
+          // The sampler asks for at most one batch, for which the stamps have room.
           RG_CHECK(count < stamps_.size());
           if (!waiting.before_deadline() ||
               !complete_each(link_->sends(), round_trip, clock, count, stamps_.data()))
@@ -124,6 +131,8 @@ class CompletionLatency final : public Kernel {
     return point;
   }
 
+  // Rank 1 verifies what writes and atomics left in its memory, rank 0 what its reads fetched.
+  // kDataLoss.
   [[nodiscard]] Status verify(const Layout& layout, std::size_t size_index,
                               std::uint64_t posted) const {
     const Brought brought{
@@ -133,7 +142,8 @@ class CompletionLatency final : public Kernel {
     return link_->operation().is_atomic() ? verify_last_answer(posted) : Status{};
   }
 
-  // The last atomic found what those before it had left.
+  // An atomic returns the value before it. The last one therefore returns the number of those
+  // before it; any other value means that an operation was lost or ran twice.
   [[nodiscard]] Status verify_last_answer(std::uint64_t posted) const {
     std::uint64_t found = 0;
     RG_TRY_OK(link_->memory().read(0, std::as_writable_bytes(std::span(&found, 1))));
@@ -146,6 +156,7 @@ class CompletionLatency final : public Kernel {
   Verb verb_;
   std::vector<std::uint64_t> sizes_;
   SamplerOptions options_;
+  // Ticks before each post of a batch, and one after the last completion.
   std::vector<std::uint64_t> stamps_;
   std::unique_ptr<Link> link_;
   AccountBook book_;

@@ -11,14 +11,18 @@
 
 namespace railgauge::verbs {
 
+// The declaration of one latency kernel, as its catalog row needs it.
 struct LatencyForm {
+  // Name in the catalog, as "verbs.write_lat".
   std::string name;
+  // Raised when figures are no longer comparable with those of the revision before.
   std::uint32_t revision = 1;
   std::string summary;
   Verb verb = Verb::kWrite;
   std::string plural;  // of the operation: "writes"
   ConnectionForm connection;
 };
+// Name, metric latency_ns and parameters, which depend on the operation.
 KernelInfo latency_info(const LatencyForm& form);
 
 // Half a round trip of write, write with immediate data, or send.

@@ -5,6 +5,8 @@
 
 namespace railgauge::verbs {
 
+// `signal_every` exists only where completions are no part of the figure: reads and atomics
+// complete one by one.
 KernelInfo latency_info(const LatencyForm& form) {
   const Operation& does = operation_of(form.verb);
   InfoBuilder builder(form.name, form.revision, form.summary);

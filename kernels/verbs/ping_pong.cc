@@ -30,10 +30,12 @@ namespace {
 constexpr std::uint32_t kReceiveDepth = 16;  // one is in use
 constexpr std::size_t kUncompared = 1;       // a message's last byte: the ball's number
 
+// Rank 0 orders batches by control words and takes the time; rank 1 answers until it reads kDone.
 class PingPong final : public Kernel {
  public:
   explicit PingPong(Verb verb) : verb_(verb) {}
 
+  // Reads the parameters and opens the link. kUnimplemented for a write into GPU memory.
   Status prepare(Context& context) override {
     sizes_ = context.params.bytes_list("sizes");
     options_ = RG_TRY(sampler_options(context.params));
@@ -63,6 +65,8 @@ class PingPong final : public Kernel {
     return {};
   }
 
+  // Rank 0 measures, rank 1 serves. Points of sizes that ended before a failure are reported too,
+  // which is why the report follows the agreement even when that failed.
   Status measure(Context& context, Group& group) override {
     link_->waiting().set_limits(tick_clock(context), context.deadline_monotonic_ns,
                                 context.params.duration_ns("stall_timeout"));
@@ -83,6 +87,7 @@ class PingPong final : public Kernel {
   }
 
  private:
+  // The reason why a queue or a wait failed, as the link's `Waiting` recorded it.
   [[nodiscard]] tl::unexpected<Error> queue_failure() {
     return tl::unexpected(link_->waiting().failure());
   }
@@ -130,6 +135,8 @@ class PingPong final : public Kernel {
     return made;
   }
 
+  // All sizes on rank 0, then kDone. A mismatch at the peer ends the loop: its own error is the
+  // exact one.
   Status measure_all(Context& context) {
     Status measured = [&]() -> Status {
       for (std::size_t i = 0; i < sizes_.size() && !peer_found_mismatch_; ++i)
@@ -146,10 +153,13 @@ class PingPong final : public Kernel {
     return set_up_areas(*link_, single_layout(*link_, sizes_[size_index]), size_index, rank_);
   }
 
+  // One size on rank 0: set up, sample, verify both directions, keep the point until the accounts
+  // of the peer are known.
   Status measure_size(Context& context, std::size_t size_index) {
     const TickClock& clock = tick_clock(context);
     RG_TRY_OK(set_up(size_index));
     book_.open();
+    // Built once a size; the timed loop only changes its counters.
     RoundTrip own = round_trips(context, size_index);
     Sampler sampler(context.clock, options_);
     book_.begin_work();
@@ -208,7 +218,8 @@ class PingPong final : public Kernel {
         {.size_index = size_index, .from = 1 - rank_, .slots = 1, .uncompared = kUncompared});
   }
 
-  // The target: does what the initiator orders until it says done.
+  // The target: does what the initiator orders until it reads kDone. A size changes with its first
+  // batch.
   Status serve_all(Context& context) {
     std::optional<std::size_t> current;  // the size whose areas are set up
     for (;;) {
@@ -218,6 +229,7 @@ class PingPong final : public Kernel {
         if (current) accounts_.push_back(book_.close());
         return {};
       }
+      // A word of another order or an unknown size means that the ranks run different versions.
       const bool known = word.order == Order::kPingPong || word.order == Order::kVerify;
       if (!known || word.size_index >= sizes_.size())
         return fail(Code::kInternal,
@@ -246,6 +258,8 @@ class PingPong final : public Kernel {
     }
   }
 
+  // An order for one size; `count` is the number of round trips and fits 32 bits by the sampler's
+  // bound.
   static ControlWord batch_of(Order order, std::size_t size_index, std::uint64_t count) {
     return {static_cast<std::uint32_t>(count), static_cast<std::uint16_t>(size_index), order};
   }
@@ -253,6 +267,7 @@ class PingPong final : public Kernel {
   Verb verb_;
   std::vector<std::uint64_t> sizes_;
   SamplerOptions options_;
+  // Ticks before each ball of a batch, and one after the last answer.
   std::vector<std::uint64_t> stamps_;
   std::unique_ptr<Link> link_;
   std::optional<ControlChannel> control_;  // after the link, whose domain it is registered in
@@ -260,6 +275,7 @@ class PingPong final : public Kernel {
   std::vector<Account> accounts_;  // one a size
   std::vector<Point> points_;      // one a size, on rank 0
   std::uint32_t rank_ = 0;
+  // Set on rank 0 when rank 1 found wrong bytes.
   bool peer_found_mismatch_ = false;
   std::uint8_t untouched_ = 0;  // used in place of a message's last byte in GPU memory
 };

@@ -14,11 +14,14 @@ namespace railgauge::verbs {
 // One side's part in a round_trip; plain values for the timed loop.
 struct RoundTrip {
   Request request;
-  std::uint8_t* last_out = nullptr;  // last byte of the message in the send area
-  std::uint8_t* last_in = nullptr;   // last byte of the peer's message in the receive area
+  // Last byte of the message in the send area.
+  std::uint8_t* last_out = nullptr;
+  // Last byte of the peer's message in the receive area.
+  std::uint8_t* last_in = nullptr;
   std::uint64_t signal_every = 1;
   double added_cost = 0;
-  bool counts_up = false;  // compare-and-swap: each expects what the one before left
+  // Compare-and-swap: each operation expects the value that the one before left.
+  bool counts_up = false;
 };
 
 // How a side learns that ball number `turn` has come. A write's: by the last byte of the message,

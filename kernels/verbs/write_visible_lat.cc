@@ -1,19 +1,18 @@
-// How long until a GPU's kernel sees what was written into its memory from another node. The flag
-// is the last word of the message, which adapters place last; a kernel of one thread polls it in
-// the target's GPU memory and answers. Three figures a size, on the initiator's clock alone:
+// How long until a GPU's kernel sees bytes that another node wrote into its memory. The flag is the
+// last word of the message, which adapters place last; a kernel of one thread polls it in the
+// target's GPU memory and answers. Four figures, three of them for each size, on the initiator's
+// clock alone:
 //
-//   completion             from the post to the completion of the write: what others call the
-//   latency gpu_visible            from the post until the kernel's answer is in the initiator's
-//   memory. The
-//                          kernel polls the flag itself, and nothing is flushed
-//   gpu_visible_flushed    the same with the flush that a platform requires which does not order
-//                          remote writes for the GPU (fact flush_required): the target's CPU hears
-//                          of the arrival by a receive, flushes, and only then lets the kernel
-//                          look. A kernel that still sees an older flag fails the task
-//   gpu_visible_read_back  where the host has no such flush: the initiator reads the flag back over
-//   the
-//                          same queue pair, which pushes the write before it, then tells the
-//                          target's CPU, which lets the kernel look
+// completion: from the post to the completion of the write, which others call the latency.
+// gpu_visible: from the post until the kernel's answer is in the initiator's memory. The kernel
+// polls the flag itself, and nothing is flushed.
+// gpu_visible_flushed: the same with the flush that a platform requires which does not order remote
+// writes for the GPU (fact flush_required). The target's CPU learns of the arrival by a receive,
+// flushes, and only then lets the kernel look. A kernel that still sees an older flag fails the
+// task.
+// gpu_visible_read_back: where the host has no such flush. The initiator reads the flag back over
+// the same queue pair, which pushes the write before it, then signals the target's CPU, which lets
+// the kernel look.
 //
 // All but the first are round trips: the way back is the same short write of the target's CPU,
 // which polls the kernel's answer in pinned host memory. The other way would be a kernel that rings
@@ -55,8 +54,11 @@ struct RemoteFlush {
   int ordering = 0;      // attribute GPU_DIRECT_RDMA_WRITES_ORDERING
   unsigned options = 0;  // attribute GPU_DIRECT_RDMA_FLUSH_WRITES_OPTIONS
 
+  // Asks the driver. Fails where it does not know the attributes.
   static Result<RemoteFlush> of(const gpu::Gpu& gpu);
+  // From the target's report, on the initiator.
   static RemoteFlush of(const PeerStatus& told);
+  // Into this rank's report to its peer.
   void tell(PeerStatus& status) const;
 
   // A kernel of the GPU that owns the memory sees the bytes before a flag that it sees.
@@ -68,13 +70,16 @@ struct RemoteFlush {
 
 namespace {
 
+// Name of the driver's call, as facts and errors show it.
 constexpr const char* kFlush = "cuFlushGPUDirectRDMAWrites";
 
+// Values of CUGPUDirectRDMAWritesOrdering as facts show them.
 std::string ordering_words(int ordering) {
   if (ordering >= cu::kWritesOrderedForAllDevices) return "all_devices";
   return ordering >= cu::kWritesOrderedForOwner ? "owner" : "none";
 }
 
+// The bits of CUflushGPUDirectRDMAWritesOptions as facts show them.
 std::string option_words(unsigned options) {
   const bool by_host = (options & cu::kFlushByHost) != 0;
   const bool by_stream = (options & cu::kFlushByStream) != 0;
@@ -84,6 +89,8 @@ std::string option_words(unsigned options) {
 
 }  // namespace
 
+// The flush is usable where the driver has the call and the GPU's attribute permits the host to use
+// it.
 Result<RemoteFlush> RemoteFlush::of(const gpu::Gpu& gpu) {
   RemoteFlush found;
   found.ordering = RG_TRY(gpu.attribute(cu::kGpuDirectRdmaWritesOrdering));
@@ -132,12 +139,16 @@ Status flush_remote_writes(const gpu::Gpu& gpu) {
 
 namespace {
 
+// The flag: the last word of each message, which the GPU reads in one access.
 constexpr std::size_t kFlagBytes = sizeof(std::uint32_t);
 constexpr std::uint32_t kReceiveDepth = 16;  // one is in use
+// At most two posts are in flight: the message and its read back.
 constexpr std::uint32_t kSendDepth = 16;
 
+// The figures in the order in which they are measured.
 enum class Way : std::uint8_t { kCompletion, kVisible, kFlushed, kReadBack };
 
+// The point's meaning, part of the series' name.
 const char* meaning_of(Way way) {
   switch (way) {
     case Way::kCompletion:
@@ -154,8 +165,11 @@ const char* meaning_of(Way way) {
 // Whether the target's CPU hears of each message and lets the kernel look.
 bool is_gated(Way way) { return way == Way::kFlushed || way == Way::kReadBack; }
 
+// Rank 0 writes and takes the time; rank 1 owns the GPU and answers.
 class WriteVisible final : public Kernel {
  public:
+  // kInvalidArgument for a size that does not end in a flag of 4 bytes. Rank 1 waives without a GPU
+  // or device code.
   Status prepare(Context& context) override {
     const Params& params = context.params;
     sizes_ = params.bytes_list("sizes");
@@ -197,6 +211,8 @@ class WriteVisible final : public Kernel {
     return {};
   }
 
+  // Three figures a size. The third is the flushed one, or where the host has no flush the one that
+  // reads back.
   Status measure(Context& context, Group& group) override {
     link_->waiting().set_limits(tick_clock(context), context.deadline_monotonic_ns,
                                 context.params.duration_ns("stall_timeout"));
@@ -212,9 +228,13 @@ class WriteVisible final : public Kernel {
   }
 
  private:
+  // The requests of one size, built outside the timed loop.
   struct Posts {
+    // The write whose last word is the flag.
     Request message;
+    // The read of the flag behind it.
     Request read_back;
+    // The empty write with immediate data that signals the target's CPU.
     Request telling;
   };
 
@@ -242,6 +262,8 @@ class WriteVisible final : public Kernel {
     return {};
   }
 
+  // One size and one figure on both ranks, with an agreement around the samples and after the
+  // verification.
   Status measure_one(Context& context, Group& group, std::size_t size_index, Way way) {
     const Layout layout = single_layout(*link_, sizes_[size_index]);
     const Status ready = set_up_areas(*link_, layout, size_index, rank_);
@@ -272,6 +294,7 @@ class WriteVisible final : public Kernel {
     return report(context, size_index, way, *sampled, closed);
   }
 
+  // The point of one figure, on rank 0. kDataLoss above the line rate.
   Status report(Context& context, std::size_t size_index, Way way, const Sampled& sampled,
                 const std::vector<PeerStatus>& closed) const {
     const bool verified = context.params.boolean("verify");
@@ -318,6 +341,8 @@ class WriteVisible final : public Kernel {
     return made;
   }
 
+  // The samples of one figure in nanoseconds, on rank 0. Each batch uses values of the flag that no
+  // earlier message had, so an old flag never looks like an answer.
   Result<Sampled> sample(Context& context, std::size_t size_index, Way way) {
     const TickClock& clock = tick_clock(context);
     Posts posts{message(size_index, way), read_back(size_index), telling()};
@@ -344,7 +369,7 @@ class WriteVisible final : public Kernel {
     });
   }
 
-  // The timed loop.
+  // The timed loop. False when a queue or a wait failed.
   bool round_trips(const TickClock& clock, Posts& posts, std::uint32_t first, std::uint64_t count,
                    Way way) {
     std::byte* const flag = link_->send_area().data() + posts.message.sge.length - kFlagBytes;
@@ -367,7 +392,8 @@ class WriteVisible final : public Kernel {
     return true;
   }
 
-  // The target: answers the batches that the initiator orders until it says done.
+  // The target: answers the batches that the initiator orders until it reads kDone. The GPU kernel
+  // runs for one batch, so a failed task leaves none behind.
   Status answer_all(Way way, std::size_t size_index) {
     for (;;) {
       ControlWord word;
@@ -396,6 +422,7 @@ class WriteVisible final : public Kernel {
     }
   }
 
+  // A GPU that sees an old flag after a flush disproves the flush: kDataLoss.
   [[nodiscard]] Status check_stale(Way way, std::size_t size_index, std::uint32_t count) const {
     if (answering_->stale() == 0) return {};
     return fail(Code::kDataLoss,
@@ -407,11 +434,15 @@ class WriteVisible final : public Kernel {
                             answering_->stale(), count));
   }
 
+  // The CPU's part of one batch: wait for the GPU's answer, write it to the initiator, and where
+  // gated flush and open the gate before.
   Status answer_batch(Way way, std::uint32_t first, std::uint32_t count) {
     SendQueue& sends = link_->sends();
     const auto answered = [&](std::uint32_t value) {
       return sends.wait_for_byte(answering_->answer(), static_cast<std::uint8_t>(value));
     };
+    // The GPU kernel runs once it has answered the value before the first; only then may the
+    // initiator begin.
     if (!answered(first - 1) || !control_->send({.order = Order::kReady})) return failure();
     Request reply = reply_request();
     for (std::uint32_t i = 0; i < count; ++i) {
@@ -430,6 +461,7 @@ class WriteVisible final : public Kernel {
     return {};
   }
 
+  // The short write that carries the answer back, out of host memory.
   [[nodiscard]] Request reply_request() const {
     Request made = link_->request(kFlagBytes);
     made.sge.addr = reinterpret_cast<std::uint64_t>(reply_.data());
@@ -445,8 +477,10 @@ class WriteVisible final : public Kernel {
   std::unique_ptr<Link> link_;
   std::optional<ControlChannel> control_;  // after the link, whose domain it is registered in
   std::optional<AnsweringGpu> answering_;  // after the link, whose GPU it is
+  // Rank 0: the flag as it was read back.
   HostBuffer fetched_;
   MemoryRegionHandle fetched_region_;
+  // Rank 1: the answer on its way back.
   HostBuffer reply_;
   MemoryRegionHandle reply_region_;
   AccountBook book_;
@@ -455,6 +489,7 @@ class WriteVisible final : public Kernel {
   RemoteFlush flush_;       // the target's
 };
 
+// RC alone: the answer of an unreliable write may never come.
 KernelInfo info() {
   InfoBuilder builder("verbs.write_visible_lat", 3,
                       "RDMA WRITE into GPU memory until a GPU kernel there sees it");

@@ -9,14 +9,20 @@
 namespace railgauge::verbs {
 namespace {
 
+// Atomics of different words do not share a line, which would serialise them.
 constexpr std::size_t kCacheLineBytes = 64;
 constexpr std::uint32_t kWords = 64;  // that atomics move through, of all lanes
 
+// Words of one lane: the total is shared out, and each lane has at least one.
 std::size_t words_of_each(std::uint32_t lanes) { return std::max<std::size_t>(1, kWords / lanes); }
 
+// The first half of the link's memory.
 Area sending(const Link& link) { return {link.memory(), 0}; }
+// The second half, where the peer's messages arrive.
 Area receiving(const Link& link) { return {link.memory(), link.memory().size() / 2}; }
 
+// Compares the slots that the peer reports as used. kDataLoss names the first wrong byte; kInternal
+// where the report exceeds the slots.
 Status compare(const Link& link, Slots slots, const Brought& brought) {
   if (brought.slots == 0 || brought.slots > slots.count)
     return fail(Code::kInternal, fmt::format("rank {}: {} slots used, of {}", brought.from,
@@ -45,6 +51,7 @@ Status count_atomics(const Link& link, const Slots& slots, std::uint64_t posted)
 
 }  // namespace
 
+// The receives of a send queue may take any message, so all slots of a send hold the same bytes.
 Layout stream_layout(const Link& link, std::uint64_t message_bytes) {
   Layout layout;
   if (link.operation().is_atomic()) {
@@ -74,6 +81,7 @@ std::size_t area_bytes_for(const Operation& operation, std::uint64_t largest_byt
   return words_of_each(lanes) * lanes * kCacheLineBytes;
 }
 
+// Zeros in the receive area: bytes that never arrived differ from the pattern.
 Status set_up_areas(const Link& link, const Layout& layout, std::size_t size_index,
                     std::uint32_t rank) {
   if (link.operation().is_atomic())
@@ -82,6 +90,7 @@ Status set_up_areas(const Link& link, const Layout& layout, std::size_t size_ind
   return clear_slots(receiving(link), layout.target);
 }
 
+// Reads leave nothing at the target, so there is nothing to verify.
 Status verify_target(const Link& link, const Layout& layout, const Brought& brought) {
   if (link.operation().is_atomic()) return count_atomics(link, layout.target, brought.posted);
   if (link.operation().verb == Verb::kRead) return {};

@@ -5,6 +5,7 @@
 namespace railgauge::verbs {
 namespace {
 
+// The shortest of 64 round trips is free of scheduling delays in practice.
 constexpr int kExchanges = 64;
 
 // Times travel as ns since a moment of each rank's own, shortly before: they fit 48 bits.
@@ -21,6 +22,8 @@ class OwnTime {
   std::uint64_t origin_;
 };
 
+// Rank 0. Cristian's method: the peer's clock is read half a round trip after the question, and the
+// error is at most half that round trip.
 bool set_begin(ControlChannel& control, const OwnTime& time, double lead_ns, CommonBegin& begin) {
   double shortest_ns = std::numeric_limits<double>::infinity();
   double offset_ns = 0;  // theirs less ours
@@ -40,6 +43,7 @@ bool set_begin(ControlChannel& control, const OwnTime& time, double lead_ns, Com
   return control.send(ControlWord::of(Order::kBegin, theirs_ns)) && control.receive(ready);
 }
 
+// Rank 1: answers with its time until rank 0 sends the begin in rank 1's own time.
 bool learn_begin(ControlChannel& control, const OwnTime& time, CommonBegin& begin) {
   for (;;) {
     ControlWord word;

@@ -8,6 +8,7 @@
 
 namespace railgauge::verbs {
 
+// The same moment on either rank's clock.
 struct CommonBegin {
   std::uint64_t ticks = 0;    // of this rank's clock
   double uncertainty_ns = 0;  // half the shortest round trip; on rank 0

@@ -12,10 +12,13 @@ namespace {
 constexpr std::size_t kAbortFlag = sizeof(ControlWord);
 constexpr std::size_t kOutgoing = 64;
 constexpr std::size_t kBytes = 2 * kOutgoing;
+// Sends in flight: a word, an abort, and spare.
 constexpr std::uint32_t kDepth = 4;
 
 }  // namespace
 
+// The queue pair is reliable and has a completion queue of its own, so its completions never mix
+// with those of the timed lanes.
 Result<ControlChannel> ControlChannel::open(Link& link) {
   ControlChannel channel;
   channel.buffer_ = RG_TRY(HostBuffer::allocate(kBytes));
@@ -38,6 +41,8 @@ Result<ControlChannel> ControlChannel::open(Link& link) {
   return channel;
 }
 
+// The control queue pair takes the lane number after the last data lane; that number selects its
+// flow label and its connection.
 Status ControlChannel::connect(const Context& context, Link& link, Group& group) {
   const PeerAddress& peer = link.peer();
   const Status here = bring_up(link.introduction(context.params, IBV_ACCESS_REMOTE_WRITE),
@@ -50,6 +55,7 @@ Status ControlChannel::connect(const Context& context, Link& link, Group& group)
   return agree(group, here, seconds_left(context));
 }
 
+// A write of `bytes` at `offset` of this channel's memory to the peer's address `to`.
 Request ControlChannel::write_from(std::size_t offset, std::size_t bytes, std::uint64_t to,
                                    std::uint32_t remote_key) const {
   Request request;
@@ -68,12 +74,14 @@ void ControlChannel::abort() {
   static_cast<void>(queue_.post(abort_request_, true));
 }
 
+// The sequence number is the word's last byte, and adapters place the last byte last.
 bool ControlChannel::send(ControlWord word) {
   word.sequence = ++sent_;
   std::memcpy(buffer_.data() + kOutgoing, &word, sizeof word);
   return queue_.post(request_, true) && queue_.wait_retired();
 }
 
+// Sequence numbers wrap at 256. That is safe because a word is read before the next one comes.
 bool ControlChannel::receive(ControlWord& word) {
   if (!queue_.wait_for_byte(incoming_sequence(), ++received_)) return false;
   std::memcpy(&word, buffer_.data(), sizeof word);

@@ -15,30 +15,40 @@ namespace railgauge::verbs {
 
 enum class Order : std::uint8_t {
   kNone,
-  kPingPong,  // answer `count` messages of size number `size_index`; the target says kReady first
+  // Answer `count` messages of size number `size_index`; the target says kReady first.
+  kPingPong,
   kReady,
-  kVerify,  // compare what the last ball brought
+  // Compare the content of the last message.
+  kVerify,
   kVerified,
-  kMismatch,  // wrong bytes: the details come through the group
-  kTime,      // what the clock shows: asked with any value, answered with the time
-  kBegin,     // when the common interval begins, by the target's clock
-  kDone,      // no more comes; `value` messages were posted
+  // Wrong bytes: the details come through the group.
+  kMismatch,
+  // The time of the other rank's clock: asked with any value, answered with the time.
+  kTime,
+  // Begin of the common interval, by the target's clock.
+  kBegin,
+  // The last word; `value` messages were posted.
+  kDone,
 };
 
+// One order. Written by one RDMA write of 8 bytes.
 struct ControlWord {
   std::uint32_t count = 0;
   std::uint16_t size_index = 0;
   Order order = Order::kNone;
-  std::uint8_t sequence = 0;  // last in memory: when it has changed, the rest is there
+  // Last in memory: when it has changed, the rest is there.
+  std::uint8_t sequence = 0;
 
   // A number of 48 bits instead of count and size_index.
   static ControlWord of(Order order, std::uint64_t value) {
     return {static_cast<std::uint32_t>(value), static_cast<std::uint16_t>(value >> 32U), order};
   }
+  // The number that of() stored.
   [[nodiscard]] std::uint64_t value() const { return count | std::uint64_t{size_index} << 32U; }
 };
 static_assert(sizeof(ControlWord) == 8);
 
+// Used by one thread at a time; a word waits until it is read.
 class ControlChannel {
  public:
   // Makes the queue pair, registers the words and gives the link their addresses. Called before
@@ -49,6 +59,7 @@ class ControlChannel {
 
   // All: false when the queue failed; the link's waiting says why.
   [[nodiscard]] bool send(ControlWord word);
+  // Waits for the next word.
   [[nodiscard]] bool receive(ControlWord& word);
   // Whether receive() would return at once.
   [[nodiscard]] bool has_word() const;
@@ -63,7 +74,8 @@ class ControlChannel {
                                    std::uint32_t remote_key) const;
 
   HostBuffer buffer_;
-  MemoryRegionHandle region_;  // never relaxed: the word must not pass the data before it
+  // Never relaxed: the word must not pass the data before it.
+  MemoryRegionHandle region_;
   CompletionQueueHandle completions_;
   QueuePairHandle queue_pair_;
   SendQueue queue_;

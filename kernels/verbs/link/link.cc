@@ -22,6 +22,7 @@ bool is_own_choice(const std::string& parameter) {
          parameter == "gpu" || parameter == "devices";
 }
 
+// 24 bits, as the packet header holds them.
 std::uint32_t first_packet_sequence() {
   // Not the one of the connection before, so that its late packets do not fit.
   const auto mixed =
@@ -31,6 +32,7 @@ std::uint32_t first_packet_sequence() {
 
 }  // namespace
 
+// Pins the thread before it allocates, so that the areas are on the adapter's NUMA node.
 Result<std::unique_ptr<Link>> Link::open(const Context& context, const Options& options) {
   std::unique_ptr<Link> link(new Link);
   link->options_ = options;
@@ -49,6 +51,7 @@ Result<std::unique_ptr<Link>> Link::open(const Context& context, const Options& 
   return link;
 }
 
+// The path MTU that this side proposes; bring-up takes the smaller of both.
 Status Link::choose_mtu(const Params& params) {
   const unsigned active = verbs::mtu_bytes(device_.port_attributes().active_mtu);
   const auto wanted = static_cast<unsigned>(std::stoul(params.text("mtu")));
@@ -82,6 +85,7 @@ Status Link::check_sizes(std::size_t mtu_bytes) const {
   return {};
 }
 
+// The remote access that queue pairs and memory regions permit.
 int Link::granted_access() const {
   // iWARP answers a read by writing into its sink, which must let it.
   const bool is_sink = operation().verb == Verb::kRead && device_.is_iwarp();
@@ -89,6 +93,8 @@ int Link::granted_access() const {
          (is_sink ? IBV_ACCESS_REMOTE_WRITE : 0);
 }
 
+// One region over both areas. Who uses the GPU is read before this process takes a context there
+// and becomes a user itself.
 Status Link::make_memory() {
   errno = 0;
   domain_ = ProtectionDomainHandle(loaded_verbs().alloc_pd(device_.context()));
@@ -123,6 +129,7 @@ Result<CompletionQueueHandle> Link::make_completions(std::uint32_t entries,
   return made;
 }
 
+// This side's address, as the peer needs it to connect, aim and verify.
 void Link::describe(const Params& params) {
   const ibv_device_attr& device = device_.attributes();
   mine_.set_endpoint(device_.endpoint());
@@ -150,6 +157,8 @@ void Link::describe(const Params& params) {
   mine_.mutable_parameters()->insert(params.effective().begin(), params.effective().end());
 }
 
+// The exchange is the first moment at which both ranks' parameters and ports are known together.
+// Errors of either rank end both.
 Status Link::connect(const Context& context, Group& group) {
   RG_CHECK(group.size() == 2);
   GpuWatch::describe(mine_);  // now that every GPU of this rank is known
@@ -169,6 +178,8 @@ Status Link::connect(const Context& context, Group& group) {
   return agree(group, here, seconds_left(context));
 }
 
+// Both ends must agree on link layer, GID type, way of connecting, parameters and number of queue
+// pairs. kFailedPrecondition or kInvalidArgument names both values.
 Status Link::check_peer(const Context& context) const {
   const auto differ = [this](std::string_view what, const auto& mine, const auto& theirs) {
     return fail(Code::kFailedPrecondition,
@@ -201,6 +212,7 @@ Status Link::check_peer(const Context& context) const {
   return check_sizes(std::min(mine_.mtu_bytes(), peer_.mtu_bytes()));
 }
 
+// Each queue pair to RTS; datagrams also get an address handle per lane.
 Status Link::bring_up_lanes(const Context& context) {
   const Introduction with = introduction(context.params, granted_access());
   for (std::size_t lane = 0; lane < queue_pairs_.size(); ++lane) {
@@ -213,6 +225,7 @@ Status Link::bring_up_lanes(const Context& context) {
   return {};
 }
 
+// Everything that a reader needs to compare this connection with another one.
 void Link::report_facts(Reporter& reporter) const {
   const Verbs& verbs = loaded_verbs();
   report_memory(mine_, peer_, reporter);
@@ -247,6 +260,8 @@ void Link::report_facts(Reporter& reporter) const {
   if (verbs.synthetic || memory_->is_synthetic()) reporter.fact("synthetic", "true");
 }
 
+// The request is complete except for its id and signal flag. Inline data is copied at the post, so
+// the CPU must be able to read it.
 Request Link::request(std::size_t bytes, std::size_t lane) const {
   const Operation& does = operation();
   Request made;

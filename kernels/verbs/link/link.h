@@ -33,20 +33,34 @@ class Link {
   struct Options {
     Verb verb = Verb::kWrite;
     ibv_qp_type transport = IBV_QPT_RC;
-    std::size_t area_bytes = 0;       // of the send and of the receive area, without GRHs
-    std::size_t largest_bytes = 0;    // of a message
-    std::uint32_t lanes = 1;          // queue pairs
-    std::uint32_t send_depth = 1;     // of each lane
-    std::uint32_t receive_depth = 0;  // of each lane, or of the shared queue
+    // Bytes of the send area and of the receive area, each without GRHs.
+    std::size_t area_bytes = 0;
+    // Bytes of the largest message.
+    std::size_t largest_bytes = 0;
+    // Number of queue pairs.
+    std::uint32_t lanes = 1;
+    // Posts in flight on each lane, at most.
+    std::uint32_t send_depth = 1;
+    // Receives that wait on each lane, or in the shared queue. 0 makes no receive queue.
+    std::uint32_t receive_depth = 0;
+    // Messages up to this size are sent inline, as far as the device can.
     std::uint32_t inline_bytes = 0;
+    // One receive queue (SRQ) serves all lanes.
     bool shares_receives = false;
-    int extra_access = 0;  // that lanes and areas grant, besides the operation's
-    bool sleeps = false;   // completions are waited for by events
+    // Remote access (IBV_ACCESS_*) that lanes and areas grant besides the operation's.
+    int extra_access = 0;
+    // The CPU waits for completions by events instead of polling.
+    bool sleeps = false;
+    // Registers the areas for PCIe relaxed ordering.
     bool relaxed_ordering = false;
-    bool pins = true;     // the calling thread, while the link is there, next to the adapter
-    Memory::Form memory;  // of this rank's areas
-    std::string registration = "auto";  // of a GPU's memory
-    std::string cm_address;             // for the connection manager; empty: the GID's
+    // Pins the calling thread near the adapter while the link is there.
+    bool pins = true;
+    // Kind of memory of this rank's areas.
+    Memory::Form memory;
+    // Path by which a GPU's memory is registered: "auto", "dma-buf", "nvidia-peermem".
+    std::string registration = "auto";
+    // This rank's IP address for the connection manager; empty takes the GID's.
+    std::string cm_address;
   };
   // Opens the context's endpoint and makes everything that needs no peer. Reads the parameters of
   // add_connection. It stays where it is: queues point into it. Where it pins, the calling thread
@@ -114,7 +128,8 @@ class Link {
 
   Options options_;
   Pinned pinned_;
-  Device device_;  // members are released in reverse: queue pairs first, device last
+  // Members are released in reverse: queue pairs first, device last.
+  Device device_;
   ProtectionDomainHandle domain_;
   std::unique_ptr<Memory> memory_;
   Registration registered_;
@@ -124,7 +139,8 @@ class Link {
   CompletionQueueHandle receive_completions_;
   SharedReceivesHandle shared_receives_;
   std::vector<QueuePairHandle> queue_pairs_;
-  std::vector<AddressHandle> addresses_;  // of datagrams, one a lane
+  // Address handles of datagrams, one a lane.
+  std::vector<AddressHandle> addresses_;
   Waiting waiting_;
   SendQueue sends_;
   ReceiveQueue receives_;
@@ -134,7 +150,8 @@ class Link {
   PeerAddress mine_;
   PeerAddress peer_;
   GpuWatch gpus_;
-  std::unique_ptr<Connector> connector_;  // empty where addresses are exchanged
+  // Empty where addresses are exchanged.
+  std::unique_ptr<Connector> connector_;
 };
 
 }  // namespace railgauge::verbs

@@ -12,6 +12,7 @@
 namespace railgauge::verbs {
 namespace {
 
+// Requests beyond the depth, for messages that drain receives and close a stream.
 constexpr std::uint32_t kSpareDepth = 8;
 
 // A channel whose descriptor never blocks: a wait sleeps on it with a limit of its own.
@@ -28,6 +29,7 @@ Result<ChannelHandle> make_channel(const Device& device) {
   return made;
 }
 
+// kFailedPrecondition: "fake0:1: parameter qps: 2000 queue pairs are above the device's 1000".
 tl::unexpected<Error> above(const Device& device, std::string_view parameter, std::string_view what,
                             std::int64_t wanted, std::int64_t limit) {
   return fail(Code::kFailedPrecondition,
@@ -38,6 +40,8 @@ tl::unexpected<Error> above(const Device& device, std::string_view parameter, st
 
 }  // namespace
 
+// Completion queues that never overflow: each holds all posts of all lanes. Checked against the
+// device's limits first, because providers report an excess by a bare EINVAL.
 Status Link::make_queues() {
   const ibv_device_attr& limits = device_.attributes();
   const auto depth_limit = static_cast<std::uint32_t>(limits.max_qp_wr);
@@ -78,6 +82,7 @@ Status Link::make_queues() {
   return {};
 }
 
+// All lanes share one completion queue for sends and one for receives.
 Status Link::make_lanes() {
   ibv_qp_init_attr init{};
   init.send_cq = send_completions_.get();

@@ -9,6 +9,7 @@
 namespace railgauge::verbs {
 namespace {
 
+// Bounds of the staging parameters.
 constexpr double kMaxChunkBytes = 64U << 20U;
 constexpr double kMaxStageDepth = 64;
 
@@ -22,6 +23,7 @@ void keep_cpu_off(Link::Options& options) {
 
 }  // namespace
 
+// Kernels whose rank 0 is always in host memory declare these alone.
 void add_gpu_target(InfoBuilder& builder) {
   gpu::add_busy_parameter(builder);
   builder
@@ -38,6 +40,7 @@ void add_gpu_target(InfoBuilder& builder) {
       .identity();
 }
 
+// Rank 0 keeps host memory; rank 1 takes its GPU's.
 void choose_gpu_target(const Context& context, Link::Options& options) {
   options.registration = context.params.text("registration");
   if (context.rank == 0) return;
@@ -72,6 +75,7 @@ void add_memory(InfoBuilder& builder) {
       .identity();
 }
 
+// Pure; the parameters were checked against their choices before.
 MemoryChoice memory_choice(const Params& params) {
   MemoryChoice choice;
   choice.initiator = memory_kind_of(params.text("memory"));

@@ -16,14 +16,17 @@ void add_memory(InfoBuilder& builder);
 
 // gpu and registration, where the target's memory is a GPU's and the initiator's the host's.
 void add_gpu_target(InfoBuilder& builder);
+// Writes rank 1's GPU and the way of registration into `options`.
 void choose_gpu_target(const Context& context, Link::Options& options);
 
+// Both sides' memory. Plain value.
 struct MemoryChoice {
   MemoryKind initiator = MemoryKind::kHost;  // rank 0
   MemoryKind target = MemoryKind::kHost;     // rank 1
   [[nodiscard]] MemoryKind of(std::uint32_t rank) const { return rank == 0 ? initiator : target; }
   [[nodiscard]] bool is(MemoryKind kind) const { return initiator == kind || target == kind; }
 };
+// Resolves target_memory "same" to rank 0's kind.
 MemoryChoice memory_choice(const Params& params);
 
 // Writes the kind of memory of this rank's areas into `options`. Nothing is sent inline out of GPU

@@ -7,6 +7,7 @@ namespace {
 
 constexpr double kQuietNs = 50e6;  // after it, what is not here on an unreliable transport is lost
 
+// Receive rings of one side: one that is shared, or one per lane.
 std::uint64_t rings_of(const Link& link) {
   return link.options().shares_receives ? 1 : link.options().lanes;
 }
@@ -18,6 +19,7 @@ bool send_empty(Link& link, std::uint64_t count) {
     Request empty = link.request(0, lane);
     empty.wr.num_sge = 0;
     for (std::uint64_t i = 0; i < count; ++i) {
+      // Never more than the ring holds: on a reliable connection the rest would wait for receives.
       while (sends.lane(lane).in_flight >= link.options().send_depth)
         if (sends.poll_or_wait() < 0) return false;
       if (!sends.post(empty, true, lane)) return false;
@@ -26,6 +28,7 @@ bool send_empty(Link& link, std::uint64_t count) {
   return sends.wait_retired();
 }
 
+// Takes `count` messages and gives none of their receives out again.
 bool use_up(ReceiveQueue& receives, std::uint64_t count) {
   receives.count_from_zero();
   while (receives.arrived() < count)
@@ -72,6 +75,7 @@ bool take_while(ReceiveQueue& receives, Busy busy) {
   }
 }
 
+// Sinks until the peer reports how many messages it posted, then takes the rest of them.
 bool hear_end(Link& link, ControlChannel& control, const TickClock& clock) {
   ControlWord word;
   if (!take_while(link.receives(), [&] { return control.has_word() ? 0 : 1; })) return false;
@@ -120,6 +124,8 @@ bool use_up_all(Link& link, ControlChannel& control, const TickClock& clock, con
 
 }  // namespace
 
+// Sends alone have buffers in their receives, which must change with the size. Writes with
+// immediate data use receives without buffers, which fit any size.
 Status use_up_receives(Link& link, ControlChannel& control, const TickClock& clock,
                        const Parts& parts, std::uint32_t rank) {
   // Receives without buffers fit any size.
@@ -129,6 +135,8 @@ Status use_up_receives(Link& link, ControlChannel& control, const TickClock& clo
   return tl::unexpected(link.waiting().failure());
 }
 
+// The rings are empty when new receives are posted; on a reliable connection empty messages use the
+// old ones up here.
 Status renew_receives(Link& link, const Slots& slots, const Parts& parts, bool has_old) {
   const bool has_buffers = link.operation().verb == Verb::kSend;
   const std::uint32_t depth = link.options().receive_depth;
@@ -150,9 +158,12 @@ bool sink_messages(Link& link, ControlChannel& control, const TickClock& clock) 
   return hear_end(link, control, clock);
 }
 
+// Polls both directions until this side's posts have completed, reports their number, then takes
+// the peer's rest.
 bool finish_and_sink(Link& link, ControlChannel& control, const TickClock& clock,
                      std::uint64_t posted) {
   SendQueue& sends = link.sends();
+  // Negative on failure, 0 when all posts have completed.
   const auto send_on = [&sends] {
     if (sends.poll() < 0) return -1;
     return sends.awaited() > 0 ? 1 : 0;

@@ -10,6 +10,7 @@
 
 namespace railgauge::verbs {
 
+// Which parts this rank plays in the stream; both in direction both.
 struct Parts {
   bool sends = false;
   bool receives = false;

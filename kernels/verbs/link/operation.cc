@@ -6,6 +6,7 @@
 
 namespace railgauge::verbs {
 
+// One row per operation, in the order of the enumerators; the check keeps table and enum together.
 const Operation& operation_of(Verb verb) {
   static constexpr std::array kOperations{
       Operation{Verb::kWrite, "write", "to", IBV_WR_RDMA_WRITE, IBV_ACCESS_REMOTE_WRITE},

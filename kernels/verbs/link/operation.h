@@ -10,14 +10,20 @@ namespace railgauge::verbs {
 
 enum class Verb : std::uint8_t { kWrite, kWriteImm, kRead, kSend, kFetchAdd, kCompareSwap };
 
+// One row of the table of operations.
 struct Operation {
   Verb verb = Verb::kWrite;
-  std::string_view words;  // for messages: "write"
-  std::string_view way;    // "to" or "from" the other rank
+  // Name in messages: "write".
+  std::string_view words;
+  // "to" or "from", in front of the other rank in messages.
+  std::string_view way;
   ibv_wr_opcode opcode = IBV_WR_RDMA_WRITE;
-  int target_access = 0;       // what the target grants to the initiator
-  bool takes_receive = false;  // uses up a receive of the target's
-  bool fetches = false;        // something comes back: never inline, bound by outstanding reads
+  // Remote access that the target grants to the initiator.
+  int target_access = 0;
+  // Each message uses up a receive of the target's.
+  bool takes_receive = false;
+  // Data comes back: never inline, and bound by the outstanding reads of both devices.
+  bool fetches = false;
 
   [[nodiscard]] bool is_atomic() const {
     return verb == Verb::kFetchAdd || verb == Verb::kCompareSwap;
@@ -26,6 +32,7 @@ struct Operation {
   [[nodiscard]] bool is_aimed() const { return verb != Verb::kSend; }
 };
 
+// The row of `verb`. Pure.
 const Operation& operation_of(Verb verb);
 
 inline constexpr std::size_t kAtomicBytes = sizeof(std::uint64_t);

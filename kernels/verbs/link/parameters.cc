@@ -8,6 +8,7 @@ namespace {
 constexpr double kMillisecondNs = 1e6;
 constexpr double kHourNs = 3600e9;
 
+// The parameters of kernels/verbs/transport/addressing.h.
 void add_addressing(InfoBuilder& builder) {
   constexpr double kMaxFlowLabel = (1U << 20U) - 1;
   builder
@@ -47,6 +48,8 @@ void add_addressing(InfoBuilder& builder) {
 
 }  // namespace
 
+// `qp_timeout` and `retry_count` are the fields of ibv_modify_qp with the same meaning; they change
+// nothing on a path without loss, so they are no part of a series' identity.
 void add_connection(InfoBuilder& builder, const ConnectionForm& form) {
   constexpr double kMaxInlineBytes = 4096;
   builder
@@ -84,6 +87,7 @@ void add_connection(InfoBuilder& builder, const ConnectionForm& form) {
   if (form.has_memory) add_memory(builder);
 }
 
+// A sleeping CPU adds the interrupt to each wait, so the two are different series.
 void add_poll(InfoBuilder& builder) {
   builder
       .choice("poll", "",
@@ -100,6 +104,7 @@ void add_atomic_operation(InfoBuilder& builder) {
       .identity();
 }
 
+// Lets tests make a kernel slower by a known share.
 void add_added_cost(InfoBuilder& builder, const std::string& summary) {
   builder.number("added_cost_fraction", summary, "0", 0, 1).identity();
 }

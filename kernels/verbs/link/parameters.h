@@ -9,10 +9,14 @@
 
 namespace railgauge::verbs {
 
+// The differences between the kernels' parameters of a connection.
 struct ConnectionForm {
-  std::vector<std::string> transports{"RC"};  // the first is the default
-  std::string inline_bytes;                   // the default; empty where nothing can be sent inline
-  bool has_memory = true;                     // each side's memory is chosen
+  // Values of parameter transport; the first is the default.
+  std::vector<std::string> transports{"RC"};
+  // Default of parameter inline_bytes; empty where the operation cannot send inline.
+  std::string inline_bytes;
+  // Declares the parameters of both sides' memory.
+  bool has_memory = true;
 };
 // transport, the addressing, mtu, inline_bytes, qp_timeout, retry_count, stall_timeout.
 void add_connection(InfoBuilder& builder, const ConnectionForm& form);

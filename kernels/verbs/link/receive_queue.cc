@@ -4,6 +4,7 @@
 
 namespace railgauge::verbs {
 
+// Slots are reused in turn where the ring is deeper than their number.
 bool ReceiveQueue::fill(const Slots& slots, std::span<std::byte> area, std::uint32_t key,
                         std::uint32_t depth) {
   receives_.assign(slots.count, {});
@@ -29,6 +30,7 @@ bool ReceiveQueue::fill(const Slots& slots, std::span<std::byte> area, std::uint
   return true;
 }
 
+// Polls, and looks at the limits only after polls_between_looks() polls that found nothing.
 std::int64_t ReceiveQueue::take_or_wait(bool again) {
   for (std::uint64_t since = 0;;) {
     for (unsigned i = 0; i < polls_between_looks_; ++i)

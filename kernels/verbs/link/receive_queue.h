@@ -1,6 +1,6 @@
 // The receives of a connection: given out before messages come, polled, given out again. They go to
 // the slots of the receive area in turn, as the initiator's messages come from the slots of its
-// own. What a timed loop calls is inline and allocates nothing. Not thread safe.
+// own. The calls of a timed loop are inline and allocate nothing. Not thread safe.
 #pragma once
 
 #include <infiniband/verbs.h>
@@ -15,6 +15,7 @@
 
 namespace railgauge::verbs {
 
+// All calls return false or a negative number on failure, and the link's `Waiting` has the reason.
 class ReceiveQueue {
  public:
   ReceiveQueue() = default;
@@ -86,14 +87,18 @@ class ReceiveQueue {
     return waiting_->may_go_on(since, completions_);
   }
 
+  // 1 where the queue sleeps on events, so that every empty poll may sleep.
   [[nodiscard]] unsigned polls_between_looks() const { return polls_between_looks_; }
 
+  // Messages since count_from_zero().
   [[nodiscard]] std::uint64_t arrived() const { return arrived_; }
   void count_from_zero() { arrived_ = 0; }
 
  private:
+  // A receive's id: the ring above these bits, the slot below.
   static constexpr unsigned kLaneShift = 32;
 
+  // A receive of one slot, posted again and again.
   struct Receive {
     ibv_sge sge{};
     ibv_recv_wr wr{};
@@ -107,11 +112,13 @@ class ReceiveQueue {
     return waiting_->fail_with(Waiting::Failure::kCompletion, static_cast<int>(wc.status), failed);
   }
 
+  // Posts the receive `id` again into the ring that it came from.
   [[nodiscard]] bool give_out(std::uint64_t id) {
     ibv_recv_wr& wr = receives_[id & ((1ULL << kLaneShift) - 1)].wr;
     wr.wr_id = id;
     return post(wr, id >> kLaneShift);
   }
+  // Posts a chain into one ring.
   [[nodiscard]] bool post(ibv_recv_wr& first, std::size_t lane) {
     ibv_recv_wr* bad = nullptr;
     const int error = shared_ != nullptr ? ibv_post_srq_recv(shared_, &first, &bad)
@@ -131,6 +138,7 @@ class ReceiveQueue {
   std::array<ibv_wc, SendQueue::kPollBatch> completion_{};
   int polled_ = 0;  // of completion_, for wait_one
   int ready_ = 0;
+  // Id of the receive that give_back() posts; valid where is_owed_.
   std::uint64_t owed_ = 0;
   bool is_owed_ = false;
 };

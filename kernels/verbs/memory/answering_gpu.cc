@@ -14,6 +14,7 @@ extern const DeviceCode kFlagAnswerCode;
 namespace railgauge::verbs {
 namespace {
 
+// The words do not share a line of the GPU's cache.
 constexpr std::size_t kLineBytes = 128;
 // The time that the kernel waits for a value: above the stall limit at any GPU's clock, so that the
 // CPU, which can name the reason, gives up first. A stop word that never comes is the reason for a
@@ -23,6 +24,7 @@ constexpr double kMinIdleNs = 1.5e9;
 constexpr double kMaxIdleNs = 100e9;
 constexpr double kEndNs = 10e9;  // for the kernel's end after its stop word
 
+// Released, so that the GPU sees what was written before the word.
 void store(std::byte* word, std::uint32_t value) {
   std::atomic_ref(*reinterpret_cast<std::uint32_t*>(word)).store(value, std::memory_order_release);
 }
@@ -34,6 +36,7 @@ AnsweringGpu::AnsweringGpu(const gpu::Gpu& gpu, double stall_ns)
       idle_cycles_(static_cast<unsigned long long>(kCyclesPerNs *
                                                    std::clamp(stall_ns, kMinIdleNs, kMaxIdleNs))) {}
 
+// The pinned words are zero at first: values of the flag begin above 0.
 Result<AnsweringGpu> AnsweringGpu::create(const gpu::Gpu& gpu, double stall_ns) {
   AnsweringGpu made(gpu, stall_ns);
   made.code_ = RG_TRY(gpu::LoadedCode::load(gpu, gpu::kFlagAnswerCode));
@@ -66,6 +69,7 @@ std::uint32_t AnsweringGpu::stale() const {
       .load(std::memory_order_acquire);
 }
 
+// The arguments are copied by the launch, so locals suffice.
 Status AnsweringGpu::begin(cu::DevicePtr flag, std::uint32_t first, std::uint32_t rounds) {
   cu::DevicePtr answer_at = word_on_gpu(Word::kAnswer);
   cu::DevicePtr stop_at = word_on_gpu(Word::kStop);
@@ -75,6 +79,7 @@ Status AnsweringGpu::begin(cu::DevicePtr flag, std::uint32_t first, std::uint32_
   return launch(polls_flag_, arguments);
 }
 
+// The gate starts closed: it holds the value before the first.
 Status AnsweringGpu::begin_gated(cu::DevicePtr flag, std::uint32_t first, std::uint32_t rounds) {
   cu::DevicePtr gate_at = word_on_gpu(Word::kGate);
   cu::DevicePtr answer_at = word_on_gpu(Word::kAnswer);
@@ -89,6 +94,7 @@ Status AnsweringGpu::begin_gated(cu::DevicePtr flag, std::uint32_t first, std::u
   return launch(waits_for_gate_, arguments);
 }
 
+// One block of one thread. An event marks the kernel's end, so that the wait for it has a limit.
 Status AnsweringGpu::launch(cu::Function function, void** arguments) {
   RG_CHECK(!runs_);
   const Cuda& cuda = loaded_cuda();
@@ -101,11 +107,13 @@ Status AnsweringGpu::launch(cu::Function function, void** arguments) {
                     "mark the end of the kernel that answers flags");
 }
 
+// The kernel ended although the last answer is missing: its own idle limit came.
 bool AnsweringGpu::gave_up_before(std::uint32_t last) const {
   return runs_ && loaded_cuda().event_query(ended_.get()) == cu::kSuccess &&
          *answer() != static_cast<std::uint8_t>(last);
 }
 
+// Idempotent; the destructor calls it too.
 Status AnsweringGpu::end() {
   if (!runs_) return {};
   runs_ = false;

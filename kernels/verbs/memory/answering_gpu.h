@@ -52,7 +52,8 @@ class AnsweringGpu {
   Status launch(cu::Function function, void** arguments);
 
   const gpu::Gpu* gpu_;
-  unsigned long long idle_cycles_;  // of the GPU's clock, as the kernel takes it
+  // Cycles of the GPU's clock for which the kernel waits for a value.
+  unsigned long long idle_cycles_;
   std::optional<gpu::LoadedCode> code_;
   cu::Function polls_flag_ = nullptr;
   cu::Function waits_for_gate_ = nullptr;

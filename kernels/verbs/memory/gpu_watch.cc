@@ -21,6 +21,7 @@ std::string process_space() {
   return boot + " " + std::filesystem::read_symlink("/proc/self/ns/pid", error).string();
 }
 
+// The first word: the boot id, which containers of one machine share.
 std::string machine_of(const std::string& process_space) {
   return process_space.substr(0, process_space.find(' '));
 }
@@ -40,6 +41,7 @@ void GpuWatch::describe(PeerAddress& mine) {
   mine.mutable_nvml_processes()->Assign(numbers.begin(), numbers.end());
 }
 
+// Two ranks have two numbers at most; more candidates mean a stranger among them.
 std::vector<unsigned> partners_of(const PeerAddress& mine, const PeerAddress& peer) {
   constexpr std::size_t kRanks = 2;
   std::vector<unsigned> partners;
@@ -55,6 +57,7 @@ std::vector<unsigned> partners_of(const PeerAddress& mine, const PeerAddress& pe
   return partners;
 }
 
+// The first GPU that a stranger uses decides; gpu::check_busy has the rule and the waiver.
 Status GpuWatch::check(const Context& context, const PeerAddress& mine,
                        const PeerAddress& peer) const {
   const std::vector<unsigned> partners = partners_of(mine, peer);

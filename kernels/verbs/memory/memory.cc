@@ -37,6 +37,8 @@ std::string_view memory_words(MemoryKind kind) {
   return "staged";
 }
 
+// A number is an index of the CUDA driver; a UUID is searched among all GPUs, because indices
+// change with CUDA_VISIBLE_DEVICES.
 Result<gpu::Gpu> open_gpu(const std::string& wanted) {
   if (!wanted.starts_with("GPU-"))
     return gpu::Gpu::open(wanted.starts_with("gpu") ? wanted : "gpu" + wanted);
@@ -51,6 +53,7 @@ Result<gpu::Gpu> open_gpu(const std::string& wanted) {
                                            in_quotes(wanted), there));
 }
 
+// The UUID is absent on drivers that do not report it.
 void report_gpu(const gpu::Gpu& gpu, Reporter& reporter) {
   reporter.fact("gpu", gpu.name());
   reporter.fact("gpu_model", gpu.model());
@@ -59,6 +62,7 @@ void report_gpu(const gpu::Gpu& gpu, Reporter& reporter) {
   reporter.fact("cuda_driver", loaded_cuda().version);
 }
 
+// A staging allocates its two memories by itself.
 Result<Memory> Memory::allocate(const Form& form, std::size_t bytes) {
   RG_CHECK(form.kind != MemoryKind::kStaged);
   if (form.kind == MemoryKind::kCuda) return allocate_on_gpu(form.gpu, bytes);
@@ -68,6 +72,7 @@ Result<Memory> Memory::allocate(const Form& form, std::size_t bytes) {
   return memory;
 }
 
+// Verifies where the driver placed the memory, sets SYNC_MEMOPS and clears it.
 Result<Memory> Memory::allocate_on_gpu(const std::string& wanted, std::size_t bytes) {
   Memory memory;
   memory.on_gpu_ = std::make_unique<OnGpu>();
@@ -98,12 +103,14 @@ Result<Memory> Memory::allocate_on_gpu(const std::string& wanted, std::size_t by
 // Several links of a task may be on several GPUs.
 Status Memory::make_current() const { return is_host() ? Status{} : on_gpu_->gpu.make_current(); }
 
+// On a GPU the span only carries the address and the length.
 std::span<std::byte> Memory::span() const {
   if (is_host()) return host_.span();
   // NOLINTNEXTLINE(performance-no-int-to-ptr): an address that only the NIC and the GPU follow
   return {reinterpret_cast<std::byte*>(on_gpu_->buffer.data()), on_gpu_->buffer.size()};
 }
 
+// A kernel writes the pattern on a GPU; a copy of it from the host would test the copy.
 Status Memory::fill(std::size_t offset, std::size_t bytes, std::uint64_t seed) {
   RG_TRY_OK(make_current());
   if (!is_host()) return on_gpu_->pattern->fill(on_gpu_->buffer.data() + offset, bytes, seed);
@@ -111,6 +118,7 @@ Status Memory::fill(std::size_t offset, std::size_t bytes, std::uint64_t seed) {
   return {};
 }
 
+// Waits until a GPU's memory is clear: a NIC's write that comes next must not be overwritten.
 Status Memory::clear(std::size_t offset, std::size_t bytes) {
   if (is_host()) {
     std::ranges::fill(host_.span().subspan(offset, bytes), std::byte{0});
@@ -123,6 +131,7 @@ Status Memory::clear(std::size_t offset, std::size_t bytes) {
   return gpu_status(on_gpu_->gpu, cuda.ctx_synchronize(), "wait until its memory is cleared");
 }
 
+// Compares on the GPU and fetches the first wrong word alone, for the message.
 Result<std::optional<std::string>> Memory::difference(std::size_t offset, std::size_t bytes,
                                                       std::uint64_t seed, std::size_t shown) {
   if (is_host()) {
@@ -146,6 +155,7 @@ Result<std::optional<std::string>> Memory::difference(std::size_t offset, std::s
       shown + *found);
 }
 
+// A synchronous copy by the driver where the memory is a GPU's.
 Status Memory::read(std::size_t offset, std::span<std::byte> out) const {
   if (is_host()) {
     std::memcpy(out.data(), host_.data() + offset, out.size());

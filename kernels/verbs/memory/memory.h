@@ -20,8 +20,10 @@ namespace railgauge::verbs {
 
 enum class MemoryKind : std::uint8_t {
   kHost,
-  kCuda,    // the NIC reads and writes the GPU's memory
-  kStaged,  // GPU memory, copied through pinned host memory that the NIC reads and writes
+  // The NIC reads and writes the GPU's memory.
+  kCuda,
+  // GPU memory, copied through pinned host memory that the NIC reads and writes.
+  kStaged,
 };
 MemoryKind memory_kind_of(std::string_view words);  // CHECKs that it is one of the parameter's
 std::string_view memory_words(MemoryKind kind);     // "host", "cuda", "staged"
@@ -32,11 +34,15 @@ Result<gpu::Gpu> open_gpu(const std::string& wanted);
 // gpu, gpu_model, gpu_uuid, gpu_pci_address, cuda_driver.
 void report_gpu(const gpu::Gpu& gpu, Reporter& reporter);
 
+// Owns the memory of both areas; movable.
 class Memory {
  public:
   struct Form {
-    MemoryKind kind = MemoryKind::kHost;  // not staged: a staging holds two memories
-    bool huge_pages = false;              // of host memory
+    // Not staged: a staging holds two memories.
+    MemoryKind kind = MemoryKind::kHost;
+    // Host memory in pages of 2 MiB.
+    bool huge_pages = false;
+    // The GPU, as parameter gpu names it.
     std::string gpu;
   };
   // All zero, page aligned. Waives where the machine lacks the memory.
@@ -76,7 +82,8 @@ class Memory {
   static Result<Memory> allocate_on_gpu(const std::string& wanted, std::size_t bytes);
 
   HostBuffer host_;
-  std::unique_ptr<OnGpu> on_gpu_;  // stays where it is: the pattern points to the GPU
+  // Stays where it is: the pattern points to the GPU.
+  std::unique_ptr<OnGpu> on_gpu_;
 };
 
 }  // namespace railgauge::verbs

@@ -6,6 +6,7 @@
 
 namespace railgauge::verbs {
 
+// Every way out names its reason, because an unpinned thread changes the figures.
 Pinned pin_near(int node, const std::string& who, const std::string& sysfs) {
   const auto not_pinned = [](const std::string& why) { return Pinned{{}, "not pinned: " + why}; };
   const auto nodes = numa_nodes(sysfs);

@@ -8,8 +8,10 @@
 namespace railgauge::verbs {
 
 struct Pinned {
-  NumaBinding binding;  // until it goes; of the calling thread
-  std::string words;    // "node 1", "single node", or "not pinned: " and why; a fact
+  // Binds the calling thread until it is destroyed.
+  NumaBinding binding;
+  // The fact numa: "node 1", "single node", or "not pinned: " and the reason.
+  std::string words;
 };
 
 // The calling thread, and what it allocates, to the node nearest to `node`, which is the adapter

@@ -12,15 +12,19 @@
 namespace railgauge::verbs {
 
 struct RegistrationForm {
-  int access = 0;  // besides local writes
+  // Remote access (IBV_ACCESS_*); local writes are always granted.
+  int access = 0;
   bool relaxed_ordering = false;
-  std::string path = "auto";  // or "dma-buf", "nvidia-peermem": of a GPU's memory
+  // Path to a GPU's memory: "auto", "dma-buf" or "nvidia-peermem".
+  std::string path = "auto";
 };
 
 struct Registration {
   MemoryRegionHandle region;
-  std::string path;     // "host", "dma-buf", "nvidia-peermem"
-  std::string refused;  // what was tried before it, with the failing call and its error
+  // The path that worked: "host", "dma-buf", "nvidia-peermem".
+  std::string path;
+  // The paths that were tried before it, each with the failing call and its error.
+  std::string refused;
 };
 
 // Plain memory of the host, or addresses that a module of the kernel knows.

@@ -17,6 +17,7 @@ namespace railgauge::verbs {
 namespace {
 
 constexpr std::size_t kProbeBytes = 2U << 20U;  // one large page of a GPU
+// A GPU above this utilisation is in use although no process is listed.
 constexpr unsigned kIdlePercent = 10;
 
 // The reason not to touch the GPU; "" when it is idle. A value that NVML does not report counts as
@@ -34,11 +35,14 @@ std::string use_of(const std::string& pci_address) {
   return "";
 }
 
+// The result of one registration, and whether a fake library took part.
 struct Attempt {
   Registration made;
   bool is_synthetic = false;
 };
 
+// kDataLoss marks the refused registration itself, so that the caller separates it from an absent
+// device or a lack of memory.
 Result<Attempt> attempt(const ProbePair& pair, const Device& device, const Memory& memory) {
   if (memory.gpu().pci_address() != pair.pci_address)
     return fail(Code::kNotFound, fmt::format("{} is at {} here, not at {}", pair.gpu,
@@ -57,6 +61,7 @@ Result<Attempt> attempt(const ProbePair& pair, const Device& device, const Memor
   return done;
 }
 
+// Opens both ends first: their errors are no statement about the pair.
 Result<Attempt> try_pair(const ProbePair& pair) {
   const Device device = RG_TRY(Device::open(pair.nic));
   const Memory memory =
@@ -66,6 +71,7 @@ Result<Attempt> try_pair(const ProbePair& pair) {
 
 }  // namespace
 
+// The PCI address contains no '@' and no '+'.
 Result<ProbePair> parse_probe_pair(std::string_view text) {
   const std::size_t at = text.find('@');
   const std::size_t plus = text.find('+');
@@ -78,6 +84,7 @@ Result<ProbePair> parse_probe_pair(std::string_view text) {
                    .nic = std::string(text.substr(plus + 1))};
 }
 
+// States: busy, registered, refused, not_tried (waived), error.
 GpuDirectProbe probe_registration(const ProbePair& pair) {
   GpuDirectProbe probe;
   probe.set_gpu(pair.gpu);

@@ -11,9 +11,10 @@
 namespace railgauge::verbs {
 
 struct ProbePair {
-  std::string gpu;          // "gpu0"
-  std::string pci_address;  // the GPU's, to ask who uses it before a context is made
-  std::string nic;          // "mlx5_0"
+  std::string gpu;  // "gpu0"
+  // Address of the GPU, by which its users are asked before a context is made.
+  std::string pci_address;
+  std::string nic;  // "mlx5_0"
 };
 
 // "gpu0@0000:18:00.0+mlx5_0". kInvalidArgument.

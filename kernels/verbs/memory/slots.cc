@@ -17,12 +17,14 @@ std::uint64_t slot_seed(const Slots& slots, std::size_t size_index, std::uint32_
   return 0x7261696c67617567U + 2 * size_index + rank + (number << kSlotShift);
 }
 
+// Offset of a message in its memory.
 std::size_t message_at(const Area& area, const Slots& slots, std::size_t slot) {
   return area.begin + slot * slots.stride_bytes + slots.offset_bytes;
 }
 
 }  // namespace
 
+// At least two slots fit a page, or there is one slot of the whole message.
 Slots slots_in(std::size_t area_bytes, std::size_t message_bytes, std::size_t offset_bytes) {
   constexpr std::size_t kCacheLineBytes = 64;
   constexpr std::size_t kPageBytes = 4096;  // the smallest page that any of our machines has
@@ -50,6 +52,7 @@ Status clear_slots(const Area& area, const Slots& slots) {
   return {};
 }
 
+// Stops at the first wrong slot.
 Status verify_slots(const Area& area, const Slots& slots, std::size_t size_index,
                     std::uint32_t rank, std::size_t uncompared, const Compared& compared) {
   RG_CHECK(uncompared <= slots.bytes);

@@ -12,12 +12,16 @@ namespace railgauge::verbs {
 
 // Slot k begins k * stride_bytes into the area.
 struct Slots {
-  std::size_t bytes = 0;  // of a message
+  // Bytes of a message.
+  std::size_t bytes = 0;
   std::size_t stride_bytes = 0;
   std::size_t count = 1;
-  std::size_t offset_bytes = 0;  // of the message in its slot: the bytes before a datagram
-  std::size_t first_number = 0;  // slot 0 holds what the message of this number has
-  bool are_alike = false;  // all slots hold the same bytes, where any message can come to any slot
+  // Offset of the message in its slot: the GRH before a datagram.
+  std::size_t offset_bytes = 0;
+  // Number of the message whose content slot 0 holds.
+  std::size_t first_number = 0;
+  // All slots hold the same bytes, because any message may come to any slot.
+  bool are_alike = false;
 };
 // Small messages move through one page, as perftest's do: all writes to one cache line would
 // measure that line. Both ranks come to the same slots, whatever their page sizes, when both give

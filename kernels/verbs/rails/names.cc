@@ -22,12 +22,14 @@ std::string pci_address_of(const std::string& sysfs) {
   return std::ranges::count(name, ':') == 2 ? name : "";
 }
 
+// The same port of the same device.
 bool is_same(const RailPort& one, const RailPort& other) {
   return one.number() == other.number() && one.port() == other.port();
 }
 
 }  // namespace
 
+// All devices count, used or not: the number of a rail must not depend on the task.
 Result<std::vector<DevicePlace>> device_places() {
   const Verbs& verbs = *RG_TRY(load_verbs());
   int count = 0;
@@ -42,6 +44,7 @@ Result<std::vector<DevicePlace>> device_places() {
   return places;
 }
 
+// Sorted by PCI address, as the planner sorts them, so that both count alike.
 Result<std::uint32_t> rail_number(std::vector<DevicePlace> places, std::string_view name) {
   std::ranges::sort(places, {}, [](const DevicePlace& place) {
     return std::tuple(place.pci_address.empty(), std::string_view(place.pci_address),
@@ -53,11 +56,13 @@ Result<std::uint32_t> rail_number(std::vector<DevicePlace> places, std::string_v
   return static_cast<std::uint32_t>(found - places.begin());
 }
 
+// Port 1, the usual one, is left out of the word.
 std::string rail_word(const RailPort& port) {
   return fmt::format("rail{}{}", port.number(),
                      port.port() == 1 ? "" : fmt::format(":{}", port.port()));
 }
 
+// Joins consecutive numbers of one port into a run.
 std::string rails_words(std::span<const RailPort> ports) {
   std::vector<RailPort> once;
   for (const RailPort& port : ports)

@@ -9,6 +9,7 @@
 namespace railgauge::verbs {
 namespace {
 
+// At commas; an empty text is one empty word.
 std::vector<std::string> split(const std::string& text) {
   std::vector<std::string> words;
   for (std::size_t begin = 0; begin <= text.size();) {
@@ -31,6 +32,7 @@ std::vector<RailPair> rail_pairs(std::string_view rails, std::size_t count) {
   return pairs;
 }
 
+// A repeated port would compete with itself and look like a slow rail.
 Result<std::vector<std::string>> parse_devices(const std::string& text) {
   std::vector<std::string> devices = split(text);
   std::set<std::string> seen;

@@ -32,6 +32,7 @@ namespace {
 
 constexpr double kLeadNs = 50e6;  // the streams run this long before their slots begin
 constexpr double kRailsNs = 1e9;  // the common interval where no duration is given
+// 8 ports on each side, all to all; bounds threads and memory.
 constexpr std::size_t kMaxPairs = 64;
 
 // One link and what it came to.
@@ -39,9 +40,12 @@ struct Rail {
   std::unique_ptr<Link> link;
   std::optional<ControlChannel> control;  // after the link, whose domain it is registered in
   AccountBook book;
+  // The slots of the size that runs.
   Layout layout;
   TimeSlots slots;
+  // This rank's numbers for the peer.
   PeerStatus told;
+  // Written by the link's thread, read after the join.
   Status ended;
   std::string numa;                          // where its thread runs
   std::map<std::string, std::string> facts;  // of this link alone
@@ -72,6 +76,7 @@ class FactKeeper final : public Reporter {
   Reporter& to_;
 };
 
+// Parameters that have no meaning where links share a stretch of time.
 Status check_form(const StreamForm& form, const Link::Options& options) {
   for (const auto& [name, is_given] : {std::pair{"iterations", form.plan.writes != 0},
                                        std::pair{"added_cost_fraction", form.plan.added_cost > 0}})
@@ -86,10 +91,12 @@ Status check_form(const StreamForm& form, const Link::Options& options) {
               "devices, where nobody takes it off; take RC, or leave out devices");
 }
 
+// The task's thread prepares, connects and reports; one thread per link runs the stream.
 class Rails final : public Kernel {
  public:
   explicit Rails(Verb verb) : verb_(verb) {}
 
+  // Reads the parameters once; links differ in device, GPU and address alone.
   Status prepare(Context& context) override {
     const Params& params = context.params;
     devices_ = RG_TRY(parse_devices(params.text("devices")));
@@ -118,6 +125,8 @@ class Rails final : public Kernel {
     return open(context);
   }
 
+  // The ranks compare the number of devices first: with different numbers the exchanges of the
+  // links would not match.
   Status connect(Context& context, Group& group) override {
     RG_CHECK(group.rank() == rank_);
     PeerStatus told;
@@ -138,6 +147,7 @@ class Rails final : public Kernel {
     return {};
   }
 
+  // Sets each link's limits, then measures the sizes in turn.
   Status measure(Context& context, Group& group) override {
     for (const auto& rail : rails_)
       rail->link->waiting().set_limits(tick_clock(context), context.deadline_monotonic_ns,
@@ -151,8 +161,10 @@ class Rails final : public Kernel {
 
  private:
   [[nodiscard]] bool streams() const { return form_.both || rank_ == 0; }
+  // Whether messages use up receives.
   [[nodiscard]] bool takes() const { return operation_of(options_.verb).takes_receive; }
 
+  // One link a pair. The calling thread is pinned near the port while the link allocates.
   Status open(const Context& context) {
     const auto gpus = RG_TRY(one_for_each("gpu", options_.memory.gpu, devices_.size()));
     const auto addresses = RG_TRY(one_for_each("cm_address", options_.cm_address, devices_.size()));
@@ -203,6 +215,7 @@ class Rails final : public Kernel {
     reporter.fact("numa", fmt::format("{}", fmt::join(places, ", ")));
   }
 
+  // One size on all links at once; the agreements cover all of them.
   Status measure_size(Context& context, Group& group, std::size_t size_index) {
     RG_TRY_OK(agree(group, set_up(size_index), seconds_left(context)));
     Status here = run_all(context, size_index);
@@ -218,6 +231,7 @@ class Rails final : public Kernel {
     return rank_ == 0 ? report(context, size_index, all, closed) : Status{};
   }
 
+  // Fills and clears the areas and gives out receives, on each link.
   Status set_up(std::size_t size_index) {
     for (const auto& rail : rails_) {
       Link& link = *rail->link;
@@ -263,6 +277,8 @@ class Rails final : public Kernel {
     return what_ended();
   }
 
+  // The thread pins itself, runs the stream, and on a failure aborts the peer's link.
+  // kResourceExhausted where it cannot start.
   Status start_one(const TickClock& clock, std::size_t size_index, Rail& rail,
                    std::vector<std::jthread>& threads) const {
     try {
@@ -289,6 +305,7 @@ class Rails final : public Kernel {
     return worst == nullptr ? Status{} : worst->named(worst->ended);
   }
 
+  // One link's part, in its own thread. Touches nothing of the other links.
   Status run_one(const TickClock& clock, std::size_t size_index, Rail& rail) const {
     Link& link = *rail.link;
     const auto failure = [&link] { return tl::unexpected(link.waiting().failure()); };
@@ -320,6 +337,7 @@ class Rails final : public Kernel {
     return {};
   }
 
+  // Link by link; the error names the link.
   [[nodiscard]] Status verify(std::size_t size_index, const std::vector<PeerStatus>& all) const {
     for (std::size_t i = 0; i < rails_.size(); ++i) {
       const auto number = static_cast<int>(i);
@@ -331,6 +349,7 @@ class Rails final : public Kernel {
     return {};
   }
 
+  // Collects counts and accounts of both ranks, checks that they fit, and makes the points. Rank 0.
   Status report(const Context& context, std::size_t size_index, const std::vector<PeerStatus>& all,
                 const std::vector<PeerStatus>& closed) const {
     std::vector<RailFigure> figures;
@@ -363,11 +382,14 @@ class Rails final : public Kernel {
 
   Verb verb_;
   std::vector<std::string> devices_;
+  // Parallel to rails_.
   std::vector<RailPair> pairs_;
   StreamForm form_;
+  // Shared by all links except for GPU and address.
   Link::Options options_;
   std::vector<std::uint64_t> sizes_;
   std::vector<std::unique_ptr<Rail>> rails_;
+  // Half the shortest round trip of the clocks' comparison; 0 in one direction.
   double uncertainty_ns_ = 0;
   std::uint32_t rank_ = 0;
 };

@@ -19,6 +19,7 @@ namespace {
 using Facts = std::map<std::string, std::string>;
 using Counts = std::vector<std::vector<std::uint32_t>>;
 
+// A rank that posts nothing has no counts.
 Counts counts_of(const RailFigure& figure) {
   Counts counts;
   for (const auto& of_rank : figure.counts)
@@ -127,6 +128,7 @@ Result<std::vector<Point>> points_of(const Context& context, const Counts& count
   return points;
 }
 
+// The points of one link, with the link's own line rate as the bound.
 Status add_link(const Context& context, const RailFigure& figure, const RailsForm& form,
                 std::vector<Point>& out) {
   const Link& link = *figure.link;
@@ -150,6 +152,7 @@ Status add_link(const Context& context, const RailFigure& figure, const RailsFor
 
 }  // namespace
 
+// The sum over all links of a port and direction must fit the port. kDataLoss names the port.
 Result<std::size_t> check_port_loads(std::span<const PortLoad> loads) {
   std::map<std::tuple<std::uint32_t, std::string, std::uint32_t>, PortLoad> sums;
   std::set<std::pair<std::uint32_t, std::string>> ports;
@@ -166,6 +169,7 @@ Result<std::size_t> check_port_loads(std::span<const PortLoad> loads) {
   return ports.size();
 }
 
+// Points of the links come first, the sum last; nothing is reported where any figure is void.
 Status report_rails(const Context& context, std::span<const RailFigure> figures,
                     const RailsForm& form) {
   std::vector<Point> points;

@@ -18,16 +18,20 @@ namespace railgauge::verbs {
 // One link, as rank 0 reports it.
 struct RailFigure {
   const Link* link = nullptr;
-  std::array<std::vector<std::uint32_t>, 2> counts;  // messages of each rank in each slot; none
-                                                     // where it posts none
-  std::array<Account, 2> accounts;                   // of each rank
-  std::map<std::string, std::string> facts;          // what holds for this link alone
+  // Messages of each rank in each slot; empty where the rank posts none.
+  std::array<std::vector<std::uint32_t>, 2> counts;
+  // CPU and counters of each rank.
+  std::array<Account, 2> accounts;
+  // Facts that hold for this link alone.
+  std::map<std::string, std::string> facts;
 };
+// Facts of the size that all links share.
 struct RailsForm {
   std::uint64_t message_bytes = 0;
   bool both = false;
   double slot_seconds = 0;
-  std::uint64_t group = 1;  // messages from one completion to the next
+  // Messages from one completion to the next.
+  std::uint64_t group = 1;
   double precision = 0.01;
   bool verified = false;
   double uncertainty_ns = 0;

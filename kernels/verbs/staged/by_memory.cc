@@ -25,6 +25,7 @@
 namespace railgauge::verbs {
 namespace {
 
+// The twin stages the sides that the direct transfer reaches on a GPU.
 MemoryKind staged_twin_of(MemoryKind kind) {
   return kind == MemoryKind::kCuda ? MemoryKind::kStaged : kind;
 }
@@ -34,6 +35,7 @@ struct Part {
   std::unique_ptr<Kernel> kernel;
   std::unique_ptr<CurveReporter> reporter;
 
+  // Runs one step of the kernel, with the reporter that keeps its curve.
   template <class Step>
   Status take(Context& context, Step step) {
     if (reporter == nullptr) return {};
@@ -48,11 +50,13 @@ struct Part {
   }
 };
 
+// Runs the direct transfer, the staged one, or both in turn, over the same group.
 class ByMemory final : public Kernel {
  public:
   ByMemory(MakeKernel direct, Verb verb, StagedFigure figure)
       : direct_(std::move(direct)), verb_(verb), figure_(figure) {}
 
+  // kInvalidArgument where the parameters name a combination that has no meaning.
   Status prepare(Context& context) override {
     const MemoryChoice choice = memory_choice(context.params);
     const bool stages = choice.is(MemoryKind::kStaged) || context.params.boolean("staged_twin");
@@ -78,6 +82,8 @@ class ByMemory final : public Kernel {
   Status connect(Context& context, Group& group) override {
     return both(context, [&](Kernel& kernel, Context& own) { return kernel.connect(own, group); });
   }
+  // Both parts measure one after the other, so that they never share the wire. Rank 0 adds the
+  // conclusions over all sizes.
   Status measure(Context& context, Group& group) override {
     RG_TRY_OK(
         both(context, [&](Kernel& kernel, Context& own) { return kernel.measure(own, group); }));
@@ -93,6 +99,7 @@ class ByMemory final : public Kernel {
   }
 
  private:
+  // One step of the main part, then of the twin where there is one.
   template <class Step>
   Status both(Context& context, Step step) {
     RG_TRY_OK(main_.take(context, step));
@@ -114,13 +121,18 @@ std::unique_ptr<Kernel> by_memory(MakeKernel direct, Verb verb, StagedFigure fig
 
 namespace {
 
+// Length of a window of a stream.
 constexpr double kWindowNs = 1e6;
+// Messages that size the window.
 constexpr std::uint64_t kProbeMessages = 8;
+// Windows of a fixed number of messages.
 constexpr std::uint64_t kFixedWindows = 32;
 constexpr std::uint64_t kWindowsInBatch = 10;
+// Rounds without progress between two looks at the limits.
 constexpr unsigned kIdleBetweenLooks = 64;
 constexpr std::uint64_t kMostSlots = 512;  // of a ring, each of a chunk: 128 MiB with the defaults
 
+// "parameter qps: 4 is not for staged memory; leave it out or say 1".
 tl::unexpected<Error> refused(const std::string& name, const std::string& value,
                               std::string_view why) {
   return fail(Code::kInvalidArgument,
@@ -159,12 +171,14 @@ constexpr std::array kChunksOwn{
     ChunksOwn{"inline_bytes", "0", ", whose chunks lie in the ring"},
     ChunksOwn{"receive_depth", "", ", where stage_depth receives wait"}};
 
+// Whether the parameter is given with a value that staging cannot honour.
 bool is_other(const Params& params, const ChunksOwn& own) {
   const auto found = params.effective().find(own.name);
   return found != params.effective().end() && !params.is_default(own.name) &&
          found->second != own.only;
 }
 
+// The staged transfer alone: such values are an error.
 Status check_chunks(const Params& params) {
   for (const ChunksOwn& own : kChunksOwn)
     if (is_other(params, own))
@@ -182,11 +196,14 @@ void note_chunks(const Params& params, Reporter& reporter) {
                                         own.name, params.effective().at(own.name)));
 }
 
+// One queue pair, one thread per rank; copies and the wire overlap inside Staging::progress().
 class StagedTransfer final : public Kernel {
  public:
   StagedTransfer(Verb verb, StagedFigure figure, const MemoryChoice& choice, StagedPart part)
       : verb_(verb), figure_(figure), choice_(choice), part_(part) {}
 
+  // Plans the ring for the largest size and the depth for the smallest, then opens link, control
+  // channel and staging in that order.
   Status prepare(Context& context) override {
     const Params& params = context.params;
     RG_TRY_OK(check_plain(params));
@@ -228,6 +245,7 @@ class StagedTransfer final : public Kernel {
     return {};
   }
 
+  // Receives are given out once for all sizes: the slots of the ring do not change.
   Status measure(Context& context, Group& group) override {
     link_->waiting().set_limits(tick_clock(context), context.deadline_monotonic_ns,
                                 context.params.duration_ns("stall_timeout"));
@@ -244,6 +262,7 @@ class StagedTransfer final : public Kernel {
     return tl::unexpected(link_->waiting().failure());
   }
 
+  // One size on both ranks: rank 0 leads, rank 1 follows, then both verify what they received.
   Status measure_size(Context& context, Group& group, std::size_t size_index) {
     const Status ready = staging_->begin_size(size_index, rank_);
     book_.open();  // before the other side may begin
@@ -272,6 +291,7 @@ class StagedTransfer final : public Kernel {
     return {};
   }
 
+  // The facts of a point: chunks, bytes in flight, CPU and counters of both ends.
   template <class Facts>
   void add_facts(std::size_t size_index, const std::vector<PeerStatus>& closed,
                  Facts& facts) const {
@@ -338,6 +358,7 @@ class StagedTransfer final : public Kernel {
     return {};
   }
 
+  // Half the time from one allowed message to the arrival of its answer.
   Status ping_pong(Context& context, std::size_t size_index, std::vector<Point>& points) {
     const TickClock& clock = tick_clock(context);
     Sampler sampler(context.clock, options_);
@@ -373,6 +394,7 @@ class StagedTransfer final : public Kernel {
     staging_->allow(more);
   }
 
+  // Keeps the ring full until so many messages of this size are in the peer's memory.
   Status wait_delivered(std::uint64_t messages) {
     return run_until([&] {
       keep_full();
@@ -380,7 +402,7 @@ class StagedTransfer final : public Kernel {
     });
   }
 
-  // How many messages make a window.
+  // Also the warm-up of copy engines and queue.
   Result<std::uint64_t> choose_window(const TickClock& clock) {
     if (total_ != 0) return std::max<std::uint64_t>(1, total_ / kFixedWindows);
     RG_TRY_OK(wait_delivered(1));
@@ -393,6 +415,7 @@ class StagedTransfer final : public Kernel {
                                    static_cast<std::uint64_t>(kWindowNs / std::max(1.0, each_ns)));
   }
 
+  // Windows of delivered messages: a message counts when its last chunk is in the target's memory.
   Status stream(Context& context, std::size_t size_index, std::vector<Point>& points) {
     const TickClock& clock = tick_clock(context);
     const std::uint64_t window = RG_TRY(choose_window(clock));
@@ -455,6 +478,7 @@ class StagedTransfer final : public Kernel {
     return {};
   }
 
+  // The last window of a fixed number may be short.
   [[nodiscard]] std::uint64_t next_end(std::uint64_t window) const {
     const std::uint64_t end = last_delivered_ + window;
     return total_ == 0 ? end : std::min(total_, end);
@@ -468,8 +492,10 @@ class StagedTransfer final : public Kernel {
   SamplerOptions options_;
   std::uint64_t total_ = 0;  // messages of a size, where it is fixed
   std::uint64_t depth_ = 1;  // messages on their way, at most
+  // Ticks before each message of a batch, and one after the last answer.
   std::vector<std::uint64_t> stamps_;
   std::vector<Window> windows_;
+  // End of the last window, in ticks and in delivered messages.
   std::uint64_t last_ticks_ = 0;
   std::uint64_t last_delivered_ = 0;
   std::unique_ptr<Link> link_;

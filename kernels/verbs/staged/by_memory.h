@@ -12,13 +12,16 @@
 namespace railgauge::verbs {
 
 enum class StagedFigure : std::uint8_t {
-  kBandwidth,  // of messages that are in the target's memory
-  kLatency,    // half a round trip from memory to memory
+  // Counts messages that are in the target's memory.
+  kBandwidth,
+  // Half a round trip from memory to memory.
+  kLatency,
 };
 
 enum class StagedPart : std::uint8_t {
   kAlone,
-  kTwin,  // beside the direct transfer, whose parameters need not all fit
+  // Runs beside the direct transfer, whose parameters need not all fit.
+  kTwin,
 };
 
 // `choice` overrides the parameters memory and target_memory; one of them is staged.

@@ -14,6 +14,7 @@ namespace {
 constexpr std::string_view kBandwidth = "bandwidth_bytes_per_second";
 constexpr std::string_view kLatency = "latency_ns";
 
+// Rounded to whole bytes: "64KiB".
 std::string bytes_words(double bytes) {
   return canonical_bytes(static_cast<std::uint64_t>(std::llround(bytes)));
 }
@@ -38,6 +39,7 @@ std::vector<SizeTimes> times_of(const Curve& direct, const Curve& staged, bool s
 
 }  // namespace
 
+// The sum over links counts for the curve, a single link does not.
 void CurveReporter::point(Point point) {
   // With several links each has points of its own beside those of all together.
   const bool is_whole = point.pair().empty() || point.facts().contains("links");
@@ -55,6 +57,8 @@ void CurveReporter::note(std::string_view severity, std::string text) {
   to_.note(severity, std::move(text));
 }
 
+// A twin keeps the facts of its memory for its points and drops the others, which repeat the
+// task's.
 void CurveReporter::fact(std::string_view name, std::string value) {
   constexpr std::array<std::string_view, 4> kPlaces{"memory", "peer_memory", "path", "peer_path"};
   if (pair_.empty())
@@ -63,6 +67,7 @@ void CurveReporter::fact(std::string_view name, std::string value) {
     places_[std::string(name)] = std::move(value);
 }
 
+// A size that is measured twice keeps its first value.
 Curve CurveReporter::curve() const {
   Curve sorted = curve_;
   std::ranges::sort(sorted.values, {}, &SizeValue::bytes);
@@ -71,6 +76,7 @@ Curve CurveReporter::curve() const {
   return sorted;
 }
 
+// The rule of a knee is find_knees() in kernels/core.
 std::vector<std::string> knees_in_words(const Curve& curve) {
   std::vector<std::string> words;
   for (const Knee& knee : find_knees(curve.values))
@@ -81,6 +87,7 @@ std::vector<std::string> knees_in_words(const Curve& curve) {
   return words;
 }
 
+// Within 10 % of the staged time counts as nearly as long.
 std::optional<std::string> looks_staged(const Curve& direct, const Curve& staged) {
   constexpr double kLargestBytes = 4096;
   constexpr double kNearly = 0.9;
@@ -96,6 +103,8 @@ std::optional<std::string> looks_staged(const Curve& direct, const Curve& staged
       bytes_words(shortest.bytes), shortest.first_ns / 1e3, shortest.second_ns / 1e3);
 }
 
+// The search wants the faster curve first, so it runs on the swapped pair where staging is faster
+// at the smallest size.
 std::optional<std::string> crossing_in_words(const Curve& direct, const Curve& staged) {
   constexpr std::size_t kMinSizes = 3;
   std::vector<SizeTimes> times = times_of(direct, staged, false);

@@ -11,7 +11,7 @@
 
 namespace railgauge::verbs {
 
-// A figure over ascending sizes, "bandwidth_bytes_per_second" or "latency_ns".
+// Plain value: the median of each size.
 struct Curve {
   std::string metric;
   std::vector<SizeValue> values;

@@ -13,6 +13,7 @@
 namespace railgauge::verbs {
 namespace {
 
+// Counts and slots begin on cache lines of their own.
 constexpr std::uint64_t kLineBytes = 64;
 constexpr std::size_t kWordBytes = sizeof(std::uint64_t);
 // Where the counts stand: the peer writes the first two; after them what is written to the peer.
@@ -23,10 +24,12 @@ constexpr std::size_t kOwnArrived =
     3 * kLineBytes;  // one word a slot: each keeps its value until it is read
 constexpr std::uint32_t kSpareSends = 8;
 
+// Up to whole lines.
 std::uint64_t rounded(std::uint64_t bytes) {
   return (bytes + kLineBytes - 1) / kLineBytes * kLineBytes;
 }
 
+// A slot holds the largest chunk of any size.
 std::uint64_t slot_bytes_of(const Staging::Form& form) {
   return rounded(std::min(form.chunk_bytes, *std::ranges::max_element(form.sizes)));
 }
@@ -40,6 +43,7 @@ std::uint64_t source_bytes_of(const Staging::Form& form) {
   return most;
 }
 
+// Whole messages in memory, `count` of them one after the other.
 Slots messages_of(const Chunks& chunks, std::uint64_t count) {
   return {
       .bytes = chunks.message_bytes, .stride_bytes = rounded(chunks.message_bytes), .count = count};
@@ -47,6 +51,7 @@ Slots messages_of(const Chunks& chunks, std::uint64_t count) {
 
 }  // namespace
 
+// Enough different messages that no slot of the ring carries the same bytes twice in a row.
 Chunks chunks_of(std::uint64_t message_bytes, std::uint64_t chunk_bytes, std::uint32_t depth) {
   Chunks chunks;
   chunks.message_bytes = message_bytes;
@@ -62,6 +67,8 @@ std::uint32_t Staging::slots_for(const Form& form, std::uint64_t most) {
   return std::max(form.depth, static_cast<std::uint32_t>(std::min(wanted, most)));
 }
 
+// kUnimplemented: transports that lose chunks, operations that fetch, and sends with one staged
+// side.
 Status Staging::plan(const Context& context, const Form& form, Link::Options& options) {
   const MemoryChoice& choice = form.memory;
   choose_memory(context, options);
@@ -86,11 +93,14 @@ Status Staging::plan(const Context& context, const Form& form, Link::Options& op
   if (staged) options.memory.kind = MemoryKind::kHost;
   options.extra_access = IBV_ACCESS_REMOTE_WRITE;
   options.largest_bytes = *std::ranges::max_element(form.sizes);
+  // A chunk, its count, and the credit for the other direction, with room for completions that are
+  // polled late.
   options.send_depth = 4 * form.depth + kSpareSends;
   if (operation_of(options.verb).takes_receive) options.receive_depth = form.depth;
   return {};
 }
 
+// The words are registered on both sides, the GPU's part on a staged side alone.
 Result<Staging> Staging::open(const Context& context, const Form& form, Link& link) {
   const MemoryChoice& choice = form.memory;
   Staging staging(form, link);
@@ -108,6 +118,7 @@ Staging::~Staging() {
     if (*stream) static_cast<void>(loaded_cuda().stream_synchronize(stream->get()));
 }
 
+// One small region for all counts, which the peer writes by RDMA.
 Status Staging::make_words() {
   words_ = RG_TRY(HostBuffer::allocate(kOwnArrived + form_.depth * kWordBytes));
   words_region_ = RG_TRY(link_->register_memory(words_.span(), IBV_ACCESS_REMOTE_WRITE));
@@ -116,6 +127,8 @@ Status Staging::make_words() {
   return {};
 }
 
+// Pins the link's areas, so that copies run at full speed and beside the CPU; two streams let loads
+// and drains overlap.
 Status Staging::make_gpu_side(const Context& context) {
   gpu_ = std::make_unique<OnGpu>();
   auto users = gpu::gpu_usage();
@@ -154,6 +167,7 @@ Area Staging::target() const {
               : Area{link_->memory(), link_->memory().size() / 2};
 }
 
+// Counters run on over all sizes; the size's own begin is kept beside them.
 Status Staging::begin_size(std::size_t size_index, std::uint32_t rank) {
   chunks_ = chunks_of(form_.sizes[size_index], form_.chunk_bytes, form_.depth);
   chunks_on_way_ =
@@ -164,6 +178,7 @@ Status Staging::begin_size(std::size_t size_index, std::uint32_t rank) {
   return clear_slots(target(), messages_of(chunks_, 1));
 }
 
+// Sends carry buffers, writes with immediate data do not.
 Status Staging::give_out_receives() {
   if (!link_->operation().takes_receive) return {};
   const bool has_buffers = link_->operation().verb == Verb::kSend;
@@ -178,22 +193,27 @@ Status Staging::give_out_receives() {
 std::uint64_t Staging::offset_in_message(std::uint64_t chunk) const {
   return chunk % chunks_.in_message * chunks_.chunk_bytes;
 }
+// The last chunk of a message may be shorter.
 std::uint64_t Staging::bytes_of(std::uint64_t chunk) const {
   return std::min(chunks_.chunk_bytes, chunks_.message_bytes - offset_in_message(chunk));
 }
+// Messages take turns through the different ones.
 std::uint64_t Staging::source_offset(std::uint64_t chunk) const {
   return chunk / chunks_.in_message % chunks_.different * rounded(chunks_.message_bytes) +
          offset_in_message(chunk);
 }
+// The ring's slot of chunk `number`, on either side.
 std::uint64_t Staging::slot_offset(std::uint64_t number) const {
   return number % form_.depth * slot_bytes_;
 }
 
+// The NIC writes the words, so each read is an acquire.
 std::uint64_t Staging::load_word(std::size_t at) const {
   return __atomic_load_n(reinterpret_cast<const std::uint64_t*>(words_.data() + at),
                          __ATOMIC_ACQUIRE);
 }
 
+// Step 1: from the GPU into the send ring, asynchronously.
 Status Staging::load(std::uint64_t number) {
   if (gpu_ == nullptr) return {};
   const Cuda& cuda = loaded_cuda();
@@ -210,6 +230,8 @@ Status Staging::load(std::uint64_t number) {
                     "mark the end of a chunk's copy");
 }
 
+// Step 2: over the wire. A plain write is followed by the count that reports it; both are on one
+// queue pair, which keeps their order.
 Status Staging::post(std::uint64_t number) {
   const std::uint64_t chunk = number - sent_before_;
   Request request = link_->request(bytes_of(chunk));
@@ -226,6 +248,7 @@ Status Staging::post(std::uint64_t number) {
   return post_word(word, kArrived);
 }
 
+// Writes one count into the peer's words.
 Status Staging::post_word(std::size_t from, std::size_t to) {
   Request request;
   request.sge.addr = reinterpret_cast<std::uint64_t>(words_.data() + from);
@@ -239,6 +262,7 @@ Status Staging::post_word(std::size_t from, std::size_t to) {
   return tl::unexpected(link_->waiting().failure());
 }
 
+// Step 3: from the receive ring into the GPU, asynchronously.
 Status Staging::drain(std::uint64_t number) {
   if (gpu_ == nullptr) return {};
   const Cuda& cuda = loaded_cuda();
@@ -255,6 +279,7 @@ Status Staging::drain(std::uint64_t number) {
                     "mark the end of a chunk's copy");
 }
 
+// Never blocks. Without a GPU there is no copy, so nothing to wait for.
 Result<bool> Staging::is_done(const std::vector<gpu::Event>& events, std::uint64_t number) const {
   if (gpu_ == nullptr) return true;
   const cu::Return returned = loaded_cuda().event_query(events[number % form_.depth].get());
@@ -263,6 +288,7 @@ Result<bool> Staging::is_done(const std::vector<gpu::Event>& events, std::uint64
   return true;
 }
 
+// Loads as far as the peer's credit permits, and posts what is loaded, in order.
 Result<bool> Staging::send_on() {
   const std::uint64_t before = loading_ + posted_ + credit_;
   credit_ = load_word(kEmptied);
@@ -274,6 +300,7 @@ Result<bool> Staging::send_on() {
   return loading_ + posted_ + credit_ != before;
 }
 
+// Drains what has arrived and reports the emptied slots to the sender.
 Result<bool> Staging::receive_on() {
   if (link_->operation().takes_receive && link_->receives().take(true) < 0)
     return tl::unexpected(link_->waiting().failure());
@@ -294,6 +321,7 @@ Result<bool> Staging::receive_on() {
   return draining_ + drained_ != before;
 }
 
+// The sends' completions are polled first, so that the queue never fills.
 Result<bool> Staging::progress() {
   if (link_->sends().poll() < 0) return tl::unexpected(link_->waiting().failure());
   const bool received = RG_TRY(receive_on());
@@ -301,6 +329,7 @@ Result<bool> Staging::progress() {
   return received || sent;
 }
 
+// The last message alone is still in memory; the earlier ones were overwritten.
 Status Staging::verify(std::size_t size_index, std::uint32_t from, std::uint64_t messages) {
   if (messages == 0) return {};
   Slots last = messages_of(chunks_, 1);

@@ -96,11 +96,13 @@ class Staging {
   };
   // Extra resources of a staged side; its context must live while any of the rest does.
   struct OnGpu {
-    Memory memory;  // first the different messages to send, then the one that is received
+    // First the different messages to send, then the one that is received.
+    Memory memory;
     Handle<PinnedTraits> pinned;
     gpu::Stream load;
     gpu::Stream drain;
-    std::vector<gpu::Event> loaded;  // of each slot
+    // Events of each slot: its load, and its drain, have ended.
+    std::vector<gpu::Event> loaded;
     std::vector<gpu::Event> emptied;
   };
 

@@ -12,9 +12,12 @@
 namespace railgauge::verbs {
 namespace {
 
+// The stop reason of slots.
 constexpr std::string_view kByDuration = "duration";
 constexpr std::size_t kMinForP1 = 459;  // samples that bound a 1 % quantile at 99 % confidence
 
+// A run by duration has no stop rule: it counts as converged where the interval of the median is
+// narrow enough.
 Point make_one(const Context& context, const PointNames& names, const Measured& measured,
                const PointForm& form, double mean) {
   Point point = make_verbs_point(names, form.message_bytes, measured.sampled, context.raw_samples);
@@ -37,6 +40,7 @@ std::size_t slots_together(std::span<const double> slots, double writes, std::ui
 
 }  // namespace
 
+// The warm-up's windows become messages, as the fact of a point counts them.
 Measured measured_by_windows(const TickClock& clock, Sampled sampled, std::span<const Window> kept,
                              std::uint64_t window_writes) {
   Measured measured;
@@ -53,6 +57,7 @@ Measured measured_by_windows(const TickClock& clock, Sampled sampled, std::span<
   return measured;
 }
 
+// The smallest slot and the 1 % quantile show a flapping link, which the median hides.
 Measured measured_by_slots(std::span<const std::vector<std::uint32_t>> counts,
                            const SlotForm& form) {
   std::vector<double> slots(counts[0].size(), 0);
@@ -83,6 +88,8 @@ Measured measured_by_slots(std::span<const std::vector<std::uint32_t>> counts,
   return measured;
 }
 
+// One group is subtracted from the bound: its completion may belong to the time before the
+// interval.
 Direction add_direction(const std::string& name, const std::vector<std::uint32_t>& counts,
                         const SlotForm& form, std::map<std::string, std::string>& facts) {
   const Measured own = measured_by_slots(std::span(&counts, 1), form);
@@ -93,6 +100,8 @@ Direction add_direction(const std::string& name, const std::vector<std::uint32_t
   return {bytes * own.writes / own.seconds, bytes * (own.writes - late) / own.seconds};
 }
 
+// Two points from the same samples. The check takes the smaller of mean and median, so that one odd
+// window voids nothing.
 Result<std::vector<Point>> make_points(const Context& context, Measured measured,
                                        const PointForm& form) {
   const auto bytes = static_cast<double>(form.message_bytes);

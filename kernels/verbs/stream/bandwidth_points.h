@@ -39,7 +39,9 @@ Measured measured_by_slots(std::span<const std::vector<std::uint32_t>> counts,
 // One rank's stream in a common interval, beside the sum.
 struct Direction {
   double bytes_per_second = 0;
-  double held_bytes_per_second = 0;  // less what one look at the queue can have found too late
+  // The figure that is compared with the line rate: less the messages that one look at the queue
+  // can have found too late.
+  double held_bytes_per_second = 0;
 };
 // Adds the facts NAME_bytes_per_second and NAME_smallest_slot_bytes_per_second of the stream of the
 // rank that `name` says.
@@ -54,9 +56,11 @@ struct PointForm {
   std::string meaning;
   double delivered = 1;
   unsigned directions = 1;
-  std::vector<Direction> each{};  // each direction's own, where it is known: held as well
+  // Each direction by itself, where it is known; compared with the line rate as well.
+  std::vector<Direction> each{};
   LineRate line_rate{};
-  double precision = 0.01;  // for `converged`, where the sampler has no say
+  // Relative half width for `converged`, where the sampler does not decide it.
+  double precision = 0.01;
 };
 Result<std::vector<Point>> make_points(const Context& context, Measured measured,
                                        const PointForm& form);

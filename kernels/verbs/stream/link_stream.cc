@@ -13,6 +13,7 @@ std::vector<Request> stream_requests(const Link& link, std::uint64_t message_byt
   return all;
 }
 
+// Each operation's use of the slots.
 Stream::Aim stream_aim(const Link& link, const Layout& layout) {
   const Operation& does = link.operation();
   return {.slots = layout.source,
@@ -28,6 +29,7 @@ Stream::Plan stream_plan(Stream::Plan plan, std::uint64_t message_bytes) {
   return plan;
 }
 
+// Rank 0's reads are verified where they arrived; everything else at the target.
 Status verify_stream(Link& link, const Layout& layout, const StreamEnds& ends,
                      const PeerStatus& mine, const PeerStatus& theirs) {
   Brought brought{.size_index = ends.size_index, .from = 1 - ends.rank};

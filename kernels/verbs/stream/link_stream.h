@@ -12,6 +12,7 @@ namespace railgauge::verbs {
 
 // One a lane.
 std::vector<Request> stream_requests(const Link& link, std::uint64_t message_bytes);
+// How the operation moves through the layout's slots.
 Stream::Aim stream_aim(const Link& link, const Layout& layout);
 // For one size: a group of huge messages would not complete within the stall limit or the cap.
 Stream::Plan stream_plan(Stream::Plan plan, std::uint64_t message_bytes);
@@ -23,6 +24,7 @@ struct StreamEnds {
   std::uint32_t rank = 0;
   bool both = false;
 };
+// kDataLoss names the first wrong byte or count. Nothing is compared where all messages are lost.
 Status verify_stream(Link& link, const Layout& layout, const StreamEnds& ends,
                      const PeerStatus& mine, const PeerStatus& theirs);
 

@@ -8,6 +8,7 @@
 
 namespace railgauge::verbs {
 
+// A fake library marks each point as synthetic.
 Point make_verbs_point(const PointNames& names, std::uint64_t message_bytes, const Sampled& sampled,
                        bool raw_samples) {
   return make_point(names, message_bytes, sampled, raw_samples, loaded_verbs().synthetic);
@@ -24,6 +25,7 @@ Status check_line_rate(std::string_view endpoint, double rate_bits_per_second,
                           endpoint, measured_bits / 1e9, rate_bits_per_second / 1e9));
 }
 
+// A whole message crosses the wire during one latency.
 Status check_latency_rate(std::string_view endpoint, double rate_bits_per_second,
                           const Point& point) {
   if (point.median() <= 0) return {};
@@ -39,6 +41,7 @@ Status hold_to_line_rate(const Device& device, const PeerAddress& mine, const Pe
   return check_latency_rate(rate.endpoint, rate.bits_per_second, point);
 }
 
+// The slower end bounds the pair.
 LineRate line_rate_between(const Device& device, const PeerAddress& mine, const PeerAddress& peer) {
   const double here = mine.line_rate_bits_per_second();
   const double there = peer.line_rate_bits_per_second();

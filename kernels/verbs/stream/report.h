@@ -22,8 +22,10 @@ Point make_verbs_point(const PointNames& names, std::uint64_t message_bytes, con
 // only; a software device merely names a rate.
 struct LineRate {
   double bits_per_second = 0;
-  std::string endpoint{};  // whose it is, in words
-  std::string waiver{};    // why no rate is a bound; empty where one is
+  // The port whose rate it is, in words.
+  std::string endpoint{};
+  // Why no rate is a bound; empty where one is.
+  std::string waiver{};
 };
 // Between a port and itself the messages turn round inside the adapter and never see the wire.
 LineRate line_rate_between(const Device& device, const PeerAddress& mine, const PeerAddress& peer);

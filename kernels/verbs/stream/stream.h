@@ -37,8 +37,10 @@ class Stream {
   struct Aim {
     Slots slots{};
     bool each_lane_its_own = false;
-    bool is_remote = true;     // the request names memory of the target's, which moves as well
-    bool counts_laps = false;  // compare-and-swap: expects what its last visit left
+    // The request names memory of the target's, whose address moves as well.
+    bool is_remote = true;
+    // Compare-and-swap: a word is expected to hold the number of laps.
+    bool counts_laps = false;
   };
   // `requests` has one a lane, as Link makes them.
   Stream(SendQueue& queue, const TickClock& clock, std::span<const Request> requests,
@@ -125,12 +127,17 @@ class Stream {
 
  private:
   struct Lane {
-    std::uint64_t left = UINT64_MAX;  // where the stream has an end
-    std::uint64_t first = 0;          // addresses in the send area: of the first slot, ...
-    std::uint64_t next = 0;           // ... of the next post's, ...
-    std::uint64_t end = 0;            // ... and behind the last one
+    // Posts until the stream's end, where it has one.
+    std::uint64_t left = UINT64_MAX;
+    // Address of the first slot in the send area.
+    std::uint64_t first = 0;
+    // Address of the next post's slot.
+    std::uint64_t next = 0;
+    // Address behind the last slot.
+    std::uint64_t end = 0;
     std::uint64_t stride = 0;
-    std::uint64_t to_remote = 0;  // from an address here to the target's
+    // Distance from an address here to the target's.
+    std::uint64_t to_remote = 0;
     std::uint64_t lap = 0;
   };
   static_assert(offsetof(ibv_send_wr, wr.rdma.remote_addr) ==
@@ -149,7 +156,8 @@ class Stream {
     SendQueue::Lane& state = queue_.lane(lane);
     Request* const chain = first_of(lane);
     const std::uint64_t list = plan_.post_list;
-    Lane own = lanes_[lane];  // a copy, which a post cannot change behind the compiler's back
+    // A copy, which a post cannot change behind the compiler's back.
+    Lane own = lanes_[lane];
     bool well = true;
     while (well && state.in_flight + list <= plan_.depth) {
       const std::uint64_t count = std::min(list, own.left);
@@ -321,8 +329,10 @@ class WindowMeter {
   bool running_ = false;
   std::uint64_t writes_ = 0;
   std::uint64_t since_ = 0;
-  std::uint64_t taken_ = 0;  // windows asked for
-  std::vector<Window> all_;  // a poll can close more than were asked for
+  // Windows that were asked for.
+  std::uint64_t taken_ = 0;
+  // A poll can close more windows than were asked for.
+  std::vector<Window> all_;
 };
 
 }  // namespace railgauge::verbs

@@ -11,6 +11,7 @@ namespace {
 constexpr double kBothNs = 1e9;       // the common interval where no duration is given
 constexpr double kMaxBothNs = 100e9;  // its slots travel through the group in one message
 
+// kInvalidArgument where the queue would fill before its first completion.
 Status check_depth(const Stream::Plan& plan) {
   if (plan.signal_every > plan.depth)
     return fail(Code::kInvalidArgument,
@@ -26,6 +27,7 @@ Status check_depth(const Stream::Plan& plan) {
   return {};
 }
 
+// Checks what a stretch of time excludes.
 Status check_duration(const Params& params, const StreamForm& form) {
   if (!form.both && form.duration_ns == 0) return {};
   const auto without = [&](std::string_view other) {
@@ -54,6 +56,7 @@ Status check_duration(const Params& params, const StreamForm& form) {
 
 }  // namespace
 
+// Direction both without a duration takes 1 s.
 Result<StreamForm> stream_form(const Params& params) {
   const auto number = [&params](std::string_view name) {
     return static_cast<std::uint64_t>(params.integer(name));

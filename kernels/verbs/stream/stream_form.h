@@ -7,6 +7,7 @@
 
 namespace railgauge::verbs {
 
+// Checked values; the fields fit each other.
 struct StreamForm {
   Stream::Plan plan;
   bool both = false;       // both ranks are initiators

@@ -19,8 +19,10 @@ inline constexpr double kSlotNs = 10e6;
 struct TimeSlots {
   std::uint64_t begin_ticks = 0;
   std::uint64_t slot_ticks = 1;
-  std::vector<std::uint32_t> counts;      // posts that completed in each slot
-  std::uint64_t longest_stall_ticks = 0;  // between two polls that found completions
+  // Posts that completed in each slot.
+  std::vector<std::uint32_t> counts;
+  // Longest time between two polls that found completions.
+  std::uint64_t longest_stall_ticks = 0;
 
   [[nodiscard]] std::uint64_t end_ticks() const { return begin_ticks + counts.size() * slot_ticks; }
 };

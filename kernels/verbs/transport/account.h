@@ -33,9 +33,11 @@ class AccountBook {
  private:
   [[nodiscard]] Counters read() const;
 
+  // "/sys/class/infiniband/DEV/ports/N".
   std::string sysfs_port_;
   Counters before_;
   double began_cpu_ns_ = 0;
+  // The size that is open.
   Account account_;
 };
 

@@ -13,7 +13,9 @@
 namespace railgauge::verbs {
 namespace {
 
+// Enough routers for any fabric, as Linux' default TTL.
 constexpr std::uint8_t kHopLimit = 64;
+// A partition key: the top bit is the membership, the rest names the partition.
 constexpr std::uint16_t kFullMember = 0x8000;
 constexpr std::uint16_t kPartition = 0x7fff;
 
@@ -30,12 +32,15 @@ std::uint16_t parse_pkey(std::string_view text) {
 
 std::string pkey_words(std::uint16_t key) { return fmt::format("{:#06x}", key); }
 
+// Puts the endpoint in front of an error's message.
 template <class Value>
 Result<Value> at(const Device& device, Result<Value> found) {
   if (!found) found.error().message.insert(0, device.endpoint() + ": ");
   return found;
 }
 
+// The entry that gid_index names, or the first that gid_rule allows. Both together contradict each
+// other.
 Result<GidEntry> gid_by(const Device& device, const Params& params) {
   const std::int64_t index = params.integer("gid_index");
   const std::string& rule = params.text("gid_rule");
@@ -53,6 +58,8 @@ Result<GidEntry> gid_by(const Device& device, const Params& params) {
   return at(device, choose_gid(entries, gid_rule_of(rule)));
 }
 
+// Entry of the partition table, by index or by value. A connection manager chooses the partition
+// itself, so the value is refused there.
 Status choose_partition(const Device& device, const Params& params, Addressing& chosen) {
   const int length = device.port_attributes().pkey_tbl_len;
   const std::int64_t index = params.integer("pkey_index");
@@ -86,6 +93,7 @@ Status choose_partition(const Device& device, const Params& params, Addressing& 
 
 }  // namespace
 
+// A table with a missing entry counts as not readable, because positions would shift.
 std::vector<std::uint16_t> read_pkeys_from_sysfs(const std::string& sysfs_port, int length) {
   std::vector<std::uint16_t> table;
   for (int i = 0; i < length; ++i) {
@@ -97,6 +105,7 @@ std::vector<std::uint16_t> read_pkeys_from_sysfs(const std::string& sysfs_port, 
   return table;
 }
 
+// Names the other membership of the same partition, the usual mistake.
 Result<std::uint16_t> find_pkey(std::span<const std::uint16_t> table, const std::string& wanted) {
   const std::uint16_t key = parse_pkey(wanted);
   if ((key & kPartition) == 0)
@@ -135,6 +144,7 @@ std::uint32_t Addressing::flow_label_of(std::size_t lane) const {
   return (static_cast<std::uint32_t>(lane + 1) * kGolden >> kTo20Bits) | 1U;
 }
 
+// kInvalidArgument also where a field of the global route is given and packets carry none.
 Result<Addressing> choose_addressing(const Device& device, const Params& params) {
   const ibv_port_attr& port = device.port_attributes();
   Addressing chosen;
@@ -156,6 +166,7 @@ Result<Addressing> choose_addressing(const Device& device, const Params& params)
   return chosen;
 }
 
+// The LID routes inside a subnet; the GRH follows only where the route is global.
 ibv_ah_attr path_to(const Addressing& addressing, const Device& device, const PeerAddress& peer,
                     std::size_t lane) {
   ibv_ah_attr path{};
@@ -172,6 +183,7 @@ ibv_ah_attr path_to(const Addressing& addressing, const Device& device, const Pe
   return path;
 }
 
+// The UDP source port is the kernel's fold of the flow label, which switches hash for ECMP.
 void report_addressing(const Addressing& addressing, Reporter& reporter) {
   reporter.fact("gid", gid_words(addressing.gid.gid));
   reporter.fact("gid_index", std::to_string(addressing.gid.index));

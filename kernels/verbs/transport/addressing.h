@@ -18,12 +18,15 @@ namespace railgauge::verbs {
 
 struct Addressing {
   GidEntry gid;
-  bool is_global = false;  // packets carry a global route
+  // Packets carry a global route.
+  bool is_global = false;
   std::uint16_t pkey_index = 0;
-  std::optional<std::uint16_t> pkey;  // the entry's value; absent where the kernel does not show it
+  // The entry's value; absent where the kernel does not show it.
+  std::optional<std::uint16_t> pkey;
   std::uint8_t service_level = 0;
   std::uint8_t traffic_class = 0;
-  std::int64_t flow_label = 0;  // kEachItsOwn: another one for each lane
+  // Flow label of the global route; kEachItsOwn gives each lane another one.
+  std::int64_t flow_label = 0;
   static constexpr std::int64_t kEachItsOwn = -1;
 
   // The address of queue pair `lane`.

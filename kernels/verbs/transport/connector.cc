@@ -19,8 +19,11 @@ namespace railgauge::verbs {
 namespace {
 
 constexpr double kStepNs = 4e9;  // at most: shorter than a failed rank waits (kTellSeconds)
+// Time for one address or route, which the kernel asks of ARP or the subnet manager.
 constexpr int kResolveMs = 2000;
+// Requests that may wait; rank 0 sends one at a time.
 constexpr int kBacklog = 64;
+// 7 repeats without end (InfiniBand's RNR retry); the stall limit bounds the wait.
 constexpr std::uint8_t kRnrForEver = 7;
 
 // The content of a connection's request.
@@ -46,6 +49,7 @@ Result<std::string> own_address(const Device& device, const Addressing& addressi
                           device.endpoint()));
 }
 
+// A numeric address; a link-local one takes the interface `netdev` as its scope.
 Status to_socket_address(const std::string& text, std::uint16_t port, std::uint32_t netdev,
                          sockaddr_storage& storage) {
   storage = {};
@@ -65,6 +69,7 @@ Status to_socket_address(const std::string& text, std::uint16_t port, std::uint3
   return {};
 }
 
+// Absent support waives, a lack of permission is reported as such, the rest is a failure.
 Code code_of_errno(int error) {
   switch (error) {
     case ENODEV:
@@ -93,6 +98,7 @@ rdma_conn_param terms(const Introduction& with, const ibv_qp* queue_pair) {
 
 }  // namespace
 
+// Needs no connection, so the partition's choice can ask before one is made.
 bool Connector::is_asked_for(const Device& device, const Params& params) {
   const std::string& way = params.text("connection");
   return way == "rdma_cm" || (way == "auto" && device.is_iwarp());
@@ -122,6 +128,7 @@ Result<bool> Connector::is_wanted(const Device& device, const Params& params,
   return wanted;
 }
 
+// rdma_cm calls return -1 and set errno.
 Status Connector::check(int returned, std::string_view act) const {
   if (returned == 0) return {};
   const int error = errno;
@@ -129,6 +136,7 @@ Status Connector::check(int returned, std::string_view act) const {
               fmt::format("{}: rdma_cm: {}: {}", endpoint_, act, errno_words(error)));
 }
 
+// The token separates this task's requests from those of others on a port that was reused.
 Result<std::unique_ptr<Connector>> Connector::open(const Device& device,
                                                    const Addressing& addressing,
                                                    const Params& params,
@@ -174,6 +182,7 @@ void Connector::report_facts(Reporter& reporter) const {
   reporter.fact("rdmacm_version", loaded_rdmacm().version);
 }
 
+// Polls the channel's descriptor, which does not block, until `until_ns`.
 Result<CmEventHandle> Connector::next_event(double until_ns, std::string_view act) {
   const Rdmacm& rdmacm = loaded_rdmacm();
   for (;;) {
@@ -190,6 +199,7 @@ Result<CmEventHandle> Connector::next_event(double until_ns, std::string_view ac
   }
 }
 
+// A request's event belongs to the listening id; all others to their own.
 Result<CmEventHandle> Connector::wait(rdma_cm_id* id,
                                       std::initializer_list<rdma_cm_event_type> wanted,
                                       std::string_view act) {
@@ -225,6 +235,7 @@ Status Connector::init(const Introduction& with, rdma_cm_id* id, ibv_qp* queue_p
   return to_init(with, queue_pair, &agreed, mask);
 }
 
+// INIT to RTR to RTS with the negotiated values, over which the parameters are imposed.
 Status Connector::to_ready(const Introduction& with, rdma_cm_id* id, ibv_qp* queue_pair,
                            std::size_t lane) {
   if (is_iwarp_) return {};  // the driver moves the queue pair itself
@@ -239,6 +250,8 @@ Status Connector::to_ready(const Introduction& with, rdma_cm_id* id, ibv_qp* que
   return to_send(with, queue_pair, agreed.sq_psn);
 }
 
+// Resolve, route, connect. The route may lead through another device than the chosen port: that is
+// refused, because the figure would be another device's.
 Status Connector::connect(const Introduction& with, ibv_qp* queue_pair, std::size_t lane) {
   const Rdmacm& rdmacm = loaded_rdmacm();
   rdma_cm_id* id = nullptr;
@@ -279,6 +292,8 @@ Status Connector::connect(const Introduction& with, ibv_qp* queue_pair, std::siz
   return check(rdmacm.establish(id), "tell that queue pair " + std::to_string(lane) + " is ready");
 }
 
+// Waits for the request with this task's token and this lane. Others are rejected and the wait
+// continues.
 Status Connector::accept(const Introduction& with, ibv_qp* queue_pair, std::size_t lane) {
   const Rdmacm& rdmacm = loaded_rdmacm();
   const std::string accepting =
@@ -307,6 +322,7 @@ Status Connector::accept(const Introduction& with, ibv_qp* queue_pair, std::size
   }
 }
 
+// A failure drops all connections of this rank, so that the other side's wait ends at once.
 Status Connector::bring_up(const Introduction& with, ibv_qp* queue_pair, std::size_t lane) {
   Status done = rank_ == 0 ? connect(with, queue_pair, lane) : accept(with, queue_pair, lane);
   if (!done) connections_.clear();  // the other side sees its connections end

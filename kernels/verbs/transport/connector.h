@@ -16,6 +16,8 @@
 
 namespace railgauge::verbs {
 
+// librdmacm's objects. An event must be acknowledged before its id is destroyed: rdma_destroy_id
+// waits for that.
 struct EventChannelTraits {
   using Type = rdma_event_channel*;
   static Type empty() { return nullptr; }
@@ -37,6 +39,7 @@ using EventChannelHandle = Handle<EventChannelTraits>;
 using CmIdHandle = Handle<CmIdTraits>;
 using CmEventHandle = Handle<CmEventTraits>;
 
+// One per link, on the thread that connects it.
 class Connector {
  public:
   // Whether parameter `connection` means the connection manager on this device; auto takes it for
@@ -48,8 +51,9 @@ class Connector {
   // GID's. Errors of the library's calls waive where this machine lacks something.
   static Result<std::unique_ptr<Connector>> open(const Device& device, const Addressing& addressing,
                                                  const Params& params, const std::string& address);
-  // Where the peer finds us.
+  // Writes address, port and token, by which the peer finds this side.
   void describe(PeerAddress& mine) const;
+  // cm_address, rdmacm_path, rdmacm_version.
   void report_facts(Reporter& reporter) const;
 
   // Before the first queue pair. Every step ends by the deadline, and within a few seconds.
@@ -62,15 +66,21 @@ class Connector {
 
  private:
   Connector() = default;
+  // Rank 0's side of one connection.
   Status connect(const Introduction& with, ibv_qp* queue_pair, std::size_t lane);
+  // Rank 1's side of one connection.
   Status accept(const Introduction& with, ibv_qp* queue_pair, std::size_t lane);
   // The next event of `id`, which must be one of `wanted`; those of other connections are passed
   // over.
   Result<CmEventHandle> wait(rdma_cm_id* id, std::initializer_list<rdma_cm_event_type> wanted,
                              std::string_view act);
+  // The next event of any id; kUnavailable or kDeadlineExceeded when none came by `until_ns`.
   Result<CmEventHandle> next_event(double until_ns, std::string_view act);
+  // From INIT to RTS, except on iWARP, where the driver does it.
   Status to_ready(const Introduction& with, rdma_cm_id* id, ibv_qp* queue_pair, std::size_t lane);
+  // To INIT, with this process's access.
   Status init(const Introduction& with, rdma_cm_id* id, ibv_qp* queue_pair);
+  // An error of a librdmacm call in words: "fake0:1: rdma_cm: ACT: CAUSE".
   [[nodiscard]] Status check(int returned, std::string_view act) const;
 
   std::string endpoint_;
@@ -78,6 +88,7 @@ class Connector {
   sockaddr_storage own_{};
   std::string own_text_;
   std::uint16_t port_ = 0;
+  // Proves that a request is the peer's; random.
   std::uint64_t token_ = 0;
   std::uint32_t rank_ = 0;
   double deadline_ns_ = 0;

@@ -17,11 +17,13 @@ namespace {
 
 constexpr std::int64_t kAnyPort = -1;
 
+// An endpoint in parts; the device is empty where any will do.
 struct Wanted {
   std::string device;
   std::int64_t port = kAnyPort;
 };
 
+// The last colon separates: names of devices may contain one.
 Result<Wanted> parse_endpoint(const std::string& endpoint) {
   const std::size_t colon = endpoint.rfind(':');
   if (colon == std::string::npos) return Wanted{endpoint};
@@ -36,6 +38,7 @@ Result<Wanted> parse_endpoint(const std::string& endpoint) {
   return wanted;
 }
 
+// "mlx5_0, mlx5_1", for errors.
 std::string names_of(std::span<ibv_device*> devices) {
   std::string names;
   for (ibv_device* device : devices)
@@ -43,6 +46,7 @@ std::string names_of(std::span<ibv_device*> devices) {
   return names;
 }
 
+// The driver of the PCI device, by sysfs; software devices have none.
 std::string driver_of(const std::string& sysfs, const ibv_device_attr& attributes) {
   std::error_code error;
   const auto link = std::filesystem::read_symlink(sysfs + "/device/driver", error);
@@ -57,6 +61,7 @@ std::string driver_of(const std::string& sysfs, const ibv_device_attr& attribute
   return error ? "unknown" : link.filename().string();
 }
 
+// Waives where the device file is absent or not accessible.
 tl::unexpected<Error> open_failed(const std::string& name, int error) {
   const bool refused = error == EACCES || error == EPERM;
   return fail(
@@ -72,12 +77,14 @@ std::string Device::endpoint() const { return fmt::format("{}:{}", name_, port_)
 
 bool Device::is_ethernet() const { return port_attributes_.link_layer == IBV_LINK_LAYER_ETHERNET; }
 
+// The larger of both sources: an old library does not know the newest speeds.
 double Device::port_rate_bits_per_second() const {
   double gigabits = 0;  // "800 Gb/sec (4X XDR)"
   std::ifstream(sysfs_port() + "/rate") >> gigabits;
   return std::max(1e9 * gigabits, verbs::port_rate_bits_per_second(port_attributes_));
 }
 
+// A netdev with the folder master/bonding is a member of that bond.
 std::string Device::bond() const {
   std::error_code error;
   std::filesystem::directory_iterator netdev(sysfs_ + "/device/net", error);
@@ -94,6 +101,7 @@ double Device::line_rate_bits_per_second() const {
   return no_bound().empty() ? port_rate_bits_per_second() : 0;
 }
 
+// Reasons in the order software, bond, unknown rate; "" where the rate is a bound.
 std::string Device::no_bound() const {
   if (!rate_is_physical()) return fmt::format("{} is software, whose rate is only a name", driver_);
   if (const std::string name = bond(); !name.empty())
@@ -106,10 +114,12 @@ std::string Device::no_bound() const {
 
 bool Device::is_iwarp() const { return context()->device->transport_type == IBV_TRANSPORT_IWARP; }
 
+// Drivers whose port speed is a constant of their source.
 bool Device::rate_is_physical() const {
   return driver_ != "fake" && driver_ != "rdma_rxe" && driver_ != "siw";
 }
 
+// Opens and queries the device; the port follows in choose_port().
 Result<Device> Device::open_named(ibv_device* raw) {
   const Verbs& verbs = loaded_verbs();
   Device device;
@@ -145,6 +155,8 @@ Status Device::choose_port(std::int64_t wanted) {
   return fail(Code::kFailedPrecondition, fmt::format("{}; an active port is needed", seen));
 }
 
+// Without a name the first device with an active port is taken, and the refusals of the others are
+// the error where there is none.
 Result<Device> Device::open(const std::string& endpoint) {
   const Wanted wanted = RG_TRY(parse_endpoint(endpoint));
   const Verbs& verbs = *RG_TRY(load_verbs());
@@ -175,12 +187,14 @@ Result<Device> Device::open(const std::string& endpoint) {
 
 std::string Device::sysfs_port() const { return fmt::format("{}/ports/{}", sysfs_, port_); }
 
+// A virtual device has no such file: -1.
 int Device::numa_node() const {
   int node = -1;
   std::ifstream(sysfs_ + "/device/numa_node") >> node;
   return node;
 }
 
+// Errors name the port.
 Result<GidEntry> Device::gid(std::int64_t index) const {
   auto chosen = [&]() -> Result<GidEntry> {
     const std::vector<GidEntry> entries =

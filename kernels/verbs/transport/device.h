@@ -9,6 +9,7 @@
 
 namespace railgauge::verbs {
 
+// Movable, not copyable; facts are read at open() except where a function reads sysfs.
 class Device {
  public:
   // `endpoint` is "DEV:PORT", "DEV" (its first active port) or "" (the first active port here).

@@ -31,6 +31,7 @@ bool is_empty(const ibv_gid& gid) {
   return std::ranges::all_of(gid.raw, [](std::uint8_t byte) { return byte == 0; });
 }
 
+// Smaller is better. InfiniBand keeps the table's order; RoCE prefers routable entries.
 int preference(const GidEntry& entry) {
   if (entry.type == IBV_GID_TYPE_IB) return static_cast<int>(entry.index);
   if (entry.type != IBV_GID_TYPE_ROCE_V2) return is_ipv4_mapped(entry.gid) ? 3 : 4;
@@ -38,6 +39,7 @@ int preference(const GidEntry& entry) {
   return is_link_local(entry.gid) ? 2 : 1;
 }
 
+// "" where the file cannot be read.
 std::string first_line(const std::string& path) {
   std::string line;
   std::ifstream file(path);
@@ -45,6 +47,7 @@ std::string first_line(const std::string& path) {
   return line;
 }
 
+// "3 (RoCE v2 ::ffff:192.0.2.1)".
 std::string entry_words(const GidEntry& entry) {
   return fmt::format("{} ({} {})", entry.index, gid_type_words(entry.type), gid_words(entry.gid));
 }
@@ -55,6 +58,7 @@ std::string filled_words(std::span<const GidEntry> entries) {
   return filled.empty() ? "none" : filled;
 }
 
+// A value of parameter gid_rule.
 struct RuleRow {
   GidRule rule;
   std::string_view words;
@@ -63,6 +67,7 @@ constexpr std::array kRules{RuleRow{GidRule::kRoceV2Ipv4, "roce_v2_ipv4"},
                             RuleRow{GidRule::kRoceV2, "roce_v2"},
                             RuleRow{GidRule::kRoceV1, "roce_v1"}};
 
+// Whether the entry is of the kind that the rule names.
 bool allows(GidRule rule, const GidEntry& entry) {
   switch (rule) {
     case GidRule::kRoceV2Ipv4:
@@ -79,6 +84,7 @@ bool allows(GidRule rule, const GidEntry& entry) {
 
 }  // namespace
 
+// ibv_query_gid_table exists since rdma-core 32; older libraries leave the files of sysfs.
 Result<std::vector<GidEntry>> read_gids(ibv_context* context, std::uint8_t port, int table_length,
                                         const std::string& sysfs_port) {
   const Verbs& verbs = loaded_verbs();
@@ -97,6 +103,7 @@ Result<std::vector<GidEntry>> read_gids(ibv_context* context, std::uint8_t port,
   return entries;
 }
 
+// Empty entries are all zero and are skipped.
 std::vector<GidEntry> read_gids_from_sysfs(const std::string& sysfs_port, int table_length) {
   std::vector<GidEntry> entries;
   for (int i = 0; i < table_length; ++i) {
@@ -129,6 +136,7 @@ GidRule gid_rule_of(std::string_view words) {
   return found == kRules.end() ? GidRule::kAuto : found->rule;
 }
 
+// Entry 0 belongs to the port's own netdev; entries of VLANs and bonds come after it.
 Result<GidEntry> choose_gid(std::span<const GidEntry> entries, GidRule rule) {
   std::vector<GidEntry> fitting;
   std::ranges::copy_if(entries, std::back_inserter(fitting),

@@ -13,8 +13,11 @@
 
 namespace railgauge::verbs {
 
+// One filled entry of a port's GID table.
 struct GidEntry {
+  // 128 bits in network order.
   ibv_gid gid{};
+  // Position in the table, as queue pairs name it.
   std::uint32_t index = 0;
   std::uint32_t type = IBV_GID_TYPE_IB;
   std::uint32_t netdev = 0;  // interface index; 0 when unknown
@@ -24,6 +27,7 @@ struct GidEntry {
 // `sysfs_port` (/sys/class/infiniband/DEV/ports/N) where the library is older than the call.
 Result<std::vector<GidEntry>> read_gids(ibv_context* context, std::uint8_t port, int table_length,
                                         const std::string& sysfs_port);
+// Never fails: a file that cannot be read is an empty entry.
 std::vector<GidEntry> read_gids_from_sysfs(const std::string& sysfs_port, int table_length);
 
 // The rule. InfiniBand: index 0. RoCE: v2 with an IPv4 address, v2 with a global IPv6 address, v2

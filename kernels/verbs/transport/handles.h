@@ -12,6 +12,7 @@ namespace railgauge::verbs {
 // still has its outcome to write: one line on stderr, and on. `error` as the release gave it.
 void note_release(std::string_view act, int error);
 
+// Each of the traits owns one kind of object; a handle releases it exactly once.
 struct DeviceListTraits {
   using Type = ibv_device**;
   static Type empty() { return nullptr; }

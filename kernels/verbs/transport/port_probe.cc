@@ -27,6 +27,7 @@ std::string registers_dmabuf(const Device& device) {
 
 }  // namespace
 
+// Opens the device and asks; changes nothing on it.
 PortProbe probe_port(const std::string& endpoint) {
   PortProbe probe;
   probe.set_endpoint(valid_utf8(endpoint));

@@ -14,6 +14,8 @@ namespace {
 constexpr std::uint8_t kRnrTimer = 12;  // 0.64 ms
 constexpr std::uint8_t kRnrRetry = 7;   // for ever: the stall limit bounds the wait
 
+// One state change. The error names both GIDs, because a wrong GID is the usual cause. kUnavailable
+// where the peer's address did not resolve.
 Status modify(const Introduction& with, ibv_qp* queue_pair, ibv_qp_attr& attributes, int mask,
               std::string_view to) {
   const int error = loaded_verbs().modify_qp(queue_pair, &attributes, mask);
@@ -40,6 +42,8 @@ void impose(const Introduction& with, std::size_t lane, ibv_ah_attr& path) {
 
 }  // namespace
 
+// Without a manager the port, the partition and the access are this process's; datagrams take a
+// queue key in place of access.
 Status to_init(const Introduction& with, ibv_qp* queue_pair, const ibv_qp_attr* agreed,
                int agreed_mask) {
   ibv_qp_attr init{};
@@ -60,6 +64,8 @@ Status to_init(const Introduction& with, ibv_qp* queue_pair, const ibv_qp_attr* 
                 "INIT");
 }
 
+// RTR. The mask has exactly the attributes that ibv_modify_qp requires of the transport; others are
+// EINVAL.
 Status to_receive(const Introduction& with, ibv_qp* queue_pair, std::size_t lane,
                   const ibv_qp_attr& agreed) {
   ibv_qp_attr receive{};
@@ -78,6 +84,7 @@ Status to_receive(const Introduction& with, ibv_qp* queue_pair, std::size_t lane
   return modify(with, queue_pair, receive, mask, "RTR");
 }
 
+// RTS. Timeout and retries exist on reliable connections alone.
 Status to_send(const Introduction& with, ibv_qp* queue_pair, std::uint32_t first_sequence) {
   ibv_qp_attr send{};
   send.qp_state = IBV_QPS_RTS;
@@ -102,11 +109,13 @@ ibv_qp_type transport_of(std::string_view word) {
   return word == "UD" ? IBV_QPT_UD : IBV_QPT_RC;
 }
 
+// The initiator's own limit, the target's limit, and the field's width of 8 bits.
 std::uint32_t outstanding_reads(const PeerAddress& mine, const PeerAddress& theirs) {
   return std::min(
       {mine.outstanding_reads(), theirs.outstanding_answers(), std::uint32_t{UINT8_MAX}});
 }
 
+// Halves the inline bytes until the driver accepts them.
 Result<QueuePairHandle> make_queue_pair(const Device& device, ibv_pd* domain,
                                         ibv_qp_init_attr& init) {
   const std::uint32_t depth = init.cap.max_send_wr;
@@ -126,6 +135,7 @@ Result<QueuePairHandle> make_queue_pair(const Device& device, ibv_pd* domain,
   }
 }
 
+// INIT, RTR, RTS by the exchanged addresses, or by the connection manager.
 Status bring_up(const Introduction& introduction, ibv_qp* queue_pair, std::uint32_t number,
                 std::size_t lane) {
   if (introduction.connector != nullptr)
@@ -140,6 +150,7 @@ Status bring_up(const Introduction& introduction, ibv_qp* queue_pair, std::uint3
   return to_send(introduction, queue_pair, introduction.mine.packet_sequence());
 }
 
+// Datagrams carry their address in each post.
 Result<AddressHandle> make_address(const Introduction& introduction, ibv_pd* domain,
                                    std::size_t lane) {
   ibv_ah_attr path = path_to(introduction.addressing, introduction.device, introduction.peer, lane);

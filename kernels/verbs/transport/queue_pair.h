@@ -28,8 +28,10 @@ struct Introduction {
   const Addressing& addressing;
   const PeerAddress& mine;
   const PeerAddress& peer;
-  int access = 0;                  // what the peer may do here
-  Connector* connector = nullptr;  // makes the connection where it is not exchanged
+  // Remote access (IBV_ACCESS_*) that the peer has here.
+  int access = 0;
+  // Makes the connection; nullptr where addresses are exchanged.
+  Connector* connector = nullptr;
 };
 
 // To RTS, towards the peer's queue pair `number` (which datagrams name in each post instead).

@@ -15,6 +15,7 @@ namespace {
 
 constexpr int kSleepMs = 20;  // then the limits are looked at
 
+// Asked of the device after a failure: ERR says that the connection ended.
 std::string state_of(ibv_qp* queue_pair) {
   ibv_qp_attr attributes{};
   ibv_qp_init_attr init{};
@@ -26,6 +27,7 @@ std::string state_of(ibv_qp* queue_pair) {
 
 }  // namespace
 
+// Limits become ticks once, so that a look costs one read of the clock and three comparisons.
 void Waiting::set_limits(const TickClock& clock, double deadline_monotonic_ns, double stall_ns) {
   clock_ = &clock;
   const double left_ns = std::max(0.0, deadline_monotonic_ns - monotonic_now_ns());
@@ -33,6 +35,7 @@ void Waiting::set_limits(const TickClock& clock, double deadline_monotonic_ns, d
   stall_ticks_ = static_cast<std::uint64_t>(stall_ns / clock.ns_per_tick());
 }
 
+// The abort comes first: its reason is more exact than this side's stall.
 bool Waiting::may_go_on(std::uint64_t& since) {
   RG_CHECK(clock_ != nullptr);
   const std::uint64_t now = clock_->ticks();
@@ -73,6 +76,7 @@ bool Waiting::sleep_until_event(Completions& completions) {
   return true;
 }
 
+// Keeps the last failure; callers stop at the first false.
 bool Waiting::fail_with(Failure failure, int detail, ibv_qp* queue_pair) {
   failure_ = failure;
   detail_ = detail;
@@ -80,6 +84,7 @@ bool Waiting::fail_with(Failure failure, int detail, ibv_qp* queue_pair) {
   return false;
 }
 
+// The message is made here and not in the timed loop, which records numbers alone.
 Error Waiting::failure() const {
   const std::string state = fmt::format("the queue pair is in {}", state_of(queue_pair_));
   switch (failure_) {

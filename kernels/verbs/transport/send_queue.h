@@ -80,8 +80,10 @@ class SendQueue {
   struct Lane {
     ibv_qp* queue_pair = nullptr;
     std::uint64_t in_flight = 0;
-    std::uint64_t unsignalled = 0;  // since the last post that asked for a completion
-    std::uint64_t tag = 0;          // its number, as each post's id carries it
+    // Posts since the last one that asked for a completion.
+    std::uint64_t unsignalled = 0;
+    // The lane's number, shifted as each post's id carries it.
+    std::uint64_t tag = 0;
   };
 
   SendQueue() = default;
@@ -111,7 +113,8 @@ class SendQueue {
   // `count` posts of one request that ask for no completion; `aim` moves it before each.
   template <class Aim>
   [[nodiscard]] bool post_silently(Request& request, std::uint64_t count, Lane& lane, Aim aim) {
-    request.wr.wr_id = lane.tag;  // a failed one completes nevertheless, and names its lane
+    // A failed one completes nevertheless, and names its lane.
+    request.wr.wr_id = lane.tag;
     request.wr.send_flags = request.flags;
     lane.in_flight += count;
     lane.unsignalled += count;

@@ -15,6 +15,7 @@
 namespace railgauge::verbs {
 namespace {
 
+// A value beyond the table is "unknown": a newer library may have more.
 template <std::size_t kCount>
 std::string_view word_at(const std::array<std::string_view, kCount>& words, std::size_t index) {
   return index < kCount ? words[index] : std::string_view("unknown");
@@ -68,6 +69,7 @@ std::string gid_words(const ibv_gid& gid) {
   return text.data();
 }
 
+// The enumerator is the exponent: 1 is 256 bytes.
 unsigned mtu_bytes(ibv_mtu mtu) { return 128U << static_cast<unsigned>(mtu); }
 
 ibv_mtu mtu_of_bytes(unsigned bytes) {
@@ -77,6 +79,7 @@ ibv_mtu mtu_of_bytes(unsigned bytes) {
   return IBV_MTU_256;
 }
 
+// Unknown codes give 0, so that a new speed bounds nothing by mistake.
 double port_rate_bits_per_second(const ibv_port_attr& attributes) {
   struct Row {
     std::uint8_t code;
@@ -100,6 +103,7 @@ double port_rate_bits_per_second(const ibv_port_attr& attributes) {
   return rate;
 }
 
+// A flush has no cause of its own: it follows an earlier failure.
 std::string_view blamed_side(ibv_wc_status status) {
   switch (status) {
     case IBV_WC_REM_INV_REQ_ERR:
@@ -119,12 +123,14 @@ std::string_view blamed_side(ibv_wc_status status) {
   }
 }
 
+// Timeouts and flushes say that the peer went silent.
 Code code_of(ibv_wc_status status) {
   const bool silent = status == IBV_WC_RETRY_EXC_ERR || status == IBV_WC_RNR_RETRY_EXC_ERR ||
                       status == IBV_WC_RESP_TIMEOUT_ERR || status == IBV_WC_WR_FLUSH_ERR;
   return silent ? Code::kUnavailable : Code::kInternal;
 }
 
+// CAP_IPC_LOCK exempts a process from the limit, which is then no cause.
 Error pinning_error(const std::string& what, int error) {
   const std::string words = fmt::format("{}: {}", what, errno_words(error));
   rlimit limit{};

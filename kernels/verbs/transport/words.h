@@ -19,6 +19,7 @@ std::string_view link_layer_words(std::uint8_t link_layer);   // "ethernet", "in
 std::string_view gid_type_words(std::uint32_t gid_type);      // "RoCE v2"
 std::string gid_words(const ibv_gid& gid);                    // "::ffff:192.0.2.1"
 
+// 256 to 4096.
 unsigned mtu_bytes(ibv_mtu mtu);
 // The enumerator of 256, 512, 1024, 2048 or 4096; CHECKs that it is one of them.
 ibv_mtu mtu_of_bytes(unsigned bytes);
