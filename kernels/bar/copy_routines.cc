@@ -33,22 +33,22 @@ struct Cursor {
   }
 };
 
-template <class Word>
 // A word that may alias bytes of any type; without the attribute the access is undefined.
+template <class Word>
 struct Alias {
   using Type [[gnu::may_alias]] = Word;
 };
 
-template <class Word>
 // One store of a word to the device, from a host address of any alignment.
+template <class Word>
 [[gnu::always_inline]] inline void store_word(std::byte* device, const std::byte* host) {
   Word word;
   std::memcpy(&word, host, sizeof word);
   *reinterpret_cast<volatile typename Alias<Word>::Type*>(device) = word;
 }
 
-template <class Word>
 // One load of a word from the device, to a host address of any alignment.
+template <class Word>
 [[gnu::always_inline]] inline void load_word(std::byte* host, const std::byte* device) {
   const Word word = *reinterpret_cast<const volatile typename Alias<Word>::Type*>(device);
   std::memcpy(host, &word, sizeof word);

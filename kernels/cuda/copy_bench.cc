@@ -37,10 +37,9 @@ std::string place_of(const Params& params, const gpu::Gpu& gpu) {
   return fmt::format("{}:{}", params.text("numa"), gpu.numa_node());
 }
 
-// Calls `visit(flow, key)` for source and target of each flow.
-template <class Visit>
 // Calls `visit(flow, key)` for source and target of each flow. Two ends in the same place get
 // different keys, hence different memory.
+template <class Visit>
 void CopyBench::for_each_end(const Route& route, Visit visit) {
   std::map<std::pair<int, bool>, std::size_t> count;
   for (const Flow& flow : route.flows)

@@ -26,8 +26,8 @@ std::string short_address(std::string_view bus_id) {
 using List = ml::Return (*)(ml::Device, unsigned*, ml::Process*);
 using ListV1 = ml::Return (*)(ml::Device, unsigned*, ml::ProcessV1*);
 
-template <class Process>
 // The processes that one call lists, or nothing where it fails.
+template <class Process>
 std::optional<std::vector<Process>> listed(ml::Return (*call)(ml::Device, unsigned*, Process*),
                                            ml::Device device) {
   std::vector<Process> list(kMaxProcesses);

@@ -17,8 +17,8 @@ constexpr std::size_t kMaxStocked = 64;
 // A buffer more than this many times as large as the request is left for a larger one.
 constexpr std::size_t kMaxOversize = 2;
 
-template <class Buffer>
 // A buffer and its sort: only a request of the same sort takes it.
+template <class Buffer>
 struct Stocked {
   std::string shelf;
   Buffer buffer;
@@ -50,9 +50,8 @@ struct Stock {
 
 Stock* g_stock = nullptr;  // owned by the KeepWarm that lives
 
-// The smallest that will do, taken out of the stock; an empty one where there is none.
-template <class Buffer>
 // Takes the smallest buffer that will do out of the stock; an empty one where there is none.
+template <class Buffer>
 Buffer take(const std::string& shelf, std::size_t bytes) {
   if (g_stock == nullptr) return {};
   auto& all = g_stock->of<Buffer>();
@@ -69,8 +68,8 @@ Buffer take(const std::string& shelf, std::size_t bytes) {
   return buffer;
 }
 
-template <class Buffer, class Allocate>
 // Takes or allocates. A failed allocation empties the stock and is tried once more.
+template <class Buffer, class Allocate>
 Result<Lent<Buffer>> lend(const std::string& shelf, std::size_t bytes, Allocate allocate) {
   Buffer buffer = take<Buffer>(shelf, bytes);
   if (buffer.size() == 0) {
@@ -118,8 +117,8 @@ void keep_while_warm(std::shared_ptr<void> thing) {
   if (g_stock != nullptr) g_stock->things.push_back(std::move(thing));
 }
 
-template <class Buffer>
 // Returns the buffer to the stock; without one the buffer is freed here.
+template <class Buffer>
 void Lent<Buffer>::give_back() {
   Buffer buffer = std::exchange(buffer_, Buffer{});
   if (g_stock == nullptr || shelf_.empty() || buffer.size() == 0) return;
