@@ -18,7 +18,7 @@
 #include "controller/fleet/worker_pool.h"
 #include "controller/gate/upgrade_watch.h"
 #include "controller/history/pair_matrices.h"
-#include "controller/http/server.h"
+#include "controller/http/http_server.h"
 #include "controller/listen.h"
 #include "controller/metric/controller_metrics.h"
 #include "controller/rpc/services.h"

@@ -6,7 +6,7 @@
 #include <span>
 #include <string>
 
-#include "agent/busy/gpus.h"
+#include "agent/busy/gpu_reader.h"
 #include "agent/busy/judge.h"
 #include "agent/busy/options.h"
 #include "agent/busy/own.h"

@@ -10,7 +10,7 @@
 #include <spdlog/spdlog.h>
 
 #include "controller/fleet/agent_stream.h"
-#include "controller/fleet/rows.h"
+#include "controller/fleet/node_rows.h"
 #include "kernels/core/base/failpoint.h"
 
 namespace railgauge::fleet {

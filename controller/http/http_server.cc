@@ -1,4 +1,4 @@
-#include "controller/http/server.h"
+#include "controller/http/http_server.h"
 
 #include <httplib.h>
 

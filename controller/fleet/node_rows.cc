@@ -1,4 +1,4 @@
-#include "controller/fleet/rows.h"
+#include "controller/fleet/node_rows.h"
 
 #include <utility>
 

@@ -1,4 +1,4 @@
-#include "agent/busy/gpus.h"
+#include "agent/busy/gpu_reader.h"
 
 #include "kernels/dl/nvml_devices.h"
 

@@ -1,5 +1,5 @@
 // Synthetic: NVML is the fake.
-#include "agent/busy/gpus.h"
+#include "agent/busy/gpu_reader.h"
 
 #include <unistd.h>
 
