@@ -102,7 +102,7 @@ CheckResults judge_xid(const CheckInput& input);      // xid.cc
 CheckResults judge_gpu_mode(const CheckInput& input);
 CheckResults judge_gpu_clocks(const CheckInput& input);
 CheckResults judge_nvlink(const CheckInput& input);         // nvlink.cc
-CheckResults judge_locked_memory(const CheckInput& input);  // limits.cc
+CheckResults judge_locked_memory(const CheckInput& input);  // process_limits.cc
 CheckResults judge_cgroup(const CheckInput& input);
 CheckResults judge_hugepages(const CheckInput& input);
 CheckResults judge_cpu_power(const CheckInput& input);  // host.cc
