@@ -6,6 +6,7 @@
 #include <memory>
 
 #include <grpcpp/grpcpp.h>
+#include <grpcpp/impl/service_type.h>
 
 #include "controller/control/control.h"
 #include "controller/findings/finding_service.h"
