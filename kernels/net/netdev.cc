@@ -200,7 +200,7 @@ NetdevFacts netdev_facts(const std::string& netdev, const std::string& sysfs) {
   const fs::path folder = fs::path(sysfs) / "class/net" / netdev;
   NetdevFacts facts;
   facts.mtu_bytes = value_in<std::uint32_t>(folder / "mtu", 0);
-  // Mb/s, as ethtool shows it.
+  // Mb/s, as ethtool shows it; -1 where it is unknown.
   const auto megabits = value_in<std::int64_t>(folder / "speed", 0);
   if (megabits > 0) facts.rate_bits_per_second = static_cast<double>(megabits) * 1e6;
   std::error_code error;
