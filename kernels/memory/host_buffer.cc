@@ -42,7 +42,8 @@ std::size_t round_up_to_pages(std::size_t bytes) {
 Result<HostBuffer> HostBuffer::allocate(std::size_t bytes) {
   HostBuffer buffer;
   buffer.size_ = round_up_to_pages(std::max<std::size_t>(bytes, 1));
-  // It is touched below: more than the machine has would bring the out-of-memory killer.
+  // It is touched below: more than the machine has would bring the out-of-memory killer, because
+  // overcommit grants the request.
   const std::size_t machine_bytes =
       static_cast<std::size_t>(sysconf(_SC_PHYS_PAGES)) * page_bytes();
   if (buffer.size_ > machine_bytes)

@@ -176,6 +176,7 @@ Result<NumaBinding> NumaBinding::bind(const NumaNode& node) {
   Mask wanted = empty_mask(kMaxCpus);
   for (const int cpu : node.cpus) set_bit(wanted, cpu);
   bool any = false;
+  // Only CPUs that the process may use already: a binding must not widen a cpuset.
   for (std::size_t i = 0; i < wanted.size(); ++i) {
     wanted[i] &= before[i];
     any = any || wanted[i] != 0;
@@ -189,6 +190,7 @@ Result<NumaBinding> NumaBinding::bind(const NumaNode& node) {
     return fail(Code::kFailedPrecondition,
                 fmt::format("{}: sched_setaffinity: {} (errno {})", act, strerror(errno), errno));
   binding.cpus_ = std::move(before);
+  // The policy before, for restore().
   Mask policy_nodes = empty_mask(kMaxNodes);
   int policy = MPOL_DEFAULT;
   if (syscall(SYS_get_mempolicy, &policy, policy_nodes.data(), kMaxNodes + 1, nullptr, 0) != 0)

@@ -31,8 +31,8 @@ struct AddressListTraits {
 };
 using AddressList = Handle<AddressListTraits>;
 
-template <class Value>
 // The first value of a file, or `otherwise` where there is none.
+template <class Value>
 Value value_in(const fs::path& file, Value otherwise) {
   Value value{};
   std::ifstream stream(file);
@@ -164,8 +164,10 @@ Result<std::vector<InterfaceAddress>> interface_addresses() {
 Result<Chosen> choose(const Wanted& wanted, std::span<const InterfaceAddress> addresses,
                       const std::string& sysfs) {
   Chosen chosen;
+  // RDMA devices as the kernel shows them.
   const fs::path devices = fs::path(sysfs) / "class/infiniband";
   const std::vector<RdmaPort> ports = ports_of(wanted.endpoint, devices);
+  // Without an endpoint a netdev or an address is enough.
   const bool is_free = !wanted.netdev.empty() || !wanted.address.empty();
   if (ports.empty() && (!wanted.endpoint.empty() || !is_free)) {
     if (wanted.endpoint.empty())
@@ -198,7 +200,7 @@ NetdevFacts netdev_facts(const std::string& netdev, const std::string& sysfs) {
   const fs::path folder = fs::path(sysfs) / "class/net" / netdev;
   NetdevFacts facts;
   facts.mtu_bytes = value_in<std::uint32_t>(folder / "mtu", 0);
-  // -1 where it is unknown.
+  // Mb/s, as ethtool shows it; -1 where it is unknown.
   const auto megabits = value_in<std::int64_t>(folder / "speed", 0);
   if (megabits > 0) facts.rate_bits_per_second = static_cast<double>(megabits) * 1e6;
   std::error_code error;
@@ -208,6 +210,7 @@ NetdevFacts netdev_facts(const std::string& netdev, const std::string& sysfs) {
   }
   const fs::path driver = fs::read_symlink(folder / "device/driver", error);
   facts.driver = error ? "unknown" : driver.filename().string();
+  // Drivers of paravirtual devices, whose speed is a constant.
   constexpr std::array<std::string_view, 6> kVirtual{"virtio_net", "vmxnet3",      "hv_netvsc",
                                                      "vif",        "xen-netfront", "netvsc"};
   facts.is_rate_physical =

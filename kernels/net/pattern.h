@@ -14,12 +14,13 @@
 
 namespace railgauge::net {
 
-// Whose message of which size, on which stream.
+// Names one sender's message: size, rank and stream. Plain value.
 struct Sender {
   std::size_t size_index = 0;
   std::uint32_t rank = 0;
   std::size_t stream = 0;
 
+  // A different seed for each size, rank and stream of a task.
   [[nodiscard]] std::uint64_t seed() const {
     constexpr unsigned kStreamShift = 32;
     return 0x6e65742e746370U + 2 * size_index + rank + (std::uint64_t{stream} << kStreamShift);

@@ -21,6 +21,7 @@ struct Limits {
 
 inline constexpr double kLookNs = 20e6;  // the socket's own time limit between two looks
 
+// Each thread has a pipe of its own; see twin().
 class Pipe {
  public:
   Pipe() = default;
@@ -37,6 +38,7 @@ class Pipe {
   // The same stream for a second thread: one sends, the other receives.
   [[nodiscard]] Result<Pipe> twin() const;
 
+  // One line: who, act and cause. After a call that failed.
   [[nodiscard]] Error failure() const;
   [[nodiscard]] bool failed() const { return failure_ != Failure::kNone; }
   [[nodiscard]] int fd() const { return socket_.get(); }
@@ -55,6 +57,7 @@ class Pipe {
   [[nodiscard]] bool may_go_on(double& since_ns);
 
   Fd socket_;
+  // Beginning of every message.
   std::string who_;
   const Limits* limits_ = nullptr;
   bool spins_ = false;

@@ -366,6 +366,7 @@ class TcpBandwidth final : public Kernel {
       const double after = RG_TRY(moved());
       const std::uint64_t now = clock.ticks();
       const double window_ns = clock.to_ns(now - since);
+      // The window stays open until something is acknowledged.
       if (after <= before) {
         RG_TRY_OK(check_stall(window_ns));
         continue;

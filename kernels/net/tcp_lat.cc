@@ -70,6 +70,7 @@ class TcpLatency final : public Kernel {
     if (!here) pipe().shut_down();  // whatever the other side waits for will not come
     NetStatus told;
     told.mutable_accounts()->Assign(accounts_.begin(), accounts_.end());
+    // The other rank is at most one wait behind.
     const double patience = link_->limits().stall_ns / 1e9 + kTellSeconds;
     const auto all = agree_on(group, here, told, std::min(seconds_left(context), patience));
     report(context, all ? (*all)[1 - rank_] : NetStatus{});
@@ -206,6 +207,7 @@ class TcpLatency final : public Kernel {
         continue;
       }
       if (word.order != Order::kPlay) return nonsense();
+      // The first batch of a size closes the account of the one before.
       if (current != word.size_index) {
         RG_TRY_OK(close());
         RG_TRY_OK(book.open());

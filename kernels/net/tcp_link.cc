@@ -305,6 +305,7 @@ Status TcpLink::connect(const Context& context, Group& group) {
   RG_CHECK(group.size() == 2);
   rank_ = group.rank();
   const auto all = RG_TRY(group.exchange(mine_.SerializeAsString(), seconds_left(context)));
+  // The shortest of the task's deadline, the stall limit and kConnectSeconds.
   const double deadline_ns =
       std::min(context.deadline_monotonic_ns,
                monotonic_now_ns() + std::min(kConnectSeconds * 1e9, limits_.stall_ns));
@@ -353,6 +354,7 @@ Status TcpLink::accept_streams(double deadline_ns) {
   std::vector<Fd> streams(options_.streams);
   std::uint32_t missing = options_.streams;
   while (missing > 0) {
+    // The listener first, then every caller that has not greeted.
     std::vector<pollfd> wanted{{port_.listener().get(), POLLIN, 0}};
     for (const Stranger& one : waiting) wanted.push_back({one.socket.get(), POLLIN, 0});
     const int ready = sockets().poll(wanted.data(), wanted.size(), poll_timeout_ms(deadline_ns));
@@ -374,6 +376,7 @@ Status TcpLink::accept_streams(double deadline_ns) {
       if (is_alive && one.count < one.bytes.size()) return false;
       Greeting greeting;
       std::memcpy(&greeting, one.bytes.data(), sizeof greeting);
+      // The right token, a stream of the task, and not one that is there already.
       const bool is_ours = one.count == one.bytes.size() && greeting.token == mine_.token() &&
                            greeting.stream < streams.size() && !streams[greeting.stream];
       if (is_ours) {

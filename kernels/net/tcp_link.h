@@ -54,9 +54,11 @@ class Port {
                         bool by_netdev, bool& was_bound) const;
 
  private:
+  // Interface and address of this rank.
   Chosen chosen_;
   NetdevFacts facts_;
   SocketForm form_;
+  // The port that the listener got.
   std::uint16_t number_ = 0;
   Fd listener_;
 };
@@ -129,6 +131,7 @@ class TcpLink {
   Options options_;
   Port port_;
   Limits limits_;
+  // This side's address, and after connect() the peer's.
   NetAddress mine_;
   NetAddress peer_;
   std::uint32_t rank_ = 0;

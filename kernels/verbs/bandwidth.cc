@@ -246,6 +246,7 @@ Result<std::uint64_t> Bandwidth::choose_window(const TickClock& clock, Stream& s
     writes += static_cast<std::uint64_t>(retired);
     spent_ns = clock.to_ns(clock.ticks() - begin);
   }
+  // Time of one group, from which follows how many groups fill a window.
   const double group_ns =
       std::max(1.0, spent_ns) * static_cast<double>(signal_every) / static_cast<double>(writes);
   const auto groups = static_cast<std::uint64_t>(std::ceil(kWindowNs / group_ns));
@@ -261,6 +262,7 @@ Status Bandwidth::sample(Context& context, std::size_t size_index, Stream& strea
   const std::uint64_t window_writes = plan.writes != 0
                                           ? plan.signal_every * link_->options().lanes
                                           : RG_TRY(choose_window(clock, stream, plan.signal_every));
+  // Reserves all room before the first window.
   WindowMeter meter(stream, clock, window_writes, plan.writes);
   const auto bytes = static_cast<double>(sizes_[size_index]);
   SamplerOptions options = options_;
@@ -297,6 +299,7 @@ Status Bandwidth::count_slots(Context& context, Stream& stream, Outcome& outcome
     return fail(Code::kDeadlineExceeded,
                 fmt::format("parameter duration: {} ends after the task's deadline",
                             canonical_duration(duration_ns_)));
+  // In direction both this thread also gives the peer's receives out again.
   ReceiveQueue* const receives =
       both_ && link_->operation().takes_receive ? &link_->receives() : nullptr;
   const std::uint64_t completed_before = stream.completed();
@@ -344,6 +347,7 @@ Status Bandwidth::report(Context& context, std::size_t size_index, Outcome& outc
                  .line_rate = line_rate_between(link_->device(), link_->mine(), link_->peer()),
                  .precision = options_.relative_half_width};
   if (duration_ns_ > 0) {
+    // One row a rank, of equal length: both count in the same slots.
     std::vector<std::vector<std::uint32_t>> counts{outcome.slots.counts};
     std::uint64_t stall_ns = told[0].longest_stall_ns();
     if (both_) {
@@ -380,6 +384,8 @@ Status Bandwidth::report(Context& context, std::size_t size_index, Outcome& outc
                     link_->device().endpoint()));
   }
   if (link_->operation().takes_receive && !link_->is_reliable()) {
+    // Unreliable transports lose messages without an error: the share that arrived scales the
+    // figure.
     const std::uint64_t sent = told[0].posted() + told[1].posted();
     const std::uint64_t arrived = told[0].arrived() + told[1].arrived();
     form.delivered = static_cast<double>(arrived) / static_cast<double>(sent);

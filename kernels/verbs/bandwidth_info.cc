@@ -87,6 +87,7 @@ KernelInfo bandwidth_info(const BandwidthForm& form) {
     builder.boolean("relaxed_ordering", "register the memory for PCIe relaxed ordering", false)
         .identity();
   builder.sampling(form.plural, 30, 10'000);
+  // Present in every kernel, so that tests can slow any of them.
   add_added_cost(builder,
                  "test control: signal_every at a time, each group completed before the next and "
                  "made longer by this share of its own time");

@@ -122,6 +122,7 @@ class CompletionLatency final : public Kernel {
         }));
     book_.end_work(static_cast<double>(posted));
     told.set_posted(posted);
+    // Every operation uses the same slot.
     told.set_slots_written(1);
     Point point = make_verbs_point({.metric = "latency_ns", .meaning = "completion", .unit = "ns"},
                                    sizes_[size_index], sampled, context.raw_samples);

@@ -13,12 +13,15 @@ namespace railgauge::verbs {
 
 // One side's part in a round_trip; plain values for the timed loop.
 struct RoundTrip {
+  // The message, posted again each time.
   Request request;
   // Last byte of the message in the send area.
   std::uint8_t* last_out = nullptr;
   // Last byte of the peer's message in the receive area.
   std::uint8_t* last_in = nullptr;
+  // Posts from one completion to the next.
   std::uint64_t signal_every = 1;
+  // Share of its own time by which each round trip is made longer; a test control.
   double added_cost = 0;
   // Compare-and-swap: each operation expects the value that the one before left.
   bool counts_up = false;
@@ -60,6 +63,7 @@ bool initiate(SendQueue& queue, RoundTrip& round_trip, const Arrival& arrival,
     if (!serve_ball(queue, round_trip, i + 1)) return false;
     if (!arrival.give_back() || !arrival.wait(queue, i + 1)) return false;
     if (round_trip.added_cost > 0) [[unlikely]]
+      // Inside the stamped interval, so that the control changes the figure.
       add_cost(clock, stamps[i], round_trip.added_cost);
   }
   stamps[count] = clock.ticks();

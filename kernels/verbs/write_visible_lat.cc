@@ -372,6 +372,7 @@ class WriteVisible final : public Kernel {
   // The timed loop. False when a queue or a wait failed.
   bool round_trips(const TickClock& clock, Posts& posts, std::uint32_t first, std::uint64_t count,
                    Way way) {
+    // The flag's place in the message here; the adapter reads it at each post.
     std::byte* const flag = link_->send_area().data() + posts.message.sge.length - kFlagBytes;
     const auto* const reply = reinterpret_cast<const std::uint8_t*>(link_->receive_area().data());
     SendQueue& sends = link_->sends();
@@ -403,7 +404,9 @@ class WriteVisible final : public Kernel {
         return fail(Code::kInternal,
                     link_->device().endpoint() + ": the other side's control word makes no sense");
       const std::uint32_t first = next_ + 1;
+      // Both ranks advance by the same count, so their values stay equal.
       next_ = first + word.count;
+      // The flag's place in the target's memory.
       const cu::DevicePtr flag = reinterpret_cast<cu::DevicePtr>(link_->receive_area().data()) +
                                  sizes_[size_index] - kFlagBytes;
       book_.begin_work();

@@ -35,6 +35,7 @@ Status compare(const Link& link, Slots slots, const Brought& brought) {
 // Each atomic that did its work added one to some word.
 Status count_atomics(const Link& link, const Slots& slots, std::uint64_t posted) {
   std::uint64_t sum = 0;
+  // One copy of the whole area: the words may be in a GPU's memory.
   std::vector<std::byte> area(link.receive_area().size());
   RG_TRY_OK(link.memory().read(receiving(link).begin, area));
   for (std::size_t k = 0; k < slots.count * link.options().lanes; ++k) {

@@ -69,18 +69,22 @@ class ControlChannel {
   void abort();
 
  private:
+  // The byte that changes when a word has arrived.
   [[nodiscard]] const std::uint8_t* incoming_sequence() const;
   [[nodiscard]] Request write_from(std::size_t offset, std::size_t bytes, std::uint64_t to,
                                    std::uint32_t remote_key) const;
 
+  // Incoming word, abort flag, outgoing word; the adapter reads and writes it.
   HostBuffer buffer_;
   // Never relaxed: the word must not pass the data before it.
   MemoryRegionHandle region_;
   CompletionQueueHandle completions_;
   QueuePairHandle queue_pair_;
   SendQueue queue_;
+  // The write of an outgoing word, built once.
   Request request_;
   Request abort_request_;
+  // Sequence numbers of the last word in either direction; they wrap.
   std::uint8_t sent_ = 0;
   std::uint8_t received_ = 0;
 };

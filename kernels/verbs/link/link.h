@@ -28,6 +28,7 @@
 
 namespace railgauge::verbs {
 
+// Owns everything of one connection. Used by one thread.
 class Link {
  public:
   struct Options {
@@ -84,7 +85,10 @@ class Link {
   void watch(const gpu::Gpu& gpu, std::vector<gpu::GpuUsage> before) {
     gpus_.add(gpu, std::move(before));
   }
+  // The protection domain of all regions and queue pairs.
   [[nodiscard]] ibv_pd* domain() const { return domain_.get(); }
+  // A queue of `entries`; `channel` may be nullptr. kFailedPrecondition where locked memory is
+  // limited.
   Result<CompletionQueueHandle> make_completions(std::uint32_t entries,
                                                  ibv_comp_channel* channel) const;
 
@@ -93,12 +97,15 @@ class Link {
   [[nodiscard]] std::span<std::byte> receive_area() const;
   // The areas' memory: the receive area begins at half its size.
   [[nodiscard]] Memory& memory() const { return *memory_; }
+  // The key of the areas' region, for local access.
   [[nodiscard]] std::uint32_t local_key() const { return registered_.region.get()->lkey; }
   // Bytes that both ranks' areas hold: page sizes differ between machines.
   [[nodiscard]] std::size_t common_area_bytes() const;
   [[nodiscard]] const Operation& operation() const { return operation_of(options_.verb); }
   [[nodiscard]] const Options& options() const { return options_; }
+  // Whether every post either arrives or fails.
   [[nodiscard]] bool is_reliable() const { return options_.transport == IBV_QPT_RC; }
+  // Bytes in front of each arriving message: the GRH of a datagram.
   [[nodiscard]] std::size_t grh_bytes() const {
     return options_.transport == IBV_QPT_UD ? kGrhBytes : 0;
   }
@@ -108,20 +115,29 @@ class Link {
   [[nodiscard]] const Device& device() const { return device_; }
   [[nodiscard]] PeerAddress& mine() { return mine_; }  // to add to, before connect
   [[nodiscard]] const PeerAddress& mine() const { return mine_; }
+  // The other side's address; empty before connect().
   [[nodiscard]] const PeerAddress& peer() const { return peer_; }
+  // The parameters for bringing one more queue pair up to the same peer.
   [[nodiscard]] Introduction introduction(const Params& params, int access) const {
     return {device_, params, addressing_, mine_, peer_, access, connector_.get()};
   }
 
  private:
   Link() = default;
+  // kInvalidArgument above the port's or a datagram's largest message; kUnimplemented without
+  // atomics.
   Status check_sizes(std::size_t mtu_bytes) const;
+  // kFailedPrecondition where the parameter is above the port's active MTU.
   Status choose_mtu(const Params& params);
   // The bytes that areas and lanes grant.
   [[nodiscard]] int granted_access() const;
+  // Protection domain, areas and their registration.
   Status make_memory();
+  // Channels, completion queues, and the shared receive queue.
   Status make_queues();
+  // The queue pairs and the queues over them.
   Status make_lanes();
+  // Fills mine_, which connect() sends.
   void describe(const Params& params);
   Status check_peer(const Context& context) const;
   Status bring_up_lanes(const Context& context);
@@ -132,6 +148,7 @@ class Link {
   Device device_;
   ProtectionDomainHandle domain_;
   std::unique_ptr<Memory> memory_;
+  // The region over both areas, and the path that registered it.
   Registration registered_;
   ChannelHandle send_channel_;
   ChannelHandle receive_channel_;
@@ -145,7 +162,9 @@ class Link {
   SendQueue sends_;
   ReceiveQueue receives_;
   Addressing addressing_;
+  // Inline bytes that the driver granted.
   std::uint32_t inline_bytes_ = 0;
+  // Path MTU: this side's proposal, after connect() the agreed one.
   unsigned mtu_bytes_ = 0;
   PeerAddress mine_;
   PeerAddress peer_;

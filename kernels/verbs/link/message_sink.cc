@@ -5,6 +5,7 @@
 namespace railgauge::verbs {
 namespace {
 
+// Far above a round trip of any fabric.
 constexpr double kQuietNs = 50e6;  // after it, what is not here on an unreliable transport is lost
 
 // Receive rings of one side: one that is shared, or one per lane.

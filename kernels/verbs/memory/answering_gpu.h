@@ -14,6 +14,7 @@
 
 namespace railgauge::verbs {
 
+// Owns the kernel while it runs. Used by one thread.
 class AnsweringGpu {
  public:
   // `gpu` outlives it, and its context is current. The kernel waits for a value as long as the
@@ -30,6 +31,7 @@ class AnsweringGpu {
   // The same, but that each answer waits for open_gate(value); the word at `flag` must hold the
   // value by then, or it counts as stale.
   Status begin_gated(cu::DevicePtr flag, std::uint32_t first, std::uint32_t rounds);
+  // Lets the gated kernel look at the flag for `value`.
   void open_gate(std::uint32_t value);
   // Answers since begin_gated() that saw an older word. After end().
   [[nodiscard]] std::uint32_t stale() const;
@@ -47,7 +49,9 @@ class AnsweringGpu {
 
   // Words of pinned memory, each in a line of its own.
   enum class Word : std::uint8_t { kAnswer, kStop, kGate, kStale, kCount };
+  // Address of a word for the CPU.
   [[nodiscard]] std::byte* word(Word which) const;
+  // Address of the same word for the kernel.
   [[nodiscard]] cu::DevicePtr word_on_gpu(Word which) const;
   Status launch(cu::Function function, void** arguments);
 
@@ -60,6 +64,7 @@ class AnsweringGpu {
   PinnedBuffer words_;
   gpu::Stream stream_;
   gpu::Event ended_;
+  // A kernel was launched and end() has not been called.
   bool runs_ = false;
 };
 

@@ -43,6 +43,7 @@ void GpuWatch::describe(PeerAddress& mine) {
 
 // Two ranks have two numbers at most; more candidates mean a stranger among them.
 std::vector<unsigned> partners_of(const PeerAddress& mine, const PeerAddress& peer) {
+  // A link has two ends, which may be two processes on one GPU.
   constexpr std::size_t kRanks = 2;
   std::vector<unsigned> partners;
   if (peer.process_space() == mine.process_space()) partners.push_back(peer.process());

@@ -70,14 +70,17 @@ class Memory {
   // Words for what differs first: "byte 32 is 0x00, expected 0x7f". Offsets count from `shown` on.
   Result<std::optional<std::string>> difference(std::size_t offset, std::size_t bytes,
                                                 std::uint64_t seed, std::size_t shown);
+  // Copies bytes of the memory into `out`, on the host.
   Status read(std::size_t offset, std::span<std::byte> out) const;
 
  private:
+  // The GPU's part; its context lives as long.
   struct OnGpu {
     gpu::Gpu gpu;
     GpuBuffer buffer;
     std::optional<gpu::Pattern> pattern;
   };
+  // Makes the GPU's context current on the calling thread; nothing for host memory.
   [[nodiscard]] Status make_current() const;
   static Result<Memory> allocate_on_gpu(const std::string& wanted, std::size_t bytes);
 

@@ -12,6 +12,7 @@
 namespace railgauge::verbs {
 namespace {
 
+// Names of the paths, as the parameter and the fact `path` have them.
 constexpr std::string_view kDmaBuf = "dma-buf";
 constexpr std::string_view kPeermem = "nvidia-peermem";
 
@@ -36,8 +37,11 @@ Result<Fd> export_dmabuf(std::string_view gpu, const GpuBuffer& buffer) {
   return Fd(fd);  // 0 is a descriptor like any other
 }
 
+// Local writes are what every region needs.
 int all_access(const RegistrationForm& form) { return form.access | IBV_ACCESS_LOCAL_WRITE; }
 
+// kUnimplemented where library or driver lack the call; kFailedPrecondition where the adapter's
+// driver refuses.
 Result<MemoryRegionHandle> by_dmabuf(ibv_pd* domain, const Memory& memory,
                                      const RegistrationForm& form) {
   const Verbs& verbs = loaded_verbs();
@@ -63,6 +67,7 @@ Result<MemoryRegionHandle> by_dmabuf(ibv_pd* domain, const Memory& memory,
   return region;
 }
 
+// ibv_reg_mr of GPU addresses works where a peer-memory module claims them.
 Result<MemoryRegionHandle> by_peermem(const Device& device, ibv_pd* domain, const Memory& memory,
                                       const RegistrationForm& form) {
   auto region =
@@ -74,6 +79,7 @@ Result<MemoryRegionHandle> by_peermem(const Device& device, ibv_pd* domain, cons
 
 }  // namespace
 
+// ibv_reg_mr_iova2 is the call that knows optional access flags.
 Result<MemoryRegionHandle> register_addresses(const Device& device, ibv_pd* domain,
                                               std::span<std::byte> memory, int access,
                                               bool relaxed_ordering) {
@@ -100,6 +106,7 @@ Result<MemoryRegionHandle> register_addresses(const Device& device, ibv_pd* doma
   return MemoryRegionHandle(region);
 }
 
+// Tries the paths in order and collects the refusals, which become a fact.
 Result<Registration> register_all(const Device& device, ibv_pd* domain, const Memory& memory,
                                   const RegistrationForm& form) {
   Registration made;

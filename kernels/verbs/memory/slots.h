@@ -14,6 +14,7 @@ namespace railgauge::verbs {
 struct Slots {
   // Bytes of a message.
   std::size_t bytes = 0;
+  // Distance between two slots; 0 where there is one.
   std::size_t stride_bytes = 0;
   std::size_t count = 1;
   // Offset of the message in its slot: the GRH before a datagram.
@@ -35,6 +36,7 @@ struct Area {
   std::size_t begin = 0;
 };
 Status fill_slots(const Area& area, const Slots& slots, std::size_t size_index, std::uint32_t rank);
+// Zeros in the slots' bytes.
 Status clear_slots(const Area& area, const Slots& slots);
 // Compares `slots.count` slots with what `rank` wrote; `uncompared` bytes at a message's end are
 // left out. Wrong bytes are kDataLoss, with their offset in the area. `what` is "fake1:1: verify a

@@ -64,6 +64,7 @@ std::string rail_word(const RailPort& port) {
 
 // Joins consecutive numbers of one port into a run.
 std::string rails_words(std::span<const RailPort> ports) {
+  // Ports in their order, each once.
   std::vector<RailPort> once;
   for (const RailPort& port : ports)
     if (std::ranges::none_of(once, [&](const RailPort& other) { return is_same(port, other); }))

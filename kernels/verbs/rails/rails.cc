@@ -172,6 +172,7 @@ class Rails final : public Kernel {
     options_.pins = false;  // each link's thread is pinned on its own
     for (const RailPair& pair : pairs_) {
       const std::size_t position = rank_ == 0 ? pair.initiator : pair.target;
+      // The link sees its own port as the task's endpoint.
       Context own = context;
       own.endpoint = devices_[position];
       Link::Options options = options_;
@@ -362,6 +363,7 @@ class Rails final : public Kernel {
       for (std::size_t rank = 0; rank < 2; ++rank) {
         const auto& counts = all[rank].links(number).counts();
         if (rank == 0 || form_.both) figure.counts.at(rank).assign(counts.begin(), counts.end());
+        // A rank that posts nothing reports no slots; any other number is the peer's fault.
         const bool fits = figure.counts.at(rank).size() == (rank == 0 || form_.both ? slots : 0);
         if (!fits || number >= closed[rank].accounts_size())
           return fail(Code::kInternal, fmt::format("rank {}: tells of other slots or links", rank));

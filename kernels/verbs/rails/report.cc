@@ -48,6 +48,7 @@ void add_loads(const RailFigure& figure, const RailsForm& form, std::vector<Port
     if (counts.empty()) continue;
     const double messages = std::accumulate(counts.begin(), counts.end(), 0.0);
     const double seconds = form.slot_seconds * static_cast<double>(counts.size());
+    // Bytes that surely crossed the port within the interval.
     const double bytes = static_cast<double>(form.message_bytes) *
                          std::max(0.0, messages - static_cast<double>(form.group));
     for (std::uint32_t port_of = 0; port_of < 2; ++port_of) {

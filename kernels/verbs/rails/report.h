@@ -29,11 +29,14 @@ struct RailFigure {
 struct RailsForm {
   std::uint64_t message_bytes = 0;
   bool both = false;
+  // Length of a slot.
   double slot_seconds = 0;
   // Messages from one completion to the next.
   std::uint64_t group = 1;
+  // Relative half width at which a point counts as converged.
   double precision = 0.01;
   bool verified = false;
+  // Uncertainty of the common begin; in direction both.
   double uncertainty_ns = 0;
 };
 // Bandwidth and message rate of each link, named by the rails of its pair (their devices' names are
@@ -47,6 +50,7 @@ struct PortLoad {
   std::uint32_t port_of = 0;  // the rank whose port it is
   std::uint32_t from = 0;     // the rank that posts
   std::string endpoint;
+  // Line rate of the port; 0: no rate is a bound.
   double rate_bits_per_second = 0;  // 0: none that is a bound
   double bytes_per_second = 0;
 };

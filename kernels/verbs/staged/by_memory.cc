@@ -225,6 +225,7 @@ class StagedTransfer final : public Kernel {
                        .sizes = sizes_,
                        .chunk_bytes = std::max<std::uint64_t>(1, params.bytes("stage_chunk")),
                        .depth = static_cast<std::uint32_t>(params.integer("stage_depth"))};
+    // The bytes that the default chunks keep under way, kept for shorter messages too.
     form.bytes_on_way = form.depth * form.chunk_bytes;
     if (is_bandwidth()) form.depth = Staging::slots_for(form, std::min(depth_, kMostSlots));
     RG_TRY_OK(Staging::plan(context, form, options));
@@ -456,6 +457,7 @@ class StagedTransfer final : public Kernel {
     // Only a warm-up, whose windows nobody asks for, can have filled it.
     if (windows_.size() + count > windows_.capacity()) windows_.clear();
     RG_CHECK(windows_.size() + count <= windows_.capacity());
+    // A batch begins at a delivery, so that its first window is a whole one.
     if (total_ == 0) {
       RG_TRY_OK(wait_delivered(staging_->delivered() + 1));
       last_ticks_ = clock.ticks();
@@ -467,6 +469,7 @@ class StagedTransfer final : public Kernel {
       // Windows that one look closed share its messages and its time.
       const std::uint64_t now = clock.ticks();
       const std::uint64_t arrived = staging_->delivered() - last_delivered_;
+      // With a fixed number the windows that one look closed divide what arrived.
       const std::uint64_t shared =
           total_ == 0 ? 1 : std::max<std::uint64_t>(1, (arrived + window - 1) / window);
       const Window one{arrived / shared, std::max<std::uint64_t>(1, (now - last_ticks_) / shared)};

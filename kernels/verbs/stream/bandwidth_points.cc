@@ -77,6 +77,7 @@ Measured measured_by_slots(std::span<const std::vector<std::uint32_t>> counts,
   }
   measured.sampled.measure_ns = measured.seconds * 1e9;
   measured.sampled.stop_reason = kByDuration;
+  // The samples keep their order in time, which the raw samples of a point show.
   std::vector<double> sorted = samples;
   std::ranges::sort(sorted);
   measured.facts["slot_ms"] = fmt::format("{:.0f}", seconds * 1e3);
@@ -106,6 +107,7 @@ Result<std::vector<Point>> make_points(const Context& context, Measured measured
                                        const PointForm& form) {
   const auto bytes = static_cast<double>(form.message_bytes);
   for (double& sample : measured.sampled.samples) sample *= form.delivered;
+  // Messages per second that arrived.
   const double rate = form.delivered * measured.writes / measured.seconds;
   measured.facts["clock_drift_ppm"] = fmt::format("{:.3f}", tick_clock(context).drift_ppm());
   measured.facts["line_rate_check"] =

@@ -23,6 +23,7 @@ Stream::Aim stream_aim(const Link& link, const Layout& layout) {
 }
 
 Stream::Plan stream_plan(Stream::Plan plan, std::uint64_t message_bytes) {
+  // At 10 Gb/s a group of 8 MiB completes within 7 ms.
   constexpr std::uint64_t kMaxGroupBytes = 8U << 20U;
   plan.signal_every =
       std::clamp<std::uint64_t>(kMaxGroupBytes / message_bytes, 1, plan.signal_every);

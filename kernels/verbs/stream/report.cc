@@ -28,6 +28,7 @@ Status check_line_rate(std::string_view endpoint, double rate_bits_per_second,
 // A whole message crosses the wire during one latency.
 Status check_latency_rate(std::string_view endpoint, double rate_bits_per_second,
                           const Point& point) {
+  // No time, no rate.
   if (point.median() <= 0) return {};
   return check_line_rate(endpoint, rate_bits_per_second,
                          point.message_bytes() / (point.median() / 1e9));
@@ -47,6 +48,7 @@ LineRate line_rate_between(const Device& device, const PeerAddress& mine, const 
   const double there = peer.line_rate_bits_per_second();
   if (here <= 0 && there <= 0)
     return {.waiver = device.no_bound().empty() ? "no rate is known" : device.no_bound()};
+  // The same address on both ends is the same port.
   if (mine.gid() == peer.gid() && mine.lid() == peer.lid())
     return {.waiver = std::string(kBothEndsAreOnePort)};
   if (here > 0 && (there <= 0 || here <= there))

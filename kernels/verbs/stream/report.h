@@ -21,6 +21,7 @@ Point make_verbs_point(const PointNames& names, std::uint64_t message_bytes, con
 // The bound of a figure between two ports: the smaller of the known rates of both. For hardware
 // only; a software device merely names a rate.
 struct LineRate {
+  // The smaller known rate; 0 with a waiver.
   double bits_per_second = 0;
   // The port whose rate it is, in words.
   std::string endpoint{};
@@ -37,7 +38,8 @@ Status check_line_rate(std::string_view endpoint, double rate_bits_per_second,
 // The same of a latency, during which the message crosses the wire.
 Status check_latency_rate(std::string_view endpoint, double rate_bits_per_second,
                           const Point& point);
-// Where a rate is a bound; adds the fact line_rate_check.
+// Where a rate is a bound: kDataLoss when the latency would need a faster wire than there is. Adds
+// the fact line_rate_check.
 Status hold_to_line_rate(const Device& device, const PeerAddress& mine, const PeerAddress& peer,
                          Point& point);
 // Waits until the time since `begin_ticks` has grown by `fraction` of itself: the added cost of a

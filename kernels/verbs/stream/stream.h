@@ -18,6 +18,7 @@
 
 namespace railgauge::verbs {
 
+// Posts that completed, and the time that they took.
 struct Window {
   std::uint64_t writes = 0;
   std::uint64_t ticks = 0;
@@ -27,15 +28,22 @@ struct Window {
 class Stream {
  public:
   struct Plan {
-    std::uint64_t depth = 1;         // of each lane
+    // Posts in flight on each lane, at most.
+    std::uint64_t depth = 1;  // of each lane
+    // Posts of a lane from one completion to the next.
     std::uint64_t signal_every = 1;  // posts of a lane
-    std::uint64_t post_list = 1;     // posts that one call hands over
-    std::uint64_t writes = 0;        // in all; 0 has no end
+    // Posts that one call of ibv_post_send hands over, as a chain.
+    std::uint64_t post_list = 1;  // posts that one call hands over
+    // Posts in all; 0 has no end.
+    std::uint64_t writes = 0;  // in all; 0 has no end
+    // Share of its own time by which each group is made longer; a test control.
     double added_cost = 0;
   };
   // How the slots are used: all lanes share them, or each has its own after the lane before.
   struct Aim {
+    // Slots of the source area.
     Slots slots{};
+    // Each lane has slots of its own, so that lanes never touch the same word.
     bool each_lane_its_own = false;
     // The request names memory of the target's, whose address moves as well.
     bool is_remote = true;
@@ -93,11 +101,13 @@ class Stream {
   // Afterwards no post of the stream is in the queues and the counts are final.
   bool finish() { return queue_.wait_retired() && close() && queue_.wait_retired(); }
 
+  // Derived from laps and positions: the timed loop counts nothing besides.
   [[nodiscard]] std::uint64_t posted() const {
     std::uint64_t all = 0;
     for (const Lane& lane : lanes_) all += lane.lap * aim_.slots.count + slot_of(lane);
     return all;
   }
+  // Posts that the adapter has completed, those without a completion of their own included.
   [[nodiscard]] std::uint64_t completed() const { return posted() - queue_.in_flight(); }
   // How many of the first slots were used, each at least once.
   [[nodiscard]] std::uint64_t slots_written() const {
@@ -126,6 +136,7 @@ class Stream {
   [[nodiscard]] SendQueue& queue() { return queue_; }
 
  private:
+  // The next post of one queue pair. The loop works on a copy in registers.
   struct Lane {
     // Posts until the stream's end, where it has one.
     std::uint64_t left = UINT64_MAX;
@@ -138,11 +149,13 @@ class Stream {
     std::uint64_t stride = 0;
     // Distance from an address here to the target's.
     std::uint64_t to_remote = 0;
+    // How often the lane went through its slots.
     std::uint64_t lap = 0;
   };
   static_assert(offsetof(ibv_send_wr, wr.rdma.remote_addr) ==
                 offsetof(ibv_send_wr, wr.atomic.remote_addr));
 
+  // The head of the lane's chain.
   [[nodiscard]] Request* first_of(std::size_t lane) { return &chains_[lane * plan_.post_list]; }
 
   // The next post's.
@@ -150,6 +163,7 @@ class Stream {
     return lane.stride == 0 ? 0 : (lane.next - lane.first) / lane.stride;
   }
 
+  // Fills one lane. False when a post failed.
   bool top_up(std::size_t lane) {
     if (plan_.post_list == 1 && !aim_.counts_laps) [[likely]]
       return aim_.is_remote ? top_up_singly<true>(lane) : top_up_singly<false>(lane);
@@ -217,6 +231,7 @@ class Stream {
     }
     aim_.is_remote ? move_on<true>(request, own) : move_on<false>(request, own);
   }
+  // Aims at the next slot; the last one is followed by the first of the next lap.
   template <bool kIsRemote>
   static void move_on(Request& request, Lane& own) {
     request.sge.addr = own.next;
@@ -233,6 +248,7 @@ class Stream {
   Aim aim_;
   std::vector<Lane> lanes_;
   std::vector<Request> chains_;  // post_list a lane, chained
+  // Begin of the group whose cost the control adds.
   std::uint64_t group_began_ = 0;
 };
 
@@ -322,12 +338,17 @@ class WindowMeter {
 
   Stream& stream_;
   const TickClock& clock_;
+  // Posts that close a window.
   std::uint64_t window_writes_;
+  // End of the stream; 0 where it has none.
   std::uint64_t fixed_writes_;
   bool fixed_;
   std::uint64_t retired_ = 0;  // in all
+  // A window is open: its begin is since_.
   bool running_ = false;
+  // Posts of the open window.
   std::uint64_t writes_ = 0;
+  // Begin of the open window, in ticks.
   std::uint64_t since_ = 0;
   // Windows that were asked for.
   std::uint64_t taken_ = 0;

@@ -16,6 +16,7 @@ namespace railgauge::verbs {
 
 inline constexpr double kSlotNs = 10e6;
 
+// Times are ticks of this rank's clock.
 struct TimeSlots {
   std::uint64_t begin_ticks = 0;
   std::uint64_t slot_ticks = 1;
@@ -38,11 +39,13 @@ inline bool count_in(TimeSlots& slots, Stream& stream, ReceiveQueue* receives,
   std::uint64_t moved = slots.begin_ticks;
   std::uint64_t since = 0;
   unsigned idle = 0;
+  // The stream runs before the first slot begins, so the first slot sees it in full flow.
   if (!stream.top_up()) return false;
   for (;;) {
     const std::int64_t retired = queue.poll();
     if (retired < 0 || (receives != nullptr && receives->take(true) < 0)) return false;
     const std::uint64_t now = clock.ticks();
+    // Completions after the end count nowhere.
     if (now >= end) break;
     if (retired == 0) {
       if (++idle % queue.polls_between_looks() == 0 && !queue.may_go_on(since)) return false;
@@ -50,6 +53,7 @@ inline bool count_in(TimeSlots& slots, Stream& stream, ReceiveQueue* receives,
     }
     since = 0;
     if (now >= slots.begin_ticks) {
+      // A late poll may skip slots; they stay 0.
       for (; now >= slot_end; slot_end += slots.slot_ticks) ++slot;
       slots.counts[slot] += static_cast<std::uint32_t>(retired);
       slots.longest_stall_ticks = std::max(slots.longest_stall_ticks, now - moved);

@@ -73,6 +73,7 @@ Status choose_partition(const Device& device, const Params& params, Addressing& 
         "pkey_index",
         fmt::format("{} is not in the port's table, which has entries 0 to {}", index, length - 1));
   chosen.pkey_index = static_cast<std::uint16_t>(index);
+  // Empty where the kernel does not show it: the index then works, the value does not.
   const auto table = read_pkeys_from_sysfs(device.sysfs_port(), length);
   if (!wanted.empty()) {
     if (index != 0)
@@ -123,6 +124,7 @@ Result<std::uint16_t> find_pkey(std::span<const std::uint16_t> table, const std:
   std::string held;
   for (const std::uint16_t entry : table)
     if (entry != 0) held += (held.empty() ? "" : ", ") + pkey_words(entry);
+  // The same partition with the other membership.
   const std::uint16_t other = key ^ kFullMember;
   const bool is_other_member = std::ranges::find(table, other) != table.end();
   return fail(

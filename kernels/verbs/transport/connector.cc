@@ -267,6 +267,7 @@ Status Connector::connect(const Introduction& with, ibv_qp* queue_pair, std::siz
                                       reinterpret_cast<sockaddr*>(&there), kResolveMs),
                   resolving));
   RG_TRY(wait(id, {RDMA_CM_EVENT_ADDR_RESOLVED}, resolving));
+  // rdma_resolve_addr binds the id to the device that the routing table selects.
   const std::string taken = loaded_verbs().get_device_name(id->verbs->device);
   if (taken != with.device.name())
     return fail(
@@ -278,6 +279,7 @@ Status Connector::connect(const Introduction& with, ibv_qp* queue_pair, std::siz
   RG_TRY_OK(check(rdmacm.resolve_route(id, kResolveMs), routing));
   RG_TRY(wait(id, {RDMA_CM_EVENT_ROUTE_RESOLVED}, routing));
   RG_TRY_OK(init(with, id, queue_pair));
+  // The private data of the request: 16 of the 56 bytes that rdma_cm carries.
   const Greeting greeting{with.peer.cm_token(), lane};
   rdma_conn_param param = terms(with, queue_pair);
   param.private_data = &greeting;
@@ -304,6 +306,7 @@ Status Connector::accept(const Introduction& with, ibv_qp* queue_pair, std::size
     CmIdHandle connection(request.get()->id);
     rdma_cm_id* const id = connection.get();
     const rdma_conn_param& asked = request.get()->param.conn;
+    // A request with less private data is not the peer's.
     Greeting greeting;
     if (asked.private_data != nullptr && asked.private_data_len >= sizeof greeting)
       std::memcpy(&greeting, asked.private_data, sizeof greeting);

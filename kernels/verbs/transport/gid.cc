@@ -148,6 +148,7 @@ Result<GidEntry> choose_gid(std::span<const GidEntry> entries, GidRule rule) {
         fmt::format("parameter gid_rule: no entry of the port's GID table is {}; filled: {}",
                     row == kRules.end() ? "there" : row->words, filled_words(entries)));
   }
+  // The netdev of the lowest entry.
   const std::uint32_t own_netdev = std::ranges::min(entries, {}, &GidEntry::index).netdev;
   return std::ranges::min(fitting, {}, [own_netdev](const GidEntry& entry) {
     return std::tuple(preference(entry), entry.netdev != own_netdev, entry.index);

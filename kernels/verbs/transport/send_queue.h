@@ -17,15 +17,19 @@
 namespace railgauge::verbs {
 
 // A completion queue, and the channel that announces completions; without a channel the queue is
-// polled without pause.
+// polled without pause. Not owned.
 struct Completions {
   ibv_cq* queue = nullptr;
   ibv_comp_channel* channel = nullptr;
+  // An event is requested and has not come.
   bool is_armed = false;
 };
 
+// The limits of every wait of a link, and the first failure that ended one. One per link, on its
+// thread.
 class Waiting {
  public:
+  // The failing act; failure() puts it into words.
   enum class Failure { kNone, kPost, kPoll, kEvent, kCompletion, kStalled, kDeadline, kAborted };
 
   // `who` opens every message: "fake0:1: write to rank 1 (fake1:1)"; `queue_pair` is the one whose
@@ -55,30 +59,39 @@ class Waiting {
   [[nodiscard]] Error failure() const;
 
  private:
+  // Sleeps at most kSleepMs on the channel. False when the channel failed.
   bool sleep_until_event(Completions& completions);
 
   const TickClock* clock_ = nullptr;
+  // A byte that the peer writes; nullptr: no abort.
   const std::uint8_t* abort_flag_ = nullptr;
   std::uint64_t deadline_ticks_ = 0;
   std::uint64_t stall_ticks_ = 0;
   Failure failure_ = Failure::kNone;
+  // errno, or the status of the completion.
   int detail_ = 0;
   ibv_qp* queue_pair_ = nullptr;
+  // Beginning of every message.
   std::string who_;
 };
 
 // One work request, built once and posted many times.
 struct Request {
+  // Local address, length and key.
   ibv_sge sge{};
+  // Operation, remote address and key; its sg_list is set at the post.
   ibv_send_wr wr{};
   unsigned flags = 0;  // besides IBV_SEND_SIGNALED
 };
 
+// All posts of a link. A completion retires every post of its lane up to it, because queue pairs
+// complete in order.
 class SendQueue {
  public:
   // The queue pair of one lane and its outstanding posts.
   struct Lane {
     ibv_qp* queue_pair = nullptr;
+    // Posts that no completion has retired yet.
     std::uint64_t in_flight = 0;
     // Posts since the last one that asked for a completion.
     std::uint64_t unsignalled = 0;
@@ -125,6 +138,7 @@ class SendQueue {
     }
     return true;
   }
+  // Hands a chain over to the adapter: one call, one doorbell.
   [[nodiscard]] bool ring(Request& first, const Lane& lane) {
     ibv_send_wr* bad = nullptr;
     const int error = ibv_post_send(lane.queue_pair, &first.wr, &bad);
@@ -132,6 +146,7 @@ class SendQueue {
       return true;
     return waiting_->fail_with(Waiting::Failure::kPost, error, lane.queue_pair);
   }
+  // Posts one request on one lane.
   [[nodiscard]] bool post(Request& request, bool signalled, std::size_t lane_number = 0) {
     request.wr.sg_list = &request.sge;
     prepare(request, signalled, lanes_[lane_number]);
@@ -206,10 +221,14 @@ class SendQueue {
   [[nodiscard]] std::uint64_t awaited() const { return awaited_; }  // of those: will complete
   [[nodiscard]] Waiting& waiting() const { return *waiting_; }
 
+  // Completions that one poll takes, at most.
   static constexpr int kPollBatch = 16;
+  // Empty polls between two looks at clock and abort flag, so that the looks cost little beside the
+  // polls.
   static constexpr unsigned kPollsBetweenLooks = 1024;
 
  private:
+  // A post's id: the lane above these bits, below them the posts that its completion retires.
   static constexpr unsigned kLaneShift = 32;
   static constexpr std::uint64_t kPostsMask = (1ULL << kLaneShift) - 1;
 
@@ -217,6 +236,7 @@ class SendQueue {
   Completions completions_;
   unsigned polls_between_looks_ = kPollsBetweenLooks;
   std::vector<Lane> lanes_;
+  // Posts that a completion will retire.
   std::uint64_t awaited_ = 0;
   std::array<ibv_wc, kPollBatch> completion_{};
 };
