@@ -1,4 +1,5 @@
-// MPIs that a site names beside those that are found: HPC-X, MVAPICH, what a module would load.
+// MPI installations that a site names beside those that are found: HPC-X, MVAPICH, or any that a
+// module would load.
 #pragma once
 
 #include <string>
@@ -8,10 +9,15 @@
 
 namespace railgauge {
 
+// One installation.
 struct MpiInstallation {
+  // The site's name for it.
   std::string name;
+  // "openmpi" or "mpich": the interface that it has.
   std::string mpi;  // "openmpi" or "mpich": whose interface it has
+  // Absolute folder above bin and lib.
   std::string prefix;
+  // Folders of its libraries, separated by colons: "/opt/hpcx/ompi/lib:/opt/hpcx/ucx/lib".
   std::string library_folders;  // "/opt/hpcx/ompi/lib:/opt/hpcx/ucx/lib"
 };
 
