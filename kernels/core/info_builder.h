@@ -53,6 +53,7 @@ class InfoBuilder {
     declare(*this);
     return *this;
   }
+  // The declaration as it is now.
   [[nodiscard]] KernelInfo build() const { return info_; }
 
  private:

@@ -1,4 +1,4 @@
-// The declaration as it is now. A kernel is a declaration (KernelInfo: names, parameters, ranges)
+// A kernel is a declaration (KernelInfo: names, parameters, ranges)
 // and a class with three steps. The runner calls prepare (alone), then connect and measure (with
 // the group), and then destroys it.
 #pragma once
@@ -37,7 +37,7 @@ struct Context {
   Reporter& reporter;
   Clock& clock;
   // "DEV:PORT", "gpuN" or "".
-  std::string endpoint;  // "DEV:PORT", "gpuN" or ""
+  std::string endpoint;
   // Hard end on CLOCK_MONOTONIC in ns; every wait inside a step ends before it.
   double deadline_monotonic_ns;
   // Whether points carry their samples.

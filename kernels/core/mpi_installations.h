@@ -14,11 +14,11 @@ struct MpiInstallation {
   // The site's name for it.
   std::string name;
   // "openmpi" or "mpich": the interface that it has.
-  std::string mpi;  // "openmpi" or "mpich": whose interface it has
+  std::string mpi;
   // Absolute folder above bin and lib.
   std::string prefix;
   // Folders of its libraries, separated by colons: "/opt/hpcx/ompi/lib:/opt/hpcx/ucx/lib".
-  std::string library_folders;  // "/opt/hpcx/ompi/lib:/opt/hpcx/ucx/lib"
+  std::string library_folders;
 };
 
 // Parses the agent's setting mpi_installations: "hpcx=openmpi:/opt/hpcx/ompi,mv=mpich:/opt/mv";

@@ -17,7 +17,7 @@ namespace {
 constexpr std::size_t kMaxTextBytes = 4096;
 constexpr std::size_t kMaxListEntries = 256;
 // Sizes in a row that are written "1:4" rather than one by one.
-constexpr std::size_t kMinRun = 3;  // sizes that are written "1:4" rather than one by one
+constexpr std::size_t kMinRun = 3;
 
 // Every fault of a value is the caller's.
 tl::unexpected<Error> wrong(std::string message) {

@@ -23,6 +23,6 @@ constexpr std::size_t pci_distance_rank(std::string_view distance) {
 // Facts of a task that its placement knows and its runner cannot find: the distance, and whether
 // both ranks use one port ("true").
 inline constexpr const char* kDistanceFact = "gpu_nic_distance";
-inline constexpr const char* kLoopbackFact = "loopback";  // "true": both ranks on one port
+inline constexpr const char* kLoopbackFact = "loopback";
 
 }  // namespace railgauge

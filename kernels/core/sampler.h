@@ -43,7 +43,7 @@ struct Sampled {
   double measure_ns = 0;
   bool converged = false;
   // "converged", "iterations" or "time_cap".
-  std::string stop_reason;  // "converged", "iterations", "time_cap"
+  std::string stop_reason;
 };
 
 // Runs one operation. Not thread safe. The clock outlives it.

@@ -25,7 +25,7 @@ inline constexpr std::size_t kMaxSettingsFileBytes = 64U << 10U;
 struct Setting {
   std::string value;
   // The place for errors: "--name", "RAILGAUGE_NAME" or "FILE:LINE: name".
-  std::string source;  // where an error points to: "--name", "RAILGAUGE_NAME" or "FILE:LINE: name"
+  std::string source;
 };
 // Settings by the flag's name.
 using SettingsFile = std::map<std::string, Setting, std::less<>>;
@@ -33,8 +33,8 @@ using SettingsFile = std::map<std::string, Setting, std::less<>>;
 using Environment = std::function<std::optional<std::string>(const std::string& name)>;
 
 // "some-name" as a key ("some_name") and as a variable ("RAILGAUGE_SOME_NAME"). Pure.
-std::string setting_key(std::string_view flag);       // "some-name" to "some_name"
-std::string setting_variable(std::string_view flag);  // "some-name" to "RAILGAUGE_SOME_NAME"
+std::string setting_key(std::string_view flag);
+std::string setting_variable(std::string_view flag);
 
 // Parses the file's text. `flags` are the names, without dashes in front, of all settings that the
 // file may have. Errors: kInvalidArgument with file and line: an unknown key ("did you mean", and
