@@ -19,7 +19,7 @@ struct Path {
   Backend* backend = nullptr;
   std::unique_ptr<Window> window;
   // Why each earlier backend was not taken, in one line; "" when none was refused.
-  std::string refused;  // why each earlier backend was not taken, in one line; "" when none was
+  std::string refused;
   // An earlier backend was refused for wrong bytes or an error, not because it is absent.
   bool alarming = false;
   // kDataLoss when an earlier backend is here and its bytes are wrong; the message says which.

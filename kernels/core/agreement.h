@@ -1,5 +1,5 @@
-// Ending a step together: every rank learns how it went on the others. For kernels of several
-// ranks, between their timed regions.
+// Ends a step together: every rank learns the result of the others. For kernels of several ranks,
+// between their timed regions. Thread safety is that of the group.
 #pragma once
 
 #include <algorithm>
@@ -22,10 +22,12 @@ inline double seconds_left(const Context& context) {
   return std::max(0.0, (context.deadline_monotonic_ns - monotonic_now_ns()) / 1e9);
 }
 
-// A rank that failed waits for the others at most this long: they may be what it lost.
+// Seconds that a rank which failed waits for the others at most: they may be the cause of its
+// failure.
 inline constexpr double kTellSeconds = 5;
 
-// The value of a rank's own state to the others.
+// How much the other ranks need this rank's state. A rank that was aborted or timed out has less to
+// say than the cause.
 inline Group::Loudness loudness_of(const Status& mine) {
   if (mine || mine.error().code == Code::kAborted) return Group::Loudness::kQuiet;
   return mine.error().code == Code::kDeadlineExceeded ? Group::Loudness::kWaitedInVain
@@ -35,11 +37,11 @@ inline Group::Loudness loudness_of(const Status& mine) {
 // Whose words a rank needs: everybody's, or (all but rank 0) only rank 0's and the errors.
 enum class Hear : std::uint8_t { kAll, kFirst };
 
-// Reports to all ranks how this one fared, and `told`, a message of the family's own with the
-// fields `code` and `message`. Returns each rank's report, in rank order, and empty ones of silent
-// ranks. Ok only when all are ok: else this rank's own error, or the first other rank's with its
-// number in front. kAborted, which only means that the other side gave up, yields to the other
-// side's own words.
+// Shares this rank's status with all ranks, together with `told`, a message of the family's own
+// with the fields `code` and `message`. Returns each rank's report in rank order, with empty ones
+// for silent ranks. Ok only when all are ok. Otherwise the error is this rank's own, or the first
+// other rank's with its number in front. kAborted only means that the other side gave up, so it
+// yields to the other side's own words.
 template <class Told>
 Result<std::vector<Told>> agree_on(Group& group, const Status& mine, Told told,
                                    double timeout_seconds, Hear hear = Hear::kAll) {

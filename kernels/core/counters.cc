@@ -1,3 +1,4 @@
+// Reading of counter files, and the growth between two readings.
 #include "kernels/core/counters.h"
 
 #include <algorithm>
@@ -11,11 +12,14 @@
 namespace railgauge {
 namespace {
 
-constexpr std::size_t kMaxFiles = 1024;  // of one folder
+// Files that are read from one folder at most.
+constexpr std::size_t kMaxFiles = 1024;
+// Counters of older hardware have 32 bits.
 constexpr std::uint64_t kWrap = 1ULL << 32U;
 
 }  // namespace
 
+// emplace() keeps the first folder's value of a name.
 Counters read_counters(std::span<const std::string> folders) {
   Counters found;
   for (const std::string& folder : folders) {
@@ -32,6 +36,7 @@ Counters read_counters(std::span<const std::string> folders) {
   return found;
 }
 
+// Names are compared in lower case; a part anywhere in the name decides.
 bool tells_of_trouble(std::string_view name) {
   constexpr std::array<std::string_view, 31> kParts{
       "error",     "_err",      "err_",         "discard",   "drop",    "retrans",  "retry",
@@ -46,6 +51,7 @@ bool tells_of_trouble(std::string_view name) {
       kParts, [&lower](std::string_view part) { return lower.find(part) != std::string::npos; });
 }
 
+// A counter that is new in the second reading has no growth.
 Counters grown_counters(const Counters& before, const Counters& after) {
   Counters grown;
   for (const auto& [name, now] : after) {
@@ -75,6 +81,7 @@ Counters grown_traffic(const Counters& before, const Counters& after) {
   return grown;
 }
 
+// The map's order makes the text the same for the same counters.
 std::string counter_words(const Counters& counters, std::size_t most) {
   std::string words;
   std::size_t told = 0;

@@ -1,3 +1,4 @@
+// CPU time of the calling thread.
 #include "kernels/core/cpu_time.h"
 
 #include <ctime>
@@ -6,6 +7,7 @@
 
 namespace railgauge {
 
+// CLOCK_THREAD_CPUTIME_ID counts user and system time of this thread.
 double thread_cpu_ns() {
   timespec spent{};
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &spent);

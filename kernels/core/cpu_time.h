@@ -7,21 +7,22 @@
 
 namespace railgauge {
 
-// CPU time of the calling thread in ns. A system call: at the ends of a sampling, never in a timed
-// iteration.
+// CPU time of the calling thread in ns. A system call: for the ends of a sampling, never for a
+// timed iteration.
 double thread_cpu_ns();
 
-// The cost of some messages at one end.
+// The CPU time that one end spent on some messages.
 struct CpuCost {
   double cpu_ns = 0;
-  double messages = 0;  // 0: there is nothing to divide by
+  // Messages of this end; 0 where there is nothing to divide by.
+  double messages = 0;
 };
 
-// "0.125": significant digits enough for a fact.
+// "0.125": four significant digits, enough for a fact.
 std::string cost_words(double value);
 
-// Facts beside a bandwidth: CPU seconds per 10^9 bytes and per 10^6 messages. `prefix` says whose
-// they are: "" or "peer_".
+// Adds the facts beside a bandwidth: CPU seconds for 10^9 bytes and for 10^6 messages. `prefix`
+// names the end: "" or "peer_".
 template <class Facts>
 void add_bandwidth_cost(const CpuCost& cost, double message_bytes, const std::string& prefix,
                         Facts& facts) {
@@ -32,7 +33,7 @@ void add_bandwidth_cost(const CpuCost& cost, double message_bytes, const std::st
   facts[prefix + "cpu_seconds_per_million_messages"] = cost_words(seconds_per_message * 1e6);
 }
 
-// The fact beside a latency: CPU time per message that this end sent.
+// Adds the fact beside a latency: CPU time in ns for each message that this end sent.
 template <class Facts>
 void add_latency_cost(const CpuCost& cost, const std::string& prefix, Facts& facts) {
   if (cost.messages > 0)

@@ -1,11 +1,12 @@
-// Words in facts that others than people read.
+// Words of facts that programs read, not only people. They are database content.
 #pragma once
 
 #include <string_view>
 
 namespace railgauge {
 
-// Fact `line_rate_check` of a figure between a port and itself, which never sees the wire.
+// The fact `line_rate_check` of a figure between a port and itself, whose bytes never reach the
+// wire.
 inline constexpr std::string_view kBothEndsAreOnePort = "both ends are one port";
 
 }  // namespace railgauge

@@ -1,3 +1,4 @@
+// The parts of a declaration, and the bounds that all kernels share.
 #include "kernels/core/info_builder.h"
 
 #include <fmt/format.h>
@@ -5,14 +6,18 @@
 namespace railgauge {
 namespace {
 
+// The largest message: 1 GiB.
 constexpr double kMaxMessageBytes = 1U << 30U;
 constexpr double kMaxIterations = 1e7;
-constexpr double kMaxSamples = 1e7;  // 80 MB of samples
+// 80 MB of samples.
+constexpr double kMaxSamples = 1e7;
+// Bounds of the time cap.
 constexpr double kMillisecondNs = 1e6;
 constexpr double kHourNs = 3600e9;
 
 }  // namespace
 
+// A kernel of one rank without an endpoint, until the other calls change it.
 InfoBuilder::InfoBuilder(std::string name, std::uint32_t revision, std::string summary) {
   info_.set_name(std::move(name));
   info_.set_revision(revision);
@@ -38,6 +43,7 @@ InfoBuilder& InfoBuilder::metrics(const std::vector<std::string>& names) {
   return *this;
 }
 
+// Appends a parameter without bounds.
 ParameterInfo& InfoBuilder::add(std::string name, std::string type, std::string unit,
                                 std::string summary, std::string default_value) {
   ParameterInfo& made = *info_.add_parameters();
@@ -111,6 +117,7 @@ InfoBuilder& InfoBuilder::choice(std::string name, std::string unit, std::string
   return *this;
 }
 
+// Marks the parameter that was declared last.
 InfoBuilder& InfoBuilder::identity() {
   info_.mutable_parameters(info_.parameters_size() - 1)->set_identity(true);
   return *this;
@@ -121,6 +128,8 @@ InfoBuilder& InfoBuilder::per_rank() {
   return *this;
 }
 
+// The stop rule's parameters are no identity: they change the precision of a figure, not its
+// meaning.
 InfoBuilder& InfoBuilder::sampling(const std::string& operation, std::int64_t min_samples,
                                    std::int64_t max_samples) {
   return integer("iterations",

@@ -1,4 +1,4 @@
-// A kernel's declaration, made by a form.
+// A kernel's declaration, built by a chain of calls.
 #pragma once
 
 #include <cstdint>
@@ -9,16 +9,23 @@
 
 namespace railgauge {
 
-// Makes a KernelInfo by a form. Integers above 2^53 are not exact in a declaration and not used.
+// Builds a KernelInfo. Bounds are doubles, so integers above 2^53 are not exact and not used. Not
+// thread safe.
 class InfoBuilder {
  public:
+  // `name` is "family.kernel". `revision` rises when the figures change their meaning. `summary` is
+  // one line without a period.
   InfoBuilder(std::string name, std::uint32_t revision, std::string summary);
-  // One rank and no endpoint unless these say otherwise. `kind` is "nic", "gpu" or "none".
+  // One rank and no endpoint, unless these say otherwise. A maximum of 0 means any number. `kind`
+  // is "nic", "gpu" or "none".
   InfoBuilder& ranks(std::uint32_t minimum, std::uint32_t maximum);
   InfoBuilder& endpoint(std::string kind);
+  // Names of the metrics that the kernel's points have; a name ends in its unit.
   InfoBuilder& metrics(const std::vector<std::string>& names);
   // `minimum` is 0 where empty messages are measured too.
   InfoBuilder& sizes(std::string default_value, double minimum = 1);
+  // A parameter for each type. The default is the text that a person would write; bounds are in the
+  // parameter's unit.
   InfoBuilder& integer(std::string name, std::string summary, std::int64_t default_value,
                        double minimum, double maximum);
   InfoBuilder& number(std::string name, std::string summary, std::string default_value,
@@ -29,6 +36,7 @@ class InfoBuilder {
                      double maximum);
   InfoBuilder& text(std::string name, std::string summary, std::string default_value);
   InfoBuilder& boolean(std::string name, std::string summary, bool default_value);
+  // The first of `choices` is the default.
   InfoBuilder& choice(std::string name, std::string unit, std::string summary,
                       const std::vector<std::string>& choices);  // the first is the default
   // The parameter declared last is part of a series' identity.
@@ -45,6 +53,7 @@ class InfoBuilder {
     declare(*this);
     return *this;
   }
+  // The declaration as it is now.
   [[nodiscard]] KernelInfo build() const { return info_; }
 
  private:

@@ -1,5 +1,6 @@
-// A kernel is a declaration (KernelInfo: names, parameters, ranges) and a class with three steps.
-// The runner calls prepare (alone), then connect and measure (with the group), then destroys it.
+// A kernel is a declaration (KernelInfo: names, parameters, ranges)
+// and a class with three steps. The runner calls prepare (alone), then connect and measure (with
+// the group), and then destroys it.
 #pragma once
 
 #include <cstdint>
@@ -18,33 +19,40 @@ namespace railgauge {
 
 class Clock;  // kernels/core/base/clock.h
 
-// Where a kernel reports. Points and notes leave as records at once.
+// The receiver of a kernel's results. Points and notes leave as records at once. Not thread safe.
 class Reporter {
  public:
   virtual ~Reporter() = default;
+  // A figure of one size or pair.
   virtual void point(Point point) = 0;
+  // `severity` is "info" or "warning"; `text` is one line for people.
   virtual void note(std::string_view severity, std::string text) = 0;
   // A fact of the task (gid, mtu, path...): goes into Started, so only during prepare and connect.
   virtual void fact(std::string_view name, std::string value) = 0;
 };
 
-// The runner's services for a kernel. Everything outlives it.
+// The runner's services for a kernel. Everything here outlives the kernel.
 struct Context {
   const Params& params;
   Reporter& reporter;
   Clock& clock;
-  std::string endpoint;          // "DEV:PORT", "gpuN" or ""
-  double deadline_monotonic_ns;  // hard end on CLOCK_MONOTONIC; every wait inside ends before it
+  // "DEV:PORT", "gpuN" or "".
+  std::string endpoint;
+  // Hard end on CLOCK_MONOTONIC in ns; every wait inside a step ends before it.
+  double deadline_monotonic_ns;
+  // Whether points carry their samples.
   bool raw_samples;
-  std::uint32_t rank = 0;  // in the task's group, known before connect
+  // In the task's group; known before connect.
+  std::uint32_t rank = 0;
 };
 
-// One rank of one measurement. Not thread safe. Errors: kernels/core/base/result.h says which code
-// becomes which outcome (`outcome_of` in outcome.h).
+// One rank of one measurement. Not thread safe. Errors: outcome_of() in outcome.h maps each code to
+// an outcome.
 class Kernel {
  public:
   virtual ~Kernel() = default;
-  // Opens, allocates, registers: everything that needs no peer. Not timed.
+  // Opens, allocates, registers: everything that needs no peer. Not timed. A lack of the machine is
+  // best found here.
   virtual Status prepare(Context& context) = 0;
   // Exchanges addresses and connects. Not timed.
   virtual Status connect(Context& context, Group& group) = 0;
@@ -52,13 +60,13 @@ class Kernel {
   virtual Status measure(Context& context, Group& group) = 0;
 };
 
-// A row of the catalog.
+// A row of the catalog: the declaration, and a new kernel that is not prepared.
 struct KernelRow {
   KernelInfo (*info)();
   std::unique_ptr<Kernel> (*make)();
 };
 
-// The row of a kernel's name, or nullptr.
+// The row of a kernel's name, or nullptr where there is none.
 using FindKernel = std::function<const KernelRow*(std::string_view name)>;
 
 // The deadline of a task without a stated one.

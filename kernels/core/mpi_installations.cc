@@ -1,3 +1,4 @@
+// The parser of the setting mpi_installations.
 #include "kernels/core/mpi_installations.h"
 
 #include <algorithm>
@@ -9,6 +10,8 @@
 namespace railgauge {
 namespace {
 
+// Whether one of the folders, separated by colons, does not begin with "/". An empty one would be
+// the working folder.
 bool has_relative_folder(const std::string& folders) {
   for (std::size_t begin = 0; begin <= folders.size();) {
     if (folders.compare(begin, 1, "/") != 0) return true;
@@ -17,7 +20,7 @@ bool has_relative_folder(const std::string& folders) {
   return false;
 }
 
-// A part of a fact's name and of a parameter's value.
+// Whether the text may be part of a fact's name and of a parameter's value.
 bool is_name(const std::string& text) {
   return !text.empty() && std::ranges::all_of(text, [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
@@ -25,6 +28,7 @@ bool is_name(const std::string& text) {
   });
 }
 
+// One entry of the list; all members are empty where it has no "NAME=MPI:PREFIX".
 MpiInstallation installation_in(const std::string& text) {
   const std::size_t equals = text.find('=');
   const std::size_t colon = text.find(':');
@@ -40,6 +44,7 @@ MpiInstallation installation_in(const std::string& text) {
 
 }  // namespace
 
+// An empty list is valid: no installation is named.
 Result<std::vector<MpiInstallation>> read_installations(const std::string& list) {
   std::vector<MpiInstallation> out;
   for (std::size_t begin = 0; begin < list.size();) {

@@ -1,4 +1,5 @@
-// MPIs that a site names beside those that are found: HPC-X, MVAPICH, what a module would load.
+// MPI installations that a site names beside those that are found: HPC-X, MVAPICH, or any that a
+// module would load.
 #pragma once
 
 #include <string>
@@ -8,11 +9,16 @@
 
 namespace railgauge {
 
+// One installation.
 struct MpiInstallation {
+  // The site's name for it.
   std::string name;
-  std::string mpi;  // "openmpi" or "mpich": whose interface it has
+  // "openmpi" or "mpich": the interface that it has.
+  std::string mpi;
+  // Absolute folder above bin and lib.
   std::string prefix;
-  std::string library_folders;  // "/opt/hpcx/ompi/lib:/opt/hpcx/ucx/lib"
+  // Folders of its libraries, separated by colons: "/opt/hpcx/ompi/lib:/opt/hpcx/ucx/lib".
+  std::string library_folders;
 };
 
 // Parses the agent's setting mpi_installations: "hpcx=openmpi:/opt/hpcx/ompi,mv=mpich:/opt/mv";

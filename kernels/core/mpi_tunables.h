@@ -1,5 +1,5 @@
-// The MPI kernels' parameters that become variables of the MPI (kernels/mpi/tunables.h): whoever
-// starts the ranks has to know whether a task sets any.
+// The MPI kernels' parameters that become variables of the MPI (kernels/mpi/tunables.h). The
+// program that starts the ranks reads them too: the variables must be set before MPI_Init.
 #pragma once
 
 #include <array>
@@ -7,7 +7,7 @@
 
 namespace railgauge::mpi {
 
-// All unset by default.
+// Names of parameters; all are unset by default.
 inline constexpr std::array<std::string_view, 9> kTunables{
     "layer",    "gpudirect",       "gpudirect_limit", "cuda_block", "rendezvous",
     "hca_list", "process_to_rail", "transports",      "offload"};

@@ -1,3 +1,4 @@
+// The checks of parameters, one function for each type, and the typed access.
 #include "kernels/core/params.h"
 
 #include <algorithm>
@@ -12,16 +13,20 @@
 namespace railgauge {
 namespace {
 
+// Bounds of a text in bytes and of a list in entries.
 constexpr std::size_t kMaxTextBytes = 4096;
 constexpr std::size_t kMaxListEntries = 256;
-constexpr std::size_t kMinRun = 3;  // sizes that are written "1:4" rather than one by one
+// Sizes in a row that are written "1:4" rather than one by one.
+constexpr std::size_t kMinRun = 3;
 
+// Every fault of a value is the caller's.
 tl::unexpected<Error> wrong(std::string message) {
   return fail(Code::kInvalidArgument, std::move(message));
 }
 
 // --- ranges -------------------------------------------------------------------------------------
 
+// A number as the parameter's type is written.
 std::string print_value(const ParameterInfo& declared, double value) {
   const std::string& type = declared.type();
   const bool size = type == "bytes" || type == "bytes_list";
@@ -31,6 +36,7 @@ std::string print_value(const ParameterInfo& declared, double value) {
   return fmt::format("{}", value);
 }
 
+// "1 to 64 are allowed", "at least 1 is allowed".
 std::string allowed_range(const ParameterInfo& declared) {
   if (!declared.has_minimum())
     return fmt::format("at most {} is allowed", print_value(declared, declared.maximum()));
@@ -40,6 +46,7 @@ std::string allowed_range(const ParameterInfo& declared) {
                      print_value(declared, declared.maximum()));
 }
 
+// kInvalidArgument when the value is outside the declared bounds.
 Status check_range(const ParameterInfo& declared, double value) {
   const bool low = declared.has_minimum() && value < declared.minimum();
   const bool high = declared.has_maximum() && value > declared.maximum();
@@ -51,6 +58,7 @@ Status check_range(const ParameterInfo& declared, double value) {
 
 // --- lists of sizes -----------------------------------------------------------------------------
 
+// Appends the doublings of a range "1:4KiB"; `colon` is the place of its colon.
 Status append_range(std::string_view entry, std::size_t colon, std::vector<std::uint64_t>& out) {
   std::uint64_t size = RG_TRY(parse_bytes(entry.substr(0, colon)));
   const std::uint64_t last = RG_TRY(parse_bytes(entry.substr(colon + 1)));
@@ -61,7 +69,7 @@ Status append_range(std::string_view entry, std::size_t colon, std::vector<std::
   return {};
 }
 
-// A whole run of doublings is "1:4KiB", all else one by one: one text for each list.
+// One text for each list: a whole run of doublings is "1:4KiB", all else is one by one.
 std::string canonical_list(const std::vector<std::uint64_t>& sizes) {
   bool run = sizes.size() >= kMinRun && std::has_single_bit(sizes.front());
   for (std::size_t i = 1; i < sizes.size(); ++i) run = run && sizes[i] == 2 * sizes[i - 1];
@@ -76,6 +84,7 @@ std::string canonical_list(const std::vector<std::uint64_t>& sizes) {
 
 // --- one check for each type --------------------------------------------------------------------
 
+// Each check returns the canonical text of a value, or kInvalidArgument.
 Result<std::string> check_integer(const ParameterInfo& declared, std::string_view value) {
   const std::int64_t integer = RG_TRY(parse_integer(value));
   RG_TRY_OK(check_range(declared, static_cast<double>(integer)));
@@ -108,6 +117,7 @@ Result<std::string> check_boolean(const ParameterInfo&, std::string_view value) 
   return wrong(fmt::format("{} is neither true nor false", in_quotes(value)));
 }
 
+// Control characters could steer a terminal; protobuf refuses other bytes than UTF-8.
 Result<std::string> check_text(const ParameterInfo&, std::string_view value) {
   if (value.size() > kMaxTextBytes)
     return wrong(fmt::format("{} is longer than {} bytes", in_quotes(value), kMaxTextBytes));
@@ -132,6 +142,7 @@ Result<std::string> check_bytes_list(const ParameterInfo& declared, std::string_
   return canonical_list(sizes);
 }
 
+// A type's name and its check.
 struct TypeRow {
   std::string_view type;
   Result<std::string> (*check)(const ParameterInfo&, std::string_view);
@@ -142,11 +153,14 @@ constexpr std::array kTypes{
     TypeRow{"boolean", check_boolean}, TypeRow{"text", check_text},
     TypeRow{"choice", check_choice},   TypeRow{"bytes_list", check_bytes_list}};
 
+// Adds the kernel, the role of the value ("parameter", "default of") and the parameter's name in
+// front.
 tl::unexpected<Error> in_parameter(const std::string& kernel, std::string_view what,
                                    const std::string& name, const Error& error) {
   return fail(error.code, fmt::format("{}: {} {}: {}", kernel, what, name, error.message));
 }
 
+// An unknown name is an error: a typing error must not select the default in silence.
 Status check_names(const KernelInfo& kernel, const std::map<std::string, std::string>& given) {
   std::vector<std::string> names;
   for (const ParameterInfo& declared : kernel.parameters()) names.push_back(declared.name());
@@ -159,6 +173,7 @@ Status check_names(const KernelInfo& kernel, const std::map<std::string, std::st
 
 }  // namespace
 
+// A size named twice would yield two points of one series, so it is an error.
 Result<std::vector<std::uint64_t>> parse_bytes_list(std::string_view text) {
   std::vector<std::uint64_t> out;
   for (std::size_t begin = 0; begin <= text.size();) {
@@ -213,6 +228,7 @@ bool Params::is_default(std::string_view name) const {
   return values_.find(declared->first)->second == declared->second;
 }
 
+// CHECKs name and type: a kernel reads only what it declared.
 const std::string& Params::value_of(std::string_view name, std::string_view type) const {
   const auto found = types_.find(std::string(name));
   RG_CHECK(found != types_.end());

@@ -1,4 +1,4 @@
-// Declared parameters: checking text against a KernelInfo, and typed access afterwards.
+// Declared parameters: the check of text against a KernelInfo, and typed access afterwards.
 #pragma once
 
 #include <cstdint>
@@ -12,8 +12,9 @@
 
 namespace railgauge {
 
-// The effective parameters of one task: every declared one has a checked value. Lookups of
-// undeclared names, or with the wrong type, are programmer errors and CHECK.
+// The effective parameters of one task: every declared one has a checked value. A lookup of an
+// undeclared name, or with the wrong type, is a programmer error and CHECKs. Thread safe once it is
+// parsed.
 class Params {
  public:
   // Fills in defaults and checks each value against its declaration. Errors: kInvalidArgument, one
@@ -22,15 +23,17 @@ class Params {
   static Result<Params> parse(const KernelInfo& kernel,
                               const std::map<std::string, std::string>& given);
 
+  // The value by its type: sizes in bytes, durations in ns.
   [[nodiscard]] std::int64_t integer(std::string_view name) const;
   [[nodiscard]] double number(std::string_view name) const;
   [[nodiscard]] std::uint64_t bytes(std::string_view name) const;
   [[nodiscard]] double duration_ns(std::string_view name) const;
   [[nodiscard]] bool boolean(std::string_view name) const;
-  [[nodiscard]] const std::string& text(std::string_view name) const;  // text and choice
+  // For the types text and choice.
+  [[nodiscard]] const std::string& text(std::string_view name) const;
   [[nodiscard]] std::vector<std::uint64_t> bytes_list(
       std::string_view name) const;  // "8,64KiB", "1:4KiB" (powers of two)
-  // Whether the value is the declared default, whoever said it.
+  // Whether the value equals the declared default, also where a person gave it.
   [[nodiscard]] bool is_default(std::string_view name) const;
   // Name to canonical text, defaults included.
   [[nodiscard]] const std::map<std::string, std::string>& effective() const { return values_; }
@@ -38,16 +41,18 @@ class Params {
  private:
   [[nodiscard]] const std::string& value_of(std::string_view name, std::string_view type) const;
 
+  // Canonical texts by name; a number is parsed at each access.
   std::map<std::string, std::string> values_;
   std::map<std::string, std::string> defaults_;
   std::map<std::string, std::string> types_;
 };
 
-// Sizes in bytes, as a parameter of type bytes_list names them. kInvalidArgument.
+// Sizes in bytes from the text of a parameter of type bytes_list: "8,64KiB", "1:4KiB".
+// kInvalidArgument. Pure.
 Result<std::vector<std::uint64_t>> parse_bytes_list(std::string_view text);
 
-// Checks one value against its declaration; returns the canonical text. Used by the suite reader
-// too.
+// Checks one value against its declaration and returns the canonical text. The suite reader uses it
+// too. Pure.
 Result<std::string> check_parameter(const ParameterInfo& declared, std::string_view value);
 
 }  // namespace railgauge

@@ -1,5 +1,4 @@
-// How far a GPU and a NIC of one node are apart on PCIe, in the words that nvidia-smi topo made
-// known.
+// The distance of a GPU and a NIC of one node on PCIe, in the words of nvidia-smi topo.
 #pragma once
 
 #include <algorithm>
@@ -15,14 +14,15 @@ namespace railgauge {
 inline constexpr std::array<std::string_view, 5> kPciDistances{"PIX", "PXB", "PHB", "NODE", "SYS"};
 inline constexpr std::string_view kUnknownDistance = "unknown";
 
-// Place among them; behind the last for any other word.
+// Place of `distance` in kPciDistances, nearest first; behind the last for any other word.
 constexpr std::size_t pci_distance_rank(std::string_view distance) {
   return static_cast<std::size_t>(std::ranges::find(kPciDistances, distance) -
                                   kPciDistances.begin());
 }
 
-// Facts of a task that its placement knows and its runner cannot.
+// Facts of a task that its placement knows and its runner cannot find: the distance, and whether
+// both ranks use one port ("true").
 inline constexpr const char* kDistanceFact = "gpu_nic_distance";
-inline constexpr const char* kLoopbackFact = "loopback";  // "true": both ranks on one port
+inline constexpr const char* kLoopbackFact = "loopback";
 
 }  // namespace railgauge

@@ -1,3 +1,5 @@
+// Warm-up, batches, stop rule and time cap. The clock is read between batches only, so that a
+// decision costs no sample.
 #include "kernels/core/sampler.h"
 
 #include <algorithm>
@@ -13,26 +15,35 @@
 namespace railgauge {
 namespace {
 
-constexpr double kSteady = 0.01;      // two blocks' medians apart by less: warm
-constexpr double kWarmUpShare = 0.1;  // of the time cap
-constexpr double kBatchShare = 0.02;  // of the time cap, at most, between two looks at the clock
-constexpr double kCheckGrowth = 1.5;  // samples from one check of the interval to the next
-constexpr double kCheckCost = 20;     // measuring between two checks takes this many times a check
+// Relative difference of two blocks' medians below which an operation is warm.
+constexpr double kSteady = 0.01;
+// Share of the time cap that the warm-up may take.
+constexpr double kWarmUpShare = 0.1;
+// Share of the time cap between two readings of the clock, at most.
+constexpr double kBatchShare = 0.02;
+// Growth of the number of samples from one check of the interval to the next: all checks together
+// cost a few times the last one.
+constexpr double kCheckGrowth = 1.5;
+// Measuring between two checks takes at least this many times a check.
+constexpr double kCheckCost = 20;
+// Samples of a run at most: 128 MiB of doubles.
 constexpr std::uint64_t kMaxSamples = 16U << 20U;
 
+// The median of a block, by sorting: blocks are small.
 double median_of(std::vector<double> values) {
   std::ranges::sort(values);
   return quantile_sorted(values, 0.5);
 }
 
-// Half the interval's width over the median; absent where there is no interval or no scale.
+// Half the width of the median's 95 % interval over the median; absent where there is no interval
+// or the median is 0.
 std::optional<double> relative_half_width(const std::vector<double>& samples) {
   const MedianEstimate estimate = estimate_median(samples);
   if (!estimate.interval || estimate.median == 0) return std::nullopt;
   return (estimate.interval->high - estimate.interval->low) / 2 / std::abs(estimate.median);
 }
 
-// One run: the state between its batches.
+// One run, with the state between its batches.
 class Session {
  public:
   Session(const Clock& clock, const SamplerOptions& options, const Sampler::Batch& batch)
@@ -54,11 +65,13 @@ class Session {
   const SamplerOptions& options_;
   const Sampler::Batch& batch_;
   double begin_ns_;
-  double operation_ns_ = 0;  // of the last batch; 0 before the first
+  // Duration of one operation in the last batch; 0 before the first.
+  double operation_ns_ = 0;
   Sampled out_;
 };
 
-// As many operations as end before `until_ns`, estimated from the last batch; `least` or more.
+// The number of operations that end before `until_ns`, estimated from the last batch; at least
+// `least`, at most the batch.
 std::uint64_t Session::block_size(double until_ns, std::uint64_t least) const {
   const std::uint64_t most = std::max<std::uint64_t>(1, options_.batch);
   least = std::clamp<std::uint64_t>(least, 1, most);
@@ -68,7 +81,8 @@ std::uint64_t Session::block_size(double until_ns, std::uint64_t least) const {
   return std::clamp(static_cast<std::uint64_t>(fit), least, most);
 }
 
-// Runs one batch; gives its duration.
+// Runs one batch and returns its duration in ns. A sample that is no finite number is a defect of
+// the kernel.
 Result<double> Session::append(std::uint64_t count, std::vector<double>& samples) {
   const std::size_t before = samples.size();
   const double start_ns = clock_.now_ns();
@@ -82,6 +96,8 @@ Result<double> Session::append(std::uint64_t count, std::vector<double>& samples
   return took_ns;
 }
 
+// Repeats blocks until two in a row have nearly the same median, or the share of the time cap is
+// used.
 Status Session::warm_up() {
   const double until_ns = kWarmUpShare * options_.time_cap_ns;
   std::vector<double> block;
@@ -101,6 +117,7 @@ Status Session::warm_up() {
   return {};
 }
 
+// The time of `ready` is taken out of the run's clock.
 Status Session::get_ready(const Sampler::Ready& ready) {
   if (!ready) return {};
   const double start_ns = clock_.now_ns();
@@ -109,12 +126,14 @@ Status Session::get_ready(const Sampler::Ready& ready) {
   return {};
 }
 
+// The stop rule: the interval's half width is at most the asked share of the median.
 bool Session::narrow_enough() const {
   const auto width = relative_half_width(out_.samples);
   return width && *width <= options_.relative_half_width;
 }
 
-// At the time cap, or where the smallest batch would end further behind it than this is before it.
+// At the time cap, or where the smallest batch would end further behind it than this moment is
+// before it.
 bool Session::is_time_over() const {
   const std::uint64_t least =
       std::min(options_.least_batch, std::max<std::uint64_t>(1, options_.batch));
@@ -123,6 +142,7 @@ bool Session::is_time_over() const {
   return elapsed_ns() + half_ns >= options_.time_cap_ns;
 }
 
+// Fixed runs end by their count; adaptive ones by the stop rule, the sample limit or the time cap.
 Status Session::measure() {
   const bool adaptive = options_.fixed_samples == 0;
   const std::uint64_t wanted = adaptive ? options_.max_samples : options_.fixed_samples;
@@ -164,6 +184,7 @@ Status Session::measure() {
 
 }  // namespace
 
+// The bound protects the allocation below from a wrong parameter.
 Result<Sampled> Sampler::run(const Batch& batch, const Ready& ready) {
   const std::uint64_t wanted = std::max(options_.max_samples, options_.fixed_samples);
   if (wanted == 0 || wanted > kMaxSamples || options_.batch > kMaxSamples)

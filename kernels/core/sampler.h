@@ -1,6 +1,6 @@
-// The one owner of warm-up, batches, stop rule and time cap. A kernel supplies the operation: "do
-// `count` of it and append `count` samples". Every sample that it appends is
-// kept; none is dropped.
+// The one owner of warm-up, batches, stop rule and time cap. A kernel supplies the operation: "run
+// it `count` times and append `count` samples". Every sample that it appends is kept; none is
+// dropped.
 #pragma once
 
 #include <cstdint>
@@ -13,37 +13,47 @@
 
 namespace railgauge {
 
+// The settings of a run; sampler_options() fills them from the parameters.
 struct SamplerOptions {
   std::uint64_t min_samples = 1000;
   std::uint64_t max_samples = 100'000;
-  double relative_half_width = 0.01;  // stop when the 95 % interval of the median is this narrow
-  double time_cap_ns = 5e9;           // of warm-up and measuring together
-  // Exactly this many samples, no stop rule and no time cap (profiles of other tools); 0 is
+  // Stop when half of the median's 95 % interval is at most this share of the median.
+  double relative_half_width = 0.01;
+  // Nanoseconds of warm-up and measuring together.
+  double time_cap_ns = 5e9;
+  // Exactly this many samples, without stop rule and time cap (profiles of other tools); 0 is
   // adaptive. The batch bounds a fixed run's time: it fails at the task's deadline.
   std::uint64_t fixed_samples = 0;
-  bool warm_up = true;        // until two blocks' medians agree within 1 %, or 10 % of the cap
-  std::uint64_t batch = 100;  // samples between two decisions
-  // At most `batch`; of samples that are kept no fewer at once, though the time cap be passed by
-  // half as much: an operation whose first sample differs where its batch begins (a GPU that idled)
-  // then has few such.
+  // Until two blocks' medians agree within 1 %, or 10 % of the time cap is used.
+  bool warm_up = true;
+  // Samples between two decisions.
+  std::uint64_t batch = 100;
+  // At most `batch`. Kept samples come in batches of at least this many, even if the time cap
+  // passes by half as much. An operation whose first sample in a batch differs (a GPU that idled)
+  // then has few such samples.
   std::uint64_t least_batch = 1;
 };
 
+// The samples of one run and the reason for its end.
 struct Sampled {
-  std::vector<double> samples;  // in the unit of the operation, in time order
+  // In the unit of the operation, in time order.
+  std::vector<double> samples;
   std::uint64_t warmup_count = 0;
+  // Time inside the kept batches.
   double measure_ns = 0;
   bool converged = false;
-  std::string stop_reason;  // "converged", "iterations", "time_cap"
+  // "converged", "iterations" or "time_cap".
+  std::string stop_reason;
 };
 
+// Runs one operation. Not thread safe. The clock outlives it.
 class Sampler {
  public:
-  // Appends exactly `count` samples to `out`, which has the capacity already: no allocation inside.
+  // Appends exactly `count` samples to `out`, which already has the capacity: no allocation inside.
   using Batch = std::function<Status(std::uint64_t count, std::vector<double>& out)>;
   // Called once, after the warm-up (also where there is none) and before the first kept sample. Its
-  // time counts for nothing. A kernel makes its targets wrong here, so that what it verifies later
-  // is the work of kept samples.
+  // time does not count. A kernel makes its targets wrong here, so that the bytes that it verifies
+  // later are the work of kept samples.
   using Ready = std::function<Status()>;
 
   Sampler(const Clock& clock, SamplerOptions options) : clock_(clock), options_(options) {}

@@ -1,3 +1,4 @@
+// Parameters to options, and samples to a point.
 #include "kernels/core/sampling.h"
 
 #include <fmt/format.h>
@@ -6,6 +7,7 @@
 
 namespace railgauge {
 
+// A fixed number of iterations has no warm-up: other tools count every iteration.
 Result<SamplerOptions> sampler_options(const Params& params) {
   SamplerOptions options;
   options.min_samples = static_cast<std::uint64_t>(params.integer("min_samples"));
@@ -21,12 +23,14 @@ Result<SamplerOptions> sampler_options(const Params& params) {
   return options;
 }
 
+// The runner passes its TickClock; only tests pass another clock.
 const TickClock& tick_clock(const Context& context) {
   const auto* clock = dynamic_cast<const TickClock*>(&context.clock);
   RG_CHECK(clock != nullptr);
   return *clock;
 }
 
+// Every statistic comes from summarize(), so that all kernels report the same ones.
 Point make_point(const PointNames& names, std::uint64_t message_bytes, const Sampled& sampled,
                  bool raw_samples, bool synthetic) {
   Point point;

@@ -1,4 +1,5 @@
-// Between a kernel and its sampler: options from the shared parameters, points from the samples.
+// The link between a kernel and its sampler: options from the shared parameters, points from the
+// samples.
 #pragma once
 
 #include <cstdint>
@@ -17,14 +18,18 @@ const TickClock& tick_clock(const Context& context);
 // sample. kInvalidArgument when min_samples is above max_samples.
 Result<SamplerOptions> sampler_options(const Params& params);
 
+// The words of a point; they are wire and database content.
 struct PointNames {
   std::string metric;
+  // "half_rtt", "completion", "posted" and others: what the timed interval covers.
   std::string meaning;
   std::string unit;
+  // True for bandwidths and rates.
   bool larger_is_better = false;
 };
 
-// Statistics of one size. `synthetic`: a fake library had a part in it.
+// A point with the statistics of one size; kernels add pair, facts and `verified`. `synthetic`: a
+// fake library had a part in it. Pure.
 Point make_point(const PointNames& names, std::uint64_t message_bytes, const Sampled& sampled,
                  bool raw_samples, bool synthetic);
 

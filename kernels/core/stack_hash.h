@@ -1,5 +1,6 @@
-// The fingerprint of a stack: what an upgrade changes on a node, as ordered maps of names to
-// values. Two nodes with the same words have the same fingerprint, whoever computes it. Pure.
+// The fingerprint of a stack. A stack is everything that an upgrade changes on a node, as ordered
+// maps of names to values. Two nodes with the same words have the same fingerprint, on every
+// machine. Pure.
 #pragma once
 
 #include <map>
@@ -8,10 +9,10 @@
 
 namespace railgauge {
 
-// Marks a part that could not be read: neither the same as another value nor a change to it.
+// Marks a part that could not be read. It is neither equal to another value nor a change to it.
 inline constexpr std::string_view kUnknownPart = "unknown";
 
-// 16 hexadecimal digits (FNV-1a of "name=value" lines in the map's order). For recognising, not for
+// 16 hexadecimal digits: FNV-1a of "name=value" lines in the map's order. For recognising, not for
 // security.
 std::string stack_hash(const std::map<std::string, std::string>& part);
 // The hash of the two parts together.

@@ -8,7 +8,6 @@
 
 #include <fmt/format.h>
 
-#include "kernels/dl/library.h"
 #include "kernels/dl/table.h"
 
 namespace railgauge {
@@ -52,10 +51,14 @@ constexpr Meaning kMeanings[] = {
 // Set by keep_sites_hardware_queues().
 std::atomic<bool> g_sites_queues{false};
 
-// A function that is missing, with the driver that has it.
-template <class Function>
-// Adds the driver that has the function to the error of a missing one.
-Result<Function> with_needed(Result<Function> bound) {
+// All functions of the table. Without a required one: its name, and the driver that has it.
+Result<Cuda> bind_functions(const Library& library) {
+  const auto bound = [&library]() -> Result<Cuda> {
+    Cuda table;
+    RAILGAUGE_CUDA_REQUIRED(RAILGAUGE_BIND)
+    RAILGAUGE_CUDA_OPTIONAL(RAILGAUGE_FIND)
+    return table;
+  }();
   if (bound) return bound;
   return fail(
       bound.error().code,
@@ -103,22 +106,9 @@ unsigned hardware_queues(std::size_t gpus) {
 
 // A required function that is missing refuses the library; an optional one leaves its slot empty.
 Result<Cuda> bind_cuda(const std::string& name) {
-  auto library = Library::open(name);
-  if (!library)
-    return fail(library.error().code,
-                "CUDA driver: " + library.error().message + "; install the NVIDIA driver");
-  Cuda cuda;
-#define RAILGAUGE_BIND(slot, symbol, parameters) \
-  cuda.slot = RG_TRY(with_needed(library->bind<decltype(cuda.slot)>(#symbol)));
-  RAILGAUGE_CUDA_REQUIRED(RAILGAUGE_BIND)
-#undef RAILGAUGE_BIND
-#define RAILGAUGE_FIND(slot, symbol, parameters) \
-  cuda.slot = library->find<decltype(cuda.slot)>(#symbol);
-  RAILGAUGE_CUDA_OPTIONAL(RAILGAUGE_FIND)
-#undef RAILGAUGE_FIND
-  cuda.path = library->path();
-  cuda.version = library->version();
-  cuda.synthetic = library->find<void (*)()>(kSyntheticCudaMarker) != nullptr;
+  const Library library = RG_TRY(Library::open(name, "CUDA driver", "install the NVIDIA driver"));
+  Cuda cuda = RG_TRY(bind_functions(library));
+  describe_library(library, kSyntheticCudaMarker, cuda);
   return cuda;
 }
 

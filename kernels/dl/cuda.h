@@ -237,7 +237,7 @@ struct Cuda {
   // The file that was loaded, links resolved.
   std::string path;
   // The driver's release from the file's name: "580.159.04".
-  std::string version;  // from its name: the driver's, "580.159.04"
+  std::string version;
   // True for a fake, which exports kSyntheticCudaMarker. Figures are marked then.
   bool synthetic = false;
   // The newest CUDA release that the driver supports: 13000 is 13.0.

@@ -6,7 +6,6 @@
 
 #include <fmt/format.h>
 
-#include "kernels/dl/library.h"
 #include "kernels/dl/table.h"
 
 namespace railgauge {
@@ -33,26 +32,17 @@ Code code_of(int error) {
 
 // The version comes from the library itself: its file name has only the first number.
 Result<Gdrapi> bind_gdrapi(const std::string& name) {
-  auto library = Library::open(name);
-  if (!library)
-    return fail(library.error().code,
-                "GDRCopy: " + library.error().message + "; install libgdrapi and load gdrdrv");
-  Gdrapi gdrapi;
-#define RAILGAUGE_BIND(slot, symbol, result, parameters) \
-  gdrapi.slot = RG_TRY(library->bind<decltype(gdrapi.slot)>(#symbol));
+  const Library library =
+      RG_TRY(Library::open(name, "GDRCopy", "install libgdrapi and load gdrdrv"));
+  Gdrapi table;
   RAILGAUGE_GDRAPI_REQUIRED(RAILGAUGE_BIND)
-#undef RAILGAUGE_BIND
-#define RAILGAUGE_FIND(slot, symbol, result, parameters) \
-  gdrapi.slot = library->find<decltype(gdrapi.slot)>(#symbol);
   RAILGAUGE_GDRAPI_OPTIONAL(RAILGAUGE_FIND)
-#undef RAILGAUGE_FIND
+  describe_library(library, kSyntheticGdrapiMarker, table);
   int major = 0;
   int minor = 0;
-  gdrapi.runtime_get_version(&major, &minor);
-  gdrapi.version = fmt::format("{}.{}", major, minor);
-  gdrapi.path = library->path();
-  gdrapi.synthetic = library->find<void (*)()>(kSyntheticGdrapiMarker) != nullptr;
-  return gdrapi;
+  table.runtime_get_version(&major, &minor);
+  table.version = fmt::format("{}.{}", major, minor);
+  return table;
 }
 
 Result<const Gdrapi*> load_gdrapi() {

@@ -6,6 +6,8 @@
 
 #include <filesystem>
 
+#include <fmt/format.h>
+
 namespace railgauge {
 
 // RTLD_NOW: a library with an unresolved symbol fails here and not inside a measurement.
@@ -24,6 +26,13 @@ Result<Library> Library::open(const std::string& name) {
     path = unresolved ? std::string(map->l_name) : real.string();
   }
   return Library(handle, std::move(path));
+}
+
+Result<Library> Library::open(const std::string& name, std::string_view who,
+                              std::string_view help) {
+  auto library = open(name);
+  if (library) return library;
+  return fail(library.error().code, fmt::format("{}: {}; {}", who, library.error().message, help));
 }
 
 // Package managers name the file for its release: libcuda.so.580.159.04.

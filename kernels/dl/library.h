@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include "kernels/core/base/result.h"
 
@@ -13,6 +14,8 @@ class Library {
  public:
   // `name` as the loader takes it: "libfoo.so.1" or a path. kNotFound with the loader's own words.
   static Result<Library> open(const std::string& name);
+  // The same with a message for people: `who` names the library in front, `help` the remedy behind.
+  static Result<Library> open(const std::string& name, std::string_view who, std::string_view help);
 
   // The function `symbol`, or nullptr.
   template <class Function>

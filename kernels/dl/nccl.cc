@@ -6,7 +6,6 @@
 #include <fmt/format.h>
 
 #include "kernels/core/text/text.h"
-#include "kernels/dl/library.h"
 #include "kernels/dl/table.h"
 
 namespace railgauge {
@@ -52,30 +51,21 @@ std::string nccl_release(int code) {
 // The version is read first, so that an old library is refused by its release and not by a missing
 // function.
 Result<Nccl> bind_nccl(const std::string& name) {
-  auto library = Library::open(name);
-  if (!library)
-    return fail(library.error().code,
-                fmt::format("NCCL: {}; install libnccl2, or name its file in {}",
-                            library.error().message, kNcclLibraryVariable));
-  Nccl nccl;
-  nccl.get_version = RG_TRY(library->bind<decltype(nccl.get_version)>("ncclGetVersion"));
-  if (nccl.get_version(&nccl.version_code) != nc::kSuccess)
-    return fail(Code::kInternal, library->path() + ": ask its version: it does not tell");
-  nccl.version = nccl_release(nccl.version_code);
-  if (nccl.version_code < nc::kOldest)
-    return fail(Code::kUnimplemented, fmt::format("{}: it is NCCL {}; 2.18 or later is needed",
-                                                  library->path(), nccl.version));
-#define RAILGAUGE_BIND(slot, symbol, result, parameters) \
-  nccl.slot = RG_TRY(library->bind<decltype(nccl.slot)>(#symbol));
+  const Library library = RG_TRY(Library::open(
+      name, "NCCL", fmt::format("install libnccl2, or name its file in {}", kNcclLibraryVariable)));
+  Nccl table;
+  RAILGAUGE_BIND(get_version, ncclGetVersion)
+  if (table.get_version(&table.version_code) != nc::kSuccess)
+    return fail(Code::kInternal, library.path() + ": ask its version: it does not tell");
+  if (table.version_code < nc::kOldest)
+    return fail(Code::kUnimplemented,
+                fmt::format("{}: it is NCCL {}; 2.18 or later is needed", library.path(),
+                            nccl_release(table.version_code)));
   RAILGAUGE_NCCL_REQUIRED(RAILGAUGE_BIND)
-#undef RAILGAUGE_BIND
-#define RAILGAUGE_FIND(slot, symbol, result, parameters) \
-  nccl.slot = library->find<decltype(nccl.slot)>(#symbol);
   RAILGAUGE_NCCL_OPTIONAL(RAILGAUGE_FIND)
-#undef RAILGAUGE_FIND
-  nccl.path = library->path();
-  nccl.synthetic = library->find<void (*)()>(kSyntheticNcclMarker) != nullptr;
-  return nccl;
+  describe_library(library, kSyntheticNcclMarker, table);
+  table.version = nccl_release(table.version_code);
+  return table;
 }
 
 Result<const Nccl*> load_nccl() {

@@ -139,7 +139,7 @@ struct Nccl {
 
   std::string path;  // the file that was loaded
   // The release, from the library itself: "2.28.9", and 22809 as a number.
-  std::string version;  // "2.28.9"
+  std::string version;
   int version_code = 0;
   bool synthetic = false;  // a fake: it exports kSyntheticNcclMarker
 };

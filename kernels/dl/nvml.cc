@@ -3,7 +3,6 @@
 
 #include <fmt/format.h>
 
-#include "kernels/dl/library.h"
 #include "kernels/dl/table.h"
 
 namespace railgauge {
@@ -32,24 +31,13 @@ Code code_of(ml::Return returned) {
 
 // nvmlErrorString is bound apart: it returns no nvmlReturn_t, as the rows of the table do.
 Result<Nvml> bind_nvml(const std::string& name) {
-  auto library = Library::open(name);
-  if (!library)
-    return fail(library.error().code,
-                "NVML: " + library.error().message + "; it comes with the NVIDIA driver");
-  Nvml nvml;
-#define RAILGAUGE_BIND(slot, symbol, parameters) \
-  nvml.slot = RG_TRY(library->bind<decltype(nvml.slot)>(#symbol));
+  const Library library = RG_TRY(Library::open(name, "NVML", "it comes with the NVIDIA driver"));
+  Nvml table;
   RAILGAUGE_NVML_REQUIRED(RAILGAUGE_BIND)
-#undef RAILGAUGE_BIND
-#define RAILGAUGE_FIND(slot, symbol, parameters) \
-  nvml.slot = library->find<decltype(nvml.slot)>(#symbol);
   RAILGAUGE_NVML_OPTIONAL(RAILGAUGE_FIND)
-#undef RAILGAUGE_FIND
-  nvml.error_string = RG_TRY(library->bind<decltype(nvml.error_string)>("nvmlErrorString"));
-  nvml.path = library->path();
-  nvml.version = library->version();
-  nvml.synthetic = library->find<void (*)()>(kSyntheticNvmlMarker) != nullptr;
-  return nvml;
+  RAILGAUGE_BIND(error_string, nvmlErrorString)
+  describe_library(library, kSyntheticNvmlMarker, table);
+  return table;
 }
 
 Result<const Nvml*> load_nvml() {

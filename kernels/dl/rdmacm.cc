@@ -1,7 +1,6 @@
 // librdmacm's table. Its calls return -1 and set errno, so there is no status function here.
 #include "kernels/dl/rdmacm.h"
 
-#include "kernels/dl/library.h"
 #include "kernels/dl/table.h"
 
 namespace railgauge {
@@ -13,19 +12,13 @@ TableLoader<Rdmacm> g_rdmacm;
 
 // All functions are required: a library without one of them is too old to connect by.
 Result<Rdmacm> bind_rdmacm(const std::string& name) {
-  auto library = Library::open(name);
-  if (!library)
-    return fail(library.error().code,
-                "librdmacm: " + library.error().message +
-                    "; install librdmacm1 (rdma-core) or the vendor's driver package");
-  Rdmacm rdmacm;
-#define RAILGAUGE_BIND(slot, symbol) \
-  rdmacm.slot = RG_TRY(library->bind<decltype(&::symbol)>(#symbol));
+  const Library library = RG_TRY(Library::open(
+      name, "librdmacm", "install librdmacm1 (rdma-core) or the vendor's driver package"));
+  Rdmacm table;
   RAILGAUGE_RDMACM_REQUIRED(RAILGAUGE_BIND)
-#undef RAILGAUGE_BIND
-  rdmacm.path = library->path();
-  rdmacm.version = library->version();
-  return rdmacm;
+  table.path = library.path();
+  table.version = library.version();
+  return table;
 }
 
 Result<const Rdmacm*> load_rdmacm() {

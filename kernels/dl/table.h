@@ -9,13 +9,29 @@
 #include <utility>
 
 #include "kernels/core/base/result.h"
+#include "kernels/dl/library.h"
+
+// For the lists of a library's functions, whose rows begin with slot and symbol: fill the slot of
+// `table` from `library`. A required function that is missing returns its error from the enclosing
+// function; an optional one leaves nullptr.
+#define RAILGAUGE_BIND(slot, symbol, ...) \
+  table.slot = RG_TRY(library.bind<decltype(table.slot)>(#symbol));
+#define RAILGAUGE_FIND(slot, symbol, ...) table.slot = library.find<decltype(table.slot)>(#symbol);
 
 namespace railgauge {
 
-// Table is default constructible and movable. One static object a library. Thread safe.
+// The facts that every table has of its library: the file, the release in the file's name, and
+// whether it exports the fake's `marker`.
 template <class Table>
+void describe_library(const Library& library, const char* marker, Table& table) {
+  table.path = library.path();
+  table.version = library.version();
+  table.synthetic = library.find<void (*)()>(marker) != nullptr;
+}
+
 // Loads one library's table once. Table is default constructible and movable. One static object for
 // each library. Thread safe.
+template <class Table>
 class TableLoader {
  public:
   // Opens the library `name` and fills a table with its functions.

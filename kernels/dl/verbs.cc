@@ -3,7 +3,6 @@
 
 #include <cstring>
 
-#include "kernels/dl/library.h"
 #include "kernels/dl/table.h"
 
 namespace railgauge {
@@ -24,23 +23,13 @@ int Verbs::query_port(ibv_context* context, std::uint8_t port, ibv_port_attr& at
 
 // Symbol versions are left to the loader: dlsym returns the default version.
 Result<Verbs> bind_verbs(const std::string& name) {
-  auto library = Library::open(name);
-  if (!library)
-    return fail(library.error().code,
-                "libibverbs: " + library.error().message +
-                    "; install libibverbs1 (rdma-core) or the vendor's driver package");
-  Verbs verbs;
-#define RAILGAUGE_BIND(slot, symbol) \
-  verbs.slot = RG_TRY(library->bind<decltype(&::symbol)>(#symbol));
+  const Library library = RG_TRY(Library::open(
+      name, "libibverbs", "install libibverbs1 (rdma-core) or the vendor's driver package"));
+  Verbs table;
   RAILGAUGE_VERBS_REQUIRED(RAILGAUGE_BIND)
-#undef RAILGAUGE_BIND
-#define RAILGAUGE_FIND(slot, symbol) verbs.slot = library->find<decltype(&::symbol)>(#symbol);
   RAILGAUGE_VERBS_OPTIONAL(RAILGAUGE_FIND)
-#undef RAILGAUGE_FIND
-  verbs.path = library->path();
-  verbs.version = library->version();
-  verbs.synthetic = library->find<void (*)()>(kSyntheticMarker) != nullptr;
-  return verbs;
+  describe_library(library, kSyntheticMarker, table);
+  return table;
 }
 
 Result<const Verbs*> load_verbs() {

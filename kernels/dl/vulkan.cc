@@ -3,7 +3,6 @@
 
 #include <fmt/format.h>
 
-#include "kernels/dl/library.h"
 #include "kernels/dl/table.h"
 
 namespace railgauge {
@@ -36,19 +35,11 @@ constexpr Meaning kMeanings[] = {
 
 // Binds the loader's own exports; functions of extensions come from vkGetDeviceProcAddr.
 Result<Vulkan> bind_vulkan(const std::string& name) {
-  auto library = Library::open(name);
-  if (!library)
-    return fail(library.error().code,
-                "Vulkan loader: " + library.error().message + "; install libvulkan1");
-  Vulkan vulkan;
-#define RAILGAUGE_BIND(slot, symbol, result, parameters) \
-  vulkan.slot = RG_TRY(library->bind<decltype(vulkan.slot)>(#symbol));
+  const Library library = RG_TRY(Library::open(name, "Vulkan loader", "install libvulkan1"));
+  Vulkan table;
   RAILGAUGE_VULKAN_ROWS(RAILGAUGE_BIND)
-#undef RAILGAUGE_BIND
-  vulkan.path = library->path();
-  vulkan.version = library->version();
-  vulkan.synthetic = library->find<void (*)()>(kSyntheticVulkanMarker) != nullptr;
-  return vulkan;
+  describe_library(library, kSyntheticVulkanMarker, table);
+  return table;
 }
 
 Result<const Vulkan*> load_vulkan() {

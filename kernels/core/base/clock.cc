@@ -1,3 +1,4 @@
+// Calibration of the CPU's counter, and the tests that decide whether it may serve.
 #include "kernels/core/base/clock.h"
 
 #include <sched.h>
@@ -19,14 +20,20 @@
 
 namespace railgauge {
 namespace {
-constexpr double kMinCalibrationSeconds = 0.02;  // below, the brackets' own width is above 50 ppm
+// Bounds of the calibration in seconds. Below the least the brackets' own width is above 50 ppm.
+constexpr double kMinCalibrationSeconds = 0.02;
 constexpr double kMaxCalibrationSeconds = 5;
+// Brackets of which the tightest is kept.
 constexpr int kBracketReads = 64;
+// Readings in a row that give the cost of one.
 constexpr int kOverheadReads = 2000;
+// CPUs that are visited at most: on a host of hundreds every n-th one.
 constexpr int kMaxCpusVisited = 64;
+// The kernel's own choice; it leaves the counter where the watchdog finds it unstable.
 constexpr const char* kClocksourceFile =
     "/sys/devices/system/clocksource/clocksource0/current_clocksource";
 
+// CLOCK_MONOTONIC_RAW in ns: NTP does not bend it.
 double raw_now_ns() {
   timespec t{};
   clock_gettime(CLOCK_MONOTONIC_RAW, &t);
@@ -53,7 +60,7 @@ Moment moment(const TickClock& clock) {
   return best;
 }
 
-// NaN where the ticks did not advance.
+// Nanoseconds of one tick between two moments. NaN where the ticks did not advance.
 double ns_per_tick_between(const Moment& a, const Moment& b) {
   if (b.ticks <= a.ticks || b.raw_ns <= a.raw_ns) return std::numeric_limits<double>::quiet_NaN();
   return (b.raw_ns - a.raw_ns) / static_cast<double>(b.ticks - a.ticks);
@@ -63,6 +70,8 @@ void sleep_seconds(double seconds) {
   std::this_thread::sleep_for(std::chrono::duration<double>(seconds));
 }
 
+// CPUID leaf 0x80000007, bit 8 of EDX (Intel SDM, AMD APM): the counter runs at one rate in all
+// power states.
 bool counter_is_invariant() {
 #if defined(__x86_64__)
   unsigned eax = 0;
@@ -77,8 +86,9 @@ bool counter_is_invariant() {
 #endif
 }
 
-// Visits the CPUs this thread may use and reads the counter on each: a counter that is behind by
-// more than one migration shows. Gives the CPU where that happened.
+// Visits the CPUs that this thread may use and reads the counter on each. A counter that is behind
+// by more than one migration shows. Returns the CPU where that happened, and restores the thread's
+// affinity.
 std::optional<int> cpu_that_went_back(const TickClock& clock) {
   cpu_set_t allowed;
   CPU_ZERO(&allowed);
@@ -111,12 +121,14 @@ double monotonic_now_ns() {
   return static_cast<double>(t.tv_sec) * 1e9 + static_cast<double>(t.tv_nsec);
 }
 
+// The names of Linux, of its guests under KVM, Hyper-V and Xen, and of Arm's counter.
 bool clocksource_trusts_counter(std::string_view name) {
   constexpr std::string_view kBuiltOnTheCounter[] = {
       "tsc", "kvm-clock", "hyperv_clocksource_tsc_page", "xen", "arch_sys_counter"};
   return std::ranges::find(kBuiltOnTheCounter, name) != std::end(kBuiltOnTheCounter);
 }
 
+// Calibrates in two halves: a counter whose rate changes gives two different rates.
 std::string TickClock::adopt_counter(double calibration_seconds) {
   if (!counter_is_invariant())
     return fmt::format("the CPU does not state an invariant {}", kCounterName);
@@ -148,6 +160,7 @@ std::string TickClock::adopt_counter(double calibration_seconds) {
   return {};
 }
 
+// The step of ticks() is the greatest common divisor of all differences.
 void TickClock::measure_own_cost() {
   std::uint64_t smallest = std::numeric_limits<std::uint64_t>::max();
   std::uint64_t step = 0;  // greatest common divisor of all differences
@@ -174,6 +187,8 @@ TickClock TickClock::calibrate(const Options& options) {
   return clock;
 }
 
+// The uncertainty of both readings is taken off, so that a short run is not rejected for its
+// brackets.
 double TickClock::drift_ppm() const {
   if (!counter_) return 0;
   const Moment now = moment(*this);

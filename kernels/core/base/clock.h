@@ -1,6 +1,6 @@
 // Time for measuring: the CPU's own counter (TSC, CNTVCT), calibrated and fenced, where it is
-// invariant, else CLOCK_MONOTONIC_RAW. Never the frequency of /proc/cpuinfo: calibration is against
-// CLOCK_MONOTONIC_RAW, before and after.
+// invariant; else CLOCK_MONOTONIC_RAW. The calibration compares with CLOCK_MONOTONIC_RAW at both
+// ends and never uses the frequency of /proc/cpuinfo.
 #pragma once
 
 #include <cstdint>
@@ -20,31 +20,35 @@ namespace railgauge {
 class Clock {
  public:
   virtual ~Clock() = default;
-  [[nodiscard]] virtual double now_ns() const = 0;  // monotonic, any origin
+  // Nanoseconds since any origin; never goes back.
+  [[nodiscard]] virtual double now_ns() const = 0;
 };
 
 // CLOCK_MONOTONIC in ns: deadlines and phases, comparable between processes of one host.
 double monotonic_now_ns();
 
 // Whether this clocksource of the kernel reads the CPU's counter itself. Another one (hpet,
-// acpi_pm, jiffies) means that the kernel found the counter unstable.
+// acpi_pm, jiffies) means that the kernel found the counter unstable. Pure.
 bool clocksource_trusts_counter(std::string_view name);
 
-// Ticks for stamps in the timed region: no virtual call, no system call where the counter is
-// invariant.
-// Thread safe after construction.
+// Ticks for stamps in the timed region: no virtual call, and no system call where the counter is
+// invariant. Thread safe after construction.
 class TickClock final : public Clock {
  public:
+  // Settings of the calibration.
   struct Options {
+    // Seconds of the calibration; clamped to 0.02 to 5.
     double calibration_seconds = 0.1;
-    bool allow_counter = true;  // false forces CLOCK_MONOTONIC_RAW
+    // False forces CLOCK_MONOTONIC_RAW.
+    bool allow_counter = true;
   };
-  // Calibrates for options.calibration_seconds. Never fails: falls back to CLOCK_MONOTONIC_RAW and
-  // says why in `fallback_reason`.
+  // Calibrates for options.calibration_seconds. Never fails: it falls back to CLOCK_MONOTONIC_RAW
+  // and gives the reason in `fallback_reason`.
   static TickClock calibrate(const Options& options);
   static TickClock calibrate() { return calibrate(Options{}); }
 
-  // Ordered against the surrounding loads and stores (lfence; rdtsc; lfence / isb; cntvct).
+  // The counter now, ordered against the surrounding loads and stores (lfence; rdtsc; lfence / isb;
+  // cntvct). Nanoseconds in the fallback.
   [[nodiscard]] std::uint64_t ticks() const {
 #if defined(__x86_64__)
     if (counter_) [[likely]] {
@@ -65,6 +69,7 @@ class TickClock final : public Clock {
     return static_cast<std::uint64_t>(t.tv_sec) * 1'000'000'000U +
            static_cast<std::uint64_t>(t.tv_nsec);
   }
+  // A difference of ticks in nanoseconds.
   [[nodiscard]] double to_ns(std::uint64_t ticks) const {
     return static_cast<double>(ticks) * ns_per_tick_;
   }
@@ -72,25 +77,27 @@ class TickClock final : public Clock {
 
   // The counter of this architecture: what source() says where it serves.
 #if defined(__aarch64__)
+  // The counter of this architecture, which source() names while it serves.
   static constexpr const char* kCounterName = "cntvct";
 #else
   static constexpr const char* kCounterName = "tsc";
 #endif
   [[nodiscard]] const char* source() const { return counter_ ? kCounterName : "monotonic_raw"; }
   [[nodiscard]] double ns_per_tick() const { return ns_per_tick_; }
-  // Cost of one ticks() call: the smallest difference of two successive ones.
+  // The cost of one ticks() call in ns: the smallest difference of two successive ones.
   [[nodiscard]] double overhead_ns() const { return overhead_ns_; }
-  // The step in which ticks() advances.
+  // The step in which ticks() advances, in ns.
   [[nodiscard]] double granularity_ns() const { return granularity_ns_; }
+  // Why the counter does not serve; empty where it does.
   [[nodiscard]] const std::string& fallback_reason() const { return fallback_reason_; }
-  // Relative difference between the calibration and the rate since then, in parts per million,
-  // less what the two readings themselves leave unsure; 0 without the counter. A run whose clock
-  // drifted by more than kMaxDriftPpm is rejected.
+  // Relative difference in parts per million between the calibration and the rate since then, less
+  // the uncertainty of the two readings; 0 without the counter. A run whose clock drifted by more
+  // than kMaxDriftPpm is rejected.
   [[nodiscard]] double drift_ppm() const;
   static constexpr double kMaxDriftPpm = 50;
 
  private:
-  // Gives the reason when the counter cannot serve.
+  // Calibrates the counter. Returns the reason when it cannot serve, else "".
   std::string adopt_counter(double calibration_seconds);
   void measure_own_cost();
 
@@ -99,6 +106,7 @@ class TickClock final : public Clock {
   double overhead_ns_ = 0;
   double granularity_ns_ = 0;
   std::string fallback_reason_;
+  // The last moment of the calibration on both clocks, from which the drift is counted.
   std::uint64_t origin_ticks_ = 0;
   double origin_raw_ns_ = 0;
   double origin_width_ns_ = 0;

@@ -1,6 +1,6 @@
-// Crash at a named place, for fault tests: with RAILGAUGE_FAILPOINT=NAME the process kills itself
-// there as a power cut would; with hang:NAME the thread that comes there stays. Compiled in only
-// with the CMake option RAILGAUGE_FAILPOINTS; never in a release.
+// Ends the process at a named place, for fault tests. With RAILGAUGE_FAILPOINT=NAME the process
+// kills itself there as a power cut would; with hang:NAME the thread that reaches the place stays.
+// Compiled in only with the CMake option RAILGAUGE_FAILPOINTS, never in a release.
 #pragma once
 
 #ifdef RAILGAUGE_FAILPOINTS
@@ -13,6 +13,7 @@
 
 namespace railgauge {
 
+// A named place. Does nothing unless the environment chooses this name.
 inline void failpoint([[maybe_unused]] const char* name) {
 #ifdef RAILGAUGE_FAILPOINTS
   const char* chosen = std::getenv("RAILGAUGE_FAILPOINT");

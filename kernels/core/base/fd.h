@@ -1,4 +1,4 @@
-// A file descriptor and its one owner.
+// Fd: the one owner of a file descriptor. Movable, not copyable, closed by its destructor.
 #pragma once
 
 #include <unistd.h>
@@ -13,7 +13,8 @@ namespace railgauge {
 struct FdTraits {
   using Type = int;
   static Type empty() { return -1; }
-  // Linux has closed it even when close says EINTR or EIO; only a stranger's number is an error.
+  // Linux has closed the descriptor even when close returns EINTR or EIO. Only EBADF, a number that
+  // was never ours, is a programmer error.
   static void release(Type fd) { RG_CHECK(::close(fd) == 0 || errno != EBADF); }
 };
 using Fd = Handle<FdTraits>;

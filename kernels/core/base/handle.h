@@ -8,12 +8,14 @@
 
 namespace railgauge {
 
+// Owner of one value of Traits::Type. An empty handle releases nothing.
 template <class Traits>
 class Handle {
  public:
   using Type = typename Traits::Type;
 
   Handle() = default;
+  // Takes the ownership of `raw`.
   explicit Handle(Type raw) : raw_(raw) {}
   Handle(Handle&& other) noexcept : raw_(other.release()) {}
   Handle& operator=(Handle&& other) noexcept {
@@ -26,8 +28,9 @@ class Handle {
 
   [[nodiscard]] Type get() const { return raw_; }
   explicit operator bool() const { return raw_ != Traits::empty(); }
-  // Gives the handle away without releasing it.
+  // Returns the handle without releasing it; the caller owns it then.
   [[nodiscard]] Type release() { return std::exchange(raw_, Traits::empty()); }
+  // Releases the present value and takes `raw`.
   void reset(Type raw = Traits::empty()) {
     Type old = std::exchange(raw_, raw);
     if (old != Traits::empty()) Traits::release(old);

@@ -1,3 +1,4 @@
+// The mapping from errors to outcomes, and from outcomes to exit codes.
 #include "kernels/core/base/outcome.h"
 
 #include <algorithm>
@@ -5,6 +6,7 @@
 
 namespace railgauge {
 
+// A code that is not listed is a fault of the program or of the machine: crashed.
 std::string_view outcome_of(Code code) {
   switch (code) {
     case Code::kUnimplemented:
@@ -23,6 +25,7 @@ std::string_view outcome_of(Code code) {
   }
 }
 
+// An unknown outcome is invalid, never passed.
 int exit_code_of(std::string_view outcome) {
   if (outcome == kPassed) return kExitPassed;
   if (outcome == kFailed) return kExitFailed;
@@ -35,6 +38,8 @@ int exit_code_of(const Error& error) {
   return error.code == Code::kInvalidArgument ? kExitUsage : exit_code_of(outcome_of(error.code));
 }
 
+// The order of urgency: a person's interrupt, wrong usage, failure, invalid data, and then the
+// rest.
 int combine_exit_codes(std::span<const int> codes) {
   if (codes.empty()) return kExitInvalid;
   constexpr std::array kOrder{kExitInterrupted, kExitTerminated, kExitUsage,

@@ -9,6 +9,7 @@
 
 namespace railgauge {
 
+// Outcomes of a task, as records, JSON and the database hold them.
 inline constexpr std::string_view kPassed = "passed";
 inline constexpr std::string_view kFailed = "failed";
 inline constexpr std::string_view kWaived = "waived";
@@ -16,21 +17,25 @@ inline constexpr std::string_view kCrashed = "crashed";
 inline constexpr std::string_view kTimedOut = "timed_out";
 inline constexpr std::string_view kCancelledOutcome = "cancelled";
 
+// Exit codes of every program here.
 enum ExitCode : int {
   kExitPassed = 0,
-  kExitFailed = 1,  // failed or regressed
+  // Failed or regressed.
+  kExitFailed = 1,
   kExitUsage = 2,
   kExitInconclusive = 3,
-  kExitInvalid = 4,  // invalid, crashed, timed out, unreachable
+  // Invalid, crashed, timed out, unreachable.
+  kExitInvalid = 4,
   kExitWaived = 5,
+  // 128 and the signal's number, as a shell reports it: SIGINT and SIGTERM.
   kExitInterrupted = 130,
   kExitTerminated = 143,
 };
 
-// The outcome that an error of a kernel means: missing things waive, wrong bytes fail, the rest
-// crashed.
+// The outcome of a kernel's error: a lack of the machine waives, wrong bytes fail, a deadline is
+// timed_out, all else is crashed. Pure.
 std::string_view outcome_of(Code code);
-// Exit code of one outcome.
+// Exit code of one outcome. Pure.
 int exit_code_of(std::string_view outcome);
 // Exit code of an error outside a task (a CLI's own failure): usage 2, unreachable and the rest 4.
 int exit_code_of(const Error& error);

@@ -1,5 +1,6 @@
-// Result<T>: a value or an Error, for everything the world does. Programmer errors CHECK instead.
-// tl::expected has std::expected's interface; the later move to C++23 is this alias.
+// Result<T>: a value or an Error, for all that the outside world causes. Programmer errors CHECK
+// instead. tl::expected has std::expected's interface, so that the move to C++23 changes this alias
+// alone.
 #pragma once
 
 #include <cstdio>
@@ -12,7 +13,7 @@
 
 namespace railgauge {
 
-// Numbered as gRPC's status codes, so that the edges convert with a cast.
+// The kind of an error. Numbered as gRPC's status codes, so that the edges convert with a cast.
 enum class Code : int {
   kCancelled = 1,
   kUnknown = 2,
@@ -32,20 +33,24 @@ enum class Code : int {
   kUnauthenticated = 16,
 };
 
-// One line: thing, act, observed cause, what would help. No period, no newline, no guess.
+// An error with one line of text: thing, act, observed cause, remedy. The line has no period at its
+// end, no newline and no guess.
 struct Error {
   Code code = Code::kUnknown;
   std::string message;
 };
 
+// A value or an error; Status has no value.
 template <class T>
 using Result = tl::expected<T, Error>;
 using Status = Result<void>;
 
+// An error to return from a function of Result or Status.
 inline tl::unexpected<Error> fail(Code code, std::string message) {
   return tl::unexpected<Error>(Error{code, std::move(message)});
 }
 
+// Writes the condition and its place to stderr and ends the process (SIGABRT).
 [[noreturn]] inline void check_failed(const char* condition, const char* file, int line) {
   std::fprintf(stderr, "%s:%d: CHECK failed: %s\n", file, line, condition);
   std::abort();
@@ -53,11 +58,11 @@ inline tl::unexpected<Error> fail(Code code, std::string message) {
 
 }  // namespace railgauge
 
-// Programmer errors: stops the process, in release builds too.
+// Ends the process where the condition is false, in release builds too. For programmer errors only.
 #define RG_CHECK(condition) \
   ((condition) ? static_cast<void>(0) : ::railgauge::check_failed(#condition, __FILE__, __LINE__))
 
-// Value of a Result, or return its error from the enclosing function (GNU statement expression).
+// The value of a Result; returns its error from the enclosing function (GNU statement expression).
 #define RG_TRY(expression)                                                 \
   __extension__({                                                          \
     auto rg_result_ = (expression);                                        \

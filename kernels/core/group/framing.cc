@@ -1,3 +1,4 @@
+// Frames of protobuf's delimited format, and writing with a deadline.
 #include "kernels/core/group/framing.h"
 
 #include <fcntl.h>
@@ -17,11 +18,15 @@
 
 namespace railgauge {
 namespace {
-constexpr std::size_t kCompactAt = 1U << 16U;  // consumed bytes before the buffer is moved down
-constexpr int kMaxVarintBytes = 4;             // enough for kMaxFrameBytes
-constexpr double kLongestMs = 3600e3;          // of one poll
+// Consumed bytes after which the buffer is moved down.
+constexpr std::size_t kCompactAt = 1U << 16U;
+// Bytes of a varint that suffice for kMaxFrameBytes.
+constexpr int kMaxVarintBytes = 4;
+// The longest poll in ms, so that the conversion to int never overflows.
+constexpr double kLongestMs = 3600e3;
 }  // namespace
 
+// Seven bits of the length in each byte, the lowest first; the top bit marks that more follow.
 std::string frame(const google::protobuf::MessageLite& message) {
   const std::string body = message.SerializeAsString();
   RG_CHECK(body.size() <= kMaxFrameBytes);
@@ -33,6 +38,7 @@ std::string frame(const google::protobuf::MessageLite& message) {
   return out += body;
 }
 
+// Leaves the buffer untouched until a whole frame is there.
 Result<std::optional<std::string>> FrameReader::next() {
   std::uint32_t length = 0;
   int used = 0;
@@ -57,6 +63,7 @@ Result<std::optional<std::string>> FrameReader::next() {
   return out;
 }
 
+// Polls before each write, since a blocking pipe knows no deadline.
 Status write_all(int fd, std::string_view bytes, double timeout_seconds) {
   const double end_ns = monotonic_now_ns() + timeout_seconds * 1e9;
   // A blocking pipe that polls as writable takes PIPE_BUF bytes at once; more could block for ever.

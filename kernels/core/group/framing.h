@@ -13,14 +13,16 @@
 
 namespace railgauge {
 
+// The largest message: a point with 10^6 raw samples fits.
 inline constexpr std::size_t kMaxFrameBytes = 8U << 20U;
 
 // The message with its length in front. CHECKs that it is below kMaxFrameBytes.
 std::string frame(const google::protobuf::MessageLite& message);
 
-// Takes bytes as they come, gives whole frames. Not thread safe.
+// Takes bytes as they come and returns whole frames. Not thread safe.
 class FrameReader {
  public:
+  // Appends bytes; the caller bounds what it reads at once.
   void feed(std::string_view bytes) { buffer_.append(bytes); }
   // The next frame's bytes; nullopt when more bytes are needed. kDataLoss when the length cannot be
   // one (more than kMaxFrameBytes, or no varint): the stream is garbage from there on.

@@ -1,6 +1,6 @@
-// The rendezvous seam: how the ranks of one task find each other. Three forms: through the agent
-// and the controller (relay_group.h), plain TCP (tcp_group.h), alone (solo). Never inside a timed
-// region.
+// The rendezvous seam, by which the ranks of one task find each other. Three forms: through the
+// agent and the controller (relay_group.h), by plain TCP (tcp_group.h), alone (SoloGroup). Never
+// used inside a timed region.
 #pragma once
 
 #include <cstdint>
@@ -12,25 +12,26 @@
 
 namespace railgauge {
 
-// Ranks of one task on one host, a process each.
+// Ranks of one task on one host at most; each is a process.
 inline constexpr std::uint32_t kMaxLocalRanks = 64;
 
+// The ranks of one task, numbered from 0. Not thread safe. After an error the group is of no use.
 class Group {
  public:
   virtual ~Group() = default;
   [[nodiscard]] virtual std::uint32_t rank() const = 0;
   [[nodiscard]] virtual std::uint32_t size() const = 0;
-  // Gives `mine` (at most kMaxPayload bytes) to all and returns everyone's, in rank order. All
-  // ranks must call in the same order. Errors: kDeadlineExceeded, kUnavailable (a rank is gone),
-  // kCancelled.
+  // Sends `mine` (at most kMaxPayload bytes) to all ranks and returns every rank's payload in rank
+  // order. All ranks must call in the same order. Errors: kDeadlineExceeded, kUnavailable (a rank
+  // is gone), kCancelled.
   virtual Result<std::vector<std::string>> exchange(std::string mine, double timeout_seconds) = 0;
   // How much the other ranks need a payload of gather(): not at all, where nothing louder was said,
-  // in any case.
+  // or in any case.
   enum class Loudness : std::uint32_t { kQuiet, kWaitedInVain, kCause };
-  // The same for what only rank 0 needs from everybody. The others get its payload and the loudest
-  // of the rest (step_answers.h), at their places, and empty ones elsewhere, perhaps at their own
-  // too: what a step moves grows with the ranks, not with their square. Groups of few ranks may
-  // give all.
+  // The same for payloads that only rank 0 needs from everybody. The others get rank 0's payload
+  // and the loudest of the rest (step_answers.h), at their places, and empty ones elsewhere,
+  // perhaps at their own too. So the traffic of a step grows with the ranks, not with their square.
+  // Groups of few ranks may return all payloads.
   virtual Result<std::vector<std::string>> gather(std::string mine, Loudness /*loudness*/,
                                                   double timeout_seconds) {
     return exchange(std::move(mine), timeout_seconds);
@@ -44,6 +45,7 @@ class Group {
     RG_TRY(exchange({}, timeout_seconds));
     return {};
   }
+  // Bytes of a payload at most: addresses and errors fit, samples do not.
   static constexpr std::size_t kMaxPayload = 64U << 10U;
 };
 

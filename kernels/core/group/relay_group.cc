@@ -1,3 +1,4 @@
+// The channel's reading thread, its waits, and the steps of a group over it.
 #include "kernels/core/group/relay_group.h"
 
 #include <fcntl.h>
@@ -18,10 +19,13 @@
 
 namespace railgauge {
 namespace {
+// Bytes of one read: a pipe's default capacity.
 constexpr std::size_t kReadBytes = 64U << 10U;
-constexpr double kMaxWaitSeconds = 7 * 86400.0;  // keeps the clock's integers from overflowing
+// Keeps the clock's integers from overflowing.
+constexpr double kMaxWaitSeconds = 7 * 86400.0;
 }  // namespace
 
+// The event descriptor wakes the thread for the destructor.
 RelayChannel::RelayChannel(int request_fd, int record_fd, OnEnd on_end)
     : request_fd_(request_fd),
       record_fd_(record_fd),
@@ -37,6 +41,7 @@ RelayChannel::~RelayChannel() {
   ::close(wake_fd_);
 }
 
+// The lock keeps messages of several threads apart.
 Status RelayChannel::send(const FromRunner& message) {
   const std::string bytes = frame(message);
   const std::lock_guard lock(send_mutex_);
@@ -67,7 +72,7 @@ void RelayChannel::read_loop() {
   }
 }
 
-// One message of the agent. An error ends the channel.
+// Handles one message of the agent. An error ends the channel.
 Status RelayChannel::take(const std::string& frame) {
   ToRunner message;
   if (!message.ParseFromString(frame))
@@ -95,6 +100,8 @@ Status RelayChannel::take(const std::string& frame) {
   return {};
 }
 
+// Wakes every wait with the error. The callback runs without the lock, since it may call the
+// channel.
 void RelayChannel::end(const Error& error) {
   {
     const std::lock_guard lock(mutex_);
@@ -104,6 +111,8 @@ void RelayChannel::end(const Error& error) {
   if (on_end_) on_end_(error);
 }
 
+// Waits until `ready` is true or the channel has ended. `what` names the missing message in the
+// error.
 template <class Ready>
 Status RelayChannel::wait(double timeout_seconds, const char* what, Ready ready) {
   std::unique_lock lock(mutex_);
@@ -126,6 +135,7 @@ Status RelayChannel::wait_go(double timeout_seconds) {
   return wait(timeout_seconds, "go", [&] { return go_; });
 }
 
+// Takes the step, so that the next one may come.
 Result<GroupStep> RelayChannel::wait_step(double timeout_seconds) {
   RG_TRY_OK(wait(timeout_seconds, "rendezvous step", [&] { return step_.has_value(); }));
   const std::lock_guard lock(mutex_);
@@ -146,6 +156,8 @@ Result<std::vector<std::string>> RelayGroup::gather(std::string mine, Loudness l
   return pass(std::move(said), std::move(mine), timeout_seconds);
 }
 
+// Sends one step and waits for its answer. Steps are counted, so that an answer to another step is
+// an error.
 Result<std::vector<std::string>> RelayGroup::pass(GroupStep said, std::string mine,
                                                   double timeout_seconds) {
   RG_CHECK(mine.size() <= kMaxPayload);

@@ -1,4 +1,4 @@
-// The two pipes between a runner and its agent, and the rendezvous over them: a step goes up
+// The two pipes between a runner and its agent, and the rendezvous over them: a step is sent
 // through the agent to the controller, and comes back with every rank's payload.
 #pragma once
 
@@ -16,7 +16,7 @@
 
 namespace railgauge {
 
-// Reads what the agent sends on a thread of its own, so that a cancel or the agent's end is seen
+// Reads the agent's messages on a thread of its own, so that a cancel or the agent's end is noticed
 // while the kernel measures. Thread safe.
 class RelayChannel {
  public:
@@ -33,11 +33,12 @@ class RelayChannel {
   // One whole message, never mixed with another thread's. kUnavailable when the agent is gone,
   // kDeadlineExceeded when it has not read for kSendTimeoutSeconds.
   Status send(const FromRunner& message);
-  // Each waits for one message of the agent; also kDeadlineExceeded.
+  // Each waits for one message of the agent. Errors: the channel's end, kDeadlineExceeded.
   Result<TaskRequest> wait_request(double timeout_seconds);
   Status wait_go(double timeout_seconds);
   Result<GroupStep> wait_step(double timeout_seconds);
 
+  // An agent that reads nothing for this long is stuck.
   static constexpr double kSendTimeoutSeconds = 10;
 
  private:
@@ -47,15 +48,19 @@ class RelayChannel {
   template <class Ready>
   Status wait(double timeout_seconds, const char* what, Ready ready);
 
+  // Request pipe (from the agent), record pipe (to the agent).
   const int request_fd_;
   const int record_fd_;
   const OnEnd on_end_;
   int wake_fd_;
+  // Serialises writers; never held together with `mutex_`.
   std::mutex send_mutex_;
+  // Guards all members below.
   std::mutex mutex_;
   std::condition_variable changed_;
   std::optional<TaskRequest> request_;
-  std::optional<GroupStep> step_;  // at most one: the next is sent only after all took this one
+  // At most one: the next is sent only after all ranks took this one.
+  std::optional<GroupStep> step_;
   bool go_ = false;
   std::optional<Error> ended_;
   std::thread reader_;

@@ -1,3 +1,4 @@
+// The selection of a brief answer's payloads, and the reading of both kinds of answers.
 #include "kernels/core/group/step_answers.h"
 
 #include <algorithm>
@@ -8,7 +9,7 @@
 namespace railgauge {
 namespace {
 
-// Whom a brief answer has, ascending.
+// The ranks whose payloads a brief answer has, ascending.
 std::vector<std::uint32_t> heard_by_all(const std::vector<GroupStep>& said) {
   std::vector<std::uint32_t> loud;
   for (std::uint32_t rank = 1; rank < said.size(); ++rank)
@@ -23,6 +24,7 @@ std::vector<std::uint32_t> heard_by_all(const std::vector<GroupStep>& said) {
 
 }  // namespace
 
+// The brief answer copies its payloads before the full one takes all of them.
 StepAnswers answers_of(std::uint32_t step, std::vector<GroupStep> said) {
   StepAnswers answers;
   answers.full.set_step(step);
@@ -37,6 +39,7 @@ StepAnswers answers_of(std::uint32_t step, std::vector<GroupStep> said) {
   return answers;
 }
 
+// An answer without a list of ranks is a full one.
 Result<std::vector<std::string>> payloads_of(GroupStep answer, std::uint32_t step,
                                              std::uint32_t size) {
   if (answer.step() != step)

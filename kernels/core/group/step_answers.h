@@ -1,4 +1,4 @@
-// Who hears what of a complete rendezvous step. Pure.
+// The recipients of each payload of a complete rendezvous step. Pure.
 #pragma once
 
 #include <cstddef>
@@ -11,20 +11,23 @@
 
 namespace railgauge {
 
-// A brief answer has rank 0's payload and so many of those that were said aloud: the loudest, of
-// equally loud ones the first by rank.
+// Payloads in a brief answer beside rank 0's: the loudest ones; among equally loud ones the first
+// by rank.
 inline constexpr std::size_t kMostHeardAloud = 8;
 
+// Both answers to one step; each rank gets the kind that it asked for.
 struct StepAnswers {
-  GroupStep full;   // everybody's payload
-  GroupStep brief;  // for ranks that asked so
+  // Everybody's payload.
+  GroupStep full;
+  // For ranks that asked for a brief answer.
+  GroupStep brief;
 };
 
-// `said` is what the ranks sent for one step, in rank order.
+// The answers to step number `step`. `said` is what the ranks sent for it, in rank order.
 StepAnswers answers_of(std::uint32_t step, std::vector<GroupStep> said);
 
-// An answer's payloads for a group of `size` ranks, in rank order, empty where it has none.
-// kInternal when it is none to `step`.
+// The payloads of an answer for a group of `size` ranks, in rank order, empty where it has none.
+// kInternal when it answers another step or names a rank beyond `size`.
 Result<std::vector<std::string>> payloads_of(GroupStep answer, std::uint32_t step,
                                              std::uint32_t size);
 

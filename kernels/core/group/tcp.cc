@@ -1,3 +1,4 @@
+// Addresses, sockets with deadlines, and frames over a socket.
 #include "kernels/core/group/tcp.h"
 
 #include <fcntl.h>
@@ -26,9 +27,12 @@
 namespace railgauge {
 namespace {
 
+// Connections that wait at once; more are refused by the kernel.
 constexpr int kBacklog = 64;
-constexpr double kRetryNs = 100e6;  // between two attempts at a host that refuses
+// Pause in ns between two attempts at a host that refuses.
+constexpr double kRetryNs = 100e6;
 constexpr std::size_t kReadBytes = 64U << 10U;
+// A socket for both families shows IPv4 peers so.
 constexpr std::string_view kMappedIpv4 = "::ffff:";
 
 struct AddressListTraits {
@@ -38,6 +42,7 @@ struct AddressListTraits {
 };
 using AddressList = Handle<AddressListTraits>;
 
+// "Connection refused (errno 111)".
 std::string errno_text(int error) {
   return fmt::format("{} (errno {})", std::strerror(error), error);
 }
@@ -73,6 +78,8 @@ Result<HostPort> split_address(std::string_view text) {
   return HostPort{text.substr(0, colon), text.substr(colon + 1)};
 }
 
+// getaddrinfo for a numeric port. The error of an unknown name is the caller's fault, all others
+// are the network's.
 Result<AddressList> look_up(const TcpAddress& address, int flags) {
   addrinfo hints{};
   hints.ai_socktype = SOCK_STREAM;
@@ -86,8 +93,8 @@ Result<AddressList> look_up(const TcpAddress& address, int flags) {
   return AddressList(list);
 }
 
-// The resolver knows no deadline, so it runs beside: one that is late is left behind and ends by
-// its own time limit.
+// getaddrinfo knows no deadline, so it runs on a thread of its own. A call that is late is left
+// behind and ends by its own limit.
 Result<AddressList> look_up_until(const TcpAddress& address, double deadline_ns) {
   auto promise = std::make_shared<std::promise<Result<AddressList>>>();
   auto future = promise->get_future();
@@ -104,11 +111,12 @@ Result<AddressList> look_up_until(const TcpAddress& address, double deadline_ns)
   return future.get();
 }
 
-// Options that make no difference but in speed may fail.
+// Sets an option that only changes speed or convenience, so its failure is ignored.
 void set_option(const Fd& socket, int level, int name, int value) {
   (void)setsockopt(socket.get(), level, name, &value, sizeof(value));
 }
 
+// The numeric address of a socket; an IPv4 peer loses the prefix of its mapped form.
 TcpAddress address_of(const sockaddr_storage& storage, socklen_t length) {
   std::array<char, NI_MAXHOST> host{};
   std::array<char, NI_MAXSERV> port{};
@@ -121,6 +129,7 @@ TcpAddress address_of(const sockaddr_storage& storage, socklen_t length) {
   return {std::string(name), parse_port(port.data(), port.data()).value_or(0)};
 }
 
+// Binds and listens at one address. An IPv6 socket takes IPv4 too.
 Result<Fd> listen_on(const addrinfo& where) {
   Fd socket(::socket(where.ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
   if (!socket) return fail(Code::kUnavailable, errno_text(errno));
@@ -132,7 +141,7 @@ Result<Fd> listen_on(const addrinfo& where) {
   return socket;
 }
 
-// One attempt at one address; ends by the deadline.
+// One attempt at one address; it ends by the deadline.
 Result<Fd> connect_once(const addrinfo& where, double deadline_ns) {
   Fd socket(::socket(where.ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
   if (!socket) return fail(Code::kUnavailable, errno_text(errno));
@@ -181,6 +190,8 @@ std::string to_string(const TcpAddress& address) {
               : fmt::format("{}:{}", address.host, address.port);
 }
 
+// An IPv6 socket without a host takes both families; a machine without IPv6 refuses it, so IPv4
+// follows.
 Result<Fd> tcp_listen(const TcpAddress& address) {
   // IPv6 without a host takes both kinds; a machine without IPv6 refuses it.
   const bool any = address.host.empty();
@@ -209,6 +220,8 @@ TcpAddress peer_address(const Fd& socket) {
   return address_of(storage, length);
 }
 
+// Errors about a connection that died in the queue concern nobody (accept(2)); only a lack of
+// descriptors or memory is returned.
 Result<Accepted> tcp_accept(const Fd& listener) {
   sockaddr_storage storage{};
   socklen_t length = sizeof(storage);
@@ -221,6 +234,7 @@ Result<Accepted> tcp_accept(const Fd& listener) {
   return Accepted{};
 }
 
+// Tries all addresses of the host in turn until the deadline: the other side may start later.
 Result<Fd> tcp_connect(const TcpAddress& address, double deadline_ns) {
   const AddressList list = RG_TRY(look_up_until(address, deadline_ns));
   Error last;
@@ -238,6 +252,7 @@ Result<Fd> tcp_connect(const TcpAddress& address, double deadline_ns) {
                           to_string(address), last.message));
 }
 
+// Frames are small and each waits for its answer, so Nagle's algorithm would delay them.
 FrameStream::FrameStream(Fd socket, const TcpAddress& peer)
     : socket_(std::move(socket)), peer_(to_string(peer)) {
   set_option(socket_, IPPROTO_TCP, TCP_NODELAY, 1);
@@ -247,6 +262,7 @@ tl::unexpected<Error> FrameStream::closed() const {
   return fail(Code::kUnavailable, fmt::format("peer {} closed the connection", peer_));
 }
 
+// MSG_NOSIGNAL: a peer that is gone is an error here and no SIGPIPE.
 Status FrameStream::send(const google::protobuf::MessageLite& message, double deadline_ns) {
   const std::string bytes = frame(message);
   for (std::size_t sent = 0; sent < bytes.size();) {
@@ -265,6 +281,7 @@ Status FrameStream::send(const google::protobuf::MessageLite& message, double de
   return {};
 }
 
+// Bounds the bytes that a stranger can make this side buffer.
 Result<std::optional<std::string>> FrameStream::poll_frame(std::size_t limit) {
   std::array<char, kReadBytes> bytes;
   for (;;) {

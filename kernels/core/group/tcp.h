@@ -1,5 +1,5 @@
 // TCP beneath the group: addresses, listening and connecting with a deadline, frames on a socket.
-// Deadlines are `monotonic_now_ns` times. Not thread safe.
+// Deadlines are `monotonic_now_ns` times in ns. Not thread safe.
 #pragma once
 
 #include <cstddef>
@@ -16,8 +16,10 @@
 
 namespace railgauge {
 
+// A host, by name or number, and a port.
 struct TcpAddress {
-  std::string host;  // without brackets; empty: every local address
+  // Without brackets; empty means every local address.
+  std::string host;
   std::uint16_t port = 0;
 };
 
@@ -30,17 +32,23 @@ Result<TcpAddress> parse_connect_address(std::string_view text, std::uint16_t de
 std::string to_string(const TcpAddress& address);
 
 // A non-blocking listening socket; without a host it takes IPv4 and, where there is one, IPv6.
+// Errors: kInvalidArgument, kUnavailable (taken), kPermissionDenied.
 Result<Fd> tcp_listen(const TcpAddress& address);
-// The socket's bound or connected address.
+// The socket's bound or connected address; "unknown" where the system does not report it.
 TcpAddress local_address(const Fd& socket);
 TcpAddress peer_address(const Fd& socket);
+// A new connection.
 struct Accepted {
-  Fd socket;  // non-blocking; empty when no connection waits
+  // Non-blocking; empty when no connection waits.
+  Fd socket;
   TcpAddress peer;
 };
+// Takes a waiting connection, without waiting itself. kResourceExhausted when descriptors or memory
+// lack.
 Result<Accepted> tcp_accept(const Fd& listener);
 
-// Connects, trying each address of the host and again while it refuses, until the deadline.
+// Connects to the host, trying each of its addresses and again while it refuses, until the
+// deadline. Errors: kInvalidArgument (unknown host), kUnavailable, kDeadlineExceeded.
 Result<Fd> tcp_connect(const TcpAddress& address, double deadline_ns);
 
 // Milliseconds until the deadline for poll(), rounded up; 0 when it has passed.

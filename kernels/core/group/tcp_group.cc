@@ -1,3 +1,4 @@
+// The greeting that checks both sides' task, the steps over sockets, and the listener's queue.
 #include "kernels/core/group/tcp_group.h"
 
 #include <poll.h>
@@ -15,20 +16,27 @@
 namespace railgauge {
 namespace {
 
-constexpr const char* kContractFact = "railgauge_group";  // also what marks a greeting as ours
+// The fact that marks a greeting as one of these programs, with the version of the contract.
+constexpr const char* kContractFact = "railgauge_group";
 constexpr const char* kContractVersion = "1";
 constexpr const char* kRankFact = "rank";
+// Bytes of a greeting at most: kernel, parameters and facts.
 constexpr std::size_t kMaxGreeting = 64U << 10U;
-constexpr std::size_t kMaxStep = Group::kMaxPayload + 64;  // one payload and its field headers
+// Bytes of one payload with its field headers, and of all payloads of a step.
+constexpr std::size_t kMaxStep = Group::kMaxPayload + 64;
 constexpr std::size_t kMaxAllPayloads = kMaxTcpRanks * kMaxStep;
-constexpr double kGreetingNs = 5e9;  // for a peer to say who it is
+// Time in ns for a peer to say who it is.
+constexpr double kGreetingNs = 5e9;
+// Connections that may wait for their greeting; older ones are pushed out.
 constexpr std::size_t kMaxPending = 64;
-constexpr std::size_t kMaxDifferences = 3;  // named in one error
+// Differing parameters that one error names.
+constexpr std::size_t kMaxDifferences = 3;
 
 double deadline_after(double timeout_seconds) { return monotonic_now_ns() + timeout_seconds * 1e9; }
 
 // --- greeting -----------------------------------------------------------------------------------
 
+// The parts of a task that both sides compare, and the contract's version.
 Started greeting_of(const Started& task) {
   Started out;
   out.set_kernel(task.kernel());
@@ -39,6 +47,7 @@ Started greeting_of(const Started& task) {
   return out;
 }
 
+// A greeting, or nothing for bytes of a stranger.
 std::optional<Started> parse_greeting(const std::string& bytes) {
   Started greeting;
   if (!greeting.ParseFromString(bytes) || !greeting.facts().contains(kContractFact))
@@ -46,11 +55,14 @@ std::optional<Started> parse_greeting(const std::string& bytes) {
   return greeting;
 }
 
+// A parameter's value for a message: in quotes, or "absent".
 std::string value_in(const Started& task, const std::string& name) {
   const auto found = task.parameters().find(name);
   return found == task.parameters().end() ? "absent" : in_quotes(found->second);
 }
 
+// Each parameter that differs, with both values, sorted by name so that the error is the same on
+// each try.
 std::vector<std::string> differing_parameters(const Started& mine, const Started& theirs) {
   std::map<std::string, bool> names;  // sorted: the error is the same on each try
   for (const auto& [name, value] : mine.parameters()) names[name] = true;
@@ -63,6 +75,8 @@ std::vector<std::string> differing_parameters(const Started& mine, const Started
   return out;
 }
 
+// Compares version, kernel, revision, size and parameters, in this order: the first difference
+// explains the later ones.
 Status check_same(const Started& mine, const Started& theirs, const std::string& peer) {
   const std::string& version = theirs.facts().at(kContractFact);
   if (version != kContractVersion)
@@ -94,6 +108,8 @@ Status check_same(const Started& mine, const Started& theirs, const std::string&
 
 // --- steps --------------------------------------------------------------------------------------
 
+// The steps of both roles. An error closes the connections, so that the other ranks learn of it at
+// once.
 class TcpGroup : public Group {
  public:
   TcpGroup(std::uint32_t rank, std::uint32_t size, std::vector<FrameStream> peers)
@@ -115,7 +131,8 @@ class TcpGroup : public Group {
  protected:
   virtual Result<std::vector<std::string>> step(std::string mine, double deadline_ns) = 0;
 
-  // Payloads of this step out of a peer's frame.
+  // A peer's frame as a step with `count` payloads. Another step's number means that the sides
+  // disagree, which no retry repairs.
   Result<GroupStep> parse(const FrameStream& peer, const std::string& bytes, std::uint32_t count) {
     GroupStep step;
     if (!step.ParseFromString(bytes) || static_cast<std::uint32_t>(step.payloads_size()) != count)
@@ -132,6 +149,7 @@ class TcpGroup : public Group {
   std::uint32_t step_ = 0;
 };
 
+// A rank that joined: it sends its payload to the relay and receives all.
 class TcpMember final : public TcpGroup {
  public:
   using TcpGroup::TcpGroup;
@@ -149,12 +167,13 @@ class TcpMember final : public TcpGroup {
   }
 };
 
+// The listening rank: it collects every payload, then sends all to each.
 class TcpRelay final : public TcpGroup {
  public:
   using TcpGroup::TcpGroup;
 
  private:
-  // Peers hold the ranks besides ours, in order.
+  // The rank of a peer: peers hold the ranks besides the relay's own, in order.
   [[nodiscard]] std::size_t rank_of(std::size_t peer) const {
     return peer < rank_ ? peer : peer + 1;
   }
@@ -181,7 +200,7 @@ class TcpRelay final : public TcpGroup {
     return std::vector<std::string>(all.payloads().begin(), all.payloads().end());
   }
 
-  // Until somebody sends, or a peer that has sent already leaves.
+  // Waits until a peer sends, or a peer that has already sent leaves (POLLRDHUP).
   Status wait(const std::vector<std::optional<std::string>>& got, double deadline_ns) {
     std::vector<pollfd> waits;
     for (std::size_t i = 0; i < peers_.size(); ++i)
@@ -208,11 +227,13 @@ Result<TcpListener> TcpListener::bind(std::string_view address) {
   return TcpListener(std::move(socket), std::move(where));
 }
 
+// Counts the stranger and keeps its reason for the error of a listener that nobody joined.
 void TcpListener::refuse(const Pending& pending, std::string_view why) {
   ++refused_;
   last_refusal_ = fmt::format("{}: {}", pending.stream.peer(), why);
 }
 
+// Accepts all waiting connections. A flood of strangers pushes out the oldest, not the newest.
 Status TcpListener::take_waiting(std::vector<Pending>& pending, double deadline_ns) {
   for (std::size_t taken = 0; taken < kMaxPending; ++taken) {
     Accepted next = RG_TRY(tcp_accept(socket_));
@@ -227,6 +248,7 @@ Status TcpListener::take_waiting(std::vector<Pending>& pending, double deadline_
   return {};
 }
 
+// Until a connection or a greeting comes, or the next deadline passes.
 void TcpListener::wait(const std::vector<Pending>& pending, double deadline_ns) const {
   std::vector<pollfd> waits{{socket_.get(), POLLIN, 0}};
   for (const Pending& one : pending) {
@@ -236,6 +258,8 @@ void TcpListener::wait(const std::vector<Pending>& pending, double deadline_ns) 
   ::poll(waits.data(), waits.size(), poll_timeout_ms(deadline_ns));
 }
 
+// Settles one connection if its greeting is there or overdue. The answer leaves before the
+// comparison, so that the peer can name the difference too.
 Result<bool> TcpListener::greet(Pending& one, const Started& task, std::uint32_t rank) {
   const auto bytes = one.stream.poll_frame(kMaxGreeting);
   if (bytes && !*bytes && monotonic_now_ns() < one.deadline_ns) return false;
@@ -252,6 +276,7 @@ Result<bool> TcpListener::greet(Pending& one, const Started& task, std::uint32_t
   return true;
 }
 
+// Ranks are given in order of arrival; the listener's own rank is left out.
 Result<std::unique_ptr<Group>> TcpListener::accept(const Started& task, std::uint32_t own_rank,
                                                    double timeout_seconds) {
   RG_CHECK(task.size() >= 2 && task.size() <= kMaxTcpRanks && own_rank < task.size());
@@ -283,6 +308,7 @@ Result<std::unique_ptr<Group>> TcpListener::accept(const Started& task, std::uin
 
 // --- joining ------------------------------------------------------------------------------------
 
+// The relay's greeting has the rank of this side.
 Result<std::unique_ptr<Group>> join_tcp_group(std::string_view address, const Started& task,
                                               double timeout_seconds) {
   RG_CHECK(task.size() >= 2 && task.size() <= kMaxTcpRanks);

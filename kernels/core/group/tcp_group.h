@@ -1,6 +1,7 @@
 // The rendezvous seam over TCP, for two or more ranks without agent and controller. One side
-// listens and relays: it collects every rank's payload and hands out all. Relaying says nothing
-// about ranks: with two, `--connect` is rank 0, which measures and prints, and `--listen` rank 1.
+// listens and relays: it collects every rank's payload and sends all of them to each rank. The
+// roles are no ranks: with two ranks, `--connect` is rank 0, which measures and prints, and
+// `--listen` is rank 1.
 #pragma once
 
 #include <cstdint>
@@ -16,6 +17,7 @@
 
 namespace railgauge {
 
+// The port where none is named, and the ranks of one group at most.
 inline constexpr std::uint16_t kDefaultGroupPort = 7479;
 inline constexpr std::uint32_t kMaxTcpRanks = 64;
 
@@ -24,6 +26,7 @@ inline constexpr std::uint32_t kMaxTcpRanks = 64;
 // `endpoint` are not compared. A difference ends both sides with kInvalidArgument and one line that
 // names it, another version of the contract with kAborted.
 
+// A listening socket that forms one group after the other. Not thread safe.
 class TcpListener {
  public:
   // "[ADDR:]PORT". Errors: kInvalidArgument, kUnavailable (taken), kPermissionDenied.
@@ -42,6 +45,7 @@ class TcpListener {
   [[nodiscard]] std::uint64_t refused() const { return refused_; }
 
  private:
+  // A connection that has not greeted yet, and the time until which it may.
   struct Pending {
     FrameStream stream;
     double deadline_ns;
@@ -58,6 +62,7 @@ class TcpListener {
 
   Fd socket_;
   TcpAddress address_;
+  // Strangers since bind(), and the last one's address and fault.
   std::uint64_t refused_ = 0;
   std::string last_refusal_;
 };

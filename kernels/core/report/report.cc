@@ -1,3 +1,4 @@
+// Gathering of records, CSV and the event stream.
 #include "kernels/core/report/report.h"
 
 #include <array>
@@ -42,6 +43,7 @@ constexpr std::array kCsvPointFields{"metric",
                                      "verified",
                                      "throttled"};
 
+// A text as RFC 4180 has it: quoted where it holds a comma, a quote or a line end.
 std::string csv_text(const std::string& text) {
   if (text.find_first_of(",\"\n\r") == std::string::npos) return text;
   std::string out = "\"";
@@ -49,7 +51,7 @@ std::string csv_text(const std::string& text) {
   return out + '"';
 }
 
-// Empty for what is absent or not finite.
+// A field's value; empty for one that is absent or not finite.
 std::string csv_field(const Point& point, const google::protobuf::FieldDescriptor& field) {
   using google::protobuf::FieldDescriptor;
   const auto& reflection = *point.GetReflection();
@@ -68,11 +70,13 @@ std::string csv_field(const Point& point, const google::protobuf::FieldDescripto
 
 }  // namespace
 
+// https://no-color.org: any value of NO_COLOR but the empty one turns colour off.
 bool wants_colour(bool is_terminal, const char* no_color, const char* term) {
   const auto text = [](const char* value) { return std::string_view(value ? value : ""); };
   return is_terminal && text(no_color).empty() && text(term) != "dumb";
 }
 
+// The order of the names is that of the enumeration.
 Result<Format> parse_format(std::string_view text) {
   static const std::array<std::string, 4> kNames{"table", "json", "csv", "ndjson"};
   for (std::size_t i = 0; i < kNames.size(); ++i)
@@ -102,6 +106,7 @@ void add_record(const Record& record, RunnerReport& report) {
   }
 }
 
+// One line for each point, whatever its metric.
 std::string report_csv(const RunnerReport& report) {
   std::string out = "kernel,revision";
   for (const char* name : kCsvPointFields) out += fmt::format(",{}", name);
@@ -118,6 +123,7 @@ std::string report_csv(const RunnerReport& report) {
   return out;
 }
 
+// The record's JSON object with schema_version put in front.
 std::string event_line(const Record& record) {
   return fmt::format("{{\"schema_version\":{},{}\n", kReportSchemaVersion,
                      to_json(record, JsonLayout::kCompact).substr(1));

@@ -1,4 +1,4 @@
-// The table of a run: a head that says what was measured and how far it can be trusted, then one
+// The table of a run: a head that says what was measured and how far it can be trusted, then a
 // section for each metric.
 #include <algorithm>
 #include <array>
@@ -18,11 +18,12 @@
 namespace railgauge {
 namespace {
 
+// A figure that is absent, and the terminal codes of a warning (bold red, plain).
 constexpr std::string_view kAbsent = "-";
 constexpr std::string_view kLoud = "\x1b[1;31m";
 constexpr std::string_view kPlain = "\x1b[0m";
 constexpr double kBitsPerByte = 8;
-// Facts of the first line, in this order, as people call them.
+// Facts of the first line, in this order, with the words for people.
 constexpr std::array kHeadFacts{std::pair{"memory", "memory"},        std::pair{"path", "path"},
                                 std::pair{"copy_routine", "routine"}, std::pair{"gpu_model", "gpu"},
                                 std::pair{"cuda_driver", "driver"},   std::pair{"gid", "gid"},
@@ -30,12 +31,13 @@ constexpr std::array kHeadFacts{std::pair{"memory", "memory"},        std::pair{
                                 std::pair{"clock_source", "clock"},   std::pair{"peer", "peer"}};
 constexpr const char* kLineRateFact = "port_rate_bits_per_second";
 
-// How a metric's values are shown.
+// The unit of a column and the factor from the stored value: shown = value * factor.
 struct Scale {
   std::string unit;
-  double factor = 1;  // shown = value * factor
+  double factor = 1;
 };
 
+// Latencies in us, rates in the chosen unit, counts in millions; other units stay.
 Scale scale_of(const Point& point, RateUnit rate_unit) {
   if (point.unit() == "ns") return {"us", 1e-3};
   if (point.unit() == "per_second") return {"M/s", 1e-6};
@@ -43,7 +45,7 @@ Scale scale_of(const Point& point, RateUnit rate_unit) {
   return rate_unit == RateUnit::kBits ? Scale{"Gb/s", kBitsPerByte / 1e9} : Scale{"GB/s", 1e-9};
 }
 
-// Four significant digits, more before the point, and at most seven behind it.
+// A value with four significant digits, with more before the point and at most seven behind it.
 std::string figure(double value) {
   if (!std::isfinite(value)) return std::string(kAbsent);
   const double size = std::fabs(value);
@@ -54,6 +56,7 @@ std::string figure(double value) {
   return fmt::format("{:.{}f}", value, decimals);
 }
 
+// The meaning of a point for people; an unknown one as it is.
 std::string meaning_in_words(const std::string& meaning) {
   if (meaning == "half_rtt") return "one way: half of the round trip (RTT/2)";
   if (meaning == "rtt") return "round trip";
@@ -64,7 +67,7 @@ std::string meaning_in_words(const std::string& meaning) {
   return meaning;
 }
 
-// "latency_ns" is "latency" to a reader who sees the unit in the column.
+// The metric without its unit, which is in the column: "latency_ns" becomes "latency".
 std::string metric_in_words(const Point& point) {
   std::string metric = point.metric();
   const std::string suffix = "_" + point.unit();
@@ -73,6 +76,7 @@ std::string metric_in_words(const Point& point) {
   return metric;
 }
 
+// Whether a fake had a part in any figure.
 bool any_synthetic(const RunnerReport& report) {
   const auto fact = report.started().facts().find("synthetic");
   if (fact != report.started().facts().end() && fact->second == "true") return true;
@@ -81,6 +85,7 @@ bool any_synthetic(const RunnerReport& report) {
   return false;
 }
 
+// The port's rate in bytes per second from its fact, or nothing.
 std::optional<double> line_rate(const RunnerReport& report) {
   const auto& facts = report.started().facts();
   const auto found = facts.find(kLineRateFact);
@@ -89,7 +94,7 @@ std::optional<double> line_rate(const RunnerReport& report) {
   return rate && *rate > 0 ? std::optional(*rate / kBitsPerByte) : std::nullopt;
 }
 
-// One metric's rows, in the order of the points.
+// One metric's rows, in the order of the points. Refers to the report.
 class Section {
  public:
   Section(const RunnerReport& report, const Point& first, const TableStyle& style)
@@ -101,6 +106,7 @@ class Section {
         other_(scale_of(first,
                         style.rate_unit == RateUnit::kBits ? RateUnit::kBytes : RateUnit::kBits)) {}
 
+  // Heading, table, and a line for each mark that occurs.
   [[nodiscard]] std::string text() const {
     TextTable table(columns());
     bool all_converged = true;
@@ -123,19 +129,21 @@ class Section {
   }
 
  private:
-  // A fixed number of iterations has no interval to reach.
+  // Whether the interval is wider than the person asked for. A fixed number of iterations has no
+  // interval to reach.
   static bool is_open(const Point& point) {
     return !point.converged() && point.stop_reason() != "iterations";
   }
   [[nodiscard]] bool is_here(const Point& point) const {
     return point.metric() == first_.metric() && point.meaning() == first_.meaning();
   }
+  // Whether a column for pairs is needed.
   [[nodiscard]] bool has_pairs() const {
     return std::ranges::any_of(report_.points(), [this](const Point& point) {
       return is_here(point) && !point.pair().empty();
     });
   }
-  // Each once, as the points have them.
+  // The reasons of all throttled points, each once.
   [[nodiscard]] std::string throttle_reasons() const {
     std::set<std::string> reasons;
     for (const Point& point : report_.points())
@@ -149,6 +157,7 @@ class Section {
   [[nodiscard]] std::string shown_if(Has has, double value) const {
     return has ? shown(value) : std::string(kAbsent);
   }
+  // Columns depend on the metric: rates have a share of the line, latencies percentiles.
   [[nodiscard]] std::vector<TextTable::Column> columns() const {
     std::vector<TextTable::Column> out{{"size"}, {"n"}, {scale_.unit}, {"95 % interval"}};
     if (!is_rate_) out[2].title = "median";
@@ -159,6 +168,7 @@ class Section {
     out.insert(out.end(), {{"min"}, {"max"}});
     return out;
   }
+  // The cells in the order of columns().
   [[nodiscard]] std::vector<std::string> row(const Point& point) const {
     const bool bounded = point.has_median_low() && point.has_median_high();
     std::vector<std::string> out{
@@ -188,6 +198,7 @@ class Section {
 
 }  // namespace
 
+// Warnings come right below the first line: a reader must not miss them.
 std::string report_head(const RunnerReport& report, const TableStyle& style) {
   std::string out = report.kernel();
   const auto& facts = report.started().facts();
@@ -207,6 +218,7 @@ std::string report_head(const RunnerReport& report, const TableStyle& style) {
   return out;
 }
 
+// Metrics appear in the order of their first points.
 std::string report_table(const RunnerReport& report, const TableStyle& style) {
   std::string out = report_head(report, style);
   std::vector<std::string> done;

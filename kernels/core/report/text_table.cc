@@ -1,3 +1,4 @@
+// Alignment by characters.
 #include "kernels/core/report/text_table.h"
 
 #include <algorithm>
@@ -7,9 +8,10 @@
 namespace railgauge {
 namespace {
 
-constexpr std::size_t kGap = 2;  // blanks between columns
+// Blanks between columns.
+constexpr std::size_t kGap = 2;
 
-// Characters, not bytes: UTF-8 continuation bytes take no room.
+// Characters, not bytes: continuation bytes of UTF-8 take no room.
 std::size_t width(std::string_view text) {
   return static_cast<std::size_t>(std::ranges::count_if(
       text, [](char c) { return (static_cast<unsigned char>(c) & 0xc0U) != 0x80U; }));
@@ -22,6 +24,7 @@ void TextTable::add(std::vector<std::string> cells) {
   rows_.push_back(std::move(cells));
 }
 
+// Each column is as wide as its widest cell.
 std::string TextTable::text() const {
   std::vector<std::size_t> widths;
   std::vector<std::string> titles;

@@ -1,3 +1,4 @@
+// Hodges and Lehmann's estimate by all Walsh averages, and the exact null distribution.
 #include "kernels/core/stats/paired_ratio.h"
 
 #include <algorithm>
@@ -10,11 +11,14 @@
 namespace railgauge {
 namespace {
 
-constexpr std::size_t kMinPairs = 6;     // 2 / 2^6 = 3.1 % outside
-constexpr std::size_t kMaxPairs = 1000;  // the null distribution costs n^3 steps
+// Below this, the widest interval leaves more than 5 % outside: 2 / 2^6 is 3.1 %.
+constexpr std::size_t kMinPairs = 6;
+// The null distribution costs n^3 steps.
+constexpr std::size_t kMaxPairs = 1000;
 constexpr double kAlpha = 0.05;
 
-// Probability of each value of the signed-rank sum under symmetry, by convolution over the ranks.
+// Probability of each value of the signed-rank sum of `n` pairs under symmetry, by convolution over
+// the ranks.
 std::vector<double> signed_rank_distribution(std::size_t n) {
   std::vector<double> probability(n * (n + 1) / 2 + 1, 0.0);
   probability[0] = 1;
@@ -29,6 +33,7 @@ std::vector<double> signed_rank_distribution(std::size_t n) {
 
 }  // namespace
 
+// Logarithms make the estimate symmetric: a/b and b/a give reciprocal ratios.
 Result<PairedRatio> paired_ratio(std::span<const double> a, std::span<const double> b) {
   if (a.size() != b.size())
     return fail(Code::kInvalidArgument,

@@ -11,11 +11,14 @@
 
 namespace railgauge {
 
+// The typical ratio a/b with its interval.
 struct PairedRatio {
-  double ratio = 1;  // typical a/b
-  double low = 1;    // interval of at least 95 %
+  double ratio = 1;
+  // Ends of the interval, whose exact confidence is `confidence` (at least 0.95).
+  double low = 1;
   double high = 1;
-  double confidence = 0;  // the interval's exact confidence, >= 0.95
+  double confidence = 0;
+  // Whether the interval contains `value`.
   [[nodiscard]] bool holds(double value) const { return low <= value && value <= high; }
 };
 

@@ -1,3 +1,4 @@
+// Quantiles by partial sorting: linear time on average.
 #include "kernels/core/stats/quantile.h"
 
 #include <algorithm>
@@ -7,6 +8,8 @@
 
 namespace railgauge {
 
+// nth_element leaves the larger values behind its place, so the next order statistic is their
+// minimum.
 double quantile_in(std::span<double> scratch, double q) {
   RG_CHECK(!scratch.empty());
   const double place = q * static_cast<double>(scratch.size() - 1);

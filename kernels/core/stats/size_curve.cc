@@ -1,3 +1,4 @@
+// Crossings and knees on straight lines between the logarithms of neighbouring points.
 #include "kernels/core/stats/size_curve.h"
 
 #include <cmath>
@@ -7,21 +8,25 @@
 namespace railgauge {
 namespace {
 
+// Equal times count as the first being faster.
 bool first_is_faster(const SizeTimes& times) { return times.first_ns <= times.second_ns; }
 
-// Logarithm of how much slower the first is.
+// Logarithm of how much slower the first is; 0 where both are equal.
 double gap(const SizeTimes& times) { return std::log(times.first_ns / times.second_ns); }
 
-// `below` has the first faster, `above` the second.
+// The size where the gap is 0, between a size where the first is faster and one where the second
+// is.
 double between(const SizeTimes& below, const SizeTimes& above) {
   const double share = gap(below) / (gap(below) - gap(above));
   return below.bytes * std::pow(above.bytes / below.bytes, share);
 }
 
-// Slopes of the logarithms: 1 is "twice the size, twice the value".
+// Slope of the logarithms from which a figure rises; 1 is "twice the size, twice the value".
 constexpr double kRises = 0.5;
-constexpr double kMargin = 0.1;  // that a slope must be beyond a bound to leave the trend before it
+// How far a slope must be beyond a bound to leave the trend before it.
+constexpr double kMargin = 0.1;
 
+// The slope of the logarithms between two points.
 double slope(const SizeValue& a, const SizeValue& b) {
   return std::log(b.value / a.value) / std::log(b.bytes / a.bytes);
 }
@@ -31,7 +36,7 @@ Trend trend_of(double slope) {
   return slope < -kRises ? Trend::kFalling : Trend::kFlat;
 }
 
-// Whether `slope` still belongs to `trend`.
+// Whether `slope` still belongs to `trend`: the bounds have a margin in the trend's favour.
 bool stays(Trend trend, double slope) {
   switch (trend) {
     case Trend::kRising:
@@ -46,6 +51,7 @@ bool stays(Trend trend, double slope) {
 
 }  // namespace
 
+// Only the last change counts: a later change back removes an earlier crossing.
 Crossover find_crossover(std::span<const SizeTimes> times) {
   RG_CHECK(!times.empty());
   Crossover found;
@@ -74,6 +80,7 @@ std::string_view trend_words(Trend trend) {
   return "flat";
 }
 
+// Two points have one slope, so a knee needs three.
 std::vector<Knee> find_knees(std::span<const SizeValue> values) {
   std::vector<Knee> knees;
   if (values.size() < 3) return knees;

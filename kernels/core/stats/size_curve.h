@@ -10,20 +10,23 @@
 
 namespace railgauge {
 
-// Two ways of doing the same, at one size; all above 0.
+// The times of two ways of doing the same, at one size; all above 0.
 struct SizeTimes {
   double bytes = 0;
   double first_ns = 0;
   double second_ns = 0;
 };
 
+// Where the second of two ways overtakes the first.
 struct Crossover {
   // From here on the second way stays the faster one: between two measured sizes, on straight lines
   // of the logarithms. Absent when one is faster at every size, or the first is at the largest.
   std::optional<double> bytes;
+  // Which way is faster at the smallest and at the largest size.
   bool first_faster_at_first = false;
   bool first_faster_at_last = false;
-  unsigned changes = 0;  // how often the faster one changes; above 1 the curves touch or are noisy
+  // How often the faster way changes; above 1 the curves touch or are noisy.
+  unsigned changes = 0;
 };
 
 // `times` ascend by size; at least one. Equal times count as the first being faster.
@@ -35,8 +38,8 @@ struct SizeValue {
   double value = 0;
 };
 
-// How a figure grows with the size: like it (a bandwidth bound by the cost of each message, a
-// latency bound by the wire), not at all, or downwards.
+// How a figure grows with the size. Rising: a bandwidth bound by the cost of each message, or a
+// latency bound by the wire. Flat: not at all. Falling: downwards.
 enum class Trend : std::uint8_t { kRising, kFlat, kFalling };
 std::string_view trend_words(Trend trend);  // "rising", "flat", "falling"
 

@@ -1,3 +1,4 @@
+// The median's interval, the samples' dependence, and the buckets of a histogram.
 #include "kernels/core/stats/stats.h"
 
 #include <algorithm>
@@ -10,15 +11,24 @@
 namespace railgauge {
 namespace {
 
-constexpr double kMissEachSide = 0.025;  // 95 % between the two ranks
-constexpr double kMinEffective = 6;      // 1 - 2 / 2^6 is the first coverage above 95 %
+// Probability outside each rank: 95 % are between the two.
+constexpr double kMissEachSide = 0.025;
+// The least count with an interval: 1 - 2 / 2^6 is the first coverage above 95 %.
+constexpr double kMinEffective = 6;
+// Confidence with which the largest sample bounds a percentile.
 constexpr double kPercentileConfidence = 0.99;
-constexpr double kNegligible = 1e-17;  // of a sum of probabilities
-constexpr std::size_t kMaxLag = 128;   // before the sign series is halved instead
-constexpr std::size_t kMinSigns = 16;  // shorter series say nothing about their dependence
-constexpr double kNothing = 1e-290;    // values below share the bucket of 0
-constexpr double kHugest = 1e150;      // squares of samples stay finite
-constexpr double kBucketDigits = 2;    // decimals after the first digit
+// Share of a sum of probabilities that a term may be left out for.
+constexpr double kNegligible = 1e-17;
+// Longest lag that is computed; beyond it the sign series is halved instead.
+constexpr std::size_t kMaxLag = 128;
+// Shorter series say nothing about their dependence.
+constexpr std::size_t kMinSigns = 16;
+// Values below share the bucket of 0.
+constexpr double kNothing = 1e-290;
+// Squares of samples below this stay finite.
+constexpr double kHugest = 1e150;
+// Decimals after a bucket's first digit.
+constexpr double kBucketDigits = 2;
 
 // --- the median's ranks -------------------------------------------------------------------------
 
@@ -40,7 +50,8 @@ double half_binomial_cdf(double n, double k) {
   return sum;
 }
 
-// The largest rank l (from 1) for which [x(l), x(n + 1 - l)] holds the median with 95 %.
+// The largest rank l (from 1) for which [x(l), x(n + 1 - l)] contains the median with 95 %. Begins
+// at the normal approximation and corrects it.
 double lower_rank(double n) {
   double rank = std::max(1.0, std::floor(n / 2 - 0.98 * std::sqrt(n)));  // the normal's guess
   while (rank > 1 && half_binomial_cdf(n, rank - 1) > kMissEachSide) --rank;
@@ -48,7 +59,8 @@ double lower_rank(double n) {
   return rank;
 }
 
-// The interval's lower end among n sorted samples (from 0); the upper is as far from the end.
+// Index (from 0) of the interval's lower end among n sorted samples; the upper end is as far from
+// the last. Dependent samples take the rank of their effective number, scaled to n.
 std::optional<std::size_t> interval_index(double n, double effective_n) {
   const double effective = std::floor(std::min(effective_n, n));
   if (!(effective >= kMinEffective)) return std::nullopt;
@@ -59,11 +71,16 @@ std::optional<std::size_t> interval_index(double n, double effective_n) {
 
 // --- dependence ---------------------------------------------------------------------------------
 
+// The dependence of a series.
 struct Dependence {
-  double time = 1;     // integrated autocorrelation time, in steps of the series
-  bool ended = false;  // the correlation died out within kMaxLag
+  // Integrated autocorrelation time, in steps of the series.
+  double time = 1;
+  // Whether the correlation died out within kMaxLag.
+  bool ended = false;
 };
 
+// Autocovariance of a centred series at `lag`, divided by the full length (biased, as Geyer's
+// estimate needs it).
 double covariance(const std::vector<double>& centred, std::size_t lag) {
   const auto from = centred.begin() + static_cast<std::ptrdiff_t>(lag);
   return std::inner_product(from, centred.end(), centred.begin(), 0.0) /
@@ -93,13 +110,15 @@ double sum_of_squares(const std::vector<double>& values) {
   return std::inner_product(values.begin(), values.end(), values.begin(), 0.0);
 }
 
+// The series at half its length.
 std::vector<double> means_of_pairs(const std::vector<double>& values) {
   std::vector<double> out(values.size() / 2);
   for (std::size_t i = 0; i < out.size(); ++i) out[i] = (values[2 * i] + values[2 * i + 1]) / 2;
   return out;
 }
 
-// -1, 0, 1 about the median, less their mean: what the median's own error is made of.
+// -1, 0, 1 for each sample about the median, less their mean. The median's own error is made of
+// these signs.
 std::vector<double> centred_signs(std::span<const double> in_time_order, double median) {
   std::vector<double> signs;
   signs.reserve(in_time_order.size());
@@ -111,6 +130,9 @@ std::vector<double> centred_signs(std::span<const double> in_time_order, double 
   return signs;
 }
 
+// The number of independent samples with the same error of the median. Where the dependence reaches
+// beyond kMaxLag, means of pairs carry it at half the lag. The variance of the whole's mean is the
+// same at every level: time * variance / length.
 double effective_count_about(std::span<const double> in_time_order, double median) {
   const auto n = static_cast<double>(in_time_order.size());
   std::vector<double> series = centred_signs(in_time_order, median);
@@ -134,6 +156,7 @@ double effective_count_about(std::span<const double> in_time_order, double media
 
 // --- buckets ------------------------------------------------------------------------------------
 
+// A half-open range [lower, upper).
 struct Bucket {
   double lower = 0;
   double upper = 0;
@@ -152,6 +175,7 @@ Bucket bucket_of(double value) {
   return {bound(index), bound(index + 1)};
 }
 
+// One pass over sorted samples; empty buckets are left out.
 Histogram histogram_sorted(std::span<const double> sorted) {
   Histogram out;
   for (std::size_t i = 0; i < sorted.size();) {
@@ -170,7 +194,7 @@ std::vector<double> sorted_copy(std::span<const double> samples) {
   return sorted;
 }
 
-// About the first sample, so that equal samples have exactly no spread.
+// The mean, computed about the first sample so that equal samples have exactly no spread.
 double mean_of(std::span<const double> samples) {
   const double origin = samples.front();
   double sum = 0;
@@ -178,6 +202,7 @@ double mean_of(std::span<const double> samples) {
   return origin + sum / static_cast<double>(samples.size());
 }
 
+// Mean and standard deviation (n - 1); one sample has no deviation.
 void set_spread(std::span<const double> samples, Point& point) {
   const double mean = mean_of(samples);
   point.set_mean(mean);
@@ -187,6 +212,7 @@ void set_spread(std::span<const double> samples, Point& point) {
   point.set_stddev(std::sqrt(squares / static_cast<double>(samples.size() - 1)));
 }
 
+// Sets the percentiles that the samples can bound; a low percentile needs its bound from below.
 void set_percentiles(std::span<const double> sorted, Point& point) {
   // A low percentile needs its bound from below.
   const auto bounded = [&](double q) {
@@ -217,12 +243,14 @@ std::optional<Interval> median_interval_sorted(std::span<const double> sorted, d
   return Interval{sorted[*low], sorted[sorted.size() - 1 - *low]};
 }
 
+// The small term undoes the rounding of the quotient where it is whole.
 std::uint64_t samples_needed(double q) {
   RG_CHECK(q > 0 && q < 1);
   return static_cast<std::uint64_t>(
       std::ceil(std::log(1 - kPercentileConfidence) / std::log(q) - 1e-9));
 }
 
+// An infinite variance would make the quotient NaN; 0 is returned then.
 double lag1_autocorrelation(std::span<const double> in_time_order) {
   if (in_time_order.size() < 2) return 0;
   const double mean = mean_of(in_time_order);
@@ -240,6 +268,7 @@ double effective_sample_count(std::span<const double> in_time_order) {
   return in_time_order.empty() ? 0 : estimate_median(in_time_order).effective_count;
 }
 
+// Three partial sorts instead of a full one: the sampler calls this between batches.
 MedianEstimate estimate_median(std::span<const double> in_time_order) {
   RG_CHECK(!in_time_order.empty());
   std::vector<double> values(in_time_order.begin(), in_time_order.end());
@@ -270,6 +299,7 @@ double rate_over_all_time(std::span<const double> rates) {
   return static_cast<double>(rates.size()) / time;
 }
 
+// CHECKs that all samples are finite and below 10^150: the sampler has refused others.
 void summarize(std::span<const double> in_time_order, Point& point) {
   const auto sane = [](double x) { return std::abs(x) < kHugest; };  // false for NaN
   RG_CHECK(std::ranges::all_of(in_time_order, sane));

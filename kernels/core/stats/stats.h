@@ -10,6 +10,7 @@
 
 namespace railgauge {
 
+// A closed interval of the samples' unit.
 struct Interval {
   double low = 0;
   double high = 0;
@@ -35,23 +36,24 @@ double lag1_autocorrelation(std::span<const double> in_time_order);
 // the integrated autocorrelation time of the samples' signs about the median.
 double effective_sample_count(std::span<const double> in_time_order);
 
-// The median and what its interval is made of, without sorting: what the sampler asks between
-// batches. `in_time_order` is not empty.
+// The median and the parts of its interval.
 struct MedianEstimate {
   double median = 0;
   double effective_count = 0;
   std::optional<Interval> interval;
 };
+// The estimate without a full sort, for the sampler between batches. `in_time_order` is not empty.
 MedianEstimate estimate_median(std::span<const double> in_time_order);
 
-// All amounts over all time, of rates of equal amounts: their harmonic mean. Not empty, all above
+// All amounts over all time, for rates of equal amounts: their harmonic mean. Not empty, all above
 // 0.
 double rate_over_all_time(std::span<const double> rates);
 
-// Buckets of three significant digits.
+// Counts in buckets of three significant digits.
 Histogram histogram_of(std::span<const double> samples);
 
-// Fills every statistic of `point` from the samples (in time order); absent what they cannot bound.
+// Fills every statistic of `point` from the samples (in time order). A statistic that they cannot
+// bound stays absent.
 void summarize(std::span<const double> in_time_order, Point& point);
 
 }  // namespace railgauge

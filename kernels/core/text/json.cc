@@ -1,3 +1,4 @@
+// A writer of messages by protobuf's reflection.
 #include "kernels/core/text/json.h"
 
 #include <array>
@@ -18,11 +19,13 @@ using google::protobuf::FieldDescriptor;
 using google::protobuf::Message;
 using google::protobuf::Reflection;
 
-constexpr double kFirstInexactInteger = 9007199254740992.0;  // 2^53
-constexpr int kMaxDepth = 64;                                // deeper than any message here nests
+// 2^53: from here on a double has no place for every integer.
+constexpr double kFirstInexactInteger = 9007199254740992.0;
+// Deeper than any message here nests.
+constexpr int kMaxDepth = 64;
 
-// Length of the UTF-8 sequence at `text`'s start, 0 when there is none (overlong forms, surrogates
-// and values beyond U+10FFFF are none).
+// Length of the UTF-8 sequence at the start of `text` (RFC 3629), 0 when there is none. Overlong
+// forms, surrogates and values beyond U+10FFFF are none.
 std::size_t utf8_length(std::string_view text) {
   const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
   const unsigned char lead = byte(0);
@@ -36,6 +39,7 @@ std::size_t utf8_length(std::string_view text) {
   return length;
 }
 
+// Escapes what RFC 8259 demands, and DEL, which a terminal may interpret.
 void append_escaped(char character, std::string& out) {
   switch (character) {
     case '"':
@@ -61,10 +65,12 @@ void append_escaped(char character, std::string& out) {
   }
 }
 
+// Appends one message. Fields come in the order of their declaration.
 class Writer {
  public:
   explicit Writer(JsonLayout layout) : indented_(layout == JsonLayout::kIndented) {}
 
+  // Members of a oneof appear only when they are set.
   void message(const Message& value) {
     RG_CHECK(depth_ < kMaxDepth);
     const auto* descriptor = value.GetDescriptor();
@@ -83,6 +89,7 @@ class Writer {
   [[nodiscard]] std::string take() { return std::move(out_); }
 
  private:
+  // One field: a map, a list, a single value, or null where it is absent.
   void member(const Message& value, const FieldDescriptor* field) {
     const Reflection* reflection = value.GetReflection();
     if (field->is_map()) return map(value, field);
@@ -102,6 +109,7 @@ class Writer {
     close(']');
   }
 
+  // Keys are sorted, because protobuf keeps maps in no order.
   void map(const Message& value, const FieldDescriptor* field) {
     const Reflection* reflection = value.GetReflection();
     const FieldDescriptor* key_field = field->message_type()->map_key();
@@ -120,6 +128,7 @@ class Writer {
     close('}');
   }
 
+  // The value of a field that is not repeated.
   void single(const Message& value, const FieldDescriptor* field) {
     const Reflection* r = value.GetReflection();
     switch (field->cpp_type()) {
@@ -146,6 +155,7 @@ class Writer {
     }
   }
 
+  // The value number `i` of a repeated field.
   void element(const Message& value, const FieldDescriptor* field, int i) {
     const Reflection* r = value.GetReflection();
     switch (field->cpp_type()) {
@@ -177,6 +187,7 @@ class Writer {
     out_ += fmt::format("{}", value);
   }
   void number(double value) { out_ += json_number(value); }
+  // The shortest digits of a float, not those of the double that it converts to.
   void number(float value) {
     std::array<char, 32> digits{};
     if (!std::isfinite(value)) {
@@ -187,6 +198,7 @@ class Writer {
     out_.append(digits.begin(), end);
   }
   void boolean(bool value) { out_ += value ? "true" : "false"; }
+  // CHECKs that the field is no bytes: JSON has no form for them.
   void text(const FieldDescriptor* field, const std::string& value) {
     RG_CHECK(field->type() != FieldDescriptor::TYPE_BYTES);
     out_ += json_string(value);
@@ -197,6 +209,7 @@ class Writer {
     ++depth_;
     first_ = true;
   }
+  // A comma where needed, then a new line.
   void item() {
     if (!first_) out_ += ',';
     first_ = false;

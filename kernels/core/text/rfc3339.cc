@@ -1,3 +1,4 @@
+// One formatter of times, by gmtime_r.
 #include "kernels/core/text/rfc3339.h"
 
 #include <cmath>
@@ -7,6 +8,7 @@
 
 namespace railgauge {
 
+// Rounds to milliseconds first, so that the seconds carry.
 std::string rfc3339(double unix_seconds) {
   if (unix_seconds <= 0) return "";
   const auto milliseconds = static_cast<long long>(std::llround(unix_seconds * 1e3));

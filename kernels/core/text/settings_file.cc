@@ -1,3 +1,4 @@
+// The parser of settings files, and the priority of the sources.
 #include "kernels/core/text/settings_file.h"
 
 #include <algorithm>
@@ -13,21 +14,24 @@
 namespace railgauge {
 namespace {
 
+// Blanks around keys and values; a carriage return too, from files of other systems.
 constexpr std::string_view kBlank = " \t\r\f\v";
 
+// The text without blanks at both ends.
 std::string_view trimmed(std::string_view text) {
   const std::size_t begin = text.find_first_not_of(kBlank);
   if (begin == std::string_view::npos) return {};
   return text.substr(begin, text.find_last_not_of(kBlank) - begin + 1);
 }
 
+// The text before a "#" that begins it or follows a blank.
 std::string_view without_comment(std::string_view text) {
   for (std::size_t at = text.find('#'); at != std::string_view::npos; at = text.find('#', at + 1))
     if (at == 0 || kBlank.find(text[at - 1]) != std::string_view::npos) return text.substr(0, at);
   return text;
 }
 
-// The text to the right of the "=".
+// The value in the text to the right of the "=": within quotes, or up to a comment.
 std::string_view value_of(std::string_view text) {
   const std::string_view start = trimmed(text);
   if (start.starts_with('"')) {
@@ -38,6 +42,7 @@ std::string_view value_of(std::string_view text) {
   return trimmed(without_comment(text));
 }
 
+// A fault with its place in front, as compilers print it.
 Error at_line(std::string_view file_name, int line, std::string_view problem) {
   return {Code::kInvalidArgument, fmt::format("{}:{}: {}", file_name, line, problem)};
 }
@@ -58,6 +63,7 @@ std::string setting_variable(std::string_view flag) {
   return name;
 }
 
+// Unknown keys are errors: a typing error must not be ignored.
 Result<SettingsFile> parse_settings_file(std::string_view text, std::string_view file_name,
                                          std::span<const std::string> flags) {
   std::vector<std::string> keys(flags.size());
@@ -89,6 +95,7 @@ Result<SettingsFile> parse_settings_file(std::string_view text, std::string_view
   return settings;
 }
 
+// A file is read up to the bound, so that a device or a log named by mistake ends soon.
 Result<SettingsFile> read_settings_file(const std::string& path, std::span<const std::string> flags,
                                         bool must_exist) {
   const auto cannot = [&](std::string_view act) {
@@ -109,6 +116,7 @@ Result<SettingsFile> read_settings_file(const std::string& path, std::span<const
   return parse_settings_file(text, path, flags);
 }
 
+// Flag, then variable, then file.
 std::optional<Setting> given_setting(std::string_view name, const std::optional<std::string>& flag,
                                      const Environment& environment, const SettingsFile& file) {
   if (flag) return Setting{*flag, fmt::format("--{}", name)};

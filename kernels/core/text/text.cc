@@ -1,3 +1,4 @@
+// Words for messages: likeness, quoting and scrubbing.
 #include "kernels/core/text/text.h"
 
 #include <algorithm>
@@ -9,8 +10,8 @@
 namespace railgauge {
 namespace {
 
-// Bytes of the UTF-8 character that `text` begins with; 0 when it begins with none. Overlong forms,
-// surrogates and values above U+10FFFF are none.
+// Bytes of the UTF-8 character at the start of `text` (RFC 3629); 0 when there is none. Overlong
+// forms, surrogates and values above U+10FFFF are none.
 std::size_t character_length(std::string_view text) {
   const auto byte = [&](std::size_t i) {
     return i < text.size() ? static_cast<unsigned>(static_cast<unsigned char>(text[i])) : 0U;
@@ -34,6 +35,7 @@ std::size_t character_length(std::string_view text) {
 
 }  // namespace
 
+// Optimal string alignment (Damerau): three rows of the table suffice.
 std::size_t edit_distance(std::string_view a, std::string_view b) {
   a = a.substr(0, kMaxComparedWord);
   b = b.substr(0, kMaxComparedWord);
@@ -55,6 +57,8 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
   return last[b.size()];
 }
 
+// A word that begins a candidate counts as one step away. Further than a third of the word is no
+// typing error.
 std::string did_you_mean(std::string_view word, std::span<const std::string> candidates) {
   constexpr std::size_t kMinPrefix = 3;
   const std::string* nearest = nullptr;
@@ -83,6 +87,7 @@ std::string valid_utf8(std::string_view text) {
   return out;
 }
 
+// Cuts between characters: a character has at most three bytes after its first.
 std::string in_quotes(std::string_view word) {
   std::size_t length = std::min(word.size(), kMaxQuoted);
   // Not in the middle of a character, which has at most three bytes after its first.
@@ -109,6 +114,7 @@ std::string printable(std::string_view text) {
   return safe;
 }
 
+// A single quote ends the quoting, is escaped, and begins it again (POSIX shell, 2.2.2).
 std::string shell_quoted(std::string_view word) {
   constexpr std::string_view kPlain = "_-./:=@%+,";
   const bool plain = !word.empty() && std::ranges::all_of(word, [&](char c) {

@@ -8,8 +8,8 @@
 
 namespace railgauge {
 
-// Insertions, deletions, replacements and swaps of neighbours that turn `a` into `b`. Words longer
-// than kMaxComparedWord are compared by their beginnings.
+// Insertions, deletions, replacements and swaps of neighbours that turn `a` into `b`. Longer words
+// than kMaxComparedWord bytes are compared by their beginnings.
 std::size_t edit_distance(std::string_view a, std::string_view b);
 inline constexpr std::size_t kMaxComparedWord = 64;
 
@@ -17,13 +17,13 @@ inline constexpr std::size_t kMaxComparedWord = 64;
 // appended to an error.
 std::string did_you_mean(std::string_view word, std::span<const std::string> candidates);
 
-// The text with "?" for each byte that is no part of valid UTF-8. Everything that goes into a
-// message's string field and was written by others (stderr of a child, words of a user) passes here
-// first: protobuf refuses to parse a message with any other bytes.
+// The text with "?" for each byte that is no part of valid UTF-8. Every text of others (stderr of a
+// child, words of a user) passes here before it becomes a message's string field: protobuf refuses
+// to parse other bytes.
 std::string valid_utf8(std::string_view text);
 
-// The word in double quotes, made fit for one line and for a message: control characters and bytes
-// that are no UTF-8 become "?", and what is longer than kMaxQuoted bytes is cut, marked with "...".
+// The word in double quotes, fit for one line and for a message. Control characters and bytes that
+// are no UTF-8 become "?"; more than kMaxQuoted bytes are cut, marked with "...".
 std::string in_quotes(std::string_view word);
 inline constexpr std::size_t kMaxQuoted = 80;
 
@@ -35,7 +35,7 @@ std::string printable(std::string_view text);
 // quotes.
 std::string shell_quoted(std::string_view word);
 
-// "a, b or c".
+// The words as a choice: "a, b or c".
 std::string one_of(std::span<const std::string> words);
 
 }  // namespace railgauge

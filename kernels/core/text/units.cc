@@ -1,3 +1,5 @@
+// Tables of units, and the text of quantities in both directions. from_chars and fmt know no
+// locale.
 #include "kernels/core/text/units.h"
 
 #include <array>
@@ -13,12 +15,14 @@
 namespace railgauge {
 namespace {
 
+// A unit's name and its factor to bytes, ns or the base unit.
 struct Unit {
   std::string_view name;
   double factor;
 };
 
 constexpr double kKi = 1024;
+// Descending; exact_unit() relies on the alternation of binary and decimal units.
 constexpr std::array kByteUnits{Unit{"TiB", kKi* kKi* kKi* kKi},
                                 Unit{"TB", 1e12},
                                 Unit{"GiB", kKi* kKi* kKi},
@@ -32,14 +36,16 @@ constexpr std::array kByteUnits{Unit{"TiB", kKi* kKi* kKi* kKi},
 constexpr std::array kDurationUnits{Unit{"ns", 1},    Unit{"us", 1e3}, Unit{"\u00b5s", 1e3},
                                     Unit{"ms", 1e6},  Unit{"s", 1e9},  Unit{"min", 60e9},
                                     Unit{"h", 3600e9}};
-constexpr double kWholeTolerance = 1e-6;  // of one byte: what 0.1 * 10^6 may miss
+// Error of one byte that a decimal product may have: 0.1 * 10^6 is not exact.
+constexpr double kWholeTolerance = 1e-6;
 
-// Digits with at most one point; the rest is the unit.
+// A number and the text behind it: digits with at most one point, then the unit.
 struct Quantity {
   double value;
   std::string_view unit;
 };
 
+// Splits a quantity; `what` names its kind in the error.
 Result<Quantity> split(std::string_view text, std::string_view what) {
   double value = 0;
   const char* end = text.data() + text.size();
@@ -53,12 +59,14 @@ Result<Quantity> split(std::string_view text, std::string_view what) {
   return Quantity{value, unit};
 }
 
+// The unit of that name, or nullptr.
 const Unit* find_unit(std::span<const Unit> units, std::string_view name) {
   for (const Unit& unit : units)
     if (unit.name == name) return &unit;
   return nullptr;
 }
 
+// The whole text as a number; `what` describes it in the error.
 template <class T>
 Result<T> parse_whole(std::string_view text, std::string_view what) {
   T value{};
@@ -71,12 +79,12 @@ Result<T> parse_whole(std::string_view text, std::string_view what) {
   return value;
 }
 
-// One decimal from 10 on, else two; judged after rounding, so that 9.996 is "10.0".
+// One decimal from 10 on, else two. The rounded value decides, so that 9.996 is "10.0".
 std::string figure(double value) {
   return std::abs(value) >= 9.995 ? fmt::format("{:.1f}", value) : fmt::format("{:.2f}", value);
 }
 
-// The largest unit in which the figure is at least 1 after rounding. `units` descends.
+// The value in the largest unit in which it is at least 1 after rounding. `units` descend.
 std::string scaled(double value, std::span<const Unit> units) {
   if (!std::isfinite(value)) return "-";
   for (const Unit& unit : units)
@@ -86,7 +94,7 @@ std::string scaled(double value, std::span<const Unit> units) {
   return fmt::format("{} {}", figure(value / smallest.factor), smallest.name);
 }
 
-// The largest unit that divides the value, binary before decimal.
+// The largest unit that divides the value, binary units first.
 const Unit& exact_unit(std::uint64_t bytes) {
   constexpr std::size_t kBinary = 0;
   for (const std::size_t first : {kBinary, kBinary + 1})
@@ -99,6 +107,7 @@ const Unit& exact_unit(std::uint64_t bytes) {
 
 }  // namespace
 
+// A value that is whole but for rounding is accepted: "0.1MB" is 100000 bytes.
 Result<std::uint64_t> parse_bytes(std::string_view text) {
   const Quantity quantity = RG_TRY(split(text, "size"));
   const Unit* unit =
@@ -117,6 +126,7 @@ Result<std::uint64_t> parse_bytes(std::string_view text) {
   return static_cast<std::uint64_t>(std::nearbyint(bytes));
 }
 
+// A duration needs its unit, except for 0.
 Result<double> parse_duration_ns(std::string_view text) {
   const Quantity quantity = RG_TRY(split(text, "duration"));
   if (quantity.unit.empty() && quantity.value == 0) return 0.0;
@@ -152,6 +162,7 @@ std::string canonical_bytes(std::uint64_t bytes) {
   return unit.factor == 1 ? number : number + std::string(unit.name);
 }
 
+// Whole s, ms or us, in this order; else ns.
 std::string canonical_duration(double ns) {
   constexpr std::array kUnits{Unit{"s", 1e9}, Unit{"ms", 1e6}, Unit{"us", 1e3}};
   for (const Unit& unit : kUnits)
@@ -191,6 +202,7 @@ std::string format_latency_ns(double ns) {
   return scaled(ns, kUnits);
 }
 
+// Commas between thousands, from the right.
 std::string format_count(double count) {
   if (!std::isfinite(count)) return "-";
   std::string digits = fmt::format("{:.0f}", std::abs(count));

@@ -10,22 +10,23 @@
 
 namespace railgauge {
 
-// "8", "64KiB", "1MB", "1.5 GiB": kB, MB, GB, TB are powers of 1000, KiB, MiB, GiB, TiB of 1024.
-// The value must be whole bytes and at most kMaxBytes. Errors: kInvalidArgument.
+// A size in bytes from "8", "64KiB", "1MB", "1.5 GiB": kB, MB, GB, TB are powers of 1000, KiB, MiB,
+// GiB, TiB of 1024. The value must be whole bytes and at most kMaxBytes. Errors: kInvalidArgument.
 Result<std::uint64_t> parse_bytes(std::string_view text);
 inline constexpr std::uint64_t kMaxBytes = 1ULL << 53U;  // exact as a double too
 
-// "5s", "20us", "1.5ms", "2min", "1h", "0": into nanoseconds, not negative and at most
+// Nanoseconds from "5s", "20us", "1.5ms", "2min", "1h", "0": not negative and at most
 // kMaxDurationNs. Errors: kInvalidArgument.
 Result<double> parse_duration_ns(std::string_view text);
 inline constexpr double kMaxDurationNs = 366.0 * 86400e9;
 
-// Numbers as people write them in parameters: no sign "+", no hexadecimal, no infinity, no
-// thousands mark. Errors: kInvalidArgument.
+// A number as people write it in parameters: no sign "+", no hexadecimal, no infinity, no thousands
+// mark. Errors: kInvalidArgument.
 Result<double> parse_number(std::string_view text);
 Result<std::int64_t> parse_integer(std::string_view text);
 
-// Text that parses back to the same value, one text for each value: "64KiB", "1MB", "65537".
+// Text that parses back to the same value, one text for each value: "64KiB", "1MB", "65537";
+// "20us", "1500us", "0s".
 std::string canonical_bytes(std::uint64_t bytes);
 // "20us", "1500us", "0s".
 std::string canonical_duration(double ns);
