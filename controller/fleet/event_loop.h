@@ -26,11 +26,9 @@ class EventLoop {
 
   // Thread safe. Tasks run in order; after stop() they are dropped.
   void post(Task task);
-  // Runs `function` on the loop and returns its value; at once when already there. Not after
-  // stop().
-  template <class Function>
   // Runs `function` on the loop and returns its value; at once if called on the loop. Not allowed
   // after stop().
+  template <class Function>
   auto call(Function function) -> decltype(function()) {
     if (std::this_thread::get_id() == thread_.get_id()) return function();
     std::packaged_task<decltype(function())()> task(std::move(function));

@@ -382,9 +382,8 @@ std::string series_text(const PairSeries& series) {
   return fmt::format("{} {} {}", series.kernel, series.metric, series.message_bytes);
 }
 
-// The run and series that a matrix or a list of suspects is about.
-template <class Message>
 // Sets the run and the series that a matrix or a list of suspects is about.
+template <class Message>
 void describe(const PairFigures& figures, Message& out) {
   out.set_schema_version(kVersion);
   out.set_run_id(figures.run_id);

@@ -146,10 +146,8 @@ class ArchiveService final : public api::Archive::CallbackService {
     return answer_present(context, access, pool, response,
                           [=, this] { return (archive_.*ask)(*request); });
   }
-  // Every call here may read the disk for long, so a caller that is gone before its turn costs no
-  // read any more.
-  template <class Response, class Work>
   // Each call here may read the disk for long, so a caller that left before its turn costs no read.
+  template <class Response, class Work>
   Unary* answer_present(Context* context, Access access, fleet::WorkerPool& pool,
                         Response* response, Work work) {
     return rpc::unary(context, peers_, access, pool, response,

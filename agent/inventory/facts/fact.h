@@ -16,8 +16,8 @@ enum class FactState : std::uint8_t {
   kError,   // something is there, and it makes no sense or cannot be read; `reason` says what
 };
 
-template <class T>
 // A value with its source.
+template <class T>
 struct Fact {
   T value{};
   FactState state = FactState::kUnknown;
@@ -44,20 +44,17 @@ struct Fact {
   static Fact error(std::string source, std::string reason) {
     return {T{}, FactState::kError, std::move(source), std::move(reason)};
   }
-  // Keeps the state of `other` where that is open and ours is not: the value then describes a part
-  // of the thing.
-  template <class U>
   // Takes over the state of `other` if that is open and this is not: the value then describes only
   // a part.
+  template <class U>
   void spoil_by(const Fact<U>& other) {
     if (is_open() || !other.is_open()) return;
     state = other.state;
     source = other.source;
     reason = other.reason;
   }
-  // The same without a value, as a fact of another type.
-  template <class U>
   // The same state, source and reason as a fact of another type.
+  template <class U>
   [[nodiscard]] Fact<U> without_value() const {
     return {U{}, state, source, reason};
   }

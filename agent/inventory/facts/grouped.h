@@ -23,9 +23,8 @@ class Grouped {
   bool is_unknown_ = false;
 };
 
-// A fact's value as a word.
-template <class T, class Word>
 // The fact with its value as a word.
+template <class T, class Word>
 Fact<std::string> with(const Fact<T>& fact, Word word) {
   Fact<std::string> text = fact.template without_value<std::string>();
   if (fact.is_known()) text.value = word(fact.value);

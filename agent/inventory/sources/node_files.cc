@@ -23,9 +23,9 @@ namespace fs = std::filesystem;
 
 constexpr std::size_t kChunkBytes = 16U << 10U;
 
-template <class T>
 // The state for an errno: absent for a missing file, unknown without privilege or while a device
 // cannot answer, else an error.
+template <class T>
 Fact<T> not_read(const std::string& path, int error) {
   switch (error) {
     case ENOENT:

@@ -28,8 +28,8 @@ CheckResult not_told(const Inventory& node, const GpuFacts& gpu, std::string_vie
                 "NVML", {"nvidia-smi -q"});
 }
 
-template <class Judge>
 // One result for each GPU; without GPUs the check is waived.
+template <class Judge>
 CheckResults for_each_gpu(const Inventory& node, Judge judge) {
   CheckResults results;
   for (const GpuFacts& gpu : node.gpus) results.push_back(judge(node, gpu));

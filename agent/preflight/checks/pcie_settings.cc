@@ -78,8 +78,8 @@ CheckResult judge_ordering(const Inventory& node, const RdmaDevice& nic, const P
                  fmt::format("mlxconfig -d {} set PCI_WR_ORDERING=1 && reboot", device.address)});
 }
 
-template <class Judge>
 // One result for each fabric NIC with a known PCI device.
+template <class Judge>
 CheckResults for_each_nic(const Inventory& node, Judge judge) {
   CheckResults results;
   for (const RdmaDevice* nic : fabric_nics(node)) {

@@ -93,8 +93,8 @@ class Connection {
   // Runs fixed text of one or many statements without values: pragmas, migrations.
   Status script(const char* sql);
 
-  template <class... Values>
   // Runs a statement with `values` bound in order. The text is prepared once and kept.
+  template <class... Values>
   Result<Rows> query(std::string_view sql, const Values&... values) {
     return bound(sql, SQLITE_TRANSIENT, values...);
   }
@@ -102,17 +102,15 @@ class Connection {
   // second statement. Its values have at most 16 MiB, as long as this connection lives.
   // kInvalidArgument with SQLite's own words.
   Result<Rows> query_once(const std::string& sql);
-  // To the end, rows ignored.
-  template <class... Values>
   // Runs a statement to its end and ignores rows.
+  template <class... Values>
   Status execute(std::string_view sql, const Values&... values) {
     Rows rows = RG_TRY(bound(sql, SQLITE_STATIC, values...));
     for (bool more = true; more;) more = RG_TRY(rows.next());
     return {};
   }
-  // The first column of the first row; absent when there is none.
-  template <class... Values>
   // The first column of the first row; absent without rows.
+  template <class... Values>
   Result<std::optional<std::int64_t>> integer(std::string_view sql, const Values&... values) {
     Rows rows = RG_TRY(bound(sql, SQLITE_STATIC, values...));
     if (!RG_TRY(rows.next())) return std::nullopt;
