@@ -12,7 +12,7 @@ promtool=$(command -v promtool || true)
 
 # The lint finds what it is there for.
 work=$(mktemp -d); trap 'rm -rf "$work"' EXIT
-mkdir -p "$work/deploy/docs" && cp "$here/../deploy/docs/"{alerts,dashboards}.md "$work/deploy/docs/" && cp -r "$here" "$work/dashboards"
+mkdir -p "$work/deploy/docs/reference" && cp "$here/../deploy/docs/reference/"{alerts,dashboards}.md "$work/deploy/docs/reference/" && cp -r "$here" "$work/dashboards"
 spoil() {
   local file=$1 from=$2 to=$3 want=$4
   sed -i "s/$from/$to/" "$work/dashboards/$file"
