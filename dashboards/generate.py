@@ -9,6 +9,7 @@ import json
 import pathlib
 import re
 import sys
+import textwrap
 
 sys.dont_write_bytecode = True
 HERE = pathlib.Path(__file__).resolve().parent
@@ -134,19 +135,32 @@ def rule_tests():
     return text + annotation_tests()
 
 
+def paragraph(text):
+    """`text` in lines of at most 100 columns, as pages have them."""
+    return textwrap.fill(text, 100, break_long_words=False, break_on_hyphens=False) + "\n"
+
+
+INTRODUCTION = (
+    "`dashboards/generate.py` makes this page from `dashboards/source/alerts.py`, as it makes the rules "
+    "(`dashboards/prometheus/alerts.yml`) and their tests. An alert is an event, not a series: one for a fleet, with the command "
+    "that shows which node is meant. `page` wakes somebody, `ticket` waits.",
+    "A node whose marker file says maintenance (`--busy-marker`) is left out; one that went away then, for a day. Once the marker "
+    "is gone it counts at once. Regular windows are set in `deploy/monitoring/alertmanager.yml`.",
+    "The recording rules add at most 26 series a node of 8 ports (260,000 at 10,000 nodes) to those of the agents (metrics.md), "
+    "beside those of counters that just grew.",
+    "The rules need Prometheus 2.42 (`keep_firing_for`). Their `runbook_url` is this page's path in the sources. This command puts "
+    "in the address of your docs:",
+)
+
+
 def alert_page():
-    text = ("# Alerts\n\nMade by `dashboards/generate.py` from `dashboards/source/alerts.py`, as are the rules "
-            "(`dashboards/prometheus/alerts.yml`) and their tests.\nAn alert is an event, not a series: one for a fleet, with "
-            "the command that shows who is meant. `page` wakes somebody, `ticket` waits.\n\nA node whose marker file says "
-            "maintenance (`--busy-marker`) is left out; one that went away\nthen, for a day. Once the marker is gone it counts at once. "
-            "Regular windows stand in `deploy/monitoring/alertmanager.yml`.\n\n"
-            "The recording rules add at most 26 series a node of 8 ports (260,000 at 10,000 nodes) to those of the agents (metrics.md),\nbeside those of counters that just grew.\n\n"
-            "The rules need Prometheus 2.42 (`keep_firing_for`). Their `runbook_url` is this page's place in the sources; where your docs stand\nis put in by "
-            "`sed 's|deploy/docs/alerts.md|https://docs.example/railgauge/alerts.md|' dashboards/prometheus/alerts.yml`.\n")
+    text = "# Alerts\n\n" + "\n".join(paragraph(one) for one in INTRODUCTION)
+    text += ("\n```\nsed 's|deploy/docs/alerts.md|https://docs.example/railgauge/alerts.md|' \\\n"
+             "  dashboards/prometheus/alerts.yml\n```\n")
     for alert in alerts.ALERTS:
-        text += (f"\n## {alert['name']}\n{alert['severity']}, after {alert['wait']}"
-                 + (f", kept for {alert['keep']} once its cause is not seen" if "keep" in alert else "")
-                 + f".\n\n{alert['means']}\n\n{alert['do']}\n\n```\n{alert['expr']}\n```\n")
+        kept = f", kept for {alert['keep']} once its cause is not seen" if "keep" in alert else ""
+        text += (f"\n## {alert['name']}\n{alert['severity']}, after {alert['wait']}{kept}.\n\n"
+                 f"{paragraph(alert['means'])}\n{paragraph(alert['do'])}\n```\n{alert['expr']}\n```\n")
     return text
 
 

@@ -13,6 +13,7 @@ import math
 import pathlib
 import re
 import sys
+import textwrap
 import time
 import urllib.error
 import urllib.parse
@@ -103,8 +104,13 @@ def columns_of(panel, answers):
     return labels + ([value] if value else []), rows
 
 
+def folded(text):
+    """`text` in lines of at most 100 columns, as pages have them."""
+    return textwrap.fill(text, 100, break_long_words=False, break_on_hyphens=False)
+
+
 def markdown(panel, answers):
-    text = f"\n### {panel['title']}\n{panel['description']}\n\n"
+    text = f"\n### {panel['title']}\n{folded(panel['description'])}\n\n"
     headings, rows = columns_of(panel, answers)
     if not rows:
         return text + "Nothing to show.\n"
@@ -116,11 +122,19 @@ def markdown(panel, answers):
 
 HEAD = """# Dashboards as tables
 
-Each panel's data, as Prometheus answered its queries: `deploy/e2e/monitoring.sh --render deploy/docs/dashboards.md` starts a controller,
-three agents and Prometheus on one host and writes this page. Figures are synthetic: the agents' NICs and GPUs are fakes.
-Grafana is in no Debian release, so no Grafana has read the boards here: what is proven are their queries, by Prometheus itself, and
-that each file has the shape that Grafana documents (`dashboards/lint.py`). One finding was made up, a port was taken down and a node
-was busy when this was written, so that there is something to see.
+Each panel's data, as Prometheus answered its queries. This command starts a controller, three
+agents and Prometheus on one host and writes this page:
+
+```
+deploy/e2e/monitoring.sh --render deploy/docs/dashboards.md
+```
+
+Figures are synthetic: the agents' NICs and GPUs are fakes. One finding was made up, a port was
+taken down and a node was busy when this was written, so that every panel has data.
+
+Grafana is in no Debian release, so no Grafana has read the boards here. Proven are their queries,
+by Prometheus itself, and that each file has the shape that Grafana documents
+(`dashboards/lint.py`).
 """
 
 
@@ -154,7 +168,7 @@ class Proof:
         return answers
 
     def board(self, board):
-        page = f"\n## {board['title']}\n{board['description']}\n"
+        page = f"\n## {board['title']}\n{folded(board['description'])}\n"
         for panel in board["panels"]:
             page += markdown(panel, self.panel(board["uid"], panel))
         for one in board["templating"]["list"]:

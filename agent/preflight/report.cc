@@ -1,13 +1,11 @@
 #include "agent/preflight/report.h"
 
 #include <algorithm>
-#include <ctime>
-
-#include <fmt/chrono.h>
 
 #include "agent/preflight/checks/gpudirect.h"
 #include "agent/preflight/rules/results.h"
 #include "controller/api/preflight.h"
+#include "kernels/core/text/rfc3339.h"
 #include "kernels/core/text/text.h"
 
 namespace railgauge::agent {
@@ -20,10 +18,6 @@ std::string bounded(const std::string& text) {
   std::ranges::replace_if(
       line, [](unsigned char c) { return c < ' ' || c == 0x7f; }, ' ');
   return text.size() <= kMaxTextBytes ? line : line + "...";
-}
-
-std::string utc_text(double unix_seconds) {
-  return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(static_cast<std::time_t>(unix_seconds)));
 }
 
 api::PreflightCheck& add_check(api::PreflightReport& report, const std::string& node_name,

@@ -5,12 +5,13 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "kernels/core/base/check_states.h"
 #include "kernels/core/base/outcome.h"
 
 namespace railgauge::api {
 namespace {
 
-// Behind the last for a word that is none: what is not understood is worst.
+// A word that is no state ranks behind the worst: an unknown answer is never a pass.
 std::size_t rank_of(std::string_view state) {
   return static_cast<std::size_t>(std::ranges::find(kCheckStates, state) - kCheckStates.begin());
 }
@@ -19,6 +20,7 @@ bool contains(const std::vector<std::string>& words, const std::string& word) {
   return std::ranges::find(words, word) != words.end();
 }
 
+// A required check must have a result on every node, for whatever subject.
 bool lacks_a_required_check(const PreflightReport& report, const PreflightDemand& demand) {
   return std::ranges::any_of(report.nodes(), [&](const PreflightNode& node) {
     return std::ranges::any_of(demand.require, [&](const std::string& id) {
@@ -31,6 +33,7 @@ bool lacks_a_required_check(const PreflightReport& report, const PreflightDemand
 
 }  // namespace
 
+// An unknown word counts as the worst known state.
 std::string_view worst_check_state(const PreflightReport& report, std::string_view node) {
   std::size_t worst = 0;
   bool any = false;
@@ -42,6 +45,7 @@ std::string_view worst_check_state(const PreflightReport& report, std::string_vi
   return any ? kCheckStates.at(worst) : "unknown";
 }
 
+// Failure outranks invalid data, which outranks open questions.
 int preflight_exit_code(const PreflightReport& report, const PreflightDemand& demand) {
   bool invalid = report.nodes().empty() || lacks_a_required_check(report, demand);
   for (const PreflightNode& node : report.nodes()) invalid = invalid || !node.error().empty();
@@ -58,6 +62,7 @@ int preflight_exit_code(const PreflightReport& report, const PreflightDemand& de
   return open ? kExitInconclusive : kExitPassed;
 }
 
+// One line for a person. "unknown" is printed as "not proven": nobody has tried the registration.
 std::string gpudirect_text(const GpuDirectPair& pair) {
   if (pair.answer() == "yes") return fmt::format("GPUDirect: yes, by {}", pair.path());
   std::string text = fmt::format("GPUDirect: {}, because {}",
@@ -66,6 +71,7 @@ std::string gpudirect_text(const GpuDirectPair& pair) {
   return text;
 }
 
+// From the worst to the best, so that trouble comes first in a table's column.
 std::string state_counts_text(const PreflightReport& report, std::string_view node) {
   std::string text;
   for (std::size_t i = kCheckStates.size(); i-- > 0;) {
@@ -78,6 +84,8 @@ std::string state_counts_text(const PreflightReport& report, std::string_view no
   return text.empty() ? "no checks" : text;
 }
 
+// Blocks with the same check, reason and remedy are one, with all their places: a fault of the
+// image would otherwise repeat for every node and port.
 std::string remedies_text(const PreflightReport& report, bool all_states) {
   struct Block {
     std::string head;

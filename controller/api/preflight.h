@@ -2,7 +2,6 @@
 // the GPUDirect lines. Pure.
 #pragma once
 
-#include <array>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -11,17 +10,14 @@
 
 namespace railgauge::api {
 
-// From the best to the worst. Missing data is worse than a warning; a waived check says nothing, so
-// it is worst only where it is alone.
-inline constexpr std::array<std::string_view, 6> kCheckStates{"waived",  "pass",  "warn",
-                                                              "unknown", "error", "fail"};
-
 // Of the checks of `node`; "unknown" when there is none.
 std::string_view worst_check_state(const PreflightReport& report, std::string_view node);
 
 struct PreflightDemand {
-  std::vector<std::string> require{};  // ids whose `unknown` counts
-  bool strict = false;                 // every `unknown` counts
+  // Ids whose `unknown` counts.
+  std::vector<std::string> require{};
+  // Every `unknown` counts.
+  bool strict = false;
 };
 // 1 when a check failed; 4 when one had an error, a node gave no answer, a required check is
 // missing on a node, or there is no node; 3 when an `unknown` counts; else 0.

@@ -2,11 +2,9 @@
 
 #include <algorithm>
 #include <array>
-#include <ctime>
 #include <random>
 #include <utility>
 
-#include <fmt/chrono.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <spdlog/spdlog.h>
@@ -17,6 +15,7 @@
 #include "controller/fleet/kernels.h"
 #include "controller/plan/topology/node_set.h"
 #include "controller/run/yield_window.h"
+#include "kernels/core/text/rfc3339.h"
 #include "kernels/core/text/text.h"
 
 namespace railgauge {
@@ -30,8 +29,7 @@ constexpr std::array<std::string_view, 3> kTriggers{"cli", "schedule", "upgrade"
 // Run ids sort by time and differ by chance within a second.
 std::string new_run_id(double unix_seconds) {
   std::random_device random;
-  return fmt::format("{:%Y%m%d-%H%M%S}-{:06x}", fmt::gmtime(static_cast<std::time_t>(unix_seconds)),
-                     random() & 0xffffffU);
+  return fmt::format("{}-{:06x}", utc_text(unix_seconds, "%Y%m%d-%H%M%S"), random() & 0xffffffU);
 }
 
 std::vector<KernelInfo> kernels_of(const std::map<std::string, fleet::NodeState>& nodes) {

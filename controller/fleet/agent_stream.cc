@@ -4,6 +4,7 @@
 
 namespace railgauge::fleet {
 
+// gRPC calls the reactor until OnDone, so the object holds a reference to itself until then.
 std::shared_ptr<AgentStream> AgentStream::make(Session session,
                                                grpc::CallbackServerContext* context,
                                                auth::Peer peer, Events events) {
@@ -13,6 +14,8 @@ std::shared_ptr<AgentStream> AgentStream::make(Session session,
   return stream;
 }
 
+// At most one read is pending. The next starts only after the owner has taken the message, so that
+// HTTP/2's flow control stops an agent that sends faster than the store writes.
 void AgentStream::read_next() {
   const std::lock_guard lock(mutex_);
   if (finished_ || reading_) return;
@@ -21,6 +24,7 @@ void AgentStream::read_next() {
   StartRead(&incoming_);
 }
 
+// The front of the queue is in flight, so it stays there until OnWriteDone.
 void AgentStream::send(api::ControllerMessage message) {
   const std::lock_guard lock(mutex_);
   if (finished_ || finishing_) return;
@@ -34,6 +38,7 @@ void AgentStream::send(api::ControllerMessage message) {
 
 void AgentStream::write_front() { StartWrite(&outgoing_.front()); }
 
+// The status waits until the queue is written; later messages are dropped.
 void AgentStream::finish(grpc::Status status) {
   const std::lock_guard lock(mutex_);
   if (finished_ || finishing_) return;
@@ -56,6 +61,7 @@ void AgentStream::finish_now(const grpc::Status& status) {
   Finish(status);
 }
 
+// The message is delivered outside the lock: the owner may call send() at once.
 void AgentStream::OnReadDone(bool ok) {
   {
     const std::lock_guard lock(mutex_);
@@ -65,6 +71,7 @@ void AgentStream::OnReadDone(bool ok) {
   events_.message(session_, std::move(incoming_));
 }
 
+// A failed write means that the connection is gone; gRPC calls OnDone after Finish.
 void AgentStream::OnWriteDone(bool ok) {
   const std::lock_guard lock(mutex_);
   outgoing_bytes_ -= outgoing_.front().ByteSizeLong();
@@ -75,11 +82,13 @@ void AgentStream::OnWriteDone(bool ok) {
   if (finishing_) finish_now(status_);
 }
 
+// The peer or TryCancel ended the call.
 void AgentStream::OnCancel() {
   const std::lock_guard lock(mutex_);
   finish_now(grpc::Status::CANCELLED);
 }
 
+// The last call of gRPC: the owner is informed first, then the object may end.
 void AgentStream::OnDone() {
   events_.closed(session_);
   self_.reset();

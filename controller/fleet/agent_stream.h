@@ -26,7 +26,8 @@ class AgentStream final
 
   struct Events {
     std::function<void(Session, api::AgentMessage)> message;
-    std::function<void(Session)> closed;  // last call; nothing was or will be delivered after it
+    // Last call; nothing was or will be delivered after it.
+    std::function<void(Session)> closed;
   };
 
   // Alive until gRPC is done with it, however few references are held.
@@ -58,15 +59,19 @@ class AgentStream final
   grpc::CallbackServerContext* context_;
   const auth::Peer peer_;
   const Events events_;
-  std::shared_ptr<AgentStream> self_;  // until OnDone
+  // Keeps the object alive until OnDone.
+  std::shared_ptr<AgentStream> self_;
   api::AgentMessage incoming_;
 
   std::mutex mutex_;
-  std::deque<api::ControllerMessage> outgoing_;  // the front is being written
+  // Messages to the agent; the front is being written.
+  std::deque<api::ControllerMessage> outgoing_;
   std::size_t outgoing_bytes_ = 0;
   bool reading_ = false;
-  bool finishing_ = false;  // after what is queued
-  bool finished_ = false;   // Finish was called: nothing may be started any more
+  // The call ends after the queued messages.
+  bool finishing_ = false;
+  // Finish was called: nothing may be started any more.
+  bool finished_ = false;
   grpc::Status status_;
 };
 

@@ -17,6 +17,7 @@
 namespace railgauge::auth {
 namespace {
 
+// gRPC's name of a peer that was handed over as a descriptor: "fd:17".
 constexpr std::string_view kDescriptorPrefix = "fd:";
 constexpr int kMaxGroups = 1'024;
 constexpr std::size_t kUserBufferBytes = 16 * 1'024;
@@ -27,6 +28,7 @@ std::string only_property(const grpc::AuthContext& context, const char* name) {
   return values.size() == 1 ? std::string(values[0].data(), values[0].size()) : std::string();
 }
 
+// Words for error messages.
 std::string_view name_of(Role role) {
   switch (role) {
     case Role::kAgent:
@@ -43,6 +45,7 @@ std::string_view name_of(Role role) {
   return "no known role";
 }
 
+// -1 for any other character.
 int hex_digit(char c) {
   if (c >= '0' && c <= '9') return c - '0';
   const int lower = std::tolower(static_cast<unsigned char>(c));
@@ -62,12 +65,14 @@ char take_character(std::string_view text, std::size_t& at) {
 
 }  // namespace
 
+// The group may be the primary one or a supplementary one of the user.
 bool may_connect(const Credentials& peer, uid_t own_uid, std::optional<gid_t> group) {
   if (peer.uid == 0 || peer.uid == own_uid) return true;
   return group &&
          (peer.gid == *group || std::ranges::find(peer.groups, *group) != peer.groups.end());
 }
 
+// A user that the system's database does not know has a number as its name.
 std::string user_name(uid_t uid) {
   passwd entry{};
   passwd* found = nullptr;
@@ -77,6 +82,8 @@ std::string user_name(uid_t uid) {
   return fmt::format("uid {}", uid);
 }
 
+// The kernel filled in uid and gid when the peer called connect(2), so a process cannot forge them.
+// Supplementary groups come from the database of users, because SO_PEERCRED has none.
 Result<Credentials> credentials_of(int fd) {
   ucred credentials{};
   socklen_t size = sizeof(credentials);
@@ -96,11 +103,14 @@ Result<Credentials> credentials_of(int fd) {
   return peer;
 }
 
+// A descriptor's number is used again after a close, so a new connection replaces the old entry.
 void PeerBook::set(int fd, std::string user) {
   const std::lock_guard lock(mutex_);
   users_[fd] = std::move(user);
 }
 
+// Three ways in: a unix socket, known by its descriptor; TLS with a certificate; TCP without TLS,
+// which listens only with --insecure. Any other peer has no role.
 Peer PeerBook::peer_of(const grpc::ServerContextBase& context) const {
   Peer peer{.address = context.peer()};
   if (peer.address.starts_with(kDescriptorPrefix)) {
@@ -131,6 +141,8 @@ Peer PeerBook::peer_of(const grpc::ServerContextBase& context) const {
   return peer;
 }
 
+// A text that is not a list of KEY=VALUE has an empty subject, which no role accepts. Both
+// separators of RFC 2253 count: ',' between names and '+' within one.
 Subject parse_subject(std::string_view text) {
   Subject subject;
   std::size_t at = 0;
@@ -149,6 +161,7 @@ Subject parse_subject(std::string_view text) {
   return subject;
 }
 
+// Several units would make the role a matter of their order, so they give none.
 Role role_of(const Subject& subject) {
   if (subject.units.size() != 1) return Role::kNone;
   const std::string& unit = subject.units[0];
@@ -157,6 +170,7 @@ Role role_of(const Subject& subject) {
   return unit == "viewer" ? Role::kViewer : Role::kNone;
 }
 
+// A viewer may call what only reads.
 Status may_control(const Peer& peer, bool read_only) {
   const bool allowed = peer.role == Role::kAny || peer.role == Role::kOperator ||
                        (read_only && peer.role == Role::kViewer);
@@ -173,6 +187,8 @@ Status may_attach(const Peer& peer) {
                           name_of(peer.role)));
 }
 
+// With a certificate the common name must be the node's name: one stolen key cannot speak for
+// another node.
 Status may_speak_for(const Peer& peer, const std::string& node_name) {
   RG_TRY_OK(may_attach(peer));
   if (peer.role == Role::kAny || peer.common_name == node_name) return {};

@@ -23,9 +23,12 @@ namespace railgauge::auth {
 enum class Role { kNone, kAgent, kOperator, kViewer, kAny };
 
 struct Peer {
-  Role role = Role::kNone;    // kAny: unix socket and --insecure
-  std::string who{};          // user name, common name or address, for people
-  std::string common_name{};  // of the certificate; "" without one
+  // kAny: unix socket and --insecure.
+  Role role = Role::kNone;
+  // User name, common name or address, for people.
+  std::string who{};
+  // The common name of the certificate; "" without one.
+  std::string common_name{};
   std::string address{};
 };
 
@@ -34,7 +37,8 @@ struct Peer {
 struct Credentials {
   uid_t uid = 0;
   gid_t gid = 0;
-  std::vector<gid_t> groups{};  // supplementary ones of the user
+  // Supplementary ones of the user.
+  std::vector<gid_t> groups{};
 };
 // root, the controller's own user, or a member of `group`. Pure.
 bool may_connect(const Credentials& peer, uid_t own_uid, std::optional<gid_t> group);
@@ -51,14 +55,16 @@ class PeerBook {
 
  private:
   mutable std::mutex mutex_;
-  std::map<int, std::string> users_;  // by descriptor: as many as the process may have open
+  // By descriptor: as many as the process may have open.
+  std::map<int, std::string> users_;
 };
 
 // --- certificates
 // ----------------------------------------------------------------------------------
 struct Subject {
   std::vector<std::string> common_names{};
-  std::vector<std::string> units{};  // OU
+  // The values of OU, organizational unit.
+  std::vector<std::string> units{};
 };
 // "CN=n1,OU=agent,O=Railgauge" (RFC 2253, with its escapes). Pure.
 Subject parse_subject(std::string_view rfc2253);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <set>
+#include <utility>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -12,7 +13,38 @@
 namespace railgauge {
 namespace {
 
-api::Nic to_api(const store::EndpointRow& row) {
+// The database has one kind of row for ports and GPUs, keyed by their slot; the contract has one
+// message for each. These four functions are the only place that knows both.
+
+store::EndpointRow row_of(const api::Nic& nic) {
+  return {.kind = "nic",
+          .device = nic.device(),
+          .port = nic.port(),
+          .pci_address = nic.pci_address(),
+          .netdev = nic.netdev(),
+          .guid = nic.guid(),
+          .state = nic.state(),
+          .link_layer = nic.link_layer(),
+          .driver = nic.driver(),
+          .firmware = nic.firmware(),
+          .rate_bits_per_second = nic.rate_bits_per_second(),
+          .active_mtu_bytes = nic.active_mtu_bytes(),
+          .numa_node_plus_one = nic.numa_node_plus_one()};
+}
+
+store::EndpointRow row_of(const api::Gpu& gpu) {
+  return {.kind = "gpu",
+          .device = gpu.name(),
+          .pci_address = gpu.pci_address(),
+          .guid = gpu.uuid(),
+          .state = gpu.state(),
+          .driver = gpu.driver(),
+          .firmware = gpu.vbios(),
+          .model = gpu.model(),
+          .numa_node_plus_one = gpu.numa_node_plus_one()};
+}
+
+api::Nic nic_of(const store::EndpointRow& row) {
   api::Nic nic;
   nic.set_device(row.device);
   nic.set_port(row.port);
@@ -42,6 +74,17 @@ api::Gpu gpu_of(const store::EndpointRow& row) {
   return gpu;
 }
 
+// Adds the ports and GPUs of a node's row to a message that has both lists: Hello or NodeInfo.
+template <class Message>
+void add_endpoints(const store::NodeRow& row, Message& message) {
+  for (const store::EndpointRow& endpoint : row.endpoints) {
+    if (endpoint.kind == "nic") *message.add_nics() = nic_of(endpoint);
+    if (endpoint.kind == "gpu") *message.add_gpus() = gpu_of(endpoint);
+  }
+}
+
+// Nodes with equal hashes have equal stacks. Without versions the hash is absent: an empty stack is
+// unknown, not equal.
 void add_stack_hash(api::NodeInfo& info) {
   using Words = std::map<std::string, std::string>;
   if (info.stack_versions().empty()) return;
@@ -50,6 +93,7 @@ void add_stack_hash(api::NodeInfo& info) {
                  Words(info.stack_settings().begin(), info.stack_settings().end())));
 }
 
+// Fields of a rank without a final record stay absent: it has not ended, or its node was lost.
 api::RankDetail to_api(const store::RankDetailRow& row) {
   api::RankDetail rank;
   rank.set_rank(row.rank);
@@ -66,6 +110,7 @@ api::RankDetail to_api(const store::RankDetailRow& row) {
   return rank;
 }
 
+// A task without a distance (no pair) has no such field, so that JSON prints null.
 api::PlannedTask to_api(const plan::PlannedTask& task) {
   api::PlannedTask planned;
   planned.set_task_id(task.id);
@@ -82,6 +127,7 @@ api::PlannedTask to_api(const plan::PlannedTask& task) {
   return planned;
 }
 
+// The round's distance is that of most of its pairs; `mixed` marks rounds that hold others.
 api::PlannedRound to_api(const plan::Plan& plan, std::size_t round) {
   const plan::PlannedRound& info = plan.round_infos[round];
   api::PlannedRound out;
@@ -97,6 +143,7 @@ api::PlannedRound to_api(const plan::Plan& plan, std::size_t round) {
   return out;
 }
 
+// A budget of 0 is none, so the field stays absent.
 api::PlannedStage to_api(const plan::PlannedStage& stage) {
   api::PlannedStage out;
   out.set_stage(stage.name);
@@ -108,9 +155,9 @@ api::PlannedStage to_api(const plan::PlannedStage& stage) {
   return out;
 }
 
-// What makes nodes alike: the models of their GPUs and how their NICs are driven. Not how many
-// there are nor how fast they run now: a node with a dead GPU or a degraded link is to be held
-// against the others.
+// Nodes with equal texts are compared with each other: the models of their GPUs and the drivers of
+// their NICs. The number of devices and their present state are no part of it: a node with a dead
+// GPU or a degraded link must be compared with the sound ones.
 std::string hardware_of(const api::Hello& hello) {
   std::set<std::string> parts;
   for (const api::Gpu& gpu : hello.gpus())
@@ -122,6 +169,8 @@ std::string hardware_of(const api::Hello& hello) {
 
 }  // namespace
 
+// GPUs that a container hides are listed apart: no task can use them, but the plan's notes name
+// them.
 plan::PlanNode plan_node_of(const fleet::NodeState& node) {
   plan::PlanNode planned{
       .name = node.hello.name(), .endpoints = {}, .hardware = hardware_of(node.hello)};
@@ -145,6 +194,7 @@ plan::PlanNode plan_node_of(const fleet::NodeState& node) {
   return planned;
 }
 
+// NICs in the order of their PCI addresses, which is the order of rails.
 plan::TopologyNode topology_node_of(const fleet::NodeState& node) {
   plan::TopologyNode out{.name = node.hello.name(),
                          .labels = {node.hello.facts().begin(), node.hello.facts().end()}};
@@ -162,6 +212,43 @@ std::string endpoint_text(const std::string& node, const std::string& endpoint) 
   return endpoint.empty() ? node : fmt::format("{}/{}", node, endpoint);
 }
 
+namespace fleet {
+
+// The stack's versions and settings are kept apart from facts that only describe the node, because
+// only the former begin an epoch.
+store::NodeRow row_of(const NodeState& node) {
+  const api::Hello& hello = node.hello;
+  store::NodeRow row{.node_id = hello.node_id(),
+                     .name = hello.name(),
+                     .version = hello.version(),
+                     .address = node.address,
+                     .facts = {hello.stack_versions().begin(), hello.stack_versions().end()},
+                     .settings = {hello.stack_settings().begin(), hello.stack_settings().end()},
+                     .stack_incomplete = hello.stack_incomplete(),
+                     .described = {hello.facts().begin(), hello.facts().end()}};
+  // Agents whose contract is older than the stack's own fields report its versions as facts.
+  if (row.facts.empty()) std::swap(row.facts, row.described);
+  for (const api::Nic& nic : hello.nics()) row.endpoints.push_back(railgauge::row_of(nic));
+  for (const api::Gpu& gpu : hello.gpus()) row.endpoints.push_back(railgauge::row_of(gpu));
+  return row;
+}
+
+// Descriptions and versions are joined, as the plan's labels need both.
+NodeState state_of(const store::NodeRow& row) {
+  NodeState node;
+  api::Hello& hello = node.hello;
+  hello.set_name(row.name);
+  hello.set_node_id(row.node_id);
+  hello.mutable_facts()->insert(row.described.begin(), row.described.end());
+  hello.mutable_facts()->insert(row.facts.begin(), row.facts.end());
+  node.last_seen_at_unix = row.last_seen_at;
+  add_endpoints(row, hello);
+  return node;
+}
+
+}  // namespace fleet
+
+// Busy reasons are shown only while the node is attached: those of a lost node are outdated.
 api::NodeInfo to_api(const fleet::NodeState& node) {
   const bool attached = node.presence == fleet::NodePresence::kAttached;
   api::NodeInfo info;
@@ -183,6 +270,7 @@ api::NodeInfo to_api(const fleet::NodeState& node) {
   return info;
 }
 
+// The state is "lost": the caller replaces it for nodes that are attached now.
 api::NodeInfo to_api(const store::NodeRow& row) {
   api::NodeInfo info;
   info.set_name(row.name);
@@ -191,10 +279,7 @@ api::NodeInfo to_api(const store::NodeRow& row) {
   info.set_version(row.version);
   info.set_address(row.address);
   if (row.last_seen_at > 0) info.set_last_seen_at(rfc3339(row.last_seen_at));
-  for (const store::EndpointRow& endpoint : row.endpoints) {
-    if (endpoint.kind == "nic") *info.add_nics() = to_api(endpoint);
-    if (endpoint.kind == "gpu") *info.add_gpus() = gpu_of(endpoint);
-  }
+  add_endpoints(row, info);
   info.mutable_facts()->insert(row.described.begin(), row.described.end());
   info.mutable_stack_versions()->insert(row.facts.begin(), row.facts.end());
   info.mutable_stack_settings()->insert(row.settings.begin(), row.settings.end());
@@ -202,6 +287,8 @@ api::NodeInfo to_api(const store::NodeRow& row) {
   return info;
 }
 
+// All rounds are listed; tasks only up to kMaxPlannedTasks, since a message of millions of tasks
+// would not fit gRPC's limit.
 api::RunPlan to_api(const plan::PlanOutline& outline) {
   const plan::Plan& plan = outline.head();
   api::RunPlan out;
@@ -223,6 +310,7 @@ api::RunPlan to_api(const plan::PlanOutline& outline) {
   return out;
 }
 
+// Empty texts and times of 0 mean "not yet" in the database, so their fields stay absent.
 api::RunSummary to_api(const store::RunSummaryRow& row) {
   api::RunSummary summary;
   summary.set_schema_version(1);
@@ -243,6 +331,7 @@ api::RunSummary to_api(const store::RunSummaryRow& row) {
   return summary;
 }
 
+// The endpoints as planned; `ranks` has those that the runners opened.
 api::TaskDetail to_api(const store::TaskDetailRow& row) {
   api::TaskDetail task;
   task.set_task_id(row.task.task_id);
@@ -260,6 +349,7 @@ api::TaskDetail to_api(const store::TaskDetailRow& row) {
   return task;
 }
 
+// Takes the row by value: a page has up to 100,000 points, which are moved, not copied.
 api::ResultPoint to_api(store::ResultRow row) {
   api::ResultPoint point;
   point.set_run_id(row.run_id);
@@ -276,6 +366,8 @@ api::ResultPoint to_api(store::ResultRow row) {
   return point;
 }
 
+// The nodes' ids come from the preparation of the run, so that a node that is renamed meanwhile
+// keeps its task.
 store::TaskRow task_row(const plan::PlannedTask& task,
                         const std::map<std::string, std::string>& node_ids) {
   store::TaskRow row;

@@ -1,4 +1,4 @@
-// Rows, plans and nodes as messages of control.proto. Pure.
+// Converts between live nodes, rows of the store, plans and messages of control.proto. Pure.
 #pragma once
 
 #include <string>
@@ -11,12 +11,25 @@
 
 namespace railgauge {
 
-std::string endpoint_text(const std::string& node, const std::string& endpoint);  // "n1/rxe0:1"
+namespace fleet {
+
+// The row that the store keeps of a node.
+store::NodeRow row_of(const NodeState& node);
+// The node as lost, in its last seen state. Data that only a plan of a single node needs (a GPU's
+// distances) is absent.
+NodeState state_of(const store::NodeRow& row);
+
+}  // namespace fleet
+
+// "n1/rxe0:1"
+std::string endpoint_text(const std::string& node, const std::string& endpoint);
 
 plan::PlanNode plan_node_of(const fleet::NodeState& node);
 plan::TopologyNode topology_node_of(const fleet::NodeState& node);
-api::NodeInfo to_api(const fleet::NodeState& node);  // without facts and stack
-api::NodeInfo to_api(const store::NodeRow& row);     // as the store knows it
+// Without facts and stack.
+api::NodeInfo to_api(const fleet::NodeState& node);
+// As the store knows it.
+api::NodeInfo to_api(const store::NodeRow& row);
 // With its tasks where a run could dispatch them all, else without.
 api::RunPlan to_api(const plan::PlanOutline& outline);
 api::RunSummary to_api(const store::RunSummaryRow& row);

@@ -14,6 +14,7 @@ double unix_seconds() {
 
 EventLoop::EventLoop() : thread_([this] { work(); }) {}
 
+// Tasks that come after stop() are dropped: their owners are being destroyed.
 void EventLoop::post(Task task) {
   const std::lock_guard lock(mutex_);
   if (stopping_) return;
@@ -26,6 +27,7 @@ void EventLoop::on_tick(Task tick) {
   tick_ = std::move(tick);
 }
 
+// Queued tasks still run: callers of call() wait for them.
 void EventLoop::stop() {
   {
     const std::lock_guard lock(mutex_);
@@ -35,6 +37,8 @@ void EventLoop::stop() {
   if (thread_.joinable()) thread_.join();
 }
 
+// Takes all queued tasks at once and runs them without the lock. A tick comes after the tasks of
+// its turn, also when they never stop coming; missed ticks are not made up for.
 void EventLoop::work() {
   using Clock = std::chrono::steady_clock;
   const auto period =

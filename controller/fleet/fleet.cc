@@ -1,8 +1,10 @@
 #include "controller/fleet/fleet.h"
 
 #include <algorithm>
+#include <array>
 #include <cctype>
 #include <map>
+#include <set>
 #include <tuple>
 #include <utility>
 
@@ -10,13 +12,16 @@
 #include <spdlog/spdlog.h>
 
 #include "controller/fleet/agent_stream.h"
-#include "controller/fleet/rows.h"
+#include "controller/fleet/convert.h"
 #include "kernels/core/base/failpoint.h"
+#include "kernels/core/text/text.h"
 
 namespace railgauge::fleet {
 
 namespace {
 
+// Sums a batch up by rank: the number of points, their medians and the final record. The owner of
+// runs needs no more of the records, which the store takes.
 class Summary {
  public:
   void add(const Record& record) {
@@ -28,6 +33,7 @@ class Summary {
     }
     if (record.has_final()) rank.final = record.final();
   }
+  // The sums in the order of run, task, attempt and rank. The object is empty afterwards.
   std::vector<StoredRecords> take() {
     std::vector<StoredRecords> stored;
     stored.reserve(ranks_.size());
@@ -36,7 +42,8 @@ class Summary {
   }
 
  private:
-  // Records of one rank arrive in sequence, so the last one is usually the same.
+  // Records of one rank come one after the other, so the last rank is compared before the map is
+  // searched.
   StoredRecords& rank_of(const RecordKey& key) {
     if (last_ != nullptr && last_->task.attempt() == key.attempt() &&
         last_->task.rank() == key.rank() && last_->task.task_id() == key.task_id() &&
@@ -52,11 +59,14 @@ class Summary {
 
   std::map<std::tuple<std::string, std::string, std::uint32_t, std::uint32_t>, StoredRecords>
       ranks_;
-  StoredRecords* last_ = nullptr;  // in ranks_
+  // Points into ranks_; null: no rank yet.
+  StoredRecords* last_ = nullptr;
 };
 
 }  // namespace
 
+// Moves the records out of the message. `first` and `through` are the smallest and the largest
+// spool id, since nothing guarantees that an agent sends them in order.
 Batch batch_of(api::RecordBatch message) {
   Batch batch;
   batch.first = UINT64_MAX;
@@ -76,16 +86,18 @@ Batch batch_of(api::RecordBatch message) {
 
 namespace {
 
+// Bounds of a Hello: a host name of DNS has at most 253 bytes.
 constexpr std::size_t kMaxNameBytes = 253;
 constexpr std::size_t kMaxIdBytes = 64;
 
-bool printable(std::string_view text, std::size_t max) {
+// Ids appear in logs and errors: only visible ASCII characters, without blanks.
+bool is_visible_word(std::string_view text, std::size_t max) {
   const auto fits = [](unsigned char c) { return c > ' ' && c < 0x7f; };
   return !text.empty() && text.size() <= max && std::ranges::all_of(text, fits);
 }
 
-// A node's name is part of endpoints (node/DEV:PORT) and node sets, so their separators are not
-// allowed in names.
+// A node's name is a part of endpoints (node/DEV:PORT) and of node sets, so their separators are
+// not allowed in names.
 bool good_name(std::string_view name) {
   const auto fits = [](unsigned char c) {
     return std::isalnum(c) != 0 || c == '.' || c == '-' || c == '_';
@@ -93,12 +105,15 @@ bool good_name(std::string_view name) {
   return !name.empty() && name.size() <= kMaxNameBytes && std::ranges::all_of(name, fits);
 }
 
+// The codes have the same numbers, so the cast keeps the meaning.
 grpc::Status to_grpc(const Error& error) {
   return {static_cast<grpc::StatusCode>(error.code), error.message};
 }
 
 }  // namespace
 
+// Names of stored nodes are reserved first: an agent with another node id cannot take the name of a
+// node that lost its controller and is about to come back.
 Fleet::Fleet(fleet::EventLoop& loop, store::Store& store, FleetOptions options)
     : loop_(loop), store_(store), options_(options), roster_(options.roster) {
   const auto known = store_.list_nodes();
@@ -110,6 +125,9 @@ Fleet::Fleet(fleet::EventLoop& loop, store::Store& store, FleetOptions options)
   }
 }
 
+// Batches of records are summed up on gRPC's thread that read them; everything else of a message is
+// done on the loop. A stream beyond the limit, or of a peer without an agent's certificate, is
+// finished at once, but still registered, because on_closed counts every stream.
 std::shared_ptr<AgentStream> Fleet::open(grpc::CallbackServerContext* context, auth::Peer peer) {
   const Session session = next_session_++;
   AgentStream::Events events{
@@ -142,6 +160,8 @@ std::shared_ptr<AgentStream> Fleet::open(grpc::CallbackServerContext* context, a
   return stream;
 }
 
+// A stream begins with one Hello. Any other order is a fault of the agent and ends the stream. A
+// message of a stream that another one has replaced is dropped: the new stream speaks for the node.
 void Fleet::on_message(Session session, api::AgentMessage message, std::optional<Batch> records) {
   const auto found = streams_.find(session);
   if (found == streams_.end()) return;
@@ -156,7 +176,8 @@ void Fleet::on_message(Session session, api::AgentMessage message, std::optional
         {grpc::StatusCode::FAILED_PRECONDITION, "the first message, and only it, must be Hello"});
   roster_.seen(session, fleet::monotonic_seconds());
   const Roster::Node* holder = roster_.find(stream.name);
-  if (holder == nullptr || holder->session != session) return;  // replaced meanwhile
+  // Replaced meanwhile.
+  if (holder == nullptr || holder->session != session) return;
   NodeState& node = nodes_[stream.name];
   node.last_seen_at_unix = fleet::unix_seconds();
   if (records) return on_records(stream, std::move(*records));
@@ -169,19 +190,23 @@ void Fleet::on_message(Session session, api::AgentMessage message, std::optional
   stream.wire->read_next();
 }
 
+// The contract comes first: fields of another contract may have another meaning.
 Status Fleet::check_hello(const Stream& stream, const api::Hello& hello) const {
   RG_TRY_OK(api::check_contract(hello.contract(), options_.contract));
   if (!good_name(hello.name()))
     return fail(
         Code::kInvalidArgument,
         fmt::format("a node's name is 1 to {} letters, digits, '.', '-' and '_'", kMaxNameBytes));
-  if (!printable(hello.node_id(), kMaxIdBytes) || !printable(hello.incarnation(), kMaxIdBytes))
+  if (!is_visible_word(hello.node_id(), kMaxIdBytes) ||
+      !is_visible_word(hello.incarnation(), kMaxIdBytes))
     return fail(Code::kInvalidArgument,
                 fmt::format("node {}: node id and incarnation are 1 to {} visible characters",
                             hello.name(), kMaxIdBytes));
   return auth::may_speak_for(stream.wire->peer(), hello.name());
 }
 
+// A permanent refusal: the agent waits long before it tries again, because somebody has to act
+// first.
 void Fleet::refuse(Stream& stream, const Error& error) {
   api::ControllerMessage message;
   message.mutable_refused()->set_reason(error.message);
@@ -190,6 +215,7 @@ void Fleet::refuse(Stream& stream, const Error& error) {
   stream.wire->finish(to_grpc(error));
 }
 
+// A failure is logged only: an event never stops the stream that caused it.
 void Fleet::event(std::string kind, const std::string& node_id, std::string text) {
   store::EventRow row;
   row.kind = std::move(kind);
@@ -199,6 +225,7 @@ void Fleet::event(std::string kind, const std::string& node_id, std::string text
     spdlog::warn("event not stored: {}", added.error().message);
 }
 
+// Refusals are stored as events, so that an operator sees why a node does not attach.
 void Fleet::on_hello(Stream& stream, api::Hello hello) {
   Status sound = check_hello(stream, hello);
   Result<Roster::Attached> attached =
@@ -213,6 +240,8 @@ void Fleet::on_hello(Stream& stream, api::Hello hello) {
   refuse(stream, attached.error());
 }
 
+// Order matters: the replaced stream loses its name before it is closed, so that its late messages
+// do not count for the node; the Welcome is sent before the listener can send a task.
 void Fleet::welcome(Stream& stream, api::Hello hello, const Roster::Attached& attached) {
   const std::string name = hello.name();
   if (attached.replaced) {
@@ -287,6 +316,7 @@ void Fleet::note_seen(double now) {
     spdlog::warn("who is attached is not stored: {}", noted.error().message);
 }
 
+// A heartbeat without a busy state leaves the last one: the agent sends it only when it changes.
 void Fleet::on_heartbeat(NodeState& node, const api::Heartbeat& heartbeat) {
   node.spool_records = heartbeat.spool_records();
   node.busy_task_id = heartbeat.busy_task_id();
@@ -316,6 +346,8 @@ void Fleet::on_records(Stream& stream, Batch batch) {
   stream.held = delivery->batch;
 }
 
+// Called on the loop after the commit. Only now the records are acknowledged and reported to the
+// owner of runs, so that a verdict never rests on records that a crash could lose.
 void Fleet::on_committed(const Delivery& delivery, const Status& status) {
   const auto found = streams_.find(delivery.session);
   if (!status) {
@@ -335,6 +367,8 @@ void Fleet::on_committed(const Delivery& delivery, const Status& status) {
   if (listener_ != nullptr) listener_->records_stored(delivery.name, delivery.batch.stored);
 }
 
+// A stream that was replaced has no name in the roster any more, so its end does not detach the
+// node.
 void Fleet::on_closed(Session session) {
   --open_streams_;
   const auto found = streams_.find(session);
@@ -349,6 +383,8 @@ void Fleet::on_closed(Session session) {
   if (listener_ != nullptr) listener_->node_detached(*name);
 }
 
+// A node whose stream ended but whose grace lasts is detached, not attached: the message is
+// dropped.
 bool Fleet::send(const std::string& name, api::ControllerMessage message) {
   const Roster::Node* node = roster_.find(name);
   if (node == nullptr || node->presence != NodePresence::kAttached) return false;
@@ -358,13 +394,16 @@ bool Fleet::send(const std::string& name, api::ControllerMessage message) {
   return true;
 }
 
+// Three clocks end here: streams without a Hello, batches that the full store refused and streams
+// without a message. Time during which our store refuses does not count as the agent's silence.
 void Fleet::tick(double now) {
   note_seen(now);
   for (auto& [session, stream] : streams_) {
     if (stream.name.empty() && now >= stream.opened + options_.hello_seconds)
       stream.wire->abort({grpc::StatusCode::DEADLINE_EXCEEDED, "no Hello came"});
     if (!stream.held) continue;
-    roster_.seen(session, now);  // it is our store that keeps it waiting
+    // It is our store that keeps it waiting.
+    roster_.seen(session, now);
     on_records(stream, std::move(*stream.held));
   }
   const Roster::Expired expired = roster_.expire(now);
@@ -386,9 +425,96 @@ void Fleet::tick(double now) {
   }
 }
 
+// The agents reconnect by themselves; UNAVAILABLE asks for that.
 void Fleet::close_all(const std::string& reason) {
   for (auto& [session, stream] : streams_)
     stream.wire->finish({grpc::StatusCode::UNAVAILABLE, reason});
+}
+
+// --- reports beside tasks: busy or idle, and the events of the watch
+
+namespace {
+
+// Bounds of the texts of agents: an agent may have another version, or a fault.
+constexpr int kMostReasons = 4;
+constexpr std::size_t kMostTextBytes = 512;
+// Bound of the stored events of one node, so that a bad port does not fill the store.
+constexpr double kEventsAMinute = 60;
+constexpr double kMinute = 60;
+
+// One line without control characters, valid UTF-8, of at most kMostTextBytes.
+std::string short_line(const std::string& text) {
+  std::string line = valid_utf8(text.substr(0, kMostTextBytes));
+  std::ranges::replace_if(
+      line, [](unsigned char c) { return c < ' '; }, ' ');
+  return line;
+}
+
+// Kinds and severities that the store may have: an agent's words are not trusted to be few.
+std::string known_word(const std::string& word, std::span<const std::string_view> words) {
+  return std::ranges::find(words, word) == words.end() ? "other" : word;
+}
+
+// The sources without their texts: a load that changes from 71 to 72 % is no new event.
+std::set<std::string> sources_of(const api::BusyState& state) {
+  std::set<std::string> sources;
+  for (const api::BusyReason& reason : state.reasons()) sources.insert(reason.source());
+  return sources;
+}
+
+}  // namespace
+
+std::string busy_text(const NodeState& node) {
+  std::string text;
+  if (!node.busy) return text;
+  for (int i = 0; i < std::min(node.busy->reasons_size(), kMostReasons); ++i)
+    text += short_line(fmt::format("{}{}: {}", i == 0 ? "" : "; ", node.busy->reasons(i).source(),
+                                   node.busy->reasons(i).text()));
+  return text;
+}
+
+// An event and a call of the listener only where the set of sources changes.
+void Fleet::on_busy(NodeState& node, std::optional<api::BusyState> now) {
+  const std::set<std::string> before = node.busy ? sources_of(*node.busy) : std::set<std::string>{};
+  const std::set<std::string> after = now ? sources_of(*now) : std::set<std::string>{};
+  node.busy = std::move(now);
+  if (before == after) return;
+  const std::string& name = node.hello.name();
+  const std::string words = busy_text(node);
+  const std::string text = after.empty() ? fmt::format("node {} is idle", name)
+                                         : fmt::format("node {} is busy: {}", name, words);
+  spdlog::info("{}", text);
+  event(after.empty() ? "node_idle" : "node_busy", node.hello.node_id(), text);
+  if (listener_ == nullptr) return;
+  if (after.empty())
+    listener_->node_idle(name);
+  else
+    listener_->node_busy(name, words);
+}
+
+// At most kEventsAMinute of one node. The first event above the bound is logged; events_left is -1
+// then, so that the log has one line a minute.
+void Fleet::on_events(NodeState& node, const api::Heartbeat& heartbeat) {
+  constexpr std::array<std::string_view, 7> kKinds{
+      "counter", "xid", "sxid", "device_vanished", "device_returned", "watch", "row_remap"};
+  constexpr std::array<std::string_view, 3> kSeverities{"info", "warn", "fail"};
+  const double now = monotonic_seconds();
+  if (now - node.events_since >= kMinute) {
+    node.events_since = now;
+    node.events_left = kEventsAMinute;
+  }
+  for (const api::NodeEvent& told : heartbeat.events()) {
+    if (node.events_left < 1) {
+      if (node.events_left == 0)
+        spdlog::warn("node {}: more than {} events a minute; the rest is not stored",
+                     node.hello.name(), kEventsAMinute);
+      node.events_left = -1;
+      return;
+    }
+    --node.events_left;
+    event("watch_" + known_word(told.kind(), kKinds), node.hello.node_id(),
+          fmt::format("{}: {}", known_word(told.severity(), kSeverities), short_line(told.text())));
+  }
 }
 
 }  // namespace railgauge::fleet

@@ -36,7 +36,8 @@ struct StoredFigure {
 struct StoredRecords {
   api::TaskRef task;
   std::uint32_t points = 0;
-  std::vector<StoredFigure> figures{};  // of the points
+  // The figures of the points.
+  std::vector<StoredFigure> figures{};
   std::optional<Final> final{};
 };
 
@@ -45,8 +46,10 @@ struct StoredRecords {
 // thread each.
 struct Batch {
   std::shared_ptr<const store::Parcel> parcel;
-  std::vector<StoredRecords> stored;  // by rank; reported once it is committed
-  std::uint64_t first = 0;            // spool ids
+  // By rank; reported once it is committed.
+  std::vector<StoredRecords> stored;
+  // Numbers of the first and the last record in the agent's spool.
+  std::uint64_t first = 0;
   std::uint64_t through = 0;
 };
 
@@ -58,7 +61,8 @@ class AgentStream;
 // Times are seconds.
 struct FleetOptions {
   double heartbeat_seconds = 3;
-  double hello_seconds = 10;  // from a stream's opening to its Hello
+  // From a stream's opening to its Hello.
+  double hello_seconds = 10;
   std::size_t max_streams = 20'000;
   // The interval at which attached nodes are written to the store. After a restart, a node that
   // does not come back is reported as missing, however long ago it attached.
@@ -88,17 +92,22 @@ class FleetListener {
 
 // A node that attached in this process's life, or that the store knows.
 struct NodeState {
-  api::Hello hello;  // without `running`, facts and stack
+  // Without `running`, facts and stack.
+  api::Hello hello;
   std::string address;
   NodePresence presence = NodePresence::kLost;
-  double presence_since = 0;  // on the loop's monotonic clock
+  // On the loop's monotonic clock.
+  double presence_since = 0;
   double attached_at_unix = 0;
   double last_seen_at_unix = 0;
   std::optional<double> spool_records{};
   std::string busy_task_id{};
-  std::optional<api::BusyState> busy{};  // absent: its agent does not report it
-  double events_left = 0;                // events of the node that are stored within the minute
-  double events_since = -1e18;  // the minute; the clock of a host that just booted is near 0
+  // Absent: its agent does not report it.
+  std::optional<api::BusyState> busy{};
+  // Events of the node that are stored within the minute.
+  double events_left = 0;
+  // The minute; the clock of a host that just booted is near 0.
+  double events_since = -1e18;
 };
 // "slurm: job 4711 here; marker: ..."; "" if the node is idle or does not report.
 std::string busy_text(const NodeState& node);
@@ -128,9 +137,11 @@ class Fleet {
   // One open stream of an agent.
   struct Stream {
     std::shared_ptr<AgentStream> wire;
-    std::string name{};  // "" until its Hello was accepted
+    // "" until its Hello was accepted.
+    std::string name{};
     double opened = 0;
-    std::optional<Batch> held{};  // the store was full: tried again at each tick
+    // The store was full: tried again at each tick.
+    std::optional<Batch> held{};
   };
 
   // For a message that carries records, only `records` is used.
@@ -165,11 +176,14 @@ class Fleet {
   std::atomic<std::size_t> open_streams_ = 0;
   Roster roster_;
   std::map<Session, Stream> streams_;
-  std::map<std::string, NodeState> nodes_;  // nodes that attached in this process's life
-  std::map<std::string, std::uint64_t> stored_through_;  // spool ids, by node id
+  // Nodes that attached in this process's life.
+  std::map<std::string, NodeState> nodes_;
+  // Spool ids, by node id.
+  std::map<std::string, std::uint64_t> stored_through_;
   std::uint64_t records_stored_ = 0;
   double next_seen_ = 0;
-  std::string seen_through_;  // the name up to which this round has come; "": none
+  // The name up to which this round has come; "": none.
+  std::string seen_through_;
 };
 
 }  // namespace railgauge::fleet

@@ -21,7 +21,8 @@ using testing_agent::ServerBench;
 // As a real agent delivers.
 constexpr std::uint64_t kBatchRecords = 64;
 constexpr std::uint64_t kWindowRecords = 512;
-constexpr std::uint32_t kPoints = 20'000;  // of an agent in a round
+// The most events of one agent in a round.
+constexpr std::uint32_t kPoints = 20'000;
 
 // Started and the points of rank 0 of task `task`, in turn of each of `points` (series), by one
 // agent; returns when all are acknowledged.

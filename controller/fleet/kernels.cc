@@ -7,6 +7,7 @@
 
 namespace railgauge::fleet {
 
+// Points into the messages, which outlive the call.
 std::vector<KernelInfo> newest_kernels(std::span<const api::Hello* const> hellos) {
   std::map<std::string, const KernelInfo*> newest;
   for (const api::Hello* hello : hellos)
@@ -20,6 +21,8 @@ std::vector<KernelInfo> newest_kernels(std::span<const api::Hello* const> hellos
   return kernels;
 }
 
+// The first node that has a kernel sets the revision that the others must have. A node without the
+// kernel is no conflict: its tasks are waived.
 Result<std::vector<KernelInfo>> common_kernels(std::span<const api::Hello* const> hellos) {
   struct Held {
     std::uint32_t revision;

@@ -26,6 +26,7 @@ api::PreflightReport report_of(const std::string& name, api::PreflightReport rep
   return report;
 }
 
+// The report of a node without an answer: no checks, state "error".
 api::PreflightReport silence_of(const std::string& name, const std::string& reason) {
   api::PreflightReport report;
   api::PreflightNode& node = *report.add_nodes();
@@ -37,8 +38,9 @@ api::PreflightReport silence_of(const std::string& name, const std::string& reas
 
 }  // namespace
 
+// The listener is set here, so the object must be constructed before the first stream.
 PreflightService::PreflightService(fleet::EventLoop& loop, fleet::Fleet& fleet, store::Store& store,
-                             PreflightSite site)
+                                   PreflightSite site)
     : loop_(loop), fleet_(fleet), store_(store), site_(site) {
   fleet_.on_preflight([this](const std::string& node, api::PreflightAnswer answer) {
     answered(node, std::move(answer));
@@ -94,10 +96,12 @@ api::PreflightReport PreflightService::ask(const PreflightQuestion& question) {
   return all;
 }
 
+// Answers to a question that has timed out are dropped, as are second answers of one node.
 void PreflightService::answered(const std::string& node, api::PreflightAnswer answer) {
   const std::lock_guard lock(mutex_);
   const auto found = pending_.find(answer.request_id());
-  if (found == pending_.end()) return;  // too late, or never asked
+  // Too late, or never asked.
+  if (found == pending_.end()) return;
   const auto place = found->second.reports.find(node);
   if (place == found->second.reports.end() || place->second) return;
   place->second = report_of(node, std::move(*answer.mutable_report()));
@@ -105,9 +109,9 @@ void PreflightService::answered(const std::string& node, api::PreflightAnswer an
   changed_.notify_all();
 }
 
-// What a node said; a node that said nothing leaves its last preflight as it is.
+// A node without checks (no answer) leaves its last stored preflight as it is.
 void PreflightService::keep(const PreflightQuestion& question, const std::string& node,
-                         const api::PreflightReport& report) {
+                            const api::PreflightReport& report) {
   if (report.checks().empty()) return;
   store::PreflightRow row{
       .node_id = question.nodes.at(node), .run_id = question.run_id, .at = fleet::unix_seconds()};

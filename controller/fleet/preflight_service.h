@@ -18,10 +18,12 @@ namespace railgauge {
 
 // A preflight of several nodes.
 struct PreflightQuestion {
-  std::map<std::string, std::string> nodes{};  // name to node id
+  // Name to node id.
+  std::map<std::string, std::string> nodes{};
   std::vector<std::string> require{};
   bool probe = false;
-  std::string run_id{};  // "": asked for by itself  // the run that asked; "": a person asked
+  // The run that asked; "": a person asked.
+  std::string run_id{};
 };
 
 // Settings of the site profile that nodes must match.
@@ -61,7 +63,8 @@ class PreflightService {
   const PreflightSite site_;
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::map<std::string, Pending> pending_;  // by request id
+  // By request id.
+  std::map<std::string, Pending> pending_;
   std::uint64_t next_ = 1;
 };
 

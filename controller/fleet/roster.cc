@@ -4,6 +4,7 @@
 
 namespace railgauge::fleet {
 
+// An empty incarnation marks the node as recalled: its agent has not attached to this process.
 void Roster::recall(const std::string& name, const std::string& node_id, double now) {
   nodes_[name] = {.node_id = node_id,
                   .incarnation = {},
@@ -12,6 +13,9 @@ void Roster::recall(const std::string& name, const std::string& node_id, double 
                   .last_seen = now};
 }
 
+// The same incarnation is the same agent process, whose runners may still be alive. Another one of
+// the same node id is a restart. A second stream of one agent replaces the first: the first may
+// hang in a dead connection.
 Result<Roster::Attached> Roster::attach(Session session, const std::string& name,
                                         const std::string& node_id, const std::string& incarnation,
                                         double now) {
@@ -35,6 +39,7 @@ Result<Roster::Attached> Roster::attach(Session session, const std::string& name
   return attached;
 }
 
+// Grace begins now: until it is over the node keeps its tasks.
 std::optional<std::string> Roster::detach(Session session, double now) {
   const auto found = sessions_.find(session);
   if (found == sessions_.end()) return std::nullopt;
@@ -46,11 +51,14 @@ std::optional<std::string> Roster::detach(Session session, double now) {
   return name;
 }
 
+// Sessions that were replaced are unknown here, so a late message of theirs does not count.
 void Roster::seen(Session session, double now) {
   const auto found = sessions_.find(session);
   if (found != sessions_.end()) nodes_[found->second].last_seen = now;
 }
 
+// Silent streams are only reported: the caller aborts them, and detach() follows. A recalled node
+// that never came is not reported as lost, because no task of this process can be on it.
 Roster::Expired Roster::expire(double now) {
   Expired expired;
   for (auto& [name, node] : nodes_) {
@@ -62,7 +70,8 @@ Roster::Expired Roster::expire(double now) {
     if (node.presence != NodePresence::kDetached || now < node.since + grace) continue;
     node.presence = NodePresence::kLost;
     node.since = now;
-    if (!recalled) expired.lost.push_back(name);  // else nobody here had it to lose
+    // Else nobody here had it to lose.
+    if (!recalled) expired.lost.push_back(name);
   }
   return expired;
 }

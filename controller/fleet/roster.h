@@ -12,16 +12,20 @@
 
 namespace railgauge::fleet {
 
-using Session = std::uint64_t;  // one stream; never used twice
+// One stream; never used twice.
+using Session = std::uint64_t;
 
 enum class NodePresence { kAttached, kDetached, kLost };
 
 // Times are seconds.
 struct RosterOptions {
-  double silence_seconds = 12;  // a stream without messages for this long is dead
-  double grace_seconds = 10;    // a detached agent may come back as the same incarnation
-  double recall_seconds = 30;   // a name known from before keeps its node id so long: agents that
-                                // lost their controller wait up to their longest back-off
+  // A stream without messages for this long is dead.
+  double silence_seconds = 12;
+  // A detached agent may come back as the same incarnation.
+  double grace_seconds = 10;
+  // A name known from before keeps its node id so long: agents that lost their controller wait up
+  // to their longest back-off.
+  double recall_seconds = 30;
 };
 
 // Not thread safe. Times are seconds of a monotonic clock.
@@ -30,13 +34,16 @@ class Roster {
   explicit Roster(RosterOptions options = {}) : options_(options) {}
 
   enum class Arrival {
-    kNew,       // unknown, or lost before: it has no task of this controller
-    kResumed,   // the same agent process as before
+    // Unknown, or lost before: it has no task of this controller.
+    kNew,
+    // The same agent process as before.
+    kResumed,
     kRestarted  // another process of the same node: the tasks of the old one are lost
   };
   struct Attached {
     Arrival arrival;
-    std::optional<Session> replaced;  // the old stream, to be refused and closed
+    // The old stream, to be refused and closed.
+    std::optional<Session> replaced;
   };
   // A node that an earlier controller knew. Its name is reserved for recall_seconds, though the
   // node is not here and has no task. Call it before the first attach.
@@ -50,17 +57,21 @@ class Roster {
   void seen(Session session, double now);
 
   struct Expired {
-    std::vector<Session> silent;    // close these; detach() follows
-    std::vector<std::string> lost;  // their grace is over
+    // Close these; detach() follows.
+    std::vector<Session> silent;
+    // Their grace is over.
+    std::vector<std::string> lost;
   };
   Expired expire(double now);
 
   struct Node {
     std::string node_id;
-    std::string incarnation;  // "": recalled, never attached to this controller
+    // "": recalled, never attached to this controller.
+    std::string incarnation;
     Session session = 0;
     NodePresence presence = NodePresence::kLost;
-    double since = 0;  // of the presence
+    // Since when the presence holds, seconds on the caller's clock.
+    double since = 0;
     double last_seen = 0;
   };
   [[nodiscard]] const std::map<std::string, Node>& nodes() const { return nodes_; }
@@ -68,8 +79,10 @@ class Roster {
 
  private:
   RosterOptions options_;
-  std::map<std::string, Node> nodes_;        // by name
-  std::map<Session, std::string> sessions_;  // current streams only
+  // The key is the name.
+  std::map<std::string, Node> nodes_;
+  // Current streams only.
+  std::map<Session, std::string> sessions_;
 };
 
 }  // namespace railgauge::fleet

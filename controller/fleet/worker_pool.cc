@@ -8,6 +8,7 @@ WorkerPool::WorkerPool(std::size_t threads) {
   for (std::size_t i = 0; i < threads; ++i) threads_.emplace_back([this] { loop(); });
 }
 
+// The threads finish the queue before they end.
 WorkerPool::~WorkerPool() {
   {
     const std::lock_guard lock(mutex_);
@@ -17,6 +18,7 @@ WorkerPool::~WorkerPool() {
   for (std::thread& thread : threads_) thread.join();
 }
 
+// Never blocks: gRPC's threads call it.
 bool WorkerPool::submit(std::function<void()> work) {
   const std::lock_guard lock(mutex_);
   if (stopping_ || queue_.size() >= kMaxQueued) return false;
@@ -25,6 +27,7 @@ bool WorkerPool::submit(std::function<void()> work) {
   return true;
 }
 
+// The body of each thread. The lock is released while work runs.
 void WorkerPool::loop() {
   std::unique_lock lock(mutex_);
   while (true) {

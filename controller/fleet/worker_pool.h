@@ -17,7 +17,8 @@ class WorkerPool {
   static constexpr std::size_t kMaxQueued = 64;
 
   explicit WorkerPool(std::size_t threads);
-  ~WorkerPool();  // finishes the queued work
+  // Finishes the queued work.
+  ~WorkerPool();
   WorkerPool(const WorkerPool&) = delete;
   WorkerPool& operator=(const WorkerPool&) = delete;
 

@@ -1,13 +1,15 @@
 #include "controller/store/store.h"
 
+#include <functional>
+#include <thread>
 #include <utility>
 
 #include <fmt/format.h>
 
-#include "controller/store/queries/pair_matrix.h"
-#include "controller/store/queries/queries.h"
-#include "controller/store/queries/schedules.h"
+#include "controller/store/sqlite/live_backup.h"
 #include "controller/store/store_impl.h"
+#include "controller/store/upkeep/backup.h"
+#include "controller/store/upkeep/maintenance.h"
 #include "controller/store/upkeep/schema.h"
 #include "kernels/core/base/failpoint.h"
 
@@ -25,12 +27,15 @@ Result<std::unique_ptr<Store>> Store::open(StoreOptions options) {
       std::make_unique<Impl>(std::move(options), std::move(lock), std::move(connection), totals)));
 }
 
+// For callers that have no thread of their own for the packing: tests and tools.
 Status Store::append_records(std::string node_id, std::vector<Record> records, Completion done,
                              std::optional<SpoolRange> range) {
   return append(std::move(node_id), std::make_shared<const Parcel>(pack(std::move(records))),
                 std::move(done), range);
 }
 
+// The mark of the spool moves in the same transaction as the records, so that both are there after
+// a crash or neither is.
 Status Store::append(std::string node_id, std::shared_ptr<const Parcel> parcel, Completion done,
                      std::optional<SpoolRange> range) {
   WriteJob job{.done = std::move(done), .records = parcel->records.size(), .bytes = parcel->bytes};
@@ -55,28 +60,34 @@ Status Store::keep(std::function<Status()> apply, Completion done) {
       {.apply = std::move(apply), .done = std::move(done), .is_kept = true});
 }
 
+double Store::now() const { return impl_->now(); }
+
+// The target of read(): its template has to be in the header, Impl is not.
 Status Store::run_reader(const std::function<Status(Connection&)>& query) const {
   return impl_->readers.run(query);
 }
 
+// The target of write(). The function owns its arguments, so it may run after the wait was given
+// up.
 Status Store::run_writer(std::function<Status(Connection&)> query) {
   return impl_->writer.submit_and_wait(
       [this, query = std::move(query)] { return query(impl_->connection); },
       impl_->options.wait_seconds);
 }
 
+// The time is taken now, not when the writer gets to it.
 Status Store::put_node(NodeRow node, Completion done) {
-  return keep([this, now = impl_->now(),
-               node = std::move(node)] { return impl_->runs.put_node(node, now); },
-              std::move(done));
+  return keep(
+      [this, now = now(), node = std::move(node)] { return impl_->runs.put_node(node, now); },
+      std::move(done));
 }
 
+// Not kept: the next round of the fleet repeats it.
 Status Store::note_seen(std::vector<std::string> node_ids) {
-  return impl_->writer.submit(
-      {.apply = [this, now = impl_->now(), ids = std::move(node_ids)]() -> Status {
-        for (const std::string& id : ids) RG_TRY_OK(impl_->runs.note_seen(id, now));
-        return {};
-      }});
+  return impl_->writer.submit({.apply = [this, now = now(), ids = std::move(node_ids)]() -> Status {
+    for (const std::string& id : ids) RG_TRY_OK(impl_->runs.note_seen(id, now));
+    return {};
+  }});
 }
 
 Status Store::update_run(RunUpdate update, Completion done) {
@@ -96,11 +107,12 @@ Status Store::add_tasks(std::string run_id, std::vector<TaskRow> tasks, Completi
 }
 
 Status Store::add_event(EventRow event, Completion done) {
-  if (event.at <= 0) event.at = impl_->now();
+  if (event.at <= 0) event.at = now();
   return keep([this, event = std::move(event)] { return insert_event(impl_->connection, event); },
               std::move(done));
 }
 
+// Claim, run, tasks and the run's orphans are one transaction: a reader never sees a part of it.
 Status Store::create_run(RunRow run, std::vector<TaskRow> tasks,
                          std::optional<ScheduleClaim> claim) {
   // Room for the rows of a task with some points and their distributions. Without that room the run
@@ -122,41 +134,17 @@ Status Store::create_run(RunRow run, std::vector<TaskRow> tasks,
         const auto taken = RG_TRY(impl_->records.take_orphans(run.run_id, now));
         if (taken > 0)
           spdlog::info("run {}: {} records that had come before it are stored", run.run_id, taken);
-        failpoint("store.run_created");  // not yet committed
+        // Not yet committed.
+        failpoint("store.run_created");
         return {};
       },
       impl_->options.wait_seconds);
 }
 
-Status Store::put_pair_matrices(std::string run_id, std::vector<PairMatrixRow> matrices) {
-  return impl_->writer.submit_and_wait(
-      [this, run_id = std::move(run_id), matrices = std::move(matrices)] {
-        return write_pair_matrices(impl_->connection, run_id, matrices);
-      },
-      impl_->options.wait_seconds);
-}
-
-Status Store::put_pair_matrix(PairMatrixRow matrix) {
-  return impl_->writer.submit_and_wait(
-      [this, matrix = std::move(matrix)] { return write_pair_matrix(impl_->connection, matrix); },
-      impl_->options.wait_seconds);
-}
-
-Result<PairMatrixRow> Store::pair_matrix(const PairMatrixKey& key) const {
-  return impl_->readers.run([&](Connection& reader) { return read_pair_matrix(reader, key); });
-}
-
-Status Store::visit_pair_matrix(const PairMatrixKey& key, const PairVisitor& visit) const {
-  return impl_->readers.run(
-      [&](Connection& reader) { return railgauge::store::visit_pair_matrix(reader, key, visit); });
-}
-
-Result<std::vector<PairMatrixRow>> Store::pair_matrices(std::string_view run_id) const {
-  return impl_->readers.run([&](Connection& reader) { return list_pair_matrices(reader, run_id); });
-}
-
+// The ids are shared with the job, which may end after the wait.
 Result<std::vector<std::string>> Store::end_interrupted_runs() {
-  const auto ended = std::make_shared<std::vector<std::string>>();  // outlives a wait given up
+  // Outlives a wait given up.
+  const auto ended = std::make_shared<std::vector<std::string>>();
   RG_TRY_OK(impl_->writer.submit_and_wait(
       [this, ended] { return impl_->runs.end_interrupted(impl_->now(), *ended); },
       impl_->options.wait_seconds));
@@ -166,56 +154,6 @@ Result<std::vector<std::string>> Store::end_interrupted_runs() {
 Status Store::flush() { return impl_->writer.flush(impl_->options.wait_seconds); }
 
 void Store::stop_upkeep() { impl_->upkeep.stop(); }
-
-Result<std::vector<RunSummaryRow>> Store::list_runs(std::uint32_t limit) const {
-  return impl_->readers.run([&](Connection& reader) { return read_runs(reader, limit); });
-}
-
-Result<RunSummaryRow> Store::run_summary(std::string_view run_id) const {
-  return impl_->readers.run([&](Connection& reader) { return read_run(reader, run_id); });
-}
-
-Result<RunDetailRow> Store::run_detail(std::string_view run_id) const {
-  return impl_->readers.run([&](Connection& reader) { return read_run_detail(reader, run_id); });
-}
-
-Result<TaskPageRow> Store::task_page(std::string_view run_id, std::int64_t from) const {
-  return impl_->readers.run([&](Connection& reader) {
-    return read_task_page(reader, run_id, from, kMaxPageTasks, kMaxPageBytes);
-  });
-}
-
-Result<std::optional<std::vector<std::int64_t>>> Store::few_series(const ResultsFilter& filter,
-                                                                   std::size_t most) const {
-  return impl_->readers.run(
-      [&](Connection& reader) { return read_few_series(reader, filter, most); });
-}
-
-Result<std::vector<std::string>> Store::node_names() const {
-  return impl_->readers.run([](Connection& reader) { return read_node_names(reader); });
-}
-
-Result<std::vector<ResultRow>> Store::results(const ResultsFilter& filter) const {
-  return impl_->readers.run([&](Connection& reader) { return read_results(reader, filter); });
-}
-
-Result<ExportScope> Store::export_scope(const std::string& run_id) const {
-  return impl_->readers.run([&](Connection& reader) { return read_export_scope(reader, run_id); });
-}
-
-Result<HistoryRow> Store::history(std::int64_t series, std::optional<double> since,
-                                  std::uint32_t limit) const {
-  return impl_->readers.run(
-      [&](Connection& reader) { return read_history(reader, series, since, limit); });
-}
-
-Result<std::vector<SeriesRow>> Store::list_series(const ResultsFilter& filter) const {
-  return impl_->readers.run([&](Connection& reader) { return read_series(reader, filter); });
-}
-
-Result<ComparisonRow> Store::compare(std::string_view run_a, std::string_view run_b) const {
-  return impl_->readers.run([&](Connection& reader) { return compare_runs(reader, run_a, run_b); });
-}
 
 // On a connection of its own: what a person asks for can be slow, and readers are few.
 Result<SqlTable> Store::sql(const std::string& text, std::uint32_t max_rows, double seconds,
@@ -228,28 +166,7 @@ Result<SqlTable> Store::sql(const std::string& text, std::uint32_t max_rows, dou
   return table;
 }
 
-Result<Histogram> Store::histogram(std::string_view run_id, std::string_view task_id,
-                                   std::uint32_t attempt, std::uint32_t rank,
-                                   std::uint32_t sequence) const {
-  const PointKey key{run_id, task_id, attempt, rank, sequence};
-  return impl_->readers.run([&](Connection& reader) { return read_histogram(reader, key); });
-}
-
-Result<std::vector<double>> Store::samples(std::string_view run_id, std::string_view task_id,
-                                           std::uint32_t attempt, std::uint32_t rank,
-                                           std::uint32_t sequence) const {
-  const PointKey key{run_id, task_id, attempt, rank, sequence};
-  return impl_->readers.run([&](Connection& reader) { return read_samples(reader, key); });
-}
-
-Result<std::vector<NodeRow>> Store::list_nodes() const {
-  return impl_->readers.run([](Connection& reader) { return read_nodes(reader); });
-}
-
-Result<std::vector<EventRow>> Store::list_events(std::uint32_t limit) const {
-  return impl_->readers.run([&](Connection& reader) { return read_events(reader, limit); });
-}
-
+// Counters of the writer since open; sizes are read from the file system.
 Result<StoreStats> Store::stats() const {
   const WriterStats writer = impl_->writer.stats();
   const std::string& path = impl_->options.path;
@@ -266,55 +183,249 @@ Result<StoreStats> Store::stats() const {
                     .orphans_dropped = static_cast<double>(impl_->orphans.dropped())};
 }
 
-// --- schedules ---
+// --- the file, while it is in use
 
-Status Store::add_schedule(ScheduleRow schedule) {
-  return impl_->writer.submit_and_wait(
-      [this, moved = std::move(schedule)] { return write_schedule(impl_->connection, moved); },
-      impl_->options.wait_seconds);
+// Reads every page, so it runs as upkeep: it ends when the writer has to wait for it.
+Result<SpaceRow> Store::space() const {
+  SpaceRow space = RG_TRY(impl_->upkeep.run(impl_->options, "stats",
+                                            [](Connection& reader) { return read_space(reader); }));
+  // Pages that are still in the log alone belong to the file as well.
+  double used_bytes = space.free_bytes;
+  for (const SpacePart& part : space.parts) used_bytes += part.bytes;
+  space.file_bytes = std::max(used_bytes, size_of_file(impl_->options.path));
+  space.wal_bytes = size_of_file(impl_->options.path + "-wal");
+  space.disk_free_bytes = free_bytes_beside(impl_->options.path).value_or(0);
+  return space;
 }
 
-Status Store::set_schedule_paused(std::string name, bool paused) {
-  return impl_->writer.submit_and_wait(
-      [this, moved = std::move(name), paused] {
-        return write_schedule_paused(impl_->connection, moved, paused, impl_->now());
-      },
-      impl_->options.wait_seconds);
+// As space(): ended where it holds up the writer.
+Result<std::vector<std::string>> Store::check() const {
+  return impl_->upkeep.run(impl_->options, "check",
+                           [](Connection& reader) { return find_problems(reader); });
 }
 
-Status Store::remove_schedule(std::string name) {
-  return impl_->writer.submit_and_wait(
-      [this, moved = std::move(name)] { return store::remove_schedule(impl_->connection, moved); },
-      impl_->options.wait_seconds);
+namespace {
+
+// Copies on the writer's thread, a step between two batches at a time.
+class Copier {
+ public:
+  Copier(Writer& writer, Connection& source, double wait_seconds)
+      : writer_(writer), source_(source), wait_seconds_(wait_seconds) {}
+  // The rest of the copy must be released on the writer's thread too.
+  ~Copier() {
+    const auto end = [copy = copy_] {
+      copy->reset();
+      return Status();
+    };
+    while (*copy_ != nullptr && !writer_.submit({.apply = end, .is_alone = true}))
+      std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  }
+  Copier(const Copier&) = delete;
+  Copier& operator=(const Copier&) = delete;
+
+  // Begin, steps and end are jobs of their own, so that batches are written in between. A step that
+  // meets another program's lock is tried again, at most kMaxRefusals times in all.
+  Status run(const std::string& part, const Upkeep& upkeep) {
+    RG_TRY_OK(alone([copy = copy_, &source = source_, part]() -> Status {
+      *copy = RG_TRY(LiveBackup::begin(source, part));
+      return {};
+    }));
+    const auto more = std::make_shared<bool>(true);
+    for (int refusals = 0; *more;) {
+      if (upkeep.stopping()) return fail(Code::kCancelled, "the controller is stopping");
+      const Status stepped = alone([copy = copy_, more]() -> Status {
+        *more = RG_TRY((*copy)->step());
+        return {};
+      });
+      if (stepped) continue;
+      if (stepped.error().code != Code::kUnavailable || ++refusals > kMaxRefusals) return stepped;
+      std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    }
+    return alone([copy = copy_] {
+      Status finished = (*copy)->finish();
+      copy->reset();
+      return finished;
+    });
+  }
+
+ private:
+  // Of others' locks.
+  static constexpr int kMaxRefusals = 1'000;
+  // Outside of any transaction, as SQLite's backup needs it.
+  Status alone(std::function<Status()> apply) {
+    return writer_.submit_and_wait(std::move(apply), wait_seconds_, Waited::kAlone);
+  }
+  Writer& writer_;
+  Connection& source_;
+  const double wait_seconds_;
+  // Outlives a wait that was given up; touched on the writer's thread, or when that has answered.
+  std::shared_ptr<std::unique_ptr<LiveBackup>> copy_ =
+      std::make_shared<std::unique_ptr<LiveBackup>>();
+};
+
+}  // namespace
+
+// The copy is made under another name; only a checked, synced file gets the target's name.
+Status Store::back_up(const std::string& target) const {
+  const StoreOptions& options = impl_->options;
+  const double bytes = size_of_file(options.path) + size_of_file(options.path + "-wal");
+  // Beside the database the room that new runs want is not a backup's.
+  const double reserve = is_same_disk(options.path, target) ? options.min_free_bytes : 0;
+  const std::string part = RG_TRY(begin_backup(target, bytes + reserve));
+  const Status copied =
+      Copier(impl_->writer, impl_->connection, options.wait_seconds).run(part, impl_->upkeep);
+  if (copied) return end_backup(part, target, [this] { return impl_->upkeep.stopping(); });
+  std::error_code ignored;
+  std::filesystem::remove(part, ignored);
+  return fail(copied.error().code, fmt::format("backup {}: {}", target, copied.error().message));
 }
 
-Status Store::decide_due(std::string schedule, DueRow due) {
-  return impl_->writer.submit_and_wait(
-      [this, name = std::move(schedule), moved = std::move(due)] {
-        return write_due(impl_->connection, name, moved, impl_->now());
-      },
-      impl_->options.wait_seconds);
+namespace {
+
+// In one transaction: some milliseconds.
+constexpr std::size_t kPruneRanks = 200;
+constexpr double kPruneWaitSeconds = 120;
+
+// Takes away in small transactions between the writer's others.
+class Pruner {
+ public:
+  Pruner(Writer& writer, Connection& connection, Readers& readers, RecordSink& records,
+         const Upkeep& upkeep, double largest_share, double now)
+      : writer_(writer),
+        connection_(connection),
+        readers_(readers),
+        records_(records),
+        upkeep_(upkeep),
+        largest_share_(largest_share),
+        now_(now) {}
+
+  // Deletes everything of that level that is older than `before`. Returns the number of rows.
+  Result<double> prune(PruneLevel level, double before) {
+    const auto runs = RG_TRY(readers_.run(
+        [&](Connection& reader) { return runs_to_prune(reader, level, before, now_); }));
+    RG_TRY_OK(check_share(level, runs.size()));
+    double taken = 0;
+    for (const std::int64_t run : runs) taken += RG_TRY(prune_run(level, run));
+    return taken;
+  }
+
+  // Events and counts of repeats are kept equally long.
+  Status prune_events(double before) {
+    return write([&connection = connection_, before]() -> Status {
+      RG_TRY_OK(connection.execute("DELETE FROM repeat_count WHERE at<?1", before));
+      return connection.execute("DELETE FROM event WHERE at<?1", before);
+    });
+  }
+
+  // Gives unused pages back to the file system, 1,000 pages at a time. Stops when a step frees
+  // nothing.
+  Status shrink() {
+    const auto left = std::make_shared<std::int64_t>(1);
+    for (std::int64_t before = 0; before != *left;) {
+      before = *left;
+      const Status written = write([&connection = connection_, left]() -> Status {
+        RG_TRY_OK(connection.execute("PRAGMA incremental_vacuum(1000)"));
+        *left = RG_TRY(connection.integer("PRAGMA freelist_count")).value_or(0);
+        return {};
+      });
+      RG_TRY_OK(written);
+    }
+    return {};
+  }
+
+ private:
+  // A clock that jumped forward would make everything old. Raw samples live for days, so all of
+  // them may be due.
+  Status check_share(PruneLevel level, std::size_t runs) {
+    if (level == PruneLevel::kRawSamples || runs == 0) return {};
+    const double whole = RG_TRY(
+        readers_.run([&](Connection& reader) { return count_prunable_runs(reader, level); }));
+    if (static_cast<double>(runs) <= largest_share_ * whole) return {};
+    return fail(Code::kFailedPrecondition,
+                fmt::format("prune: by the clock {} of {:.0f} runs are too old at once, so the "
+                            "clock may be wrong; if it is right: railgauge db prune",
+                            runs, whole));
+  }
+
+  // A wait that was given up leaves the job with the writer: it must not know this object.
+  Status write(std::function<Status()> apply) {
+    if (upkeep_.stopping()) return fail(Code::kCancelled, "prune: the controller is stopping");
+    return writer_.submit_and_wait(std::move(apply), kPruneWaitSeconds);
+  }
+
+  // Chunks of ranks, each a transaction. The run is marked after the last, so an interrupted
+  // pruning starts the run again.
+  Result<double> prune_run(PruneLevel level, std::int64_t run) {
+    const auto ranks =
+        RG_TRY(readers_.run([&](Connection& reader) { return ranks_of_run(reader, run); }));
+    // Outlives a wait given up.
+    const auto taken = std::make_shared<double>(0);
+    for (std::size_t begin = 0; begin < ranks.size(); begin += kPruneRanks) {
+      const auto first = ranks.begin() + static_cast<std::ptrdiff_t>(begin);
+      const auto count = std::min(kPruneRanks, ranks.size() - begin);
+      std::vector<std::int64_t> chunk(first, first + static_cast<std::ptrdiff_t>(count));
+      const Status written =
+          write([&connection = connection_, level, taken, moved = std::move(chunk)]() -> Status {
+            *taken += static_cast<double>(RG_TRY(prune_ranks(connection, level, moved)));
+            return {};
+          });
+      RG_TRY_OK(written);
+    }
+    RG_TRY_OK(write([&connection = connection_, &records = records_, level, run] {
+      // Ranks that may be gone now.
+      records.forget();
+      return mark_pruned(connection, level, run);
+    }));
+    return *taken;
+  }
+
+  Writer& writer_;
+  // The writer thread's, as are the records.
+  Connection& connection_;
+  Readers& readers_;
+  RecordSink& records_;
+  const Upkeep& upkeep_;
+  double largest_share_;
+  double now_;
+};
+
+}  // namespace
+
+// A level that is refused does not stop the others; its error is returned at the end. Events are
+// not pruned then, because their clock is the one in doubt.
+Result<PruneCounts> Store::prune(const Retention& retention, double now) {
+  Pruner pruner(impl_->writer, impl_->connection, impl_->readers, impl_->records, impl_->upkeep,
+                retention.largest_share, now);
+  const auto older = [&](PruneLevel level, double days) -> Result<double> {
+    return days > 0 ? pruner.prune(level, now - days * kDaySeconds) : 0;
+  };
+  PruneCounts counts;
+  const double pages_before = RG_TRY(pages());
+  // A level that is refused keeps the others from nothing.
+  std::optional<Error> refusal;
+  const auto take = [&](PruneLevel level, double days) {
+    const Result<double> taken = older(level, days);
+    if (!taken && !refusal) refusal = taken.error();
+    return taken.value_or(0);
+  };
+  counts.raw_samples = take(PruneLevel::kRawSamples, retention.raw_sample_days);
+  counts.distributions = take(PruneLevel::kDistributions, retention.distribution_days);
+  counts.points = take(PruneLevel::kPoints, retention.point_days);
+  // Their clock is the controller's, which a refusal doubts.
+  if (!refusal && retention.event_days > 0)
+    RG_TRY_OK(pruner.prune_events(now - retention.event_days * kDaySeconds));
+  RG_TRY_OK(pruner.shrink());
+  if (refusal) return tl::unexpected(*refusal);
+  counts.freed_bytes = std::max(0.0, pages_before - RG_TRY(pages()));
+  return counts;
 }
 
-Status Store::say_of_started(std::string schedule, DueRow due) {
-  return impl_->writer.submit_and_wait(
-      [this, name = std::move(schedule), moved = std::move(due)] {
-        return write_started_due(impl_->connection, name, moved);
-      },
-      impl_->options.wait_seconds);
-}
-
-Result<std::vector<ScheduleRow>> Store::list_schedules() const {
-  return impl_->readers.run(
-      [now = impl_->now()](Connection& reader) { return read_schedules(reader, now); });
-}
-
-Result<std::vector<DueRow>> Store::list_dues(std::string_view schedule, std::uint32_t limit) const {
-  return impl_->readers.run([&](Connection& reader) { return read_dues(reader, schedule, limit); });
-}
-
-Result<std::vector<BrokenOffRow>> Store::broken_off(double since) const {
-  return impl_->readers.run([&](Connection& reader) { return read_broken_off(reader, since); });
+// Bytes of the database's pages, also of those that are still in the log alone.
+Result<double> Store::pages() const {
+  return impl_->readers.run([](Connection& reader) -> Result<double> {
+    const auto count = RG_TRY(reader.integer("PRAGMA page_count")).value_or(0);
+    return static_cast<double>(count * RG_TRY(reader.integer("PRAGMA page_size")).value_or(0));
+  });
 }
 
 }  // namespace railgauge::store

@@ -21,8 +21,10 @@
 namespace railgauge::store {
 namespace {
 
-constexpr std::uint32_t kPointsInTask = 30;  // with start and end 32 records
-constexpr int kTasksInBatch = 128;           // 4,096 records: one transaction
+// With start and end 32 records.
+constexpr std::uint32_t kPointsInTask = 30;
+// 4,096 records: one transaction.
+constexpr int kTasksInBatch = 128;
 constexpr int kBatches = 24;
 constexpr int kTasks = kTasksInBatch * kBatches;
 
@@ -69,7 +71,8 @@ void plan(const std::string& path) {
 // Seconds to store them all; nothing merged, a transaction for each delivery.
 double ingest_seconds(const std::string& path, const std::vector<std::vector<Record>>& all) {
   auto store = open_store(path);
-  auto copies = all;  // what the wire would hand over
+  // What the wire would hand over.
+  auto copies = all;
   const double begin = now_seconds();
   for (auto& delivery : copies)
     while (!store->append_records("id-1", delivery, {})) must(store->flush());

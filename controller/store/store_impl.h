@@ -54,7 +54,8 @@ class Deliveries {
   }
 
  private:
-  std::unordered_map<std::string, std::int64_t> failed_;  // by node: its first record
+  // By node: its first record.
+  std::unordered_map<std::string, std::int64_t> failed_;
 };
 
 inline double now_seconds() {
@@ -143,7 +144,8 @@ class Readers {
   }
 
   const StoreOptions& options_;
-  std::mutex mutex_;  // guards all below
+  // Guards all below.
+  std::mutex mutex_;
   std::condition_variable freed_;
   std::vector<std::unique_ptr<Connection>> free_;
   std::uint32_t opened_ = 0;
@@ -199,7 +201,8 @@ class Upkeep {
     const std::lock_guard lock(mutex_);
     return stopping_ ? "the controller is stopping" : why_;
   }
-  std::mutex mutex_;  // guards all that is not atomic
+  // Guards all that is not atomic.
+  std::mutex mutex_;
   std::string why_;
   std::vector<sqlite3*> running_;
   std::atomic<std::uint64_t> ended_ = 0;
@@ -217,10 +220,12 @@ class Store::Impl {
 
   [[nodiscard]] double now() const { return options.clock ? options.clock() : now_seconds(); }
 
-  const File lock;  // released last
+  // Released last.
+  const File lock;
   const StoreOptions options;
   mutable Upkeep upkeep;
-  Connection connection;  // the writer thread's, as are the sinks
+  // The writer thread's, as are the sinks.
+  Connection connection;
   Interner interner{connection};
   Orphans orphans;
   RecordSink records{connection, interner, orphans};
@@ -228,8 +233,10 @@ class Store::Impl {
   Deliveries deliveries;
   mutable Readers readers{options};
   // The writer thread's; before it, since it asks for room at once.
-  double tried_at_bytes_ = 0;  // size of the log then; 0: not since it was small
-  double held_since_ns_ = 0;   // 0: not held back
+  // Size of the log then; 0: not since it was small.
+  double tried_at_bytes_ = 0;
+  // 0: not held back.
+  double held_since_ns_ = 0;
   bool held_told_ = false;
   Writer writer{connection,
                 {.max_records = options.max_queued_records,
@@ -248,7 +255,8 @@ class Store::Impl {
   // others read, but restarts the log only when no reader is in it. This is tried here and never
   // waited for.
   Room room() {
-    const double step_bytes = options.large_wal_bytes / 16;  // a trial reads the log's index
+    // A trial reads the log's index.
+    const double step_bytes = options.large_wal_bytes / 16;
     double bytes = size_of_file(options.path + "-wal");
     if (bytes < std::min(options.large_wal_bytes, options.max_wal_bytes)) {
       tried_at_bytes_ = 0;

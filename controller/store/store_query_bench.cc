@@ -21,8 +21,10 @@ namespace railgauge::store {
 namespace {
 
 constexpr int kNodes = 64;
-constexpr int kPairs = 1'250;  // a night
-constexpr int kSizes = 20;     // points of a task
+// A night.
+constexpr int kPairs = 1'250;
+// Points of a task.
+constexpr int kSizes = 20;
 constexpr int kMatrixEndpoints = 512;
 
 double wanted_points() {
@@ -157,7 +159,8 @@ class Years {
 
 void query(benchmark::State& state, const ResultsFilter& filter) {
   std::size_t rows = 0;
-  Store& store = Years::get().store();  // filled or opened outside the timed region
+  // Filled or opened outside the timed region.
+  Store& store = Years::get().store();
   for (auto _ : state) {
     auto found = store.results(filter);
     must(found);

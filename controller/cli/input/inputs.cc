@@ -9,6 +9,7 @@
 
 #include <fmt/format.h>
 
+#include "kernels/core/text/rfc3339.h"
 #include "kernels/core/text/text.h"
 #include "kernels/core/text/units.h"
 
@@ -123,24 +124,11 @@ Result<double> seconds_of(const Arguments& arguments, std::string_view name, dou
   return *ns / 1e9;
 }
 
-namespace {
-
-// A calendar time in UTC, to its end.
-std::optional<double> parse_calendar(const std::string& text) {
-  for (const char* form :
-       {"%Y-%m-%dT%H:%M:%SZ", "%Y-%m-%dT%H:%M:%S", "%Y-%m-%dT%H:%M", "%Y-%m-%d"}) {
-    std::tm parts{};
-    const char* end = ::strptime(text.c_str(), form, &parts);
-    if (end != nullptr && *end == '\0') return static_cast<double>(::timegm(&parts));
-  }
-  return std::nullopt;
-}
-
-}  // namespace
-
 // A date first: "2026-11-20" is no duration, so the two forms cannot be confused.
 Result<double> parse_time(const std::string& text, double now_unix_seconds) {
-  if (const auto calendar = parse_calendar(text)) return *calendar;
+  constexpr std::size_t kDateBytes = 10;  // a month alone is no time here
+  const auto calendar = text.size() < kDateBytes ? std::nullopt : parse_calendar(text);
+  if (calendar) return *calendar;
   if (const auto ago_ns = parse_duration_ns(text)) return now_unix_seconds - *ago_ns / 1e9;
   return fail(Code::kInvalidArgument,
               fmt::format("{} is no time: 24h (ago), 2026-11-20 or 2026-11-20T12:00:00Z are",

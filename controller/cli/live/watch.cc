@@ -1,16 +1,15 @@
 #include "controller/cli/live/watch.h"
 
 #include <algorithm>
-#include <chrono>
 #include <ctime>
 #include <sstream>
 
-#include <fmt/chrono.h>
 #include <fmt/format.h>
 
 #include "controller/cli/input/inputs.h"
 #include "controller/cli/render/table.h"
 #include "kernels/core/base/outcome.h"
+#include "kernels/core/text/rfc3339.h"
 
 namespace railgauge::cli {
 namespace {
@@ -52,10 +51,7 @@ std::vector<std::string> lines_of(const std::string& text) {
 }
 
 // UTC, as every time that the program prints.
-std::string time_of_day() {
-  const std::time_t now = std::chrono::system_clock::to_time_t(std::chrono::system_clock::now());
-  return fmt::format("{:%H:%M:%S}Z", fmt::gmtime(now));
-}
+std::string time_of_day() { return utc_text(static_cast<double>(std::time(nullptr)), "%H:%M:%SZ"); }
 
 // The controller may be back at the next look.
 bool may_pass(Code code) { return code == Code::kUnavailable || code == Code::kDeadlineExceeded; }

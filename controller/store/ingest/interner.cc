@@ -12,10 +12,13 @@
 namespace railgauge::store {
 namespace {
 
+// Bounds of the caches. A full cache is emptied: the rows are in the database.
 constexpr std::size_t kMaxCachedBytes = 4U << 20U;
-constexpr std::size_t kMaxCachedSeries = 1U << 20U;  // some 60 MB
+// Some 60 MB.
+constexpr std::size_t kMaxCachedSeries = 1U << 20U;
 constexpr std::size_t kMaxNumbers = 1U << 16U;
-constexpr std::size_t kMaxCachedKeyBytes = 16U << 10U;  // longer ones are looked up each time
+// Longer ones are looked up each time.
+constexpr std::size_t kMaxCachedKeyBytes = 16U << 10U;
 
 // "mlx5_0:1" to device and port; a GPU and whatever else has port 0.
 std::pair<std::string_view, std::uint32_t> split_endpoint(std::string_view text) {
@@ -28,11 +31,14 @@ std::pair<std::string_view, std::uint32_t> split_endpoint(std::string_view text)
   return {text.substr(0, colon), port};
 }
 
+// The place in the host that identifies a device: PCI address, else the netdev below a software
+// device, else its name. Device names change with an upgrade, slots do not.
 std::string slot_of(const EndpointRow& row) {
   if (!row.pci_address.empty()) return row.pci_address;
   return row.netdev.empty() ? "device:" + row.device : "netdev:" + row.netdev;
 }
 
+// A figure that is not finite would make the row differ from itself at each attach.
 double finite(double value) { return std::isfinite(value) ? value : 0; }
 
 }  // namespace
@@ -42,6 +48,7 @@ std::optional<std::int64_t> Interner::recall(std::string_view key) const {
   return found == ids_.end() ? std::nullopt : std::optional(found->second);
 }
 
+// Long keys are not cached: a few would fill the cache.
 void Interner::remember(std::string key, std::int64_t id) {
   if (key.size() > kMaxCachedKeyBytes) return;
   cached_bytes_ += key.size() + sizeof(std::int64_t);
@@ -49,42 +56,42 @@ void Interner::remember(std::string key, std::int64_t id) {
   ids_.emplace(std::move(key), id);
 }
 
+// Ids of rows that a rollback removed must not be used. Numbers of groups and words stay: they name
+// texts, not rows.
 void Interner::forget() {
   ids_.clear();
   series_.clear();
   cached_bytes_ = 0;
 }
 
-Result<std::int64_t> Interner::text_set(std::string_view find, std::string_view insert,
-                                        std::string_view body) {
-  const std::int64_t hash = hash_of(body);
-  if (const auto id = RG_TRY(connection_.integer(find, hash, body))) return *id;
-  RG_TRY_OK(connection_.execute(insert, hash, body));
-  return connection_.last_id();
+// The tables fact_set and parameter_set have the same columns; `kind` is the table's letter in the
+// cache. The hash only narrows the search: the text decides.
+Result<std::int64_t> Interner::text_set(char kind, std::string_view table, std::string_view json) {
+  std::string key = fmt::format("{}{}", kind, json);
+  if (const auto known = recall(key)) return *known;
+  const std::int64_t hash = hash_of(json);
+  auto id = RG_TRY(connection_.integer(
+      fmt::format("SELECT id FROM {} WHERE hash=?1 AND body=?2", table), hash, json));
+  if (!id) {
+    RG_TRY_OK(connection_.execute(fmt::format("INSERT INTO {} (hash, body) VALUES (?1, ?2)", table),
+                                  hash, json));
+    id = connection_.last_id();
+  }
+  remember(std::move(key), *id);
+  return *id;
 }
 
 Result<std::int64_t> Interner::fact_set(const TextMap& facts) { return fact_set(json_of(facts)); }
 
 Result<std::int64_t> Interner::fact_set(std::string_view json) {
-  std::string key = fmt::format("f{}", json);
-  if (const auto known = recall(key)) return *known;
-  const std::int64_t id = RG_TRY(text_set("SELECT id FROM fact_set WHERE hash=?1 AND body=?2",
-                                          "INSERT INTO fact_set (hash, body) VALUES (?1, ?2)",
-                                          std::string_view(key).substr(1)));
-  remember(std::move(key), id);
-  return id;
+  return text_set('f', "fact_set", json);
 }
 
 Result<std::int64_t> Interner::parameter_set(const TextMap& parameters) {
-  std::string key = "p" + json_of(parameters);
-  if (const auto known = recall(key)) return *known;
-  const std::int64_t id = RG_TRY(text_set("SELECT id FROM parameter_set WHERE hash=?1 AND body=?2",
-                                          "INSERT INTO parameter_set (hash, body) VALUES (?1, ?2)",
-                                          std::string_view(key).substr(1)));
-  remember(std::move(key), id);
-  return id;
+  return text_set('p', "parameter_set", json_of(parameters));
 }
 
+// A node that is known from a plan alone has no version and address until it attaches.
 Result<std::int64_t> Interner::node(std::string_view node_id, std::string_view name, double now) {
   std::string key = fmt::format("n{}", node_id);
   if (const auto known = recall(key)) return *known;
@@ -102,6 +109,7 @@ Result<std::int64_t> Interner::node(std::string_view node_id, std::string_view n
   return *id;
 }
 
+// Inserts or refreshes; the id is read back because an upsert does not report it.
 Result<std::int64_t> Interner::insert_endpoint(const EndpointKey& key, double now) {
   RG_TRY_OK(connection_.execute(
       "INSERT INTO endpoint (node, slot, port, gpu_slot, kind, state, last_seen_at) "
@@ -131,6 +139,8 @@ Result<std::int64_t> Interner::insert_with_gpu(std::int64_t port, std::int64_t g
   return *id;
 }
 
+// By the names that hold now: a placement was planned with them. A name that no report has gets a
+// slot of its own, "device:NAME".
 Result<std::int64_t> Interner::endpoint(std::int64_t node, std::string_view text, double now) {
   std::string key = fmt::format("e{} {}", node, text);
   if (const auto known = recall(key)) return *known;
@@ -157,6 +167,7 @@ Result<std::int64_t> Interner::endpoint(std::int64_t node, std::string_view text
   return id;
 }
 
+// The row of the slot first, then its attributes of this time.
 Result<std::string> Interner::put_endpoint(std::int64_t node, const EndpointRow& row, double now) {
   const std::string slot = slot_of(row);
   const std::int64_t id = RG_TRY(insert_endpoint({node, slot, row.port, row.kind, row.state}, now));
@@ -195,13 +206,17 @@ Result<std::string> Interner::put_attributes(std::int64_t endpoint, const Endpoi
       "WHERE endpoint=?1), ?11)), ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?12)",
       endpoint, row.device, row.netdev, row.guid, row.link_layer, row.driver, row.firmware, rate,
       mtu, row.numa_node_plus_one, now, row.model));
-  forget();  // a device's name may mean another slot now
+  // A device's name may mean another slot now.
+  forget();
   return replaced;
 }
 
+// The common case costs two map lookups and no statement. The key of the map is a number for the
+// rank's identity, one for the point's words, and the size.
 Result<std::int64_t> Interner::series(const SeriesKey& key, const Point& point) {
   scratch_.assign(point.metric()).append(1, ' ').append(point.meaning()).append(1, ' ');
-  scratch_.append(point.pair());  // none of them has a blank: the record check
+  // None of them has a blank: the record check.
+  scratch_.append(point.pair());
   const SeriesPlace place{key.group, number_of(words_, scratch_), point.message_bytes()};
   if (const auto known = series_.find(place); known != series_.end()) return known->second;
   const std::string endpoints = fmt::format("{}", fmt::join(key.endpoints, ","));
@@ -216,11 +231,14 @@ Result<std::int64_t> Interner::series(const SeriesKey& key, const Point& point) 
   return id;
 }
 
+// A text of all parts; the number stands for it in the map of series.
 std::uint64_t Interner::series_group(const SeriesKey& key) {
   return number_of(groups_, fmt::format("{} {} {} {} {}", key.kernel, key.revision, key.rank,
                                         fmt::join(key.endpoints, ","), key.parameters));
 }
 
+// A full map is emptied; its texts get new numbers, and the series of old numbers are looked up
+// anew.
 std::uint64_t Interner::number_of(Numbers& numbers, std::string_view text) {
   if (const auto known = numbers.find(text); known != numbers.end()) return known->second;
   if (numbers.size() >= kMaxNumbers) numbers.clear();
@@ -228,13 +246,16 @@ std::uint64_t Interner::number_of(Numbers& numbers, std::string_view text) {
 }
 
 std::size_t Interner::SeriesPlaceHash::operator()(const SeriesPlace& place) const {
-  constexpr std::uint64_t kOdd = 0x9e3779b97f4a7c15U;  // spreads neighbours
+  // Spreads neighbours.
+  constexpr std::uint64_t kOdd = 0x9e3779b97f4a7c15U;
   std::uint64_t hash = place.group * kOdd ^ place.words;
   hash = (hash ^ hash >> 32U) * kOdd ^ std::bit_cast<std::uint64_t>(place.message_bytes);
   hash *= kOdd;
   return hash ^ hash >> 29U;
 }
 
+// The list of endpoints is stored twice: as text for the unique key, and as rows for queries by
+// endpoint.
 Result<std::int64_t> Interner::insert_series(const SeriesKey& key, const Point& point,
                                              const std::string& endpoints) {
   RG_TRY_OK(connection_.execute(

@@ -19,12 +19,16 @@ namespace railgauge::store {
 
 // The identity of a series, except for the point's own metric, meaning and size.
 struct SeriesKey {
-  std::uint64_t group = 0;  // series_group() of the rest
+  // series_group() of the rest.
+  std::uint64_t group = 0;
   std::string_view kernel{};
   std::uint32_t revision = 0;
-  std::uint32_t rank = 0;                     // that reports
-  std::string_view parameters{};              // JSON of those that are part of the identity
-  std::span<const std::int64_t> endpoints{};  // by position
+  // The rank that reports.
+  std::uint32_t rank = 0;
+  // JSON of the parameters that are part of the identity.
+  std::string_view parameters{};
+  // Ids of the endpoints, by rank.
+  std::span<const std::int64_t> endpoints{};
 };
 
 // The writer thread's alone.
@@ -33,7 +37,8 @@ class Interner {
   explicit Interner(Connection& connection) : connection_(connection) {}
 
   Result<std::int64_t> fact_set(const TextMap& facts);
-  Result<std::int64_t> fact_set(std::string_view json);  // as json_of() writes it
+  // `json` has the form of json_of().
+  Result<std::int64_t> fact_set(std::string_view json);
   Result<std::int64_t> parameter_set(const TextMap& parameters);
   // The node with that id; inserted under `name` when it is new.
   Result<std::int64_t> node(std::string_view node_id, std::string_view name, double now);
@@ -60,8 +65,7 @@ class Interner {
   Result<std::int64_t> insert_endpoint(const EndpointKey& key, double now);
   Result<std::int64_t> insert_with_gpu(std::int64_t port, std::int64_t gpu);
   Result<std::string> put_attributes(std::int64_t endpoint, const EndpointRow& row, double now);
-  Result<std::int64_t> text_set(std::string_view find, std::string_view insert,
-                                std::string_view body);
+  Result<std::int64_t> text_set(char kind, std::string_view table, std::string_view json);
   Result<std::int64_t> insert_series(const SeriesKey& key, const Point& point,
                                      const std::string& endpoints);
   std::optional<std::int64_t> recall(std::string_view key) const;
@@ -75,7 +79,8 @@ class Interner {
   // Series, of which there are hundreds of thousands, by numbers instead of texts.
   struct SeriesPlace {
     std::uint64_t group;
-    std::uint64_t words;  // number of metric, meaning and pair together
+    // The number of metric, meaning and pair together.
+    std::uint64_t words;
     double message_bytes;
     bool operator==(const SeriesPlace&) const = default;
   };

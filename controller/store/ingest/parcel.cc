@@ -20,17 +20,20 @@ namespace railgauge::store {
 
 namespace {
 
+// Absent: the checked part is sound.
 using Fault = std::optional<std::string>;
 
+// Bounds of one record. They are far above what kernels send; a record beyond them is garbage.
 constexpr std::size_t kMaxWordBytes = 256;
 constexpr std::size_t kMaxTextBytes = 64U << 10U;
 constexpr int kMaxMapEntries = 1'000;
 constexpr int kMaxBuckets = 1'000'000;
 constexpr std::uint32_t kMaxAttempt = 1'000;
 constexpr std::uint32_t kMaxSequence = (1U << kSequenceBits) - 1;
-constexpr double kMaxTimeSeconds = 253'402'300'799;  // the end of the year 9999
+// The end of the year 9999.
+constexpr double kMaxTimeSeconds = 253'402'300'799;
 
-// A record is sound by itself if its figures are finite, its words known and its texts bounded.
+// The key selects the row, so it is checked before the body.
 Fault check_key(const RecordKey& key) {
   if (key.run_id().empty() || key.task_id().empty()) return "the key has no run or task";
   if (key.run_id().size() > kMaxWordBytes || key.task_id().size() > kMaxWordBytes)
@@ -41,6 +44,8 @@ Fault check_key(const RecordKey& key) {
   return {};
 }
 
+// A word of a series' identity: not empty, without blanks and control characters. Interner joins
+// words with a blank.
 Fault check_word(std::string_view what, std::string_view word) {
   const bool sound =
       !word.empty() && word.size() <= kMaxWordBytes &&
@@ -48,12 +53,14 @@ Fault check_word(std::string_view what, std::string_view word) {
   return sound ? Fault() : fmt::format("the {} {} is no word", what, in_quotes(word));
 }
 
+// Texts may hold anything but are bounded.
 Fault check_text(std::string_view what, std::string_view text) {
   if (text.size() <= kMaxTextBytes) return {};
   return fmt::format("the {} has {} bytes; {} are allowed", what, text.size(), kMaxTextBytes);
 }
 
 template <class Map>
+// Bounds the number of entries and their total size.
 Fault check_map(std::string_view what, const Map& map) {
   std::size_t bytes = 0;
   for (const auto& [name, value] : map) bytes += name.size() + value.size();
@@ -61,6 +68,7 @@ Fault check_map(std::string_view what, const Map& map) {
   return fmt::format("the {} have {} entries of {} bytes", what, map.size(), bytes);
 }
 
+// Parameters and facts become interned sets, so their size is bounded.
 Fault check_started(const Started& started) {
   if (auto fault = check_word("kernel", started.kernel())) return fault;
   if (auto fault = check_text("endpoint", started.endpoint())) return fault;
@@ -68,6 +76,7 @@ Fault check_started(const Started& started) {
   return check_map("facts", started.facts());
 }
 
+// NaN and infinity would poison medians, and SQLite stores NaN as NULL, which the schema refuses.
 Fault check_figures(const Point& point) {
   const std::array figures{point.message_bytes(),
                            point.sample_count(),
@@ -93,6 +102,7 @@ Fault check_figures(const Point& point) {
   return {};
 }
 
+// Optional words are checked where they are present.
 Fault check_point(const Point& point) {
   if (auto fault = check_word("metric", point.metric())) return fault;
   if (!point.meaning().empty())
@@ -109,6 +119,7 @@ Fault check_point(const Point& point) {
   return check_figures(point);
 }
 
+// An unknown outcome would be counted nowhere, so it is refused.
 Fault check_final(const Final& final_record) {
   constexpr std::array kOutcomes{kPassed, kFailed, kWaived, kCrashed, kTimedOut, kCancelledOutcome};
   if (std::ranges::find(kOutcomes, final_record.outcome()) == kOutcomes.end())
@@ -117,6 +128,7 @@ Fault check_final(const Final& final_record) {
   return check_text("tail of stderr", final_record.stderr_tail());
 }
 
+// Severity is free text: older runners have other words.
 Fault check_note(const Note& note) {
   if (auto fault = check_text("severity", note.severity())) return fault;
   return check_text("note", note.text());
@@ -124,6 +136,7 @@ Fault check_note(const Note& note) {
 
 }  // namespace
 
+// The first fault found, in words for the event.
 std::optional<std::string> fault_of(const Record& record) {
   if (auto fault = check_key(record.key())) return fault;
   const double time = record.unix_time_seconds();
@@ -146,6 +159,7 @@ std::optional<std::string> fault_of(const Record& record) {
 
 namespace {
 
+// Compressing here, on the caller's thread, keeps it off the writer thread.
 void pack_point(const Point& point, ReadyRecord& ready) {
   if (!point.facts().empty())
     ready.point_facts = json_of(TextMap{point.facts().begin(), point.facts().end()});
@@ -159,6 +173,7 @@ void pack_point(const Point& point, ReadyRecord& ready) {
 
 }  // namespace
 
+// A record that is not sound is kept as it is: the orphans take it.
 ReadyRecord make_ready(Record record) {
   ReadyRecord ready{.record = std::move(record)};
   ready.fault = fault_of(ready.record);
@@ -166,6 +181,7 @@ ReadyRecord make_ready(Record record) {
   return ready;
 }
 
+// The size is an estimate for the bound of the queue.
 Parcel pack(std::vector<Record> records) {
   Parcel parcel;
   parcel.records.reserve(records.size());

@@ -13,15 +13,20 @@ namespace railgauge::store {
 
 struct ReadyRecord {
   Record record{};
-  std::optional<std::string> fault{};      // why it is not sound
-  std::optional<std::string> histogram{};  // of a point, compressed
-  std::optional<std::string> samples{};    // likewise
-  std::string point_facts{};               // as JSON; "" without any
+  // The reason why the record is not sound.
+  std::optional<std::string> fault{};
+  // The histogram of a point, compressed.
+  std::optional<std::string> histogram{};
+  // The raw samples of a point, compressed.
+  std::optional<std::string> samples{};
+  // Facts of the point as JSON; "" without any.
+  std::string point_facts{};
 };
 
 struct Parcel {
   std::vector<ReadyRecord> records{};
-  std::size_t bytes = 0;  // about what it takes in memory
+  // About what it takes in memory.
+  std::size_t bytes = 0;
 };
 
 // Pure; thread safe.

@@ -15,7 +15,8 @@ namespace railgauge::store {
 
 namespace {
 
-constexpr std::int64_t kRowBytes = 200;  // beside the body: keys, twice, and the reason
+// Beside the body: keys, twice, and the reason.
+constexpr std::int64_t kRowBytes = 200;
 
 std::int64_t bytes_of(const std::string& body) {
   return static_cast<std::int64_t>(body.size()) + kRowBytes;
@@ -107,7 +108,8 @@ Result<std::vector<Orphans::Entry>> Orphans::of_run(std::string_view run_id, con
 }
 
 Status Orphans::remove(std::int64_t id) {
-  counted_ = false;  // how long it was is not known here
+  // How long it was is not known here.
+  counted_ = false;
   RG_TRY_OK(connection_.execute("DELETE FROM orphan_record WHERE id=?1", id));
   records_ -= connection_.changes();
   return {};
@@ -115,8 +117,10 @@ Status Orphans::remove(std::int64_t id) {
 
 namespace {
 
+// Some 2 MB; ranks that are dropped are read again.
 constexpr std::size_t kMaxCachedRanks = 4'096;
-constexpr std::int64_t kEventSlack = 1'000;  // that many inserts apart they are counted
+// Old events are deleted once in this many inserts.
+constexpr std::int64_t kEventSlack = 1'000;
 // Events that come with every restart. All others (changes, interruptions) stay until they are too
 // old.
 constexpr std::string_view kPassingEvents =
@@ -124,20 +128,24 @@ constexpr std::string_view kPassingEvents =
     "'orphans_dropped'";
 
 template <class Map>
+// A sorted copy, because protobuf's maps have no order and sets are interned by their text.
 TextMap text_map(const Map& map) {
   return {map.begin(), map.end()};
 }
 
+// "RUN/TASK#ATTEMPT.RANK", as errors name a rank.
 std::string key_text(const RecordKey& key) {
   return fmt::format("{}/{}#{}.{}", key.run_id(), key.task_id(), key.attempt(), key.rank());
 }
 
+// The bits of point.flags; see kFlagConverged and its neighbours.
 std::int64_t flags_of(const Point& point) {
   return (point.converged() ? kFlagConverged : 0) | (point.synthetic() ? kFlagSynthetic : 0) |
          (point.verified() ? kFlagVerified : 0) | (point.throttled() ? kFlagThrottled : 0);
 }
 
 template <class Message, class Value>
+// An optional field as a column: absent becomes NULL.
 std::optional<Value> present(const Message& message, bool (Message::*has)() const,
                              Value (Message::*get)() const) {
   return (message.*has)() ? std::optional<Value>((message.*get)()) : std::nullopt;
@@ -154,6 +162,8 @@ std::string_view worst_of(std::span<const std::string> outcomes) {
 
 }  // namespace
 
+// Old events of passing kinds are deleted once in kEventSlack inserts, so that most inserts are one
+// statement. The table may exceed kMaxEvents by kEventSlack meanwhile.
 Status insert_event(Connection& connection, const EventRow& event) {
   RG_TRY_OK(connection.execute(
       "INSERT INTO event (at, kind, node_id, run_id, text) VALUES (?1, ?2, ?3, ?4, ?5)", event.at,
@@ -165,6 +175,8 @@ Status insert_event(Connection& connection, const EventRow& event) {
                   kPassingEvents, kMaxEvents));
 }
 
+// A record that is refused goes to the orphans and the delivery continues. Only records that were
+// not orphans before count for the event, so that a repeated delivery adds none.
 Status RecordSink::store(std::string_view node_id, std::span<const ReadyRecord> records,
                          double now) {
   std::size_t refused = 0;
@@ -187,6 +199,7 @@ Status RecordSink::store(std::string_view node_id, std::span<const ReadyRecord> 
                                                         records.size(), first_reason)});
 }
 
+// The rank is looked up first: a record of an unknown run is refused whatever its body.
 Result<RecordSink::Refusal> RecordSink::store_one(std::string_view node_id,
                                                   const ReadyRecord& ready, double now) {
   const Record& record = ready.record;
@@ -209,6 +222,8 @@ Result<RecordSink::Refusal> RecordSink::store_one(std::string_view node_id,
 // --- where a record belongs
 // -----------------------------------------------------------------------
 
+// Records of one rank come one after the other, so the last rank is compared before the map is
+// searched.
 Result<RecordSink::Refusal> RecordSink::find_rank(std::string_view node_id, const RecordKey& key,
                                                   double now, Rank*& found) {
   // Records of one rank come one after the other.
@@ -223,6 +238,7 @@ Result<RecordSink::Refusal> RecordSink::find_rank(std::string_view node_id, cons
   return Refusal();
 }
 
+// When the map is full all of it is dropped: `last_` and its pointer go with it.
 Result<RecordSink::Refusal> RecordSink::find_other_rank(std::string_view node_id,
                                                         const RecordKey& key, double now,
                                                         Rank*& found) {
@@ -238,6 +254,8 @@ Result<RecordSink::Refusal> RecordSink::find_other_rank(std::string_view node_id
   return Refusal();
 }
 
+// A rank's records are taken from the node that the plan names alone: a node cannot report results
+// of another one.
 Result<RecordSink::Refusal> RecordSink::load_rank(std::string_view node_id, const RecordKey& key,
                                                   double now, Rank& rank) {
   std::string planned_on;
@@ -266,6 +284,7 @@ Result<RecordSink::Refusal> RecordSink::load_rank(std::string_view node_id, cons
   return Refusal();
 }
 
+// Rows of attempt and rank are made by whoever comes first, the controller's update or the record.
 Status RecordSink::open_rank(Rank& rank) {
   RG_TRY_OK(connection_.execute(
       "INSERT INTO attempt (task, attempt, outcome, reason) VALUES (?1, ?2, '', '') "
@@ -287,8 +306,11 @@ Status RecordSink::open_rank(Rank& rank) {
   return {};
 }
 
+// Ranks without an endpoint of their own (MPI, host memory) belong to the node itself, which is an
+// endpoint too.
 Status RecordSink::load_endpoints(Rank& rank, double now) {
-  std::vector<std::pair<std::size_t, std::int64_t>> unnamed;  // position, node
+  // Position among the endpoints, node.
+  std::vector<std::pair<std::size_t, std::int64_t>> unnamed;
   {
     Rows rows = RG_TRY(connection_.query(
         "SELECT node, endpoint FROM task_rank WHERE task=?1 ORDER BY rank", rank.task));
@@ -302,6 +324,7 @@ Status RecordSink::load_endpoints(Rank& rank, double now) {
   return {};
 }
 
+// After a restart of the controller, or a full cache, the fields of Started are read from the row.
 Status RecordSink::load_started(Rank& rank) {
   std::string body;
   {
@@ -318,6 +341,8 @@ Status RecordSink::load_started(Rank& rank) {
   return {};
 }
 
+// Only the named parameters identify the series: a sweep of another parameter must not begin a new
+// series for each value.
 void RecordSink::identify(Rank& rank, const TextMap& parameters) {
   TextMap identity;
   for (const std::string& name : rank.identity_parameters)
@@ -334,9 +359,11 @@ void RecordSink::identify(Rank& rank, const TextMap& parameters) {
 // --- one function for each kind of record
 // -----------------------------------------------------------
 
+// A second Started of the same rank is a repeated delivery and changes nothing.
 Result<RecordSink::Refusal> RecordSink::store_started(Rank& rank, const Record& record,
                                                       double now) {
-  if (rank.revision) return Refusal();  // stored already
+  // Stored already.
+  if (rank.revision) return Refusal();
   const Started& started = record.started();
   if (started.kernel() != rank.kernel)
     return Refusal(fmt::format("it started {}, planned was {}", started.kernel(), rank.kernel));
@@ -356,6 +383,7 @@ Result<RecordSink::Refusal> RecordSink::store_started(Rank& rank, const Record& 
   return Refusal();
 }
 
+// The insert does nothing for a point that is stored; then its distribution is stored as well.
 Result<RecordSink::Refusal> RecordSink::store_point(const Rank& rank, const ReadyRecord& ready) {
   if (!rank.revision) return Refusal("a point came before the record of its start");
   const Record& record = ready.record;
@@ -382,6 +410,8 @@ Result<RecordSink::Refusal> RecordSink::store_point(const Rank& rank, const Read
   return Refusal();
 }
 
+// Compressed bodies come ready from the parcel: compressing on the writer thread would be the
+// store's bottleneck.
 Status RecordSink::store_distribution(std::int64_t id, const ReadyRecord& ready) {
   const Point& point = ready.record.point();
   const std::optional<Blob> body =
@@ -402,6 +432,7 @@ Status RecordSink::store_distribution(std::int64_t id, const ReadyRecord& ready)
                              Blob{*ready.samples});
 }
 
+// Notes are keyed by rank and sequence, so that a repeated delivery adds none.
 Status RecordSink::store_note(const Rank& rank, const Record& record) {
   return connection_.execute(
       "INSERT INTO note (rank, sequence, severity, text) VALUES (?1, ?2, ?3, ?4) "
@@ -409,6 +440,8 @@ Status RecordSink::store_note(const Rank& rank, const Record& record) {
       rank.id, record.key().sequence(), record.note().severity(), record.note().text());
 }
 
+// The first final record counts. The attempt becomes the one that counts where it is the newest
+// with a final record.
 Status RecordSink::store_final(const Rank& rank, const Record& record) {
   const Final& end = record.final();
   const Phases& phases = end.phases();
@@ -426,7 +459,8 @@ Status RecordSink::store_final(const Rank& rank, const Record& record) {
       present(end, &Final::has_cpu_seconds, &Final::cpu_seconds),
       present(end, &Final::has_max_resident_bytes, &Final::max_resident_bytes),
       present(end, &Final::has_exit_signal, &Final::exit_signal), end.stderr_tail()));
-  if (connection_.changes() == 0) return {};  // stored already
+  // Stored already.
+  if (connection_.changes() == 0) return {};
   RG_TRY_OK(
       connection_.execute("UPDATE task SET counted_attempt=max(counted_attempt, ?2) WHERE id=?1",
                           rank.task, rank.attempt_number));
@@ -446,6 +480,8 @@ Status RecordSink::close_attempt(const Rank& rank) {
                              rank.attempt, worst_of(outcomes));
 }
 
+// In the order of sequence within a rank, so that Started comes before the points. Entries that are
+// refused again stay. Pages bound the memory.
 Result<std::uint64_t> RecordSink::take_orphans(std::string_view run_id, double now) {
   constexpr std::uint32_t kPage = 256;
   std::uint64_t taken = 0;

@@ -23,7 +23,8 @@ namespace railgauge::store {
 // The size of the stored orphans.
 struct OrphanTotals {
   std::int64_t records = 0;
-  std::int64_t bytes = 0;  // with an estimate of each one's row and index
+  // With an estimate of each one's row and index.
+  std::int64_t bytes = 0;
 };
 
 // Reads all orphan records.
@@ -59,7 +60,8 @@ class Orphans {
   void forget() { counted_ = false; }
 
   [[nodiscard]] std::int64_t records() const { return records_; }
-  [[nodiscard]] std::int64_t dropped() const { return dropped_; }  // since the start
+  // Since the start.
+  [[nodiscard]] std::int64_t dropped() const { return dropped_; }
 
  private:
   Status drop_oldest(double now);
@@ -108,18 +110,25 @@ class RecordSink {
  private:
   // A rank of an attempt, as its records meet it.
   struct Rank {
-    std::int64_t id = 0;       // in `rank`
-    std::int64_t task = 0;     // in `task`
-    std::int64_t attempt = 0;  // in `attempt`
+    // In `rank`
+    std::int64_t id = 0;
+    // In `task`
+    std::int64_t task = 0;
+    // In `attempt`
+    std::int64_t attempt = 0;
     std::int64_t node = 0;
     std::uint32_t attempt_number = 0;
     std::uint32_t number = 0;
     std::string kernel;
     std::vector<std::string> identity_parameters;
-    std::vector<std::int64_t> endpoints;    // by position, as planned
-    std::optional<std::uint32_t> revision;  // absent: no Started record yet
-    std::string parameters;                 // of the identity, as JSON
-    std::uint64_t series_group = 0;  // the interner's, for all that a series is beside a point
+    // Ids by position, as planned.
+    std::vector<std::int64_t> endpoints;
+    // Absent: no Started record yet.
+    std::optional<std::uint32_t> revision;
+    // Parameters of the identity, as JSON.
+    std::string parameters;
+    // The interner's number for the identity of the series without its point.
+    std::uint64_t series_group = 0;
   };
   // Absent: the record is put aside for this reason.
   using Refusal = std::optional<std::string>;
@@ -150,7 +159,8 @@ class RecordSink {
     std::string node_id;
     std::string run_id;
     std::string task_id;
-    Rank* rank = nullptr;  // in ranks_
+    // Points into ranks_; null: no rank yet.
+    Rank* rank = nullptr;
   };
   Last last_;
 };

@@ -13,6 +13,7 @@
 namespace railgauge::store {
 namespace {
 
+// Rows have 0 for a time that has not come; the column is NULL then.
 std::optional<double> known_time(double seconds) {
   return seconds > 0 ? std::optional(seconds) : std::nullopt;
 }
@@ -41,12 +42,15 @@ Status RunSink::note_seen(const std::string& node_id, double at) {
     before = rows.real(2);
   }
   const double now = RG_TRY(seen_at(node, at));
-  if (now <= before) return {};  // the clock stepped back
+  // The clock stepped back.
+  if (now <= before) return {};
   RG_TRY_OK(connection_.execute(
       "UPDATE endpoint SET last_seen_at=?3 WHERE node=?1 AND last_seen_at=?2", id, before, now));
   return connection_.execute("UPDATE node SET last_seen_at=?2 WHERE id=?1", id, now);
 }
 
+// The attributes of endpoints come before the rails: a rail is a port's place among the node's
+// ports by slot, over the ports of this attach alone.
 Status RunSink::put_node(const NodeRow& node, double at) {
   const double now = RG_TRY(seen_at(node, at));
   const std::int64_t id = RG_TRY(interner_.node(node.node_id, node.name, now));
@@ -72,6 +76,7 @@ Status RunSink::put_node(const NodeRow& node, double at) {
   return put_epoch(id, node, replaced, at);
 }
 
+// Equal stacks have one row, so that equal ids are equal stacks.
 Result<std::int64_t> RunSink::stack(const StackParts& parts) {
   const std::int64_t versions = RG_TRY(interner_.fact_set(parts.versions));
   const std::int64_t settings = RG_TRY(interner_.fact_set(parts.settings));
@@ -154,6 +159,7 @@ Status RunSink::put_epoch(std::int64_t id, const NodeRow& node, const std::strin
                                            rollback.empty() ? "" : "; ", rollback));
 }
 
+// The message names the id, since SQLite's own names only the column.
 Status RunSink::create_run(const RunRow& run, std::span<const TaskRow> tasks, double now) {
   auto inserted = connection_.execute(
       "INSERT INTO run (run_id, suite, suite_text, trigger, requested_by, state, outcome, reason, "
@@ -178,6 +184,7 @@ Status RunSink::add_tasks(const std::string& run_id, std::span<const TaskRow> ta
   return {};
 }
 
+// The placement is stored beside the task: results are accepted from these nodes alone.
 Status RunSink::insert_task(std::int64_t run, const TaskRow& task, double now) {
   auto inserted = connection_.execute(
       "INSERT INTO task (run, task_id, stage, round, kernel, parameter_set, identity_parameters, "
@@ -197,6 +204,7 @@ Status RunSink::insert_task(std::int64_t run, const TaskRow& task, double now) {
   return {};
 }
 
+// The texts of node and endpoint are stored as planned; ids follow later renames.
 Status RunSink::insert_rank(std::int64_t task, std::size_t number, const RankRow& rank,
                             double now) {
   const std::int64_t node = RG_TRY(interner_.node(rank.node_id, rank.node, now));
@@ -208,6 +216,7 @@ Status RunSink::insert_rank(std::int64_t task, std::size_t number, const RankRow
       task, number, node, rank.node, endpoint, rank.endpoint);
 }
 
+// Absent fields bind NULL, and coalesce keeps the old value.
 Status RunSink::update_run(const RunUpdate& update) {
   RG_TRY_OK(connection_.execute(
       "UPDATE run SET state=coalesce(?2, state), outcome=coalesce(?3, outcome), "
@@ -219,6 +228,8 @@ Status RunSink::update_run(const RunUpdate& update) {
   return fail(Code::kNotFound, fmt::format("run {}: update: there is no such run", update.run_id));
 }
 
+// An update with an attempt number writes the attempt's row as well, which exists already where
+// records came first.
 Status RunSink::update_task(const TaskUpdate& update) {
   const auto id = RG_TRY(connection_.integer(
       "SELECT task.id FROM run JOIN task ON task.run=run.id WHERE run_id=?1 AND task_id=?2",
@@ -238,6 +249,7 @@ Status RunSink::update_task(const TaskUpdate& update) {
       *id, *update.attempts, update.outcome, update.reason);
 }
 
+// Attempts first: their statement reads the states of tasks that the second one changes.
 Status RunSink::end_interrupted(double now, std::vector<std::string>& ended) {
   {
     Rows rows =

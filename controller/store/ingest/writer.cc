@@ -27,6 +27,7 @@ bool may_pass(Code code) { return is_environment(code) && code != Code::kDataLos
 
 }  // namespace
 
+// The thread starts in the last member, when all others exist.
 Writer::Writer(Connection& connection, WriterLimits limits, std::function<void()> forget,
                std::function<Room()> room)
     : connection_(connection),
@@ -35,6 +36,7 @@ Writer::Writer(Connection& connection, WriterLimits limits, std::function<void()
       room_(std::move(room)),
       thread_([this] { loop(); }) {}
 
+// Sets the deadline first: the loop reads it with every batch.
 Writer::~Writer() {
   {
     const std::lock_guard lock(mutex_);
@@ -45,6 +47,8 @@ Writer::~Writer() {
   thread_.join();
 }
 
+// Jobs with records are bounded by records and bytes, control jobs by their number. A job above the
+// bounds is accepted into an empty queue, or it could never be written.
 Status Writer::submit(WriteJob job) {
   {
     const std::lock_guard lock(mutex_);
@@ -67,16 +71,20 @@ Status Writer::submit(WriteJob job) {
   return {};
 }
 
+// The answer is shared with the job: the caller may stop waiting while the job is still queued.
 Status Writer::submit_and_wait(std::function<Status()> apply, double wait_seconds, Waited kind) {
   RG_CHECK(std::this_thread::get_id() != thread_.get_id());
   struct Answer {
     std::mutex mutex;
     std::condition_variable arrived;
     std::optional<Status> status;
-    bool begun = false;     // the writer is applying it
-    bool given_up = false;  // the caller got a failure: nothing may be applied any more
+    // The writer is applying it.
+    bool begun = false;
+    // The caller got a failure: nothing may be applied any more.
+    bool given_up = false;
   };
-  const auto answer = std::make_shared<Answer>();  // outlives a wait that was given up
+  // Outlives a wait that was given up.
+  const auto answer = std::make_shared<Answer>();
   RG_TRY_OK(submit({.apply = [answer, moved = std::move(apply)]() -> Status {
                       {
                         const std::lock_guard lock(answer->mutex);
@@ -110,6 +118,8 @@ Status Writer::submit_and_wait(std::function<Status()> apply, double wait_second
   return *answer->status;
 }
 
+// A barrier behind all queued jobs. While kept jobs wait for a retry the flush fails, because what
+// was accepted is not committed.
 Status Writer::flush(double wait_seconds) {
   return submit_and_wait(
       [this]() -> Status {
@@ -125,6 +135,7 @@ WriterStats Writer::stats() const {
   return stats_;
 }
 
+// Runs until the queue is empty after the close, or the time for closing is over.
 void Writer::loop() {
   for (std::vector<WriteJob> batch; take_batch(batch); batch.clear()) write_batch(batch);
   // Only when closing took too long is anything left.
@@ -171,6 +182,8 @@ void Writer::wait_for_jobs(std::unique_lock<std::mutex>& lock) {
     wake_.wait_for(lock, kPause);
 }
 
+// Takes jobs in order up to the bound of a transaction. Jobs that may not run now are skipped and
+// put back in front in their order.
 void Writer::take_ready(std::vector<WriteJob>& batch, double now_ns) {
   std::size_t records = 0;
   std::deque<WriteJob> left;
@@ -223,7 +236,8 @@ void Writer::keep(std::vector<WriteJob>& batch, const Error& error) {
 void Writer::note_success(const std::vector<WriteJob>& batch) {
   if (failing_since_ns_ == 0) return;
   const double now_ns = monotonic_now_ns();
-  retry_at_ns_ = now_ns;  // what others got through, the kept will
+  // The database takes writes again, so the kept jobs are tried now.
+  retry_at_ns_ = now_ns;
   if (!batch.front().is_kept) return;
   spdlog::info("store {}: stored again, after {:.1f} s", connection_.path(),
                (now_ns - failing_since_ns_) / 1e9);
@@ -232,6 +246,7 @@ void Writer::note_success(const std::vector<WriteJob>& batch) {
   kept_for_ = {};
 }
 
+// Locks only around the counters: `done` of a job may submit the next one.
 void Writer::write_batch(std::vector<WriteJob>& batch) {
   std::vector<Status> outcomes(batch.size());
   const double begin_ns = monotonic_now_ns();
@@ -243,7 +258,8 @@ void Writer::write_batch(std::vector<WriteJob>& batch) {
     records += job.records;
     bytes += job.bytes;
   }
-  if (committed && records > 0) failpoint("store.records_committed");  // stored, not yet reported
+  // The records are stored, and not yet reported.
+  if (committed && records > 0) failpoint("store.records_committed");
   {
     // Room is made only now: what is being written still counts as waiting.
     const std::lock_guard lock(mutex_);
@@ -261,6 +277,7 @@ void Writer::write_batch(std::vector<WriteJob>& batch) {
     if (batch[i].done) batch[i].done(committed ? outcomes[i] : committed);
 }
 
+// One transaction for all jobs. A job that runs alone opens its own, or none.
 Status Writer::apply_all(std::vector<WriteJob>& batch, std::vector<Status>& outcomes) {
   if (batch.front().is_alone) {
     outcomes.front() = batch.front().apply();
@@ -271,7 +288,7 @@ Status Writer::apply_all(std::vector<WriteJob>& batch, std::vector<Status>& outc
   return connection_.execute("COMMIT");
 }
 
-// An error here is the database's; the job's own goes to `outcome`.
+// A savepoint for each job: a job that fails is undone, and the others stay.
 Status Writer::apply_one(const WriteJob& job, Status& outcome) {
   RG_TRY_OK(connection_.execute("SAVEPOINT job"));
   outcome = job.apply();

@@ -17,9 +17,11 @@
 namespace railgauge::store {
 
 struct WriterLimits {
-  std::size_t max_records = 65'536;  // waiting, of jobs that carry records
+  // The most records that may wait.
+  std::size_t max_records = 65'536;
   std::size_t max_bytes = 16U << 20U;
-  std::size_t max_batch_records = 4'096;  // in one transaction
+  // The most records of one transaction.
+  std::size_t max_batch_records = 4'096;
   double close_seconds = 30;
   // Between two tries of jobs that nobody else repeats: doubled up to the second one.
   double retry_seconds = 0.05;
@@ -34,15 +36,19 @@ struct WriteJob {
   // Runs on the writer thread inside the transaction. Its error undoes this job alone, unless the
   // database itself failed: then the whole batch.
   std::function<Status()> apply{};
-  std::function<void(const Status&)> done{};  // may be empty
-  std::size_t records = 0;                    // 0: a control job
+  // May be empty: nobody waits for the outcome.
+  std::function<void(const Status&)> done{};
+  // 0: a control job.
+  std::size_t records = 0;
   std::size_t bytes = 0;
   // Nobody sends it again (a run's end, a node, an event): while the database as a whole is in
   // trouble (locked, full, not writable) it stays and is tried again, in order with its like, until
   // it is committed or the store ends. Others go on meanwhile. `apply` may run many times.
   bool is_kept = false;
-  bool is_barrier = false;  // overtakes nothing but kept jobs that wait for another try
-  bool is_alone = false;    // runs by itself, outside of a transaction
+  // Overtakes nothing but kept jobs that wait for another try.
+  bool is_barrier = false;
+  // Runs by itself, outside of a transaction.
+  bool is_alone = false;
 };
 
 enum class Waited : std::uint8_t { kInTurn, kBarrier, kAlone };
@@ -57,7 +63,8 @@ struct WriterStats {
   std::uint64_t committed_records = 0;
   std::uint64_t failed_batches = 0;
   double last_commit_seconds = 0;
-  std::size_t kept_jobs = 0;  // of is_kept, that wait to be tried again
+  // Jobs with is_kept that wait for another try.
+  std::size_t kept_jobs = 0;
 };
 
 class Writer {
@@ -102,20 +109,27 @@ class Writer {
   const std::function<void()> forget_;
   const std::function<Room()> room_;
 
-  mutable std::mutex mutex_;  // guards all below
+  // Guards all below.
+  mutable std::mutex mutex_;
   std::condition_variable wake_;
   std::deque<WriteJob> queue_;
   std::size_t control_jobs_ = 0;
   WriterStats stats_;
   bool closing_ = false;
   double close_by_ns_ = 0;
-  double retry_at_ns_ = 0;       // of kept jobs; 0: none failed
-  double retry_seconds_ = 0;     // the present pause
-  double failing_since_ns_ = 0;  // likewise 0
-  Error kept_for_;               // why
-  Room allowed_ = Room::kAll;    // the writer thread's alone
+  // The time of the next try of kept jobs; 0: none failed.
+  double retry_at_ns_ = 0;
+  // The pause before the next try.
+  double retry_seconds_ = 0;
+  // The time of the first failure; 0: none failed.
+  double failing_since_ns_ = 0;
+  // The error of the last try.
+  Error kept_for_;
+  // The writer thread's alone.
+  Room allowed_ = Room::kAll;
 
-  std::thread thread_;  // last: starts when all other members exist
+  // Last: starts when all other members exist.
+  std::thread thread_;
 };
 
 }  // namespace railgauge::store

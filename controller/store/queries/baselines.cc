@@ -1,11 +1,10 @@
 // Levels that people hold series to.
-#include <algorithm>
-
 #include <fmt/format.h>
 
 #include "controller/store/queries/queries.h"
 #include "controller/store/queries/upgrades.h"
 #include "controller/store/sqlite/sqlite.h"
+#include "kernels/core/stats/quantile.h"
 
 namespace railgauge::store {
 namespace {
@@ -25,27 +24,21 @@ Result<std::vector<double>> newest_medians(Connection& connection, std::int64_t 
   return medians;
 }
 
-std::optional<double> median_of(std::vector<double> values) {
-  if (values.empty()) return std::nullopt;
-  std::ranges::sort(values);
-  const std::size_t half = values.size() / 2;
-  return values.size() % 2 == 1 ? values[half] : (values[half - 1] + values[half]) / 2;
-}
-
 }  // namespace
 
+// The level is computed in the writer's transaction, so that it fits the points that are stored
+// then.
 Status write_baseline(Connection& connection, const BaselineRow& baseline) {
   double level = baseline.level;
   std::uint32_t points = baseline.points;
   if (level == 0) {
-    std::vector<double> medians =
+    const std::vector<double> medians =
         RG_TRY(newest_medians(connection, baseline.series_id, kBaselinePoints));
-    points = static_cast<std::uint32_t>(medians.size());
-    const auto median = median_of(std::move(medians));
-    if (!median)
+    if (medians.empty())
       return fail(Code::kNotFound,
                   fmt::format("baseline of series {}: it has no points", baseline.series_id));
-    level = *median;
+    points = static_cast<std::uint32_t>(medians.size());
+    level = median(medians);
   }
   return connection.execute(
       "INSERT OR REPLACE INTO baseline (series, kind, level, points, set_at, who, note, finding) "
@@ -54,6 +47,7 @@ Status write_baseline(Connection& connection, const BaselineRow& baseline) {
       baseline.note, baseline.finding_id);
 }
 
+// A single series without points is an error; among several it is left out.
 Status write_baselines(Connection& connection, const std::vector<BaselineRow>& baselines) {
   for (const BaselineRow& row : baselines) {
     const Status written = write_baseline(connection, row);
@@ -64,6 +58,7 @@ Status write_baselines(Connection& connection, const std::vector<BaselineRow>& b
   return {};
 }
 
+// With the series and the present median of each.
 Result<std::vector<BaselineRow>> read_baselines(Connection& connection, std::string_view kind) {
   std::vector<BaselineRow> baselines;
   {
@@ -84,7 +79,8 @@ Result<std::vector<BaselineRow>> read_baselines(Connection& connection, std::str
   }
   for (BaselineRow& row : baselines) {
     row.series = RG_TRY(read_one_series(connection, row.series_id));
-    row.now = median_of(RG_TRY(newest_medians(connection, row.series_id, kBaselinePoints)));
+    const auto medians = RG_TRY(newest_medians(connection, row.series_id, kBaselinePoints));
+    if (!medians.empty()) row.now = median(medians);
   }
   return baselines;
 }

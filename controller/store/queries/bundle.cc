@@ -14,21 +14,25 @@
 namespace railgauge::store {
 namespace {
 
-constexpr std::uint32_t kMaxRows = 100'000;  // of a part
+// The most rows of a part.
+constexpr std::uint32_t kMaxRows = 100'000;
 constexpr int kRunsOfNode = 20;
 
-// ?1 JSON list of runs, ?2 of nodes, ?3 finding or 0, ?4 whether only these nodes' tasks belong.
+// A table of the bundle: its name, its line in the index, and its statement.
 struct Part {
   std::string_view name;
   std::string_view about;
   std::string_view sql;
 };
 
+// Replaces {tasks} in statements about tasks.
 constexpr std::string_view kTasks =
     "task JOIN run ON run.id=task.run AND run.id IN (SELECT value FROM json_each(?1)) AND (?4=0 OR "
     "EXISTS (SELECT 1 FROM task_rank WHERE task_rank.task=task.id AND task_rank.node IN (SELECT "
     "value FROM json_each(?2)))) ";
 
+// The order is that of the archive's index. Texts of `about` are read by people who do not have
+// Railgauge.
 constexpr std::array kParts{
     Part{"runs", "the runs; times are UTC",
          "SELECT run_id, suite, trigger, requested_by, state, outcome, reason, nodes, "
@@ -156,6 +160,7 @@ constexpr std::array kParts{
         "created_by FROM schedule ORDER BY 1, 2"},
 };
 
+// The rows that belong to the subject, as keys.
 struct Scope {
   std::string kind{};
   std::vector<std::int64_t> runs{};
@@ -165,6 +170,7 @@ struct Scope {
   std::string node{};
 };
 
+// The first column of all rows.
 Result<std::vector<std::int64_t>> ids(Connection& connection, std::string_view sql,
                                       std::int64_t value) {
   std::vector<std::int64_t> found;
@@ -173,6 +179,7 @@ Result<std::vector<std::int64_t>> ids(Connection& connection, std::string_view s
   return found;
 }
 
+// Nodes of the run's placements.
 Result<std::vector<std::int64_t>> nodes_of_run(Connection& connection, std::int64_t run) {
   return ids(connection,
              "SELECT DISTINCT node FROM task CROSS JOIN task_rank ON task_rank.task=task.id WHERE "
@@ -190,11 +197,13 @@ Result<std::vector<std::int64_t>> runs_of_node(Connection& connection, std::int6
              node);
 }
 
+// "" where there is no such row.
 Result<std::string> text_of(Connection& connection, std::string_view sql, std::int64_t id) {
   Rows rows = RG_TRY(connection.query(sql, id));
   return RG_TRY(rows.next()) ? rows.text(0) : std::string();
 }
 
+// A run with all its nodes.
 Result<std::optional<Scope>> scope_of_run(Connection& connection, std::string_view subject) {
   const auto run = RG_TRY(connection.integer("SELECT id FROM run WHERE run_id=?1", subject));
   if (!run) return std::nullopt;
@@ -204,6 +213,7 @@ Result<std::optional<Scope>> scope_of_run(Connection& connection, std::string_vi
                .run_id = std::string(subject)};
 }
 
+// A finding with its run and node; where one is missing it follows from the other.
 Result<std::optional<Scope>> scope_of_finding(Connection& connection, std::string_view subject) {
   Scope scope{.kind = "finding"};
   {
@@ -237,6 +247,7 @@ Result<std::optional<Scope>> scope_of_node(Connection& connection, std::string_v
                .node = RG_TRY(text_of(connection, "SELECT name FROM node WHERE id=?1", *node))};
 }
 
+// Ids of runs and findings are unique texts, so they are tried before the names of nodes.
 Result<Scope> scope_of(Connection& connection, std::string_view subject) {
   for (auto* find : {scope_of_run, scope_of_finding, scope_of_node}) {
     auto scope = RG_TRY(find(connection, subject));
@@ -246,6 +257,7 @@ Result<Scope> scope_of(Connection& connection, std::string_view subject) {
               fmt::format("{}: no run, finding or node has this id or name", subject));
 }
 
+// Fills in {tasks}.
 std::string statement_of(const Part& part) {
   std::string sql(part.sql);
   if (const std::size_t at = sql.find("{tasks}"); at != std::string::npos)
@@ -257,6 +269,7 @@ std::string statement_of(const Part& part) {
 
 }  // namespace
 
+// A bundle of a node, or of a finding with a node, has only the tasks of that node.
 Result<BundlePartRow> read_bundle_part(Connection& connection, std::string_view subject,
                                        std::size_t part) {
   if (part >= kParts.size())

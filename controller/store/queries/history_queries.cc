@@ -6,19 +6,67 @@
 #include <fmt/format.h>
 
 #include "controller/store/queries/queries.h"
-#include "controller/store/queries/series_choice.h"
 #include "controller/store/rows/text_json.h"
 #include "controller/store/sqlite/sqlite.h"
+#include "kernels/core/stats/quantile.h"
 
 namespace railgauge::store {
 namespace {
 
-constexpr std::size_t kMaxSqlBytes = 32U << 20U;  // of one answer
+// Series with an endpoint on one of the nodes, by id or by any name that they ever had.
+constexpr std::string_view kOfNodes =
+    "SELECT series FROM series_endpoint WHERE endpoint IN (SELECT id FROM endpoint WHERE node IN ("
+    "SELECT node FROM json_each(?5) AS wanted CROSS JOIN node_name ON name=wanted.value UNION "
+    "SELECT node.id FROM json_each(?5) AS wanted CROSS JOIN node ON node_id=wanted.value))";
+// Series with an endpoint of that name, now or ever; a GPU also as the memory behind a port.
+constexpr std::string_view kOfEndpoint =
+    "SELECT series FROM endpoint_attribute JOIN endpoint ON "
+    "endpoint.id=endpoint_attribute.endpoint JOIN endpoint AS used ON used.node=endpoint.node AND "
+    "((used.slot=endpoint.slot AND used.port=endpoint.port) OR (endpoint.kind='gpu' AND "
+    "used.gpu_slot=endpoint.slot)) JOIN series_endpoint ON series_endpoint.endpoint=used.id WHERE "
+    "?8=iif(endpoint.port>0, device || ':' || endpoint.port, device)";
+// Series with an endpoint of that rail.
+constexpr std::string_view kOfRail =
+    "SELECT series FROM series_endpoint JOIN endpoint ON endpoint.id=endpoint WHERE rail=?9";
 
+}  // namespace
+
+// A plus keeps a clause from being looked up: SQLite, which knows nothing of how many there are,
+// might begin with it. Nor does it list all series of an endpoint or rail where few are left to
+// ask.
+std::string series_choice(const ResultsFilter& filter) {
+  std::string clauses;
+  const auto add = [&clauses](std::string_view clause) {
+    clauses += fmt::format("{}{}", clauses.empty() ? " WHERE " : " AND ", clause);
+  };
+  const auto add_set = [&](std::string_view set) {
+    add(fmt::format(
+        fmt::runtime(clauses.empty() ? "id IN ({})"
+                                     : "EXISTS ({} AND series_endpoint.series=series.id)"),
+        set));
+  };
+  if (!filter.nodes.empty()) add_set(kOfNodes);
+  // The index of series begins with these three.
+  const std::string_view sign = clauses.empty() ? "" : "+";
+  if (!filter.kernel.empty()) add(fmt::format("{}kernel=?2", sign));
+  if (!filter.metric.empty()) add(fmt::format("{}metric=?3", sign));
+  if (filter.message_bytes) add(fmt::format("{}message_bytes=?4", sign));
+  if (!filter.endpoint.empty()) add_set(kOfEndpoint);
+  if (filter.rail) add_set(kOfRail);
+  return "SELECT id FROM series" + clauses;
+}
+
+namespace {
+
+// The most bytes of one answer.
+constexpr std::size_t kMaxSqlBytes = 32U << 20U;
+
+// The columns that series_of reads, in its order.
 constexpr std::string_view kSeriesColumns =
     "SELECT series.id, kernel, revision, metric, meaning, unit, larger_is_better, message_bytes, "
     "rank, pair, parameters FROM series ";
 
+// `parameters` gets the JSON text, which complete() parses after the row is left.
 SeriesRow series_of(const Rows& rows, std::string& parameters) {
   parameters = rows.text(10);
   return {.series_id = rows.integer(0),
@@ -52,7 +100,8 @@ Status complete(Connection& connection, const std::string& parameters, SeriesRow
   while (RG_TRY(rows.next())) {
     std::string text = rows.text(0);
     std::string device = rows.text(1);
-    if (device.empty()) device = rows.text(4);  // as planned: "device:rxe0"
+    // As planned: "device:rxe0"
+    if (device.empty()) device = rows.text(4);
     if (device.starts_with("device:")) device = device.substr(7);
     if (rows.text(3) != "host") text += "/" + device;
     if (rows.integer(2) > 0) text += fmt::format(":{}", rows.integer(2));
@@ -62,6 +111,7 @@ Status complete(Connection& connection, const std::string& parameters, SeriesRow
   return {};
 }
 
+// The series with its parameters and the present names of its endpoints.
 Result<SeriesRow> one_series(Connection& connection, std::int64_t id) {
   std::string parameters;
   SeriesRow series;
@@ -104,6 +154,7 @@ Status read_days(Connection& connection, std::int64_t series, std::optional<doub
 
 }  // namespace
 
+// Points of attempts that count, newest first for the limit, returned oldest first.
 Result<HistoryRow> read_history(Connection& connection, std::int64_t series,
                                 std::optional<double> since, std::uint32_t limit) {
   HistoryRow history{.series = RG_TRY(one_series(connection, series))};
@@ -142,6 +193,7 @@ Result<HistoryRow> read_history(Connection& connection, std::int64_t series,
   return history;
 }
 
+// All places of values are bound, also unused ones: series_choice() has fixed places.
 Result<std::vector<SeriesRow>> read_series(Connection& connection, const ResultsFilter& filter) {
   std::vector<SeriesRow> found;
   std::vector<std::string> parameters;
@@ -161,6 +213,7 @@ Result<std::vector<SeriesRow>> read_series(Connection& connection, const Results
   return found;
 }
 
+// One more than `most` is asked for, which shows whether there are more.
 Result<std::optional<std::vector<std::int64_t>>> read_few_series(Connection& connection,
                                                                  const ResultsFilter& filter,
                                                                  std::size_t most) {
@@ -179,6 +232,7 @@ Result<std::optional<std::vector<std::int64_t>>> read_few_series(Connection& con
 
 namespace {
 
+// kNotFound: the run is not stored.
 Result<std::int64_t> id_of_run(Connection& connection, std::string_view run_id) {
   const auto id = RG_TRY(connection.integer("SELECT id FROM run WHERE run_id=?1", run_id));
   if (!id) return fail(Code::kNotFound, fmt::format("run {}: there is no such run", run_id));
@@ -198,16 +252,6 @@ struct Medians {
   std::vector<double> values[2];
 };
 
-double median_of(std::vector<double>& values) {
-  std::ranges::sort(values);
-  const std::size_t half = values.size() / 2;
-  return values.size() % 2 == 1 ? values[half] : (values[half - 1] + values[half]) / 2;
-}
-
-}  // namespace
-
-namespace {
-
 // Counts the series; of one that both runs have the row goes to the comparison.
 Status add_series(Connection& connection, Medians& medians, std::size_t max_series,
                   ComparisonRow& comparison) {
@@ -221,8 +265,8 @@ Status add_series(Connection& connection, Medians& medians, std::size_t max_seri
                             "export gives of each, or ask with sql",
                             max_series));
   comparison.rows.push_back({.series = RG_TRY(one_series(connection, medians.series)),
-                             .a = median_of(in_a),
-                             .b = median_of(in_b),
+                             .a = median_in(in_a),
+                             .b = median_in(in_b),
                              .points_a = static_cast<std::uint32_t>(in_a.size()),
                              .points_b = static_cast<std::uint32_t>(in_b.size())});
   return {};
@@ -252,6 +296,7 @@ Result<ComparisonRow> compare_runs(Connection& connection, std::string_view a, s
   return comparison;
 }
 
+// Column names are SQLite's, so that a person's aliases appear.
 Result<SqlTable> read_table(Rows& rows, std::uint32_t max_rows) {
   SqlTable table;
   for (int column = 0; column < rows.column_count(); ++column)
@@ -270,6 +315,7 @@ Result<SqlTable> read_table(Rows& rows, std::uint32_t max_rows) {
   return table;
 }
 
+// The connection is the caller's own, because the authorizer and limits stay with it.
 Result<SqlTable> run_sql(Connection& connection, const std::string& sql, std::uint32_t max_rows) {
   Rows rows = RG_TRY(connection.query_once(sql));
   auto table = read_table(rows, max_rows);

@@ -4,6 +4,7 @@
 
 namespace railgauge::store {
 
+// Two statements: the newest passed run of a suite may be older than its newest run.
 Result<std::vector<SuiteEndRow>> read_suite_ends(Connection& connection) {
   std::map<std::string, double> passed;
   Rows passes = RG_TRY(connection.query(
@@ -25,6 +26,7 @@ Result<std::vector<SuiteEndRow>> read_suite_ends(Connection& connection) {
   return ends;
 }
 
+// An acknowledgement that has run out is counted as reopened without a write.
 Result<std::vector<FindingCountRow>> count_open_findings(Connection& connection, double now) {
   std::vector<FindingCountRow> counts;
   Rows rows = RG_TRY(connection.query(
@@ -40,6 +42,7 @@ Result<std::vector<FindingCountRow>> count_open_findings(Connection& connection,
   return counts;
 }
 
+// A series that several findings name is counted once.
 Result<std::vector<OpenSeriesRow>> count_open_series(Connection& connection) {
   std::vector<OpenSeriesRow> counts;
   Rows rows = RG_TRY(connection.query(
@@ -52,6 +55,7 @@ Result<std::vector<OpenSeriesRow>> count_open_series(Connection& connection) {
   return counts;
 }
 
+// Schedules without any due time are not in the result.
 Result<std::map<std::string, double>> read_first_dues(Connection& connection) {
   std::map<std::string, double> dues;
   Rows rows =
@@ -62,6 +66,7 @@ Result<std::map<std::string, double>> read_first_dues(Connection& connection) {
   return dues;
 }
 
+// Names, because nodes that were reinstalled have several ids.
 Result<std::vector<std::string>> read_names_seen_since(Connection& connection, double since) {
   std::vector<std::string> names;
   Rows rows = RG_TRY(connection.query(
@@ -70,6 +75,7 @@ Result<std::vector<std::string>> read_names_seen_since(Connection& connection, d
   return names;
 }
 
+// Matrices across rails (rail -1) do not count.
 Result<std::optional<PairRunRow>> read_newest_pair_run(Connection& connection) {
   Rows rows = RG_TRY(connection.query(
       "SELECT run_id, coalesce(ended_at, created_at) FROM run WHERE id=(SELECT run FROM "

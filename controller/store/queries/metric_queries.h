@@ -22,13 +22,15 @@ struct SuiteEndRow {
   std::string suite{};
   std::string outcome{};
   double ended_at = 0;
-  double passed_at = 0;  // end of its newest run that passed
+  // End of its newest run that passed.
+  double passed_at = 0;
 };
 
 // Open findings of one kind, state and severity.
 struct FindingCountRow {
   std::string kind{};
-  std::string state{};  // as people see it: an acknowledgement that has run out is "reopened"
+  // As people see it: an acknowledgement that has run out is "reopened"
+  std::string state{};
   std::string severity{};
   double findings = 0;
 };
@@ -43,7 +45,8 @@ struct OpenSeriesRow {
 // A run with stored pair matrices.
 struct PairRunRow {
   std::string run_id{};
-  double at = 0;  // its end, or its creation while it has none
+  // Its end, or its creation while it has none.
+  double at = 0;
 };
 
 // One row a suite, that of the newest run first.

@@ -14,7 +14,8 @@
 namespace railgauge::store {
 namespace {
 
-static_assert(std::endian::native == std::endian::little);  // as the blob is
+// The blob is little-endian.
+static_assert(std::endian::native == std::endian::little);
 
 // A port and itself are no pair of the fabric: loopback is never in its matrix.
 Status check_diagonal(const PairMatrixRow& matrix) {
@@ -27,6 +28,7 @@ Status check_diagonal(const PairMatrixRow& matrix) {
   return {};
 }
 
+// Sizes first: the diagonal is read by index.
 Status check(const PairMatrixRow& matrix) {
   const std::size_t count = matrix.endpoints.size();
   bool inside = true;
@@ -40,6 +42,7 @@ Status check(const PairMatrixRow& matrix) {
                           kMaxMatrixEndpoints));
 }
 
+// A last line without a newline counts.
 std::vector<std::string> lines_of(const std::string& text) {
   std::vector<std::string> lines;
   for (std::size_t begin = 0; begin < text.size();) {
@@ -50,6 +53,7 @@ std::vector<std::string> lines_of(const std::string& text) {
   return lines;
 }
 
+// In the order in which they were stored.
 Status read_outliers(Connection& connection, std::int64_t id, PairMatrixRow& matrix) {
   Rows rows = RG_TRY(connection.query(
       "SELECT from_index, to_index, value, expected FROM pair_outlier WHERE matrix=?1", id));
@@ -67,6 +71,8 @@ struct EndpointNames {
   std::vector<std::string> names{};
 };
 
+// The SQL function's body. Rows of one matrix are adjacent, so the names of the last matrix are
+// kept.
 void name_endpoint(sqlite3_context* context, int, sqlite3_value** values) {
   auto& known = *static_cast<EndpointNames*>(sqlite3_user_data(context));
   if (const std::int64_t matrix = sqlite3_value_int64(values[0]); matrix != known.matrix) {
@@ -91,6 +97,7 @@ void read_head(const Rows& rows, int column, PairMatrixRow& matrix) {
   matrix.larger_is_better = rows.integer(column + 6) != 0;
 }
 
+// A blob that does not decompress or has another size.
 tl::unexpected<Error> damaged(const PairMatrixKey& key) {
   return fail(
       Code::kDataLoss,
@@ -99,6 +106,7 @@ tl::unexpected<Error> damaged(const PairMatrixKey& key) {
 
 }  // namespace
 
+// SQLITE_DIRECTONLY: a view or trigger of a foreign file cannot call it.
 Status add_matrix_endpoint(Connection& connection) {
   constexpr int kFlags = SQLITE_UTF8 | SQLITE_DIRECTONLY;
   const int code = sqlite3_create_function_v2(
@@ -108,6 +116,7 @@ Status add_matrix_endpoint(Connection& connection) {
   return {};
 }
 
+// Replaces the old matrix of the same key; its outliers go with it (ON DELETE CASCADE).
 Status write_pair_matrix(Connection& connection, const PairMatrixRow& matrix) {
   RG_TRY_OK(check(matrix));
   const auto run = RG_TRY(connection.integer("SELECT id FROM run WHERE run_id=?1", matrix.run_id));
@@ -136,6 +145,7 @@ Status write_pair_matrix(Connection& connection, const PairMatrixRow& matrix) {
   return {};
 }
 
+// All in the caller's transaction.
 Status write_pair_matrices(Connection& connection, std::string_view run_id,
                            const std::vector<PairMatrixRow>& matrices) {
   const auto run = RG_TRY(connection.integer("SELECT id FROM run WHERE run_id=?1", run_id));
@@ -155,7 +165,8 @@ namespace {
 
 // A matrix as it is stored.
 struct Stored {
-  PairMatrixRow matrix{};  // without values and outliers
+  // Without values and outliers.
+  PairMatrixRow matrix{};
   std::int64_t id = 0;
   std::string body{};
 
@@ -164,6 +175,7 @@ struct Stored {
   }
 };
 
+// The first matrix by key that fits; absent fields of the key match any.
 Result<Stored> read_stored(Connection& connection, const PairMatrixKey& key) {
   Stored stored{.matrix = {.run_id = key.run_id}};
   std::string endpoints;
@@ -190,6 +202,7 @@ Result<Stored> read_stored(Connection& connection, const PairMatrixKey& key) {
 
 }  // namespace
 
+// Decompresses block by block into the result: a matrix has up to 576 MiB.
 Result<PairMatrixRow> read_pair_matrix(Connection& connection, const PairMatrixKey& key) {
   Stored stored = RG_TRY(read_stored(connection, key));
   PairMatrixRow& matrix = stored.matrix;
@@ -204,6 +217,8 @@ Result<PairMatrixRow> read_pair_matrix(Connection& connection, const PairMatrixK
   return std::move(matrix);
 }
 
+// Figures of a block are visited before the next one is decompressed. NaN, "not measured", is left
+// out.
 Status visit_pair_matrix(Connection& connection, const PairMatrixKey& key,
                          const PairVisitor& visit) {
   const Stored stored = RG_TRY(read_stored(connection, key));
@@ -222,6 +237,7 @@ Status visit_pair_matrix(Connection& connection, const PairMatrixKey& key,
   return {};
 }
 
+// In the order of storing; without blobs, so a list costs little.
 Result<std::vector<PairMatrixRow>> list_pair_matrices(Connection& connection,
                                                       std::string_view run_id) {
   Rows rows = RG_TRY(connection.query(

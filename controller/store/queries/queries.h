@@ -48,20 +48,29 @@ Result<HistoryRow> read_history(Connection& connection, std::int64_t series,
 Result<std::optional<std::vector<std::int64_t>>> read_few_series(Connection& connection,
                                                                  const ResultsFilter& filter,
                                                                  std::size_t most);
+// ?2 kernel, ?3 metric, ?4 size, ?5 JSON list of nodes, ?8 endpoint ("DEV:PORT" or "gpuN", under
+// its present or a former name), ?9 rail. The statement has a clause only for what the filter
+// names, and begins with the narrowest one: there are hundreds of thousands of series, and no query
+// may read them all for a few.
+std::string series_choice(const ResultsFilter& filter);
 // Series that a filter selects (kernel, metric, size, nodes, endpoint, rail).
 Result<std::vector<SeriesRow>> read_series(Connection& connection, const ResultsFilter& filter);
-Result<SeriesRow> read_one_series(Connection& connection, std::int64_t id);  // kNotFound
+// kNotFound: there is none.
+Result<SeriesRow> read_one_series(Connection& connection, std::int64_t id);
+// The most series that two compared runs may have in common: some 1 KB each in memory.
+inline constexpr std::size_t kMaxComparedSeries = 100'000;
 // Compares points of attempts that count and passed. `a`, `b`: ids of runs. kInvalidArgument: more
-// than `max_series` in common, of some 1 KB each.
+// than `max_series` in common.
 Result<ComparisonRow> compare_runs(Connection& connection, std::string_view a, std::string_view b,
-                                   std::size_t max_series = 100'000);
+                                   std::size_t max_series = kMaxComparedSeries);
 // Reads rows into a table, until there are too many rows or bytes.
 Result<SqlTable> read_table(Rows& rows, std::uint32_t max_rows);
 // One statement that only reads. Errors: kInvalidArgument with SQLite's words.
 Result<SqlTable> run_sql(Connection& connection, const std::string& sql, std::uint32_t max_rows);
 Result<Histogram> read_histogram(Connection& connection, const PointKey& key);
 Result<std::vector<double>> read_samples(Connection& connection, const PointKey& key);
-Result<std::vector<std::string>> read_node_names(Connection& connection);  // also former ones
+// Present and former names.
+Result<std::vector<std::string>> read_node_names(Connection& connection);
 Result<std::vector<NodeRow>> read_nodes(Connection& connection);
 Result<std::vector<EventRow>> read_events(Connection& connection, std::uint32_t limit);
 

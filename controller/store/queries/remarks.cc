@@ -9,18 +9,17 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "controller/store/ingest/record_sink.h"
 #include "controller/store/sqlite/sqlite.h"
+#include "kernels/core/base/check_states.h"
 
 namespace railgauge::store {
 namespace {
 
-// From the best to the worst. A check that could not look is worse than a warning: missing data is
-// never a pass. A waived check says nothing, so it is worst only where it is alone.
-constexpr std::array<std::string_view, 6> kCheckStates{"waived",  "pass",  "warn",
-                                                       "unknown", "error", "fail"};
 constexpr std::array<std::string_view, 4> kNoteSubjects{"node", "run", "series", "fabric"};
 
-using States = std::uint32_t;  // a bit for each FindingState
+// A set of states: a bit for each FindingState.
+using States = std::uint32_t;
 constexpr States kAnyState = ~States{0};
 template <class... State>
 constexpr States states(State... state) {
@@ -31,9 +30,11 @@ constexpr States states(State... state) {
 struct Transition {
   std::string_view action;
   States from;
-  std::optional<FindingState> to;  // absent: the state stays
+  // Absent: the state stays.
+  std::optional<FindingState> to;
 };
 using enum FindingState;
+// The life of a finding. Where an action has no row for the present state it is refused.
 constexpr std::array kTransitions{
     Transition{"confirm", states(kNew, kReopened), kConfirmed},
     Transition{"ack", states(kNew, kConfirmed, kReopened, kAcknowledged), kAcknowledged},
@@ -58,13 +59,16 @@ Result<std::optional<std::int64_t>> id_of(Connection& connection, std::string_vi
   if (!id) return fail(Code::kNotFound, fmt::format("{} {}: not found", what, name));
   return id;
 }
+// The key of a node by its id; absent for "".
 Result<std::optional<std::int64_t>> id_of_node(Connection& connection, std::string_view node_id) {
   return id_of(connection, "node", "SELECT id FROM node WHERE node_id=?1", node_id);
 }
+// The key of a run by its id; absent for "".
 Result<std::optional<std::int64_t>> id_of_run(Connection& connection, std::string_view run_id) {
   return id_of(connection, "run", "SELECT id FROM run WHERE run_id=?1", run_id);
 }
 
+// "unknown" for a preflight without checks.
 Result<std::string_view> worst_of(const PreflightRow& preflight) {
   std::size_t worst = 0;
   for (const CheckRow& check : preflight.checks) {
@@ -79,6 +83,7 @@ Result<std::string_view> worst_of(const PreflightRow& preflight) {
   return preflight.checks.empty() ? "unknown" : kCheckStates.at(worst);
 }
 
+// Steps are numbered within their finding, from 1.
 Status insert_step(Connection& connection, std::int64_t finding, const FindingStepRow& step) {
   return connection.execute(
       "INSERT INTO finding_step (finding, number, at, who, action, text) SELECT ?1, "
@@ -86,6 +91,7 @@ Status insert_step(Connection& connection, std::int64_t finding, const FindingSt
       finding, step.at, step.who, step.action, step.text);
 }
 
+// Checks the series first, because the schema's foreign key would name neither finding nor series.
 Status insert_series(Connection& connection, std::int64_t id, const FindingRow& finding) {
   for (const FindingSeriesRow& series : finding.series) {
     if (!RG_TRY(connection.integer("SELECT id FROM series WHERE id=?1", series.series)))
@@ -98,6 +104,7 @@ Status insert_series(Connection& connection, std::int64_t id, const FindingRow& 
   return {};
 }
 
+// Evidence is printed as JSON without another check, so it has to be sound here.
 Status check_evidence(Connection& connection, const FindingRow& finding) {
   if (RG_TRY(connection.integer("SELECT json_valid(?1)", finding.evidence)).value_or(0) != 0)
     return {};
@@ -107,6 +114,7 @@ Status check_evidence(Connection& connection, const FindingRow& finding) {
 
 }  // namespace
 
+// A second preflight of the same time replaces the first: a repeated call.
 Status write_preflight(Connection& connection, const PreflightRow& preflight) {
   const std::string_view state = RG_TRY(worst_of(preflight));
   const auto node = RG_TRY(id_of_node(connection, preflight.node_id));
@@ -129,6 +137,7 @@ Status write_preflight(Connection& connection, const PreflightRow& preflight) {
   return {};
 }
 
+// The first step "opened" is written with the finding, so that its history is complete.
 Status write_finding(Connection& connection, const FindingRow& finding) {
   if (RG_TRY(id_of(connection, "finding", "SELECT count(*) FROM finding WHERE finding_id=?1",
                    finding.finding_id))
@@ -152,6 +161,8 @@ Status write_finding(Connection& connection, const FindingRow& finding) {
                      {.at = finding.opened_at, .action = "opened", .text = finding.summary});
 }
 
+// The state is read and written in the writer's transaction, so two people cannot take the same
+// step.
 Status write_finding_step(Connection& connection, std::string_view finding_id,
                           const FindingStepRow& step) {
   std::int64_t id = 0;
@@ -192,6 +203,7 @@ Status write_finding_step(Connection& connection, std::string_view finding_id,
   return insert_step(connection, id, step);
 }
 
+// The step comes first: where it is refused nothing changes.
 Status write_finding_again(Connection& connection, const FindingRow& finding,
                            const FindingStepRow& step) {
   RG_TRY_OK(write_finding_step(connection, finding.finding_id, step));
@@ -208,6 +220,7 @@ Status write_finding_again(Connection& connection, const FindingRow& finding,
   return insert_series(connection, *id, finding);
 }
 
+// The subject is not looked up: notes may be about nodes that are not known yet.
 Status write_operator_note(Connection& connection, const OperatorNoteRow& note) {
   if (std::ranges::find(kNoteSubjects, note.subject_kind) == kNoteSubjects.end() ||
       note.text.empty())
@@ -225,6 +238,7 @@ Status write_operator_note(Connection& connection, const OperatorNoteRow& note) 
 
 namespace {
 
+// The columns that finding_of reads, in its order.
 constexpr std::string_view kFindingColumns =
     "SELECT finding_id, finding.kind, finding.state, severity, coalesce(run_id, ''), "
     "coalesce(node_id, "
@@ -232,6 +246,7 @@ constexpr std::string_view kFindingColumns =
     "worse, acknowledged_until FROM finding LEFT JOIN run ON run.id=finding.run LEFT JOIN node ON "
     "node.id=finding.node LEFT JOIN upgrade ON upgrade.id=finding.upgrade ";
 
+// Fails for a state that this program does not know.
 Result<FindingRow> finding_of(const Rows& rows) {
   return FindingRow{.finding_id = rows.text(0),
                     .kind = rows.text(1),
@@ -264,6 +279,7 @@ Result<std::vector<FindingRow>> read_findings(Connection& connection,
   return findings;
 }
 
+// The finding with the series that moved and all its steps.
 Result<FindingRow> read_finding(Connection& connection, std::string_view finding_id) {
   FindingRow finding;
   std::int64_t id = 0;
@@ -293,6 +309,7 @@ Result<FindingRow> read_finding(Connection& connection, std::string_view finding
 
 namespace {
 
+// The columns that preflight_of reads; the callers add the condition on time or run.
 constexpr std::string_view kPreflightColumns =
     "SELECT preflight.id, at, preflight.state, coalesce(run_id, '') FROM preflight JOIN node ON "
     "node.id=node LEFT JOIN run ON run.id=run WHERE node_id=?1 AND ";
@@ -358,6 +375,32 @@ Result<std::vector<OperatorNoteRow>> read_operator_notes(Connection& connection,
                      .subject = rows.text(3),
                      .text = rows.text(4)});
   return notes;
+}
+
+// The sentence is for people; figures are read from the table alone.
+Status write_repeat_counts(Connection& connection, const RepeatCountRow& row) {
+  RG_TRY_OK(connection.execute(
+      "INSERT INTO repeat_count (run_id, at, figures, apart) VALUES (?1, ?2, ?3, ?4) ON CONFLICT "
+      "DO NOTHING",
+      row.run_id, row.at, row.counts.figures, row.counts.apart));
+  if (connection.changes() == 0) return {};
+  return insert_event(
+      connection,
+      {.at = row.at,
+       .kind = std::string(kMeasuredTwiceKind),
+       .run_id = row.run_id,
+       .text = fmt::format(
+           "{} of {} figures that were measured twice differ by more than the bound and their "
+           "noise",
+           row.counts.apart, row.counts.figures)});
+}
+
+// total() is a real number and 0 for no rows, so the count of rows decides whether there are any.
+Result<std::optional<RepeatCounts>> sum_repeat_counts(Connection& connection, double since) {
+  Rows rows = RG_TRY(connection.query(
+      "SELECT count(*), total(figures), total(apart) FROM repeat_count WHERE at>=?1", since));
+  if (!RG_TRY(rows.next()) || rows.integer(0) == 0) return std::nullopt;
+  return RepeatCounts{.figures = rows.integer(1), .apart = rows.integer(2)};
 }
 
 }  // namespace railgauge::store

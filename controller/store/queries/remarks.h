@@ -2,7 +2,9 @@
 // transaction, the readers inside a snapshot.
 #pragma once
 
+#include <cstdint>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -46,5 +48,27 @@ Result<PreflightRow> read_preflight_between(Connection& connection, std::string_
 Result<std::vector<OperatorNoteRow>> read_operator_notes(Connection& connection,
                                                          std::string_view subject_kind,
                                                          std::string_view subject);
+
+// The kind of the event that reports a run's counts to people.
+inline constexpr std::string_view kMeasuredTwiceKind = "measured_twice";
+
+// The counts of one run, or their sum over runs.
+struct RepeatCounts {
+  // Figures that were measured twice, of series with a past.
+  std::int64_t figures = 0;
+  // Figures among these that differ by more than the bound and their noise.
+  std::int64_t apart = 0;
+};
+struct RepeatCountRow {
+  std::string run_id{};
+  // Unix seconds.
+  double at = 0;
+  RepeatCounts counts{};
+};
+
+// Stores the run's counts and an event with them. A run that has counts keeps the first ones.
+Status write_repeat_counts(Connection& connection, const RepeatCountRow& row);
+// Sums of the runs at or after `since` (unix seconds). Absent: no run measured anything twice.
+Result<std::optional<RepeatCounts>> sum_repeat_counts(Connection& connection, double since);
 
 }  // namespace railgauge::store

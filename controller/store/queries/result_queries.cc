@@ -10,9 +10,7 @@
 
 #include "controller/store/ingest/record_sink.h"
 #include "controller/store/queries/queries.h"
-#include "controller/store/queries/series_choice.h"
 #include "controller/store/rows/text_json.h"
-#include "controller/store/rows/text_sets.h"
 #include "controller/store/sqlite/compress.h"
 #include "controller/store/sqlite/sqlite.h"
 
@@ -87,6 +85,7 @@ std::string_view from_of(const ResultsFilter& filter, bool one_run, bool by_seri
   return one_run ? kFromRun : kFromPoint;
 }
 
+// ?1 is bound in each form, so that one call binds all values.
 std::string_view run_of(const ResultsFilter& filter, bool one_run) {
   if (!one_run) return "?1=0 ";
   return filter.range ? "task.run=?1 " : "run.id=?1 ";
@@ -94,6 +93,8 @@ std::string_view run_of(const ResultsFilter& filter, bool one_run) {
 
 }  // namespace
 
+// Chooses the way to the points: by the run, by a range of keys, by series, or from the table's
+// end. SQLite has no statistics of these tables and would choose by itself too often wrongly.
 std::string sql_of_results(const ResultsFilter& filter, bool one_run) {
   const bool few = !filter.nodes.empty() || !filter.endpoint.empty() || filter.series.has_value();
   const bool narrow = few || !filter.kernel.empty() || !filter.metric.empty() ||
@@ -115,6 +116,7 @@ std::string sql_of_results(const ResultsFilter& filter, bool one_run) {
 
 namespace {
 
+// A point with ids of sets that other tables hold.
 struct Found {
   ResultRow row{};
   std::int64_t point_facts = 0;
@@ -124,10 +126,7 @@ struct Found {
   std::int64_t task = 0;
 };
 
-void set(Point& point, void (Point::*setter)(double), std::optional<double> value) {
-  if (value) (point.*setter)(*value);
-}
-
+// Column numbers are those of kSelect.
 Point point_of(const Rows& rows) {
   Point point;
   point.set_metric(rows.text(10));
@@ -137,11 +136,11 @@ Point point_of(const Rows& rows) {
   point.set_message_bytes(rows.real(14));
   point.set_sample_count(rows.real(15));
   point.set_median(rows.real(16));
-  set(point, &Point::set_median_low, rows.optional_real(17));
-  set(point, &Point::set_median_high, rows.optional_real(18));
-  set(point, &Point::set_p99, rows.optional_real(19));
-  set(point, &Point::set_p999, rows.optional_real(20));
-  set(point, &Point::set_effective_sample_count, rows.optional_real(21));
+  set_figure(point, &Point::set_median_low, rows.optional_real(17));
+  set_figure(point, &Point::set_median_high, rows.optional_real(18));
+  set_figure(point, &Point::set_p99, rows.optional_real(19));
+  set_figure(point, &Point::set_p999, rows.optional_real(20));
+  set_figure(point, &Point::set_effective_sample_count, rows.optional_real(21));
   const std::int64_t flags = rows.integer(22);
   point.set_converged((flags & kFlagConverged) != 0);
   point.set_synthetic((flags & kFlagSynthetic) != 0);
@@ -150,11 +149,11 @@ Point point_of(const Rows& rows) {
   point.set_min(rows.real(23));
   point.set_max(rows.real(24));
   point.set_mean(rows.real(25));
-  set(point, &Point::set_stddev, rows.optional_real(26));
-  set(point, &Point::set_p25, rows.optional_real(27));
-  set(point, &Point::set_p75, rows.optional_real(28));
-  set(point, &Point::set_p90, rows.optional_real(29));
-  set(point, &Point::set_lag1_autocorrelation, rows.optional_real(30));
+  set_figure(point, &Point::set_stddev, rows.optional_real(26));
+  set_figure(point, &Point::set_p25, rows.optional_real(27));
+  set_figure(point, &Point::set_p75, rows.optional_real(28));
+  set_figure(point, &Point::set_p90, rows.optional_real(29));
+  set_figure(point, &Point::set_lag1_autocorrelation, rows.optional_real(30));
   point.set_warmup_count(rows.real(31));
   point.set_measure_ns(rows.real(32));
   point.set_stop_reason(rows.text(33));
@@ -162,6 +161,7 @@ Point point_of(const Rows& rows) {
   return point;
 }
 
+// The columns of kSelect that are no part of the point itself.
 Found result_of(const Rows& rows) {
   return {.row = {.run_id = rows.text(0),
                   .task_id = rows.text(1),
@@ -200,6 +200,7 @@ class Completer {
   }
 
  private:
+  // Endpoints as the runner opened them, else as planned; by rank.
   Status read_endpoints(const Found& found, std::vector<std::string>& endpoints) {
     Rows rows = RG_TRY(connection_.query(
         "SELECT task_rank.node_name, coalesce(nullif(rank.endpoint_text, ''), "
@@ -215,7 +216,8 @@ class Completer {
 
   Connection& connection_;
   TextSets sets_;
-  std::map<std::int64_t, std::vector<std::string>> endpoints_;  // by attempt
+  // Endpoints by attempt.
+  std::map<std::int64_t, std::vector<std::string>> endpoints_;
 };
 
 // 0 is all runs; absent: no run has ended yet.
@@ -230,6 +232,7 @@ Result<std::optional<std::int64_t>> chosen_run(Connection& connection, const std
 
 }  // namespace
 
+// Without a range the newest `limit` points are selected, and returned oldest first.
 Result<std::vector<ResultRow>> read_results(Connection& connection, const ResultsFilter& filter) {
   const auto run = RG_TRY(chosen_run(connection, filter.run_id));
   if (!run) return std::vector<ResultRow>{};
@@ -266,6 +269,7 @@ Result<std::vector<ResultRow>> read_results(Connection& connection, const Result
   return results;
 }
 
+// Keys of points hold their rank, so the range of a run is that of its ranks.
 Result<ExportScope> read_export_scope(Connection& connection, const std::string& run_id) {
   const auto run = RG_TRY(chosen_run(connection, run_id));
   if (!run) return ExportScope{.run_id = "all"};
@@ -289,12 +293,14 @@ Result<ExportScope> read_export_scope(Connection& connection, const std::string&
 
 namespace {
 
+// Also for a point whose distribution was pruned.
 tl::unexpected<Error> no_point(const PointKey& key, std::string_view what) {
   return fail(Code::kNotFound,
               fmt::format("{}/{}#{}.{} sequence {}: no {} is stored for it", key.run_id,
                           key.task_id, key.attempt, key.rank, key.sequence, what));
 }
 
+// The decompressed blob of one point.
 Result<std::string> read_body(Connection& connection, std::string_view table_sql,
                               const PointKey& key, std::string_view what) {
   Rows rows = RG_TRY(
@@ -305,6 +311,7 @@ Result<std::string> read_body(Connection& connection, std::string_view table_sql
 
 }  // namespace
 
+// The key is that of the record: run, task, attempt, rank, sequence.
 Result<Histogram> read_histogram(Connection& connection, const PointKey& key) {
   const std::string body = RG_TRY(
       read_body(connection,
@@ -319,6 +326,7 @@ Result<Histogram> read_histogram(Connection& connection, const PointKey& key) {
   return histogram;
 }
 
+// The blob is an array of little-endian doubles in the order of measuring.
 Result<std::vector<double>> read_samples(Connection& connection, const PointKey& key) {
   const std::string body = RG_TRY(
       read_body(connection,

@@ -8,17 +8,18 @@
 
 #include "controller/store/queries/queries.h"
 #include "controller/store/rows/text_json.h"
-#include "controller/store/rows/text_sets.h"
 #include "controller/store/sqlite/sqlite.h"
 #include "kernels/core/base/outcome.h"
 
 namespace railgauge::store {
 namespace {
 
+// The columns that run_of reads, in its order.
 constexpr std::string_view kRunColumns =
     "SELECT run.id, run_id, suite, trigger, requested_by, state, outcome, reason, nodes, "
     "created_at, started_at, ended_at, parent_run_id FROM run ";
 
+// One text for all queries that name a run.
 tl::unexpected<Error> no_run(std::string_view run_id) {
   return fail(Code::kNotFound, fmt::format("run {}: there is no such run", run_id));
 }
@@ -42,6 +43,8 @@ std::pair<std::int64_t, RunSummaryRow> run_of(const Rows& rows, std::string& nod
   return {rows.integer(0), std::move(summary)};
 }
 
+// Reads the tasks that did not pass through their partial index. Passed tasks, most of a large run,
+// are the difference to the total.
 Status count_tasks(Connection& connection, std::int64_t run, RunSummaryRow& summary) {
   const auto total =
       RG_TRY(connection.integer("SELECT count(*) FROM task WHERE run=?1", run)).value_or(0);
@@ -64,12 +67,14 @@ Status count_tasks(Connection& connection, std::int64_t run, RunSummaryRow& summ
   return {};
 }
 
+// Adds fields that need statements of their own.
 Status complete(Connection& connection, std::int64_t id, const std::string& nodes,
                 RunSummaryRow& summary) {
   summary.run.nodes = RG_TRY(read_list(connection, nodes));
   return count_tasks(connection, id, summary);
 }
 
+// A task while it is read: the row, and ids of sets that other tables hold.
 struct Task {
   std::int64_t id = 0;
   TaskDetailRow detail{};
@@ -81,7 +86,8 @@ struct Task {
 struct TaskRange {
   std::int64_t first = 0;
   std::int64_t last = 0;
-  std::int64_t limit = -1;  // -1: none
+  // -1: none.
+  std::int64_t limit = -1;
 };
 
 // In the order of the plan. A run's tasks are written in one transaction, so that no others lie
@@ -118,22 +124,18 @@ Result<std::vector<Task>> read_tasks(Connection& connection, std::int64_t run,
   return tasks;
 }
 
-void set(Phases& phases, void (Phases::*setter)(double), std::optional<double> value) {
-  if (value) (phases.*setter)(*value);
-}
-
-// Columns as read_ranks selects them.
+// Optional figures stay absent where the column is NULL: the rank did not come so far.
 Final final_of(const Rows& rows) {
   Final end;
   end.set_outcome(rows.text(6));
   end.set_reason(rows.text(7));
   Phases& phases = *end.mutable_phases();
-  set(phases, &Phases::set_start_ns, rows.optional_real(8));
-  set(phases, &Phases::set_open_ns, rows.optional_real(9));
-  set(phases, &Phases::set_wait_ns, rows.optional_real(10));
-  set(phases, &Phases::set_exchange_ns, rows.optional_real(11));
-  set(phases, &Phases::set_measure_ns, rows.optional_real(12));
-  set(phases, &Phases::set_stop_ns, rows.optional_real(13));
+  set_figure(phases, &Phases::set_start_ns, rows.optional_real(8));
+  set_figure(phases, &Phases::set_open_ns, rows.optional_real(9));
+  set_figure(phases, &Phases::set_wait_ns, rows.optional_real(10));
+  set_figure(phases, &Phases::set_exchange_ns, rows.optional_real(11));
+  set_figure(phases, &Phases::set_measure_ns, rows.optional_real(12));
+  set_figure(phases, &Phases::set_stop_ns, rows.optional_real(13));
   if (const auto seconds = rows.optional_real(14)) end.set_cpu_seconds(*seconds);
   if (const auto bytes = rows.optional_real(15)) end.set_max_resident_bytes(*bytes);
   if (!rows.is_null(16)) end.set_exit_signal(static_cast<std::int32_t>(rows.integer(16)));
@@ -141,6 +143,7 @@ Final final_of(const Rows& rows) {
   return end;
 }
 
+// Keys for the statements that follow: notes and facts.
 struct RankIds {
   std::optional<std::int64_t> rank;
   std::int64_t facts = 0;
@@ -174,6 +177,7 @@ Result<std::vector<RankIds>> read_ranks(Connection& connection, Task& task) {
   return ids;
 }
 
+// In the order of their sequence.
 Status read_notes(Connection& connection, std::int64_t rank, RankDetailRow& detail) {
   Rows rows = RG_TRY(
       connection.query("SELECT severity, text FROM note WHERE rank=?1 ORDER BY sequence", rank));
@@ -185,6 +189,7 @@ Status read_notes(Connection& connection, std::int64_t rank, RankDetailRow& deta
   return {};
 }
 
+// Facts and notes belong to the attempt that counts.
 Status complete(Connection& connection, TextSets& sets, Task& task) {
   task.detail.task.parameters = *RG_TRY(sets.parameters(task.parameters));
   task.detail.task.identity_parameters = RG_TRY(read_list(connection, task.identity));
@@ -198,9 +203,12 @@ Status complete(Connection& connection, TextSets& sets, Task& task) {
 
 }  // namespace
 
+// Rows first, then their details: a statement's rows must be left before the next statement of the
+// same text runs.
 Result<std::vector<RunSummaryRow>> read_runs(Connection& connection, std::uint32_t limit) {
   std::vector<RunSummaryRow> out;
-  std::vector<std::pair<std::int64_t, std::string>> rest;  // id, nodes
+  // Id of the run, JSON of its nodes.
+  std::vector<std::pair<std::int64_t, std::string>> rest;
   {
     Rows rows =
         RG_TRY(connection.query(std::string(kRunColumns) + "ORDER BY run.id DESC LIMIT ?1", limit));
@@ -216,6 +224,7 @@ Result<std::vector<RunSummaryRow>> read_runs(Connection& connection, std::uint32
   return out;
 }
 
+// Without the suite's text, which may have 1 MiB.
 Result<RunSummaryRow> read_run(Connection& connection, std::string_view run_id) {
   std::string nodes;
   std::pair<std::int64_t, RunSummaryRow> run;
@@ -230,12 +239,15 @@ Result<RunSummaryRow> read_run(Connection& connection, std::string_view run_id) 
 
 namespace {
 
+// The keys of a run's tasks; an empty range for a run without tasks.
 Result<TaskRange> tasks_of(Connection& connection, std::int64_t run) {
   Rows rows = RG_TRY(connection.query("SELECT min(id), max(id) FROM task WHERE run=?1", run));
-  if (!RG_TRY(rows.next()) || rows.is_null(0)) return TaskRange{.first = 1};  // there are none
+  // The run has no tasks.
+  if (!RG_TRY(rows.next()) || rows.is_null(0)) return TaskRange{.first = 1};
   return TaskRange{.first = rows.integer(0), .last = rows.integer(1)};
 }
 
+// Texts, and 64 bytes for each node of the map.
 std::size_t size_of(const TextMap& map) {
   std::size_t bytes = 0;
   for (const auto& [name, value] : map) bytes += name.size() + value.size() + 64;
@@ -255,6 +267,8 @@ std::size_t size_of(const TaskDetailRow& task) {
 
 }  // namespace
 
+// The key after the last task of the page is the next page's begin: pages stay correct while tasks
+// are added.
 Result<TaskPageRow> read_task_page(Connection& connection, std::string_view run_id,
                                    std::int64_t from, std::uint32_t max_tasks,
                                    std::size_t max_bytes) {
@@ -276,6 +290,7 @@ Result<TaskPageRow> read_task_page(Connection& connection, std::string_view run_
   return page;
 }
 
+// All tasks at once, for runs of moderate size; read_task_page serves large ones.
 Result<RunDetailRow> read_run_detail(Connection& connection, std::string_view run_id) {
   RunDetailRow detail{.summary = RG_TRY(read_run(connection, run_id))};
   std::int64_t id = 0;
@@ -296,6 +311,7 @@ Result<RunDetailRow> read_run_detail(Connection& connection, std::string_view ru
 
 namespace {
 
+// Endpoints of the node's last attach alone: they have its time.
 Status read_endpoints(Connection& connection, std::int64_t node, NodeRow& row) {
   Rows rows = RG_TRY(connection.query(
       "SELECT kind, device, port, slot, netdev, guid, state, link_layer, driver, firmware, "
@@ -327,6 +343,7 @@ Status read_endpoints(Connection& connection, std::int64_t node, NodeRow& row) {
 
 }  // namespace
 
+// Bodies of the JSON sets are read after the rows, for the same reason as in read_runs.
 Result<std::vector<NodeRow>> read_nodes(Connection& connection) {
   std::vector<NodeRow> nodes;
   struct Rest {
@@ -369,6 +386,7 @@ Result<std::vector<NodeRow>> read_nodes(Connection& connection) {
   return nodes;
 }
 
+// Each name once, also where two nodes had it.
 Result<std::vector<std::string>> read_node_names(Connection& connection) {
   std::vector<std::string> names;
   Rows rows = RG_TRY(connection.query("SELECT DISTINCT name FROM node_name ORDER BY name"));
@@ -376,6 +394,7 @@ Result<std::vector<std::string>> read_node_names(Connection& connection) {
   return names;
 }
 
+// By id, which is the order of storing.
 Result<std::vector<EventRow>> read_events(Connection& connection, std::uint32_t limit) {
   std::vector<EventRow> events;
   Rows rows = RG_TRY(connection.query(

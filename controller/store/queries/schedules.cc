@@ -8,10 +8,12 @@
 namespace railgauge::store {
 namespace {
 
+// One text for all queries that name a schedule.
 tl::unexpected<Error> no_schedule(std::string_view name) {
   return fail(Code::kNotFound, fmt::format("schedule {}: there is no such schedule", name));
 }
 
+// The key of a schedule.
 Result<std::int64_t> id_of(Connection& connection, std::string_view name) {
   const auto id = RG_TRY(connection.integer("SELECT id FROM schedule WHERE name=?1", name));
   if (!id) return no_schedule(name);
@@ -26,6 +28,7 @@ Status forget_old(Connection& connection, std::int64_t id) {
       id, kMaxDueRows - 1);
 }
 
+// `note` keeps the first reason; later texts change `reason` alone.
 Status insert_due(Connection& connection, std::int64_t id, std::string_view name,
                   const DueRow& due) {
   const Status inserted = connection.execute(
@@ -76,6 +79,7 @@ Status pass_on_due(Connection& connection, std::int64_t id, const ScheduleClaim&
                           claim.schedule, claim.due_at, claim.resumes_run_id));
 }
 
+// Six columns from `first` on, in the order of the table.
 DueRow due_of(const Rows& rows, int first) {
   return {.due_at = rows.real(first),
           .decided_at = rows.real(first + 1),
@@ -87,6 +91,7 @@ DueRow due_of(const Rows& rows, int first) {
 
 }  // namespace
 
+// The texts were checked by the schedule's own parser.
 Status write_schedule(Connection& connection, const ScheduleRow& row) {
   const Status inserted = connection.execute(
       "INSERT INTO schedule (name, suite, node_set, exclusive, cron, zone, jitter_seconds, "
@@ -103,6 +108,7 @@ Status write_schedule(Connection& connection, const ScheduleRow& row) {
   return inserted;
 }
 
+// Resumed, due times that passed during the pause count as decided: they are not made up for.
 Status write_schedule_paused(Connection& connection, std::string_view name, bool paused,
                              double now) {
   const std::int64_t id = RG_TRY(id_of(connection, name));
@@ -112,25 +118,30 @@ Status write_schedule_paused(Connection& connection, std::string_view name, bool
       id, now);
 }
 
+// Its due times go with it (ON DELETE CASCADE); its runs stay.
 Status remove_schedule(Connection& connection, std::string_view name) {
   const std::int64_t id = RG_TRY(id_of(connection, name));
   return connection.execute("DELETE FROM schedule WHERE id=?1", id);
 }
 
+// Runs in the transaction that creates the run: of two controllers or two threads only one gets the
+// due time.
 Status claim_due(Connection& connection, const ScheduleClaim& claim, std::string_view run_id,
                  double now) {
   const std::int64_t id = RG_TRY(id_of(connection, claim.schedule));
   if (!claim.resumes_run_id.empty()) return pass_on_due(connection, id, claim, run_id);
   if (!claim.by_hand) RG_TRY_OK(decide_due(connection, id, claim.schedule, claim.due_at));
   RG_TRY_OK(count_start(connection, id, claim.number));
-  return insert_due(connection, id, claim.schedule,
-                    {.due_at = claim.due_at,
-                     .decided_at = now,
-                     .result = claim.by_hand ? "by_hand" : "started",
-                     .run_id = std::string(run_id),
-                     .reason = claim.reason});
+  return insert_due(
+      connection, id, claim.schedule,
+      {.due_at = claim.due_at,
+       .decided_at = now,
+       .result = std::string(text_of(claim.by_hand ? DueResult::kByHand : DueResult::kStarted)),
+       .run_id = std::string(run_id),
+       .reason = claim.reason});
 }
 
+// A due time without a run: skipped or missed.
 Status write_due(Connection& connection, std::string_view name, const DueRow& due, double now) {
   const std::int64_t id = RG_TRY(id_of(connection, name));
   RG_TRY_OK(decide_due(connection, id, name, due.due_at));
@@ -140,6 +151,7 @@ Status write_due(Connection& connection, std::string_view name, const DueRow& du
   return insert_due(connection, id, name, row);
 }
 
+// Only while the due time still belongs to that run.
 Status write_started_due(Connection& connection, std::string_view name, const DueRow& due) {
   const std::int64_t id = RG_TRY(id_of(connection, name));
   RG_TRY_OK(connection.execute(
@@ -163,6 +175,7 @@ Result<std::vector<DueRow>> read_dues(Connection& connection, std::string_view n
   return dues;
 }
 
+// The newest due times are read by schedule; at most kMaxDueRows of each are stored.
 Result<std::vector<ScheduleRow>> read_schedules(Connection& connection, double now) {
   std::vector<ScheduleRow> schedules;
   {
@@ -201,6 +214,7 @@ Result<std::vector<ScheduleRow>> read_schedules(Connection& connection, double n
   return schedules;
 }
 
+// Such runs are resumed by the schedule unless a person cancelled them.
 Result<std::vector<BrokenOffRow>> read_broken_off(Connection& connection, double since) {
   std::vector<BrokenOffRow> broken_off;
   Rows rows = RG_TRY(connection.query(

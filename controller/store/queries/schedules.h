@@ -6,20 +6,24 @@
 #include <vector>
 
 #include "controller/store/rows/schedule_rows.h"
-#include "controller/store/sqlite/sqlite.h"
 #include "kernels/core/base/result.h"
 
 namespace railgauge::store {
 
-inline constexpr double kMissedDays = 30;          // span of a schedule's count of missed due times
-inline constexpr std::uint32_t kMaxDueRows = 400;  // rows kept for each schedule
+class Connection;
+
+// Span of a schedule's count of missed due times.
+inline constexpr double kMissedDays = 30;
+// Rows kept for each schedule.
+inline constexpr std::uint32_t kMaxDueRows = 400;
 
 // kAlreadyExists: the name is taken.
 Status write_schedule(Connection& connection, const ScheduleRow& schedule);
 // After a resume, due times count from `now` on. kNotFound.
 Status write_schedule_paused(Connection& connection, std::string_view name, bool paused,
                              double now);
-Status remove_schedule(Connection& connection, std::string_view name);  // kNotFound
+// kNotFound: there is none.
+Status remove_schedule(Connection& connection, std::string_view name);
 // kNotFound: no such schedule. kFailedPrecondition: it is paused, unless started by hand.
 // kAlreadyExists: the due time is decided, or belongs to another run than the one that the claim
 // resumes.
@@ -31,7 +35,8 @@ Status write_due(Connection& connection, std::string_view name, const DueRow& du
 // it belongs to another run.
 Status write_started_due(Connection& connection, std::string_view name, const DueRow& due);
 
-Result<std::vector<ScheduleRow>> read_schedules(Connection& connection, double now);  // by name
+// The key is the name.
+Result<std::vector<ScheduleRow>> read_schedules(Connection& connection, double now);
 Result<std::vector<DueRow>> read_dues(Connection& connection, std::string_view name,
                                       std::uint32_t limit);  // newest first
 // Due times of all schedules after `since`, not by hand, whose run ended with tasks lost to a stop

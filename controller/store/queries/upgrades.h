@@ -12,7 +12,8 @@ namespace railgauge::store {
 
 class Connection;
 
-inline constexpr std::uint32_t kBaselinePoints = 20;  // newest ones that a level is the median of
+// The number of newest points whose median is a level.
+inline constexpr std::uint32_t kBaselinePoints = 20;
 
 // kAlreadyExists: the id is taken; kNotFound: no such node or run.
 Status write_upgrade(Connection& connection, const UpgradeRow& upgrade);
@@ -25,7 +26,8 @@ Status write_upgrade_verdict(Connection& connection, const UpgradeRow& upgrade);
 
 // Newest first, with nodes and runs, without reports.
 Result<std::vector<UpgradeRow>> read_upgrades(Connection& connection, std::uint32_t limit);
-Result<UpgradeRow> read_upgrade(Connection& connection, std::string_view upgrade_id);  // kNotFound
+// kNotFound: there is none.
+Result<UpgradeRow> read_upgrade(Connection& connection, std::string_view upgrade_id);
 
 // The parts of one stack, which outlive the epochs that had it. kNotFound.
 Result<StackParts> read_stack_parts(Connection& connection, std::int64_t stack);

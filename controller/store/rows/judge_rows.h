@@ -16,27 +16,37 @@ namespace railgauge::store {
 
 // A stretch of time in which a node's stack did not change.
 struct EpochRow {
-  std::int64_t stack = 0;  // equal numbers are equal stacks
+  // Equal numbers are equal stacks.
+  std::int64_t stack = 0;
   double valid_from = 0;
-  std::optional<double> valid_to{};  // absent: holds now
-  std::string cause{};               // first_seen, stack_changed, hardware_replaced
+  // Absent: it is the present one.
+  std::optional<double> valid_to{};
+  // "first_seen", "stack_changed" or "hardware_replaced".
+  std::string cause{};
   StackParts parts{};
 };
 
 // An endpoint that a node had, and does not have any more or has in another state.
 struct EndpointStateRow {
   std::string node{};
-  std::string endpoint{};  // "rxe0:1", "gpu0"
-  std::string state{};     // the last one seen
-  bool gone = false;       // it was not there at the node's last attach
+  // "rxe0:1", "gpu0"
+  std::string endpoint{};
+  // The last one seen.
+  std::string state{};
+  // It was not there at the node's last attach.
+  bool gone = false;
 };
 
 struct UpgradeNodeRow {
   std::string node_id{};
-  std::string node{};             // its present name; filled in by the store
-  bool changed = false;           // else a control
-  std::int64_t stack_before = 0;  // 0: none
-  std::int64_t stack_after = 0;   // 0: not measured after yet
+  // Its present name; filled in by the store.
+  std::string node{};
+  // Else a control.
+  bool changed = false;
+  // 0: none.
+  std::int64_t stack_before = 0;
+  // 0: not measured after yet.
+  std::int64_t stack_after = 0;
 };
 struct UpgradeRunRow {
   std::string run_id{};
@@ -49,52 +59,68 @@ struct UpgradeRow {
   std::string requested_by{};
   double created_at = 0;
   bool before_is_history = false;
-  std::string verdict{};  // "" not judged yet; here and below
+  // "" not judged yet; here and below.
+  std::string verdict{};
   std::string kind{};
   std::string reason{};
-  double judged_at = 0;  // 0: not yet
-  std::string report{};  // JSON
+  // 0: not yet.
+  double judged_at = 0;
+  // JSON.
+  std::string report{};
   std::vector<UpgradeNodeRow> nodes{};
-  std::vector<UpgradeRunRow> runs{};  // oldest first
+  // Oldest first.
+  std::vector<UpgradeRunRow> runs{};
 };
 
 // One figure of a task that passed: one fresh process.
 struct SidePointRow {
   std::string run_id{};
   std::int64_t series = 0;
-  double measured_at = 0;  // by the node's clock
+  // By the node's clock.
+  double measured_at = 0;
   double median = 0;
   std::optional<double> p90{};
   std::optional<double> p99{};
   std::optional<double> p999{};
   bool synthetic = false;
-  std::int64_t launch = 0;  // equal for what one rank of one attempt measured
-  bool again = false;       // of a pair that the run measured twice, the second time
+  // Equal for what one rank of one attempt measured.
+  std::int64_t launch = 0;
+  // The second measurement of a pair that the run measured twice.
+  bool again = false;
 };
 // The outcome of a task, to find functions that worked and do not any more.
 struct SideTaskRow {
   std::string run_id{};
   std::string kernel{};
-  std::string parameters{};              // JSON, as planned
-  std::vector<std::string> nodes{};      // by rank, by their present names
-  std::vector<std::string> endpoints{};  // by rank, "rxe0:1", by their present names
-  std::string outcome{};                 // of the attempt that counts
+  // JSON, as planned.
+  std::string parameters{};
+  // By rank, by their present names.
+  std::vector<std::string> nodes{};
+  // By rank, "rxe0:1", by their present names.
+  std::vector<std::string> endpoints{};
+  // The outcome of the attempt that counts.
+  std::string outcome{};
   std::string reason{};
-  std::string path{};  // fact of the reporting rank; "" unknown
+  // Fact of the reporting rank; "" unknown.
+  std::string path{};
 };
 
 // A level that a person has set, with what the series gives now.
 struct BaselineRow {
   std::int64_t series_id = 0;
-  std::string kind{};  // golden, accepted
+  // "golden" or "accepted".
+  std::string kind{};
   double level = 0;
   std::uint32_t points = 0;
   double set_at = 0;
   std::string who{};
   std::string note{};
-  std::string finding_id{};     // that was accepted with it; "" none
-  SeriesRow series{};           // filled in by the store
-  std::optional<double> now{};  // median of the newest points; filled in by the store
+  // The finding that was accepted with it; "": none.
+  std::string finding_id{};
+  // Filled in by the store.
+  SeriesRow series{};
+  // Median of the newest points; filled in by the store.
+  std::optional<double> now{};
 };
 
 }  // namespace railgauge::store

@@ -14,7 +14,8 @@ namespace railgauge::store {
 // One check of a preflight. States: pass, warn, fail, error, waived, unknown.
 struct CheckRow {
   std::string check_id{};
-  std::string subject{};  // the endpoint or pair it is about; "" the node
+  // The endpoint or pair it is about; "" the node.
+  std::string subject{};
   std::string state{};
   std::string observed{};
   std::string why{};
@@ -23,9 +24,11 @@ struct CheckRow {
 // One pass of the checks over one node.
 struct PreflightRow {
   std::string node_id{};
-  std::string run_id{};  // "": asked for by itself
+  // "": asked for by itself.
+  std::string run_id{};
   double at = 0;
-  std::string state{};  // the worst of its checks; filled in by the store
+  // The worst of its checks; filled in by the store.
+  std::string state{};
   std::vector<CheckRow> checks{};
 };
 
@@ -38,35 +41,48 @@ struct FindingSeriesRow {
 struct FindingStepRow {
   double at = 0;
   std::string who{};
-  std::string action{};  // opened, confirm, ack, accept, resolve, dismiss, reopen, comment
+  // "opened", "confirm", "ack", "accept", "resolve", "dismiss", "reopen" or "comment".
+  std::string action{};
   std::string text{};
-  std::optional<double> until{};  // of an ack: when it ends; absent: never
+  // The end of an acknowledgement; absent: it has none.
+  std::optional<double> until{};
 };
 struct FindingRow {
   std::string finding_id{};
   std::string kind{};
-  FindingState state = FindingState::kNew;  // filled in by the store
+  // Filled in by the store.
+  FindingState state = FindingState::kNew;
   std::string severity{};
-  std::string run_id{};  // "" where it concerns none; here and below
+  // "" where it concerns none; here and below.
+  std::string run_id{};
   std::string node_id{};
   std::string suspect{};
-  std::string summary{};        // one line
-  std::string evidence = "{}";  // JSON
+  // One line.
+  std::string summary{};
+  // JSON.
+  std::string evidence = "{}";
   double opened_at = 0;
-  double changed_at = 0;          // filled in by the store
-  std::string upgrade_id{};       // "" where it is none's
-  std::optional<double> worse{};  // fraction of the level before
-  std::optional<double> until{};  // of an acknowledged one; filled in by the store
+  // Filled in by the store.
+  double changed_at = 0;
+  // The upgrade that it belongs to; "": none.
+  std::string upgrade_id{};
+  // Fraction of the level before.
+  std::optional<double> worse{};
+  // The end of its acknowledgement; filled in by the store.
+  std::optional<double> until{};
   std::vector<FindingSeriesRow> series{};
-  std::vector<FindingStepRow> steps{};  // filled in by the store
+  // Filled in by the store.
+  std::vector<FindingStepRow> steps{};
 };
 
 // A note that a person leaves for others.
 struct OperatorNoteRow {
   double at = 0;
   std::string who{};
-  std::string subject_kind{};  // node, run, series, fabric
-  std::string subject{};       // its name or id; "" for the fabric
+  // "node", "run", "series" or "fabric".
+  std::string subject_kind{};
+  // Its name or id; "" for the fabric.
+  std::string subject{};
   std::string text{};
 };
 

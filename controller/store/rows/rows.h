@@ -12,6 +12,7 @@
 #include <variant>
 #include <vector>
 
+#include "controller/store/rows/states.h"
 #include "kernels/core/base/record.pb.h"
 
 namespace railgauge::store {
@@ -24,20 +25,31 @@ inline constexpr int kSequenceBits = 20;
 // A NIC port or GPU as the agent reports it. Its identity is node id + `slot` + port; the rest are
 // attributes, kept with the time from which they held.
 struct EndpointRow {
-  std::string kind{};         // "nic", "gpu"
-  std::string device{};       // "mlx5_0"
-  std::uint32_t port = 0;     // 0 for a GPU
-  std::string pci_address{};  // "" for a software device: then the netdev names the slot
+  // "nic", "gpu"
+  std::string kind{};
+  // "mlx5_0"
+  std::string device{};
+  // 0 for a GPU.
+  std::uint32_t port = 0;
+  // "" for a software device: then the netdev names the slot.
+  std::string pci_address{};
   std::string netdev{};
-  std::string guid{};        // a GPU's UUID
-  std::string state{};       // "active", "down", ...; the last one seen, no history
-  std::string link_layer{};  // "ethernet", "infiniband"
+  // A GPU's UUID.
+  std::string guid{};
+  // "active", "down", ...; the last one seen, no history.
+  std::string state{};
+  // "ethernet", "infiniband"
+  std::string link_layer{};
   std::string driver{};
-  std::string firmware{};  // a GPU's VBIOS
-  std::string model{};     // "NVIDIA H200"; "" for a NIC
+  // A GPU's VBIOS.
+  std::string firmware{};
+  // "NVIDIA H200"; "" for a NIC.
+  std::string model{};
   double rate_bits_per_second = 0;
-  double active_mtu_bytes = 0;           // 0: unknown
-  std::uint32_t numa_node_plus_one = 0;  // 0: unknown
+  // 0: unknown.
+  double active_mtu_bytes = 0;
+  // 0: unknown.
+  std::uint32_t numa_node_plus_one = 0;
 };
 
 // A node: its id stays, its name may change (older names stay as aliases).
@@ -46,23 +58,30 @@ struct NodeRow {
   std::string name{};
   std::string version{};
   std::string address{};
-  TextMap facts{};     // what the node runs: the versions of its stack
-  TextMap settings{};  // the settings of its stack
+  // The versions of its stack.
+  TextMap facts{};
+  // The settings of its stack.
+  TextMap settings{};
   // In both maps "unknown" marks a value that could not be read now. Incomplete: names that are
   // missing were not read either.
   bool stack_incomplete = false;
-  TextMap described{};  // what merely describes it
+  // Facts that describe the node and are no part of its stack.
+  TextMap described{};
   std::vector<EndpointRow> endpoints{};
-  double first_seen_at = 0;  // filled in by the store
-  double last_seen_at = 0;   // attached then; behind by hours at most; filled in by the store
+  // Filled in by the store.
+  double first_seen_at = 0;
+  // Attached then; behind by hours at most; filled in by the store.
+  double last_seen_at = 0;
   // All records of its spool up to this one are stored; filled in by the store.
   std::optional<std::int64_t> spool_through{};
 };
 
 struct RankRow {
   std::string node_id{};
-  std::string node{};      // its name when the run was planned
-  std::string endpoint{};  // "DEV:PORT"; "" for kernels without one
+  // Its name when the run was planned.
+  std::string node{};
+  // "DEV:PORT"; "" for kernels without one.
+  std::string endpoint{};
 };
 
 // Why tasks ended that were under way, or waited, when the controller ended.
@@ -70,39 +89,48 @@ inline constexpr std::string_view kControllerRestarted = "controller restarted";
 // Why they ended that a controller cancelled before it ended.
 inline constexpr std::string_view kControllerStopping = "the controller is stopping";
 
-// States as in control.proto: "waiting", "preparing", "running", "ended".
+// A task of a run. `state` is a text of TaskState.
 struct TaskRow {
   std::string task_id{};
   std::uint32_t stage = 0;
   std::uint32_t round = 0;
   std::string kernel{};
-  TextMap parameters{};                            // as planned
-  std::vector<std::string> identity_parameters{};  // names: which of them identify the series
+  // As planned.
+  TextMap parameters{};
+  // Names: which of them identify the series.
+  std::vector<std::string> identity_parameters{};
   std::vector<RankRow> ranks{};
   double deadline_seconds = 0;
   double expected_seconds = 0;
   double expected_bytes = 0;
-  std::string state = "waiting";
+  std::string state{text_of(TaskState::kWaiting)};
   std::string outcome{};
   std::string reason{};
   std::uint32_t attempts = 0;
 };
 
-// States as in control.proto: "planned", "running", "cancelling", "ended".
+// A run. `state` is a text of RunState.
 struct RunRow {
   std::string run_id{};
-  std::string suite{};       // its name
-  std::string suite_text{};  // what was run, to the letter
-  std::string trigger{};     // "cli", "schedule", "upgrade"
+  // The name of the suite.
+  std::string suite{};
+  // The exact text of the suite.
+  std::string suite_text{};
+  // "cli", "schedule", "upgrade"
+  std::string trigger{};
   std::string requested_by{};
-  std::string state = "planned";
+  std::string state{text_of(RunState::kPlanned)};
   std::string outcome{};
   std::string reason{};
   double created_at = 0;
-  double started_at = 0;             // 0: not yet
-  double ended_at = 0;               // 0: not yet
-  std::vector<std::string> nodes{};  // names, in plan order
-  std::string parent_run_id{};       // the run that this one resumes; "": planned as a whole
+  // 0: not yet.
+  double started_at = 0;
+  // 0: not yet.
+  double ended_at = 0;
+  // Names, in plan order.
+  std::vector<std::string> nodes{};
+  // The run that this one resumes; "": planned as a whole.
+  std::string parent_run_id{};
 };
 
 // A change of a run or task. Absent fields stay as they are.
@@ -111,7 +139,8 @@ struct RunUpdate {
   std::optional<std::string> state{};
   std::optional<std::string> outcome{};
   std::optional<std::string> reason{};
-  std::optional<std::string> cancelled_by{};  // a person, or the schedule that replaced the run
+  // A person, or the schedule that replaced the run.
+  std::optional<std::string> cancelled_by{};
   std::optional<double> started_at{};
   std::optional<double> ended_at{};
 };
@@ -119,34 +148,40 @@ struct TaskUpdate {
   std::string run_id{};
   std::string task_id{};
   std::optional<std::string> state{};
-  std::optional<std::string> outcome{};  // of attempt `attempts` as well, where that is above 0
+  // Also the outcome of attempt `attempts`, where that is above 0.
+  std::optional<std::string> outcome{};
   std::optional<std::string> reason{};
   std::optional<std::uint32_t> attempts{};
 };
 
 struct RunSummaryRow {
-  RunRow run{};  // without suite_text
+  // Without suite_text.
+  RunRow run{};
   std::uint32_t tasks_total = 0;
   std::uint32_t tasks_ended = 0;
-  std::map<std::string, std::uint32_t> outcomes{};  // ended tasks by outcome
+  // Ended tasks by outcome.
+  std::map<std::string, std::uint32_t> outcomes{};
 };
 
 // One rank of the attempt that counts: the last with a final record, else the last at all.
 struct RankDetailRow {
   std::uint32_t rank = 0;
   std::string node{};
-  std::string endpoint{};  // as the runner opened it, else as planned
+  // As the runner opened it, else as planned.
+  std::string endpoint{};
   std::optional<Final> final_record{};
   TextMap facts{};
   std::vector<Note> notes{};
 };
 struct TaskDetailRow {
   TaskRow task{};
-  std::uint32_t counted_attempt = 0;  // the one of `ranks`; 0: none yet
+  // The attempt that `ranks` belong to; 0: none yet.
+  std::uint32_t counted_attempt = 0;
   std::vector<RankDetailRow> ranks{};
 };
 struct RunDetailRow {
-  RunSummaryRow summary{};  // with suite_text
+  // With suite_text.
+  RunSummaryRow summary{};
   std::vector<TaskDetailRow> tasks{};
 };
 
@@ -154,7 +189,8 @@ struct RunDetailRow {
 struct TaskPageRow {
   RunSummaryRow summary{};
   std::vector<TaskDetailRow> tasks{};
-  std::int64_t next = 0;  // where the next page begins; 0: this is the last one
+  // Where the next page begins; 0: this is the last one.
+  std::int64_t next = 0;
 };
 
 inline constexpr std::uint32_t kDefaultResultRows = 1'000;
@@ -172,26 +208,39 @@ struct PointRange {
 };
 
 struct ResultsFilter {
-  std::string run_id{};  // "" is the newest ended run, "all" is all runs
-  std::string kernel{};  // "" is any, here and below
+  // "" is the newest ended run, "all" is all runs.
+  std::string run_id{};
+  // "" is any, here and below.
+  std::string kernel{};
   std::string metric{};
-  std::vector<std::string> nodes{};  // names or ids: points that have one of them at some rank
+  // Names or ids: points that have one of them at some rank.
+  std::vector<std::string> nodes{};
   std::optional<double> message_bytes{};
-  std::string endpoint{};              // "DEV:PORT" or "gpuN" as named now or ever
-  std::optional<std::int32_t> rail{};  // points that have an endpoint of it
-  std::string stack{};                 // "gpu_driver=550.2": a part of a node's stack at that time
+  // "DEV:PORT" or "gpuN" as named now or ever.
+  std::string endpoint{};
+  // Points that have an endpoint of it.
+  std::optional<std::int32_t> rail{};
+  // "gpu_driver=550.2": a part of a node's stack at that time.
+  std::string stack{};
   std::optional<std::int64_t> series{};
-  std::optional<double> since{};      // by the node's clock
-  std::optional<double> until{};      // before it
-  std::optional<PointRange> range{};  // of it the first by key; else the newest
-  bool all_attempts = false;          // also attempts that do not count
-  std::uint32_t limit = 0;            // 0 is kDefaultResultRows; never more than kMaxResultRows
+  // By the node's clock.
+  std::optional<double> since{};
+  // Exclusive end, by the node's clock.
+  std::optional<double> until{};
+  // With a range the first points by key are returned, else the newest.
+  std::optional<PointRange> range{};
+  // Also attempts that do not count.
+  bool all_attempts = false;
+  // 0 is kDefaultResultRows; never more than kMaxResultRows.
+  std::uint32_t limit = 0;
 };
 
 // The points of an export, fixed when it begins: points that arrive later belong to the next one.
 struct ExportScope {
-  std::string run_id{};  // as in ResultsFilter, but never ""
-  PointRange range{};    // empty when there is nothing
+  // As in ResultsFilter, but never ""
+  std::string run_id{};
+  // Empty when there is nothing.
+  PointRange range{};
 };
 
 // One point with what belongs to it.
@@ -199,18 +248,26 @@ struct ResultRow {
   std::string run_id{};
   std::string task_id{};
   std::uint32_t attempt = 0;
-  std::uint32_t rank = 0;      // that reported it
-  std::uint32_t sequence = 0;  // with the fields above: the record's key
+  // That reported it.
+  std::uint32_t rank = 0;
+  // With the fields above: the record's key.
+  std::uint32_t sequence = 0;
   std::int64_t series_id = 0;
   std::int64_t point_id = 0;
   std::string kernel{};
   std::uint32_t revision = 0;
-  std::vector<std::string> endpoints{};  // by rank, "node/DEV:PORT", as planned or opened
-  double measured_at = 0;                // by the node's clock
-  std::string outcome{};                 // of the attempt; "" while some rank has not ended
-  Point point{};                         // without histogram and samples
-  TextMap parameters{};                  // effective, of the reporting rank
-  TextMap facts{};                       // of the reporting rank's task
+  // By rank, "node/DEV:PORT", as planned or opened.
+  std::vector<std::string> endpoints{};
+  // By the node's clock.
+  double measured_at = 0;
+  // The outcome of the attempt; "" while some rank has not ended.
+  std::string outcome{};
+  // Without histogram and samples.
+  Point point{};
+  // Effective parameters of the reporting rank.
+  TextMap parameters{};
+  // Facts of the reporting rank's task.
+  TextMap facts{};
   // The outcome is "failed" although all ranks of the attempt passed: a figure is beyond a limit of
   // the suite.
   bool only_a_limit_failed = false;
@@ -226,37 +283,46 @@ struct SeriesRow {
   std::string unit{};
   bool larger_is_better = false;
   double message_bytes = 0;
-  std::uint32_t rank = 0;                // that reports
-  std::vector<std::string> endpoints{};  // by position, "node/DEV:PORT" as named now
+  // The rank that reports.
+  std::uint32_t rank = 0;
+  // By position, "node/DEV:PORT" as named now.
+  std::vector<std::string> endpoints{};
   std::string pair{};
-  TextMap parameters{};  // of the identity
+  // Parameters of the identity.
+  TextMap parameters{};
 };
 
 // One value of a series' history.
 struct HistoryPointRow {
   double measured_at = 0;
   std::string run_id{};
-  std::string outcome{};  // of the attempt
+  // The outcome of the attempt.
+  std::string outcome{};
   double median = 0;
   std::optional<double> median_low{};
   std::optional<double> median_high{};
   std::optional<double> p99{};
   double sample_count = 0;
   std::int64_t flags = 0;
-  std::optional<std::int64_t> epoch{};  // of the reporting node; changes where its stack changed
+  // The epoch of the reporting node; it changes where the node's stack changed.
+  std::optional<std::int64_t> epoch{};
 };
 // A day (UTC) whose points retention has taken away, except for what they came to.
 struct HistoryDayRow {
-  double day_at = 0;  // its begin
+  // The begin of the day.
+  double day_at = 0;
   double point_count = 0;
-  double mean = 0;  // of the points' medians, as the two below
+  // Mean of the points' medians; the two below are of the medians as well.
+  double mean = 0;
   double lowest = 0;
   double highest = 0;
 };
 struct HistoryRow {
   SeriesRow series{};
-  std::vector<HistoryDayRow> days{};  // by time; a day may also have points that are still there
-  std::vector<HistoryPointRow> points{};  // by time
+  // By time; a day may also have points that are still there.
+  std::vector<HistoryDayRow> days{};
+  // By time.
+  std::vector<HistoryPointRow> points{};
 };
 
 // A series that two runs have in common: the medians of its points' medians.
@@ -269,7 +335,8 @@ struct ComparedRow {
 };
 struct ComparisonRow {
   std::vector<ComparedRow> rows{};
-  std::uint32_t only_a = 0;  // series
+  // Series that only one of the runs has.
+  std::uint32_t only_a = 0;
   std::uint32_t only_b = 0;
 };
 
@@ -279,47 +346,60 @@ using SqlValue = std::variant<std::monostate, double, std::int64_t, std::string>
 struct SqlTable {
   std::vector<std::string> columns{};
   std::vector<std::vector<SqlValue>> rows{};
-  bool truncated = false;  // there was more than the limit
+  // True: there were more rows than the limit.
+  bool truncated = false;
 };
 
 // One table of a bundle.
 struct BundlePartRow {
-  std::string kind{};    // of the subject: run, finding, node
-  std::string run_id{};  // whose points belong to it; "" of a node
-  std::string node{};    // its present name; "" of a run
-  std::string name{};    // of the part: "tasks"
-  std::string about{};   // one line
+  // The kind of the subject: "run", "finding" or "node".
+  std::string kind{};
+  // The run whose points belong to the subject; "" for a node.
+  std::string run_id{};
+  // The node's present name; "" for a run.
+  std::string node{};
+  // The name of the part: "tasks".
+  std::string name{};
+  // One line.
+  std::string about{};
   SqlTable table{};
   bool last = false;
 };
 
 // Why records or nodes were not taken as they came, and what an operator wants to find later.
 struct EventRow {
-  double at = 0;          // 0: filled in by the store
-  std::string kind{};     // "node_attached", "node_lost", "node_refused", "record_refused", ...
-  std::string node_id{};  // "" when it concerns none; here and below
+  // 0: filled in by the store.
+  double at = 0;
+  // "node_attached", "node_lost", "node_refused", "record_refused", ...
+  std::string kind{};
+  // "" when it concerns none; here and below.
+  std::string node_id{};
   std::string run_id{};
-  std::string text{};  // one line
+  // One line.
+  std::string text{};
 };
 
 // Everybody's figure to everybody of one rail, in one blob.
 struct PairMatrixRow {
   std::string run_id{};
-  std::int32_t rail = 0;  // -1: across rails
+  // -1: across rails.
+  std::int32_t rail = 0;
   std::string kernel{};
   std::string metric{};
   std::string meaning{};
   double message_bytes = 0;
   std::string unit{};
   bool larger_is_better = false;
-  std::vector<std::string> endpoints{};  // "node/DEV:PORT", in the order of rows and columns
+  // "node/DEV:PORT", in the order of rows and columns.
+  std::vector<std::string> endpoints{};
   // From-major, endpoints squared; NaN: not measured, and always a port's own with itself, since
   // loopback never shows or judges the fabric.
   std::vector<float> values{};
   struct Outlier {
     std::uint32_t from = 0;
     std::uint32_t to = 0;
-    std::optional<double> value{};  // absent: planned, yet not measured
+    // Absent: planned, yet not measured.
+    std::optional<double> value{};
     std::optional<double> expected{};
   };
   std::vector<Outlier> outliers{};
@@ -338,9 +418,12 @@ struct PairMatrixKey {
 // A table or index of the database.
 struct SpacePart {
   std::string name{};
-  std::string kind{};   // "table", "index"
-  std::string table{};  // that an index belongs to
-  double bytes = 0;     // pages, also what is unused on them
+  // "table", "index"
+  std::string kind{};
+  // The table that an index belongs to.
+  std::string table{};
+  // Pages, also what is unused on them.
+  double bytes = 0;
   double payload_bytes = 0;
   double entries = 0;
 };
@@ -348,8 +431,10 @@ struct SpacePart {
 // Where the bytes are.
 struct SpaceRow {
   double page_bytes = 0;
-  double free_bytes = 0;  // pages in the file that nothing uses
-  double file_bytes = 0;  // filled in by the store, as the two below
+  // Pages in the file that nothing uses.
+  double free_bytes = 0;
+  // Filled in by the store, as the two below.
+  double file_bytes = 0;
   double wal_bytes = 0;
   double disk_free_bytes = 0;
   std::vector<SpacePart> parts{};
@@ -363,9 +448,12 @@ struct SpaceRow {
 // How long what is kept, in days. 0 keeps it for ever.
 struct Retention {
   double raw_sample_days = 7;
-  double distribution_days = 396;  // 13 months
-  double point_days = 1826;        // 5 years; then only the roll-up by days stays
-  double event_days = 3653;        // 10 years
+  // 13 months.
+  double distribution_days = 396;
+  // 5 years; then only the roll-up by days stays.
+  double point_days = 1826;
+  // 10 years.
+  double event_days = 3653;
   // The largest share of runs with distributions (or points) that one pruning may strip. Above it
   // pruning is refused, because most likely the clock is wrong. 1: a person asked for it.
   double largest_share = 1;
@@ -376,21 +464,28 @@ struct PruneCounts {
   double raw_samples = 0;
   double distributions = 0;
   double points = 0;
-  double freed_bytes = 0;  // given back to the file system
+  // Given back to the file system.
+  double freed_bytes = 0;
 };
 
 struct StoreStats {
   std::uint32_t database_version = 0;
-  double file_bytes = 0;  // database and its write-ahead log
+  // Database and its write-ahead log.
+  double file_bytes = 0;
   double queued_records = 0;
   double queued_bytes = 0;
-  double committed_batches = 0;  // since open
-  double committed_records = 0;  // since open, repeated ones included
+  // Since open.
+  double committed_batches = 0;
+  // Since open, repeated ones included.
+  double committed_records = 0;
   double last_commit_seconds = 0;
   double failed_batches = 0;
-  double kept_jobs = 0;        // changes that wait for a database in trouble
-  double orphan_records = 0;   // refused but acknowledged, in the database
-  double orphans_dropped = 0;  // of these, since open: there were too many
+  // Changes that wait for a database in trouble.
+  double kept_jobs = 0;
+  // Refused but acknowledged, in the database.
+  double orphan_records = 0;
+  // Orphan records dropped since open, because there were too many.
+  double orphans_dropped = 0;
 };
 
 }  // namespace railgauge::store

@@ -8,10 +8,11 @@
 
 namespace railgauge::store {
 
-// The decision on a due time. Results: "started", "skipped", "missed", "by_hand".
+// The decision on a due time. `result` is a text of DueResult.
 struct DueRow {
   double due_at = 0;
-  double decided_at = 0;  // filled in by the store
+  // Filled in by the store.
+  double decided_at = 0;
   std::string result{};
   std::string run_id{};
   std::string reason{};
@@ -37,11 +38,16 @@ struct ScheduleRow {
   bool paused = false;
   double created_at = 0;
   std::string created_by{};
-  double decided_until = 0;        // every due time up to this one is decided
-  std::uint64_t started = 0;       // runs, also by hand, and slices spent; counted by the store
-  std::optional<DueRow> last{};    // newest that was started, also by hand; filled in by the store
-  std::uint32_t missed = 0;        // rows of the last 30 days that say so; likewise
-  std::optional<DueRow> newest{};  // newest row of all; likewise
+  // Every due time up to this one is decided.
+  double decided_until = 0;
+  // Runs, also by hand, and slices spent; counted by the store.
+  std::uint64_t started = 0;
+  // Newest that was started, also by hand; filled in by the store.
+  std::optional<DueRow> last{};
+  // Rows of the last 30 days that say so; likewise.
+  std::uint32_t missed = 0;
+  // Newest row of all; likewise.
+  std::optional<DueRow> newest{};
 };
 
 // Makes the due time the run's, together with creating it.
@@ -49,19 +55,23 @@ struct ScheduleClaim {
   std::string schedule{};
   double due_at = 0;
   std::string reason{};
-  bool by_hand = false;      // started by a person: no due time is decided by it
-  std::uint64_t number = 0;  // of the schedule's starts, from 0: its `started` when this was made
+  // Started by a person: no due time is decided by it.
+  bool by_hand = false;
+  // The number of this start of the schedule, from 0: its `started` when the claim was made.
+  std::uint64_t number = 0;
   // Given: the due time was started already, with that run, which was interrupted. The new run
   // takes the due time over. The claim decides and counts nothing.
   std::string resumes_run_id{};
-  std::string note{};  // ends the reason that the run has from its start
+  // Ends the reason that the run has from its start.
+  std::string note{};
 };
 
 // A due time whose run lost tasks to the end of its controller.
 struct BrokenOffRow {
   std::string schedule{};
   DueRow due{};
-  std::string cancelled_by{};  // who cancelled the run; "": nobody
+  // Who cancelled the run; "": nobody.
+  std::string cancelled_by{};
 };
 
 }  // namespace railgauge::store

@@ -12,6 +12,8 @@
 namespace railgauge::store {
 namespace {
 
+// A value that could not be read now is the old one until it is read again: no change is reported
+// for it.
 void fill(const TextMap& before, TextMap& now, bool incomplete) {
   for (const auto& [name, value] : before) {
     const auto found = now.find(name);
@@ -39,11 +41,13 @@ constexpr std::array kKinds{DeviceKind{kRdmaDevice, kOfNics}, DeviceKind{kGpuDev
 // This part belongs to both kinds of devices: it disappears with either.
 constexpr std::string_view kOfPaths = "acs_on_gpu_nic_paths";
 
+// A part belongs to a kind of device by its name's beginning.
 bool is_of(const DeviceKind& kind, std::string_view part) {
   return std::ranges::any_of(kind.prefixes,
                              [&](std::string_view prefix) { return part.starts_with(prefix); });
 }
 
+// Whether the stack has any part of that kind.
 bool has_any(const DeviceKind& kind, const TextMap& parts) {
   return std::ranges::any_of(parts, [&](const auto& part) { return is_of(kind, part.first); });
 }
@@ -56,6 +60,7 @@ std::vector<DeviceKind> gone_between(const TextMap& with, const TextMap& without
   return out;
 }
 
+// Parts that disappear or appear with the devices are no changes of their own.
 bool goes_with(const std::vector<DeviceKind>& kinds, std::string_view part) {
   return std::ranges::any_of(
       kinds, [&](const DeviceKind& kind) { return is_of(kind, part) || part == kOfPaths; });
@@ -80,6 +85,7 @@ Modules modules_of(const TextMap& parts) {
 
 }  // namespace
 
+// Versions and settings alike.
 StackParts fill_unknown(const StackParts& before, StackParts now, bool incomplete) {
   fill(before.versions, now.versions, incomplete);
   fill(before.settings, now.settings, incomplete);
@@ -96,6 +102,8 @@ std::vector<std::string> texts_of(const std::vector<StackChange>& changes) {
   return texts;
 }
 
+// Devices and modules first: a part that came or went with one of them is covered by that one
+// change. Then each remaining name is compared.
 std::vector<StackChange> stack_changes(const StackParts& before, const StackParts& now) {
   const TextMap old = joined(before);
   const TextMap fresh = joined(now);
@@ -133,6 +141,7 @@ StackChange gone_change(std::string_view device) {
   return {std::string(device), "present", "gone"};
 }
 
+// By prefix, so that a change's text fits as well as a part's name.
 bool is_of_device(std::string_view device, std::string_view change) {
   return std::ranges::any_of(
              kKinds,
@@ -140,11 +149,13 @@ bool is_of_device(std::string_view device, std::string_view change) {
          change.starts_with(kOfPaths);
 }
 
+// The part is the text's first word.
 bool is_of_presence(std::string_view change) {
   const std::string_view part = change.substr(0, change.find(' '));
   return std::ranges::any_of(kKinds, [&](const DeviceKind& kind) { return kind.name == part; });
 }
 
+// The last entry counts the changes that are left out.
 std::vector<std::string> told_changes(std::vector<std::string> changes, std::size_t most) {
   if (changes.size() <= most) return changes;
   const std::size_t more = changes.size() - most;

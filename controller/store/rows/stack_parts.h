@@ -18,8 +18,10 @@ struct StackParts {
 // One part of a stack that differs between two stacks, with both values.
 struct StackChange {
   std::string part{};
-  std::string from{};  // "none" where the part was absent
-  std::string to{};    // "none" where it is absent now
+  // "none" where the part was absent.
+  std::string from{};
+  // "none" where it is absent now.
+  std::string to{};
   friend bool operator==(const StackChange&, const StackChange&) = default;
 };
 // "gpu_driver 535.1 -> 550.2", as people read it. Nothing reads a change back from this text.

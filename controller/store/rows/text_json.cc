@@ -7,6 +7,8 @@
 namespace railgauge::store {
 namespace {
 
+// Escapes what JSON demands: quotes, backslashes and control characters. Other bytes are UTF-8
+// already.
 void append_quoted(std::string& out, std::string_view text) {
   out += '"';
   for (const char c : text) {
@@ -24,6 +26,7 @@ void append_quoted(std::string& out, std::string_view text) {
 
 }  // namespace
 
+// std::map is sorted, so equal maps have equal texts, which the interned sets rely on.
 std::string json_of(const TextMap& map) {
   std::string out = "{";
   for (const auto& [key, value] : map) {
@@ -35,6 +38,7 @@ std::string json_of(const TextMap& map) {
   return out += '}';
 }
 
+// The list keeps its order.
 std::string json_of(std::span<const std::string> list) {
   std::string out = "[";
   for (const std::string& text : list) {
@@ -44,6 +48,7 @@ std::string json_of(std::span<const std::string> list) {
   return out += ']';
 }
 
+// SQLite parses the JSON; a damaged text is its error.
 Result<TextMap> read_map(Connection& connection, std::string_view json) {
   TextMap map;
   Rows rows = RG_TRY(connection.query("SELECT key, value FROM json_each(?1)", json));
@@ -51,6 +56,7 @@ Result<TextMap> read_map(Connection& connection, std::string_view json) {
   return map;
 }
 
+// By key, which is the position.
 Result<std::vector<std::string>> read_list(Connection& connection, std::string_view json) {
   std::vector<std::string> list;
   Rows rows = RG_TRY(connection.query("SELECT value FROM json_each(?1) ORDER BY key", json));
@@ -58,10 +64,25 @@ Result<std::vector<std::string>> read_list(Connection& connection, std::string_v
   return list;
 }
 
+// Stable over versions: hashes are stored.
 std::int64_t hash_of(std::string_view text) {
   std::uint64_t hash = 0xcbf29ce484222325U;
   for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3U;
   return std::bit_cast<std::int64_t>(hash);
+}
+
+// The row is left before read_map runs the next statement.
+Result<const TextMap*> TextSets::get(Known& known, std::string_view sql, std::int64_t id) {
+  const auto found = known.find(id);
+  if (found != known.end()) return &found->second;
+  std::string body;
+  {
+    Rows rows = RG_TRY(connection_.query(sql, id));
+    if (RG_TRY(rows.next())) body = rows.text(0);
+  }
+  TextMap map;
+  if (!body.empty()) map = RG_TRY(read_map(connection_, body));
+  return &known.emplace(id, std::move(map)).first->second;
 }
 
 }  // namespace railgauge::store

@@ -3,6 +3,8 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -23,5 +25,34 @@ Result<std::vector<std::string>> read_list(Connection& connection, std::string_v
 
 // 64-bit FNV-1a, for lookups that compare the text afterwards.
 std::int64_t hash_of(std::string_view text);
+
+// Sets an optional figure of a message from a column; NULL leaves it absent.
+template <class Message>
+void set_figure(Message& message, void (Message::*setter)(double), std::optional<double> value) {
+  if (value) (message.*setter)(*value);
+}
+
+// Interned sets of facts and parameters by their ids. Each set is read once for one query.
+class TextSets {
+ public:
+  explicit TextSets(Connection& connection) : connection_(connection) {}
+
+  // Pointers stay good as long as this object. Id 0 is the empty set.
+  Result<const TextMap*> facts(std::int64_t id) {
+    return get(facts_, "SELECT body FROM fact_set WHERE id=?1", id);
+  }
+  Result<const TextMap*> parameters(std::int64_t id) {
+    return get(parameters_, "SELECT body FROM parameter_set WHERE id=?1", id);
+  }
+
+ private:
+  using Known = std::map<std::int64_t, TextMap>;
+
+  Result<const TextMap*> get(Known& known, std::string_view sql, std::int64_t id);
+
+  Connection& connection_;
+  Known facts_;
+  Known parameters_;
+};
 
 }  // namespace railgauge::store

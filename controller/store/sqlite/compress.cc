@@ -8,7 +8,8 @@
 namespace railgauge::store {
 namespace {
 
-constexpr int kLevel = 3;  // zstd's default
+// zstd's default.
+constexpr int kLevel = 3;
 
 struct ContextTraits {
   using Type = ZSTD_CCtx*;
@@ -19,21 +20,25 @@ struct ContextTraits {
 // A new context for each histogram would cost many times the compressing.
 ZSTD_CCtx* context() {
   thread_local const Handle<ContextTraits> kept(ZSTD_createCCtx());
-  RG_CHECK(kept.get() != nullptr);  // no memory
+  // No memory.
+  RG_CHECK(kept.get() != nullptr);
   return kept.get();
 }
 
 }  // namespace
 
+// The frame's header has the size, which decompress() checks before it allocates.
 std::string compress(std::string_view bytes) {
   std::string out(ZSTD_compressBound(bytes.size()), '\0');
   const std::size_t size =
       ZSTD_compressCCtx(context(), out.data(), out.size(), bytes.data(), bytes.size(), kLevel);
-  RG_CHECK(ZSTD_isError(size) == 0);  // the bound is enough: only lack of memory is left
+  // The bound is enough: only lack of memory is left.
+  RG_CHECK(ZSTD_isError(size) == 0);
   out.resize(size);
   return out;
 }
 
+// A damaged header cannot ask for more than kMaxDecompressedBytes.
 Result<std::string> decompress(std::string_view bytes) {
   const auto size = ZSTD_getFrameContentSize(bytes.data(), bytes.size());
   if (size == ZSTD_CONTENTSIZE_ERROR || size == ZSTD_CONTENTSIZE_UNKNOWN ||
@@ -47,6 +52,7 @@ Result<std::string> decompress(std::string_view bytes) {
   return out;
 }
 
+// An empty text makes one empty frame.
 std::string compress_blocks(std::string_view bytes) {
   constexpr std::size_t kBlockBytes = 16U << 20U;
   std::string out;
@@ -55,6 +61,7 @@ std::string compress_blocks(std::string_view bytes) {
   return out;
 }
 
+// Never hands over more than `size` bytes, whatever the frames say.
 Status decompress_blocks(std::string_view bytes, std::size_t size,
                          const std::function<void(std::string_view)>& take) {
   std::size_t taken = 0;

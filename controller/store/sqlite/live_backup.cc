@@ -5,10 +5,13 @@
 namespace railgauge::store {
 namespace {
 
-constexpr int kStepPages = 2'000;  // 8 MB: some ten ms between two of the writer's batches
+// 8 MB: some ten ms between two of the writer's batches.
+constexpr int kStepPages = 2'000;
 
 }  // namespace
 
+// SQLite restarts a backup when another connection writes the source; on the writing connection
+// itself it carries the changes along.
 Result<std::unique_ptr<LiveBackup>> LiveBackup::begin(Connection& source, const std::string& part) {
   Connection target = RG_TRY(Connection::open(part, Connection::Mode::kCreate, 0));
   // It is synced as a whole before it gets its name.
@@ -18,6 +21,7 @@ Result<std::unique_ptr<LiveBackup>> LiveBackup::begin(Connection& source, const 
   return std::unique_ptr<LiveBackup>(new LiveBackup(std::move(target), std::move(backup)));
 }
 
+// BUSY and LOCKED may pass; a full disk does not.
 Result<bool> LiveBackup::step() {
   const int code = sqlite3_backup_step(backup_.get(), kStepPages);
   if (code == SQLITE_OK) return true;
@@ -30,6 +34,7 @@ Result<bool> LiveBackup::step() {
               fmt::format("store: copy to {}: {}", target_.path(), sqlite3_errstr(code)));
 }
 
+// The copy inherits WAL mode from the source; a backup is one plain file.
 Status LiveBackup::finish() {
   backup_.reset();
   return target_.script("PRAGMA journal_mode=DELETE");

@@ -34,7 +34,8 @@ class LiveBackup {
       : target_(std::move(target)), backup_(std::move(backup)) {}
 
   Connection target_;
-  Handle<BackupTraits> backup_;  // ends before its target
+  // Ends before its target.
+  Handle<BackupTraits> backup_;
 };
 
 }  // namespace railgauge::store

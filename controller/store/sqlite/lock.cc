@@ -17,12 +17,14 @@ namespace {
 
 namespace fs = std::filesystem;
 
+// The file that links lead to, so that two names of one database share a lock.
 std::string lock_name(const std::string& database) {
   std::error_code error;
   const fs::path real = fs::weakly_canonical(database, error);
   return (error ? database : real.string()) + ".lock";
 }
 
+// A missing right has a code of its own.
 tl::unexpected<Error> failure(const std::string& database, std::string_view act, int error) {
   const bool denied = error == EACCES || error == EROFS || error == EPERM;
   return fail(denied ? Code::kPermissionDenied : Code::kUnavailable,
@@ -40,6 +42,7 @@ void give_to_owner(const File& file, const std::string& database) {
   static_cast<void>(!::fchown(file.get(), owner.st_uid, owner.st_gid));
 }
 
+// " (process 123)", or "" where the file has no number.
 std::string holder_of(const File& file) {
   std::array<char, 32> text{};
   const auto size = ::pread(file.get(), text.data(), text.size() - 1, 0);
@@ -50,6 +53,7 @@ std::string holder_of(const File& file) {
 
 }  // namespace
 
+// flock(2): the kernel releases the lock when the process ends, however it ends.
 Result<File> lock_database(const std::string& database, std::string_view act) {
   constexpr mode_t kMode = 0644;
   const std::string name = lock_name(database);

@@ -13,7 +13,8 @@
 namespace railgauge::store {
 namespace {
 
-constexpr std::size_t kMaxStatements = 256;  // kept at once: a person's filters make new texts
+// Kept at once: a person's filters make new texts.
+constexpr std::size_t kMaxStatements = 256;
 
 // The meaning of SQLite's code for the caller, and a remedy.
 std::pair<Code, std::string_view> meaning_of(int extended) {
@@ -52,6 +53,8 @@ std::string message_of(sqlite3* database) {
   return printable(message);
 }
 
+// A violated key becomes kAlreadyExists. System errors carry errno, which SQLite keeps for the last
+// call.
 Error error_of(sqlite3* database, const std::string& path, std::string_view act) {
   const int code = sqlite3_extended_errcode(database);
   const auto [meaning, help] = meaning_of(code);
@@ -67,6 +70,7 @@ Error error_of(sqlite3* database, const std::string& path, std::string_view act)
 
 }  // namespace
 
+// Counts itself: statements are not dropped while rows of one are alive.
 Rows::Rows(Connection& connection, sqlite3_stmt* statement)
     : connection_(&connection), statement_(statement) {
   ++connection_->living_rows_;
@@ -77,13 +81,16 @@ Rows::Rows(Rows&& other) noexcept
       statement_(std::exchange(other.statement_, nullptr)),
       once_(std::move(other.once_)) {}
 
+// Resets the statement for its next use and releases the bound texts.
 Rows::~Rows() {
   if (statement_ == nullptr) return;
   --connection_->living_rows_;
-  sqlite3_reset(statement_);  // repeats the last step's code, which was returned already
+  // Repeats the last step's code, which was returned already.
+  sqlite3_reset(statement_);
   sqlite3_clear_bindings(statement_);
 }
 
+// The error names the statement by its first word.
 Result<bool> Rows::next() {
   const int code = sqlite3_step(statement_);
   if (code == SQLITE_ROW) return true;
@@ -126,7 +133,8 @@ std::string Rows::column_name(int column) const {
 }
 
 std::variant<std::monostate, double, std::int64_t, std::string> Rows::value(int column) const {
-  constexpr std::int64_t kExact = std::int64_t{1} << 53;  // a double has no more bits
+  // A double has no more bits.
+  constexpr std::int64_t kExact = std::int64_t{1} << 53;
   switch (sqlite3_column_type(statement_, column)) {
     case SQLITE_NULL:
       return std::monostate();
@@ -164,8 +172,10 @@ int allow_reading(void*, int act, const char*, const char* second, const char*, 
 
 }  // namespace
 
+// The authorizer is set only while the statement is prepared: SQLite checks the rights then.
 Result<Rows> Connection::query_once(const std::string& sql) {
-  constexpr int kMaxValueBytes = 16 << 20;  // of one text or blob: zeroblob(1e9) is memory
+  // The most bytes of one text or blob: zeroblob(1e9) would take memory.
+  constexpr int kMaxValueBytes = 16 << 20;
   sqlite3_limit(database_.get(), SQLITE_LIMIT_LENGTH, kMaxValueBytes);
   sqlite3_set_authorizer(database_.get(), allow_reading, nullptr);
   sqlite3_stmt* raw = nullptr;
@@ -187,6 +197,8 @@ Result<Rows> Connection::query_once(const std::string& sql) {
   return rows;
 }
 
+// NOMUTEX: a connection belongs to one thread at a time. EXRESCODE: errors are extended codes from
+// the start.
 Result<Connection> Connection::open(const std::string& path, Mode mode,
                                     double busy_timeout_seconds) {
   const int flags =
@@ -194,7 +206,8 @@ Result<Connection> Connection::open(const std::string& path, Mode mode,
       (mode == Mode::kCreate ? SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE : SQLITE_OPEN_READONLY);
   // Nobody asks how much memory SQLite has: counting it costs two locks for each allocation.
   static const int uncounted = sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
-  static_cast<void>(uncounted);  // refused when SQLite is in use already: then it counts
+  // Refused when SQLite is in use already: then it counts.
+  static_cast<void>(uncounted);
   sqlite3* raw = nullptr;
   const int code = sqlite3_open_v2(path.c_str(), &raw, flags, nullptr);
   Handle<DatabaseTraits> database(raw);
@@ -207,6 +220,7 @@ Result<Connection> Connection::open(const std::string& path, Mode mode,
   return Connection(path, std::move(database));
 }
 
+// The error names the first statement.
 Status Connection::script(const char* sql) {
   if (sqlite3_exec(database_.get(), sql, nullptr, nullptr, nullptr) != SQLITE_OK) {
     const std::string_view text(sql);
@@ -215,12 +229,14 @@ Status Connection::script(const char* sql) {
   return {};
 }
 
+// Two caches: by the text's address, for literals in hot loops, and by the text itself.
 Result<sqlite3_stmt*> Connection::prepared(std::string_view sql) {
   const auto address = reinterpret_cast<std::uintptr_t>(sql.data());
   Recent& recent = recent_[(address / 8 + sql.size()) % recent_.size()];
   // The text is compared too: at the same address another one may stand by now.
   if (recent.key.data() == sql.data() && recent.text == sql) {
-    RG_CHECK(sqlite3_stmt_busy(recent.statement) == 0);  // one execution at a time
+    // One execution at a time.
+    RG_CHECK(sqlite3_stmt_busy(recent.statement) == 0);
     return recent.statement;
   }
   const auto found = statements_.find(sql);
@@ -259,6 +275,7 @@ int Connection::bind(const Place& place, std::string_view value) {
                              value.size(), place.lifetime, SQLITE_UTF8);
 }
 
+// A null pointer would bind NULL, as for texts.
 int Connection::bind(const Place& place, Blob value) {
   return sqlite3_bind_blob64(place.statement, place.index,
                              value.bytes.empty() ? "" : value.bytes.data(), value.bytes.size(),
@@ -274,7 +291,8 @@ Connection::TimeLimit::TimeLimit(const Connection& connection, double seconds,
     : database_(connection.database_.get()),
       end_ns_(monotonic_now_ns() + seconds * 1e9),
       is_over_(std::move(is_over)) {
-  constexpr int kOperations = 10'000;  // of SQLite's machine between two looks: below 1 ms
+  // Operations of SQLite's machine between two calls of the handler: below 1 ms.
+  constexpr int kOperations = 10'000;
   sqlite3_progress_handler(database_, kOperations, look, this);
 }
 
@@ -283,6 +301,7 @@ Connection::TimeLimit::TimeLimit(const Connection& connection, std::function<boo
 
 Connection::TimeLimit::~TimeLimit() { sqlite3_progress_handler(database_, 0, nullptr, nullptr); }
 
+// SQLite's progress handler: a result other than 0 ends the statement with SQLITE_INTERRUPT.
 int Connection::TimeLimit::look(void* self) {
   const auto& limit = *static_cast<TimeLimit*>(self);
   return monotonic_now_ns() > limit.end_ns_ || (limit.is_over_ && limit.is_over_()) ? 1 : 0;
@@ -294,6 +313,7 @@ std::int64_t Connection::last_id() const { return sqlite3_last_insert_rowid(data
 
 bool Connection::in_transaction() const { return sqlite3_get_autocommit(database_.get()) == 0; }
 
+// Call it right after the failure: SQLite keeps only the last one.
 Error Connection::error(std::string_view act) const {
   return error_of(database_.get(), path_, act);
 }

@@ -65,7 +65,8 @@ class Rows {
 
   [[nodiscard]] bool is_null(int column) const;
   [[nodiscard]] std::int64_t integer(int column) const;
-  [[nodiscard]] std::uint32_t small(int column) const;  // for a column of 32-bit values
+  // For a column of 32-bit values.
+  [[nodiscard]] std::uint32_t small(int column) const;
   [[nodiscard]] double real(int column) const;
   [[nodiscard]] std::optional<double> optional_real(int column) const;
   [[nodiscard]] std::string text(int column) const;
@@ -80,7 +81,8 @@ class Rows {
   friend class Connection;
   Connection* connection_;
   sqlite3_stmt* statement_;
-  StatementHandle once_{};  // a statement that is not kept
+  // A statement that is not kept.
+  StatementHandle once_{};
 };
 
 // One connection to a database file. Not thread safe: use it on one thread at a time.
@@ -133,7 +135,8 @@ class Connection {
     static int look(void* self);
     sqlite3* database_;
     double end_ns_;
-    std::function<bool()> is_over_;  // may be empty
+    // May be empty: nobody waits for the outcome.
+    std::function<bool()> is_over_;
   };
 
   // Rows that the last statement changed.
@@ -192,7 +195,8 @@ class Connection {
   // Statements by the address of their text, which is nearly always a literal: hashing some hundred
   // bytes for each row would cost measurable time.
   struct Recent {
-    std::string_view key{};  // the caller's text
+    // The caller's text.
+    std::string_view key{};
     std::string_view text{};
     sqlite3_stmt* statement = nullptr;
   };

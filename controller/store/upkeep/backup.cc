@@ -12,25 +12,29 @@
 #include <filesystem>
 #include <fstream>
 
-#include <fmt/chrono.h>
 #include <fmt/format.h>
 
 #include "controller/store/sqlite/lock.h"
 #include "controller/store/upkeep/maintenance.h"
 #include "controller/store/upkeep/schema.h"
 #include "kernels/core/base/failpoint.h"
+#include "kernels/core/text/rfc3339.h"
 
 namespace railgauge::store {
 namespace {
 
 namespace fs = std::filesystem;
 
+// Wait for locks of other programs.
 constexpr double kBusySeconds = 10;
+// Suffix of an unfinished backup.
 constexpr const char* kPart = ".part";
+// Suffix of the copy that a restore puts in place.
 constexpr const char* kRestorePart = ".restore-part";
 // Holds the name under which the old file is kept, while a restore is under way.
 constexpr const char* kMark = ".restoring";
 
+// "PATH: ACT: cause", with the code that fits errno.
 Error file_error(std::string_view act, const std::string& path, int error) {
   const Code code = error == ENOSPC                                       ? Code::kResourceExhausted
                     : error == EACCES || error == EROFS || error == EPERM ? Code::kPermissionDenied
@@ -39,6 +43,7 @@ Error file_error(std::string_view act, const std::string& path, int error) {
   return {code, fmt::format("{}: {}: {}", path, act, std::strerror(error))};
 }
 
+// fsync(2) of a file or a folder.
 Status sync_path(const std::string& path, int flags) {
   const File file(::open(path.c_str(), flags | O_CLOEXEC));
   if (file.get() < 0 || ::fsync(file.get()) != 0)
@@ -46,11 +51,13 @@ Status sync_path(const std::string& path, int flags) {
   return {};
 }
 
+// "." for a name without a folder.
 std::string folder_of(const std::string& path) {
   const fs::path parent = fs::path(path).parent_path();
   return parent.empty() ? "." : parent.string();
 }
 
+// A rename is durable only after its folder is synced.
 Status sync_folder_of(const std::string& path) {
   return sync_path(folder_of(path), O_RDONLY | O_DIRECTORY);
 }
@@ -71,6 +78,7 @@ Status publish(const std::string& part, const std::string& target) {
   return sync_folder_of(target);
 }
 
+// With the log, whose pages belong to the database.
 double bytes_of(const std::string& database) {
   double bytes = 0;
   for (const char* suffix : {"", "-wal"}) {
@@ -81,6 +89,7 @@ double bytes_of(const std::string& database) {
   return bytes;
 }
 
+// Passes where the free space cannot be read: the copy itself will show it.
 Status check_room(const std::string& file, double bytes) {
   std::error_code error;
   const auto space = fs::space(folder_of(file), error);
@@ -105,7 +114,8 @@ Status check_copy(const std::string& part, const std::function<bool()>& is_over)
 // A compacted snapshot of `source`, with what its log holds, in a new file.
 Status copy_snapshot(const std::string& source, const std::string& part) {
   std::error_code ignored;
-  fs::remove(part, ignored);  // of a copy that was killed
+  // Of a copy that was killed.
+  fs::remove(part, ignored);
   Connection connection = RG_TRY(open_for_reading(source, kBusySeconds));
   return connection.execute("VACUUM INTO ?1", part);
 }
@@ -132,6 +142,7 @@ Result<File> lock_out_others(const std::string& database) {
       fmt::format("store {}: restore: a program has it open; stop railgauge-controller", database));
 }
 
+// A backup of a newer program, or one that is damaged, is refused before anything is touched.
 Status check_backup(const std::string& backup, const std::string& database) {
   std::error_code ignored;
   if (fs::equivalent(backup, database, ignored))
@@ -160,18 +171,20 @@ Status take_over_owner(const std::string& part, const std::string& database) {
   return {};
 }
 
-// Where the old file goes: where an interrupted restore began to put it, or a new name.
+// The time is UTC; a number follows where the name is taken.
 std::string name_of_kept(const std::string& database) {
   std::string begun;
   std::ifstream mark(database + kMark);
   if (std::getline(mark, begun) && begun.starts_with(database)) return begun;
   const std::string first =
-      fmt::format("{}.replaced-{:%Y%m%d-%H%M%S}", database, fmt::gmtime(std::time(nullptr)));
+      fmt::format("{}.replaced-{}", database,
+                  utc_text(static_cast<double>(std::time(nullptr)), "%Y%m%d-%H%M%S"));
   std::string name = first;
   for (int more = 2; exists(name); ++more) name = fmt::format("{}-{}", first, more);
   return name;
 }
 
+// On the disk before the old file moves: an interrupted restore is recognised by the mark.
 Status set_mark(const std::string& database, const std::string& kept) {
   const std::string mark = database + kMark;
   if (!(std::ofstream(mark) << kept << '\n' << std::flush))
@@ -197,6 +210,7 @@ Status move_away(const std::string& database, const std::string& kept) {
 
 }  // namespace
 
+// O_EXCL: two backups of one target cannot both begin.
 Result<std::string> begin_backup(const std::string& target, double bytes) {
   const auto failure = [&](const Error& error) {
     return fail(error.code, fmt::format("backup {}: {}", target, error.message));
@@ -215,6 +229,7 @@ Result<std::string> begin_backup(const std::string& target, double bytes) {
                           target, part));
 }
 
+// Checks the copy, then publishes it. A copy that fails is removed.
 Status end_backup(const std::string& part, const std::string& target,
                   const std::function<bool()>& is_over) {
   Status done = check_copy(part, is_over);
@@ -227,6 +242,7 @@ Status end_backup(const std::string& part, const std::string& target,
   return fail(done.error().code, fmt::format("backup {}: {}", target, done.error().message));
 }
 
+// VACUUM INTO needs no exclusive lock and writes a compact file.
 Status copy_database(const std::string& database, const std::string& target) {
   const std::string part = target + kPart;
   Status copied = check_room(target, bytes_of(database));
@@ -238,6 +254,8 @@ Status copy_database(const std::string& database, const std::string& target) {
   return fail(copied.error().code, fmt::format("copy {}: {}", target, copied.error().message));
 }
 
+// Each step is durable before the next, so that a power cut leaves either the old file, the new
+// one, or a mark that a second call completes.
 Result<std::string> restore(const std::string& backup, const std::string& database) {
   const File alone = RG_TRY(lock_database(database, "restore"));
   RG_TRY_OK(check_backup(backup, database));
@@ -262,6 +280,7 @@ Result<std::string> restore(const std::string& backup, const std::string& databa
   return exists(kept) ? kept : std::string();
 }
 
+// A database without its restored file must not be created anew in its place.
 Status check_no_restore_pending(const std::string& database) {
   if (!exists(database + kMark)) return {};
   return fail(Code::kFailedPrecondition,

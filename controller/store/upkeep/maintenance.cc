@@ -11,6 +11,7 @@ constexpr std::size_t kMaxProblems = 100;
 
 }  // namespace
 
+// SQLite's own check, foreign keys, and points whose rank is gone: their key has no foreign key.
 Result<std::vector<std::string>> find_problems(Connection& connection) {
   std::vector<std::string> problems;
   {
@@ -36,6 +37,7 @@ Result<std::vector<std::string>> find_problems(Connection& connection) {
   return problems;
 }
 
+// dbstat is a virtual table that reads every page of the file.
 Result<SpaceRow> read_space(Connection& connection) {
   SpaceRow space;
   space.page_bytes =
@@ -89,12 +91,14 @@ Result<std::vector<std::int64_t>> runs_to_prune(Connection& connection, PruneLev
   return runs;
 }
 
+// The whole that check_share compares with.
 Result<double> count_prunable_runs(Connection& connection, PruneLevel level) {
   const auto count = RG_TRY(connection.integer(
       "SELECT count(*) FROM run WHERE pruned<?1 AND state='ended'", static_cast<int>(level)));
   return static_cast<double>(count.value_or(0));
 }
 
+// Ascending keys: neighbours are on the same pages.
 Result<std::vector<std::int64_t>> ranks_of_run(Connection& connection, std::int64_t run) {
   std::vector<std::int64_t> ranks;
   Rows rows = RG_TRY(connection.query(
@@ -120,6 +124,7 @@ constexpr std::string_view kRollUp =
     "point_count=point_count + excluded.point_count, lowest=min(lowest, excluded.lowest), "
     "highest=max(highest, excluded.highest)";
 
+// A point's key holds its rank in the upper bits, so a rank's points are one range of keys.
 std::string_view sql_of(PruneLevel level) {
   switch (level) {
     case PruneLevel::kRawSamples:
@@ -134,6 +139,7 @@ std::string_view sql_of(PruneLevel level) {
 
 }  // namespace
 
+// The roll-up runs in the same transaction as the deletion, so no day counts twice.
 Result<std::int64_t> prune_ranks(Connection& connection, PruneLevel level,
                                  std::span<const std::int64_t> ranks) {
   std::int64_t taken = 0;
@@ -145,6 +151,7 @@ Result<std::int64_t> prune_ranks(Connection& connection, PruneLevel level,
   return taken;
 }
 
+// With its points a run loses its tasks; the run's own row stays.
 Status mark_pruned(Connection& connection, PruneLevel level, std::int64_t run) {
   if (level == PruneLevel::kPoints)
     RG_TRY_OK(connection.execute("DELETE FROM task WHERE run=?1", run));

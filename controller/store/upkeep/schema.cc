@@ -12,8 +12,10 @@
 namespace railgauge::store {
 namespace {
 
-constexpr std::int64_t kApplicationId = 0x52474744;  // "RGGD", in the file's header
+// "RGGD", in the file's header.
+constexpr std::int64_t kApplicationId = 0x52474744;
 
+// 0 where the pragma has no row.
 Result<std::int64_t> pragma(Connection& connection, std::string_view sql) {
   const auto value = RG_TRY(connection.integer(sql));
   return value.value_or(0);
@@ -67,7 +69,7 @@ Status migrate(Connection& connection) {
   return done;
 }
 
-// A copy that was kept by an earlier upgrade, which was rolled back since, lacks what came then.
+// By version, newest ids and newest time: content is not compared.
 bool holds_the_same(Connection& database, const std::string& copy) {
   constexpr std::string_view kNewest =
       "SELECT printf('%d %d %d %d %s', (SELECT user_version FROM pragma_user_version), (SELECT "
@@ -84,13 +86,14 @@ bool holds_the_same(Connection& database, const std::string& copy) {
   return theirs && ours && *theirs == *ours;
 }
 
-// The older program, to which an upgrade may be rolled back, cannot read what migration makes.
+// One copy for each version, and further ones only where the database has changed since.
 Status keep_a_copy(Connection& connection, const std::string& path) {
   const std::string first = fmt::format("{}.before-{}", path, schema_version());
   std::string copy = first;
   std::error_code ignored;
   for (int more = 2; std::filesystem::exists(copy, ignored); ++more) {
-    if (holds_the_same(connection, copy)) return {};  // of an attempt before this
+    // Of an attempt before this.
+    if (holds_the_same(connection, copy)) return {};
     copy = fmt::format("{}-{}", first, more);
   }
   const Status made = copy_database(path, copy);
@@ -101,6 +104,7 @@ Status keep_a_copy(Connection& connection, const std::string& path) {
 
 }  // namespace
 
+// For a backup: an empty file is no database.
 Status check_version(Connection& connection) {
   const std::int64_t version = RG_TRY(check_file(connection));
   if (version > 0) return {};
@@ -109,8 +113,11 @@ Status check_version(Connection& connection) {
                           connection.path()));
 }
 
+// Migrations are numbered without gaps.
 std::uint32_t schema_version() { return static_cast<std::uint32_t>(kMigrations.size()); }
 
+// Pragmas of the file (auto_vacuum, journal_mode) come before the first table; those of the
+// connection are set at each open.
 Result<Connection> open_and_migrate(const std::string& path, double busy_timeout_seconds,
                                     std::int64_t max_pages) {
   RG_TRY_OK(check_no_restore_pending(path));
@@ -139,6 +146,7 @@ Result<Connection> open_and_migrate(const std::string& path, double busy_timeout
   return connection;
 }
 
+// Read-only: a query cannot change the file even through a fault.
 Result<Connection> open_for_reading(const std::string& path, double busy_timeout_seconds) {
   Connection connection =
       RG_TRY(Connection::open(path, Connection::Mode::kReadOnly, busy_timeout_seconds));
