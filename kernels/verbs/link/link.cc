@@ -1,5 +1,6 @@
 #include "kernels/verbs/link/link.h"
 
+#include <fcntl.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -28,6 +29,32 @@ std::uint32_t first_packet_sequence() {
   const auto mixed =
       static_cast<std::uint64_t>(monotonic_now_ns()) ^ static_cast<std::uint64_t>(getpid()) << 12U;
   return static_cast<std::uint32_t>(mixed) & 0xffffffU;
+}
+
+// Requests beyond the depth, for messages that drain receives and close a stream.
+constexpr std::uint32_t kSpareDepth = 8;
+
+// A channel whose descriptor never blocks: a wait sleeps on it with a limit of its own.
+Result<ChannelHandle> make_channel(const Device& device) {
+  errno = 0;
+  ChannelHandle made(loaded_verbs().create_channel(device.context()));
+  if (!made)
+    return fail(Code::kInternal, fmt::format("{}: make a completion channel: {}", device.endpoint(),
+                                             errno_words(errno)));
+  const int flags = fcntl(made.get()->fd, F_GETFL);
+  if (flags < 0 || fcntl(made.get()->fd, F_SETFL, flags | O_NONBLOCK) != 0)
+    return fail(Code::kInternal, fmt::format("{}: make the completion channel not block: {}",
+                                             device.endpoint(), errno_words(errno)));
+  return made;
+}
+
+// kFailedPrecondition: "fake0:1: parameter qps: 2000 queue pairs are above the device's 1000".
+tl::unexpected<Error> above(const Device& device, std::string_view parameter, std::string_view what,
+                            std::int64_t wanted, std::int64_t limit) {
+  return fail(Code::kFailedPrecondition,
+              fmt::format("{}: parameter {}: {} {} are above the "
+                          "device's {}",
+                          device.endpoint(), parameter, wanted, what, limit));
 }
 
 }  // namespace
@@ -127,6 +154,75 @@ Result<CompletionQueueHandle> Link::make_completions(std::uint32_t entries,
     return tl::unexpected(pinning_error(
         fmt::format("{}: make a completion queue of {}", device_.endpoint(), entries), errno));
   return made;
+}
+
+// Completion queues that never overflow: each holds all posts of all lanes. Checked against the
+// device's limits first, because providers report an excess by a bare EINVAL.
+Status Link::make_queues() {
+  const ibv_device_attr& limits = device_.attributes();
+  const auto depth_limit = static_cast<std::uint32_t>(limits.max_qp_wr);
+  if (options_.send_depth + kSpareDepth > depth_limit)
+    return fail(Code::kFailedPrecondition,
+                fmt::format("{}: parameter depth: the device takes at most {} requests in a queue",
+                            device_.endpoint(), depth_limit - kSpareDepth));
+  const std::int64_t queue_limit = options_.shares_receives ? limits.max_srq_wr : limits.max_qp_wr;
+  if (options_.receive_depth > queue_limit)
+    return above(device_, "receive_depth", "receives", options_.receive_depth, queue_limit);
+  if (options_.lanes >= static_cast<std::uint32_t>(limits.max_qp))
+    return above(device_, "qps", "queue pairs, beside one for control,", options_.lanes,
+                 limits.max_qp);
+  const auto lanes = static_cast<std::int64_t>(options_.lanes);
+  const std::int64_t sends = lanes * options_.send_depth + kSpareDepth;
+  const std::int64_t receives =
+      options_.receive_depth * (options_.shares_receives ? 1 : lanes) + kSpareDepth;
+  if (std::max(sends, receives) > limits.max_cqe)
+    return above(device_, sends > receives ? "depth" : "receive_depth",
+                 "completions of all queue pairs", std::max(sends, receives), limits.max_cqe);
+  if (options_.sleeps) send_channel_ = RG_TRY(make_channel(device_));
+  send_completions_ =
+      RG_TRY(make_completions(static_cast<std::uint32_t>(sends), send_channel_.get()));
+  if (options_.receive_depth == 0) return {};
+  if (options_.sleeps) receive_channel_ = RG_TRY(make_channel(device_));
+  receive_completions_ =
+      RG_TRY(make_completions(static_cast<std::uint32_t>(receives), receive_channel_.get()));
+  if (!options_.shares_receives) return {};
+  ibv_srq_init_attr shared{};
+  shared.attr.max_wr = options_.receive_depth;
+  shared.attr.max_sge = 1;
+  errno = 0;
+  shared_receives_ = SharedReceivesHandle(loaded_verbs().create_srq(domain_.get(), &shared));
+  if (!shared_receives_)
+    return tl::unexpected(pinning_error(fmt::format("{}: make a shared receive queue of {}",
+                                                    device_.endpoint(), options_.receive_depth),
+                                        errno));
+  return {};
+}
+
+// All lanes share one completion queue for sends and one for receives.
+Status Link::make_lanes() {
+  ibv_qp_init_attr init{};
+  init.send_cq = send_completions_.get();
+  init.recv_cq = receive_completions_ ? receive_completions_.get() : send_completions_.get();
+  init.srq = shared_receives_.get();
+  init.qp_type = options_.transport;
+  init.cap.max_send_wr = options_.send_depth + kSpareDepth;
+  init.cap.max_recv_wr = std::max<std::uint32_t>(1, options_.receive_depth);
+  init.cap.max_send_sge = 1;
+  init.cap.max_recv_sge = 1;
+  init.cap.max_inline_data = operation().fetches ? 0 : options_.inline_bytes;
+  if (shared_receives_) init.cap.max_recv_wr = init.cap.max_recv_sge = 0;
+  std::vector<ibv_qp*> raw;
+  for (std::uint32_t lane = 0; lane < options_.lanes; ++lane) {
+    queue_pairs_.push_back(RG_TRY(make_queue_pair(device_, domain_.get(), init)));
+    raw.push_back(queue_pairs_.back().get());
+  }
+  // A device may take more than was asked for, but the CPU reads nothing out of a GPU's memory.
+  inline_bytes_ = memory_->is_host() ? init.cap.max_inline_data : 0;
+  sends_ = SendQueue(waiting_, {send_completions_.get(), send_channel_.get()}, raw);
+  if (receive_completions_)
+    receives_ = ReceiveQueue(waiting_, {receive_completions_.get(), receive_channel_.get()}, raw,
+                             shared_receives_.get());
+  return {};
 }
 
 // This side's address, as the peer needs it to connect, aim and verify.
