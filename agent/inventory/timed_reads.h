@@ -19,7 +19,7 @@ struct TimedResult {
 };
 
 // The most hanging readers of the process; beyond them nothing new is begun.
-inline constexpr std::size_t kMostStuckReaders = 16;  // of the process; then nothing new is begun
+inline constexpr std::size_t kMostStuckReaders = 16;
 
 // Reads, and returns a function that puts the result in place.
 using Read = std::function<std::function<void()>()>;

@@ -45,7 +45,7 @@ class RunPlaces {
     std::vector<bool> is_present{};
   };
   // The places of the ends of some series; "" and -1 where they are not known.
-  struct Places {  // of the ends of some series; "" and -1 where they are not known
+  struct Places {
     std::set<std::string> hardware{};
     std::set<std::string> leaves{};
     std::set<std::int32_t> rails{};

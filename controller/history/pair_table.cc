@@ -16,7 +16,7 @@ namespace {
 constexpr float kNone = std::numeric_limits<float>::quiet_NaN();
 
 // The figures of cells that have several, by cell.
-using Repetitions = std::map<std::size_t, std::vector<float>>;  // of cells that have several
+using Repetitions = std::map<std::size_t, std::vector<float>>;
 
 // The noise of a cell's figure: the scatter of repetitions, pooled over the cells that have
 // several, divided by the root of their number.

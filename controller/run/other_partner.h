@@ -60,7 +60,7 @@ class PartnerBook {
 
  private:
   // An end in a stage, with its results.
-  struct Place {  // an end in a stage
+  struct Place {
     std::uint32_t stage = 0;
     PairEnd end{};
     // The first task that has the end, as rank `rank`.

@@ -28,7 +28,7 @@ struct Outcomes {
   std::size_t all = 0;
   std::size_t passed = 0;
   // The outcome of those that did not pass; "" where all passed.
-  std::string worst{};  // of those that did not pass; "" none
+  std::string worst{};
   // How often each path through the hardware was taken by those that passed.
   std::map<std::string, std::size_t> paths{};
   // Attempts that read wrong bytes.

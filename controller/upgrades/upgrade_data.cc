@@ -154,7 +154,7 @@ void keep_compared(std::map<std::string, analysis::MetricRuns>& metrics,
 }
 
 // A node and its endpoint.
-using Place = std::pair<std::string, std::string>;  // node, endpoint
+using Place = std::pair<std::string, std::string>;
 
 // The places of changed nodes among the pairs.
 std::set<Place> changed_places(const std::vector<analysis::PairRuns>& pairs,

@@ -40,8 +40,11 @@ double unchanged_since(const std::vector<store::EpochRow>& epochs);
 
 // An earlier time with the stack that the nodes have again.
 struct EarlierSelf {
-  store::UpgradeRow
-      row{};  // the upgrade, with the runs of that time as its before side; none known
+  // The upgrade with the runs of that time as its before side; none may be known.
+  store::UpgradeRow row{};
+  // When the first of the nodes left that stack; unix seconds.
+  double until = 0;
+};  // the upgrade, with the runs of that time as its before side; none known
   // The upgrade with the runs of that time as its before side; none may be known. When the first of
   // the nodes left that stack; unix seconds.
   double until = 0;  // when the first of the nodes left that stack; unix seconds

@@ -34,7 +34,7 @@ struct LauncherEnd {
 inline constexpr std::string_view kFinalizeHangs =
     "MPI_Finalize did not come back; ended without it\n";
 // How long MPI_Finalize may take, in seconds.
-inline constexpr unsigned kFinalizeSeconds = 10;  // so long it may take
+inline constexpr unsigned kFinalizeSeconds = 10;
 // A warning for the record where a rank said so; "" otherwise.
 std::string finalize_warning(const std::string& words);
 

@@ -28,7 +28,7 @@
 namespace railgauge::mpi {
 
 // The bound of the parameter `window`: two requests are reserved for each message of a window.
-constexpr std::uint64_t kMostWindow = 4096;  // messages in a window
+constexpr std::uint64_t kMostWindow = 4096;
 
 namespace {
 

@@ -72,13 +72,13 @@ class Data {
                         std::uint64_t block, const std::string& what);
 
   // Outlives this object.
-  const gpu::Gpu* gpu_;  // outlives this
+  const gpu::Gpu* gpu_;
   gpu::LoadedCode code_;
   cu::Function fill_ = nullptr;
   cu::Function check_ = nullptr;
   cu::Function describe_ = nullptr;
   // The first wrong block, or what describe_wrong() found.
-  GpuBuffer scratch_;  // first wrong block; what describe_wrong() found
+  GpuBuffer scratch_;
 };
 
 }  // namespace railgauge::nccl

@@ -41,9 +41,9 @@ class Window {
   // In the order pin, map, unmap, unpin, and again from pin() after unpin(). An error is one line
   // that names the call and its error number. pin() makes the memory reachable from outside the
   // GPU.
-  virtual Status pin() = 0;  // the memory can be reached from outside the GPU
+  virtual Status pin() = 0;
   // Gives the CPU an address for the pinned memory.
-  virtual Status map() = 0;  // the CPU has an address for it
+  virtual Status map() = 0;
   // Both are no-ops where there is nothing to undo, so that a destructor may call them at any
   // state.
   virtual Status unmap() = 0;

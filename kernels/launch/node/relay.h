@@ -20,7 +20,7 @@ class MpiRelay {
  public:
   // The pace of steps without anything to carry, in seconds: while daemons start and end, and while
   // ranks measure, when a step must not disturb them.
-  static constexpr double kBusySeconds = 0.05;  // between steps while daemons start and end
+  static constexpr double kBusySeconds = 0.05;
   static constexpr double kQuietSeconds = 2;
   static constexpr std::size_t kMaxNewsBytes = 32U << 10U;   // of output in one step
   static constexpr std::size_t kMaxUnsentBytes = 1U << 20U;  // then has_room() is false
@@ -79,7 +79,7 @@ class MpiRelay {
   // Guarded by mutex_, as all members below but the thread.
   LaunchStep outbox_;
   // About the size of the news in outbox_.
-  std::size_t unsent_bytes_ = 0;  // of news in outbox_, about
+  std::size_t unsent_bytes_ = 0;
   std::vector<RankStep> inbox_;
   std::optional<Error> error_;
   bool quiet_ = false;

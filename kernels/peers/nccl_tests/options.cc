@@ -292,7 +292,7 @@ using Strings = std::vector<std::string>;
 using Parameters = std::map<std::string, std::string>;
 
 // Bounds of the parameters `sizes` and `graph_calls`.
-constexpr std::size_t kMostSizes = 256;         // in a parameter
+constexpr std::size_t kMostSizes = 256;
 constexpr std::int64_t kMostGraphCalls = 1000;  // of the kernels
 
 // --- words to options -------------------------------------------------------------------------

@@ -23,7 +23,7 @@ struct NcclTestsProgram {
 // Its hypercube_perf and alltoallv_perf are not here: no kernel measures these.
 std::span<const NcclTestsProgram> nccl_tests_programs();
 // By the program's name or by the kernel's; nullptr where there is none.
-const NcclTestsProgram* find_nccl_tests_program(std::string_view name);  // nullptr: none
+const NcclTestsProgram* find_nccl_tests_program(std::string_view name);
 const NcclTestsProgram* nccl_tests_program_of(std::string_view kernel);  // nullptr: none
 
 // The word of `profile:` in a suite.

@@ -51,7 +51,7 @@ struct PortLoad {
   std::uint32_t from = 0;     // the rank that posts
   std::string endpoint;
   // Line rate of the port; 0: no rate is a bound.
-  double rate_bits_per_second = 0;  // 0: none that is a bound
+  double rate_bits_per_second = 0;
   double bytes_per_second = 0;
 };
 // kDataLoss where the links of a port together exceed its line rate in one direction. Returns how

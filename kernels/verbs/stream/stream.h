@@ -29,13 +29,13 @@ class Stream {
  public:
   struct Plan {
     // Posts in flight on each lane, at most.
-    std::uint64_t depth = 1;  // of each lane
+    std::uint64_t depth = 1;
     // Posts of a lane from one completion to the next.
-    std::uint64_t signal_every = 1;  // posts of a lane
+    std::uint64_t signal_every = 1;
     // Posts that one call of ibv_post_send hands over, as a chain.
-    std::uint64_t post_list = 1;  // posts that one call hands over
+    std::uint64_t post_list = 1;
     // Posts in all; 0 has no end.
-    std::uint64_t writes = 0;  // in all; 0 has no end
+    std::uint64_t writes = 0;
     // Share of its own time by which each group is made longer; a test control.
     double added_cost = 0;
   };
