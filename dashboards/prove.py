@@ -13,6 +13,7 @@ import math
 import pathlib
 import re
 import sys
+import textwrap
 import time
 import urllib.error
 import urllib.parse
@@ -104,7 +105,7 @@ def columns_of(panel, answers):
 
 
 def markdown(panel, answers):
-    text = f"\n### {panel['title']}\n{panel['description']}\n\n"
+    text = f"\n### {panel['title']}\n{textwrap.fill(panel['description'], 100)}\n\n"
     headings, rows = columns_of(panel, answers)
     if not rows:
         return text + "Nothing to show.\n"
@@ -116,11 +117,13 @@ def markdown(panel, answers):
 
 HEAD = """# Dashboards as tables
 
-Each panel's data, as Prometheus answered its queries: `deploy/e2e/monitoring.sh --render deploy/docs/reference/dashboards.md` starts a controller,
-three agents and Prometheus on one host and writes this page. Figures are synthetic: the agents' NICs and GPUs are fakes.
-Grafana is in no Debian release, so no Grafana has read the boards here: what is proven are their queries, by Prometheus itself, and
-that each file has the shape that Grafana documents (`dashboards/lint.py`). One finding was made up, a port was taken down and a node
-was busy when this was written, so that there is something to see.
+Each panel's data, as Prometheus answered its queries. `deploy/e2e/monitoring.sh --render
+deploy/docs/reference/dashboards.md` starts a controller, three agents and Prometheus on one host
+and writes this page. Figures are synthetic: the agents' NICs and GPUs are fakes.
+
+Debian has no Grafana, so no Grafana has read the boards here. Prometheus itself proves their
+queries, and `dashboards/lint.py` the shape of each file that Grafana documents. One finding was
+made up, a port was taken down and a node was busy, so that every panel has something to show.
 """
 
 

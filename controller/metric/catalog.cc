@@ -58,11 +58,10 @@ constexpr std::array kCatalog{
          kMostFigures,
          "Last measured median bandwidth of a port in one direction, to whichever partner; size: "
          "small to 256 B, medium to 64 KiB, large above"},
-    Info{
-        "railgauge_link_expected_bytes_per_second", kGauge, kAgent, "bytes per second",
-        "device port", kPorts, kMostPorts,
-        "What a port can give at most: its line rate; software devices, whose rate is a name, have "
-        "none"},
+    Info{"railgauge_link_expected_bytes_per_second", kGauge, kAgent, "bytes per second",
+         "device port", kPorts, kMostPorts,
+         "Line rate of a port, its upper bound; software devices, whose rate is only a name, have "
+         "none"},
     Info{"railgauge_link_up", kGauge, kAgent, "1", "device port", kPorts, kMostPorts,
          "1 while the port is active"},
     Info{"railgauge_gpu_latency_seconds", kGauge, kAgent, "seconds", "gpu kernel size pair stat",
@@ -70,7 +69,7 @@ constexpr std::array kCatalog{
     Info{"railgauge_gpu_bandwidth_bytes_per_second", kGauge, kAgent, "bytes per second",
          "gpu kernel size pair", kGpus* kGpuKernels* kSizes, kMostFigures,
          "Last measured median bandwidth of a GPU; size as for links; pair: from>to inside the "
-         "node, where told"},
+         "node, if reported"},
     Info{"railgauge_result_timestamp_seconds", kGauge, kAgent, "seconds", "device port gpu kernel",
          kPorts*(kBandwidthKernels + kLatencyKernels) + kGpus* kGpuKernels, kMostFigures,
          "When a port or GPU was last measured by a task that passed, unix time"},
@@ -93,7 +92,7 @@ constexpr std::array kCatalog{
          "Growth of a counter that means trouble, since the agent started; device: RDMA device, "
          "netdev or PCI address"},
     Info{"railgauge_node_events_total", kCounter, kAgent, "1", "kind severity", 21, 48,
-         "What the watch of counters and kernel log told, by severity"},
+         "Events of the watch of counters and kernel log, by severity"},
     Info{"railgauge_watch_kernel_log_readable", kGauge, kAgent, "1", "", 1, 1,
          "1 while XIDs are watched in the kernel's log"},
     Info{"railgauge_preflight_results", kGauge, kAgent, "1", "check state", kChecks, 300,
@@ -172,7 +171,7 @@ constexpr std::array kCatalog{
     Info{"railgauge_store_queue_depth", kGauge, kController, "1", "", 1, 1,
          "Records waiting for a commit"},
     Info{"railgauge_store_queue_limit", kGauge, kController, "1", "", 1, 1,
-         "Records that may wait for a commit before agents are told to hold theirs"},
+         "Records that may wait for a commit before agents hold theirs"},
     Info{"railgauge_store_failed_batches_total", kCounter, kController, "1", "", 1, 1,
          "Transactions that the database refused"},
     Info{"railgauge_db_size_bytes", kGauge, kController, "bytes", "", 1, 1,
@@ -182,7 +181,7 @@ constexpr std::array kCatalog{
     Info{"railgauge_orphan_records", kGauge, kController, "1", "", 1, 1,
          "Acknowledged records kept that fit no known run"},
     Info{"railgauge_orphan_records_dropped_total", kCounter, kController, "1", "", 1, 1,
-         "Of these, dropped since the start because there were too many"},
+         "Orphan records dropped since the start because there were too many"},
     // --- both
     // -----------------------------------------------------------------------------------------
     Info{"railgauge_series_refused_total", kCounter, kBoth, "1", "", 1, 1,

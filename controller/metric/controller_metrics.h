@@ -74,7 +74,7 @@ class Metrics {
  public:
   Metrics();
 
-  // A run ended at `unix_seconds`. `trigger`: "manual", "schedule" and their like; `outcome` as
+  // A run ended at `unix_seconds`. `trigger`: "cli", "schedule" or "upgrade"; `outcome` as
   // stored with the run.
   void run_ended(const std::string& suite, const std::string& trigger, const std::string& outcome,
                  double unix_seconds);

@@ -66,7 +66,7 @@ KernelInfo bandwidth_info(const BandwidthForm& form) {
   builder
       .text("devices",
             "ports of this rank that run at once, as DEV:PORT,DEV:PORT in the order of the rails, "
-            "for the same stretch of time; empty takes the endpoint alone. A series is told by "
+            "for the same stretch of time; empty takes the endpoint alone. A series is named by "
             "their rails, not by these names",
             "")
       .per_rank()

@@ -394,7 +394,7 @@ std::string command_page(const Grammar& grammar) {
     page += fmt::format("\n## {}\n", noun);
     for (const Verb& verb : grammar.verbs)
       if (verb.noun == noun)
-        page += fmt::format("\n`railgauge {}`: {}\n{}", call(verb), verb.summary,
+        page += fmt::format("\n`railgauge {}`:\n{}\n{}", call(verb), verb.summary,
                             flag_table(verb.flags));
   }
   page +=

@@ -83,6 +83,28 @@ std::string ranks_of(const KernelInfo& kernel) {
   return fmt::format("{} to {}", kernel.min_ranks(), kernel.max_ranks());
 }
 
+// The text in lines of at most 100 columns, broken at blanks.
+std::string wrapped(std::string_view text) {
+  constexpr std::size_t kColumns = 100;
+  std::string out;
+  std::size_t column = 0;
+  for (std::size_t begin = 0; begin < text.size();) {
+    const std::size_t end = std::min(text.find(' ', begin), text.size());
+    const std::string_view word = text.substr(begin, end - begin);
+    if (column > 0 && column + 1 + word.size() > kColumns) {
+      out += '\n';
+      column = 0;
+    } else if (column > 0) {
+      out += ' ';
+      ++column;
+    }
+    out += word;
+    column += word.size();
+    begin = end + 1;
+  }
+  return out;
+}
+
 // A family's part of the page. Parameters that all of its kernels have are named once.
 std::string family_section(const Family& family, const std::vector<const KernelInfo*>& kernels) {
   std::vector<std::string> shared = names_of(*kernels.front());
@@ -92,10 +114,10 @@ std::string family_section(const Family& family, const std::vector<const KernelI
       return std::ranges::find(own, name) == own.end();
     });
   }
-  std::string out =
-      fmt::format("\n## {}\n\n{}\n\nNeeds {}.\n", family.name, family.meaning, family.needs);
+  std::string out = fmt::format("\n## {}\n\n{}\n\n{}\n", family.name, family.meaning,
+                                wrapped(fmt::format("Needs {}.", family.needs)));
   if (!shared.empty())
-    out += fmt::format("\nEvery kernel has the parameters {}.\n", code_list(shared));
+    out += fmt::format("\n| parameters of every kernel |\n|---|\n| {} |\n", code_list(shared));
   out += "\n| kernel | meaning | metrics (unit) | ranks | endpoint | more parameters |\n";
   out += "|---|---|---|---|---|---|\n";
   for (const KernelInfo* kernel : kernels) {

@@ -70,7 +70,7 @@ void add_connection(InfoBuilder& builder, const ConnectionForm& form) {
         .identity();
   builder
       .choice("connection", "",
-              "how queue pairs find each other. exchange: by addresses that the ranks tell each "
+              "how queue pairs find each other. exchange: by addresses that the ranks send each "
               "other; rdma_cm: by the connection manager; auto: rdma_cm on iWARP, which has no "
               "other, else exchange",
               {"auto", "exchange", "rdma_cm"})
@@ -92,7 +92,7 @@ void add_poll(InfoBuilder& builder) {
   builder
       .choice("poll", "",
               "busy: completions are polled without rest; events: the CPU sleeps until the adapter "
-              "tells of one",
+              "reports one",
               {"busy", "events"})
       .identity();
 }
