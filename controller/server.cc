@@ -220,7 +220,7 @@ void Server::on_tick() {
   }
   if (now >= next_upgrades_ && !stopping_) {
     next_upgrades_ = now + kUpgradeSeconds;
-    static_cast<void>(queries_->submit([this] { see_to_upgrades(fleet::unix_seconds()); }));
+    static_cast<void>(queries_->submit([this] { watch_upgrades(fleet::unix_seconds()); }));
   }
   if (now >= next_prune_ && (director_.idle() || now >= next_prune_ + kPruneGraceSeconds)) {
     next_prune_ = now + kPruneSeconds;

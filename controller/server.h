@@ -69,7 +69,7 @@ class Server {
   // Starts the suites that are due at `now` (unix seconds). The server does so itself every second.
   void start_due(double now) { schedules_.tick(now); }
   // Watches changed stacks that nobody gates. The server does so itself every kUpgradeSeconds.
-  void see_to_upgrades(double now) { upgrade_watch_.tick(now); }
+  void watch_upgrades(double now) { upgrade_watch_.tick(now); }
   [[nodiscard]] int tcp_port() const { return tcp_port_; }  // 0 without TCP
   [[nodiscard]] int metrics_port() const { return http_ ? http_->port() : 0; }
 

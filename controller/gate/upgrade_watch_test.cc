@@ -61,11 +61,11 @@ class UpgradePolicy : public UpgradeGate {
 TEST_F(UpgradePolicy, ProposesOnceWhatChangedTogetherAndStayedSo) {
   boot("n1", "6.5.0");
   boot("n2", "6.5.0");
-  bench_.server_->see_to_upgrades(in_a_while() - kStableSeconds);
+  bench_.server_->watch_upgrades(in_a_while() - kStableSeconds);
   const std::string events = "sql \"SELECT text FROM event WHERE kind='upgrade_proposed'\" -o csv";
   ASSERT_EQ(cli(events), 0) << said_;
   EXPECT_THAT(said_, testing::Not(HasSubstr("gate"))) << "it may still go on";
-  for (int look = 0; look < 2; ++look) bench_.server_->see_to_upgrades(in_a_while());
+  for (int look = 0; look < 2; ++look) bench_.server_->watch_upgrades(in_a_while());
   ASSERT_EQ(cli(events), 0) << said_;
   EXPECT_THAT(said_, AllOf(HasSubstr("linux_kernel -> 6.5.0"),
                            HasSubstr("railgauge upgrades gate --nodes n1,n2 says")));
@@ -81,7 +81,7 @@ TEST_F(UpgradeRunPolicy, GatesWhatWasPreparedAndKeepsTheFinding) {
   prepare();
   boot("n1", "6.5.0", 2'000);
   boot("n2", "6.5.0", 2'000);
-  bench_.server_->see_to_upgrades(in_a_while());
+  bench_.server_->watch_upgrades(in_a_while());
   ASSERT_EQ(cli("runs -o csv --limit 1"), 0) << said_;
   EXPECT_THAT(said_, HasSubstr("policy"));
   ASSERT_EQ(cli("upgrades show -o json"), 0) << said_;
@@ -89,15 +89,15 @@ TEST_F(UpgradeRunPolicy, GatesWhatWasPreparedAndKeepsTheFinding) {
   const std::size_t at = said_.find('"', said_.find(key) + key.size());
   const std::string run = said_.substr(at + 1, said_.find('"', at + 1) - at - 1);
   ASSERT_EQ(cli("runs wait " + run), 0) << said_;
-  bench_.server_->see_to_upgrades(in_a_while());
+  bench_.server_->watch_upgrades(in_a_while());
   EXPECT_EQ(cli("findings"), 0);
   EXPECT_THAT(said_, AllOf(HasSubstr("-performance"), testing::Not(HasSubstr("confirmed"))));
   wait_for_newest();
-  bench_.server_->see_to_upgrades(in_a_while());
+  bench_.server_->watch_upgrades(in_a_while());
   EXPECT_EQ(cli("findings"), 0);
   EXPECT_THAT(said_, AllOf(HasSubstr("-performance"), HasSubstr("confirmed")))
       << "measured once more before anybody is paged";
-  bench_.server_->see_to_upgrades(in_a_while());
+  bench_.server_->watch_upgrades(in_a_while());
   EXPECT_EQ(cli("upgrades -o csv"), 0);
   EXPECT_EQ(std::ranges::count(said_, '\n'), 2) << "it is handled: " << said_;
   ASSERT_EQ(cli("runs -o csv"), 0) << said_;
@@ -108,7 +108,7 @@ TEST_F(UpgradeRunPolicy, ACohortThatCannotBeMeasuredSaysWhyAndKeepsNoOtherWaitin
   ASSERT_EQ(cli("upgrades prepare --nodes n3 --controls n4"), 0) << said_;
   boot("n1", "6.5.0");  // comes first, and was never measured
   boot("n3", "6.6.0");
-  for (int look = 0; look < 2; ++look) bench_.server_->see_to_upgrades(in_a_while());
+  for (int look = 0; look < 2; ++look) bench_.server_->watch_upgrades(in_a_while());
   ASSERT_EQ(cli("runs -o csv --limit 1"), 0) << said_;
   EXPECT_THAT(said_, HasSubstr("policy"));
   ASSERT_EQ(cli("sql \"SELECT text FROM event WHERE kind='upgrade_proposed'\" -o csv"), 0);
@@ -121,11 +121,11 @@ TEST_F(UpgradeRunPolicy, AnUpgradeThatCannotBeJudgedKeepsNoOtherWaiting) {
   ASSERT_EQ(cli("upgrades prepare --nodes n1 --controls n2"), 0) << said_;
   ASSERT_EQ(cli("upgrades prepare --nodes n3 --controls n4"), 0) << said_;
   boot("n1", "6.5.0");
-  bench_.server_->see_to_upgrades(in_a_while());
+  bench_.server_->watch_upgrades(in_a_while());
   wait_for_newest();
   edit("UPDATE upgrade_node SET stack_before=9999 WHERE upgrade=1");
   boot("n3", "6.6.0");
-  bench_.server_->see_to_upgrades(in_a_while());
+  bench_.server_->watch_upgrades(in_a_while());
   ASSERT_EQ(cli("runs -o csv"), 0) << said_;
   EXPECT_EQ(count("policy"), 2U) << said_;
 }
@@ -135,18 +135,18 @@ TEST_F(UpgradeRunPolicy, WhatStayedInconclusiveIsMeasuredOnceMoreAtALaterLook) {
   prepare();
   boot("n1", "6.5.0");
   boot("n2", "6.5.0");
-  bench_.server_->see_to_upgrades(in_a_while());
+  bench_.server_->watch_upgrades(in_a_while());
   wait_for_newest();
-  bench_.server_->see_to_upgrades(in_a_while());
+  bench_.server_->watch_upgrades(in_a_while());
   ASSERT_EQ(cli("runs -o csv"), 0) << said_;
   ASSERT_EQ(count("policy"), 1U) << "a pass: " << said_;
   edit(
       "UPDATE upgrade SET verdict='inconclusive', report='{\"verdict\": \"inconclusive\", "
       "\"metrics\": [{\"verdict\": \"inconclusive\", \"more_runs\": 3}]}'");
-  bench_.server_->see_to_upgrades(in_a_while() + 8 * 86'400.0);
+  bench_.server_->watch_upgrades(in_a_while() + 8 * 86'400.0);
   ASSERT_EQ(cli("runs -o csv"), 0) << said_;
   EXPECT_EQ(count("policy"), 1U) << "too old: " << said_;
-  bench_.server_->see_to_upgrades(in_a_while());
+  bench_.server_->watch_upgrades(in_a_while());
   ASSERT_EQ(cli("runs -o csv"), 0) << said_;
   EXPECT_EQ(count("policy"), 2U) << said_;
   ASSERT_EQ(cli("upgrades -o csv"), 0) << said_;
@@ -166,12 +166,12 @@ TEST_F(UpgradeWindow, OutsideOfItIsProposedAndInsideItIsMeasured) {
   prepare();
   boot("n1", "6.5.0");
   boot("n2", "6.5.0");
-  bench_.server_->see_to_upgrades(in_a_while());
+  bench_.server_->watch_upgrades(in_a_while());
   ASSERT_EQ(cli("runs -o csv --limit 1"), 0) << said_;
   EXPECT_THAT(said_, testing::Not(HasSubstr("policy")));
   ASSERT_EQ(cli("sql \"SELECT text FROM event WHERE kind='upgrade_proposed'\" -o csv"), 0);
   EXPECT_THAT(said_, HasSubstr("railgauge upgrades gate --nodes n1,n2"));
-  bench_.server_->see_to_upgrades(in_a_while() + 5 * 3600);
+  bench_.server_->watch_upgrades(in_a_while() + 5 * 3600);
   ASSERT_EQ(cli("runs -o csv --limit 1"), 0) << said_;
   EXPECT_THAT(said_, HasSubstr("policy"));
 }

@@ -212,10 +212,10 @@ Status CollectiveBench::lead(Context& context, Team& team, Measured& measured) {
 Status CollectiveBench::learn_choice(Team& team, std::uint64_t moved) {
   choice_.reset();
   // Operations made of sends and receives have no line of their own in the log.
-  if (*operation_->log_name == '\0' || !log_.tell_choices(true)) return {};
+  if (*operation_->log_name == '\0' || !log_.report_choices(true)) return {};
   const auto ordered = team.order({.command = Command::kCall}, performer());
   const LogFacts seen = parse_log(log_.read_new());
-  static_cast<void>(log_.tell_choices(false));
+  static_cast<void>(log_.report_choices(false));
   if (!ordered) return tl::unexpected(ordered.error());
   for (const Choice& choice : seen.choices)
     if (choice.operation.empty() ? choice.bytes == moved : choice.operation == operation_->log_name)

@@ -52,7 +52,7 @@ bool Pipe::send_all(std::span<const std::byte> bytes) {
     if (error == EINTR) continue;
     if (error == EPIPE || error == ECONNRESET) return fail_with(Failure::kClosed, error);
     if (error != EAGAIN) return fail_with(Failure::kSend, error);
-    if (!may_go_on(since_ns)) return false;
+    if (!may_continue(since_ns)) return false;
   }
   return true;
 }
@@ -75,7 +75,7 @@ bool Pipe::receive_all(std::span<std::byte> bytes) {
     if (error == ECONNRESET) return fail_with(Failure::kClosed, error);
     if (error != EAGAIN) return fail_with(Failure::kReceive, error);
     if (spins_ && ++idle % kSpinsBetweenLooks != 0) continue;
-    if (!may_go_on(since_ns)) return false;
+    if (!may_continue(since_ns)) return false;
   }
   return true;
 }
@@ -90,7 +90,7 @@ std::ptrdiff_t Pipe::receive_some(std::span<std::byte> bytes, double& since_ns) 
     }
     const int error = errno;
     if (got < 0 && error == EINTR) continue;
-    if (got < 0 && error == EAGAIN) return may_go_on(since_ns) ? 0 : -1;
+    if (got < 0 && error == EAGAIN) return may_continue(since_ns) ? 0 : -1;
     const bool is_closed = got == 0 || error == ECONNRESET;
     fail_with(is_closed ? Failure::kClosed : Failure::kReceive, got == 0 ? 0 : error);
     return -1;
@@ -112,7 +112,7 @@ Result<Pipe> Pipe::twin() const {
 }
 
 // In the order stop, deadline, stall: the first is the most exact reason.
-bool Pipe::may_go_on(double& since_ns) {
+bool Pipe::may_continue(double& since_ns) {
   if (limits_->stop) return fail_with(Failure::kStopped);
   const double now_ns = monotonic_now_ns();
   if (now_ns >= limits_->deadline_monotonic_ns) return fail_with(Failure::kDeadline);

@@ -54,7 +54,7 @@ class Pipe {
     return false;
   }
   // After a call that moved nothing.
-  [[nodiscard]] bool may_go_on(double& since_ns);
+  [[nodiscard]] bool may_continue(double& since_ns);
 
   Fd socket_;
   // Beginning of every message.

@@ -98,7 +98,7 @@ int poll_cq(ibv_cq* cq, int count, ibv_wc* wc);
 int req_notify_cq(ibv_cq* cq, int solicited_only);
 
 // Does what waits for the other side's receives, as far as it can be done now.
-void go_on_all(FakeCompletionQueue& queue);
+void continue_all(FakeCompletionQueue& queue);
 
 // Whether a poll would find something.
 bool has_completion(FakeCompletionQueue& queue);

@@ -84,14 +84,14 @@ int post_srq_recv(ibv_srq* srq, ibv_recv_wr* wr, ibv_recv_wr** bad_wr) {
 }
 
 bool has_completion(FakeCompletionQueue& queue) {
-  go_on_all(queue);
+  continue_all(queue);
   const std::lock_guard lock(queue.mutex);
   return !queue.entries.empty() || has_arrival(queue);
 }
 
 int poll_cq(ibv_cq* cq, int count, ibv_wc* wc) {
   auto& queue = *reinterpret_cast<FakeCompletionQueue*>(cq);
-  go_on_all(queue);
+  continue_all(queue);
   const std::lock_guard lock(queue.mutex);
   if (queue.overrun) return -1;
   if (queue.entries.empty() && !has_arrival(queue)) {

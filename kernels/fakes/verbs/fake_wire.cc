@@ -355,7 +355,7 @@ int post_send(ibv_qp* qp, ibv_send_wr* wr, ibv_send_wr** bad_wr) {
   return 0;
 }
 
-void go_on_all(FakeCompletionQueue& queue) {
+void continue_all(FakeCompletionQueue& queue) {
   if (queue.waiting == 0) return;
   const std::lock_guard lock(objects_mutex());
   for (FakeQueuePair* mine : queue.senders) go_on(*mine);

@@ -83,8 +83,8 @@ Status check_places(const PagePlaces& places, const HostPlace& wanted, const std
                                 "in a container by CAP_SYS_NICE, or measure with numa=any"));
 }
 
-Status tell_places(Reporter& reporter, const std::string& name, const HostPlace& wanted,
-                   const std::string& who, const PagePlaces& places) {
+Status report_places(Reporter& reporter, const std::string& name, const HostPlace& wanted,
+                     const std::string& who, const PagePlaces& places) {
   reporter.fact(name, places_in_words(places));
   if (wanted.node >= 0 && places.by_node.empty())
     reporter.note(
@@ -98,7 +98,7 @@ Status tell_places(Reporter& reporter, const std::string& name, const HostPlace&
 
 Status check_host_pages(Reporter& reporter, const std::string& name, const HostPlace& wanted,
                         const std::string& who, std::span<std::byte> memory) {
-  return tell_places(reporter, name, wanted, who, page_places(memory));
+  return report_places(reporter, name, wanted, who, page_places(memory));
 }
 
 }  // namespace railgauge::gpu

@@ -42,8 +42,8 @@ Status check_places(const PagePlaces& places, const HostPlace& wanted, const std
 // Adds the fact `name` of the observed places, then check_places(). Where a node was requested and
 // Linux does not report the places, a note says that the figure counts for no side: `railgauge run`
 // forms no ratio of it (controller/cli recognises it by the fact's first words).
-Status tell_places(Reporter& reporter, const std::string& name, const HostPlace& wanted,
-                   const std::string& who, const PagePlaces& places);
+Status report_places(Reporter& reporter, const std::string& name, const HostPlace& wanted,
+                     const std::string& who, const PagePlaces& places);
 
 // All of it for one buffer, before it is filled: queries, reports the fact `name` ("host_node"),
 // checks.

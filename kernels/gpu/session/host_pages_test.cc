@@ -60,12 +60,12 @@ TEST(HostPages, ThatAreNotToldAreNoSidesAndSaySo) {
   fake::RankResult told;
   fake::Recorder recorder(told);
   const HostPlace far{.node = 1, .side = "far", .policy_set = true};
-  EXPECT_TRUE(tell_places(recorder, "host_node", far, "gpu0", untold));
+  EXPECT_TRUE(report_places(recorder, "host_node", far, "gpu0", untold));
   EXPECT_TRUE(told.facts["host_node"].starts_with("not told: ")) << told.facts["host_node"];
   ASSERT_EQ(told.notes.size(), 1U);
   EXPECT_THAT(told.notes[0], HasSubstr("this figure enters no near_far_ratios"));
-  EXPECT_TRUE(tell_places(recorder, "host_node", HostPlace{}, "gpu0", untold));
-  EXPECT_TRUE(tell_places(recorder, "host_node", far, "gpu0", places({{1, 8}}, 8)));
+  EXPECT_TRUE(report_places(recorder, "host_node", HostPlace{}, "gpu0", untold));
+  EXPECT_TRUE(report_places(recorder, "host_node", far, "gpu0", places({{1, 8}}, 8)));
   EXPECT_EQ(told.notes.size(), 1U) << "only where a side was asked for and is not known";
 }
 

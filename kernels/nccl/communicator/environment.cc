@@ -361,7 +361,7 @@ std::string DebugOutput::read_new() {
 }
 
 // ncclResetDebugInit() makes NCCL read its debug variables again.
-bool DebugOutput::tell_choices(bool on) {
+bool DebugOutput::report_choices(bool on) {
   const Nccl& nccl = loaded_nccl();
   if (output().path.empty() || nccl.reset_debug_init == nullptr) return false;
   setenv("NCCL_DEBUG_SUBSYS", on ? kWithChoices : kSubsystems, 1);

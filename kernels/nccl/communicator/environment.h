@@ -36,7 +36,7 @@ class DebugOutput {
   // Turns NCCL's report of its choice for each call on or off. It costs a line of output a call, so
   // it is never on in a timed region. Returns false where that is not possible: releases before
   // 2.24 read their debug settings only once. Drops unread output.
-  bool tell_choices(bool on);
+  bool report_choices(bool on);
   // Whether it is ours; else why not: "NCCL_DEBUG_FILE=/tmp/n was set".
   [[nodiscard]] static std::string not_ours();
 

@@ -53,7 +53,7 @@ bool take_rest(Link& link, const TickClock& clock, std::uint64_t total, bool aga
       since = 0;
     } else if (!link.is_reliable() && now - last > quiet) {
       return true;
-    } else if (!receives.may_go_on(since)) {
+    } else if (!receives.may_continue(since)) {
       return false;
     }
   }
@@ -71,7 +71,7 @@ bool take_while(ReceiveQueue& receives, Busy busy) {
     if (left <= 0) return left == 0;
     if (taken > 0)
       since = 0;
-    else if (++idle % receives.polls_between_looks() == 0 && !receives.may_go_on(since))
+    else if (++idle % receives.polls_between_looks() == 0 && !receives.may_continue(since))
       return false;
   }
 }

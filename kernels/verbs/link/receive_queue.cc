@@ -35,7 +35,7 @@ std::int64_t ReceiveQueue::take_or_wait(bool again) {
   for (std::uint64_t since = 0;;) {
     for (unsigned i = 0; i < polls_between_looks_; ++i)
       if (const std::int64_t taken = take(again); taken != 0) return taken;
-    if (!may_go_on(since)) return -1;
+    if (!may_continue(since)) return -1;
   }
 }
 

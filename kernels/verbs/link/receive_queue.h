@@ -70,7 +70,7 @@ class ReceiveQueue {
         if (polled_ < 0) [[unlikely]]
           return waiting_->fail_with(Waiting::Failure::kPoll, 0, queue_pairs_.front());
       }
-      if (sends.poll() < 0 || !waiting_->may_go_on(since, completions_)) return false;
+      if (sends.poll() < 0 || !waiting_->may_continue(since, completions_)) return false;
     }
   }
   // Gives out again the receive of the message that came last.
@@ -83,8 +83,8 @@ class ReceiveQueue {
   // Waits, as take does, until something came.
   [[nodiscard]] std::int64_t take_or_wait(bool again);
   // A look at the limits between two takes that found nothing; `since` as in Waiting.
-  [[nodiscard]] bool may_go_on(std::uint64_t& since) {
-    return waiting_->may_go_on(since, completions_);
+  [[nodiscard]] bool may_continue(std::uint64_t& since) {
+    return waiting_->may_continue(since, completions_);
   }
 
   // 1 where the queue sleeps on events, so that every empty poll may sleep.

@@ -321,7 +321,7 @@ class StagedTransfer final : public Kernel {
       if (RG_TRY(staging_->progress())) {
         since = 0;
         idle = 0;
-      } else if (++idle % kIdleBetweenLooks == 0 && !link_->waiting().may_go_on(since)) {
+      } else if (++idle % kIdleBetweenLooks == 0 && !link_->waiting().may_continue(since)) {
         return failure();
       }
     }

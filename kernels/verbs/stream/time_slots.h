@@ -48,7 +48,7 @@ inline bool count_in(TimeSlots& slots, Stream& stream, ReceiveQueue* receives,
     // Completions after the end count nowhere.
     if (now >= end) break;
     if (retired == 0) {
-      if (++idle % queue.polls_between_looks() == 0 && !queue.may_go_on(since)) return false;
+      if (++idle % queue.polls_between_looks() == 0 && !queue.may_continue(since)) return false;
       continue;
     }
     since = 0;

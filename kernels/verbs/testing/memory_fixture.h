@@ -48,8 +48,8 @@ inline constexpr std::array<std::string_view, 3> kCallsWithAnotherPath{
 // Whether a task rightly continues after its CUDA call `call` (from 1) of `names`, or a verbs call,
 // failed: as above; a fact of the GPU that not every driver has; the wait for running work as a
 // task's streams are released, after its last copy.
-inline bool may_go_on(const std::array<RankResult, 2>& results, const std::string& failed,
-                      const std::vector<std::string>& names, std::uint64_t call) {
+inline bool may_continue(const std::array<RankResult, 2>& results, const std::string& failed,
+                         const std::vector<std::string>& names, std::uint64_t call) {
   if (std::ranges::find(kCallsWithAnotherPath, failed) != kCallsWithAnotherPath.end())
     return std::ranges::any_of(
         results, [](const RankResult& result) { return result.facts.contains("path_refused"); });
@@ -132,7 +132,7 @@ class Memories : public ::testing::Test {
           SCOPED_TRACE(what);
           const auto failed =
               of_cuda ? names.at(call - 1) : std::string(verbs_control().failed_call.load());
-          if (!may_go_on(results, failed, names, call)) expect_told(results, failed, {});
+          if (!may_continue(results, failed, names, call)) expect_told(results, failed, {});
           continue;
         }
         expect_passed(results, what);

@@ -36,7 +36,7 @@ void Waiting::set_limits(const TickClock& clock, double deadline_monotonic_ns, d
 }
 
 // The abort comes first: its reason is more exact than this side's stall.
-bool Waiting::may_go_on(std::uint64_t& since) {
+bool Waiting::may_continue(std::uint64_t& since) {
   RG_CHECK(clock_ != nullptr);
   const std::uint64_t now = clock_->ticks();
   if (since == 0) since = now;
@@ -47,8 +47,8 @@ bool Waiting::may_go_on(std::uint64_t& since) {
   return true;
 }
 
-bool Waiting::may_go_on(std::uint64_t& since, Completions& completions) {
-  if (!may_go_on(since)) return false;
+bool Waiting::may_continue(std::uint64_t& since, Completions& completions) {
+  if (!may_continue(since)) return false;
   return completions.channel == nullptr || sleep_until_event(completions);
 }
 

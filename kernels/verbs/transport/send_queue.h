@@ -44,9 +44,9 @@ class Waiting {
   void watch_abort(const std::uint8_t* flag) { abort_flag_ = flag; }
 
   // Between polls that found nothing; `since` is 0 at a wait's beginning. False ends the wait.
-  [[nodiscard]] bool may_go_on(std::uint64_t& since);
+  [[nodiscard]] bool may_continue(std::uint64_t& since);
   // The same, and with a channel it sleeps until there is something, a moment at most.
-  [[nodiscard]] bool may_go_on(std::uint64_t& since, Completions& completions);
+  [[nodiscard]] bool may_continue(std::uint64_t& since, Completions& completions);
   // False, and a failure, once the task's deadline has come. For between two batches: a fast peer
   // never makes a wait look at the clock.
   [[nodiscard]] bool before_deadline();
@@ -190,7 +190,7 @@ class SendQueue {
     for (std::uint64_t since = 0;;) {
       for (unsigned i = 0; i < polls_between_looks_; ++i)
         if (const std::int64_t retired = poll(); retired != 0) return retired;
-      if (!waiting_->may_go_on(since, completions_)) return -1;
+      if (!waiting_->may_continue(since, completions_)) return -1;
     }
   }
 
@@ -200,14 +200,14 @@ class SendQueue {
     for (std::uint64_t since = 0;;) {
       for (unsigned i = 0; i < kPollsBetweenLooks; ++i)
         if (__atomic_load_n(byte, __ATOMIC_ACQUIRE) == value) return true;
-      if (poll() < 0 || !waiting_->may_go_on(since)) return false;
+      if (poll() < 0 || !waiting_->may_continue(since)) return false;
     }
   }
 
   // A look at the limits after polls_between_looks() polls that found nothing; `since` as in
   // Waiting.
-  [[nodiscard]] bool may_go_on(std::uint64_t& since) {
-    return waiting_->may_go_on(since, completions_);
+  [[nodiscard]] bool may_continue(std::uint64_t& since) {
+    return waiting_->may_continue(since, completions_);
   }
   [[nodiscard]] unsigned polls_between_looks() const { return polls_between_looks_; }
 
