@@ -44,10 +44,6 @@ struct EarlierSelf {
   store::UpgradeRow row{};
   // When the first of the nodes left that stack; unix seconds.
   double until = 0;
-};  // the upgrade, with the runs of that time as its before side; none known
-  // The upgrade with the runs of that time as its before side; none may be known. When the first of
-  // the nodes left that stack; unix seconds.
-  double until = 0;  // when the first of the nodes left that stack; unix seconds
 };
 
 // The earlier time of changed nodes that all have an earlier stack again, on the same hardware;
