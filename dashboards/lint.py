@@ -168,7 +168,7 @@ def check_page():
     page = HERE.parent / "deploy/docs/reference/dashboards.md"
     if not page.exists():
         return fault(page.name, "is not there")
-    shown = re.findall(r"^##+ (.+)\n(.+)$", page.read_text(), re.MULTILINE)
+    shown = [(title, " ".join(text.split())) for title, text in re.findall(r"^##+ (.+)\n((?:.+\n)+)", page.read_text(), re.MULTILINE)]
     wanted = [(one["title"], one["description"]) for board in boards.BOARDS for one in [board, *board["panels"]]]
     for title, description in wanted:
         if (title, description) not in shown:
