@@ -42,8 +42,8 @@ constexpr std::array kSettings{
     SettingInfo{"keep-distributions", "likewise the points' distributions; 13 months", "396"},
     SettingInfo{"keep-points", "likewise points; their daily figures stay; 5 years", "1826"},
     SettingInfo{"upgrade-policy",
-                "off, propose or run: a node's stack changed and stayed so for 15 minutes: say "
-                "nothing, tell it as an event, or gate it",
+                "off, propose or run: a node's stack changed and stayed so for 15 minutes: report "
+                "nothing, report an event, or gate it",
                 "propose"},
     SettingInfo{
         "upgrade-window",
@@ -92,6 +92,21 @@ std::vector<std::string> setting_names() {
   std::vector<std::string> names;
   for (const SettingInfo& setting : kSettings) names.emplace_back(setting.name);
   return names;
+}
+
+std::string controller_settings_page() {
+  std::string page =
+      "# Settings of railgauge-controller\n\n"
+      "Rendered from the table in `controller/config.cc`; a test compares the two. A flag comes\n"
+      "before its environment variable, the variable before the settings file, and the file\n"
+      "before the default. The file has lines `key = value` with the names below.\n\n"
+      "| flag | variable | default | meaning |\n|---|---|---|---|\n";
+  for (const SettingInfo& setting : kSettings)
+    page +=
+        fmt::format("| `--{}` | `{}` | {} | {} |\n", setting.name, setting_variable(setting.name),
+                    setting.default_value.empty() ? "" : fmt::format("`{}`", setting.default_value),
+                    setting.summary);
+  return page;
 }
 
 Result<Config> resolve(const Values& flags, const Environment& environment,

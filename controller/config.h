@@ -28,6 +28,8 @@ struct SettingInfo {
 };
 std::span<const SettingInfo> settings();
 std::vector<std::string> setting_names();
+// The text of deploy/docs/reference/controller-settings.md.
+std::string controller_settings_page();
 
 // How long data is kept, in days; 0 keeps it for ever.
 struct KeepDays {
@@ -42,7 +44,7 @@ struct Config {
   std::string socket;
   std::string socket_group;
   TcpOptions tcp;
-  std::string metrics_listen;  // "" is none  // HOST:PORT; "" for none
+  std::string metrics_listen;  // HOST:PORT; "" for none
   std::string suites;          // "": found beside the program
   std::string site_profile;    // "": none
   KeepDays keep_days{.raw_samples = 7, .distributions = 396, .points = 1826};

@@ -5,6 +5,7 @@
 
 #include "controller/host_port.h"
 #include "kernels/core/text/rfc3339.h"
+#include "kernels/testing/rendered_file.h"
 
 namespace railgauge {
 namespace {
@@ -12,6 +13,10 @@ namespace {
 using testing::HasSubstr;
 
 std::optional<std::string> no_environment(const std::string&) { return std::nullopt; }
+
+TEST(Config, TheReferencePageIsRenderedFromTheTable) {
+  expect_file("deploy/docs/reference/controller-settings.md", controller_settings_page());
+}
 
 TEST(Config, AFlagBeatsAVariableBeatsTheFileBeatsTheDefault) {
   const Environment environment = [](const std::string& name) -> std::optional<std::string> {

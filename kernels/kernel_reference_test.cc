@@ -3,13 +3,11 @@
 
 #include <gmock/gmock.h>
 
-#include <cstdlib>
-#include <fstream>
-#include <iterator>
 #include <string>
 #include <vector>
 
 #include "kernels/catalog.h"
+#include "kernels/testing/rendered_file.h"
 
 namespace railgauge {
 namespace {
@@ -21,15 +19,6 @@ std::vector<KernelInfo> infos() {
   std::vector<KernelInfo> all;
   for (const KernelRow& row : catalog()) all.push_back(row.info());
   return all;
-}
-
-// Compares the committed page with `rendered`.
-void expect_file(const std::string& path, const std::string& rendered) {
-  if (const char* update = std::getenv("RAILGAUGE_UPDATE_GOLDEN"); update && *update == '1')
-    std::ofstream(path) << rendered;
-  std::ifstream file(path);
-  const std::string stored{std::istreambuf_iterator<char>(file), {}};
-  EXPECT_EQ(stored, rendered) << path << " differs; RAILGAUGE_UPDATE_GOLDEN=1 writes it";
 }
 
 TEST(KernelReference, PagesAreRenderedFromTheCatalog) {

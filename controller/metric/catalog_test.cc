@@ -1,14 +1,12 @@
 #include "controller/metric/catalog.h"
 
-#include <cstdlib>
-#include <fstream>
 #include <set>
-#include <sstream>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "controller/metric/exposition.h"
+#include "kernels/testing/rendered_file.h"
 
 namespace railgauge::metric {
 namespace {
@@ -75,13 +73,7 @@ TEST(Catalog, TheBudgetHoldsFor2000AndFor10000Nodes) {
 }
 
 TEST(Catalog, ThePageInTheDocumentationIsTheCatalogs) {
-  const char* path = "deploy/docs/reference/metrics.md";
-  if (const char* update = std::getenv("RAILGAUGE_UPDATE_GOLDEN"); update && *update == '1')
-    std::ofstream(path) << reference_markdown();
-  std::stringstream page;
-  page << std::ifstream(path).rdbuf();
-  EXPECT_EQ(page.str(), reference_markdown())
-      << path << " differs; RAILGAUGE_UPDATE_GOLDEN=1 writes it";
+  expect_file("deploy/docs/reference/metrics.md", reference_markdown());
 }
 
 TEST(Exposition, LabelsAndValuesAreReadBack) {

@@ -32,7 +32,7 @@ void expect_all(const google::protobuf::Descriptor& rows, const std::string& tex
 }
 
 TEST(Columns, AllStandInTheDocs) {
-  std::ifstream file("deploy/docs/store.md");
+  std::ifstream file("deploy/docs/reference/store.md");
   std::stringstream text;
   text << file.rdbuf();
   const std::string docs = text.str();

@@ -1,22 +1,10 @@
 #include "controller/cli/testing/commands_testing.h"
 
 #include <chrono>
-#include <cstdlib>
-#include <fstream>
-#include <sstream>
 
 #include "controller/cli/input/stubs.h"
 
 namespace railgauge::cli {
-
-void expect_file(const std::string& path, const std::string& text) {
-  if (const char* update = std::getenv("RAILGAUGE_UPDATE_GOLDEN"); update && *update == '1')
-    std::ofstream(path, std::ios::binary) << text;
-  std::ifstream file(path, std::ios::binary);
-  std::stringstream golden;
-  golden << file.rdbuf();
-  EXPECT_EQ(golden.str(), text) << path << " differs; RAILGAUGE_UPDATE_GOLDEN=1 writes it";
-}
 
 void expect_golden(const std::string& name, const std::string& text) {
   expect_file("controller/cli/testdata/" + name, text);

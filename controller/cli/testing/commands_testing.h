@@ -12,15 +12,13 @@
 #include "controller/cli/testing/fake_control.h"
 #include "controller/cli/testing/fake_judge.h"
 #include "controller/cli/verbs/commands.h"
+#include "kernels/testing/rendered_file.h"
 
 namespace railgauge::cli {
 
 // Compares `text` with controller/cli/testdata/NAME. RAILGAUGE_UPDATE_GOLDEN=1 writes the file
 // instead.
 void expect_golden(const std::string& name, const std::string& text);
-
-// Compares `text` with the file at `path`, likewise.
-void expect_file(const std::string& path, const std::string& text);
 
 // Runs command lines against the fake controller inside this process.
 class Commands : public testing::Test {

@@ -1,9 +1,6 @@
 // The schema for editors and the page of keys are what the reader's table renders;
 // RAILGAUGE_UPDATE_GOLDEN=1 writes both anew. JSON is YAML, so the reader's own parser reads it.
 #include <cctype>
-#include <cstdlib>
-#include <fstream>
-#include <iterator>
 #include <set>
 #include <string>
 
@@ -13,6 +10,7 @@
 
 #include "controller/plan/suite/suite_keys.h"
 #include "controller/plan/suite/suite_reference.h"
+#include "kernels/testing/rendered_file.h"
 
 namespace railgauge::plan {
 namespace {
@@ -33,14 +31,6 @@ std::vector<std::string> words_of(Words<Meaning> words) {
   std::vector<std::string> out;
   for (const auto& [word, meaning] : words) out.emplace_back(word);
   return out;
-}
-
-void expect_file(const std::string& path, const std::string& rendered) {
-  if (const char* update = std::getenv("RAILGAUGE_UPDATE_GOLDEN"); update && *update == '1')
-    std::ofstream(path) << rendered;
-  std::ifstream file(path);
-  const std::string stored{std::istreambuf_iterator<char>(file), {}};
-  EXPECT_EQ(stored, rendered) << path << " differs; RAILGAUGE_UPDATE_GOLDEN=1 writes it";
 }
 
 TEST(SuiteReference, SchemaAndPageAreRenderedFromTheTable) {

@@ -1,0 +1,202 @@
+#include "agent/settings.h"
+
+#include <unistd.h>
+
+#include <array>
+#include <filesystem>
+#include <vector>
+
+#include <fmt/format.h>
+#include <CLI/CLI.hpp>
+
+#include "kernels/core/text/settings_file.h"
+#include "kernels/core/text/text.h"
+
+namespace railgauge::agent {
+namespace {
+
+constexpr const char* kPreflightGroup = "Preflight of this node, with no controller";
+
+std::string host_name() {
+  std::array<char, 256> name{};
+  return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "";
+}
+
+// railgauge-runner beside this binary.
+std::string default_runner() {
+  std::error_code ignored;
+  return (std::filesystem::read_symlink("/proc/self/exe", ignored).parent_path() /
+          "railgauge-runner")
+      .string();
+}
+
+void declare_guard(CLI::App& app, AgentOptions& agent) {
+  BusyOptions& busy = agent.busy;
+  app.add_option("--busy-sources", busy.sources,
+                 std::string("what keeps this node from being measured: auto (those that are "
+                             "present), none, or some of ") +
+                     kBusySources)
+      ->capture_default_str();
+  app.add_option("--busy-marker", busy.marker, "while this file is there the node is busy")
+      ->capture_default_str();
+  app.add_option("--busy-jobs-folder", busy.jobs_folder,
+                 "folder with a file for each job here, made by a prolog, removed by an epilog")
+      ->capture_default_str();
+  app.add_option("--busy-kubelet-socket", busy.kubelet_socket, "the kubelet's pod-resources socket")
+      ->capture_default_str();
+  app.add_option("--busy-own-pod", busy.own_pod, "NAMESPACE/NAME of the agent's own pod");
+  app.add_option("--busy-hook", busy.hook,
+                 "command that reports: exit code 0 idle, 1 busy with the reason printed");
+  app.add_option("--busy-load-per-cpu", busy.load_per_cpu,
+                 "busy above so much load a CPU beside ours; 0: load is not looked at")
+      ->capture_default_str();
+  app.add_option("--busy-gpu-percent", busy.gpu_percent,
+                 "busy when a GPU computes longer than this without a process to be seen")
+      ->capture_default_str();
+  app.add_option("--busy-settle-seconds", busy.settle_seconds,
+                 "idle again after so long without a reason")
+      ->capture_default_str();
+  app.add_option("--watch-seconds", agent.watch.seconds,
+                 "between two looks at error counters and the kernel's log; 0: none")
+      ->capture_default_str();
+  app.add_option("--watch-kernel-log", agent.watch.kernel_log, "device of the kernel's log")
+      ->capture_default_str();
+}
+
+void declare_agent(CLI::App& app, Settings& settings) {
+  AgentOptions& agent = settings.agent;
+  LinkOptions& link = agent.link;
+  agent.name = host_name();
+  agent.state_dir = "/var/lib/railgauge";
+  agent.supervisor.task.runner = default_runner();
+  app.add_option("--controller", link.controller, "HOST:PORT or unix:/path of the controller");
+  app.add_option("--name", agent.name, "name of this node")->capture_default_str();
+  app.add_option("--state-dir", agent.state_dir, "folder for identity and spool")
+      ->capture_default_str();
+  app.add_option("--spool-keep-hours", agent.spool_keep_hours,
+                 "how long records stay after the controller stored them, should it lose them")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
+  app.add_option("--runner", agent.supervisor.task.runner, "path of railgauge-runner")
+      ->capture_default_str();
+  app.add_option("--metrics-listen", settings.metrics_listen, "ADDRESS:PORT of /metrics, or none")
+      ->capture_default_str();
+  app.add_option("--tls-cert", link.tls_cert, "certificate of this agent (PEM)");
+  app.add_option("--tls-key", link.tls_key, "its private key (PEM)");
+  app.add_option("--tls-ca", link.tls_ca, "CA that signed the controller's certificate (PEM)");
+  app.add_flag("--insecure", link.insecure, "plain TCP, without certificates");
+  app.add_option("--sysfs-root", agent.sysfs_root, "folder that stands for /sys")
+      ->capture_default_str();
+  app.add_option("--proc-root", agent.proc_root, "folder that stands for /proc, for GPUs")
+      ->capture_default_str();
+  app.add_option("--mpi-installations", settings.mpi_installations,
+                 "MPIs beside those that are found: NAME=openmpi:/PREFIX or NAME=mpich:/PREFIX, by "
+                 "commas");
+  app.add_option(
+      "--data-address", settings.data_address,
+      "this node's IPv4 address on the data network, where its network does not show it");
+  declare_guard(app, agent);
+  app.add_flag("--inventory", settings.print_inventory,
+               "print what is known of this node and how long it took, then end");
+  app.add_option("--log-level", settings.log_level, "what to log")
+      ->check(CLI::IsMember({"debug", "info", "warn", "error"}))
+      ->capture_default_str();
+  app.add_option("--config", settings.config, "settings file, key = value lines")
+      ->capture_default_str();
+  for (CLI::Option* option : app.get_options()) {
+    option->take_last();  // wrappers put theirs in front of what they pass on
+    const std::string& name = option->get_single_name();
+    if (name != "help" && name != "version") option->envname(setting_variable(name));
+  }
+}
+
+void declare_preflight(CLI::App& app, PreflightCommand& command) {
+  app.add_flag("--preflight", command.asked, "check this node, print what was found, end")
+      ->group(kPreflightGroup);
+  app.add_option("--format", command.format, "of --preflight")
+      ->check(CLI::IsMember({"table", "json"}))
+      ->capture_default_str()
+      ->group(kPreflightGroup);
+  app.add_option("--require", command.require, "checks whose unknown counts, by commas")
+      ->group(kPreflightGroup);
+  app.add_flag("--strict", command.strict, "every unknown counts")->group(kPreflightGroup);
+  app.add_flag("--probe", command.probe, "register memory of idle GPUs with their NICs")
+      ->group(kPreflightGroup);
+  app.add_option("--root", command.root, "a tree of files that stands for the machine")
+      ->group(kPreflightGroup);
+}
+
+// The flags that the settings file may have.
+std::vector<std::string> setting_names(const CLI::App& app) {
+  std::vector<std::string> names;
+  for (const CLI::Option* option : app.get_options()) {
+    const std::string& name = option->get_single_name();
+    if (option->get_group() == kPreflightGroup) continue;
+    if (name != "help" && name != "version" && name != "config") names.push_back(name);
+  }
+  return names;
+}
+
+}  // namespace
+
+void declare_settings(CLI::App& app, Settings& settings) {
+  declare_agent(app, settings);
+  declare_preflight(app, settings.preflight);
+}
+
+Status apply_file(CLI::App& app, Settings& settings) {
+  const bool named = app.get_option("--config")->count() > 0;
+  for (const auto& [name, setting] :
+       RG_TRY(read_settings_file(settings.config, setting_names(app), named))) {
+    CLI::Option* option = app.get_option("--" + name);
+    if (option->count() > 0) continue;
+    try {
+      option->add_result(setting.value);
+      option->run_callback();
+    } catch (const CLI::Error& error) {
+      return fail(Code::kInvalidArgument, fmt::format("{}: {}", setting.source, error.what()));
+    }
+  }
+  settings.agent.mpi_installations = RG_TRY(read_installations(settings.mpi_installations));
+  return {};
+}
+
+Status check_settings(const Settings& settings) {
+  if (settings.agent.name.empty())
+    return fail(Code::kInvalidArgument, "the host has no name; use --name");
+  if (valid_utf8(settings.agent.name) != settings.agent.name)
+    return fail(Code::kInvalidArgument, "--name: is no UTF-8");
+  if (const auto sources = read_busy_sources(settings.agent.busy); !sources)
+    return tl::unexpected(sources.error());
+  if (!(settings.agent.watch.seconds >= 0 && settings.agent.watch.seconds <= 3600))
+    return fail(Code::kInvalidArgument, "--watch-seconds: not between 0 and 3600");
+  return check_link_options(settings.agent.link);
+}
+
+std::string agent_settings_page() {
+  Settings settings;
+  CLI::App app;
+  declare_settings(app, settings);
+  std::string page =
+      "# Settings of railgauge-agent\n\n"
+      "Rendered from the flags in `agent/settings.cc`; a test compares the two. A flag comes\n"
+      "before its environment variable, the variable before the settings file, and the file\n"
+      "before the default. The file has lines `key = value` with the names below.\n\n"
+      "| flag | variable | default | meaning |\n|---|---|---|---|\n";
+  for (const CLI::Option* option : app.get_options()) {
+    const std::string& name = option->get_single_name();
+    if (option->get_group() == kPreflightGroup || name == "help") continue;
+    std::string standard = option->get_default_str();
+    if (name == "name")
+      standard = "the host's name";
+    else if (name == "runner")
+      standard = "beside the agent";
+    else if (!standard.empty())
+      standard = fmt::format("`{}`", standard);
+    page += fmt::format("| `--{}` | `{}` | {} | {} |\n", name, option->get_envname(), standard,
+                        option->get_description());
+  }
+  return page;
+}
+
+}  // namespace railgauge::agent

@@ -1,0 +1,47 @@
+// The agent's settings: from flag, environment variable, settings file or default, in that order.
+// CLI11 holds the declarations; main.cc and the reference page read them from there.
+#pragma once
+
+#include <string>
+
+#include "agent/agent.h"
+#include "agent/preflight/command.h"
+#include "kernels/core/base/result.h"
+
+namespace CLI {
+class App;
+}
+
+namespace railgauge::agent {
+
+inline constexpr const char* kDefaultConfig = "/etc/railgauge/agent.conf";
+
+// The settings of one agent and of the two commands that print and end.
+struct Settings {
+  AgentOptions agent;
+  PreflightCommand preflight;
+  std::string config = kDefaultConfig;
+  std::string metrics_listen = "127.0.0.1:7471";  // "none" serves no metrics
+  std::string log_level = "info";
+  bool print_inventory = false;
+  std::string mpi_installations;  // NAME=FLAVOR:/PREFIX by commas
+  std::string data_address;       // IPv4; "" derives it from the network
+};
+
+// Declares every flag and its environment variable. `settings` must outlive `app`, which writes
+// into it. Reads the host's name and the program's path for defaults.
+void declare_settings(CLI::App& app, Settings& settings);
+
+// Fills in what neither a flag nor a variable gave. Errors: kNotFound for a named file that is not
+// there; kInvalidArgument with file and line for an unknown key or a bad value; the same for MPI
+// installations that cannot be parsed.
+Status apply_file(CLI::App& app, Settings& settings);
+
+// Refuses settings that the agent cannot run with; kInvalidArgument names the flag.
+Status check_settings(const Settings& settings);
+
+// The text of deploy/docs/reference/agent-settings.md. Defaults that depend on the machine (name,
+// runner) are shown in words.
+std::string agent_settings_page();
+
+}  // namespace railgauge::agent

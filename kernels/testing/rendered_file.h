@@ -1,0 +1,23 @@
+// Comparison of a text with a committed file that the program renders.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <fstream>
+#include <iterator>
+#include <string>
+
+namespace railgauge {
+
+// Expects that the file at `path`, from the root of the tree, holds `rendered`.
+// RAILGAUGE_UPDATE_GOLDEN=1 writes the file first.
+inline void expect_file(const std::string& path, const std::string& rendered) {
+  if (const char* update = std::getenv("RAILGAUGE_UPDATE_GOLDEN"); update && *update == '1')
+    std::ofstream(path, std::ios::binary) << rendered;
+  std::ifstream file(path, std::ios::binary);
+  const std::string stored{std::istreambuf_iterator<char>(file), {}};
+  EXPECT_EQ(stored, rendered) << path << " differs; RAILGAUGE_UPDATE_GOLDEN=1 writes it";
+}
+
+}  // namespace railgauge
