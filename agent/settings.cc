@@ -85,9 +85,9 @@ void declare_agent(CLI::App& app, Settings& settings) {
   app.add_option("--tls-key", link.tls_key, "its private key (PEM)");
   app.add_option("--tls-ca", link.tls_ca, "CA that signed the controller's certificate (PEM)");
   app.add_flag("--insecure", link.insecure, "plain TCP, without certificates");
-  app.add_option("--sysfs-root", agent.sysfs_root, "folder that stands for /sys")
+  app.add_option("--sysfs-root", agent.sysfs_root, "folder read in place of /sys")
       ->capture_default_str();
-  app.add_option("--proc-root", agent.proc_root, "folder that stands for /proc, for GPUs")
+  app.add_option("--proc-root", agent.proc_root, "folder read in place of /proc for GPUs")
       ->capture_default_str();
   app.add_option("--mpi-installations", settings.mpi_installations,
                  "MPIs beside those that are found: NAME=openmpi:/PREFIX or NAME=mpich:/PREFIX, by "
@@ -122,7 +122,7 @@ void declare_preflight(CLI::App& app, PreflightCommand& command) {
   app.add_flag("--strict", command.strict, "every unknown counts")->group(kPreflightGroup);
   app.add_flag("--probe", command.probe, "register memory of idle GPUs with their NICs")
       ->group(kPreflightGroup);
-  app.add_option("--root", command.root, "a tree of files that stands for the machine")
+  app.add_option("--root", command.root, "a tree of files read in place of the machine")
       ->group(kPreflightGroup);
 }
 

@@ -79,9 +79,9 @@ TEST_P(MemoryMatrix, OneWrongByteInGpuMemoryFailsBothRanks) {
 
 TEST_P(MemoryMatrix, SurvivesAFailureOfEachCallOfEachLibraryWithoutALeak) {
   for (const std::string_view kind : {"cuda", "staged"}) {
-    Parameters shortest{{"memory", std::string(kind)}, {"sizes", "16"},
+    Parameters shortest{{"memory", std::string(kind)}, {"sizes", "1KiB"},
                         {"iterations", "2"},           {"signal_every", "1"},
-                        {"stage_depth", "2"},          {"stall_timeout", "500ms"}};
+                        {"stage_depth", "2"},          {"stall_timeout", "100ms"}};
     shortest["depth"] = "2";  // or the ring of a stream has a slot, and two events, for each
     if (kind == "cuda") shortest["receive_depth"] = "4";
     if (takes(GetParam(), kind)) walk(GetParam(), shortest);

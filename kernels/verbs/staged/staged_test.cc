@@ -263,7 +263,7 @@ TEST_F(Memories, OnIwarpTheFlagIsReadBackIntoWhatTheOtherSideMayWrite) {
 
 TEST_F(Memories, VisibilitySurvivesAFailureOfEachCallOfEachLibrary) {
   walk("verbs.write_visible_lat",
-       {{"sizes", "16"}, {"iterations", "2"}, {"stall_timeout", "500ms"}});
+       {{"sizes", "1KiB"}, {"iterations", "2"}, {"stall_timeout", "100ms"}});
 }
 
 TEST_F(Memories, AFlagIsReadByOneAccess) {
