@@ -177,7 +177,8 @@ void Bench::begin(std::size_t size_index) {
 // count. The gathering is outside of every sample.
 void Bench::play(const TickClock& clock, std::size_t size_index, std::uint64_t count) {
   ticks_.assign(count, 0);
-  Work work{*mpi_, clock, share_of(size_index), send_, receive_, floats_of_rank_, target_staged_};
+  Work work{operation_, *mpi_,    clock,           share_of(size_index),
+            send_,      receive_, floats_of_rank_, target_staged_};
   // The batch starts together, so that the first sample does not contain another rank's order
   // handling.
   mpi_->barrier();
