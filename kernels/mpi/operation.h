@@ -49,8 +49,6 @@ class Area {
   void stage_in(std::size_t offset, std::size_t bytes) {
     if (staged_) push(offset, bytes);
   }
-  // Whether MPI gets the host's copy in place of the GPU's memory.
-  [[nodiscard]] bool staged() const { return staged_; }
   // Overwrites the host's copy where messages are staged, so that a message which was not brought
   // from the GPU is found. Nothing elsewhere.
   void forget_host_copy() {

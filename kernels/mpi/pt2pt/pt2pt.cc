@@ -4,7 +4,7 @@
 namespace railgauge::mpi {
 namespace {
 
-// The pairs: rank r of the first half sends, rank r + n/2 receives. Of two ranks that is rank 0.
+// The pairs: rank r of the first half sends, rank r + n/2 receives. With two ranks, rank 0 sends.
 bool sends(const Share& share) { return share.rank < share.ranks / 2; }
 std::uint32_t peer(const Share& share) {
   return sends(share) ? share.rank + share.ranks / 2 : share.rank - share.ranks / 2;
