@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Holds the MPI kernels against a plain loop in OSU's manner over the same MPI (kernels/mpi/binding/osu_loop.cc, target
+# Holds the MPI kernels against a plain loop in OSU's manner over the same MPI (kernels/mpi/testing/osu_loop.cc, target
 # mpi-osu-loop-*), by the same launcher, with the same sizes, window, iterations and warm-up: the programs take turns,
 # and the table gives the ratio of the launches' medians with its 95 % interval, and two controls (the loop against
 # itself, and against itself with 20 % added cost). A table whose controls fail is invalid.

@@ -17,6 +17,7 @@
 
 #include "kernels/core/base/outcome.h"
 #include "kernels/core/text/text.h"
+#include "kernels/runner/task/watchdog.h"
 
 namespace railgauge {
 namespace {
@@ -59,15 +60,6 @@ bool is_chatter(std::string_view line) {
 // The rank's own last word, which a backtrace and the launcher's lines follow.
 bool is_fatal(std::string_view line) { return line.find("  Fatal: ") != line.npos; }
 
-// From the launcher's wait status, as waitpid(2) gives it.
-std::string how_it_ended(const LauncherEnd& end) {
-  if (WIFSIGNALED(end.wait_status))
-    return fmt::format("was ended by signal {} (SIG{})", WTERMSIG(end.wait_status),
-                       sigabbrev_np(WTERMSIG(end.wait_status)));
-  return fmt::format("exited with {}{}", WEXITSTATUS(end.wait_status),
-                     end.final ? "" : " before rank 0's final record");
-}
-
 // With a thousand ranks the first one's line is far behind when the last one has printed its own.
 void keep_transports(std::string_view line, std::string& kept) {
   if (!is_chatter(line) || kept.size() + line.size() >= kMostTransports) return;
@@ -93,8 +85,10 @@ void explain(const LauncherEnd& end, Final& final) {
   }
   const bool no_library = end.words.find("error while loading shared libraries") != end.words.npos;
   final.set_outcome(std::string(no_library ? kWaived : kCrashed));
-  final.set_reason(fmt::format("{}: {}; its last lines: {}", end.name, how_it_ended(end),
-                               last_lines(end.words)));
+  const bool early = !WIFSIGNALED(end.wait_status) && !end.final;
+  final.set_reason(
+      fmt::format("{}: {}{}; its last lines: {}", end.name, words_of_end(end.wait_status),
+                  early ? " before rank 0's final record" : "", last_lines(end.words)));
   if (WIFSIGNALED(end.wait_status)) final.set_exit_signal(WTERMSIG(end.wait_status));
 }
 

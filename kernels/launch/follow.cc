@@ -89,6 +89,14 @@ void end_daemons(MpiDaemons& daemons, double patience_seconds) {
   }
 }
 
+Started started_of(const MpiJob& job) {
+  Started started = started_of(job.task, job.group.size());
+  auto& facts = *started.mutable_facts();
+  facts["launch"] = job.task.params.text("launch");
+  if (!job.version.empty()) facts["mpi_launcher"] = job.version;
+  return started;
+}
+
 // Serves this node's daemon until rank 0 sends the end, or until this node has a reason of its own.
 MpiOutcome follow_mpi_task(MpiJob& job) {
   MpiRelay relay(job.group, job.task.deadline_monotonic_ns);

@@ -54,6 +54,9 @@ launch::Lease lease_of(const MpiJob& job, std::set<std::string> addresses);
 // The settings that daemons of this node are started with.
 MpiDaemons::Options daemon_options(const MpiJob& job);
 
+// The started record with the facts of the launch.
+Started started_of(const MpiJob& job);
+
 // Until no daemon is left: by itself within `patience_seconds`, then by force.
 void end_daemons(MpiDaemons& daemons, double patience_seconds);
 

@@ -4,8 +4,6 @@
 
 #include <poll.h>
 #include <sys/signalfd.h>
-#include <sys/socket.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -29,6 +27,7 @@
 #include "kernels/launch/node/launch_service.h"
 #include "kernels/launch/node/mpi_process.h"
 #include "kernels/launch/node/records.h"
+#include "kernels/launch/shim/wire.h"
 #include "kernels/launch/words.h"
 #include "kernels/runner/task/run.h"
 #include "kernels/runner/task/watchdog.h"
@@ -42,16 +41,6 @@ constexpr double kGraceSeconds = 5;  // past the deadline, which the ranks keep 
 // From SIGTERM to SIGKILL; before our parent kills us (child.h).
 constexpr double kTermSeconds = 2;
 constexpr int kLookMs = 500;  // a pidfd wakes us before
-
-// kInvalidArgument where the path is longer than a socket's name may be (108 bytes).
-Result<sockaddr_un> address_of(const std::string& path) {
-  sockaddr_un address{};
-  address.sun_family = AF_UNIX;
-  if (path.size() >= sizeof address.sun_path)
-    return fail(Code::kInvalidArgument, fmt::format("{}: too long for a socket's name", path));
-  std::memcpy(address.sun_path, path.data(), path.size());
-  return address;
-}
 
 // The launcher until nothing of it is left and all is read.
 class Launch {
@@ -238,13 +227,10 @@ int run_mpi_launcher(const StandaloneOptions& options, RecordSink& sink) {
 
 // The path is in a folder that only this user may enter.
 Result<SocketSink> SocketSink::connect(const std::string& path) {
-  const sockaddr_un address = RG_TRY(address_of(path));
-  SocketSink sink(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  // NOLINTNEXTLINE(cppcoreguidelines-pro-type-reinterpret-cast): the interface of sockets
-  if (!sink.fd_ ||
-      ::connect(sink.fd_.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0)
-    return fail(Code::kUnavailable, fmt::format("{}: connect: {}", path, std::strerror(errno)));
-  return sink;
+  SocketSink sink(launch::connect_to(path));
+  if (sink.fd_) return sink;
+  return fail(errno == ENAMETOOLONG ? Code::kInvalidArgument : Code::kUnavailable,
+              fmt::format("{}: connect: {}", path, std::strerror(errno)));
 }
 
 // A record that is not read within kSendSeconds is an error, so that rank 0 does not hang.

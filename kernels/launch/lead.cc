@@ -108,7 +108,7 @@ class Leader {
 
   // The ranks' own deadline comes before the task's, so that they report a reason themselves.
   [[nodiscard]] LaunchPlan plan(const std::vector<std::string>& handed_on) const {
-    const double left = (job_.task.deadline_monotonic_ns - monotonic_now_ns()) / 1e9;
+    const double left = left_seconds(job_.task.deadline_monotonic_ns);
     const double ranks_seconds =
         std::max(kLeastSeconds, left - std::min(left * kRanksShare, kRanksMostSeconds));
     LaunchPlan plan{.launcher = job_.launcher,
@@ -264,21 +264,13 @@ class Leader {
   void report_started() {
     if (started_reported_) return;
     started_reported_ = true;
-    const KernelInfo info = job_.task.row.info();
-    started_.set_kernel(info.name());
-    started_.set_revision(info.revision());
-    started_.set_size(job_.group.size());
-    if (started_.endpoint().empty()) started_.set_endpoint(job_.task.endpoint);
+    const std::string endpoint = started_.endpoint();
     // As the task has them: the ranks know no better, and may not have come to report.
-    started_.mutable_parameters()->clear();
-    started_.mutable_parameters()->insert(job_.task.params.effective().begin(),
-                                          job_.task.params.effective().end());
+    started_.clear_parameters();
+    started_.MergeFrom(started_of(job_));
+    if (!endpoint.empty()) started_.set_endpoint(endpoint);
     auto& facts = *started_.mutable_facts();
-    facts["railgauge_version"] = RAILGAUGE_VERSION;
-    facts["launch"] = job_.task.params.text("launch");
-    facts["mpi_launcher"] = job_.version;
     facts["mpi_network"] = job_.own.network;
-    for (const auto& [name, value] : job_.task.facts) facts[name] = value;
     for (const auto& [name, value] : transport_facts(end_)) facts[name] = value;
     job_.records.started(std::move(started_));
   }

@@ -6,6 +6,7 @@
 #include <array>
 #include <cstdlib>
 #include <filesystem>
+#include <ranges>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -103,11 +104,9 @@ Result<std::string> launcher_of(const Known& known) {
 std::string program_in_path(const std::string& name) {
   const char* path = std::getenv("PATH");
   const std::string folders = path == nullptr ? "/usr/bin:/bin" : path;
-  for (std::size_t begin = 0; begin <= folders.size();) {
-    const std::size_t end = std::min(folders.find(':', begin), folders.size());
-    std::string file = folders.substr(begin, end - begin) + "/" + name;
+  for (const auto folder : std::views::split(folders, ':')) {
+    std::string file = std::string(folder.begin(), folder.end()) + "/" + name;
     if (runs(file)) return file;
-    begin = end + 1;
   }
   return {};
 }

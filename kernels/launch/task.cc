@@ -118,24 +118,6 @@ Status meet(MpiJob& job) {
   return check_nodes(job.nodes, job.own);
 }
 
-// A task that was waived says what it was about to do as well.
-void report_started(const MpiJob& job) {
-  const KernelInfo info = job.task.row.info();
-  Started started;
-  started.set_kernel(info.name());
-  started.set_revision(info.revision());
-  started.set_size(job.group.size());
-  started.set_endpoint(job.task.endpoint);
-  started.mutable_parameters()->insert(job.task.params.effective().begin(),
-                                       job.task.params.effective().end());
-  auto& facts = *started.mutable_facts();
-  facts["railgauge_version"] = RAILGAUGE_VERSION;
-  facts["launch"] = job.task.params.text("launch");
-  if (!job.version.empty()) facts["mpi_launcher"] = job.version;
-  for (const auto& [name, value] : job.task.facts) facts[name] = value;
-  job.records.started(std::move(started));
-}
-
 // The final record has no reason where the task passed.
 int finish(const MpiJob& job, const MpiOutcome& end) {
   job.records.finish(end.outcome, end.outcome == kPassed ? std::string() : end.reason);
@@ -211,7 +193,8 @@ int run_mpi_task(const Task& task, const MpiTaskOptions& options, Group& group,
   }
   if (status) status = meet(job);
   if (!status) {
-    report_started(job);
+    // A task that was waived says what it was about to do as well.
+    records.started(started_of(job));
     return finish(job, mpi_outcome_of(options.end_request.why().value_or(status.error())));
   }
   bool measuring = false;
@@ -220,7 +203,7 @@ int run_mpi_task(const Task& task, const MpiTaskOptions& options, Group& group,
     measuring = true;
   };
   if (group.rank() != 0) {
-    report_started(job);
+    records.started(started_of(job));
     job.measuring();
   }
   const MpiOutcome end = group.rank() == 0 ? lead_mpi_task(job) : follow_mpi_task(job);

@@ -35,17 +35,17 @@ namespace {
 // The window of the OSU bandwidth programs, so that figures compare.
 constexpr std::int64_t kDefaultWindow = 64;
 
-// The one metric of an operation. The names are part of results and never change.
-std::vector<std::string> metrics_of(const Operation& operation) {
-  switch (operation.figure) {
-    case Figure::kLatency:
-      return {"latency_ns"};
-    case Figure::kBandwidth:
-      return {"bandwidth_bytes_per_second"};
-    case Figure::kRate:
-      return {"message_rate_per_second"};
-  }
-  return {};
+// Metric, unit and direction of an operation's points, as the store and the reports know them. The
+// names are part of results and never change.
+PointNames names_of(const Operation& operation) {
+  const std::string meaning(operation.meaning);
+  if (operation.figure == Figure::kLatency)
+    return {.metric = "latency_ns", .meaning = meaning, .unit = "ns"};
+  const std::string unit = operation.figure == Figure::kRate ? "per_second" : "bytes_per_second";
+  return {.metric = (operation.figure == Figure::kRate ? "message_rate_" : "bandwidth_") + unit,
+          .meaning = meaning,
+          .unit = unit,
+          .larger_is_better = true};
 }
 
 // How ranks come to run on other nodes; nothing of it is part of what is measured, but for a chosen
@@ -104,7 +104,7 @@ void add_sampling(InfoBuilder& builder, const Operation& operation) {
 // that it would ignore.
 KernelInfo info_of(const Operation& operation) {
   InfoBuilder builder(std::string(operation.name), 1, std::string(operation.summary));
-  builder.ranks(2, operation.pair ? 2 : 0).endpoint("none").metrics(metrics_of(operation));
+  builder.ranks(2, operation.pair ? 2 : 0).endpoint("none").metrics({names_of(operation).metric});
   builder.choice("mpi", "", "which MPI measures: its program and launcher", {"openmpi", "mpich"})
       .identity();
   builder.apply(add_launch);
@@ -177,7 +177,8 @@ void Bench::begin(std::size_t size_index) {
 // count. The gathering is outside of every sample.
 void Bench::play(const TickClock& clock, std::size_t size_index, std::uint64_t count) {
   ticks_.assign(count, 0);
-  Work work{*mpi_, clock, share_of(size_index), send_, receive_, floats_of_rank_, target_staged_};
+  Work work{operation_, *mpi_,    clock,           share_of(size_index),
+            send_,      receive_, floats_of_rank_, target_staged_};
   // The batch starts together, so that the first sample does not contain another rank's order
   // handling.
   mpi_->barrier();
@@ -530,23 +531,16 @@ namespace {
 // The bound keeps the records of a task with thousands of ranks small.
 constexpr std::size_t kMostRankPoints = 64;  // ranks of which a distribution is kept
 
-// Metric, unit and direction of an operation's points, as the store and the reports know them.
-PointNames names_of(const Operation& operation) {
-  const std::string meaning(operation.meaning);
-  if (operation.figure == Figure::kLatency)
-    return {.metric = "latency_ns", .meaning = meaning, .unit = "ns"};
-  if (operation.figure == Figure::kRate)
-    return {.metric = "message_rate_per_second",
-            .meaning = meaning,
-            .unit = "per_second",
-            .larger_is_better = true};
-  return {.metric = "bandwidth_bytes_per_second",
-          .meaning = meaning,
-          .unit = "bytes_per_second",
-          .larger_is_better = true};
-}
-
 }  // namespace
+
+Point Bench::point_of(const Context& context, std::size_t size_index,
+                      const Sampled& sampled) const {
+  const bool synthetic = on_gpu() && loaded_cuda().synthetic;
+  Point point = make_point(names_of(operation_), share_of(size_index).bytes, sampled,
+                           context.raw_samples, synthetic);
+  point.set_verified(verify_);
+  return point;
+}
 
 // The point of one size, with the skipped samples counted as warm-up. A collective also reports the
 // distribution of the ranks that differ most (far_ranks.h).
@@ -554,10 +548,7 @@ void Bench::report(Context& context, std::size_t size_index, Sampled sampled,
                    std::uint64_t skipped) {
   // Skipped samples were taken and do not count, as warm-up does.
   sampled.warmup_count += skipped;
-  const bool synthetic = on_gpu() && loaded_cuda().synthetic;
-  Point point = make_point(names_of(operation_), share_of(size_index).bytes, sampled,
-                           context.raw_samples, synthetic);
-  point.set_verified(verify_);
+  Point point = point_of(context, size_index, sampled);
   (*point.mutable_facts())["clock_drift_ppm"] =
       fmt::format("{:.3f}", tick_clock(context).drift_ppm());
   std::vector<std::uint32_t> kept;
@@ -577,10 +568,8 @@ void Bench::report_ranks(Context& context, std::size_t size_index, const Sampled
   for (const std::uint32_t rank : ranks) {
     Sampled own = sampled;
     own.samples = std::move(by_rank_ns_[rank]);
-    Point point = make_point(names_of(operation_), share_of(size_index).bytes, own,
-                             context.raw_samples, on_gpu() && loaded_cuda().synthetic);
+    Point point = point_of(context, size_index, own);
     point.set_pair(fmt::format("rank{}", rank));
-    point.set_verified(verify_);
     context.reporter.point(std::move(point));
   }
 }

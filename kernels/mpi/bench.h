@@ -69,7 +69,9 @@ class Bench final : public Kernel {
   Status share(Group& group, const Status& mine) const;
   [[nodiscard]] bool counts(std::uint32_t rank) const;
   [[nodiscard]] double value(double ns, std::size_t size_index) const;
-  // Both run on rank 0 alone, which has all times.
+  // These run on rank 0 alone, which has all times.
+  [[nodiscard]] Point point_of(const Context& context, std::size_t size_index,
+                               const Sampled& sampled) const;
   void report(Context& context, std::size_t size_index, Sampled sampled, std::uint64_t skipped);
   void report_ranks(Context& context, std::size_t size_index, const Sampled& sampled,
                     std::span<const std::uint32_t> ranks);

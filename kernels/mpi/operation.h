@@ -49,8 +49,6 @@ class Area {
   void stage_in(std::size_t offset, std::size_t bytes) {
     if (staged_) push(offset, bytes);
   }
-  // Whether MPI gets the host's copy in place of the GPU's memory.
-  [[nodiscard]] bool staged() const { return staged_; }
   // Overwrites the host's copy where messages are staged, so that a message which was not brought
   // from the GPU is found. Nothing elsewhere.
   void forget_host_copy() {
@@ -105,8 +103,11 @@ struct Share {
   [[nodiscard]] std::uint64_t floats() const { return bytes / sizeof(float); }
 };
 
+struct Operation;
+
 // The values that an operation uses inside the timed region.
 struct Work {
+  const Operation& operation;
   // References to the bench's own objects, which live as long as the call.
   Calls& mpi;
   const TickClock& clock;
@@ -125,50 +126,6 @@ struct Segment {
   std::uint32_t rank = 0;
   std::uint64_t block = 0;
 };
-
-// The ranks whose times make a sample: rank 0 alone, or the slowest of the first half or of all.
-enum class Timed : std::uint8_t { kFirst, kFirstHalf, kAll };  // the slowest of several counts
-// The kind of figure; it decides the metric, its unit and its direction.
-enum class Figure : std::uint8_t { kLatency, kBandwidth, kRate };
-// The memory of the other ranks that one-sided calls reach.
-enum class Exposed : std::uint8_t { kNothing, kReceive, kSend };
-
-// One kernel's declaration. The functions are pure and are called on every rank with its own share;
-// `send_bytes` and `receive_bytes` are 0 where a rank has no part of that buffer.
-struct Operation {
-  std::string_view name;
-  std::string_view summary;
-  Figure figure = Figure::kLatency;
-  std::string_view meaning;
-  Timed timed = Timed::kFirst;
-  double divisor = 1;  // of a latency: 2 for half a round trip
-  // How often each message of a window counts: 2 where both sides send.
-  double ways = 1;
-  bool windowed = false;
-  bool sized = true;
-  bool rooted = false;
-  // Messages are 32-bit floats.
-  bool reduces = false;
-  Exposed exposed = Exposed::kNothing;
-  // Exactly two ranks; else two or more.
-  bool pair = true;
-  std::string_view sizes = "8,4KiB";
-  // The lengths of the two buffers in bytes, and their contents before and after the call.
-  std::uint64_t (*send_bytes)(const Share&);
-  std::uint64_t (*receive_bytes)(const Share&);
-  std::vector<Segment> (*sent)(const Share&);
-  std::vector<Segment> (*received)(const Share&);
-  // Runs the calls of ticks.size() samples, and writes one tick count for each. Ranks that are not
-  // timed make their calls and leave their counts as they are.
-  void (*play)(Work&, std::span<std::uint64_t> ticks);
-};
-
-// The kernel's row: what it declares, and a fresh object for one task. `operation` lives as long as
-// the process.
-KernelInfo info_of(const Operation& operation);
-std::unique_ptr<Kernel> make_kernel(const Operation& operation);
-
-// --- what several operations have in common ---
 
 // Lengths of a rank's buffer, in bytes.
 inline std::uint64_t no_bytes(const Share&) { return 0; }
@@ -191,15 +148,51 @@ inline std::vector<Segment> window_of(const Share& share, std::uint32_t rank) {
 // The messages of a window that this rank sends.
 inline std::vector<Segment> own_window(const Share& share) { return window_of(share, share.rank); }
 
-// A collective: each iteration from behind a barrier to this rank's own end.
-template <class Call>
-void play_collective(Work& work, std::span<std::uint64_t> ticks, Call call) {
-  for (std::uint64_t& tick : ticks) {
-    work.mpi.barrier();
-    const std::uint64_t began = work.clock.ticks();
-    call();
-    tick = work.clock.ticks() - began;
-  }
-}
+// The ranks whose times make a sample: rank 0 alone, or the slowest of the first half or of all.
+enum class Timed : std::uint8_t { kFirst, kFirstHalf, kAll };  // the slowest of several counts
+// The kind of figure; it decides the metric, its unit and its direction.
+enum class Figure : std::uint8_t { kLatency, kBandwidth, kRate };
+// The memory of the other ranks that one-sided calls reach.
+enum class Exposed : std::uint8_t { kNothing, kReceive, kSend };
+
+// One kernel's declaration. The functions are pure and are called on every rank with its own share;
+// `send_bytes` and `receive_bytes` are 0 where a rank has no part of that buffer.
+struct Operation {
+  std::string_view name;
+  std::string_view summary;
+  Figure figure = Figure::kLatency;
+  std::string_view meaning = "completion";
+  Timed timed = Timed::kFirst;
+  double divisor = 1;  // of a latency: 2 for half a round trip
+  // How often each message of a window counts: 2 where both sides send.
+  double ways = 1;
+  bool windowed = false;
+  bool sized = true;
+  bool rooted = false;
+  // Messages are 32-bit floats.
+  bool reduces = false;
+  Exposed exposed = Exposed::kNothing;
+  // Exactly two ranks; else two or more.
+  bool pair = true;
+  std::string_view sizes = "8,4KiB";
+  // The lengths of the two buffers in bytes, and their contents before and after the call.
+  std::uint64_t (*send_bytes)(const Share&) = one_message;
+  std::uint64_t (*receive_bytes)(const Share&) = one_message;
+  std::vector<Segment> (*sent)(const Share&) = own_message;
+  std::vector<Segment> (*received)(const Share&) = own_message;
+  // Runs the calls of ticks.size() samples, and writes one tick count for each. Ranks that are not
+  // timed make their calls and leave their counts as they are.
+  void (*play)(Work&, std::span<std::uint64_t> ticks) = nullptr;
+  void (*call)(Work&) = nullptr;  // a collective's one call
+};
+
+// The kernel's row: what it declares, and a fresh object for one task. `operation` lives as long as
+// the process.
+KernelInfo info_of(const Operation& operation);
+std::unique_ptr<Kernel> make_kernel(const Operation& operation);
+// The catalog's row of an operation.
+template <const Operation& kOperation>
+inline constexpr KernelRow kRowOf{[] { return info_of(kOperation); },
+                                  [] { return make_kernel(kOperation); }};
 
 }  // namespace railgauge::mpi

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <optional>
+#include <ranges>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -28,50 +29,48 @@ enum class Style : std::uint8_t {
   kHcas
 };
 
-// One tunable of one implementation. Without a row the implementation does not have the tunable.
+// One tunable of the implementations that have it under one name. Without a row an implementation
+// does not have the tunable.
 struct Row {
   std::string_view parameter;
-  Flavour flavour;
+  std::array<Flavour, 2> flavours;
   Place place;
   std::string_view name;
   Style style;
+  [[nodiscard]] bool is_of(Flavour flavour) const {
+    return flavours[0] == flavour || flavours[1] == flavour;
+  }
 };
 constexpr Place kEnv = Place::kEnvironment;
 constexpr Place kMca = Place::kMca;
+constexpr std::array kMvapich{Flavour::kMvapich2, Flavour::kMvapich2Gdr};
+constexpr std::array kGdr{Flavour::kMvapich2Gdr, Flavour::kMvapich2Gdr};
+constexpr std::array kUcx{Flavour::kOpenMpiUcx, Flavour::kMpichUcx};
+constexpr std::array kOpenMpiUcx{Flavour::kOpenMpiUcx, Flavour::kOpenMpiUcx};
+constexpr std::array kOpenib{Flavour::kOpenMpiOpenib, Flavour::kOpenMpiOpenib};
+constexpr std::array kBtls{Flavour::kOpenMpiOpenib, Flavour::kOpenMpiOb1};
+constexpr std::array kOfi{Flavour::kMpichOfi, Flavour::kMpichOfi};
 constexpr std::array kRows{
-    Row{"gpudirect", Flavour::kMvapich2Gdr, kEnv, "MV2_USE_GPUDIRECT", Style::kOneOrZero},
-    Row{"gpudirect", Flavour::kOpenMpiOpenib, kMca, "btl_openib_want_cuda_gdr", Style::kOneOrZero},
-    Row{"gpudirect", Flavour::kOpenMpiUcx, kEnv, "UCX_IB_GPU_DIRECT_RDMA", Style::kYesOrNo},
-    Row{"gpudirect", Flavour::kMpichUcx, kEnv, "UCX_IB_GPU_DIRECT_RDMA", Style::kYesOrNo},
-    Row{"gpudirect_limit", Flavour::kMvapich2Gdr, kEnv, "MV2_GPUDIRECT_LIMIT", Style::kBytes},
-    Row{"gpudirect_limit", Flavour::kOpenMpiOpenib, kMca, "btl_openib_cuda_rdma_limit",
-        Style::kBytes},
-    Row{"cuda_block", Flavour::kMvapich2Gdr, kEnv, "MV2_CUDA_BLOCK_SIZE", Style::kBytes},
-    Row{"rendezvous", Flavour::kMvapich2, kEnv, "MV2_IBA_EAGER_THRESHOLD", Style::kBytes},
-    Row{"rendezvous", Flavour::kMvapich2Gdr, kEnv, "MV2_IBA_EAGER_THRESHOLD", Style::kBytes},
-    Row{"rendezvous", Flavour::kOpenMpiUcx, kEnv, "UCX_RNDV_THRESH", Style::kBytes},
-    Row{"rendezvous", Flavour::kMpichUcx, kEnv, "UCX_RNDV_THRESH", Style::kBytes},
-    Row{"rendezvous", Flavour::kOpenMpiOpenib, kMca, "btl_openib_eager_limit", Style::kBytes},
-    Row{"hca_list", Flavour::kMvapich2, kEnv, "MV2_IBA_HCA", Style::kHcas},
-    Row{"hca_list", Flavour::kMvapich2Gdr, kEnv, "MV2_IBA_HCA", Style::kHcas},
-    Row{"hca_list", Flavour::kOpenMpiUcx, kEnv, "UCX_NET_DEVICES", Style::kText},
-    Row{"hca_list", Flavour::kMpichUcx, kEnv, "UCX_NET_DEVICES", Style::kText},
-    Row{"hca_list", Flavour::kOpenMpiOpenib, kMca, "btl_openib_if_include", Style::kText},
-    Row{"process_to_rail", Flavour::kMvapich2, kEnv, "MV2_PROCESS_TO_RAIL_MAPPING",
-        Style::kRailNumbers},
-    Row{"process_to_rail", Flavour::kMvapich2Gdr, kEnv, "MV2_PROCESS_TO_RAIL_MAPPING",
-        Style::kRailNumbers},
-    Row{"process_to_rail", Flavour::kOpenMpiUcx, kEnv, "UCX_NET_DEVICES", Style::kOwnEntry},
-    Row{"process_to_rail", Flavour::kMpichUcx, kEnv, "UCX_NET_DEVICES", Style::kOwnEntry},
-    Row{"process_to_rail", Flavour::kOpenMpiOpenib, kMca, "btl_openib_if_include",
-        Style::kOwnEntry},
-    Row{"transports", Flavour::kOpenMpiUcx, kEnv, "UCX_TLS", Style::kText},
-    Row{"transports", Flavour::kMpichUcx, kEnv, "UCX_TLS", Style::kText},
-    Row{"transports", Flavour::kMpichOfi, kEnv, "FI_PROVIDER", Style::kText},
-    Row{"transports", Flavour::kOpenMpiOpenib, kMca, "btl", Style::kText},
-    Row{"transports", Flavour::kOpenMpiOb1, kMca, "btl", Style::kText},
-    Row{"offload", Flavour::kOpenMpiOpenib, kMca, "coll_fca_enable", Style::kOneOrZero},
-    Row{"offload", Flavour::kOpenMpiUcx, kMca, "coll_hcoll_enable", Style::kOneOrZero}};
+    Row{"gpudirect", kGdr, kEnv, "MV2_USE_GPUDIRECT", Style::kOneOrZero},
+    Row{"gpudirect", kOpenib, kMca, "btl_openib_want_cuda_gdr", Style::kOneOrZero},
+    Row{"gpudirect", kUcx, kEnv, "UCX_IB_GPU_DIRECT_RDMA", Style::kYesOrNo},
+    Row{"gpudirect_limit", kGdr, kEnv, "MV2_GPUDIRECT_LIMIT", Style::kBytes},
+    Row{"gpudirect_limit", kOpenib, kMca, "btl_openib_cuda_rdma_limit", Style::kBytes},
+    Row{"cuda_block", kGdr, kEnv, "MV2_CUDA_BLOCK_SIZE", Style::kBytes},
+    Row{"rendezvous", kMvapich, kEnv, "MV2_IBA_EAGER_THRESHOLD", Style::kBytes},
+    Row{"rendezvous", kUcx, kEnv, "UCX_RNDV_THRESH", Style::kBytes},
+    Row{"rendezvous", kOpenib, kMca, "btl_openib_eager_limit", Style::kBytes},
+    Row{"hca_list", kMvapich, kEnv, "MV2_IBA_HCA", Style::kHcas},
+    Row{"hca_list", kUcx, kEnv, "UCX_NET_DEVICES", Style::kText},
+    Row{"hca_list", kOpenib, kMca, "btl_openib_if_include", Style::kText},
+    Row{"process_to_rail", kMvapich, kEnv, "MV2_PROCESS_TO_RAIL_MAPPING", Style::kRailNumbers},
+    Row{"process_to_rail", kUcx, kEnv, "UCX_NET_DEVICES", Style::kOwnEntry},
+    Row{"process_to_rail", kOpenib, kMca, "btl_openib_if_include", Style::kOwnEntry},
+    Row{"transports", kUcx, kEnv, "UCX_TLS", Style::kText},
+    Row{"transports", kOfi, kEnv, "FI_PROVIDER", Style::kText},
+    Row{"transports", kBtls, kMca, "btl", Style::kText},
+    Row{"offload", kOpenib, kMca, "coll_fca_enable", Style::kOneOrZero},
+    Row{"offload", kOpenMpiUcx, kMca, "coll_hcoll_enable", Style::kOneOrZero}};
 
 // Upper bound of the tunables that are sizes, in bytes.
 constexpr double kMostBytes = 1U << 30U;
@@ -100,11 +99,9 @@ bool is_plain(std::string_view value) {
 // Keeps empty entries; an empty list has one empty entry.
 std::vector<std::string> split(const std::string& list, char by) {
   std::vector<std::string> out;
-  for (std::size_t begin = 0; begin <= list.size();) {
-    const std::size_t end = std::min(list.find(by, begin), list.size());
-    out.push_back(list.substr(begin, end - begin));
-    begin = end + 1;
-  }
+  for (const auto entry : std::views::split(list, by)) out.emplace_back(entry.begin(), entry.end());
+  // The library finds no entry in an empty list.
+  if (out.empty()) out.emplace_back();
   return out;
 }
 
@@ -159,27 +156,17 @@ Result<std::string> common_port(const std::string& devices) {
 
 }  // namespace
 
-// For messages to people.
+// For messages to people, in the order of the flavours.
 std::string_view flavour_words(Flavour flavour) {
-  switch (flavour) {
-    case Flavour::kMvapich2:
-      return "MVAPICH2";
-    case Flavour::kMvapich2Gdr:
-      return "MVAPICH2-GDR";
-    case Flavour::kOpenMpiUcx:
-      return "Open MPI over UCX";
-    case Flavour::kOpenMpiOpenib:
-      return "Open MPI with openib";
-    case Flavour::kOpenMpiOb1:
-      return "Open MPI without UCX and openib";
-    case Flavour::kMpichUcx:
-      return "MPICH over UCX";
-    case Flavour::kMpichOfi:
-      return "MPICH over libfabric";
-    case Flavour::kMpichOther:
-      return "MPICH without UCX and libfabric";
-  }
-  return "";
+  constexpr std::array<std::string_view, 8> kWords{"MVAPICH2",
+                                                   "MVAPICH2-GDR",
+                                                   "Open MPI over UCX",
+                                                   "Open MPI with openib",
+                                                   "Open MPI without UCX and openib",
+                                                   "MPICH over UCX",
+                                                   "MPICH over libfabric",
+                                                   "MPICH without UCX and libfabric"};
+  return kWords[static_cast<std::size_t>(flavour)];
 }
 
 // All are part of a figure's identity, since a tuned MPI is another one to compare with.
@@ -227,7 +214,7 @@ Result<std::vector<Setting>> settings_of(Flavour flavour,
                   fmt::format("parameter {}: {} holds more than names and numbers", parameter,
                               in_quotes(found->second)));
     const auto row = std::ranges::find_if(kRows, [&](const Row& candidate) {
-      return candidate.parameter == parameter && candidate.flavour == flavour;
+      return candidate.parameter == parameter && candidate.is_of(flavour);
     });
     if (row == kRows.end())
       return fail(Code::kFailedPrecondition,

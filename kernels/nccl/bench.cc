@@ -510,7 +510,8 @@ Status CollectiveBench::prepare(Context& context) {
   RG_TRY_OK(check_library(nccl));
   context.reporter.fact("nccl", nccl.version);
   context.reporter.fact("nccl_path", nccl.path);
-  context.reporter.fact("implementation", operation_->implementation(nccl));
+  context.reporter.fact("implementation",
+                        operation_->has_call(nccl) ? operation_->call_name : kGrouped);
   context.reporter.fact("buffers", plan_.registered ? "by NCCL, registered" : "by CUDA");
   context.reporter.fact("reported", "the slowest rank's iterations, by CUDA events");
   context.reporter.fact("sample", sample_in_words(plan_.graph_calls, asked_repeat_));

@@ -33,35 +33,6 @@ struct Call {
   std::uint64_t element_bytes = 4;
 };
 
-// One kernel's declaration. The functions are pure and know nothing of the bench; counts are
-// elements.
-struct Operation {
-  // "nccl.all_reduce".
-  const char* name;
-  const char* summary;        // of the kernel
-  const char* log_name = "";  // as NCCL's debug output names it, where it reports its choices
-  bool reduces = false;
-  bool rooted = false;
-  // Whether a task may ask for the result in place of the input.
-  bool in_place = false;
-  // The size is that of all ranks' shares together (all_gather ...), not of one (all_reduce ...).
-  bool shared_out = false;
-  // Busbw is algbw times this.
-  double (*bus_factor)(double ranks) = nullptr;
-  // Elements of this rank's buffers; 0: it has no part of that buffer.
-  std::uint64_t (*send_count)(const Share&) = nullptr;
-  std::uint64_t (*receive_count)(const Share&) = nullptr;
-  // In place: where the smaller buffer begins in the larger one, in elements.
-  std::uint64_t (*own_offset)(const Share&) = nullptr;
-  // The expected content of this rank's receive buffer.
-  std::vector<Segment> (*result)(const Share&) = nullptr;
-  // Queues one call. `nccl` may lack what is optional: then it is done by grouped sends and
-  // receives.
-  nc::Return (*enqueue)(const Nccl& nccl, const Call& call) = nullptr;
-  // "ncclAlltoAll" or "grouped send and receive": the fact `implementation`.
-  const char* (*implementation)(const Nccl& nccl) = nullptr;
-};
-
 // Shares that several operations have.
 inline std::uint64_t one_share(const Share& share) { return share.count; }
 inline std::uint64_t all_shares(const Share& share) { return share.count * share.ranks; }
@@ -82,6 +53,36 @@ inline double factor_one(double) { return 1; }
 inline double factor_share(double ranks) { return (ranks - 1) / ranks; }
 inline double factor_both_ways(double ranks) { return 2 * (ranks - 1) / ranks; }
 
+// One kernel's declaration. The functions are pure and know nothing of the bench; counts are
+// elements.
+struct Operation {
+  // "nccl.all_reduce".
+  const char* name;
+  const char* summary;        // of the kernel
+  const char* log_name = "";  // as NCCL's debug output names it, where it reports its choices
+  bool reduces = false;
+  bool rooted = false;
+  // Whether a task may ask for the result in place of the input.
+  bool in_place = false;
+  // The size is that of all ranks' shares together (all_gather ...), not of one (all_reduce ...).
+  bool shared_out = false;
+  // Busbw is algbw times this.
+  double (*bus_factor)(double ranks) = factor_one;
+  // Elements of this rank's buffers; 0: it has no part of that buffer.
+  std::uint64_t (*send_count)(const Share&) = one_share;
+  std::uint64_t (*receive_count)(const Share&) = one_share;
+  // In place: where the smaller buffer begins in the larger one, in elements.
+  std::uint64_t (*own_offset)(const Share&) = at_beginning;
+  // The expected content of this rank's receive buffer.
+  std::vector<Segment> (*result)(const Share&) = nullptr;
+  // Queues one call. `nccl` may lack what is optional: then it is done by grouped sends and
+  // receives.
+  nc::Return (*enqueue)(const Nccl& nccl, const Call& call) = nullptr;
+  // NCCL's own call, "ncclAlltoAll": the fact `implementation` where this NCCL has it.
+  const char* call_name = kGrouped;
+  bool (*has_call)(const Nccl& nccl) = [](const Nccl&) { return true; };
+};
+
 // One rank's sends and receives in one group: a share from each place of its send buffer to each
 // rank, or one share to one rank; the same for receiving. Without either the group is empty.
 struct Exchange {
@@ -97,5 +98,9 @@ nc::Return exchange(const Nccl& nccl, const Call& call, const Exchange& parts);
 KernelInfo info_of(const Operation& operation);
 // A fresh object for one task of one rank.
 std::unique_ptr<Kernel> make_kernel(const Operation& operation);
+// The catalog's row of an operation.
+template <const Operation& kOperation>
+inline constexpr KernelRow kRowOf{[] { return info_of(kOperation); },
+                                  [] { return make_kernel(kOperation); }};
 
 }  // namespace railgauge::nccl

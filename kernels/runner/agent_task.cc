@@ -41,11 +41,6 @@ class ChannelSink final : public RecordSink {
   RelayChannel& channel_;
 };
 
-// Negative past the deadline.
-double left_seconds(double deadline_monotonic_ns) {
-  return (deadline_monotonic_ns - monotonic_now_ns()) / 1e9;
-}
-
 // The site profile's settings, as "mtu=4096,traffic_class=106".
 std::map<std::string, std::string> facts_of(const TaskRequest& request, const Params& params) {
   std::string given;

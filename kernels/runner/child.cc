@@ -44,28 +44,6 @@ class PipeSink final : public RecordSink {
   const int fd_;
 };
 
-// _exit, so that no destructor of the parent's objects runs in the child.
-[[noreturn]] void be_child(int record_fd, const std::function<int(RecordSink&)>& body) {
-  int exit_code = kExitInvalid;
-  try {
-    PipeSink sink(record_fd);
-    exit_code = body(sink);
-  } catch (const std::exception& thrown) {
-    fmt::print(stderr, "railgauge-runner: threw {}\n", thrown.what());
-  }
-  std::fflush(nullptr);
-  ::_exit(exit_code);
-}
-
-// For a child that left no final record.
-std::string how_it_ended(int wait_status) {
-  if (WIFSIGNALED(wait_status))
-    return fmt::format("the kernel's process was ended by signal {} (SIG{})", WTERMSIG(wait_status),
-                       sigabbrev_np(WTERMSIG(wait_status)));
-  return fmt::format("the kernel's process exited with {} before its final record",
-                     WEXITSTATUS(wait_status));
-}
-
 // The parent's side of one child: its records, its end, and the signals that this process gets
 // meanwhile.
 class Supervisor {
@@ -153,9 +131,11 @@ class Supervisor {
     Record record;
     Final& final = *record.mutable_final();
     final.set_outcome(std::string(ending_signal_ != 0 ? kCancelledOutcome : kCrashed));
-    final.set_reason(ending_signal_ == SIGINT    ? "interrupted (SIGINT)"
-                     : ending_signal_ == SIGTERM ? "terminated (SIGTERM)"
-                                                 : how_it_ended(status));
+    final.set_reason(ending_signal_ == SIGINT ? "interrupted (SIGINT)"
+                     : ending_signal_ == SIGTERM
+                         ? "terminated (SIGTERM)"
+                         : fmt::format("the kernel's process {}{}", words_of_end(status),
+                                       WIFSIGNALED(status) ? "" : " before its final record"));
     if (WIFSIGNALED(status)) final.set_exit_signal(WTERMSIG(status));
     on_record_(record);
   }
@@ -174,6 +154,17 @@ class Supervisor {
 };
 
 }  // namespace
+
+void be_child(std::string_view who, const std::function<int()>& body) {
+  int exit_code = kExitInvalid;
+  try {
+    exit_code = body();
+  } catch (const std::exception& thrown) {
+    fmt::print(stderr, "railgauge-runner: {}threw {}\n", who, thrown.what());
+  }
+  std::fflush(nullptr);
+  ::_exit(exit_code);
+}
 
 // Buffers of stdio are flushed before the fork, or both processes would print them.
 ChildEnd run_in_child(const std::function<int(RecordSink&)>& body,
@@ -194,7 +185,10 @@ ChildEnd run_in_child(const std::function<int(RecordSink&)>& body,
   }
   if (child == 0) {
     read_end.reset();
-    be_child(write_end.get(), body);
+    be_child("", [&] {
+      PipeSink sink(write_end.get());
+      return body(sink);
+    });
   }
   write_end.reset();
   return Supervisor(child, std::move(read_end), on_record).supervise();

@@ -14,7 +14,6 @@
 #include <chrono>
 #include <csignal>
 #include <cstring>
-#include <exception>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -29,11 +28,12 @@
 #include "kernels/core/base/record.pb.h"
 #include "kernels/core/group/framing.h"
 #include "kernels/core/group/tcp.h"
+#include "kernels/runner/child.h"
+#include "kernels/runner/task/watchdog.h"
 
 namespace railgauge {
 namespace {
 
-constexpr std::size_t kReadBytes = 64U << 10U;
 constexpr double kReapSeconds = 1;  // between a socket's end and its process's
 // A rank waits this much longer than rank 0, whose word on who is missing it would rather have.
 constexpr double kHearSeconds = 1;
@@ -46,44 +46,23 @@ double left_seconds(double deadline_ns) {
   return std::max(0.0, (deadline_ns - monotonic_now_ns()) / 1e9);
 }
 
-// An end of the link; the caller says whose.
-tl::unexpected<Error> gone() { return fail(Code::kUnavailable, "gone"); }
+// One end of a socket pair.
+FrameStream stream_of(int socket) { return {Fd(socket), TcpAddress{}}; }
 
-// One end of a socket pair, with whole messages on it.
-class Link {
- public:
-  explicit Link(Fd socket) : socket_(std::move(socket)) {}
-  [[nodiscard]] int fd() const { return socket_.get(); }
-  // An error where the other side does not read by the deadline.
-  Status send(const GroupStep& step, double deadline_ns) {
-    return write_all(socket_.get(), frame(step), left_seconds(deadline_ns));
-  }
-  // Reads the received bytes, without waiting; nothing while they are no whole step. kUnavailable
-  // at its end.
-  Result<std::optional<GroupStep>> look() {
-    for (;;) {
-      const auto whole = RG_TRY(reader_.next());
-      GroupStep step;
-      if (whole && !step.ParseFromString(*whole)) return gone();
-      if (whole) return std::optional(std::move(step));
-      std::array<char, kReadBytes> bytes;
-      const ssize_t got = ::recv(socket_.get(), bytes.data(), bytes.size(), MSG_DONTWAIT);
-      if (got < 0 && errno == EINTR) continue;
-      if (got < 0 && errno == EAGAIN) return std::optional<GroupStep>();
-      if (got <= 0) return gone();
-      reader_.feed({bytes.data(), static_cast<std::size_t>(got)});
-    }
-  }
-
- private:
-  Fd socket_;
-  FrameReader reader_;
-};
+// The step that has come, without waiting; nothing while it is not whole. An error at the stream's
+// end: the caller says whose.
+Result<std::optional<GroupStep>> next_step(FrameStream& link) {
+  const auto whole = RG_TRY(link.poll_frame(kMaxFrameBytes));
+  if (!whole) return std::optional<GroupStep>();
+  GroupStep step;
+  if (!step.ParseFromString(*whole)) return link.closed();
+  return std::optional(std::move(step));
+}
 
 // A rank that was forked: all that it hears comes from rank 0.
 class Forked final : public Group {
  public:
-  Forked(std::uint32_t rank, std::uint32_t size, Link link)
+  Forked(std::uint32_t rank, std::uint32_t size, FrameStream link)
       : rank_(rank), size_(size), link_(std::move(link)) {}
   [[nodiscard]] std::uint32_t rank() const override { return rank_; }
   [[nodiscard]] std::uint32_t size() const override { return size_; }
@@ -93,7 +72,7 @@ class Forked final : public Group {
     step.add_payloads(std::move(mine));
     if (!link_.send(step, deadline_ns)) return ended();
     for (;;) {
-      const auto all = link_.look();
+      const auto all = next_step(link_);
       if (!all) return ended();
       if (*all && (*all)->payloads_size() == 1) return heard((*all)->payloads(0));
       if (*all)
@@ -123,22 +102,14 @@ class Forked final : public Group {
 
   const std::uint32_t rank_;
   const std::uint32_t size_;
-  Link link_;
+  FrameStream link_;
 };
 
 // Rank 0's view of one other rank.
 struct Other {
   pid_t process = -1;  // -1: reaped
-  Link link;
+  FrameStream link;
 };
-
-// From a wait status of waitpid(2).
-std::string how_it_ended(int status) {
-  if (WIFSIGNALED(status))
-    return fmt::format("its process was ended by signal {} (SIG{})", WTERMSIG(status),
-                       sigabbrev_np(WTERMSIG(status)));
-  return fmt::format("its process exited with {}", WEXITSTATUS(status));
-}
 
 // Absent when it still runs after that long.
 std::optional<int> reap(pid_t process, double seconds) {
@@ -153,7 +124,7 @@ std::optional<int> reap(pid_t process, double seconds) {
 }
 
 // Rank 0.
-class Parent final : public LocalRanks, public Group {
+class Parent final : public Group {
  public:
   explicit Parent(std::uint32_t size) : size_(size) {}
   // Shutting the sockets down ends the others' waits; who does not leave in time is killed.
@@ -171,27 +142,29 @@ class Parent final : public LocalRanks, public Group {
   Parent& operator=(const Parent&) = delete;
 
   // The child closes the ends of all ranks before it: they would keep these links open.
-  Status fork_next(const Body& body) {
+  Status fork_next(const RankBody& body) {
     std::array<int, 2> ends{};
-    if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()) != 0)
+    if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends.data()) != 0)
       return fail(Code::kUnavailable, fmt::format("socketpair: {}", std::strerror(errno)));
-    Fd mine(ends[0]);
-    Fd theirs(ends[1]);
+    FrameStream mine = stream_of(ends[0]);
+    FrameStream theirs = stream_of(ends[1]);
     // Both processes would print the text that stdio still holds.
     std::fflush(nullptr);
     const pid_t child = ::fork();
     if (child < 0) return fail(Code::kUnavailable, fmt::format("fork: {}", std::strerror(errno)));
     const auto rank = static_cast<std::uint32_t>(others_.size() + 1);
     if (child == 0) {
-      mine.reset();
+      ::close(mine.fd());
       for (const Other& other : others_) ::close(other.link.fd());
-      be_rank(rank, std::move(theirs), body);
+      be_child(fmt::format("rank {}: ", rank), [&] {
+        Forked group(rank, size_, std::move(theirs));
+        return body(group);
+      });
     }
-    others_.push_back({child, Link(std::move(mine))});
+    others_.push_back({child, std::move(mine)});
     return {};
   }
 
-  Group& group() override { return *this; }
   [[nodiscard]] std::uint32_t rank() const override { return 0; }
   [[nodiscard]] std::uint32_t size() const override { return size_; }
   // After an error the others hear it, and the sockets are shut.
@@ -204,27 +177,14 @@ class Parent final : public LocalRanks, public Group {
   }
 
  private:
-  // _exit in every case: the child must not return into its parent's stack.
-  [[noreturn]] void be_rank(std::uint32_t rank, Fd socket, const Body& body) const {
-    int code = kExitInvalid;
-    try {
-      Forked group(rank, size_, Link(std::move(socket)));
-      code = body(group);
-    } catch (const std::exception& thrown) {
-      fmt::print(stderr, "railgauge-runner: rank {}: threw {}\n", rank, thrown.what());
-    }
-    std::fflush(nullptr);
-    ::_exit(code);
-  }
-
   // Names the rank, and how its process ended where it can be reaped.
   tl::unexpected<Error> lost(std::size_t index) {
     Other& other = others_[index];
     const auto status = reap(other.process, kReapSeconds);
     if (status) other.process = -1;
-    return fail(Code::kUnavailable,
-                fmt::format("rank {}: gone; {}", index + 1,
-                            status ? how_it_ended(*status) : "it has closed its end"));
+    return fail(Code::kUnavailable, fmt::format("rank {}: gone; {}", index + 1,
+                                                status ? "its process " + words_of_end(*status)
+                                                       : "it has closed its end"));
   }
 
   // One payload alone is an error to the others (see Forked::heard).
@@ -245,7 +205,7 @@ class Parent final : public LocalRanks, public Group {
       std::vector<pollfd> waits;  // for those that have not said anything yet
       for (std::size_t i = 0; i < others_.size(); ++i) {
         if (got[i]) continue;
-        auto said = others_[i].link.look();
+        auto said = next_step(others_[i].link);
         if (!said || (*said && (*said)->payloads_size() != 1)) return lost(i);
         if (*said)
           got[i] = (*said)->payloads(0);
@@ -278,7 +238,7 @@ class Parent final : public LocalRanks, public Group {
 
 }  // namespace
 
-Result<std::unique_ptr<LocalRanks>> LocalRanks::start(std::uint32_t size, const Body& body) {
+Result<std::unique_ptr<Group>> start_local_ranks(std::uint32_t size, const RankBody& body) {
   // The bound keeps a wrong number from forking without end.
   RG_CHECK(size >= 1 && size <= kMaxLocalRanks);
   RG_CHECK(::signal(SIGPIPE, SIG_IGN) != SIG_ERR);  // a word to one that is gone ends nobody

@@ -11,25 +11,18 @@
 
 namespace railgauge {
 
-// One task's other ranks, as child processes of this one.
-class LocalRanks {
- public:
-  // The body of another rank, run in its own process; its value is that process's exit code.
-  // `group` is that rank's end of the group.
-  using Body = std::function<int(Group& group)>;
+// The body of another rank, run in its own process; its value is that process's exit code. `group`
+// is that rank's end of the group.
+using RankBody = std::function<int(Group& group)>;
 
-  // Forks ranks 1 to `size` - 1, and ignores SIGPIPE from then on. No other thread may run yet.
-  // kUnavailable where Linux gives no further process or socket.
-  static Result<std::unique_ptr<LocalRanks>> start(std::uint32_t size, const Body& body);
-  // Ends the group, waits for the others at most kEndSeconds, and kills who is left.
-  virtual ~LocalRanks() = default;
+// Forks ranks 1 to `size` - 1, and ignores SIGPIPE from then on; gives rank 0's end of the group.
+// No other thread may run yet. kUnavailable where Linux gives no further process or socket. After
+// an error no rank can exchange anything more; a rank that is gone is named, with how its process
+// ended. The group's destructor ends it, waits for the others at most kEndSeconds, and kills who is
+// left.
+Result<std::unique_ptr<Group>> start_local_ranks(std::uint32_t size, const RankBody& body);
 
-  // Rank 0's end of the group. After an error no rank can exchange anything more; a rank that is
-  // gone is named, with how its process ended.
-  virtual Group& group() = 0;
-
-  // How long the destructor waits for each.
-  static constexpr double kEndSeconds = 10;
-};
+// How long that destructor waits for each.
+inline constexpr double kEndSeconds = 10;
 
 }  // namespace railgauge

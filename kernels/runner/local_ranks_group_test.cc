@@ -16,7 +16,7 @@ TEST(LocalRanksGroup, AllHearFromRankZeroWhoIsMissing) {
   std::array<int, 2> release{};
   ASSERT_EQ(::pipe(told.data()), 0);
   ASSERT_EQ(::pipe(release.data()), 0);
-  auto ranks = LocalRanks::start(3, [&](Group& group) {
+  auto ranks = start_local_ranks(3, [&](Group& group) {
     char byte = 0;
     if (group.rank() == 2) return ::read(release[0], &byte, 1) == 1 ? 0 : 1;
     const auto all = group.exchange("mine", 60);
@@ -24,7 +24,7 @@ TEST(LocalRanksGroup, AllHearFromRankZeroWhoIsMissing) {
     return ::write(told[1], words.data(), words.size()) > 0 ? 0 : 1;
   });
   ASSERT_TRUE(ranks) << ranks.error().message;
-  const auto all = (*ranks)->group().exchange("mine", 2);
+  const auto all = (**ranks).exchange("mine", 2);
   ASSERT_FALSE(all);
   EXPECT_EQ(all.error().code, Code::kDeadlineExceeded);
   std::array<char, 256> words{};

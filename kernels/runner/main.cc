@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <map>
 #include <optional>
+#include <ranges>
 #include <span>
 #include <string>
 #include <vector>
@@ -34,6 +35,8 @@ namespace {
 
 // The command line as typed; it is checked afterwards.
 struct Flags {
+  // Filled in place where the text needs no reading.
+  StandaloneOptions run;
   // The one operand.
   std::string kernel;
   bool list = false;
@@ -42,16 +45,9 @@ struct Flags {
   // These two exclude each other; check_standalone() refuses both at once.
   std::string listen;
   std::string connect;
-  bool keep = false;
-  std::uint32_t ranks = 1;
   std::vector<std::string> set;
-  std::map<std::string, std::string> parameters;  // from direct flags
-  // As typed; the kernel resolves it.
-  std::string endpoint;
   std::string deadline = canonical_duration(kDefaultDeadlineSeconds * 1e9);
-  bool raw_samples = false;
   std::string format = "table";
-  std::string output;
   std::string units;
   // The agent's forms, which --help does not show.
   std::string probe;
@@ -80,8 +76,8 @@ void add_general_flags(CLI::App& app, Flags& flags) {
                              "parameters rule",
                              kDefaultGroupPort))
       ->type_name("HOST[:PORT]");
-  app.add_flag("--keep", flags.keep, "With --listen: serve run after run until a signal");
-  app.add_option("--ranks", flags.ranks,
+  app.add_flag("--keep", flags.run.keep, "With --listen: serve run after run until a signal");
+  app.add_option("--ranks", flags.run.ranks,
                  "So many ranks on this host, a process each: collectives, a GPU for each")
       ->type_name("N")
       ->check(CLI::Range(1.0, static_cast<double>(kMaxLocalRanks)).description(""));
@@ -90,16 +86,17 @@ void add_general_flags(CLI::App& app, Flags& flags) {
       ->take_all()
       ->expected(1)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
-  app.add_option("-d,--endpoint", flags.endpoint, "Device and port to use; else the kernel chooses")
+  app.add_option("-d,--endpoint", flags.run.endpoint,
+                 "Device and port to use; else the kernel chooses")
       ->type_name("DEV:PORT");
   app.add_option("--deadline", flags.deadline, "Longest time for one run")
       ->type_name("DURATION")
       ->capture_default_str();
-  app.add_flag("--raw-samples", flags.raw_samples, "Keep every sample in the document");
+  app.add_flag("--raw-samples", flags.run.raw_samples, "Keep every sample in the document");
   app.add_option("--format", flags.format, "table, json, csv or ndjson")
       ->type_name("FORMAT")
       ->capture_default_str();
-  app.add_option("-o,--output", flags.output,
+  app.add_option("-o,--output", flags.run.file,
                  "Also write a document here: as --format says, else as .csv or .json")
       ->type_name("FILE");
   app.add_option("--units", flags.units,
@@ -128,7 +125,7 @@ void add_parameter_flags(CLI::App& app, const KernelInfo& kernel, Flags& flags) 
     if (app.get_option_no_throw(flag_of(parameter.name())) != nullptr) continue;
     const std::string name = parameter.name();
     const auto keep = [&flags, name](const std::vector<std::string>& values) {
-      flags.parameters[name] = values.empty() || values.back().empty() ? "true" : values.back();
+      flags.run.parameters[name] = values.empty() || values.back().empty() ? "true" : values.back();
       return true;
     };
     auto* option = app.add_option(flag_of(name), keep, parameter.summary());
@@ -147,15 +144,13 @@ const KernelRow* named_kernel(int argc, char** argv) {
 
 // A parameter may be given by its flag or by --set, not by both.
 Result<std::map<std::string, std::string>> parameters_of(const Flags& flags) {
-  std::map<std::string, std::string> out = flags.parameters;
+  std::map<std::string, std::string> out = flags.run.parameters;
   for (const std::string& pair : flags.set) {
-    const std::size_t equals = pair.find('=');
-    if (equals == std::string::npos || equals == 0)
+    auto setting = RG_TRY(read_setting(pair));
+    if (out.contains(setting.first))
       return fail(Code::kInvalidArgument,
-                  fmt::format("--set {} is not KEY=VALUE", in_quotes(pair)));
-    const std::string key = pair.substr(0, equals);
-    if (!out.emplace(key, pair.substr(equals + 1)).second)
-      return fail(Code::kInvalidArgument, fmt::format("parameter {} is given twice", key));
+                  fmt::format("parameter {} is given twice", setting.first));
+    out.insert(std::move(setting));
   }
   return out;
 }
@@ -198,25 +193,20 @@ Result<StandaloneOptions> standalone_options(const CLI::App& app, const Flags& f
   const double deadline_ns = RG_TRY(parse_duration_ns(flags.deadline));
   if (deadline_ns <= 0) return fail(Code::kInvalidArgument, "--deadline: must be above 0");
   const Format format = RG_TRY(parse_format(flags.format));
-  if (format == Format::kNdjson && !flags.output.empty())
+  if (format == Format::kNdjson && !flags.run.file.empty())
     return fail(Code::kInvalidArgument, "--format ndjson streams to stdout; leave out -o");
-  StandaloneOptions options;
+  StandaloneOptions options = flags.run;
   options.row = &row;
   options.parameters = RG_TRY(parameters_of(flags));
-  options.endpoint = flags.endpoint;
-  options.keep = flags.keep;
-  options.ranks = flags.ranks;
   options.deadline_seconds = deadline_ns / 1e9;
-  options.raw_samples = flags.raw_samples;
   options.format = format;
-  options.file = flags.output;
-  options.file_format = file_format_of(flags.output, format);
+  options.file_format = file_format_of(flags.run.file, format);
   options.style = {.rate_unit = RG_TRY(rate_unit_of(flags.units, row.info())),
                    .colour = stdout_takes_colour()};
   if (app.count("--listen") > 0) options.listen = RG_TRY(listen_address(flags.listen));
   if (!flags.connect.empty())
     options.connect = RG_TRY(parse_connect_address(flags.connect, kDefaultGroupPort));
-  if (flags.keep && !options.listen)
+  if (flags.run.keep && !options.listen)
     return fail(Code::kInvalidArgument, "--keep: only with --listen");
   return options;
 }
@@ -274,11 +264,10 @@ int explain_extra(const CLI::App& app, const std::vector<std::string>& extras) {
 // later word does not take away the answers before it.
 template <class Probe>
 int probe_each(std::string_view list, Probe probe) {
-  for (std::size_t begin = 0; begin <= list.size();) {
-    const std::size_t end = std::min(list.find(',', begin), list.size());
-    fmt::print("{}\n", to_json(probe(list.substr(begin, end - begin)), JsonLayout::kCompact));
+  for (const auto word : std::views::split(list, ',')) {
+    const auto answer = probe(std::string_view(word.begin(), word.end()));
+    fmt::print("{}\n", to_json(answer, JsonLayout::kCompact));
     std::fflush(stdout);
-    begin = end + 1;
   }
   return kExitPassed;
 }

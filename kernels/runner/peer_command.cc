@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 
 #include "kernels/core/text/json.h"
+#include "kernels/core/text/text.h"
 #include "kernels/peers/nccl_tests/options.h"
 #include "kernels/peers/nccl_tests/table.h"
 #include "kernels/peers/perftest/options.h"
@@ -160,6 +161,13 @@ std::optional<int> run_peer_command(std::span<char* const> argv, const ProfileHo
   if (const NcclTestsProgram* program = find_nccl_tests_program(call.name))
     return run_nccl_tests_command(*program, call.arguments, host.find);
   return run_profile_command(call.name, call.arguments, host);
+}
+
+Result<std::pair<std::string, std::string>> read_setting(const std::string& text) {
+  const std::size_t equals = text.find('=');
+  if (equals == std::string::npos || equals == 0)
+    return fail(Code::kInvalidArgument, fmt::format("--set {} is not KEY=VALUE", in_quotes(text)));
+  return std::pair(text.substr(0, equals), text.substr(equals + 1));
 }
 
 int report_wrong_use(std::string_view message, int exit_code) {

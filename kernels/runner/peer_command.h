@@ -30,6 +30,9 @@ PeerInvocation peer_invocation(std::span<char* const> argv);
 // may run yet: NCCL and profiles run in child processes.
 std::optional<int> run_peer_command(std::span<char* const> argv, const ProfileHost& host);
 
+// "KEY=VALUE" of --set, parted. kInvalidArgument.
+Result<std::pair<std::string, std::string>> read_setting(const std::string& text);
+
 // Prints "railgauge-runner: `message`" on stderr; the exit code.
 int report_wrong_use(std::string_view message, int exit_code = kExitUsage);
 

@@ -157,19 +157,6 @@ Result<std::string> test_named(const std::string& word, const std::vector<std::s
                                                   in_quotes(word), did_you_mean(word, all)));
 }
 
-// The last --set of a name counts.
-Result<std::map<std::string, std::string>> parameters_of(const std::vector<std::string>& set) {
-  std::map<std::string, std::string> out;
-  for (const std::string& pair : set) {
-    const std::size_t equals = pair.find('=');
-    if (equals == std::string::npos || equals == 0)
-      return fail(Code::kInvalidArgument,
-                  fmt::format("--set {} is not KEY=VALUE", in_quotes(pair)));
-    out[pair.substr(0, equals)] = pair.substr(equals + 1);
-  }
-  return out;
-}
-
 // Prints one line on stderr for a flag that cannot do here what it does in the tool.
 void info(std::string_view text) { fmt::print(stderr, "info: {}\n", text); }
 
@@ -242,7 +229,11 @@ Result<ProfileOptions> options_of(const std::string& name, const Flags& flags) {
   const double deadline_ns = RG_TRY(parse_duration_ns(flags.deadline));
   if (deadline_ns <= 0) return fail(Code::kInvalidArgument, "--deadline: must be above 0");
   options.deadline_seconds = deadline_ns / 1e9;
-  options.parameters = RG_TRY(parameters_of(flags.set));
+  // The last --set of a name counts.
+  for (const std::string& text : flags.set) {
+    const auto [key, value] = RG_TRY(read_setting(text));
+    options.parameters[key] = value;
+  }
   options.adaptive = flags.adaptive;
   if (is_nvbandwidth(name)) {
     RG_TRY_OK(take_nvbandwidth(flags, options));

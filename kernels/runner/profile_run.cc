@@ -15,9 +15,9 @@
 #include "kernels/core/base/outcome.h"
 #include "kernels/core/params.h"
 #include "kernels/core/report/report.h"
-#include "kernels/core/text/rfc3339.h"
 #include "kernels/runner/agent_task.h"
 #include "kernels/runner/child.h"
+#include "kernels/runner/standalone.h"
 #include "kernels/runner/task/run.h"
 #include "kernels/runner/task/watchdog.h"
 
@@ -26,11 +26,6 @@ namespace {
 
 // The first record of each task, so that a task that dies in its first step is known by name.
 constexpr std::string_view kBegin = "begin";
-
-// Seconds since 1970, for started_at.
-double unix_now_seconds() {
-  return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
-}
 
 // The place as a task id, so that each record names its task.
 std::string text_of(const ProfilePlace& place) {
@@ -167,10 +162,7 @@ class Gatherer {
  public:
   Gatherer(const ProfileOptions& options, const std::function<void(const ProfileTest&)>& on_test)
       : rows_(profile_rows(options)), visits_again_(visits_again(options)), on_test_(on_test) {
-    report_.set_schema_version(kReportSchemaVersion);
-    report_.set_railgauge_version(RAILGAUGE_VERSION);
     report_.set_profile(options.name);
-    report_.set_started_at(rfc3339(unix_now_seconds()));
   }
 
   // The task that began last.
@@ -216,11 +208,8 @@ class Gatherer {
  private:
   // An empty report of the task that begins now.
   [[nodiscard]] RunnerReport new_report(std::uint32_t row, const std::string& endpoint) const {
-    RunnerReport report;
-    report.set_schema_version(kReportSchemaVersion);
-    report.set_railgauge_version(RAILGAUGE_VERSION);
+    auto report = begin_report<RunnerReport>();
     report.set_kernel(std::string(rows_[row]->kernel));
-    report.set_started_at(rfc3339(unix_now_seconds()));
     report.mutable_started()->set_endpoint(endpoint);
     return report;
   }
@@ -314,7 +303,7 @@ class Gatherer {
   const bool visits_again_;
   const std::function<void(const ProfileTest&)>& on_test_;
   const double begin_ns_ = monotonic_now_ns();
-  ProfileReport report_;
+  ProfileReport report_ = begin_report<ProfileReport>();
   // Under way.
   ProfileTest test_;
   std::vector<std::string> outcomes_;  // of its tasks

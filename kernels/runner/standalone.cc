@@ -36,17 +36,7 @@ namespace {
 constexpr double kConnectSeconds = 10;      // for the other terminal to come up
 constexpr double kPeerWaitSeconds = 86400;  // of a listener that nobody calls
 constexpr const char* kEraseLine = "\r\x1b[K";
-constexpr double kEndSeconds = 10;  // for the peer to come to its end as well
-
-// Seconds since 1970, for started_at.
-double unix_now_seconds() {
-  return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
-}
-
-// Negative past the deadline.
-double left_seconds(double deadline_monotonic_ns) {
-  return (deadline_monotonic_ns - monotonic_now_ns()) / 1e9;
-}
+constexpr double kPeerEndSeconds = 10;  // for the peer to come to its end as well
 
 // "gpu2,gpu3" names one endpoint for each rank, in rank order. A text without a comma is the
 // endpoint of every rank.
@@ -109,10 +99,7 @@ class Run {
     Settled settled = RG_TRY(meet(telling, info_, options_.parameters, options_.deadline_seconds));
     Task task = make_task(std::move(settled.params), settled.deadline_seconds);
     task.facts["peer"] = settled.peer_host;
-    const Status ended = run_kernel(task, telling, records_, [&](const Status& prepared) -> Status {
-      return telling.agree(prepared, left_seconds(task.deadline_monotonic_ns));
-    });
-    return telling.agree(ended, kEndSeconds);
+    return run_together(task, telling);
   }
 
   // The ranks of this host, or those of an MPI's launcher.
@@ -121,10 +108,15 @@ class Run {
     Params params = RG_TRY(Params::parse(info_, options_.parameters));
     Task task = make_task(std::move(params), options_.deadline_seconds);
     task.endpoint = endpoint_of_rank(options_.endpoint, ranks_->rank());
+    return run_together(task, telling);
+  }
+
+  // Every rank learns of the others' errors, after prepare and at the end.
+  Status run_together(const Task& task, ErrorReportingGroup& telling) {
     const Status ended = run_kernel(task, telling, records_, [&](const Status& prepared) -> Status {
       return telling.agree(prepared, left_seconds(task.deadline_monotonic_ns));
     });
-    return telling.agree(ended, kEndSeconds);
+    return telling.agree(ended, kPeerEndSeconds);
   }
 
   // kUnavailable where nobody answers.
@@ -171,11 +163,11 @@ class NoSink final : public RecordSink {
 
 // In the child: rank 0 here, the others in processes of their own.
 int run_ranks(const StandaloneOptions& options, double spawned_ns, RecordSink& sink) {
-  const auto ranks = LocalRanks::start(options.ranks, [&](Group& group) {
+  const auto ranks = start_local_ranks(options.ranks, [&](Group& group) {
     NoSink none;
     return Run(options, nullptr, &group, spawned_ns, none).execute();
   });
-  if (ranks) return Run(options, nullptr, &(*ranks)->group(), spawned_ns, sink).execute();
+  if (ranks) return Run(options, nullptr, ranks->get(), spawned_ns, sink).execute();
   RecordWriter records(sink, RecordKey{});
   return finish_task(tl::unexpected(ranks.error()), records);
 }
@@ -207,12 +199,8 @@ int run_in_world(const StandaloneOptions& options, double spawned_ns, RecordSink
 // One run in a child process; `report` grows with its records, and `on_record` gets each of them.
 ChildEnd measure(const StandaloneOptions& options, TcpListener* listener, RunnerReport& report,
                  const std::function<void(const Record&)>& on_record) {
-  report = RunnerReport{};
-  report.set_schema_version(kReportSchemaVersion);
-  report.set_railgauge_version(RAILGAUGE_VERSION);
+  report = begin_report<RunnerReport>();
   report.set_kernel(options.row->info().name());
-  const double begin_seconds = unix_now_seconds();
-  report.set_started_at(rfc3339(begin_seconds));
   const double spawned_ns = monotonic_now_ns();
   // All four forms run in the child, so that the parent's report survives each of them.
   const auto body = [&](RecordSink& sink) {
@@ -226,7 +214,7 @@ ChildEnd measure(const StandaloneOptions& options, TcpListener* listener, Runner
     on_record(record);
   });
   // Includes the start and the end of the child.
-  report.set_duration_seconds(unix_now_seconds() - begin_seconds);
+  report.set_duration_seconds(-left_seconds(spawned_ns));
   return end;
 }
 
@@ -328,6 +316,11 @@ class Terminal {
 };
 
 }  // namespace
+
+std::string now_in_words() {
+  const std::chrono::duration<double> since = std::chrono::system_clock::now().time_since_epoch();
+  return rfc3339(since.count());
+}
 
 // NO_COLOR and TERM decide on a terminal.
 bool stdout_takes_colour() {

@@ -18,6 +18,18 @@
 
 namespace railgauge {
 
+// The time of day as reports have it (rfc3339.h).
+std::string now_in_words();
+// A RunnerReport or ProfileReport of what begins now.
+template <class Report>
+Report begin_report() {
+  Report report;
+  report.set_schema_version(kReportSchemaVersion);
+  report.set_railgauge_version(RAILGAUGE_VERSION);
+  report.set_started_at(now_in_words());
+  return report;
+}
+
 // wants_colour() of this process's standard output: a terminal, and neither NO_COLOR nor a dumb
 // one.
 bool stdout_takes_colour();

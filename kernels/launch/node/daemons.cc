@@ -50,7 +50,6 @@ std::string MpiDaemons::start(const LaunchAsk& ask) {
   auto started = open(ask);
   if (started) {
     running_.emplace(ask.number(), std::move(*started));
-    ++started_;
     return {};
   }
   LaunchNews news;

@@ -45,8 +45,6 @@ class MpiDaemons {
   void service();
   void add_to(std::vector<pollfd>& set) const;
   [[nodiscard]] bool empty() const { return running_.empty(); }
-  // How many were started, ever.
-  [[nodiscard]] std::size_t started() const { return started_; }
 
  private:
   // Checks a request and starts its daemon.
@@ -55,7 +53,6 @@ class MpiDaemons {
   const Options options_;
   const Report report_;
   std::map<std::uint32_t, MpiProcess> running_;
-  std::size_t started_ = 0;
 };
 
 }  // namespace railgauge

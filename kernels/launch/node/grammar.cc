@@ -183,6 +183,66 @@ std::optional<std::string> without_variables(std::string_view word) {
   return std::string(word);
 }
 
+bool is_uri(std::string_view text) { return addresses_in_uri(text).has_value(); }
+
+// Open MPI up to release 4. Without tree spawn, or daemons would start daemons behind our back.
+constexpr std::array kOrtedRules{Rule{"ess", is_env, true},
+                                 Rule{"ess_base_jobid", is_count, true},
+                                 Rule{"ess_base_vpid", is_count, true},
+                                 Rule{"ess_base_num_procs", is_count, true},
+                                 Rule{"orte_node_regex", is_node_regex, true},
+                                 Rule{"orte_hnp_uri", is_uri, true},
+                                 Rule{"orte_leave_session_attached", is_one},
+                                 Rule{"plm", is_rsh, true},
+                                 Rule{"plm_rsh_agent", nullptr, true},
+                                 Rule{"plm_rsh_no_tree_spawn", is_one, true},
+                                 Rule{"pmix", is_component_list},
+                                 Rule{"oob_tcp_if_include", is_network_list, true},
+                                 Rule{"btl_tcp_if_include", is_network_list}};
+// PRRTE, the launcher of Open MPI 5.
+constexpr std::array kPrtedRules{Rule{"ess", is_env, true},
+                                 Rule{"ess_base_nspace", is_namespace, true},
+                                 Rule{"ess_base_vpid", is_count, true},
+                                 Rule{"ess_base_num_procs", is_count, true},
+                                 Rule{"prte_hnp_uri", is_uri, true},
+                                 Rule{"prte_leave_session_attached", is_one},
+                                 Rule{"plm", is_ssh, true},
+                                 Rule{"plm_ssh_agent", nullptr, true},
+                                 Rule{"plm_ssh_no_tree_spawn", is_one, true},
+                                 Rule{"plm_ssh_num_concurrent", is_count},
+                                 Rule{"pmix_session_server", is_one},
+                                 Rule{"oob_tcp_if_include", is_network_list},
+                                 Rule{"prte_if_include", is_network_list, true}};
+// MPICH's and MVAPICH2's launcher. Not required: what came with MPICH 3.3 and 4, which MVAPICH2's
+// Hydra is older than.
+constexpr std::array kHydraRules{Rule{"--control-port", is_end_point, true},
+                                 Rule{"--rmk", is_user},
+                                 Rule{"--launcher", is_rsh, true},
+                                 Rule{"--launcher-exec", nullptr, true},
+                                 Rule{"--demux", is_poll, true},
+                                 Rule{"--iface", is_name, true},
+                                 Rule{"--pgid", is_count, true},
+                                 Rule{"--retries", is_count, true},
+                                 Rule{"--usize", is_number, true},
+                                 Rule{"--pmi-port", is_zero},
+                                 Rule{"--gpus-per-proc", is_number},
+                                 Rule{"--gpu-subdevs-per-proc", is_number},
+                                 Rule{"--proxy-id", is_count, true}};
+constexpr std::array<std::string_view, 2> kOrtedOptions{"-mca", "--mca"};
+constexpr std::array<std::string_view, 2> kPrtedOptions{"--prtemca", "--pmixmca"};
+
+// One daemon's command: its name, and the options in front of each NAME VALUE; none where the names
+// are options themselves.
+struct Dialect {
+  Daemon daemon;
+  std::string_view name;
+  std::span<const std::string_view> options;
+  std::span<const Rule> rules;
+};
+constexpr std::array kDialects{Dialect{Daemon::kOrted, "orted", kOrtedOptions, kOrtedRules},
+                               Dialect{Daemon::kPrted, "prted", kPrtedOptions, kPrtedRules},
+                               Dialect{Daemon::kHydraProxy, "hydra_pmi_proxy", {}, kHydraRules}};
+
 // Reads one command. Each option may come once; the daemon decides which options there are.
 class Reader {
  public:
@@ -205,10 +265,11 @@ class Reader {
     const auto path = daemon ? unquoted(*daemon) : std::nullopt;
     if (!path) return refused("program", words_[1]);
     const std::string name = path->substr(path->rfind('/') + 1);
-    if (name == "orted") return read_orted();
-    if (name == "prted") return read_prted();
-    if (name == "hydra_pmi_proxy") return read_hydra();
-    return refused("program", *path);
+    const auto* dialect = std::ranges::find(kDialects, name, &Dialect::name);
+    if (dialect == kDialects.end()) return refused("program", *path);
+    out_.daemon = dialect->daemon;
+    RG_TRY_OK(read_options(*dialect));
+    return std::move(out_);
   }
 
  private:
@@ -241,107 +302,38 @@ class Reader {
     return {};
   }
 
-  static bool is_uri(std::string_view text) { return addresses_in_uri(text).has_value(); }
+  // An option of Open MPI's daemons that has no value. `--daemonize` is left out: the agent watches
+  // over the daemon, so that it must stay.
+  Result<bool> take_flag(const std::string& option) {
+    const bool stays = option == "--daemonize" && out_.daemon != Daemon::kHydraProxy;
+    const bool as_root = option == "--allow-run-as-root" && out_.daemon == Daemon::kPrted;
+    if (!stays && !as_root) return false;
+    if (!seen_.insert(option).second) return refused("the second", option);
+    if (as_root) out_.arguments.push_back(option);
+    return true;
+  }
 
-  // Pairs behind -mca, --mca, --prtemca or --pmixmca, `--allow-run-as-root`, and `--daemonize`,
-  // which is left out: the agent watches over the daemon, so that it must stay.
-  Status read_pairs(std::span<const Rule> parameters, std::span<const std::string_view> options,
-                    std::string_view uri) {
+  // Everything behind the program.
+  Status read_options(const Dialect& dialect) {
+    const bool in_pairs = !dialect.options.empty();
     at_ = 2;
     while (more()) {
       const std::string option = words_[at_++];
-      if (option == "--daemonize") {
-        if (!seen_.insert(option).second) return refused("the second", option);
-        continue;
-      }
-      if (option == "--allow-run-as-root" && out_.daemon == Daemon::kPrted) {
-        if (!seen_.insert(option).second) return refused("the second", option);
-        out_.arguments.push_back(option);
-        continue;
-      }
-      if (std::ranges::find(options, option) == options.end()) return refused("option", option);
-      const std::string name = RG_TRY(value(option));
+      if (RG_TRY(take_flag(option))) continue;
+      if (in_pairs ? std::ranges::find(dialect.options, option) == dialect.options.end()
+                   : rule_of(dialect.rules, option) == nullptr)
+        return refused("option", option);
+      std::string name = option;
+      if (in_pairs) name = RG_TRY(value(option));
       const std::string text = RG_TRY(value(name));
-      RG_TRY_OK(take(option, parameters, name, text));
-      if (name == uri) out_.calls_back = *addresses_in_uri(text);
-      if (name.ends_with("_if_include")) out_.networks.push_back(text);
-      out_.arguments.insert(out_.arguments.end(), {option, name, text});
+      RG_TRY_OK(take(in_pairs ? option : "option", dialect.rules, name, text));
+      if (name.ends_with("_hnp_uri")) out_.calls_back = *addresses_in_uri(text);
+      if (name == "--control-port") out_.calls_back = {text};
+      if (name == "--iface" || name.ends_with("_if_include")) out_.networks.push_back(text);
+      if (in_pairs) out_.arguments.push_back(option);
+      out_.arguments.insert(out_.arguments.end(), {name, text});
     }
-    return check_required(parameters);
-  }
-
-  // Open MPI up to release 4.
-  Result<DaemonCommand> read_orted() {
-    // Without tree spawn, or daemons would start daemons behind our back.
-    static constexpr std::array kParameters{Rule{"ess", is_env, true},
-                                            Rule{"ess_base_jobid", is_count, true},
-                                            Rule{"ess_base_vpid", is_count, true},
-                                            Rule{"ess_base_num_procs", is_count, true},
-                                            Rule{"orte_node_regex", is_node_regex, true},
-                                            Rule{"orte_hnp_uri", is_uri, true},
-                                            Rule{"orte_leave_session_attached", is_one},
-                                            Rule{"plm", is_rsh, true},
-                                            Rule{"plm_rsh_agent", nullptr, true},
-                                            Rule{"plm_rsh_no_tree_spawn", is_one, true},
-                                            Rule{"pmix", is_component_list},
-                                            Rule{"oob_tcp_if_include", is_network_list, true},
-                                            Rule{"btl_tcp_if_include", is_network_list}};
-    static constexpr std::array<std::string_view, 2> kOptions{"-mca", "--mca"};
-    out_.daemon = Daemon::kOrted;
-    RG_TRY_OK(read_pairs(kParameters, kOptions, "orte_hnp_uri"));
-    return std::move(out_);
-  }
-
-  // PRRTE, the launcher of Open MPI 5.
-  Result<DaemonCommand> read_prted() {
-    static constexpr std::array kParameters{Rule{"ess", is_env, true},
-                                            Rule{"ess_base_nspace", is_namespace, true},
-                                            Rule{"ess_base_vpid", is_count, true},
-                                            Rule{"ess_base_num_procs", is_count, true},
-                                            Rule{"prte_hnp_uri", is_uri, true},
-                                            Rule{"prte_leave_session_attached", is_one},
-                                            Rule{"plm", is_ssh, true},
-                                            Rule{"plm_ssh_agent", nullptr, true},
-                                            Rule{"plm_ssh_no_tree_spawn", is_one, true},
-                                            Rule{"plm_ssh_num_concurrent", is_count},
-                                            Rule{"pmix_session_server", is_one},
-                                            Rule{"oob_tcp_if_include", is_network_list},
-                                            Rule{"prte_if_include", is_network_list, true}};
-    static constexpr std::array<std::string_view, 2> kOptions{"--prtemca", "--pmixmca"};
-    out_.daemon = Daemon::kPrted;
-    RG_TRY_OK(read_pairs(kParameters, kOptions, "prte_hnp_uri"));
-    return std::move(out_);
-  }
-
-  // MPICH's and MVAPICH2's launcher.
-  Result<DaemonCommand> read_hydra() {
-    // Not required: what came with MPICH 3.3 and 4, which MVAPICH2's Hydra is older than.
-    static constexpr std::array kOptions{Rule{"--control-port", is_end_point, true},
-                                         Rule{"--rmk", is_user},
-                                         Rule{"--launcher", is_rsh, true},
-                                         Rule{"--launcher-exec", nullptr, true},
-                                         Rule{"--demux", is_poll, true},
-                                         Rule{"--iface", is_name, true},
-                                         Rule{"--pgid", is_count, true},
-                                         Rule{"--retries", is_count, true},
-                                         Rule{"--usize", is_number, true},
-                                         Rule{"--pmi-port", is_zero},
-                                         Rule{"--gpus-per-proc", is_number},
-                                         Rule{"--gpu-subdevs-per-proc", is_number},
-                                         Rule{"--proxy-id", is_count, true}};
-    out_.daemon = Daemon::kHydraProxy;
-    at_ = 2;
-    while (more()) {
-      const std::string option = words_[at_++];
-      if (rule_of(kOptions, option) == nullptr) return refused("option", option);
-      const std::string text = RG_TRY(value(option));
-      RG_TRY_OK(take("option", kOptions, option, text));
-      if (option == "--control-port") out_.calls_back = {text};
-      if (option == "--iface") out_.networks = {text};
-      out_.arguments.insert(out_.arguments.end(), {option, text});
-    }
-    RG_TRY_OK(check_required(kOptions));
-    return std::move(out_);
+    return check_required(dialect.rules);
   }
 
   std::span<const std::string> words_;
@@ -361,8 +353,7 @@ std::string host_of(const std::string& end_point) {
 }  // namespace
 
 std::string_view daemon_name(Daemon daemon) {
-  if (daemon == Daemon::kPrted) return "prted";
-  return daemon == Daemon::kOrted ? "orted" : "hydra_pmi_proxy";
+  return std::ranges::find(kDialects, daemon, &Dialect::daemon)->name;
 }
 
 Result<DaemonCommand> read_daemon_command(std::span<const std::string> words,

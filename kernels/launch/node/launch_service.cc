@@ -2,7 +2,6 @@
 #include "kernels/launch/node/launch_service.h"
 
 #include <sys/socket.h>
-#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -35,10 +34,8 @@ bool write_frame(int socket, launch::Kind kind, std::string_view bytes) {
 // The folder of the path decides who may connect; is_own_user() checks it once more.
 Result<Fd> listen_at_path(const std::string& path) {
   sockaddr_un address{};
-  address.sun_family = AF_UNIX;
-  if (path.size() >= sizeof address.sun_path)
+  if (!launch::name_socket(path, address))
     return fail(Code::kInvalidArgument, fmt::format("{}: too long for a socket's name", path));
-  std::memcpy(address.sun_path, path.data(), path.size());
   Fd socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   // NOLINTNEXTLINE(cppcoreguidelines-pro-type-reinterpret-cast): the interface of sockets
   const auto* name = reinterpret_cast<const sockaddr*>(&address);

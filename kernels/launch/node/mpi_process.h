@@ -46,7 +46,6 @@ class MpiProcess {
   [[nodiscard]] int err_fd() const { return err_.get(); }
   // A pidfd, readable when all is over; -1 where Linux has none.
   [[nodiscard]] int exit_fd() const { return exit_fd_.get(); }
-  [[nodiscard]] pid_t pid() const { return keeper_.get(); }
   // The program's wait status, as soon as nothing is left of it. Not blocking; the same again.
   std::optional<int> ended();
   // Asks it to end; the second time it is killed without grace.

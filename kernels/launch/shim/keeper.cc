@@ -134,15 +134,8 @@ class Keeper {
 // Ends this process as the program ended, so that the owner reads one wait status for both.
 int end_as(int status) {
   if (!WIFSIGNALED(status)) return WEXITSTATUS(status);
-  const int signal = WTERMSIG(status);
-  sigset_t one;
-  sigemptyset(&one);
-  sigaddset(&one, signal);
   ::prctl(PR_SET_DUMPABLE, 0);  // a core file of the keeper would show nothing
-  ::signal(signal, SIG_DFL);
-  ::sigprocmask(SIG_UNBLOCK, &one, nullptr);
-  ::raise(signal);
-  return 128 + signal;
+  die_of(WTERMSIG(status));
 }
 
 }  // namespace

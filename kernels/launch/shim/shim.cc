@@ -4,8 +4,6 @@
 
 #include <poll.h>
 #include <sys/signalfd.h>
-#include <sys/socket.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include <array>
@@ -39,25 +37,6 @@ void write_whole(int fd, std::string_view bytes) {
   }
 }
 
-// -1 with errno set, as connect(2).
-int connect_to(const char* path) {
-  sockaddr_un address{};
-  address.sun_family = AF_UNIX;
-  if (std::strlen(path) >= sizeof address.sun_path) {
-    errno = ENAMETOOLONG;
-    return -1;
-  }
-  std::memcpy(address.sun_path, path, std::strlen(path));
-  const int fd = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  if (fd < 0) return -1;
-  // NOLINTNEXTLINE(cppcoreguidelines-pro-type-reinterpret-cast): the interface of sockets
-  if (::connect(fd, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0) return fd;
-  const int why = errno;
-  ::close(fd);
-  errno = why;
-  return -1;
-}
-
 // The signals that end a daemon, as a descriptor.
 int signals_fd() {
   sigset_t set;
@@ -67,17 +46,6 @@ int signals_fd() {
   // A launcher passes the latter two on to its ranks by itself; here they would end a daemon.
   for (const int signal : {SIGPIPE, SIGUSR1, SIGUSR2}) ::signal(signal, SIG_IGN);
   return ::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
-}
-
-// As the daemon ended, so do we.
-[[noreturn]] void die_of(int signal) {
-  sigset_t one;
-  sigemptyset(&one);
-  sigaddset(&one, signal);
-  ::signal(signal, SIG_DFL);
-  ::sigprocmask(SIG_UNBLOCK, &one, nullptr);
-  ::raise(signal);
-  ::_exit(128 + signal);
 }
 
 // -1: more is to come.
@@ -124,6 +92,17 @@ int relay(int socket, int signals) {
 }
 
 }  // namespace
+
+// 128 and the signal stand for one that ends nobody.
+void die_of(int signal) {
+  sigset_t one;
+  sigemptyset(&one);
+  sigaddset(&one, signal);
+  ::signal(signal, SIG_DFL);
+  ::sigprocmask(SIG_UNBLOCK, &one, nullptr);
+  ::raise(signal);
+  ::_exit(128 + signal);
+}
 
 // Without the variable of a running task nothing is asked: a launcher that was not started by a
 // task has no lease.

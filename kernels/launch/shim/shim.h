@@ -12,6 +12,9 @@ namespace railgauge::launch {
 // then on: its output, exit code and signals. The exit code; 255 as ssh where nothing was started.
 int ask(const std::vector<std::string>& words);
 
+// Ends this process by the signal that ended another one; it may be blocked here.
+[[noreturn]] void die_of(int signal);
+
 // `words`: our parent's process id, the grace in milliseconds, a program's path, its argv. Starts
 // the program and stays until it AND every process that it left anywhere are gone: what loses its
 // parent becomes our child (PR_SET_CHILD_SUBREAPER), so that "no child" means "nothing is left".

@@ -1,6 +1,10 @@
 // A frame is a kind of one byte, a length of four bytes, and the bytes.
 #include "kernels/launch/shim/wire.h"
 
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cerrno>
 #include <cstdint>
 #include <cstring>
 
@@ -12,6 +16,30 @@ constexpr std::string_view kKinds = "asoexkr";
 constexpr std::size_t kHeadBytes = 1 + sizeof(std::uint32_t);
 
 }  // namespace
+
+bool name_socket(std::string_view path, sockaddr_un& address) {
+  address = {};
+  address.sun_family = AF_UNIX;
+  if (path.size() < sizeof address.sun_path) {
+    path.copy(&address.sun_path[0], path.size());
+    return true;
+  }
+  errno = ENAMETOOLONG;
+  return false;
+}
+
+int connect_to(std::string_view path) {
+  sockaddr_un address{};
+  if (!name_socket(path, address)) return -1;
+  const int fd = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  if (fd < 0) return -1;
+  // NOLINTNEXTLINE(cppcoreguidelines-pro-type-reinterpret-cast): the interface of sockets
+  if (::connect(fd, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0) return fd;
+  const int why = errno;
+  ::close(fd);
+  errno = why;
+  return -1;
+}
 
 std::string encode(Kind kind, std::string_view bytes) {
   const auto length = static_cast<std::uint32_t>(bytes.size());

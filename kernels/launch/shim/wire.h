@@ -1,6 +1,8 @@
 // Frames between the shim and the runner that holds the task, over their unix socket: a kind, a
-// length and bytes. Pure; the standard library alone, since the shim has nothing else.
+// length and bytes. The standard library alone, since the shim has nothing else.
 #pragma once
+
+#include <sys/un.h>
 
 #include <cstddef>
 #include <optional>
@@ -29,6 +31,11 @@ struct Frame {
   Kind kind = Kind::kAsk;
   std::string bytes;
 };
+
+// The name of a unix socket. False, with ENAMETOOLONG, where the path does not fit (108 bytes).
+bool name_socket(std::string_view path, sockaddr_un& address);
+// A stream connected to the unix socket there; -1 with errno set, as connect(2).
+int connect_to(std::string_view path);
 
 // The most bytes of one frame, in either direction.
 inline constexpr std::size_t kMaxWireBytes = 256U << 10U;

@@ -112,15 +112,11 @@ constexpr Operation kPutLat = one_sided_operation<true>(
 
 namespace railgauge {
 extern const KernelRow kMpiGetBw;
-const KernelRow kMpiGetBw{[] { return mpi::info_of(mpi::kGetBw); },
-                          [] { return mpi::make_kernel(mpi::kGetBw); }};
+const KernelRow kMpiGetBw{mpi::kRowOf<mpi::kGetBw>};
 extern const KernelRow kMpiGetLat;
-const KernelRow kMpiGetLat{[] { return mpi::info_of(mpi::kGetLat); },
-                           [] { return mpi::make_kernel(mpi::kGetLat); }};
+const KernelRow kMpiGetLat{mpi::kRowOf<mpi::kGetLat>};
 extern const KernelRow kMpiPutBw;
-const KernelRow kMpiPutBw{[] { return mpi::info_of(mpi::kPutBw); },
-                          [] { return mpi::make_kernel(mpi::kPutBw); }};
+const KernelRow kMpiPutBw{mpi::kRowOf<mpi::kPutBw>};
 extern const KernelRow kMpiPutLat;
-const KernelRow kMpiPutLat{[] { return mpi::info_of(mpi::kPutLat); },
-                           [] { return mpi::make_kernel(mpi::kPutLat); }};
+const KernelRow kMpiPutLat{mpi::kRowOf<mpi::kPutLat>};
 }  // namespace railgauge

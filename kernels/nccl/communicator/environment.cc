@@ -17,6 +17,7 @@
 #include <vector>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "kernels/core/base/fd.h"
 #include "kernels/core/text/text.h"
@@ -165,8 +166,7 @@ void set_output() {
 
 // One fact of several parts, cut at kMaxFact.
 std::string joined(const std::vector<std::string>& parts) {
-  std::string all;
-  for (const std::string& part : parts) all += (all.empty() ? "" : " ") + part;
+  std::string all = fmt::format("{}", fmt::join(parts, " "));
   if (all.size() > kMaxFact) all = all.substr(0, kMaxFact) + "...";
   return valid_utf8(all);
 }

@@ -8,6 +8,7 @@
 #include <cstdlib>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "kernels/core/text/text.h"
 
@@ -264,9 +265,7 @@ std::vector<std::string> kinds_of(const LogFacts& seen) {
 
 // Sorted by the set, so that equal sets make equal texts.
 std::string path_of(const std::set<std::string>& kinds) {
-  std::string path;
-  for (const std::string& kind : kinds) path += (path.empty() ? "" : ", ") + kind;
-  return short_fact(std::move(path));
+  return short_fact(fmt::format("{}", fmt::join(kinds, ", ")));
 }
 
 // The names and the mapping of old integers are those of NCCL's src/graph/paths.

@@ -180,6 +180,15 @@ Result<std::vector<Told>> Team::agree(const Status& mine, Told told) {
   return all;
 }
 
+// This rank's part of an order, and the agreement on its result.
+Result<std::vector<Told>> Team::carry_out(const Order& order, const Perform& perform) {
+  std::vector<double> mine;
+  const Status done = perform(order, mine);
+  Told told;
+  told.mutable_samples_ns()->Assign(mine.begin(), mine.end());
+  return agree(done, std::move(told));
+}
+
 // Two agreements: the order goes out with the first, its result and the samples come with the
 // second.
 Result<std::vector<std::vector<double>>> Team::order(const Order& order, const Perform& perform) {
@@ -189,19 +198,15 @@ Result<std::vector<std::vector<double>>> Team::order(const Order& order, const P
   ordered.set_repeat(order.repeat);
   // An error of any rank so far ends the order before it begins.
   RG_TRY(agree({}, ordered));
-  std::vector<double> mine;
-  const Status done = perform(order, mine);
-  Told told;
-  told.mutable_samples_ns()->Assign(mine.begin(), mine.end());
-  const auto all = RG_TRY(agree(done, std::move(told)));
+  const auto all = RG_TRY(carry_out(order, perform));
   std::vector<std::vector<double>> samples;
   for (const Told& one : all)
     samples.emplace_back(one.samples_ns().begin(), one.samples_ns().end());
   // Samples are compared rank by rank, so their numbers must agree.
   for (std::size_t rank = 0; rank < samples.size(); ++rank)
-    if (samples[rank].size() != mine.size())
+    if (samples[rank].size() != samples[0].size())
       return fail(Code::kInternal, fmt::format("rank {}: told {} samples, not {}", rank,
-                                               samples[rank].size(), mine.size()));
+                                               samples[rank].size(), samples[0].size()));
   return samples;
 }
 
@@ -222,11 +227,7 @@ Status Team::follow(const Perform& perform) {
                       .count = first.count(),
                       .repeat = first.repeat()};
     if (order.command == Command::kEnd) return {};
-    std::vector<double> mine;
-    const Status done = perform(order, mine);
-    Told told;
-    told.mutable_samples_ns()->Assign(mine.begin(), mine.end());
-    RG_TRY(agree(done, std::move(told)));
+    RG_TRY(carry_out(order, perform));
   }
 }
 

@@ -111,6 +111,7 @@ class Team {
   [[nodiscard]] bool broken() const { return broken_; }
 
  private:
+  Result<std::vector<Told>> carry_out(const Order& order, const Perform& perform);
   // Adds what this rank knows of the lost one to an error.
   [[nodiscard]] Error explain(Error error, const Error* group_error) const;
 

@@ -51,8 +51,11 @@ class BackgroundClock {
 class RecordReporter final : public Reporter {
  public:
   // `records` outlives it.
-  RecordReporter(RecordWriter& records, bool raw_samples, bool on_gpu)
-      : records_(records), raw_samples_(raw_samples), on_gpu_(on_gpu) {}
+  RecordReporter(RecordWriter& records, bool raw_samples, bool on_gpu, Started started)
+      : records_(records),
+        raw_samples_(raw_samples),
+        on_gpu_(on_gpu),
+        started_(std::move(started)) {}
   void point(Point point) override {
     if (!raw_samples_) point.clear_samples();
     records_.point(std::move(point));
@@ -73,7 +76,6 @@ class RecordReporter final : public Reporter {
     name_endpoint();
     records_.started(std::move(started_));
   }
-  Started& pending() { return started_; }
 
  private:
   // As opened: the request may name no port, or nothing at all.
@@ -166,21 +168,26 @@ Status drift_status(std::string_view source, double drift_ppm) {
                   source, drift_ppm, TickClock::kMaxDriftPpm));
 }
 
-// The started record is written on every path, also for a kernel that could not be made.
-Status run_kernel(const Task& task, Group& group, RecordWriter& records, const Ready& ready) {
-  PhaseTimer timer(records, task);
+Started started_of(const Task& task, std::uint32_t ranks) {
   const KernelInfo info = task.row.info();
-  RecordReporter reporter(records, task.raw_samples, info.endpoint_kind() == "gpu");
-  Started& started = reporter.pending();
+  Started started;
   started.set_kernel(info.name());
   started.set_revision(info.revision());
-  started.set_size(group.size());
+  started.set_size(ranks);
   started.set_endpoint(task.endpoint);
   started.mutable_parameters()->insert(task.params.effective().begin(),
                                        task.params.effective().end());
-  reporter.fact("railgauge_version", RAILGAUGE_VERSION);
-  for (const auto& [name, value] : task.facts) reporter.fact(name, value);
+  auto& facts = *started.mutable_facts();
+  facts["railgauge_version"] = RAILGAUGE_VERSION;
+  for (const auto& [name, value] : task.facts) facts[name] = value;
+  return started;
+}
 
+// The started record is written on every path, also for a kernel that could not be made.
+Status run_kernel(const Task& task, Group& group, RecordWriter& records, const Ready& ready) {
+  PhaseTimer timer(records, task);
+  RecordReporter reporter(records, task.raw_samples, task.row.info().endpoint_kind() == "gpu",
+                          started_of(task, group.size()));
   std::unique_ptr<Kernel> kernel;
   Status ended = guarded("make", [&]() -> Status {
     kernel = task.row.make();

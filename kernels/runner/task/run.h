@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 
+#include "kernels/core/base/clock.h"
 #include "kernels/core/base/result.h"
 #include "kernels/core/group/group.h"
 #include "kernels/core/kernel.h"
@@ -44,6 +45,15 @@ Status run_kernel(const Task& task, Group& group, RecordWriter& records, const R
 // that its figures do not count. That says nothing about the fabric, so the task crashed and did
 // not fail.
 Status drift_status(std::string_view source, double drift_ppm);
+
+// The started record as far as it is known before the kernel runs: the declaration, the effective
+// parameters, the facts of the task. The group has `ranks` ranks.
+Started started_of(const Task& task, std::uint32_t ranks);
+
+// Seconds until the deadline; negative past it.
+inline double left_seconds(double deadline_monotonic_ns) {
+  return (deadline_monotonic_ns - monotonic_now_ns()) / 1e9;
+}
 
 // Writes the final record for the result of run_kernel(); the exit code.
 int finish_task(const Status& ended, RecordWriter& records);

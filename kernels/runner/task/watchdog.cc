@@ -4,11 +4,13 @@
 #include <poll.h>
 #include <sys/eventfd.h>
 #include <sys/signalfd.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <csignal>
+#include <cstring>
 
 #include <fmt/format.h>
 
@@ -44,12 +46,18 @@ int ending_signals_fd() {
   return ::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 }
 
+std::string words_of_end(int wait_status) {
+  if (!WIFSIGNALED(wait_status)) return fmt::format("exited with {}", WEXITSTATUS(wait_status));
+  const int signal = WTERMSIG(wait_status);
+  return fmt::format("was ended by signal {} (SIG{})", signal, sigabbrev_np(signal));
+}
+
 // Guards nothing yet, but ends the process on a signal from here on.
 Watchdog::Watchdog()
     : end_monotonic_ns_(kFarNs),
       signal_fd_(ending_signals_fd()),
       wake_fd_(::eventfd(0, EFD_CLOEXEC)) {
-  RG_CHECK(signal_fd_ >= 0 && wake_fd_ >= 0);
+  RG_CHECK(signal_fd_ && wake_fd_);
   thread_ = std::thread([this] { watch(); });
 }
 
@@ -58,10 +66,8 @@ Watchdog::~Watchdog() {
     const std::lock_guard lock(mutex_);
     stop_ = true;
   }
-  RG_CHECK(::eventfd_write(wake_fd_, 1) == 0);
+  RG_CHECK(::eventfd_write(wake_fd_.get(), 1) == 0);
   thread_.join();
-  ::close(wake_fd_);
-  ::close(signal_fd_);
 }
 
 // Wakes the thread, which waits until an earlier time.
@@ -69,7 +75,7 @@ void Watchdog::guard(RecordWriter& records, double deadline_monotonic_ns) {
   const std::lock_guard lock(mutex_);
   records_ = &records;
   end_monotonic_ns_ = deadline_monotonic_ns + kGraceSeconds * 1e9;
-  RG_CHECK(::eventfd_write(wake_fd_, 1) == 0);
+  RG_CHECK(::eventfd_write(wake_fd_.get(), 1) == 0);
 }
 
 // Shortens the time that is left; never lengthens it.
@@ -78,13 +84,14 @@ void Watchdog::end(const Error& why) {
   if (why_) return;
   why_ = why;
   end_monotonic_ns_ = std::min(end_monotonic_ns_, monotonic_now_ns() + kCancelGraceSeconds * 1e9);
-  RG_CHECK(::eventfd_write(wake_fd_, 1) == 0);
+  RG_CHECK(::eventfd_write(wake_fd_.get(), 1) == 0);
 }
 
 // Never holds the lock while it waits.
 void Watchdog::watch() {
   for (;;) {
-    std::array<pollfd, 2> wait{pollfd{signal_fd_, POLLIN, 0}, pollfd{wake_fd_, POLLIN, 0}};
+    std::array<pollfd, 2> wait{pollfd{signal_fd_.get(), POLLIN, 0},
+                               pollfd{wake_fd_.get(), POLLIN, 0}};
     double left_ms = 0;
     std::optional<Error> why;
     {
@@ -101,9 +108,9 @@ void Watchdog::watch() {
     // One more millisecond, so that the loop does not spin just before the end.
     ::poll(wait.data(), wait.size(), static_cast<int>(std::min(left_ms, kMaxPollMs)) + 1);
     eventfd_t woken = 0;
-    if (wait[1].revents != 0) ::eventfd_read(wake_fd_, &woken);
+    if (wait[1].revents != 0) ::eventfd_read(wake_fd_.get(), &woken);
     signalfd_siginfo signal{};
-    if (wait[0].revents != 0 && ::read(signal_fd_, &signal, sizeof signal) == sizeof signal)
+    if (wait[0].revents != 0 && ::read(signal_fd_.get(), &signal, sizeof signal) == sizeof signal)
       end_process(kCancelledOutcome,
                   signal.ssi_signo == SIGINT ? "interrupted (SIGINT)" : "terminated (SIGTERM)",
                   signal.ssi_signo == SIGINT ? kExitInterrupted : kExitTerminated);

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <thread>
 
+#include "kernels/core/base/fd.h"
 #include "kernels/core/base/result.h"
 #include "kernels/runner/task/record_writer.h"
 
@@ -20,6 +21,9 @@ void block_ending_signals();
 // A signalfd for both signals: not blocking, close on exec, -1 with errno set on failure. The
 // caller owns it. Each signal can be read once in the process.
 int ending_signals_fd();
+
+// How a process ended, from its wait status: "was ended by signal 11 (SIGSEGV)", "exited with 3".
+std::string words_of_end(int wait_status);
 
 // Ends with _exit, after the final record: a thread that hangs in a driver cannot be unwound.
 class Watchdog {
@@ -56,8 +60,8 @@ class Watchdog {
   double end_monotonic_ns_;
   std::optional<Error> why_;
   bool stop_ = false;
-  int signal_fd_;
-  int wake_fd_;
+  const Fd signal_fd_;
+  const Fd wake_fd_;
   std::thread thread_;
 };
 
