@@ -1,5 +1,4 @@
-// The measuring of bar.read_bw, bar.read_lat, bar.write_bw and bar.write_lat: one class over
-// direction and figure.
+// The four copy kernels: one class over direction and figure, and a declaration for each.
 #include "kernels/bar/copy_kernel.h"
 
 #include <algorithm>
@@ -80,14 +79,10 @@ class CopyKernel final : public Kernel {
     const bool bandwidth = figure_ == CopyFigure::kBandwidth;
     const TimedCopy timed = timed_copy(context, bytes);
     const auto link = gpu::link_bytes_per_second(setup_.gpu().pci_address());
-    const Sampled sampled = RG_TRY(sample_copies(
-        context, options_, timed,
-        bandwidth ? SampleUnit::kBytesPerSecond : SampleUnit::kNanoseconds, [&]() -> Status {
-          setup_.session().begin_point();
-          return prepare_bytes(bytes);  // between NVML's readings and the first kept sample
-        }));
-    setup_.session().end_point();
-    RG_TRY_OK(setup_.session().check_undisturbed(context));
+    const Sampled sampled =
+        RG_TRY(sample_copies(context, setup_.session(), options_, timed,
+                             bandwidth ? SampleUnit::kBytesPerSecond : SampleUnit::kNanoseconds,
+                             [&] { return prepare_bytes(bytes); }));
     const bool verified = context.params.boolean("verify");
     if (verified) RG_TRY_OK(verify(bytes));
     Point point = setup_.make_point(names(), bytes, sampled, context.raw_samples);
@@ -167,20 +162,87 @@ std::uint64_t default_repeat(CopyDirection direction, CopyFigure figure, std::ui
   return std::max<std::uint64_t>(1, at_least / bytes);
 }
 
-void add_copy_parameters(InfoBuilder& builder, std::int64_t min_samples, std::int64_t max_samples) {
-  builder
-      .integer("repeat",
-               "copies in one sample, which is their mean; 0 takes one, or for the bandwidth of "
-               "small sizes as many as the clock needs",
-               0, 0, static_cast<double>(kMaxRepeat))
-      .identity()
-      .sampling("samples", min_samples, max_samples);
-  add_bar_parameters(builder);
-}
-
 std::unique_ptr<Kernel> make_copy_kernel(CopyDirection direction, CopyFigure figure,
                                          std::span<const Routine> known) {
   return std::make_unique<CopyKernel>(direction, figure, known);
 }
 
+namespace {
+
+// The declaration of one of the kernels; direction and figure decide the rest.
+struct Declared {
+  const char* name;
+  const char* summary;
+  CopyDirection direction;
+  CopyFigure figure;
+  std::int64_t min_samples;
+};
+
+// A sample is the time of one copy, or of `repeat` small ones, to host memory. Each load waits for
+// its data to come over PCIe, so the figure is a round trip's time shared by as many loads as the
+// CPU keeps in flight. The GPU writes the pattern, the CPU compares what the timed copies read.
+// Fewer samples than a write's: a read of 16 MiB takes some 16 ms.
+constexpr Declared kReadBw{"bar.read_bw", "CPU reads of GPU memory through the PCIe BAR: bandwidth",
+                           CopyDirection::kRead, CopyFigure::kBandwidth, 30};
+
+// From before the first load until the last has its data, which came over PCIe. A sample is one
+// read; one reading of the clock (the fact clock_overhead_ns) is inside.
+constexpr Declared kReadLat{
+    "bar.read_lat", "CPU reads of GPU memory through the PCIe BAR: time until the data is there",
+    CopyDirection::kRead, CopyFigure::kLatency, 1000};
+
+// A sample is the time of one copy, or of `repeat` small ones, from host memory that is warm in the
+// CPU's caches, to one place of GPU memory. Each copy ends in a store fence inside the sample, so
+// that no store of it waits in the CPU when the clock is read; PCIe writes are posted, so the GPU
+// may see the last of them later. The GPU compares the bytes of the timed copies.
+constexpr Declared kWriteBw{"bar.write_bw",
+                            "CPU writes to GPU memory through the PCIe BAR: bandwidth",
+                            CopyDirection::kWrite, CopyFigure::kBandwidth, 100};
+
+// From before the first store until the store fence after the last has retired. Its meaning is
+// `posted`: the stores have left the CPU; the moment when the GPU sees them is unknown
+// (bar.ping_pong measures it). A sample is one write; one reading of the clock (the fact
+// clock_overhead_ns) is inside. The GPU compares the written bytes.
+constexpr Declared kWriteLat{
+    "bar.write_lat", "CPU writes to GPU memory through the PCIe BAR: time until they left the CPU",
+    CopyDirection::kWrite, CopyFigure::kLatency, 1000};
+
+// The largest size of a latency is 64 KiB: beyond it the bandwidth has the figure.
+template <const Declared& kKernel>
+KernelInfo info() {
+  const bool bandwidth = kKernel.figure == CopyFigure::kBandwidth;
+  InfoBuilder builder(kKernel.name, 1, kKernel.summary);
+  builder.endpoint("gpu")
+      .metrics({bandwidth ? "bandwidth_bytes_per_second" : "latency_ns"})
+      .sizes(bandwidth ? "4KiB,64KiB,1MiB,16MiB" : "4,8,64,256,1KiB,4KiB,16KiB,64KiB")
+      .integer("repeat",
+               "copies in one sample, which is their mean; 0 takes one, or for the bandwidth of "
+               "small sizes as many as the clock needs",
+               0, 0, static_cast<double>(kMaxRepeat))
+      .identity()
+      .sampling("samples", kKernel.min_samples, bandwidth ? 10'000 : 100'000);
+  add_bar_parameters(builder);
+  return builder.build();
+}
+
+template <const Declared& kKernel>
+std::unique_ptr<Kernel> make() {
+  return make_copy_kernel(kKernel.direction, kKernel.figure);
+}
+
+template <const Declared& kKernel>
+constexpr KernelRow kRow{info<kKernel>, make<kKernel>};
+
+}  // namespace
 }  // namespace railgauge::bar
+
+namespace railgauge {
+extern const KernelRow kBarReadBw;
+extern const KernelRow kBarReadLat;
+extern const KernelRow kBarWriteBw;
+extern const KernelRow kBarWriteLat;
+const KernelRow kBarReadBw = bar::kRow<bar::kReadBw>;
+const KernelRow kBarReadLat = bar::kRow<bar::kReadLat>;
+const KernelRow kBarWriteBw = bar::kRow<bar::kWriteBw>;
+const KernelRow kBarWriteLat = bar::kRow<bar::kWriteLat>;
+}  // namespace railgauge

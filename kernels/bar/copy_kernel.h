@@ -1,12 +1,11 @@
-// The four kernels that copy between host memory and the BAR. They differ in direction and in the
-// figure that they report; all else is here.
+// The four kernels that copy between host memory and the BAR: bar.read_bw, bar.read_lat,
+// bar.write_bw, bar.write_lat. They differ in direction and in the figure that they report.
 #pragma once
 
 #include <memory>
 #include <span>
 
 #include "kernels/bar/copy_routines.h"
-#include "kernels/core/info_builder.h"
 #include "kernels/core/kernel.h"
 
 namespace railgauge::bar {
@@ -20,10 +19,6 @@ enum class CopyFigure : std::uint8_t { kBandwidth, kLatency };
 // bandwidth's sample moves at least 64 KiB written or 4 KiB read, so that reading the clock is
 // below 1 % of it. Pure.
 std::uint64_t default_repeat(CopyDirection direction, CopyFigure figure, std::uint64_t bytes);
-
-// Declares `repeat`, the sampling with these bounds of the sample count, and the family's
-// parameters.
-void add_copy_parameters(InfoBuilder& builder, std::int64_t min_samples, std::int64_t max_samples);
 
 // A kernel that is not prepared. `known` as in Setup::open: a test passes routines that copy
 // wrongly.

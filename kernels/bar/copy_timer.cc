@@ -25,14 +25,13 @@ Status check_deadline(const Context& context, const char* act) {
 }
 
 // The stamps are allocated once, for the largest batch.
-Result<Sampled> sample_copies(const Context& context, const SamplerOptions& options,
-                              const TimedCopy& timed, SampleUnit unit,
-                              const Sampler::Ready& ready) {
+Result<Sampled> sample_copies(Context& context, gpu::Session& session,
+                              const SamplerOptions& options, const TimedCopy& timed,
+                              SampleUnit unit, const Sampler::Ready& ready) {
   const TickClock& clock = tick_clock(context);
   std::vector<std::uint64_t> stamps(options.batch + 1);
   const auto copies = static_cast<double>(timed.repeat);
   const auto bytes = static_cast<double>(timed.bytes);
-  Sampler sampler(context.clock, options);
   const auto batch = [&](std::uint64_t count, std::vector<double>& out) -> Status {
     RG_CHECK(count < stamps.size());
     RG_TRY_OK(check_deadline(context, "copy through the BAR"));
@@ -43,7 +42,7 @@ Result<Sampled> sample_copies(const Context& context, const SamplerOptions& opti
     }
     return {};
   };
-  return sampler.run(batch, ready);
+  return session.sample(context, options, batch, ready);
 }
 
 }  // namespace railgauge::bar

@@ -8,7 +8,7 @@
 #include "kernels/bar/copy_routines.h"
 #include "kernels/core/base/clock.h"
 #include "kernels/core/kernel.h"
-#include "kernels/core/sampler.h"
+#include "kernels/gpu/session/session.h"
 
 namespace railgauge::bar {
 
@@ -32,9 +32,10 @@ void stamp_copies(const TickClock& clock, const TimedCopy& timed, std::uint64_t 
 // second.
 enum class SampleUnit : std::uint8_t { kNanoseconds, kBytesPerSecond };
 // Samples `timed` by the options. kDeadlineExceeded between two batches at the context's deadline.
-// `ready` as in Sampler::run.
-Result<Sampled> sample_copies(const Context& context, const SamplerOptions& options,
-                              const TimedCopy& timed, SampleUnit unit, const Sampler::Ready& ready);
+// `ready` as in gpu::Session::sample.
+Result<Sampled> sample_copies(Context& context, gpu::Session& session,
+                              const SamplerOptions& options, const TimedCopy& timed,
+                              SampleUnit unit, const Sampler::Ready& ready);
 
 // kDeadlineExceeded at the context's deadline; `act` appears in the message.
 Status check_deadline(const Context& context, const char* act);

@@ -65,14 +65,9 @@ class CrossoverKernel final : public Kernel {
   // the BAR, or by cuMemcpy.
   Result<double> measure_one(Context& context, std::uint64_t bytes, bool by_bar) {
     const std::uint64_t seed = kSeed + 2 * bytes + (by_bar ? 1 : 0);
-    const auto ready = [&]() -> Status {
-      setup_.session().begin_point();
-      return prepare_bytes(bytes, seed);  // between NVML's readings and the first kept sample
-    };
+    const auto ready = [&] { return prepare_bytes(bytes, seed); };
     const Sampled sampled =
         RG_TRY(by_bar ? sample_bar(context, bytes, ready) : sample_memcpy(context, bytes, ready));
-    setup_.session().end_point();
-    RG_TRY_OK(setup_.session().check_undisturbed(context));
     const bool verified = context.params.boolean("verify");
     if (verified) RG_TRY_OK(verify(bytes, seed, by_bar));
     const char* meaning = by_bar && writes_ ? "posted" : "completion";
@@ -91,23 +86,22 @@ class CrossoverKernel final : public Kernel {
   }
 
   // Copies by the CPU, timed as in the family's other kernels.
-  Result<Sampled> sample_bar(const Context& context, std::uint64_t bytes,
-                             const Sampler::Ready& ready) const {
+  Result<Sampled> sample_bar(Context& context, std::uint64_t bytes, const Sampler::Ready& ready) {
     const View& view = setup_.view();
     TimedCopy timed{.bytes = bytes};
     timed.copy = writes_ ? setup_.copier().writer->write : setup_.copier().reader->read;
     timed.to = writes_ ? view.cpu : host_.data();
     timed.from = writes_ ? host_.data() : view.cpu;
-    return sample_copies(context, options_, timed, SampleUnit::kNanoseconds, ready);
+    return sample_copies(context, setup_.session(), options_, timed, SampleUnit::kNanoseconds,
+                         ready);
   }
 
   // Copies by the driver. The stamps are taken around each call; a failed call ends the batch and
   // is returned after it.
-  Result<Sampled> sample_memcpy(const Context& context, std::uint64_t bytes,
+  Result<Sampled> sample_memcpy(Context& context, std::uint64_t bytes,
                                 const Sampler::Ready& ready) {
     const TickClock& clock = tick_clock(context);
     const Cuda& cuda = loaded_cuda();
-    Sampler sampler(context.clock, options_);
     const auto batch = [&](std::uint64_t count, std::vector<double>& out) -> Status {
       RG_CHECK(count < stamps_.size());
       RG_TRY_OK(check_deadline(context, "copy by cuMemcpy"));
@@ -123,7 +117,7 @@ class CrossoverKernel final : public Kernel {
         out.push_back(clock.to_ns(stamps_[i + 1] - stamps_[i]));
       return {};
     };
-    return sampler.run(batch, ready);
+    return setup_.session().sample(context, options_, batch, ready);
   }
 
   // Writes the pattern to the source and zeros to the target, before the first kept sample.

@@ -57,18 +57,15 @@ class MapCost final : public Kernel {
   Status measure_size(Context& context, std::uint64_t bytes) {
     const auto window = RG_TRY(setup_.backend().make(setup_.gpu(), bytes));
     Times times;  // of all rounds, those of the warm-up too
-    Sampler sampler(context.clock, options_);
-    Sampled sampled = RG_TRY(sampler.run(
+    Sampled sampled = RG_TRY(setup_.session().sample(
+        context, options_,
         [&](std::uint64_t count, std::vector<double>& out) {
           return rounds(context, count, *window, times, out);
         },
-        [&]() -> Status {
-          setup_.session().begin_point();
+        [&] {
           std::vector<double> not_kept;  // what follows NVML's readings is slow
           return rounds(context, 1, *window, times, not_kept);
         }));
-    setup_.session().end_point();
-    RG_TRY_OK(setup_.session().check_undisturbed(context));
     const std::size_t kept = sampled.samples.size();
     for (std::size_t step = 0; step < kSteps.size(); ++step) {
       sampled.samples.assign(times[step].end() - static_cast<std::ptrdiff_t>(kept),

@@ -126,16 +126,13 @@ class PingPong final : public Kernel {
   Status connect(Context& /*context*/, Group& /*group*/) override { return {}; }
 
   Status measure(Context& context, Group& /*group*/) override {
-    Sampler sampler(context.clock, options_);
-    const Sampled sampled = RG_TRY(sampler.run(
+    const Sampled sampled = RG_TRY(setup_.session().sample(
+        context, options_,
         [&](std::uint64_t count, std::vector<double>& out) { return batch(context, count, out); },
-        [&]() -> Status {
-          setup_.session().begin_point();
+        [&] {
           std::vector<double> not_kept;  // what follows NVML's readings is slow
           return batch(context, kTripsAfterReading, not_kept);
         }));
-    setup_.session().end_point();
-    RG_TRY_OK(setup_.session().check_undisturbed(context));
     Point point = setup_.make_point({.metric = "latency_ns", .meaning = "rtt", .unit = "ns"},
                                     kWordBytes, sampled, context.raw_samples);
     point.set_verified(true);

@@ -151,8 +151,7 @@ Result<Sampled> Chase::sample(Context& context, gpu::Session& session, Lanes& la
   SamplerOptions options = RG_TRY(sampler_options(context.params));
   options.batch = kRounds;
   options.least_batch = kRounds;
-  return Sampler(context.clock, options).run(batch, [&]() -> Status {
-    session.begin_point();
+  return session.sample(context, options, batch, [&] {
     std::vector<double> not_kept;  // what follows NVML's readings is slow
     return batch(1, not_kept);
   });
@@ -170,8 +169,6 @@ Status Chase::measure(Context& context, gpu::Session& session, const std::string
       *reader_, [this](cu::Stream stream, std::uint64_t launch) { return queue(stream, launch); }));
   RG_TRY_OK(lanes.touch(context.deadline_monotonic_ns));
   const Sampled sampled = RG_TRY(sample(context, session, lanes));
-  session.end_point();
-  RG_TRY_OK(session.check_undisturbed(context));
   const bool verified = context.params.boolean("verify");
   if (verified) RG_TRY_OK(verify(lanes.operations(0)));
   Point point =

@@ -51,21 +51,17 @@ void CopyBench::for_each_end(const Route& route, Visit visit) {
 }
 
 // Finds the largest second-level cache: all routes rotate through a region of its size.
-Status CopyBench::prepare(Context& context, gpu::Session& session, Engine engine,
-                          HostMemory host_memory, std::vector<Route> routes) {
-  session_ = &session;
-  engine_ = engine;
-  host_memory_ = host_memory;
-  routes_ = std::move(routes);
+Status CopyBench::prepare(Context& context) {
+  plan_ = RG_TRY(plan_copies_(context));
   sizes_ = context.params.bytes_list("sizes");
   options_ = RG_TRY(sampler_options(context.params));
   copies_in_sample_ = static_cast<std::uint64_t>(context.params.integer("copies"));
   verify_ = context.params.boolean("verify");
-  for (const gpu::Gpu& gpu : session.gpus())
+  for (const gpu::Gpu& gpu : plan_.session.gpus())
     cache_bytes_ = std::max(cache_bytes_,
                             static_cast<std::uint64_t>(RG_TRY(gpu.attribute(cu::kL2CacheBytes))));
   RG_TRY_OK(check());
-  kits_ = RG_TRY(Kits::create(session.gpus(), engine));
+  kits_ = RG_TRY(Kits::create(plan_.session.gpus(), plan_.engine));
   RG_TRY_OK(allocate(context));
   kits_.report_facts(context.reporter);
   const auto on_host =
@@ -80,21 +76,21 @@ Status CopyBench::prepare(Context& context, gpu::Session& session, Engine engine
 
 // Combinations that the parameters allow one by one, but not together.
 Status CopyBench::check() const {
-  if (moves_both_ways(engine_))
+  if (moves_both_ways(plan_.engine))
     for (const std::uint64_t size : sizes_)
       if (size % kBothStep != 0)
         return fail(Code::kInvalidArgument,
                     fmt::format("parameter sizes: {} is not a multiple of 1024: one kernel moves "
                                 "half of it each way, in units of 512 bytes",
                                 canonical_bytes(size)));
-  if (host_memory_ != HostMemory::kPageable) return {};
-  const gpu::Gpu& gpu = session_->gpu();
-  if (engine_ != Engine::kCopyEngine && RG_TRY(gpu.attribute(cu::kUsesHostPageTables)) == 0)
+  if (plan_.host_memory != HostMemory::kPageable) return {};
+  const gpu::Gpu& gpu = plan_.session.gpu();
+  if (plan_.engine != Engine::kCopyEngine && RG_TRY(gpu.attribute(cu::kUsesHostPageTables)) == 0)
     return fail(Code::kUnimplemented,
                 fmt::format("{}: copy pageable memory by sm: its threads cannot address it; "
                             "use engine ce or host_memory pinned",
                             gpu.name()));
-  for (const Route& route : routes_)
+  for (const Route& route : plan_.routes)
     if (route.flows.size() > 1)
       return fail(Code::kUnimplemented,
                   fmt::format("{}: run several copies of pageable memory at once: each returns "
@@ -105,19 +101,19 @@ Status CopyBench::check() const {
 
 // Each end gets the memory of the largest size that uses it.
 Status CopyBench::allocate(Context& context) {
-  for (const Route& route : routes_)
+  for (const Route& route : plan_.routes)
     for_each_end(route, [this](const Flow& flow, const Key& key) {
       std::uint64_t& bytes = held_[key].bytes;
       for (const std::uint64_t size : sizes_)
-        bytes = std::max(bytes, RouteRun::area_bytes(flow, engine_, size, cache_bytes_));
+        bytes = std::max(bytes, RouteRun::area_bytes(flow, plan_.engine, size, cache_bytes_));
     });
   for (auto& [key, held] : held_) {
     const auto [index, on_host, earlier] = key;
-    const auto gpu = std::ranges::find(session_->gpus(), index, &gpu::Gpu::index);
+    const auto gpu = std::ranges::find(plan_.session.gpus(), index, &gpu::Gpu::index);
     held.area = on_host ? RG_TRY(allocate_host(context, *gpu, held.bytes))
                         : RG_TRY(Area::on_gpu(*gpu, held.bytes));
   }
-  return session_->gpu().make_current();
+  return plan_.session.gpu().make_current();
 }
 
 // Places the host memory of one GPU. A session of GPUs on several nodes cannot bind its thread
@@ -125,15 +121,15 @@ Status CopyBench::allocate(Context& context) {
 Result<Area> CopyBench::allocate_host(Context& context, const gpu::Gpu& gpu,
                                       std::uint64_t bytes) const {
   RG_TRY_OK(gpu.make_current());
-  const bool several = session_->gpus().size() > 1;
+  const bool several = plan_.session.gpus().size() > 1;
   gpu::Placement place;
   if (several) place = RG_TRY(gpu::place_beside(context, gpu, bytes));
-  Area area = RG_TRY(Area::on_host(host_memory_, bytes, place_of(context.params, gpu)));
+  Area area = RG_TRY(Area::on_host(plan_.host_memory, bytes, place_of(context.params, gpu)));
   const std::string fact = several ? gpu.name() + "_host_node" : "host_node";
   if (place.host.node >= 0)
     RG_TRY_OK(gpu::check_host_pages(context.reporter, fact, place.host, gpu.name(), area.host()));
   else
-    RG_TRY_OK(session_->check_host_memory(context, area.host(), fact));
+    RG_TRY_OK(plan_.session.check_host_memory(context, area.host(), fact));
   return area;
 }
 
@@ -146,8 +142,8 @@ std::vector<std::pair<const Area*, const Area*>> CopyBench::areas_of(const Route
   return areas;
 }
 
-Status CopyBench::measure(Context& context) {
-  for (const Route& route : routes_)
+Status CopyBench::measure(Context& context, Group&) {
+  for (const Route& route : plan_.routes)
     for (const std::uint64_t size : sizes_) RG_TRY_OK(measure_size(context, route, size));
   return {};
 }
@@ -157,8 +153,8 @@ Status CopyBench::measure_size(Context& context, const Route& route, std::uint64
   std::optional<double> link;
   if (route.linked != nullptr) link = gpu::link_bytes_per_second(route.linked->pci_address());
   const RouteRun::Parts parts{.kits = &kits_,
-                              .engine = engine_,
-                              .by_cpu = host_memory_ == HostMemory::kPageable,
+                              .engine = plan_.engine,
+                              .by_cpu = plan_.host_memory == HostMemory::kPageable,
                               .cache_bytes = cache_bytes_,
                               .copies_in_sample = copies_in_sample_,
                               .deadline_monotonic_ns = context.deadline_monotonic_ns,
@@ -168,7 +164,7 @@ Status CopyBench::measure_size(Context& context, const Route& route, std::uint64
   if (verify_) RG_TRY_OK(run.verify());
   point.set_verified(verify_);
   if (route.linked != nullptr) RG_TRY_OK(gpu::check_link(*route.linked, link, point.median()));
-  session_->report(context, std::move(point));
+  plan_.session.report(context, std::move(point));
   return {};
 }
 
@@ -180,16 +176,10 @@ Result<Point> CopyBench::sample(Context& context, const Route& route, RouteRun& 
   options.least_batch = std::min(run.batch(), kLeastBatch);
   options.warm_up = options.warm_up && !run.warm();
   const std::uint64_t before = run.copies_so_far();
-  Sampled sampled =
-      RG_TRY(Sampler(context.clock, options)
-                 .run([&run](std::uint64_t count,
-                             std::vector<double>& out) { return run.sample(count, out); },
-                      [this, &run]() -> Status {
-                        session_->begin_point();  // reads NVML: not right before a kept sample
-                        return run.restart();
-                      }));
-  session_->end_point();
-  RG_TRY_OK(session_->check_undisturbed(context));
+  Sampled sampled = RG_TRY(plan_.session.sample(
+      context, options,
+      [&run](std::uint64_t count, std::vector<double>& out) { return run.sample(count, out); },
+      [&run] { return run.restart(); }));
   sampled.warmup_count = before + sampled.warmup_count * run.copies_in_sample();
   Point point = make_point({.metric = std::string(kBandwidthMetric),
                             .meaning = route.meaning,

@@ -1,10 +1,10 @@
-// Shared by all copy bandwidths: sizes and sampling from the parameters, the memory of all routes,
-// one point for each size of a route.
+// The kernel of all copy bandwidths: sizes and sampling from the parameters, the memory of all
+// routes, one point for each size of a route.
 #pragma once
 
 #include <cstdint>
 #include <map>
-#include <span>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <tuple>
@@ -19,18 +19,28 @@
 
 namespace railgauge::cuda {
 
-// Measures every size of every route. Needs the parameters of add_engine(), add_copy_sampling() and
-// gpu::add_session_parameters(). Not thread safe.
-class CopyBench {
+// The routes of one task, and how they are copied.
+struct CopyPlan {
+  gpu::Session session;
+  Engine engine = Engine::kCopyEngine;
+  // Over GPUs of the session.
+  std::vector<Route> routes{};
+  HostMemory host_memory = HostMemory::kPinned;
+};
+// Opens the session and chooses the routes, in Kernel::prepare. All that differs between the
+// kernels that copy.
+using PlanCopies = Result<CopyPlan> (*)(Context& context);
+
+// The kernel that measures every size of every route; a point for each. Needs the parameters of
+// add_engine(), add_copy_sampling() and gpu::add_session_parameters(). Not thread safe.
+class CopyBench final : public Kernel {
  public:
-  CopyBench() = default;
-  // In Kernel::prepare, once the session is open; the session outlives the bench. Allocates the
-  // memory that the routes need at once and loads code. Waives where the memory is not there, or
-  // the engine cannot run or cannot reach the memory. Reports facts.
-  Status prepare(Context& context, gpu::Session& session, Engine engine, HostMemory host_memory,
-                 std::vector<Route> routes);
-  // In Kernel::measure: every route, every size. A point for each.
-  Status measure(Context& context);
+  explicit CopyBench(PlanCopies plan) : plan_copies_(plan) {}
+  // Allocates the memory that the routes need at once and loads code. Waives where the memory is
+  // not there, or the engine cannot run or cannot reach the memory. Reports facts.
+  Status prepare(Context& context) override;
+  Status connect(Context&, Group&) override { return {}; }
+  Status measure(Context& context, Group&) override;
 
  private:
   // Memory of one end: the bytes that the largest size needs.
@@ -51,19 +61,24 @@ class CopyBench {
   Status measure_size(Context& context, const Route& route, std::uint64_t size);
   Result<Point> sample(Context& context, const Route& route, RouteRun& run, std::uint64_t size);
 
-  gpu::Session* session_ = nullptr;
-  Engine engine_ = Engine::kCopyEngine;
-  HostMemory host_memory_ = HostMemory::kPinned;
+  PlanCopies plan_copies_;
+  // Its session outlives the kits and the memory below.
+  CopyPlan plan_;
   std::vector<std::uint64_t> sizes_;
   SamplerOptions options_;
   std::uint64_t copies_in_sample_ = 0;
   bool verify_ = true;
   // Bytes of the largest second-level cache among the GPUs.
   std::uint64_t cache_bytes_ = 0;
-  std::vector<Route> routes_;
   std::map<Key, Held> held_;
   Kits kits_;
 };
+
+// The `make` of a KernelRow.
+template <PlanCopies kPlan>
+std::unique_ptr<Kernel> make_copy_bench() {
+  return std::make_unique<CopyBench>(kPlan);
+}
 
 // The engine of a word of the parameter `engine`: "ce", "sm", "sm_again". The last two differ only
 // where one kernel moves both ways.

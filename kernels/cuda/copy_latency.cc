@@ -79,18 +79,18 @@ class CopyLatency final : public Kernel {
   }
 
   // Makes the target wrong before the first kept sample: only kept samples may be verified.
-  Result<Sampled> sample(const Context& context, std::uint64_t size) {
-    return Sampler(context.clock, options_)
-        .run([&](std::uint64_t count,
-                 std::vector<double>& out) { return batch(context, size, count, out); },
-             [&]() -> Status {
-               // begin_point() reads NVML, and the copy after that is slow: the next copies do not
-               // count.
-               session_.begin_point();
-               for (int copy = 0; copy < kCopiesAfterReading; ++copy)
-                 RG_TRY_OK(gpu_status(session_.gpu(), call(size), "copy"));
-               return kits_.fill(target(), size, kTargetSeed);
-             });
+  Result<Sampled> sample(Context& context, std::uint64_t size) {
+    return session_.sample(
+        context, options_,
+        [&](std::uint64_t count, std::vector<double>& out) {
+          return batch(context, size, count, out);
+        },
+        [&]() -> Status {
+          // The copy after a reading of NVML is slow: the next copies do not count.
+          for (int copy = 0; copy < kCopiesAfterReading; ++copy)
+            RG_TRY_OK(gpu_status(session_.gpu(), call(size), "copy"));
+          return kits_.fill(target(), size, kTargetSeed);
+        });
   }
 
   // The first copy of a size is not kept: the driver may set up what the size needs.
@@ -98,8 +98,6 @@ class CopyLatency final : public Kernel {
     RG_TRY_OK(kits_.fill(source(), size, kSourceSeed));
     RG_TRY_OK(gpu_status(session_.gpu(), call(size), "copy for the first time"));
     const Sampled sampled = RG_TRY(sample(context, size));
-    session_.end_point();
-    RG_TRY_OK(session_.check_undisturbed(context));
     const bool verified = context.params.boolean("verify");
     if (verified) RG_TRY_OK(kits_.verify(target(), size, kSourceSeed));
     Point point = make_point({.metric = std::string(kLatencyMetric),

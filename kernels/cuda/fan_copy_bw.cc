@@ -28,87 +28,74 @@ Flow reversed_load(const Flow& flow) {
   return back;
 }
 
-// The routes of one pattern; all else is the bench's.
-class FanCopyBandwidth final : public Kernel {
- public:
-  // Patterns with the host need one GPU, those between GPUs two.
-  Status prepare(Context& context) override {
-    const Params& params = context.params;
-    pattern_ = params.text("pattern");
-    reads_ = params.text("direction") == "read";
-    both_ways_ = params.boolean("bidirectional");
-    const std::string& word = params.text("engine");
-    const bool with_host = pattern_ == "all_to_host" || pattern_ == "host_to_all";
-    session_ = RG_TRY(with_host ? gpu::Session::open_several(context, 1, gpu::Apart::kEach)
-                                : gpu::Session::open_several(context, 2));
-    const Engine engine = with_host && both_ways_ ? both_ways_engine_of(word) : engine_of(word);
-    std::vector<Route> routes;
-    if (with_host) {
-      for (const gpu::Gpu& gpu : session_.gpus())
-        routes.push_back(host_route(gpu, both_ways_ && engine == Engine::kCopyEngine));
-    } else {
-      routes = gpu_routes(RG_TRY(enable_pairs(context, session_.gpus())));
-    }
-    context.reporter.fact("reported", with_host ? "one GPU's copy while all copy"
-                                                : "sum of all copies, each counted once done");
-    return bench_.prepare(context, session_, engine, HostMemory::kPinned, std::move(routes));
-  }
+// A copy between the host and `gpu`; `up` is from the host.
+Flow host_flow(const gpu::Gpu& gpu, bool up) {
+  return {.runs_on = &gpu, .source = up ? nullptr : &gpu, .target = up ? &gpu : nullptr};
+}
 
-  Status connect(Context&, Group&) override { return {}; }
-  Status measure(Context& context, Group&) override { return bench_.measure(context); }
-
- private:
-  // The route that measures one GPU while all others copy the same way, each with its reverse where
-  // asked.
-  Route host_route(const gpu::Gpu& measured, bool with_reverse) const {
-    const bool up = pattern_ == "host_to_all";
-    Route route{.flows = {host_flow(measured, up)},
-                .pair = up ? "host>" + measured.name() : measured.name() + ">host",
-                .meaning = "",
-                .linked = &measured};
-    if (with_reverse) route.flows.push_back(reversed_load(route.flows.front()));
-    for (const gpu::Gpu& other : session_.gpus()) {
-      if (other.index() == measured.index()) continue;
-      route.flows.push_back(host_flow(other, up));
-      route.flows.back().measured = false;
-      if (with_reverse) route.flows.push_back(reversed_load(route.flows.back()));
-    }
-    const bool loaded = both_ways_ || route.flows.size() > 1;
-    route.meaning = loaded ? "unidirectional_under_load" : "unidirectional";
-    return route;
+// The route that measures one GPU while all others copy the same way, each with its reverse where
+// asked.
+Route host_route(std::span<const gpu::Gpu> gpus, const gpu::Gpu& measured, bool up, bool both_ways,
+                 bool with_reverse) {
+  Route route{.flows = {host_flow(measured, up)},
+              .pair = up ? "host>" + measured.name() : measured.name() + ">host",
+              .meaning = "",
+              .linked = &measured};
+  if (with_reverse) route.flows.push_back(reversed_load(route.flows.front()));
+  for (const gpu::Gpu& other : gpus) {
+    if (other.index() == measured.index()) continue;
+    route.flows.push_back(host_flow(other, up));
+    route.flows.back().measured = false;
+    if (with_reverse) route.flows.push_back(reversed_load(route.flows.back()));
   }
-  // A copy between the host and `gpu`; `up` is from the host.
-  static Flow host_flow(const gpu::Gpu& gpu, bool up) {
-    return {.runs_on = &gpu, .source = up ? nullptr : &gpu, .target = up ? &gpu : nullptr};
-  }
+  const bool loaded = both_ways || route.flows.size() > 1;
+  route.meaning = loaded ? "unidirectional_under_load" : "unidirectional";
+  return route;
+}
 
-  // One route for each GPU that has at least one pair with peer access.
-  [[nodiscard]] std::vector<Route> gpu_routes(const std::vector<GpuPair>& pairs) const {
-    const bool to_one = pattern_ == "all_to_one";
-    std::vector<Route> routes;
-    for (const gpu::Gpu& one : session_.gpus()) {
-      Route route{.flows = {},
-                  .pair = to_one ? "all>" + one.name() : one.name() + ">all",
-                  .meaning = both_ways_ ? "overlap_sum_under_load" : "overlap_sum"};
-      for (const GpuPair& pair : pairs)
-        if ((to_one ? pair.target : pair.source)->index() == one.index())
-          route.flows.push_back({.runs_on = reads_ ? pair.target : pair.source,
-                                 .source = pair.source,
-                                 .target = pair.target});
-      const std::size_t measured = route.flows.size();
-      for (std::size_t i = 0; both_ways_ && i < measured; ++i)
-        route.flows.push_back(reversed_load(route.flows[i]));
-      if (measured > 0) routes.push_back(std::move(route));
-    }
-    return routes;
-  }
+// The route of all pairs with peer access that reach `one` (`to_one`) or leave it. Its flows are
+// empty where there is none.
+Route gpu_route(const std::vector<GpuPair>& pairs, const gpu::Gpu& one, bool to_one, bool reads,
+                bool both_ways) {
+  Route route{.flows = {},
+              .pair = to_one ? "all>" + one.name() : one.name() + ">all",
+              .meaning = both_ways ? "overlap_sum_under_load" : "overlap_sum"};
+  for (const GpuPair& pair : pairs)
+    if ((to_one ? pair.target : pair.source)->index() == one.index())
+      route.flows.push_back({.runs_on = reads ? pair.target : pair.source,
+                             .source = pair.source,
+                             .target = pair.target});
+  const std::size_t measured = route.flows.size();
+  for (std::size_t i = 0; both_ways && i < measured; ++i)
+    route.flows.push_back(reversed_load(route.flows[i]));
+  return route;
+}
 
-  gpu::Session session_;
-  std::string pattern_;
-  bool reads_ = true;
-  bool both_ways_ = false;
-  CopyBench bench_;
-};
+// The routes of one pattern. Patterns with the host need one GPU, those between GPUs two.
+Result<CopyPlan> plan_routes(Context& context) {
+  const Params& params = context.params;
+  const std::string& pattern = params.text("pattern");
+  const bool reads = params.text("direction") == "read";
+  const bool both_ways = params.boolean("bidirectional");
+  const std::string& word = params.text("engine");
+  const bool with_host = pattern == "all_to_host" || pattern == "host_to_all";
+  CopyPlan plan{
+      .session = RG_TRY(with_host ? gpu::Session::open_several(context, 1, gpu::Apart::kEach)
+                                  : gpu::Session::open_several(context, 2)),
+      .engine = with_host && both_ways ? both_ways_engine_of(word) : engine_of(word)};
+  const std::span<const gpu::Gpu> gpus = plan.session.gpus();
+  std::vector<GpuPair> pairs;
+  if (!with_host) pairs = RG_TRY(enable_pairs(context, gpus));
+  for (const gpu::Gpu& gpu : gpus) {
+    Route route = with_host ? host_route(gpus, gpu, pattern == "host_to_all", both_ways,
+                                         both_ways && plan.engine == Engine::kCopyEngine)
+                            : gpu_route(pairs, gpu, pattern == "all_to_one", reads, both_ways);
+    if (!route.flows.empty()) plan.routes.push_back(std::move(route));
+  }
+  context.reporter.fact("reported", with_host ? "one GPU's copy while all copy"
+                                              : "sum of all copies, each counted once done");
+  return plan;
+}
 
 // The declaration; the endpoint is "none", because the parameter `gpus` names the GPUs.
 KernelInfo info() {
@@ -135,7 +122,5 @@ KernelInfo info() {
 
 namespace railgauge {
 extern const KernelRow kCudaFanCopyBw;
-const KernelRow kCudaFanCopyBw{cuda::info, []() -> std::unique_ptr<Kernel> {
-                                 return std::make_unique<cuda::FanCopyBandwidth>();
-                               }};
+const KernelRow kCudaFanCopyBw{cuda::info, cuda::make_copy_bench<cuda::plan_routes>};
 }  // namespace railgauge

@@ -16,47 +16,35 @@
 namespace railgauge::cuda {
 namespace {
 
+// The measured copy, and the copy the other way where the copy engines run a load.
+Route route_of(const gpu::Gpu* gpu, bool up, bool both_ways, bool loaded) {
+  Flow to_gpu{.runs_on = gpu, .source = nullptr, .target = gpu};
+  Flow to_host{.runs_on = gpu, .source = gpu, .target = nullptr};
+  Route route{.flows = {up ? to_gpu : to_host},
+              .pair = "",
+              .meaning = both_ways ? "unidirectional_under_load" : "unidirectional",
+              .linked = gpu};
+  if (loaded) {
+    route.flows.push_back(up ? to_host : to_gpu);
+    route.flows.back().measured = false;
+  }
+  return route;
+}
+
 // One route between the host and one GPU.
-class HostCopyBandwidth final : public Kernel {
- public:
-  Status prepare(Context& context) override {
-    const Params& params = context.params;
-    session_ = RG_TRY(gpu::Session::open(context));
-    const bool both_ways = params.boolean("bidirectional");
-    const std::string& word = params.text("engine");
-    const Engine engine = both_ways ? both_ways_engine_of(word) : engine_of(word);
-    const bool loaded = both_ways && engine == Engine::kCopyEngine;
-    const HostMemory memory = host_memory_of(params.text("host_memory"));
-    context.reporter.fact("reported", both_ways ? "one way, under a load the other way"
-                                                : "one way, the link otherwise idle");
-    return bench_.prepare(context, session_, engine, memory,
-                          {route(params.text("direction"), both_ways, loaded)});
-  }
-
-  Status connect(Context&, Group&) override { return {}; }
-  Status measure(Context& context, Group&) override { return bench_.measure(context); }
-
- private:
-  // The measured copy, and the copy the other way where the copy engines run a load.
-  Route route(const std::string& direction, bool both_ways, bool loaded) const {
-    const gpu::Gpu* gpu = &session_.gpu();
-    Flow to_gpu{.runs_on = gpu, .source = nullptr, .target = gpu};
-    Flow to_host{.runs_on = gpu, .source = gpu, .target = nullptr};
-    const bool up = direction == "h2d";
-    Route route{.flows = {up ? to_gpu : to_host},
-                .pair = "",
-                .meaning = both_ways ? "unidirectional_under_load" : "unidirectional",
-                .linked = gpu};
-    if (loaded) {
-      route.flows.push_back(up ? to_host : to_gpu);
-      route.flows.back().measured = false;
-    }
-    return route;
-  }
-
-  gpu::Session session_;
-  CopyBench bench_;
-};
+Result<CopyPlan> plan_routes(Context& context) {
+  const Params& params = context.params;
+  CopyPlan plan{.session = RG_TRY(gpu::Session::open(context))};
+  const bool both_ways = params.boolean("bidirectional");
+  const std::string& word = params.text("engine");
+  plan.engine = both_ways ? both_ways_engine_of(word) : engine_of(word);
+  plan.host_memory = host_memory_of(params.text("host_memory"));
+  context.reporter.fact("reported", both_ways ? "one way, under a load the other way"
+                                              : "one way, the link otherwise idle");
+  plan.routes.push_back(route_of(&plan.session.gpu(), params.text("direction") == "h2d", both_ways,
+                                 both_ways && plan.engine == Engine::kCopyEngine));
+  return plan;
+}
 
 // Direction, engine, load and kind of host memory are all part of a series' identity.
 KernelInfo info() {
@@ -78,7 +66,5 @@ KernelInfo info() {
 
 namespace railgauge {
 extern const KernelRow kCudaHostCopyBw;
-const KernelRow kCudaHostCopyBw{cuda::info, []() -> std::unique_ptr<Kernel> {
-                                  return std::make_unique<cuda::HostCopyBandwidth>();
-                                }};
+const KernelRow kCudaHostCopyBw{cuda::info, cuda::make_copy_bench<cuda::plan_routes>};
 }  // namespace railgauge

@@ -10,26 +10,16 @@ namespace railgauge::cuda {
 namespace {
 
 // One route whose source and target are memory of the same GPU.
-class LocalCopyBandwidth final : public Kernel {
- public:
-  Status prepare(Context& context) override {
-    session_ = RG_TRY(gpu::Session::open(context));
-    const gpu::Gpu* gpu = &session_.gpu();
-    context.reporter.fact("reported", "bytes copied; the memory reads and writes each");
-    return bench_.prepare(context, session_, engine_of(context.params.text("engine")),
-                          HostMemory::kPinned,
-                          {{.flows = {{.runs_on = gpu, .source = gpu, .target = gpu}},
-                            .pair = "",
-                            .meaning = "copied_once"}});
-  }
-
-  Status connect(Context&, Group&) override { return {}; }
-  Status measure(Context& context, Group&) override { return bench_.measure(context); }
-
- private:
-  gpu::Session session_;
-  CopyBench bench_;
-};
+Result<CopyPlan> plan_routes(Context& context) {
+  CopyPlan plan{.session = RG_TRY(gpu::Session::open(context)),
+                .engine = engine_of(context.params.text("engine"))};
+  const gpu::Gpu* gpu = &plan.session.gpu();
+  context.reporter.fact("reported", "bytes copied; the memory reads and writes each");
+  plan.routes.push_back({.flows = {{.runs_on = gpu, .source = gpu, .target = gpu}},
+                         .pair = "",
+                         .meaning = "copied_once"});
+  return plan;
+}
 
 // The declaration; the engine is part of a series' identity.
 KernelInfo info() {
@@ -47,7 +37,5 @@ KernelInfo info() {
 
 namespace railgauge {
 extern const KernelRow kCudaLocalCopyBw;
-const KernelRow kCudaLocalCopyBw{cuda::info, []() -> std::unique_ptr<Kernel> {
-                                   return std::make_unique<cuda::LocalCopyBandwidth>();
-                                 }};
+const KernelRow kCudaLocalCopyBw{cuda::info, cuda::make_copy_bench<cuda::plan_routes>};
 }  // namespace railgauge

@@ -12,46 +12,36 @@
 namespace railgauge::cuda {
 namespace {
 
+// A copy that the target's GPU runs (`reads`) or the source's.
+Flow flow_of(const gpu::Gpu* source, const gpu::Gpu* target, bool reads) {
+  return {.runs_on = reads ? target : source, .source = source, .target = target};
+}
+
+// The measured copy, and its reverse as load; in the reverse the same kind of end executes.
+Route route_of(const GpuPair& pair, bool reads, bool loaded) {
+  Route route{.flows = {flow_of(pair.source, pair.target, reads)},
+              .pair = name_of(pair),
+              .meaning = loaded ? "unidirectional_under_load" : "unidirectional"};
+  if (loaded) {
+    route.flows.push_back(flow_of(pair.target, pair.source, reads));
+    route.flows.back().measured = false;
+  }
+  return route;
+}
+
 // A route for each ordered pair of GPUs with peer access.
-class PeerCopyBandwidth final : public Kernel {
- public:
-  Status prepare(Context& context) override {
-    const Params& params = context.params;
-    session_ = RG_TRY(gpu::Session::open_several(context, 2));
-    const bool reads = params.text("direction") == "read";
-    const bool loaded = params.boolean("bidirectional");
-    std::vector<Route> routes;
-    for (const GpuPair& pair : RG_TRY(enable_pairs(context, session_.gpus())))
-      routes.push_back(route(pair, reads, loaded));
-    context.reporter.fact("reported", loaded ? "one way, under a load the other way"
-                                             : "one way, the link otherwise idle");
-    return bench_.prepare(context, session_, engine_of(params.text("engine")), HostMemory::kPinned,
-                          std::move(routes));
-  }
-
-  Status connect(Context&, Group&) override { return {}; }
-  Status measure(Context& context, Group&) override { return bench_.measure(context); }
-
- private:
-  // A copy that the target's GPU runs (`reads`) or the source's.
-  static Flow flow(const gpu::Gpu* source, const gpu::Gpu* target, bool reads) {
-    return {.runs_on = reads ? target : source, .source = source, .target = target};
-  }
-  // The measured copy, and its reverse as load; in the reverse the same kind of end executes.
-  static Route route(const GpuPair& pair, bool reads, bool loaded) {
-    Route route{.flows = {flow(pair.source, pair.target, reads)},
-                .pair = name_of(pair),
-                .meaning = loaded ? "unidirectional_under_load" : "unidirectional"};
-    if (loaded) {
-      route.flows.push_back(flow(pair.target, pair.source, reads));
-      route.flows.back().measured = false;
-    }
-    return route;
-  }
-
-  gpu::Session session_;
-  CopyBench bench_;
-};
+Result<CopyPlan> plan_routes(Context& context) {
+  const Params& params = context.params;
+  CopyPlan plan{.session = RG_TRY(gpu::Session::open_several(context, 2)),
+                .engine = engine_of(params.text("engine"))};
+  const bool reads = params.text("direction") == "read";
+  const bool loaded = params.boolean("bidirectional");
+  for (const GpuPair& pair : RG_TRY(enable_pairs(context, plan.session.gpus())))
+    plan.routes.push_back(route_of(pair, reads, loaded));
+  context.reporter.fact("reported", loaded ? "one way, under a load the other way"
+                                           : "one way, the link otherwise idle");
+  return plan;
+}
 
 // The declaration; the endpoint is "none", because the parameter `gpus` names the GPUs.
 KernelInfo info() {
@@ -73,7 +63,5 @@ KernelInfo info() {
 
 namespace railgauge {
 extern const KernelRow kCudaPeerCopyBw;
-const KernelRow kCudaPeerCopyBw{cuda::info, []() -> std::unique_ptr<Kernel> {
-                                  return std::make_unique<cuda::PeerCopyBandwidth>();
-                                }};
+const KernelRow kCudaPeerCopyBw{cuda::info, cuda::make_copy_bench<cuda::plan_routes>};
 }  // namespace railgauge

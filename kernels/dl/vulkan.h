@@ -17,7 +17,6 @@ using Instance = struct InstanceObject*;
 // Not owned: a physical device lives as long as its instance.
 using PhysicalDevice = struct PhysicalDeviceObject*;
 using Device = struct DeviceObject*;
-using Buffer = struct BufferObject*;
 using Memory = struct MemoryObject*;  // VkDeviceMemory
 
 // VkResult: errors are negative.
@@ -42,16 +41,10 @@ inline constexpr int kInstanceCreateInfo = 1;
 inline constexpr int kDeviceQueueCreateInfo = 2;
 inline constexpr int kDeviceCreateInfo = 3;
 inline constexpr int kMemoryAllocateInfo = 5;
-inline constexpr int kBufferCreateInfo = 12;
 inline constexpr int kPhysicalDeviceProperties2 = 1000059001;
 inline constexpr int kPhysicalDeviceIdProperties = 1000071004;
-inline constexpr int kExternalMemoryBufferCreateInfo = 1000072000;
 inline constexpr int kExportMemoryAllocateInfo = 1000072002;
 inline constexpr int kMemoryGetFdInfo = 1000074002;
-inline constexpr int kMemoryDedicatedRequirements = 1000127000;
-inline constexpr int kMemoryDedicatedAllocateInfo = 1000127001;
-inline constexpr int kBufferMemoryRequirementsInfo2 = 1000146000;
-inline constexpr int kMemoryRequirements2 = 1000146003;
 
 // Bits
 inline constexpr std::uint32_t kMemoryDeviceLocal = 1;
@@ -59,9 +52,6 @@ inline constexpr std::uint32_t kMemoryHostVisible = 2;
 inline constexpr std::uint32_t kMemoryHostCoherent = 4;
 inline constexpr std::uint32_t kMemoryHostCached = 8;
 inline constexpr std::uint32_t kExternalOpaqueFd = 1;
-inline constexpr std::uint32_t kBufferTransferSource = 1;
-inline constexpr std::uint32_t kBufferTransferDestination = 2;
-inline constexpr int kSharingExclusive = 0;
 inline constexpr std::uint64_t kWholeSize = ~std::uint64_t{0};
 inline constexpr const char* kExternalMemoryFdExtension = "VK_KHR_external_memory_fd";
 
@@ -145,49 +135,10 @@ struct DeviceCreateInfo {
   const char* const* extensions = nullptr;
   const void* features = nullptr;
 };
-struct ExternalMemoryBufferCreateInfo {
-  int type = kExternalMemoryBufferCreateInfo;
-  const void* next = nullptr;
-  std::uint32_t handle_types = 0;
-};
-struct BufferCreateInfo {
-  int type = kBufferCreateInfo;
-  const void* next = nullptr;
-  std::uint32_t flags = 0;
-  std::uint64_t size = 0;
-  std::uint32_t usage = 0;
-  int sharing_mode = kSharingExclusive;
-  std::uint32_t family_count = 0;
-  const std::uint32_t* families = nullptr;
-};
-struct BufferMemoryRequirementsInfo2 {
-  int type = kBufferMemoryRequirementsInfo2;
-  const void* next = nullptr;
-  Buffer buffer = nullptr;
-};
-struct MemoryDedicatedRequirements {
-  int type = kMemoryDedicatedRequirements;
-  void* next = nullptr;
-  std::uint32_t prefers = 0;
-  std::uint32_t requires_dedicated = 0;
-};
-struct MemoryRequirements2 {
-  int type = kMemoryRequirements2;
-  void* next = nullptr;
-  std::uint64_t size = 0;
-  std::uint64_t alignment = 0;
-  std::uint32_t type_bits = 0;
-};
 struct ExportMemoryAllocateInfo {
   int type = kExportMemoryAllocateInfo;
   const void* next = nullptr;
   std::uint32_t handle_types = 0;
-};
-struct MemoryDedicatedAllocateInfo {
-  int type = kMemoryDedicatedAllocateInfo;
-  const void* next = nullptr;
-  void* image = nullptr;
-  Buffer buffer = nullptr;
 };
 struct MemoryAllocateInfo {
   int type = kMemoryAllocateInfo;
@@ -225,16 +176,9 @@ using GetMemoryFd = Return (*)(Device, const MemoryGetFdInfo*, int*);
       (vk::PhysicalDevice, const vk::DeviceCreateInfo*, const void*, vk::Device*))            \
   ROW(destroy_device, vkDestroyDevice, void, (vk::Device, const void*))                       \
   ROW(get_device_proc_addr, vkGetDeviceProcAddr, vk::VoidFunction, (vk::Device, const char*)) \
-  ROW(create_buffer, vkCreateBuffer, vk::Return,                                              \
-      (vk::Device, const vk::BufferCreateInfo*, const void*, vk::Buffer*))                    \
-  ROW(destroy_buffer, vkDestroyBuffer, void, (vk::Device, vk::Buffer, const void*))           \
-  ROW(get_buffer_memory_requirements2, vkGetBufferMemoryRequirements2, void,                  \
-      (vk::Device, const vk::BufferMemoryRequirementsInfo2*, vk::MemoryRequirements2*))       \
   ROW(allocate_memory, vkAllocateMemory, vk::Return,                                          \
       (vk::Device, const vk::MemoryAllocateInfo*, const void*, vk::Memory*))                  \
   ROW(free_memory, vkFreeMemory, void, (vk::Device, vk::Memory, const void*))                 \
-  ROW(bind_buffer_memory, vkBindBufferMemory, vk::Return,                                     \
-      (vk::Device, vk::Buffer, vk::Memory, std::uint64_t))                                    \
   ROW(map_memory, vkMapMemory, vk::Return,                                                    \
       (vk::Device, vk::Memory, std::uint64_t, std::uint64_t, std::uint32_t, void**))          \
   ROW(unmap_memory, vkUnmapMemory, void, (vk::Device, vk::Memory))

@@ -83,26 +83,8 @@ RAILGAUGE_FIELD(DeviceCreateInfo, queue_info_count, VkDeviceCreateInfo, queueCre
 RAILGAUGE_FIELD(DeviceCreateInfo, queue_infos, VkDeviceCreateInfo, pQueueCreateInfos);
 RAILGAUGE_FIELD(DeviceCreateInfo, extension_count, VkDeviceCreateInfo, enabledExtensionCount);
 RAILGAUGE_FIELD(DeviceCreateInfo, extensions, VkDeviceCreateInfo, ppEnabledExtensionNames);
-RAILGAUGE_SIZE(ExternalMemoryBufferCreateInfo, VkExternalMemoryBufferCreateInfo);
-RAILGAUGE_FIELD(ExternalMemoryBufferCreateInfo, handle_types, VkExternalMemoryBufferCreateInfo,
-                handleTypes);
-RAILGAUGE_SIZE(BufferCreateInfo, VkBufferCreateInfo);
-RAILGAUGE_FIELD(BufferCreateInfo, size, VkBufferCreateInfo, size);
-RAILGAUGE_FIELD(BufferCreateInfo, usage, VkBufferCreateInfo, usage);
-RAILGAUGE_FIELD(BufferCreateInfo, sharing_mode, VkBufferCreateInfo, sharingMode);
-RAILGAUGE_SIZE(BufferMemoryRequirementsInfo2, VkBufferMemoryRequirementsInfo2);
-RAILGAUGE_FIELD(BufferMemoryRequirementsInfo2, buffer, VkBufferMemoryRequirementsInfo2, buffer);
-RAILGAUGE_SIZE(MemoryDedicatedRequirements, VkMemoryDedicatedRequirements);
-RAILGAUGE_FIELD(MemoryDedicatedRequirements, requires_dedicated, VkMemoryDedicatedRequirements,
-                requiresDedicatedAllocation);
-RAILGAUGE_SIZE(MemoryRequirements2, VkMemoryRequirements2);
-static_assert(offsetof(vk::MemoryRequirements2, type_bits) ==
-              offsetof(VkMemoryRequirements2, memoryRequirements) +
-                  offsetof(VkMemoryRequirements, memoryTypeBits));
 RAILGAUGE_SIZE(ExportMemoryAllocateInfo, VkExportMemoryAllocateInfo);
 RAILGAUGE_FIELD(ExportMemoryAllocateInfo, handle_types, VkExportMemoryAllocateInfo, handleTypes);
-RAILGAUGE_SIZE(MemoryDedicatedAllocateInfo, VkMemoryDedicatedAllocateInfo);
-RAILGAUGE_FIELD(MemoryDedicatedAllocateInfo, buffer, VkMemoryDedicatedAllocateInfo, buffer);
 RAILGAUGE_SIZE(MemoryAllocateInfo, VkMemoryAllocateInfo);
 RAILGAUGE_FIELD(MemoryAllocateInfo, size, VkMemoryAllocateInfo, allocationSize);
 RAILGAUGE_FIELD(MemoryAllocateInfo, type_index, VkMemoryAllocateInfo, memoryTypeIndex);
@@ -132,26 +114,15 @@ RAILGAUGE_NUMBER(kInstanceCreateInfo, VK_STRUCTURE_TYPE_INSTANCE_CREATE_INFO);
 RAILGAUGE_NUMBER(kDeviceQueueCreateInfo, VK_STRUCTURE_TYPE_DEVICE_QUEUE_CREATE_INFO);
 RAILGAUGE_NUMBER(kDeviceCreateInfo, VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO);
 RAILGAUGE_NUMBER(kMemoryAllocateInfo, VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO);
-RAILGAUGE_NUMBER(kBufferCreateInfo, VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO);
 RAILGAUGE_NUMBER(kPhysicalDeviceProperties2, VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2);
 RAILGAUGE_NUMBER(kPhysicalDeviceIdProperties, VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_ID_PROPERTIES);
-RAILGAUGE_NUMBER(kExternalMemoryBufferCreateInfo,
-                 VK_STRUCTURE_TYPE_EXTERNAL_MEMORY_BUFFER_CREATE_INFO);
 RAILGAUGE_NUMBER(kExportMemoryAllocateInfo, VK_STRUCTURE_TYPE_EXPORT_MEMORY_ALLOCATE_INFO);
 RAILGAUGE_NUMBER(kMemoryGetFdInfo, VK_STRUCTURE_TYPE_MEMORY_GET_FD_INFO_KHR);
-RAILGAUGE_NUMBER(kMemoryDedicatedRequirements, VK_STRUCTURE_TYPE_MEMORY_DEDICATED_REQUIREMENTS);
-RAILGAUGE_NUMBER(kMemoryDedicatedAllocateInfo, VK_STRUCTURE_TYPE_MEMORY_DEDICATED_ALLOCATE_INFO);
-RAILGAUGE_NUMBER(kBufferMemoryRequirementsInfo2,
-                 VK_STRUCTURE_TYPE_BUFFER_MEMORY_REQUIREMENTS_INFO_2);
-RAILGAUGE_NUMBER(kMemoryRequirements2, VK_STRUCTURE_TYPE_MEMORY_REQUIREMENTS_2);
 RAILGAUGE_NUMBER(kMemoryDeviceLocal, VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT);
 RAILGAUGE_NUMBER(kMemoryHostVisible, VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT);
 RAILGAUGE_NUMBER(kMemoryHostCoherent, VK_MEMORY_PROPERTY_HOST_COHERENT_BIT);
 RAILGAUGE_NUMBER(kMemoryHostCached, VK_MEMORY_PROPERTY_HOST_CACHED_BIT);
 RAILGAUGE_NUMBER(kExternalOpaqueFd, VK_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD_BIT);
-RAILGAUGE_NUMBER(kBufferTransferSource, VK_BUFFER_USAGE_TRANSFER_SRC_BIT);
-RAILGAUGE_NUMBER(kBufferTransferDestination, VK_BUFFER_USAGE_TRANSFER_DST_BIT);
-RAILGAUGE_NUMBER(kSharingExclusive, VK_SHARING_MODE_EXCLUSIVE);
 RAILGAUGE_NUMBER(kWholeSize, VK_WHOLE_SIZE);
 #undef RAILGAUGE_NUMBER
 static_assert(std::string_view(vk::kExternalMemoryFdExtension) ==

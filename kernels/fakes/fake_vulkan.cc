@@ -19,10 +19,6 @@ struct PhysicalDeviceObject {
   unsigned index = 0;
 };
 struct DeviceObject {};
-struct BufferObject {
-  std::uint64_t bytes = 0;
-  bool exported = false;
-};
 struct MemoryObject {
   int fd = -1;
   std::uint64_t bytes = 0;
@@ -55,8 +51,7 @@ void VulkanControl::reset() {
                             Setting{"gpus", gpus, 2},
                             Setting{"no_large_bar", no_large_bar, 0},
                             Setting{"other_uuid", other_uuid, 0},
-                            Setting{"no_export", no_export, 0},
-                            Setting{"no_dedicated", no_dedicated, 0}};
+                            Setting{"no_export", no_export, 0}};
   apply_settings(settings, "RAILGAUGE_FAKE_VULKAN");
   calls = 0;
   instances = 0;
@@ -65,7 +60,6 @@ void VulkanControl::reset() {
 namespace {
 
 constexpr unsigned kMaxGpus = 16;
-constexpr std::uint64_t kPage = 64U << 10U;
 
 std::array<vk::PhysicalDeviceObject, kMaxGpus>& devices() {
   static std::array<vk::PhysicalDeviceObject, kMaxGpus> all = [] {
@@ -193,28 +187,6 @@ vk::VoidFunction vkGetDeviceProcAddr(vk::Device, const char* name) {
   return reinterpret_cast<vk::VoidFunction>(&fake::get_memory_fd);
 }
 
-vk::Return vkCreateBuffer(vk::Device, const vk::BufferCreateInfo* info, const void*,
-                          vk::Buffer* out) {
-  RAILGAUGE_ENTER;
-  const bool exported = find_in_chain<vk::ExternalMemoryBufferCreateInfo>(
-                            info->next, vk::kExternalMemoryBufferCreateInfo) != nullptr;
-  return give(out, vk::BufferObject{.bytes = info->size, .exported = exported});
-}
-void vkDestroyBuffer(vk::Device, vk::Buffer buffer, const void*) { take(buffer); }
-
-void vkGetBufferMemoryRequirements2(vk::Device, const vk::BufferMemoryRequirementsInfo2* info,
-                                    vk::MemoryRequirements2* requirements) {
-  requirements->size = (info->buffer->bytes + fake::kPage - 1) / fake::kPage * fake::kPage;
-  requirements->alignment = fake::kPage;
-  requirements->type_bits = vulkan_control().no_large_bar != 0 ? 0b011 : 0b111;
-  const auto* dedicated = find_in_chain<vk::MemoryDedicatedRequirements>(
-      requirements->next, vk::kMemoryDedicatedRequirements);
-  if (dedicated == nullptr) return;
-  auto& asked = *const_cast<vk::MemoryDedicatedRequirements*>(dedicated);
-  asked.requires_dedicated = info->buffer->exported && vulkan_control().no_dedicated == 0 ? 1 : 0;
-  asked.prefers = asked.requires_dedicated;
-}
-
 vk::Return vkAllocateMemory(vk::Device, const vk::MemoryAllocateInfo* info, const void*,
                             vk::Memory* out) {
   RAILGAUGE_ENTER;
@@ -231,12 +203,6 @@ void vkFreeMemory(vk::Device device, vk::Memory memory, const void*) {
   vkUnmapMemory(device, memory);
   close(memory->fd);
   take(memory);
-}
-
-vk::Return vkBindBufferMemory(vk::Device, vk::Buffer buffer, vk::Memory memory,
-                              std::uint64_t offset) {
-  RAILGAUGE_ENTER;
-  return offset + buffer->bytes <= memory->bytes ? vk::kSuccess : vk::kInitializationFailed;
 }
 
 vk::Return vkMapMemory(vk::Device, vk::Memory memory, std::uint64_t offset, std::uint64_t,

@@ -15,14 +15,13 @@ struct VulkanControl {
   std::atomic<std::uint64_t> calls{0};        // since reset(), of those that can fail
   std::atomic<std::uint64_t> fail_call{0};    // this call fails, once; 0: none
   std::atomic<std::uint64_t> fail_error{3};   // with the negative of this: initialisation failed
-  std::atomic<std::int64_t> live_handles{0};  // instances, devices, buffers, memory, mappings
+  std::atomic<std::int64_t> live_handles{0};  // instances, devices, memory, mappings
 
   std::atomic<std::uint64_t> instances{0};  // made since reset()
   std::atomic<std::uint64_t> gpus{2};
   std::atomic<std::uint64_t> no_large_bar{0};  // 1: no memory of the GPU is visible to the CPU
   std::atomic<std::uint64_t> other_uuid{0};    // 1: GPUs that CUDA does not know
   std::atomic<std::uint64_t> no_export{0};     // 1: vkGetMemoryFdKHR is not there
-  std::atomic<std::uint64_t> no_dedicated{0};  // 1: exported memory need not be dedicated
 
   // Back to what RAILGAUGE_FAKE_VULKAN says; live handles stay.
   void reset();

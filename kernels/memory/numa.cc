@@ -189,7 +189,7 @@ Result<NumaBinding> NumaBinding::bind(const NumaNode& node) {
   if (set_affinity(wanted) != 0)
     return fail(Code::kFailedPrecondition,
                 fmt::format("{}: sched_setaffinity: {} (errno {})", act, strerror(errno), errno));
-  binding.cpus_ = std::move(before);
+  binding.before_.cpus = std::move(before);
   // The policy before, for restore().
   Mask policy_nodes = empty_mask(kMaxNodes);
   int policy = MPOL_DEFAULT;
@@ -198,26 +198,20 @@ Result<NumaBinding> NumaBinding::bind(const NumaNode& node) {
   Mask own = empty_mask(kMaxNodes);
   set_bit(own, node.id);
   if (set_policy(MPOL_BIND, own) != 0) return binding;
-  binding.memory_bound_ = true;
-  binding.policy_ = policy;
-  if (policy != MPOL_DEFAULT) binding.policy_nodes_ = std::move(policy_nodes);
+  binding.before_.memory_bound = true;
+  binding.before_.policy = policy;
+  if (policy != MPOL_DEFAULT) binding.before_.policy_nodes = std::move(policy_nodes);
   return binding;
 }
 
 // The moved-from binding restores nothing.
 NumaBinding::NumaBinding(NumaBinding&& other) noexcept
-    : cpus_(std::exchange(other.cpus_, {})),
-      policy_nodes_(std::exchange(other.policy_nodes_, {})),
-      policy_(other.policy_),
-      memory_bound_(std::exchange(other.memory_bound_, false)) {}
+    : before_(std::exchange(other.before_, {})) {}
 
 NumaBinding& NumaBinding::operator=(NumaBinding&& other) noexcept {
   if (this != &other) {
     restore();
-    cpus_ = std::exchange(other.cpus_, {});
-    policy_nodes_ = std::exchange(other.policy_nodes_, {});
-    policy_ = other.policy_;
-    memory_bound_ = std::exchange(other.memory_bound_, false);
+    before_ = std::exchange(other.before_, {});
   }
   return *this;
 }
@@ -225,10 +219,9 @@ NumaBinding& NumaBinding::operator=(NumaBinding&& other) noexcept {
 // Sets back what bind() found.
 void NumaBinding::restore() {
   // Both were the process's own a moment ago; if they are refused now, nothing better is left.
-  if (!cpus_.empty()) static_cast<void>(set_affinity(cpus_));
-  if (memory_bound_) static_cast<void>(set_policy(policy_, policy_nodes_));
-  cpus_.clear();
-  memory_bound_ = false;
+  if (!before_.cpus.empty()) static_cast<void>(set_affinity(before_.cpus));
+  if (before_.memory_bound) static_cast<void>(set_policy(before_.policy, before_.policy_nodes));
+  before_ = {};
 }
 
 }  // namespace railgauge

@@ -54,18 +54,22 @@ class NumaBinding {
   static Result<NumaBinding> bind(const NumaNode& node);
 
   // Whether allocations are bound too.
-  [[nodiscard]] bool memory_bound() const { return memory_bound_; }
+  [[nodiscard]] bool memory_bound() const { return before_.memory_bound; }
 
  private:
   // Idempotent; refusals are ignored.
   void restore();
 
   using Mask = std::vector<unsigned long>;
-  Mask cpus_;  // before; empty: not bound
-  // The policy before, and its nodes.
-  Mask policy_nodes_;
-  int policy_ = 0;
-  bool memory_bound_ = false;
+  // The state that restore() sets.
+  struct Before {
+    Mask cpus{};  // empty: not bound
+    // The policy and its nodes, where memory is bound.
+    Mask policy_nodes{};
+    int policy = 0;
+    bool memory_bound = false;
+  };
+  Before before_;
 };
 
 }  // namespace railgauge

@@ -9,17 +9,6 @@ HostMemory host_memory_of(std::string_view word) {
   return word == "pageable" ? HostMemory::kPageable : HostMemory::kPinned;
 }
 
-std::string_view word_of(HostMemory memory) {
-  switch (memory) {
-    case HostMemory::kWriteCombined:
-      return "write_combined";
-    case HostMemory::kPageable:
-      return "pageable";
-    default:
-      return "pinned";
-  }
-}
-
 // Borrowed memory may be larger than `bytes`; the area's size is what was asked for.
 Result<Area> Area::on_gpu(const gpu::Gpu& gpu, std::uint64_t bytes) {
   RG_TRY_OK(gpu.make_current());

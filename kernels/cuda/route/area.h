@@ -19,7 +19,6 @@ enum class HostMemory : std::uint8_t { kPinned, kWriteCombined, kPageable };
 
 // "pinned", "write_combined", "pageable": the words of the parameter host_memory.
 HostMemory host_memory_of(std::string_view word);
-std::string_view word_of(HostMemory memory);
 
 // One end's memory, owned or borrowed. Movable. Not thread safe.
 class Area {

@@ -4,9 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
-#include <condition_variable>
-#include <mutex>
-#include <thread>
+#include <optional>
 #include <vector>
 
 #include <fmt/format.h>
@@ -191,94 +189,6 @@ void add_health(std::span<const GpuHealth> seen, Point& point) {
   add_throttling(gpus, point);
 }
 
-// The readings of one interval after the other. A thread reads between begin() and end(); the owner
-// reads before and after it.
-class HealthWatch::Reader {
- public:
-  Reader(NvmlUse use, std::vector<NvmlGpu> gpus, std::vector<std::string> names)
-      : use_(std::move(use)), gpus_(std::move(gpus)), names_(std::move(names)) {}
-  Reader(const Reader&) = delete;
-  Reader& operator=(const Reader&) = delete;
-  ~Reader() { stop(); }
-
-  // The counters are read last, right before the interval.
-  void begin() {
-    stop();
-    seen_.clear();
-    for (const std::string& name : names_) seen_.emplace_back().name = name;
-    for_each(read_all_of);
-    held_before_.clear();
-    for (const NvmlGpu& gpu : gpus_)
-      held_before_.push_back(read_held_times(loaded_nvml(), gpu.device));
-    begin_ns_ = monotonic_now_ns();
-    stopping_ = false;
-    thread_ = std::thread([this] {
-      std::unique_lock lock(mutex_);
-      auto pause = kFirstPause;
-      int full_pauses = 0;
-      while (!wake_.wait_for(lock, pause, [this] { return stopping_; })) {
-        for_each(pause < kPeriod ? read_clocks : read_all_of);
-        full_pauses += pause < kPeriod ? 0 : 1;
-        if (full_pauses == kPeriodsBetweenUsers) for_each(read_processes);
-        full_pauses %= kPeriodsBetweenUsers;
-        pause = std::min(2 * pause, kPeriod);
-      }
-    });
-  }
-  // The interval ends before the thread is joined, which may take a reading's time.
-  void end() {
-    if (!thread_.joinable()) return;
-    const double interval_ns = monotonic_now_ns() - begin_ns_;
-    stop();
-    for (std::size_t i = 0; i < gpus_.size(); ++i) {
-      seen_[i].interval_ns = interval_ns;
-      seen_[i].held =
-          held_between(held_before_[i], read_held_times(loaded_nvml(), gpus_[i].device));
-    }
-    for_each(read_all_of);
-    for_each(read_processes);
-  }
-  void add_to(Point& point) const {
-    if (!seen_.empty()) add_health(seen_, point);
-  }
-  [[nodiscard]] std::vector<ml::Process> processes(std::string_view name) const {
-    const auto gpu = std::ranges::find(seen_, name, &GpuHealth::name);
-    return gpu == seen_.end() ? std::vector<ml::Process>() : gpu->processes;
-  }
-
- private:
-  void for_each(void (*read)(const Nvml&, ml::Device, GpuHealth&)) {
-    for (std::size_t i = 0; i < gpus_.size(); ++i) read(loaded_nvml(), gpus_[i].device, seen_[i]);
-  }
-  void stop() {
-    if (!thread_.joinable()) return;
-    {
-      const std::lock_guard lock(mutex_);
-      stopping_ = true;
-    }
-    wake_.notify_one();
-    thread_.join();
-  }
-
-  NvmlUse use_;
-  std::vector<NvmlGpu> gpus_;
-  std::vector<std::string> names_;
-  // Owned by the thread while it runs.
-  std::vector<GpuHealth> seen_;
-  std::vector<HeldTimes> held_before_;
-  double begin_ns_ = 0;
-  std::mutex mutex_;
-  std::condition_variable wake_;
-  bool stopping_ = false;
-  std::thread thread_;
-};
-
-// Defined here, where Reader is complete.
-HealthWatch::HealthWatch() = default;
-HealthWatch::HealthWatch(HealthWatch&&) noexcept = default;
-HealthWatch& HealthWatch::operator=(HealthWatch&&) noexcept = default;
-HealthWatch::~HealthWatch() = default;
-
 // A GPU that NVML does not show is left out; `blind_` names it.
 HealthWatch::HealthWatch(std::span<const Gpu> gpus) {
   auto use = use_nvml();
@@ -291,35 +201,79 @@ HealthWatch::HealthWatch(std::span<const Gpu> gpus) {
     blind_ = all.error().message;
     return;
   }
-  std::vector<NvmlGpu> found;
-  std::vector<std::string> names;
   for (const Gpu& gpu : gpus) {
     const auto same = std::ranges::find(*all, gpu.pci_address(), &NvmlGpu::pci_address);
     if (same == all->end()) {
       blind_ = fmt::format("NVML: it does not show {} ({})", gpu.name(), gpu.pci_address());
       continue;
     }
-    found.push_back(*same);
-    names.push_back(gpu.name());
+    gpus_.push_back(*same);
+    names_.push_back(gpu.name());
   }
-  if (!found.empty())
-    reader_ = std::make_unique<Reader>(std::move(*use), std::move(found), std::move(names));
+  if (!gpus_.empty()) use_ = std::move(*use);
 }
 
+// A thread reads between begin() and end(); the owner reads before and after it. The counters are
+// read last, right before the interval.
 void HealthWatch::begin() {
-  if (reader_ != nullptr) reader_->begin();
+  stop();
+  if (gpus_.empty()) return;
+  seen_.clear();
+  for (const std::string& name : names_) seen_.emplace_back().name = name;
+  for_each(read_all_of);
+  held_before_.clear();
+  for (const NvmlGpu& gpu : gpus_)
+    held_before_.push_back(read_held_times(loaded_nvml(), gpu.device));
+  begin_ns_ = monotonic_now_ns();
+  stopping_ = false;
+  thread_ = std::thread([this] {
+    std::unique_lock lock(mutex_);
+    auto pause = kFirstPause;
+    int full_pauses = 0;
+    while (!wake_.wait_for(lock, pause, [this] { return stopping_; })) {
+      for_each(pause < kPeriod ? read_clocks : read_all_of);
+      full_pauses += pause < kPeriod ? 0 : 1;
+      if (full_pauses == kPeriodsBetweenUsers) for_each(read_processes);
+      full_pauses %= kPeriodsBetweenUsers;
+      pause = std::min(2 * pause, kPeriod);
+    }
+  });
 }
 
+// The interval ends before the thread is joined, which may take a reading's time.
 void HealthWatch::end() {
-  if (reader_ != nullptr) reader_->end();
+  if (!thread_.joinable()) return;
+  const double interval_ns = monotonic_now_ns() - begin_ns_;
+  stop();
+  for (std::size_t i = 0; i < gpus_.size(); ++i) {
+    seen_[i].interval_ns = interval_ns;
+    seen_[i].held = held_between(held_before_[i], read_held_times(loaded_nvml(), gpus_[i].device));
+  }
+  for_each(read_all_of);
+  for_each(read_processes);
 }
 
 void HealthWatch::add_to(Point& point) const {
-  if (reader_ != nullptr) reader_->add_to(point);
+  if (!seen_.empty()) add_health(seen_, point);
 }
 
 std::vector<ml::Process> HealthWatch::processes(std::string_view name) const {
-  return reader_ == nullptr ? std::vector<ml::Process>() : reader_->processes(name);
+  const auto gpu = std::ranges::find(seen_, name, &GpuHealth::name);
+  return gpu == seen_.end() ? std::vector<ml::Process>() : gpu->processes;
+}
+
+void HealthWatch::for_each(void (*read)(const Nvml&, ml::Device, GpuHealth&)) {
+  for (std::size_t i = 0; i < gpus_.size(); ++i) read(loaded_nvml(), gpus_[i].device, seen_[i]);
+}
+
+void HealthWatch::stop() {
+  if (!thread_.joinable()) return;
+  {
+    const std::lock_guard lock(mutex_);
+    stopping_ = true;
+  }
+  wake_.notify_one();
+  thread_.join();
 }
 
 }  // namespace railgauge::gpu

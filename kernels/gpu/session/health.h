@@ -2,12 +2,13 @@
 // is measured: a figure that was taken with the clocks held down says so.
 #pragma once
 
+#include <condition_variable>
 #include <cstdint>
-#include <memory>
-#include <optional>
+#include <mutex>
 #include <span>
 #include <string>
 #include <string_view>
+#include <thread>
 #include <vector>
 
 #include "kernels/core/base/record.pb.h"
@@ -76,14 +77,13 @@ void add_health(std::span<const GpuHealth> seen, Point& point);
 // waits until after the first ms, its pauses grow, and those before the first 100 ms read clocks
 // and reasons alone. The users of the GPUs are read once a second and at end(). Call begin() before
 // the last copies that are not kept. Never fails: a value that NVML does not report is absent.
-// Movable; not thread safe.
+// Not thread safe.
 class HealthWatch {
  public:
-  HealthWatch();
   explicit HealthWatch(std::span<const Gpu> gpus);
-  HealthWatch(HealthWatch&&) noexcept;
-  HealthWatch& operator=(HealthWatch&&) noexcept;
-  ~HealthWatch();
+  HealthWatch(const HealthWatch&) = delete;
+  HealthWatch& operator=(const HealthWatch&) = delete;
+  ~HealthWatch() { stop(); }
 
   // Why nothing is watched; empty when it is.
   [[nodiscard]] const std::string& blind() const { return blind_; }
@@ -99,9 +99,22 @@ class HealthWatch {
   [[nodiscard]] std::vector<ml::Process> processes(std::string_view name) const;
 
  private:
-  class Reader;
-  std::unique_ptr<Reader> reader_;
+  void for_each(void (*read)(const Nvml&, ml::Device, GpuHealth&));
+  void stop();
+
   std::string blind_;
+  NvmlUse use_;
+  // Those that NVML shows, and their names.
+  std::vector<NvmlGpu> gpus_;
+  std::vector<std::string> names_;
+  // Owned by the thread while it runs.
+  std::vector<GpuHealth> seen_;
+  std::vector<HeldTimes> held_before_;
+  double begin_ns_ = 0;
+  std::mutex mutex_;
+  std::condition_variable wake_;
+  bool stopping_ = false;
+  std::thread thread_;
 };
 
 }  // namespace railgauge::gpu

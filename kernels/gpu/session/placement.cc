@@ -27,6 +27,18 @@ Status check_room(const std::string& who, int node, std::uint64_t bytes, const s
                           static_cast<double>(bytes) / kGib));
 }
 
+// Binds near to `node`, the GPU's, or far from it. `who` appears in messages.
+Result<Placement> bind_beside(const std::string& who, int node, const std::string& side,
+                              const std::vector<NumaNode>& nodes, std::uint64_t bytes,
+                              const std::string& sysfs) {
+  const NumaNode& chosen =
+      nodes[RG_TRY(side == "far" ? farthest_node(nodes, node) : nearest_node(nodes, node))];
+  RG_TRY_OK(check_room(who, chosen.id, bytes, sysfs));
+  NumaBinding binding = RG_TRY(NumaBinding::bind(chosen));
+  HostPlace host{.node = chosen.id, .side = side, .policy_set = binding.memory_bound()};
+  return Placement{std::move(binding), std::move(host)};
+}
+
 // Whether each GPU has a far node.
 bool each_has_far(std::span<const Gpu> gpus, const std::vector<NumaNode>& nodes,
                   const std::string& sysfs) {
@@ -80,15 +92,11 @@ Result<Placement> place(Context& context, std::span<const Gpu> gpus, const std::
     context.reporter.fact("numa", fmt::format("not bound: {} nodes, {}", nodes.size(), why));
     return Placement();
   }
-  const NumaNode& chosen =
-      nodes[RG_TRY(far ? farthest_node(nodes, node) : nearest_node(nodes, node))];
-  RG_TRY_OK(check_room(who, chosen.id, kNodeHeadroomBytes, sysfs));
-  NumaBinding binding = RG_TRY(NumaBinding::bind(chosen));
-  HostPlace host{.node = chosen.id, .side = side, .policy_set = binding.memory_bound()};
+  Placement bound = RG_TRY(bind_beside(who, node, side, nodes, kNodeHeadroomBytes, sysfs));
   context.reporter.fact(
-      "numa", fmt::format("node {}, {}{}", chosen.id, side,
-                          binding.memory_bound() ? "" : "; the memory policy may not be set"));
-  return Placement{std::move(binding), std::move(host)};
+      "numa", fmt::format("node {}, {}{}", bound.host.node, side,
+                          bound.host.policy_set ? "" : "; the memory policy may not be set"));
+  return bound;
 }
 
 // A GPU whose node is unknown is not bound: place() has already reported it.
@@ -99,13 +107,7 @@ Result<Placement> place_beside(const Context& context, const Gpu& gpu, std::uint
   if (side == "any" || node < 0) return Placement();
   const std::vector<NumaNode> nodes = RG_TRY(numa_nodes(sysfs));
   if (nodes.size() == 1) return Placement();
-  const bool far = side == "far";
-  const NumaNode& chosen =
-      nodes[RG_TRY(far ? farthest_node(nodes, node) : nearest_node(nodes, node))];
-  RG_TRY_OK(check_room(gpu.name(), chosen.id, bytes + kReserveBytes, sysfs));
-  NumaBinding binding = RG_TRY(NumaBinding::bind(chosen));
-  HostPlace host{.node = chosen.id, .side = side, .policy_set = binding.memory_bound()};
-  return Placement{std::move(binding), std::move(host)};
+  return bind_beside(gpu.name(), node, side, nodes, bytes + kReserveBytes, sysfs);
 }
 
 }  // namespace railgauge::gpu

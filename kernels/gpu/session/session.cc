@@ -2,6 +2,7 @@
 #include "kernels/gpu/session/session.h"
 
 #include <algorithm>
+#include <optional>
 #include <string>
 
 #include <fmt/format.h>
@@ -66,7 +67,7 @@ void report_facts(Reporter& reporter, std::span<const Gpu> gpus) {
 struct Session::State {
   std::vector<Gpu> gpus;
   Placement placement;
-  HealthWatch watch;
+  std::optional<HealthWatch> watch;
   std::vector<GpuUsage> before;  // who used them when the session opened
   std::string in_use_by;         // who came in the interval that ended last
   bool synthetic = false;
@@ -83,8 +84,8 @@ struct Session::State {
     state->before = learn_own_number(std::move(before), addresses);
     for (const Gpu& gpu : state->gpus) RG_TRY_OK(check_busy(context, gpu, state->before));
     state->placement = RG_TRY(place(context, state->gpus, "/sys", apart));
-    state->watch = HealthWatch(state->gpus);
-    const std::string& blind = state->watch.blind();
+    state->watch.emplace(state->gpus);
+    const std::string& blind = state->watch->blind();
     context.reporter.fact("nvml", blind.empty() ? loaded_nvml().version : "not asked: " + blind);
     state->synthetic = loaded_cuda().synthetic || (blind.empty() && loaded_nvml().synthetic);
     RG_TRY_OK(state->gpus.front().make_current());
@@ -144,16 +145,16 @@ Status Session::check_host_memory(Context& context, std::span<std::byte> memory,
 
 void Session::begin_point() {
   state_->in_use_by.clear();
-  state_->watch.begin();
+  state_->watch->begin();
 }
 
-void Session::end_point() { state_->watch.end(); }
+void Session::end_point() { state_->watch->end(); }
 
 // Judges each GPU by itself; the fact in_use_by names all newcomers.
 Status Session::check_undisturbed(Context& context) {
   for (const Gpu& gpu : gpus()) {
     const GpuUsage came =
-        newcomers(state_->before, gpu.pci_address(), state_->watch.processes(gpu.name()));
+        newcomers(state_->before, gpu.pci_address(), state_->watch->processes(gpu.name()));
     if (came.processes.empty()) continue;
     const std::string who = users_in_words(came);
     RG_TRY_OK(judge_newcomers(context, gpu, who));
@@ -163,10 +164,21 @@ Status Session::check_undisturbed(Context& context) {
   return {};
 }
 
+Result<Sampled> Session::sample(Context& context, const SamplerOptions& options,
+                                const Sampler::Batch& batch, const Sampler::Ready& ready) {
+  Sampled sampled = RG_TRY(Sampler(context.clock, options).run(batch, [&]() -> Status {
+    begin_point();
+    return ready();
+  }));
+  end_point();
+  RG_TRY_OK(check_undisturbed(context));
+  return sampled;
+}
+
 // A point of an interval that is still open ends it.
 void Session::report(Context& context, Point point) {
-  state_->watch.end();
-  state_->watch.add_to(point);
+  state_->watch->end();
+  state_->watch->add_to(point);
   if (!state_->in_use_by.empty()) (*point.mutable_facts())["in_use_by"] = state_->in_use_by;
   if (state_->synthetic) point.set_synthetic(true);
   context.reporter.point(std::move(point));

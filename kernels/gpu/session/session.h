@@ -11,6 +11,7 @@
 
 #include "kernels/core/info_builder.h"
 #include "kernels/core/kernel.h"
+#include "kernels/core/sampler.h"
 #include "kernels/gpu/device.h"
 #include "kernels/gpu/session/placement.h"
 
@@ -58,6 +59,11 @@ class Session {
   // GPUs in the interval shared what was measured. Waives then, or by busy=measure warns, and
   // report() adds the fact in_use_by.
   [[nodiscard]] Status check_undisturbed(Context& context);
+  // Samples `batch` as one interval: begin_point(), then `ready`, between the warm-up and the first
+  // kept sample; end_point() and check_undisturbed() after the last one. Errors are theirs and the
+  // sampler's.
+  Result<Sampled> sample(Context& context, const SamplerOptions& options,
+                         const Sampler::Batch& batch, const Sampler::Ready& ready);
   // Adds the interval's readings to the point and passes it to the context's reporter.
   void report(Context& context, Point point);
 
