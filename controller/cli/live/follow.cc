@@ -135,7 +135,7 @@ void Progress::show(const railgauge::api::RunEvent& event) {
 void Progress::note(const std::string& text) {
   const std::scoped_lock lock(mutex_);
   if (drawn_) output_.err << "\r\x1b[K";
-  output_.err << "railgauge: " << printable(text) << '\n' << std::flush;
+  print_notice(output_, text);
   if (drawn_) draw();
 }
 
@@ -312,9 +312,7 @@ Result<Followed> follow_run(Session& session, const std::string& run_id, double 
 
 // The cancel is verified by following the run to its end.
 Result<railgauge::api::RunSummary> cancel_run(Session& session, const std::string& run_id) {
-  RunRef ref;
-  ref.set_run_id(run_id);
-  const auto answer = RG_TRY(call_through(session, rpc::kCancelRun, ref));
+  const auto answer = RG_TRY(call_through(session, rpc::kCancelRun, request_for<RunRef>(run_id)));
   if (has_ended(answer)) return answer;
   // A further Ctrl-C is the listener's matter: it ends the process.
   const Followed followed = RG_TRY(follow_run(session, run_id, session.cancel_seconds, INT_MAX));

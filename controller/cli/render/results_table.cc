@@ -225,7 +225,7 @@ std::string one_table(const std::string& title, const std::vector<const ResultPo
   columns.push_back({fmt::format("P99 {}", scales[0].label), true});
   columns.push_back({"N", true});
   columns.push_back({"NOTES"});
-  std::vector<std::vector<Cell>> rows;
+  Rows rows;
   rows.reserve(points.size());
   for (const ResultPoint* point : points) rows.push_back(row_of(*point, pairs, scales));
   return toned(printable(title), Tone::kHeading, colour) + "\n" +

@@ -238,7 +238,7 @@ std::string nccl_settings_table(const google::protobuf::RepeatedPtrField<NcclSet
                                 bool colour) {
   if (ranks.empty()) return "";
   const std::vector<std::string> told = differing_parameters(ranks);
-  std::vector<std::vector<Cell>> rows;
+  Rows rows;
   for (int i = 0; i < ranks.size(); ++i) {
     const NcclSettingRank& rank = ranks[i];
     rows.push_back({fmt::format("{}", fmt::join(rank.endpoints(), " ")), rank.kernel(),

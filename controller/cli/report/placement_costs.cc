@@ -106,7 +106,7 @@ std::string near_far_table(const google::protobuf::RepeatedPtrField<NearFarRatio
                            bool colour) {
   if (ratios.empty()) return "";
   const std::vector<std::string> told = differing_parameters(ratios);
-  std::vector<std::vector<Cell>> rows;
+  Rows rows;
   for (int i = 0; i < ratios.size(); ++i) {
     const NearFarRatio& ratio = ratios[i];
     rows.push_back({fmt::format("{}", fmt::join(ratio.endpoints(), " ")), ratio.kernel(),
@@ -259,7 +259,7 @@ std::string distance_table(const google::protobuf::RepeatedPtrField<DistanceCost
                            bool colour) {
   if (costs.empty()) return "";
   const std::vector<std::string> told = differing_parameters(costs);
-  std::vector<std::vector<Cell>> rows;
+  Rows rows;
   for (int i = 0; i < costs.size(); ++i) {
     const DistanceCost& cost = costs[i];
     rows.push_back({cost.node() + "/" + cost.gpu(), cost.kernel(),
