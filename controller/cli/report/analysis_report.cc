@@ -119,11 +119,9 @@ std::string analysis_text(const AnalysedSeries& series, bool colour) {
       fmt::format(", {}, {}\n", counted(static_cast<std::size_t>(series.changes_size()), "change"),
                   counted(static_cast<std::size_t>(series.spikes_size()), "spike"));
   const Rows rows = rows_of(series.changes(), [](const AnalysedChange& change) {
-    return Row{
-        change.index(),         fmt::format("{}-{}", change.index_first(), change.index_last()),
-        change.class_(),        number(change.before()),
-        number(change.after()), effect_text(change),
-        verdict_cell(change),   change.time()};
+    return Row({change.index(), fmt::format("{}-{}", change.index_first(), change.index_last()),
+                change.class_(), number(change.before()), number(change.after()),
+                effect_text(change), verdict_cell(change), change.time()});
   });
   if (!rows.empty())
     text += render_table("INDEX>|RANGE|CLASS|BEFORE>|AFTER>|EFFECT|IS|TIME", rows, colour);

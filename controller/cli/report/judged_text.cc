@@ -60,13 +60,11 @@ std::string head(const Upgrade& upgrade, bool colour) {
 // One row a metric, with the bound that it was compared with.
 std::string metric_table(const Upgrade& upgrade, bool colour) {
   const Rows rows = rows_of(upgrade.metrics(), [](const JudgedMetric& metric) {
-    return Row{metric.name(),
-               Cell(metric.verdict(), tone_of_verdict(metric.verdict())),
-               metric.changed_nodes() > 0 ? percent(metric.worse_percent()) : "-",
-               interval_text(metric),
-               fmt::format("{:.1f} %", metric.bound_percent()),
-               fmt::format("{}+{}", metric.changed_nodes(), metric.control_nodes()),
-               metric.reason()};
+    return Row({metric.name(), Cell(metric.verdict(), tone_of_verdict(metric.verdict())),
+                metric.changed_nodes() > 0 ? percent(metric.worse_percent()) : "-",
+                interval_text(metric), fmt::format("{:.1f} %", metric.bound_percent()),
+                fmt::format("{}+{}", metric.changed_nodes(), metric.control_nodes()),
+                metric.reason()});
   });
   return render_section("METRIC|VERDICT|WORSE BY>|90 % INTERVAL>|BOUND>|NODES>|WHY", rows, colour);
 }
@@ -89,11 +87,11 @@ std::string place_table(const Upgrade& upgrade, bool colour) {
 // For each suspected change, how often places with and without it are slower.
 std::string cause_table(const Upgrade& upgrade, bool colour) {
   const Rows rows = rows_of(upgrade.causes(), [](const UpgradeCause& cause) {
-    return Row{fmt::format("{}", fmt::join(cause.changes(), "; ")),
-               fmt::format("{} of {}", cause.exposed_worse(), cause.exposed()),
-               fmt::format("{} of {}", cause.unexposed_worse(), cause.unexposed()),
-               fmt::format("{:.2g}", cause.p()),
-               cause.explains() ? Cell("explains it", Tone::kBad) : Cell("does not")};
+    return Row({fmt::format("{}", fmt::join(cause.changes(), "; ")),
+                fmt::format("{} of {}", cause.exposed_worse(), cause.exposed()),
+                fmt::format("{} of {}", cause.unexposed_worse(), cause.unexposed()),
+                fmt::format("{:.2g}", cause.p()),
+                cause.explains() ? Cell("explains it", Tone::kBad) : Cell("does not")});
   });
   return render_section("SUSPECT|WORSE WITH IT>|WITHOUT>|CHANCE>|VERDICT", rows, colour);
 }

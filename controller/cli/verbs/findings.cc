@@ -1,6 +1,5 @@
 // findings, baselines and their verbs
 #include <chrono>
-#include <map>
 
 #include <fmt/format.h>
 
@@ -40,12 +39,12 @@ int print_finding(const Output& output, const Finding& finding) {
                    {"run", finding.run_id()}},
                   colour);
   const Rows series = rows_of(finding.series(), [](const FindingSeries& one) {
-    return Row{one.series_id(), one.name(),
-               one.has_before() ? value_text(one.before(), one.unit()) : "",
-               one.has_after() ? value_text(one.after(), one.unit()) : ""};
+    return Row({one.series_id(), one.name(),
+                one.has_before() ? value_text(one.before(), one.unit()) : "",
+                one.has_after() ? value_text(one.after(), one.unit()) : ""});
   });
   const Rows steps = rows_of(finding.steps(), [](const FindingStep& step) {
-    return Row{step.at(), step.who(), step.action(), step.text()};
+    return Row({step.at(), step.who(), step.action(), step.text()});
   });
   page += render_section("SERIES>|NAME|BEFORE>|AFTER>", series, colour) +
           headed_lines("same event", finding.same_event()) +
@@ -69,31 +68,13 @@ Result<int> step_finding(Session& session, const Arguments& arguments, const std
   return print_finding(session.output, RG_TRY(call(session, rpc::kStepFinding, request)));
 }
 
-// Findings of one event together, at the place of the first of them in the list.
-std::vector<std::vector<const Finding*>> by_event(const FindingList& list) {
-  std::vector<std::vector<const Finding*>> out;
-  std::map<std::string, std::size_t> known;
-  for (const Finding& finding : list.findings()) {
-    const std::string& id = finding.has_event_id() ? finding.event_id() : finding.finding_id();
-    const auto [event, is_new] = known.try_emplace(id, out.size());
-    if (is_new) out.emplace_back();
-    out[event->second].push_back(&finding);
-  }
-  return out;
-}
-
 // Pinned levels with the present ones beside them.
 int print_baselines(const Output& output, const BaselineList& list) {
   const Rows rows = rows_of(list.baselines(), [](const Baseline& one) {
-    return Row{one.series_id(),
-               one.name(),
-               one.kind(),
-               value_text(one.level(), one.unit()),
-               one.has_now() ? value_text(one.now(), one.unit()) : "",
-               percent(one.has_worse_percent(), one.worse_percent()),
-               one.set_at(),
-               one.who(),
-               one.note()};
+    return Row({one.series_id(), one.name(), one.kind(), value_text(one.level(), one.unit()),
+                one.has_now() ? value_text(one.now(), one.unit()) : "",
+                percent(one.has_worse_percent(), one.worse_percent()), one.set_at(), one.who(),
+                one.note()});
   });
   return print_list(output, list, "baselines",
                     "SERIES>|NAME|KIND|LEVEL>|NOW>|WORSE BY>|SET|BY|NOTE", rows,
@@ -111,7 +92,10 @@ Result<int> list_findings(Session& session, const Arguments& arguments) {
   const FindingList list = RG_TRY(call(session, rpc::kListFindings, request));
   Rows rows;
   std::size_t events = 0;
-  for (const std::vector<const Finding*>& event : by_event(list)) {
+  const auto event_of = [](const Finding& finding) {
+    return finding.has_event_id() ? finding.event_id() : finding.finding_id();
+  };
+  for (const auto& event : grouped(list.findings(), event_of)) {
     ++events;
     for (const Finding* finding : event)
       rows.push_back({(finding == event.front() ? "" : "+ ") + finding->finding_id(),

@@ -44,8 +44,8 @@ Result<int> list_kernels(Session& session, const Arguments&) {
   return print_list(session.output, list, "kernels", "KERNEL|REVISION>|RANKS|METRICS|SUMMARY",
                     rows_of(list.kernels(),
                             [](const KernelInfo& kernel) {
-                              return Row{kernel.name(), kernel.revision(), ranks_text(kernel),
-                                         metrics_text(kernel), kernel.summary()};
+                              return Row({kernel.name(), kernel.revision(), ranks_text(kernel),
+                                          metrics_text(kernel), kernel.summary()});
                             }),
                     "no kernel is known, since no node has attached; see railgauge nodes");
 }
@@ -71,10 +71,9 @@ Result<int> show_kernel(Session& session, const Arguments& arguments) {
                              {"metrics", metrics_text(kernel)}},
                             output.colour);
   const Rows rows = rows_of(kernel.parameters(), [](const ParameterInfo& parameter) {
-    return Row{parameter.name(),          parameter.type(),
-               range_text(parameter),     parameter.unit() == "1" ? "" : parameter.unit(),
-               parameter.default_value(), parameter.identity() ? "yes" : "no",
-               parameter.summary()};
+    return Row({parameter.name(), parameter.type(), range_text(parameter),
+                parameter.unit() == "1" ? "" : parameter.unit(), parameter.default_value(),
+                parameter.identity() ? "yes" : "no", parameter.summary()});
   });
   output.out << render_section("PARAMETER|TYPE|ALLOWED|UNIT|DEFAULT|IDENTITY|SUMMARY", rows,
                                output.colour);

@@ -45,7 +45,7 @@ void describe(const Output& output, const MetricDescription& metric) {
                              {"meaning", metric.help()}},
                             output.colour);
   const Rows labels = rows_of(metric.labels(), [](const MetricLabel& label) {
-    return Row{"  " + label.name(), label.values()};
+    return Row({"  " + label.name(), label.values()});
   });
   if (!labels.empty()) output.out << render_list(labels, output.colour);
 }
@@ -66,7 +66,7 @@ Result<int> show_metrics(Session& session, const Arguments& arguments) {
       one.controller_most);
   if (arguments.verb->name != "describe" && !arguments.has("describe")) {
     const Rows rows = rows_of(list.metrics(), [](const MetricDescription& metric) {
-      return Row{metric.name(), metric.type(), metric.owner(), metric.help()};
+      return Row({metric.name(), metric.type(), metric.owner(), metric.help()});
     });
     output.out << render_table("METRIC|TYPE|SHOWN BY|MEANING", rows, output.colour);
     return 0;

@@ -85,31 +85,20 @@ Cell device_state(const std::string& state) {
 
 std::string gpu_table(const NodeInfo& node, bool colour) {
   const Rows rows = rows_of(node.gpus(), [](const railgauge::api::Gpu& gpu) {
-    return Row{gpu.name(),
-               device_state(gpu.state()),
-               gpu.model(),
-               gpu.pci_address(),
-               numa_text(gpu.numa_node_plus_one()),
-               gpu.driver(),
-               gpu.vbios(),
-               gpu.uuid(),
-               distances_text(gpu)};
+    return Row({gpu.name(), device_state(gpu.state()), gpu.model(), gpu.pci_address(),
+                numa_text(gpu.numa_node_plus_one()), gpu.driver(), gpu.vbios(), gpu.uuid(),
+                distances_text(gpu)});
   });
   return render_section("GPU|STATE|MODEL|PCI|NUMA>|DRIVER|VBIOS|UUID|NICS", rows, colour);
 }
 
 std::string nic_table(const NodeInfo& node, bool colour) {
   const Rows rows = rows_of(node.nics(), [](const railgauge::api::Nic& nic) {
-    return Row{fmt::format("{}:{}", nic.device(), nic.port()),
-               device_state(nic.state()),
-               rate_text(nic),
-               nic.has_active_mtu_bytes() ? fmt::format("{:.0f}", nic.active_mtu_bytes()) : "-",
-               nic.netdev(),
-               nic.pci_address(),
-               nic.link_layer(),
-               nic.driver(),
-               nic.firmware(),
-               nic.guid()};
+    return Row({fmt::format("{}:{}", nic.device(), nic.port()), device_state(nic.state()),
+                rate_text(nic),
+                nic.has_active_mtu_bytes() ? fmt::format("{:.0f}", nic.active_mtu_bytes()) : "-",
+                nic.netdev(), nic.pci_address(), nic.link_layer(), nic.driver(), nic.firmware(),
+                nic.guid()});
   });
   return render_section("NIC|STATE|RATE>|MTU>|NETDEV|PCI|LINK|DRIVER|FIRMWARE|GUID", rows, colour);
 }
@@ -165,10 +154,9 @@ Result<NodeList> ask_nodes_with_facts(Session& session, const std::string& node_
 Result<int> list_nodes(Session& session, const Arguments& arguments) {
   const NodeList list = RG_TRY(ask(session, arguments.value("nodes"), false));
   const Rows rows = rows_of(list.nodes(), [](const NodeInfo& node) {
-    return Row{node.name(),         state_cell(node.state()),
-               node.version(),      nic_names(node),
-               gpu_names(node),     node.last_seen_at(),
-               node.busy_task_id(), Cell(busy_cell(node), node.busy() ? Tone::kBad : Tone::kPlain)};
+    return Row({node.name(), state_cell(node.state()), node.version(), nic_names(node),
+                gpu_names(node), node.last_seen_at(), node.busy_task_id(),
+                Cell(busy_cell(node), node.busy() ? Tone::kBad : Tone::kPlain)});
   });
   return print_list(
       session.output, list, "nodes", "NODE|STATE|VERSION|NICS|GPUS|LAST SEEN|TASK|BUSY", rows,

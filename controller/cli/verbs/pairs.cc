@@ -142,13 +142,9 @@ std::string state_of(const Suspect& suspect) {
 // The pairs that speak against the suspect, with the expected figure beside the measured one.
 std::string evidence_table(const SuspectList& list, const Suspect& suspect, bool colour) {
   const Rows rows = rows_of(suspect.evidence(), [&](const SuspectEvidence& each) {
-    return Row{each.from(),
-               each.to(),
-               each.rail(),
-               each.memory(),
-               value_text(each.expected(), list.unit()),
-               value_text(each.seen(), list.unit()),
-               format_share(each.expected() > 0 ? each.seen() / each.expected() : 0)};
+    return Row({each.from(), each.to(), each.rail(), each.memory(),
+                value_text(each.expected(), list.unit()), value_text(each.seen(), list.unit()),
+                format_share(each.expected() > 0 ? each.seen() / each.expected() : 0)});
   });
   return render_table("FROM|TO|RAIL>|MEMORY|EXPECTED>|SEEN>|OF EXPECTED>", rows, colour);
 }

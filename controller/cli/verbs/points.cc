@@ -43,12 +43,8 @@ Result<int> list_series(Session& session, const Arguments& arguments) {
                                      list.series_size()));
   if (print_document(output, list, "series")) return kExitPassed;
   const Rows rows = rows_of(list.series(), [](const Series& series) {
-    return Row{series.series_id(),
-               series.kernel(),
-               series.metric(),
-               series.meaning(),
-               bytes_text(series.message_bytes()),
-               endpoints_text(series)};
+    return Row({series.series_id(), series.kernel(), series.metric(), series.meaning(),
+                bytes_text(series.message_bytes()), endpoints_text(series)});
   });
   output.out << render_table("SERIES>|KERNEL|METRIC|MEANING|BYTES>|ENDPOINTS", rows, output.colour);
   return kExitPassed;
@@ -69,8 +65,8 @@ std::string flags_text(const HistoryPoint& point) {
 // Daily figures stay after the points were pruned.
 std::string days_table(const History& history, bool colour) {
   const Rows rows = rows_of(history.days(), [](const HistoryDay& day) {
-    return Row{day.day_at().substr(0, 10), fmt::format("{}", day.point_count()), figure(day.mean()),
-               figure(day.lowest()), figure(day.highest())};
+    return Row({day.day_at().substr(0, 10), fmt::format("{}", day.point_count()),
+                figure(day.mean()), figure(day.lowest()), figure(day.highest())});
   });
   return render_table(fmt::format("DAY|POINTS>|MEAN_{}>|LOWEST>|HIGHEST>", history.series().unit()),
                       rows, colour);
@@ -97,15 +93,12 @@ Result<int> show_history(Session& session, const Arguments& arguments) {
   if (!history.days().empty()) output.out << days_table(history, output.colour) << '\n';
   const auto optional = [](bool has, double value) { return has ? figure(value) : ""; };
   const Rows rows = rows_of(history.points(), [&](const HistoryPoint& point) {
-    return Row{point.measured_at(),
-               point.run_id(),
-               figure(point.median()),
-               optional(point.has_median_low(), point.median_low()),
-               optional(point.has_median_high(), point.median_high()),
-               optional(point.has_p99(), point.p99()),
-               point.has_epoch() ? std::to_string(point.epoch()) : "",
-               state_cell(point.outcome()),
-               flags_text(point)};
+    return Row({point.measured_at(), point.run_id(), figure(point.median()),
+                optional(point.has_median_low(), point.median_low()),
+                optional(point.has_median_high(), point.median_high()),
+                optional(point.has_p99(), point.p99()),
+                point.has_epoch() ? std::to_string(point.epoch()) : "", state_cell(point.outcome()),
+                flags_text(point)});
   });
   output.out << render_table(fmt::format("MEASURED|RUN|MEDIAN_{}>|LOW>|HIGH>|P99>|EPOCH>|OUTCOME|"
                                          "NOTES",
@@ -124,14 +117,10 @@ Result<int> compare_runs(Session& session, const Arguments& arguments) {
   if (print_document(output, comparison, "series")) return kExitPassed;
   const Rows rows = rows_of(comparison.series(), [](const ComparedSeries& each) {
     const Series& series = each.series();
-    return Row{series.series_id(),
-               series.kernel(),
-               series.metric(),
-               bytes_text(series.message_bytes()),
-               endpoints_text(series),
-               figure(each.median_a()),
-               figure(each.median_b()),
-               each.has_b_over_a() ? fmt::format("{:+.1f} %", (each.b_over_a() - 1) * 100) : "-"};
+    return Row({series.series_id(), series.kernel(), series.metric(),
+                bytes_text(series.message_bytes()), endpoints_text(series), figure(each.median_a()),
+                figure(each.median_b()),
+                each.has_b_over_a() ? fmt::format("{:+.1f} %", (each.b_over_a() - 1) * 100) : "-"});
   });
   output.out << line_of(fmt::format("A {}, B {}; medians of the points' medians, no judgement",
                                     comparison.run_a(), comparison.run_b()))

@@ -182,9 +182,9 @@ Tone tone_of_state(const std::string& state) {
 // One row a node: state, counts of its checks or the error of the call, time taken.
 void print_nodes(const Output& output, const PreflightReport& report) {
   const Rows rows = rows_of(report.nodes(), [&](const PreflightNode& node) {
-    return Row{node.node(), Cell(node.state(), tone_of_state(node.state())),
-               node.error().empty() ? state_counts_text(report, node.node()) : node.error(),
-               node.has_seconds() ? fmt::format("{:.2f} s", node.seconds()) : "-"};
+    return Row({node.node(), Cell(node.state(), tone_of_state(node.state())),
+                node.error().empty() ? state_counts_text(report, node.node()) : node.error(),
+                node.has_seconds() ? fmt::format("{:.2f} s", node.seconds()) : "-"});
   });
   output.out << render_table("NODE|STATE|CHECKS|TOOK>", rows, output.colour);
 }

@@ -24,14 +24,9 @@ constexpr std::uint32_t kDefaultLimit = 20;
 // All tasks of the run, in the order of the plan.
 std::string task_table(const RunDetail& detail, bool colour) {
   const Rows rows = rows_of(detail.tasks(), [](const TaskDetail& task) {
-    return Row{task.round(),
-               task.task_id(),
-               task.kernel(),
-               task.endpoints(),
-               task.state(),
-               state_cell(task.outcome()),
-               task.attempts() > 1 ? std::to_string(task.attempts()) : "",
-               task.reason()};
+    return Row({task.round(), task.task_id(), task.kernel(), task.endpoints(), task.state(),
+                state_cell(task.outcome()),
+                task.attempts() > 1 ? std::to_string(task.attempts()) : "", task.reason()});
   });
   return render_section("ROUND>|TASK|KERNEL|ENDPOINTS|STATE|OUTCOME|ATTEMPTS>|REASON", rows,
                         colour);
@@ -92,15 +87,11 @@ Result<int> list_runs(Session& session, const Arguments& arguments) {
   request.set_limit(RG_TRY(count_of(arguments, "limit", kDefaultLimit)));
   const auto list = RG_TRY(call(session, rpc::kListRuns, request));
   const Rows rows = rows_of(list.runs(), [](const RunSummary& run) {
-    return Row{run.run_id(),
-               run.suite(),
-               state_cell(run.outcome().empty() ? run.state() : run.outcome()),
-               fmt::format("{}/{}", run.tasks_ended(), run.tasks_total()),
-               run.nodes_size(),
-               run.started_at().empty() ? run.created_at() : run.started_at(),
-               took_text(run),
-               run.trigger(),
-               run.requested_by()};
+    return Row({run.run_id(), run.suite(),
+                state_cell(run.outcome().empty() ? run.state() : run.outcome()),
+                fmt::format("{}/{}", run.tasks_ended(), run.tasks_total()), run.nodes_size(),
+                run.started_at().empty() ? run.created_at() : run.started_at(), took_text(run),
+                run.trigger(), run.requested_by()});
   });
   return print_list(session.output, list, "runs",
                     "RUN|SUITE|OUTCOME|TASKS>|NODES>|STARTED|TOOK>|TRIGGER|BY", rows,

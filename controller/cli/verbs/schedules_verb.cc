@@ -46,15 +46,11 @@ Result<int> change(Session& session, const Arguments& arguments,
 Result<int> list_schedules(Session& session, const Arguments&) {
   const ScheduleList list = RG_TRY(call(session, rpc::kListSchedules, ListSchedulesRequest()));
   const Rows rows = rows_of(list.schedules(), [](const ScheduleInfo& schedule) {
-    return Row{schedule.name(),
-               schedule.suite(),
-               schedule.node_set().empty() ? "all" : schedule.node_set(),
-               state_cell(schedule.state()),
-               schedule.cron(),
-               schedule.zone(),
-               schedule.next_at(),
-               last_text(schedule.last()),
-               Cell(schedule.missed() > 0 ? std::to_string(schedule.missed()) : "", Tone::kBad)};
+    return Row({schedule.name(), schedule.suite(),
+                schedule.node_set().empty() ? "all" : schedule.node_set(),
+                state_cell(schedule.state()), schedule.cron(), schedule.zone(), schedule.next_at(),
+                last_text(schedule.last()),
+                Cell(schedule.missed() > 0 ? std::to_string(schedule.missed()) : "", Tone::kBad)});
   });
   return print_list(session.output, list, "schedules",
                     "SCHEDULE|SUITE|NODES|STATE|CRON|ZONE|NEXT|LAST|MISSED>", rows,
@@ -85,7 +81,7 @@ Result<int> show_schedule(Session& session, const Arguments& arguments) {
          {"next", schedule.next_at()}},
         output.colour);
     const Rows rows = rows_of(schedule.dues(), [](const ScheduleDue& due) {
-      return Row{due.due_at(), due.result(), due.run_id(), due.reason()};
+      return Row({due.due_at(), due.result(), due.run_id(), due.reason()});
     });
     output.out << render_section("DUE|RESULT|RUN|REASON", rows, output.colour);
   }

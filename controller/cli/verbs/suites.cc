@@ -24,12 +24,9 @@ constexpr int kTasksShown = 400;
 // Nothing for plans without stages.
 void print_stages(const RunPlan& plan, const Output& output) {
   const Rows rows = rows_of(plan.planned_stages(), [](const auto& stage) {
-    return Row{stage.stage(),
-               stage.kernel(),
-               stage.rounds(),
-               fmt::format("{:.0f}", stage.tasks()),
-               stage.repetitions(),
-               stage.has_time_budget_seconds() ? seconds_text(stage.time_budget_seconds()) : "-"};
+    return Row({stage.stage(), stage.kernel(), stage.rounds(), fmt::format("{:.0f}", stage.tasks()),
+                stage.repetitions(),
+                stage.has_time_budget_seconds() ? seconds_text(stage.time_budget_seconds()) : "-"});
   });
   output.out << render_section("STAGE|KERNEL|ROUNDS>|TASKS>|LAUNCHES>|BUDGET>", rows,
                                output.colour);
@@ -83,9 +80,9 @@ Result<int> list_suites(Session& session, const Arguments&) {
   const auto list = RG_TRY(call(session, rpc::kListSuites, ListSuitesRequest()));
   const Rows rows = rows_of(list.suites(), [](const SuiteInfo& suite) {
     const bool sound = suite.error().empty();
-    return Row{suite.name(), suite.stages(),
-               Cell(sound ? suite.summary() : suite.error(), sound ? Tone::kPlain : Tone::kBad),
-               suite.path()};
+    return Row({suite.name(), suite.stages(),
+                Cell(sound ? suite.summary() : suite.error(), sound ? Tone::kPlain : Tone::kBad),
+                suite.path()});
   });
   return print_list(session.output, list, "suites", "SUITE|STAGES>|SUMMARY|FILE", rows,
                     "the controller's folder holds no suite");

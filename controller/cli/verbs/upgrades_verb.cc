@@ -212,10 +212,9 @@ Result<int> gate_upgrade(Session& session, const Arguments& arguments) {
 Result<int> list_upgrades(Session& session, const Arguments&) {
   const UpgradeList list = RG_TRY(call(session, rpc::kListUpgrades, ListUpgradesRequest()));
   const Rows rows = rows_of(list.upgrades(), [](const Upgrade& upgrade) {
-    return Row{upgrade.upgrade_id(), upgrade.has_verdict() ? upgrade.verdict() : upgrade.state(),
-               upgrade.kind(),       fmt::format("{}", fmt::join(upgrade.nodes(), ",")),
-               upgrade.created_at(), upgrade.requested_by(),
-               upgrade.reason()};
+    return Row({upgrade.upgrade_id(), upgrade.has_verdict() ? upgrade.verdict() : upgrade.state(),
+                upgrade.kind(), fmt::format("{}", fmt::join(upgrade.nodes(), ",")),
+                upgrade.created_at(), upgrade.requested_by(), upgrade.reason()});
   });
   return print_list(session.output, list, "upgrades", "UPGRADE|VERDICT|KIND|NODES|CREATED|BY|WHY",
                     rows,
