@@ -3,17 +3,18 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <ranges>
 
 #include <fmt/format.h>
 
 namespace railgauge::cli {
 namespace {
 
+bool is_alnum(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0; }
+// Where the parts of a token begin and end: "log_gpu001-ib0.txt".
+bool is_joint(char c) { return std::string_view("_.-:").find(c) != std::string_view::npos; }
 // Letters, digits and the joints of names and addresses: one run of them is one token.
-bool is_token(char c) {
-  return std::isalnum(static_cast<unsigned char>(c)) != 0 ||
-         std::string_view("_.-:").find(c) != std::string_view::npos;
-}
+bool is_token(char c) { return is_alnum(c) || is_joint(c); }
 // Without the locale, as are all tests of characters here.
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 bool is_hex(char c) { return std::isxdigit(static_cast<unsigned char>(c)) != 0; }
@@ -41,8 +42,6 @@ bool is_colon_address(std::string_view token) {
          std::ranges::all_of(token, [](char c) { return is_hex(c) || c == ':'; });
 }
 
-bool is_alnum(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0; }
-
 // The address that begins at `begin`, without the colon that ends a sentence; "" for none. An
 // address that ends in IPv4 ("::ffff:192.0.2.1") is none here: its parts are separated by colons.
 std::string_view address_at(std::string_view token, std::size_t begin) {
@@ -56,8 +55,6 @@ std::string_view address_at(std::string_view token, std::size_t begin) {
   return !goes_on && is_colon_address(run) ? run : std::string_view();
 }
 
-// Where the parts of a token begin and end: "log_gpu001-ib0.txt".
-bool is_joint(char c) { return std::string_view("_.-:").find(c) != std::string_view::npos; }
 // A letter or a number alone is part of many words.
 bool says_something(std::string_view part) {
   return part.size() > 1 && !std::ranges::all_of(part, is_digit);
@@ -212,34 +209,20 @@ constexpr std::array<std::string_view, 5> kParts{"psk", "pwd", "pass", "pw", "au
 constexpr std::string_view kBlanks = " \t";
 
 // Characters of a name such as API_KEY or --access-key.
-bool is_name(char c) {
-  return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '-';
-}
+bool is_name(char c) { return is_alnum(c) || c == '_' || c == '-'; }
 bool is_blank(char c) { return kBlanks.find(c) != std::string_view::npos; }
 
 // Whether the name says that its value is a secret, by its letters in lower case: a word of kWords
 // anywhere, or a word of kParts as one part between underscores or dashes.
 bool is_secret(std::string_view name) {
-  std::string joined;
-  std::string part;
-  bool found = false;
-  const auto end_part = [&] {
-    found = found || std::ranges::find(kParts, part) != kParts.end();
-    part.clear();
-  };
-  for (const char c : name) {
-    if (c == '_' || c == '-') {
-      end_part();
-      continue;
-    }
-    const char small = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-    joined += small;
-    part += small;
-  }
-  end_part();
-  return found || std::ranges::any_of(kWords, [&](std::string_view word) {
-           return joined.find(word) != std::string::npos;
-         });
+  std::string joined = lower(name);
+  std::ranges::replace(joined, '-', '_');
+  for (const auto range : std::views::split(joined, '_'))
+    if (std::ranges::find(kParts, std::string_view(range.begin(), range.end())) != kParts.end())
+      return true;
+  std::erase(joined, '_');
+  return std::ranges::any_of(
+      kWords, [&](std::string_view word) { return joined.find(word) != std::string::npos; });
 }
 
 // From "-----BEGIN" to the end of the matching line of "-----END".
@@ -327,10 +310,7 @@ class Cleaner {
   [[nodiscard]] bool is_bearer(std::string_view name) const {
     constexpr std::size_t kLong = 16;
     constexpr std::string_view kBearer = "bearer";
-    if (!std::ranges::equal(name, kBearer, [](unsigned char a, char b) {
-          return static_cast<char>(std::tolower(a)) == b;
-        }))
-      return false;
+    if (lower(name) != kBearer) return false;
     const std::size_t begin = behind_blanks(at_);
     const std::size_t end = std::min(text_.find_first_of(" \t\n\"\\", begin), text_.size());
     const std::string_view word = text_.substr(begin, end - begin);

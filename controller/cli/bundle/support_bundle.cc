@@ -202,8 +202,7 @@ class Bundle {
 Result<std::vector<BundlePart>> fetch_parts(Session& session, const std::string& subject) {
   std::vector<BundlePart> parts;
   while (parts.empty() || !parts.back().last()) {
-    BundleRequest request;
-    request.set_subject(subject);
+    auto request = request_for<BundleRequest>(subject);
     request.set_part(static_cast<std::uint32_t>(parts.size()));
     parts.push_back(RG_TRY(call(session, rpc::kGetBundlePart, request, kPartSeconds)));
   }
@@ -311,8 +310,7 @@ Status write_points(Session& session, const BundlePart& about, Bundle& bundle) {
 // Every task of the run once, in pages: nothing here or in the controller holds them all.
 Status for_each_task(Session& session, const std::string& run_id,
                      const std::function<Status(TaskPage& page)>& take) {
-  TasksRequest request;
-  request.set_run_id(run_id);
+  auto request = request_for<TasksRequest>(run_id);
   do {
     auto page = RG_TRY(call(session, rpc::kGetTasks, request, kPartSeconds));
     request.set_from(page.next());
@@ -467,12 +465,7 @@ Result<int> make_bundle(Session& session, const Arguments& arguments) {
   report.set_path(path);
   report.set_files(*files);
   report.set_redacted(redact);
-  const Output& output = session.output;
-  if (output.format != Format::kTable)
-    print_message(output, report);
-  else
-    output.out << printable(fmt::format("{}: {} files", path, *files)) << '\n';
-  return kExitPassed;
+  return print_page(session.output, report, line_of(fmt::format("{}: {} files", path, *files)));
 }
 
 }  // namespace railgauge::cli

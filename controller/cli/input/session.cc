@@ -151,11 +151,6 @@ Result<std::shared_ptr<grpc::Channel>> open_channel(const Settings& settings) {
   return grpc::CreateCustomChannel(settings.controller, credentials, arguments);
 }
 
-// Flushed at once: a wait of minutes may follow.
-void print_notice(const Session& session, const std::string& text) {
-  session.output.err << "railgauge: " << printable(text) << '\n' << std::flush;
-}
-
 // Codes that the controller chose keep their message. Codes that gRPC makes by itself get the
 // address and advice.
 Error error_of(const grpc::Status& status, const Session& session) {

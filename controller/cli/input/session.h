@@ -99,9 +99,13 @@ RAILGAUGE_CLI_CALLS(RAILGAUGE_DECLARE)
 #undef RAILGAUGE_DECLARE
 }  // namespace rpc
 
-// Prints "railgauge: TEXT" to stderr, with control characters replaced, and flushes: it is read
-// before a wait begins.
-void print_notice(const Session& session, const std::string& text);
+// A request that is about one thing: its first field is the thing's name.
+template <class Request>
+Request request_for(const std::string& name) {
+  Request request;
+  request.GetReflection()->SetString(&request, request.GetDescriptor()->field(0), name);
+  return request;
+}
 
 // Whether Ctrl-C ends a call. kNo is for changes whose result has to be known.
 enum class EndsAtInterrupt { kNo, kYes };

@@ -82,10 +82,9 @@ Status apply(std::string_view name, const Setting& given, Settings& settings) {
 Status check_connection(const Settings& settings) {
   // Certificates count only for TCP, and only all three together.
   const bool tcp = !settings.controller.starts_with("unix:");
-  const bool some_tls =
-      !settings.tls_cert.empty() || !settings.tls_key.empty() || !settings.tls_ca.empty();
-  const bool all_tls =
-      !settings.tls_cert.empty() && !settings.tls_key.empty() && !settings.tls_ca.empty();
+  const auto files = {&settings.tls_cert, &settings.tls_key, &settings.tls_ca};
+  const bool some_tls = !std::ranges::all_of(files, [](const auto* file) { return file->empty(); });
+  const bool all_tls = std::ranges::none_of(files, [](const auto* file) { return file->empty(); });
   if (!tcp) return {};
   const std::size_t colon = settings.controller.rfind(':');
   if (colon == std::string::npos || colon == 0 || colon + 1 == settings.controller.size()) {

@@ -92,12 +92,12 @@ class Progress {
   void tick(const std::stop_token& stop);
 
   const Output& output_;
-  const std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+  const Steady::time_point start_ = Steady::now();
   std::mutex mutex_;
   std::condition_variable_any wake_;
   std::string counts_;
   std::string rounds_;
-  std::optional<std::chrono::steady_clock::time_point> end_;  // as forecast
+  std::optional<Steady::time_point> end_;  // as forecast
   std::string text_;
   bool drawn_ = false;
   std::jthread ticker_;  // last: ends before what it uses
@@ -117,10 +117,7 @@ void Progress::show(const railgauge::api::RunEvent& event) {
   counts_ = counts_of(event.run());
   rounds_ = rounds_text(event.progress());
   end_.reset();
-  if (event.progress().has_seconds_left())
-    end_ = std::chrono::steady_clock::now() +
-           std::chrono::duration_cast<std::chrono::steady_clock::duration>(
-               std::chrono::duration<double>(event.progress().seconds_left()));
+  if (event.progress().has_seconds_left()) end_ = after(event.progress().seconds_left());
   text_ = event.text().empty() ? event.run().state() : event.text();
   if (output_.live_columns > 0) {
     draw();
@@ -135,7 +132,7 @@ void Progress::show(const railgauge::api::RunEvent& event) {
 void Progress::note(const std::string& text) {
   const std::scoped_lock lock(mutex_);
   if (drawn_) output_.err << "\r\x1b[K";
-  output_.err << "railgauge: " << printable(text) << '\n' << std::flush;
+  print_notice(output_, text);
   if (drawn_) draw();
 }
 
@@ -152,15 +149,13 @@ void Progress::finish() {
 
 // One line with a carriage return in front and the rest of the old line erased.
 void Progress::draw() {
-  const auto elapsed =
-      std::chrono::duration_cast<std::chrono::seconds>(std::chrono::steady_clock::now() - start_);
+  const auto elapsed = -static_cast<std::int64_t>(seconds_until(start_));
   std::string counts = counts_ + (rounds_.empty() ? "" : "  " + rounds_);
   if (end_) {
-    const auto left =
-        std::chrono::duration_cast<std::chrono::seconds>(*end_ - std::chrono::steady_clock::now());
-    counts += fmt::format("  {} left", clock_text(std::max<std::int64_t>(left.count(), 0)));
+    const auto left = static_cast<std::int64_t>(std::max(seconds_until(*end_), 0.0));
+    counts += fmt::format("  {} left", clock_text(left));
   }
-  output_.err << "\r\x1b[K" << progress_line(counts, text_, elapsed.count(), output_.live_columns)
+  output_.err << "\r\x1b[K" << progress_line(counts, text_, elapsed, output_.live_columns)
               << std::flush;
   drawn_ = true;
 }
@@ -218,15 +213,9 @@ class Follower {
 
   // The stream ends without an ended run when the controller goes away, in whatever words.
   static bool worth_another_try(const grpc::Status& status) {
-    switch (status.error_code()) {
-      case grpc::StatusCode::OK:
-      case grpc::StatusCode::UNAVAILABLE:
-      case grpc::StatusCode::CANCELLED:
-      case grpc::StatusCode::DEADLINE_EXCEEDED:
-        return true;
-      default:
-        return false;
-    }
+    const grpc::StatusCode code = status.error_code();
+    return status.ok() || code == grpc::StatusCode::UNAVAILABLE ||
+           code == grpc::StatusCode::CANCELLED || code == grpc::StatusCode::DEADLINE_EXCEEDED;
   }
 
   // The controller is away: waits before the next try, longer each time. False when it has been
@@ -312,9 +301,7 @@ Result<Followed> follow_run(Session& session, const std::string& run_id, double 
 
 // The cancel is verified by following the run to its end.
 Result<railgauge::api::RunSummary> cancel_run(Session& session, const std::string& run_id) {
-  RunRef ref;
-  ref.set_run_id(run_id);
-  const auto answer = RG_TRY(call_through(session, rpc::kCancelRun, ref));
+  const auto answer = RG_TRY(call_through(session, rpc::kCancelRun, request_for<RunRef>(run_id)));
   if (has_ended(answer)) return answer;
   // A further Ctrl-C is the listener's matter: it ends the process.
   const Followed followed = RG_TRY(follow_run(session, run_id, session.cancel_seconds, INT_MAX));

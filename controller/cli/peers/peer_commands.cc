@@ -81,7 +81,7 @@ Result<PeerCommands> peer_commands(const railgauge::api::RunDetail& detail,
 // Machine formats get the document, people a table.
 void print_peer_commands(const Output& output, const PeerCommands& commands) {
   if (print_document(output, commands, "commands")) return;
-  std::vector<std::vector<Cell>> rows;
+  Rows rows;
   for (const PeerCommand& command : commands.commands())
     rows.push_back({command.task_id(),
                     command.kernel(),

@@ -2,7 +2,10 @@
 
 #include <algorithm>
 
+#include <fmt/format.h>
+
 #include "controller/cli/render/results_table.h"
+#include "kernels/core/text/json.h"
 
 namespace railgauge::cli {
 namespace {
@@ -25,6 +28,11 @@ Parameters telling_parameters(const railgauge::api::ResultPoint& point, const st
 
 Parameters telling_parameters(const railgauge::api::TaskDetail& task, const std::string& but) {
   return telling(task, but);
+}
+
+std::string key_of(const railgauge::api::ResultPoint& point,
+                   const google::protobuf::Message& entry) {
+  return fmt::format("{} {}", point.revision(), to_json(entry, JsonLayout::kCompact));
 }
 
 // GB/s are 10^9 bytes, as everywhere in tables.

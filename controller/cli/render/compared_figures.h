@@ -3,6 +3,7 @@
 #pragma once
 
 #include <map>
+#include <ranges>
 #include <set>
 #include <string>
 #include <utility>
@@ -21,6 +22,43 @@ using Parameters = std::vector<std::pair<std::string, std::string>>;
 Parameters telling_parameters(const railgauge::api::ResultPoint& point, const std::string& but);
 // The same of a task, which has those that are at their defaults too.
 Parameters telling_parameters(const railgauge::api::TaskDetail& task, const std::string& but);
+
+// An entry about the point's figure: the fields that distinguish it, and its unit.
+template <class Entry>
+Entry entry_for(const railgauge::api::ResultPoint& point, const Parameters& parameters) {
+  Entry entry;
+  entry.set_run_id(point.run_id());
+  entry.set_kernel(point.kernel());
+  entry.set_metric(point.point().metric());
+  entry.set_message_bytes(point.point().message_bytes());
+  entry.set_unit(point.point().unit());
+  entry.mutable_parameters()->insert(parameters.begin(), parameters.end());
+  if constexpr (requires { entry.pair(); }) {
+    entry.set_meaning(point.point().meaning());
+    entry.set_pair(point.point().pair());
+  }
+  if constexpr (requires { entry.endpoints(); }) *entry.mutable_endpoints() = point.endpoints();
+  return entry;
+}
+
+// One text for each figure of each revision of a kernel.
+std::string key_of(const railgauge::api::ResultPoint& point,
+                   const google::protobuf::Message& entry);
+
+// The items by key, in the order in which the keys appear; items with the key "" are left out.
+template <class Items, class KeyOf>
+auto grouped(const Items& items, KeyOf key_of) {
+  std::vector<std::vector<const std::ranges::range_value_t<Items>*>> groups;
+  std::map<std::string, std::size_t> places;
+  for (const auto& item : items) {
+    const std::string key = key_of(item);
+    if (key.empty()) continue;
+    const auto [place, is_new] = places.try_emplace(key, groups.size());
+    if (is_new) groups.emplace_back();
+    groups[place->second].push_back(&item);
+  }
+  return groups;
+}
 
 // Value and unit as people read them: "55.60 GB/s".
 std::string value_text(double value, const std::string& unit);

@@ -3,6 +3,7 @@
 #include <map>
 
 #include <google/protobuf/descriptor.h>
+#include <google/protobuf/text_format.h>
 
 #include "kernels/core/base/result.h"
 #include "kernels/core/text/json.h"
@@ -48,21 +49,19 @@ std::string scalar(const Message& message, const FieldDescriptor& field, int ind
   switch (field.cpp_type()) {
     case FieldDescriptor::CPPTYPE_STRING:
       return listed ? r->GetRepeatedString(message, &field, index) : r->GetString(message, &field);
-    case FieldDescriptor::CPPTYPE_BOOL:
-      return (listed ? r->GetRepeatedBool(message, &field, index) : r->GetBool(message, &field))
-                 ? "true"
-                 : "false";
     case FieldDescriptor::CPPTYPE_DOUBLE: {
       const std::string number = json_number(listed ? r->GetRepeatedDouble(message, &field, index)
                                                     : r->GetDouble(message, &field));
       return number == "null" ? "" : number;
     }
+    case FieldDescriptor::CPPTYPE_BOOL:
     case FieldDescriptor::CPPTYPE_UINT32:
-      return std::to_string(listed ? r->GetRepeatedUInt32(message, &field, index)
-                                   : r->GetUInt32(message, &field));
-    case FieldDescriptor::CPPTYPE_INT32:
-      return std::to_string(listed ? r->GetRepeatedInt32(message, &field, index)
-                                   : r->GetInt32(message, &field));
+    case FieldDescriptor::CPPTYPE_INT32: {
+      std::string text;
+      google::protobuf::TextFormat::PrintFieldValueToString(message, &field, listed ? index : -1,
+                                                            &text);
+      return text;
+    }
     default:
       RG_CHECK(false && "a type that control.proto keeps out of its messages");
   }

@@ -9,6 +9,7 @@
 
 #include "controller/cli/render/output.h"
 #include "controller/cli/render/table.h"
+#include "kernels/core/stats/quantile.h"
 
 namespace railgauge::cli {
 namespace {
@@ -33,15 +34,6 @@ constexpr std::array<Look, 7> kLooks{
 
 const Look& look_of(Heat heat) { return kLooks[static_cast<std::size_t>(heat)]; }
 
-// The upper median; 0 for none. Unlike kernels/core/stats it is never between two measured
-// figures.
-double median(std::vector<double> values) {
-  if (values.empty()) return 0;
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
-}
-
 // The worst of a block of figures; missing only where all are.
 Heat worst(const HeatGrid& grid, std::size_t row, std::size_t column, std::size_t block) {
   const std::size_t n = grid.nodes.size();
@@ -61,14 +53,7 @@ std::size_t block_for(std::size_t nodes, std::size_t most) {
 std::string escaped(const std::string& text) {
   std::string out;
   for (const char c : printable(text)) {
-    if (c == '<')
-      out += "&lt;";
-    else if (c == '>')
-      out += "&gt;";
-    else if (c == '&')
-      out += "&amp;";
-    else
-      out += c;
+    out += c == '<' ? "&lt;" : c == '>' ? "&gt;" : c == '&' ? "&amp;" : std::string(1, c);
   }
   return out;
 }
@@ -126,7 +111,7 @@ HeatGrid grid_of(const railgauge::api::PairMatrix& matrix) {
     if (grid.values[at] > 0) classes[which].push_back(grid.values[at]);
   });
   // The expected figure of a class is its median, which a few slow pairs do not move.
-  const std::array<double, 2> usual{median(classes[0]), median(classes[1])};
+  const std::array<double, 2> usual{upper_median(classes[0]), upper_median(classes[1])};
   visit([&](std::size_t at, unsigned which, std::size_t, std::size_t) {
     grid.expected[at] = usual[which];
   });

@@ -88,6 +88,35 @@ void print_message(const Output& output, const google::protobuf::Message& docume
   output.out << to_json(document, one_line ? JsonLayout::kCompact : JsonLayout::kIndented) << '\n';
 }
 
+int print_list(const Output& output, const google::protobuf::Message& document,
+               std::string_view rows, std::string_view headings, const Rows& table,
+               std::string_view none) {
+  if (print_document(output, document, rows)) return kExitPassed;
+  if (table.empty())
+    print_notice(output, none);
+  else
+    output.out << render_table(headings, table, output.colour);
+  return kExitPassed;
+}
+
+int print_page(const Output& output, const google::protobuf::Message& document,
+               const std::string& text) {
+  if (output.format == Format::kTable)
+    output.out << text;
+  else
+    print_message(output, document);
+  return kExitPassed;
+}
+
+std::string line_of(const std::string& text, Tone tone, bool colour) {
+  return toned(printable(text), tone, colour) + "\n";
+}
+
+// Flushed at once: a wait of minutes may follow.
+void print_notice(const Output& output, std::string_view text) {
+  output.err << "railgauge: " << printable(text) << '\n' << std::flush;
+}
+
 // The document on stdout lets a script that asked for JSON read the cause.
 int report_error(const Output& output, const Error& error) {
   if (output.format == Format::kJson || output.format == Format::kNdjson) {
@@ -97,7 +126,7 @@ int report_error(const Output& output, const Error& error) {
     report.mutable_error()->set_message(error.message);
     print_message(output, report);
   }
-  output.err << "railgauge: " << printable(error.message) << '\n';
+  print_notice(output, error.message);
   return exit_code_of_call(error);
 }
 

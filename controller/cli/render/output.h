@@ -9,6 +9,7 @@
 
 #include <google/protobuf/message.h>
 
+#include "controller/cli/render/table.h"
 #include "kernels/core/base/result.h"
 #include "kernels/core/text/text.h"
 
@@ -43,6 +44,23 @@ bool print_document(const Output& output, const google::protobuf::Message& docum
 // Prints `document`, which is no list, in a machine format: json indented, ndjson in one line, csv
 // one row below its header.
 void print_message(const Output& output, const google::protobuf::Message& document);
+
+// A verb's list: `document` in a machine format (see print_document), or `table` below `headings`
+// (see columns_of). Without a row only `none` is printed, to stderr. Always kExitPassed.
+int print_list(const Output& output, const google::protobuf::Message& document,
+               std::string_view rows, std::string_view headings, const Rows& table,
+               std::string_view none);
+
+// A verb's page: `text` as a table, `document` in a machine format. Always kExitPassed.
+int print_page(const Output& output, const google::protobuf::Message& document,
+               const std::string& text);
+
+// `text` as one line, with control characters replaced.
+std::string line_of(const std::string& text, Tone tone = Tone::kPlain, bool colour = false);
+
+// Prints "railgauge: TEXT" to stderr, with control characters replaced, and flushes: it is read
+// before a wait begins.
+void print_notice(const Output& output, std::string_view text);
 
 // The error as one line on `err` and, with json or ndjson, as a document on `out`. Returns the exit
 // code.

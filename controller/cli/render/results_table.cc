@@ -9,6 +9,7 @@
 
 #include <fmt/format.h>
 
+#include "controller/cli/render/compared_figures.h"
 #include "controller/cli/render/table.h"
 #include "kernels/core/base/outcome.h"
 #include "kernels/core/pci_distance.h"
@@ -148,7 +149,7 @@ std::string joined_endpoints(const ResultPoint& point) {
 using Differing = std::map<std::string, std::set<std::string>>;
 
 // A parameter differs when it has another value than in the kernel's first point.
-Differing differing_parameters(const Points& points) {
+Differing differing_by_kernel(const Points& points) {
   std::map<std::string, const ResultPoint*> first;
   Differing differing;
   for (const ResultPoint& point : points) {
@@ -211,25 +212,13 @@ std::string one_table(const std::string& title, const std::vector<const ResultPo
     return point->endpoints_size() == 2 && !is_loopback(*point) &&
            !point->kernel().starts_with("nccl.");
   });
-  std::vector<Column> columns;
-  if (pairs)
-    columns = {{"FROM"}, {"TO"}};
-  else
-    columns = {{"ENDPOINTS"}};
-  columns.push_back({"PAIR"});
-  columns.push_back({"SIZE", true});
-  for (const Scale& scale : scales)
-    columns.push_back({fmt::format("MEDIAN {}", scale.label), true});
-  columns.push_back({"OF LINE RATE", true});
-  columns.push_back({fmt::format("95 % INTERVAL {}", scales[0].label), true});
-  columns.push_back({fmt::format("P99 {}", scales[0].label), true});
-  columns.push_back({"N", true});
-  columns.push_back({"NOTES"});
-  std::vector<std::vector<Cell>> rows;
+  std::string headings = pairs ? "FROM|TO|PAIR|SIZE>" : "ENDPOINTS|PAIR|SIZE>";
+  for (const Scale& scale : scales) headings += fmt::format("|MEDIAN {}>", scale.label);
+  headings += fmt::format("|OF LINE RATE>|95 % INTERVAL {0}>|P99 {0}>|N>|NOTES", scales[0].label);
+  Rows rows;
   rows.reserve(points.size());
   for (const ResultPoint* point : points) rows.push_back(row_of(*point, pairs, scales));
-  return toned(printable(title), Tone::kHeading, colour) + "\n" +
-         render_table(columns, rows, colour);
+  return line_of(title, Tone::kHeading, colour) + render_table(headings, rows, colour);
 }
 
 // Warnings that hold for some of the points above.
@@ -275,17 +264,11 @@ std::string figure(double value) {
 
 // Groups points by title, in the order of first appearance.
 std::string results_tables(const Points& points, Units units, bool colour) {
-  std::vector<std::pair<std::string, std::vector<const ResultPoint*>>> tables;  // by title
-  const Differing differing = differing_parameters(points);
-  for (const ResultPoint& point : points) {
-    const std::string title = title_of(point, differing);
-    auto found = std::ranges::find_if(tables, [&](const auto& t) { return t.first == title; });
-    if (found == tables.end()) found = tables.insert(tables.end(), {title, {}});
-    found->second.push_back(&point);
-  }
+  const Differing differing = differing_by_kernel(points);
+  const auto title = [&](const ResultPoint& point) { return title_of(point, differing); };
   std::string text;
-  for (const auto& [title, members] : tables)
-    text += (text.empty() ? "" : "\n") + one_table(title, members, units, colour);
+  for (const auto& members : grouped(points, title))
+    text += (text.empty() ? "" : "\n") + one_table(title(*members[0]), members, units, colour);
   const std::string notes = footnotes(points);
   if (!notes.empty()) text += "\n" + notes;
   return text;

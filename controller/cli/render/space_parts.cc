@@ -8,71 +8,38 @@
 namespace railgauge::cli {
 namespace {
 
-constexpr Purpose kPoints{"points", "keep_points"};
-constexpr Purpose kDistributions{"distributions", "keep_distributions"};
-constexpr Purpose kRawSamples{"raw samples", "keep_raw_samples"};
-constexpr Purpose kRuns{"runs, tasks, ranks", "keep_points"};  // tasks go with their points
-constexpr Purpose kFacts{"facts, parameters", ""};
-constexpr Purpose kSeries{"series", ""};
-constexpr Purpose kNodes{"nodes, stacks", ""};
-constexpr Purpose kMatrices{"pair matrices", ""};
-constexpr Purpose kEvents{"events", ""};
-constexpr Purpose kFindings{"findings, preflights", ""};
-constexpr Purpose kOrphans{"records of unknown runs", ""};
-constexpr Purpose kSchema{"schema", ""};
-constexpr Purpose kOthers{"others", ""};
-
-// The purpose of one table of the schema.
-struct Row {
-  std::string_view table;
-  const Purpose* purpose;
+// The tables of the schema that serve one purpose.
+struct TablesOf {
+  Purpose purpose;
+  std::string_view tables;  // blanks between and around them
 };
-constexpr std::array kRows{Row{"point", &kPoints},
-                           Row{"series_day", &kPoints},
-                           Row{"distribution", &kDistributions},
-                           Row{"raw_sample", &kRawSamples},
-                           Row{"run", &kRuns},
-                           Row{"task", &kRuns},
-                           Row{"task_rank", &kRuns},
-                           Row{"attempt", &kRuns},
-                           Row{"rank", &kRuns},
-                           Row{"note", &kRuns},
-                           Row{"fact_set", &kFacts},
-                           Row{"parameter_set", &kFacts},
-                           Row{"series", &kSeries},
-                           Row{"series_endpoint", &kSeries},
-                           Row{"node", &kNodes},
-                           Row{"node_name", &kNodes},
-                           Row{"endpoint", &kNodes},
-                           Row{"endpoint_attribute", &kNodes},
-                           Row{"stack", &kNodes},
-                           Row{"epoch", &kNodes},
-                           Row{"pair_matrix", &kMatrices},
-                           Row{"pair_outlier", &kMatrices},
-                           Row{"event", &kEvents},
-                           Row{"operator_note", &kEvents},
-                           Row{"repeat_count", &kEvents},
-                           Row{"finding", &kFindings},
-                           Row{"finding_series", &kFindings},
-                           Row{"finding_step", &kFindings},
-                           Row{"baseline", &kFindings},
-                           Row{"upgrade", &kFindings},
-                           Row{"upgrade_node", &kFindings},
-                           Row{"upgrade_run", &kFindings},
-                           Row{"preflight", &kFindings},
-                           Row{"preflight_check", &kFindings},
-                           Row{"schedule", &kRuns},
-                           Row{"schedule_due", &kRuns},
-                           Row{"orphan_record", &kOrphans},
-                           Row{"sqlite_schema", &kSchema},
-                           Row{"sqlite_sequence", &kSchema},
-                           Row{"sqlite_stat1", &kSchema}};
+constexpr std::array kPurposes{
+    TablesOf{{"points", "keep_points"}, " point series_day "},
+    TablesOf{{"distributions", "keep_distributions"}, " distribution "},
+    TablesOf{{"raw samples", "keep_raw_samples"}, " raw_sample "},
+    // Tasks go with their points.
+    TablesOf{{"runs, tasks, ranks", "keep_points"},
+             " run task task_rank attempt rank note schedule schedule_due "},
+    TablesOf{{"facts, parameters", ""}, " fact_set parameter_set "},
+    TablesOf{{"series", ""}, " series series_endpoint "},
+    TablesOf{{"nodes, stacks", ""}, " node node_name endpoint endpoint_attribute stack epoch "},
+    TablesOf{{"pair matrices", ""}, " pair_matrix pair_outlier "},
+    TablesOf{{"events", ""}, " event operator_note repeat_count "},
+    TablesOf{{"findings, preflights", ""},
+             " finding finding_series finding_step baseline upgrade upgrade_node upgrade_run "
+             "preflight preflight_check "},
+    TablesOf{{"records of unknown runs", ""}, " orphan_record "},
+    TablesOf{{"schema", ""}, " sqlite_schema sqlite_sequence sqlite_stat1 "},
+};
+constexpr Purpose kOthers{"others", ""};
 
 }  // namespace
 
 const Purpose& purpose_of(std::string_view table) {
-  const auto* const row = std::ranges::find(kRows, table, &Row::table);
-  return row == kRows.end() ? kOthers : *row->purpose;
+  const std::string word = fmt::format(" {} ", table);
+  for (const TablesOf& each : kPurposes)
+    if (each.tables.find(word) != std::string_view::npos) return each.purpose;
+  return kOthers;
 }
 
 // An index counts for its table's purpose, because SpacePart names the table.

@@ -1,6 +1,7 @@
 #include "controller/cli/render/table.h"
 
 #include <algorithm>
+#include <ranges>
 
 #include "controller/cli/render/output.h"
 #include "kernels/core/base/outcome.h"
@@ -75,9 +76,10 @@ Tone tone_of(const std::string& word) {
   return Tone::kPlain;
 }
 
+Cell state_cell(const std::string& word) { return {word, tone_of(word)}; }
+
 // Cells and headings take the same path, so that columns stay aligned on folded lines too.
-std::string render_table(const std::vector<Column>& columns,
-                         const std::vector<std::vector<Cell>>& rows, bool colour) {
+std::string render_table(const std::vector<Column>& columns, const Rows& rows, bool colour) {
   std::vector<std::size_t> widths(columns.size(), 0);
   for (const auto& row : rows) {
     RG_CHECK(row.size() == columns.size());
@@ -115,14 +117,36 @@ std::string render_table(const std::vector<Column>& columns,
   return text;
 }
 
+std::vector<Column> columns_of(std::string_view headings) {
+  std::vector<Column> columns;
+  for (const auto part : std::views::split(headings, '|')) {
+    std::string_view heading(part.begin(), part.end());
+    const bool right = heading.ends_with('>');
+    if (right) heading.remove_suffix(1);
+    columns.push_back({std::string(heading), right});
+  }
+  return columns;
+}
+
+std::string render_table(std::string_view headings, const Rows& rows, bool colour) {
+  return render_table(columns_of(headings), rows, colour);
+}
+
+std::string render_section(std::string_view headings, const Rows& rows, bool colour,
+                           const std::string& title) {
+  if (rows.empty()) return "";
+  return (title.empty() ? "\n" : "\n" + toned(title, Tone::kHeading, colour) + "\n") +
+         render_table(headings, rows, colour);
+}
+
 // A table of two columns without its heading.
-std::string render_list(const std::vector<std::vector<Cell>>& rows, bool colour) {
-  std::vector<std::vector<Cell>> kept;
+std::string render_list(const Rows& rows, bool colour) {
+  Rows kept;
   for (const auto& row : rows) {
     RG_CHECK(row.size() == 2);
     if (!row[1].text.empty()) kept.push_back(row);
   }
-  const std::string table = render_table({{""}, {""}}, kept, colour);
+  const std::string table = render_table("|", kept, colour);
   return table.substr(table.find('\n') + 1);  // without the line of headings
 }
 

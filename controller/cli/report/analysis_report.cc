@@ -118,22 +118,13 @@ std::string analysis_text(const AnalysedSeries& series, bool colour) {
   text +=
       fmt::format(", {}, {}\n", counted(static_cast<std::size_t>(series.changes_size()), "change"),
                   counted(static_cast<std::size_t>(series.spikes_size()), "spike"));
-  std::vector<std::vector<Cell>> rows;
-  for (const AnalysedChange& change : series.changes())
-    rows.push_back({std::to_string(change.index()),
-                    fmt::format("{}-{}", change.index_first(), change.index_last()),
-                    change.class_(), number(change.before()), number(change.after()),
-                    effect_text(change), verdict_cell(change), change.time()});
+  const Rows rows = rows_of(series.changes(), [](const AnalysedChange& change) {
+    return Row({change.index(), fmt::format("{}-{}", change.index_first(), change.index_last()),
+                change.class_(), number(change.before()), number(change.after()),
+                effect_text(change), verdict_cell(change), change.time()});
+  });
   if (!rows.empty())
-    text += render_table({{"INDEX", true},
-                          {"RANGE"},
-                          {"CLASS"},
-                          {"BEFORE", true},
-                          {"AFTER", true},
-                          {"EFFECT"},
-                          {"IS"},
-                          {"TIME"}},
-                         rows, colour);
+    text += render_table("INDEX>|RANGE|CLASS|BEFORE>|AFTER>|EFFECT|IS|TIME", rows, colour);
   for (int i = 0; i < std::min(series.spikes_size(), kMostSpikesShown); ++i)
     text += fmt::format("spike at {}: {}, {} was expected\n", series.spikes(i).index(),
                         number(series.spikes(i).value()), number(series.spikes(i).expected()));
@@ -142,7 +133,7 @@ std::string analysis_text(const AnalysedSeries& series, bool colour) {
   if (series.has_suspected_since_index())
     text += fmt::format("a shift since {} is suspected, too young to be placed\n",
                         series.suspected_since_index());
-  for (const std::string& note : series.notes()) text += printable(note) + "\n";
+  for (const std::string& note : series.notes()) text += line_of(note);
   return text;
 }
 

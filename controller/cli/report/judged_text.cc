@@ -42,12 +42,12 @@ std::string head(const Upgrade& upgrade, bool colour) {
         {word + (upgrade.has_kind() ? ": " + upgrade.kind() : ""),
          upgrade.has_verdict() ? tone_of_verdict(word) : Tone::kPlain}},
        {"why", upgrade.reason()},
-       {"nodes", fmt::format("{}", fmt::join(upgrade.nodes(), " "))},
-       {"controls", fmt::format("{}", fmt::join(upgrade.controls(), " "))},
+       {"nodes", upgrade.nodes()},
+       {"controls", upgrade.controls()},
        {"since", upgrade.since()},
        {"before", fmt::format("{}{}", fmt::join(upgrade.before_runs(), " "),
                               upgrade.before_is_history() ? " (earlier runs)" : "")},
-       {"after", fmt::format("{}", fmt::join(upgrade.after_runs(), " "))},
+       {"after", upgrade.after_runs()},
        {"before|after", sparkline(upgrade.before_levels(), upgrade.after_levels())},
        {"smallest loss", upgrade.has_visible_loss_percent()
                              ? fmt::format("{:.2f} %", upgrade.visible_loss_percent())
@@ -59,63 +59,41 @@ std::string head(const Upgrade& upgrade, bool colour) {
 
 // One row a metric, with the bound that it was compared with.
 std::string metric_table(const Upgrade& upgrade, bool colour) {
-  std::vector<std::vector<Cell>> rows;
-  for (const JudgedMetric& metric : upgrade.metrics())
-    rows.push_back({metric.name(),
-                    {metric.verdict(), tone_of_verdict(metric.verdict())},
-                    metric.changed_nodes() > 0 ? percent(metric.worse_percent()) : "-",
-                    interval_text(metric),
-                    fmt::format("{:.1f} %", metric.bound_percent()),
-                    fmt::format("{}+{}", metric.changed_nodes(), metric.control_nodes()),
-                    metric.reason()});
-  if (rows.empty()) return "";
-  return "\n" + render_table({{"METRIC"},
-                              {"VERDICT"},
-                              {"WORSE BY", true},
-                              {"90 % INTERVAL", true},
-                              {"BOUND", true},
-                              {"NODES", true},
-                              {"WHY"}},
-                             rows, colour);
+  const Rows rows = rows_of(upgrade.metrics(), [](const JudgedMetric& metric) {
+    return Row({metric.name(), Cell(metric.verdict(), tone_of_verdict(metric.verdict())),
+                metric.changed_nodes() > 0 ? percent(metric.worse_percent()) : "-",
+                interval_text(metric), fmt::format("{:.1f} %", metric.bound_percent()),
+                fmt::format("{}+{}", metric.changed_nodes(), metric.control_nodes()),
+                metric.reason()});
+  });
+  return render_section("METRIC|VERDICT|WORSE BY>|90 % INTERVAL>|BOUND>|NODES>|WHY", rows, colour);
 }
 
 // Lost functions first, then the slowest places, at most kPlacesShown rows.
 std::string place_table(const Upgrade& upgrade, bool colour) {
-  std::vector<std::vector<Cell>> rows;
+  Rows rows;
   for (const LostFunction& lost : upgrade.lost())
     rows.push_back(
-        {lost.node(), lost.endpoint(), {lost.kind(), Tone::kBad}, lost.name(), lost.what()});
+        {lost.node(), lost.endpoint(), Cell(lost.kind(), Tone::kBad), lost.name(), lost.what()});
   for (const JudgedMetric& metric : upgrade.metrics())
     for (const JudgedPlace& place : metric.places())
       if (rows.size() < kPlacesShown)
-        rows.push_back({place.node(),
-                        place.endpoint(),
-                        {"slower", Tone::kBad},
-                        metric.name(),
+        rows.push_back({place.node(), place.endpoint(), Cell("slower", Tone::kBad), metric.name(),
                         fmt::format("{} ({:+.2f} to {:+.2f})", percent(place.worse_percent()),
                                     place.low_percent(), place.high_percent())});
-  if (rows.empty()) return "";
-  return "\n" +
-         render_table({{"NODE"}, {"ENDPOINT"}, {"WHAT"}, {"OF"}, {"HOW MUCH"}}, rows, colour);
+  return render_section("NODE|ENDPOINT|WHAT|OF|HOW MUCH", rows, colour);
 }
 
 // For each suspected change, how often places with and without it are slower.
 std::string cause_table(const Upgrade& upgrade, bool colour) {
-  std::vector<std::vector<Cell>> rows;
-  for (const UpgradeCause& cause : upgrade.causes())
-    rows.push_back({fmt::format("{}", fmt::join(cause.changes(), "; ")),
-                    fmt::format("{} of {}", cause.exposed_worse(), cause.exposed()),
-                    fmt::format("{} of {}", cause.unexposed_worse(), cause.unexposed()),
-                    fmt::format("{:.2g}", cause.p()),
-                    {cause.explains() ? "explains it" : "does not",
-                     cause.explains() ? Tone::kBad : Tone::kPlain}});
-  if (rows.empty()) return "";
-  return "\n" + render_table({{"SUSPECT"},
-                              {"WORSE WITH IT", true},
-                              {"WITHOUT", true},
-                              {"CHANCE", true},
-                              {"VERDICT"}},
-                             rows, colour);
+  const Rows rows = rows_of(upgrade.causes(), [](const UpgradeCause& cause) {
+    return Row({fmt::format("{}", fmt::join(cause.changes(), "; ")),
+                fmt::format("{} of {}", cause.exposed_worse(), cause.exposed()),
+                fmt::format("{} of {}", cause.unexposed_worse(), cause.unexposed()),
+                fmt::format("{:.2g}", cause.p()),
+                cause.explains() ? Cell("explains it", Tone::kBad) : Cell("does not")});
+  });
+  return render_section("SUSPECT|WORSE WITH IT>|WITHOUT>|CHANCE>|VERDICT", rows, colour);
 }
 
 // A rollback against the figures that its own stack gave.

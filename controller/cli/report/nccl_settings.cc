@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <map>
-#include <tuple>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -26,10 +25,6 @@ using Tasks = google::protobuf::RepeatedPtrField<TaskDetail>;
 constexpr double kLatencyUpToBytes = 1U << 20U;  // from here on kernels/nccl reports none
 constexpr const char* kEnvironment = "environment";
 
-// The identity of a figure, without NCCL's settings.
-using Key = std::tuple<std::string, std::string, std::uint32_t, std::vector<std::string>,
-                       std::string, double, Parameters>;
-
 // Whether the parameter sets an NCCL variable, or is the environment as a whole.
 bool is_setting(const std::string& parameter) {
   return parameter == kEnvironment ||
@@ -44,14 +39,6 @@ Parameters others_of(const Message& message) {
   Parameters others = telling_parameters(message, kEnvironment);
   std::erase_if(others, [](const auto& parameter) { return is_setting(parameter.first); });
   return others;
-}
-
-// Points with the same key compete with each other.
-Key key_of(const ResultPoint& point) {
-  return {point.run_id(),         point.kernel(),
-          point.revision(),       {point.endpoints().begin(), point.endpoints().end()},
-          point.point().metric(), point.point().message_bytes(),
-          others_of(point)};
 }
 
 // "NCCL_ALGO=Ring NCCL_PROTO=Simple".
@@ -97,7 +84,6 @@ struct Measured {
 // All settings of one figure.
 struct Contest {
   const ResultPoint* first = nullptr;
-  Parameters others;
   std::vector<std::string> settings{};  // in the points' order
   std::map<std::string, Measured> measured{};
   std::vector<std::pair<std::string, std::string>> missing{};  // setting, reason; in tasks' order
@@ -105,16 +91,8 @@ struct Contest {
 
 // The fields that all entries of a contest share.
 NcclSettingRank entry_of(const Contest& contest, const std::string& settings) {
-  const ResultPoint& point = *contest.first;
-  NcclSettingRank out;
-  out.set_run_id(point.run_id());
-  out.set_kernel(point.kernel());
-  *out.mutable_endpoints() = point.endpoints();
-  out.set_metric(point.point().metric());
-  out.set_message_bytes(point.point().message_bytes());
-  for (const auto& [name, value] : contest.others) (*out.mutable_parameters())[name] = value;
+  auto out = entry_for<NcclSettingRank>(*contest.first, others_of(*contest.first));
   out.set_settings(settings);
-  out.set_unit(point.point().unit());
   return out;
 }
 
@@ -201,32 +179,34 @@ void add_missing(const Tasks& tasks, Contest& contest) {
   }
 }
 
+// A missing interval of one task makes the setting's interval unknown.
+void add_point(const ResultPoint& point, Contest& contest) {
+  const std::string settings = settings_of(point);
+  const auto [place, is_first] = contest.measured.try_emplace(settings);
+  if (is_first) contest.settings.push_back(settings);
+  Measured& measured = place->second;
+  const Point& value = point.point();
+  measured.medians.push_back(value.median());
+  if (value.has_median_low() && value.has_median_high()) {
+    measured.lows.push_back(value.median_low());
+    measured.highs.push_back(value.median_high());
+  }
+  if (measured.choice.empty()) measured.choice = choice_of(value);
+}
+
 }  // namespace
 
 // Points first, to find the contests; then tasks, to find the settings that gave no figure.
 std::vector<NcclSettingRank> nccl_setting_ranks(const Points& points, const Tasks& tasks) {
-  std::vector<Contest> all;
-  std::map<Key, std::size_t> places;
-  for (const ResultPoint& point : points) {
-    if (!is_ranked(point)) continue;
-    Key key = key_of(point);
-    const auto [place, is_new] = places.try_emplace(key, all.size());
-    if (is_new) all.push_back({.first = &point, .others = std::get<6>(key)});
-    Contest& contest = all[place->second];
-    const std::string settings = settings_of(point);
-    const auto [measured, is_first] = contest.measured.try_emplace(settings);
-    if (is_first) contest.settings.push_back(settings);
-    const Point& value = point.point();
-    measured->second.medians.push_back(value.median());
-    // A missing interval of one task makes the setting's interval unknown.
-    if (value.has_median_low() && value.has_median_high()) {
-      measured->second.lows.push_back(value.median_low());
-      measured->second.highs.push_back(value.median_high());
-    }
-    if (measured->second.choice.empty()) measured->second.choice = choice_of(value);
-  }
+  // Points with the same key compete with each other.
+  const auto key = [](const ResultPoint& point) {
+    if (!is_ranked(point)) return std::string();
+    return key_of(point, entry_for<NcclSettingRank>(point, others_of(point)));
+  };
   std::vector<NcclSettingRank> out;
-  for (Contest& contest : all) {
+  for (const auto& figure : grouped(points, key)) {
+    Contest contest{.first = figure.front()};
+    for (const ResultPoint* point : figure) add_point(*point, contest);
     add_missing(tasks, contest);
     add_ranks(contest, out);
   }
@@ -236,13 +216,12 @@ std::vector<NcclSettingRank> nccl_setting_ranks(const Points& points, const Task
 // The column of parameters has only those that differ between rows.
 std::string nccl_settings_table(const google::protobuf::RepeatedPtrField<NcclSettingRank>& ranks,
                                 bool colour) {
-  if (ranks.empty()) return "";
   const std::vector<std::string> told = differing_parameters(ranks);
-  std::vector<std::vector<Cell>> rows;
+  Rows rows;
   for (int i = 0; i < ranks.size(); ++i) {
     const NcclSettingRank& rank = ranks[i];
-    rows.push_back({fmt::format("{}", fmt::join(rank.endpoints(), " ")), rank.kernel(),
-                    told[static_cast<std::size_t>(i)], format_bytes(rank.message_bytes()),
+    rows.push_back({rank.endpoints(), rank.kernel(), told[static_cast<std::size_t>(i)],
+                    format_bytes(rank.message_bytes()),
                     rank.has_rank() ? std::to_string(rank.rank()) : "-", rank.settings(),
                     rank.has_median() ? value_text(rank.median(), rank.unit()) : "not measured",
                     rank.has_median_low()
@@ -252,22 +231,10 @@ std::string nccl_settings_table(const google::protobuf::RepeatedPtrField<NcclSet
                     rank.has_of_best() ? fmt::format("{:.3f}", rank.of_best()) : "-", rank.choice(),
                     rank.not_measured()});
   }
-  return "\n" +
-         toned("NCCL settings by size; what the intervals do not tell apart shares a rank",
-               Tone::kHeading, colour) +
-         "\n" +
-         render_table({{"ENDPOINTS"},
-                       {"KERNEL"},
-                       {"PARAMETERS"},
-                       {"SIZE", true},
-                       {"RANK", true},
-                       {"SETTINGS"},
-                       {"MEDIAN", true},
-                       {"95 % INTERVAL", true},
-                       {"OF BEST", true},
-                       {"NCCL CHOSE"},
-                       {"WHY NOT"}},
-                      rows, colour);
+  return render_section(
+      "ENDPOINTS|KERNEL|PARAMETERS|SIZE>|RANK>|SETTINGS|MEDIAN>|95 % INTERVAL>|OF BEST>|NCCL CHOSE|"
+      "WHY NOT",
+      rows, colour, "NCCL settings by size; what the intervals do not tell apart shares a rank");
 }
 
 }  // namespace railgauge::cli

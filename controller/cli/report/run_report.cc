@@ -24,19 +24,14 @@ constexpr std::uint32_t kMostPoints = 100'000;
 
 // Waived tasks too, since each row gives the reason.
 std::string unsuccessful_tasks(const RunReport& report, bool colour) {
-  std::vector<std::vector<Cell>> rows;
+  Rows rows;
   for (const TaskDetail& task : report.tasks()) {
     if (task.outcome() == kPassed) continue;
     const std::string& word = task.outcome().empty() ? task.state() : task.outcome();
-    rows.push_back({task.task_id(),
-                    task.kernel(),
-                    fmt::format("{}", fmt::join(task.endpoints(), " ")),
-                    {word, tone_of(word)},
-                    task.reason()});
+    rows.push_back(
+        {task.task_id(), task.kernel(), task.endpoints(), state_cell(word), task.reason()});
   }
-  if (rows.empty()) return "";
-  return "\n" +
-         render_table({{"TASK"}, {"KERNEL"}, {"ENDPOINTS"}, {"OUTCOME"}, {"REASON"}}, rows, colour);
+  return render_section("TASK|KERNEL|ENDPOINTS|OUTCOME|REASON", rows, colour);
 }
 
 }  // namespace
@@ -65,33 +60,30 @@ std::string summary_line(const RunSummary& run) {
 
 // One row for each note of each rank.
 std::string notes_table(const google::protobuf::RepeatedPtrField<TaskDetail>& tasks, bool colour) {
-  std::vector<std::vector<Cell>> rows;
+  Rows rows;
   for (const TaskDetail& task : tasks)
     for (const auto& rank : task.ranks())
       for (const std::string& note : rank.notes())
-        rows.push_back({task.task_id(), std::to_string(rank.rank()), rank.node(), note});
-  if (rows.empty()) return "";
-  return "\n" + render_table({{"TASK"}, {"RANK", true}, {"NODE"}, {"NOTE"}}, rows, colour);
+        rows.push_back({task.task_id(), rank.rank(), rank.node(), note});
+  return render_section("TASK|RANK>|NODE|NOTE", rows, colour);
 }
 
 // The first rank that reports the fact speaks for its task.
 std::string site_defaults_table(const google::protobuf::RepeatedPtrField<TaskDetail>& tasks,
                                 bool colour) {
-  std::vector<std::vector<Cell>> rows;
+  Rows rows;
   for (const TaskDetail& task : tasks)
     for (const auto& rank : task.ranks())
       if (const auto given = rank.facts().find("site_defaults"); given != rank.facts().end()) {
         rows.push_back({task.task_id(), given->second});
         break;  // the same for all ranks
       }
-  if (rows.empty()) return "";
-  return "\n" + render_table({{"TASK"}, {"FROM THE SITE PROFILE"}}, rows, colour);
+  return render_section("TASK|FROM THE SITE PROFILE", rows, colour);
 }
 
 // At most kMostPoints: a report is read by people.
 Result<railgauge::api::ResultList> points_of_report(Session& session, const std::string& run_id) {
-  railgauge::api::ResultsRequest wanted;
-  wanted.set_run_id(run_id);
+  auto wanted = request_for<railgauge::api::ResultsRequest>(run_id);
   wanted.set_limit(kMostPoints);
   return call_through(session, rpc::kQueryResults, wanted);
 }
@@ -110,8 +102,7 @@ void compare_points(RunReport& report) {
 void print_report(const Output& output, const RunReport& report) {
   if (output.format == Format::kNdjson) return;
   if (print_document(output, report, "points")) {
-    if (output.format == Format::kCsv)
-      output.err << "railgauge: " << printable(summary_line(report.run())) << '\n';
+    if (output.format == Format::kCsv) print_notice(output, summary_line(report.run()));
     return;
   }
   output.out << results_tables(report.points(), output.units, output.colour)
@@ -120,15 +111,12 @@ void print_report(const Output& output, const RunReport& report) {
              << nccl_settings_table(report.nccl_setting_ranks(), output.colour)
              << unsuccessful_tasks(report, output.colour)
              << notes_table(report.tasks(), output.colour) << (report.points().empty() ? "" : "\n")
-             << toned(printable(summary_line(report.run())), tone_of(report.run().outcome()),
-                      output.colour)
-             << '\n';
+             << line_of(summary_line(report.run()), tone_of(report.run().outcome()), output.colour);
 }
 
 // Both calls ignore Ctrl-C: the run has ended, and its result is what the user waited for.
 Result<int> report_run(Session& session, const std::string& run_id) {
-  railgauge::api::RunRef ref;
-  ref.set_run_id(run_id);
+  const auto ref = request_for<railgauge::api::RunRef>(run_id);
   auto detail = RG_TRY(call_through(session, rpc::kGetRun, ref));
   auto results = RG_TRY(points_of_report(session, run_id));
   RunReport report;

@@ -15,77 +15,37 @@ namespace railgauge::cli {
 // else.
 Grammar grammar();
 
+// A verb: reads its operands and flags, returns the exit code.
+using Command = Result<int>(Session& session, const Arguments& arguments);
+
 // nodes, topo. Names and sets of nodes are those of the controller.
-Result<int> list_nodes(Session& session, const Arguments& arguments);
-Result<int> show_node(Session& session, const Arguments& arguments);
-Result<int> diff_node_sets(Session& session, const Arguments& arguments);
-Result<int> show_topology(Session& session, const Arguments& arguments);
+Command list_nodes, show_node, diff_node_sets, show_topology;
 // The nodes of `node_set` with facts and stacks, for nodes and topo. Errors: kNotFound when the
 // controller knows none of the set; those of the call.
 Result<api::NodeList> ask_nodes_with_facts(Session& session, const std::string& node_set);
 
 // kernels, metrics, preflight, version, completion
-Result<int> list_kernels(Session& session, const Arguments& arguments);
-Result<int> show_kernel(Session& session, const Arguments& arguments);
-Result<int> show_metrics(Session& session, const Arguments& arguments);
-Result<int> show_preflight(Session& session, const Arguments& arguments);
-Result<int> show_version(Session& session, const Arguments& arguments);
-Result<int> print_completion(Session& session, const Arguments& arguments);
+Command list_kernels, show_kernel, show_metrics, show_preflight, show_version, print_completion;
 
 // suites, run, runs
-Result<int> list_suites(Session& session, const Arguments& arguments);
-Result<int> show_suite(Session& session, const Arguments& arguments);
-Result<int> check_suite(Session& session, const Arguments& arguments);
-Result<int> plan_suite(Session& session, const Arguments& arguments);
-Result<int> run_suite(Session& session, const Arguments& arguments);
-Result<int> list_runs(Session& session, const Arguments& arguments);
-Result<int> show_run(Session& session, const Arguments& arguments);
-Result<int> wait_run(Session& session, const Arguments& arguments);
-Result<int> resume_run(Session& session, const Arguments& arguments);
-Result<int> cancel_run_verb(Session& session, const Arguments& arguments);
-Result<int> show_matrix(Session& session, const Arguments& arguments);
-Result<int> show_suspects(Session& session, const Arguments& arguments);
+Command list_suites, show_suite, check_suite, plan_suite, run_suite, list_runs, show_run, wait_run,
+    resume_run, cancel_run_verb, show_matrix, show_suspects;
 
 // Stored points. analyze reads files and asks no controller.
-Result<int> show_results(Session& session, const Arguments& arguments);
-Result<int> show_history(Session& session, const Arguments& arguments);
-Result<int> compare_runs(Session& session, const Arguments& arguments);
-Result<int> export_points(Session& session, const Arguments& arguments);
-Result<int> make_bundle(Session& session, const Arguments& arguments);
-Result<int> analyze_files(Session& session, const Arguments& arguments);
+Command show_results, show_history, compare_runs, export_points, make_bundle, analyze_files;
 
 // sql, db. Long calls: check, backup and prune may take minutes.
-Result<int> run_sql(Session& session, const Arguments& arguments);
-Result<int> database_stats(Session& session, const Arguments& arguments);
-Result<int> database_check(Session& session, const Arguments& arguments);
-Result<int> database_backup(Session& session, const Arguments& arguments);
-Result<int> database_restore(Session& session, const Arguments& arguments);
-Result<int> database_prune(Session& session, const Arguments& arguments);
+Command run_sql, database_stats, database_check, database_backup, database_restore, database_prune;
 
 // schedules. Each change prints the schedule as it is afterwards.
-Result<int> list_schedules(Session& session, const Arguments& arguments);
-Result<int> show_schedule(Session& session, const Arguments& arguments);
-Result<int> add_schedule(Session& session, const Arguments& arguments);
-Result<int> pause_schedule(Session& session, const Arguments& arguments);
-Result<int> resume_schedule(Session& session, const Arguments& arguments);
-Result<int> run_schedule_now(Session& session, const Arguments& arguments);
-Result<int> remove_schedule(Session& session, const Arguments& arguments);
+Command list_schedules, show_schedule, add_schedule, pause_schedule, resume_schedule,
+    run_schedule_now, remove_schedule;
 
 // upgrades. gate_upgrade returns 0 pass, 1 regressed, 3 inconclusive, 4 for every other end.
-Result<int> prepare_upgrade(Session& session, const Arguments& arguments);
-Result<int> gate_upgrade(Session& session, const Arguments& arguments);
-Result<int> list_upgrades(Session& session, const Arguments& arguments);
-Result<int> show_upgrade(Session& session, const Arguments& arguments);
+Command prepare_upgrade, gate_upgrade, list_upgrades, show_upgrade;
 
 // findings, baselines. Each step prints the finding as it is afterwards.
-Result<int> list_findings(Session& session, const Arguments& arguments);
-Result<int> show_finding(Session& session, const Arguments& arguments);
-Result<int> acknowledge_finding(Session& session, const Arguments& arguments);
-Result<int> accept_finding(Session& session, const Arguments& arguments);
-Result<int> resolve_finding(Session& session, const Arguments& arguments);
-Result<int> reopen_finding(Session& session, const Arguments& arguments);
-Result<int> list_baselines(Session& session, const Arguments& arguments);
-Result<int> pin_baselines(Session& session, const Arguments& arguments);
-Result<int> diff_baselines(Session& session, const Arguments& arguments);
+Command list_findings, show_finding, acknowledge_finding, accept_finding, resolve_finding,
+    reopen_finding, list_baselines, pin_baselines, diff_baselines;
 
 }  // namespace railgauge::cli

@@ -80,19 +80,26 @@ std::string verbs_of(const Grammar& grammar, std::string_view noun) {
   return fmt::format("{}", fmt::join(names, " "));
 }
 
-// Cases of `flag` for those that take a value.
-std::string value_cases(const Grammar& grammar) {
-  std::string text;
-  std::set<std::string_view> seen;
-  const auto add = [&](std::span<const Flag> flags) {
-    for (const Flag& flag : flags) {
-      if (flag.value.empty() || !seen.insert(flag.name).second) continue;
-      const std::string letter = flag.letter == 0 ? "" : fmt::format("|-{}", flag.letter);
-      text += fmt::format("    --{}{}) {} ;;\n", flag.name, letter, candidates_of(flag.value));
-    }
+// The flags that take a value, each once: the common ones first, then in the order of the verbs.
+std::vector<Flag> flags_with_values(const Grammar& grammar) {
+  std::vector<Flag> flags;
+  const auto add = [&](std::span<const Flag> some) {
+    for (const Flag& flag : some)
+      if (!flag.value.empty() && std::ranges::find(flags, flag.name, &Flag::name) == flags.end())
+        flags.push_back(flag);
   };
   add(grammar.common);
   for (const Verb& verb : grammar.verbs) add(verb.flags);
+  return flags;
+}
+
+// Cases of `flag` for those that take a value.
+std::string value_cases(const Grammar& grammar) {
+  std::string text;
+  for (const Flag& flag : flags_with_values(grammar)) {
+    const std::string letter = flag.letter == 0 ? "" : fmt::format("|-{}", flag.letter);
+    text += fmt::format("    --{}{}) {} ;;\n", flag.name, letter, candidates_of(flag.value));
+  }
   return text;
 }
 
@@ -125,15 +132,10 @@ std::string verb_cases(const Grammar& grammar) {
 // "--nodes|--wait|-o": those that take a value.
 std::string value_flags(const Grammar& grammar) {
   std::set<std::string> flags;
-  const auto add = [&](std::span<const Flag> some) {
-    for (const Flag& flag : some) {
-      if (flag.value.empty()) continue;
-      flags.insert(fmt::format("--{}", flag.name));
-      if (flag.letter != 0) flags.insert(fmt::format("-{}", flag.letter));
-    }
-  };
-  add(grammar.common);
-  for (const Verb& verb : grammar.verbs) add(verb.flags);
+  for (const Flag& flag : flags_with_values(grammar)) {
+    flags.insert(fmt::format("--{}", flag.name));
+    if (flag.letter != 0) flags.insert(fmt::format("-{}", flag.letter));
+  }
   return fmt::format("{}", fmt::join(flags, "|"));
 }
 
@@ -189,14 +191,11 @@ _railgauge_core() {
 // that is typed are in "$@"; `candidates`, `flags` and `files` come back.
 std::string core_function(const Grammar& grammar) {
   std::string text(kNames);
-  text += fmt::format(
-      "\n_railgauge_takes_value() {{\n  case $1 in\n    {}) return 0 ;;\n  esac\n"
-      "  return 1\n}}\n",
-      value_flags(grammar));
-  text += fmt::format(
-      "\n_railgauge_is_verb() {{\n  case $1 in\n    {}) return 0 ;;\n  esac\n"
-      "  return 1\n}}\n",
-      named_verbs(grammar));
+  for (const auto& [name, pattern] :
+       {std::pair{"takes_value", value_flags(grammar)}, std::pair{"is_verb", named_verbs(grammar)}})
+    text += fmt::format(
+        "\n_railgauge_{}() {{\n  case $1 in\n    {}) return 0 ;;\n  esac\n  return 1\n}}\n", name,
+        pattern);
   text += fmt::format(
       "\n_railgauge_noun() {{\n  case $1 in\n    {}) noun=${{1}}s ;;\n    *) noun=$1 ;;\n  "
       "esac\n}}\n",

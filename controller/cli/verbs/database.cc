@@ -53,17 +53,17 @@ std::string percent_of(double bytes, const Space& space) {
 
 // The purposes of the space in use, with the setting that bounds each.
 std::string purposes_table(const Space& space, bool colour) {
-  std::vector<std::vector<Cell>> rows;
+  Rows rows;
   for (const PurposeSum& sum : sums_by_purpose(space))
     if (sum.bytes >= kLeastShare * space.file_bytes())
-      rows.push_back({std::string(sum.purpose.holds), size_text(sum.bytes),
-                      percent_of(sum.bytes, space), std::string(sum.purpose.kept_by)});
-  return render_table({{"HOLDS"}, {"SIZE", true}, {"PERCENT", true}, {"BOUNDED BY"}}, rows, colour);
+      rows.push_back({sum.purpose.holds, size_text(sum.bytes), percent_of(sum.bytes, space),
+                      sum.purpose.kept_by});
+  return render_table("HOLDS|SIZE>|PERCENT>|BOUNDED BY", rows, colour);
 }
 
 // Parts below kLeastShare are summed in the last row.
 std::string parts_table(const Space& space, bool colour) {
-  std::vector<std::vector<Cell>> rows;
+  Rows rows;
   double rest = 0;
   for (const SpacePart& part : space.parts()) {
     if (part.bytes() < kLeastShare * space.file_bytes()) {
@@ -77,13 +77,7 @@ std::string parts_table(const Space& space, bool colour) {
          part.entries() > 0 ? fmt::format("{:.0f}", part.bytes() / part.entries()) : ""});
   }
   if (rest > 0) rows.push_back({"others", "", megabytes(rest), "", "", ""});
-  return render_table({{"PART"},
-                       {"KIND"},
-                       {"MB", true},
-                       {"PERCENT", true},
-                       {"ENTRIES", true},
-                       {"BYTES/ENTRY", true}},
-                      rows, colour);
+  return render_table("PART|KIND|MB>|PERCENT>|ENTRIES>|BYTES/ENTRY>", rows, colour);
 }
 
 }  // namespace
@@ -110,7 +104,7 @@ Result<int> database_stats(Session& session, const Arguments& arguments) {
         "{:.0f} nodes measured as these were: {:.1f} GB a year before pruning\n",
         space.projected_nodes(), space.projected_bytes_per_year() / 1e9);
   else if (nodes)
-    output.err << "railgauge: no projection: the runs so far span less than a day\n";
+    print_notice(output, "no projection: the runs so far span less than a day");
   return kExitPassed;
 }
 
@@ -118,27 +112,17 @@ Result<int> database_stats(Session& session, const Arguments& arguments) {
 Result<int> database_check(Session& session, const Arguments&) {
   const auto check = RG_TRY(call(session, rpc::kCheckDatabase, CheckRequest(), kLongSeconds));
   const Output& output = session.output;
-  if (output.format != Format::kTable)
-    print_message(output, check);
-  else if (check.sound())
-    output.out << "the database is sound\n";
-  for (const std::string& problem : check.problems())
-    output.err << "railgauge: " << printable(problem) << '\n';
+  print_page(output, check, check.sound() ? "the database is sound\n" : "");
+  for (const std::string& problem : check.problems()) print_notice(output, problem);
   return check.sound() ? kExitPassed : kExitFailed;
 }
 
 // The controller writes the file, on its own host.
 Result<int> database_backup(Session& session, const Arguments& arguments) {
-  BackUpRequest request;
-  request.set_path(arguments.operand(0));
+  const auto request = request_for<BackUpRequest>(arguments.operand(0));
   const auto report = RG_TRY(call(session, rpc::kBackUp, request, kLongSeconds));
-  const Output& output = session.output;
-  if (output.format != Format::kTable)
-    print_message(output, report);
-  else
-    output.out << printable(fmt::format("{}: {}", report.path(), size_text(report.bytes())))
-               << '\n';
-  return kExitPassed;
+  return print_page(session.output, report,
+                    line_of(fmt::format("{}: {}", report.path(), size_text(report.bytes()))));
 }
 
 // The controller is stopped then, so its program does it: it owns the database.
@@ -187,15 +171,12 @@ Result<int> database_prune(Session& session, const Arguments& arguments) {
     request.set_distribution_days(*days);
   if (const auto days = RG_TRY(number_of(arguments, "point-days"))) request.set_point_days(*days);
   const auto report = RG_TRY(call(session, rpc::kPrune, request, kLongSeconds));
-  const Output& output = session.output;
-  if (output.format != Format::kTable)
-    print_message(output, report);
-  else
-    output.out << fmt::format(
-        "taken away: {:.0f} raw samples, {:.0f} distributions, {:.0f} points; {} given back\n",
-        report.raw_samples(), report.distributions(), report.points(),
-        size_text(report.freed_bytes()));
-  return kExitPassed;
+  return print_page(
+      session.output, report,
+      fmt::format(
+          "taken away: {:.0f} raw samples, {:.0f} distributions, {:.0f} points; {} given back\n",
+          report.raw_samples(), report.distributions(), report.points(),
+          size_text(report.freed_bytes())));
 }
 
 namespace {
@@ -253,22 +234,21 @@ void print_sql(const Output& output, const SqlTable& table) {
 
 // A column is right-aligned as soon as one of its values is a number.
 Result<int> run_sql(Session& session, const Arguments& arguments) {
-  SqlRequest request;
-  request.set_sql(arguments.operand(0));
+  auto request = request_for<SqlRequest>(arguments.operand(0));
   request.set_max_rows(RG_TRY(count_of(arguments, "limit", kDefaultRows)));
   request.set_max_seconds(RG_TRY(seconds_of(arguments, "seconds", 0)));
   const auto table = RG_TRY(call(session, rpc::kRunSql, request, kSqlSeconds));
   const Output& output = session.output;
   if (table.truncated())
-    output.err << fmt::format("railgauge: only the first {} rows are shown; --limit N shows more\n",
-                              table.rows_size());
+    print_notice(output, fmt::format("only the first {} rows are shown; --limit N shows more",
+                                     table.rows_size()));
   if (output.format != Format::kTable) {
     print_sql(output, table);
     return kExitPassed;
   }
   std::vector<Column> columns;
   for (const std::string& name : table.columns()) columns.push_back({name});
-  std::vector<std::vector<Cell>> rows;
+  Rows rows;
   for (const SqlRow& row : table.rows()) {
     auto& cells = rows.emplace_back();
     for (int i = 0; i < row.values_size(); ++i) {

@@ -1,6 +1,5 @@
 // findings, baselines and their verbs
 #include <chrono>
-#include <map>
 
 #include <fmt/format.h>
 
@@ -23,52 +22,43 @@ std::string percent(bool has, double value) { return has ? fmt::format("{:+.2f} 
 
 // The page of one finding; verbs that change it print it too.
 int print_finding(const Output& output, const Finding& finding) {
-  if (output.format != Format::kTable) {
-    print_message(output, finding);
-    return kExitPassed;
-  }
-  output.out << render_list(
-      {{"finding", {finding.finding_id(), Tone::kHeading}},
-       {"what", finding.summary()},
-       {"kind", finding.kind()},
-       {"state", finding.state()},
-       {"until", finding.acknowledged_until()},
-       {"worse by", percent(finding.has_worse_percent(), finding.worse_percent())},
-       {"suspect", finding.suspect()},
-       {"last good", finding.good_at()},
-       {"since", finding.since()},
-       {"before|after", sparkline(finding.before_levels(), finding.after_levels())},
-       {"opened", finding.opened_at()},
-       {"upgrade", finding.upgrade_id()},
-       {"run", finding.run_id()}},
-      output.colour);
-  std::vector<std::vector<Cell>> rows;
-  for (const FindingSeries& series : finding.series())
-    rows.push_back({std::to_string(series.series_id()), series.name(),
-                    series.has_before() ? value_text(series.before(), series.unit()) : "",
-                    series.has_after() ? value_text(series.after(), series.unit()) : ""});
-  if (!rows.empty())
-    output.out << '\n'
-               << render_table({{"SERIES", true}, {"NAME"}, {"BEFORE", true}, {"AFTER", true}},
-                               rows, output.colour);
-  output.out << headed_lines("same event", finding.same_event())
-             << headed_lines("what its places have in common", finding.common())
-             << headed_lines("changed just then", finding.causes())
-             << headed_lines("not the cause", finding.excluded())
-             << headed_lines("next", finding.next());
-  rows.clear();
-  for (const FindingStep& step : finding.steps())
-    rows.push_back({step.at(), step.who(), step.action(), step.text()});
-  if (!rows.empty())
-    output.out << '\n' << render_table({{"AT"}, {"WHO"}, {"DID"}, {"TEXT"}}, rows, output.colour);
-  return kExitPassed;
+  const bool colour = output.colour;
+  std::string page =
+      render_list({{"finding", {finding.finding_id(), Tone::kHeading}},
+                   {"what", finding.summary()},
+                   {"kind", finding.kind()},
+                   {"state", finding.state()},
+                   {"until", finding.acknowledged_until()},
+                   {"worse by", percent(finding.has_worse_percent(), finding.worse_percent())},
+                   {"suspect", finding.suspect()},
+                   {"last good", finding.good_at()},
+                   {"since", finding.since()},
+                   {"before|after", sparkline(finding.before_levels(), finding.after_levels())},
+                   {"opened", finding.opened_at()},
+                   {"upgrade", finding.upgrade_id()},
+                   {"run", finding.run_id()}},
+                  colour);
+  const Rows series = rows_of(finding.series(), [](const FindingSeries& one) {
+    return Row({one.series_id(), one.name(),
+                one.has_before() ? value_text(one.before(), one.unit()) : "",
+                one.has_after() ? value_text(one.after(), one.unit()) : ""});
+  });
+  const Rows steps = rows_of(finding.steps(), [](const FindingStep& step) {
+    return Row({step.at(), step.who(), step.action(), step.text()});
+  });
+  page += render_section("SERIES>|NAME|BEFORE>|AFTER>", series, colour) +
+          headed_lines("same event", finding.same_event()) +
+          headed_lines("what its places have in common", finding.common()) +
+          headed_lines("changed just then", finding.causes()) +
+          headed_lines("not the cause", finding.excluded()) + headed_lines("next", finding.next()) +
+          render_section("AT|WHO|DID|TEXT", steps, colour);
+  return print_page(output, finding, page);
 }
 
 // Applies one step (ack, accept, resolve, dismiss, reopen). `seconds` bounds an acknowledgement.
 Result<int> step_finding(Session& session, const Arguments& arguments, const std::string& action,
                          std::optional<double> seconds = {}) {
-  FindingStepRequest request;
-  request.set_finding_id(arguments.operand(0));
+  auto request = request_for<FindingStepRequest>(arguments.operand(0));
   request.set_action(action);
   request.set_text(arguments.value("note"));
   if (seconds) {
@@ -78,45 +68,18 @@ Result<int> step_finding(Session& session, const Arguments& arguments, const std
   return print_finding(session.output, RG_TRY(call(session, rpc::kStepFinding, request)));
 }
 
-// Findings of one event together, at the place of the first of them in the list.
-std::vector<std::vector<const Finding*>> by_event(const FindingList& list) {
-  std::vector<std::vector<const Finding*>> out;
-  std::map<std::string, std::size_t> known;
-  for (const Finding& finding : list.findings()) {
-    const std::string& id = finding.has_event_id() ? finding.event_id() : finding.finding_id();
-    const auto [event, is_new] = known.try_emplace(id, out.size());
-    if (is_new) out.emplace_back();
-    out[event->second].push_back(&finding);
-  }
-  return out;
-}
-
 // Pinned levels with the present ones beside them.
 int print_baselines(const Output& output, const BaselineList& list) {
-  if (print_document(output, list, "baselines")) return kExitPassed;
-  std::vector<std::vector<Cell>> rows;
-  for (const Baseline& one : list.baselines())
-    rows.push_back({std::to_string(one.series_id()), one.name(), one.kind(),
-                    value_text(one.level(), one.unit()),
-                    one.has_now() ? value_text(one.now(), one.unit()) : "",
-                    percent(one.has_worse_percent(), one.worse_percent()), one.set_at(), one.who(),
-                    one.note()});
-  if (rows.empty()) {
-    output.err << "railgauge: no baseline yet; railgauge baselines pin makes what the series give "
-                  "now the golden one\n";
-    return kExitPassed;
-  }
-  output.out << render_table({{"SERIES", true},
-                              {"NAME"},
-                              {"KIND"},
-                              {"LEVEL", true},
-                              {"NOW", true},
-                              {"WORSE BY", true},
-                              {"SET"},
-                              {"BY"},
-                              {"NOTE"}},
-                             rows, output.colour);
-  return kExitPassed;
+  const Rows rows = rows_of(list.baselines(), [](const Baseline& one) {
+    return Row({one.series_id(), one.name(), one.kind(), value_text(one.level(), one.unit()),
+                one.has_now() ? value_text(one.now(), one.unit()) : "",
+                percent(one.has_worse_percent(), one.worse_percent()), one.set_at(), one.who(),
+                one.note()});
+  });
+  return print_list(output, list, "baselines",
+                    "SERIES>|NAME|KIND|LEVEL>|NOW>|WORSE BY>|SET|BY|NOTE", rows,
+                    "no baseline yet; railgauge baselines pin makes what the series give now the "
+                    "golden one");
 }
 
 }  // namespace
@@ -127,10 +90,12 @@ Result<int> list_findings(Session& session, const Arguments& arguments) {
   request.set_state(arguments.value("state"));
   request.set_limit(RG_TRY(count_of(arguments, "limit", 100)));
   const FindingList list = RG_TRY(call(session, rpc::kListFindings, request));
-  if (print_document(session.output, list, "findings")) return kExitPassed;
-  std::vector<std::vector<Cell>> rows;
+  Rows rows;
   std::size_t events = 0;
-  for (const std::vector<const Finding*>& event : by_event(list)) {
+  const auto event_of = [](const Finding& finding) {
+    return finding.has_event_id() ? finding.event_id() : finding.finding_id();
+  };
+  for (const auto& event : grouped(list.findings(), event_of)) {
     ++events;
     for (const Finding* finding : event)
       rows.push_back({(finding == event.front() ? "" : "+ ") + finding->finding_id(),
@@ -138,12 +103,9 @@ Result<int> list_findings(Session& session, const Arguments& arguments) {
                       percent(finding->has_worse_percent(), finding->worse_percent()),
                       finding->opened_at(), finding->suspect(), finding->summary()});
   }
-  if (rows.empty())
-    session.output.err << "railgauge: no open finding\n";
-  else
-    session.output.out << render_table(
-        {{"FINDING"}, {"STATE"}, {"KIND"}, {"WORSE BY", true}, {"OPENED"}, {"SUSPECT"}, {"WHAT"}},
-        rows, session.output.colour);
+  print_list(session.output, list, "findings", "FINDING|STATE|KIND|WORSE BY>|OPENED|SUSPECT|WHAT",
+             rows, "no open finding");
+  if (session.output.format != Format::kTable) return kExitPassed;
   // The legend is printed only where a row is marked.
   if (events < rows.size())
     session.output.out << fmt::format("\n{} findings, {} events; +: same event as above\n",
@@ -159,9 +121,8 @@ Result<int> list_findings(Session& session, const Arguments& arguments) {
 
 // The steps of the finding come from the controller in the order of time.
 Result<int> show_finding(Session& session, const Arguments& arguments) {
-  FindingRef ref;
-  ref.set_finding_id(arguments.operand(0));
-  return print_finding(session.output, RG_TRY(call(session, rpc::kGetFinding, ref)));
+  return print_finding(session.output, RG_TRY(call(session, rpc::kGetFinding,
+                                                   request_for<FindingRef>(arguments.operand(0)))));
 }
 
 // With --for the acknowledgement runs out and the finding opens again.

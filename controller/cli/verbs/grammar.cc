@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <array>
 
 #include "controller/cli/input/settings.h"
@@ -48,33 +49,25 @@ constexpr std::array kShowRunFlags{
     Flag{"phases", 0, "", "also where each rank's time went: start, open, wait, ..."},
     Flag{"as", 0, "TOOL", "its command lines: nvbandwidth, gdrcopy, perftest, nccl-tests"}, kWatch,
     kInterval};
+// The entries of both lists, one after the other.
+template <std::size_t First, std::size_t Second>
+constexpr auto joined(const std::array<Flag, First>& first,
+                      const std::array<Flag, Second>& second) {
+  std::array<Flag, First + Second> all;
+  std::ranges::copy(second, std::ranges::copy(first, all.begin()).out);
+  return all;
+}
 // Points: results prints tables, export streams any number, history follows one series.
-constexpr std::array kResultsFlags{Flag{"kernel", 0, "NAME", "verbs.write_lat"},
-                                   Flag{"metric", 0, "NAME", "latency_ns"},
-                                   kNodes,
-                                   Flag{"size", 0, "BYTES", "message size: 8, 64KiB"},
-                                   kEndpoint,
-                                   kRail,
-                                   kStack,
-                                   kSeries,
-                                   kSince,
-                                   kUntil,
-                                   kAllAttempts,
-                                   Flag{"limit", 0, "N", "at most N points [1000]"},
-                                   kWatch,
-                                   kInterval};
-constexpr std::array kExportFlags{Flag{"kernel", 0, "NAME", "verbs.write_lat"},
-                                  Flag{"metric", 0, "NAME", "latency_ns"},
-                                  kNodes,
-                                  Flag{"size", 0, "BYTES", "message size: 8, 64KiB"},
-                                  kEndpoint,
-                                  kRail,
-                                  kStack,
-                                  kSeries,
-                                  kSince,
-                                  kUntil,
-                                  kAllAttempts,
-                                  Flag{"limit", 0, "N", "at most N points [all]"}};
+constexpr Flag kKernel{"kernel", 0, "NAME", "verbs.write_lat"};
+constexpr Flag kMetric{"metric", 0, "NAME", "latency_ns"};
+constexpr std::array kPointFlags{
+    kKernel,   kMetric, kNodes,      Flag{"size", 0, "BYTES", "message size: 8, 64KiB"},
+    kEndpoint, kRail,   kStack,      kSeries,
+    kSince,    kUntil,  kAllAttempts};
+constexpr auto kResultsFlags = joined(
+    kPointFlags, std::array{Flag{"limit", 0, "N", "at most N points [1000]"}, kWatch, kInterval});
+constexpr auto kExportFlags =
+    joined(kPointFlags, std::array{Flag{"limit", 0, "N", "at most N points [all]"}});
 constexpr std::array kHistoryFlags{
     Flag{"kernel", 0, "NAME", "filter the list"},
     Flag{"metric", 0, "NAME", "likewise"},
@@ -163,22 +156,24 @@ constexpr std::array kAckFlags{Flag{"for", 0, "DURATION", "open again after this
                                kNote};
 constexpr std::array kNoteFlags{kNote};
 constexpr std::array kResolveFlags{Flag{"false", 0, "", "false alarm, not fixed"}, kNote};
-constexpr std::array kPinFlags{Flag{"kernel", 0, "NAME", "verbs.write_lat"},
-                               Flag{"metric", 0, "NAME", "latency_ns"}, kSeries, kNote};
+constexpr std::array kPinFlags{kKernel, kMetric, kSeries, kNote};
 
 // Noun, verb, operands, summary, flags, function. The order is that of the help. A new verb needs
 // its line here, its declaration in commands.h and its function; a new flag needs its line here and
 // the code that reads it.
+constexpr std::span<const Flag> kNoFlags;
 constexpr std::array kVerbs{
     Verb{"nodes", "", "", "the nodes that the controller knows", kListNodesFlags, list_nodes},
-    Verb{"nodes", "show", "NODE", "one node: its stack, NICs, GPUs and facts", {}, show_node},
-    Verb{"nodes", "diff", "A B", "facts that differ", {}, diff_node_sets},
-    Verb{"topo", "", "NODE", "GPU/NIC topology", {}, show_topology},
-    Verb{"kernels", "", "", "the measurement programs that the nodes have", {}, list_kernels},
-    Verb{"kernels", "show", "KERNEL", "one kernel: parameters, ranges, defaults", {}, show_kernel},
-    Verb{"suites", "", "", "the suites in the controller's folder", {}, list_suites},
-    Verb{"suites", "show", "SUITE", "one suite", {}, show_suite},
-    Verb{"suites", "check", "FILE", "check a suite file (or a name), run nothing", {}, check_suite},
+    Verb{"nodes", "show", "NODE", "one node: its stack, NICs, GPUs and facts", kNoFlags, show_node},
+    Verb{"nodes", "diff", "A B", "facts that differ", kNoFlags, diff_node_sets},
+    Verb{"topo", "", "NODE", "GPU/NIC topology", kNoFlags, show_topology},
+    Verb{"kernels", "", "", "the measurement programs that the nodes have", kNoFlags, list_kernels},
+    Verb{"kernels", "show", "KERNEL", "one kernel: parameters, ranges, defaults", kNoFlags,
+         show_kernel},
+    Verb{"suites", "", "", "the suites in the controller's folder", kNoFlags, list_suites},
+    Verb{"suites", "show", "SUITE", "one suite", kNoFlags, show_suite},
+    Verb{"suites", "check", "FILE", "check a suite file (or a name), run nothing", kNoFlags,
+         check_suite},
     Verb{"suites", "plan", "SUITE [NODESET]", "show the plan of a run, run nothing", kPlanFlags,
          plan_suite},
     Verb{"run", "", "SUITE [NODESET]", "run a suite (name or file.yaml), wait, print the results",
@@ -189,95 +184,75 @@ constexpr std::array kVerbs{
          kWaitFlags, wait_run},
     Verb{"runs", "resume", "RUN", "run what a stopped run left, as it was planned", kResumeFlags,
          resume_run},
-    Verb{"runs", "cancel", "RUN", "cancel a run and wait until it has ended", {}, cancel_run_verb},
+    Verb{"runs", "cancel", "RUN", "cancel a run and wait until it has ended", kNoFlags,
+         cancel_run_verb},
     Verb{"results", "", "[RUN]", "points of a run [the newest that ended]; RUN may be \"all\"",
          kResultsFlags, show_results},
     Verb{"history", "", "[SERIES]", "a series over time; without one the series that there are",
          kHistoryFlags, show_history},
-    Verb{"runs", "compare", "A B", "two runs, series by series", {}, compare_runs},
+    Verb{"runs", "compare", "A B", "two runs, series by series", kNoFlags, compare_runs},
     Verb{"runs", "matrix", "[RUN]", "pair matrix: heat map, CSV, SVG", kMatrixFlags, show_matrix},
     Verb{"runs", "suspects", "[RUN]", "slow parts with evidence; exit code 1 when there is one",
          kSuspectsFlags, show_suspects},
     Verb{"matrix", "", "[RUN]", "the same as runs matrix", kMatrixFlags, show_matrix},
     Verb{"suspects", "", "[RUN]", "the same as runs suspects", kSuspectsFlags, show_suspects},
-    Verb{"compare", "", "A B", "the same as runs compare", {}, compare_runs},
+    Verb{"compare", "", "A B", "the same as runs compare", kNoFlags, compare_runs},
     Verb{"export", "", "[RUN]", "points as csv, json or ndjson, however many; RUN may be \"all\"",
          kExportFlags, export_points},
     Verb{"bundle", "", "RUN|FINDING|NODE", "support archive", kBundleFlags, make_bundle},
     Verb{"sql", "", "SELECT", "one SELECT over the database, in quotes", kSqlFlags, run_sql},
     Verb{"db", "stats", "", "where the database's bytes are", kStatsFlags, database_stats},
-    Verb{"db", "check", "", "whether the database is sound; reads all of it", {}, database_check},
-    Verb{"db", "backup", "FILE", "online backup", {}, database_backup},
+    Verb{"db", "check", "", "whether the database is sound; reads all of it", kNoFlags,
+         database_check},
+    Verb{"db", "backup", "FILE", "online backup", kNoFlags, database_backup},
     Verb{"db", "restore", "FILE", "restore (stop the controller first)", kRestoreFlags,
          database_restore},
     Verb{"db", "prune", "", "delete data older than the policy allows", kPruneFlags,
          database_prune},
-    Verb{"schedules", "", "", "suites that start by themselves, and when next", {}, list_schedules},
-    Verb{"schedules",
-         "show",
-         "SCHEDULE",
-         "one schedule and the results of its due times",
-         {},
+    Verb{"schedules", "", "", "suites that start by themselves, and when next", kNoFlags,
+         list_schedules},
+    Verb{"schedules", "show", "SCHEDULE", "one schedule and the results of its due times", kNoFlags,
          show_schedule},
     Verb{"schedules", "add", "NAME SUITE [NODESET]", "start a suite by itself (--cron says when)",
          kScheduleFlags, add_schedule},
-    Verb{"schedules", "pause", "SCHEDULE", "start nothing until it is resumed", {}, pause_schedule},
-    Verb{"schedules",
-         "resume",
-         "SCHEDULE",
-         "start again what is due from now on",
-         {},
+    Verb{"schedules", "pause", "SCHEDULE", "start nothing until it is resumed", kNoFlags,
+         pause_schedule},
+    Verb{"schedules", "resume", "SCHEDULE", "start again what is due from now on", kNoFlags,
          resume_schedule},
-    Verb{"schedules",
-         "run-now",
-         "SCHEDULE",
-         "start it now as well, print the run's id",
-         {},
+    Verb{"schedules", "run-now", "SCHEDULE", "start it now as well, print the run's id", kNoFlags,
          run_schedule_now},
-    Verb{"schedules", "remove", "SCHEDULE", "remove it; its runs stay", {}, remove_schedule},
-    Verb{"upgrades", "", "", "upgrades and their verdicts", {}, list_upgrades},
+    Verb{"schedules", "remove", "SCHEDULE", "remove it; its runs stay", kNoFlags, remove_schedule},
+    Verb{"upgrades", "", "", "upgrades and their verdicts", kNoFlags, list_upgrades},
     Verb{"upgrades", "prepare", "[NODESET]", "measure nodes before they are upgraded",
          kPrepareFlags, prepare_upgrade},
     Verb{"upgrades", "gate", "[NODESET]",
          "measure upgraded nodes: did they get worse? exit code 0, 1, 3 or 4", kGateFlags,
          gate_upgrade},
-    Verb{"upgrades",
-         "show",
-         "[UPGRADE]",
-         "losses with place, time and cause [the newest]",
-         {},
-         show_upgrade},
+    Verb{"upgrades", "show", "[UPGRADE]", "losses with place, time and cause [the newest]",
+         kNoFlags, show_upgrade},
     Verb{"findings", "", "", "list open findings", kFindingsFlags, list_findings},
-    Verb{"findings", "show", "FINDING", "one finding and its history", {}, show_finding},
+    Verb{"findings", "show", "FINDING", "one finding and its history", kNoFlags, show_finding},
     Verb{"findings", "ack", "FINDING", "acknowledge a finding", kAckFlags, acknowledge_finding},
     Verb{"findings", "accept", "FINDING", "accept the new level as baseline", kNoteFlags,
          accept_finding},
     Verb{"findings", "resolve", "FINDING", "mark as fixed (--false: false alarm)", kResolveFlags,
          resolve_finding},
     Verb{"findings", "reopen", "FINDING", "reopen a finding", kNoteFlags, reopen_finding},
-    Verb{"baselines", "", "", "pinned baselines and current levels", {}, list_baselines},
-    Verb{"baselines", "show", "", "the same", {}, list_baselines},
+    Verb{"baselines", "", "", "pinned baselines and current levels", kNoFlags, list_baselines},
+    Verb{"baselines", "show", "", "the same", kNoFlags, list_baselines},
     Verb{"baselines", "pin", "", "pin current levels as golden baseline", kPinFlags, pin_baselines},
-    Verb{"baselines",
-         "diff",
-         "",
-         "losses against the golden levels, accepted or not",
-         {},
+    Verb{"baselines", "diff", "", "losses against the golden levels, accepted or not", kNoFlags,
          diff_baselines},
-    Verb{"completion",
-         "",
-         "SHELL",
-         "a script for bash or zsh: source <(railgauge completion bash)",
-         {},
-         print_completion},
+    Verb{"completion", "", "SHELL", "a script for bash or zsh: source <(railgauge completion bash)",
+         kNoFlags, print_completion},
     Verb{"analyze", "", "FILE...", "changes in series from outside: csv of time,value or value",
          kAnalyzeFlags, analyze_files},
     Verb{"preflight", "", "[NODE...]", "faults of nodes and their remedies", kPreflightFlags,
          show_preflight},
     Verb{"metrics", "", "", "metrics that agents and controller export", kMetricsFlags,
          show_metrics},
-    Verb{"metrics", "describe", "", "the same as metrics --describe", {}, show_metrics},
-    Verb{"version", "", "", "this program's and the controller's version", {}, show_version},
+    Verb{"metrics", "describe", "", "the same as metrics --describe", kNoFlags, show_metrics},
+    Verb{"version", "", "", "this program's and the controller's version", kNoFlags, show_version},
 };
 
 }  // namespace

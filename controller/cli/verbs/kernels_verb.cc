@@ -41,29 +41,19 @@ std::string metrics_text(const KernelInfo& kernel) {
 // The list is empty before the first node has attached, which stderr says.
 Result<int> list_kernels(Session& session, const Arguments&) {
   const auto list = RG_TRY(call(session, rpc::kListKernels, ListKernelsRequest()));
-  if (print_document(session.output, list, "kernels")) return 0;
-  std::vector<std::vector<Cell>> rows;
-  for (const KernelInfo& kernel : list.kernels()) {
-    rows.push_back({kernel.name(), std::to_string(kernel.revision()), ranks_text(kernel),
-                    metrics_text(kernel), kernel.summary()});
-  }
-  if (rows.empty()) {
-    session.output.err
-        << "railgauge: no kernel is known, since no node has attached; see railgauge "
-           "nodes\n";
-    return 0;
-  }
-  session.output.out << render_table(
-      {{"KERNEL"}, {"REVISION", true}, {"RANKS"}, {"METRICS"}, {"SUMMARY"}}, rows,
-      session.output.colour);
-  return 0;
+  return print_list(session.output, list, "kernels", "KERNEL|REVISION>|RANKS|METRICS|SUMMARY",
+                    rows_of(list.kernels(),
+                            [](const KernelInfo& kernel) {
+                              return Row({kernel.name(), kernel.revision(), ranks_text(kernel),
+                                          metrics_text(kernel), kernel.summary()});
+                            }),
+                    "no kernel is known, since no node has attached; see railgauge nodes");
 }
 
 // Asks for one kernel by name. No attached node with it is wrong use.
 Result<int> show_kernel(Session& session, const Arguments& arguments) {
-  ListKernelsRequest request;
-  request.set_name(arguments.operand(0));
-  const auto list = RG_TRY(call(session, rpc::kListKernels, request));
+  const auto list = RG_TRY(
+      call(session, rpc::kListKernels, request_for<ListKernelsRequest>(arguments.operand(0))));
   if (list.kernels().empty()) {
     return fail(Code::kNotFound,
                 fmt::format("kernel {}: no attached node has it; railgauge kernels lists those "
@@ -74,28 +64,19 @@ Result<int> show_kernel(Session& session, const Arguments& arguments) {
   if (print_document(output, list, "kernels")) return 0;
   const KernelInfo& kernel = list.kernels(0);
   output.out << render_list({{"kernel", {kernel.name(), Tone::kHeading}},
-                             {"revision", std::to_string(kernel.revision())},
+                             {"revision", kernel.revision()},
                              {"summary", kernel.summary()},
                              {"ranks", ranks_text(kernel)},
                              {"endpoints", kernel.endpoint_kind()},
                              {"metrics", metrics_text(kernel)}},
                             output.colour);
-  std::vector<std::vector<Cell>> rows;
-  for (const ParameterInfo& parameter : kernel.parameters()) {
-    rows.push_back({parameter.name(), parameter.type(), range_text(parameter),
-                    parameter.unit() == "1" ? "" : parameter.unit(), parameter.default_value(),
-                    parameter.identity() ? "yes" : "no", parameter.summary()});
-  }
-  if (rows.empty()) return 0;
-  output.out << '\n'
-             << render_table({{"PARAMETER"},
-                              {"TYPE"},
-                              {"ALLOWED"},
-                              {"UNIT"},
-                              {"DEFAULT"},
-                              {"IDENTITY"},
-                              {"SUMMARY"}},
-                             rows, output.colour);
+  const Rows rows = rows_of(kernel.parameters(), [](const ParameterInfo& parameter) {
+    return Row({parameter.name(), parameter.type(), range_text(parameter),
+                parameter.unit() == "1" ? "" : parameter.unit(), parameter.default_value(),
+                parameter.identity() ? "yes" : "no", parameter.summary()});
+  });
+  output.out << render_section("PARAMETER|TYPE|ALLOWED|UNIT|DEFAULT|IDENTITY|SUMMARY", rows,
+                               output.colour);
   return 0;
 }
 

@@ -44,9 +44,9 @@ void describe(const Output& output, const MetricDescription& metric) {
                                                     metric.most_series())},
                              {"meaning", metric.help()}},
                             output.colour);
-  std::vector<std::vector<Cell>> labels;
-  for (const MetricLabel& label : metric.labels())
-    labels.push_back({"  " + label.name(), label.values()});
+  const Rows labels = rows_of(metric.labels(), [](const MetricLabel& label) {
+    return Row({"  " + label.name(), label.values()});
+  });
   if (!labels.empty()) output.out << render_list(labels, output.colour);
 }
 
@@ -57,18 +57,18 @@ Result<int> show_metrics(Session& session, const Arguments& arguments) {
   const Output& output = session.output;
   const MetricList list = catalog_document();
   if (print_document(output, list, "metrics")) return 0;
-  std::vector<std::vector<Cell>> rows;
-  for (const MetricDescription& metric : list.metrics())
-    rows.push_back({metric.name(), metric.type(), metric.owner(), metric.help()});
   // A typical node, to give an idea of the load on Prometheus.
   const metric::Budget one = metric::budget(1);
   output.out << fmt::format(
       "{} metrics; an agent on a node of 8 NIC ports and 8 GPUs shows {} series (at most {}), the "
       "controller {} (at most {})\n",
-      rows.size(), one.agent_typical, one.agent_most, one.controller_typical, one.controller_most);
+      list.metrics_size(), one.agent_typical, one.agent_most, one.controller_typical,
+      one.controller_most);
   if (arguments.verb->name != "describe" && !arguments.has("describe")) {
-    output.out << render_table({{"METRIC"}, {"TYPE"}, {"SHOWN BY"}, {"MEANING"}}, rows,
-                               output.colour);
+    const Rows rows = rows_of(list.metrics(), [](const MetricDescription& metric) {
+      return Row({metric.name(), metric.type(), metric.owner(), metric.help()});
+    });
+    output.out << render_table("METRIC|TYPE|SHOWN BY|MEANING", rows, output.colour);
     return 0;
   }
   for (const MetricDescription& metric : list.metrics()) describe(output, metric);

@@ -21,8 +21,7 @@ using railgauge::api::NodeList;
 
 // Facts are large, so lists leave them out.
 Result<NodeList> ask(Session& session, const std::string& node_set, bool with_facts) {
-  ListNodesRequest request;
-  request.set_node_set(node_set);
+  auto request = request_for<ListNodesRequest>(node_set);
   request.set_with_facts(with_facts);
   return call(session, rpc::kListNodes, request);
 }
@@ -79,93 +78,63 @@ std::string distances_text(const railgauge::api::Gpu& gpu) {
   return text;
 }
 
+// Good is active alone.
+Cell device_state(const std::string& state) {
+  return {state, state == "active" ? Tone::kGood : Tone::kBad};
+}
+
 std::string gpu_table(const NodeInfo& node, bool colour) {
-  std::vector<std::vector<Cell>> rows;
-  for (const auto& gpu : node.gpus()) {
-    rows.push_back({gpu.name(),
-                    {gpu.state(), gpu.state() == "active" ? Tone::kGood : Tone::kBad},
-                    gpu.model(),
-                    gpu.pci_address(),
-                    numa_text(gpu.numa_node_plus_one()),
-                    gpu.driver(),
-                    gpu.vbios(),
-                    gpu.uuid(),
-                    distances_text(gpu)});
-  }
-  return render_table({{"GPU"},
-                       {"STATE"},
-                       {"MODEL"},
-                       {"PCI"},
-                       {"NUMA", true},
-                       {"DRIVER"},
-                       {"VBIOS"},
-                       {"UUID"},
-                       {"NICS"}},
-                      rows, colour);
+  const Rows rows = rows_of(node.gpus(), [](const railgauge::api::Gpu& gpu) {
+    return Row({gpu.name(), device_state(gpu.state()), gpu.model(), gpu.pci_address(),
+                numa_text(gpu.numa_node_plus_one()), gpu.driver(), gpu.vbios(), gpu.uuid(),
+                distances_text(gpu)});
+  });
+  return render_section("GPU|STATE|MODEL|PCI|NUMA>|DRIVER|VBIOS|UUID|NICS", rows, colour);
 }
 
 std::string nic_table(const NodeInfo& node, bool colour) {
-  std::vector<std::vector<Cell>> rows;
-  for (const auto& nic : node.nics()) {
-    rows.push_back(
-        {fmt::format("{}:{}", nic.device(), nic.port()),
-         {nic.state(), nic.state() == "active" ? Tone::kGood : Tone::kBad},
-         rate_text(nic),
-         nic.has_active_mtu_bytes() ? fmt::format("{:.0f}", nic.active_mtu_bytes()) : "-",
-         nic.netdev(),
-         nic.pci_address(),
-         nic.link_layer(),
-         nic.driver(),
-         nic.firmware(),
-         nic.guid()});
-  }
-  return render_table({{"NIC"},
-                       {"STATE"},
-                       {"RATE", true},
-                       {"MTU", true},
-                       {"NETDEV"},
-                       {"PCI"},
-                       {"LINK"},
-                       {"DRIVER"},
-                       {"FIRMWARE"},
-                       {"GUID"}},
-                      rows, colour);
+  const Rows rows = rows_of(node.nics(), [](const railgauge::api::Nic& nic) {
+    return Row({fmt::format("{}:{}", nic.device(), nic.port()), device_state(nic.state()),
+                rate_text(nic),
+                nic.has_active_mtu_bytes() ? fmt::format("{:.0f}", nic.active_mtu_bytes()) : "-",
+                nic.netdev(), nic.pci_address(), nic.link_layer(), nic.driver(), nic.firmware(),
+                nic.guid()});
+  });
+  return render_section("NIC|STATE|RATE>|MTU>|NETDEV|PCI|LINK|DRIVER|FIRMWARE|GUID", rows, colour);
 }
 
 // Versions, then settings, each sorted by name.
 std::string stack_table(const NodeInfo& node, bool colour) {
-  std::vector<std::vector<Cell>> rows;
+  Rows rows;
   const auto add = [&](const char* part, const auto& words) {
     const std::map<std::string, std::string> sorted(words.begin(), words.end());
     for (const auto& [name, value] : sorted) rows.push_back({part, name, value});
   };
   add("version", node.stack_versions());
   add("setting", node.stack_settings());
-  return render_table({{"STACK"}, {"NAME"}, {"VALUE"}}, rows, colour);
+  return render_table("STACK|NAME|VALUE", rows, colour);
 }
 
 // Facts without a dot only: those of single devices have one.
 void print_node(const Output& output, const NodeInfo& node) {
-  std::vector<std::vector<Cell>> rows{
-      {"node", {node.name(), Tone::kHeading}},
-      {"state", {node.state(), tone_of(node.state())}},
-      {"id", node.node_id()},
-      {"version", node.version()},
-      {"address", node.address()},
-      {"attached", node.attached_at().empty() ? "never" : node.attached_at()},
-      {"last seen", node.last_seen_at().empty() ? "never" : node.last_seen_at()},
-      {"task", node.busy_task_id().empty() ? "none" : node.busy_task_id()},
-      {"busy", busy_cell(node).empty() ? "unknown" : busy_cell(node)},
-      {"spooled records",
-       node.has_spool_records() ? fmt::format("{:.0f}", node.spool_records()) : "unknown"}};
+  Rows rows{{"node", {node.name(), Tone::kHeading}},
+            {"state", state_cell(node.state())},
+            {"id", node.node_id()},
+            {"version", node.version()},
+            {"address", node.address()},
+            {"attached", node.attached_at().empty() ? "never" : node.attached_at()},
+            {"last seen", node.last_seen_at().empty() ? "never" : node.last_seen_at()},
+            {"task", node.busy_task_id().empty() ? "none" : node.busy_task_id()},
+            {"busy", busy_cell(node).empty() ? "unknown" : busy_cell(node)},
+            {"spooled records",
+             node.has_spool_records() ? fmt::format("{:.0f}", node.spool_records()) : "unknown"}};
   if (!node.stack_hash().empty()) rows.push_back({"stack", node.stack_hash()});
   // Those of single devices and modules are many: the machine formats have them.
   const std::map<std::string, std::string> facts(node.facts().begin(), node.facts().end());
   for (const auto& [name, value] : facts)
     if (name.find('.') == std::string::npos) rows.push_back({name, value});
   output.out << render_list(rows, output.colour);
-  if (node.nics_size() > 0) output.out << '\n' << nic_table(node, output.colour);
-  if (node.gpus_size() > 0) output.out << '\n' << gpu_table(node, output.colour);
+  output.out << nic_table(node, output.colour) << gpu_table(node, output.colour);
   if (node.stack_versions().empty()) return;
   output.out << '\n' << stack_table(node, output.colour);
 }
@@ -184,28 +153,14 @@ Result<NodeList> ask_nodes_with_facts(Session& session, const std::string& node_
 // An empty list explains how an agent attaches.
 Result<int> list_nodes(Session& session, const Arguments& arguments) {
   const NodeList list = RG_TRY(ask(session, arguments.value("nodes"), false));
-  const Output& output = session.output;
-  if (print_document(output, list, "nodes")) return 0;
-  std::vector<std::vector<Cell>> rows;
-  for (const NodeInfo& node : list.nodes()) {
-    rows.push_back({node.name(),
-                    {node.state(), tone_of(node.state())},
-                    node.version(),
-                    nic_names(node),
-                    gpu_names(node),
-                    node.last_seen_at(),
-                    node.busy_task_id(),
-                    {busy_cell(node), node.busy() ? Tone::kBad : Tone::kPlain}});
-  }
-  if (rows.empty()) {
-    output.err << "railgauge: no node has attached; an agent does with "
-                  "railgauge-agent --controller ADDRESS\n";
-    return 0;
-  }
-  output.out << render_table(
-      {{"NODE"}, {"STATE"}, {"VERSION"}, {"NICS"}, {"GPUS"}, {"LAST SEEN"}, {"TASK"}, {"BUSY"}},
-      rows, output.colour);
-  return 0;
+  const Rows rows = rows_of(list.nodes(), [](const NodeInfo& node) {
+    return Row({node.name(), state_cell(node.state()), node.version(), nic_names(node),
+                gpu_names(node), node.last_seen_at(), node.busy_task_id(),
+                Cell(busy_cell(node), node.busy() ? Tone::kBad : Tone::kPlain)});
+  });
+  return print_list(
+      session.output, list, "nodes", "NODE|STATE|VERSION|NICS|GPUS|LAST SEEN|TASK|BUSY", rows,
+      "no node has attached; an agent does with railgauge-agent --controller ADDRESS");
 }
 
 // The operand may be a node set: one page for each of its nodes.
@@ -247,11 +202,11 @@ Result<int> diff_node_sets(Session& session, const Arguments& arguments) {
   const Output& output = session.output;
   if (print_document(output, diff, "differences")) return 0;
   if (diff.differences().empty()) {
-    output.err << fmt::format("railgauge: no fact tells {} from {}\n", arguments.operand(0),
-                              arguments.operand(1));
+    print_notice(output, fmt::format("no fact tells {} from {}", arguments.operand(0),
+                                     arguments.operand(1)));
     return 0;
   }
-  std::vector<std::vector<Cell>> rows;
+  Rows rows;
   for (const FactDifference& row : diff.differences())
     rows.push_back({row.part(), row.name(),
                     values_text(row.a_values(), row.a_unknown(), diff.a_size()),

@@ -99,10 +99,9 @@ MatrixReport report_of(const PairMatrix& matrix, const HeatGrid& grid) {
 }
 
 template <class Words>
-void tell_others(const Output& output, const char* what, const Words& others) {
+void print_others(const Output& output, const char* flags, const Words& others) {
   if (others.empty()) return;
-  output.err << "railgauge: there is also "
-             << printable(fmt::format("{}{}\n", fmt::join(others, ", "), what)).c_str();
+  print_notice(output, fmt::format("there is also {}; {} choose", fmt::join(others, ", "), flags));
 }
 
 }  // namespace
@@ -125,9 +124,9 @@ Result<int> show_matrix(Session& session, const Arguments& arguments) {
     return kExitPassed;
   }
   // The flags choose among layers and series that the run has as well.
-  tell_others(output, "; --rail and --memory choose", matrix.other_layers());
-  tell_others(output, "; --kernel, --metric and --size choose", matrix.other_series());
-  output.out << toned(printable(title_of(matrix)), Tone::kHeading, output.colour) << '\n'
+  print_others(output, "--rail and --memory", matrix.other_layers());
+  print_others(output, "--kernel, --metric and --size", matrix.other_series());
+  output.out << line_of(title_of(matrix), Tone::kHeading, output.colour)
              << heat_text(grid, output.colour);
   return kExitPassed;
 }
@@ -142,19 +141,12 @@ std::string state_of(const Suspect& suspect) {
 
 // The pairs that speak against the suspect, with the expected figure beside the measured one.
 std::string evidence_table(const SuspectList& list, const Suspect& suspect, bool colour) {
-  std::vector<std::vector<Cell>> rows;
-  for (const SuspectEvidence& each : suspect.evidence())
-    rows.push_back({each.from(), each.to(), std::to_string(each.rail()), each.memory(),
-                    value_text(each.expected(), list.unit()), value_text(each.seen(), list.unit()),
-                    format_share(each.expected() > 0 ? each.seen() / each.expected() : 0)});
-  return render_table({{"FROM"},
-                       {"TO"},
-                       {"RAIL", true},
-                       {"MEMORY"},
-                       {"EXPECTED", true},
-                       {"SEEN", true},
-                       {"OF EXPECTED", true}},
-                      rows, colour);
+  const Rows rows = rows_of(suspect.evidence(), [&](const SuspectEvidence& each) {
+    return Row({each.from(), each.to(), each.rail(), each.memory(),
+                value_text(each.expected(), list.unit()), value_text(each.seen(), list.unit()),
+                format_share(each.expected() > 0 ? each.seen() / each.expected() : 0)});
+  });
+  return render_table("FROM|TO|RAIL>|MEMORY|EXPECTED>|SEEN>|OF EXPECTED>", rows, colour);
 }
 
 // States how much of the fabric was measured, since missing pairs hide faults.
@@ -170,10 +162,9 @@ std::string heading_of(const SuspectList& list) {
 
 // In the order of the controller, which numbers the places.
 void print_suspects(const Output& output, const SuspectList& list) {
-  output.out << toned(printable(heading_of(list)), Tone::kHeading, output.colour) << '\n';
+  output.out << line_of(heading_of(list), Tone::kHeading, output.colour);
   if (!list.unmeasured_nodes().empty())
-    output.out << printable(fmt::format("no data: {}", fmt::join(list.unmeasured_nodes(), " ")))
-               << '\n';
+    output.out << line_of(fmt::format("no data: {}", fmt::join(list.unmeasured_nodes(), " ")));
   if (list.suspects().empty()) output.out << "no suspect\n";
   for (const Suspect& suspect : list.suspects()) {
     output.out << '\n'
@@ -181,8 +172,7 @@ void print_suspects(const Output& output, const SuspectList& list) {
                         suspect.confirmed() ? Tone::kBad : Tone::kDoubtful, output.colour)
                << ": " << printable(suspect.sentence()) << '\n'
                << evidence_table(list, suspect, output.colour);
-    if (!suspect.retest().empty())
-      output.out << printable(fmt::format("measured again: {}", suspect.retest())) << '\n';
+    if (!suspect.retest().empty()) output.out << line_of("measured again: " + suspect.retest());
     if (suspect.wanted_size() > 0)
       output.out << fmt::format(
           "to measure next: {} tasks with known-good partners (--format json "
@@ -199,7 +189,7 @@ Result<int> show_suspects(Session& session, const Arguments& arguments) {
   const auto list = RG_TRY(call(session, rpc::kGetSuspects, request, kReadSeconds));
   const Output& output = session.output;
   if (!print_document(output, list, "suspects")) {
-    tell_others(output, "; --kernel, --metric and --size choose", list.other_series());
+    print_others(output, "--kernel, --metric and --size", list.other_series());
     print_suspects(output, list);
   }
   bool confirmed = false;

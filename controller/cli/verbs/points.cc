@@ -39,17 +39,14 @@ Result<int> list_series(Session& session, const Arguments& arguments) {
   const auto list = RG_TRY(call(session, rpc::kListSeries, request));
   const Output& output = session.output;
   if (list.series_size() >= static_cast<int>(request.limit()))
-    output.err << fmt::format(
-        "railgauge: only {} series are shown; filters narrow, --limit widens\n",
-        list.series_size());
+    print_notice(output, fmt::format("only {} series are shown; filters narrow, --limit widens",
+                                     list.series_size()));
   if (print_document(output, list, "series")) return kExitPassed;
-  std::vector<std::vector<Cell>> rows;
-  for (const Series& series : list.series())
-    rows.push_back({std::to_string(series.series_id()), series.kernel(), series.metric(),
-                    series.meaning(), bytes_text(series.message_bytes()), endpoints_text(series)});
-  output.out << render_table(
-      {{"SERIES", true}, {"KERNEL"}, {"METRIC"}, {"MEANING"}, {"BYTES", true}, {"ENDPOINTS"}}, rows,
-      output.colour);
+  const Rows rows = rows_of(list.series(), [](const Series& series) {
+    return Row({series.series_id(), series.kernel(), series.metric(), series.meaning(),
+                bytes_text(series.message_bytes()), endpoints_text(series)});
+  });
+  output.out << render_table("SERIES>|KERNEL|METRIC|MEANING|BYTES>|ENDPOINTS", rows, output.colour);
   return kExitPassed;
 }
 
@@ -67,15 +64,11 @@ std::string flags_text(const HistoryPoint& point) {
 
 // Daily figures stay after the points were pruned.
 std::string days_table(const History& history, bool colour) {
-  std::vector<std::vector<Cell>> rows;
-  for (const HistoryDay& day : history.days())
-    rows.push_back({day.day_at().substr(0, 10), fmt::format("{}", day.point_count()),
-                    figure(day.mean()), figure(day.lowest()), figure(day.highest())});
-  return render_table({{"DAY"},
-                       {"POINTS", true},
-                       {"MEAN_" + history.series().unit(), true},
-                       {"LOWEST", true},
-                       {"HIGHEST", true}},
+  const Rows rows = rows_of(history.days(), [](const HistoryDay& day) {
+    return Row({day.day_at().substr(0, 10), fmt::format("{}", day.point_count()),
+                figure(day.mean()), figure(day.lowest()), figure(day.highest())});
+  });
+  return render_table(fmt::format("DAY|POINTS>|MEAN_{}>|LOWEST>|HIGHEST>", history.series().unit()),
                       rows, colour);
 }
 
@@ -93,33 +86,23 @@ Result<int> show_history(Session& session, const Arguments& arguments) {
   const Output& output = session.output;
   if (print_document(output, history, "points")) return kExitPassed;
   const Series& series = history.series();
-  output.out << printable(fmt::format(
-                    "series {}: {} {} {} of {} bytes, {}; {}", series.series_id(), series.kernel(),
-                    series.metric(), series.meaning(), series.message_bytes(),
-                    endpoints_text(series),
-                    series.larger_is_better() ? "larger is better" : "smaller is better"))
-             << '\n';
+  output.out << line_of(
+      fmt::format("series {}: {} {} {} of {} bytes, {}; {} is better", series.series_id(),
+                  series.kernel(), series.metric(), series.meaning(), series.message_bytes(),
+                  endpoints_text(series), series.larger_is_better() ? "larger" : "smaller"));
   if (!history.days().empty()) output.out << days_table(history, output.colour) << '\n';
-  std::vector<std::vector<Cell>> rows;
-  for (const HistoryPoint& point : history.points())
-    rows.push_back({point.measured_at(),
-                    point.run_id(),
-                    figure(point.median()),
-                    point.has_median_low() ? figure(point.median_low()) : "",
-                    point.has_median_high() ? figure(point.median_high()) : "",
-                    point.has_p99() ? figure(point.p99()) : "",
-                    point.has_epoch() ? std::to_string(point.epoch()) : "",
-                    {point.outcome(), tone_of(point.outcome())},
-                    flags_text(point)});
-  output.out << render_table({{"MEASURED"},
-                              {"RUN"},
-                              {"MEDIAN_" + series.unit(), true},
-                              {"LOW", true},
-                              {"HIGH", true},
-                              {"P99", true},
-                              {"EPOCH", true},
-                              {"OUTCOME"},
-                              {"NOTES"}},
+  const auto optional = [](bool has, double value) { return has ? figure(value) : ""; };
+  const Rows rows = rows_of(history.points(), [&](const HistoryPoint& point) {
+    return Row({point.measured_at(), point.run_id(), figure(point.median()),
+                optional(point.has_median_low(), point.median_low()),
+                optional(point.has_median_high(), point.median_high()),
+                optional(point.has_p99(), point.p99()),
+                point.has_epoch() ? std::to_string(point.epoch()) : "", state_cell(point.outcome()),
+                flags_text(point)});
+  });
+  output.out << render_table(fmt::format("MEASURED|RUN|MEDIAN_{}>|LOW>|HIGH>|P99>|EPOCH>|OUTCOME|"
+                                         "NOTES",
+                                         series.unit()),
                              rows, output.colour);
   return kExitPassed;
 }
@@ -132,26 +115,17 @@ Result<int> compare_runs(Session& session, const Arguments& arguments) {
   const auto comparison = RG_TRY(call(session, rpc::kCompareRuns, request));
   const Output& output = session.output;
   if (print_document(output, comparison, "series")) return kExitPassed;
-  std::vector<std::vector<Cell>> rows;
-  for (const ComparedSeries& each : comparison.series()) {
-    const double change = each.has_b_over_a() ? (each.b_over_a() - 1) * 100 : 0;
-    rows.push_back({std::to_string(each.series().series_id()), each.series().kernel(),
-                    each.series().metric(), bytes_text(each.series().message_bytes()),
-                    endpoints_text(each.series()), figure(each.median_a()), figure(each.median_b()),
-                    each.has_b_over_a() ? fmt::format("{:+.1f} %", change) : "-"});
-  }
-  output.out << printable(fmt::format("A {}, B {}; medians of the points' medians, no judgement",
-                                      comparison.run_a(), comparison.run_b()))
-             << '\n'
-             << render_table({{"SERIES", true},
-                              {"KERNEL"},
-                              {"METRIC"},
-                              {"BYTES", true},
-                              {"ENDPOINTS"},
-                              {"A", true},
-                              {"B", true},
-                              {"CHANGE", true}},
-                             rows, output.colour);
+  const Rows rows = rows_of(comparison.series(), [](const ComparedSeries& each) {
+    const Series& series = each.series();
+    return Row({series.series_id(), series.kernel(), series.metric(),
+                bytes_text(series.message_bytes()), endpoints_text(series), figure(each.median_a()),
+                figure(each.median_b()),
+                each.has_b_over_a() ? fmt::format("{:+.1f} %", (each.b_over_a() - 1) * 100) : "-"});
+  });
+  output.out << line_of(fmt::format("A {}, B {}; medians of the points' medians, no judgement",
+                                    comparison.run_a(), comparison.run_b()))
+             << render_table("SERIES>|KERNEL|METRIC|BYTES>|ENDPOINTS|A>|B>|CHANGE>", rows,
+                             output.colour);
   if (comparison.series_only_in_a() + comparison.series_only_in_b() > 0)
     output.out << fmt::format("{} series are in A alone, {} in B alone\n",
                               comparison.series_only_in_a(), comparison.series_only_in_b());
@@ -213,7 +187,7 @@ Result<int> export_points(Session& session, const Arguments& arguments) {
   if (!output.out.good()) return fail(Code::kUnavailable, "export: the output takes no more");
   if (!read && printer) {
     // The document is printed already; the exit code says that it is not complete.
-    output.err << "railgauge: export: not whole: " << printable(read.error().message) << '\n';
+    print_notice(output, "export: not whole: " + read.error().message);
     return exit_code_of_call(read.error());
   }
   if (!read) return tl::unexpected(read.error());
@@ -228,12 +202,12 @@ Result<int> show_results(Session& session, const Arguments& arguments) {
   const auto list = RG_TRY(call(session, rpc::kFindPoints, request));
   const Output& output = session.output;
   if (list.points_size() >= static_cast<int>(request.limit())) {
-    output.err << fmt::format(
-        "railgauge: only the first {} points are shown; --limit N shows more\n", request.limit());
+    print_notice(output, fmt::format("only the first {} points are shown; --limit N shows more",
+                                     request.limit()));
   }
   if (print_document(output, list, "points")) return 0;
   if (list.points().empty()) {
-    output.err << "railgauge: no point matches; railgauge runs lists the runs\n";
+    print_notice(output, "no point matches; railgauge runs lists the runs");
     return 0;
   }
   output.out << results_tables(list.points(), output.units, output.colour);

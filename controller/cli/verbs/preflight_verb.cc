@@ -181,33 +181,23 @@ Tone tone_of_state(const std::string& state) {
 
 // One row a node: state, counts of its checks or the error of the call, time taken.
 void print_nodes(const Output& output, const PreflightReport& report) {
-  std::vector<std::vector<Cell>> rows;
-  for (const PreflightNode& node : report.nodes())
-    rows.push_back({node.node(),
-                    {node.state(), tone_of_state(node.state())},
-                    node.error().empty() ? state_counts_text(report, node.node()) : node.error(),
-                    node.has_seconds() ? fmt::format("{:.2f} s", node.seconds()) : "-"});
-  output.out << render_table({{"NODE"}, {"STATE"}, {"CHECKS"}, {"TOOK", true}}, rows,
-                             output.colour);
+  const Rows rows = rows_of(report.nodes(), [&](const PreflightNode& node) {
+    return Row({node.node(), Cell(node.state(), tone_of_state(node.state())),
+                node.error().empty() ? state_counts_text(report, node.node()) : node.error(),
+                node.has_seconds() ? fmt::format("{:.2f} s", node.seconds()) : "-"});
+  });
+  output.out << render_table("NODE|STATE|CHECKS|TOOK>", rows, output.colour);
 }
 
 // Without `all` only what needs attention.
 void print_checks(const Output& output, const PreflightReport& report, bool all) {
-  std::vector<std::vector<Cell>> rows;
+  Rows rows;
   for (const PreflightCheck& check : report.checks()) {
     if (!all && (check.state() == "pass" || check.state() == "waived")) continue;
-    rows.push_back({check.node(),
-                    {check.state(), tone_of_state(check.state())},
-                    check.id(),
-                    check.subject(),
-                    check.observed(),
-                    check.source()});
+    rows.push_back({check.node(), Cell(check.state(), tone_of_state(check.state())), check.id(),
+                    check.subject(), check.observed(), check.source()});
   }
-  if (rows.empty()) return;
-  output.out << '\n'
-             << render_table(
-                    {{"NODE"}, {"STATE"}, {"CHECK"}, {"SUBJECT"}, {"OBSERVED"}, {"SOURCE"}}, rows,
-                    output.colour);
+  output.out << render_section("NODE|STATE|CHECK|SUBJECT|OBSERVED|SOURCE", rows, output.colour);
 }
 
 // Line by line: its newlines stay.
@@ -223,29 +213,26 @@ void print_remedies(const Output& output, const std::string& text) {
 
 // The answer to one question: does GPUDirect work between this GPU and its NIC.
 void print_summary(const Output& output, const PreflightReport& report) {
-  std::vector<std::vector<Cell>> rows;
+  Rows rows;
   for (const GpuDirectPair& pair : report.pairs()) {
     const Tone tone = pair.answer() == "yes"  ? Tone::kGood
                       : pair.answer() == "no" ? Tone::kBad
                                               : Tone::kDoubtful;
     rows.push_back(
-        {pair.node(), pair.gpu(), pair.nic(), pair.distance(), {gpudirect_text(pair), tone}});
+        {pair.node(), pair.gpu(), pair.nic(), pair.distance(), Cell(gpudirect_text(pair), tone)});
   }
   if (rows.empty()) {
     output.out << "no node here has an NVIDIA GPU\n";
     return;
   }
-  output.out << render_table({{"NODE"}, {"GPU"}, {"NIC"}, {"DISTANCE"}, {"ANSWER"}}, rows,
-                             output.colour);
+  output.out << render_table("NODE|GPU|NIC|DISTANCE|ANSWER", rows, output.colour);
 }
 
 // The first result carries title and reason, which are the same on all nodes.
 void print_explained(const Output& output, const PreflightReport& report, const std::string& id) {
-  for (const PreflightCheck& check : report.checks()) {
-    output.out << printable(fmt::format("{}: {}", id, check.title())) << '\n'
-               << printable(fmt::format("why: {}", check.why())) << '\n';
-    break;
-  }
+  if (!report.checks().empty())
+    output.out << line_of(id + ": " + report.checks(0).title())
+               << line_of("why: " + report.checks(0).why());
   print_checks(output, report, true);
   print_remedies(output, remedies_text(report, true));
 }
@@ -279,8 +266,7 @@ Result<int> show_preflight(Session& session, const Arguments& arguments) {
     print_tables(output, report, arguments);
   for (const PreflightNode& node : report.nodes())
     if (!node.error().empty())
-      output.err << printable(fmt::format("railgauge: node {}: {}", node.node(), node.error()))
-                 << '\n';
+      print_notice(output, fmt::format("node {}: {}", node.node(), node.error()));
   return code;
 }
 

@@ -23,7 +23,7 @@ constexpr double kLongestWaitSeconds = 24 * 3600;
 // Prints the plan before anything starts. Errors: a run on many nodes that nobody named.
 Status plan(Session& session, const RunRequest& request, bool all) {
   const RunPlan planned = RG_TRY(plan_run(session, request));
-  print_notice(session, plan_line(planned));
+  print_notice(session.output, plan_line(planned));
   // A whole cluster is never used by accident.
   if (request.node_set().empty() && !all && planned.nodes_size() > kNodesWithoutAsking) {
     return fail(
@@ -34,15 +34,19 @@ Status plan(Session& session, const RunRequest& request, bool all) {
   return {};
 }
 
-// Only with its reason, and no reason without it: it would be thought to do something.
-Status set_force(const Arguments& arguments, RunRequest& request) {
+// The flags of every start. Force only with its reason, and no reason without it: it would be
+// thought to do something.
+Result<RunRequest> request_of(const Arguments& arguments) {
   if (arguments.has("force") != arguments.has("reason"))
     return fail(Code::kInvalidArgument,
                 arguments.has("force") ? "--force needs --reason TEXT, which is kept with the run"
                                        : "--reason says why a run is forced; it needs --force");
+  RunRequest request;
+  request.set_trigger("cli");
+  request.set_exclusive(arguments.has("exclusive"));
   request.set_force(arguments.has("force"));
   request.set_force_reason(arguments.value("reason"));
-  return {};
+  return request;
 }
 
 // After the first Ctrl-C: detach, unless the second comes soon.
@@ -50,7 +54,7 @@ Result<int> detach_or_cancel(Session& session, const std::string& run_id) {
   const int seen = session.interrupts.presses();
   // The first Ctrl-C detaches; a second one within linger_seconds cancels.
   if (seen < 2) {
-    print_notice(session,
+    print_notice(session.output,
                  fmt::format("run {} goes on; cancel it with: {} (or press Ctrl-C again within "
                              "{:.0f} s)",
                              run_id, cancel_command(session, run_id), session.linger_seconds));
@@ -58,7 +62,7 @@ Result<int> detach_or_cancel(Session& session, const std::string& run_id) {
   }
   if (session.interrupts.presses() < 2)
     return fail(Code::kCancelled, fmt::format("detached from run {}, which goes on", run_id));
-  print_notice(session, fmt::format("run {}: cancelling", run_id));
+  print_notice(session.output, fmt::format("run {}: cancelling", run_id));
   const auto cancelled = cancel_run(session, run_id);
   if (!cancelled) {
     // Interrupted it was, whatever became of the cancel: 130 comes first of a mixture.
@@ -109,7 +113,7 @@ Result<int> start(Session& session, const Arguments& arguments, const RunRequest
   if (!request.resume_run_id().empty())
     rest = fmt::format(": {} that run {} left", counted(started.tasks_total(), "task"),
                        request.resume_run_id());
-  print_notice(session, fmt::format("run {} started{}", started.run_id(), rest));
+  print_notice(session.output, fmt::format("run {} started{}", started.run_id(), rest));
   return follow_to_the_end(session, started.run_id(), wait_seconds, true);
 }
 
@@ -117,12 +121,9 @@ Result<int> start(Session& session, const Arguments& arguments, const RunRequest
 
 // Options are checked before the plan, so that wrong use costs no call.
 Result<int> run_suite(Session& session, const Arguments& arguments) {
-  RunRequest request;
+  RunRequest request = RG_TRY(request_of(arguments));
   *request.mutable_suite() = RG_TRY(suite_to_run(arguments));
   request.set_node_set(RG_TRY(node_set_of(arguments, 1)));
-  request.set_trigger("cli");
-  request.set_exclusive(arguments.has("exclusive"));
-  RG_TRY_OK(set_force(arguments, request));
   const double wait_seconds = RG_TRY(seconds_of(arguments, "wait", kLongestWaitSeconds));
   RG_TRY_OK(plan(session, request, arguments.has("all")));
   if (session.interrupts.any()) return fail(Code::kCancelled, "interrupted, nothing ran");
@@ -131,11 +132,8 @@ Result<int> run_suite(Session& session, const Arguments& arguments) {
 
 // Starts a new run of the tasks that the stopped run left; the plan stays.
 Result<int> resume_run(Session& session, const Arguments& arguments) {
-  RunRequest request;
+  RunRequest request = RG_TRY(request_of(arguments));
   request.set_resume_run_id(arguments.operand(0));
-  request.set_trigger("cli");
-  request.set_exclusive(arguments.has("exclusive"));
-  RG_TRY_OK(set_force(arguments, request));
   const double wait_seconds = RG_TRY(seconds_of(arguments, "wait", kLongestWaitSeconds));
   return start(session, arguments, request, wait_seconds);
 }
@@ -144,10 +142,7 @@ Result<int> resume_run(Session& session, const Arguments& arguments) {
 Result<int> wait_run(Session& session, const Arguments& arguments) {
   const double wait_seconds = RG_TRY(seconds_of(arguments, "wait", kLongestWaitSeconds));
   // A run that is not there is wrong use; asked first, since a watch could only say "lost".
-  railgauge::api::RunRef ref;
-  ref.set_run_id(arguments.operand(0));
-  if (const auto known = call(session, rpc::kGetRun, ref); !known)
-    return tl::unexpected(known.error());
+  RG_TRY(call(session, rpc::kGetRun, request_for<railgauge::api::RunRef>(arguments.operand(0))));
   return follow_to_the_end(session, arguments.operand(0), wait_seconds, false);
 }
 

@@ -21,32 +21,15 @@ using railgauge::api::TaskDetail;
 
 constexpr std::uint32_t kDefaultLimit = 20;
 
-std::string endpoints_text(const TaskDetail& task) {
-  return fmt::format("{}", fmt::join(task.endpoints(), " "));
-}
-
 // All tasks of the run, in the order of the plan.
 std::string task_table(const RunDetail& detail, bool colour) {
-  std::vector<std::vector<Cell>> rows;
-  for (const TaskDetail& task : detail.tasks()) {
-    rows.push_back({std::to_string(task.round()),
-                    task.task_id(),
-                    task.kernel(),
-                    endpoints_text(task),
-                    task.state(),
-                    {task.outcome(), tone_of(task.outcome())},
-                    task.attempts() > 1 ? std::to_string(task.attempts()) : "",
-                    task.reason()});
-  }
-  return render_table({{"ROUND", true},
-                       {"TASK"},
-                       {"KERNEL"},
-                       {"ENDPOINTS"},
-                       {"STATE"},
-                       {"OUTCOME"},
-                       {"ATTEMPTS", true},
-                       {"REASON"}},
-                      rows, colour);
+  const Rows rows = rows_of(detail.tasks(), [](const TaskDetail& task) {
+    return Row({task.round(), task.task_id(), task.kernel(), task.endpoints(), task.state(),
+                state_cell(task.outcome()),
+                task.attempts() > 1 ? std::to_string(task.attempts()) : "", task.reason()});
+  });
+  return render_section("ROUND>|TASK|KERNEL|ENDPOINTS|STATE|OUTCOME|ATTEMPTS>|REASON", rows,
+                        colour);
 }
 
 // Milliseconds; "-" for a phase that the rank did not reach.
@@ -54,16 +37,12 @@ std::string phase_text(bool reached, double ns) { return reached ? figure(ns / 1
 
 // One row for each rank, to find the slow one.
 std::string phase_table(const RunDetail& detail, bool colour) {
-  std::vector<std::vector<Cell>> rows;
+  Rows rows;
   for (const TaskDetail& task : detail.tasks()) {
     for (const RankDetail& rank : task.ranks()) {
       const Phases& p = rank.phases();
-      rows.push_back({task.task_id(),
-                      std::to_string(rank.rank()),
-                      rank.node(),
-                      rank.endpoint(),
-                      {rank.outcome(), tone_of(rank.outcome())},
-                      phase_text(p.has_start_ns(), p.start_ns()),
+      rows.push_back({task.task_id(), rank.rank(), rank.node(), rank.endpoint(),
+                      state_cell(rank.outcome()), phase_text(p.has_start_ns(), p.start_ns()),
                       phase_text(p.has_open_ns(), p.open_ns()),
                       phase_text(p.has_wait_ns(), p.wait_ns()),
                       phase_text(p.has_exchange_ns(), p.exchange_ns()),
@@ -71,18 +50,10 @@ std::string phase_table(const RunDetail& detail, bool colour) {
                       phase_text(p.has_stop_ns(), p.stop_ns())});
     }
   }
-  return render_table({{"TASK"},
-                       {"RANK", true},
-                       {"NODE"},
-                       {"ENDPOINT"},
-                       {"OUTCOME"},
-                       {"START ms", true},
-                       {"OPEN ms", true},
-                       {"WAIT ms", true},
-                       {"EXCHANGE ms", true},
-                       {"MEASURE ms", true},
-                       {"STOP ms", true}},
-                      rows, colour);
+  return render_table(
+      "TASK|RANK>|NODE|ENDPOINT|OUTCOME|START ms>|OPEN ms>|WAIT ms>|EXCHANGE ms>|MEASURE ms>|"
+      "STOP ms>",
+      rows, colour);
 }
 
 // The run, its tasks, values from the site profile, notes and on demand the phases.
@@ -90,20 +61,20 @@ void print_run(const Output& output, const RunDetail& detail, bool phases) {
   const RunSummary& run = detail.run();
   output.out << render_list({{"run", {run.run_id(), Tone::kHeading}},
                              {"suite", run.suite()},
-                             {"state", {run.state(), tone_of(run.state())}},
-                             {"outcome", {run.outcome(), tone_of(run.outcome())}},
+                             {"state", state_cell(run.state())},
+                             {"outcome", state_cell(run.outcome())},
                              {"reason", run.reason()},
                              {"trigger", run.trigger()},
                              {"by", run.requested_by()},
-                             {"nodes", fmt::format("{}", fmt::join(run.nodes(), " "))},
+                             {"nodes", run.nodes()},
                              {"created", run.created_at()},
                              {"started", run.started_at()},
                              {"ended", run.ended_at()},
                              {"took", took_text(run)}},
                             output.colour);
   if (detail.tasks_size() == 0) return;
-  output.out << '\n' << task_table(detail, output.colour);
-  output.out << site_defaults_table(detail.tasks(), output.colour)
+  output.out << task_table(detail, output.colour)
+             << site_defaults_table(detail.tasks(), output.colour)
              << notes_table(detail.tasks(), output.colour);
   if (phases) output.out << '\n' << phase_table(detail, output.colour);
 }
@@ -115,42 +86,22 @@ Result<int> list_runs(Session& session, const Arguments& arguments) {
   railgauge::api::ListRunsRequest request;
   request.set_limit(RG_TRY(count_of(arguments, "limit", kDefaultLimit)));
   const auto list = RG_TRY(call(session, rpc::kListRuns, request));
-  if (print_document(session.output, list, "runs")) return 0;
-  std::vector<std::vector<Cell>> rows;
-  for (const RunSummary& run : list.runs()) {
-    const std::string& word = run.outcome().empty() ? run.state() : run.outcome();
-    rows.push_back({run.run_id(),
-                    run.suite(),
-                    {word, tone_of(word)},
-                    fmt::format("{}/{}", run.tasks_ended(), run.tasks_total()),
-                    std::to_string(run.nodes_size()),
-                    run.started_at().empty() ? run.created_at() : run.started_at(),
-                    took_text(run),
-                    run.trigger(),
-                    run.requested_by()});
-  }
-  if (rows.empty()) {
-    session.output.err << "railgauge: no run yet; railgauge run SUITE starts one\n";
-    return 0;
-  }
-  session.output.out << render_table({{"RUN"},
-                                      {"SUITE"},
-                                      {"OUTCOME"},
-                                      {"TASKS", true},
-                                      {"NODES", true},
-                                      {"STARTED"},
-                                      {"TOOK", true},
-                                      {"TRIGGER"},
-                                      {"BY"}},
-                                     rows, session.output.colour);
-  return 0;
+  const Rows rows = rows_of(list.runs(), [](const RunSummary& run) {
+    return Row({run.run_id(), run.suite(),
+                state_cell(run.outcome().empty() ? run.state() : run.outcome()),
+                fmt::format("{}/{}", run.tasks_ended(), run.tasks_total()), run.nodes_size(),
+                run.started_at().empty() ? run.created_at() : run.started_at(), took_text(run),
+                run.trigger(), run.requested_by()});
+  });
+  return print_list(session.output, list, "runs",
+                    "RUN|SUITE|OUTCOME|TASKS>|NODES>|STARTED|TOOK>|TRIGGER|BY", rows,
+                    "no run yet; railgauge run SUITE starts one");
 }
 
 // With --as the tasks are printed as command lines of another tool.
 Result<int> show_run(Session& session, const Arguments& arguments) {
-  railgauge::api::RunRef ref;
-  ref.set_run_id(arguments.operand(0));
-  const RunDetail detail = RG_TRY(call(session, rpc::kGetRun, ref));
+  const RunDetail detail = RG_TRY(
+      call(session, rpc::kGetRun, request_for<railgauge::api::RunRef>(arguments.operand(0))));
   // Another tool's command lines replace the page.
   if (arguments.has("as")) {
     print_peer_commands(session.output, RG_TRY(peer_commands(detail, arguments.value("as"))));
@@ -164,12 +115,7 @@ Result<int> show_run(Session& session, const Arguments& arguments) {
 // Returns only after the run has ended, because a cancel that was merely accepted frees no node.
 Result<int> cancel_run_verb(Session& session, const Arguments& arguments) {
   const RunSummary run = RG_TRY(cancel_run(session, arguments.operand(0)));
-  const Output& output = session.output;
-  if (output.format == Format::kTable)
-    output.out << printable(summary_line(run)) << '\n';
-  else
-    print_message(output, run);
-  return kExitPassed;
+  return print_page(session.output, run, line_of(summary_line(run)));
 }
 
 }  // namespace railgauge::cli

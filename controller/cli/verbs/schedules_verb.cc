@@ -29,21 +29,15 @@ std::string duration_text(double seconds) {
 
 // One line: what is next.
 int print_one(const Output& output, const ScheduleInfo& schedule, const std::string& done) {
-  if (output.format != Format::kTable) {
-    print_message(output, schedule);
-    return kExitPassed;
-  }
   std::string line = fmt::format("schedule {} {}", schedule.name(), done);
   if (!schedule.next_at().empty()) line += fmt::format(", next at {}", schedule.next_at());
-  output.out << printable(line) << '\n';
-  return kExitPassed;
+  return print_page(output, schedule, line_of(line));
 }
 
 // One call that changes a schedule by name. Ctrl-C does not end it.
 Result<int> change(Session& session, const Arguments& arguments,
                    const Rpc<ScheduleRef, ScheduleInfo>& method, const std::string& done) {
-  ScheduleRef ref;
-  ref.set_name(arguments.operand(0));
+  const auto ref = request_for<ScheduleRef>(arguments.operand(0));
   return print_one(session.output, RG_TRY(call_through(session, method, ref)), done);
 }
 
@@ -51,40 +45,22 @@ Result<int> change(Session& session, const Arguments& arguments,
 
 Result<int> list_schedules(Session& session, const Arguments&) {
   const ScheduleList list = RG_TRY(call(session, rpc::kListSchedules, ListSchedulesRequest()));
-  if (print_document(session.output, list, "schedules")) return 0;
-  std::vector<std::vector<Cell>> rows;
-  for (const ScheduleInfo& schedule : list.schedules())
-    rows.push_back({schedule.name(),
-                    schedule.suite(),
-                    schedule.node_set().empty() ? "all" : schedule.node_set(),
-                    {schedule.state(), tone_of(schedule.state())},
-                    schedule.cron(),
-                    schedule.zone(),
-                    schedule.next_at(),
-                    last_text(schedule.last()),
-                    {schedule.missed() > 0 ? std::to_string(schedule.missed()) : "", Tone::kBad}});
-  if (rows.empty()) {
-    session.output.err << "railgauge: no schedule yet; railgauge schedules add NAME SUITE --cron "
-                          "\"30 1 * * *\" makes one\n";
-    return 0;
-  }
-  session.output.out << render_table({{"SCHEDULE"},
-                                      {"SUITE"},
-                                      {"NODES"},
-                                      {"STATE"},
-                                      {"CRON"},
-                                      {"ZONE"},
-                                      {"NEXT"},
-                                      {"LAST"},
-                                      {"MISSED", true}},
-                                     rows, session.output.colour);
-  return 0;
+  const Rows rows = rows_of(list.schedules(), [](const ScheduleInfo& schedule) {
+    return Row({schedule.name(), schedule.suite(),
+                schedule.node_set().empty() ? "all" : schedule.node_set(),
+                state_cell(schedule.state()), schedule.cron(), schedule.zone(), schedule.next_at(),
+                last_text(schedule.last()),
+                Cell(schedule.missed() > 0 ? std::to_string(schedule.missed()) : "", Tone::kBad)});
+  });
+  return print_list(session.output, list, "schedules",
+                    "SCHEDULE|SUITE|NODES|STATE|CRON|ZONE|NEXT|LAST|MISSED>", rows,
+                    "no schedule yet; railgauge schedules add NAME SUITE --cron \"30 1 * * *\" "
+                    "makes one");
 }
 
 Result<int> show_schedule(Session& session, const Arguments& arguments) {
-  ListSchedulesRequest request;
-  request.set_name(arguments.operand(0));
-  const ScheduleList list = RG_TRY(call(session, rpc::kListSchedules, request));
+  const ScheduleList list = RG_TRY(
+      call(session, rpc::kListSchedules, request_for<ListSchedulesRequest>(arguments.operand(0))));
   if (print_document(session.output, list, "schedules")) return 0;
   const Output& output = session.output;
   for (const ScheduleInfo& schedule : list.schedules()) {
@@ -92,7 +68,7 @@ Result<int> show_schedule(Session& session, const Arguments& arguments) {
         {{"schedule", {schedule.name(), Tone::kHeading}},
          {"suite", schedule.suite()},
          {"nodes", schedule.node_set().empty() ? "all attached" : schedule.node_set()},
-         {"state", {schedule.state(), tone_of(schedule.state())}},
+         {"state", state_cell(schedule.state())},
          {"error", {schedule.error(), Tone::kBad}},
          {"cron", fmt::format("{} ({})", schedule.cron(), schedule.zone())},
          {"jitter", duration_text(schedule.jitter_seconds())},
@@ -104,20 +80,17 @@ Result<int> show_schedule(Session& session, const Arguments& arguments) {
          {"by", schedule.created_by()},
          {"next", schedule.next_at()}},
         output.colour);
-    std::vector<std::vector<Cell>> rows;
-    for (const ScheduleDue& due : schedule.dues())
-      rows.push_back({due.due_at(), due.result(), due.run_id(), due.reason()});
-    if (rows.empty()) continue;
-    output.out << '\n'
-               << render_table({{"DUE"}, {"RESULT"}, {"RUN"}, {"REASON"}}, rows, output.colour);
+    const Rows rows = rows_of(schedule.dues(), [](const ScheduleDue& due) {
+      return Row({due.due_at(), due.result(), due.run_id(), due.reason()});
+    });
+    output.out << render_section("DUE|RESULT|RUN|REASON", rows, output.colour);
   }
   return 0;
 }
 
 // Texts are passed on as they are: the controller parses and checks them.
 Result<int> add_schedule(Session& session, const Arguments& arguments) {
-  ScheduleSpec spec;
-  spec.set_name(arguments.operand(0));
+  auto spec = request_for<ScheduleSpec>(arguments.operand(0));
   spec.set_suite(arguments.operand(1));
   spec.set_node_set(RG_TRY(node_set_of(arguments, 2)));
   // The example in the message is complete and can be pasted.
@@ -148,8 +121,7 @@ Result<int> resume_schedule(Session& session, const Arguments& arguments) {
 
 // The answer's next time is cleared, since there is none any more.
 Result<int> remove_schedule(Session& session, const Arguments& arguments) {
-  ScheduleRef ref;
-  ref.set_name(arguments.operand(0));
+  const auto ref = request_for<ScheduleRef>(arguments.operand(0));
   ScheduleInfo removed = RG_TRY(call_through(session, rpc::kRemoveSchedule, ref));
   removed.clear_next_at();
   return print_one(session.output, removed, "removed");
@@ -157,14 +129,9 @@ Result<int> remove_schedule(Session& session, const Arguments& arguments) {
 
 // In addition to its due times.
 Result<int> run_schedule_now(Session& session, const Arguments& arguments) {
-  ScheduleRef ref;
-  ref.set_name(arguments.operand(0));
+  const auto ref = request_for<ScheduleRef>(arguments.operand(0));
   const auto started = RG_TRY(call_through(session, rpc::kRunSchedule, ref));
-  if (session.output.format == Format::kTable)
-    session.output.out << printable(started.run_id()) << '\n';
-  else
-    print_message(session.output, started);
-  return kExitPassed;
+  return print_page(session.output, started, line_of(started.run_id()));
 }
 
 }  // namespace railgauge::cli

@@ -23,21 +23,13 @@ constexpr int kTasksShown = 400;
 
 // Nothing for plans without stages.
 void print_stages(const RunPlan& plan, const Output& output) {
-  std::vector<std::vector<Cell>> rows;
-  for (const auto& stage : plan.planned_stages())
-    rows.push_back(
-        {stage.stage(), stage.kernel(), std::to_string(stage.rounds()),
-         fmt::format("{:.0f}", stage.tasks()), std::to_string(stage.repetitions()),
-         stage.has_time_budget_seconds() ? seconds_text(stage.time_budget_seconds()) : "-"});
-  if (rows.empty()) return;
-  output.out << '\n'
-             << render_table({{"STAGE"},
-                              {"KERNEL"},
-                              {"ROUNDS", true},
-                              {"TASKS", true},
-                              {"LAUNCHES", true},
-                              {"BUDGET", true}},
-                             rows, output.colour);
+  const Rows rows = rows_of(plan.planned_stages(), [](const auto& stage) {
+    return Row({stage.stage(), stage.kernel(), stage.rounds(), fmt::format("{:.0f}", stage.tasks()),
+                stage.repetitions(),
+                stage.has_time_budget_seconds() ? seconds_text(stage.time_budget_seconds()) : "-"});
+  });
+  output.out << render_section("STAGE|KERNEL|ROUNDS>|TASKS>|LAUNCHES>|BUDGET>", rows,
+                               output.colour);
 }
 
 // How the round pairs nodes: distance, mixed, reversed.
@@ -50,22 +42,13 @@ std::string pairs_text(const railgauge::api::PlannedRound& round) {
 
 // At most kRoundsShown rows, then how many more there are.
 void print_rounds(const RunPlan& plan, const Output& output) {
-  std::vector<std::vector<Cell>> rows;
+  Rows rows;
   for (int i = 0; i < plan.planned_rounds_size() && i < kRoundsShown; ++i) {
     const auto& round = plan.planned_rounds(i);
-    rows.push_back({std::to_string(round.round()), round.stage(), pairs_text(round),
-                    std::to_string(round.repetition()), std::to_string(round.tasks()),
-                    seconds_text(round.expected_seconds())});
+    rows.push_back({round.round(), round.stage(), pairs_text(round), round.repetition(),
+                    round.tasks(), seconds_text(round.expected_seconds())});
   }
-  if (rows.empty()) return;
-  output.out << '\n'
-             << render_table({{"ROUND", true},
-                              {"STAGE"},
-                              {"PAIRS"},
-                              {"LAUNCH", true},
-                              {"TASKS", true},
-                              {"TIME", true}},
-                             rows, output.colour);
+  output.out << render_section("ROUND>|STAGE|PAIRS|LAUNCH>|TASKS>|TIME>", rows, output.colour);
   if (plan.planned_rounds_size() > kRoundsShown)
     output.out << fmt::format("and {} more rounds: --format json lists them all\n",
                               plan.planned_rounds_size() - kRoundsShown);
@@ -73,11 +56,10 @@ void print_rounds(const RunPlan& plan, const Output& output) {
 
 // A plan that is too large has a count and no tasks.
 void print_tasks(const RunPlan& plan, const Output& output) {
-  std::vector<std::vector<Cell>> rows;
+  Rows rows;
   for (int i = 0; i < plan.tasks_size() && i < kTasksShown; ++i) {
     const auto& task = plan.tasks(i);
-    rows.push_back({std::to_string(task.round()), task.task_id(), task.kernel(),
-                    fmt::format("{}", fmt::join(task.endpoints(), " ")),
+    rows.push_back({task.round(), task.task_id(), task.kernel(), task.endpoints(),
                     seconds_text(task.expected_seconds()), amount_text(task.expected_bytes())});
   }
   output.out << '\n';
@@ -86,9 +68,7 @@ void print_tasks(const RunPlan& plan, const Output& output) {
         << "too many tasks for one run: take slices (--slice K/N), a quick scan (pairs: quick), "
            "or fewer nodes\n";
   else
-    output.out << render_table(
-        {{"ROUND", true}, {"TASK"}, {"KERNEL"}, {"ENDPOINTS"}, {"TIME", true}, {"BYTES", true}},
-        rows, output.colour);
+    output.out << render_table("ROUND>|TASK|KERNEL|ENDPOINTS|TIME>|BYTES>", rows, output.colour);
   if (plan.tasks_size() > kTasksShown)
     output.out << fmt::format("and {} more tasks: --format json lists them all\n",
                               plan.tasks_size() - kTasksShown);
@@ -98,22 +78,14 @@ void print_tasks(const RunPlan& plan, const Output& output) {
 
 Result<int> list_suites(Session& session, const Arguments&) {
   const auto list = RG_TRY(call(session, rpc::kListSuites, ListSuitesRequest()));
-  if (print_document(session.output, list, "suites")) return 0;
-  std::vector<std::vector<Cell>> rows;
-  for (const SuiteInfo& suite : list.suites()) {
+  const Rows rows = rows_of(list.suites(), [](const SuiteInfo& suite) {
     const bool sound = suite.error().empty();
-    rows.push_back({suite.name(),
-                    std::to_string(suite.stages()),
-                    {sound ? suite.summary() : suite.error(), sound ? Tone::kPlain : Tone::kBad},
-                    suite.path()});
-  }
-  if (rows.empty()) {
-    session.output.err << "railgauge: the controller's folder holds no suite\n";
-    return 0;
-  }
-  session.output.out << render_table({{"SUITE"}, {"STAGES", true}, {"SUMMARY"}, {"FILE"}}, rows,
-                                     session.output.colour);
-  return 0;
+    return Row({suite.name(), suite.stages(),
+                Cell(sound ? suite.summary() : suite.error(), sound ? Tone::kPlain : Tone::kBad),
+                suite.path()});
+  });
+  return print_list(session.output, list, "suites", "SUITE|STAGES>|SUMMARY|FILE", rows,
+                    "the controller's folder holds no suite");
 }
 
 // The text as the controller has it, with its problems where it is broken.
@@ -124,7 +96,7 @@ Result<int> show_suite(Session& session, const Arguments& arguments) {
   session.output.out << render_list(
       {{"suite", {check.suite().name(), Tone::kHeading}},
        {"summary", check.suite().summary()},
-       {"stages", std::to_string(check.suite().stages())},
+       {"stages", check.suite().stages()},
        {"file", check.suite().path()},
        {"state", {check.ok() ? "ok" : "has problems", check.ok() ? Tone::kGood : Tone::kBad}}},
       session.output.colour);
@@ -143,8 +115,9 @@ Result<int> check_suite(Session& session, const Arguments& arguments) {
   // A suite with problems is wrong use.
   if (!check.ok()) return kExitUsage;
   if (!check.kernels_checked()) {
-    session.output.err << "railgauge: kernels and parameters were not checked, since no attached "
-                          "node has told its kernels\n";
+    print_notice(session.output,
+                 "kernels and parameters were not checked, since no attached node has told its "
+                 "kernels");
     return kExitInconclusive;
   }
   return kExitPassed;
@@ -158,8 +131,8 @@ Result<int> plan_suite(Session& session, const Arguments& arguments) {
   request.set_trigger("cli");
   const auto plan = RG_TRY(plan_run(session, request));
   if (print_document(session.output, plan, "tasks")) return 0;
-  session.output.out << printable(plan_line(plan)) << '\n';
-  for (const std::string& note : plan.notes()) session.output.out << printable(note) << '\n';
+  session.output.out << line_of(plan_line(plan));
+  for (const std::string& note : plan.notes()) session.output.out << line_of(note);
   print_stages(plan, session.output);
   print_rounds(plan, session.output);
   print_tasks(plan, session.output);

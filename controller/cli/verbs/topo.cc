@@ -45,14 +45,14 @@ void print_node(const Output& output, const std::string& node,
   for (const TopologyDevice* device : devices) columns.push_back({device->name()});
   for (const char* heading : {"CPUS", "NUMA", "RAIL", "NEAREST NICS"})
     columns.push_back({heading, std::string_view(heading) == "NUMA"});
-  std::vector<std::vector<Cell>> rows;
+  Rows rows;
   for (const TopologyDevice* device : devices) {
     std::vector<Cell> row{device->name()};
     for (const TopologyDevice* other : devices) row.emplace_back(between(*device, *other));
     row.emplace_back(device->cpus());
     row.emplace_back(device->has_numa_node() ? std::to_string(device->numa_node()) : "-");
     row.emplace_back(device->has_rail() ? std::to_string(device->rail()) : "");
-    row.emplace_back(fmt::format("{}", fmt::join(device->nearest_nics(), " ")));
+    row.emplace_back(device->nearest_nics());
     rows.push_back(std::move(row));
   }
   output.out << render_table(columns, rows, output.colour);
@@ -70,7 +70,7 @@ Result<int> show_topology(Session& session, const Arguments& arguments) {
   for (const auto& node : nodes.nodes()) {
     const auto devices = devices_of(report, node.name());
     if (devices.empty()) {
-      output.err << fmt::format("railgauge: node {}: no GPU and no NIC on PCIe\n", node.name());
+      print_notice(output, fmt::format("node {}: no GPU and no NIC on PCIe", node.name()));
       continue;
     }
     if (!is_first) output.out << '\n';

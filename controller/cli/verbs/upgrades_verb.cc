@@ -30,10 +30,7 @@ constexpr std::chrono::milliseconds kLookAgain{1000};
 
 // The page in a table, the whole message in the machine formats. Returns `code` unchanged.
 int print_upgrade(const Output& output, const Upgrade& upgrade, int code) {
-  if (output.format == Format::kTable)
-    output.out << upgrade_text(upgrade, output.colour);
-  else
-    print_message(output, upgrade);
+  print_page(output, upgrade, upgrade_text(upgrade, output.colour));
   return code;
 }
 
@@ -85,7 +82,7 @@ Result<GateStep> begin(Session& session, const GateRequest& request, double seco
     if (step && step->state() != "waiting") return step;
     const std::string reason = step ? step->reason() : step.error().message;
     if (is_over) return fail(Code::kFailedPrecondition, fmt::format("upgrades gate: {}", reason));
-    if (told != reason) print_notice(session, "waiting: " + reason);
+    if (told != reason) print_notice(session.output, "waiting: " + reason);
     told = reason;
     if (session.interrupts.any()) return fail(Code::kCancelled, "interrupted");
     std::this_thread::sleep_for(kLookAgain);
@@ -98,9 +95,8 @@ Result<Upgrade> measure_and_judge(Session& session, const GateStep& step, double
                                   double min_coverage) {
   if (step.state() == "measuring") RG_TRY(wait_for(session, step.run_id(), seconds));
   if (step.state() == "measured")
-    print_notice(session, "nothing can be measured: " + step.reason());
-  UpgradeRef ref;
-  ref.set_upgrade_id(step.upgrade_id());
+    print_notice(session.output, "nothing can be measured: " + step.reason());
+  auto ref = request_for<UpgradeRef>(step.upgrade_id());
   ref.set_min_coverage(min_coverage);
   return call_within(session, rpc::kJudgeUpgrade, ref, kJudgeSeconds);
 }
@@ -134,17 +130,18 @@ Result<Upgrade> extended(Session& session, GateRequest request, Upgrade upgrade,
                          double min_coverage) {
   for (int more = 0; more < kMostExtensions && upgrade.verdict() == "inconclusive"; ++more) {
     if (!may_settle(upgrade, more)) {
-      print_notice(session, fmt::format("inconclusive: {}", upgrade.reason()));
+      print_notice(session.output, fmt::format("inconclusive: {}", upgrade.reason()));
       break;
     }
-    print_notice(session, fmt::format("inconclusive: {}; measuring once more", upgrade.reason()));
+    print_notice(session.output,
+                 fmt::format("inconclusive: {}; measuring once more", upgrade.reason()));
     request.set_continue_upgrade_id(upgrade.upgrade_id());
     const auto step = begin(session, request, kPatienceSeconds);
     auto judged = step ? measure_and_judge(session, *step, seconds, min_coverage)
                        : Result<Upgrade>(tl::unexpected(step.error()));
     if (!judged && judged.error().code == Code::kCancelled) return judged;
     if (!judged) {
-      print_notice(session, "not measured once more: " + judged.error().message);
+      print_notice(session.output, "not measured once more: " + judged.error().message);
       break;
     }
     upgrade = std::move(*judged);
@@ -172,20 +169,19 @@ Result<int> prepare_upgrade(Session& session, const Arguments& arguments) {
   const double seconds = RG_TRY(seconds_of(arguments, "wait", kLongestWaitSeconds));
   const Upgrade started =
       RG_TRY(call_within(session, rpc::kPrepareUpgrade, request, kStartSeconds));
-  print_notice(session,
+  print_notice(session.output,
                fmt::format("upgrade {}: run {} measures {} nodes and {} controls, about {:.0f} s; "
                            "the gate will take as long",
                            started.upgrade_id(), started.run_id(), started.nodes_size(),
                            started.controls_size(), started.expected_seconds()));
   const RunSummary run = RG_TRY(wait_for(session, started.run_id(), seconds));
-  UpgradeRef ref;
-  ref.set_upgrade_id(started.upgrade_id());
+  const auto ref = request_for<UpgradeRef>(started.upgrade_id());
   Upgrade prepared = RG_TRY(call_within(session, rpc::kGetUpgrade, ref, kJudgeSeconds));
   prepared.set_expected_seconds(started.expected_seconds());
   for (const std::string& note : started.notes()) prepared.add_notes(note);
   if (run.outcome() != kPassed && run.outcome() != kWaived)
-    print_notice(session, fmt::format("run {} ended {}: what did not pass is no before side",
-                                      run.run_id(), run.outcome()));
+    print_notice(session.output, fmt::format("run {} ended {}: what did not pass is no before side",
+                                             run.run_id(), run.outcome()));
   return print_upgrade(session.output, prepared, exit_code_of(run.outcome()));
 }
 
@@ -215,28 +211,20 @@ Result<int> gate_upgrade(Session& session, const Arguments& arguments) {
 
 Result<int> list_upgrades(Session& session, const Arguments&) {
   const UpgradeList list = RG_TRY(call(session, rpc::kListUpgrades, ListUpgradesRequest()));
-  if (print_document(session.output, list, "upgrades")) return kExitPassed;
-  std::vector<std::vector<Cell>> rows;
-  for (const Upgrade& upgrade : list.upgrades())
-    rows.push_back({upgrade.upgrade_id(),
-                    upgrade.has_verdict() ? upgrade.verdict() : upgrade.state(), upgrade.kind(),
-                    fmt::format("{}", fmt::join(upgrade.nodes(), ",")), upgrade.created_at(),
-                    upgrade.requested_by(), upgrade.reason()});
-  if (rows.empty()) {
-    session.output.err << "railgauge: no upgrade yet; railgauge upgrades prepare --nodes SET "
-                          "measures the before side of one\n";
-    return kExitPassed;
-  }
-  session.output.out << render_table(
-      {{"UPGRADE"}, {"VERDICT"}, {"KIND"}, {"NODES"}, {"CREATED"}, {"BY"}, {"WHY"}}, rows,
-      session.output.colour);
-  return kExitPassed;
+  const Rows rows = rows_of(list.upgrades(), [](const Upgrade& upgrade) {
+    return Row({upgrade.upgrade_id(), upgrade.has_verdict() ? upgrade.verdict() : upgrade.state(),
+                upgrade.kind(), fmt::format("{}", fmt::join(upgrade.nodes(), ",")),
+                upgrade.created_at(), upgrade.requested_by(), upgrade.reason()});
+  });
+  return print_list(session.output, list, "upgrades", "UPGRADE|VERDICT|KIND|NODES|CREATED|BY|WHY",
+                    rows,
+                    "no upgrade yet; railgauge upgrades prepare --nodes SET measures the before "
+                    "side of one");
 }
 
 // Always 0: the verdict's exit code belongs to the gate.
 Result<int> show_upgrade(Session& session, const Arguments& arguments) {
-  UpgradeRef ref;
-  ref.set_upgrade_id(arguments.operand(0));
+  const auto ref = request_for<UpgradeRef>(arguments.operand(0));
   const Upgrade upgrade = RG_TRY(call_within(session, rpc::kGetUpgrade, ref, kJudgeSeconds));
   return print_upgrade(session.output, upgrade, kExitPassed);
 }

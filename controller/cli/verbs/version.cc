@@ -15,23 +15,17 @@ Result<int> show_version(Session& session, const Arguments&) {
   report.set_schema_version(1);
   report.set_version(RAILGAUGE_VERSION);
   auto controller = call(session, rpc::kGetVersion, railgauge::api::VersionRequest());
-  const Output& output = session.output;
-  if (controller) *report.mutable_controller() = *controller;
-  if (output.format == Format::kTable) {
-    output.out << "railgauge " RAILGAUGE_VERSION "\n";
-    if (controller) {
-      output.out << printable(fmt::format("controller {} (contract {}.{}, database {})",
-                                          controller->version(), controller->contract().major(),
-                                          controller->contract().minor(),
-                                          controller->database_version()))
-                 << '\n';
-    }
-  } else {
-    print_message(output, report);
+  std::string page = "railgauge " RAILGAUGE_VERSION "\n";
+  if (controller) {
+    *report.mutable_controller() = *controller;
+    page += line_of(fmt::format("controller {} (contract {}.{}, database {})",
+                                controller->version(), controller->contract().major(),
+                                controller->contract().minor(), controller->database_version()));
   }
+  print_page(session.output, report, page);
   if (controller) return kExitPassed;
   // Our own version is printed; the null in the document says the rest.
-  output.err << "railgauge: " << printable(controller.error().message) << '\n';
+  print_notice(session.output, controller.error().message);
   return exit_code_of_call(controller.error());
 }
 
