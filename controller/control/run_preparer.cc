@@ -9,7 +9,6 @@
 #include "controller/control/run_tasks.h"
 #include "controller/fleet/convert.h"
 #include "controller/fleet/kernels.h"
-#include "controller/fleet/node_rows.h"
 #include "controller/plan/policy/preflight_gate.h"
 #include "controller/plan/topology/node_set.h"
 #include "controller/run/yield_window.h"
@@ -80,7 +79,7 @@ NodeStates FleetView::live() const {
 Result<NodeStates> FleetView::all() const {
   NodeStates all = live();
   for (const store::NodeRow& row : RG_TRY(store_.list_nodes()))
-    if (!all.contains(row.name)) all.emplace(row.name, fleet::state_of(row));
+    if (!all.contains(row.name)) all.emplace(row.name, state_of(row));
   return all;
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <set>
+#include <utility>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -156,6 +157,63 @@ plan::TopologyNode topology_node_of(const fleet::NodeState& node) {
     out.netdevs.push_back(nic->netdev());
   }
   return out;
+}
+
+store::NodeRow row_of(const fleet::NodeState& node) {
+  const api::Hello& hello = node.hello;
+  store::NodeRow row;
+  row.node_id = hello.node_id();
+  row.name = hello.name();
+  row.version = hello.version();
+  row.address = node.address;
+  row.facts = {hello.stack_versions().begin(), hello.stack_versions().end()};
+  row.settings = {hello.stack_settings().begin(), hello.stack_settings().end()};
+  row.stack_incomplete = hello.stack_incomplete();
+  row.described = {hello.facts().begin(), hello.facts().end()};
+  // An old agent, without named parts of the stack, reports its versions as facts.
+  if (row.facts.empty()) std::swap(row.facts, row.described);
+  for (const api::Nic& nic : hello.nics())
+    row.endpoints.push_back({.kind = "nic",
+                             .device = nic.device(),
+                             .port = nic.port(),
+                             .pci_address = nic.pci_address(),
+                             .netdev = nic.netdev(),
+                             .guid = nic.guid(),
+                             .state = nic.state(),
+                             .link_layer = nic.link_layer(),
+                             .driver = nic.driver(),
+                             .firmware = nic.firmware(),
+                             .rate_bits_per_second = nic.rate_bits_per_second(),
+                             .active_mtu_bytes = nic.active_mtu_bytes(),
+                             .numa_node_plus_one = nic.numa_node_plus_one()});
+  for (const api::Gpu& gpu : hello.gpus())
+    row.endpoints.push_back({.kind = "gpu",
+                             .device = gpu.name(),
+                             .pci_address = gpu.pci_address(),
+                             .guid = gpu.uuid(),
+                             .state = gpu.state(),
+                             .driver = gpu.driver(),
+                             .firmware = gpu.vbios(),
+                             .model = gpu.model(),
+                             .numa_node_plus_one = gpu.numa_node_plus_one()});
+  return row;
+}
+
+fleet::NodeState state_of(const store::NodeRow& row) {
+  fleet::NodeState node;
+  api::Hello& hello = node.hello;
+  hello.set_name(row.name);
+  hello.set_node_id(row.node_id);
+  hello.mutable_facts()->insert(row.described.begin(), row.described.end());
+  hello.mutable_facts()->insert(row.facts.begin(), row.facts.end());
+  node.last_seen_at_unix = row.last_seen_at;
+  for (const store::EndpointRow& endpoint : row.endpoints) {
+    if (endpoint.kind == "nic")
+      *hello.add_nics() = to_api(endpoint);
+    else
+      *hello.add_gpus() = gpu_of(endpoint);
+  }
+  return node;
 }
 
 std::string endpoint_text(const std::string& node, const std::string& endpoint) {

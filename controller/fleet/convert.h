@@ -13,6 +13,12 @@ namespace railgauge {
 
 std::string endpoint_text(const std::string& node, const std::string& endpoint);  // "n1/rxe0:1"
 
+// The row that the store keeps of a node, with its endpoints.
+store::NodeRow row_of(const fleet::NodeState& node);
+// The node as lost, in its last seen state. Data that only a plan of a single node needs (a GPU's
+// distances) is absent.
+fleet::NodeState state_of(const store::NodeRow& row);
+
 plan::PlanNode plan_node_of(const fleet::NodeState& node);
 plan::TopologyNode topology_node_of(const fleet::NodeState& node);
 api::NodeInfo to_api(const fleet::NodeState& node);  // without facts and stack

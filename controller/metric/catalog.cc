@@ -279,30 +279,16 @@ std::string_view label_values(std::string_view label) {
   return at == kLabels.end() ? std::string_view() : at->values;
 }
 
+// The words are in the order of the enumerators.
 std::string_view word(Type type) {
-  switch (type) {
-    case kGauge:
-      return "gauge";
-    case kCounter:
-      return "counter";
-    case kSummary:
-      break;
-  }
-  return "summary";
+  constexpr std::array<std::string_view, 3> kWords{"gauge", "counter", "summary"};
+  return kWords.at(static_cast<std::size_t>(type));
 }
 
 std::string_view word(Owner owner) {
-  switch (owner) {
-    case kAgent:
-      return "agent";
-    case kController:
-      return "controller";
-    case kBoth:
-      return "both";
-    case kExposer:
-      break;
-  }
-  return "agent (prometheus-cpp)";
+  constexpr std::array<std::string_view, 4> kWords{"agent", "controller", "both",
+                                                   "agent (prometheus-cpp)"};
+  return kWords.at(static_cast<std::size_t>(owner));
 }
 
 // kBoth counts for agent and controller; kExposer only for the agent.

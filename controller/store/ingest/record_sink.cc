@@ -435,12 +435,8 @@ Status RecordSink::store_final(const Rank& rank, const Record& record) {
 
 // When the last rank ended and the controller has not said an outcome: the worst of the ranks'.
 Status RecordSink::close_attempt(const Rank& rank) {
-  std::vector<std::string> outcomes;
-  {
-    Rows rows = RG_TRY(connection_.query(
-        "SELECT outcome FROM rank WHERE attempt=?1 AND outcome IS NOT NULL", rank.attempt));
-    while (RG_TRY(rows.next())) outcomes.push_back(rows.text(0));
-  }
+  const std::vector<std::string> outcomes = RG_TRY(connection_.column<std::string>(
+      "SELECT outcome FROM rank WHERE attempt=?1 AND outcome IS NOT NULL", rank.attempt));
   if (outcomes.size() < rank.endpoints.size()) return {};
   return connection_.execute("UPDATE attempt SET outcome=?2 WHERE id=?1 AND outcome=''",
                              rank.attempt, worst_of(outcomes));

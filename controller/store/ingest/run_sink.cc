@@ -239,11 +239,8 @@ Status RunSink::update_task(const TaskUpdate& update) {
 }
 
 Status RunSink::end_interrupted(double now, std::vector<std::string>& ended) {
-  {
-    Rows rows =
-        RG_TRY(connection_.query("SELECT run_id FROM run WHERE state <> 'ended' ORDER BY id"));
-    while (RG_TRY(rows.next())) ended.push_back(rows.text(0));
-  }
+  ended = RG_TRY(
+      connection_.column<std::string>("SELECT run_id FROM run WHERE state <> 'ended' ORDER BY id"));
   for (const std::string& run_id : ended) {
     RG_TRY_OK(connection_.execute(
         "UPDATE attempt SET outcome='crashed', reason=?2 WHERE outcome='' AND task IN "

@@ -1,11 +1,10 @@
 // Levels that people hold series to.
-#include <algorithm>
-
 #include <fmt/format.h>
 
 #include "controller/store/queries/queries.h"
 #include "controller/store/queries/upgrades.h"
 #include "controller/store/sqlite/sqlite.h"
+#include "kernels/core/stats/quantile.h"
 
 namespace railgauge::store {
 namespace {
@@ -13,23 +12,13 @@ namespace {
 // Medians of the newest points of attempts that count and passed.
 Result<std::vector<double>> newest_medians(Connection& connection, std::int64_t series,
                                            std::uint32_t limit) {
-  std::vector<double> medians;
-  Rows rows = RG_TRY(connection.query(
+  return connection.column<double>(
       "SELECT point.median FROM point INDEXED BY point_by_series CROSS JOIN rank ON "
       "rank.id=point.rank CROSS JOIN attempt ON attempt.id=rank.attempt AND "
       "attempt.outcome='passed' CROSS JOIN task ON task.id=attempt.task AND "
       "task.counted_attempt=attempt.attempt WHERE series=?1 ORDER BY measured_ms / 86400000 DESC, "
       "measured_ms DESC LIMIT ?2",
-      series, limit));
-  while (RG_TRY(rows.next())) medians.push_back(rows.real(0));
-  return medians;
-}
-
-std::optional<double> median_of(std::vector<double> values) {
-  if (values.empty()) return std::nullopt;
-  std::ranges::sort(values);
-  const std::size_t half = values.size() / 2;
-  return values.size() % 2 == 1 ? values[half] : (values[half - 1] + values[half]) / 2;
+      series, limit);
 }
 
 }  // namespace
@@ -38,14 +27,13 @@ Status write_baseline(Connection& connection, const BaselineRow& baseline) {
   double level = baseline.level;
   std::uint32_t points = baseline.points;
   if (level == 0) {
-    std::vector<double> medians =
+    const std::vector<double> medians =
         RG_TRY(newest_medians(connection, baseline.series_id, kBaselinePoints));
     points = static_cast<std::uint32_t>(medians.size());
-    const auto median = median_of(std::move(medians));
-    if (!median)
+    if (medians.empty())
       return fail(Code::kNotFound,
                   fmt::format("baseline of series {}: it has no points", baseline.series_id));
-    level = *median;
+    level = median(medians);
   }
   return connection.execute(
       "INSERT OR REPLACE INTO baseline (series, kind, level, points, set_at, who, note, finding) "
@@ -65,26 +53,18 @@ Status write_baselines(Connection& connection, const std::vector<BaselineRow>& b
 }
 
 Result<std::vector<BaselineRow>> read_baselines(Connection& connection, std::string_view kind) {
-  std::vector<BaselineRow> baselines;
-  {
-    Rows rows = RG_TRY(connection.query(
-        "SELECT series, baseline.kind, level, points, set_at, who, note, coalesce(finding_id, '') "
-        "FROM baseline LEFT JOIN finding ON finding.id=baseline.finding WHERE ?1='' OR "
-        "baseline.kind=?1 ORDER BY series, baseline.kind DESC",
-        kind));
-    while (RG_TRY(rows.next()))
-      baselines.push_back({.series_id = rows.integer(0),
-                           .kind = rows.text(1),
-                           .level = rows.real(2),
-                           .points = rows.small(3),
-                           .set_at = rows.real(4),
-                           .who = rows.text(5),
-                           .note = rows.text(6),
-                           .finding_id = rows.text(7)});
-  }
+  using Row = BaselineRow;
+  std::vector<Row> baselines = RG_TRY(connection.list(
+      Columns{&Row::series_id, &Row::kind, &Row::level, &Row::points, &Row::set_at, &Row::who,
+              &Row::note, &Row::finding_id},
+      "SELECT series, baseline.kind, level, points, set_at, who, note, coalesce(finding_id, '') "
+      "FROM baseline LEFT JOIN finding ON finding.id=baseline.finding WHERE ?1='' OR "
+      "baseline.kind=?1 ORDER BY series, baseline.kind DESC",
+      kind));
   for (BaselineRow& row : baselines) {
     row.series = RG_TRY(read_one_series(connection, row.series_id));
-    row.now = median_of(RG_TRY(newest_medians(connection, row.series_id, kBaselinePoints)));
+    const auto newest = RG_TRY(newest_medians(connection, row.series_id, kBaselinePoints));
+    if (!newest.empty()) row.now = median(newest);
   }
   return baselines;
 }

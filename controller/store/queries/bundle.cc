@@ -165,29 +165,21 @@ struct Scope {
   std::string node{};
 };
 
-Result<std::vector<std::int64_t>> ids(Connection& connection, std::string_view sql,
-                                      std::int64_t value) {
-  std::vector<std::int64_t> found;
-  Rows rows = RG_TRY(connection.query(sql, value));
-  while (RG_TRY(rows.next())) found.push_back(rows.integer(0));
-  return found;
-}
-
 Result<std::vector<std::int64_t>> nodes_of_run(Connection& connection, std::int64_t run) {
-  return ids(connection,
-             "SELECT DISTINCT node FROM task CROSS JOIN task_rank ON task_rank.task=task.id WHERE "
-             "run=?1 ORDER BY node",
-             run);
+  return connection.column<std::int64_t>(
+      "SELECT DISTINCT node FROM task CROSS JOIN task_rank ON task_rank.task=task.id WHERE "
+      "run=?1 ORDER BY node",
+      run);
 }
 
 // The newest ones.
 Result<std::vector<std::int64_t>> runs_of_node(Connection& connection, std::int64_t node) {
-  return ids(connection,
-             fmt::format("SELECT id FROM run WHERE EXISTS (SELECT 1 FROM json_each(nodes) WHERE "
-                         "value IN (SELECT name FROM node_name WHERE node=?1)) ORDER BY id DESC "
-                         "LIMIT {}",
-                         kRunsOfNode),
-             node);
+  return connection.column<std::int64_t>(
+      fmt::format("SELECT id FROM run WHERE EXISTS (SELECT 1 FROM json_each(nodes) WHERE "
+                  "value IN (SELECT name FROM node_name WHERE node=?1)) ORDER BY id DESC "
+                  "LIMIT {}",
+                  kRunsOfNode),
+      node);
 }
 
 Result<std::string> text_of(Connection& connection, std::string_view sql, std::int64_t id) {

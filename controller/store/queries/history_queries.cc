@@ -6,11 +6,53 @@
 #include <fmt/format.h>
 
 #include "controller/store/queries/queries.h"
-#include "controller/store/queries/series_choice.h"
 #include "controller/store/rows/text_json.h"
 #include "controller/store/sqlite/sqlite.h"
+#include "kernels/core/stats/quantile.h"
 
 namespace railgauge::store {
+namespace {
+
+constexpr std::string_view kOfNodes =
+    "SELECT series FROM series_endpoint WHERE endpoint IN (SELECT id FROM endpoint WHERE node IN ("
+    "SELECT node FROM json_each(?5) AS wanted CROSS JOIN node_name ON name=wanted.value UNION "
+    "SELECT node.id FROM json_each(?5) AS wanted CROSS JOIN node ON node_id=wanted.value))";
+constexpr std::string_view kOfEndpoint =
+    "SELECT series FROM endpoint_attribute JOIN endpoint ON "
+    "endpoint.id=endpoint_attribute.endpoint JOIN endpoint AS used ON used.node=endpoint.node AND "
+    "((used.slot=endpoint.slot AND used.port=endpoint.port) OR (endpoint.kind='gpu' AND "
+    "used.gpu_slot=endpoint.slot)) JOIN series_endpoint ON series_endpoint.endpoint=used.id WHERE "
+    "?8=iif(endpoint.port>0, device || ':' || endpoint.port, device)";
+constexpr std::string_view kOfRail =
+    "SELECT series FROM series_endpoint JOIN endpoint ON endpoint.id=endpoint WHERE rail=?9";
+
+}  // namespace
+
+// A plus keeps a clause from being looked up: SQLite, which knows nothing of how many there are,
+// might begin with it. Nor does it list all series of an endpoint or rail where few are left to
+// ask.
+std::string series_choice(const ResultsFilter& filter) {
+  std::string clauses;
+  const auto add = [&clauses](std::string_view clause) {
+    clauses += fmt::format("{}{}", clauses.empty() ? " WHERE " : " AND ", clause);
+  };
+  const auto add_set = [&](std::string_view set) {
+    add(fmt::format(
+        fmt::runtime(clauses.empty() ? "id IN ({})"
+                                     : "EXISTS ({} AND series_endpoint.series=series.id)"),
+        set));
+  };
+  if (!filter.nodes.empty()) add_set(kOfNodes);
+  // The index of series begins with these three.
+  const std::string_view sign = clauses.empty() ? "" : "+";
+  if (!filter.kernel.empty()) add(fmt::format("{}kernel=?2", sign));
+  if (!filter.metric.empty()) add(fmt::format("{}metric=?3", sign));
+  if (filter.message_bytes) add(fmt::format("{}message_bytes=?4", sign));
+  if (!filter.endpoint.empty()) add_set(kOfEndpoint);
+  if (filter.rail) add_set(kOfRail);
+  return "SELECT id FROM series" + clauses;
+}
+
 namespace {
 
 constexpr std::size_t kMaxSqlBytes = 32U << 20U;  // of one answer
@@ -20,17 +62,10 @@ constexpr std::string_view kSeriesColumns =
     "rank, pair, parameters FROM series ";
 
 SeriesRow series_of(const Rows& rows, std::string& parameters) {
-  parameters = rows.text(10);
-  return {.series_id = rows.integer(0),
-          .kernel = rows.text(1),
-          .revision = rows.small(2),
-          .metric = rows.text(3),
-          .meaning = rows.text(4),
-          .unit = rows.text(5),
-          .larger_is_better = rows.integer(6) != 0,
-          .message_bytes = rows.real(7),
-          .rank = rows.small(8),
-          .pair = rows.text(9)};
+  SeriesRow row;
+  rows.read(row.series_id, row.kernel, row.revision, row.metric, row.meaning, row.unit,
+            row.larger_is_better, row.message_bytes, row.rank, row.pair, parameters);
+  return row;
 }
 
 // Adds the fields that other tables hold.
@@ -62,7 +97,9 @@ Status complete(Connection& connection, const std::string& parameters, SeriesRow
   return {};
 }
 
-Result<SeriesRow> one_series(Connection& connection, std::int64_t id) {
+}  // namespace
+
+Result<SeriesRow> read_one_series(Connection& connection, std::int64_t id) {
   std::string parameters;
   SeriesRow series;
   {
@@ -77,27 +114,17 @@ Result<SeriesRow> one_series(Connection& connection, std::int64_t id) {
   return series;
 }
 
-}  // namespace
-
-Result<SeriesRow> read_one_series(Connection& connection, std::int64_t id) {
-  return one_series(connection, id);
-}
-
 namespace {
 
 // The newest `limit` days from that of `since` on, oldest first.
 Status read_days(Connection& connection, std::int64_t series, std::optional<double> since,
                  std::size_t limit, std::vector<HistoryDayRow>& days) {
-  Rows rows = RG_TRY(connection.query(
+  using Row = HistoryDayRow;
+  days = RG_TRY(connection.list(
+      Columns{&Row::day_at, &Row::point_count, &Row::mean, &Row::lowest, &Row::highest},
       "SELECT day * 86400.0, point_count, median, lowest, highest FROM series_day WHERE series=?1 "
       "AND day>=floor(coalesce(?2, -1e15) / 86400) ORDER BY day DESC LIMIT ?3",
       series, since, limit));
-  while (RG_TRY(rows.next()))
-    days.push_back({.day_at = rows.real(0),
-                    .point_count = rows.real(1),
-                    .mean = rows.real(2),
-                    .lowest = rows.real(3),
-                    .highest = rows.real(4)});
   std::ranges::reverse(days);
   return {};
 }
@@ -106,8 +133,11 @@ Status read_days(Connection& connection, std::int64_t series, std::optional<doub
 
 Result<HistoryRow> read_history(Connection& connection, std::int64_t series,
                                 std::optional<double> since, std::uint32_t limit) {
-  HistoryRow history{.series = RG_TRY(one_series(connection, series))};
-  Rows rows = RG_TRY(connection.query(
+  HistoryRow history{.series = RG_TRY(read_one_series(connection, series))};
+  using Row = HistoryPointRow;
+  history.points = RG_TRY(connection.list(
+      Columns{&Row::measured_at, &Row::run_id, &Row::outcome, &Row::median, &Row::median_low,
+              &Row::median_high, &Row::p99, &Row::sample_count, &Row::flags, &Row::epoch},
       "SELECT measured_at, run.run_id, attempt.outcome, median, median_low, median_high, p99, "
       "sample_count, flags, (SELECT epoch.id FROM task_rank JOIN epoch ON "
       "epoch.node=task_rank.node "
@@ -124,18 +154,6 @@ Result<HistoryRow> read_history(Connection& connection, std::int64_t series,
       "DESC, "
       "point.id DESC LIMIT ?3",
       series, since, limit));
-  while (RG_TRY(rows.next()))
-    history.points.push_back(
-        {.measured_at = rows.real(0),
-         .run_id = rows.text(1),
-         .outcome = rows.text(2),
-         .median = rows.real(3),
-         .median_low = rows.optional_real(4),
-         .median_high = rows.optional_real(5),
-         .p99 = rows.optional_real(6),
-         .sample_count = rows.real(7),
-         .flags = rows.integer(8),
-         .epoch = rows.is_null(9) ? std::nullopt : std::optional(rows.integer(9))});
   std::ranges::reverse(history.points);
   // Pruned days are older than the remaining points, so they fill the rest of the limit.
   RG_TRY_OK(read_days(connection, series, since, limit - history.points.size(), history.days));
@@ -164,15 +182,13 @@ Result<std::vector<SeriesRow>> read_series(Connection& connection, const Results
 Result<std::optional<std::vector<std::int64_t>>> read_few_series(Connection& connection,
                                                                  const ResultsFilter& filter,
                                                                  std::size_t most) {
-  std::vector<std::int64_t> ids;
-  Rows rows = RG_TRY(connection.query(
+  std::vector<std::int64_t> ids = RG_TRY(connection.column<std::int64_t>(
       fmt::format(
           "SELECT id FROM series WHERE id IN ({}) AND ?1=0 AND ?6=0 AND ?9 IS ?9 ORDER BY id "
           "LIMIT ?7",
           series_choice(filter)),
       0, filter.kernel, filter.metric, filter.message_bytes, json_of(filter.nodes), 0, most + 1,
       filter.endpoint, filter.rail));
-  while (RG_TRY(rows.next())) ids.push_back(rows.integer(0));
   if (ids.size() > most) return std::nullopt;
   return ids;
 }
@@ -198,16 +214,6 @@ struct Medians {
   std::vector<double> values[2];
 };
 
-double median_of(std::vector<double>& values) {
-  std::ranges::sort(values);
-  const std::size_t half = values.size() / 2;
-  return values.size() % 2 == 1 ? values[half] : (values[half - 1] + values[half]) / 2;
-}
-
-}  // namespace
-
-namespace {
-
 // Counts the series; of one that both runs have the row goes to the comparison.
 Status add_series(Connection& connection, Medians& medians, std::size_t max_series,
                   ComparisonRow& comparison) {
@@ -220,9 +226,9 @@ Status add_series(Connection& connection, Medians& medians, std::size_t max_seri
                 fmt::format("compare: the runs have more than {} series in common; compare what "
                             "export gives of each, or ask with sql",
                             max_series));
-  comparison.rows.push_back({.series = RG_TRY(one_series(connection, medians.series)),
-                             .a = median_of(in_a),
-                             .b = median_of(in_b),
+  comparison.rows.push_back({.series = RG_TRY(read_one_series(connection, medians.series)),
+                             .a = median_in(in_a),
+                             .b = median_in(in_b),
                              .points_a = static_cast<std::uint32_t>(in_a.size()),
                              .points_b = static_cast<std::uint32_t>(in_b.size())});
   return {};

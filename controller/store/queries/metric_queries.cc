@@ -26,30 +26,22 @@ Result<std::vector<SuiteEndRow>> read_suite_ends(Connection& connection) {
 }
 
 Result<std::vector<FindingCountRow>> count_open_findings(Connection& connection, double now) {
-  std::vector<FindingCountRow> counts;
-  Rows rows = RG_TRY(connection.query(
+  using Row = FindingCountRow;
+  return connection.list(
+      Columns{&Row::kind, &Row::state, &Row::severity, &Row::findings},
       "SELECT kind, iif(state='acknowledged' AND acknowledged_until<?1, 'reopened', state) AS "
       "shown, severity, count(*) FROM finding WHERE state NOT IN ('accepted', 'fixed', 'false') "
       "GROUP BY kind, shown, severity LIMIT ?2",
-      now, kMaxMetricRows));
-  while (RG_TRY(rows.next()))
-    counts.push_back({.kind = rows.text(0),
-                      .state = rows.text(1),
-                      .severity = rows.text(2),
-                      .findings = rows.real(3)});
-  return counts;
+      now, kMaxMetricRows);
 }
 
 Result<std::vector<OpenSeriesRow>> count_open_series(Connection& connection) {
-  std::vector<OpenSeriesRow> counts;
-  Rows rows = RG_TRY(connection.query(
+  return connection.list(
+      Columns{&OpenSeriesRow::kernel, &OpenSeriesRow::metric, &OpenSeriesRow::series},
       "SELECT kernel, metric, count(DISTINCT series.id) FROM finding JOIN finding_series ON "
       "finding_series.finding=finding.id JOIN series ON series.id=finding_series.series WHERE "
       "finding.state NOT IN ('accepted', 'fixed', 'false') GROUP BY kernel, metric LIMIT ?1",
-      kMaxMetricRows));
-  while (RG_TRY(rows.next()))
-    counts.push_back({.kernel = rows.text(0), .metric = rows.text(1), .series = rows.real(2)});
-  return counts;
+      kMaxMetricRows);
 }
 
 Result<std::map<std::string, double>> read_first_dues(Connection& connection) {
@@ -63,11 +55,8 @@ Result<std::map<std::string, double>> read_first_dues(Connection& connection) {
 }
 
 Result<std::vector<std::string>> read_names_seen_since(Connection& connection, double since) {
-  std::vector<std::string> names;
-  Rows rows = RG_TRY(connection.query(
-      "SELECT DISTINCT name FROM node WHERE last_seen_at>?1 LIMIT ?2", since, kMaxMetricRows));
-  while (RG_TRY(rows.next())) names.push_back(rows.text(0));
-  return names;
+  return connection.column<std::string>(
+      "SELECT DISTINCT name FROM node WHERE last_seen_at>?1 LIMIT ?2", since, kMaxMetricRows);
 }
 
 Result<std::optional<PairRunRow>> read_newest_pair_run(Connection& connection) {

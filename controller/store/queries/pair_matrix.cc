@@ -51,13 +51,10 @@ std::vector<std::string> lines_of(const std::string& text) {
 }
 
 Status read_outliers(Connection& connection, std::int64_t id, PairMatrixRow& matrix) {
-  Rows rows = RG_TRY(connection.query(
+  using Row = PairMatrixRow::Outlier;
+  matrix.outliers = RG_TRY(connection.list(
+      Columns{&Row::from, &Row::to, &Row::value, &Row::expected},
       "SELECT from_index, to_index, value, expected FROM pair_outlier WHERE matrix=?1", id));
-  while (RG_TRY(rows.next()))
-    matrix.outliers.push_back({.from = rows.small(0),
-                               .to = rows.small(1),
-                               .value = rows.optional_real(2),
-                               .expected = rows.optional_real(3)});
   return {};
 }
 

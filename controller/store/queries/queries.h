@@ -38,6 +38,11 @@ Result<TaskPageRow> read_task_page(Connection& connection, std::string_view run_
 Result<std::vector<ResultRow>> read_results(Connection& connection, const ResultsFilter& filter);
 // Its statement; `one_run`: of a run, not of all.
 std::string sql_of_results(const ResultsFilter& filter, bool one_run);
+// The series that a filter selects, as a statement: ?2 kernel, ?3 metric, ?4 size, ?5 JSON list of
+// nodes, ?8 endpoint ("DEV:PORT" or "gpuN", under its present or a former name), ?9 rail. The
+// statement has a clause only for what the filter names, and begins with the narrowest one: there
+// are hundreds of thousands of series, and no query may read them all for a few.
+std::string series_choice(const ResultsFilter& filter);
 // The range of points that exist now. For a run, its oldest to its newest key; keys of other runs
 // may be between them.
 Result<ExportScope> read_export_scope(Connection& connection, const std::string& run_id);

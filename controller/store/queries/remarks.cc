@@ -232,21 +232,14 @@ constexpr std::string_view kFindingColumns =
     "worse, acknowledged_until FROM finding LEFT JOIN run ON run.id=finding.run LEFT JOIN node ON "
     "node.id=finding.node LEFT JOIN upgrade ON upgrade.id=finding.upgrade ";
 
-Result<FindingRow> finding_of(const Rows& rows) {
-  return FindingRow{.finding_id = rows.text(0),
-                    .kind = rows.text(1),
-                    .state = RG_TRY(finding_state_of(rows.text(0), rows.text(2))),
-                    .severity = rows.text(3),
-                    .run_id = rows.text(4),
-                    .node_id = rows.text(5),
-                    .suspect = rows.text(6),
-                    .summary = rows.text(7),
-                    .evidence = rows.text(8),
-                    .opened_at = rows.real(9),
-                    .changed_at = rows.real(10),
-                    .upgrade_id = rows.text(12),
-                    .worse = rows.optional_real(13),
-                    .until = rows.optional_real(14)};
+Result<FindingRow> finding_of(const Rows& rows, std::int64_t& id) {
+  FindingRow row;
+  std::string state;
+  rows.read(row.finding_id, row.kind, state, row.severity, row.run_id, row.node_id, row.suspect,
+            row.summary, row.evidence, row.opened_at, row.changed_at, id, row.upgrade_id, row.worse,
+            row.until);
+  row.state = RG_TRY(finding_state_of(row.finding_id, state));
+  return row;
 }
 
 }  // namespace
@@ -260,7 +253,8 @@ Result<std::vector<FindingRow>> read_findings(Connection& connection,
       connection.query(std::string(kFindingColumns) +
                            "WHERE ?1='' OR finding.state=?1 ORDER BY finding.id DESC LIMIT ?2",
                        text, limit));
-  while (RG_TRY(rows.next())) findings.push_back(RG_TRY(finding_of(rows)));
+  std::int64_t id = 0;
+  while (RG_TRY(rows.next())) findings.push_back(RG_TRY(finding_of(rows, id)));
   return findings;
 }
 
@@ -272,22 +266,16 @@ Result<FindingRow> read_finding(Connection& connection, std::string_view finding
         RG_TRY(connection.query(std::string(kFindingColumns) + "WHERE finding_id=?1", finding_id));
     if (!RG_TRY(rows.next()))
       return fail(Code::kNotFound, fmt::format("finding {}: not found", finding_id));
-    finding = RG_TRY(finding_of(rows));
-    id = rows.integer(11);
+    finding = RG_TRY(finding_of(rows, id));
   }
-  {
-    Rows rows = RG_TRY(connection.query(
-        "SELECT series, before, after FROM finding_series WHERE finding=?1 ORDER BY series", id));
-    while (RG_TRY(rows.next()))
-      finding.series.push_back({.series = rows.integer(0),
-                                .before = rows.optional_real(1),
-                                .after = rows.optional_real(2)});
-  }
-  Rows rows = RG_TRY(connection.query(
+  using Series = FindingSeriesRow;
+  finding.series = RG_TRY(connection.list(
+      Columns{&Series::series, &Series::before, &Series::after},
+      "SELECT series, before, after FROM finding_series WHERE finding=?1 ORDER BY series", id));
+  using Step = FindingStepRow;
+  finding.steps = RG_TRY(connection.list(
+      Columns{&Step::at, &Step::who, &Step::action, &Step::text},
       "SELECT at, who, action, text FROM finding_step WHERE finding=?1 ORDER BY number", id));
-  while (RG_TRY(rows.next()))
-    finding.steps.push_back(
-        {.at = rows.real(0), .who = rows.text(1), .action = rows.text(2), .text = rows.text(3)});
   return finding;
 }
 
@@ -306,22 +294,14 @@ Result<PreflightRow> preflight_of(Connection& connection, std::string_view node_
     Rows rows = RG_TRY(std::move(found));
     if (!RG_TRY(rows.next()))
       return fail(Code::kNotFound, fmt::format("preflight of {}: there is none", node_id));
-    id = rows.integer(0);
-    preflight.at = rows.real(1);
-    preflight.state = rows.text(2);
-    preflight.run_id = rows.text(3);
+    rows.read(id, preflight.at, preflight.state, preflight.run_id);
   }
-  Rows rows = RG_TRY(connection.query(
+  preflight.checks = RG_TRY(connection.list(
+      Columns{&CheckRow::check_id, &CheckRow::subject, &CheckRow::state, &CheckRow::observed,
+              &CheckRow::why, &CheckRow::remedy},
       "SELECT check_id, subject, state, observed, why, remedy FROM preflight_check WHERE "
       "preflight=?1 ORDER BY number",
       id));
-  while (RG_TRY(rows.next()))
-    preflight.checks.push_back({.check_id = rows.text(0),
-                                .subject = rows.text(1),
-                                .state = rows.text(2),
-                                .observed = rows.text(3),
-                                .why = rows.text(4),
-                                .remedy = rows.text(5)});
   return preflight;
 }
 
@@ -346,18 +326,12 @@ Result<PreflightRow> read_preflight_between(Connection& connection, std::string_
 Result<std::vector<OperatorNoteRow>> read_operator_notes(Connection& connection,
                                                          std::string_view subject_kind,
                                                          std::string_view subject) {
-  std::vector<OperatorNoteRow> notes;
-  Rows rows = RG_TRY(
-      connection.query("SELECT at, who, subject_kind, subject, text FROM operator_note WHERE "
-                       "subject_kind=?1 AND subject=?2 ORDER BY id",
-                       subject_kind, subject));
-  while (RG_TRY(rows.next()))
-    notes.push_back({.at = rows.real(0),
-                     .who = rows.text(1),
-                     .subject_kind = rows.text(2),
-                     .subject = rows.text(3),
-                     .text = rows.text(4)});
-  return notes;
+  using Row = OperatorNoteRow;
+  return connection.list(
+      Columns{&Row::at, &Row::who, &Row::subject_kind, &Row::subject, &Row::text},
+      "SELECT at, who, subject_kind, subject, text FROM operator_note WHERE "
+      "subject_kind=?1 AND subject=?2 ORDER BY id",
+      subject_kind, subject);
 }
 
 }  // namespace railgauge::store

@@ -10,9 +10,7 @@
 
 #include "controller/store/ingest/record_sink.h"
 #include "controller/store/queries/queries.h"
-#include "controller/store/queries/series_choice.h"
 #include "controller/store/rows/text_json.h"
-#include "controller/store/rows/text_sets.h"
 #include "controller/store/sqlite/compress.h"
 #include "controller/store/sqlite/sqlite.h"
 
@@ -295,10 +293,16 @@ tl::unexpected<Error> no_point(const PointKey& key, std::string_view what) {
                           key.task_id, key.attempt, key.rank, key.sequence, what));
 }
 
-Result<std::string> read_body(Connection& connection, std::string_view table_sql,
-                              const PointKey& key, std::string_view what) {
-  Rows rows = RG_TRY(
-      connection.query(table_sql, key.run_id, key.task_id, key.attempt, key.rank, key.sequence));
+// `column` of the point's row in `table`, decompressed.
+Result<std::string> read_body(Connection& connection, std::string_view column,
+                              std::string_view table, const PointKey& key, std::string_view what) {
+  const std::string sql = fmt::format(
+      "SELECT {0} FROM run JOIN task ON task.run=run.id JOIN attempt ON attempt.task=task.id JOIN "
+      "rank ON rank.attempt=attempt.id JOIN {1} ON {1}.point=(rank.id << 20) + ?5 WHERE run_id=?1 "
+      "AND task_id=?2 AND attempt.attempt=?3 AND rank.rank=?4",
+      column, table);
+  Rows rows =
+      RG_TRY(connection.query(sql, key.run_id, key.task_id, key.attempt, key.rank, key.sequence));
   if (!RG_TRY(rows.next()) || rows.is_null(0)) return no_point(key, what);
   return decompress(rows.blob(0));
 }
@@ -306,13 +310,8 @@ Result<std::string> read_body(Connection& connection, std::string_view table_sql
 }  // namespace
 
 Result<Histogram> read_histogram(Connection& connection, const PointKey& key) {
-  const std::string body = RG_TRY(
-      read_body(connection,
-                "SELECT histogram FROM run JOIN task ON task.run=run.id JOIN attempt ON "
-                "attempt.task=task.id JOIN rank ON rank.attempt=attempt.id JOIN distribution ON "
-                "distribution.point=(rank.id << 20) + ?5 WHERE run_id=?1 AND task_id=?2 AND "
-                "attempt.attempt=?3 AND rank.rank=?4",
-                key, "distribution"));
+  const std::string body =
+      RG_TRY(read_body(connection, "histogram", "distribution", key, "distribution"));
   Histogram histogram;
   if (!histogram.ParseFromString(body))
     return fail(Code::kDataLoss, "the stored histogram is damaged; restore a backup");
@@ -320,13 +319,7 @@ Result<Histogram> read_histogram(Connection& connection, const PointKey& key) {
 }
 
 Result<std::vector<double>> read_samples(Connection& connection, const PointKey& key) {
-  const std::string body = RG_TRY(
-      read_body(connection,
-                "SELECT body FROM run JOIN task ON task.run=run.id JOIN attempt ON "
-                "attempt.task=task.id JOIN rank ON rank.attempt=attempt.id JOIN raw_sample ON "
-                "raw_sample.point=(rank.id << 20) + ?5 WHERE run_id=?1 AND task_id=?2 AND "
-                "attempt.attempt=?3 AND rank.rank=?4",
-                key, "raw sample"));
+  const std::string body = RG_TRY(read_body(connection, "body", "raw_sample", key, "raw sample"));
   std::vector<double> samples(body.size() / sizeof(double));
   std::memcpy(samples.data(), body.data(), samples.size() * sizeof(double));
   return samples;

@@ -8,7 +8,6 @@
 
 #include "controller/store/queries/queries.h"
 #include "controller/store/rows/text_json.h"
-#include "controller/store/rows/text_sets.h"
 #include "controller/store/sqlite/sqlite.h"
 #include "kernels/core/base/outcome.h"
 
@@ -25,21 +24,12 @@ tl::unexpected<Error> no_run(std::string_view run_id) {
 
 // The row's own fields; what needs other statements comes after the row is left.
 std::pair<std::int64_t, RunSummaryRow> run_of(const Rows& rows, std::string& nodes) {
+  std::int64_t id = 0;
   RunSummaryRow summary;
   RunRow& run = summary.run;
-  run.run_id = rows.text(1);
-  run.suite = rows.text(2);
-  run.trigger = rows.text(3);
-  run.requested_by = rows.text(4);
-  run.state = rows.text(5);
-  run.outcome = rows.text(6);
-  run.reason = rows.text(7);
-  nodes = rows.text(8);
-  run.created_at = rows.real(9);
-  run.started_at = rows.real(10);
-  run.ended_at = rows.real(11);
-  run.parent_run_id = rows.text(12);
-  return {rows.integer(0), std::move(summary)};
+  rows.read(id, run.run_id, run.suite, run.trigger, run.requested_by, run.state, run.outcome,
+            run.reason, nodes, run.created_at, run.started_at, run.ended_at, run.parent_run_id);
+  return {id, std::move(summary)};
 }
 
 Status count_tasks(Connection& connection, std::int64_t run, RunSummaryRow& summary) {
@@ -99,21 +89,9 @@ Result<std::vector<Task>> read_tasks(Connection& connection, std::int64_t run,
   while (RG_TRY(rows.next())) {
     Task& task = tasks.emplace_back();
     TaskRow& row = task.detail.task;
-    task.id = rows.integer(0);
-    row.task_id = rows.text(1);
-    row.stage = rows.small(2);
-    row.round = rows.small(3);
-    row.kernel = rows.text(4);
-    task.parameters = rows.integer(5);
-    task.identity = rows.text(6);
-    row.deadline_seconds = rows.real(7);
-    row.expected_seconds = rows.real(8);
-    row.expected_bytes = rows.real(9);
-    row.state = rows.text(10);
-    row.outcome = rows.text(11);
-    row.reason = rows.text(12);
-    row.attempts = rows.small(13);
-    task.detail.counted_attempt = rows.small(14);
+    rows.read(task.id, row.task_id, row.stage, row.round, row.kernel, task.parameters,
+              task.identity, row.deadline_seconds, row.expected_seconds, row.expected_bytes,
+              row.state, row.outcome, row.reason, row.attempts, task.detail.counted_attempt);
   }
   return tasks;
 }
@@ -297,31 +275,30 @@ Result<RunDetailRow> read_run_detail(Connection& connection, std::string_view ru
 namespace {
 
 Status read_endpoints(Connection& connection, std::int64_t node, NodeRow& row) {
-  Rows rows = RG_TRY(connection.query(
-      "SELECT kind, device, port, slot, netdev, guid, state, link_layer, driver, firmware, "
-      "rate_bits_per_second, active_mtu_bytes, numa_node_plus_one, model "
-      "FROM endpoint JOIN endpoint_attribute ON endpoint=endpoint.id AND valid_to IS NULL "
+  using Row = EndpointRow;
+  constexpr Columns kColumns{&Row::kind,
+                             &Row::device,
+                             &Row::port,
+                             &Row::pci_address,
+                             &Row::netdev,
+                             &Row::guid,
+                             &Row::state,
+                             &Row::link_layer,
+                             &Row::driver,
+                             &Row::firmware,
+                             &Row::rate_bits_per_second,
+                             &Row::active_mtu_bytes,
+                             &Row::numa_node_plus_one,
+                             &Row::model};
+  row.endpoints = RG_TRY(connection.list(
+      kColumns,
+      "SELECT kind, device, port, iif(slot GLOB 'netdev:*' OR slot GLOB 'device:*', '', slot), "
+      "netdev, guid, state, link_layer, driver, firmware, rate_bits_per_second, "
+      "active_mtu_bytes, numa_node_plus_one, model FROM endpoint JOIN endpoint_attribute ON "
+      "endpoint=endpoint.id AND valid_to IS NULL "
       "JOIN node ON node.id=endpoint.node WHERE node=?1 "
       "AND endpoint.last_seen_at=node.last_seen_at ORDER BY slot, port",
       node));
-  while (RG_TRY(rows.next())) {
-    EndpointRow& endpoint = row.endpoints.emplace_back();
-    endpoint.kind = rows.text(0);
-    endpoint.device = rows.text(1);
-    endpoint.port = rows.small(2);
-    const std::string slot = rows.text(3);
-    if (!slot.starts_with("netdev:") && !slot.starts_with("device:")) endpoint.pci_address = slot;
-    endpoint.netdev = rows.text(4);
-    endpoint.guid = rows.text(5);
-    endpoint.state = rows.text(6);
-    endpoint.link_layer = rows.text(7);
-    endpoint.driver = rows.text(8);
-    endpoint.firmware = rows.text(9);
-    endpoint.rate_bits_per_second = rows.real(10);
-    endpoint.active_mtu_bytes = rows.real(11);
-    endpoint.numa_node_plus_one = rows.small(12);
-    endpoint.model = rows.text(13);
-  }
   return {};
 }
 
@@ -330,7 +307,7 @@ Status read_endpoints(Connection& connection, std::int64_t node, NodeRow& row) {
 Result<std::vector<NodeRow>> read_nodes(Connection& connection) {
   std::vector<NodeRow> nodes;
   struct Rest {
-    std::int64_t id;
+    std::int64_t id = 0;
     std::string described, versions, settings;
   };
   std::vector<Rest> rest;
@@ -346,14 +323,11 @@ Result<std::vector<NodeRow>> read_nodes(Connection& connection) {
         "node other WHERE other.name=node.name AND (other.last_seen_at, other.id) > "
         "(node.last_seen_at, node.id)) ORDER BY name"));
     while (RG_TRY(rows.next())) {
-      nodes.push_back({.node_id = rows.text(1),
-                       .name = rows.text(2),
-                       .version = rows.text(3),
-                       .address = rows.text(4),
-                       .first_seen_at = rows.real(5),
-                       .last_seen_at = rows.real(6)});
-      if (!rows.is_null(8)) nodes.back().spool_through = rows.integer(8);
-      rest.push_back({rows.integer(0), rows.text(7), rows.text(9), rows.text(10)});
+      NodeRow& node = nodes.emplace_back();
+      Rest& other = rest.emplace_back();
+      rows.read(other.id, node.node_id, node.name, node.version, node.address, node.first_seen_at,
+                node.last_seen_at, other.described, node.spool_through, other.versions,
+                other.settings);
     }
   }
   const auto take = [&](const std::string& json, TextMap& map) -> Status {
@@ -370,23 +344,15 @@ Result<std::vector<NodeRow>> read_nodes(Connection& connection) {
 }
 
 Result<std::vector<std::string>> read_node_names(Connection& connection) {
-  std::vector<std::string> names;
-  Rows rows = RG_TRY(connection.query("SELECT DISTINCT name FROM node_name ORDER BY name"));
-  while (RG_TRY(rows.next())) names.push_back(rows.text(0));
-  return names;
+  return connection.column<std::string>("SELECT DISTINCT name FROM node_name ORDER BY name");
 }
 
 Result<std::vector<EventRow>> read_events(Connection& connection, std::uint32_t limit) {
-  std::vector<EventRow> events;
-  Rows rows = RG_TRY(connection.query(
-      "SELECT at, kind, node_id, run_id, text FROM event ORDER BY id DESC LIMIT ?1", limit));
-  while (RG_TRY(rows.next()))
-    events.push_back({.at = rows.real(0),
-                      .kind = rows.text(1),
-                      .node_id = rows.text(2),
-                      .run_id = rows.text(3),
-                      .text = rows.text(4)});
-  return events;
+  constexpr Columns kColumns{&EventRow::at, &EventRow::kind, &EventRow::node_id, &EventRow::run_id,
+                             &EventRow::text};
+  return connection.list(
+      kColumns, "SELECT at, kind, node_id, run_id, text FROM event ORDER BY id DESC LIMIT ?1",
+      limit);
 }
 
 }  // namespace railgauge::store

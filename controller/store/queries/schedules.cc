@@ -76,15 +76,6 @@ Status pass_on_due(Connection& connection, std::int64_t id, const ScheduleClaim&
                           claim.schedule, claim.due_at, claim.resumes_run_id));
 }
 
-DueRow due_of(const Rows& rows, int first) {
-  return {.due_at = rows.real(first),
-          .decided_at = rows.real(first + 1),
-          .result = rows.text(first + 2),
-          .run_id = rows.text(first + 3),
-          .reason = rows.text(first + 4),
-          .note = rows.text(first + 5)};
-}
-
 }  // namespace
 
 Status write_schedule(Connection& connection, const ScheduleRow& row) {
@@ -154,44 +145,30 @@ Status write_started_due(Connection& connection, std::string_view name, const Du
 Result<std::vector<DueRow>> read_dues(Connection& connection, std::string_view name,
                                       std::uint32_t limit) {
   const std::int64_t id = RG_TRY(id_of(connection, name));
-  std::vector<DueRow> dues;
-  Rows rows = RG_TRY(connection.query(
+  return connection.list(
+      Columns{&DueRow::due_at, &DueRow::decided_at, &DueRow::result, &DueRow::run_id,
+              &DueRow::reason, &DueRow::note},
       "SELECT due_at, decided_at, result, run_id, reason, note FROM schedule_due WHERE schedule=?1 "
       "ORDER BY due_at DESC LIMIT ?2",
-      id, limit));
-  while (RG_TRY(rows.next())) dues.push_back(due_of(rows, 0));
-  return dues;
+      id, limit);
 }
 
 Result<std::vector<ScheduleRow>> read_schedules(Connection& connection, double now) {
-  std::vector<ScheduleRow> schedules;
-  {
-    Rows rows = RG_TRY(connection.query(
-        "SELECT name, suite, node_set, exclusive, cron, zone, jitter_seconds, windows, blackouts, "
-        "concurrency, catch_up_seconds, paused, created_at, created_by, decided_until, "
-        "started, (SELECT count(*) FROM schedule_due WHERE schedule=schedule.id AND "
-        "result='missed' AND "
-        "due_at > ?1) FROM schedule ORDER BY name",
-        now - kMissedDays * 24 * 3600));
-    while (RG_TRY(rows.next()))
-      schedules.push_back({.name = rows.text(0),
-                           .suite = rows.text(1),
-                           .node_set = rows.text(2),
-                           .exclusive = rows.integer(3) == 1,
-                           .cron = rows.text(4),
-                           .zone = rows.text(5),
-                           .jitter_seconds = rows.real(6),
-                           .windows = rows.text(7),
-                           .blackouts = rows.text(8),
-                           .concurrency = rows.text(9),
-                           .catch_up_seconds = rows.real(10),
-                           .paused = rows.integer(11) == 1,
-                           .created_at = rows.real(12),
-                           .created_by = rows.text(13),
-                           .decided_until = rows.real(14),
-                           .started = static_cast<std::uint64_t>(rows.integer(15)),
-                           .missed = rows.small(16)});
-  }
+  using Row = ScheduleRow;
+  constexpr Columns kColumns{
+      &Row::name,       &Row::suite,       &Row::node_set,         &Row::exclusive,
+      &Row::cron,       &Row::zone,        &Row::jitter_seconds,   &Row::windows,
+      &Row::blackouts,  &Row::concurrency, &Row::catch_up_seconds, &Row::paused,
+      &Row::created_at, &Row::created_by,  &Row::decided_until,    &Row::started,
+      &Row::missed};
+  std::vector<Row> schedules = RG_TRY(connection.list(
+      kColumns,
+      "SELECT name, suite, node_set, exclusive, cron, zone, jitter_seconds, windows, blackouts, "
+      "concurrency, catch_up_seconds, paused, created_at, created_by, decided_until, "
+      "started, (SELECT count(*) FROM schedule_due WHERE schedule=schedule.id AND "
+      "result='missed' AND "
+      "due_at > ?1) FROM schedule ORDER BY name",
+      now - kMissedDays * 24 * 3600));
   for (ScheduleRow& schedule : schedules) {
     for (DueRow& due : RG_TRY(read_dues(connection, schedule.name, kMaxDueRows))) {
       if (!schedule.last && !due.run_id.empty()) schedule.last = due;
@@ -211,9 +188,12 @@ Result<std::vector<BrokenOffRow>> read_broken_off(Connection& connection, double
       "run.state='ended' AND EXISTS (SELECT 1 FROM task WHERE task.run=run.id AND "
       "task.outcome IN ('crashed', 'cancelled') AND task.reason IN (?2, ?3)) ORDER BY due_at",
       since, kControllerRestarted, kControllerStopping));
-  while (RG_TRY(rows.next()))
-    broken_off.push_back(
-        {.schedule = rows.text(6), .due = due_of(rows, 0), .cancelled_by = rows.text(7)});
+  while (RG_TRY(rows.next())) {
+    BrokenOffRow& row = broken_off.emplace_back();
+    DueRow& due = row.due;
+    rows.read(due.due_at, due.decided_at, due.result, due.run_id, due.reason, due.note,
+              row.schedule, row.cancelled_by);
+  }
   return broken_off;
 }
 

@@ -52,10 +52,7 @@ Result<TextMap> read_map(Connection& connection, std::string_view json) {
 }
 
 Result<std::vector<std::string>> read_list(Connection& connection, std::string_view json) {
-  std::vector<std::string> list;
-  Rows rows = RG_TRY(connection.query("SELECT value FROM json_each(?1) ORDER BY key", json));
-  while (RG_TRY(rows.next())) list.push_back(rows.text(0));
-  return list;
+  return connection.column<std::string>("SELECT value FROM json_each(?1) ORDER BY key", json);
 }
 
 std::int64_t hash_of(std::string_view text) {

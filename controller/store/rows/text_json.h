@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <span>
 #include <string>
 #include <string_view>
@@ -20,6 +21,40 @@ std::string json_of(const TextMap& map);
 std::string json_of(std::span<const std::string> list);
 Result<TextMap> read_map(Connection& connection, std::string_view json);
 Result<std::vector<std::string>> read_list(Connection& connection, std::string_view json);
+
+// Interned sets of facts and parameters by their ids, each read once for one query.
+class TextSets {
+ public:
+  explicit TextSets(Connection& connection) : connection_(connection) {}
+
+  // Pointers stay good as long as this object. Id 0 is the empty set.
+  Result<const TextMap*> facts(std::int64_t id) {
+    return get(facts_, "SELECT body FROM fact_set WHERE id=?1", id);
+  }
+  Result<const TextMap*> parameters(std::int64_t id) {
+    return get(parameters_, "SELECT body FROM parameter_set WHERE id=?1", id);
+  }
+
+ private:
+  using Known = std::map<std::int64_t, TextMap>;
+
+  Result<const TextMap*> get(Known& known, std::string_view sql, std::int64_t id) {
+    const auto found = known.find(id);
+    if (found != known.end()) return &found->second;
+    std::string body;
+    {
+      Rows rows = RG_TRY(connection_.query(sql, id));
+      if (RG_TRY(rows.next())) body = rows.text(0);
+    }
+    TextMap map;
+    if (!body.empty()) map = RG_TRY(read_map(connection_, body));
+    return &known.emplace(id, std::move(map)).first->second;
+  }
+
+  Connection& connection_;
+  Known facts_;
+  Known parameters_;
+};
 
 // 64-bit FNV-1a, for lookups that compare the text afterwards.
 std::int64_t hash_of(std::string_view text);

@@ -11,8 +11,10 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <unordered_map>
 #include <variant>
+#include <vector>
 
 #include <sqlite3.h>
 
@@ -70,6 +72,12 @@ class Rows {
   [[nodiscard]] std::optional<double> optional_real(int column) const;
   [[nodiscard]] std::string text(int column) const;
   [[nodiscard]] std::string blob(int column) const;
+  // Reads column after column, each as its field's type; NULL is 0, "" or absent.
+  template <class... Fields>
+  void read(Fields&... fields) const {
+    int column = 0;
+    (get(column++, fields), ...);
+  }
   [[nodiscard]] int column_count() const;
   [[nodiscard]] std::string column_name(int column) const;
   // The value as stored. Integers stay integers beyond 2^53; a blob is its size in words.
@@ -78,9 +86,31 @@ class Rows {
 
  private:
   friend class Connection;
+  void get(int column, std::string& field) const { field = text(column); }
+  void get(int column, double& field) const { field = real(column); }
+  template <std::integral Integer>
+  void get(int column, Integer& field) const {
+    field = static_cast<Integer>(integer(column));
+  }
+  template <class Value>
+  void get(int column, std::optional<Value>& field) const {
+    if (is_null(column)) return field.reset();
+    get(column, field.emplace());
+  }
+
   Connection* connection_;
   sqlite3_stmt* statement_;
   StatementHandle once_{};  // a statement that is not kept
+};
+
+// The members of a row in the order of a query's columns.
+template <class Row, class... Fields>
+struct Columns {
+  explicit constexpr Columns(Fields Row::*... in_order) : members(in_order...) {}
+  void read(const Rows& rows, Row& row) const {
+    std::apply([&](auto... member) { rows.read(row.*member...); }, members);
+  }
+  std::tuple<Fields Row::*...> members;
 };
 
 // One connection to a database file. Not thread safe: use it on one thread at a time.
@@ -115,6 +145,24 @@ class Connection {
     Rows rows = RG_TRY(bound(sql, SQLITE_STATIC, values...));
     if (!RG_TRY(rows.next())) return std::nullopt;
     return rows.integer(0);
+  }
+
+  // All rows of a query, by their columns.
+  template <class Row, class... Fields, class... Values>
+  Result<std::vector<Row>> list(const Columns<Row, Fields...>& columns, std::string_view sql,
+                                const Values&... values) {
+    std::vector<Row> list;
+    Rows rows = RG_TRY(bound(sql, SQLITE_STATIC, values...));
+    while (RG_TRY(rows.next())) columns.read(rows, list.emplace_back());
+    return list;
+  }
+  // The first column of all rows.
+  template <class Value, class... Values>
+  Result<std::vector<Value>> column(std::string_view sql, const Values&... values) {
+    std::vector<Value> list;
+    Rows rows = RG_TRY(bound(sql, SQLITE_STATIC, values...));
+    while (RG_TRY(rows.next())) rows.read(list.emplace_back());
+    return list;
   }
 
   // Ends queries in its scope with kDeadlineExceeded after `seconds`, or when `is_over` returns

@@ -43,28 +43,18 @@ Result<SpaceRow> read_space(Connection& connection) {
   space.free_bytes =
       space.page_bytes *
       static_cast<double>(RG_TRY(connection.integer("PRAGMA freelist_count")).value_or(0));
-  {
-    Rows rows = RG_TRY(connection.query(
-        "SELECT page.name, coalesce(object.type, 'table'), pgsize, payload, ncell, "
-        "coalesce(tbl_name, page.name) FROM dbstat('main', 1) AS page LEFT JOIN sqlite_schema AS "
-        "object ON object.name=page.name ORDER BY pgsize DESC"));
-    while (RG_TRY(rows.next()))
-      space.parts.push_back({.name = rows.text(0),
-                             .kind = rows.text(1),
-                             .table = rows.text(5),
-                             .bytes = rows.real(2),
-                             .payload_bytes = rows.real(3),
-                             .entries = rows.real(4)});
-  }
+  using Part = SpacePart;
+  space.parts = RG_TRY(connection.list(
+      Columns{&Part::name, &Part::kind, &Part::bytes, &Part::payload_bytes, &Part::entries,
+              &Part::table},
+      "SELECT page.name, coalesce(object.type, 'table'), pgsize, payload, ncell, "
+      "coalesce(tbl_name, page.name) FROM dbstat('main', 1) AS page LEFT JOIN sqlite_schema AS "
+      "object ON object.name=page.name ORDER BY pgsize DESC"));
   Rows rows = RG_TRY(connection.query(
       "SELECT (SELECT min(created_at) FROM run), (SELECT max(created_at) FROM run), "
       "(SELECT count(*) FROM run), (SELECT count(*) FROM point), (SELECT count(*) FROM node)"));
   if (!RG_TRY(rows.next())) return space;
-  space.first_run_at = rows.optional_real(0);
-  space.last_run_at = rows.optional_real(1);
-  space.runs = rows.real(2);
-  space.points = rows.real(3);
-  space.nodes = rows.real(4);
+  rows.read(space.first_run_at, space.last_run_at, space.runs, space.points, space.nodes);
   return space;
 }
 
@@ -75,8 +65,7 @@ Result<SpaceRow> read_space(Connection& connection) {
 // clock has a later time. Times in the future prove nothing.
 Result<std::vector<std::int64_t>> runs_to_prune(Connection& connection, PruneLevel level,
                                                 double before, double now) {
-  std::vector<std::int64_t> runs;
-  Rows rows = RG_TRY(connection.query(
+  return connection.column<std::int64_t>(
       "SELECT id FROM run WHERE pruned<?1 AND created_at<?2 AND state='ended' "
       "AND (ended_at IS NULL OR ended_at NOT BETWEEN ?2 AND ?3) "
       "AND NOT EXISTS (SELECT 1 FROM run AS earlier WHERE earlier.created_at BETWEEN ?2 AND ?3 AND "
@@ -84,9 +73,7 @@ Result<std::vector<std::int64_t>> runs_to_prune(Connection& connection, PruneLev
       "AND NOT EXISTS (SELECT 1 FROM task CROSS JOIN attempt ON attempt.task=task.id CROSS JOIN "
       "rank ON rank.attempt=attempt.id WHERE task.run=run.id AND rank.ended_at BETWEEN ?2 AND ?3) "
       "ORDER BY id",
-      static_cast<int>(level), before, now));
-  while (RG_TRY(rows.next())) runs.push_back(rows.integer(0));
-  return runs;
+      static_cast<int>(level), before, now);
 }
 
 Result<double> count_prunable_runs(Connection& connection, PruneLevel level) {
@@ -96,13 +83,10 @@ Result<double> count_prunable_runs(Connection& connection, PruneLevel level) {
 }
 
 Result<std::vector<std::int64_t>> ranks_of_run(Connection& connection, std::int64_t run) {
-  std::vector<std::int64_t> ranks;
-  Rows rows = RG_TRY(connection.query(
+  return connection.column<std::int64_t>(
       "SELECT rank.id FROM task CROSS JOIN attempt ON attempt.task=task.id CROSS JOIN rank ON "
       "rank.attempt=attempt.id WHERE task.run=?1 ORDER BY rank.id",
-      run));
-  while (RG_TRY(rows.next())) ranks.push_back(rows.integer(0));
-  return ranks;
+      run);
 }
 
 namespace {
