@@ -120,7 +120,7 @@ def annotation_tests():
 
 
 def rule_tests():
-    text = MADE + "rule_files: [records.yml, alerts.yml]\nevaluation_interval: 30s\ntests:\n"
+    text = MADE + "rule_files: [records.yml, alerts.yml]\nevaluation_interval: 1m\ntests:\n"
     by_name = {alert["name"]: alert for alert in alerts.ALERTS}
     for alert in alerts.ALERTS:
         series, at, value, *labels = alert["fires"]

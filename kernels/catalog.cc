@@ -2,8 +2,10 @@
 // the names. catalog_test compares the order with the names and the rows with the sources.
 #include "kernels/catalog.h"
 
-#include <algorithm>
 #include <array>
+#include <functional>
+#include <map>
+#include <string>
 
 namespace railgauge {
 
@@ -121,12 +123,15 @@ std::span<const KernelRow> catalog() {
   return kRows;
 }
 
-// A linear search: the list is short and the name is looked up once a task.
+// A row's info is built anew by each call, so the names are read once.
 const KernelRow* find_kernel(std::string_view name) {
-  const auto rows = catalog();
-  const auto row = std::ranges::find_if(
-      rows, [name](const KernelRow& candidate) { return candidate.info().name() == name; });
-  return row == rows.end() ? nullptr : &*row;
+  static const auto* const kByName = [] {
+    auto* rows = new std::map<std::string, const KernelRow*, std::less<>>;
+    for (const KernelRow& row : catalog()) rows->emplace(row.info().name(), &row);
+    return rows;
+  }();
+  const auto row = kByName->find(name);
+  return row == kByName->end() ? nullptr : row->second;
 }
 
 }  // namespace railgauge
