@@ -23,6 +23,8 @@ using google::protobuf::Reflection;
 constexpr double kFirstInexactInteger = 9007199254740992.0;
 // Deeper than any message here nests.
 constexpr int kMaxDepth = 64;
+// In place of the number of a value, where a field has one value alone.
+constexpr int kNotRepeated = -1;
 
 // Length of the UTF-8 sequence at the start of `text` (RFC 3629), 0 when there is none. Overlong
 // forms, surrogates and values beyond U+10FFFF are none.
@@ -104,7 +106,7 @@ class Writer {
     const int count = reflection->FieldSize(value, field);
     for (int i = 0; i < count; ++i) {
       item();
-      element(value, field, i);
+      single(value, field, i);
     }
     close(']');
   }
@@ -128,57 +130,34 @@ class Writer {
     close('}');
   }
 
-  // The value of a field that is not repeated.
-  void single(const Message& value, const FieldDescriptor* field) {
+  // The value of a field; of a repeated one the value number `i`.
+  void single(const Message& value, const FieldDescriptor* field, int i = kNotRepeated) {
     const Reflection* r = value.GetReflection();
+    const auto get = [&](auto of_one, auto of_many) -> decltype(auto) {
+      return i == kNotRepeated ? (r->*of_one)(value, field) : (r->*of_many)(value, field, i);
+    };
     switch (field->cpp_type()) {
       case FieldDescriptor::CPPTYPE_INT32:
-        return integer(r->GetInt32(value, field));
+        return integer(get(&Reflection::GetInt32, &Reflection::GetRepeatedInt32));
       case FieldDescriptor::CPPTYPE_INT64:
-        return integer(r->GetInt64(value, field));
+        return integer(get(&Reflection::GetInt64, &Reflection::GetRepeatedInt64));
       case FieldDescriptor::CPPTYPE_UINT32:
-        return integer(r->GetUInt32(value, field));
+        return integer(get(&Reflection::GetUInt32, &Reflection::GetRepeatedUInt32));
       case FieldDescriptor::CPPTYPE_UINT64:
-        return integer(r->GetUInt64(value, field));
+        return integer(get(&Reflection::GetUInt64, &Reflection::GetRepeatedUInt64));
       case FieldDescriptor::CPPTYPE_DOUBLE:
-        return number(r->GetDouble(value, field));
+        return number(get(&Reflection::GetDouble, &Reflection::GetRepeatedDouble));
       case FieldDescriptor::CPPTYPE_FLOAT:
-        return number(r->GetFloat(value, field));
+        return number(get(&Reflection::GetFloat, &Reflection::GetRepeatedFloat));
       case FieldDescriptor::CPPTYPE_BOOL:
-        return boolean(r->GetBool(value, field));
+        return boolean(get(&Reflection::GetBool, &Reflection::GetRepeatedBool));
       case FieldDescriptor::CPPTYPE_ENUM:
-        return text(field, r->GetEnum(value, field)->name());
+        return text(field, get(&Reflection::GetEnum, &Reflection::GetRepeatedEnum)->name());
       case FieldDescriptor::CPPTYPE_STRING:
-        return text(field, r->GetString(value, field));
+        return text(field, get(&Reflection::GetString, &Reflection::GetRepeatedString));
       case FieldDescriptor::CPPTYPE_MESSAGE:
-        return message(r->GetMessage(value, field));
-    }
-  }
-
-  // The value number `i` of a repeated field.
-  void element(const Message& value, const FieldDescriptor* field, int i) {
-    const Reflection* r = value.GetReflection();
-    switch (field->cpp_type()) {
-      case FieldDescriptor::CPPTYPE_INT32:
-        return integer(r->GetRepeatedInt32(value, field, i));
-      case FieldDescriptor::CPPTYPE_INT64:
-        return integer(r->GetRepeatedInt64(value, field, i));
-      case FieldDescriptor::CPPTYPE_UINT32:
-        return integer(r->GetRepeatedUInt32(value, field, i));
-      case FieldDescriptor::CPPTYPE_UINT64:
-        return integer(r->GetRepeatedUInt64(value, field, i));
-      case FieldDescriptor::CPPTYPE_DOUBLE:
-        return number(r->GetRepeatedDouble(value, field, i));
-      case FieldDescriptor::CPPTYPE_FLOAT:
-        return number(r->GetRepeatedFloat(value, field, i));
-      case FieldDescriptor::CPPTYPE_BOOL:
-        return boolean(r->GetRepeatedBool(value, field, i));
-      case FieldDescriptor::CPPTYPE_ENUM:
-        return text(field, r->GetRepeatedEnum(value, field, i)->name());
-      case FieldDescriptor::CPPTYPE_STRING:
-        return text(field, r->GetRepeatedString(value, field, i));
-      case FieldDescriptor::CPPTYPE_MESSAGE:
-        return message(r->GetRepeatedMessage(value, field, i));
+        return message(i == kNotRepeated ? r->GetMessage(value, field)
+                                         : r->GetRepeatedMessage(value, field, i));
     }
   }
 

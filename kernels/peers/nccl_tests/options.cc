@@ -2,7 +2,6 @@
 // the read options make.
 #include "kernels/peers/nccl_tests/options.h"
 
-#include <getopt.h>
 #include <array>
 #include <cstdint>
 #include <map>
@@ -20,6 +19,7 @@
 #include "kernels/core/params.h"
 #include "kernels/core/text/text.h"
 #include "kernels/core/text/units.h"
+#include "kernels/peers/nccl_tests/tool_options.h"
 
 namespace railgauge {
 
@@ -53,7 +53,7 @@ struct NcclTestsReading {
 struct NcclTestsOption {
   using Take = Status (*)(NcclTestsReading& reading, const NcclTestsOption& row,
                           const std::string& option, const std::string& value);
-  const char* word;
+  std::string_view word;
   // 0: none.
   char letter;
   bool takes_value;
@@ -64,11 +64,6 @@ struct NcclTestsOption {
   bool refused = false;
 };
 
-// All rows, in the order of --help.
-std::span<const NcclTestsOption> nccl_tests_options();
-
-// "-g: what is wrong with it": kInvalidArgument.
-tl::unexpected<Error> wrong_option(const std::string& option, std::string_view what);
 // A whole number from `least` to `most`.
 Result<std::int64_t> option_number(const std::string& option, const std::string& value,
                                    std::int64_t least, std::int64_t most);
@@ -192,13 +187,8 @@ Status take_adaptive(Reading& reading, const Row&, const std::string&, const std
   reading.adaptive = true;
   return {};
 }
-// Checked against the kernel when all options are read.
 Status take_set(Reading& reading, const Row&, const std::string& option, const std::string& value) {
-  const std::size_t equals = value.find('=');
-  if (equals == std::string::npos || equals == 0)
-    return wrong_option(option, fmt::format("{} is not KEY=VALUE", in_quotes(value)));
-  reading.set[value.substr(0, equals)] = value.substr(equals + 1);
-  return {};
+  return take_setting(option, value, reading.set);
 }
 // A stream makes no sense for a table of several tasks.
 Status take_format(Reading& reading, const Row&, const std::string& option,
@@ -211,14 +201,13 @@ Status take_format(Reading& reading, const Row&, const std::string& option,
 // A duration of ours; -T has seconds.
 Status take_deadline(Reading& reading, const Row&, const std::string& option,
                      const std::string& value) {
-  const double ns = RG_TRY(parse_duration_ns(value));
-  if (ns <= 0) return wrong_option(option, "must be above 0");
-  reading.call.deadline_seconds = ns / 1e9;
+  reading.call.deadline_seconds = RG_TRY(option_seconds(option, value));
   return {};
 }
 
 // Also the bound of the product of -t and -g, checked later.
 constexpr std::int64_t kMostRanksNumber = kMaxLocalRanks;
+// All rows, in the order of --help.
 constexpr std::array kRows{
     Row{"nthreads", 't', true, take_number<&Reading::threads, 1, kMostRanksNumber>,
         "times -g: the ranks, a process and a GPU each (default 1)"},
@@ -271,11 +260,6 @@ constexpr std::array kRows{
 
 }  // namespace
 
-// The option as it was typed, then what is wrong.
-tl::unexpected<Error> wrong_option(const std::string& option, std::string_view what) {
-  return fail(Code::kInvalidArgument, fmt::format("{}: {}", option, what));
-}
-
 Result<std::int64_t> option_number(const std::string& option, const std::string& value,
                                    std::int64_t least, std::int64_t most) {
   const auto parsed = parse_integer(value);
@@ -283,8 +267,6 @@ Result<std::int64_t> option_number(const std::string& option, const std::string&
   return wrong_option(
       option, fmt::format("{} is no whole number from {} to {}", in_quotes(value), least, most));
 }
-
-std::span<const NcclTestsOption> nccl_tests_options() { return kRows; }
 
 namespace {
 
@@ -295,86 +277,7 @@ using Parameters = std::map<std::string, std::string>;
 constexpr std::size_t kMostSizes = 256;
 constexpr std::int64_t kMostGraphCalls = 1000;  // of the kernels
 
-// --- words to options -------------------------------------------------------------------------
-
-// getopt_long returns this plus the row's number for a long option.
-constexpr int kWords = 1000;  // above every letter
-
-// The row, and the option as text for messages.
-std::pair<const NcclTestsOption*, std::string> row_of(int found) {
-  const auto rows = nccl_tests_options();
-  if (found >= kWords) {
-    const NcclTestsOption& row = rows[static_cast<std::size_t>(found - kWords)];
-    return {&row, fmt::format("--{}", row.word)};
-  }
-  const auto row = std::ranges::find(rows, static_cast<char>(found), &NcclTestsOption::letter);
-  return {&*row, fmt::format("-{}", static_cast<char>(found))};
-}
-
-// With the nearest known word, where a word was typed.
-tl::unexpected<Error> unknown(const std::string& program, const std::string& typed) {
-  Strings words;
-  for (const NcclTestsOption& row : nccl_tests_options())
-    words.push_back(fmt::format("--{}", row.word));
-  const bool is_word = typed.starts_with("--");
-  return wrong_option(program,
-                      fmt::format("option {} is not known here; --help names what is{}",
-                                  in_quotes(is_word ? typed.substr(0, typed.find('=')) : typed),
-                                  is_word ? did_you_mean(typed, words) : ""));
-}
-
-// getopt_long keeps its state in globals, hence the reset and no thread safety.
-Status read_words(const std::string& program, const Strings& arguments, NcclTestsReading& reading) {
-  std::string letters = ":";
-  std::vector<option> longs;
-  const auto rows = nccl_tests_options();
-  for (std::size_t i = 0; i < rows.size(); ++i) {
-    const NcclTestsOption& row = rows[i];
-    if (row.letter != 0) letters += row.letter;
-    if (row.letter != 0 && row.takes_value) letters += ':';
-    if (*row.word != '\0')
-      longs.push_back({row.word, row.takes_value ? required_argument : no_argument, nullptr,
-                       kWords + static_cast<int>(i)});
-  }
-  longs.push_back({});
-  Strings words{program};
-  words.insert(words.end(), arguments.begin(), arguments.end());
-  std::vector<char*> argv;
-  for (std::string& word : words) argv.push_back(word.data());
-  argv.push_back(nullptr);
-  const int argc = static_cast<int>(words.size());
-  // getopt_long prints nothing: our message names the option as it was typed.
-  opterr = 0;
-  // In glibc 0 starts the scan anew.
-  optind = 0;
-  for (;;) {
-    const int at = std::max(optind, 1);
-    const int found = getopt_long(argc, argv.data(), letters.c_str(), longs.data(), nullptr);
-    if (found == -1) break;
-    if (found == '?') {
-      const bool is_letter = optopt > 0 && optopt < kWords;
-      const int place = std::clamp(optind - 1, at, argc - 1);
-      return unknown(program, is_letter ? fmt::format("-{}", static_cast<char>(optopt))
-                                        : words[static_cast<std::size_t>(place)]);
-    }
-    if (found == ':') return wrong_option(program, row_of(optopt).second + " needs a value");
-    const auto [row, option] = row_of(found);
-    RG_TRY_OK(row->take(reading, *row, option, optarg == nullptr ? "" : optarg));
-  }
-  // nccl-tests has no operands.
-  if (optind < argc)
-    return wrong_option(
-        program, fmt::format("{} is no option", in_quotes(argv[static_cast<std::size_t>(optind)])));
-  return {};
-}
-
 // --- options to tasks -------------------------------------------------------------------------
-
-// nullptr where the kernel does not have the parameter.
-const ParameterInfo* declared(const KernelInfo& kernel, const std::string& name) {
-  const auto found = std::ranges::find(kernel.parameters(), name, &ParameterInfo::name);
-  return found == kernel.parameters().end() ? nullptr : &*found;
-}
 
 // -f with a factor above 1 multiplies, else -i adds, as in the tool.
 Result<std::string> sizes_of(const NcclTestsReading& reading) {
@@ -403,7 +306,7 @@ Result<Strings> types_of(const NcclTestsReading& reading) {
 
 // "none" where the kernel reduces nothing, as the tool prints it.
 Result<Strings> reductions_of(const NcclTestsReading& reading, const KernelInfo& kernel) {
-  if (declared(kernel, "reduction") == nullptr) return Strings{"none"};
+  if (find_declared(kernel, "reduction") == nullptr) return Strings{"none"};
   const Strings kOps{"sum", "prod", "max", "min", "avg"};
   if (reading.redop == "all") return kOps;
   if (std::ranges::find(kOps, reading.redop) != kOps.end()) return Strings{reading.redop};
@@ -415,7 +318,7 @@ Result<Strings> reductions_of(const NcclTestsReading& reading, const KernelInfo&
 Result<std::vector<std::int64_t>> roots_of(const NcclTestsReading& reading,
                                            const KernelInfo& kernel) {
   std::vector<std::int64_t> roots;
-  if (declared(kernel, "root") == nullptr) return std::vector<std::int64_t>{-1};
+  if (find_declared(kernel, "root") == nullptr) return std::vector<std::int64_t>{-1};
   const std::int64_t ranks = reading.call.ranks;
   if (reading.root != "all")
     return std::vector<std::int64_t>{RG_TRY(option_number("-r", reading.root, 0, ranks - 1))};
@@ -446,7 +349,7 @@ Result<Parameters> common_parameters(const NcclTestsReading& reading) {
 
 // Out of place first, as the tool measures; empty where nothing is left to measure.
 std::vector<bool> placements_of(const NcclTestsReading& reading, const KernelInfo& kernel) {
-  const bool can_be_in_place = declared(kernel, "in_place") != nullptr;
+  const bool can_be_in_place = find_declared(kernel, "in_place") != nullptr;
   std::vector<bool> out;
   if (reading.placement != "in") out.push_back(false);
   if (reading.placement != "out" && can_be_in_place) out.push_back(true);
@@ -486,7 +389,11 @@ Result<NcclTestsCall> read_nccl_tests_call(const NcclTestsProgram& program,
                                            const Strings& arguments, const FindKernel& find) {
   NcclTestsReading reading;
   reading.call.deadline_seconds = kDefaultDeadlineSeconds;
-  RG_TRY_OK(read_words(std::string(program.name), arguments, reading));
+  const auto operands =
+      RG_TRY(read_options(program.name, std::span<const Row>(kRows), arguments, reading));
+  // nccl-tests has no operands.
+  if (!operands.empty())
+    return wrong_option(program.name, fmt::format("{} is no option", in_quotes(operands.front())));
   if (reading.call.help) return std::move(reading.call);
   const KernelRow* row = find(program.kernel);
   if (row == nullptr)
@@ -506,12 +413,8 @@ std::string nccl_tests_help(const NcclTestsProgram& program) {
       "  railgauge-runner {0} [OPTIONS]\n"
       "All ranks are processes on this host, a GPU each; several hosts take a controller.\n\n",
       program.name, program.kernel);
-  for (const NcclTestsOption& row : nccl_tests_options()) {
-    if (row.refused) continue;
-    const std::string letter = row.letter == 0 ? "    " : fmt::format("-{}, ", row.letter);
-    out += fmt::format("  {}--{}{}  {}\n", letter, row.word, row.takes_value ? " VALUE" : "",
-                       row.what);
-  }
+  for (const NcclTestsOption& row : kRows)
+    if (!row.refused) out += fmt::format("{}  {}\n", option_help(row), row.what);
   return out;
 }
 

@@ -1,8 +1,6 @@
 // Reads perftest's command line by the table of rows.h, then makes our kernel's parameters of it.
 #include "kernels/peers/perftest/options.h"
 
-#include <getopt.h>
-
 #include <algorithm>
 
 #include <fmt/format.h>
@@ -10,6 +8,7 @@
 #include "kernels/core/kernel.h"
 #include "kernels/core/text/text.h"
 #include "kernels/core/text/units.h"
+#include "kernels/peers/nccl_tests/tool_options.h"
 #include "kernels/peers/perftest/rows.h"
 
 namespace railgauge {
@@ -23,105 +22,7 @@ tl::unexpected<Error> wrong(std::string message) {
   return fail(Code::kInvalidArgument, std::move(message));
 }
 
-// --- words to options -------------------------------------------------------------------------
-
-// The arrays for getopt_long, made of the rows.
-class Grammar {
- public:
-  // The words are copied, because getopt_long wants them NUL-terminated.
-  Grammar() {
-    letters_ = ":";
-    const auto rows = perftest_rows();
-    for (std::size_t i = 0; i < rows.size(); ++i) {
-      words_.emplace_back(rows[i].word);
-      if (rows[i].letter != 0) letters_ += rows[i].letter;
-      if (rows[i].letter != 0 && rows[i].takes_value) letters_ += ':';
-    }
-    for (std::size_t i = 0; i < rows.size(); ++i)
-      longs_.push_back({words_[i].c_str(), rows[i].takes_value ? required_argument : no_argument,
-                        nullptr, kWords + static_cast<int>(i)});
-    longs_.push_back({});
-  }
-  [[nodiscard]] const char* letters() const { return letters_.c_str(); }
-  [[nodiscard]] const option* longs() const { return longs_.data(); }
-  // The row of what getopt_long gave, and the option as text.
-  static std::pair<const PerftestRow*, std::string> row_of(int found) {
-    const auto rows = perftest_rows();
-    if (found >= kWords) {
-      const PerftestRow& row = rows[static_cast<std::size_t>(found - kWords)];
-      return {&row, fmt::format("--{}", row.word)};
-    }
-    const auto row = std::ranges::find(rows, static_cast<char>(found), &PerftestRow::letter);
-    return {&*row, fmt::format("-{}", static_cast<char>(found))};
-  }
-
- private:
-  static constexpr int kWords = 1000;  // above every letter
-  std::string letters_;
-  std::vector<std::string> words_;
-  std::vector<option> longs_;
-};
-
-// With the nearest known word, where a word was typed.
-tl::unexpected<Error> unknown(std::string_view program, const std::string& typed) {
-  std::vector<std::string> words;
-  for (const PerftestRow& row : perftest_rows()) words.push_back(fmt::format("--{}", row.word));
-  const std::string word = typed.starts_with("--") ? typed.substr(0, typed.find('=')) : typed;
-  std::string near = did_you_mean(word, words);
-  if (!typed.starts_with("--")) near.clear();
-  return wrong(fmt::format("{}: option {} is not known here; --help names what is{}", program,
-                           in_quotes(word), near));
-}
-
-// getopt_long keeps its state in globals, hence the reset and no thread safety.
-Status read_words(const PerftestProgram& program, const std::vector<std::string>& arguments,
-                  PerftestReading& reading) {
-  const Grammar grammar;
-  std::vector<std::string> words{std::string(program.name)};
-  words.insert(words.end(), arguments.begin(), arguments.end());
-  std::vector<char*> argv;
-  argv.reserve(words.size() + 1);
-  for (std::string& word : words) argv.push_back(word.data());
-  argv.push_back(nullptr);
-  const int argc = static_cast<int>(words.size());
-  // getopt_long prints nothing: our message names the option as it was typed.
-  opterr = 0;
-  optind = 0;  // glibc: from the beginning
-  for (;;) {
-    const int at = std::max(optind, 1);
-    const int found = getopt_long(argc, argv.data(), grammar.letters(), grammar.longs(), nullptr);
-    if (found == -1) break;
-    if (found == '?') {
-      const bool is_letter = optopt > 0 && optopt <= UINT8_MAX;
-      return unknown(
-          program.name,
-          is_letter
-              ? fmt::format("-{}", static_cast<char>(optopt))
-              : std::string(argv[static_cast<std::size_t>(std::clamp(optind - 1, at, argc - 1))]));
-    }
-    if (found == ':')
-      return wrong(
-          fmt::format("{}: {} needs a value", program.name, Grammar::row_of(optopt).second));
-    const auto [row, option] = Grammar::row_of(found);
-    RG_TRY_OK(row->take(reading, *row, option, optarg == nullptr ? "" : optarg));
-  }
-  // perftest takes one host.
-  if (argc - optind > 1)
-    return wrong(fmt::format("{}: {} and {}: only one host can be named", program.name,
-                             in_quotes(argv[static_cast<std::size_t>(optind)]),
-                             in_quotes(argv[static_cast<std::size_t>(optind) + 1])));
-  // The one operand is the host, as in the tool.
-  if (optind < argc) reading.call.host = argv[static_cast<std::size_t>(optind)];
-  return {};
-}
-
 // --- options to parameters --------------------------------------------------------------------
-
-// nullptr where the kernel does not have the parameter.
-const ParameterInfo* declared(const KernelInfo& kernel, const std::string& name) {
-  const auto found = std::ranges::find(kernel.parameters(), name, &ParameterInfo::name);
-  return found == kernel.parameters().end() ? nullptr : &*found;
-}
 
 // -D: a parameter where the kernel has one; latency takes samples until then, however precise.
 Status take_seconds(const KernelInfo& kernel, PerftestReading& reading) {
@@ -130,7 +31,7 @@ Status take_seconds(const KernelInfo& kernel, PerftestReading& reading) {
     return wrong("-D and -n exclude each other: one ends by time, the other by count");
   // -D counts seconds.
   const std::string duration = *reading.seconds + "s";
-  if (declared(kernel, "duration") != nullptr) {
+  if (find_declared(kernel, "duration") != nullptr) {
     reading.said["duration"] = {"-D", duration, {}};
     return {};
   }
@@ -174,7 +75,7 @@ Status check_together(PerftestReading& reading) {
 Status take_parameters(const KernelInfo& kernel, const PerftestReading& reading,
                        std::map<std::string, std::string>& out) {
   for (const auto& [name, said] : reading.said) {
-    const ParameterInfo* parameter = declared(kernel, name);
+    const ParameterInfo* parameter = find_declared(kernel, name);
     if (parameter == nullptr && said.is_so_anyhow) continue;
     if (parameter == nullptr)
       return wrong(fmt::format("{}: {} has no such choice{}{}", said.option, kernel.name(),
@@ -210,8 +111,14 @@ Result<PerftestCall> read_perftest_call(const PerftestProgram& program,
                                         const FindKernel& find) {
   PerftestReading reading;
   reading.call.deadline_seconds = kDefaultDeadlineSeconds;
-  RG_TRY_OK(read_words(program, arguments, reading));
+  const auto hosts = RG_TRY(read_options(program.name, perftest_rows(), arguments, reading));
+  // perftest takes one host.
+  if (hosts.size() > 1)
+    return wrong(fmt::format("{}: {} and {}: only one host can be named", program.name,
+                             in_quotes(hosts[0]), in_quotes(hosts[1])));
   PerftestCall& call = reading.call;
+  // The one operand is the host, as in the tool.
+  if (!hosts.empty()) call.host = hosts.front();
   if (call.help || call.version) return std::move(call);
   // Only writes have a form with immediate data.
   if (reading.immediate && program.immediate.empty())
@@ -246,10 +153,9 @@ std::string perftest_help(const PerftestProgram& program, const FindKernel& find
   for (const PerftestRow& row : perftest_rows()) {
     if (is_refused(row)) continue;
     if (kernel != nullptr && !row.parameter.empty() &&
-        declared(kernel->info(), std::string(row.parameter)) == nullptr)
+        find_declared(kernel->info(), row.parameter) == nullptr)
       continue;
-    const std::string letter = row.letter == 0 ? "    " : fmt::format("-{}, ", row.letter);
-    out += fmt::format("  {}--{}{}{}\n", letter, row.word, row.takes_value ? " VALUE" : "",
+    out += fmt::format("{}{}\n", option_help(row),
                        row.parameter.empty() ? "" : fmt::format("  (parameter {})", row.parameter));
   }
   return out;

@@ -8,17 +8,13 @@
 
 #include "kernels/core/text/text.h"
 #include "kernels/core/text/units.h"
+#include "kernels/peers/nccl_tests/tool_options.h"
 
 namespace railgauge {
 namespace {
 
 using Reading = PerftestReading;
 using Row = PerftestRow;
-
-// The option as it was typed, then what is wrong.
-tl::unexpected<Error> wrong(const std::string& option, std::string_view what) {
-  return fail(Code::kInvalidArgument, fmt::format("{}: {}", option, what));
-}
 
 // Keeps the value under our parameter's name, with the option for messages; the last one counts.
 void say(Reading& reading, const Row& row, const std::string& option, std::string value) {
@@ -33,25 +29,22 @@ Status take_value(Reading& reading, const Row& row, const std::string& option,
   say(reading, row, option, value);
   return {};
 }
-Status take_true(Reading& reading, const Row& row, const std::string& option, const std::string&) {
-  say(reading, row, option, "true");
+// An option that sets our parameter to one word.
+template <const char* kWord>
+Status take_word(Reading& reading, const Row& row, const std::string& option, const std::string&) {
+  say(reading, row, option, kWord);
   return {};
 }
+constexpr char kTrue[] = "true";
+constexpr char kBoth[] = "both";
+constexpr char kEvents[] = "events";
+constexpr char kRdmaCm[] = "rdma_cm";
 // Only streams can be relaxed. Other kernels never are, so the option is true for them without a
 // parameter.
 Status take_not_relaxed(Reading& reading, const Row& row, const std::string& option,
                         const std::string&) {
   say(reading, row, option, "false");
   reading.said[std::string(row.parameter)].is_so_anyhow = true;
-  return {};
-}
-Status take_both(Reading& reading, const Row& row, const std::string& option, const std::string&) {
-  say(reading, row, option, "both");
-  return {};
-}
-Status take_events(Reading& reading, const Row& row, const std::string& option,
-                   const std::string&) {
-  say(reading, row, option, "events");
   return {};
 }
 // Accepted; what it would change there, nothing changes here.
@@ -63,14 +56,14 @@ Status take_nothing(Reading& reading, const Row& row, const std::string& option,
 }
 // is_refused() knows a row by this function.
 Status refuse(Reading&, const Row& row, const std::string& option, const std::string&) {
-  return wrong(option, row.why);
+  return wrong_option(option, row.why);
 }
 // Options that have one value already, and cannot have another.
 template <int kOnly>
 Status take_only(Reading&, const Row& row, const std::string& option, const std::string& value) {
   const auto number = parse_integer(value);
   if (number && *number == kOnly) return {};
-  return wrong(option, fmt::format("{}: {}", in_quotes(value), row.why));
+  return wrong_option(option, fmt::format("{}: {}", in_quotes(value), row.why));
 }
 
 // K and M count 1024 in perftest.
@@ -98,9 +91,10 @@ Status take_transport(Reading& reading, const Row& row, const std::string& optio
                       const std::string& value) {
   constexpr std::array<std::string_view, 3> kOurs{"RC", "UC", "UD"};
   if (std::ranges::find(kOurs, value) == kOurs.end())
-    return wrong(option, fmt::format("{}: RC, UC and UD are measured here; perftest itself may "
-                                     "know more",
-                                     in_quotes(value)));
+    return wrong_option(option,
+                        fmt::format("{}: RC, UC and UD are measured here; perftest itself may "
+                                    "know more",
+                                    in_quotes(value)));
   say(reading, row, option, value);
   return {};
 }
@@ -108,7 +102,8 @@ Status take_transport(Reading& reading, const Row& row, const std::string& optio
 Status take_atomic(Reading& reading, const Row& row, const std::string& option,
                    const std::string& value) {
   if (value != "CMP_AND_SWAP" && value != "FETCH_AND_ADD")
-    return wrong(option, fmt::format("{} is not CMP_AND_SWAP or FETCH_AND_ADD", in_quotes(value)));
+    return wrong_option(option,
+                        fmt::format("{} is not CMP_AND_SWAP or FETCH_AND_ADD", in_quotes(value)));
   say(reading, row, option, value == "CMP_AND_SWAP" ? "compare_swap" : "fetch_add");
   return {};
 }
@@ -127,7 +122,8 @@ Status take_seconds(Reading& reading, const Row&, const std::string& option,
                     const std::string& value) {
   const auto seconds = parse_integer(value);
   if (!seconds || *seconds < 1)
-    return wrong(option, fmt::format("{} is no whole number of seconds from 1", in_quotes(value)));
+    return wrong_option(option,
+                        fmt::format("{} is no whole number of seconds from 1", in_quotes(value)));
   reading.seconds = value;
   return {};
 }
@@ -136,7 +132,7 @@ Status take_tcp_port(Reading& reading, const Row&, const std::string& option,
                      const std::string& value) {
   const auto port = parse_integer(value);
   if (!port || *port < 1 || *port > UINT16_MAX)
-    return wrong(option, fmt::format("{} is no port: 1 to 65535", in_quotes(value)));
+    return wrong_option(option, fmt::format("{} is no port: 1 to 65535", in_quotes(value)));
   reading.call.port = static_cast<std::uint16_t>(*port);
   return {};
 }
@@ -147,11 +143,6 @@ Status take_immediate(Reading& reading, const Row&, const std::string&, const st
 }
 Status take_gigabits(Reading& reading, const Row&, const std::string&, const std::string&) {
   reading.call.gigabits = true;
-  return {};
-}
-Status take_rdma_cm(Reading& reading, const Row& row, const std::string& option,
-                    const std::string&) {
-  say(reading, row, option, "rdma_cm");
   return {};
 }
 // Memory of a GPU on both sides. Without --use_cuda_dmabuf perftest registers it by its address,
@@ -195,13 +186,8 @@ Status take_version(Reading& reading, const Row&, const std::string&, const std:
 
 // --- ours beside them -------------------------------------------------------------------------
 
-// Checked against the kernel when all options are read.
 Status take_set(Reading& reading, const Row&, const std::string& option, const std::string& value) {
-  const std::size_t equals = value.find('=');
-  if (equals == std::string::npos || equals == 0)
-    return wrong(option, fmt::format("{} is not KEY=VALUE", in_quotes(value)));
-  reading.set[value.substr(0, equals)] = value.substr(equals + 1);
-  return {};
+  return take_setting(option, value, reading.set);
 }
 Status take_format(Reading& reading, const Row&, const std::string&, const std::string& value) {
   reading.call.format = RG_TRY(parse_format(value));
@@ -209,9 +195,7 @@ Status take_format(Reading& reading, const Row&, const std::string&, const std::
 }
 Status take_deadline(Reading& reading, const Row&, const std::string& option,
                      const std::string& value) {
-  const double ns = RG_TRY(parse_duration_ns(value));
-  if (ns <= 0) return wrong(option, "must be above 0");
-  reading.call.deadline_seconds = ns / 1e9;
+  reading.call.deadline_seconds = RG_TRY(option_seconds(option, value));
   return {};
 }
 Status take_raw_samples(Reading& reading, const Row&, const std::string&, const std::string&) {
@@ -240,6 +224,11 @@ constexpr std::string_view kInSuites =
 constexpr std::string_view kNoEncryption = "encryption is not measured here; use perftest";
 constexpr std::string_view kOwnMemory = "memory is our own, registered once; leave it out";
 
+// The row of an option that is never honoured, with what to do instead.
+constexpr Row refused(std::string_view word, char letter, bool takes_value, std::string_view why) {
+  return {word, letter, takes_value, refuse, {}, why};
+}
+
 constexpr std::array kRows{
     // Where, and how far.
     Row{"ib-dev", 'd', true, take_device},
@@ -254,7 +243,7 @@ constexpr std::array kRows{
     Row{"qp-timeout", 'u', true, take_value, "qp_timeout"},
     Row{"retry_count", 0, true, take_value, "retry_count"},
     Row{"flow_label", 0, true, take_value, "flow_label"},
-    Row{"rdma_cm", 'R', false, take_rdma_cm, "connection"},
+    Row{"rdma_cm", 'R', false, take_word<kRdmaCm>, "connection"},
     Row{"com_rdma_cm", 'z', false, take_nothing, {}, kOverTcp},
     Row{"comm_rdma_cm", 0, false, take_nothing, {}, kOverTcp},  // its newer spelling
     // What.
@@ -268,15 +257,15 @@ constexpr std::array kRows{
     Row{"post_list", 'l', true, take_value, "post_list", kOneAtATime},
     Row{"inline_size", 'I', true, take_value, "inline_bytes", "what is fetched is never inline"},
     Row{"connection", 'c', true, take_transport, "transport"},
-    Row{"bidirectional", 'b', false, take_both, "direction", kOneAtATime},
-    Row{"events", 'e', false, take_events, "poll", "a write is waited for in memory"},
+    Row{"bidirectional", 'b', false, take_word<kBoth>, "direction", kOneAtATime},
+    Row{"events", 'e', false, take_word<kEvents>, "poll", "a write is waited for in memory"},
     Row{"rx-depth", 'r', true, take_value, "receive_depth", kOnlyReceivingStreams},
-    Row{"use-srq", 0, false, take_true, "srq", kOnlySendStreams},
+    Row{"use-srq", 0, false, take_word<kTrue>, "srq", kOnlySendStreams},
     Row{"atomic_type", 'A', true, take_atomic, "operation", "it is for atomics"},
     Row{"write_with_imm", 0, false, take_immediate},
     Row{"disable_pcie_relaxed", 0, false, take_not_relaxed, "relaxed_ordering",
         "only streams are ever relaxed"},
-    Row{"use_hugepages", 0, false, take_true, "huge_pages"},
+    Row{"use_hugepages", 0, false, take_word<kTrue>, "huge_pages"},
     Row{"use_cuda", 0, true, take_gpu, "memory"},
     Row{"use_cuda_dmabuf", 0, false, take_dma_buf, "registration"},
     // How it appears.
@@ -299,96 +288,71 @@ constexpr std::array kRows{
     Row{"recv_post_list", 0, true, take_only<1>, {}, "receives are given out one by one; take 1"},
     Row{"hop_limit", 'L', true, take_only<64>, {}, "the hop limit is 64 here"},
     // Not to be had.
-    Row{"run_infinitely",
-        0,
-        false,
-        refuse,
-        {},
-        "a run has an end; repeat it, or let a schedule do so"},
-    Row{"margin", 'f', true, refuse, {}, "-D counts all of its seconds, from a running stream on"},
-    Row{"perform_warm_up",
-        0,
-        false,
-        refuse,
-        {},
-        "leave it out, or take the kernel under our name, which warms up until it is steady"},
-    Row{"limit_bw", 'w', true, refuse, {}, kInSuites},
-    Row{"limit_msgrate", 'y', true, refuse, {}, kInSuites},
-    Row{"report-counters",
-        'W',
-        true,
-        refuse,
-        {},
+    refused("run_infinitely", 0, false, "a run has an end; repeat it, or let a schedule do so"),
+    refused("margin", 'f', true, "-D counts all of its seconds, from a running stream on"),
+    refused("perform_warm_up", 0, false,
+            "leave it out, or take the kernel under our name, which warms up until it is steady"),
+    refused("limit_bw", 'w', true, kInSuites),
+    refused("limit_msgrate", 'y', true, kInSuites),
+    refused(
+        "report-counters", 'W', true,
         "counters are not chosen here: those that tell of trouble and grew stand with each figure "
-        "of --format json"},
-    Row{"report-histogram", 'H', false, refuse, {}, kKeepsSamples},
-    Row{"report-unsorted", 'U', false, refuse, {}, kKeepsSamples},
-    Row{"report-cycles", 'C', false, refuse, {}, "times are us; leave it out"},
-    Row{"report-both",
-        0,
-        false,
-        refuse,
-        {},
-        "both directions count in one interval, as their sum; leave it out"},
-    Row{"report-per-port", 0, false, refuse, {}, kSeveralPorts},
-    Row{"dualport", 'O', false, refuse, {}, kSeveralPorts},
-    Row{"output", 0, true, refuse, {}, "take --format json or csv"},
-    Row{"reversed", 0, false, refuse, {}, "start the client on the other host"},
-    Row{"outs",
-        'o',
-        true,
-        refuse,
-        {},
-        "as many reads and atomics are outstanding as both adapters allow; leave it out"},
-    Row{"vector", 'X', true, refuse, {}, "the completion vector is not chosen here; leave it out"},
-    Row{"inline_recv", 0, true, refuse, {}, "receives are never inline; leave it out"},
-    Row{"mcg", 'g', false, refuse, {}, kNoMulticast},
-    Row{"MGID", 'M', true, refuse, {}, kNoMulticast},
-    Row{"latency_gap", 0, true, refuse, {}, "the next message follows at once; leave it out"},
-    Row{"rate_limit", 0, true, refuse, {}, kNoRate},
-    Row{"rate_limit_type", 0, true, refuse, {}, kNoRate},
-    Row{"rate_units", 0, true, refuse, {}, kNoRate},
-    Row{"burst_size", 0, true, refuse, {}, kNoRate},
-    Row{"typical_pkt_size", 0, true, refuse, {}, kNoRate},
-    Row{"mmap", 0, true, refuse, {}, kOwnMemory},
-    Row{"mmap-offset", 0, true, refuse, {}, kOwnMemory},
-    Row{"odp", 0, false, refuse, {}, kOwnMemory},
-    Row{"mr_per_qp", 0, false, refuse, {}, kOwnMemory},
-    Row{"use_cuda_bus_id", 0, true, refuse, {}, "take --use_cuda with the GPU's number or UUID"},
-    Row{"use_rocm", 0, true, refuse, {}, kOtherAccelerators},
-    Row{"use_neuron", 0, true, refuse, {}, kOtherAccelerators},
-    Row{"use_neuron_dmabuf", 0, false, refuse, {}, kOtherAccelerators},
-    Row{"use_hl", 0, true, refuse, {}, kOtherAccelerators},
-    Row{"use_mlu", 0, true, refuse, {}, kOtherAccelerators},
-    Row{"use-null-mr", 0, false, refuse, {}, kOwnMemory},
-    Row{"payload_file_path", 0, true, refuse, {}, "the bytes are our own, and compared afterwards"},
-    Row{"use_ooo",
-        0,
-        false,
-        refuse,
-        {},
-        "placement out of order is not asked for here; leave it out"},
-    Row{"no_lock", 0, false, refuse, {}, "the library locks as it does by default; leave it out"},
-    Row{"no_ddp", 0, false, refuse, {}, "the adapter receives as it does by default; leave it out"},
-    Row{"unsolicited_write", 0, false, refuse, {}, "SRD is not measured here; use perftest"},
-    Row{"connectionless", 0, false, refuse, {}, kNoMulticast},
-    Row{"ipv6-addr", 0, true, refuse, {}, "name the host by its IPv6 address"},
-    Row{"bind_source_ip", 0, true, refuse, {}, "the routing table chooses; leave it out"},
-    Row{"dlid", 0, true, refuse, {}, "the peer tells its address; leave it out"},
-    Row{"force-link", 0, true, refuse, {}, "the port says what it is; leave it out"},
-    Row{"ipv6", 0, false, refuse, {}, "name the GID by its index, -x, or --set gid_rule=roce_v2"},
-    Row{"source_ip", 0, true, refuse, {}, "the routing table chooses; leave it out"},
-    Row{"wait_destroy", 0, true, refuse, {}, "leave it out"},
-    Row{"log_dci_streams", 0, true, refuse, {}, "DC is not measured here; use perftest"},
-    Row{"log_active_dci_streams", 0, true, refuse, {}, "DC is not measured here; use perftest"},
-    Row{"aes_xts", 0, false, refuse, {}, kNoEncryption},
-    Row{"encrypt_on_tx", 0, false, refuse, {}, kNoEncryption},
-    Row{"sig_before", 0, false, refuse, {}, kNoEncryption},
-    Row{"aes_block_size", 0, true, refuse, {}, kNoEncryption},
-    Row{"data_enc_keys_number", 0, true, refuse, {}, kNoEncryption},
-    Row{"kek_path", 0, true, refuse, {}, kNoEncryption},
-    Row{"credentials_path", 0, true, refuse, {}, kNoEncryption},
-    Row{"data_enc_key_app_path", 0, true, refuse, {}, kNoEncryption},
+        "of --format json"),
+    refused("report-histogram", 'H', false, kKeepsSamples),
+    refused("report-unsorted", 'U', false, kKeepsSamples),
+    refused("report-cycles", 'C', false, "times are us; leave it out"),
+    refused("report-both", 0, false,
+            "both directions count in one interval, as their sum; leave it out"),
+    refused("report-per-port", 0, false, kSeveralPorts),
+    refused("dualport", 'O', false, kSeveralPorts),
+    refused("output", 0, true, "take --format json or csv"),
+    refused("reversed", 0, false, "start the client on the other host"),
+    refused("outs", 'o', true,
+            "as many reads and atomics are outstanding as both adapters allow; leave it out"),
+    refused("vector", 'X', true, "the completion vector is not chosen here; leave it out"),
+    refused("inline_recv", 0, true, "receives are never inline; leave it out"),
+    refused("mcg", 'g', false, kNoMulticast),
+    refused("MGID", 'M', true, kNoMulticast),
+    refused("latency_gap", 0, true, "the next message follows at once; leave it out"),
+    refused("rate_limit", 0, true, kNoRate),
+    refused("rate_limit_type", 0, true, kNoRate),
+    refused("rate_units", 0, true, kNoRate),
+    refused("burst_size", 0, true, kNoRate),
+    refused("typical_pkt_size", 0, true, kNoRate),
+    refused("mmap", 0, true, kOwnMemory),
+    refused("mmap-offset", 0, true, kOwnMemory),
+    refused("odp", 0, false, kOwnMemory),
+    refused("mr_per_qp", 0, false, kOwnMemory),
+    refused("use_cuda_bus_id", 0, true, "take --use_cuda with the GPU's number or UUID"),
+    refused("use_rocm", 0, true, kOtherAccelerators),
+    refused("use_neuron", 0, true, kOtherAccelerators),
+    refused("use_neuron_dmabuf", 0, false, kOtherAccelerators),
+    refused("use_hl", 0, true, kOtherAccelerators),
+    refused("use_mlu", 0, true, kOtherAccelerators),
+    refused("use-null-mr", 0, false, kOwnMemory),
+    refused("payload_file_path", 0, true, "the bytes are our own, and compared afterwards"),
+    refused("use_ooo", 0, false, "placement out of order is not asked for here; leave it out"),
+    refused("no_lock", 0, false, "the library locks as it does by default; leave it out"),
+    refused("no_ddp", 0, false, "the adapter receives as it does by default; leave it out"),
+    refused("unsolicited_write", 0, false, "SRD is not measured here; use perftest"),
+    refused("connectionless", 0, false, kNoMulticast),
+    refused("ipv6-addr", 0, true, "name the host by its IPv6 address"),
+    refused("bind_source_ip", 0, true, "the routing table chooses; leave it out"),
+    refused("dlid", 0, true, "the peer tells its address; leave it out"),
+    refused("force-link", 0, true, "the port says what it is; leave it out"),
+    refused("ipv6", 0, false, "name the GID by its index, -x, or --set gid_rule=roce_v2"),
+    refused("source_ip", 0, true, "the routing table chooses; leave it out"),
+    refused("wait_destroy", 0, true, "leave it out"),
+    refused("log_dci_streams", 0, true, "DC is not measured here; use perftest"),
+    refused("log_active_dci_streams", 0, true, "DC is not measured here; use perftest"),
+    refused("aes_xts", 0, false, kNoEncryption),
+    refused("encrypt_on_tx", 0, false, kNoEncryption),
+    refused("sig_before", 0, false, kNoEncryption),
+    refused("aes_block_size", 0, true, kNoEncryption),
+    refused("data_enc_keys_number", 0, true, kNoEncryption),
+    refused("kek_path", 0, true, kNoEncryption),
+    refused("credentials_path", 0, true, kNoEncryption),
+    refused("data_enc_key_app_path", 0, true, kNoEncryption),
     // Ours.
     Row{"set", 0, true, take_set},
     Row{"format", 0, true, take_format},

@@ -1,0 +1,71 @@
+// Another tool's command line, read by the table of its options. Each row has a word, a letter (0:
+// none), whether a value follows, and the function `take` that reads it. Not thread safe:
+// getopt_long keeps its state in globals. Errors are kInvalidArgument of one line.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "kernels/core/base/result.h"
+#include "kernels/core/kernel.h"
+
+namespace railgauge {
+
+// How one option is typed. The word is "" where the tool has a letter alone.
+struct OptionSpelling {
+  std::string word;
+  char letter = 0;
+  bool takes_value = false;
+};
+
+// Reads one option: the number of its row, the option as it was typed, and its value or "".
+using TakeOption =
+    std::function<Status(std::size_t row, const std::string& option, const std::string& value)>;
+
+// Calls `take` for each option in order. Returns the words that are no options.
+Result<std::vector<std::string>> read_spelled_options(std::string_view program,
+                                                      const std::vector<OptionSpelling>& options,
+                                                      const std::vector<std::string>& arguments,
+                                                      const TakeOption& take);
+
+// The same for a table whose rows read into `reading`.
+template <class Row, class Reading>
+Result<std::vector<std::string>> read_options(std::string_view program, std::span<const Row> rows,
+                                              const std::vector<std::string>& arguments,
+                                              Reading& reading) {
+  std::vector<OptionSpelling> options;
+  for (const Row& row : rows)
+    options.push_back({std::string(row.word), row.letter, row.takes_value});
+  return read_spelled_options(
+      program, options, arguments,
+      [&](std::size_t row, const std::string& option, const std::string& value) {
+        return rows[row].take(reading, rows[row], option, value);
+      });
+}
+
+// "-g: what is wrong with it".
+tl::unexpected<Error> wrong_option(std::string_view option, std::string_view what);
+// Adds "KEY=VALUE" of --set.
+Status take_setting(const std::string& option, const std::string& value,
+                    std::map<std::string, std::string>& set);
+// A duration above 0 with its unit, in seconds.
+Result<double> option_seconds(const std::string& option, const std::string& value);
+// The kernel's declaration of the parameter; nullptr where it has none.
+const ParameterInfo* find_declared(const KernelInfo& kernel, std::string_view name);
+
+// "  -t, --tx-depth VALUE": how --help begins an option's line.
+template <class Row>
+std::string option_help(const Row& row) {
+  const std::string letter = row.letter == 0 ? "    " : fmt::format("-{}, ", row.letter);
+  return fmt::format("  {}--{}{}", letter, row.word, row.takes_value ? " VALUE" : "");
+}
+
+}  // namespace railgauge
