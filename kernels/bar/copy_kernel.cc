@@ -241,8 +241,8 @@ extern const KernelRow kBarReadBw;
 extern const KernelRow kBarReadLat;
 extern const KernelRow kBarWriteBw;
 extern const KernelRow kBarWriteLat;
-const KernelRow kBarReadBw = bar::kRow<bar::kReadBw>;
-const KernelRow kBarReadLat = bar::kRow<bar::kReadLat>;
-const KernelRow kBarWriteBw = bar::kRow<bar::kWriteBw>;
-const KernelRow kBarWriteLat = bar::kRow<bar::kWriteLat>;
+const KernelRow kBarReadBw{bar::kRow<bar::kReadBw>};
+const KernelRow kBarReadLat{bar::kRow<bar::kReadLat>};
+const KernelRow kBarWriteBw{bar::kRow<bar::kWriteBw>};
+const KernelRow kBarWriteLat{bar::kRow<bar::kWriteLat>};
 }  // namespace railgauge
