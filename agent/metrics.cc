@@ -33,7 +33,8 @@ constexpr std::array kEventKinds{
     "counter", "device_vanished", "device_returned", "row_remap", "sxid", "watch", "xid"};
 constexpr std::array kEventSeverities{"info", "warn", "fail"};
 // Likewise: a reboot that ended maintenance has to say so.
-constexpr std::array kBusySources{"marker", "slurm", "kubernetes", "gpu", "load", "hook", "guard"};
+constexpr std::array kBusyReporters{"marker", "slurm", "kubernetes", "gpu",
+                                    "load",   "hook",  "guard"};
 constexpr const char* kResultTime = "railgauge_result_timestamp_seconds";
 constexpr const char* kPreflightTime = "railgauge_preflight_timestamp_seconds";
 constexpr const char* kPreflightResults = "railgauge_preflight_results";
@@ -263,7 +264,7 @@ void Metrics::show(const Figures& figures) {
 
 void Metrics::set_busy(const BusyReasons& reasons) {
   std::map<Labels, double> values;
-  for (const char* source : kBusySources) values[{{"source", source}}] = 0;
+  for (const char* source : kBusyReporters) values[{{"source", source}}] = 0;
   for (const BusyReason& reason : reasons) values[{{"source", reason.source}}] = 1;
   registry_.replace("railgauge_node_busy", values);
 }

@@ -21,7 +21,7 @@ title_of() {
     asan) echo "every program under the address and undefined behaviour sanitizers" ;;
     tsan) echo "every threaded program under the thread sanitizer" ;;
     tidy) echo "clang-tidy on every source" ;;
-    headers) echo "a build without precompiled headers: each source includes what it uses" ;;
+    headers) echo "a build of each source by itself, without precompiled headers: it includes what it uses" ;;
     e2e) echo "end to end on the host and on guests" ;;
     pairs) echo "localisation on four guests" ;;
     upgrade) echo "a kernel upgrade on seven guests" ;;
@@ -147,9 +147,9 @@ tidy() {
   local files
   if [ "$full" = 1 ]; then files=$(tracked '*.cc'); else
     files=$(tracked 'kernels/core/*.cc' 'controller/run/*.cc' | grep -v -E '_(test|bench)\.cc$|/testing/'); fi
-  # Without GCC's precompiled headers, which clang cannot read.
-  mkdir -p build/tidy
-  sed 's/-Winvalid-pch -include [^ ]*cmake_pch.hxx//' build/ci/compile_commands.json >build/tidy/compile_commands.json
+  # A command for each source, without GCC's precompiled headers, which clang cannot read.
+  cmake --preset ci -B build/tidy -DRAILGAUGE_UNITY=OFF -DCMAKE_DISABLE_PRECOMPILE_HEADERS=ON >/dev/null || return
+  sed -i "s,$PWD/build/tidy,$PWD/build/ci,g" build/tidy/compile_commands.json
   echo "$files" | xargs -P 2 -n 3 clang-tidy -p build/tidy --quiet
 }
 # The short check reads memory where strangers' bytes and C handles are, and threads where there are several, in
@@ -169,7 +169,7 @@ sanitized() {
 }
 # A source that uses what only the precompiled headers include fails here.
 headers() {
-  cmake --preset ci -B build/headers -DCMAKE_DISABLE_PRECOMPILE_HEADERS=ON && cmake --build build/headers && cmake --build build/headers --target headers_alone
+  cmake --preset ci -B build/headers -DCMAKE_DISABLE_PRECOMPILE_HEADERS=ON -DRAILGAUGE_UNITY=OFF && cmake --build build/headers && cmake --build build/headers --target headers_alone
 }
 # Label e2e_guests: tests of minutes on guests, which the short check leaves out.
 e2e() { tests ci 1 1 -L "^e2e${1:-}\$"; }

@@ -15,11 +15,6 @@ namespace {
 
 constexpr double kGibi = 1024.0 * 1024.0 * 1024.0;
 
-void put(Words& words, const std::string& name, const Fact<std::string>& fact) {
-  if (fact.is_absent()) return;
-  words[name] = fact.is_known() ? fact.value : std::string(kUnknownPart);
-}
-
 template <class T>
 void put_number(Words& words, const std::string& name, const Fact<T>& fact) {
   put(words, name, with(fact, [](const T& value) { return fmt::format("{}", value); }));

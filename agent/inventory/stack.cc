@@ -12,12 +12,13 @@
 #include "kernels/core/stack_hash.h"
 
 namespace railgauge::agent {
-namespace {
 
 void put(Words& words, const std::string& name, const Fact<std::string>& fact) {
   if (fact.is_absent()) return;
   words[name] = fact.is_known() ? fact.value : std::string(kUnknownPart);
 }
+
+namespace {
 
 // The words that do not name a disk or an image of one kernel, sorted: the order of the words means
 // nothing.

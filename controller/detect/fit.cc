@@ -10,7 +10,7 @@ namespace railgauge::analysis {
 namespace {
 
 // Largest p of a change.
-constexpr double kProof = 4e-3;
+constexpr double kKneeProof = 4e-3;
 // Values count up to so many deviations from their median.
 constexpr double kPull = 3;
 // Runs: a mean of fewer has the tails of single values.
@@ -31,8 +31,8 @@ double weakness(const Fit& fit, std::size_t k) {
   const Evidence evidence = evidence_of(fit, fit.bounds[k - 1], fit.bounds[k], fit.bounds[k + 1]);
   const double step = std::abs(fit.level(k) - fit.level(k - 1));
   const double by_size = fit.least_step / std::max(step, 1e-300);
-  // On a scale where p = kProof is 1 and all smaller ones are below, comparable with sizes.
-  const double by_chance = std::log(kProof) / std::log(std::min(evidence.p, 0.9));
+  // On a scale where p = kKneeProof is 1 and all smaller ones are below, comparable with sizes.
+  const double by_chance = std::log(kKneeProof) / std::log(std::min(evidence.p, 0.9));
   return std::max(by_size, by_chance);
 }
 

@@ -27,7 +27,7 @@ constexpr std::size_t kLeastSwitches = 6;
 constexpr std::size_t kLeastSide = 10;
 // Least move of a mode's weight that is reported, as a share of runs.
 constexpr double kLeastMove = 0.1;
-constexpr double kProof = 1e-4;
+constexpr double kModesProof = 1e-4;
 
 // Whether a run is in the upper mode.
 bool is_high(double value, const Mixture& mixture) { return value > mixture.cut; }
@@ -142,7 +142,7 @@ std::optional<WeightChange> find_weight_change(const Fit& fit, const Mixture& mi
   const double factor = (1 + rho) / (1 - rho);
   const double z = std::sqrt(largest / (mean * (1 - mean) * factor));
   best.p = selected_split_p(z, static_cast<double>(n) / factor, static_cast<double>(kLeastSide));
-  if (best.p > kProof) return std::nullopt;
+  if (best.p > kModesProof) return std::nullopt;
   return best;
 }
 

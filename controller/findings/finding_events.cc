@@ -52,7 +52,7 @@ constexpr std::size_t kSeriesLookedAt = 256;
 // Newest findings among which open ones are searched.
 constexpr std::uint32_t kFindings = 1'000;
 // Stacks of a node that are read, the newest first.
-constexpr std::uint32_t kEpochs = 20;
+constexpr std::uint32_t kEpochsRead = 20;
 // Causes that are shown of one event.
 constexpr std::size_t kCauses = 3;
 // The assumed length of the time in which a finding began, where its figures do not show it: one
@@ -200,7 +200,7 @@ Result<std::vector<std::string>> scored_causes(const store::Store& store, const 
   for (const store::NodeRow& node : RG_TRY(store.list_nodes())) {
     analysis::ExposedNode& one = exposed.emplace_back(
         analysis::ExposedNode{.node = node.name, .affected = event.nodes.contains(node.name)});
-    const auto epochs = RG_TRY(store.read(store::read_epochs, node.node_id, kEpochs));
+    const auto epochs = RG_TRY(store.read(store::read_epochs, node.node_id, kEpochsRead));
     for (std::size_t i = 0; i + 1 < epochs.size(); ++i) {
       if (epochs[i].valid_from < event.from || epochs[i].valid_from > event.until) continue;
       for (const store::StackChange& change :

@@ -22,16 +22,16 @@ namespace railgauge {
 namespace {
 
 // Findings of an answer whose request states no limit.
-constexpr std::uint32_t kFindings = 100;
+constexpr std::uint32_t kFindingsShown = 100;
 // Series or findings that one request reads.
 constexpr std::uint32_t kMostPinned = 100'000;
 constexpr double kPercent = 100;
 // Points of a series that a study of a rollout reads.
-constexpr std::uint32_t kPointsLookedAt = 400;
+constexpr std::uint32_t kPointsShown = 400;
 // Newest events among which those of the finding's nodes are searched.
-constexpr std::uint32_t kEventsLookedAt = 20'000;
+constexpr std::uint32_t kEventsShown = 20'000;
 // Stacks of a node that a study reads, the newest first.
-constexpr std::uint32_t kEpochsLookedAt = 100;
+constexpr std::uint32_t kEpochsShown = 100;
 // Changed parts that are studied of one finding: each costs an estimate over all series.
 constexpr std::size_t kPartsStudied = 3;
 // Series that a study reads; each is read with all its points of the time.
@@ -160,7 +160,7 @@ Status FindingService::explain(const store::FindingRow& row,
   FindingFacts facts = RG_TRY(facts_of(store_, row, nodes_in_common(series)));
   std::set<std::string> ids;
   for (const NodePast& node : facts.nodes) ids.insert(node.node_id);
-  for (store::EventRow& event : RG_TRY(store_.list_events(kEventsLookedAt)))
+  for (store::EventRow& event : RG_TRY(store_.list_events(kEventsShown)))
     if (is_hardware_event(event) && ids.contains(event.node_id))
       facts.events.push_back(std::move(event));
   FindingCauses found = causes_of(facts);
@@ -206,13 +206,13 @@ Status FindingService::study_rollouts(const store::SeriesRow& moved, double open
     read.nodes.assign(nodes.begin(), nodes.end());
     for (const std::string& node : nodes) ++series_of[node];
     const auto history =
-        RG_TRY(store_.history(one.series_id, opened_at - kStudySeconds, kPointsLookedAt));
+        RG_TRY(store_.history(one.series_id, opened_at - kStudySeconds, kPointsShown));
     read.points = passed_points(history);
   }
   std::map<std::string, std::vector<store::EpochRow>> pasts;
   for (const store::NodeRow& node : RG_TRY(store_.list_nodes()))
     if (series_of.contains(node.name))
-      pasts[node.name] = RG_TRY(store_.read(store::read_epochs, node.node_id, kEpochsLookedAt));
+      pasts[node.name] = RG_TRY(store_.read(store::read_epochs, node.node_id, kEpochsShown));
   for (const store::StackChange& part :
        std::span(found.parts).first(std::min(found.parts.size(), kPartsStudied))) {
     facts.what = store::text_of(part);
@@ -226,7 +226,7 @@ Status FindingService::study_rollouts(const store::SeriesRow& moved, double open
 }
 
 Result<api::FindingList> FindingService::list(const api::ListFindingsRequest& request, double now) {
-  const std::uint32_t limit = request.limit() == 0 ? kFindings : request.limit();
+  const std::uint32_t limit = request.limit() == 0 ? kFindingsShown : request.limit();
   api::FindingList list;
   list.set_schema_version(kSchemaVersion);
   std::map<std::string, std::string> events;

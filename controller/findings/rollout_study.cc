@@ -15,7 +15,7 @@ namespace {
 
 // Seconds of a night, which is a day of UTC.
 constexpr double kNight = 86'400;
-constexpr double kPercent = 100;
+constexpr double kPercentOfLevel = 100;
 // The time of an upgrade that has not come yet.
 constexpr double kNever = std::numeric_limits<double>::infinity();
 
@@ -114,14 +114,15 @@ std::string text_of(const RolloutFacts& facts, const analysis::EventStudy& study
     return fmt::format(
         "{:.1f} % worse than nodes that did not have it yet (90 %: {:.1f} to {:.1f} %, "
         "{} nodes)",
-        kPercent * study.worse, kPercent * *study.low, kPercent * *study.high, study.upgraded);
+        kPercentOfLevel * study.worse, kPercentOfLevel * *study.low, kPercentOfLevel * *study.high,
+        study.upgraded);
   };
   switch (study.verdict) {
     case analysis::StudyVerdict::kRegressed:
       return fmt::format("{}: {}", what, bounds());
     case analysis::StudyVerdict::kNoRegression:
       return fmt::format("{}: no cause: {}, below the bound of {:.0f} %", what, bounds(),
-                         kPercent * facts.traits.delta);
+                         kPercentOfLevel * facts.traits.delta);
     case analysis::StudyVerdict::kConfounded:
     case analysis::StudyVerdict::kInconclusive:
       break;

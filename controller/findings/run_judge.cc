@@ -20,7 +20,7 @@ namespace {
 
 // Events of one run that become findings, the worst first; more say that the run is at fault.
 constexpr std::size_t kEventsKept = 50;
-constexpr double kPercent = 100;
+constexpr double kPercentWorse = 100;
 
 // Leaves out series whose newest figure is of a later run, which has judged them already.
 void keep_newest(const std::string& run_id, std::vector<SeriesRuns>& all) {
@@ -52,7 +52,7 @@ store::FindingRow finding_of(const RunEvent& event, const std::string& run_id,
   if (const auto node = node_ids.find(event.node); node != node_ids.end())
     row.node_id = node->second;
   row.summary = fmt::format("{}: {} of {} series, {:.1f} % worse ({}{}{})", event.where,
-                            event.metric, event.series.size(), kPercent * event.worse,
+                            event.metric, event.series.size(), kPercentWorse * event.worse,
                             text_of(event.kind), event.detail.empty() ? "" : " ", event.detail);
   row.evidence = fmt::format(R"({{"p": {:.3g}, "series": {}}})", event.p, event.series.size());
   return row;
@@ -249,7 +249,7 @@ void RunJudge::want(const std::string& run_id) {
 namespace {
 
 // Newest findings among which those that may be over are searched.
-constexpr std::uint32_t kFindings = 1'000;
+constexpr std::uint32_t kFindingsCompared = 1'000;
 // Runs over which a spread is measured again; the deviation of fewer is too uncertain.
 constexpr std::size_t kBackSpreadRuns = 12;
 // Runs of the better mode that end a mix of modes: three in a row are chance.
@@ -343,7 +343,8 @@ Status end_what_is_back(store::Store& store, const std::vector<SeriesRuns>& all,
                         const std::string& run_id, double now) {
   const SeriesById by_id = by_id_of(all);
   RunTimes made(store);
-  for (const store::FindingRow& row : RG_TRY(store.read(store::read_findings, {}, kFindings))) {
+  for (const store::FindingRow& row :
+       RG_TRY(store.read(store::read_findings, {}, kFindingsCompared))) {
     const std::optional<MovedKind> kind = moved_kind_of(row.kind);
     if (!store::is_open(row.state) || !row.upgrade_id.empty() || !kind) continue;
     const store::FindingRow whole = RG_TRY(store.read(store::read_finding, row.finding_id));

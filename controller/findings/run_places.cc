@@ -14,7 +14,7 @@ namespace railgauge {
 namespace {
 
 // Stacks of a node that are read, the newest first.
-constexpr std::uint32_t kEpochs = 50;
+constexpr std::uint32_t kEpochsOfNode = 50;
 
 // The hardware as a text. The rate of a NIC is its present link rate, so the node's fastest NIC
 // represents its capability.
@@ -106,7 +106,7 @@ Result<const RunPlaces::Past*> RunPlaces::past_of(const std::string& node, doubl
   const auto id = ids_.find(node);
   if (id == ids_.end()) return nullptr;
   if (!epochs_.contains(node))
-    epochs_[node] = RG_TRY(store_->read(store::read_epochs, id->second, kEpochs));
+    epochs_[node] = RG_TRY(store_->read(store::read_epochs, id->second, kEpochsOfNode));
   const std::vector<store::EpochRow>& epochs = epochs_[node];
   std::size_t newest = 0;
   while (newest < epochs.size() && epochs[newest].valid_from > last) ++newest;

@@ -16,7 +16,7 @@ namespace {
 constexpr std::uint32_t kUpgrades = 200;
 constexpr std::uint32_t kEpochs = 20;
 constexpr std::uint32_t kEvents = 1000;
-constexpr std::string_view kAttached = "attached";
+constexpr std::string_view kAttachedState = "attached";
 // The kind of the event that proposes a gate.
 constexpr std::string_view kProposed = "upgrade_proposed";
 // Joins the proposal and the reason why the policy did not measure.
@@ -94,7 +94,8 @@ Status UpgradeWatch::look(double now) {
   RG_TRY_OK(store_.flush());
   const auto moved = RG_TRY(moved_nodes(nodes, upgrades));
   std::size_t attached = 0;
-  for (const api::NodeInfo& node : nodes.nodes()) attached += node.state() == kAttached ? 1 : 0;
+  for (const api::NodeInfo& node : nodes.nodes())
+    attached += node.state() == kAttachedState ? 1 : 0;
   for (const Cohort& cohort : stable_cohorts(moved, now, long_ago())) {
     if (!may_begin(now)) {
       RG_TRY_OK(propose(cohort, now));
@@ -186,7 +187,7 @@ Result<std::vector<MovedNode>> UpgradeWatch::moved_nodes(
     const api::NodeList& nodes, const std::vector<store::UpgradeRow>& upgrades) {
   std::vector<MovedNode> out;
   for (const api::NodeInfo& node : nodes.nodes()) {
-    if (node.state() != kAttached) continue;
+    if (node.state() != kAttachedState) continue;
     const auto epochs = RG_TRY(store_.read(store::read_epochs, node.node_id(), kEpochs));
     for (std::size_t i = 0; i + 1 < epochs.size(); ++i) {
       const auto moved = moved_to(epochs[i + 1].parts, epochs[0].parts);

@@ -21,7 +21,7 @@ constexpr double kOutlierDeviations = 5;
 // The rail of a matrix with figures between two rails.
 constexpr std::int32_t kAcrossRails = -1;
 // A cell without a figure.
-constexpr float kNone = std::numeric_limits<float>::quiet_NaN();
+constexpr float kNoFigure = std::numeric_limits<float>::quiet_NaN();
 
 // The figures of each cell by the names of its row and column.
 using Values = std::map<std::pair<std::string, std::string>, std::vector<float>>;
@@ -117,7 +117,7 @@ bool fill(Values& values, store::PairMatrixRow& matrix) {
   if (names.size() > store::kMaxMatrixEndpoints) return false;
   std::map<std::string, std::size_t> index;
   for (const std::string& name : matrix.endpoints) index.emplace(name, index.size());
-  matrix.values.assign(names.size() * names.size(), kNone);
+  matrix.values.assign(names.size() * names.size(), kNoFigure);
   for (auto& [pair, figures] : values)
     matrix.values[index[pair.first] * names.size() + index[pair.second]] =
         upper_median(std::move(figures));

@@ -13,7 +13,7 @@ namespace railgauge {
 namespace {
 
 // A cell without a figure.
-constexpr float kNone = std::numeric_limits<float>::quiet_NaN();
+constexpr float kNotMeasured = std::numeric_limits<float>::quiet_NaN();
 
 // The figures of cells that have several, by cell.
 using Repetitions = std::map<std::size_t, std::vector<float>>;
@@ -108,7 +108,7 @@ void PairTable::name_nodes(localise::PairData& data) const {
 // Most cells have one figure, so that only repeated cells keep a list.
 void PairTable::fill(const Layer& layer, const std::vector<std::int32_t>& places,
                      localise::Layer& into) const {
-  into.values.assign(taking_part_ * taking_part_, kNone);
+  into.values.assign(taking_part_ * taking_part_, kNotMeasured);
   Repetitions repetitions;
   for (const Figure& figure : layer.figures) {
     const auto row = static_cast<std::size_t>(places[static_cast<std::size_t>(figure.from)]);

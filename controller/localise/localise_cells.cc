@@ -174,22 +174,22 @@ Sums sums_of_row(std::span<const std::uint8_t> bins, Columns& folded) {
       .sums();
 }
 
-using Counts = std::array<std::uint32_t, 256>;
+using BinCounts = std::array<std::uint32_t, 256>;
 
 // Histogram of the bins.
-void count_bins(std::span<const std::uint8_t> bins, Counts& counts) {
+void count_bins(std::span<const std::uint8_t> bins, BinCounts& counts) {
   // Most figures lie in a few bins: side by side, or each would wait for the one before.
-  std::array<Counts, 4> lanes{};
+  std::array<BinCounts, 4> lanes{};
   std::size_t at = 0;
   for (; at + 4 <= bins.size(); at += 4)
     for (std::size_t lane = 0; lane < 4; ++lane) ++lanes[lane][bins[at + lane]];
   for (; at < bins.size(); ++at) ++lanes[0][bins[at]];
-  for (const Counts& lane : lanes)
+  for (const BinCounts& lane : lanes)
     for (std::size_t bin = 0; bin < counts.size(); ++bin) counts[bin] += lane[bin];
 }
 
 // Where half of them lie below, in deviations.
-double middle_of(const Counts& counts, double all) {
+double middle_of(const BinCounts& counts, double all) {
   double below = 0;
   std::size_t bin = 0;
   while (below + counts[bin] < all / 2) below += counts[bin++];
@@ -241,7 +241,7 @@ Cells::Centres Cells::centres(Model model) const {
   const double sign = model == Model::kMinimum ? 1 : -1;
   Centres centres;
   for (const LayerCells& cells : layers_) {
-    std::array<Counts, 2> counts{};
+    std::array<BinCounts, 2> counts{};
     count_bins(cells.bins, counts[1]);
     for (std::size_t from = 0; from < topology_.nodes; ++from)
       for (const std::int32_t to :

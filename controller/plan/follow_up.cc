@@ -14,7 +14,7 @@
 namespace railgauge::plan {
 namespace {
 
-constexpr const char* kGpuParameter = "gpu";
+constexpr const char* kGpuIndex = "gpu";
 
 // A rank placed without rails is on the node's first port, which counts as rail 0.
 bool is_on_rail(const PlannedRank& rank, std::int32_t rail) {
@@ -117,7 +117,7 @@ class Groups {
 // GPU whose memory the rank uses; "" where the plan does not name one.
 std::string gpu_of(const PlannedTask& task, const PlannedRank& rank) {
   if (!rank.gpu.empty()) return rank.gpu;
-  const auto given = task.parameters.find(kGpuParameter);
+  const auto given = task.parameters.find(kGpuIndex);
   if (given == task.parameters.end() || given->second.empty()) return "";
   const std::string& text = given->second;
   const std::string number = text.starts_with("gpu") ? text.substr(3) : text;

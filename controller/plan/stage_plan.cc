@@ -179,7 +179,7 @@ namespace {
 // A number; which GPU's memory a rank on a NIC uses.
 constexpr const char* kGpuParameter = "gpu";
 
-tl::unexpected<Error> refuse(std::string message) {
+tl::unexpected<Error> refuse_stage(std::string message) {
   return fail(Code::kInvalidArgument, "plan: " + std::move(message));
 }
 
@@ -193,15 +193,16 @@ Status check_placement(const Stage& stage, std::uint32_t index, const KernelInfo
   const bool any_kind = placement.is_by_rail() && kernel.endpoint_kind() != "none";
   const std::string wanted = loopback ? "nic" : placement.is_by_rail() ? "rail" : placement.each;
   if (!wanted.empty() && !any_kind && kernel.endpoint_kind() != wanted)
-    return refuse(fmt::format("stage {}: {} does not fit {}, which runs on {}", index, where,
-                              kernel.name(), kernel.endpoint_kind()));
+    return refuse_stage(fmt::format("stage {}: {} does not fit {}, which runs on {}", index, where,
+                                    kernel.name(), kernel.endpoint_kind()));
   if (!placement.chooses_gpu()) return {};
   if (find_parameter(kernel, kGpuParameter, "text") == nullptr)
-    return refuse(fmt::format("stage {}: each: {} does not fit {}, which uses no GPU's memory",
-                              index, placement.each, kernel.name()));
+    return refuse_stage(
+        fmt::format("stage {}: each: {} does not fit {}, which uses no GPU's memory", index,
+                    placement.each, kernel.name()));
   if (stage.parameters.contains(kGpuParameter))
-    return refuse(fmt::format("stage {}: each: {} chooses the GPU; leave out the parameter gpu",
-                              index, placement.each));
+    return refuse_stage(fmt::format(
+        "stage {}: each: {} chooses the GPU; leave out the parameter gpu", index, placement.each));
   return {};
 }
 
@@ -210,7 +211,7 @@ Status check_devices(const Stage& stage, std::uint32_t index, const KernelInfo& 
                      const Params& params) {
   if (find_parameter(kernel, kDevicesParameter, "text") == nullptr) return {};
   const auto problem = devices_problem(stage.placement, params.text(kDevicesParameter));
-  if (problem) return refuse(fmt::format("stage {}: {}", index, *problem));
+  if (problem) return refuse_stage(fmt::format("stage {}: {}", index, *problem));
   return {};
 }
 
@@ -340,13 +341,14 @@ Result<StagePlan> prepare_stage(const Stage& stage, std::uint32_t index, const P
                                 std::span<const KernelInfo> kernels, const Site& site) {
   const auto kernel = std::ranges::find(kernels, stage.kernel, &KernelInfo::name);
   if (kernel == kernels.end())
-    return refuse(fmt::format("stage {}: kernel {} is unknown here; is an agent attached", index,
-                              in_quotes(stage.kernel)));
+    return refuse_stage(fmt::format("stage {}: kernel {} is unknown here; is an agent attached",
+                                    index, in_quotes(stage.kernel)));
   std::map<std::string, std::string> given = stage.parameters;
   auto from_site = add_site_defaults(site, *kernel, given);
-  if (!from_site) return refuse(fmt::format("stage {}: {}", index, from_site.error().message));
+  if (!from_site)
+    return refuse_stage(fmt::format("stage {}: {}", index, from_site.error().message));
   auto params = Params::parse(*kernel, given);
-  if (!params) return refuse(fmt::format("stage {}: {}", index, params.error().message));
+  if (!params) return refuse_stage(fmt::format("stage {}: {}", index, params.error().message));
   StageCost cost(*kernel, *params);
   StagePlan plan{.stage = stage,
                  .index = index,

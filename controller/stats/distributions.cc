@@ -15,7 +15,7 @@ namespace {
 // Deviations; a double's chance beyond them is 0.
 constexpr double kFarthest = 40;
 // Relative: likelihoods that differ by rounding are the same.
-constexpr double kTie = 1e-9;
+constexpr double kRelativeTie = 1e-9;
 
 }  // namespace
 
@@ -40,7 +40,7 @@ double fisher_p(double a, double n, double b, double m) {
   const boost::math::hypergeometric tables(static_cast<unsigned>(hits), static_cast<unsigned>(n),
                                            static_cast<unsigned>(n + m));
   const double seen = boost::math::pdf(tables, a);
-  const double most = seen * (1 + kTie);
+  const double most = seen * (1 + kRelativeTie);
   // Neighbouring tables' likelihoods follow from each other, which costs no logarithm a table.
   // The observed table counts once; the loops visit its neighbours downwards and upwards.
   double p = seen;

@@ -16,7 +16,7 @@ constexpr double kApart = 5;
 // Modes nearer than this share of the level do not matter.
 constexpr double kLeastGap = 0.01;
 constexpr double kLeastMove = 0.1;
-constexpr double kProof = 0.01;
+constexpr double kMoveProof = 0.01;
 
 }  // namespace
 
@@ -48,7 +48,7 @@ std::optional<ModeWeights> mode_weights(std::span<const double> before,
   const auto b = static_cast<double>(after.size());
   ModeWeights out{.before = worse_runs(before) / a, .after = worse_runs(after) / b};
   out.p = fisher_p(worse_runs(before), a, worse_runs(after), b);
-  out.moved = std::abs(out.after - out.before) > kLeastMove && out.p < kProof;
+  out.moved = std::abs(out.after - out.before) > kLeastMove && out.p < kMoveProof;
   return out;
 }
 

@@ -14,8 +14,8 @@ namespace {
 // Least number of runs on each side of a split.
 constexpr std::size_t kLeastSide = 12;
 // Deviations up to which a residual counts.
-constexpr double kCap = 3;
-constexpr double kProof = 1e-4;
+constexpr double kSpreadCap = 3;
+constexpr double kSplitProof = 1e-4;
 // Ratio of the two spreads above which a change is reported.
 constexpr double kRatio = 2;
 // Levels of recursive splits.
@@ -83,7 +83,7 @@ void split_spread(std::span<const double> sizes, std::size_t offset, double fact
   Split split = best_split(sizes, factor);
   const double p = selected_split_p(split.z, static_cast<double>(sizes.size()) / factor,
                                     static_cast<double>(kLeastSide));
-  if (split.at == 0 || p > kProof) return;
+  if (split.at == 0 || p > kSplitProof) return;
   split.at = likeliest_place(sizes);
   const auto before = sizes.first(split.at);
   const auto after = sizes.subspan(split.at);
@@ -92,7 +92,7 @@ void split_spread(std::span<const double> sizes, std::size_t offset, double fact
   const double b = mean_of(after);
   // From a normal's mean absolute value to its standard deviation.
   const double to_sigma = std::sqrt(std::numbers::pi / 2);
-  if (std::max(a, b) > kRatio * std::min(a, b) && fligner_killeen_p(before, after) < kProof)
+  if (std::max(a, b) > kRatio * std::min(a, b) && fligner_killeen_p(before, after) < kSplitProof)
     found.push_back(
         {.index = offset + split.at, .before = to_sigma * a, .after = to_sigma * b, .p = p});
   split_spread(after, offset + split.at, factor, depth - 1, found);
@@ -138,7 +138,7 @@ std::vector<SpreadChange> find_spread_changes(std::span<const double> residuals,
                                               const Noise& noise) {
   std::vector<SpreadChange> found;
   if (residuals.size() < 2 * kLeastSide) return found;
-  const double cap = kCap * noise.marginal();
+  const double cap = kSpreadCap * noise.marginal();
   std::vector<double> sizes(residuals.size());
   std::ranges::transform(residuals, sizes.begin(),
                          [&](double r) { return std::min(std::abs(r), cap); });

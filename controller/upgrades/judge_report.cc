@@ -167,15 +167,16 @@ api::Upgrade report_of(const UpgradeData& sides, const analysis::UpgradeRuns& ru
 namespace {
 
 // Names that a sentence lists; the rest is a number.
-constexpr std::size_t kNamed = 3;
+constexpr std::size_t kNamedNodes = 3;
 
 // The first names and how many follow.
 std::string some_of(const std::vector<std::string>& names) {
   std::string text = fmt::format(
       "{}",
       fmt::join(names.begin(),
-                names.begin() + static_cast<std::ptrdiff_t>(std::min(names.size(), kNamed)), ", "));
-  if (names.size() > kNamed) text += fmt::format(" and {} more", names.size() - kNamed);
+                names.begin() + static_cast<std::ptrdiff_t>(std::min(names.size(), kNamedNodes)),
+                ", "));
+  if (names.size() > kNamedNodes) text += fmt::format(" and {} more", names.size() - kNamedNodes);
   return text;
 }
 

@@ -374,7 +374,7 @@ Result<api::Upgrade> upgrade_report(const store::Store& store, const std::string
 
 namespace {
 
-constexpr double kPercent = 100;
+constexpr double kPercentOfBound = 100;
 
 // The variance of the logarithms of a pair's runs; 0 for fewer than two.
 double variance_of_logs(const std::vector<double>& values) {
@@ -418,12 +418,12 @@ void add_promise(const analysis::UpgradeRuns& runs, api::Upgrade& upgrade) {
          .run_variance = variance},
         analysis::log_worsening(metric.traits.better, metric.traits.delta));
     if (!std::isfinite(loss)) continue;
-    const double percent = kPercent * analysis::worse_fraction(metric.traits.better, loss);
+    const double percent = kPercentOfBound * analysis::worse_fraction(metric.traits.better, loss);
     upgrade.set_visible_loss_percent(std::max(upgrade.visible_loss_percent(), percent));
     upgrade.add_notes(
         fmt::format("{}: a loss of {:.2f} % will be called unless nodes drift by more than their "
                     "runs scatter, the bound is {:.1f} %",
-                    metric.name, percent, kPercent * metric.traits.delta));
+                    metric.name, percent, kPercentOfBound * metric.traits.delta));
   }
 }
 

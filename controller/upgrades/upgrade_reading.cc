@@ -18,7 +18,7 @@ namespace {
 
 // Stacks of a node that are read, the newest first.
 constexpr std::uint32_t kEpochsLooked = 50;
-constexpr double kDaySeconds = 86'400;
+constexpr double kSecondsPerDay = 86'400;
 
 // A stretch of time with one stack; unix seconds.
 struct Stay {
@@ -81,7 +81,7 @@ Result<std::optional<EarlierSelf>> earlier_self(const store::Store& store,
     ids.push_back(node.node_id);
   }
   if (ids.empty()) return std::optional<EarlierSelf>();
-  from = std::max(from, out.until - kHistoryDays * kDaySeconds);
+  from = std::max(from, out.until - kHistoryDays * kSecondsPerDay);
   out.row.before_is_history = true;
   std::erase_if(out.row.runs, [](const store::UpgradeRunRow& run) { return !run.after; });
   std::vector<store::UpgradeRunRow> runs;
@@ -245,7 +245,7 @@ Result<NodeChecks> checks_of(const store::Store& store, const store::UpgradeRow&
   NodeChecks out;
   if (!(since > 0)) return out;
   const auto before = store.read(store::read_preflight_between, node.node_id,
-                                 since - kCheckDays * kDaySeconds, since);
+                                 since - kCheckDays * kSecondsPerDay, since);
   if (!before) return out;
   out.before = before->checks;
   double from = since;

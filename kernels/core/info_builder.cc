@@ -10,7 +10,7 @@ namespace {
 constexpr double kMaxMessageBytes = 1U << 30U;
 constexpr double kMaxIterations = 1e7;
 // 80 MB of samples.
-constexpr double kMaxSamples = 1e7;
+constexpr double kMostSamples = 1e7;
 // Bounds of the time cap.
 constexpr double kMillisecondNs = 1e6;
 constexpr double kHourNs = 3600e9;
@@ -137,8 +137,8 @@ InfoBuilder& InfoBuilder::sampling(const std::string& operation, std::int64_t mi
                              "is precise",
                              operation),
                  0, 0, kMaxIterations)
-      .integer("min_samples", "samples before the stop rule is asked", min_samples, 1, kMaxSamples)
-      .integer("max_samples", "samples at most", max_samples, 1, kMaxSamples)
+      .integer("min_samples", "samples before the stop rule is asked", min_samples, 1, kMostSamples)
+      .integer("max_samples", "samples at most", max_samples, 1, kMostSamples)
       .number("precision",
               "stop when the median's 95 % interval is at most this share of it to either side",
               "0.01", 1e-4, 1)

@@ -11,7 +11,7 @@ namespace {
 TableLoader<Nvml> g_nvml;
 
 // kGpuIsLost and all unknown results are kInternal.
-Code code_of(ml::Return returned) {
+Code code_of_result(ml::Return returned) {
   switch (returned) {
     case ml::kNotSupported:
       return Code::kUnimplemented;
@@ -49,7 +49,7 @@ const Nvml& loaded_nvml() { return g_nvml.loaded(); }
 Status nvml_status(const Nvml& nvml, ml::Return returned, std::string_view act) {
   if (returned == ml::kSuccess) return {};
   const char* words = nvml.error_string(returned);
-  return fail(code_of(returned),
+  return fail(code_of_result(returned),
               fmt::format("{}: {} (NVML error {})", act,
                           words != nullptr ? words : "no description", returned));
 }

@@ -11,14 +11,14 @@ namespace {
 TableLoader<Vulkan> g_vulkan;
 
 // One result, its name in the API, and its remedy where it is known.
-struct Meaning {
+struct ResultWords {
   vk::Return result;
   const char* name;
   const char* help;
 };
 // Results that mean a lack of the machine or driver: these waive.
 // NOLINTNEXTLINE(modernize-avoid-c-arrays)
-constexpr Meaning kMeanings[] = {
+constexpr ResultWords kResultWords[] = {
     {vk::kOutOfHostMemory, "VK_ERROR_OUT_OF_HOST_MEMORY", ""},
     {vk::kOutOfDeviceMemory, "VK_ERROR_OUT_OF_DEVICE_MEMORY", ""},
     {vk::kInitializationFailed, "VK_ERROR_INITIALIZATION_FAILED", ""},
@@ -51,7 +51,7 @@ const Vulkan& loaded_vulkan() { return g_vulkan.loaded(); }
 // Vulkan has no function that names a result, so the names are here.
 Status vulkan_status(vk::Return returned, std::string_view act) {
   if (returned == vk::kSuccess) return {};
-  for (const Meaning& meaning : kMeanings)
+  for (const ResultWords& meaning : kResultWords)
     if (meaning.result == returned)
       return fail(Code::kFailedPrecondition,
                   fmt::format("{}: {} ({}){}", act, meaning.name, returned, meaning.help));

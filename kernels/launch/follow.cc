@@ -15,10 +15,10 @@
 namespace railgauge {
 namespace {
 
-constexpr int kLookMs = 100;  // between two looks at the deadline
+constexpr int kFollowLookMs = 100;  // between two looks at the deadline
 // Between two looks at daemons that are ending.
 constexpr int kEndLookMs = 10;
-constexpr double kPatienceSeconds = 2;  // for a daemon whose launcher has ended
+constexpr double kDaemonSeconds = 2;    // for a daemon whose launcher has ended
 constexpr double kAgainSeconds = 0.3;   // between being asked to end and being killed
 constexpr double kMostEndSeconds = 10;  // then the Linux kernel holds it
 
@@ -111,7 +111,7 @@ MpiOutcome follow_mpi_task(MpiJob& job) {
     // A daemon that says more than the steps carry waits for them.
     const bool room = relay.has_room();
     if (room) daemons.add_to(set);
-    ::poll(set.data(), set.size(), kLookMs);
+    ::poll(set.data(), set.size(), kFollowLookMs);
     if (room) daemons.service();
     for (const auto& [rank, step] : relay.take()) {
       for (const LaunchAsk& ask : step.asks()) {
@@ -125,7 +125,7 @@ MpiOutcome follow_mpi_task(MpiJob& job) {
     }
     if (!told) why = reason_to_end(job, &relay);
   }
-  end_daemons(daemons, told ? kPatienceSeconds : 0);
+  end_daemons(daemons, told ? kDaemonSeconds : 0);
   return told ? *told : mpi_outcome_of(*why);
 }
 

@@ -40,7 +40,7 @@ constexpr double kSendSeconds = 10;
 constexpr double kGraceSeconds = 5;  // past the deadline, which the ranks keep by themselves
 // From SIGTERM to SIGKILL; before our parent kills us (child.h).
 constexpr double kTermSeconds = 2;
-constexpr int kLookMs = 500;  // a pidfd wakes us before
+constexpr int kChildLookMs = 500;  // a pidfd wakes us before
 
 // The launcher until nothing of it is left and all is read.
 class Launch {
@@ -76,8 +76,10 @@ class Launch {
     std::vector<pollfd> set{{signals_.get(), POLLIN, 0}, {launcher_.exit_fd(), POLLIN, 0}};
     if (launcher_.out_fd() >= 0) set.push_back({launcher_.out_fd(), POLLIN, 0});
     records_.add_to(set);
-    const double left_ms = asked_to_end_ ? kLookMs : (deadline_ns_ - monotonic_now_ns()) / 1e6 + 1;
-    ::poll(set.data(), set.size(), static_cast<int>(std::clamp(left_ms, 1.0, double{kLookMs})));
+    const double left_ms =
+        asked_to_end_ ? kChildLookMs : (deadline_ns_ - monotonic_now_ns()) / 1e6 + 1;
+    ::poll(set.data(), set.size(),
+           static_cast<int>(std::clamp(left_ms, 1.0, double{kChildLookMs})));
     signalfd_siginfo info{};
     if (set[0].revents == 0 || asked_to_end_) return;
     if (::read(signals_.get(), &info, sizeof info) != sizeof info) return;

@@ -27,8 +27,8 @@ namespace railgauge {
 namespace {
 
 // Between two looks at deadlines, in ms; descriptors wake the loop before.
-constexpr int kLookMs = 100;
-constexpr double kTermSeconds = 0.2;  // a cancelled task's node is waited for
+constexpr int kLeadLookMs = 100;
+constexpr double kCancelSeconds = 0.2;  // a cancelled task's node is waited for
 // A launcher that came to the other nodes by ssh or Slurm ends its daemons there by itself; a busy
 // node gets its resources back within 2 s.
 constexpr double kForeignTermSeconds = 1.5;
@@ -174,7 +174,7 @@ class Leader {
         .environment = clean ? clean_environment(mine, job_.launcher)
                              : with_installation(without(mine, handed_on), job_.launcher),
         .one_stream = true,
-        .grace_seconds = clean ? kTermSeconds : kForeignTermSeconds};
+        .grace_seconds = clean ? kCancelSeconds : kForeignTermSeconds};
     const auto add = [&](const std::vector<std::string>& more) {
       command.environment.insert(command.environment.end(), more.begin(), more.end());
     };
@@ -215,7 +215,7 @@ class Leader {
     service_.add_to(set);
     own_.add_to(set);
     records_.add_to(set);
-    ::poll(set.data(), set.size(), kLookMs);
+    ::poll(set.data(), set.size(), kLeadLookMs);
   }
 
   // Whatever is there, without waiting.

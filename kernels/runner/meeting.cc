@@ -14,7 +14,7 @@ namespace railgauge {
 namespace {
 
 // A day.
-constexpr double kMaxDeadlineSeconds = 86400;
+constexpr double kMaxMeetingSeconds = 86400;
 
 // Choices that each side keeps to itself: they are not compared, and nobody overrides them.
 std::map<std::string, std::string> own_choices(const KernelInfo& kernel,
@@ -83,9 +83,9 @@ Result<Settled> meet(Group& group, const KernelInfo& kernel,
       !listening.ParseFromString(all[kListeningRank]))
     return fail(Code::kDataLoss, "the peer's hello is not a railgauge-runner's");
   RG_TRY_OK(check_same_kernel(connecting, listening));
-  if (!(connecting.deadline_seconds() > 0) || connecting.deadline_seconds() > kMaxDeadlineSeconds)
+  if (!(connecting.deadline_seconds() > 0) || connecting.deadline_seconds() > kMaxMeetingSeconds)
     return differ(fmt::format("deadline of {} s; allowed is above 0 to {} s",
-                              connecting.deadline_seconds(), kMaxDeadlineSeconds));
+                              connecting.deadline_seconds(), kMaxMeetingSeconds));
   std::map<std::string, std::string> ruling_given(connecting.given().begin(),
                                                   connecting.given().end());
   // Choices of this rank alone come back in after the comparison.

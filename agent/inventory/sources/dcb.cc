@@ -17,16 +17,16 @@
 namespace railgauge::agent {
 namespace {
 
-constexpr const char* kSource = "netlink DCB, IEEE 802.1Qaz";
+constexpr const char* kDcbSource = "netlink DCB, IEEE 802.1Qaz";
 constexpr std::size_t kEnabledByte = 1;  // of ieee_pfc: a bit for each priority
 using Text = Fact<std::string>;
 
 // The facts with the reason of a failed netlink call.
-Facts not_told(int error) {
+Facts dcb_error(int error) {
   if (error == EOPNOTSUPP || error == ENODEV || error == EPROTONOSUPPORT) return {};
   const std::string reason = fmt::format("DCB: netlink: {}", std::strerror(error));
-  return {{"dcb/pfc", Text::unknown(kSource, reason)},
-          {"dcb/trust", Text::unknown(kSource, reason)}};
+  return {{"dcb/pfc", Text::unknown(kDcbSource, reason)},
+          {"dcb/trust", Text::unknown(kDcbSource, reason)}};
 }
 
 // "3,4": the priorities whose bit is set.
@@ -64,11 +64,11 @@ std::string map_words(const std::map<unsigned, unsigned>& marks) {
 void add_ieee(NetlinkBytes attributes, Facts& facts) {
   for_each_attribute(attributes, [&](std::uint16_t type, NetlinkBytes value) {
     if (type == DCB_ATTR_IEEE_PFC && value.size() > kEnabledByte)
-      facts["dcb/pfc"] = Text::known(priorities_of(value[kEnabledByte]), kSource);
+      facts["dcb/pfc"] = Text::known(priorities_of(value[kEnabledByte]), kDcbSource);
     if (type != DCB_ATTR_IEEE_APP_TABLE) return;
     const auto marks = marks_of(value);
-    facts["dcb/trust"] = Text::known(marks.empty() ? "pcp" : "dscp", kSource);
-    if (!marks.empty()) facts["dcb/dscp_map"] = Text::known(map_words(marks), kSource);
+    facts["dcb/trust"] = Text::known(marks.empty() ? "pcp" : "dscp", kDcbSource);
+    if (!marks.empty()) facts["dcb/dscp_map"] = Text::known(map_words(marks), kDcbSource);
   });
 }
 
@@ -86,7 +86,7 @@ Facts dcb_facts_of(NetlinkBytes answer) {
   Facts facts;
   for_each_message(answer, [&](std::uint16_t type, NetlinkBytes body) {
     if (nlmsgerr error{}; type == NLMSG_ERROR && take(body, error) && error.error != 0)
-      facts = not_told(-error.error);
+      facts = dcb_error(-error.error);
     if (type < NLMSG_MIN_TYPE || body.size() < sizeof(dcbmsg)) return;
     for_each_attribute(body.subspan(sizeof(dcbmsg)), [&](std::uint16_t kind, NetlinkBytes value) {
       if (kind == DCB_ATTR_IEEE) add_ieee(value, facts);
@@ -99,7 +99,7 @@ Facts dcb_facts_of(NetlinkBytes answer) {
 Facts read_dcb(const std::string& interface) {
   if (interface.size() >= IFNAMSIZ) return {};
   const Fd socket(::socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE));
-  if (!socket) return not_told(errno);
+  if (!socket) return dcb_error(errno);
   const timeval second{.tv_sec = 1, .tv_usec = 0};
   static_cast<void>(::setsockopt(socket.get(), SOL_SOCKET, SO_RCVTIMEO, &second, sizeof second));
   Question ask{};
@@ -111,10 +111,10 @@ Facts read_dcb(const std::string& interface) {
   ask.attribute.nla_len = sizeof ask.attribute + sizeof ask.interface;
   ask.attribute.nla_type = DCB_ATTR_IFNAME;
   std::copy(interface.begin(), interface.end(), ask.interface.begin());
-  if (::send(socket.get(), &ask, sizeof ask, 0) < 0) return not_told(errno);
+  if (::send(socket.get(), &ask, sizeof ask, 0) < 0) return dcb_error(errno);
   std::array<std::uint8_t, 16384> answer{};
   const ssize_t got = ::recv(socket.get(), answer.data(), answer.size(), 0);
-  if (got < 0) return not_told(errno);
+  if (got < 0) return dcb_error(errno);
   return dcb_facts_of(std::span(answer).first(static_cast<std::size_t>(got)));
 }
 

@@ -11,7 +11,7 @@ namespace {
 
 constexpr const char* kShown = "/proc/driver/nvidia/gpus";
 constexpr const char* kDriver = "nvidia";
-constexpr std::uint32_t kNvidia = 0x10de;
+constexpr std::uint32_t kNvidiaVendor = 0x10de;
 
 // "Model: \t NVIDIA H200" and so on, one a line.
 Facts parse_pairs(const Fact<std::string>& text) {
@@ -49,7 +49,7 @@ GpuFacts& gpu_at(Inventory& inventory, const std::string& address) {
 
 bool is_gpu(const PciDevice& device) {
   const std::uint32_t kind = device.class_code.value >> 8U;
-  return device.vendor.is(kNvidia) && (kind == 0x0300 || kind == 0x0302);
+  return device.vendor.is(kNvidiaVendor) && (kind == 0x0300 || kind == 0x0302);
 }
 
 // Why the driver does not show a GPU here; "active" when it does. A container has a folder only for

@@ -16,27 +16,28 @@
 namespace railgauge::agent {
 namespace {
 
-constexpr const char* kSource = "netlink RDMA, system";
+constexpr const char* kModeSource = "netlink RDMA, system";
 using Mode = Fact<std::string>;
 
 // The fact with the reason of a failed netlink call.
-Mode not_told(int error) {
-  return Mode::unknown(kSource, fmt::format("RDMA namespaces: netlink: {}; rdma system show tells",
-                                            std::strerror(error)));
+Mode mode_error(int error) {
+  return Mode::unknown(
+      kModeSource,
+      fmt::format("RDMA namespaces: netlink: {}; rdma system show tells", std::strerror(error)));
 }
 
 }  // namespace
 
 Fact<std::string> rdma_netns_mode_of(std::span<const std::uint8_t> answer) {
   Mode mode =
-      Mode::unknown(kSource, "RDMA namespaces: this kernel's netlink does not tell their mode");
+      Mode::unknown(kModeSource, "RDMA namespaces: this kernel's netlink does not tell their mode");
   for_each_message(answer, [&](std::uint16_t type, NetlinkBytes body) {
     if (nlmsgerr error{}; type == NLMSG_ERROR && take(body, error) && error.error != 0)
-      mode = not_told(-error.error);
+      mode = mode_error(-error.error);
     if (type < NLMSG_MIN_TYPE) return;
     for_each_attribute(body, [&](std::uint16_t kind, NetlinkBytes value) {
       if (kind == kRdmaNetnsMode && !value.empty() && value[0] <= 1)
-        mode = Mode::known(value[0] == 1 ? "shared" : "exclusive", kSource);
+        mode = Mode::known(value[0] == 1 ? "shared" : "exclusive", kModeSource);
     });
   });
   return mode;
@@ -44,8 +45,9 @@ Fact<std::string> rdma_netns_mode_of(std::span<const std::uint8_t> answer) {
 
 Fact<std::string> read_rdma_netns_mode() {
   const Fd socket(::socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_RDMA));
-  if (!socket && (errno == EPROTONOSUPPORT || errno == EAFNOSUPPORT)) return Mode::absent(kSource);
-  if (!socket) return not_told(errno);
+  if (!socket && (errno == EPROTONOSUPPORT || errno == EAFNOSUPPORT))
+    return Mode::absent(kModeSource);
+  if (!socket) return mode_error(errno);
   const timeval second{.tv_sec = 1, .tv_usec = 0};
   static_cast<void>(::setsockopt(socket.get(), SOL_SOCKET, SO_RCVTIMEO, &second, sizeof second));
   nlmsghdr ask{};
@@ -54,10 +56,10 @@ Fact<std::string> read_rdma_netns_mode() {
   ask.nlmsg_flags = NLM_F_REQUEST;
   ask.nlmsg_seq = 1;
   if (::send(socket.get(), &ask, sizeof ask, 0) < 0)
-    return errno == ECONNREFUSED ? Mode::absent(kSource) : not_told(errno);
+    return errno == ECONNREFUSED ? Mode::absent(kModeSource) : mode_error(errno);
   std::array<std::uint8_t, 8192> answer{};
   const ssize_t got = ::recv(socket.get(), answer.data(), answer.size(), 0);
-  if (got < 0) return not_told(errno);
+  if (got < 0) return mode_error(errno);
   return rdma_netns_mode_of(std::span(answer).first(static_cast<std::size_t>(got)));
 }
 

@@ -168,10 +168,10 @@ struct PackageReader {
   }
 };
 
-using Map = Fact<std::map<std::string, std::string>>;
+using WordsFact = Fact<std::map<std::string, std::string>>;
 
 // The version of one of these packages, else what was found by file.
-Fact<std::string> or_package(Fact<std::string> by_file, const Map& packages,
+Fact<std::string> or_package(Fact<std::string> by_file, const WordsFact& packages,
                              std::initializer_list<std::string_view> prefixes) {
   if (by_file.is_known() || !packages.is_known()) return by_file;
   for (const std::string_view prefix : prefixes) {
@@ -183,9 +183,9 @@ Fact<std::string> or_package(Fact<std::string> by_file, const Map& packages,
 }
 
 // The settings of /etc/nccl.conf.
-Map nccl_conf(const NodeFiles& files) {
+WordsFact nccl_conf(const NodeFiles& files) {
   const Fact<std::string> text = files.text("/etc/nccl.conf");
-  Map settings = text.without_value<std::map<std::string, std::string>>();
+  WordsFact settings = text.without_value<std::map<std::string, std::string>>();
   std::string_view rest = text.value;
   while (!rest.empty()) {
     const std::size_t end = std::min(rest.find('\n'), rest.size());
@@ -200,9 +200,9 @@ Map nccl_conf(const NodeFiles& files) {
 }
 
 // The versions of modules that DKMS built.
-Map read_dkms(const NodeFiles& files) {
+WordsFact read_dkms(const NodeFiles& files) {
   const std::string folder = "/var/lib/dkms";
-  Map found = Map::absent(folder);
+  WordsFact found = WordsFact::absent(folder);
   const NameList modules = files.list(folder, kMostPackages);
   Fact<bool> told = Fact<bool>::known(true, folder);
   told.spoil_by(modules);
@@ -221,16 +221,16 @@ Map read_dkms(const NodeFiles& files) {
 }
 
 // The wanted packages of dpkg.
-Map read_installed(const NodeFiles& files) {
+WordsFact read_installed(const NodeFiles& files) {
   const std::string path = "/var/lib/dpkg/status";
   PackageReader reader;
   const Fact<bool> read = files.lines(path, kMostPackageBytes,
                                       [&](std::string_view line) { return reader.take(line); });
   reader.take("");
-  Map packages = read.without_value<std::map<std::string, std::string>>();
+  WordsFact packages = read.without_value<std::map<std::string, std::string>>();
   packages.value = std::move(reader.found);
   if (!read.is_absent()) return packages;
-  const Map rpm = read_rpm(files, is_ours, kMostPackages);
+  const WordsFact rpm = read_rpm(files, is_ours, kMostPackages);
   return rpm.is_absent() ? packages : rpm;
 }
 
@@ -303,7 +303,7 @@ Apply read_libraries(const NodeFiles& files) {
 
 // After the libraries: a package's version is used where no file has one.
 Apply read_packages(const NodeFiles& files) {
-  const Map packages = read_installed(files);
+  const WordsFact packages = read_installed(files);
   const bool has_manager =
       files.exists("/usr/bin/nv-fabricmanager") || files.exists("/usr/share/nvidia/nvswitch");
   return [packages, has_manager](Inventory& inventory) {

@@ -12,7 +12,7 @@
 namespace railgauge::agent {
 namespace {
 
-constexpr double kMiB = 1024.0 * 1024.0;
+constexpr double kBytesPerMib = 1024.0 * 1024.0;
 // The size of BAR1 without large BAR support.
 constexpr std::uint64_t kSmallBarBytes = std::uint64_t{256} << 20U;
 
@@ -97,7 +97,7 @@ CheckResult judge_bar1(const Inventory& node, const GpuFacts& gpu) {
   const std::vector<std::string> remedy{
       "# BIOS: \"Above 4G Decoding\" and \"Resizable BAR\" (or \"Large BAR\") on, then reboot",
       fmt::format("lspci -vv -s {} | grep -i region", gpu.pci_address)};
-  const auto mib = [](std::uint64_t bytes) { return static_cast<double>(bytes) / kMiB; };
+  const auto mib = [](std::uint64_t bytes) { return static_cast<double>(bytes) / kBytesPerMib; };
   std::string text = fmt::format("BAR1 is {:.0f} MiB", mib(bar1.value));
   if (memory.is_known()) text += fmt::format(" of {:.0f} MiB of memory", mib(memory.value));
   if (gpu.nvml.bar1_used_bytes.is_known())

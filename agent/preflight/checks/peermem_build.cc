@@ -9,7 +9,7 @@
 namespace railgauge::agent {
 namespace {
 
-constexpr const char* kModule = "nvidia_peermem";
+constexpr const char* kPeermem = "nvidia_peermem";
 constexpr double kSecondsApart = 60;  // of files that one installation writes
 
 // The kernel's complaint in this boot that the module does not fit its RDMA stack; "" when there is
@@ -28,12 +28,12 @@ std::string misfit_in_log(const Inventory& node) {
 // Loaded, and bound to the ib_core that runs: what did not fit before was mended since.
 bool serves(const Inventory& node) {
   const ModuleFacts* core = node.module("ib_core");
-  return node.is_loaded(kModule) && core != nullptr && core->is_loaded &&
-         std::ranges::find(core->holders, kModule) != core->holders.end();
+  return node.is_loaded(kPeermem) && core != nullptr && core->is_loaded &&
+         std::ranges::find(core->holders, kPeermem) != core->holders.end();
 }
 
 CheckResult judge_misfit(const Inventory& node, const std::string& misfit) {
-  const bool spared = !node.is_loaded(kModule) && dmabuf_in_place(node);
+  const bool spared = !node.is_loaded(kPeermem) && dmabuf_in_place(node);
   return result(spared ? CheckState::kWarn : CheckState::kFail, "",
                 spared ? misfit + "; dma-buf takes its place here" : misfit, node.kernel_log.source,
                 rebuild_gpu_driver_commands(node));
@@ -76,7 +76,7 @@ CheckResults judge_peermem_build(const CheckInput& input) {
   if (node.gpus.empty()) return no_gpu(node);
   if (!node.loaded_modules.is_known())
     return {not_known("", "the list of loaded modules", node.loaded_modules)};
-  const ModuleFacts* peermem = node.module(kModule);
+  const ModuleFacts* peermem = node.module(kPeermem);
   if (peermem == nullptr || !peermem->is_loaded) return waived("nvidia-peermem is not loaded");
   const ModuleFacts* core = node.module("ib_core");
   if (core == nullptr || !core->is_loaded)
@@ -84,7 +84,7 @@ CheckResults judge_peermem_build(const CheckInput& input) {
         CheckState::kFail, "", "nvidia-peermem is loaded, but ib_core is not", "/proc/modules",
         {"modprobe ib_uverbs", "modprobe -r nvidia-peermem", "modprobe nvidia-peermem"})};
   const bool tells_users = core->holders_told.is_known() || !core->holders.empty();
-  const bool is_used = std::ranges::find(core->holders, kModule) != core->holders.end();
+  const bool is_used = std::ranges::find(core->holders, kPeermem) != core->holders.end();
   if (!is_used && core->holders_told.is_open())
     return {not_known("", "whether nvidia-peermem uses ib_core", core->holders_told)};
   if (tells_users && !is_used)
@@ -100,7 +100,7 @@ CheckResults judge_peermem_build(const CheckInput& input) {
 CheckResults judge_peermem_mode(const CheckInput& input) {
   const Inventory& node = input.node;
   if (node.gpus.empty()) return no_gpu(node);
-  const ModuleFacts* peermem = node.module(kModule);
+  const ModuleFacts* peermem = node.module(kPeermem);
   if (peermem == nullptr || !peermem->is_loaded) {
     if (!node.loaded_modules.is_known())
       return {not_known("", "the list of loaded modules", node.loaded_modules)};

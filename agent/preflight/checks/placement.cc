@@ -11,35 +11,36 @@ namespace railgauge::agent {
 namespace {
 
 constexpr const char* kDistanceId = "gpu_nic_distance";
-constexpr const char* kDevices = "/sys/bus/pci/devices";
+constexpr const char* kPlacementSource = "/sys/bus/pci/devices";
 
 CheckResult judge_distance(const CheckInput& input, const GpuNicPair& pair) {
   if (pair.distance == kUnknownDistance)
     return result(CheckState::kUnknown, pair.subject(),
-                  "where GPU and NIC hang on PCIe is not known", kDevices);
+                  "where GPU and NIC hang on PCIe is not known", kPlacementSource);
   if (is_grace(input.node))
     return result(CheckState::kWaived, pair.subject(),
                   fmt::format("{}: this GPU hangs on its CPU, not on a PCIe switch, by design",
                               pair.distance),
-                  kDevices);
+                  kPlacementSource);
   if (pair.shares_a_bridge())
-    return result(CheckState::kPass, pair.subject(), pair.distance, kDevices);
+    return result(CheckState::kPass, pair.subject(), pair.distance, kPlacementSource);
   if (input.node.is_virtual_machine.is(true))
     return result(CheckState::kUnknown, pair.subject(),
                   fmt::format("{} in this virtual machine, which says nothing of the host's PCIe",
                               pair.distance),
-                  kDevices,
+                  kPlacementSource,
                   {"# on the host: lspci -t, for the physical functions behind the two; how fast "
                    "the pair is only a measurement tells here"});
   if (pair.distance == "PHB")
     return result(CheckState::kWarn, pair.subject(),
                   "PHB: through the root complex of one socket; works, slower than by a switch",
-                  kDevices, {"# pair the GPU with a NIC of its own PCIe switch, if there is one"});
+                  kPlacementSource,
+                  {"# pair the GPU with a NIC of its own PCIe switch, if there is one"});
   const bool is_required = input.required.contains(kDistanceId);
   return result(is_required ? CheckState::kFail : CheckState::kWarn, pair.subject(),
                 fmt::format("{}: the nearest NIC is across {}; works, slower", pair.distance,
                             pair.distance == "SYS" ? "the sockets' link" : "host bridges"),
-                kDevices,
+                kPlacementSource,
                 {"# move the NIC to a slot of the GPU's switch or socket, or measure this node in "
                  "host memory: memory=host"});
 }
@@ -88,14 +89,14 @@ CheckResults judge_gpu_nic_distance(const CheckInput& input) {
                       "root port reaches it",
                       pci_distance(input.node, one.gpu_device->address, one.data_direct->address),
                       one.data_direct->address),
-          kDevices));
+          kPlacementSource));
       continue;
     }
     for (const GpuNicPair& pair : one.pairs)
       results.push_back(is_unified(*pair.gpu)
                             ? result(CheckState::kWaived, pair.subject(),
                                      "this GPU shares the host's memory, which any NIC reaches",
-                                     kDevices)
+                                     kPlacementSource)
                             : judge_distance(input, pair));
   }
   return results;

@@ -22,9 +22,9 @@
 namespace railgauge::agent {
 namespace {
 
-constexpr std::size_t kMaxOutputBytes = 16U << 20U;
+constexpr std::size_t kMaxFactsBytes = 16U << 20U;
 constexpr std::size_t kMaxConfigBytes = 4096;
-constexpr const char* kSource = "railgauge-node-facts: /sys/bus/pci/devices/*/config";
+constexpr const char* kConfigSource = "railgauge-node-facts: /sys/bus/pci/devices/*/config";
 constexpr const char* kLogSource = "railgauge-node-facts: /dev/kmsg";
 constexpr const char* kSocket = "/run/railgauge-node-facts.sock";
 
@@ -74,12 +74,12 @@ void add_config_space(std::istringstream& words, ConfigSpaces& spaces) {
 }
 
 Result<std::string> ask_helper(double seconds) {
-  const auto told = read_socket(kSocket, seconds, kMaxOutputBytes);
+  const auto told = read_socket(kSocket, seconds, kMaxFactsBytes);
   if (told || told.error().code != Code::kNotFound) return told;
   const std::string path = helper_path();
   std::error_code error;
   if (!std::filesystem::exists(path, error)) return told;
-  auto output = RG_TRY(run_command({path}, seconds, kMaxOutputBytes));
+  auto output = RG_TRY(run_command({path}, seconds, kMaxFactsBytes));
   return std::move(output.out);
 }
 
@@ -110,7 +110,7 @@ void add_node_facts(const NodeFacts& facts, Inventory& node) {
     const auto found = facts.spaces.find(address);
     if (found == facts.spaces.end() || !is_open_question(device)) continue;
     if (found->second.size() <= kPublicConfigBytes) continue;  // the helper lacks its capability
-    device.config = parse_pci_config(found->second, kSource);
+    device.config = parse_pci_config(found->second, kConfigSource);
   }
   if (facts.kernel_log && node.kernel_log.state == FactState::kUnknown) {
     node.kernel_log = Fact<std::vector<std::string>>::known(*facts.kernel_log, kLogSource);

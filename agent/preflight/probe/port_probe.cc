@@ -12,8 +12,8 @@
 namespace railgauge::agent {
 namespace {
 
-constexpr const char* kSource = "ibv_query_port, by railgauge-runner";
-constexpr std::size_t kMaxOutputBytes = 1U << 20U;
+constexpr const char* kPortSource = "ibv_query_port, by railgauge-runner";
+constexpr std::size_t kMaxAnswerBytes = 1U << 20U;
 using Mtu = Fact<std::uint32_t>;
 
 std::string endpoint_of(const RdmaDevice& device, const RdmaPort& port) {
@@ -40,10 +40,11 @@ void take(const PortProbe& probe, RdmaDevice& device, RdmaPort& port) {
         probe.dmabuf() == "yes", std::string(kAsked) + (probe.synthetic() ? " (synthetic)" : ""));
   if (!tells_mtu(port)) return;
   if (probe.active_mtu_bytes() == 0) {
-    port.active_mtu_bytes = port.max_mtu_bytes = Mtu::unknown(kSource, valid_utf8(probe.text()));
+    port.active_mtu_bytes = port.max_mtu_bytes =
+        Mtu::unknown(kPortSource, valid_utf8(probe.text()));
     return;
   }
-  const std::string source = std::string(kSource) + (probe.synthetic() ? " (synthetic)" : "");
+  const std::string source = std::string(kPortSource) + (probe.synthetic() ? " (synthetic)" : "");
   port.active_mtu_bytes = Mtu::known(probe.active_mtu_bytes(), source);
   port.max_mtu_bytes = Mtu::known(probe.max_mtu_bytes(), source);
 }
@@ -69,12 +70,12 @@ void ask_ports(const std::string& runner, Inventory& node, double seconds) {
     list += (list.empty() ? "" : ",") + endpoint;
   });
   if (list.empty()) return;
-  const auto output = run_command({runner, "--probe-ports", list}, seconds, kMaxOutputBytes);
+  const auto output = run_command({runner, "--probe-ports", list}, seconds, kMaxAnswerBytes);
   if (output) take_port_lines(output->out, node);
   for_each_open_port(node, [&](const std::string&, RdmaDevice&, RdmaPort& port) {
     if (tells_mtu(port) && !port.active_mtu_bytes.is_known() &&
         port.active_mtu_bytes.reason.empty())
-      port.active_mtu_bytes = port.max_mtu_bytes = Mtu::unknown(kSource, why_silent(output));
+      port.active_mtu_bytes = port.max_mtu_bytes = Mtu::unknown(kPortSource, why_silent(output));
   });
 }
 

@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::size_t kMaxOutputBytes = 1U << 20U;
 
-ProbeAnswer::State state_of(const std::string& word) {
+ProbeAnswer::State state_of_word(const std::string& word) {
   if (word == "registered") return ProbeAnswer::State::kRegistered;
   if (word == "refused") return ProbeAnswer::State::kRefused;
   if (word == "busy") return ProbeAnswer::State::kBusy;
@@ -44,7 +44,7 @@ std::vector<ProbeAnswer> parse_probe_lines(const std::string& text, double unix_
     if (probe.gpu().empty() || probe.nic().empty()) continue;
     answers.push_back({.gpu = probe.gpu(),
                        .nic = probe.nic(),
-                       .state = state_of(probe.state()),
+                       .state = state_of_word(probe.state()),
                        .path = probe.path(),
                        .text = probe.text(),
                        .at_unix_seconds = unix_seconds,

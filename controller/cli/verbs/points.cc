@@ -19,7 +19,7 @@ namespace {
 
 using namespace railgauge::api;
 
-constexpr std::uint32_t kDefaultLimit = 1000;
+constexpr std::uint32_t kDefaultPoints = 1000;
 constexpr double kExportSeconds = 24 * 3600;
 
 // The endpoints, and the pair's direction where there is one.
@@ -35,7 +35,7 @@ std::string bytes_text(double bytes) { return bytes > 0 ? fmt::format("{}", byte
 // A list that fills the limit is reported as cut off.
 Result<int> list_series(Session& session, const Arguments& arguments) {
   PointsRequest request = RG_TRY(points_request(arguments));
-  request.set_limit(RG_TRY(count_of(arguments, "limit", kDefaultLimit)));
+  request.set_limit(RG_TRY(count_of(arguments, "limit", kDefaultPoints)));
   const auto list = RG_TRY(call(session, rpc::kListSeries, request));
   const Output& output = session.output;
   if (list.series_size() >= static_cast<int>(request.limit()))
@@ -79,7 +79,7 @@ Result<int> show_history(Session& session, const Arguments& arguments) {
   if (arguments.operands.empty()) return list_series(session, arguments);
   HistoryRequest request;
   request.set_series_id(RG_TRY(series_number(arguments.operand(0))));
-  request.set_limit(RG_TRY(count_of(arguments, "limit", kDefaultLimit)));
+  request.set_limit(RG_TRY(count_of(arguments, "limit", kDefaultPoints)));
   if (const auto since = RG_TRY(time_of(arguments, "since")))
     request.set_since_unix_seconds(*since);
   const auto history = RG_TRY(call(session, rpc::kGetHistory, request));
@@ -198,7 +198,7 @@ Result<int> export_points(Session& session, const Arguments& arguments) {
 // The default limit keeps a terminal readable; export has none.
 Result<int> show_results(Session& session, const Arguments& arguments) {
   auto request = RG_TRY(points_request(arguments));
-  request.set_limit(RG_TRY(count_of(arguments, "limit", kDefaultLimit)));
+  request.set_limit(RG_TRY(count_of(arguments, "limit", kDefaultPoints)));
   const auto list = RG_TRY(call(session, rpc::kFindPoints, request));
   const Output& output = session.output;
   if (list.points_size() >= static_cast<int>(request.limit())) {

@@ -19,7 +19,7 @@ using railgauge::api::RunDetail;
 using railgauge::api::RunSummary;
 using railgauge::api::TaskDetail;
 
-constexpr std::uint32_t kDefaultLimit = 20;
+constexpr std::uint32_t kDefaultRuns = 20;
 
 // All tasks of the run, in the order of the plan.
 std::string task_table(const RunDetail& detail, bool colour) {
@@ -84,7 +84,7 @@ void print_run(const Output& output, const RunDetail& detail, bool phases) {
 // A run without an outcome shows its state.
 Result<int> list_runs(Session& session, const Arguments& arguments) {
   railgauge::api::ListRunsRequest request;
-  request.set_limit(RG_TRY(count_of(arguments, "limit", kDefaultLimit)));
+  request.set_limit(RG_TRY(count_of(arguments, "limit", kDefaultRuns)));
   const auto list = RG_TRY(call(session, rpc::kListRuns, request));
   const Rows rows = rows_of(list.runs(), [](const RunSummary& run) {
     return Row({run.run_id(), run.suite(),

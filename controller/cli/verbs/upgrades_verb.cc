@@ -23,7 +23,7 @@ using namespace railgauge::api;
 
 constexpr double kStartSeconds = 60;  // planning a large run takes a while
 constexpr double kJudgeSeconds = 120;
-constexpr double kLongestWaitSeconds = 24 * 3600;
+constexpr double kLongestGateSeconds = 24 * 3600;
 constexpr int kMostExtensions = 4;
 constexpr double kPatienceSeconds = 60;  // for nodes that are busy or away between two runs
 constexpr std::chrono::milliseconds kLookAgain{1000};
@@ -166,7 +166,7 @@ Result<int> prepare_upgrade(Session& session, const Arguments& arguments) {
   request.set_node_set(RG_TRY(node_set_of(arguments, 0)));
   request.set_control_set(arguments.value("controls"));
   request.set_suite(arguments.value("suite"));
-  const double seconds = RG_TRY(seconds_of(arguments, "wait", kLongestWaitSeconds));
+  const double seconds = RG_TRY(seconds_of(arguments, "wait", kLongestGateSeconds));
   const Upgrade started =
       RG_TRY(call_within(session, rpc::kPrepareUpgrade, request, kStartSeconds));
   print_notice(session.output,
@@ -200,7 +200,7 @@ Result<int> gate_upgrade(Session& session, const Arguments& arguments) {
   const bool extend = RG_TRY(extends(arguments));
   const double wait_seconds = RG_TRY(seconds_of(arguments, "wait", 0));
   // --wait bounds both the wait for nodes and each run.
-  const double run_seconds = arguments.has("wait") ? wait_seconds : kLongestWaitSeconds;
+  const double run_seconds = arguments.has("wait") ? wait_seconds : kLongestGateSeconds;
   const double min_coverage = RG_TRY(coverage_of(arguments));
   const GateStep step = RG_TRY(begin(session, request, wait_seconds));
   Upgrade upgrade = RG_TRY(measure_and_judge(session, step, run_seconds, min_coverage));

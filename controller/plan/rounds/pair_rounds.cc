@@ -134,15 +134,15 @@ constexpr std::uint32_t bit_of(DistanceClass distance) {
   return 1U << static_cast<std::uint32_t>(distance);
 }
 // Masks of the classes that `leaves: within`, `across` and `any` keep.
-constexpr std::uint32_t kWithin = bit_of(DistanceClass::kLeaf);
+constexpr std::uint32_t kWithinLeaf = bit_of(DistanceClass::kLeaf);
 constexpr std::uint32_t kAcross = bit_of(DistanceClass::kPod) | bit_of(DistanceClass::kFabric);
-constexpr std::uint32_t kAny = kWithin | kAcross | bit_of(DistanceClass::kUnknown);
+constexpr std::uint32_t kAny = kWithinLeaf | kAcross | bit_of(DistanceClass::kUnknown);
 // Share of bad nodes for which the note of a quick scan states the false suspects.
 constexpr double kToldBadShare = 0.01;
 
 // The distance classes that a placement's `leaves` keeps.
 std::uint32_t classes_of(Placement::Leaves leaves) {
-  return leaves == Placement::Leaves::kWithin   ? kWithin
+  return leaves == Placement::Leaves::kWithin   ? kWithinLeaf
          : leaves == Placement::Leaves::kAcross ? kAcross
                                                 : kAny;
 }
@@ -215,12 +215,12 @@ Status PairRounds::fill(const Placement& placement, const PairInput& input) {
   // Leaves side by side would put pairs of one kind of hardware into a round with pairs between
   // two.
   const bool by_kinds = placement.pairs == PairChoice::kAll && by_kind(input.kinds).size() > 1;
-  if (complete && !by_kinds && (classes == kWithin || placement.strict_class)) {
+  if (complete && !by_kinds && (classes == kWithinLeaf || placement.strict_class)) {
     const auto leaves = by_leaf(members, places_);
     within = &add(std::make_unique<ParallelSource>(leaves, places_));
   }
-  if (within != nullptr && classes == kWithin) {
-    add_rounds(*within, kWithin);
+  if (within != nullptr && classes == kWithinLeaf) {
+    add_rounds(*within, kWithinLeaf);
   } else {
     const PairSource& base = add(source_of(placement, input, std::move(members)));
     add_rounds(base, classes);

@@ -17,7 +17,7 @@
 namespace railgauge::plan {
 namespace {
 
-constexpr std::size_t kMaxNameBytes = 64;
+constexpr std::size_t kMaxSiteNameBytes = 64;
 constexpr std::size_t kMaxSummaryBytes = 400;
 constexpr std::size_t kMaxPathBytes = 4'096;
 
@@ -64,7 +64,7 @@ void read_metadata(const YamlValue& value, Site& site) {
   const std::vector<std::string> optional{"summary"};
   const YamlMap map(value, required, optional);
   if (const YamlValue* name = map.find("name"))
-    site.name = name->text("the site's name", kMaxNameBytes).value_or("");
+    site.name = name->text("the site's name", kMaxSiteNameBytes).value_or("");
   if (const YamlValue* summary = map.find("summary"))
     static_cast<void>(summary->text("a sentence", kMaxSummaryBytes));
 }

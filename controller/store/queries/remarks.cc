@@ -51,18 +51,18 @@ Result<FindingState> finding_state_of(const std::string& finding_id, const std::
 }
 
 // Absent for "".
-Result<std::optional<std::int64_t>> id_of(Connection& connection, std::string_view what,
-                                          std::string_view sql, std::string_view name) {
+Result<std::optional<std::int64_t>> find_id(Connection& connection, std::string_view what,
+                                            std::string_view sql, std::string_view name) {
   if (name.empty()) return std::nullopt;
   const auto id = RG_TRY(connection.integer(sql, name));
   if (!id) return fail(Code::kNotFound, fmt::format("{} {}: not found", what, name));
   return id;
 }
 Result<std::optional<std::int64_t>> id_of_node(Connection& connection, std::string_view node_id) {
-  return id_of(connection, "node", "SELECT id FROM node WHERE node_id=?1", node_id);
+  return find_id(connection, "node", "SELECT id FROM node WHERE node_id=?1", node_id);
 }
-Result<std::optional<std::int64_t>> id_of_run(Connection& connection, std::string_view run_id) {
-  return id_of(connection, "run", "SELECT id FROM run WHERE run_id=?1", run_id);
+Result<std::optional<std::int64_t>> find_run(Connection& connection, std::string_view run_id) {
+  return find_id(connection, "run", "SELECT id FROM run WHERE run_id=?1", run_id);
 }
 
 Result<std::string_view> worst_of(const PreflightRow& preflight) {
@@ -111,7 +111,7 @@ Status write_preflight(Connection& connection, const PreflightRow& preflight) {
   const std::string_view state = RG_TRY(worst_of(preflight));
   const auto node = RG_TRY(id_of_node(connection, preflight.node_id));
   if (!node) return fail(Code::kInvalidArgument, "preflight: it names no node");
-  const auto run = RG_TRY(id_of_run(connection, preflight.run_id));
+  const auto run = RG_TRY(find_run(connection, preflight.run_id));
   RG_TRY_OK(
       connection.execute("DELETE FROM preflight WHERE node=?1 AND at=?2", *node, preflight.at));
   RG_TRY_OK(
@@ -130,15 +130,15 @@ Status write_preflight(Connection& connection, const PreflightRow& preflight) {
 }
 
 Status write_finding(Connection& connection, const FindingRow& finding) {
-  if (RG_TRY(id_of(connection, "finding", "SELECT count(*) FROM finding WHERE finding_id=?1",
-                   finding.finding_id))
+  if (RG_TRY(find_id(connection, "finding", "SELECT count(*) FROM finding WHERE finding_id=?1",
+                     finding.finding_id))
           .value_or(1) != 0)
     return fail(Code::kAlreadyExists,
                 fmt::format("finding {}: its id is empty or taken", finding.finding_id));
   RG_TRY_OK(check_evidence(connection, finding));
-  const auto run = RG_TRY(id_of_run(connection, finding.run_id));
+  const auto run = RG_TRY(find_run(connection, finding.run_id));
   const auto node = RG_TRY(id_of_node(connection, finding.node_id));
-  const auto upgrade = RG_TRY(id_of(
+  const auto upgrade = RG_TRY(find_id(
       connection, "upgrade", "SELECT id FROM upgrade WHERE upgrade_id=?1", finding.upgrade_id));
   RG_TRY_OK(connection.execute(
       "INSERT INTO finding (finding_id, kind, state, severity, run, node, suspect, summary, "
@@ -196,9 +196,9 @@ Status write_finding_again(Connection& connection, const FindingRow& finding,
                            const FindingStepRow& step) {
   RG_TRY_OK(write_finding_step(connection, finding.finding_id, step));
   RG_TRY_OK(check_evidence(connection, finding));
-  const auto id = RG_TRY(id_of(connection, "finding", "SELECT id FROM finding WHERE finding_id=?1",
-                               finding.finding_id));
-  const auto run = RG_TRY(id_of_run(connection, finding.run_id));
+  const auto id = RG_TRY(find_id(connection, "finding",
+                                 "SELECT id FROM finding WHERE finding_id=?1", finding.finding_id));
+  const auto run = RG_TRY(find_run(connection, finding.run_id));
   RG_TRY_OK(connection.execute(
       "UPDATE finding SET severity=?2, run=?3, suspect=?4, summary=?5, evidence=?6, worse=?7 WHERE "
       "id=?1",

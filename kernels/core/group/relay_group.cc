@@ -20,7 +20,7 @@
 namespace railgauge {
 namespace {
 // Bytes of one read: a pipe's default capacity.
-constexpr std::size_t kReadBytes = 64U << 10U;
+constexpr std::size_t kRelayReadBytes = 64U << 10U;
 // Keeps the clock's integers from overflowing.
 constexpr double kMaxWaitSeconds = 7 * 86400.0;
 }  // namespace
@@ -51,7 +51,7 @@ Status RelayChannel::send(const FromRunner& message) {
 // Ends on the destructor's wake, the agent's end, a cancel or garbage.
 void RelayChannel::read_loop() {
   FrameReader frames;
-  std::array<char, kReadBytes> bytes;
+  std::array<char, kRelayReadBytes> bytes;
   for (;;) {
     std::array<pollfd, 2> wait{pollfd{request_fd_, POLLIN, 0}, pollfd{wake_fd_, POLLIN, 0}};
     if (::poll(wait.data(), wait.size(), -1) < 0) {

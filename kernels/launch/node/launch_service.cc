@@ -22,7 +22,7 @@ namespace {
 // A shim that does not read for so long is let go: the rest of a torn frame has no meaning.
 constexpr double kWriteSeconds = 2;
 // One read from a shim.
-constexpr std::size_t kReadBytes = 16U << 10U;
+constexpr std::size_t kRequestReadBytes = 16U << 10U;
 
 // False where the shim does not read or is gone.
 bool write_frame(int socket, launch::Kind kind, std::string_view bytes) {
@@ -94,7 +94,7 @@ bool LaunchService::turn_away(const std::string& what) {
 
 // Reads until the socket has no more.
 bool LaunchService::read(std::uint32_t number, Shim& shim) {
-  std::array<char, kReadBytes> bytes;
+  std::array<char, kRequestReadBytes> bytes;
   for (;;) {
     const ssize_t got = ::read(shim.socket.get(), bytes.data(), bytes.size());
     if (got < 0 && errno == EINTR) continue;

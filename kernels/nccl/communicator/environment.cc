@@ -29,7 +29,7 @@ namespace {
 
 constexpr const char* kSite = "site";
 // Bounds, in bytes: a fact of a result, and the debug output that one look reads.
-constexpr std::size_t kMaxFact = 1000;
+constexpr std::size_t kMaxFactBytes = 1000;
 constexpr std::size_t kMaxLog = 4U << 20U;
 // The subsystems whose lines parse_log() reads; TUNING adds a line for each call.
 constexpr const char* kSubsystems = "INIT,ENV,NET,GRAPH,P2P,SHM,NVLS";
@@ -164,10 +164,10 @@ void set_output() {
   setenv("NCCL_DEBUG_FILE", output().path.c_str(), 1);
 }
 
-// One fact of several parts, cut at kMaxFact.
+// One fact of several parts, cut at kMaxFactBytes.
 std::string joined(const std::vector<std::string>& parts) {
   std::string all = fmt::format("{}", fmt::join(parts, " "));
-  if (all.size() > kMaxFact) all = all.substr(0, kMaxFact) + "...";
+  if (all.size() > kMaxFactBytes) all = all.substr(0, kMaxFactBytes) + "...";
   return valid_utf8(all);
 }
 
