@@ -212,8 +212,12 @@ void Server::on_tick() {
   fleet_.tick(now);
   director_.tick(now);
   show_nodes();
-  metrics_.set_runs(!director_.idle(), director_.waiting());
-  metrics_.set_records_stored(fleet_.records_stored());
+  metric::Registry& series = metrics_.series();
+  series.set("railgauge_run_active", {}, director_.idle() ? 0 : 1);
+  series.set("railgauge_runs_waiting", {}, static_cast<double>(director_.waiting()));
+  // The fleet counts; the metric follows and never falls.
+  series.raise_to("railgauge_records_stored_total", {},
+                  static_cast<double>(fleet_.records_stored()));
   if (now >= next_schedules_ && !stopping_) {
     next_schedules_ = now + kScheduleSeconds;
     static_cast<void>(starter_->submit([this] { schedules_.tick(fleet::unix_seconds()); }));
@@ -261,14 +265,15 @@ void Server::show_nodes() {
 
 // Metrics that change rarely: agent versions and nodes that are absent.
 void Server::show_rare_node_facts() {
-  std::map<std::string, std::uint32_t> versions;
+  LabelledCounts agents;
   for (const auto& [name, node] : fleet_.nodes())
-    if (node.presence == fleet::NodePresence::kAttached) ++versions[node.hello.version()];
-  metrics_.set_agent_versions(versions);
+    if (node.presence == fleet::NodePresence::kAttached)
+      ++agents[{{"version", node.hello.version()}}];
+  metrics_.series().replace("railgauge_agents", agents);
   std::uint32_t absent = 0;
   const auto known = feed_.known_nodes();
   for (const std::string& name : *known) absent += fleet_.nodes().contains(name) ? 0 : 1;
-  metrics_.set_absent_nodes(absent);
+  metrics_.series().set("railgauge_nodes", {{"state", "absent"}}, absent);
 }
 
 // Deletes in small transactions, so that readers and writers continue.

@@ -12,6 +12,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <httplib.h>
 
 #include "controller/testing/server_bench.h"
 
@@ -85,6 +86,13 @@ class ServerTest : public testing::Test {
     return summary;
   }
 
+  // The page that a scrape gets now.
+  std::string metrics() const {
+    httplib::Client client("127.0.0.1", bench_.server_->metrics_port());
+    const auto page = client.Get("/metrics");
+    return page ? page->body : "";
+  }
+
   ServerBench bench_;
   std::vector<std::unique_ptr<ScriptedAgent>> agents_;
 };
@@ -148,6 +156,11 @@ TEST_F(ServerTest, ATaskOfThreeRanksIsPreparedRelayedStoredAndPasses) {
   EXPECT_THAT(stored.tasks(0).endpoints(), ElementsAre("n1/rxe0:1", "n2/rxe0:1", "n3/rxe0:1"));
   ASSERT_THAT(stored.tasks(0).ranks(), SizeIs(3));
   EXPECT_FALSE(stored.run().requested_by().empty());
+  const std::string series = metrics();
+  EXPECT_THAT(series,
+              HasSubstr("railgauge_tasks_total{kernel=\"fake.group\",outcome=\"passed\"} 1\n"));
+  EXPECT_THAT(series, HasSubstr("railgauge_runs_total{outcome=\"passed\",trigger=\"cli\"} 1\n"));
+  EXPECT_THAT(series, HasSubstr("railgauge_series_refused_total 0\n"));
   grpc::ClientContext context;
   api::ResultsRequest request;
   api::ResultList results;

@@ -290,7 +290,8 @@ void RunDriver::act(const SkipTask& action) {
   update.outcome = action.outcome;
   update.reason = action.reason;
   save(std::move(update));
-  edges_.metrics.task_ended(task.kernel, action.outcome);
+  edges_.metrics.series().add("railgauge_tasks_total",
+                              {{"kernel", task.kernel}, {"outcome", action.outcome}});
   publish(task.id, fmt::format("{} {} {}: {}", task.id, task.kernel, nodes_text(task),
                                with_reason(action.outcome, action.reason)));
 }
@@ -437,7 +438,9 @@ void RunDriver::act(std::size_t index, const TaskFinished& action) {
   update.outcome = end.outcome;
   update.reason = end.reason;
   save(std::move(update));
-  if (!again) edges_.metrics.task_ended(task.kernel, end.outcome);
+  if (!again)
+    edges_.metrics.series().add("railgauge_tasks_total",
+                                {{"kernel", task.kernel}, {"outcome", end.outcome}});
   publish(task.id, fmt::format("{} {} {}: {}{}", task.id, task.kernel, nodes_text(task),
                                with_reason(end.outcome, end.reason),
                                again ? "; it is tried again after the last round" : ""));

@@ -155,14 +155,19 @@ std::shared_ptr<const std::vector<std::string>> MetricsFeed::known_nodes() const
 void MetricsFeed::update_store() {
   const Result<store::StoreStats> stats = store_.stats();
   if (!stats) return spdlog::warn("store: {}", stats.error().message);
-  metrics_.set_store(stats->queued_records, stats->file_bytes, stats->failed_batches);
-  metrics_.set_orphans(stats->orphan_records, stats->orphans_dropped);
+  metric::Registry& series = metrics_.series();
+  series.set("railgauge_store_queue_depth", {}, stats->queued_records);
+  series.set("railgauge_db_size_bytes", {}, stats->file_bytes);
+  series.raise_to("railgauge_store_failed_batches_total", {}, stats->failed_batches);
+  series.set("railgauge_orphan_records", {}, stats->orphan_records);
+  series.raise_to("railgauge_orphan_records_dropped_total", {}, stats->orphans_dropped);
   std::error_code error;
   const auto space =
       std::filesystem::space(std::filesystem::absolute(database_path_, error).parent_path(), error);
-  if (!error)
-    metrics_.set_store_limits(static_cast<double>(store::StoreOptions().max_queued_records),
-                              static_cast<double>(space.available));
+  if (error) return;
+  series.set("railgauge_store_queue_limit", {},
+             static_cast<double>(store::StoreOptions().max_queued_records));
+  series.set("railgauge_db_free_bytes", {}, static_cast<double>(space.available));
 }
 
 // An acknowledgement that ran out is none any more, as `railgauge findings` has it.
@@ -176,7 +181,8 @@ void MetricsFeed::update_findings(double now) {
   LabelledCounts regressions;
   for (const store::OpenSeriesRow& row : *named)
     regressions[{{"kernel", row.kernel}, {"metric", row.metric}}] = row.series;
-  metrics_.set_findings(findings, regressions);
+  metrics_.series().replace("railgauge_findings", findings);
+  metrics_.series().replace("railgauge_regression_active", regressions);
 }
 
 // How often the judge errs here, measured.

@@ -1,5 +1,7 @@
 #include "controller/metric/catalog.h"
 
+#include <filesystem>
+#include <fstream>
 #include <set>
 
 #include <gmock/gmock.h>
@@ -70,6 +72,28 @@ TEST(Catalog, TheBudgetHoldsFor2000AndFor10000Nodes) {
   EXPECT_EQ(small.controller_most, large.controller_most) << "no series of a single node there";
   EXPECT_LE(small.fleet_typical, 1.4e6);
   EXPECT_LE(large.fleet_typical, 7e6);
+}
+
+// A series is set by its name where its value is known, so a wrong name would be counted at run
+// time only (railgauge_series_refused_total).
+TEST(Catalog, HasEveryNameThatASourceSetsASeriesBy) {
+  std::size_t names = 0;
+  for (const char* folder : {"agent", "controller"})
+    for (const auto& file : std::filesystem::recursive_directory_iterator(folder)) {
+      const std::string path = file.path().generic_string();
+      if (!path.ends_with(".cc") || path.ends_with("_test.cc")) continue;
+      std::ifstream source(path);
+      const std::string text{std::istreambuf_iterator<char>(source), {}};
+      constexpr std::string_view kCall = "(\"railgauge_";
+      for (std::size_t at = 0; (at = text.find(kCall, at)) != std::string::npos; ++at) {
+        const std::size_t begin = at + 2;
+        const std::string name = text.substr(begin, text.find('"', begin) - begin);
+        if (name.ends_with('_')) continue;  // the beginning of a name, in a search
+        ++names;
+        EXPECT_NE(find(name), nullptr) << path << ": " << name;
+      }
+    }
+  EXPECT_GT(names, 30U);
 }
 
 TEST(Catalog, ThePageInTheDocumentationIsTheCatalogs) {

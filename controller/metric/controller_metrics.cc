@@ -21,7 +21,7 @@ std::string rail_text(std::int32_t rail) { return rail < 0 ? "" : fmt::format("{
 Metrics::Metrics() {
   registry_.set("railgauge_controller_info", {{"version", RAILGAUGE_VERSION}}, 1);
   set_nodes({});
-  set_absent_nodes(0);
+  registry_.set(kNodes, {{"state", "absent"}}, 0);
   sample_process();
 }
 
@@ -84,59 +84,12 @@ void Metrics::show_ends() {
   registry_.replace("railgauge_run_last_success_timestamp_seconds", successes);
 }
 
-void Metrics::task_ended(const std::string& kernel, const std::string& outcome) {
-  registry_.add("railgauge_tasks_total", {{"kernel", kernel}, {"outcome", outcome}});
-}
-
 void Metrics::set_nodes(const FleetCounts& counts) {
   registry_.set(kNodes, {{"state", "attached"}}, counts.attached);
   registry_.set(kNodes, {{"state", "detached"}}, counts.detached);
   registry_.set(kNodes, {{"state", "lost"}}, counts.lost);
   registry_.set("railgauge_nodes_busy", {}, counts.busy);
   registry_.set("railgauge_agents_waiting_records", {}, counts.waiting_records);
-}
-
-// Known nodes that are not attached, as the exporter counts them.
-void Metrics::set_absent_nodes(std::uint32_t absent) {
-  registry_.set(kNodes, {{"state", "absent"}}, absent);
-}
-
-// A version that no agent has any more loses its series.
-void Metrics::set_agent_versions(const std::map<std::string, std::uint32_t>& attached_by_version) {
-  std::map<metric::Labels, double> values;
-  for (const auto& [version, count] : attached_by_version) values[{{"version", version}}] = count;
-  registry_.replace("railgauge_agents", values);
-}
-
-void Metrics::set_runs(bool active, std::size_t waiting) {
-  registry_.set("railgauge_run_active", {}, active ? 1 : 0);
-  registry_.set("railgauge_runs_waiting", {}, static_cast<double>(waiting));
-}
-
-// The store counts; the metric follows and never falls.
-void Metrics::set_records_stored(std::uint64_t records) {
-  registry_.raise_to("railgauge_records_stored_total", {}, static_cast<double>(records));
-}
-
-void Metrics::set_store(double queued_records, double database_bytes, double failed_batches) {
-  registry_.set("railgauge_store_queue_depth", {}, queued_records);
-  registry_.set("railgauge_db_size_bytes", {}, database_bytes);
-  registry_.raise_to("railgauge_store_failed_batches_total", {}, failed_batches);
-}
-
-void Metrics::set_store_limits(double queue_records, double free_bytes) {
-  registry_.set("railgauge_store_queue_limit", {}, queue_records);
-  registry_.set("railgauge_db_free_bytes", {}, free_bytes);
-}
-
-void Metrics::set_orphans(double kept, double dropped) {
-  registry_.set("railgauge_orphan_records", {}, kept);
-  registry_.raise_to("railgauge_orphan_records_dropped_total", {}, dropped);
-}
-
-void Metrics::set_findings(const LabelledCounts& findings, const LabelledCounts& regressions) {
-  registry_.replace("railgauge_findings", findings);
-  registry_.replace("railgauge_regression_active", regressions);
 }
 
 // Without repeated figures the ratio has no series.

@@ -80,26 +80,8 @@ class Metrics {
                  double unix_seconds);
   // Restores the ends of runs from the store. Where a suite has one already, the newer end stays.
   void restore_runs(std::span<const SuiteEnd> ends);
-  // Counts one task by kernel and outcome.
-  void task_ended(const std::string& kernel, const std::string& outcome);
   // Gauges of the fleet; absent nodes come from the store and are set apart.
   void set_nodes(const FleetCounts& counts);
-  // Nodes that attached within a week and have no connection entry now.
-  void set_absent_nodes(std::uint32_t absent);
-  // How many attached agents run each version.
-  void set_agent_versions(const std::map<std::string, std::uint32_t>& attached_by_version);
-  // Whether a run is being driven, and how many wait for it.
-  void set_runs(bool active, std::size_t waiting);
-  // Records of agents written to the database since the start.
-  void set_records_stored(std::uint64_t records);
-  // Load of the store: records in its queue, size of the file, batches that failed since the start.
-  void set_store(double queued_records, double database_bytes, double failed_batches);
-  // Bounds of the two figures above: places in the queue, free bytes of the file system.
-  void set_store_limits(double queue_records, double free_bytes);
-  // Records that fit no known run: the number stored, and the number dropped since the start.
-  void set_orphans(double kept, double dropped);
-  // Open findings, and series that open findings name. Absent labels end their series.
-  void set_findings(const LabelledCounts& findings, const LabelledCounts& regressions);
   // Figures that were measured twice, and of them those that differ; none: no rate is shown.
   void set_repeats(double figures, double apart);
   // All schedules there are; a schedule that is missing ends its series.
@@ -111,6 +93,8 @@ class Metrics {
   // Reads memory, CPU time and descriptors of this process.
   void sample_process();
 
+  // Every other metric: whoever knows the value sets it under the name and labels of its row.
+  metric::Registry& series() { return registry_; }
   // The text exposition format.
   [[nodiscard]] std::string text() const { return registry_.text(); }
 

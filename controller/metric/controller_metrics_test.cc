@@ -16,13 +16,16 @@ TEST(Metrics, EveryFamilyIsThereWithItsLabelsAndZerosAreToldToo) {
   Metrics metrics;
   metrics.run_ended("quick", "cli", "passed", 1'000);
   metrics.run_ended("nightly", "schedule", "failed", 2'000);
-  metrics.task_ended("verbs.write_lat", "passed");
+  metrics.series().add("railgauge_tasks_total",
+                       {{"kernel", "verbs.write_lat"}, {"outcome", "passed"}});
   metrics.set_nodes({.attached = 3, .detached = 1, .lost = 2, .busy = 1, .waiting_records = 7});
-  metrics.set_absent_nodes(5);
-  metrics.set_records_stored(12);
-  metrics.set_records_stored(15);
-  metrics.set_store(4, 8'192, 0);
-  metrics.set_runs(true, 3);
+  metrics.series().set("railgauge_nodes", {{"state", "absent"}}, 5);
+  metrics.series().raise_to("railgauge_records_stored_total", {}, 12);
+  metrics.series().raise_to("railgauge_records_stored_total", {}, 15);
+  metrics.series().set("railgauge_store_queue_depth", {}, 4);
+  metrics.series().set("railgauge_db_size_bytes", {}, 8'192);
+  metrics.series().set("railgauge_run_active", {}, 1);
+  metrics.series().set("railgauge_runs_waiting", {}, 3);
   const std::string text = metrics.text();
   for (const char* line : {"railgauge_runs_total{outcome=\"passed\",trigger=\"cli\"} 1",
                            "railgauge_runs_total{outcome=\"failed\",trigger=\"schedule\"} 1",
@@ -108,13 +111,18 @@ TEST(Metrics, AFilledControllerShowsNothingOutsideTheCatalog) {
   metrics.set_pairs(
       pairs, std::vector<RailFigure>{{"verbs.write_bw", false, 3, "host", "same_leaf", 5e10, 4e10}},
       1'000);
-  metrics.set_findings({{{{"kind", "regression"}, {"state", "open"}, {"severity", "fail"}}, 2}},
-                       {{{{"kernel", "verbs.write_bw"}, {"metric", "latency_ns"}}, 2}});
+  metrics.series().set("railgauge_findings",
+                       {{"kind", "regression"}, {"state", "open"}, {"severity", "fail"}}, 2);
+  metrics.series().set("railgauge_regression_active",
+                       {{"kernel", "verbs.write_bw"}, {"metric", "latency_ns"}}, 2);
   metrics.set_schedules(std::vector<ScheduleState>{{"n", "nightly", true, "started", 9}});
-  metrics.set_agent_versions({{"0.1.0", 999}, {"0.2.0", 1}});
-  metrics.set_store_limits(65'536, 1e12);
+  metrics.series().replace("railgauge_agents",
+                           {{{{"version", "0.1.0"}}, 999}, {{{"version", "0.2.0"}}, 1}});
+  metrics.series().set("railgauge_store_queue_limit", {}, 65'536);
+  metrics.series().set("railgauge_db_free_bytes", {}, 1e12);
   metrics.run_ended("nightly", "schedule", "failed", 2'000);
-  metrics.task_ended("verbs.write_lat", "passed");
+  metrics.series().add("railgauge_tasks_total",
+                       {{"kernel", "verbs.write_lat"}, {"outcome", "passed"}});
   EXPECT_THAT(metric::outside_catalog(metrics.text(), metric::Owner::kController), IsEmpty());
   EXPECT_THAT(metrics.text(), HasSubstr("railgauge_series_refused_total 0\n"));
   EXPECT_THAT(metrics.text(), HasSubstr("rail=\"3\",stat=\"p01\"} 40000000000\n"));

@@ -51,13 +51,13 @@ std::string path_in_place(const Inventory& node, const GpuNicPair& pair) {
 
 void judge_by_files(const CheckInput& input, const GpuNicPair& pair, api::GpuDirectPair& out) {
   const std::string path = path_in_place(input.node, pair);
-  std::vector<CheckResults (*)(const CheckInput&)> obstacles{
-      judge_minimum_versions, judge_rdma_device_nodes, judge_peer_memory_conflict};
+  std::vector<Judge*> obstacles{judge_minimum_versions, judge_rdma_device_nodes,
+                                judge_peer_memory_conflict};
   if (path != "dma-buf") {
     obstacles.push_back(judge_peermem_build);
     obstacles.push_back(judge_peer_memory_client);
   }
-  for (const auto judge : obstacles) {
+  for (Judge* judge : obstacles) {
     const CheckResults results = judge(input);
     if (const CheckResult* found = find_obstacle(results, pair); found != nullptr)
       return answer_with(out, "no", found->observed, found->remedy);

@@ -5,6 +5,15 @@
 #include "agent/preflight/rules/check.h"
 
 namespace railgauge::agent {
+
+// Functions of checks that only this table names, in the order of the rows.
+Judge judge_peermem_mode, judge_dmabuf_gpu, judge_dmabuf_nic, judge_bar1_size, judge_pcie_link,
+    judge_pcie_limited, judge_pcie_errors, judge_pcie_read_request, judge_relaxed_ordering,
+    judge_gpu_nic_distance, judge_numa_locality, judge_port_state, judge_mtu, judge_gid,
+    judge_lossless, judge_congestion_control, judge_port_errors, judge_nic_firmware, judge_versions,
+    judge_gpu_ecc, judge_xid, judge_gpu_mode, judge_gpu_clocks, judge_nvlink, judge_locked_memory,
+    judge_cgroup, judge_hugepages, judge_cpu_power, judge_bar_copy_driver;
+
 namespace {
 
 constexpr std::string_view kConfigSpace = "CAP_SYS_ADMIN, for PCI configuration space";

@@ -1,5 +1,5 @@
 // A check of preflight: a pure function from what is known of the node to results. THE list of
-// checks is table.cc; adding one costs a function, a row there and its tests.
+// checks is table.cc; a new one is a function, its declaration and row there, and its tests.
 #pragma once
 
 #include <cstdint>
@@ -56,12 +56,15 @@ struct CheckInput {
   SiteRules site{};
 };
 
+// A check's function, in a file of agent/preflight/checks.
+using Judge = CheckResults(const CheckInput&);
+
 struct Check {
   std::string_view id;     // "acs"
   std::string_view title;  // "ACS on the GPU-NIC path"
   std::string_view why;    // why it matters, one sentence
   std::string_view needs;  // what reading it may need beyond an ordinary user; "" is nothing
-  CheckResults (*judge)(const CheckInput&);
+  Judge* judge;
 };
 
 // In the order of the report.
@@ -69,44 +72,8 @@ std::span<const Check> all_checks();
 // nullptr: there is none of that id.
 const Check* find_check(std::string_view id);
 
-// --- one function a check, by file ---------------------------------------------------------------
-
-CheckResults judge_peer_memory_client(const CheckInput& input);  // peer_memory.cc
-CheckResults judge_peer_memory_conflict(const CheckInput& input);
-CheckResults judge_peermem_build(const CheckInput& input);  // peermem_build.cc
-CheckResults judge_peermem_mode(const CheckInput& input);
-CheckResults judge_registration(const CheckInput& input);  // registration.cc
-CheckResults judge_dmabuf_gpu(const CheckInput& input);    // dmabuf.cc
-CheckResults judge_dmabuf_nic(const CheckInput& input);
-CheckResults judge_acs(const CheckInput& input);        // acs.cc
-CheckResults judge_iommu(const CheckInput& input);      // iommu.cc
-CheckResults judge_bar1_size(const CheckInput& input);  // iommu.cc
-CheckResults judge_pcie_link(const CheckInput& input);  // pcie_link.cc
-CheckResults judge_pcie_limited(const CheckInput& input);
-CheckResults judge_pcie_errors(const CheckInput& input);
-CheckResults judge_pcie_read_request(const CheckInput& input);  // pcie_settings.cc
-CheckResults judge_relaxed_ordering(const CheckInput& input);
-CheckResults judge_gpu_nic_distance(const CheckInput& input);  // placement.cc
-CheckResults judge_numa_locality(const CheckInput& input);
-CheckResults judge_port_state(const CheckInput& input);  // ports.cc
-CheckResults judge_mtu(const CheckInput& input);
-CheckResults judge_gid(const CheckInput& input);
-CheckResults judge_lossless(const CheckInput& input);  // fabric.cc
-CheckResults judge_congestion_control(const CheckInput& input);
-CheckResults judge_port_errors(const CheckInput& input);
-CheckResults judge_nic_firmware(const CheckInput& input);  // versions.cc
-CheckResults judge_versions(const CheckInput& input);
-CheckResults judge_minimum_versions(const CheckInput& input);
-CheckResults judge_gpu_ecc(const CheckInput& input);  // gpu_health.cc
-CheckResults judge_xid(const CheckInput& input);      // xid.cc
-CheckResults judge_gpu_mode(const CheckInput& input);
-CheckResults judge_gpu_clocks(const CheckInput& input);
-CheckResults judge_nvlink(const CheckInput& input);         // nvlink.cc
-CheckResults judge_locked_memory(const CheckInput& input);  // process_limits.cc
-CheckResults judge_cgroup(const CheckInput& input);
-CheckResults judge_hugepages(const CheckInput& input);
-CheckResults judge_cpu_power(const CheckInput& input);  // host.cc
-CheckResults judge_rdma_device_nodes(const CheckInput& input);
-CheckResults judge_bar_copy_driver(const CheckInput& input);
+// Checks that are asked by themselves too; table.cc declares the others.
+Judge judge_peer_memory_client, judge_peer_memory_conflict, judge_registration, judge_peermem_build,
+    judge_acs, judge_iommu, judge_rdma_device_nodes, judge_minimum_versions;
 
 }  // namespace railgauge::agent

@@ -90,8 +90,7 @@ const KeyTable& suite_keys() {
       {
           required(other_key("version", R"("const": 1)", "version of the format")),
           required(mapping_key("metadata", "metadata", "name and description for people")),
-          count_key("seed", 0, 1e12,
-                    "seed of every random choice: matchings, order of repetitions; default 1",
+          count_key("seed", 0, 1e12, "seed of every random choice: matchings, order of repetitions",
                     &Suite::seed),
           other_key("slice", R"("type": "string", "pattern": "^[0-9]+/[0-9]+$")",
                     "K/N: each stage with all pairs measures the K-th of N slices of its rounds; "
@@ -249,10 +248,11 @@ const KeyTable& stage_keys() {
                        &Stage::time_budget_seconds),
           choice_key("on_failure", words_of(on_failure_words()),
                      "effect of a failed task on tasks that have not begun"),
-          other_key("deadline_seconds",
-                    R"("type": "number", "exclusiveMinimum": 0, "maximum": 86400)",
-                    "a task that takes longer is ended"),
-          boolean_key("raw_samples", "every sample of every point is stored too",
+          other_key(
+              "deadline_seconds", R"("type": "number", "exclusiveMinimum": 0, "maximum": 86400)",
+              "a task that takes longer is ended; default: three times what is expected, and 30 s"),
+          boolean_key("raw_samples",
+                      "every sample of every point is stored too, for a week by default",
                       &Stage::raw_samples),
       });
   return table;
@@ -270,17 +270,21 @@ const KeyTable& placement_keys() {
           text_key("endpoint", 0, "DEV:PORT or gpuN, the same on every node"),
           choice_key("each", {"gpu", "nic", "gpu_nic", "rail"},
                      "a task, or a rank, on each endpoint of a node"),
-          word_key("file", "with pairs: custom, name of the list in the suite folder"),
-          count_key("matchings", 1, 100, "with pairs: quick, number of random rounds"),
-          choice_key("leaves", words_of(leaves_words()), "pairs on one leaf only, or on two"),
+          word_key("file",
+                   "with pairs: custom, name of the list in the suite folder: lines of ROUND NODE "
+                   "NODE"),
+          count_key("matchings", 1, 100, "with pairs: quick, number of random rounds; default 3"),
+          choice_key("leaves", words_of(leaves_words()),
+                     "pairs on one leaf only, or on two; wants a topology"),
           choice_key("rails", words_of(rail_words()),
                      "each rail with the same one of the other node, or with every other one"),
           boolean_key("rails_together", "the rails of a pair at once"),
           choice_key("directions", words_of(direction_words()),
                      "both: each pair once more with its ranks exchanged"),
           boolean_key("strict_class", "one distance a round, also where that takes more rounds"),
-          choice_key("idle", words_of(idle_words()),
-                     "task of the node that an odd number of nodes leaves over"),
+          choice_key(
+              "idle", words_of(idle_words()),
+              "task of the node that an odd number of nodes leaves over, another one each round"),
           count_key("slice", 2, 366, "every n-th round; n nights in a row cover all"),
       },
       R"("oneOf": [{"required": ["pairs"]}, {"required": ["group"]}, {"required": ["local"]}, {"required": ["loopback"]}])");

@@ -77,13 +77,33 @@ std::string value_words(const SuiteKey& key) {
   return "";
 }
 
+// The value that the member of a row has before it is read; "": none.
+std::string default_of(std::monostate) { return ""; }
+template <class To>
+std::string default_of(std::optional<double> To::*) {
+  return "";
+}
+template <class To, class Value>
+std::string default_of(Value To::*field) {
+  return fmt::format("{}", To().*field);
+}
+std::string default_of(const SuiteKey& key) {
+  const std::string text =
+      std::visit([](auto field) -> std::string { return default_of(field); }, key.field);
+  return key.kind == ValueKind::kDuration && !text.empty() ? text + "s" : text;
+}
+
 // The definition of one mapping, one line for each key.
 std::string table_schema(const KeyTable& table) {
   std::vector<std::string> properties;
-  for (const SuiteKey& key : table.keys)
+  for (const SuiteKey& key : table.keys) {
+    const std::string value = default_of(key);
+    const char* quote = key.kind == ValueKind::kDuration ? "\"" : "";
     properties.push_back(
-        fmt::format("        \"{}\": {{{}{}}}", key.name, value_schema(key),
+        fmt::format("        \"{}\": {{{}{}{}}}", key.name, value_schema(key),
+                    value.empty() ? "" : fmt::format(", \"default\": {0}{1}{0}", quote, value),
                     key.help.empty() ? "" : fmt::format(", \"description\": \"{}\"", key.help)));
+  }
   return fmt::format(
       "    \"{}\": {{\n      \"type\": \"object\",\n      \"additionalProperties\": false,\n"
       "{}{}{}      \"properties\": {{\n{}\n      }}\n    }}",
@@ -107,7 +127,7 @@ std::string suite_schema() {
   return fmt::format(R"({{
   "$schema": "https://json-schema.org/draft/2020-12/schema",
   "title": "Railgauge suite, version {}",
-  "description": "Kernels, placements and strictness of a run. For editors; `railgauge suites check` knows the kernels too. suites/README.md explains every key.",
+  "description": "Kernels, placements and strictness of a run. For editors; `railgauge suites check` knows the kernels too. deploy/docs/reference/suite-keys.md lists every key.",
   "$ref": "#/$defs/suite",
   "$defs": {{
 {}
@@ -120,14 +140,15 @@ std::string suite_schema() {
 std::string suite_key_page() {
   std::string page =
       "# Suite keys\n\nRendered from the table in `controller/plan/suite/suite_keys.cc`; a test "
-      "compares the two.\n`suites/README.md` explains the keys with examples.\n";
+      "compares the two.\n`suites/README.md` has an example and the rules that need more than a "
+      "line.\n";
   for (const KeyTable* table : all_key_tables()) {
     page += fmt::format("\n## {}\n\n", table->name);
     if (!table->help.empty()) page += table->help + ".\n\n";
-    page += "| key | required | value | meaning |\n|---|---|---|---|\n";
+    page += "| key | required | value | default | meaning |\n|---|---|---|---|---|\n";
     for (const SuiteKey& key : table->keys)
-      page += fmt::format("| `{}` | {} | {} | {} |\n", key.name, key.required ? "yes" : "no",
-                          value_words(key), key.help);
+      page += fmt::format("| `{}` | {} | {} | {} | {} |\n", key.name, key.required ? "yes" : "no",
+                          value_words(key), default_of(key), key.help);
   }
   return page;
 }

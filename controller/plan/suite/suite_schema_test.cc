@@ -1,6 +1,5 @@
 // The schema for editors and the page of keys are what the reader's table renders;
 // RAILGAUGE_UPDATE_GOLDEN=1 writes both anew. JSON is YAML, so the reader's own parser reads it.
-#include <cctype>
 #include <set>
 #include <string>
 
@@ -53,40 +52,6 @@ TEST(SuiteSchema, HasEveryKeyOfTheReadersTablesAndNoOther) {
     known.insert(known.end(), table->optional.begin(), table->optional.end());
     EXPECT_THAT(keys, UnorderedElementsAreArray(known)) << table->name;
   }
-}
-
-// Words that stand between backticks: `stages[].name` has stages and name, `p99.9` is one.
-std::set<std::string> words_in_code(const std::string& text) {
-  std::set<std::string> words;
-  std::string word;
-  bool in_code = false;
-  const auto take = [&] {
-    words.insert(word);
-    for (std::size_t dot = word.find('.'); dot != std::string::npos; dot = word.find('.')) {
-      words.insert(word.substr(0, dot));
-      words.insert(word = word.substr(dot + 1));
-    }
-    word.clear();
-  };
-  for (const char letter : text) {
-    if (letter == '`') in_code = !in_code;
-    if (in_code &&
-        (std::isalnum(static_cast<unsigned char>(letter)) != 0 || letter == '_' || letter == '.'))
-      word += letter;
-    else
-      take();
-  }
-  return words;
-}
-
-TEST(SuiteManual, HasEveryKeyOfTheReader) {
-  std::ifstream file("suites/README.md");
-  const auto words = words_in_code({std::istreambuf_iterator<char>(file), {}});
-  ASSERT_FALSE(words.contains("no_such_key"));
-  for (const KeyTable* table : all_key_tables())
-    for (const auto& keys : {table->required, table->optional})
-      for (const auto& key : keys)
-        EXPECT_TRUE(words.contains(std::string(key))) << table->name << ": " << key;
 }
 
 TEST(SuiteSchema, EveryMappingWithFixedKeysHasATable) {
