@@ -4,31 +4,27 @@
 
 #include <poll.h>
 #include <sys/socket.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
 #include <charconv>
-#include <chrono>
 #include <csignal>
 #include <cstring>
 #include <optional>
 #include <string>
 #include <string_view>
-#include <thread>
 #include <vector>
 
 #include <fmt/format.h>
 
 #include "kernels/core/base/clock.h"
-#include "kernels/core/base/fd.h"
 #include "kernels/core/base/outcome.h"
 #include "kernels/core/base/record.pb.h"
+#include "kernels/core/base/spawn.h"
 #include "kernels/core/group/framing.h"
 #include "kernels/core/group/tcp.h"
-#include "kernels/runner/child.h"
 #include "kernels/runner/task/watchdog.h"
 
 namespace railgauge {
@@ -37,8 +33,6 @@ namespace {
 constexpr double kReapSeconds = 1;  // between a socket's end and its process's
 // A rank waits this much longer than rank 0, whose word on who is missing it would rather have.
 constexpr double kHearSeconds = 1;
-// Between two looks at a process that is ending.
-constexpr auto kLook = std::chrono::milliseconds(5);
 
 // On CLOCK_MONOTONIC, in ns.
 double deadline_after(double seconds) { return monotonic_now_ns() + seconds * 1e9; }
@@ -111,18 +105,6 @@ struct Other {
   FrameStream link;
 };
 
-// Absent when it still runs after that long.
-std::optional<int> reap(pid_t process, double seconds) {
-  const double deadline_ns = deadline_after(seconds);
-  for (;;) {
-    int status = 0;
-    const pid_t ended = ::waitpid(process, &status, WNOHANG);
-    if (ended == process) return status;
-    if ((ended < 0 && errno != EINTR) || monotonic_now_ns() >= deadline_ns) return std::nullopt;
-    std::this_thread::sleep_for(kLook);
-  }
-}
-
 // Rank 0.
 class Parent final : public Group {
  public:
@@ -133,9 +115,9 @@ class Parent final : public Group {
     for (Other& other : others_) ::shutdown(other.link.fd(), SHUT_RDWR);
     const double deadline_ns = deadline_after(kEndSeconds);
     for (const Other& other : others_) {
-      if (other.process < 0 || reap(other.process, left_seconds(deadline_ns))) continue;
+      if (other.process < 0 || wait_for_end(other.process, left_seconds(deadline_ns))) continue;
       ::kill(other.process, SIGKILL);
-      reap(other.process, kEndSeconds);
+      wait_for_end(other.process, kEndSeconds);
     }
   }
   Parent(const Parent&) = delete;
@@ -148,19 +130,13 @@ class Parent final : public Group {
       return fail(Code::kUnavailable, fmt::format("socketpair: {}", std::strerror(errno)));
     FrameStream mine = stream_of(ends[0]);
     FrameStream theirs = stream_of(ends[1]);
-    // Both processes would print the text that stdio still holds.
-    std::fflush(nullptr);
-    const pid_t child = ::fork();
-    if (child < 0) return fail(Code::kUnavailable, fmt::format("fork: {}", std::strerror(errno)));
     const auto rank = static_cast<std::uint32_t>(others_.size() + 1);
-    if (child == 0) {
+    const pid_t child = RG_TRY(fork_process(fmt::format("railgauge-runner: rank {}", rank), [&] {
       ::close(mine.fd());
       for (const Other& other : others_) ::close(other.link.fd());
-      be_child(fmt::format("rank {}: ", rank), [&] {
-        Forked group(rank, size_, std::move(theirs));
-        return body(group);
-      });
-    }
+      Forked group(rank, size_, std::move(theirs));
+      return body(group);
+    }));
     others_.push_back({child, std::move(mine)});
     return {};
   }
@@ -180,7 +156,7 @@ class Parent final : public Group {
   // Names the rank, and how its process ended where it can be reaped.
   tl::unexpected<Error> lost(std::size_t index) {
     Other& other = others_[index];
-    const auto status = reap(other.process, kReapSeconds);
+    const auto status = wait_for_end(other.process, kReapSeconds);
     if (status) other.process = -1;
     return fail(Code::kUnavailable, fmt::format("rank {}: gone; {}", index + 1,
                                                 status ? "its process " + words_of_end(*status)
