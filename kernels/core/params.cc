@@ -157,7 +157,7 @@ constexpr std::array kTypes{
 // front.
 tl::unexpected<Error> in_parameter(const std::string& kernel, std::string_view what,
                                    const std::string& name, const Error& error) {
-  return fail(error.code, fmt::format("{}: {} {}: {}", kernel, what, name, error.message));
+  return fail(error.code, "{}: {} {}: {}", kernel, what, name, error.message);
 }
 
 // An unknown name is an error: a typing error must not select the default in silence.
@@ -198,7 +198,7 @@ Result<std::vector<std::uint64_t>> parse_bytes_list(std::string_view text) {
 Result<std::string> check_parameter(const ParameterInfo& declared, std::string_view value) {
   for (const TypeRow& row : kTypes)
     if (row.type == declared.type()) return row.check(declared, value);
-  return fail(Code::kInternal, fmt::format("type {} is unknown", in_quotes(declared.type())));
+  return fail(Code::kInternal, "type {} is unknown", in_quotes(declared.type()));
 }
 
 Result<Params> Params::parse(const KernelInfo& kernel,

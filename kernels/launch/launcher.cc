@@ -230,7 +230,7 @@ Result<SocketSink> SocketSink::connect(const std::string& path) {
   SocketSink sink(launch::connect_to(path));
   if (sink.fd_) return sink;
   return fail(errno == ENAMETOOLONG ? Code::kInvalidArgument : Code::kUnavailable,
-              fmt::format("{}: connect: {}", path, std::strerror(errno)));
+              "{}: connect: {}", path, std::strerror(errno));
 }
 
 // A record that is not read within kSendSeconds is an error, so that rank 0 does not hang.

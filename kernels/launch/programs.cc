@@ -44,8 +44,8 @@ bool runs(const std::string& path) { return ::access(path.c_str(), X_OK) == 0; }
 Result<std::string> launcher_below(const Known& known, const std::string& prefix) {
   for (const char* name : known.names)
     if (std::string path = prefix + "/bin/" + name; runs(path)) return path;
-  return fail(Code::kNotFound, fmt::format("{}: no {} in {}/bin, which mpi_installations names",
-                                           known.mpi, fmt::join(known.names, " or "), prefix));
+  return fail(Code::kNotFound, "{}: no {} in {}/bin, which mpi_installations names", known.mpi,
+              fmt::join(known.names, " or "), prefix);
 }
 
 // The program that the launcher starts on other nodes: beside it, or in the usual places.
@@ -67,13 +67,11 @@ Result<MpiInstallation> installation_of(const std::string& name, const std::stri
   const auto found = std::ranges::find(all, name, &MpiInstallation::name);
   if (found == all.end())
     return fail(Code::kNotFound,
-                fmt::format("mpi_installation {}: this agent's setting mpi_installations has none "
-                            "of that name",
-                            in_quotes(name)));
+                "mpi_installation {}: this agent's setting mpi_installations has none of that name",
+                in_quotes(name));
   if (found->mpi != mpi)
-    return fail(Code::kInvalidArgument,
-                fmt::format("mpi_installation {}: is for {}, and the task says mpi={}",
-                            in_quotes(name), found->mpi, mpi));
+    return fail(Code::kInvalidArgument, "mpi_installation {}: is for {}, and the task says mpi={}",
+                in_quotes(name), found->mpi, mpi);
   return *found;
 }
 
@@ -88,14 +86,13 @@ Result<std::string> launcher_of(const Known& known) {
   if (is_named(known)) {
     const char* named = std::getenv(known.variable);
     if (runs(named)) return std::string(named);
-    return fail(Code::kNotFound, fmt::format("{}: {} cannot be run, which {} names", known.mpi,
-                                             named, known.variable));
+    return fail(Code::kNotFound, "{}: {} cannot be run, which {} names", known.mpi, named,
+                known.variable);
   }
   for (const char* name : known.names)
     if (std::string path = program_in_path(name); !path.empty()) return path;
-  return fail(Code::kNotFound,
-              fmt::format("{}: no {} in the PATH; {} or name it in {}", known.mpi,
-                          fmt::join(known.names, " or "), known.help, known.variable));
+  return fail(Code::kNotFound, "{}: no {} in the PATH; {} or name it in {}", known.mpi,
+              fmt::join(known.names, " or "), known.help, known.variable);
 }
 
 }  // namespace
@@ -139,20 +136,19 @@ Result<MpiLauncher> find_mpi_launcher(const std::string& mpi, const std::string&
     const auto own = std::filesystem::read_symlink("/proc/self/exe", unreadable);
     launcher.ranks_program = (own.parent_path() / fmt::format("railgauge-runner-{}", mpi)).string();
     if (!runs(launcher.ranks_program))
-      return fail(Code::kNotFound, fmt::format("{}: {} is not there; it is built where {} is found",
-                                               mpi, launcher.ranks_program, mpi));
+      return fail(Code::kNotFound, "{}: {} is not there; it is built where {} is found", mpi,
+                  launcher.ranks_program, mpi);
     launcher.shim = (own.parent_path() / "railgauge-launch-shim").string();
     if (!runs(launcher.shim))
-      return fail(Code::kNotFound, fmt::format("{}: {} is not there; it belongs to this program",
-                                               mpi, launcher.shim));
+      return fail(Code::kNotFound, "{}: {} is not there; it belongs to this program", mpi,
+                  launcher.shim);
     launcher.bind_option = mpi == "openmpi" ? "--bind-to" : "-bind-to";
     // Ranks of one host: more than its cores may be asked for.
     if (mpi == "openmpi") launcher.options = {"--oversubscribe"};
     if (mpi == "openmpi" && ::geteuid() == 0) launcher.options.emplace_back("--allow-run-as-root");
     return launcher;
   }
-  return fail(Code::kInvalidArgument,
-              fmt::format("mpi {} is not openmpi or mpich", in_quotes(mpi)));
+  return fail(Code::kInvalidArgument, "mpi {} is not openmpi or mpich", in_quotes(mpi));
 }
 
 }  // namespace railgauge

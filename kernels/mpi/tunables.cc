@@ -143,13 +143,12 @@ Result<std::string> common_port(const std::string& devices) {
     ports.push_back(colon == entry.npos ? "" : entry.substr(colon + 1));
     const auto digit = [](char c) { return c >= '0' && c <= '9'; };
     if (colon != entry.npos && (ports.back().empty() || !std::ranges::all_of(ports.back(), digit)))
-      return fail(Code::kInvalidArgument,
-                  fmt::format("parameter hca_list: {} names no port", in_quotes(entry)));
+      return fail(Code::kInvalidArgument, "parameter hca_list: {} names no port", in_quotes(entry));
     if (ports.back() != ports.front())
       return fail(Code::kInvalidArgument,
-                  fmt::format("parameter hca_list: {}: MVAPICH2 takes one port for all devices; "
-                              "name the same one of each",
-                              in_quotes(devices)));
+                  "parameter hca_list: {}: MVAPICH2 takes one port for all devices; name the same "
+                  "one of each",
+                  in_quotes(devices));
   }
   return ports.front();
 }
@@ -210,26 +209,24 @@ Result<std::vector<Setting>> settings_of(Flavour flavour,
     const auto found = parameters.find(parameter);
     if (found == parameters.end() || !is_set(parameter, found->second)) continue;
     if (!is_plain(found->second))
-      return fail(Code::kInvalidArgument,
-                  fmt::format("parameter {}: {} holds more than names and numbers", parameter,
-                              in_quotes(found->second)));
+      return fail(Code::kInvalidArgument, "parameter {}: {} holds more than names and numbers",
+                  parameter, in_quotes(found->second));
     const auto row = std::ranges::find_if(kRows, [&](const Row& candidate) {
       return candidate.parameter == parameter && candidate.is_of(flavour);
     });
     if (row == kRows.end())
       return fail(Code::kFailedPrecondition,
-                  fmt::format("parameter {}: {} has nothing of the kind; leave it out", parameter,
-                              flavour_words(flavour)));
+                  "parameter {}: {} has nothing of the kind; leave it out", parameter,
+                  flavour_words(flavour));
     // hca_list and process_to_rail may be one variable in an implementation; both at once make no
     // sense.
     Setting setting{row->place, std::string(row->name),
                     RG_TRY(written(*row, found->second, local_rank))};
     const auto same = [&](const Setting& other) { return other.name == setting.name; };
     if (std::ranges::any_of(settings, same))
-      return fail(
-          Code::kInvalidArgument,
-          fmt::format("parameters hca_list and process_to_rail: both are {} in {}; name one",
-                      setting.name, flavour_words(flavour)));
+      return fail(Code::kInvalidArgument,
+                  "parameters hca_list and process_to_rail: both are {} in {}; name one",
+                  setting.name, flavour_words(flavour));
     settings.push_back(std::move(setting));
     if (row->style != Style::kHcas) continue;
     if (std::string port = RG_TRY(common_port(found->second)); !port.empty())
@@ -278,10 +275,10 @@ Status check_installed(const std::vector<Setting>& settings,
                        const std::function<bool(const std::string&)>& has) {
   for (const Setting& setting : settings)
     if (setting.place == Place::kMca && !has(setting.name))
-      return fail(Code::kFailedPrecondition,
-                  fmt::format("this Open MPI has no parameter {}; install one that has, or leave "
-                              "the tunable out",
-                              setting.name));
+      return fail(
+          Code::kFailedPrecondition,
+          "this Open MPI has no parameter {}; install one that has, or leave the tunable out",
+          setting.name);
   return {};
 }
 
@@ -306,8 +303,8 @@ Result<Flavour> flavour_of(const std::map<std::string, std::string>& facts, std:
     return Flavour::kOpenMpiOb1;
   }
   if (layer != "auto")
-    return fail(Code::kFailedPrecondition,
-                fmt::format("parameter layer: {} has no choice of {}", version, layer));
+    return fail(Code::kFailedPrecondition, "parameter layer: {} has no choice of {}", version,
+                layer);
   if (version.starts_with("MVAPICH2-GDR")) return Flavour::kMvapich2Gdr;
   if (version.starts_with("MVAPICH2")) return Flavour::kMvapich2;
   const std::string device = fact("mpi_device");

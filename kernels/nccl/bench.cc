@@ -115,8 +115,8 @@ Status CollectiveBench::perform(const Order& order, std::vector<double>& samples
                      [](RankState& state) { return state.stage->call(); });
     case Command::kBatch:
       if (order.count > Stage::kMaxBatch || order.repeat == 0)
-        return fail(Code::kInternal, fmt::format("rank 0: ordered a batch of {} times {}",
-                                                 order.count, order.repeat));
+        return fail(Code::kInternal, "rank 0: ordered a batch of {} times {}", order.count,
+                    order.repeat);
       done = guarded("a batch", plan_.stall_timeout_ns, Comm::kWatched,
                      [order, taken](RankState& state) {
                        return state.stage->batch(order.count, order.repeat, *taken);
@@ -368,8 +368,8 @@ Status check_gpus(const std::vector<Told>& all) {
         users.try_emplace(all[rank].host() + " " + all[rank].gpu(), rank);
     if (!is_first)
       return fail(Code::kFailedPrecondition,
-                  fmt::format("ranks {} and {}: both use {}; NCCL needs a GPU for each rank",
-                              first->second, rank, all[rank].gpu()));
+                  "ranks {} and {}: both use {}; NCCL needs a GPU for each rank", first->second,
+                  rank, all[rank].gpu());
   }
   return {};
 }
@@ -391,12 +391,11 @@ void number_gpus(const std::vector<Told>& all, Told& told) {
 Status check_alike(const std::vector<Told>& all) {
   for (std::size_t rank = 1; rank < all.size(); ++rank) {
     if (all[rank].parameters() != all[0].parameters())
-      return fail(Code::kInvalidArgument,
-                  fmt::format("rank {}: its parameters are not those of rank 0", rank));
+      return fail(Code::kInvalidArgument, "rank {}: its parameters are not those of rank 0", rank);
     if (all[rank].nccl() != all[0].nccl())
       return fail(Code::kFailedPrecondition,
-                  fmt::format("rank {}: it has NCCL {}, rank 0 has {}; install the same on all",
-                              rank, all[rank].nccl(), all[0].nccl()));
+                  "rank {}: it has NCCL {}, rank 0 has {}; install the same on all", rank,
+                  all[rank].nccl(), all[0].nccl());
   }
   return {};
 }
@@ -487,9 +486,8 @@ Status CollectiveBench::read_parameters(const Params& params) {
 // kUnimplemented where the installed NCCL is too old for the data type.
 Status CollectiveBench::check_library(const Nccl& nccl) const {
   if (is_float8(plan_.type) && nccl.version_code < nc::kFirstWithFloat8)
-    return fail(Code::kUnimplemented, fmt::format("NCCL {}: it has no 8-bit floating-point types; "
-                                                  "2.24 and later have",
-                                                  nccl.version));
+    return fail(Code::kUnimplemented,
+                "NCCL {}: it has no 8-bit floating-point types; 2.24 and later have", nccl.version);
   return {};
 }
 
@@ -553,8 +551,8 @@ Result<std::string> CollectiveBench::meet(Context& context, Team& team) {
   hello.set_parameters(stack_hash(parameters_));
   Status ready;
   if (plan_.root >= plan_.ranks)
-    ready = fail(Code::kInvalidArgument,
-                 fmt::format("parameter root: {} is no rank of {}", plan_.root, plan_.ranks));
+    ready = fail(Code::kInvalidArgument, "parameter root: {} is no rank of {}", plan_.root,
+                 plan_.ranks);
   if (ready && team.leads()) {
     auto unique_id = make_unique_id();
     if (unique_id)
@@ -590,9 +588,9 @@ Status CollectiveBench::open_gpu(Context& context) {
   const gpu::Gpu& gpu = state_->session.gpu();
   if (operation_->reduces && is_float8(plan_.type) && gpu.capability() < kFirstReducingFloat8)
     return fail(Code::kUnimplemented,
-                fmt::format("{}: NCCL reduces 8-bit floating-point types on GPUs of compute "
-                            "capability 9.0 and later; it has {}.{}",
-                            gpu.name(), gpu.capability() / 10, gpu.capability() % 10));
+                "{}: NCCL reduces 8-bit floating-point types on GPUs of compute capability 9.0 and "
+                "later; it has {}.{}",
+                gpu.name(), gpu.capability() / 10, gpu.capability() % 10);
   return {};
 }
 

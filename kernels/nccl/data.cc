@@ -204,16 +204,14 @@ Status Data::describe_wrong(cu::DevicePtr memory, const Segment& segment, const 
                                : fmt::format("from rank {}", segment.source);
   if (found[0] == 0)
     return fail(Code::kDataLoss,
-                fmt::format("{}: an element of {} to {} ({}) was wrong, and is right when it is "
-                            "read again",
-                            what, segment.offset + block * 256,
-                            segment.offset + std::min(count, (number + 1) * 256) - 1, from));
+                "{}: an element of {} to {} ({}) was wrong, and is right when it is read again",
+                what, segment.offset + block * 256,
+                segment.offset + std::min(count, (number + 1) * 256) - 1, from);
   const TypeRow& type = row_of(values.type);
   const bool as_double = segment.source == kReduced && type.floating;
-  return fail(Code::kDataLoss,
-              fmt::format("{}: element {} is {}, expected {} ({})", what,
-                          segment.offset + found[0] - 1, element_text(found[2], type, as_double),
-                          element_text(found[1], type, as_double), from));
+  return fail(Code::kDataLoss, "{}: element {} is {}, expected {} ({})", what,
+              segment.offset + found[0] - 1, element_text(found[2], type, as_double),
+              element_text(found[1], type, as_double), from);
 }
 
 }  // namespace railgauge::nccl

@@ -259,7 +259,7 @@ class Task {
 
 // kUnimplemented: the tool cannot measure it.
 tl::unexpected<Error> no_test(std::string_view tool, std::string_view kernel, std::string reason) {
-  return fail(Code::kUnimplemented, fmt::format("{}: {}: {}", tool, kernel, reason));
+  return fail(Code::kUnimplemented, "{}: {}: {}", tool, kernel, reason);
 }
 
 // Parsed by Params itself, so that ranges mean the same here as in a task.
@@ -329,8 +329,8 @@ Result<int> gpu_index(std::string_view endpoint) {
     if (parsed.ptr != end) index = -1;
   }
   if (index >= 0) return index;
-  return fail(Code::kInvalidArgument,
-              fmt::format("endpoint {} is no GPU; a GPU is gpu0, gpu1, ...", in_quotes(endpoint)));
+  return fail(Code::kInvalidArgument, "endpoint {} is no GPU; a GPU is gpu0, gpu1, ...",
+              in_quotes(endpoint));
 }
 
 // kUnimplemented with the first thing that gdrcopy cannot do as our task does.
@@ -397,8 +397,8 @@ Result<std::string> peer_command(std::string_view tool, std::string_view kernel,
                                  const std::map<std::string, std::string>& parameters,
                                  std::string_view endpoint) {
   if (tool != kNvbandwidth && tool != kGdrcopy)
-    return fail(Code::kInvalidArgument,
-                fmt::format("tool {} is not known; nvbandwidth and gdrcopy are", in_quotes(tool)));
+    return fail(Code::kInvalidArgument, "tool {} is not known; nvbandwidth and gdrcopy are",
+                in_quotes(tool));
   const Task task(kernel, parameters);
   // Separates a kernel that the tool lacks from a parameter that it lacks.
   bool has_kernel = false;

@@ -127,7 +127,7 @@ class Parent final : public Group {
   Status fork_next(const RankBody& body) {
     std::array<int, 2> ends{};
     if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends.data()) != 0)
-      return fail(Code::kUnavailable, fmt::format("socketpair: {}", std::strerror(errno)));
+      return fail(Code::kUnavailable, "socketpair: {}", std::strerror(errno));
     FrameStream mine = stream_of(ends[0]);
     FrameStream theirs = stream_of(ends[1]);
     const auto rank = static_cast<std::uint32_t>(others_.size() + 1);
@@ -158,9 +158,8 @@ class Parent final : public Group {
     Other& other = others_[index];
     const auto status = wait_for_end(other.process, kReapSeconds);
     if (status) other.process = -1;
-    return fail(Code::kUnavailable, fmt::format("rank {}: gone; {}", index + 1,
-                                                status ? "its process " + words_of_end(*status)
-                                                       : "it has closed its end"));
+    return fail(Code::kUnavailable, "rank {}: gone; {}", index + 1,
+                status ? "its process " + words_of_end(*status) : "it has closed its end");
   }
 
   // One payload alone is an error to the others (see Forked::heard).
@@ -193,9 +192,8 @@ class Parent final : public Group {
       // The first one in rank order is named.
       const auto missing = std::ranges::find_if(got, [](const auto& one) { return !one; });
       if (monotonic_now_ns() >= deadline_ns)
-        return fail(
-            Code::kDeadlineExceeded,
-            fmt::format("rank {}: did not come to this step in time", missing - got.begin() + 1));
+        return fail(Code::kDeadlineExceeded, "rank {}: did not come to this step in time",
+                    missing - got.begin() + 1);
       ::poll(waits.data(), waits.size(), poll_timeout_ms(deadline_ns));
     }
     GroupStep all;
@@ -221,8 +219,7 @@ Result<std::unique_ptr<Group>> start_local_ranks(std::uint32_t size, const RankB
   auto parent = std::make_unique<Parent>(size);
   for (std::uint32_t rank = 1; rank < size; ++rank)
     if (const Status forked = parent->fork_next(body); !forked)
-      return fail(forked.error().code,
-                  fmt::format("rank {}: start: {}", rank, forked.error().message));
+      return fail(forked.error().code, "rank {}: start: {}", rank, forked.error().message);
   return parent;
 }
 

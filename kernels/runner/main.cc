@@ -148,8 +148,7 @@ Result<std::map<std::string, std::string>> parameters_of(const Flags& flags) {
   for (const std::string& pair : flags.set) {
     auto setting = RG_TRY(read_setting(pair));
     if (out.contains(setting.first))
-      return fail(Code::kInvalidArgument,
-                  fmt::format("parameter {} is given twice", setting.first));
+      return fail(Code::kInvalidArgument, "parameter {} is given twice", setting.first);
     out.insert(std::move(setting));
   }
   return out;
@@ -160,8 +159,7 @@ Result<RateUnit> rate_unit_of(const std::string& units, const KernelInfo& kernel
   if (units == "bits") return RateUnit::kBits;
   if (units == "bytes") return RateUnit::kBytes;
   if (!units.empty())
-    return fail(Code::kInvalidArgument,
-                fmt::format("units {} is not bits or bytes", in_quotes(units)));
+    return fail(Code::kInvalidArgument, "units {} is not bits or bytes", in_quotes(units));
   return kernel.endpoint_kind() == "nic" ? RateUnit::kBits : RateUnit::kBytes;
 }
 

@@ -88,7 +88,7 @@ Status write_document(const std::string& file, const NcclTestsReport& report) {
   bool good = out != nullptr && std::fwrite(text.data(), 1, text.size(), out) == text.size();
   if (out != nullptr) good = std::fclose(out) == 0 && good;
   if (good) return {};
-  return fail(Code::kUnavailable, fmt::format("{}: write: {}", file, std::strerror(errno)));
+  return fail(Code::kUnavailable, "{}: write: {}", file, std::strerror(errno));
 }
 
 // Runs task after task, each in processes of its own: NCCL reads its settings once a process. The
@@ -166,7 +166,7 @@ std::optional<int> run_peer_command(std::span<char* const> argv, const ProfileHo
 Result<std::pair<std::string, std::string>> read_setting(const std::string& text) {
   const std::size_t equals = text.find('=');
   if (equals == std::string::npos || equals == 0)
-    return fail(Code::kInvalidArgument, fmt::format("--set {} is not KEY=VALUE", in_quotes(text)));
+    return fail(Code::kInvalidArgument, "--set {} is not KEY=VALUE", in_quotes(text));
   return std::pair(text.substr(0, equals), text.substr(equals + 1));
 }
 

@@ -149,12 +149,11 @@ Result<std::string> test_named(const std::string& word, const std::vector<std::s
   if (const auto number = parse_integer(word)) {
     if (*number >= 0 && *number < static_cast<std::int64_t>(all.size()))
       return all[static_cast<std::size_t>(*number)];
-    return fail(Code::kInvalidArgument,
-                fmt::format("test {} is not 0 to {}", *number, all.size() - 1));
+    return fail(Code::kInvalidArgument, "test {} is not 0 to {}", *number, all.size() - 1);
   }
   if (std::ranges::find(all, word) != all.end()) return word;
-  return fail(Code::kInvalidArgument, fmt::format("test {} is unknown; -l lists them{}",
-                                                  in_quotes(word), did_you_mean(word, all)));
+  return fail(Code::kInvalidArgument, "test {} is unknown; -l lists them{}", in_quotes(word),
+              did_you_mean(word, all));
 }
 
 // Prints one line on stderr for a flag that cannot do here what it does in the tool.
@@ -202,13 +201,13 @@ Status take_nvbandwidth(const Flags& flags, ProfileOptions& options) {
     for (const std::string& test : all)
       if (test.starts_with(prefix)) options.tests.push_back(test);
     if (options.tests.size() == before)
-      return fail(Code::kInvalidArgument,
-                  fmt::format("no test begins with {}; -l lists them", in_quotes(prefix)));
+      return fail(Code::kInvalidArgument, "no test begins with {}; -l lists them",
+                  in_quotes(prefix));
   }
   if (options.tests.empty()) options.tests = all;
   if (flags.buffer_mib > kMostBufferMib)
-    return fail(Code::kInvalidArgument,
-                fmt::format("-b {}: sizes end at 1 GiB here, -b 1024", flags.buffer_mib));
+    return fail(Code::kInvalidArgument, "-b {}: sizes end at 1 GiB here, -b 1024",
+                flags.buffer_mib);
   if (flags.buffer_mib > 0) options.buffer_bytes = flags.buffer_mib * kMib;
   if (flags.samples > 0) options.samples = flags.samples;
   if (flags.samples > 0 && flags.adaptive)

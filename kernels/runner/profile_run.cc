@@ -136,8 +136,7 @@ class Tasks {
   Status measure(const ProfileTask& task, double deadline_ns, RecordWriter& records) {
     const KernelRow* row = host_.find(task.row->kernel);
     if (row == nullptr)
-      return fail(Code::kUnimplemented,
-                  fmt::format("this build has no kernel {}", task.row->kernel));
+      return fail(Code::kUnimplemented, "this build has no kernel {}", task.row->kernel);
     const Task one{.row = *row,
                    .params = RG_TRY(Params::parse(row->info(), task.parameters)),
                    .endpoint = task.endpoint,

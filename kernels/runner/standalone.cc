@@ -305,8 +305,7 @@ class Terminal {
         file != nullptr && std::fwrite(content.data(), 1, content.size(), file) == content.size();
     if (file != nullptr) good = std::fclose(file) == 0 && good;
     if (!good || std::rename(next.c_str(), options_.file.c_str()) != 0)
-      return fail(Code::kUnavailable,
-                  fmt::format("{}: write: {}", options_.file, std::strerror(errno)));
+      return fail(Code::kUnavailable, "{}: write: {}", options_.file, std::strerror(errno));
     return {};
   }
 
@@ -376,18 +375,16 @@ namespace {
 // Several ranks of one host.
 Status check_ranks(const StandaloneOptions& options, const KernelInfo& info) {
   if (options.ranks > kMaxLocalRanks)
-    return fail(Code::kInvalidArgument,
-                fmt::format("{} ranks: at most {} run on one host", options.ranks, kMaxLocalRanks));
+    return fail(Code::kInvalidArgument, "{} ranks: at most {} run on one host", options.ranks,
+                kMaxLocalRanks);
   if (info.max_ranks() != 0 && options.ranks > info.max_ranks())
-    return fail(Code::kInvalidArgument,
-                fmt::format("{} takes {} ranks at most", info.name(), info.max_ranks()));
+    return fail(Code::kInvalidArgument, "{} takes {} ranks at most", info.name(), info.max_ranks());
   if (options.ranks < info.min_ranks())
-    return fail(Code::kInvalidArgument,
-                fmt::format("{} needs {} ranks", info.name(), info.min_ranks()));
+    return fail(Code::kInvalidArgument, "{} needs {} ranks", info.name(), info.min_ranks());
   const auto named = static_cast<std::size_t>(std::ranges::count(options.endpoint, ',')) + 1;
   if (named != 1 && named != options.ranks)
-    return fail(Code::kInvalidArgument,
-                fmt::format("{} endpoints for {} ranks; name one, or each", named, options.ranks));
+    return fail(Code::kInvalidArgument, "{} endpoints for {} ranks; name one, or each", named,
+                options.ranks);
   return {};
 }
 
@@ -398,10 +395,8 @@ Status check_world(const StandaloneOptions& options, const KernelInfo& info, boo
                 "a launcher started this rank: --ranks, --listen and --connect say nothing here");
   if (options.world->size < info.min_ranks() ||
       (info.max_ranks() != 0 && options.world->size > info.max_ranks()))
-    return fail(
-        Code::kInvalidArgument,
-        fmt::format("{} takes {} ranks{}; the launcher started {}", info.name(), info.min_ranks(),
-                    info.max_ranks() == 0 ? " or more" : "", options.world->size));
+    return fail(Code::kInvalidArgument, "{} takes {} ranks{}; the launcher started {}", info.name(),
+                info.min_ranks(), info.max_ranks() == 0 ? " or more" : "", options.world->size);
   const auto binding = options.parameters.find("binding");
   if (options.records_to.empty() && binding != options.parameters.end() &&
       binding->second != "default")
@@ -422,13 +417,13 @@ Status check_standalone(const StandaloneOptions& options) {
   if (pair && options.ranks > 1)
     return fail(Code::kInvalidArgument, "--ranks and --listen or --connect exclude each other");
   if (pair && options.launches)
-    return fail(Code::kInvalidArgument,
-                fmt::format("{}: an MPI's launcher starts its ranks; say --ranks 2 in place of "
-                            "--listen and --connect",
-                            info.name()));
+    return fail(
+        Code::kInvalidArgument,
+        "{}: an MPI's launcher starts its ranks; say --ranks 2 in place of --listen and --connect",
+        info.name());
   if (pair && info.max_ranks() == 1)
-    return fail(Code::kInvalidArgument,
-                fmt::format("{} runs alone; leave out --listen and --connect", info.name()));
+    return fail(Code::kInvalidArgument, "{} runs alone; leave out --listen and --connect",
+                info.name());
   if (!pair && options.ranks == 1 && info.min_ranks() > 1)
     return fail(Code::kInvalidArgument,
                 options.launches
@@ -437,8 +432,8 @@ Status check_standalone(const StandaloneOptions& options) {
                     : fmt::format("{} needs a peer: --listen on one host, then --connect HOST here",
                                   info.name()));
   if (pair && info.min_ranks() > 2)
-    return fail(Code::kInvalidArgument, fmt::format("{} needs {} ranks; start it from a controller",
-                                                    info.name(), info.min_ranks()));
+    return fail(Code::kInvalidArgument, "{} needs {} ranks; start it from a controller",
+                info.name(), info.min_ranks());
   return options.ranks > 1 ? check_ranks(options, info) : Status{};
 }
 

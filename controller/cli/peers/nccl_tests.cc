@@ -21,8 +21,7 @@ using Strings = std::vector<std::string>;
 
 // The reason why the tool cannot measure this task.
 tl::unexpected<Error> none(const TaskDetail& task, std::string_view reason) {
-  return fail(Code::kUnimplemented,
-              fmt::format("{}: {}: {}", kNcclTestsProfile, task.kernel(), reason));
+  return fail(Code::kUnimplemented, "{}: {}: {}", kNcclTestsProfile, task.kernel(), reason);
 }
 
 // "" where the task has no such parameter.
