@@ -55,13 +55,12 @@ Result<std::vector<MpiInstallation>> read_installations(const std::string& list)
     // Each of them absolute: an empty one would be the working folder.
     const bool folders = !found.prefix.empty() && !has_relative_folder(found.library_folders);
     if (!is_name(found.name) || !known || !folders)
-      return fail(Code::kInvalidArgument,
-                  "mpi_installations: {} is no NAME=openmpi:/PREFIX or NAME=mpich:/PREFIX, with "
-                  "folders of more libraries behind it (:/FOLDER)",
-                  in_quotes(one));
+      return invalid(
+          "mpi_installations: {} is no NAME=openmpi:/PREFIX or NAME=mpich:/PREFIX, with "
+          "folders of more libraries behind it (:/FOLDER)",
+          in_quotes(one));
     if (std::ranges::find(out, found.name, &MpiInstallation::name) != out.end())
-      return fail(Code::kInvalidArgument, "mpi_installations: {} is named twice; rename one",
-                  found.name);
+      return invalid("mpi_installations: {} is named twice; rename one", found.name);
     out.push_back(std::move(found));
     begin = end + 1;
   }

@@ -187,8 +187,8 @@ Status Session::measure() {
 Result<Sampled> Sampler::run(const Batch& batch, const Ready& ready) {
   const std::uint64_t wanted = std::max(options_.max_samples, options_.fixed_samples);
   if (wanted == 0 || wanted > kMaxSamples || options_.batch > kMaxSamples)
-    return fail(Code::kInvalidArgument, "{} samples in batches of {}: 1 to {} are allowed", wanted,
-                options_.batch, kMaxSamples);
+    return invalid("{} samples in batches of {}: 1 to {} are allowed", wanted, options_.batch,
+                   kMaxSamples);
   Session session(clock_, options_, batch);
   if (options_.warm_up) RG_TRY_OK(session.warm_up());
   RG_TRY_OK(session.get_ready(ready));

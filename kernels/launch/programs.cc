@@ -70,8 +70,8 @@ Result<MpiInstallation> installation_of(const std::string& name, const std::stri
                 "mpi_installation {}: this agent's setting mpi_installations has none of that name",
                 in_quotes(name));
   if (found->mpi != mpi)
-    return fail(Code::kInvalidArgument, "mpi_installation {}: is for {}, and the task says mpi={}",
-                in_quotes(name), found->mpi, mpi);
+    return invalid("mpi_installation {}: is for {}, and the task says mpi={}", in_quotes(name),
+                   found->mpi, mpi);
   return *found;
 }
 
@@ -148,7 +148,7 @@ Result<MpiLauncher> find_mpi_launcher(const std::string& mpi, const std::string&
     if (mpi == "openmpi" && ::geteuid() == 0) launcher.options.emplace_back("--allow-run-as-root");
     return launcher;
   }
-  return fail(Code::kInvalidArgument, "mpi {} is not openmpi or mpich", in_quotes(mpi));
+  return invalid("mpi {} is not openmpi or mpich", in_quotes(mpi));
 }
 
 }  // namespace railgauge

@@ -148,7 +148,7 @@ Result<LaunchMode> launch_mode_of(const std::string& word) {
   if (word == "agent") return LaunchMode::kAgent;
   if (word == "ssh") return LaunchMode::kSsh;
   if (word == "slurm") return LaunchMode::kSlurm;
-  return fail(Code::kInvalidArgument, "launch {} is not agent, ssh or slurm", in_quotes(word));
+  return invalid("launch {} is not agent, ssh or slurm", in_quotes(word));
 }
 
 // The launcher's own words, then the ranks' program.

@@ -371,9 +371,8 @@ Status Bench::prepare(Context& context) {
                 operation_.name);
   RG_TRY_OK(mpi_->load());
   if (const std::string& wanted = context.params.text("mpi"); wanted != mpi_->implementation())
-    return fail(Code::kInvalidArgument,
-                "parameter mpi: this program has {}; railgauge-runner-{} has the other",
-                mpi_->implementation(), wanted);
+    return invalid("parameter mpi: this program has {}; railgauge-runner-{} has the other",
+                   mpi_->implementation(), wanted);
   const auto launched = launched_rank(process_environment());
   if (!launched)
     return fail(Code::kFailedPrecondition,
@@ -391,12 +390,11 @@ Status Bench::prepare(Context& context) {
   if (operation_.rooted) root_ = static_cast<std::uint32_t>(params.integer("root"));
   // MPI would end the ranks for a root that does not exist.
   if (root_ >= ranks_)
-    return fail(Code::kInvalidArgument, "{}: root {} is none of {} ranks", operation_.name, root_,
-                ranks_);
+    return invalid("{}: root {} is none of {} ranks", operation_.name, root_, ranks_);
   for (const std::uint64_t bytes : sizes_)
     if (operation_.reduces && bytes % sizeof(float) != 0)
-      return fail(Code::kInvalidArgument, "{}: a size of {} is no whole number of 32-bit floats",
-                  operation_.name, canonical_bytes(bytes));
+      return invalid("{}: a size of {} is no whole number of 32-bit floats", operation_.name,
+                     canonical_bytes(bytes));
   verify_ = params.boolean("verify");
   options_ = RG_TRY(sampler_options(params));
   context.reporter.fact("local_rank", fmt::format("{}", launched->local_rank));

@@ -143,12 +143,12 @@ Result<std::string> common_port(const std::string& devices) {
     ports.push_back(colon == entry.npos ? "" : entry.substr(colon + 1));
     const auto digit = [](char c) { return c >= '0' && c <= '9'; };
     if (colon != entry.npos && (ports.back().empty() || !std::ranges::all_of(ports.back(), digit)))
-      return fail(Code::kInvalidArgument, "parameter hca_list: {} names no port", in_quotes(entry));
+      return invalid("parameter hca_list: {} names no port", in_quotes(entry));
     if (ports.back() != ports.front())
-      return fail(Code::kInvalidArgument,
-                  "parameter hca_list: {}: MVAPICH2 takes one port for all devices; name the same "
-                  "one of each",
-                  in_quotes(devices));
+      return invalid(
+          "parameter hca_list: {}: MVAPICH2 takes one port for all devices; name the same "
+          "one of each",
+          in_quotes(devices));
   }
   return ports.front();
 }
@@ -209,8 +209,8 @@ Result<std::vector<Setting>> settings_of(Flavour flavour,
     const auto found = parameters.find(parameter);
     if (found == parameters.end() || !is_set(parameter, found->second)) continue;
     if (!is_plain(found->second))
-      return fail(Code::kInvalidArgument, "parameter {}: {} holds more than names and numbers",
-                  parameter, in_quotes(found->second));
+      return invalid("parameter {}: {} holds more than names and numbers", parameter,
+                     in_quotes(found->second));
     const auto row = std::ranges::find_if(kRows, [&](const Row& candidate) {
       return candidate.parameter == parameter && candidate.is_of(flavour);
     });
@@ -224,9 +224,8 @@ Result<std::vector<Setting>> settings_of(Flavour flavour,
                     RG_TRY(written(*row, found->second, local_rank))};
     const auto same = [&](const Setting& other) { return other.name == setting.name; };
     if (std::ranges::any_of(settings, same))
-      return fail(Code::kInvalidArgument,
-                  "parameters hca_list and process_to_rail: both are {} in {}; name one",
-                  setting.name, flavour_words(flavour));
+      return invalid("parameters hca_list and process_to_rail: both are {} in {}; name one",
+                     setting.name, flavour_words(flavour));
     settings.push_back(std::move(setting));
     if (row->style != Style::kHcas) continue;
     if (std::string port = RG_TRY(common_port(found->second)); !port.empty())

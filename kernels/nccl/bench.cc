@@ -391,7 +391,7 @@ void number_gpus(const std::vector<Told>& all, Told& told) {
 Status check_alike(const std::vector<Told>& all) {
   for (std::size_t rank = 1; rank < all.size(); ++rank) {
     if (all[rank].parameters() != all[0].parameters())
-      return fail(Code::kInvalidArgument, "rank {}: its parameters are not those of rank 0", rank);
+      return invalid("rank {}: its parameters are not those of rank 0", rank);
     if (all[rank].nccl() != all[0].nccl())
       return fail(Code::kFailedPrecondition,
                   "rank {}: it has NCCL {}, rank 0 has {}; install the same on all", rank,
@@ -551,8 +551,7 @@ Result<std::string> CollectiveBench::meet(Context& context, Team& team) {
   hello.set_parameters(stack_hash(parameters_));
   Status ready;
   if (plan_.root >= plan_.ranks)
-    ready = fail(Code::kInvalidArgument, "parameter root: {} is no rank of {}", plan_.root,
-                 plan_.ranks);
+    ready = invalid("parameter root: {} is no rank of {}", plan_.root, plan_.ranks);
   if (ready && team.leads()) {
     auto unique_id = make_unique_id();
     if (unique_id)

@@ -329,8 +329,7 @@ Result<int> gpu_index(std::string_view endpoint) {
     if (parsed.ptr != end) index = -1;
   }
   if (index >= 0) return index;
-  return fail(Code::kInvalidArgument, "endpoint {} is no GPU; a GPU is gpu0, gpu1, ...",
-              in_quotes(endpoint));
+  return invalid("endpoint {} is no GPU; a GPU is gpu0, gpu1, ...", in_quotes(endpoint));
 }
 
 // kUnimplemented with the first thing that gdrcopy cannot do as our task does.
@@ -397,8 +396,7 @@ Result<std::string> peer_command(std::string_view tool, std::string_view kernel,
                                  const std::map<std::string, std::string>& parameters,
                                  std::string_view endpoint) {
   if (tool != kNvbandwidth && tool != kGdrcopy)
-    return fail(Code::kInvalidArgument, "tool {} is not known; nvbandwidth and gdrcopy are",
-                in_quotes(tool));
+    return invalid("tool {} is not known; nvbandwidth and gdrcopy are", in_quotes(tool));
   const Task task(kernel, parameters);
   // Separates a kernel that the tool lacks from a parameter that it lacks.
   bool has_kernel = false;

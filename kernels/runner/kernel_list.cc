@@ -91,8 +91,7 @@ Result<const KernelRow*> find_row(std::span<const KernelRow> rows, std::string_v
     names.push_back(row.info().name());
     if (names.back() == name) return &row;
   }
-  return fail(Code::kInvalidArgument, "kernel {} is unknown{}", in_quotes(name),
-              did_you_mean(name, names));
+  return invalid("kernel {} is unknown{}", in_quotes(name), did_you_mean(name, names));
 }
 
 }  // namespace railgauge

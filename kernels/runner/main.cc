@@ -147,8 +147,7 @@ Result<std::map<std::string, std::string>> parameters_of(const Flags& flags) {
   std::map<std::string, std::string> out = flags.run.parameters;
   for (const std::string& pair : flags.set) {
     auto setting = RG_TRY(read_setting(pair));
-    if (out.contains(setting.first))
-      return fail(Code::kInvalidArgument, "parameter {} is given twice", setting.first);
+    if (out.contains(setting.first)) return invalid("parameter {} is given twice", setting.first);
     out.insert(std::move(setting));
   }
   return out;
@@ -158,8 +157,7 @@ Result<std::map<std::string, std::string>> parameters_of(const Flags& flags) {
 Result<RateUnit> rate_unit_of(const std::string& units, const KernelInfo& kernel) {
   if (units == "bits") return RateUnit::kBits;
   if (units == "bytes") return RateUnit::kBytes;
-  if (!units.empty())
-    return fail(Code::kInvalidArgument, "units {} is not bits or bytes", in_quotes(units));
+  if (!units.empty()) return invalid("units {} is not bits or bytes", in_quotes(units));
   return kernel.endpoint_kind() == "nic" ? RateUnit::kBits : RateUnit::kBytes;
 }
 
@@ -189,10 +187,10 @@ Result<StandaloneOptions> standalone_options(const CLI::App& app, const Flags& f
                                              const KernelRow& row) {
   // A run without a bound could hang in a driver for ever.
   const double deadline_ns = RG_TRY(parse_duration_ns(flags.deadline));
-  if (deadline_ns <= 0) return fail(Code::kInvalidArgument, "--deadline: must be above 0");
+  if (deadline_ns <= 0) return invalid("--deadline: must be above 0");
   const Format format = RG_TRY(parse_format(flags.format));
   if (format == Format::kNdjson && !flags.run.file.empty())
-    return fail(Code::kInvalidArgument, "--format ndjson streams to stdout; leave out -o");
+    return invalid("--format ndjson streams to stdout; leave out -o");
   StandaloneOptions options = flags.run;
   options.row = &row;
   options.parameters = RG_TRY(parameters_of(flags));
@@ -204,8 +202,7 @@ Result<StandaloneOptions> standalone_options(const CLI::App& app, const Flags& f
   if (app.count("--listen") > 0) options.listen = RG_TRY(listen_address(flags.listen));
   if (!flags.connect.empty())
     options.connect = RG_TRY(parse_connect_address(flags.connect, kDefaultGroupPort));
-  if (flags.run.keep && !options.listen)
-    return fail(Code::kInvalidArgument, "--keep: only with --listen");
+  if (flags.run.keep && !options.listen) return invalid("--keep: only with --listen");
   return options;
 }
 

@@ -166,7 +166,7 @@ std::optional<int> run_peer_command(std::span<char* const> argv, const ProfileHo
 Result<std::pair<std::string, std::string>> read_setting(const std::string& text) {
   const std::size_t equals = text.find('=');
   if (equals == std::string::npos || equals == 0)
-    return fail(Code::kInvalidArgument, "--set {} is not KEY=VALUE", in_quotes(text));
+    return invalid("--set {} is not KEY=VALUE", in_quotes(text));
   return std::pair(text.substr(0, equals), text.substr(equals + 1));
 }
 

@@ -375,33 +375,31 @@ namespace {
 // Several ranks of one host.
 Status check_ranks(const StandaloneOptions& options, const KernelInfo& info) {
   if (options.ranks > kMaxLocalRanks)
-    return fail(Code::kInvalidArgument, "{} ranks: at most {} run on one host", options.ranks,
-                kMaxLocalRanks);
+    return invalid("{} ranks: at most {} run on one host", options.ranks, kMaxLocalRanks);
   if (info.max_ranks() != 0 && options.ranks > info.max_ranks())
-    return fail(Code::kInvalidArgument, "{} takes {} ranks at most", info.name(), info.max_ranks());
+    return invalid("{} takes {} ranks at most", info.name(), info.max_ranks());
   if (options.ranks < info.min_ranks())
-    return fail(Code::kInvalidArgument, "{} needs {} ranks", info.name(), info.min_ranks());
+    return invalid("{} needs {} ranks", info.name(), info.min_ranks());
   const auto named = static_cast<std::size_t>(std::ranges::count(options.endpoint, ',')) + 1;
   if (named != 1 && named != options.ranks)
-    return fail(Code::kInvalidArgument, "{} endpoints for {} ranks; name one, or each", named,
-                options.ranks);
+    return invalid("{} endpoints for {} ranks; name one, or each", named, options.ranks);
   return {};
 }
 
 // Either a launcher's ranks, or ranks that a launcher will start.
 Status check_world(const StandaloneOptions& options, const KernelInfo& info, bool pair) {
   if (pair || options.ranks > 1)
-    return fail(Code::kInvalidArgument,
-                "a launcher started this rank: --ranks, --listen and --connect say nothing here");
+    return invalid(
+        "a launcher started this rank: --ranks, --listen and --connect say nothing here");
   if (options.world->size < info.min_ranks() ||
       (info.max_ranks() != 0 && options.world->size > info.max_ranks()))
-    return fail(Code::kInvalidArgument, "{} takes {} ranks{}; the launcher started {}", info.name(),
-                info.min_ranks(), info.max_ranks() == 0 ? " or more" : "", options.world->size);
+    return invalid("{} takes {} ranks{}; the launcher started {}", info.name(), info.min_ranks(),
+                   info.max_ranks() == 0 ? " or more" : "", options.world->size);
   const auto binding = options.parameters.find("binding");
   if (options.records_to.empty() && binding != options.parameters.end() &&
       binding->second != "default")
-    return fail(Code::kInvalidArgument,
-                "parameter binding: is the launcher's; give it the option (--bind-to, -bind-to)");
+    return invalid(
+        "parameter binding: is the launcher's; give it the option (--bind-to, -bind-to)");
   return {};
 }
 
@@ -413,27 +411,24 @@ Status check_standalone(const StandaloneOptions& options) {
   const bool pair = options.listen || options.connect;
   if (options.world) return check_world(options, info, pair);
   if (options.listen && options.connect)
-    return fail(Code::kInvalidArgument, "--listen and --connect exclude each other");
+    return invalid("--listen and --connect exclude each other");
   if (pair && options.ranks > 1)
-    return fail(Code::kInvalidArgument, "--ranks and --listen or --connect exclude each other");
+    return invalid("--ranks and --listen or --connect exclude each other");
   if (pair && options.launches)
-    return fail(
-        Code::kInvalidArgument,
+    return invalid(
         "{}: an MPI's launcher starts its ranks; say --ranks 2 in place of --listen and --connect",
         info.name());
   if (pair && info.max_ranks() == 1)
-    return fail(Code::kInvalidArgument, "{} runs alone; leave out --listen and --connect",
-                info.name());
+    return invalid("{} runs alone; leave out --listen and --connect", info.name());
   if (!pair && options.ranks == 1 && info.min_ranks() > 1)
-    return fail(Code::kInvalidArgument,
-                options.launches
-                    ? fmt::format("{} needs ranks: --ranks {} starts them by the MPI's launcher",
-                                  info.name(), info.min_ranks())
-                    : fmt::format("{} needs a peer: --listen on one host, then --connect HOST here",
-                                  info.name()));
+    return invalid(
+        options.launches
+            ? fmt::format("{} needs ranks: --ranks {} starts them by the MPI's launcher",
+                          info.name(), info.min_ranks())
+            : fmt::format("{} needs a peer: --listen on one host, then --connect HOST here",
+                          info.name()));
   if (pair && info.min_ranks() > 2)
-    return fail(Code::kInvalidArgument, "{} needs {} ranks; start it from a controller",
-                info.name(), info.min_ranks());
+    return invalid("{} needs {} ranks; start it from a controller", info.name(), info.min_ranks());
   return options.ranks > 1 ? check_ranks(options, info) : Status{};
 }
 

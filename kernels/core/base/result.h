@@ -56,6 +56,15 @@ tl::unexpected<Error> fail(Code code, fmt::format_string<First, Args...> text, F
                            Args&&... args) {
   return fail(code, fmt::format(text, std::forward<First>(first), std::forward<Args>(args)...));
 }
+// The caller's words are wrong: kInvalidArgument.
+inline tl::unexpected<Error> invalid(std::string message) {
+  return fail(Code::kInvalidArgument, std::move(message));
+}
+template <class First, class... Args>
+tl::unexpected<Error> invalid(fmt::format_string<First, Args...> text, First&& first,
+                              Args&&... args) {
+  return invalid(fmt::format(text, std::forward<First>(first), std::forward<Args>(args)...));
+}
 
 // Writes the condition and its place to stderr and ends the process (SIGABRT).
 [[noreturn]] inline void check_failed(const char* condition, const char* file, int line) {
