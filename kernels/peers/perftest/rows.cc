@@ -47,23 +47,12 @@ Status take_not_relaxed(Reading& reading, const Row& row, const std::string& opt
   reading.said[std::string(row.parameter)].is_so_anyhow = true;
   return {};
 }
-// Accepted; what it would change there, nothing changes here.
-Status take_nothing(Reading& reading, const Row& row, const std::string& option,
-                    const std::string&) {
-  if (!row.why.empty())
-    reading.call.infos.push_back(fmt::format("{} changes nothing here: {}", option, row.why));
-  return {};
-}
-// is_refused() knows a row by this function.
-Status refuse(Reading&, const Row& row, const std::string& option, const std::string&) {
-  return wrong_option(option, row.why);
-}
 // Options that have one value already, and cannot have another.
 template <int kOnly>
 Status take_only(Reading&, const Row& row, const std::string& option, const std::string& value) {
   const auto number = parse_integer(value);
   if (number && *number == kOnly) return {};
-  return wrong_option(option, fmt::format("{}: {}", in_quotes(value), row.why));
+  return wrong_option(option, "{}: {}", in_quotes(value), row.why);
 }
 
 // K and M count 1024 in perftest.
@@ -92,9 +81,8 @@ Status take_transport(Reading& reading, const Row& row, const std::string& optio
   constexpr std::array<std::string_view, 3> kOurs{"RC", "UC", "UD"};
   if (std::ranges::find(kOurs, value) == kOurs.end())
     return wrong_option(option,
-                        fmt::format("{}: RC, UC and UD are measured here; perftest itself may "
-                                    "know more",
-                                    in_quotes(value)));
+                        "{}: RC, UC and UD are measured here; perftest itself may know more",
+                        in_quotes(value));
   say(reading, row, option, value);
   return {};
 }
@@ -102,8 +90,7 @@ Status take_transport(Reading& reading, const Row& row, const std::string& optio
 Status take_atomic(Reading& reading, const Row& row, const std::string& option,
                    const std::string& value) {
   if (value != "CMP_AND_SWAP" && value != "FETCH_AND_ADD")
-    return wrong_option(option,
-                        fmt::format("{} is not CMP_AND_SWAP or FETCH_AND_ADD", in_quotes(value)));
+    return wrong_option(option, "{} is not CMP_AND_SWAP or FETCH_AND_ADD", in_quotes(value));
   say(reading, row, option, value == "CMP_AND_SWAP" ? "compare_swap" : "fetch_add");
   return {};
 }
@@ -122,8 +109,7 @@ Status take_seconds(Reading& reading, const Row&, const std::string& option,
                     const std::string& value) {
   const auto seconds = parse_integer(value);
   if (!seconds || *seconds < 1)
-    return wrong_option(option,
-                        fmt::format("{} is no whole number of seconds from 1", in_quotes(value)));
+    return wrong_option(option, "{} is no whole number of seconds from 1", in_quotes(value));
   reading.seconds = value;
   return {};
 }
@@ -132,7 +118,7 @@ Status take_tcp_port(Reading& reading, const Row&, const std::string& option,
                      const std::string& value) {
   const auto port = parse_integer(value);
   if (!port || *port < 1 || *port > UINT16_MAX)
-    return wrong_option(option, fmt::format("{} is no port: 1 to 65535", in_quotes(value)));
+    return wrong_option(option, "{} is no port: 1 to 65535", in_quotes(value));
   reading.call.port = static_cast<std::uint16_t>(*port);
   return {};
 }
@@ -174,10 +160,6 @@ Status take_json(Reading& reading, const Row&, const std::string& option,
       fmt::format("{} writes railgauge's document, not perftest's", option));
   return {};
 }
-Status take_help(Reading& reading, const Row&, const std::string&, const std::string&) {
-  reading.call.help = true;
-  return {};
-}
 // Ours: the figures come from our kernels.
 Status take_version(Reading& reading, const Row&, const std::string&, const std::string&) {
   reading.call.version = true;
@@ -186,16 +168,8 @@ Status take_version(Reading& reading, const Row&, const std::string&, const std:
 
 // --- ours beside them -------------------------------------------------------------------------
 
-Status take_set(Reading& reading, const Row&, const std::string& option, const std::string& value) {
-  return take_setting(option, value, reading.set);
-}
 Status take_format(Reading& reading, const Row&, const std::string&, const std::string& value) {
   reading.call.format = RG_TRY(parse_format(value));
-  return {};
-}
-Status take_deadline(Reading& reading, const Row&, const std::string& option,
-                     const std::string& value) {
-  reading.call.deadline_seconds = RG_TRY(option_seconds(option, value));
   return {};
 }
 Status take_raw_samples(Reading& reading, const Row&, const std::string&, const std::string&) {
@@ -226,7 +200,7 @@ constexpr std::string_view kOwnMemory = "memory is our own, registered once; lea
 
 // The row of an option that is never honoured, with what to do instead.
 constexpr Row refused(std::string_view word, char letter, bool takes_value, std::string_view why) {
-  return {word, letter, takes_value, refuse, {}, why};
+  return {word, letter, takes_value, refuse<Reading, Row>, {}, why};
 }
 
 constexpr std::array kRows{
@@ -365,6 +339,6 @@ constexpr std::array kRows{
 std::span<const PerftestRow> perftest_rows() { return kRows; }
 
 // By the function, so that no row needs a flag for it.
-bool is_refused(const PerftestRow& row) { return row.take == refuse; }
+bool is_refused(const PerftestRow& row) { return row.take == refuse<Reading, Row>; }
 
 }  // namespace railgauge
