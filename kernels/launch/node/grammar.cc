@@ -20,8 +20,8 @@ constexpr std::size_t kMostWordBytes = 16U << 10U;
 // The one form of a refusal; the word is quoted and its control characters are escaped.
 tl::unexpected<Error> refused(std::string_view what, std::string_view word) {
   return fail(Code::kPermissionDenied,
-              fmt::format("launch shim: {} {} has no place in a launcher's own command; refused",
-                          what, in_quotes(word)));
+              "launch shim: {} {} has no place in a launcher's own command; refused", what,
+              in_quotes(word));
 }
 
 // --- what a value may be
@@ -251,9 +251,8 @@ class Reader {
   // The program's path is dropped: the target starts its own installation of that daemon.
   Result<DaemonCommand> read() {
     if (words_.size() < 2 || words_.size() > kMostWords)
-      return fail(
-          Code::kPermissionDenied,
-          fmt::format("launch shim: {} words are no launcher's command; refused", words_.size()));
+      return fail(Code::kPermissionDenied,
+                  "launch shim: {} words are no launcher's command; refused", words_.size());
     for (const std::string& word : words_)
       if (word.size() > kMostWordBytes) return refused("a word", word);
     if (!is_node(words_[0])) return refused("node", words_[0]);
@@ -296,9 +295,8 @@ class Reader {
   Status check_required(std::span<const Rule> rules) const {
     for (const Rule& rule : rules)
       if (rule.required && !seen_.contains(std::string(rule.name)))
-        return fail(Code::kPermissionDenied,
-                    fmt::format("launch shim: {}'s command lacks {}; refused",
-                                daemon_name(out_.daemon), rule.name));
+        return fail(Code::kPermissionDenied, "launch shim: {}'s command lacks {}; refused",
+                    daemon_name(out_.daemon), rule.name);
     return {};
   }
 
@@ -365,8 +363,7 @@ Result<DaemonCommand> read_daemon_command(std::span<const std::string> words,
 // All conditions must hold; the first that fails is reported.
 Status check_lease(const DaemonCommand& command, const Lease& lease, double now_monotonic_ns) {
   const auto no = [&](const std::string& why) {
-    return fail(Code::kPermissionDenied,
-                fmt::format("launch shim: task {}: {}; refused", lease.task, why));
+    return fail(Code::kPermissionDenied, "launch shim: task {}: {}; refused", lease.task, why);
   };
   if (now_monotonic_ns >= lease.expires_monotonic_ns) return no("its lease has expired");
   if (command.daemon != lease.daemon)

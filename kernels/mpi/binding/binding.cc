@@ -94,7 +94,7 @@ Result<Library> open_library() {
     if (library) return library;
     words += (words.empty() ? "" : "; ") + library.error().message;
   }
-  return fail(Code::kNotFound, fmt::format("{}: {}; {}", kImplementation, words, kHelp));
+  return fail(Code::kNotFound, "{}: {}; {}", kImplementation, words, kHelp);
 }
 
 // kUnimplemented where the library lacks a function, that is where it is older than MPI 3.
@@ -178,8 +178,8 @@ class Binding final : public Calls {
     wait_for_end(child);
     // The child was ended by its alarm, or crashed.
     if (answers.size() != names.size())
-      return fail(Code::kInternal,
-                  fmt::format("{}: MPI_T did not say which parameters it has", library_->path()));
+      return fail(Code::kInternal, "{}: MPI_T did not say which parameters it has",
+                  library_->path());
     std::set<std::string> out;
     for (std::size_t i = 0; i < names.size(); ++i)
       if (answers[i] == '1') out.insert(names[i]);
@@ -250,10 +250,10 @@ class Binding final : public Calls {
     f_.comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
     if (made != MPI_SUCCESS)
       return fail(Code::kFailedPrecondition,
-                  fmt::format("MPI_Win_create: error {}: {} has nothing here for one-sided calls "
-                              "between these ranks (Debian's Open MPI switches osc ucx and pt2pt "
-                              "off in openmpi-mca-params.conf); name a layer (ucx, ob1)",
-                              made, kImplementation));
+                  "MPI_Win_create: error {}: {} has nothing here for one-sided calls between these "
+                  "ranks (Debian's Open MPI switches osc ucx and pt2pt off in "
+                  "openmpi-mca-params.conf); name a layer (ucx, ob1)",
+                  made, kImplementation);
     f_.win_lock_all(0, window_);
     exposed_ = true;
     return {};

@@ -203,8 +203,7 @@ Status check_texts(const Params& params) {
     const std::string& text = params.text(row.parameter);
     const auto odd = [](char c) { return static_cast<unsigned char>(c) <= ' '; };
     if (std::ranges::any_of(text, odd))
-      return fail(Code::kInvalidArgument, fmt::format("parameter {}: {} has a blank in it",
-                                                      row.parameter, in_quotes(text)));
+      return invalid("parameter {}: {} has a blank in it", row.parameter, in_quotes(text));
   }
   return {};
 }

@@ -361,7 +361,7 @@ Result<NcclTestsCall> read_nccl_tests_call(const NcclTestsProgram& program,
   if (reading.call.help) return std::move(reading.call);
   const KernelRow* row = find(program.kernel);
   if (row == nullptr)
-    return fail(Code::kUnimplemented, fmt::format("this build has no kernel {}", program.kernel));
+    return fail(Code::kUnimplemented, "this build has no kernel {}", program.kernel);
   if (reading.threads * reading.gpus > kMaxLocalRanks)
     return wrong_option("-g", "{} ranks; at most {} run on one host",
                         reading.threads * reading.gpus, kMaxLocalRanks);

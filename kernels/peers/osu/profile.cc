@@ -57,7 +57,7 @@ std::uint64_t least_size(const OsuProgram& program) {
 }
 
 tl::unexpected<Error> wrong(const std::string& option, std::string_view what) {
-  return fail(Code::kInvalidArgument, fmt::format("{}: {}", option, what));
+  return invalid("{}: {}", option, what);
 }
 
 // The command line as read so far.

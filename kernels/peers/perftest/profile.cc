@@ -171,29 +171,24 @@ Result<Parameters> with_profile(std::string_view profile, std::string_view kerne
                                 const Parameters& given) {
   if (profile == kNcclTestsProfile) {
     if (nccl_tests_program_of(kernel) == nullptr)
-      return fail(Code::kInvalidArgument,
-                  fmt::format("profile {}: it measures nothing like {}", profile, kernel));
+      return invalid("profile {}: it measures nothing like {}", profile, kernel);
     Parameters out = given;
     out.insert(nccl_tests_defaults().begin(), nccl_tests_defaults().end());
     return out;
   }
   if (profile == kOsuProfile) {
     const OsuProgram* osu = osu_program_of(kernel);
-    if (osu == nullptr)
-      return fail(Code::kInvalidArgument,
-                  fmt::format("profile {}: it measures nothing like {}", profile, kernel));
+    if (osu == nullptr) return invalid("profile {}: it measures nothing like {}", profile, kernel);
     Parameters out = given;
     out.merge(osu_defaults(*osu));
     return out;
   }
   if (profile != kPerftestProfile)
-    return fail(Code::kInvalidArgument,
-                fmt::format("profile {} is not known; {}, {} and {} are", in_quotes(profile),
-                            kPerftestProfile, kNcclTestsProfile, kOsuProfile));
+    return invalid("profile {} is not known; {}, {} and {} are", in_quotes(profile),
+                   kPerftestProfile, kNcclTestsProfile, kOsuProfile);
   const PerftestProgram* program = perftest_program_of(kernel);
   if (program == nullptr)
-    return fail(Code::kInvalidArgument,
-                fmt::format("profile {}: perftest measures nothing like {}", profile, kernel));
+    return invalid("profile {}: perftest measures nothing like {}", profile, kernel);
   Parameters chosen = program->defaults;
   follow(given, chosen);
   Parameters out = given;

@@ -102,9 +102,9 @@ Status guarded(const char* act, Step step) {
   try {
     return step();
   } catch (const std::exception& thrown) {
-    return fail(Code::kInternal, fmt::format("{}: threw {}", act, thrown.what()));
+    return fail(Code::kInternal, "{}: threw {}", act, thrown.what());
   } catch (...) {
-    return fail(Code::kInternal, fmt::format("{}: threw no exception of std", act));
+    return fail(Code::kInternal, "{}: threw no exception of std", act);
   }
 }
 
@@ -161,11 +161,10 @@ Status run_steps(const Task& task, Group& group, RecordWriter& records, const Re
 
 Status drift_status(std::string_view source, double drift_ppm) {
   if (std::fabs(drift_ppm) <= TickClock::kMaxDriftPpm) return {};
-  return fail(
-      Code::kInternal,
-      fmt::format("clock {}: drifted {:.0f} ppm against CLOCK_MONOTONIC_RAW during the run; "
-                  "at most {:.0f} are allowed",
-                  source, drift_ppm, TickClock::kMaxDriftPpm));
+  return fail(Code::kInternal,
+              "clock {}: drifted {:.0f} ppm against CLOCK_MONOTONIC_RAW during the run; at most "
+              "{:.0f} are allowed",
+              source, drift_ppm, TickClock::kMaxDriftPpm);
 }
 
 Started started_of(const Task& task, std::uint32_t ranks) {
