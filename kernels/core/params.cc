@@ -169,9 +169,7 @@ Status check_names(const KernelInfo& kernel, const std::map<std::string, std::st
 // A size named twice would yield two points of one series, so it is an error.
 Result<std::vector<std::uint64_t>> parse_bytes_list(std::string_view text) {
   std::vector<std::uint64_t> out;
-  for (std::size_t begin = 0; begin <= text.size();) {
-    const std::size_t end = std::min(text.find(',', begin), text.size());
-    std::string_view entry = text.substr(begin, end - begin);
+  for (std::string_view entry : split(text, ',')) {
     if (entry.starts_with(' ')) entry.remove_prefix(1);
     if (const std::size_t colon = entry.find(':'); colon != std::string_view::npos)
       RG_TRY_OK(append_range(entry, colon, out));
@@ -179,7 +177,6 @@ Result<std::vector<std::uint64_t>> parse_bytes_list(std::string_view text) {
       out.push_back(RG_TRY(parse_bytes(entry)));
     if (out.size() > kMaxListEntries)
       return invalid("{} holds more than {} sizes", in_quotes(text), kMaxListEntries);
-    begin = end + 1;
   }
   std::vector<std::uint64_t> sorted = out;
   std::ranges::sort(sorted);

@@ -16,6 +16,7 @@
 
 #include "kernels/core/base/clock.h"
 #include "kernels/core/base/outcome.h"
+#include "kernels/core/group/tcp.h"
 #include "kernels/launch/ending.h"
 #include "kernels/launch/job.h"
 #include "kernels/runner/task/phase_timer.h"
@@ -35,11 +36,6 @@ constexpr const char* kAddressVariable = "RAILGAUGE_DATA_ADDRESS";
 std::string variable(const char* name) {
   const char* value = std::getenv(name);
   return value == nullptr ? "" : value;
-}
-
-std::string host_name() {
-  std::array<char, 256> name{};
-  return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "";
 }
 
 // The launcher's own version line.

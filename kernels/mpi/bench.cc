@@ -15,6 +15,7 @@
 #include <fmt/format.h>
 
 #include "kernels/core/base/failpoint.h"
+#include "kernels/core/base/outcome.h"
 #include "kernels/core/info_builder.h"
 #include "kernels/core/text/units.h"
 #include "kernels/dl/cuda.h"
@@ -216,14 +217,9 @@ Status Bench::verify(std::size_t size_index) {
 
 // All ranks report the fault that one rank found, so that it counts before "measured nothing".
 Status Bench::share(Group& group, const Status& mine) const {
-  std::string told;
-  if (!mine) told = fmt::format("{} {}", static_cast<int>(mine.error().code), mine.error().message);
-  for (const std::string& said : RG_TRY(group.exchange(std::move(told), kExchangeSeconds))) {
-    const std::size_t space = said.find(' ');
-    if (space == std::string::npos) continue;
-    const auto code = parse_integer(said.substr(0, space));
-    return fail(code ? static_cast<Code>(*code) : Code::kUnknown, said.substr(space + 1));
-  }
+  std::string told = mine ? "" : error_text(mine.error());
+  for (const std::string& said : RG_TRY(group.exchange(std::move(told), kExchangeSeconds)))
+    if (auto error = error_in(said)) return tl::unexpected(std::move(*error));
   return {};
 }
 

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <array>
 #include <optional>
-#include <ranges>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -96,15 +95,6 @@ bool is_plain(std::string_view value) {
   });
 }
 
-// Keeps empty entries; an empty list has one empty entry.
-std::vector<std::string> split(const std::string& list, char by) {
-  std::vector<std::string> out;
-  for (const auto entry : std::views::split(list, by)) out.emplace_back(entry.begin(), entry.end());
-  // The library finds no entry in an empty list.
-  if (out.empty()) out.emplace_back();
-  return out;
-}
-
 // The value in the words of that implementation. `local_rank` counts from 0 on each node.
 Result<std::string> written(const Row& row, const std::string& value, std::uint32_t local_rank) {
   switch (row.style) {
@@ -116,7 +106,7 @@ Result<std::string> written(const Row& row, const std::string& value, std::uint3
       return fmt::format("{}", RG_TRY(parse_bytes(value)));
     case Style::kOwnEntry: {
       const auto entries = split(value, ',');
-      return entries[local_rank % entries.size()];
+      return std::string(entries[local_rank % entries.size()]);
     }
     case Style::kRailNumbers: {
       std::string joined = value;
@@ -125,8 +115,8 @@ Result<std::string> written(const Row& row, const std::string& value, std::uint3
     }
     case Style::kHcas: {
       std::vector<std::string> names;
-      for (const std::string& entry : split(value, ','))
-        names.push_back(entry.substr(0, entry.find(':')));
+      for (const std::string_view entry : split(value, ','))
+        names.emplace_back(entry.substr(0, entry.find(':')));
       return fmt::format("{}", fmt::join(names, ":"));
     }
     case Style::kText:
@@ -137,8 +127,8 @@ Result<std::string> written(const Row& row, const std::string& value, std::uint3
 
 // MVAPICH2 names devices by colons, and the port once for all of them. "" where none is named.
 Result<std::string> common_port(const std::string& devices) {
-  std::vector<std::string> ports;
-  for (const std::string& entry : split(devices, ',')) {
+  std::vector<std::string_view> ports;
+  for (const std::string_view entry : split(devices, ',')) {
     const std::size_t colon = entry.find(':');
     ports.push_back(colon == entry.npos ? "" : entry.substr(colon + 1));
     const auto digit = [](char c) { return c >= '0' && c <= '9'; };
@@ -150,7 +140,7 @@ Result<std::string> common_port(const std::string& devices) {
           "one of each",
           in_quotes(devices));
   }
-  return ports.front();
+  return std::string(ports.front());
 }
 
 }  // namespace
@@ -232,8 +222,7 @@ Result<std::vector<Setting>> settings_of(Flavour flavour,
       settings.push_back({kEnv, "MV2_DEFAULT_PORT", std::move(port)});
   }
   // Open MPI looks for NICs and may choose another layer, which would ignore what was set.
-  const auto layer = parameters.find("layer");
-  const bool named = layer != parameters.end() && layer->second != "auto";
+  const bool named = value_in(parameters, "layer", "auto") != "auto";
   if (flavour == Flavour::kOpenMpiUcx && (named || !settings.empty()))
     settings.insert(settings.begin(), {kMca, "pml", "ucx"});
   if ((named || !settings.empty()) &&
@@ -284,11 +273,7 @@ Status check_installed(const std::vector<Setting>& settings,
 // "auto" takes what Open MPI itself prefers: UCX, then openib, then plain TCP and shared memory.
 Result<Flavour> flavour_of(const std::map<std::string, std::string>& facts, std::string_view layer,
                            const std::function<bool(const std::string&)>& has) {
-  const auto fact = [&facts](const char* name) {
-    const auto found = facts.find(name);
-    return found == facts.end() ? std::string() : found->second;
-  };
-  const std::string version = fact("mpi_version");
+  const std::string version = value_in(facts, "mpi_version");
   if (version.starts_with("Open MPI")) {
     // An Open MPI lists a component's parameters only where the component is installed.
     const bool ucx = has(kHasUcx);
@@ -306,7 +291,7 @@ Result<Flavour> flavour_of(const std::map<std::string, std::string>& facts, std:
                 layer);
   if (version.starts_with("MVAPICH2-GDR")) return Flavour::kMvapich2Gdr;
   if (version.starts_with("MVAPICH2")) return Flavour::kMvapich2;
-  const std::string device = fact("mpi_device");
+  const std::string device = value_in(facts, "mpi_device");
   if (device.ends_with(":ofi")) return Flavour::kMpichOfi;
   return device.ends_with(":ucx") ? Flavour::kMpichUcx : Flavour::kMpichOther;
 }

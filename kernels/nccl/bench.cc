@@ -1,6 +1,5 @@
 #include "kernels/nccl/bench.h"
 
-#include <unistd.h>
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -13,6 +12,7 @@
 
 #include "kernels/core/agreement.h"
 #include "kernels/core/base/clock.h"
+#include "kernels/core/group/tcp.h"
 #include "kernels/core/sampling.h"
 #include "kernels/core/stack_hash.h"
 #include "kernels/core/text/units.h"
@@ -347,12 +347,10 @@ constexpr double kEndShare = 0.05;
 constexpr int kFirstReducingFloat8 = 90;  // compute capability
 
 // The same text on ranks of one host (or of one container), another one elsewhere.
-std::string host_name() {
-  std::array<char, 256> name{};
-  static_cast<void>(gethostname(name.data(), name.size() - 1));
+std::string host_identity() {
   std::string boot;
   std::ifstream("/proc/sys/kernel/random/boot_id") >> boot;
-  return fmt::format("{} {}", name.data(), boot);
+  return fmt::format("{} {}", host_name(), boot);
 }
 
 // The UUID where the driver reports one, else the PCI address.
@@ -545,7 +543,7 @@ Status CollectiveBench::join_all(Context& context, Team& team) {
 Result<std::string> CollectiveBench::meet(Context& context, Team& team) {
   team.begin_step("meeting");
   Told hello;
-  hello.set_host(stack_hash({{"host", host_name()}}));
+  hello.set_host(stack_hash({{"host", host_identity()}}));
   hello.set_chosen(opened_);
   hello.set_nccl(loaded_nccl().version);
   hello.set_parameters(stack_hash(parameters_));

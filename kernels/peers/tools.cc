@@ -231,15 +231,12 @@ class Task {
 
   // The parameter as the kernel will have it; "" for one without a known default.
   [[nodiscard]] std::string value(const std::string& name) const {
-    if (const auto found = given_.find(name); found != given_.end()) return found->second;
-    if (name == "direction" && kernel_ != kHost) return "read";
-    const auto found = kDefaults.find(name);
-    return found == kDefaults.end() ? "" : found->second;
+    const bool reads = name == "direction" && kernel_ != kHost;
+    return given(name, reads ? "read" : value_in(kDefaults, name));
   }
   // The given value, else the tool's own default.
   [[nodiscard]] std::string given(const std::string& name, const std::string& otherwise) const {
-    const auto found = given_.find(name);
-    return found == given_.end() ? otherwise : found->second;
+    return value_in(given_, name, otherwise);
   }
   // The same measurement, whatever its sizes and counts.
   [[nodiscard]] bool is(const PeerTest& row) const {

@@ -119,8 +119,7 @@ class Supervisor {
     ChildEnd end{.exit_code = kExitInvalid, .ending_signal = ending_signal_};
     if (!final_seen_) add_final(status);
     if (final_seen_ && WIFEXITED(status)) end.exit_code = WEXITSTATUS(status);
-    if (ending_signal_ != 0)
-      end.exit_code = ending_signal_ == SIGINT ? kExitInterrupted : kExitTerminated;
+    if (ending_signal_ != 0) end.exit_code = exit_code_of_signal(ending_signal_);
     return end;
   }
   // The record that the child should have written.
@@ -128,9 +127,8 @@ class Supervisor {
     Record record;
     Final& final = *record.mutable_final();
     final.set_outcome(std::string(ending_signal_ != 0 ? kCancelledOutcome : kCrashed));
-    final.set_reason(ending_signal_ == SIGINT ? "interrupted (SIGINT)"
-                     : ending_signal_ == SIGTERM
-                         ? "terminated (SIGTERM)"
+    final.set_reason(ending_signal_ != 0
+                         ? words_of_signal(ending_signal_)
                          : fmt::format("the kernel's process {}{}", words_of_end(status),
                                        WIFSIGNALED(status) ? "" : " before its final record"));
     if (WIFSIGNALED(status)) final.set_exit_signal(WTERMSIG(status));

@@ -9,7 +9,6 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <charconv>
 #include <csignal>
 #include <cstring>
 #include <optional>
@@ -68,7 +67,9 @@ class Forked final : public Group {
     for (;;) {
       const auto all = next_step(link_);
       if (!all) return ended();
-      if (*all && (*all)->payloads_size() == 1) return heard((*all)->payloads(0));
+      // Rank 0's error: there are two ranks at least, so no step looks like it.
+      if (*all && (*all)->payloads_size() == 1)
+        return tl::unexpected(error_in((*all)->payloads(0)).value_or(ended().value()));
       if (*all)
         return std::vector<std::string>((*all)->payloads().begin(), (*all)->payloads().end());
       if (monotonic_now_ns() >= deadline_ns)
@@ -82,16 +83,6 @@ class Forked final : public Group {
   // Rank 0 closed its end without a reason.
   static tl::unexpected<Error> ended() {
     return fail(Code::kUnavailable, "rank 0: has ended the group");
-  }
-
-  // Rank 0's error, as "CODE MESSAGE": there are two ranks at least, so no step looks like it.
-  static tl::unexpected<Error> heard(std::string_view text) {
-    int code = 0;
-    const auto [end, bad] = std::from_chars(text.data(), text.data() + text.size(), code);
-    if (bad != std::errc{} || code <= 0) return ended();
-    text.remove_prefix(static_cast<std::size_t>(end - text.data()));
-    if (text.starts_with(' ')) text.remove_prefix(1);
-    return fail(static_cast<Code>(code), std::string(text));
   }
 
   const std::uint32_t rank_;
@@ -162,10 +153,10 @@ class Parent final : public Group {
                 status ? "its process " + words_of_end(*status) : "it has closed its end");
   }
 
-  // One payload alone is an error to the others (see Forked::heard).
+  // One payload alone is an error to the others (see Forked::exchange).
   void end_with(const Error& error) {
     GroupStep last;
-    last.add_payloads(fmt::format("{} {}", static_cast<int>(error.code), error.message));
+    last.add_payloads(error_text(error));
     for (Other& other : others_) {
       static_cast<void>(
           other.link.send(last, monotonic_now_ns()));  // who does not read is not asked

@@ -1,14 +1,11 @@
 // One exchange of hellos, after which both sides decide alike from the same data.
 #include "kernels/runner/meeting.h"
 
-#include <unistd.h>
-
-#include <array>
-#include <climits>
-
 #include <fmt/format.h>
 
+#include "kernels/core/group/tcp.h"
 #include "kernels/core/report/report.h"
+#include "kernels/core/text/text.h"
 
 namespace railgauge {
 namespace {
@@ -25,12 +22,6 @@ std::map<std::string, std::string> own_choices(const KernelInfo& kernel,
         parameter.per_rank() && found != given.end())
       own.insert(*found);
   return own;
-}
-
-// "" where the system has none.
-std::string host_name() {
-  std::array<char, HOST_NAME_MAX + 1> name{};
-  return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "";
 }
 
 // Other versions are refused: their figures would not be comparable, and their messages may differ.
@@ -86,10 +77,9 @@ Result<Settled> meet(Group& group, const KernelInfo& kernel,
   ruling_given.insert(own.begin(), own.end());
   Params params = RG_TRY(Params::parse(kernel, ruling_given));
   for (const auto& [name, text] : listening.given())
-    if (const auto ruling = params.effective().find(name);
-        ruling == params.effective().end() || ruling->second != text)
+    if (const std::string ruling = value_in(params.effective(), name, "none"); ruling != text)
       return invalid("parameter {}: the listener was given {}, the connecting side {}", name, text,
-                     ruling == params.effective().end() ? "none" : ruling->second);
+                     ruling);
   return Settled{std::move(params), connecting.deadline_seconds(),
                  group.rank() == kConnectingRank ? listening.host() : connecting.host()};
 }

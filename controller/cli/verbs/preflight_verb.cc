@@ -70,11 +70,8 @@ constexpr double kAnswerSeconds = 30;  // the nodes read and probe meanwhile
 std::vector<std::string> required_checks(const Arguments& arguments) {
   std::vector<std::string> ids;
   const std::string list = arguments.value("require");
-  for (std::size_t begin = 0; begin < list.size();) {
-    const std::size_t end = std::min(list.find(',', begin), list.size());
-    if (end > begin) ids.push_back(list.substr(begin, end - begin));
-    begin = end + 1;
-  }
+  for (const std::string_view id : split(list, ','))
+    if (!id.empty()) ids.emplace_back(id);
   return ids;
 }
 
@@ -164,11 +161,7 @@ void print_checks(const Output& output, const PreflightReport& report, bool all)
 void print_remedies(const Output& output, const std::string& text) {
   if (text.empty()) return;
   output.out << '\n';
-  for (std::size_t begin = 0; begin < text.size();) {
-    const std::size_t end = std::min(text.find('\n', begin), text.size());
-    output.out << printable(std::string_view(text).substr(begin, end - begin)) << '\n';
-    begin = end + 1;
-  }
+  for (const std::string_view line : split_lines(text)) output.out << printable(line) << '\n';
 }
 
 // The answer to one question: does GPUDirect work between this GPU and its NIC.

@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <climits>
 #include <cmath>
 #include <cstring>
 #include <future>
@@ -159,6 +160,11 @@ Result<Fd> connect_once(const addrinfo& where, double deadline_ns) {
 }
 
 }  // namespace
+
+std::string host_name() {
+  std::array<char, HOST_NAME_MAX + 1> name{};
+  return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "";
+}
 
 int poll_timeout_ms(double deadline_ns) {
   constexpr double kLongestMs = 3600e3;

@@ -323,8 +323,7 @@ Result<std::unique_ptr<Group>> join_tcp_group(std::string_view address, const St
   const auto theirs = parse_greeting(*bytes);
   if (!theirs) return fail(Code::kUnavailable, "{} is no Railgauge listener", to_string(where));
   RG_TRY_OK(check_same(task, *theirs, relay.peer()));
-  const auto found = theirs->facts().find(kRankFact);
-  const auto rank = parse_integer(found == theirs->facts().end() ? "" : found->second);
+  const auto rank = parse_integer(value_in(theirs->facts(), kRankFact));
   if (!rank || *rank < 0 || *rank >= task.size())
     return fail(Code::kUnavailable, "peer {} gave no rank", relay.peer());
   std::vector<FrameStream> peers;

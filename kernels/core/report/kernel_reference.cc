@@ -12,6 +12,7 @@
 #include <fmt/ranges.h>
 
 #include "kernels/core/base/result.h"
+#include "kernels/core/text/text.h"
 #include "kernels/core/text/units.h"
 
 namespace railgauge {
@@ -88,9 +89,7 @@ std::string wrapped(std::string_view text) {
   constexpr std::size_t kColumns = 100;
   std::string out;
   std::size_t column = 0;
-  for (std::size_t begin = 0; begin < text.size();) {
-    const std::size_t end = std::min(text.find(' ', begin), text.size());
-    const std::string_view word = text.substr(begin, end - begin);
+  for (const std::string_view word : split(text, ' ')) {
     if (column > 0 && column + 1 + word.size() > kColumns) {
       out += '\n';
       column = 0;
@@ -100,7 +99,6 @@ std::string wrapped(std::string_view text) {
     }
     out += word;
     column += word.size();
-    begin = end + 1;
   }
   return out;
 }

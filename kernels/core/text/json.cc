@@ -11,6 +11,7 @@
 #include <google/protobuf/descriptor.h>
 
 #include "kernels/core/base/result.h"
+#include "kernels/core/text/text.h"
 
 namespace railgauge {
 namespace {
@@ -25,21 +26,6 @@ constexpr double kFirstInexactInteger = 9007199254740992.0;
 constexpr int kMaxDepth = 64;
 // In place of the number of a value, where a field has one value alone.
 constexpr int kNotRepeated = -1;
-
-// Length of the UTF-8 sequence at the start of `text` (RFC 3629), 0 when there is none. Overlong
-// forms, surrogates and values beyond U+10FFFF are none.
-std::size_t utf8_length(std::string_view text) {
-  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
-  const unsigned char lead = byte(0);
-  if (lead < 0x80) return 1;
-  const std::size_t length = lead >= 0xF0 ? 4 : lead >= 0xE0 ? 3 : 2;
-  if (lead < 0xC2 || lead > 0xF4 || text.size() < length) return 0;
-  for (std::size_t i = 1; i < length; ++i)
-    if ((byte(i) & 0xC0) != 0x80) return 0;
-  if ((lead == 0xE0 && byte(1) < 0xA0) || (lead == 0xED && byte(1) > 0x9F)) return 0;
-  if ((lead == 0xF0 && byte(1) < 0x90) || (lead == 0xF4 && byte(1) > 0x8F)) return 0;
-  return length;
-}
 
 // Escapes what RFC 8259 demands, and DEL, which a terminal may interpret.
 void append_escaped(char character, std::string& out) {

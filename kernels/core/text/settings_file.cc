@@ -70,10 +70,8 @@ Result<SettingsFile> parse_settings_file(std::string_view text, std::string_view
   std::ranges::transform(flags, keys.begin(), setting_key);
   SettingsFile settings;
   int line = 0;
-  for (std::size_t begin = 0; begin < text.size();) {
-    const std::size_t end = std::min(text.find('\n', begin), text.size());
-    const std::string_view content = trimmed(text.substr(begin, end - begin));
-    begin = end + 1;
+  for (const std::string_view whole : split_lines(text)) {
+    const std::string_view content = trimmed(whole);
     ++line;
     if (content.empty() || content.front() == '#') continue;
     const std::size_t equals = content.find('=');

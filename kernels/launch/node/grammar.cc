@@ -103,12 +103,9 @@ std::optional<std::vector<std::string>> addresses_in_uri(std::string_view uri) {
       port = port.substr(0, sizes);
     }
     if (!is_port(port.substr(1))) return std::nullopt;
-    for (std::size_t begin = 0; begin <= hosts.size();) {
-      const std::size_t end = std::min(hosts.find(',', begin), hosts.size());
-      const std::string_view host = hosts.substr(begin, end - begin);
+    for (const std::string_view host : split(hosts, ',')) {
       if (!is_node(host)) return std::nullopt;
       out.push_back(six ? fmt::format("[{}]{}", host, port) : fmt::format("{}{}", host, port));
-      begin = end + 1;
     }
   }
   return out;

@@ -8,6 +8,7 @@
 
 #include "kernels/core/base/outcome.h"
 #include "kernels/core/report/text_table.h"
+#include "kernels/core/text/text.h"
 #include "kernels/core/text/units.h"
 #include "kernels/peers/profile.h"
 
@@ -21,9 +22,7 @@ constexpr const char* kAggregate = "aggregate_wall";
 
 // The bytes of a call: the size asked for, unless it had to be rounded.
 double moved_bytes(const Point& point) {
-  const auto fact = point.facts().find("moved_bytes");
-  if (fact == point.facts().end()) return point.message_bytes();
-  return parse_number(fact->second).value_or(point.message_bytes());
+  return parse_number(value_in(point.facts(), "moved_bytes")).value_or(point.message_bytes());
 }
 
 // nullptr for one rank, which has no bus bandwidth.
@@ -80,17 +79,6 @@ void add_cells(bool there, const NcclTestsFigure& figure, std::vector<std::strin
                                               : std::string(kAbsent));
 }
 
-// "" where the task never reported it.
-std::string fact_of(const RunnerReport& report, const std::string& name) {
-  const auto found = report.started().facts().find(name);
-  return found == report.started().facts().end() ? "" : found->second;
-}
-
-std::string parameter_of(const RunnerReport& report, const std::string& name) {
-  const auto found = report.started().parameters().find(name);
-  return found == report.started().parameters().end() ? "" : found->second;
-}
-
 // "20 calls": as many as each time is the mean of; the kernel may bound what was asked for.
 std::string calls_of(const RunnerReport& report) {
   std::string count;
@@ -98,9 +86,9 @@ std::string calls_of(const RunnerReport& report) {
     if (const auto fact = point.facts().find("iterations_in_sample");
         point.meaning() == kAggregate && fact != point.facts().end())
       count = fact->second + " ";
-  if (parameter_of(report, "mode") != "graph") return count + "calls";
+  if (value_in(report.started().parameters(), "mode") != "graph") return count + "calls";
   return fmt::format("{}launches of a graph of {} calls", count,
-                     parameter_of(report, "graph_calls"));
+                     value_in(report.started().parameters(), "graph_calls"));
 }
 
 // A line for each reason of a task that did not pass, each reason once: a machine without a GPU has
@@ -167,7 +155,7 @@ std::string nccl_tests_table(const NcclTestsReport& report) {
                      report.ranks() == 1 ? "1 rank" : fmt::format("{} ranks", report.ranks()));
   // The facts that nccl-tests prints in its own head.
   for (const char* fact : {"gpu_model", "cuda_driver", "nccl", "nccl_transports"})
-    if (const std::string value = fact_of(first, fact); !value.empty())
+    if (const std::string value = value_in(first.started().facts(), fact); !value.empty())
       out += fmt::format("\n  {}: {}", fact, value);
   TextTable table({{"size B"},
                    {"type"},

@@ -8,6 +8,7 @@
 
 #include "kernels/core/base/clock.h"
 #include "kernels/core/base/outcome.h"
+#include "kernels/core/text/text.h"
 #include "kernels/runner/task/phase_timer.h"
 
 namespace railgauge {
@@ -80,13 +81,12 @@ class RecordReporter final : public Reporter {
  private:
   // As opened: the request may name no port, or nothing at all.
   void name_endpoint() {
-    const auto& facts = started_.facts();
-    const auto device = facts.find("device");
-    const auto port = facts.find("port");
-    if (device != facts.end() && port != facts.end())
-      started_.set_endpoint(device->second + ":" + port->second);
-    else if (device != facts.end() && on_gpu_)
-      started_.set_endpoint(device->second);
+    const std::string device = value_in(started_.facts(), "device");
+    const std::string port = value_in(started_.facts(), "port");
+    if (!device.empty() && !port.empty())
+      started_.set_endpoint(device + ":" + port);
+    else if (!device.empty() && on_gpu_)
+      started_.set_endpoint(device);
   }
 
   RecordWriter& records_;
