@@ -27,16 +27,16 @@ constexpr std::uint64_t kMib = 1U << 20U;
 // --- nvbandwidth 0.8
 // ------------------------------------------------------------------------------
 
-// One copy test of nvbandwidth in short form; row_of() makes the whole row.
+// One copy test of nvbandwidth in short form, which it has by copy engines ("_ce") and by SMs
+// ("_sm"); row_of() makes the whole row.
 struct CopyTest {
   std::string_view test;
   std::string_view kernel;
   // direction (of the data, or who executes) or pattern; "" has none.
   std::string_view direction;
   std::string_view pattern;
-  std::string_view engine;
-  bool bidirectional;
   PeerCell cell;
+  std::string_view sm_direction{};  // with SMs, where it is another
 };
 
 // Short names, so that a row of the table stays one line.
@@ -56,59 +56,45 @@ constexpr std::string_view kAgain = "sm_again";
 // of the copies: the data leaves the one GPU in the former and arrives there in the latter; with
 // SMs the GPU that the data leaves executes, which makes them writes.
 constexpr std::array kCopyTests{
-    CopyTest{"host_to_device_memcpy_ce", kHost, "h2d", "", "ce", false, kColumn},
-    CopyTest{"device_to_host_memcpy_ce", kHost, "d2h", "", "ce", false, kColumn},
-    CopyTest{"host_to_device_bidirectional_memcpy_ce", kHost, "h2d", "", "ce", true, kColumn},
-    CopyTest{"device_to_host_bidirectional_memcpy_ce", kHost, "d2h", "", "ce", true, kColumn},
-    CopyTest{"device_to_device_memcpy_read_ce", kPeer, "read", "", "ce", false, kFromColumn},
-    CopyTest{"device_to_device_memcpy_write_ce", kPeer, "write", "", "ce", false, kFromRow},
-    CopyTest{"device_to_device_bidirectional_memcpy_read_ce", kPeer, "read", "", "ce", true,
-             kFromColumn},
-    CopyTest{"device_to_device_bidirectional_memcpy_write_ce", kPeer, "write", "", "ce", true,
-             kFromColumn},
-    CopyTest{"all_to_host_memcpy_ce", kFan, "", "all_to_host", "ce", false, kColumn},
-    CopyTest{"all_to_host_bidirectional_memcpy_ce", kFan, "", "all_to_host", "ce", true, kColumn},
-    CopyTest{"host_to_all_memcpy_ce", kFan, "", "host_to_all", "ce", false, kColumn},
-    CopyTest{"host_to_all_bidirectional_memcpy_ce", kFan, "", "host_to_all", "ce", true, kColumn},
-    CopyTest{"all_to_one_write_ce", kFan, "write", "all_to_one", "ce", false, kColumn},
-    CopyTest{"all_to_one_read_ce", kFan, "read", "one_to_all", "ce", false, kColumn},
-    CopyTest{"one_to_all_write_ce", kFan, "write", "one_to_all", "ce", false, kColumn},
-    CopyTest{"one_to_all_read_ce", kFan, "read", "all_to_one", "ce", false, kColumn},
-    CopyTest{"host_to_device_memcpy_sm", kHost, "h2d", "", "sm", false, kColumn},
-    CopyTest{"device_to_host_memcpy_sm", kHost, "d2h", "", "sm", false, kColumn},
-    CopyTest{"host_to_device_bidirectional_memcpy_sm", kHost, "h2d", "", kAgain, true, kColumn},
-    CopyTest{"device_to_host_bidirectional_memcpy_sm", kHost, "d2h", "", kAgain, true, kColumn},
-    CopyTest{"device_to_device_memcpy_read_sm", kPeer, "read", "", "sm", false, kFromColumn},
-    CopyTest{"device_to_device_memcpy_write_sm", kPeer, "write", "", "sm", false, kFromRow},
-    CopyTest{"device_to_device_bidirectional_memcpy_read_sm", kPeer, "read", "", "sm", true,
-             kFromColumn},
-    CopyTest{"device_to_device_bidirectional_memcpy_write_sm", kPeer, "write", "", "sm", true,
-             kFromColumn},
-    CopyTest{"all_to_host_memcpy_sm", kFan, "", "all_to_host", "sm", false, kColumn},
-    CopyTest{"all_to_host_bidirectional_memcpy_sm", kFan, "", "all_to_host", kAgain, true, kColumn},
-    CopyTest{"host_to_all_memcpy_sm", kFan, "", "host_to_all", "sm", false, kColumn},
-    CopyTest{"host_to_all_bidirectional_memcpy_sm", kFan, "", "host_to_all", kAgain, true, kColumn},
-    CopyTest{"all_to_one_write_sm", kFan, "write", "all_to_one", "sm", false, kColumn},
-    CopyTest{"all_to_one_read_sm", kFan, "write", "one_to_all", "sm", false, kColumn},
-    CopyTest{"one_to_all_write_sm", kFan, "write", "one_to_all", "sm", false, kColumn},
-    CopyTest{"one_to_all_read_sm", kFan, "write", "all_to_one", "sm", false, kColumn},
+    CopyTest{"host_to_device_memcpy", kHost, "h2d", "", kColumn},
+    CopyTest{"device_to_host_memcpy", kHost, "d2h", "", kColumn},
+    CopyTest{"host_to_device_bidirectional_memcpy", kHost, "h2d", "", kColumn},
+    CopyTest{"device_to_host_bidirectional_memcpy", kHost, "d2h", "", kColumn},
+    CopyTest{"device_to_device_memcpy_read", kPeer, "read", "", kFromColumn},
+    CopyTest{"device_to_device_memcpy_write", kPeer, "write", "", kFromRow},
+    CopyTest{"device_to_device_bidirectional_memcpy_read", kPeer, "read", "", kFromColumn},
+    CopyTest{"device_to_device_bidirectional_memcpy_write", kPeer, "write", "", kFromColumn},
+    CopyTest{"all_to_host_memcpy", kFan, "", "all_to_host", kColumn},
+    CopyTest{"all_to_host_bidirectional_memcpy", kFan, "", "all_to_host", kColumn},
+    CopyTest{"host_to_all_memcpy", kFan, "", "host_to_all", kColumn},
+    CopyTest{"host_to_all_bidirectional_memcpy", kFan, "", "host_to_all", kColumn},
+    CopyTest{"all_to_one_write", kFan, "write", "all_to_one", kColumn},
+    CopyTest{"all_to_one_read", kFan, "read", "one_to_all", kColumn, "write"},
+    CopyTest{"one_to_all_write", kFan, "write", "one_to_all", kColumn},
+    CopyTest{"one_to_all_read", kFan, "read", "all_to_one", kColumn, "write"},
 };
 
 // 512 MiB and three samples of 16 copies are nvbandwidth's defaults.
-PeerTest row_of(const CopyTest& copy) {
+PeerTest row_of(const CopyTest& copy, bool by_sms) {
+  const bool both_ways = copy.test.find("bidirectional") != std::string_view::npos;
+  const bool again = by_sms && both_ways && copy.kernel != kPeer;
   PeerTest row{.tool = kNvbandwidth,
-               .test = copy.test,
+               .test = std::string(copy.test) + (by_sms ? "_sm" : "_ce"),
                .kernel = copy.kernel,
-               .parameters = {{"engine", std::string(copy.engine)},
-                              {"bidirectional", copy.bidirectional ? "true" : "false"},
+               .parameters = {{"engine", std::string(again    ? kAgain
+                                                     : by_sms ? "sm"
+                                                              : "ce")},
+                              {"bidirectional", both_ways ? "true" : "false"},
                               {"sizes", "512MiB"}},
-               .exact = {{"iterations", "3"}, {"copies", copy.engine == kAgain ? "8" : "16"}},
+               .exact = {{"iterations", "3"}, {"copies", again ? "8" : "16"}},
                .scope = copy.kernel == kHost ? PeerScope::kEachGpu : PeerScope::kOnce,
                .metrics = {kBandwidth},
                .unit = "GB/s",
                .factor = 1e-9,
                .cell = copy.cell};
-  if (!copy.direction.empty()) row.parameters["direction"] = copy.direction;
+  const bool other = by_sms && !copy.sm_direction.empty();
+  if (!copy.direction.empty())
+    row.parameters["direction"] = other ? copy.sm_direction : copy.direction;
   if (!copy.pattern.empty()) row.parameters["pattern"] = copy.pattern;
   if (copy.kernel == kHost) row.parameters["host_memory"] = "pinned";
   return row;
@@ -121,7 +107,8 @@ const Parameters kLatencyCounts{{"iterations", "33"}, {"accesses", "90909"}};
 
 // The copy tests, then those that have a form of their own.
 void add_nvbandwidth(std::vector<PeerTest>& rows) {
-  for (const CopyTest& copy : kCopyTests) rows.push_back(row_of(copy));
+  for (const bool by_sms : {false, true})
+    for (const CopyTest& copy : kCopyTests) rows.push_back(row_of(copy, by_sms));
   rows.push_back({.tool = kNvbandwidth,
                   .test = "host_device_latency_sm",
                   .kernel = "cuda.host_latency",
@@ -186,7 +173,7 @@ constexpr std::array kBarTests{
 void add_gdrcopy(std::vector<PeerTest>& rows) {
   for (const BarTest& bar : kBarTests) {
     PeerTest row{.tool = kGdrcopy,
-                 .test = bar.test,
+                 .test = std::string(bar.test),
                  .kernel = bar.kernel,
                  .parameters = {},
                  .exact = {},
