@@ -21,24 +21,14 @@ constexpr std::size_t kMinRun = 3;
 
 // --- ranges -------------------------------------------------------------------------------------
 
-// A number as the parameter's type is written.
-std::string print_value(const ParameterInfo& declared, double value) {
-  const std::string& type = declared.type();
-  const bool size = type == "bytes" || type == "bytes_list";
-  if (size && value >= 0 && value <= static_cast<double>(kMaxBytes))
-    return canonical_bytes(static_cast<std::uint64_t>(value));
-  if (type == "duration") return canonical_duration(value);
-  return fmt::format("{}", value);
-}
-
 // "1 to 64 are allowed", "at least 1 is allowed".
 std::string allowed_range(const ParameterInfo& declared) {
   if (!declared.has_minimum())
-    return fmt::format("at most {} is allowed", print_value(declared, declared.maximum()));
+    return fmt::format("at most {} is allowed", value_text(declared, declared.maximum()));
   if (!declared.has_maximum())
-    return fmt::format("at least {} is allowed", print_value(declared, declared.minimum()));
-  return fmt::format("{} to {} are allowed", print_value(declared, declared.minimum()),
-                     print_value(declared, declared.maximum()));
+    return fmt::format("at least {} is allowed", value_text(declared, declared.minimum()));
+  return fmt::format("{} to {} are allowed", value_text(declared, declared.minimum()),
+                     value_text(declared, declared.maximum()));
 }
 
 // kInvalidArgument when the value is outside the declared bounds.
@@ -46,7 +36,7 @@ Status check_range(const ParameterInfo& declared, double value) {
   const bool low = declared.has_minimum() && value < declared.minimum();
   const bool high = declared.has_maximum() && value > declared.maximum();
   if (low || high)
-    return invalid("{} is out of range; {}", print_value(declared, value), allowed_range(declared));
+    return invalid("{} is out of range; {}", value_text(declared, value), allowed_range(declared));
   return {};
 }
 

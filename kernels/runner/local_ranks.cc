@@ -111,8 +111,6 @@ class Parent final : public Group {
       wait_for_end(other.process, kEndSeconds);
     }
   }
-  Parent(const Parent&) = delete;
-  Parent& operator=(const Parent&) = delete;
 
   // The child closes the ends of all ranks before it: they would keep these links open.
   Status fork_next(const RankBody& body) {

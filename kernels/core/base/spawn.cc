@@ -55,8 +55,6 @@ struct Setup {
     posix_spawn_file_actions_destroy(&actions);
     posix_spawnattr_destroy(&attributes);
   }
-  Setup(const Setup&) = delete;
-  Setup& operator=(const Setup&) = delete;
 
   void set_signals_and_group(bool own_group) {
     sigset_t none;

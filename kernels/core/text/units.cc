@@ -10,6 +10,7 @@
 
 #include <fmt/format.h>
 
+#include "kernels/core/base/record.pb.h"
 #include "kernels/core/text/text.h"
 
 namespace railgauge {
@@ -162,6 +163,15 @@ std::string canonical_duration(double ns) {
     if (std::fmod(ns, unit.factor) == 0)
       return fmt::format("{:.0f}{}", ns / unit.factor, unit.name);
   return fmt::format("{}ns", ns);
+}
+
+std::string value_text(const ParameterInfo& parameter, double value) {
+  const std::string& type = parameter.type();
+  const bool size = type == "bytes" || type == "bytes_list";
+  if (size && value >= 0 && value <= static_cast<double>(kMaxBytes))
+    return canonical_bytes(static_cast<std::uint64_t>(value));
+  if (type == "duration") return canonical_duration(value);
+  return fmt::format("{}", value);
 }
 
 std::string format_bytes(double bytes) {

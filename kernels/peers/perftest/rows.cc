@@ -95,13 +95,15 @@ Status take_atomic(Reading& reading, const Row& row, const std::string& option,
   return {};
 }
 // Device and port make the endpoint together.
-Status take_device(Reading& reading, const Row&, const std::string&, const std::string& value) {
-  reading.device = value;
+template <std::optional<std::string> Reading::*kField>
+Status take_text(Reading& reading, const Row&, const std::string&, const std::string& value) {
+  reading.*kField = value;
   return {};
 }
-Status take_device_port(Reading& reading, const Row&, const std::string&,
-                        const std::string& value) {
-  reading.device_port = value;
+// One of the call's own switches. --version is ours: the figures come from our kernels.
+template <bool PerftestCall::*kFlag>
+Status take_flag(Reading& reading, const Row&, const std::string&, const std::string&) {
+  reading.call.*kFlag = true;
   return {};
 }
 // A whole number, as the tool reads it.
@@ -125,10 +127,6 @@ Status take_tcp_port(Reading& reading, const Row&, const std::string& option,
 // Chooses another kernel.
 Status take_immediate(Reading& reading, const Row&, const std::string&, const std::string&) {
   reading.immediate = true;
-  return {};
-}
-Status take_gigabits(Reading& reading, const Row&, const std::string&, const std::string&) {
-  reading.call.gigabits = true;
   return {};
 }
 // Memory of a GPU on both sides. Without --use_cuda_dmabuf perftest registers it by its address,
@@ -160,23 +158,12 @@ Status take_json(Reading& reading, const Row&, const std::string& option,
       fmt::format("{} writes railgauge's document, not perftest's", option));
   return {};
 }
-// Ours: the figures come from our kernels.
-Status take_version(Reading& reading, const Row&, const std::string&, const std::string&) {
-  reading.call.version = true;
-  return {};
-}
-
 // --- ours beside them -------------------------------------------------------------------------
 
 Status take_format(Reading& reading, const Row&, const std::string&, const std::string& value) {
   reading.call.format = RG_TRY(parse_format(value));
   return {};
 }
-Status take_raw_samples(Reading& reading, const Row&, const std::string&, const std::string&) {
-  reading.call.raw_samples = true;
-  return {};
-}
-
 // Reasons that several rows share; they are printed behind the option.
 constexpr std::string_view kOneAtATime = "latency has one message in flight, one way";
 constexpr std::string_view kOnlyReceivingStreams =
@@ -205,8 +192,8 @@ constexpr Row refused(std::string_view word, char letter, bool takes_value, std:
 
 constexpr std::array kRows{
     // Where, and how far.
-    Row{"ib-dev", 'd', true, take_device},
-    Row{"ib-port", 'i', true, take_device_port},
+    Row{"ib-dev", 'd', true, take_text<&Reading::device>},
+    Row{"ib-port", 'i', true, take_text<&Reading::device_port>},
     Row{"port", 'p', true, take_tcp_port},
     Row{"gid-index", 'x', true, take_value, "gid_index"},
     Row{"pkey_index", 0, true, take_value, "pkey_index"},
@@ -243,11 +230,11 @@ constexpr std::array kRows{
     Row{"use_cuda", 0, true, take_gpu, "memory"},
     Row{"use_cuda_dmabuf", 0, false, take_dma_buf, "registration"},
     // How it appears.
-    Row{"report_gbits", 0, false, take_gigabits},
+    Row{"report_gbits", 0, false, take_flag<&PerftestCall::gigabits>},
     Row{"out_json", 0, false, take_json},
     Row{"out_json_file", 0, true, take_json},
     Row{"help", 'h', false, take_help},
-    Row{"version", 'V', false, take_version},
+    Row{"version", 'V', false, take_flag<&PerftestCall::version>},
     // So it is here anyhow.
     Row{"CPU-freq", 'F', false, take_nothing},
     Row{"noPeak", 'N', false, take_nothing},
@@ -331,7 +318,7 @@ constexpr std::array kRows{
     Row{"set", 0, true, take_set},
     Row{"format", 0, true, take_format},
     Row{"deadline", 0, true, take_deadline},
-    Row{"raw-samples", 0, false, take_raw_samples},
+    Row{"raw-samples", 0, false, take_flag<&PerftestCall::raw_samples>},
 };
 
 }  // namespace

@@ -32,8 +32,6 @@ class BackgroundClock {
   ~BackgroundClock() {
     if (thread_.joinable()) thread_.join();
   }
-  BackgroundClock(const BackgroundClock&) = delete;
-  BackgroundClock& operator=(const BackgroundClock&) = delete;
 
   TickClock& clock() { return clock_; }
   // Waits for the calibration; from here on clock() reads the CPU's counter where that is sound.

@@ -35,8 +35,6 @@ class Watchdog {
   // Signals must be blocked already.
   Watchdog();
   ~Watchdog();
-  Watchdog(const Watchdog&) = delete;
-  Watchdog& operator=(const Watchdog&) = delete;
 
   // From now on an end is written to `records`, and comes at the latest kGraceSeconds after
   // `deadline_monotonic_ns`. `records` must live until release().
