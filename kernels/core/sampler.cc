@@ -35,14 +35,6 @@ double median_of(std::vector<double> values) {
   return quantile_sorted(values, 0.5);
 }
 
-// Half the width of the median's 95 % interval over the median; absent where there is no interval
-// or the median is 0.
-std::optional<double> relative_half_width(const std::vector<double>& samples) {
-  const MedianEstimate estimate = estimate_median(samples);
-  if (!estimate.interval || estimate.median == 0) return std::nullopt;
-  return (estimate.interval->high - estimate.interval->low) / 2 / std::abs(estimate.median);
-}
-
 // One run, with the state between its batches.
 class Session {
  public:
