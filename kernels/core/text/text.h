@@ -1,6 +1,7 @@
 // Small helpers for one-line messages to people. Pure; thread safe.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <span>
 #include <string>
@@ -29,6 +30,13 @@ template <class Map>
 std::string value_in(const Map& map, const std::string& name, std::string otherwise = {}) {
   const auto found = map.find(name);
   return found == map.end() ? std::move(otherwise) : found->second;
+}
+
+// The first row of a table whose field has that value; nullptr where there is none.
+template <class Rows, class Field, class Value>
+auto row_where(const Rows& rows, Field field, const Value& value) {
+  const auto found = std::ranges::find(rows, value, field);
+  return found == std::ranges::end(rows) ? nullptr : &*found;
 }
 
 // Bytes of the UTF-8 character at the start of `text` (RFC 3629), 0 when there is none. Overlong

@@ -119,13 +119,6 @@ struct Rule {
   bool required = false;
 };
 
-// nullptr for an option that no launcher writes.
-const Rule* rule_of(std::span<const Rule> rules, std::string_view name) {
-  const auto found =
-      std::ranges::find_if(rules, [name](const Rule& rule) { return rule.name == name; });
-  return found == rules.end() ? nullptr : &*found;
-}
-
 // --- the words
 // ------------------------------------------------------------------------
 
@@ -280,7 +273,7 @@ class Reader {
   }
   Status take(std::string_view option, std::span<const Rule> rules, std::string_view name,
               const std::string& text) {
-    const Rule* rule = rule_of(rules, name);
+    const Rule* rule = row_where(rules, &Rule::name, name);
     if (rule == nullptr) return refused("option", name);
     if (!seen_.insert(std::string(name)).second) return refused("the second", name);
     const bool own = rule->value == nullptr;  // the shim's own path
@@ -316,7 +309,7 @@ class Reader {
       const std::string option = words_[at_++];
       if (RG_TRY(take_flag(option))) continue;
       if (in_pairs ? std::ranges::find(dialect.options, option) == dialect.options.end()
-                   : rule_of(dialect.rules, option) == nullptr)
+                   : row_where(dialect.rules, &Rule::name, option) == nullptr)
         return refused("option", option);
       std::string name = option;
       if (in_pairs) name = RG_TRY(value(option));

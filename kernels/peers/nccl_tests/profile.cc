@@ -1,8 +1,9 @@
 // The tables of nccl-tests' programs, types and settings; each is read in both directions.
 #include "kernels/peers/nccl_tests/profile.h"
 
-#include <algorithm>
 #include <array>
+
+#include "kernels/core/text/text.h"
 
 namespace railgauge {
 namespace {
@@ -33,13 +34,6 @@ constexpr std::array kTypes{
     TypeNames{"double", "float64"},    TypeNames{"bfloat16", "bfloat16"},
     TypeNames{"f8e4m3", "float8e4m3"}, TypeNames{"f8e5m2", "float8e5m2"},
 };
-
-// The first row whose field has that value, or nullptr.
-template <class Rows, class Field>
-auto row_where(const Rows& rows, Field field, std::string_view value) -> decltype(rows.data()) {
-  const auto found = std::ranges::find(rows, value, field);
-  return found == rows.end() ? nullptr : &*found;
-}
 
 }  // namespace
 

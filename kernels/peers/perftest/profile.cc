@@ -146,9 +146,7 @@ std::span<const PerftestProgram> perftest_programs() {
 }
 
 const PerftestProgram* find_perftest_program(std::string_view name) {
-  for (const PerftestProgram& program : perftest_programs())
-    if (program.name == name) return &program;
-  return nullptr;
+  return row_where(perftest_programs(), &PerftestProgram::name, name);
 }
 
 const PerftestProgram* perftest_program_of(std::string_view kernel) {
@@ -158,33 +156,28 @@ const PerftestProgram* perftest_program_of(std::string_view kernel) {
   return nullptr;
 }
 
-// A given parameter always wins over the profile's.
+// A given parameter always wins over the profile's. No profile is empty.
 Result<Parameters> with_profile(std::string_view profile, std::string_view kernel,
                                 const Parameters& given) {
+  Parameters chosen;
   if (profile == kNcclTestsProfile) {
-    if (nccl_tests_program_of(kernel) == nullptr)
-      return invalid("profile {}: it measures nothing like {}", profile, kernel);
-    Parameters out = given;
-    out.insert(nccl_tests_defaults().begin(), nccl_tests_defaults().end());
-    return out;
-  }
-  if (profile == kOsuProfile) {
-    const OsuProgram* osu = osu_program_of(kernel);
-    if (osu == nullptr) return invalid("profile {}: it measures nothing like {}", profile, kernel);
-    Parameters out = given;
-    out.merge(osu_defaults(*osu));
-    return out;
-  }
-  if (profile != kPerftestProfile)
+    if (nccl_tests_program_of(kernel) != nullptr) chosen = nccl_tests_defaults();
+  } else if (profile == kOsuProfile) {
+    if (const OsuProgram* osu = osu_program_of(kernel)) chosen = osu_defaults(*osu);
+  } else if (profile == kPerftestProfile) {
+    if (const PerftestProgram* program = perftest_program_of(kernel)) {
+      chosen = program->defaults;
+      follow(given, chosen);
+    }
+  } else {
     return invalid("profile {} is not known; {}, {} and {} are", in_quotes(profile),
                    kPerftestProfile, kNcclTestsProfile, kOsuProfile);
-  const PerftestProgram* program = perftest_program_of(kernel);
-  if (program == nullptr)
-    return invalid("profile {}: perftest measures nothing like {}", profile, kernel);
-  Parameters chosen = program->defaults;
-  follow(given, chosen);
+  }
+  if (chosen.empty())
+    return invalid("profile {}: {} measures nothing like {}", profile,
+                   profile == kPerftestProfile ? profile : "it", kernel);
   Parameters out = given;
-  out.insert(chosen.begin(), chosen.end());
+  out.merge(chosen);
   return out;
 }
 
