@@ -13,6 +13,7 @@
 #include "kernels/core/text/json.h"
 #include "kernels/core/text/text.h"
 #include "kernels/core/text/units.h"
+#include "kernels/peers/nccl_tests/tool_options.h"
 #include "kernels/runner/peer_command.h"
 #include "kernels/runner/profile_run.h"
 #include "kernels/runner/standalone.h"
@@ -221,9 +222,7 @@ Result<ProfileOptions> options_of(const std::string& name, const Flags& flags) {
   ProfileOptions options{.name = name,
                          .tool = std::string(is_nvbandwidth(name) ? kNvbandwidth : kGdrcopy),
                          .tests = {}};
-  const double deadline_ns = RG_TRY(parse_duration_ns(flags.deadline));
-  if (deadline_ns <= 0) return invalid("--deadline: must be above 0");
-  options.deadline_seconds = deadline_ns / 1e9;
+  options.deadline_seconds = RG_TRY(option_seconds("--deadline", flags.deadline));
   // The last --set of a name counts.
   for (const std::string& text : flags.set) {
     const auto [key, value] = RG_TRY(read_setting(text));
@@ -290,22 +289,26 @@ std::vector<std::string> profile_names() {
   return names;
 }
 
-// CLI11 reports --help and errors as exceptions, which end here.
-int run_profile_command(const std::string& name, const std::vector<std::string>& arguments,
-                        const ProfileHost& host) {
-  Flags flags;
-  CLI::App app{fmt::format("Measures what {} measures, by our kernels, in its units.", name), name};
-  declare(app, name, flags);
-  std::vector<std::string> reversed(arguments.rbegin(), arguments.rend());
+// CLI11 takes the words from the back, and reports --help and errors as exceptions.
+std::optional<int> parse_flags(CLI::App& app, std::vector<std::string> arguments) {
+  std::ranges::reverse(arguments);
   try {
-    // CLI11 takes them from the back.
-    app.parse(reversed);
+    app.parse(arguments);
   } catch (const CLI::CallForHelp&) {
     fmt::print("{}", app.help());
     return kExitPassed;
   } catch (const CLI::ParseError& error) {
     return report_wrong_use(error.what());
   }
+  return std::nullopt;
+}
+
+int run_profile_command(const std::string& name, const std::vector<std::string>& arguments,
+                        const ProfileHost& host) {
+  Flags flags;
+  CLI::App app{fmt::format("Measures what {} measures, by our kernels, in its units.", name), name};
+  declare(app, name, flags);
+  if (const auto ended = parse_flags(app, arguments)) return *ended;
   if (flags.list) {
     int number = 0;
     for (const std::string& test : peer_test_names(kNvbandwidth))

@@ -128,6 +128,15 @@ TcpAddress address_of(const sockaddr_storage& storage, socklen_t length) {
   return {std::string(name), parse_port(port.data(), port.data()).value_or(0)};
 }
 
+// The address that getsockname or getpeername reports.
+template <class Name>
+TcpAddress address_by(Name name, const Fd& socket) {
+  sockaddr_storage storage{};
+  socklen_t length = sizeof(storage);
+  name(socket.get(), reinterpret_cast<sockaddr*>(&storage), &length);
+  return address_of(storage, length);
+}
+
 // Binds and listens at one address. An IPv6 socket takes IPv4 too.
 Result<Fd> listen_on(const addrinfo& where) {
   Fd socket(::socket(where.ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
@@ -209,19 +218,9 @@ Result<Fd> tcp_listen(const TcpAddress& address) {
   return fail(last.code, "listen on {}: {}", to_string(address), last.message);
 }
 
-TcpAddress local_address(const Fd& socket) {
-  sockaddr_storage storage{};
-  socklen_t length = sizeof(storage);
-  getsockname(socket.get(), reinterpret_cast<sockaddr*>(&storage), &length);
-  return address_of(storage, length);
-}
+TcpAddress local_address(const Fd& socket) { return address_by(getsockname, socket); }
 
-TcpAddress peer_address(const Fd& socket) {
-  sockaddr_storage storage{};
-  socklen_t length = sizeof(storage);
-  getpeername(socket.get(), reinterpret_cast<sockaddr*>(&storage), &length);
-  return address_of(storage, length);
-}
+TcpAddress peer_address(const Fd& socket) { return address_by(getpeername, socket); }
 
 // Errors about a connection that died in the queue concern nobody (accept(2)); only a lack of
 // descriptors or memory is returned.
