@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 
 #include <fmt/format.h>
 
@@ -246,23 +245,8 @@ tl::unexpected<Error> no_test(std::string_view tool, std::string_view kernel, st
   return fail(Code::kUnimplemented, "{}: {}: {}", tool, kernel, reason);
 }
 
-// Parsed by Params itself, so that ranges mean the same here as in a task.
-Result<std::vector<std::uint64_t>> sizes_of(const std::string& text) {
-  ParameterInfo declared;
-  declared.set_type("bytes_list");
-  KernelInfo kernel;
-  *kernel.add_parameters() = declared;
-  kernel.mutable_parameters(0)->set_name("sizes");
-  kernel.mutable_parameters(0)->set_default_value(text);
-  return RG_TRY(Params::parse(kernel, {})).bytes_list("sizes");
-}
-
 // 0 for a text that is no number.
-std::int64_t count_of(const std::string& text) {
-  std::int64_t count = 0;
-  std::from_chars(text.data(), text.data() + text.size(), count);
-  return count;
-}
+std::int64_t count_of(const std::string& text) { return parse_integer(text).value_or(0); }
 
 // A line for each size: the tool measures one in a run.
 Result<std::string> nvbandwidth_command(const PeerTest& row, const Task& task) {
@@ -293,7 +277,7 @@ Result<std::string> nvbandwidth_command(const PeerTest& row, const Task& task) {
   if (copies > 0) counts += fmt::format(" --loopCount {}", copies);  // hidden, default 16
   if (task.value("verify") == "false") counts += " -s";
   std::string lines;
-  for (const std::uint64_t size : RG_TRY(sizes_of(task.value("sizes")))) {
+  for (const std::uint64_t size : RG_TRY(parse_bytes_list(task.value("sizes")))) {
     // -b takes MiB.
     if (size % kMib != 0) return none("its sizes are whole MiB");
     lines += fmt::format("{}{} -b {}{}{}", lines.empty() ? "" : "\n", command, size / kMib, counts,
@@ -305,14 +289,10 @@ Result<std::string> nvbandwidth_command(const PeerTest& row, const Task& task) {
 // -d of gdrcopy's programs; "" is the first GPU.
 Result<int> gpu_index(std::string_view endpoint) {
   if (endpoint.empty()) return 0;
-  int index = -1;
   constexpr std::string_view kPrefix = "gpu";
-  const char* end = endpoint.data() + endpoint.size();
-  if (endpoint.starts_with(kPrefix)) {
-    const auto parsed = std::from_chars(endpoint.data() + kPrefix.size(), end, index);
-    if (parsed.ptr != end) index = -1;
-  }
-  if (index >= 0) return index;
+  if (endpoint.starts_with(kPrefix))
+    if (const auto index = parse_integer(endpoint.substr(kPrefix.size())); index && *index >= 0)
+      return static_cast<int>(*index);
   return invalid("endpoint {} is no GPU; a GPU is gpu0, gpu1, ...", in_quotes(endpoint));
 }
 
@@ -340,7 +320,7 @@ Result<std::string> gdrcopy_command(const PeerTest& row, const Task& task,
   if (count == 0) count = count_of(row.parameters.at("iterations"));
   if (row.test == "pplat")  // One block of one thread, as ours; its default is 8 of 1024.
     return fmt::format("{} -t {} -B 1 -T 1", command, count);
-  const auto sizes = RG_TRY(sizes_of(task.given("sizes", row.parameters.at("sizes"))));
+  const auto sizes = RG_TRY(parse_bytes_list(task.given("sizes", row.parameters.at("sizes"))));
   const std::uint64_t largest = *std::ranges::max_element(sizes);
   command += fmt::format(" -s {}", largest);
   if (row.test == "apiperf") return fmt::format("{} -n {}", command, count);
