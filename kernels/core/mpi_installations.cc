@@ -17,14 +17,6 @@ bool has_relative_folder(const std::string& folders) {
                               [](std::string_view folder) { return folder.starts_with('/'); });
 }
 
-// Whether the text may be part of a fact's name and of a parameter's value.
-bool is_name(const std::string& text) {
-  return !text.empty() && std::ranges::all_of(text, [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-           std::string_view("._+-").find(c) != std::string_view::npos;
-  });
-}
-
 // One entry of the list; all members are empty where it has no "NAME=MPI:PREFIX".
 MpiInstallation installation_in(const std::string& text) {
   const std::size_t equals = text.find('=');
@@ -47,9 +39,10 @@ Result<std::vector<MpiInstallation>> read_installations(const std::string& list)
   for (const std::string_view one : split_lines(list, ',')) {
     MpiInstallation found = installation_in(std::string(one));
     const bool known = found.mpi == "openmpi" || found.mpi == "mpich";
-    // Each of them absolute: an empty one would be the working folder.
+    // A name may be part of a fact's name and of a parameter's value. Each of them absolute: an
+    // empty one would be the working folder.
     const bool folders = !found.prefix.empty() && !has_relative_folder(found.library_folders);
-    if (!is_name(found.name) || !known || !folders)
+    if (found.name.empty() || !made_of(found.name, "._+-") || !known || !folders)
       return invalid(
           "mpi_installations: {} is no NAME=openmpi:/PREFIX or NAME=mpich:/PREFIX, with "
           "folders of more libraries behind it (:/FOLDER)",

@@ -32,12 +32,6 @@ constexpr int kLookMs = 20;
 constexpr std::size_t kMostVersionBytes = 64U << 10U;
 constexpr const char* kAddressVariable = "RAILGAUGE_DATA_ADDRESS";
 
-// "" where it is not set.
-std::string variable(const char* name) {
-  const char* value = std::getenv(name);
-  return value == nullptr ? "" : value;
-}
-
 // The launcher's own version line.
 Result<std::string> version_of(const MpiJob& job) {
   const MpiLauncher& launcher = job.launcher;

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdlib>
 #include <map>
 
 #include <fmt/format.h>
@@ -238,6 +239,11 @@ Words handed_on_variables(const Words& environment) {
             kPrefixes, [&](const std::string_view prefix) { return word.starts_with(prefix); }))
       out.push_back(word);
   return out;
+}
+
+std::string variable(const char* name) {
+  const char* value = std::getenv(name);
+  return value == nullptr ? "" : value;
 }
 
 // As environ(7) has them.

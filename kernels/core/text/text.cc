@@ -37,6 +37,13 @@ std::vector<std::string_view> split(std::string_view text, char separator) {
   return parts;
 }
 
+bool made_of(std::string_view text, std::string_view others) {
+  return std::ranges::all_of(text, [others](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+           others.find(c) != std::string_view::npos;
+  });
+}
+
 std::vector<std::string_view> split_lines(std::string_view text, char separator) {
   std::vector<std::string_view> parts = split(text, separator);
   if (parts.back().empty()) parts.pop_back();
@@ -119,12 +126,7 @@ std::string printable(std::string_view text) {
 
 // A single quote ends the quoting, is escaped, and begins it again (POSIX shell, 2.2.2).
 std::string shell_quoted(std::string_view word) {
-  constexpr std::string_view kPlain = "_-./:=@%+,";
-  const bool plain = !word.empty() && std::ranges::all_of(word, [&](char c) {
-    return std::isalnum(static_cast<unsigned char>(c)) != 0 ||
-           kPlain.find(c) != std::string_view::npos;
-  });
-  if (plain) return std::string(word);
+  if (!word.empty() && made_of(word, "_-./:=@%+,")) return std::string(word);
   std::string quoted = "'";
   for (const char c : word) {
     if (c == '\'')

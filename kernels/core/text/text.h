@@ -25,6 +25,9 @@ std::vector<std::string_view> split(std::string_view text, char separator);
 // The same where the separator ends each part, which the last one may lack: "" has none.
 std::vector<std::string_view> split_lines(std::string_view text, char separator = '\n');
 
+// Whether the text has nothing but ASCII letters, digits and the characters of `others`.
+bool made_of(std::string_view text, std::string_view others);
+
 // The value of that name in a map of texts, `otherwise` where it has none.
 template <class Map>
 std::string value_in(const Map& map, const std::string& name, std::string otherwise = {}) {

@@ -28,13 +28,9 @@ tl::unexpected<Error> refused(std::string_view what, std::string_view word) {
 // ------------------------------------------------------------------------
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
-bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
-
 // A value that begins like an option is none, but for numbers.
-bool made_of(std::string_view text, std::string_view others) {
-  return !text.empty() && !text.starts_with('-') && std::ranges::all_of(text, [others](char c) {
-    return is_digit(c) || is_letter(c) || others.find(c) != std::string_view::npos;
-  });
+bool is_word(std::string_view text, std::string_view others) {
+  return !text.empty() && !text.starts_with('-') && made_of(text, others);
 }
 // Digits only; the length bounds the number.
 bool is_count(std::string_view text) {
@@ -66,12 +62,12 @@ bool is_ssh(std::string_view text) { return text == "ssh"; }
 bool is_user(std::string_view text) { return text == "user"; }
 bool is_poll(std::string_view text) { return text == "poll"; }
 // Sets of characters in which no shell, path or option can be expressed.
-bool is_name(std::string_view text) { return made_of(text, "._-"); }
-bool is_namespace(std::string_view text) { return made_of(text, "._-@"); }
-bool is_node(std::string_view text) { return made_of(text, ".:-"); }
-bool is_component_list(std::string_view text) { return made_of(text, "^,_-"); }
-bool is_network_list(std::string_view text) { return made_of(text, "./:,_-"); }
-bool is_node_regex(std::string_view text) { return made_of(text, ".,:[]@()-"); }
+bool is_name(std::string_view text) { return is_word(text, "._-"); }
+bool is_namespace(std::string_view text) { return is_word(text, "._-@"); }
+bool is_node(std::string_view text) { return is_word(text, ".:-"); }
+bool is_component_list(std::string_view text) { return is_word(text, "^,_-"); }
+bool is_network_list(std::string_view text) { return is_word(text, "./:,_-"); }
+bool is_node_regex(std::string_view text) { return is_word(text, ".,:[]@()-"); }
 // "host:port".
 bool is_end_point(std::string_view text) {
   const std::size_t colon = text.rfind(':');
@@ -85,7 +81,7 @@ std::optional<std::vector<std::string>> addresses_in_uri(std::string_view uri) {
   std::vector<std::string> out;
   std::size_t semicolon = uri.find(';');
   // A number for Open MPI 4, "prterun-host-123@0.0" for its successors.
-  if (semicolon == std::string_view::npos || !made_of(uri.substr(0, semicolon), "._-@"))
+  if (semicolon == std::string_view::npos || !is_word(uri.substr(0, semicolon), "._-@"))
     return std::nullopt;
   while (semicolon != std::string_view::npos) {
     uri.remove_prefix(semicolon + 1);
@@ -168,7 +164,7 @@ std::optional<std::string> without_variables(std::string_view word) {
     const std::string before = fmt::format(":${}", piece.substr(0, equals));
     std::string_view value = piece.substr(equals + 1);
     if (value.ends_with(before)) value.remove_suffix(before.size());
-    if (!made_of(value, "/._-+:")) return std::nullopt;
+    if (!is_word(value, "/._-+:")) return std::nullopt;
   }
   return std::string(word);
 }
