@@ -83,9 +83,8 @@ void add_cells(bool there, const NcclTestsFigure& figure, std::vector<std::strin
 std::string calls_of(const RunnerReport& report) {
   std::string count;
   for (const Point& point : report.points())
-    if (const auto fact = point.facts().find("iterations_in_sample");
-        point.meaning() == kAggregate && fact != point.facts().end())
-      count = fact->second + " ";
+    if (point.meaning() == kAggregate && point.facts().contains("iterations_in_sample"))
+      count = point.facts().at("iterations_in_sample") + " ";
   if (value_in(report.started().parameters(), "mode") != "graph") return count + "calls";
   return fmt::format("{}launches of a graph of {} calls", count,
                      value_in(report.started().parameters(), "graph_calls"));
@@ -145,11 +144,8 @@ NcclTestsReport nccl_tests_report(const NcclTestsProgram& program, const NcclTes
 std::string nccl_tests_table(const NcclTestsReport& report) {
   std::string out;
   const RunnerReport& first = report.reports(0);
-  for (const Point& point : first.points())
-    if (point.synthetic()) {
-      out += "SYNTHETIC: a fake device took part; these figures measure no hardware\n";
-      break;
-    }
+  if (std::ranges::any_of(first.points(), &Point::synthetic))
+    out += "SYNTHETIC: a fake device took part; these figures measure no hardware\n";
   out += fmt::format("{} by {}, {} on this host, a process and a GPU each", report.profile(),
                      report.kernel(),
                      report.ranks() == 1 ? "1 rank" : fmt::format("{} ranks", report.ranks()));
