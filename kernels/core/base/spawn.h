@@ -1,5 +1,5 @@
 // The one place that starts processes: programs, and forks of this one. With pipes to them, their
-// words and their ends. Needs the standard library alone. deploy/check_includes.sh refuses a fork
+// words and their ends. Needs no other room and no protobuf. deploy/house.sh refuses a fork
 // elsewhere.
 #pragma once
 

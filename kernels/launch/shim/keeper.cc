@@ -1,6 +1,5 @@
 // railgauge-launch-shim --keep: starts a program and stays as the reaper of all that it leaves
-// behind. Only the standard library is used, so that it starts in a millisecond and allocates
-// little.
+// behind. Little beside the standard library is used, so that it starts in a millisecond.
 #include <dirent.h>
 #include <fcntl.h>
 #include <sys/prctl.h>
