@@ -29,7 +29,7 @@ kernels/cuda/route: =gpu kernels/gpu/session
 kernels/cuda: =gpu kernels/gpu/session kernels/cuda/route
 kernels/fakes: =core kernels/dl
 kernels/launch/node: =core kernels/launch/shim
-kernels/launch/shim:
+kernels/launch/shim: kernels/core/base
 kernels/launch: =core kernels/launch/node kernels/launch/shim kernels/runner/task
 kernels/mpi/binding: =core kernels/dl
 kernels/mpi/collective: kernels/mpi
@@ -112,6 +112,7 @@ owners='
 infiniband/: kernels/verbs kernels/verbs/* kernels/dl kernels/fakes
 rdma/: kernels/verbs/transport kernels/dl kernels/fakes
 dlfcn.h: kernels/dl kernels/fakes
+spawn.h: kernels/core/base
 sqlite3.h: controller/store/* agent/link agent/inventory/sources kernels/fakes
 mpi.h: kernels/mpi/binding
 grpc: agent/busy agent/link controller controller/fleet controller/rpc controller/cli controller/cli/* controller/api

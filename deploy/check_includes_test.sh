@@ -26,6 +26,7 @@ planted 1 controller/store/a.cc '#include "controller/history/archive.h"'
 planted 1 kernels/verbs/a.cc '#include "kernels/runner/task/run.h"'
 planted 1 agent/a.cc '#include <infiniband/verbs.h>'
 planted 1 kernels/runner/a.cc '#include <grpcpp/grpcpp.h>'
+planted 1 agent/os/a.cc '#include <spawn.h>'
 planted 1 controller/plan/a.cc '#include <sqlite3.h>'
 planted 1 newroom/a.cc '#include <vector>'
 planted 1 controller/stats/a.cc '#include <chrono>'
@@ -36,4 +37,4 @@ planted 0 controller/stats/a_bench.cc '#include <chrono>'
 # Two rooms that may include each other are refused in the table itself.
 sed -i 's,^controller/stats: =core$,controller/stats: =core controller/detect,' "$tree/deploy/check_includes.sh"
 planted 1 controller/stats/a.cc '#include "controller/detect/fit.h"'
-echo "16 passed, 0 failed"
+echo "17 passed, 0 failed"

@@ -138,6 +138,18 @@ with controller/rows.sql <<<'SELECT 1;'
 found sql controller/rows.sql 1
 without controller/rows.sql
 
+# spawns: each way to start a process is found; members, longer names, comments and the owner are not
+with agent/start.cc <<<'// Calls fork() nowhere.
+int start() { return fork_process("a") + shell.system() + file_system("b"); }'
+with kernels/core/base/spawn.cc <<<'int start() { return ::fork(); }'
+with agent/start_test.cc <<<'int start() { return ::fork(); }'
+sound spawns
+for call in 'pid = ::fork();' 'fork();' 'if (vfork() < 0)' '::posix_spawnp(&pid);' 'return std::system("ls");' 'auto* in = popen("ls", "r");'; do
+  with agent/start.cc <<<"void start() { $call }"
+  found spawns agent/start.cc 1
+done
+without agent/start.cc agent/start_test.cc kernels/core/base/spawn.cc
+
 # stems: header and source are one, rooms apart may share
 with agent/sum.cc <<<'// Empty.'
 with controller/main.cc <<<'// Empty.'

@@ -1,18 +1,12 @@
 #include "agent/os/subprocess.h"
 
-#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
-#include <spawn.h>
 #include <sys/resource.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <array>
-#include <cerrno>
-#include <cstring>
 #include <fstream>
 #include <iterator>
 #include <sstream>
@@ -23,62 +17,9 @@
 
 namespace railgauge::agent {
 namespace {
-constexpr int kFirstPrivateFd = 32;  // child ends live above every descriptor that a child is given
-constexpr int kReapTries = 100;
-constexpr unsigned kReapPauseMicroseconds = 10'000;
-constexpr std::size_t kReadChunkBytes = 16U << 10U;
+constexpr double kReapSeconds = 1;
 constexpr int kPollMs = 20;
 constexpr int kStatFieldsAfterName = 19;  // from the state (field 3) to the start time (field 22)
-
-// The objects of posix_spawn, released whatever happens.
-struct SpawnSetup {
-  posix_spawn_file_actions_t actions;
-  posix_spawnattr_t attributes;
-  SpawnSetup() {
-    RG_CHECK(posix_spawn_file_actions_init(&actions) == 0 &&
-             posix_spawnattr_init(&attributes) == 0);
-  }
-  ~SpawnSetup() {
-    posix_spawn_file_actions_destroy(&actions);
-    posix_spawnattr_destroy(&attributes);
-  }
-  SpawnSetup(const SpawnSetup&) = delete;
-  SpawnSetup& operator=(const SpawnSetup&) = delete;
-
-  void set_signals_and_group() {
-    sigset_t none;
-    sigset_t all;
-    sigemptyset(&none);
-    sigfillset(&all);
-    posix_spawnattr_setsigmask(&attributes, &none);
-    posix_spawnattr_setsigdefault(&attributes, &all);
-    posix_spawnattr_setpgroup(&attributes, 0);
-    posix_spawnattr_setflags(
-        &attributes, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
-  }
-};
-
-struct PipeEnds {
-  Fd read;
-  Fd write;
-};
-
-Result<PipeEnds> make_pipe() {
-  std::array<int, 2> ends{};
-  if (::pipe2(ends.data(), O_CLOEXEC) != 0)
-    return fail(Code::kResourceExhausted, fmt::format("pipe: {}", std::strerror(errno)));
-  return PipeEnds{Fd(ends[0]), Fd(ends[1])};
-}
-
-// Moves a child's end out of the range that dup2 fills, and makes ours non-blocking.
-Status separate(Fd& child_end, const Fd& our_end) {
-  const int moved = ::fcntl(child_end.get(), F_DUPFD_CLOEXEC, kFirstPrivateFd);
-  if (moved < 0)
-    return fail(Code::kResourceExhausted, fmt::format("fcntl: {}", std::strerror(errno)));
-  child_end.reset(moved);
-  RG_CHECK(::fcntl(our_end.get(), F_SETFL, O_NONBLOCK) == 0);
-  return {};
-}
 
 std::vector<std::string> environment_with(const std::map<std::string, std::string>& changes) {
   std::vector<std::string> words;
@@ -90,67 +31,36 @@ std::vector<std::string> environment_with(const std::map<std::string, std::strin
     if (!value.empty()) words.push_back(fmt::format("{}={}", name, value));
   return words;
 }
-
-Code code_of_spawn(int error) {
-  if (error == ENOENT || error == ENOTDIR) return Code::kNotFound;
-  if (error == EACCES || error == EPERM || error == ENOEXEC) return Code::kPermissionDenied;
-  return Code::kResourceExhausted;
-}
 }  // namespace
 
 void ProcessTraits::release(pid_t pid) {
   ::kill(-pid, SIGKILL);
-  for (int i = 0; i < kReapTries; ++i) {
-    if (::waitpid(pid, nullptr, WNOHANG) != 0) return;
-    ::usleep(kReapPauseMicroseconds);
-  }
+  wait_for_end(pid, kReapSeconds);
 }
 
 Result<Subprocess> Subprocess::spawn(const Options& options) {
-  RG_CHECK(!options.argv.empty());
-  SpawnSetup setup;
   Subprocess child;
+  Program program{.argv = options.argv,
+                  .environment = environment_with(options.environment),
+                  .detached = true,
+                  .closes_others = true};
   std::vector<Fd> child_ends;
-  int highest = STDERR_FILENO;
-  const std::array kStandard{STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO};
-  for (const int fd : kStandard)
-    posix_spawn_file_actions_addopen(&setup.actions, fd, "/dev/null", O_RDWR, 0);
-  const auto give = [&](Fd end, int fd) {
-    RG_CHECK(fd < kFirstPrivateFd);
-    posix_spawn_file_actions_adddup2(&setup.actions, end.get(), fd);
-    child_ends.push_back(std::move(end));
-    highest = std::max(highest, fd);
+  const auto connect = [&](int number, Fd& child_end, Fd& own_end, std::vector<Fd>& own_ends) {
+    set_nonblocking(own_end);
+    program.descriptors[number] = child_end.get();
+    child_ends.push_back(std::move(child_end));
+    own_ends.push_back(std::move(own_end));
   };
-  for (const int fd : options.child_reads) {
+  for (const int number : options.child_reads) {
     PipeEnds ends = RG_TRY(make_pipe());
-    RG_TRY_OK(separate(ends.read, ends.write));
-    give(std::move(ends.read), fd);
-    child.to_child_.push_back(std::move(ends.write));
+    connect(number, ends.read, ends.write, child.to_child_);
   }
-  for (const int fd : options.child_writes) {
+  for (const int number : options.child_writes) {
     PipeEnds ends = RG_TRY(make_pipe());
-    RG_TRY_OK(separate(ends.write, ends.read));
-    give(std::move(ends.write), fd);
-    child.from_child_.push_back(std::move(ends.read));
+    connect(number, ends.write, ends.read, child.from_child_);
   }
-  posix_spawn_file_actions_addclosefrom_np(&setup.actions, highest + 1);
-  setup.set_signals_and_group();
-
-  std::vector<char*> argv;
-  for (const std::string& word : options.argv) argv.push_back(const_cast<char*>(word.c_str()));
-  argv.push_back(nullptr);
-  std::vector<std::string> words = environment_with(options.environment);
-  std::vector<char*> environment;
-  for (std::string& word : words) environment.push_back(word.data());
-  environment.push_back(nullptr);
-  pid_t pid = -1;
-  const int error = ::posix_spawn(&pid, argv[0], &setup.actions, &setup.attributes, argv.data(),
-                                  environment.data());
-  if (error != 0)
-    return fail(code_of_spawn(error),
-                fmt::format("{}: start: {}", options.argv.front(), std::strerror(error)));
-  child.pid_.reset(pid);
-  child.exit_fd_.reset(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
+  child.pid_.reset(RG_TRY(start_program(program)));
+  child.exit_fd_ = exit_fd_of(child.pid());
   return child;
 }
 
@@ -176,22 +86,6 @@ std::optional<Exit> Subprocess::reap() {
   exit.cpu_seconds = seconds(usage.ru_utime) + seconds(usage.ru_stime);
   exit.max_resident_bytes = static_cast<double>(usage.ru_maxrss) * 1024;
   return exit;
-}
-
-bool read_available(int fd, std::size_t limit_bytes, std::string& out) {
-  std::array<char, kReadChunkBytes> chunk;
-  for (std::size_t got = 0; got < limit_bytes;) {
-    const ssize_t n = ::read(fd, chunk.data(), chunk.size());
-    if (n > 0) {
-      out.append(chunk.data(), static_cast<std::size_t>(n));
-      got += static_cast<std::size_t>(n);
-    } else if (n == 0 || (errno != EINTR && errno != EAGAIN)) {
-      return false;
-    } else if (errno == EAGAIN) {
-      return true;
-    }
-  }
-  return true;
 }
 
 std::optional<std::uint64_t> process_start_ticks(pid_t pid) {

@@ -11,9 +11,7 @@
 
 #include <sys/types.h>
 
-#include "kernels/core/base/fd.h"
-#include "kernels/core/base/handle.h"
-#include "kernels/core/base/result.h"
+#include "kernels/core/base/spawn.h"
 
 namespace railgauge::agent {
 
@@ -67,10 +65,6 @@ class Subprocess {
   std::vector<Fd> to_child_;
   std::vector<Fd> from_child_;
 };
-
-// Reads what is available, at most `limit_bytes`, onto `out`. False at end of file. An error of
-// read counts as end of file.
-bool read_available(int fd, std::size_t limit_bytes, std::string& out);
 
 // Field 22 of /proc/PID/stat, clock ticks since boot: with the pid it identifies one process for
 // ever. Absent for no process or a zombie.

@@ -16,8 +16,7 @@ Result<Expectation> parse_expectation(const std::string& word) {
   if (word == "equal") return Expectation::kEqual;
   if (word == "holds_one") return Expectation::kHoldsOne;
   if (word == "excludes_one") return Expectation::kExcludesOne;
-  return fail(Code::kInvalidArgument,
-              fmt::format("expectation {}; allowed: equal, holds_one, excludes_one", word));
+  return invalid("expectation {}; allowed: equal, holds_one, excludes_one", word);
 }
 
 Verdict verdict_of(Expectation expectation, const PairedRatio& ratio) {
@@ -104,10 +103,8 @@ Result<std::vector<Row>> parse(const std::string& text) {
     const auto [end, error] = std::from_chars(figure.data(), figure.data() + figure.size(), value);
     if (error != std::errc() || end != figure.data() + figure.size() ||
         (side != "ours" && side != "theirs"))
-      return fail(
-          Code::kInvalidArgument,
-          fmt::format("line {}: \"{}\"; wanted comparison, expectation, ours or theirs, figure",
-                      number, line));
+      return invalid("line {}: \"{}\"; wanted comparison, expectation, ours or theirs, figure",
+                     number, line);
     const Expectation expected = RG_TRY(parse_expectation(expectation));
     auto row = std::ranges::find(rows, name, &Row::name);
     if (row == rows.end()) row = rows.insert(rows.end(), Row{name, expected, {}, {}});

@@ -33,6 +33,10 @@ SQL_OWNERS = {
     r"^agent/(.*/)?spool[^/]*$": "the spool owns the agent's database",
     r"^agent/(.*/)?rpm[^/]*$": "the reader of rpm's database",
 }
+# Files that may start a process.
+SPAWN_OWNERS = {
+    "kernels/core/base/spawn.cc": "descriptors, signals, groups and errors are set in one place",
+}
 # Stems that several rooms may have.
 SHARED_STEMS = {
     "main": "each program has one",

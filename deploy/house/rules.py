@@ -13,6 +13,8 @@ SQL = re.compile(
     r"|\b(?:CREATE|DROP|ALTER)\s+(?:TEMP\w*\s+|UNIQUE\s+|VIRTUAL\s+)*(?:TABLE|INDEX|VIEW|TRIGGER)\s"
     r"|\bPRAGMA\s+\w|\bBEGIN\s+(?:IMMEDIATE|EXCLUSIVE|TRANSACTION)\b|\bATTACH\s+DATABASE\s|\bVACUUM\s+INTO\s",
     re.S)
+# A call of the C library, not a member or another name that ends so.
+SPAWN = re.compile(r"(?:^|[^\w.>:]|(?:^|[^\w>])::|\bstd::)(v?fork|posix_spawnp?|popen|system)\s*\(")
 OPENING = re.compile(r"(?:^|[.?!][\"')]*\s+|\(|^[*_\"']+)(" + "|".join(lists.BANNED_OPENINGS) + r")(?=\s)")
 SENTENCE_END = re.compile(r"[.?!](?=[\"')*_]*(?:\s|$))")
 WORDS = {re.compile(rf"\b(?:{pattern})\b", re.I): advice for pattern, advice in lists.BANNED_WORDS.items()}
@@ -103,6 +105,15 @@ def statements(source):
             joined.append([line, token.strip('R"')])
         end = stop
     return [(line, text) for line, text in joined if SQL.search(text)]
+
+
+def spawns(tree):
+    for source in tree.product:
+        if source.path in lists.SPAWN_OWNERS:
+            continue
+        for number, line in enumerate(source.content.splitlines(), 1):
+            if match := SPAWN.search(line.partition("//")[0]):
+                yield source.path, number, f"{match.group(1)}() starts a process; call {min(lists.SPAWN_OWNERS)}"
 
 
 def stems(tree):
@@ -221,6 +232,7 @@ RULES = {
     "architecture": architecture,
     "pairs": pairs,
     "sql": sql,
+    "spawns": spawns,
     "stems": stems,
     "decisions": decisions,
     "markdown": markdown_form,

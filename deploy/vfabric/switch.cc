@@ -25,7 +25,7 @@ Result<sockaddr_un> address_of(const std::string& path) {
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
   if (path.size() >= sizeof(address.sun_path)) {
-    return fail(Code::kInvalidArgument, path + ": too long for a socket, use a shorter folder");
+    return invalid(path + ": too long for a socket, use a shorter folder");
   }
   std::memcpy(address.sun_path, path.c_str(), path.size() + 1);
   return address;
@@ -47,7 +47,7 @@ bool would_block() { return errno == EAGAIN || errno == ENOBUFS; }
 
 Result<Switch> Switch::open(const std::string& directory, std::size_t ports) {
   if (ports == 0 || ports > kMaxPorts) {
-    return fail(Code::kInvalidArgument, "ports: give 1 to " + std::to_string(kMaxPorts));
+    return invalid("ports: give 1 to " + std::to_string(kMaxPorts));
   }
   Switch made;
   made.epoll_ = File{::epoll_create1(EPOLL_CLOEXEC)};

@@ -237,12 +237,8 @@ constexpr KernelRow kRow{info<kKernel>, make<kKernel>};
 }  // namespace railgauge::bar
 
 namespace railgauge {
-extern const KernelRow kBarReadBw;
-extern const KernelRow kBarReadLat;
-extern const KernelRow kBarWriteBw;
-extern const KernelRow kBarWriteLat;
-const KernelRow kBarReadBw{bar::kRow<bar::kReadBw>};
-const KernelRow kBarReadLat{bar::kRow<bar::kReadLat>};
-const KernelRow kBarWriteBw{bar::kRow<bar::kWriteBw>};
-const KernelRow kBarWriteLat{bar::kRow<bar::kWriteLat>};
+extern const KernelRow kBarReadBw{bar::kRow<bar::kReadBw>};
+extern const KernelRow kBarReadLat{bar::kRow<bar::kReadLat>};
+extern const KernelRow kBarWriteBw{bar::kRow<bar::kWriteBw>};
+extern const KernelRow kBarWriteLat{bar::kRow<bar::kWriteLat>};
 }  // namespace railgauge

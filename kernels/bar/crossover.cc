@@ -230,7 +230,6 @@ std::unique_ptr<Kernel> make_crossover_kernel(std::span<const Routine> known) {
 }  // namespace railgauge::bar
 
 namespace railgauge {
-extern const KernelRow kBarCrossover;
-const KernelRow kBarCrossover{bar::info,
-                              [] { return bar::make_crossover_kernel(bar::routines()); }};
+extern const KernelRow kBarCrossover{bar::info,
+                                     [] { return bar::make_crossover_kernel(bar::routines()); }};
 }  // namespace railgauge

@@ -123,7 +123,6 @@ KernelInfo info() {
 }  // namespace railgauge::bar
 
 namespace railgauge {
-extern const KernelRow kBarMapCost;
-const KernelRow kBarMapCost{
+extern const KernelRow kBarMapCost{
     bar::info, []() -> std::unique_ptr<Kernel> { return std::make_unique<bar::MapCost>(); }};
 }  // namespace railgauge

@@ -236,7 +236,6 @@ KernelInfo info() {
 }  // namespace railgauge::bar
 
 namespace railgauge {
-extern const KernelRow kBarPingPong;
-const KernelRow kBarPingPong{
+extern const KernelRow kBarPingPong{
     bar::info, []() -> std::unique_ptr<Kernel> { return std::make_unique<bar::PingPong>(); }};
 }  // namespace railgauge

@@ -277,6 +277,6 @@ std::unique_ptr<Kernel> make_sanity_kernel(std::span<const Routine> known) {
 }  // namespace railgauge::bar
 
 namespace railgauge {
-extern const KernelRow kBarSanity;
-const KernelRow kBarSanity{bar::info, [] { return bar::make_sanity_kernel(bar::routines()); }};
+extern const KernelRow kBarSanity{bar::info,
+                                  [] { return bar::make_sanity_kernel(bar::routines()); }};
 }  // namespace railgauge

@@ -60,10 +60,9 @@ Result<std::vector<Told>> agree_on(Group& group, const Status& mine, Told told,
   for (std::size_t rank = 0; rank < all->size(); ++rank) {
     Told& theirs = statuses[rank];
     if (!theirs.ParseFromString((*all)[rank]))
-      return fail(Code::kInternal, fmt::format("rank {}: its status is no status", rank));
+      return fail(Code::kInternal, "rank {}: its status is no status", rank);
     if (theirs.code() != 0 && static_cast<Code>(theirs.code()) != Code::kAborted)
-      return fail(static_cast<Code>(theirs.code()),
-                  fmt::format("rank {}: {}", rank, theirs.message()));
+      return fail(static_cast<Code>(theirs.code()), "rank {}: {}", rank, theirs.message());
   }
   if (!mine) return tl::unexpected(mine.error());
   return statuses;

@@ -55,48 +55,43 @@ ParameterInfo& InfoBuilder::add(std::string name, std::string type, std::string 
   return made;
 }
 
-InfoBuilder& InfoBuilder::sizes(std::string default_value, double minimum) {
-  ParameterInfo& made = add("sizes", "bytes_list", "bytes",
-                            "message sizes, each measured on its own", std::move(default_value));
+InfoBuilder& InfoBuilder::bounded(ParameterInfo& made, double minimum, double maximum) {
   made.set_minimum(minimum);
-  made.set_maximum(kMaxMessageBytes);
+  made.set_maximum(maximum);
   return *this;
+}
+
+InfoBuilder& InfoBuilder::sizes(std::string default_value, double minimum) {
+  return bounded(add("sizes", "bytes_list", "bytes", "message sizes, each measured on its own",
+                     std::move(default_value)),
+                 minimum, kMaxMessageBytes);
 }
 
 InfoBuilder& InfoBuilder::integer(std::string name, std::string summary, std::int64_t default_value,
                                   double minimum, double maximum) {
-  ParameterInfo& made =
-      add(std::move(name), "integer", "1", std::move(summary), std::to_string(default_value));
-  made.set_minimum(minimum);
-  made.set_maximum(maximum);
-  return *this;
+  return bounded(
+      add(std::move(name), "integer", "1", std::move(summary), std::to_string(default_value)),
+      minimum, maximum);
 }
 
 InfoBuilder& InfoBuilder::number(std::string name, std::string summary, std::string default_value,
                                  double minimum, double maximum) {
-  ParameterInfo& made =
-      add(std::move(name), "number", "1", std::move(summary), std::move(default_value));
-  made.set_minimum(minimum);
-  made.set_maximum(maximum);
-  return *this;
+  return bounded(add(std::move(name), "number", "1", std::move(summary), std::move(default_value)),
+                 minimum, maximum);
 }
 
 InfoBuilder& InfoBuilder::duration(std::string name, std::string summary, std::string default_value,
                                    double minimum_ns, double maximum_ns) {
-  ParameterInfo& made =
-      add(std::move(name), "duration", "ns", std::move(summary), std::move(default_value));
-  made.set_minimum(minimum_ns);
-  made.set_maximum(maximum_ns);
-  return *this;
+  return bounded(
+      add(std::move(name), "duration", "ns", std::move(summary), std::move(default_value)),
+      minimum_ns, maximum_ns);
 }
 
 InfoBuilder& InfoBuilder::bytes(std::string name, std::string summary, std::string default_value,
                                 double maximum) {
-  ParameterInfo& made =
-      add(std::move(name), "bytes", "bytes", std::move(summary), std::move(default_value));
-  made.set_minimum(0);
-  made.set_maximum(maximum);
-  return *this;
+  return bounded(
+      add(std::move(name), "bytes", "bytes", std::move(summary), std::move(default_value)), 0,
+      maximum);
 }
 
 InfoBuilder& InfoBuilder::text(std::string name, std::string summary, std::string default_value) {

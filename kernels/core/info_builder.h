@@ -59,6 +59,7 @@ class InfoBuilder {
  private:
   ParameterInfo& add(std::string name, std::string type, std::string unit, std::string summary,
                      std::string default_value);
+  InfoBuilder& bounded(ParameterInfo& made, double minimum, double maximum);
   KernelInfo info_;
 };
 

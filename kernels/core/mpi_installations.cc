@@ -13,19 +13,8 @@ namespace {
 // Whether one of the folders, separated by colons, does not begin with "/". An empty one would be
 // the working folder.
 bool has_relative_folder(const std::string& folders) {
-  for (std::size_t begin = 0; begin <= folders.size();) {
-    if (folders.compare(begin, 1, "/") != 0) return true;
-    begin = std::min(folders.find(':', begin), folders.size()) + 1;
-  }
-  return false;
-}
-
-// Whether the text may be part of a fact's name and of a parameter's value.
-bool is_name(const std::string& text) {
-  return !text.empty() && std::ranges::all_of(text, [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-           std::string_view("._+-").find(c) != std::string_view::npos;
-  });
+  return !std::ranges::all_of(split(folders, ':'),
+                              [](std::string_view folder) { return folder.starts_with('/'); });
 }
 
 // One entry of the list; all members are empty where it has no "NAME=MPI:PREFIX".
@@ -47,24 +36,20 @@ MpiInstallation installation_in(const std::string& text) {
 // An empty list is valid: no installation is named.
 Result<std::vector<MpiInstallation>> read_installations(const std::string& list) {
   std::vector<MpiInstallation> out;
-  for (std::size_t begin = 0; begin < list.size();) {
-    const std::size_t end = std::min(list.find(',', begin), list.size());
-    const std::string one = list.substr(begin, end - begin);
-    MpiInstallation found = installation_in(one);
+  for (const std::string_view one : split_lines(list, ',')) {
+    MpiInstallation found = installation_in(std::string(one));
     const bool known = found.mpi == "openmpi" || found.mpi == "mpich";
-    // Each of them absolute: an empty one would be the working folder.
+    // A name may be part of a fact's name and of a parameter's value. Each of them absolute: an
+    // empty one would be the working folder.
     const bool folders = !found.prefix.empty() && !has_relative_folder(found.library_folders);
-    if (!is_name(found.name) || !known || !folders)
-      return fail(Code::kInvalidArgument,
-                  fmt::format("mpi_installations: {} is no NAME=openmpi:/PREFIX or "
-                              "NAME=mpich:/PREFIX, with folders of more libraries behind it "
-                              "(:/FOLDER)",
-                              in_quotes(one)));
+    if (found.name.empty() || !made_of(found.name, "._+-") || !known || !folders)
+      return invalid(
+          "mpi_installations: {} is no NAME=openmpi:/PREFIX or NAME=mpich:/PREFIX, with "
+          "folders of more libraries behind it (:/FOLDER)",
+          in_quotes(one));
     if (std::ranges::find(out, found.name, &MpiInstallation::name) != out.end())
-      return fail(Code::kInvalidArgument,
-                  fmt::format("mpi_installations: {} is named twice; rename one", found.name));
+      return invalid("mpi_installations: {} is named twice; rename one", found.name);
     out.push_back(std::move(found));
-    begin = end + 1;
   }
   return out;
 }

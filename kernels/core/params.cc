@@ -19,31 +19,16 @@ constexpr std::size_t kMaxListEntries = 256;
 // Sizes in a row that are written "1:4" rather than one by one.
 constexpr std::size_t kMinRun = 3;
 
-// Every fault of a value is the caller's.
-tl::unexpected<Error> wrong(std::string message) {
-  return fail(Code::kInvalidArgument, std::move(message));
-}
-
 // --- ranges -------------------------------------------------------------------------------------
-
-// A number as the parameter's type is written.
-std::string print_value(const ParameterInfo& declared, double value) {
-  const std::string& type = declared.type();
-  const bool size = type == "bytes" || type == "bytes_list";
-  if (size && value >= 0 && value <= static_cast<double>(kMaxBytes))
-    return canonical_bytes(static_cast<std::uint64_t>(value));
-  if (type == "duration") return canonical_duration(value);
-  return fmt::format("{}", value);
-}
 
 // "1 to 64 are allowed", "at least 1 is allowed".
 std::string allowed_range(const ParameterInfo& declared) {
   if (!declared.has_minimum())
-    return fmt::format("at most {} is allowed", print_value(declared, declared.maximum()));
+    return fmt::format("at most {} is allowed", value_text(declared, declared.maximum()));
   if (!declared.has_maximum())
-    return fmt::format("at least {} is allowed", print_value(declared, declared.minimum()));
-  return fmt::format("{} to {} are allowed", print_value(declared, declared.minimum()),
-                     print_value(declared, declared.maximum()));
+    return fmt::format("at least {} is allowed", value_text(declared, declared.minimum()));
+  return fmt::format("{} to {} are allowed", value_text(declared, declared.minimum()),
+                     value_text(declared, declared.maximum()));
 }
 
 // kInvalidArgument when the value is outside the declared bounds.
@@ -51,8 +36,7 @@ Status check_range(const ParameterInfo& declared, double value) {
   const bool low = declared.has_minimum() && value < declared.minimum();
   const bool high = declared.has_maximum() && value > declared.maximum();
   if (low || high)
-    return wrong(fmt::format("{} is out of range; {}", print_value(declared, value),
-                             allowed_range(declared)));
+    return invalid("{} is out of range; {}", value_text(declared, value), allowed_range(declared));
   return {};
 }
 
@@ -63,8 +47,8 @@ Status append_range(std::string_view entry, std::size_t colon, std::vector<std::
   std::uint64_t size = RG_TRY(parse_bytes(entry.substr(0, colon)));
   const std::uint64_t last = RG_TRY(parse_bytes(entry.substr(colon + 1)));
   if (!std::has_single_bit(size) || !std::has_single_bit(last) || size > last)
-    return wrong(fmt::format("range {} must go from a power of two to a power of two not below it",
-                             in_quotes(entry)));
+    return invalid("range {} must go from a power of two to a power of two not below it",
+                   in_quotes(entry));
   for (; size <= last; size *= 2) out.push_back(size);
   return {};
 }
@@ -114,25 +98,24 @@ Result<std::string> check_boolean(const ParameterInfo&, std::string_view value) 
   constexpr std::array<std::string_view, 4> kFalse{"false", "no", "off", "0"};
   if (std::ranges::find(kTrue, value) != kTrue.end()) return "true";
   if (std::ranges::find(kFalse, value) != kFalse.end()) return "false";
-  return wrong(fmt::format("{} is neither true nor false", in_quotes(value)));
+  return invalid("{} is neither true nor false", in_quotes(value));
 }
 
 // Control characters could steer a terminal; protobuf refuses other bytes than UTF-8.
 Result<std::string> check_text(const ParameterInfo&, std::string_view value) {
   if (value.size() > kMaxTextBytes)
-    return wrong(fmt::format("{} is longer than {} bytes", in_quotes(value), kMaxTextBytes));
+    return invalid("{} is longer than {} bytes", in_quotes(value), kMaxTextBytes);
   const auto control = [](char c) { return static_cast<unsigned char>(c) < 0x20U || c == 0x7f; };
   if (std::ranges::any_of(value, control))
-    return wrong(fmt::format("{} holds a control character", in_quotes(value)));
-  if (valid_utf8(value) != value) return wrong(fmt::format("{} is not UTF-8", in_quotes(value)));
+    return invalid("{} holds a control character", in_quotes(value));
+  if (valid_utf8(value) != value) return invalid("{} is not UTF-8", in_quotes(value));
   return std::string(value);
 }
 
 Result<std::string> check_choice(const ParameterInfo& declared, std::string_view value) {
   const std::vector<std::string> choices(declared.choices().begin(), declared.choices().end());
   if (std::ranges::find(choices, value) != choices.end()) return std::string(value);
-  return wrong(fmt::format("{} is not {}{}", in_quotes(value), one_of(choices),
-                           did_you_mean(value, choices)));
+  return invalid("{} is not {}{}", in_quotes(value), one_of(choices), did_you_mean(value, choices));
 }
 
 Result<std::string> check_bytes_list(const ParameterInfo& declared, std::string_view value) {
@@ -157,7 +140,7 @@ constexpr std::array kTypes{
 // front.
 tl::unexpected<Error> in_parameter(const std::string& kernel, std::string_view what,
                                    const std::string& name, const Error& error) {
-  return fail(error.code, fmt::format("{}: {} {}: {}", kernel, what, name, error.message));
+  return fail(error.code, "{}: {} {}: {}", kernel, what, name, error.message);
 }
 
 // An unknown name is an error: a typing error must not select the default in silence.
@@ -166,8 +149,8 @@ Status check_names(const KernelInfo& kernel, const std::map<std::string, std::st
   for (const ParameterInfo& declared : kernel.parameters()) names.push_back(declared.name());
   for (const auto& [name, value] : given)
     if (std::ranges::find(names, name) == names.end())
-      return wrong(fmt::format("{}: parameter {} is unknown{}", kernel.name(), in_quotes(name),
-                               did_you_mean(name, names)));
+      return invalid("{}: parameter {} is unknown{}", kernel.name(), in_quotes(name),
+                     did_you_mean(name, names));
   return {};
 }
 
@@ -176,29 +159,26 @@ Status check_names(const KernelInfo& kernel, const std::map<std::string, std::st
 // A size named twice would yield two points of one series, so it is an error.
 Result<std::vector<std::uint64_t>> parse_bytes_list(std::string_view text) {
   std::vector<std::uint64_t> out;
-  for (std::size_t begin = 0; begin <= text.size();) {
-    const std::size_t end = std::min(text.find(',', begin), text.size());
-    std::string_view entry = text.substr(begin, end - begin);
+  for (std::string_view entry : split(text, ',')) {
     if (entry.starts_with(' ')) entry.remove_prefix(1);
     if (const std::size_t colon = entry.find(':'); colon != std::string_view::npos)
       RG_TRY_OK(append_range(entry, colon, out));
     else
       out.push_back(RG_TRY(parse_bytes(entry)));
     if (out.size() > kMaxListEntries)
-      return wrong(fmt::format("{} holds more than {} sizes", in_quotes(text), kMaxListEntries));
-    begin = end + 1;
+      return invalid("{} holds more than {} sizes", in_quotes(text), kMaxListEntries);
   }
   std::vector<std::uint64_t> sorted = out;
   std::ranges::sort(sorted);
   if (const auto twice = std::ranges::adjacent_find(sorted); twice != sorted.end())
-    return wrong(fmt::format("{} names {} twice", in_quotes(text), canonical_bytes(*twice)));
+    return invalid("{} names {} twice", in_quotes(text), canonical_bytes(*twice));
   return out;
 }
 
 Result<std::string> check_parameter(const ParameterInfo& declared, std::string_view value) {
   for (const TypeRow& row : kTypes)
     if (row.type == declared.type()) return row.check(declared, value);
-  return fail(Code::kInternal, fmt::format("type {} is unknown", in_quotes(declared.type())));
+  return fail(Code::kInternal, "type {} is unknown", in_quotes(declared.type()));
 }
 
 Result<Params> Params::parse(const KernelInfo& kernel,

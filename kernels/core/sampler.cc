@@ -35,14 +35,6 @@ double median_of(std::vector<double> values) {
   return quantile_sorted(values, 0.5);
 }
 
-// Half the width of the median's 95 % interval over the median; absent where there is no interval
-// or the median is 0.
-std::optional<double> relative_half_width(const std::vector<double>& samples) {
-  const MedianEstimate estimate = estimate_median(samples);
-  if (!estimate.interval || estimate.median == 0) return std::nullopt;
-  return (estimate.interval->high - estimate.interval->low) / 2 / std::abs(estimate.median);
-}
-
 // One run, with the state between its batches.
 class Session {
  public:
@@ -91,7 +83,7 @@ Result<double> Session::append(std::uint64_t count, std::vector<double>& samples
   RG_CHECK(samples.size() == before + count);
   for (std::size_t i = before; i < samples.size(); ++i)
     if (!std::isfinite(samples[i]))
-      return fail(Code::kInternal, fmt::format("sample {} is not a finite number", i));
+      return fail(Code::kInternal, "sample {} is not a finite number", i);
   operation_ns_ = took_ns / static_cast<double>(count);
   return took_ns;
 }
@@ -175,9 +167,8 @@ Status Session::measure() {
   }
   if (out_.samples.empty())
     return fail(Code::kDeadlineExceeded,
-                fmt::format("no sample within the time cap of {:.3g} s: {} warm-up operations took "
-                            "{:.3g} s",
-                            options_.time_cap_ns / 1e9, out_.warmup_count, elapsed_ns() / 1e9));
+                "no sample within the time cap of {:.3g} s: {} warm-up operations took {:.3g} s",
+                options_.time_cap_ns / 1e9, out_.warmup_count, elapsed_ns() / 1e9);
   out_.converged = (!adaptive || out_.samples.size() >= options_.min_samples) && narrow_enough();
   return {};
 }
@@ -188,9 +179,8 @@ Status Session::measure() {
 Result<Sampled> Sampler::run(const Batch& batch, const Ready& ready) {
   const std::uint64_t wanted = std::max(options_.max_samples, options_.fixed_samples);
   if (wanted == 0 || wanted > kMaxSamples || options_.batch > kMaxSamples)
-    return fail(Code::kInvalidArgument,
-                fmt::format("{} samples in batches of {}: 1 to {} are allowed", wanted,
-                            options_.batch, kMaxSamples));
+    return invalid("{} samples in batches of {}: 1 to {} are allowed", wanted, options_.batch,
+                   kMaxSamples);
   Session session(clock_, options_, batch);
   if (options_.warm_up) RG_TRY_OK(session.warm_up());
   RG_TRY_OK(session.get_ready(ready));

@@ -17,9 +17,8 @@ Result<SamplerOptions> sampler_options(const Params& params) {
   options.fixed_samples = static_cast<std::uint64_t>(params.integer("iterations"));
   options.warm_up = options.fixed_samples == 0;
   if (options.min_samples > options.max_samples)
-    return fail(Code::kInvalidArgument,
-                fmt::format("parameter min_samples: {} is above max_samples, which is {}",
-                            options.min_samples, options.max_samples));
+    return invalid("parameter min_samples: {} is above max_samples, which is {}",
+                   options.min_samples, options.max_samples);
   return options;
 }
 

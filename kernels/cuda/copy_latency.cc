@@ -142,7 +142,6 @@ KernelInfo info() {
 }  // namespace railgauge::cuda
 
 namespace railgauge {
-extern const KernelRow kCudaCopyLatency;
-const KernelRow kCudaCopyLatency{
+extern const KernelRow kCudaCopyLatency{
     cuda::info, []() -> std::unique_ptr<Kernel> { return std::make_unique<cuda::CopyLatency>(); }};
 }  // namespace railgauge

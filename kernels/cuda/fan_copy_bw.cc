@@ -121,6 +121,5 @@ KernelInfo info() {
 }  // namespace railgauge::cuda
 
 namespace railgauge {
-extern const KernelRow kCudaFanCopyBw;
-const KernelRow kCudaFanCopyBw{cuda::info, cuda::make_copy_bench<cuda::plan_routes>};
+extern const KernelRow kCudaFanCopyBw{cuda::info, cuda::make_copy_bench<cuda::plan_routes>};
 }  // namespace railgauge

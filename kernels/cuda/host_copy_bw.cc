@@ -65,6 +65,5 @@ KernelInfo info() {
 }  // namespace railgauge::cuda
 
 namespace railgauge {
-extern const KernelRow kCudaHostCopyBw;
-const KernelRow kCudaHostCopyBw{cuda::info, cuda::make_copy_bench<cuda::plan_routes>};
+extern const KernelRow kCudaHostCopyBw{cuda::info, cuda::make_copy_bench<cuda::plan_routes>};
 }  // namespace railgauge

@@ -55,7 +55,6 @@ KernelInfo info() {
 }  // namespace railgauge::cuda
 
 namespace railgauge {
-extern const KernelRow kCudaHostLatency;
-const KernelRow kCudaHostLatency{
+extern const KernelRow kCudaHostLatency{
     cuda::info, []() -> std::unique_ptr<Kernel> { return std::make_unique<cuda::HostLatency>(); }};
 }  // namespace railgauge

@@ -36,6 +36,5 @@ KernelInfo info() {
 }  // namespace railgauge::cuda
 
 namespace railgauge {
-extern const KernelRow kCudaLocalCopyBw;
-const KernelRow kCudaLocalCopyBw{cuda::info, cuda::make_copy_bench<cuda::plan_routes>};
+extern const KernelRow kCudaLocalCopyBw{cuda::info, cuda::make_copy_bench<cuda::plan_routes>};
 }  // namespace railgauge

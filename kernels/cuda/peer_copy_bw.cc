@@ -62,6 +62,5 @@ KernelInfo info() {
 }  // namespace railgauge::cuda
 
 namespace railgauge {
-extern const KernelRow kCudaPeerCopyBw;
-const KernelRow kCudaPeerCopyBw{cuda::info, cuda::make_copy_bench<cuda::plan_routes>};
+extern const KernelRow kCudaPeerCopyBw{cuda::info, cuda::make_copy_bench<cuda::plan_routes>};
 }  // namespace railgauge

@@ -70,7 +70,6 @@ KernelInfo info() {
 }  // namespace railgauge::cuda
 
 namespace railgauge {
-extern const KernelRow kCudaPeerLatency;
-const KernelRow kCudaPeerLatency{
+extern const KernelRow kCudaPeerLatency{
     cuda::info, []() -> std::unique_ptr<Kernel> { return std::make_unique<cuda::PeerLatency>(); }};
 }  // namespace railgauge

@@ -39,17 +39,6 @@ bool is_unused_warning(std::string_view line) {
   return line.find("UCX  WARN") != line.npos && line.find(kUnused) != line.npos;
 }
 
-// Views into `text`; the last line may lack its end.
-std::vector<std::string_view> lines_of(std::string_view text) {
-  std::vector<std::string_view> lines;
-  for (std::size_t begin = 0; begin < text.size();) {
-    const std::size_t end = std::min(text.find('\n', begin), text.size());
-    lines.push_back(text.substr(begin, end - begin));
-    begin = end + 1;
-  }
-  return lines;
-}
-
 // Lines about transports, which the MPI was asked for, are no reason of an end.
 bool is_chatter(std::string_view line) {
   return line.find("UCX  INFO") != line.npos || line.find("UCX  DEBUG") != line.npos ||
@@ -72,7 +61,7 @@ void keep_transports(std::string_view line, std::string& kept) {
 void explain(const LauncherEnd& end, Final& final) {
   if (end.ending_signal != 0) {
     final.set_outcome(std::string(kCancelledOutcome));
-    final.set_reason(end.ending_signal == SIGINT ? "interrupted (SIGINT)" : "terminated (SIGTERM)");
+    final.set_reason(words_of_signal(end.ending_signal));
     return;
   }
   const std::size_t tail = end.words.size() > kTailBytes ? end.words.size() - kTailBytes : 0;
@@ -107,7 +96,7 @@ void drop_old_lines(LauncherEnd& end) {
   const std::size_t line_end = end.words.find('\n', least);
   const bool is_near = line_end != end.words.npos && line_end - least < kMostLineBytes;
   const std::size_t cut = is_near ? line_end + 1 : least;
-  for (const std::string_view line : lines_of(std::string_view(end.words).substr(0, cut))) {
+  for (const std::string_view line : split_lines(std::string_view(end.words).substr(0, cut))) {
     if (is_unused_warning(line) && end.warnings.size() + line.size() < kMostWarnings)
       end.warnings.append(line).append("\n");
     keep_transports(line, end.transports);
@@ -120,7 +109,7 @@ std::string ignored_setting(const std::string& words, const std::string& setting
   for (std::size_t begin = settings.find("UCX_"); begin != settings.npos;
        begin = settings.find("UCX_", settings.find(' ', begin))) {
     const std::string name = settings.substr(begin, settings.find('=', begin) - begin);
-    for (const std::string_view line : lines_of(words)) {
+    for (const std::string_view line : split_lines(words)) {
       if (!is_unused_warning(line)) continue;
       const std::size_t found = line.find(name, line.find(kUnused));
       if (found == line.npos) continue;
@@ -162,21 +151,12 @@ Final final_of(const LauncherEnd& end) {
   return final;
 }
 
-// UTF-8: continuation bytes are 10xxxxxx.
-std::string_view beginning_of(std::string_view text, std::size_t most_bytes) {
-  std::size_t length = std::min(text.size(), most_bytes);
-  // Not in the middle of a character, which has at most three bytes after its first.
-  for (int i = 0; i < 3 && length > 0 && length < text.size() && (text[length] & 0xc0) == 0x80; ++i)
-    --length;
-  return text.substr(0, length);
-}
-
 // Lines without a letter or digit say nothing. A "Fatal:" line further up takes the first place,
 // since the backtrace behind it says less. Control characters become blanks.
 std::string last_lines(const std::string& words) {
   std::vector<std::string> lines;
   std::size_t fatal = std::string::npos;
-  for (const std::string_view line : lines_of(words)) {
+  for (const std::string_view line : split_lines(words)) {
     const auto says = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0; };
     if (!std::ranges::any_of(line, says) || is_chatter(line)) continue;
     if (fatal == std::string::npos && is_fatal(line)) fatal = lines.size();
@@ -201,17 +181,13 @@ std::map<std::string, std::string> transport_facts(const std::string& words) {
   std::set<std::string> transports;
   std::set<std::string> btls;
   std::string provider;
-  for (const std::string_view line : lines_of(words)) {
+  for (const std::string_view line : split_lines(words)) {
     // "... UCX  INFO  ep_cfg[1]: tag(tcp/eth0);"
     const std::size_t tag = line.find("tag(");
     if (line.find("UCX") != line.npos && tag != line.npos) {
-      std::string_view names = line.substr(tag + 4);
-      names = names.substr(0, names.find(')'));
-      while (!names.empty()) {
-        const std::size_t end = std::min(names.find(' '), names.size());
-        if (end > 0) transports.insert(valid_utf8(names.substr(0, end)));
-        names.remove_prefix(std::min(end + 1, names.size()));
-      }
+      const std::string_view names = line.substr(tag + 4, line.find(')', tag) - tag - 4);
+      for (const std::string_view name : split(names, ' '))
+        if (!name.empty()) transports.insert(valid_utf8(name));
     }
     // "... mca: bml: Using tcp btl for send to [[1,1],1] on node x"
     constexpr std::string_view kUsing = "mca: bml: Using ";

@@ -49,9 +49,6 @@ std::string ignored_setting(const std::string& words, const std::string& setting
 // The final record's body.
 Final final_of(const LauncherEnd& end);
 
-// At most so many bytes, not ending in the middle of a character.
-std::string_view beginning_of(std::string_view text, std::size_t most_bytes);
-
 // The last lines that say something, as one; long ones by their beginnings.
 std::string last_lines(const std::string& words);
 

@@ -20,6 +20,7 @@
 #include "kernels/core/base/outcome.h"
 #include "kernels/core/group/framing.h"
 #include "kernels/core/mpi_tunables.h"
+#include "kernels/core/text/text.h"
 #include "kernels/core/text/units.h"
 #include "kernels/launch/ending.h"
 #include "kernels/launch/held_records.h"
@@ -100,8 +101,7 @@ class Launch {
         last_ = std::move(record);
       } else if (record.has_started()) {
         started_ = std::move(record);
-        const auto& facts = started_->started().facts();
-        if (facts.contains("mpi_settings")) end_.settings = facts.at("mpi_settings");
+        end_.settings = value_in(started_->started().facts(), "mpi_settings", end_.settings);
       } else {
         held_.add(std::move(record));
       }
@@ -147,8 +147,7 @@ class Launch {
     }
     *record.mutable_final() = final;
     static_cast<void>(sink_.write(record));
-    if (end_.ending_signal != 0)
-      return end_.ending_signal == SIGINT ? kExitInterrupted : kExitTerminated;
+    if (end_.ending_signal != 0) return exit_code_of_signal(end_.ending_signal);
     return exit_code_of(record.final().outcome());
   }
 
@@ -165,16 +164,11 @@ class Launch {
   std::uint32_t next_sequence_ = 0;
 };
 
-// The parameter as the person gave it, else `otherwise`: it is not parsed yet.
-std::string given(const StandaloneOptions& options, const char* name, const char* otherwise) {
-  const auto found = options.parameters.find(name);
-  return found == options.parameters.end() ? otherwise : found->second;
-}
-
 // An error means that the launcher was not started.
 Result<int> start_and_supervise(const StandaloneOptions& options, RecordSink& sink) {
-  const MpiLauncher launcher = RG_TRY(
-      find_mpi_launcher(given(options, "mpi", "openmpi"), given(options, "mpi_installation", "")));
+  const MpiLauncher launcher =
+      RG_TRY(find_mpi_launcher(value_in(options.parameters, "mpi", "openmpi"),
+                               value_in(options.parameters, "mpi_installation")));
   const OwnFolder folder = RG_TRY(OwnFolder::make());
   const std::string socket = folder.path() + "/records";
   Fd listener = RG_TRY(listen_at_path(socket));
@@ -205,9 +199,9 @@ std::vector<std::string> launcher_command(const MpiLauncher& launcher,
                                           const std::string& records_socket) {
   std::vector<std::string> words{launcher.program};
   words.insert(words.end(), launcher.options.begin(), launcher.options.end());
-  const auto binding = options.parameters.find("binding");
-  if (binding != options.parameters.end() && binding->second != "default")
-    words.insert(words.end(), {launcher.bind_option, binding->second});
+  if (const std::string binding = value_in(options.parameters, "binding", "default");
+      binding != "default")
+    words.insert(words.end(), {launcher.bind_option, binding});
   words.insert(words.end(), {"-n", fmt::format("{}", options.ranks), launcher.ranks_program,
                              options.row->info().name(), "--records-to", records_socket,
                              "--deadline", canonical_duration(options.deadline_seconds * 1e9)});
@@ -232,7 +226,7 @@ Result<SocketSink> SocketSink::connect(const std::string& path) {
   SocketSink sink(launch::connect_to(path));
   if (sink.fd_) return sink;
   return fail(errno == ENAMETOOLONG ? Code::kInvalidArgument : Code::kUnavailable,
-              fmt::format("{}: connect: {}", path, std::strerror(errno)));
+              "{}: connect: {}", path, std::strerror(errno));
 }
 
 // A record that is not read within kSendSeconds is an error, so that rank 0 does not hang.

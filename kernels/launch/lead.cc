@@ -240,8 +240,7 @@ class Leader {
       job_.measuring();
       measuring_ = true;
       started_ = std::move(*record.mutable_started());
-      const auto settings = started_.facts().find("mpi_settings");
-      if (settings != started_.facts().end()) end_.settings = settings->second;
+      end_.settings = value_in(started_.facts(), "mpi_settings", end_.settings);
       return;
     }
     if (record.has_final())

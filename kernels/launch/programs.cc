@@ -6,7 +6,6 @@
 #include <array>
 #include <cstdlib>
 #include <filesystem>
-#include <ranges>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -14,6 +13,7 @@
 #include "kernels/core/mpi_installations.h"
 #include "kernels/core/text/text.h"
 #include "kernels/launch/launcher.h"
+#include "kernels/launch/words.h"
 
 namespace railgauge {
 namespace {
@@ -44,8 +44,8 @@ bool runs(const std::string& path) { return ::access(path.c_str(), X_OK) == 0; }
 Result<std::string> launcher_below(const Known& known, const std::string& prefix) {
   for (const char* name : known.names)
     if (std::string path = prefix + "/bin/" + name; runs(path)) return path;
-  return fail(Code::kNotFound, fmt::format("{}: no {} in {}/bin, which mpi_installations names",
-                                           known.mpi, fmt::join(known.names, " or "), prefix));
+  return fail(Code::kNotFound, "{}: no {} in {}/bin, which mpi_installations names", known.mpi,
+              fmt::join(known.names, " or "), prefix);
 }
 
 // The program that the launcher starts on other nodes: beside it, or in the usual places.
@@ -62,40 +62,30 @@ std::string daemon_of(const Known& known, const std::string& launcher) {
 // kNotFound where the agent's setting lists none of that name, kInvalidArgument where it is of
 // another MPI.
 Result<MpiInstallation> installation_of(const std::string& name, const std::string& mpi) {
-  const char* list = std::getenv(kInstallationsVariable);
-  const auto all = RG_TRY(read_installations(list == nullptr ? "" : list));
+  const auto all = RG_TRY(read_installations(variable(kInstallationsVariable)));
   const auto found = std::ranges::find(all, name, &MpiInstallation::name);
   if (found == all.end())
     return fail(Code::kNotFound,
-                fmt::format("mpi_installation {}: this agent's setting mpi_installations has none "
-                            "of that name",
-                            in_quotes(name)));
+                "mpi_installation {}: this agent's setting mpi_installations has none of that name",
+                in_quotes(name));
   if (found->mpi != mpi)
-    return fail(Code::kInvalidArgument,
-                fmt::format("mpi_installation {}: is for {}, and the task says mpi={}",
-                            in_quotes(name), found->mpi, mpi));
+    return invalid("mpi_installation {}: is for {}, and the task says mpi={}", in_quotes(name),
+                   found->mpi, mpi);
   return *found;
 }
 
-// An empty variable counts as not set.
-bool is_named(const Known& known) {
-  const char* named = std::getenv(known.variable);
-  return named != nullptr && *named != '\0';
-}
-
-// A launcher that a variable names must run: another one is not taken in its place.
+// A launcher that a variable names must run: another one is not taken in its place. An empty
+// variable counts as not set.
 Result<std::string> launcher_of(const Known& known) {
-  if (is_named(known)) {
-    const char* named = std::getenv(known.variable);
-    if (runs(named)) return std::string(named);
-    return fail(Code::kNotFound, fmt::format("{}: {} cannot be run, which {} names", known.mpi,
-                                             named, known.variable));
-  }
+  if (const std::string named = variable(known.variable); runs(named))
+    return named;
+  else if (!named.empty())
+    return fail(Code::kNotFound, "{}: {} cannot be run, which {} names", known.mpi, named,
+                known.variable);
   for (const char* name : known.names)
     if (std::string path = program_in_path(name); !path.empty()) return path;
-  return fail(Code::kNotFound,
-              fmt::format("{}: no {} in the PATH; {} or name it in {}", known.mpi,
-                          fmt::join(known.names, " or "), known.help, known.variable));
+  return fail(Code::kNotFound, "{}: no {} in the PATH; {} or name it in {}", known.mpi,
+              fmt::join(known.names, " or "), known.help, known.variable);
 }
 
 }  // namespace
@@ -103,11 +93,8 @@ Result<std::string> launcher_of(const Known& known) {
 // As execvp(3) searches; an empty entry is not the current folder here.
 std::string program_in_path(const std::string& name) {
   const char* path = std::getenv("PATH");
-  const std::string folders = path == nullptr ? "/usr/bin:/bin" : path;
-  for (const auto folder : std::views::split(folders, ':')) {
-    std::string file = std::string(folder.begin(), folder.end()) + "/" + name;
-    if (runs(file)) return file;
-  }
+  for (const std::string_view folder : split(path == nullptr ? "/usr/bin:/bin" : path, ':'))
+    if (std::string file = fmt::format("{}/{}", folder, name); runs(file)) return file;
   return {};
 }
 
@@ -119,40 +106,38 @@ bool is_mpirun_rsh(const MpiLauncher& launcher) {
 // The ranks' program and the shim are beside this program, as they are installed.
 Result<MpiLauncher> find_mpi_launcher(const std::string& mpi, const std::string& installation,
                                       bool by_ssh) {
-  for (const Known& known : kKnown) {
-    if (known.mpi != mpi) continue;
-    MpiLauncher launcher;
-    launcher.mpi = mpi;
-    if (installation.empty()) {
-      launcher.program = RG_TRY(launcher_of(known));
-    } else {
-      const MpiInstallation found = RG_TRY(installation_of(installation, mpi));
-      launcher.program = RG_TRY(launcher_below(known, found.prefix));
-      launcher.prefix = found.prefix;
-      launcher.library_folders = found.library_folders;
-    }
-    launcher.daemon = daemon_of(known, launcher.program);
-    const bool named = installation.empty() && is_named(known);
-    const auto beside = std::filesystem::path(launcher.program).parent_path() / "mpirun_rsh";
-    if (by_ssh && !named && mpi == "mpich" && runs(beside)) launcher.program = beside.string();
-    std::error_code unreadable;
-    const auto own = std::filesystem::read_symlink("/proc/self/exe", unreadable);
-    launcher.ranks_program = (own.parent_path() / fmt::format("railgauge-runner-{}", mpi)).string();
-    if (!runs(launcher.ranks_program))
-      return fail(Code::kNotFound, fmt::format("{}: {} is not there; it is built where {} is found",
-                                               mpi, launcher.ranks_program, mpi));
-    launcher.shim = (own.parent_path() / "railgauge-launch-shim").string();
-    if (!runs(launcher.shim))
-      return fail(Code::kNotFound, fmt::format("{}: {} is not there; it belongs to this program",
-                                               mpi, launcher.shim));
-    launcher.bind_option = mpi == "openmpi" ? "--bind-to" : "-bind-to";
-    // Ranks of one host: more than its cores may be asked for.
-    if (mpi == "openmpi") launcher.options = {"--oversubscribe"};
-    if (mpi == "openmpi" && ::geteuid() == 0) launcher.options.emplace_back("--allow-run-as-root");
-    return launcher;
+  const Known* const row = row_where(kKnown, &Known::mpi, mpi);
+  if (row == nullptr) return invalid("mpi {} is not openmpi or mpich", in_quotes(mpi));
+  const Known& known = *row;
+  MpiLauncher launcher;
+  launcher.mpi = mpi;
+  if (installation.empty()) {
+    launcher.program = RG_TRY(launcher_of(known));
+  } else {
+    const MpiInstallation found = RG_TRY(installation_of(installation, mpi));
+    launcher.program = RG_TRY(launcher_below(known, found.prefix));
+    launcher.prefix = found.prefix;
+    launcher.library_folders = found.library_folders;
   }
-  return fail(Code::kInvalidArgument,
-              fmt::format("mpi {} is not openmpi or mpich", in_quotes(mpi)));
+  launcher.daemon = daemon_of(known, launcher.program);
+  const bool named = installation.empty() && !variable(known.variable).empty();
+  const auto beside = std::filesystem::path(launcher.program).parent_path() / "mpirun_rsh";
+  if (by_ssh && !named && mpi == "mpich" && runs(beside)) launcher.program = beside.string();
+  std::error_code unreadable;
+  const auto own = std::filesystem::read_symlink("/proc/self/exe", unreadable);
+  launcher.ranks_program = (own.parent_path() / fmt::format("railgauge-runner-{}", mpi)).string();
+  if (!runs(launcher.ranks_program))
+    return fail(Code::kNotFound, "{}: {} is not there; it is built where {} is found", mpi,
+                launcher.ranks_program, mpi);
+  launcher.shim = (own.parent_path() / "railgauge-launch-shim").string();
+  if (!runs(launcher.shim))
+    return fail(Code::kNotFound, "{}: {} is not there; it belongs to this program", mpi,
+                launcher.shim);
+  launcher.bind_option = mpi == "openmpi" ? "--bind-to" : "-bind-to";
+  // Ranks of one host: more than its cores may be asked for.
+  if (mpi == "openmpi") launcher.options = {"--oversubscribe"};
+  if (mpi == "openmpi" && ::geteuid() == 0) launcher.options.emplace_back("--allow-run-as-root");
+  return launcher;
 }
 
 }  // namespace railgauge

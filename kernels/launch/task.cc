@@ -16,6 +16,7 @@
 
 #include "kernels/core/base/clock.h"
 #include "kernels/core/base/outcome.h"
+#include "kernels/core/group/tcp.h"
 #include "kernels/launch/ending.h"
 #include "kernels/launch/job.h"
 #include "kernels/runner/task/phase_timer.h"
@@ -30,17 +31,6 @@ constexpr double kMeetSeconds = 60;
 constexpr int kLookMs = 20;
 constexpr std::size_t kMostVersionBytes = 64U << 10U;
 constexpr const char* kAddressVariable = "RAILGAUGE_DATA_ADDRESS";
-
-// "" where it is not set.
-std::string variable(const char* name) {
-  const char* value = std::getenv(name);
-  return value == nullptr ? "" : value;
-}
-
-std::string host_name() {
-  std::array<char, 256> name{};
-  return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "";
-}
 
 // The launcher's own version line.
 Result<std::string> version_of(const MpiJob& job) {
@@ -62,16 +52,14 @@ Result<std::string> version_of(const MpiJob& job) {
     const auto why = reason_to_end(job, nullptr);
     if (why && why->code != Code::kDeadlineExceeded) return tl::unexpected(*why);
     if (why || monotonic_now_ns() >= until_ns)
-      return fail(Code::kDeadlineExceeded,
-                  fmt::format("{} --version: does not end; its last lines: {}", launcher.program,
-                              last_lines(text)));
+      return fail(Code::kDeadlineExceeded, "{} --version: does not end; its last lines: {}",
+                  launcher.program, last_lines(text));
     read_what_is_there(kept.out(), text, kMostVersionBytes);
   }
   read_what_is_there(kept.out(), text, kMostVersionBytes);
   const std::string version = launcher_version(text);
   if (version.empty())
-    return fail(Code::kFailedPrecondition,
-                fmt::format("{} --version: says nothing", launcher.program));
+    return fail(Code::kFailedPrecondition, "{} --version: says nothing", launcher.program);
   return version;
 }
 
@@ -84,9 +72,9 @@ Status prepare(MpiJob& job) {
                                           job.mode == LaunchMode::kSsh));
   if (is_mpirun_rsh(job.launcher) && job.mode == LaunchMode::kAgent)
     return fail(Code::kFailedPrecondition,
-                fmt::format("launch=agent: {} knows no other way than ssh; say launch=ssh, or name "
-                            "the mpiexec beside it",
-                            job.launcher.program));
+                "launch=agent: {} knows no other way than ssh; say launch=ssh, or name the mpiexec "
+                "beside it",
+                job.launcher.program);
   if (job.mode == LaunchMode::kSlurm && job.group.rank() == 0 && program_in_path("srun").empty())
     return fail(Code::kNotFound, "launch=slurm: no srun in the PATH; say launch=agent");
   job.own = RG_TRY(data_address(params.text("data_network"), variable(kAddressVariable),
@@ -133,31 +121,30 @@ Status check_nodes(const std::vector<LaunchHello>& nodes, const DataAddress& own
     const LaunchHello& node = nodes[rank];
     if (node.mpi_version() != first.mpi_version())
       return fail(Code::kFailedPrecondition,
-                  fmt::format("rank 0 on {} has {} and rank {} on {} has {}; install the same",
-                              first.host_name(), first.mpi_version(), rank, node.host_name(),
-                              node.mpi_version()));
+                  "rank 0 on {} has {} and rank {} on {} has {}; install the same",
+                  first.host_name(), first.mpi_version(), rank, node.host_name(),
+                  node.mpi_version());
     if (node.ranks_program() != first.ranks_program())
       return fail(Code::kFailedPrecondition,
-                  fmt::format("rank 0 has {} and rank {} has {}; install Railgauge in one place",
-                              first.ranks_program(), rank, node.ranks_program()));
+                  "rank 0 has {} and rank {} has {}; install Railgauge in one place",
+                  first.ranks_program(), rank, node.ranks_program());
     if (node.network() != first.network())
-      return fail(Code::kFailedPrecondition,
-                  fmt::format("rank 0 has data network {} and rank {} has {}; declare the same "
-                              "data_network for both",
-                              first.network(), rank, node.network()));
+      return fail(
+          Code::kFailedPrecondition,
+          "rank 0 has data network {} and rank {} has {}; declare the same data_network for both",
+          first.network(), rank, node.network());
     if (!in_network(node.address(), first.network()))
       return fail(Code::kFailedPrecondition,
-                  fmt::format("rank {} is at {}, which is not on rank 0's data network {}", rank,
-                              node.address(), first.network()));
+                  "rank {} is at {}, which is not on rank 0's data network {}", rank,
+                  node.address(), first.network());
   }
   const auto off = [&](const std::string& one) { return !in_network(one, own.network); };
   const auto stray = std::ranges::find_if(first.own_addresses(), off);
   if (first.network() != own.network || stray != first.own_addresses().end())
-    return fail(Code::kFailedPrecondition,
-                fmt::format("rank 0 on {} says data network {} and would be called at {}; this "
-                            "node's network is {}",
-                            first.host_name(), first.network(),
-                            fmt::join(first.own_addresses(), ", "), own.network));
+    return fail(
+        Code::kFailedPrecondition,
+        "rank 0 on {} says data network {} and would be called at {}; this node's network is {}",
+        first.host_name(), first.network(), fmt::join(first.own_addresses(), ", "), own.network);
   return {};
 }
 

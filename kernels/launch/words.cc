@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdlib>
 #include <map>
 
 #include <fmt/format.h>
@@ -148,8 +149,7 @@ Result<LaunchMode> launch_mode_of(const std::string& word) {
   if (word == "agent") return LaunchMode::kAgent;
   if (word == "ssh") return LaunchMode::kSsh;
   if (word == "slurm") return LaunchMode::kSlurm;
-  return fail(Code::kInvalidArgument,
-              fmt::format("launch {} is not agent, ssh or slurm", in_quotes(word)));
+  return invalid("launch {} is not agent, ssh or slurm", in_quotes(word));
 }
 
 // The launcher's own words, then the ranks' program.
@@ -239,6 +239,11 @@ Words handed_on_variables(const Words& environment) {
             kPrefixes, [&](const std::string_view prefix) { return word.starts_with(prefix); }))
       out.push_back(word);
   return out;
+}
+
+std::string variable(const char* name) {
+  const char* value = std::getenv(name);
+  return value == nullptr ? "" : value;
 }
 
 // As environ(7) has them.

@@ -62,7 +62,8 @@ std::vector<std::string> with_installation(std::vector<std::string> environment,
 // The variables by which people configure UCX and libfabric, and ours that name libraries: the
 // address, the keys and the folders of this node's agent mean nothing on other nodes.
 std::vector<std::string> handed_on_variables(const std::vector<std::string>& environment);
-// This process's variables, as NAME=VALUE.
+// One of this process's variables, "" where it is not set; and all, as NAME=VALUE.
+std::string variable(const char* name);
 std::vector<std::string> process_environment_words();
 
 // Adds NAME=VALUE where nobody has set NAME.

@@ -10,6 +10,7 @@
 #include <gmock/gmock.h>
 
 #include "kernels/core/base/outcome.h"
+#include "kernels/core/text/text.h"
 #include "kernels/launch/ending.h"
 #include "kernels/launch/launcher.h"
 #include "kernels/launch/node/address.h"

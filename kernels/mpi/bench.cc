@@ -15,6 +15,7 @@
 #include <fmt/format.h>
 
 #include "kernels/core/base/failpoint.h"
+#include "kernels/core/base/outcome.h"
 #include "kernels/core/info_builder.h"
 #include "kernels/core/text/units.h"
 #include "kernels/dl/cuda.h"
@@ -203,9 +204,8 @@ Status Bench::verify(std::size_t size_index) {
     if (!found || !verify_) break;
     const auto wrong = wrong_in(receive_.view(), segment, size_index, operation_.reduces, ranks_);
     if (wrong)
-      found =
-          fail(Code::kDataLoss, fmt::format("rank {}: verify {} received from rank {}: {}", rank_,
-                                            canonical_bytes(segment.bytes), segment.rank, *wrong));
+      found = fail(Code::kDataLoss, "rank {}: verify {} received from rank {}: {}", rank_,
+                   canonical_bytes(segment.bytes), segment.rank, *wrong);
   }
   // Every rank learns of a fault, since all must leave the loop at the same order.
   const std::uint32_t bad = found ? 0 : 1;
@@ -217,14 +217,9 @@ Status Bench::verify(std::size_t size_index) {
 
 // All ranks report the fault that one rank found, so that it counts before "measured nothing".
 Status Bench::share(Group& group, const Status& mine) const {
-  std::string told;
-  if (!mine) told = fmt::format("{} {}", static_cast<int>(mine.error().code), mine.error().message);
-  for (const std::string& said : RG_TRY(group.exchange(std::move(told), kExchangeSeconds))) {
-    const std::size_t space = said.find(' ');
-    if (space == std::string::npos) continue;
-    const auto code = parse_integer(said.substr(0, space));
-    return fail(code ? static_cast<Code>(*code) : Code::kUnknown, said.substr(space + 1));
-  }
+  std::string told = mine ? "" : error_text(mine.error());
+  for (const std::string& said : RG_TRY(group.exchange(std::move(told), kExchangeSeconds)))
+    if (auto error = error_in(said)) return tl::unexpected(std::move(*error));
   return {};
 }
 
@@ -324,8 +319,7 @@ double Bench::value(double ns, std::size_t size_index) const {
 Status Bench::batch(Context& context, std::size_t size_index, std::uint64_t count,
                     std::vector<double>& out) {
   if (monotonic_now_ns() >= context.deadline_monotonic_ns)
-    return fail(Code::kDeadlineExceeded,
-                fmt::format("{}: the task's deadline has come", operation_.name));
+    return fail(Code::kDeadlineExceeded, "{}: the task's deadline has come", operation_.name);
   const TickClock& clock = tick_clock(context);
   send_order(Act::kPlay, size_index, count);
   play(clock, size_index, count);
@@ -368,42 +362,35 @@ Status Bench::prepare(Context& context) {
   mpi_ = linked();
   if (mpi_ == nullptr)
     return fail(Code::kUnimplemented,
-                fmt::format("{0}: this program has no MPI; start `mpirun -n 2 "
-                            "railgauge-runner-openmpi {0}` or `mpiexec -n 2 railgauge-runner-mpich "
-                            "{0}`",
-                            operation_.name));
+                "{0}: this program has no MPI; start `mpirun -n 2 railgauge-runner-openmpi {0}` or "
+                "`mpiexec -n 2 railgauge-runner-mpich {0}`",
+                operation_.name);
   RG_TRY_OK(mpi_->load());
   if (const std::string& wanted = context.params.text("mpi"); wanted != mpi_->implementation())
-    return fail(Code::kInvalidArgument,
-                fmt::format("parameter mpi: this program has {}; railgauge-runner-{} has the other",
-                            mpi_->implementation(), wanted));
+    return invalid("parameter mpi: this program has {}; railgauge-runner-{} has the other",
+                   mpi_->implementation(), wanted);
   const auto launched = launched_rank(process_environment());
   if (!launched)
-    return fail(
-        Code::kFailedPrecondition,
-        fmt::format("{0}: no launcher started this process; start `{1} -n 2 "
-                    "railgauge-runner-{2} {0}`",
-                    operation_.name, mpi_->implementation() == "mpich" ? "mpiexec" : "mpirun",
-                    mpi_->implementation()));
+    return fail(Code::kFailedPrecondition,
+                "{0}: no launcher started this process; start `{1} -n 2 railgauge-runner-{2} {0}`",
+                operation_.name, mpi_->implementation() == "mpich" ? "mpiexec" : "mpirun",
+                mpi_->implementation());
   rank_ = launched->rank;
   ranks_ = launched->size;
   if (operation_.figure == Figure::kRate && ranks_ % 2 != 0)
-    return fail(
-        Code::kFailedPrecondition,
-        fmt::format("{}: {} ranks make no pairs; name an even number", operation_.name, ranks_));
+    return fail(Code::kFailedPrecondition, "{}: {} ranks make no pairs; name an even number",
+                operation_.name, ranks_);
   const Params& params = context.params;
   sizes_ = operation_.sized ? params.bytes_list("sizes") : std::vector<std::uint64_t>{0};
   if (operation_.windowed) window_ = static_cast<std::uint64_t>(params.integer("window"));
   if (operation_.rooted) root_ = static_cast<std::uint32_t>(params.integer("root"));
   // MPI would end the ranks for a root that does not exist.
   if (root_ >= ranks_)
-    return fail(Code::kInvalidArgument,
-                fmt::format("{}: root {} is none of {} ranks", operation_.name, root_, ranks_));
+    return invalid("{}: root {} is none of {} ranks", operation_.name, root_, ranks_);
   for (const std::uint64_t bytes : sizes_)
     if (operation_.reduces && bytes % sizeof(float) != 0)
-      return fail(Code::kInvalidArgument,
-                  fmt::format("{}: a size of {} is no whole number of 32-bit floats",
-                              operation_.name, canonical_bytes(bytes)));
+      return invalid("{}: a size of {} is no whole number of 32-bit floats", operation_.name,
+                     canonical_bytes(bytes));
   verify_ = params.boolean("verify");
   options_ = RG_TRY(sampler_options(params));
   context.reporter.fact("local_rank", fmt::format("{}", launched->local_rank));
@@ -495,8 +482,7 @@ Status Bench::connect(Context& context, Group& group) {
   const auto all = RG_TRY(group.exchange(cuda ? "" : cuda.error().message, kExchangeSeconds));
   RG_TRY_OK(cuda);
   for (std::size_t i = 0; i < all.size(); ++i)
-    if (!all[i].empty())
-      return fail(Code::kFailedPrecondition, fmt::format("rank {}: {}", i, all[i]));
+    if (!all[i].empty()) return fail(Code::kFailedPrecondition, "rank {}: {}", i, all[i]);
   return {};
 }
 
@@ -508,8 +494,8 @@ Status Bench::check_same_mpi(Group& group) {
   for (std::size_t i = 0; i < all.size(); ++i)
     if (all[i] != all.front())
       return fail(Code::kFailedPrecondition,
-                  fmt::format("rank 0 has {} and rank {} has {}; install the same on both nodes",
-                              all.front(), i, all[i]));
+                  "rank 0 has {} and rank {} has {}; install the same on both nodes", all.front(),
+                  i, all[i]);
   return {};
 }
 
@@ -520,10 +506,10 @@ Status Bench::check_cuda(Context& context) {
   context.reporter.fact("mpi_cuda_enabled", words_of(support.enabled));
   if (!on_gpu() || staged_ || support.usable()) return {};
   return fail(Code::kFailedPrecondition,
-              fmt::format("{} ({}): not CUDA-aware: built with CUDA: {}, enabled here: {}; install "
-                          "one built --with-cuda, or say gpu_path=staged",
-                          mpi_->facts().at("mpi_version"), mpi_->facts().at("mpi_library"),
-                          words_of(support.built), words_of(support.enabled)));
+              "{} ({}): not CUDA-aware: built with CUDA: {}, enabled here: {}; install one built "
+              "--with-cuda, or say gpu_path=staged",
+              mpi_->facts().at("mpi_version"), mpi_->facts().at("mpi_library"),
+              words_of(support.built), words_of(support.enabled));
 }
 
 namespace {

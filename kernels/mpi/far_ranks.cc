@@ -4,19 +4,9 @@
 #include <algorithm>
 #include <numeric>
 
+#include "kernels/core/stats/quantile.h"
+
 namespace railgauge::mpi {
-namespace {
-
-// The upper of the two middle samples where their number is even: the order of ranks needs no more.
-double median_of(std::vector<double> samples) {
-  if (samples.empty()) return 0;
-  const auto middle = samples.begin() + static_cast<std::ptrdiff_t>(samples.size() / 2);
-  std::nth_element(samples.begin(), middle, samples.end());
-  return *middle;
-}
-
-}  // namespace
-
 std::vector<std::uint32_t> far_ranks(const std::vector<std::vector<double>>& by_rank_ns,
                                      std::size_t most) {
   std::vector<std::uint32_t> ranks(by_rank_ns.size());
@@ -24,7 +14,7 @@ std::vector<std::uint32_t> far_ranks(const std::vector<std::vector<double>>& by_
   if (ranks.size() <= most) return ranks;
   std::vector<double> medians;
   medians.reserve(by_rank_ns.size());
-  for (const std::vector<double>& samples : by_rank_ns) medians.push_back(median_of(samples));
+  for (const std::vector<double>& samples : by_rank_ns) medians.push_back(upper_median(samples));
   std::ranges::stable_sort(ranks, {}, [&](std::uint32_t rank) { return medians[rank]; });
   // Half of the kept ranks are the fastest, the other half the slowest.
   const auto shortest = static_cast<std::ptrdiff_t>(most / 2);

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <array>
 #include <optional>
-#include <ranges>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -89,21 +88,7 @@ bool is_set(const std::string& parameter, const std::string& value) {
 
 // Device names and numbers, as they stand in lists: nothing that another reader could take for
 // more.
-bool is_plain(std::string_view value) {
-  return std::ranges::all_of(value, [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-           std::string_view("_-.,:/^").find(c) != std::string_view::npos;
-  });
-}
-
-// Keeps empty entries; an empty list has one empty entry.
-std::vector<std::string> split(const std::string& list, char by) {
-  std::vector<std::string> out;
-  for (const auto entry : std::views::split(list, by)) out.emplace_back(entry.begin(), entry.end());
-  // The library finds no entry in an empty list.
-  if (out.empty()) out.emplace_back();
-  return out;
-}
+bool is_plain(std::string_view value) { return made_of(value, "_-.,:/^"); }
 
 // The value in the words of that implementation. `local_rank` counts from 0 on each node.
 Result<std::string> written(const Row& row, const std::string& value, std::uint32_t local_rank) {
@@ -116,7 +101,7 @@ Result<std::string> written(const Row& row, const std::string& value, std::uint3
       return fmt::format("{}", RG_TRY(parse_bytes(value)));
     case Style::kOwnEntry: {
       const auto entries = split(value, ',');
-      return entries[local_rank % entries.size()];
+      return std::string(entries[local_rank % entries.size()]);
     }
     case Style::kRailNumbers: {
       std::string joined = value;
@@ -125,8 +110,8 @@ Result<std::string> written(const Row& row, const std::string& value, std::uint3
     }
     case Style::kHcas: {
       std::vector<std::string> names;
-      for (const std::string& entry : split(value, ','))
-        names.push_back(entry.substr(0, entry.find(':')));
+      for (const std::string_view entry : split(value, ','))
+        names.emplace_back(entry.substr(0, entry.find(':')));
       return fmt::format("{}", fmt::join(names, ":"));
     }
     case Style::kText:
@@ -137,21 +122,20 @@ Result<std::string> written(const Row& row, const std::string& value, std::uint3
 
 // MVAPICH2 names devices by colons, and the port once for all of them. "" where none is named.
 Result<std::string> common_port(const std::string& devices) {
-  std::vector<std::string> ports;
-  for (const std::string& entry : split(devices, ',')) {
+  std::vector<std::string_view> ports;
+  for (const std::string_view entry : split(devices, ',')) {
     const std::size_t colon = entry.find(':');
     ports.push_back(colon == entry.npos ? "" : entry.substr(colon + 1));
     const auto digit = [](char c) { return c >= '0' && c <= '9'; };
     if (colon != entry.npos && (ports.back().empty() || !std::ranges::all_of(ports.back(), digit)))
-      return fail(Code::kInvalidArgument,
-                  fmt::format("parameter hca_list: {} names no port", in_quotes(entry)));
+      return invalid("parameter hca_list: {} names no port", in_quotes(entry));
     if (ports.back() != ports.front())
-      return fail(Code::kInvalidArgument,
-                  fmt::format("parameter hca_list: {}: MVAPICH2 takes one port for all devices; "
-                              "name the same one of each",
-                              in_quotes(devices)));
+      return invalid(
+          "parameter hca_list: {}: MVAPICH2 takes one port for all devices; name the same "
+          "one of each",
+          in_quotes(devices));
   }
-  return ports.front();
+  return std::string(ports.front());
 }
 
 }  // namespace
@@ -210,34 +194,30 @@ Result<std::vector<Setting>> settings_of(Flavour flavour,
     const auto found = parameters.find(parameter);
     if (found == parameters.end() || !is_set(parameter, found->second)) continue;
     if (!is_plain(found->second))
-      return fail(Code::kInvalidArgument,
-                  fmt::format("parameter {}: {} holds more than names and numbers", parameter,
-                              in_quotes(found->second)));
+      return invalid("parameter {}: {} holds more than names and numbers", parameter,
+                     in_quotes(found->second));
     const auto row = std::ranges::find_if(kRows, [&](const Row& candidate) {
       return candidate.parameter == parameter && candidate.is_of(flavour);
     });
     if (row == kRows.end())
       return fail(Code::kFailedPrecondition,
-                  fmt::format("parameter {}: {} has nothing of the kind; leave it out", parameter,
-                              flavour_words(flavour)));
+                  "parameter {}: {} has nothing of the kind; leave it out", parameter,
+                  flavour_words(flavour));
     // hca_list and process_to_rail may be one variable in an implementation; both at once make no
     // sense.
     Setting setting{row->place, std::string(row->name),
                     RG_TRY(written(*row, found->second, local_rank))};
     const auto same = [&](const Setting& other) { return other.name == setting.name; };
     if (std::ranges::any_of(settings, same))
-      return fail(
-          Code::kInvalidArgument,
-          fmt::format("parameters hca_list and process_to_rail: both are {} in {}; name one",
-                      setting.name, flavour_words(flavour)));
+      return invalid("parameters hca_list and process_to_rail: both are {} in {}; name one",
+                     setting.name, flavour_words(flavour));
     settings.push_back(std::move(setting));
     if (row->style != Style::kHcas) continue;
     if (std::string port = RG_TRY(common_port(found->second)); !port.empty())
       settings.push_back({kEnv, "MV2_DEFAULT_PORT", std::move(port)});
   }
   // Open MPI looks for NICs and may choose another layer, which would ignore what was set.
-  const auto layer = parameters.find("layer");
-  const bool named = layer != parameters.end() && layer->second != "auto";
+  const bool named = value_in(parameters, "layer", "auto") != "auto";
   if (flavour == Flavour::kOpenMpiUcx && (named || !settings.empty()))
     settings.insert(settings.begin(), {kMca, "pml", "ucx"});
   if ((named || !settings.empty()) &&
@@ -278,21 +258,17 @@ Status check_installed(const std::vector<Setting>& settings,
                        const std::function<bool(const std::string&)>& has) {
   for (const Setting& setting : settings)
     if (setting.place == Place::kMca && !has(setting.name))
-      return fail(Code::kFailedPrecondition,
-                  fmt::format("this Open MPI has no parameter {}; install one that has, or leave "
-                              "the tunable out",
-                              setting.name));
+      return fail(
+          Code::kFailedPrecondition,
+          "this Open MPI has no parameter {}; install one that has, or leave the tunable out",
+          setting.name);
   return {};
 }
 
 // "auto" takes what Open MPI itself prefers: UCX, then openib, then plain TCP and shared memory.
 Result<Flavour> flavour_of(const std::map<std::string, std::string>& facts, std::string_view layer,
                            const std::function<bool(const std::string&)>& has) {
-  const auto fact = [&facts](const char* name) {
-    const auto found = facts.find(name);
-    return found == facts.end() ? std::string() : found->second;
-  };
-  const std::string version = fact("mpi_version");
+  const std::string version = value_in(facts, "mpi_version");
   if (version.starts_with("Open MPI")) {
     // An Open MPI lists a component's parameters only where the component is installed.
     const bool ucx = has(kHasUcx);
@@ -306,11 +282,11 @@ Result<Flavour> flavour_of(const std::map<std::string, std::string>& facts, std:
     return Flavour::kOpenMpiOb1;
   }
   if (layer != "auto")
-    return fail(Code::kFailedPrecondition,
-                fmt::format("parameter layer: {} has no choice of {}", version, layer));
+    return fail(Code::kFailedPrecondition, "parameter layer: {} has no choice of {}", version,
+                layer);
   if (version.starts_with("MVAPICH2-GDR")) return Flavour::kMvapich2Gdr;
   if (version.starts_with("MVAPICH2")) return Flavour::kMvapich2;
-  const std::string device = fact("mpi_device");
+  const std::string device = value_in(facts, "mpi_device");
   if (device.ends_with(":ofi")) return Flavour::kMpichOfi;
   return device.ends_with(":ucx") ? Flavour::kMpichUcx : Flavour::kMpichOther;
 }

@@ -1,6 +1,5 @@
 #include "kernels/nccl/bench.h"
 
-#include <unistd.h>
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -13,6 +12,7 @@
 
 #include "kernels/core/agreement.h"
 #include "kernels/core/base/clock.h"
+#include "kernels/core/group/tcp.h"
 #include "kernels/core/sampling.h"
 #include "kernels/core/stack_hash.h"
 #include "kernels/core/text/units.h"
@@ -115,8 +115,8 @@ Status CollectiveBench::perform(const Order& order, std::vector<double>& samples
                      [](RankState& state) { return state.stage->call(); });
     case Command::kBatch:
       if (order.count > Stage::kMaxBatch || order.repeat == 0)
-        return fail(Code::kInternal, fmt::format("rank 0: ordered a batch of {} times {}",
-                                                 order.count, order.repeat));
+        return fail(Code::kInternal, "rank 0: ordered a batch of {} times {}", order.count,
+                    order.repeat);
       done = guarded("a batch", plan_.stall_timeout_ns, Comm::kWatched,
                      [order, taken](RankState& state) {
                        return state.stage->batch(order.count, order.repeat, *taken);
@@ -347,12 +347,10 @@ constexpr double kEndShare = 0.05;
 constexpr int kFirstReducingFloat8 = 90;  // compute capability
 
 // The same text on ranks of one host (or of one container), another one elsewhere.
-std::string host_name() {
-  std::array<char, 256> name{};
-  static_cast<void>(gethostname(name.data(), name.size() - 1));
+std::string host_identity() {
   std::string boot;
   std::ifstream("/proc/sys/kernel/random/boot_id") >> boot;
-  return fmt::format("{} {}", name.data(), boot);
+  return fmt::format("{} {}", host_name(), boot);
 }
 
 // The UUID where the driver reports one, else the PCI address.
@@ -368,8 +366,8 @@ Status check_gpus(const std::vector<Told>& all) {
         users.try_emplace(all[rank].host() + " " + all[rank].gpu(), rank);
     if (!is_first)
       return fail(Code::kFailedPrecondition,
-                  fmt::format("ranks {} and {}: both use {}; NCCL needs a GPU for each rank",
-                              first->second, rank, all[rank].gpu()));
+                  "ranks {} and {}: both use {}; NCCL needs a GPU for each rank", first->second,
+                  rank, all[rank].gpu());
   }
   return {};
 }
@@ -391,12 +389,11 @@ void number_gpus(const std::vector<Told>& all, Told& told) {
 Status check_alike(const std::vector<Told>& all) {
   for (std::size_t rank = 1; rank < all.size(); ++rank) {
     if (all[rank].parameters() != all[0].parameters())
-      return fail(Code::kInvalidArgument,
-                  fmt::format("rank {}: its parameters are not those of rank 0", rank));
+      return invalid("rank {}: its parameters are not those of rank 0", rank);
     if (all[rank].nccl() != all[0].nccl())
       return fail(Code::kFailedPrecondition,
-                  fmt::format("rank {}: it has NCCL {}, rank 0 has {}; install the same on all",
-                              rank, all[rank].nccl(), all[0].nccl()));
+                  "rank {}: it has NCCL {}, rank 0 has {}; install the same on all", rank,
+                  all[rank].nccl(), all[0].nccl());
   }
   return {};
 }
@@ -487,9 +484,8 @@ Status CollectiveBench::read_parameters(const Params& params) {
 // kUnimplemented where the installed NCCL is too old for the data type.
 Status CollectiveBench::check_library(const Nccl& nccl) const {
   if (is_float8(plan_.type) && nccl.version_code < nc::kFirstWithFloat8)
-    return fail(Code::kUnimplemented, fmt::format("NCCL {}: it has no 8-bit floating-point types; "
-                                                  "2.24 and later have",
-                                                  nccl.version));
+    return fail(Code::kUnimplemented,
+                "NCCL {}: it has no 8-bit floating-point types; 2.24 and later have", nccl.version);
   return {};
 }
 
@@ -547,14 +543,13 @@ Status CollectiveBench::join_all(Context& context, Team& team) {
 Result<std::string> CollectiveBench::meet(Context& context, Team& team) {
   team.begin_step("meeting");
   Told hello;
-  hello.set_host(stack_hash({{"host", host_name()}}));
+  hello.set_host(stack_hash({{"host", host_identity()}}));
   hello.set_chosen(opened_);
   hello.set_nccl(loaded_nccl().version);
   hello.set_parameters(stack_hash(parameters_));
   Status ready;
   if (plan_.root >= plan_.ranks)
-    ready = fail(Code::kInvalidArgument,
-                 fmt::format("parameter root: {} is no rank of {}", plan_.root, plan_.ranks));
+    ready = invalid("parameter root: {} is no rank of {}", plan_.root, plan_.ranks);
   if (ready && team.leads()) {
     auto unique_id = make_unique_id();
     if (unique_id)
@@ -590,9 +585,9 @@ Status CollectiveBench::open_gpu(Context& context) {
   const gpu::Gpu& gpu = state_->session.gpu();
   if (operation_->reduces && is_float8(plan_.type) && gpu.capability() < kFirstReducingFloat8)
     return fail(Code::kUnimplemented,
-                fmt::format("{}: NCCL reduces 8-bit floating-point types on GPUs of compute "
-                            "capability 9.0 and later; it has {}.{}",
-                            gpu.name(), gpu.capability() / 10, gpu.capability() % 10));
+                "{}: NCCL reduces 8-bit floating-point types on GPUs of compute capability 9.0 and "
+                "later; it has {}.{}",
+                gpu.name(), gpu.capability() / 10, gpu.capability() % 10);
   return {};
 }
 

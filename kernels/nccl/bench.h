@@ -36,8 +36,6 @@ class CollectiveBench final : public Kernel {
   explicit CollectiveBench(const Operation& operation)
       : operation_(&operation), state_(std::make_shared<RankState>()) {}
   ~CollectiveBench() override;
-  CollectiveBench(const CollectiveBench&) = delete;
-  CollectiveBench& operator=(const CollectiveBench&) = delete;
 
   // Reads parameters, opens the GPU where one is named, loads NCCL.
   Status prepare(Context& context) override;

@@ -121,31 +121,40 @@ Result<Data> Data::create(const gpu::Gpu& gpu) {
   return data;
 }
 
-// On the default stream, and waited for.
-Status Data::launch(cu::Function function, unsigned blocks, void** arguments) {
+// On the default stream, and waited for. The functions of verify.cu have the same arguments but for
+// the last ones, which `more` points to.
+Status Data::launch(cu::Function function, unsigned blocks, cu::DevicePtr memory,
+                    const Segment& segment, const Values& values,
+                    std::initializer_list<void*> more) {
+  auto format = static_cast<unsigned>(values.type);
+  unsigned mode = mode_of(values);
+  unsigned long long count = segment.count;
+  unsigned long long seed = values.seed;
+  unsigned long long ranks = values.ranks;
+  long long source = segment.source;
+  unsigned long long first = segment.first;
+  std::vector<void*> arguments{&memory, &count, &format, &mode, &seed, &ranks, &source, &first};
+  arguments.insert(arguments.end(), more);
   const Cuda& cuda = loaded_cuda();
-  RG_TRY_OK(gpu_status(
-      *gpu_,
-      cuda.launch_kernel(function, blocks, 1, 1, kThreads, 1, 1, 0, nullptr, arguments, nullptr),
-      "launch the kernel that checks data"));
+  RG_TRY_OK(gpu_status(*gpu_,
+                       cuda.launch_kernel(function, blocks, 1, 1, kThreads, 1, 1, 0, nullptr,
+                                          arguments.data(), nullptr),
+                       "launch the kernel that checks data"));
   return gpu_status(*gpu_, cuda.stream_synchronize(nullptr), "run the kernel that checks data");
+}
+
+// Blocks that keep the GPU busy; a grid-stride loop needs no exact count.
+Result<unsigned> Data::blocks() const {
+  const int processors = std::max(1, RG_TRY(gpu_->attribute(cu::kMultiprocessorCount)));
+  return static_cast<unsigned>(processors * kBlocksPerMultiprocessor);
 }
 
 // The fresh input of one rank's whole buffer.
 Status Data::fill(cu::DevicePtr memory, std::uint64_t count, const Values& values,
                   std::uint32_t rank) {
   if (count == 0) return {};
-  auto format = static_cast<unsigned>(values.type);
-  unsigned mode = mode_of(values);
-  unsigned long long elements = count;
-  unsigned long long seed = values.seed;
-  unsigned long long ranks = values.ranks;
-  unsigned long long own = rank;
-  unsigned long long first = 0;
-  // NOLINTNEXTLINE(modernize-avoid-c-arrays)
-  void* arguments[] = {&memory, &elements, &format, &mode, &seed, &ranks, &own, &first};
-  const int processors = std::max(1, RG_TRY(gpu_->attribute(cu::kMultiprocessorCount)));
-  return launch(fill_, static_cast<unsigned>(processors * kBlocksPerMultiprocessor), arguments);
+  const Segment whole{.count = count, .source = static_cast<int>(rank)};
+  return launch(fill_, RG_TRY(blocks()), memory, whole, values, {});
 }
 
 // Segment by segment; the first wrong one ends the check, because its message says the most.
@@ -155,23 +164,12 @@ Status Data::verify(cu::DevicePtr memory, std::span<const Segment> segments, con
   const std::uint64_t bytes = bytes_of(values.type);
   for (const Segment& segment : segments) {
     if (segment.count == 0) continue;
-    cu::DevicePtr begin = memory + segment.offset * bytes;
+    const cu::DevicePtr begin = memory + segment.offset * bytes;
     cu::DevicePtr result = scratch_.data();
     std::uint32_t first_wrong = kNothingWrong;
     RG_TRY_OK(gpu_status(*gpu_, cuda.memcpy_htod(result, &first_wrong, sizeof first_wrong),
                          "prepare to check data"));
-    auto format = static_cast<unsigned>(values.type);
-    unsigned mode = mode_of(values);
-    unsigned long long count = segment.count;
-    unsigned long long seed = values.seed;
-    unsigned long long ranks = values.ranks;
-    long long source = segment.source;
-    unsigned long long first = segment.first;
-    // NOLINTNEXTLINE(modernize-avoid-c-arrays)
-    void* arguments[] = {&begin, &count, &format, &mode, &seed, &ranks, &source, &first, &result};
-    const int processors = std::max(1, RG_TRY(gpu_->attribute(cu::kMultiprocessorCount)));
-    RG_TRY_OK(
-        launch(check_, static_cast<unsigned>(processors * kBlocksPerMultiprocessor), arguments));
+    RG_TRY_OK(launch(check_, RG_TRY(blocks()), begin, segment, values, {&result}));
     RG_TRY_OK(gpu_status(*gpu_, cuda.memcpy_dtoh(&first_wrong, result, sizeof first_wrong),
                          "read what the check found"));
     if (first_wrong != kNothingWrong)
@@ -183,19 +181,9 @@ Status Data::verify(cu::DevicePtr memory, std::span<const Segment> segments, con
 // Always an error: which element it was.
 Status Data::describe_wrong(cu::DevicePtr memory, const Segment& segment, const Values& values,
                             std::uint64_t block, const std::string& what) {
-  auto format = static_cast<unsigned>(values.type);
-  unsigned mode = mode_of(values);
-  unsigned long long count = segment.count;
-  unsigned long long seed = values.seed;
-  unsigned long long ranks = values.ranks;
-  long long source = segment.source;
-  unsigned long long first = segment.first;
   unsigned long long number = block;
   cu::DevicePtr result = scratch_.data();
-  // NOLINTNEXTLINE(modernize-avoid-c-arrays)
-  void* arguments[] = {&memory, &count,  &format, &mode,   &seed,
-                       &ranks,  &source, &first,  &number, &result};
-  RG_TRY_OK(launch(describe_, 1, arguments));
+  RG_TRY_OK(launch(describe_, 1, memory, segment, values, {&number, &result}));
   std::array<std::uint64_t, 3> found{};
   RG_TRY_OK(gpu_status(*gpu_, loaded_cuda().memcpy_dtoh(found.data(), result, sizeof found),
                        "read which element is wrong"));
@@ -204,16 +192,15 @@ Status Data::describe_wrong(cu::DevicePtr memory, const Segment& segment, const 
                                : fmt::format("from rank {}", segment.source);
   if (found[0] == 0)
     return fail(Code::kDataLoss,
-                fmt::format("{}: an element of {} to {} ({}) was wrong, and is right when it is "
-                            "read again",
-                            what, segment.offset + block * 256,
-                            segment.offset + std::min(count, (number + 1) * 256) - 1, from));
+                "{}: an element of {} to {} ({}) was wrong, and is right when it is read again",
+                what, segment.offset + block * 256,
+                segment.offset + std::min<std::uint64_t>(segment.count, (number + 1) * 256) - 1,
+                from);
   const TypeRow& type = row_of(values.type);
   const bool as_double = segment.source == kReduced && type.floating;
-  return fail(Code::kDataLoss,
-              fmt::format("{}: element {} is {}, expected {} ({})", what,
-                          segment.offset + found[0] - 1, element_text(found[2], type, as_double),
-                          element_text(found[1], type, as_double), from));
+  return fail(Code::kDataLoss, "{}: element {} is {}, expected {} ({})", what,
+              segment.offset + found[0] - 1, element_text(found[2], type, as_double),
+              element_text(found[1], type, as_double), from);
 }
 
 }  // namespace railgauge::nccl

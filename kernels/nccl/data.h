@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <initializer_list>
 #include <span>
 #include <string>
 #include <string_view>
@@ -67,7 +68,9 @@ class Data {
  private:
   explicit Data(const gpu::Gpu& gpu) : gpu_(&gpu) {}
   // Runs one function of verify.cu to its end.
-  Status launch(cu::Function function, unsigned blocks, void** arguments);
+  Status launch(cu::Function function, unsigned blocks, cu::DevicePtr memory,
+                const Segment& segment, const Values& values, std::initializer_list<void*> more);
+  [[nodiscard]] Result<unsigned> blocks() const;
   Status describe_wrong(cu::DevicePtr memory, const Segment& segment, const Values& values,
                         std::uint64_t block, const std::string& what);
 

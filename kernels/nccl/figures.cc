@@ -18,11 +18,10 @@ constexpr std::size_t kMaxRanksNamed = 16;
 // 0 for a rank without samples.
 double median_of(const std::vector<double>& values) { return values.empty() ? 0 : median(values); }
 
-// Whether the half-width of the median's confidence interval is within `precision` of the median.
+// Whether the median's interval is narrow enough.
 bool narrow(const std::vector<double>& samples, double precision) {
-  const MedianEstimate estimate = estimate_median(samples);
-  if (!estimate.interval || estimate.median == 0) return false;
-  return (estimate.interval->high - estimate.interval->low) / 2 <= precision * estimate.median;
+  const auto width = relative_half_width(samples);
+  return width && *width <= precision;
 }
 
 // "0: 1234, 1: 1240"; of many ranks the lowest, the middle and the highest.

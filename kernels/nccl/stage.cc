@@ -287,14 +287,13 @@ Result<Buffer> Buffer::registered(const gpu::Gpu& gpu, const Communicator& comm,
   const Nccl& nccl = loaded_nccl();
   if (nccl.mem_alloc == nullptr || nccl.mem_free == nullptr || nccl.comm_register == nullptr ||
       nccl.comm_deregister == nullptr)
-    return fail(Code::kUnimplemented,
-                fmt::format("{}: register memory: NCCL {} cannot; 2.19 and later can", gpu.name(),
-                            nccl.version));
+    return fail(Code::kUnimplemented, "{}: register memory: NCCL {} cannot; 2.19 and later can",
+                gpu.name(), nccl.version);
   const std::uint64_t size = std::max<std::uint64_t>(bytes, 1);
   const std::uint64_t free = RG_TRY(gpu.free_bytes());
   if (free < size)
-    return fail(Code::kFailedPrecondition, fmt::format("{}: allocate {}: {} of its memory are free",
-                                                       gpu.name(), canonical_bytes(size), free));
+    return fail(Code::kFailedPrecondition, "{}: allocate {}: {} of its memory are free", gpu.name(),
+                canonical_bytes(size), free);
   Buffer buffer;
   void* raw = nullptr;
   RG_TRY_OK(nccl_status(nccl, nccl.mem_alloc(&raw, size),
@@ -317,10 +316,9 @@ Result<Graph> Graph::capture(const gpu::Gpu& gpu, cu::Stream stream,
   if (cuda.stream_begin_capture == nullptr || cuda.stream_end_capture == nullptr ||
       cuda.graph_instantiate == nullptr || cuda.graph_launch == nullptr ||
       cuda.graph_destroy == nullptr || cuda.graph_exec_destroy == nullptr)
-    return fail(
-        Code::kUnimplemented,
-        fmt::format("{}: capture a graph: driver {} cannot; CUDA 11.4 and later drivers can",
-                    gpu.name(), cuda.version));
+    return fail(Code::kUnimplemented,
+                "{}: capture a graph: driver {} cannot; CUDA 11.4 and later drivers can",
+                gpu.name(), cuda.version);
   RG_TRY_OK(gpu_status(gpu, cuda.stream_begin_capture(stream, cu::kCaptureThreadLocal),
                        "begin to capture a graph"));
   const Status queued = queue();

@@ -127,8 +127,6 @@ class Stage {
                                                Communicator& comm, Progress& progress,
                                                std::uint64_t most);
   ~Stage();
-  Stage(const Stage&) = delete;
-  Stage& operator=(const Stage&) = delete;
 
   // Shares of `count` elements from now on: fresh data, and the first calls, which may connect.
   Status begin_size(std::uint64_t count);

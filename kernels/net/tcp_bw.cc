@@ -490,7 +490,6 @@ KernelInfo info() {
 }  // namespace railgauge::net
 
 namespace railgauge {
-extern const KernelRow kNetTcpBw;
-const KernelRow kNetTcpBw{
+extern const KernelRow kNetTcpBw{
     net::info, []() -> std::unique_ptr<Kernel> { return std::make_unique<net::TcpBandwidth>(); }};
 }  // namespace railgauge

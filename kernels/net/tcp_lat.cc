@@ -289,7 +289,6 @@ KernelInfo info() {
 }  // namespace railgauge::net
 
 namespace railgauge {
-extern const KernelRow kNetTcpLat;
-const KernelRow kNetTcpLat{
+extern const KernelRow kNetTcpLat{
     net::info, []() -> std::unique_ptr<Kernel> { return std::make_unique<net::TcpLatency>(); }};
 }  // namespace railgauge

@@ -69,13 +69,13 @@ std::map<std::string, std::string> parameters_of(const ProfileOptions& options, 
   const KernelRow* kernel = find(row.kernel);
   if (kernel == nullptr) return out;
   const KernelInfo info = kernel->info();
-  for (const ParameterInfo& parameter : info.parameters())
+  for (const ParameterInfo& parameter : info.parameters()) {
     if (options.adaptive && parameter.name() == "time_cap" && row.tool == "nvbandwidth")
       out["time_cap"] = kVisitCap;
-  for (const ParameterInfo& parameter : info.parameters())
     if (const auto given = options.parameters.find(parameter.name());
         given != options.parameters.end())
       out[given->first] = given->second;
+  }
   return out;
 }
 

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 
 #include <fmt/format.h>
 
@@ -27,16 +26,16 @@ constexpr std::uint64_t kMib = 1U << 20U;
 // --- nvbandwidth 0.8
 // ------------------------------------------------------------------------------
 
-// One copy test of nvbandwidth in short form; row_of() makes the whole row.
+// One copy test of nvbandwidth in short form, which it has by copy engines ("_ce") and by SMs
+// ("_sm"); row_of() makes the whole row.
 struct CopyTest {
   std::string_view test;
   std::string_view kernel;
   // direction (of the data, or who executes) or pattern; "" has none.
   std::string_view direction;
   std::string_view pattern;
-  std::string_view engine;
-  bool bidirectional;
   PeerCell cell;
+  std::string_view sm_direction{};  // with SMs, where it is another
 };
 
 // Short names, so that a row of the table stays one line.
@@ -56,59 +55,45 @@ constexpr std::string_view kAgain = "sm_again";
 // of the copies: the data leaves the one GPU in the former and arrives there in the latter; with
 // SMs the GPU that the data leaves executes, which makes them writes.
 constexpr std::array kCopyTests{
-    CopyTest{"host_to_device_memcpy_ce", kHost, "h2d", "", "ce", false, kColumn},
-    CopyTest{"device_to_host_memcpy_ce", kHost, "d2h", "", "ce", false, kColumn},
-    CopyTest{"host_to_device_bidirectional_memcpy_ce", kHost, "h2d", "", "ce", true, kColumn},
-    CopyTest{"device_to_host_bidirectional_memcpy_ce", kHost, "d2h", "", "ce", true, kColumn},
-    CopyTest{"device_to_device_memcpy_read_ce", kPeer, "read", "", "ce", false, kFromColumn},
-    CopyTest{"device_to_device_memcpy_write_ce", kPeer, "write", "", "ce", false, kFromRow},
-    CopyTest{"device_to_device_bidirectional_memcpy_read_ce", kPeer, "read", "", "ce", true,
-             kFromColumn},
-    CopyTest{"device_to_device_bidirectional_memcpy_write_ce", kPeer, "write", "", "ce", true,
-             kFromColumn},
-    CopyTest{"all_to_host_memcpy_ce", kFan, "", "all_to_host", "ce", false, kColumn},
-    CopyTest{"all_to_host_bidirectional_memcpy_ce", kFan, "", "all_to_host", "ce", true, kColumn},
-    CopyTest{"host_to_all_memcpy_ce", kFan, "", "host_to_all", "ce", false, kColumn},
-    CopyTest{"host_to_all_bidirectional_memcpy_ce", kFan, "", "host_to_all", "ce", true, kColumn},
-    CopyTest{"all_to_one_write_ce", kFan, "write", "all_to_one", "ce", false, kColumn},
-    CopyTest{"all_to_one_read_ce", kFan, "read", "one_to_all", "ce", false, kColumn},
-    CopyTest{"one_to_all_write_ce", kFan, "write", "one_to_all", "ce", false, kColumn},
-    CopyTest{"one_to_all_read_ce", kFan, "read", "all_to_one", "ce", false, kColumn},
-    CopyTest{"host_to_device_memcpy_sm", kHost, "h2d", "", "sm", false, kColumn},
-    CopyTest{"device_to_host_memcpy_sm", kHost, "d2h", "", "sm", false, kColumn},
-    CopyTest{"host_to_device_bidirectional_memcpy_sm", kHost, "h2d", "", kAgain, true, kColumn},
-    CopyTest{"device_to_host_bidirectional_memcpy_sm", kHost, "d2h", "", kAgain, true, kColumn},
-    CopyTest{"device_to_device_memcpy_read_sm", kPeer, "read", "", "sm", false, kFromColumn},
-    CopyTest{"device_to_device_memcpy_write_sm", kPeer, "write", "", "sm", false, kFromRow},
-    CopyTest{"device_to_device_bidirectional_memcpy_read_sm", kPeer, "read", "", "sm", true,
-             kFromColumn},
-    CopyTest{"device_to_device_bidirectional_memcpy_write_sm", kPeer, "write", "", "sm", true,
-             kFromColumn},
-    CopyTest{"all_to_host_memcpy_sm", kFan, "", "all_to_host", "sm", false, kColumn},
-    CopyTest{"all_to_host_bidirectional_memcpy_sm", kFan, "", "all_to_host", kAgain, true, kColumn},
-    CopyTest{"host_to_all_memcpy_sm", kFan, "", "host_to_all", "sm", false, kColumn},
-    CopyTest{"host_to_all_bidirectional_memcpy_sm", kFan, "", "host_to_all", kAgain, true, kColumn},
-    CopyTest{"all_to_one_write_sm", kFan, "write", "all_to_one", "sm", false, kColumn},
-    CopyTest{"all_to_one_read_sm", kFan, "write", "one_to_all", "sm", false, kColumn},
-    CopyTest{"one_to_all_write_sm", kFan, "write", "one_to_all", "sm", false, kColumn},
-    CopyTest{"one_to_all_read_sm", kFan, "write", "all_to_one", "sm", false, kColumn},
+    CopyTest{"host_to_device_memcpy", kHost, "h2d", "", kColumn},
+    CopyTest{"device_to_host_memcpy", kHost, "d2h", "", kColumn},
+    CopyTest{"host_to_device_bidirectional_memcpy", kHost, "h2d", "", kColumn},
+    CopyTest{"device_to_host_bidirectional_memcpy", kHost, "d2h", "", kColumn},
+    CopyTest{"device_to_device_memcpy_read", kPeer, "read", "", kFromColumn},
+    CopyTest{"device_to_device_memcpy_write", kPeer, "write", "", kFromRow},
+    CopyTest{"device_to_device_bidirectional_memcpy_read", kPeer, "read", "", kFromColumn},
+    CopyTest{"device_to_device_bidirectional_memcpy_write", kPeer, "write", "", kFromColumn},
+    CopyTest{"all_to_host_memcpy", kFan, "", "all_to_host", kColumn},
+    CopyTest{"all_to_host_bidirectional_memcpy", kFan, "", "all_to_host", kColumn},
+    CopyTest{"host_to_all_memcpy", kFan, "", "host_to_all", kColumn},
+    CopyTest{"host_to_all_bidirectional_memcpy", kFan, "", "host_to_all", kColumn},
+    CopyTest{"all_to_one_write", kFan, "write", "all_to_one", kColumn},
+    CopyTest{"all_to_one_read", kFan, "read", "one_to_all", kColumn, "write"},
+    CopyTest{"one_to_all_write", kFan, "write", "one_to_all", kColumn},
+    CopyTest{"one_to_all_read", kFan, "read", "all_to_one", kColumn, "write"},
 };
 
 // 512 MiB and three samples of 16 copies are nvbandwidth's defaults.
-PeerTest row_of(const CopyTest& copy) {
+PeerTest row_of(const CopyTest& copy, bool by_sms) {
+  const bool both_ways = copy.test.find("bidirectional") != std::string_view::npos;
+  const bool again = by_sms && both_ways && copy.kernel != kPeer;
   PeerTest row{.tool = kNvbandwidth,
-               .test = copy.test,
+               .test = std::string(copy.test) + (by_sms ? "_sm" : "_ce"),
                .kernel = copy.kernel,
-               .parameters = {{"engine", std::string(copy.engine)},
-                              {"bidirectional", copy.bidirectional ? "true" : "false"},
+               .parameters = {{"engine", std::string(again    ? kAgain
+                                                     : by_sms ? "sm"
+                                                              : "ce")},
+                              {"bidirectional", both_ways ? "true" : "false"},
                               {"sizes", "512MiB"}},
-               .exact = {{"iterations", "3"}, {"copies", copy.engine == kAgain ? "8" : "16"}},
+               .exact = {{"iterations", "3"}, {"copies", again ? "8" : "16"}},
                .scope = copy.kernel == kHost ? PeerScope::kEachGpu : PeerScope::kOnce,
                .metrics = {kBandwidth},
                .unit = "GB/s",
                .factor = 1e-9,
                .cell = copy.cell};
-  if (!copy.direction.empty()) row.parameters["direction"] = copy.direction;
+  const bool other = by_sms && !copy.sm_direction.empty();
+  if (!copy.direction.empty())
+    row.parameters["direction"] = other ? copy.sm_direction : copy.direction;
   if (!copy.pattern.empty()) row.parameters["pattern"] = copy.pattern;
   if (copy.kernel == kHost) row.parameters["host_memory"] = "pinned";
   return row;
@@ -121,7 +106,8 @@ const Parameters kLatencyCounts{{"iterations", "33"}, {"accesses", "90909"}};
 
 // The copy tests, then those that have a form of their own.
 void add_nvbandwidth(std::vector<PeerTest>& rows) {
-  for (const CopyTest& copy : kCopyTests) rows.push_back(row_of(copy));
+  for (const bool by_sms : {false, true})
+    for (const CopyTest& copy : kCopyTests) rows.push_back(row_of(copy, by_sms));
   rows.push_back({.tool = kNvbandwidth,
                   .test = "host_device_latency_sm",
                   .kernel = "cuda.host_latency",
@@ -186,7 +172,7 @@ constexpr std::array kBarTests{
 void add_gdrcopy(std::vector<PeerTest>& rows) {
   for (const BarTest& bar : kBarTests) {
     PeerTest row{.tool = kGdrcopy,
-                 .test = bar.test,
+                 .test = std::string(bar.test),
                  .kernel = bar.kernel,
                  .parameters = {},
                  .exact = {},
@@ -231,15 +217,12 @@ class Task {
 
   // The parameter as the kernel will have it; "" for one without a known default.
   [[nodiscard]] std::string value(const std::string& name) const {
-    if (const auto found = given_.find(name); found != given_.end()) return found->second;
-    if (name == "direction" && kernel_ != kHost) return "read";
-    const auto found = kDefaults.find(name);
-    return found == kDefaults.end() ? "" : found->second;
+    const bool reads = name == "direction" && kernel_ != kHost;
+    return given(name, reads ? "read" : value_in(kDefaults, name));
   }
   // The given value, else the tool's own default.
   [[nodiscard]] std::string given(const std::string& name, const std::string& otherwise) const {
-    const auto found = given_.find(name);
-    return found == given_.end() ? otherwise : found->second;
+    return value_in(given_, name, otherwise);
   }
   // The same measurement, whatever its sizes and counts.
   [[nodiscard]] bool is(const PeerTest& row) const {
@@ -259,26 +242,11 @@ class Task {
 
 // kUnimplemented: the tool cannot measure it.
 tl::unexpected<Error> no_test(std::string_view tool, std::string_view kernel, std::string reason) {
-  return fail(Code::kUnimplemented, fmt::format("{}: {}: {}", tool, kernel, reason));
-}
-
-// Parsed by Params itself, so that ranges mean the same here as in a task.
-Result<std::vector<std::uint64_t>> sizes_of(const std::string& text) {
-  ParameterInfo declared;
-  declared.set_type("bytes_list");
-  KernelInfo kernel;
-  *kernel.add_parameters() = declared;
-  kernel.mutable_parameters(0)->set_name("sizes");
-  kernel.mutable_parameters(0)->set_default_value(text);
-  return RG_TRY(Params::parse(kernel, {})).bytes_list("sizes");
+  return fail(Code::kUnimplemented, "{}: {}: {}", tool, kernel, reason);
 }
 
 // 0 for a text that is no number.
-std::int64_t count_of(const std::string& text) {
-  std::int64_t count = 0;
-  std::from_chars(text.data(), text.data() + text.size(), count);
-  return count;
-}
+std::int64_t count_of(const std::string& text) { return parse_integer(text).value_or(0); }
 
 // A line for each size: the tool measures one in a run.
 Result<std::string> nvbandwidth_command(const PeerTest& row, const Task& task) {
@@ -309,7 +277,7 @@ Result<std::string> nvbandwidth_command(const PeerTest& row, const Task& task) {
   if (copies > 0) counts += fmt::format(" --loopCount {}", copies);  // hidden, default 16
   if (task.value("verify") == "false") counts += " -s";
   std::string lines;
-  for (const std::uint64_t size : RG_TRY(sizes_of(task.value("sizes")))) {
+  for (const std::uint64_t size : RG_TRY(parse_bytes_list(task.value("sizes")))) {
     // -b takes MiB.
     if (size % kMib != 0) return none("its sizes are whole MiB");
     lines += fmt::format("{}{} -b {}{}{}", lines.empty() ? "" : "\n", command, size / kMib, counts,
@@ -321,16 +289,11 @@ Result<std::string> nvbandwidth_command(const PeerTest& row, const Task& task) {
 // -d of gdrcopy's programs; "" is the first GPU.
 Result<int> gpu_index(std::string_view endpoint) {
   if (endpoint.empty()) return 0;
-  int index = -1;
   constexpr std::string_view kPrefix = "gpu";
-  const char* end = endpoint.data() + endpoint.size();
-  if (endpoint.starts_with(kPrefix)) {
-    const auto parsed = std::from_chars(endpoint.data() + kPrefix.size(), end, index);
-    if (parsed.ptr != end) index = -1;
-  }
-  if (index >= 0) return index;
-  return fail(Code::kInvalidArgument,
-              fmt::format("endpoint {} is no GPU; a GPU is gpu0, gpu1, ...", in_quotes(endpoint)));
+  if (endpoint.starts_with(kPrefix))
+    if (const auto index = parse_integer(endpoint.substr(kPrefix.size())); index && *index >= 0)
+      return static_cast<int>(*index);
+  return invalid("endpoint {} is no GPU; a GPU is gpu0, gpu1, ...", in_quotes(endpoint));
 }
 
 // kUnimplemented with the first thing that gdrcopy cannot do as our task does.
@@ -357,7 +320,7 @@ Result<std::string> gdrcopy_command(const PeerTest& row, const Task& task,
   if (count == 0) count = count_of(row.parameters.at("iterations"));
   if (row.test == "pplat")  // One block of one thread, as ours; its default is 8 of 1024.
     return fmt::format("{} -t {} -B 1 -T 1", command, count);
-  const auto sizes = RG_TRY(sizes_of(task.given("sizes", row.parameters.at("sizes"))));
+  const auto sizes = RG_TRY(parse_bytes_list(task.given("sizes", row.parameters.at("sizes"))));
   const std::uint64_t largest = *std::ranges::max_element(sizes);
   command += fmt::format(" -s {}", largest);
   if (row.test == "apiperf") return fmt::format("{} -n {}", command, count);
@@ -397,8 +360,7 @@ Result<std::string> peer_command(std::string_view tool, std::string_view kernel,
                                  const std::map<std::string, std::string>& parameters,
                                  std::string_view endpoint) {
   if (tool != kNvbandwidth && tool != kGdrcopy)
-    return fail(Code::kInvalidArgument,
-                fmt::format("tool {} is not known; nvbandwidth and gdrcopy are", in_quotes(tool)));
+    return invalid("tool {} is not known; nvbandwidth and gdrcopy are", in_quotes(tool));
   const Task task(kernel, parameters);
   // Separates a kernel that the tool lacks from a parameter that it lacks.
   bool has_kernel = false;

@@ -31,7 +31,7 @@ enum class PeerCell : std::uint8_t {
 struct PeerTest {
   // "nvbandwidth", "gdrcopy".
   std::string_view tool;
-  std::string_view test;  // as the tool calls it; several rows where a test has several figures
+  std::string test;  // as the tool calls it; several rows where a test has several figures
   std::string_view kernel;
   // The tool's defaults; canonical text.
   std::map<std::string, std::string> parameters;

@@ -56,19 +56,17 @@ std::map<std::string, std::string> facts_of(const TaskRequest& request, const Pa
 Result<Task> checked(const TaskRequest& request, const FindKernel& find) {
   const KernelRow* row = find(request.kernel());
   if (row == nullptr)
-    return fail(Code::kUnimplemented, fmt::format("{}: this runner ({}) has no such kernel",
-                                                  request.kernel(), RAILGAUGE_VERSION));
+    return fail(Code::kUnimplemented, "{}: this runner ({}) has no such kernel", request.kernel(),
+                RAILGAUGE_VERSION);
   const KernelInfo info = row->info();
   const std::uint32_t size = request.size();
   if (size < info.min_ranks() || (info.max_ranks() != 0 && size > info.max_ranks()) ||
       request.key().rank() >= size)
-    return fail(Code::kInvalidArgument,
-                fmt::format("{}: rank {} of {} ranks; the kernel takes {} to {}", info.name(),
-                            request.key().rank(), size, info.min_ranks(), info.max_ranks()));
+    return invalid("{}: rank {} of {} ranks; the kernel takes {} to {}", info.name(),
+                   request.key().rank(), size, info.min_ranks(), info.max_ranks());
   if (!(request.deadline_seconds() > 0) || request.deadline_seconds() > kMaxDeadlineSeconds)
-    return fail(Code::kInvalidArgument,
-                fmt::format("{}: deadline of {} s; allowed is above 0 to {} s", info.name(),
-                            request.deadline_seconds(), kMaxDeadlineSeconds));
+    return invalid("{}: deadline of {} s; allowed is above 0 to {} s", info.name(),
+                   request.deadline_seconds(), kMaxDeadlineSeconds);
   // Parsed before the started record, which lists the effective ones.
   Params params =
       RG_TRY(Params::parse(info, {request.parameters().begin(), request.parameters().end()}));

@@ -1,11 +1,9 @@
 // Forks a part of this program, and turns its end into a final record.
 #include "kernels/runner/child.h"
 
-#include <fcntl.h>
 #include <poll.h>
 
 #include <sys/signalfd.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -13,14 +11,12 @@
 #include <array>
 #include <cerrno>
 #include <csignal>
-#include <cstring>
-#include <exception>
 
 #include <fmt/format.h>
 
 #include "kernels/core/base/clock.h"
-#include "kernels/core/base/fd.h"
 #include "kernels/core/base/outcome.h"
+#include "kernels/core/base/spawn.h"
 #include "kernels/core/group/framing.h"
 #include "kernels/runner/task/watchdog.h"
 
@@ -52,7 +48,7 @@ class Supervisor {
   Supervisor(pid_t child, Fd records, const std::function<void(const Record&)>& on_record)
       : child_(child),
         records_(std::move(records)),
-        process_(static_cast<int>(::syscall(SYS_pidfd_open, child, 0))),
+        process_(exit_fd_of(child)),
         signals_(ending_signals_fd()),
         on_record_(on_record) {
     RG_CHECK(static_cast<bool>(signals_));
@@ -117,13 +113,13 @@ class Supervisor {
   }
   // The exit code of a child without a final record means nothing.
   ChildEnd reap() {
-    int status = 0;
-    RG_CHECK(::waitpid(child_, &status, 0) == child_);
+    const auto waited = wait_for_end(child_);
+    RG_CHECK(waited.has_value());
+    const int status = *waited;
     ChildEnd end{.exit_code = kExitInvalid, .ending_signal = ending_signal_};
     if (!final_seen_) add_final(status);
     if (final_seen_ && WIFEXITED(status)) end.exit_code = WEXITSTATUS(status);
-    if (ending_signal_ != 0)
-      end.exit_code = ending_signal_ == SIGINT ? kExitInterrupted : kExitTerminated;
+    if (ending_signal_ != 0) end.exit_code = exit_code_of_signal(ending_signal_);
     return end;
   }
   // The record that the child should have written.
@@ -131,9 +127,8 @@ class Supervisor {
     Record record;
     Final& final = *record.mutable_final();
     final.set_outcome(std::string(ending_signal_ != 0 ? kCancelledOutcome : kCrashed));
-    final.set_reason(ending_signal_ == SIGINT ? "interrupted (SIGINT)"
-                     : ending_signal_ == SIGTERM
-                         ? "terminated (SIGTERM)"
+    final.set_reason(ending_signal_ != 0
+                         ? words_of_signal(ending_signal_)
                          : fmt::format("the kernel's process {}{}", words_of_end(status),
                                        WIFSIGNALED(status) ? "" : " before its final record"));
     if (WIFSIGNALED(status)) final.set_exit_signal(WTERMSIG(status));
@@ -153,45 +148,31 @@ class Supervisor {
   double kill_at_ns_ = 0;
 };
 
-}  // namespace
-
-void be_child(std::string_view who, const std::function<int()>& body) {
-  int exit_code = kExitInvalid;
-  try {
-    exit_code = body();
-  } catch (const std::exception& thrown) {
-    fmt::print(stderr, "railgauge-runner: {}threw {}\n", who, thrown.what());
-  }
-  std::fflush(nullptr);
-  ::_exit(exit_code);
+// Errors: those of make_pipe() and fork_process().
+Result<ChildEnd> fork_and_supervise(const std::function<int(RecordSink&)>& body,
+                                    const std::function<void(const Record&)>& on_record) {
+  PipeEnds pipe = RG_TRY(make_pipe());
+  set_nonblocking(pipe.read);
+  const pid_t child = RG_TRY(fork_process("railgauge-runner", [&] {
+    pipe.read.reset();
+    PipeSink sink(pipe.write.get());
+    return body(sink);
+  }));
+  pipe.write.reset();
+  return Supervisor(child, std::move(pipe.read), on_record).supervise();
 }
 
-// Buffers of stdio are flushed before the fork, or both processes would print them.
+}  // namespace
+
 ChildEnd run_in_child(const std::function<int(RecordSink&)>& body,
                       const std::function<void(const Record&)>& on_record) {
-  int fds[2];
-  RG_CHECK(::pipe2(fds, O_CLOEXEC) == 0);
-  Fd read_end(fds[0]);
-  Fd write_end(fds[1]);
-  RG_CHECK(::fcntl(read_end.get(), F_SETFL, O_NONBLOCK) == 0);
-  std::fflush(nullptr);
-  const pid_t child = ::fork();
-  if (child < 0) {
-    Record record;
-    record.mutable_final()->set_outcome(std::string(kCrashed));
-    record.mutable_final()->set_reason(fmt::format("fork: {}", std::strerror(errno)));
-    on_record(record);
-    return {.exit_code = kExitInvalid};
-  }
-  if (child == 0) {
-    read_end.reset();
-    be_child("", [&] {
-      PipeSink sink(write_end.get());
-      return body(sink);
-    });
-  }
-  write_end.reset();
-  return Supervisor(child, std::move(read_end), on_record).supervise();
+  const auto end = fork_and_supervise(body, on_record);
+  if (end) return *end;
+  Record record;
+  record.mutable_final()->set_outcome(std::string(kCrashed));
+  record.mutable_final()->set_reason(end.error().message);
+  on_record(record);
+  return {.exit_code = kExitInvalid};
 }
 
 }  // namespace railgauge

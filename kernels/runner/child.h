@@ -3,7 +3,6 @@
 #pragma once
 
 #include <functional>
-#include <string_view>
 
 #include "kernels/core/base/record.pb.h"
 #include "kernels/runner/task/record_writer.h"
@@ -24,10 +23,6 @@ struct ChildEnd {
 // (block_ending_signals) and no other thread may run.
 ChildEnd run_in_child(const std::function<int(RecordSink&)>& body,
                       const std::function<void(const Record&)>& on_record);
-
-// The rest of a forked process: calls `body` and exits with its value. _exit, so that no destructor
-// of the parent's objects runs here. An exception is printed behind `who` ("rank 3: ").
-[[noreturn]] void be_child(std::string_view who, const std::function<int()>& body);
 
 // From SIGTERM to SIGKILL; longer than the child's own watchdog takes.
 inline constexpr double kKillAfterSeconds = 3;

@@ -3,9 +3,10 @@
 #include "kernels/runner/error_reporting_group.h"
 
 #include <algorithm>
-#include <charconv>
 
 #include <fmt/format.h>
+
+#include "kernels/core/base/outcome.h"
 
 namespace railgauge {
 namespace {
@@ -14,26 +15,17 @@ constexpr char kValue = 'v';        // then the payload
 constexpr char kError = 'e';        // then "CODE MESSAGE"
 constexpr double kTellSeconds = 1;  // an error is worth no longer wait for its hearers
 constexpr std::size_t kMaxToldBytes = 1024;
-// The largest number of a Code: gRPC's 16 codes.
-constexpr int kMaxCode = 16;
 
 // Cut at kMaxToldBytes, so that the message fits into one step.
 std::string told(const Error& error) {
-  return fmt::format("{}{} {}", kError, static_cast<int>(error.code),
-                     std::string_view(error.message).substr(0, kMaxToldBytes));
+  return kError + error_text({error.code, error.message.substr(0, kMaxToldBytes)});
 }
 
 // The other rank's error with its rank in front; kDataLoss for a payload of another program.
 Error heard(std::uint32_t rank, std::string_view text) {
-  const Error garbage{Code::kDataLoss,
-                      fmt::format("rank {}: sent no message of this runner", rank)};
-  if (!text.starts_with(kError)) return garbage;
-  text.remove_prefix(1);
-  int code = 0;
-  const auto [end, bad] = std::from_chars(text.data(), text.data() + text.size(), code);
-  if (bad != std::errc{} || code < 1 || code > kMaxCode) return garbage;
-  text.remove_prefix(static_cast<std::size_t>(end - text.data()));
-  return {static_cast<Code>(code), fmt::format("rank {}:{}", rank, text)};
+  const auto error = text.starts_with(kError) ? error_in(text.substr(1)) : std::nullopt;
+  if (error) return {error->code, fmt::format("rank {}: {}", rank, error->message)};
+  return {Code::kDataLoss, fmt::format("rank {}: sent no message of this runner", rank)};
 }
 
 }  // namespace

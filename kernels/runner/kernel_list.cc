@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "kernels/core/report/kernel_reference.h"
 #include "kernels/core/report/report.h"
 #include "kernels/core/report/text_table.h"
 #include "kernels/core/text/text.h"
@@ -16,15 +17,6 @@ namespace {
 using Column = TextTable::Column;
 constexpr auto kLeft = TextTable::Align::kLeft;
 
-// A bound in the parameter's own unit: durations and sizes are canonical.
-std::string bound_text(const ParameterInfo& parameter, double value) {
-  if (parameter.type() == "duration") return canonical_duration(value);
-  const bool size = parameter.type() == "bytes" || parameter.type() == "bytes_list";
-  if (size && value >= 0 && value <= static_cast<double>(kMaxBytes))
-    return canonical_bytes(static_cast<std::uint64_t>(value));
-  return fmt::format("{}", value);
-}
-
 // The parameter's choices or range, in words.
 std::string allowed_text(const ParameterInfo& parameter) {
   if (parameter.choices_size() > 0) {
@@ -33,17 +25,10 @@ std::string allowed_text(const ParameterInfo& parameter) {
   }
   if (parameter.type() == "boolean") return "true or false";
   if (!parameter.has_minimum() && !parameter.has_maximum()) return "any";
-  if (!parameter.has_maximum()) return "from " + bound_text(parameter, parameter.minimum());
-  if (!parameter.has_minimum()) return "up to " + bound_text(parameter, parameter.maximum());
-  return fmt::format("{} to {}", bound_text(parameter, parameter.minimum()),
-                     bound_text(parameter, parameter.maximum()));
-}
-
-// 0 as the upper bound means that there is none.
-std::string ranks_text(const KernelInfo& kernel) {
-  if (kernel.max_ranks() == 0) return fmt::format("{} or more", kernel.min_ranks());
-  if (kernel.max_ranks() == kernel.min_ranks()) return fmt::format("{}", kernel.min_ranks());
-  return fmt::format("{} to {}", kernel.min_ranks(), kernel.max_ranks());
+  if (!parameter.has_maximum()) return "from " + value_text(parameter, parameter.minimum());
+  if (!parameter.has_minimum()) return "up to " + value_text(parameter, parameter.maximum());
+  return fmt::format("{} to {}", value_text(parameter, parameter.minimum()),
+                     value_text(parameter, parameter.maximum()));
 }
 
 }  // namespace
@@ -91,8 +76,7 @@ Result<const KernelRow*> find_row(std::span<const KernelRow> rows, std::string_v
     names.push_back(row.info().name());
     if (names.back() == name) return &row;
   }
-  return fail(Code::kInvalidArgument,
-              fmt::format("kernel {} is unknown{}", in_quotes(name), did_you_mean(name, names)));
+  return invalid("kernel {} is unknown{}", in_quotes(name), did_you_mean(name, names));
 }
 
 }  // namespace railgauge

@@ -4,31 +4,26 @@
 
 #include <poll.h>
 #include <sys/socket.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <charconv>
-#include <chrono>
 #include <csignal>
 #include <cstring>
 #include <optional>
 #include <string>
 #include <string_view>
-#include <thread>
 #include <vector>
 
 #include <fmt/format.h>
 
 #include "kernels/core/base/clock.h"
-#include "kernels/core/base/fd.h"
 #include "kernels/core/base/outcome.h"
 #include "kernels/core/base/record.pb.h"
+#include "kernels/core/base/spawn.h"
 #include "kernels/core/group/framing.h"
 #include "kernels/core/group/tcp.h"
-#include "kernels/runner/child.h"
 #include "kernels/runner/task/watchdog.h"
 
 namespace railgauge {
@@ -37,8 +32,6 @@ namespace {
 constexpr double kReapSeconds = 1;  // between a socket's end and its process's
 // A rank waits this much longer than rank 0, whose word on who is missing it would rather have.
 constexpr double kHearSeconds = 1;
-// Between two looks at a process that is ending.
-constexpr auto kLook = std::chrono::milliseconds(5);
 
 // On CLOCK_MONOTONIC, in ns.
 double deadline_after(double seconds) { return monotonic_now_ns() + seconds * 1e9; }
@@ -74,7 +67,9 @@ class Forked final : public Group {
     for (;;) {
       const auto all = next_step(link_);
       if (!all) return ended();
-      if (*all && (*all)->payloads_size() == 1) return heard((*all)->payloads(0));
+      // Rank 0's error: there are two ranks at least, so no step looks like it.
+      if (*all && (*all)->payloads_size() == 1)
+        return tl::unexpected(error_in((*all)->payloads(0)).value_or(ended().value()));
       if (*all)
         return std::vector<std::string>((*all)->payloads().begin(), (*all)->payloads().end());
       if (monotonic_now_ns() >= deadline_ns)
@@ -90,16 +85,6 @@ class Forked final : public Group {
     return fail(Code::kUnavailable, "rank 0: has ended the group");
   }
 
-  // Rank 0's error, as "CODE MESSAGE": there are two ranks at least, so no step looks like it.
-  static tl::unexpected<Error> heard(std::string_view text) {
-    int code = 0;
-    const auto [end, bad] = std::from_chars(text.data(), text.data() + text.size(), code);
-    if (bad != std::errc{} || code <= 0) return ended();
-    text.remove_prefix(static_cast<std::size_t>(end - text.data()));
-    if (text.starts_with(' ')) text.remove_prefix(1);
-    return fail(static_cast<Code>(code), std::string(text));
-  }
-
   const std::uint32_t rank_;
   const std::uint32_t size_;
   FrameStream link_;
@@ -111,18 +96,6 @@ struct Other {
   FrameStream link;
 };
 
-// Absent when it still runs after that long.
-std::optional<int> reap(pid_t process, double seconds) {
-  const double deadline_ns = deadline_after(seconds);
-  for (;;) {
-    int status = 0;
-    const pid_t ended = ::waitpid(process, &status, WNOHANG);
-    if (ended == process) return status;
-    if ((ended < 0 && errno != EINTR) || monotonic_now_ns() >= deadline_ns) return std::nullopt;
-    std::this_thread::sleep_for(kLook);
-  }
-}
-
 // Rank 0.
 class Parent final : public Group {
  public:
@@ -133,34 +106,26 @@ class Parent final : public Group {
     for (Other& other : others_) ::shutdown(other.link.fd(), SHUT_RDWR);
     const double deadline_ns = deadline_after(kEndSeconds);
     for (const Other& other : others_) {
-      if (other.process < 0 || reap(other.process, left_seconds(deadline_ns))) continue;
+      if (other.process < 0 || wait_for_end(other.process, left_seconds(deadline_ns))) continue;
       ::kill(other.process, SIGKILL);
-      reap(other.process, kEndSeconds);
+      wait_for_end(other.process, kEndSeconds);
     }
   }
-  Parent(const Parent&) = delete;
-  Parent& operator=(const Parent&) = delete;
 
   // The child closes the ends of all ranks before it: they would keep these links open.
   Status fork_next(const RankBody& body) {
     std::array<int, 2> ends{};
     if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends.data()) != 0)
-      return fail(Code::kUnavailable, fmt::format("socketpair: {}", std::strerror(errno)));
+      return fail(Code::kUnavailable, "socketpair: {}", std::strerror(errno));
     FrameStream mine = stream_of(ends[0]);
     FrameStream theirs = stream_of(ends[1]);
-    // Both processes would print the text that stdio still holds.
-    std::fflush(nullptr);
-    const pid_t child = ::fork();
-    if (child < 0) return fail(Code::kUnavailable, fmt::format("fork: {}", std::strerror(errno)));
     const auto rank = static_cast<std::uint32_t>(others_.size() + 1);
-    if (child == 0) {
+    const pid_t child = RG_TRY(fork_process(fmt::format("railgauge-runner: rank {}", rank), [&] {
       ::close(mine.fd());
       for (const Other& other : others_) ::close(other.link.fd());
-      be_child(fmt::format("rank {}: ", rank), [&] {
-        Forked group(rank, size_, std::move(theirs));
-        return body(group);
-      });
-    }
+      Forked group(rank, size_, std::move(theirs));
+      return body(group);
+    }));
     others_.push_back({child, std::move(mine)});
     return {};
   }
@@ -180,17 +145,16 @@ class Parent final : public Group {
   // Names the rank, and how its process ended where it can be reaped.
   tl::unexpected<Error> lost(std::size_t index) {
     Other& other = others_[index];
-    const auto status = reap(other.process, kReapSeconds);
+    const auto status = wait_for_end(other.process, kReapSeconds);
     if (status) other.process = -1;
-    return fail(Code::kUnavailable, fmt::format("rank {}: gone; {}", index + 1,
-                                                status ? "its process " + words_of_end(*status)
-                                                       : "it has closed its end"));
+    return fail(Code::kUnavailable, "rank {}: gone; {}", index + 1,
+                status ? "its process " + words_of_end(*status) : "it has closed its end");
   }
 
-  // One payload alone is an error to the others (see Forked::heard).
+  // One payload alone is an error to the others (see Forked::exchange).
   void end_with(const Error& error) {
     GroupStep last;
-    last.add_payloads(fmt::format("{} {}", static_cast<int>(error.code), error.message));
+    last.add_payloads(error_text(error));
     for (Other& other : others_) {
       static_cast<void>(
           other.link.send(last, monotonic_now_ns()));  // who does not read is not asked
@@ -217,9 +181,8 @@ class Parent final : public Group {
       // The first one in rank order is named.
       const auto missing = std::ranges::find_if(got, [](const auto& one) { return !one; });
       if (monotonic_now_ns() >= deadline_ns)
-        return fail(
-            Code::kDeadlineExceeded,
-            fmt::format("rank {}: did not come to this step in time", missing - got.begin() + 1));
+        return fail(Code::kDeadlineExceeded, "rank {}: did not come to this step in time",
+                    missing - got.begin() + 1);
       ::poll(waits.data(), waits.size(), poll_timeout_ms(deadline_ns));
     }
     GroupStep all;
@@ -245,8 +208,7 @@ Result<std::unique_ptr<Group>> start_local_ranks(std::uint32_t size, const RankB
   auto parent = std::make_unique<Parent>(size);
   for (std::uint32_t rank = 1; rank < size; ++rank)
     if (const Status forked = parent->fork_next(body); !forked)
-      return fail(forked.error().code,
-                  fmt::format("rank {}: start: {}", rank, forked.error().message));
+      return fail(forked.error().code, "rank {}: start: {}", rank, forked.error().message);
   return parent;
 }
 

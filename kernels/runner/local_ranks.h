@@ -16,10 +16,10 @@ namespace railgauge {
 using RankBody = std::function<int(Group& group)>;
 
 // Forks ranks 1 to `size` - 1, and ignores SIGPIPE from then on; gives rank 0's end of the group.
-// No other thread may run yet. kUnavailable where Linux gives no further process or socket. After
-// an error no rank can exchange anything more; a rank that is gone is named, with how its process
-// ended. The group's destructor ends it, waits for the others at most kEndSeconds, and kills who is
-// left.
+// No other thread may run yet. kResourceExhausted where Linux gives no further process,
+// kUnavailable for a socket. After an error no rank can exchange anything more; a rank that is gone
+// is named, with how its process ended. The group's destructor ends it, waits for the others at
+// most kEndSeconds, and kills who is left.
 Result<std::unique_ptr<Group>> start_local_ranks(std::uint32_t size, const RankBody& body);
 
 // How long that destructor waits for each.

@@ -22,6 +22,7 @@
 #include "kernels/core/text/json.h"
 #include "kernels/core/text/text.h"
 #include "kernels/core/text/units.h"
+#include "kernels/peers/nccl_tests/tool_options.h"
 #include "kernels/peers/osu/profile.h"
 #include "kernels/runner/agent_task.h"
 #include "kernels/runner/kernel_list.h"
@@ -147,9 +148,7 @@ Result<std::map<std::string, std::string>> parameters_of(const Flags& flags) {
   std::map<std::string, std::string> out = flags.run.parameters;
   for (const std::string& pair : flags.set) {
     auto setting = RG_TRY(read_setting(pair));
-    if (out.contains(setting.first))
-      return fail(Code::kInvalidArgument,
-                  fmt::format("parameter {} is given twice", setting.first));
+    if (out.contains(setting.first)) return invalid("parameter {} is given twice", setting.first);
     out.insert(std::move(setting));
   }
   return out;
@@ -159,9 +158,7 @@ Result<std::map<std::string, std::string>> parameters_of(const Flags& flags) {
 Result<RateUnit> rate_unit_of(const std::string& units, const KernelInfo& kernel) {
   if (units == "bits") return RateUnit::kBits;
   if (units == "bytes") return RateUnit::kBytes;
-  if (!units.empty())
-    return fail(Code::kInvalidArgument,
-                fmt::format("units {} is not bits or bytes", in_quotes(units)));
+  if (!units.empty()) return invalid("units {} is not bits or bytes", in_quotes(units));
   return kernel.endpoint_kind() == "nic" ? RateUnit::kBits : RateUnit::kBytes;
 }
 
@@ -190,15 +187,14 @@ Result<std::string> listen_address(const std::string& text) {
 Result<StandaloneOptions> standalone_options(const CLI::App& app, const Flags& flags,
                                              const KernelRow& row) {
   // A run without a bound could hang in a driver for ever.
-  const double deadline_ns = RG_TRY(parse_duration_ns(flags.deadline));
-  if (deadline_ns <= 0) return fail(Code::kInvalidArgument, "--deadline: must be above 0");
+  const double deadline_seconds = RG_TRY(option_seconds("--deadline", flags.deadline));
   const Format format = RG_TRY(parse_format(flags.format));
   if (format == Format::kNdjson && !flags.run.file.empty())
-    return fail(Code::kInvalidArgument, "--format ndjson streams to stdout; leave out -o");
+    return invalid("--format ndjson streams to stdout; leave out -o");
   StandaloneOptions options = flags.run;
   options.row = &row;
   options.parameters = RG_TRY(parameters_of(flags));
-  options.deadline_seconds = deadline_ns / 1e9;
+  options.deadline_seconds = deadline_seconds;
   options.format = format;
   options.file_format = file_format_of(flags.run.file, format);
   options.style = {.rate_unit = RG_TRY(rate_unit_of(flags.units, row.info())),
@@ -206,8 +202,7 @@ Result<StandaloneOptions> standalone_options(const CLI::App& app, const Flags& f
   if (app.count("--listen") > 0) options.listen = RG_TRY(listen_address(flags.listen));
   if (!flags.connect.empty())
     options.connect = RG_TRY(parse_connect_address(flags.connect, kDefaultGroupPort));
-  if (flags.run.keep && !options.listen)
-    return fail(Code::kInvalidArgument, "--keep: only with --listen");
+  if (flags.run.keep && !options.listen) return invalid("--keep: only with --listen");
   return options;
 }
 
@@ -311,14 +306,7 @@ int run(int argc, char** argv, double entered_monotonic_ns) {
                          fmt::join(peer_command_names(), ", ")));
   add_general_flags(app, flags);
   if (const KernelRow* row = named_kernel(argc, argv)) add_parameter_flags(app, row->info(), flags);
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::CallForHelp&) {
-    fmt::print("{}", app.help());
-    return kExitPassed;
-  } catch (const CLI::ParseError& error) {
-    return report_wrong_use(error.what());
-  }
+  if (const auto ended = parse_flags(app, {argv + 1, argv + argc})) return *ended;
   if (flags.version) {
     fmt::print("railgauge-runner {} (GPU code: {})\n", RAILGAUGE_VERSION, gpu_code_needs());
     return kExitPassed;

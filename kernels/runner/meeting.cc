@@ -1,14 +1,11 @@
 // One exchange of hellos, after which both sides decide alike from the same data.
 #include "kernels/runner/meeting.h"
 
-#include <unistd.h>
-
-#include <array>
-#include <climits>
-
 #include <fmt/format.h>
 
+#include "kernels/core/group/tcp.h"
 #include "kernels/core/report/report.h"
+#include "kernels/core/text/text.h"
 
 namespace railgauge {
 namespace {
@@ -27,33 +24,21 @@ std::map<std::string, std::string> own_choices(const KernelInfo& kernel,
   return own;
 }
 
-// kInvalidArgument: the two command lines do not fit.
-tl::unexpected<Error> differ(std::string what) {
-  return fail(Code::kInvalidArgument, std::move(what));
-}
-
-// "" where the system has none.
-std::string host_name() {
-  std::array<char, HOST_NAME_MAX + 1> name{};
-  return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "";
-}
-
 // Other versions are refused: their figures would not be comparable, and their messages may differ.
 Status check_same_kernel(const RunnerHello& connecting, const RunnerHello& listening) {
   if (connecting.schema_version() != listening.schema_version())
-    return differ(
-        fmt::format("railgauge-runner {} and {} cannot work together; install one version "
-                    "on both hosts",
-                    connecting.railgauge_version(), listening.railgauge_version()));
+    return invalid(
+        "railgauge-runner {} and {} cannot work together; install one version on both hosts",
+        connecting.railgauge_version(), listening.railgauge_version());
   if (connecting.kernel() != listening.kernel())
-    return differ(fmt::format("the listener runs {}, the connecting side {}", listening.kernel(),
-                              connecting.kernel()));
+    return invalid("the listener runs {}, the connecting side {}", listening.kernel(),
+                   connecting.kernel());
   if (connecting.revision() != listening.revision())
-    return differ(
-        fmt::format("{}: the listener has revision {} ({}), the connecting side {} ({}); "
-                    "install one version on both hosts",
-                    connecting.kernel(), listening.revision(), listening.railgauge_version(),
-                    connecting.revision(), connecting.railgauge_version()));
+    return invalid(
+        "{}: the listener has revision {} ({}), the connecting side {} ({}); install one version "
+        "on both hosts",
+        connecting.kernel(), listening.revision(), listening.railgauge_version(),
+        connecting.revision(), connecting.railgauge_version());
   return {};
 }
 
@@ -84,19 +69,17 @@ Result<Settled> meet(Group& group, const KernelInfo& kernel,
     return fail(Code::kDataLoss, "the peer's hello is not a railgauge-runner's");
   RG_TRY_OK(check_same_kernel(connecting, listening));
   if (!(connecting.deadline_seconds() > 0) || connecting.deadline_seconds() > kMaxMeetingSeconds)
-    return differ(fmt::format("deadline of {} s; allowed is above 0 to {} s",
-                              connecting.deadline_seconds(), kMaxMeetingSeconds));
+    return invalid("deadline of {} s; allowed is above 0 to {} s", connecting.deadline_seconds(),
+                   kMaxMeetingSeconds);
   std::map<std::string, std::string> ruling_given(connecting.given().begin(),
                                                   connecting.given().end());
   // Choices of this rank alone come back in after the comparison.
   ruling_given.insert(own.begin(), own.end());
   Params params = RG_TRY(Params::parse(kernel, ruling_given));
   for (const auto& [name, text] : listening.given())
-    if (const auto ruling = params.effective().find(name);
-        ruling == params.effective().end() || ruling->second != text)
-      return differ(fmt::format("parameter {}: the listener was given {}, the connecting side {}",
-                                name, text,
-                                ruling == params.effective().end() ? "none" : ruling->second));
+    if (const std::string ruling = value_in(params.effective(), name, "none"); ruling != text)
+      return invalid("parameter {}: the listener was given {}, the connecting side {}", name, text,
+                     ruling);
   return Settled{std::move(params), connecting.deadline_seconds(),
                  group.rank() == kConnectingRank ? listening.host() : connecting.host()};
 }

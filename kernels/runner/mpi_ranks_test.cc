@@ -67,6 +67,8 @@ struct Case {
   int ranks;
   const char* sizes;  // "": none
   std::size_t points;
+  // A rank's staging depends on the others': another part of the call, or their memory.
+  bool has_parts = false;
 };
 void PrintTo(const Case& one, std::ostream* out) { *out << one.kernel; }
 
@@ -102,12 +104,13 @@ TEST_P(EachKernel, MeasuresAndVerifiesItsData) {
 }
 
 // The twin of every figure on device memory: MPI gets host memory, and each message is copied
-// between it and the (synthetic) GPU, where alone the data is checked. Also with one side in host
-// memory.
+// between it and the (synthetic) GPU, where alone the data is checked. Each rank copies for itself;
+// where its copies depend on the others' part, also with the others in host memory.
 TEST_P(EachKernel, MeasuresStagedThroughHostMemory) {
   const Case& one = GetParam();
   if (*one.sizes == '\0') GTEST_SKIP() << "has no messages";
   for (const char* peer : {"same", "host"}) {
+    if (std::string(peer) == "host" && !one.has_parts) continue;
     const Ended ended = launch(one.kernel, one.ranks,
                                {"--iterations", "3", "--sizes", one.sizes, "--memory", "device",
                                 "--peer-memory", peer, "--gpu-path", "staged"},
@@ -129,13 +132,14 @@ TEST_P(EachKernel, MeasuresStagedThroughHostMemory) {
 
 INSTANTIATE_TEST_SUITE_P(
     Catalog, EachKernel,
-    ::testing::Values(Case{"mpi.lat", 2, "0,8,100000", 3}, Case{"mpi.bw", 2, "1,70000", 2},
+    ::testing::Values(Case{"mpi.lat", 2, "0,8,100000", 3, true}, Case{"mpi.bw", 2, "1,70000", 2},
                       Case{"mpi.bibw", 2, "8,70000", 2}, Case{"mpi.rate", 4, "8", 1},
-                      Case{"mpi.put_lat", 2, "8", 1}, Case{"mpi.get_lat", 2, "8", 1},
-                      Case{"mpi.put_bw", 2, "5000", 1}, Case{"mpi.get_bw", 2, "5000", 1},
-                      Case{"mpi.barrier", 4, "", 5}, Case{"mpi.broadcast", 4, "0,5000", 10},
-                      Case{"mpi.reduce", 4, "4000", 5}, Case{"mpi.all_reduce", 4, "4,4000", 10},
-                      Case{"mpi.all_gather", 4, "1001", 5},
+                      Case{"mpi.put_lat", 2, "8", 1, true}, Case{"mpi.get_lat", 2, "8", 1, true},
+                      Case{"mpi.put_bw", 2, "5000", 1, true},
+                      Case{"mpi.get_bw", 2, "5000", 1, true}, Case{"mpi.barrier", 4, "", 5},
+                      Case{"mpi.broadcast", 4, "0,5000", 10, true},
+                      Case{"mpi.reduce", 4, "4000", 5, true},
+                      Case{"mpi.all_reduce", 4, "4,4000", 10}, Case{"mpi.all_gather", 4, "1001", 5},
                       // Fewer elements than ranks: some get none.
                       Case{"mpi.reduce_scatter", 4, "8,4004", 10},
                       Case{"mpi.all_to_all", 4, "1001", 5}),
@@ -321,7 +325,7 @@ TEST(Ranks, ReadOsusCommandLineAndMpisSpelling) {
   ASSERT_EQ(report.points_size(), 2);
   EXPECT_EQ(report.points(0).sample_count(), 5);
   EXPECT_EQ(report.points(0).warmup_count(), 2);
-  const Ended spelled = launch("MPI_Barrier", 2, {"--iterations", "2"});
+  const Ended spelled = launch("MPI_Barrier", 2, {}, {"PATH=/nowhere"});  // starts no rank
   EXPECT_EQ(report_of(spelled).kernel(), "mpi.barrier") << spelled.err;
 }
 
@@ -341,16 +345,6 @@ TEST(Ranks, GetNoDevicePointersOfAnMpiThatIsNotCudaAware) {
   EXPECT_EQ(direct.exit_code, kExitWaived) << direct.err << direct.out;
   EXPECT_THAT(report_of(direct).reason(), HasSubstr("not CUDA-aware"));
   EXPECT_THAT(report_of(direct).reason(), HasSubstr("gpu_path=staged"));
-  const Ended staged = launch(
-      "mpi.lat", 2,
-      {"--sizes", "8,5000", "--iterations", "5", "--memory", "device", "--gpu-path", "staged"},
-      {fake});
-  ASSERT_EQ(staged.exit_code, kExitPassed) << staged.err << staged.out;
-  const RunnerReport report = report_of(staged);
-  ASSERT_EQ(report.points_size(), 2);
-  EXPECT_TRUE(report.points(1).synthetic());
-  EXPECT_TRUE(report.points(1).verified());
-  EXPECT_EQ(report.started().facts().at("gpu_path"), "staged");
 }
 
 // MPICH and MVAPICH2 call the library otherwise than Debian does.

@@ -81,16 +81,6 @@ void print_note(const Record& record) {
     fmt::print(stderr, "{}: {}\n", record.note().severity(), record.note().text());
 }
 
-// The file that -J names.
-Status write_document(const std::string& file, const NcclTestsReport& report) {
-  const std::string text = to_json(report) + '\n';
-  std::FILE* out = std::fopen(file.c_str(), "we");
-  bool good = out != nullptr && std::fwrite(text.data(), 1, text.size(), out) == text.size();
-  if (out != nullptr) good = std::fclose(out) == 0 && good;
-  if (good) return {};
-  return fail(Code::kUnavailable, fmt::format("{}: write: {}", file, std::strerror(errno)));
-}
-
 // Runs task after task, each in processes of its own: NCCL reads its settings once a process. The
 // report is printed when all have ended.
 int run_tasks(const NcclTestsProgram& program, const NcclTestsCall& call, const KernelRow& row) {
@@ -104,11 +94,12 @@ int run_tasks(const NcclTestsProgram& program, const NcclTestsCall& call, const 
     if (end.interrupted) break;
   }
   const NcclTestsReport report = nccl_tests_report(program, call, reports);
+  const std::string document = to_json(report) + '\n';
   fmt::print("{}", call.format == Format::kTable ? nccl_tests_table(report)
                    : call.format == Format::kCsv ? nccl_tests_csv(report)
-                                                 : to_json(report) + '\n');
+                                                 : document);
   if (!call.file.empty())
-    if (const Status written = write_document(call.file, report); !written)
+    if (const Status written = write_document(call.file, document); !written)
       codes.push_back(report_wrong_use(written.error().message, kExitInvalid));
   return combine_exit_codes(codes);
 }
@@ -166,7 +157,7 @@ std::optional<int> run_peer_command(std::span<char* const> argv, const ProfileHo
 Result<std::pair<std::string, std::string>> read_setting(const std::string& text) {
   const std::size_t equals = text.find('=');
   if (equals == std::string::npos || equals == 0)
-    return fail(Code::kInvalidArgument, fmt::format("--set {} is not KEY=VALUE", in_quotes(text)));
+    return invalid("--set {} is not KEY=VALUE", in_quotes(text));
   return std::pair(text.substr(0, equals), text.substr(equals + 1));
 }
 

@@ -12,6 +12,10 @@
 #include "kernels/core/base/outcome.h"
 #include "kernels/runner/profile_run.h"
 
+namespace CLI {
+class App;
+}
+
 namespace railgauge {
 
 // The names of all such programs: "nvbandwidth", "gdrcopy_copybw", ..., "ib_write_bw", ...,
@@ -32,6 +36,10 @@ std::optional<int> run_peer_command(std::span<char* const> argv, const ProfileHo
 
 // "KEY=VALUE" of --set, parted. kInvalidArgument.
 Result<std::pair<std::string, std::string>> read_setting(const std::string& text);
+
+// Reads a command line, the words behind the program's name; the exit code where that ends the
+// program: --help, wrong use.
+std::optional<int> parse_flags(CLI::App& app, std::vector<std::string> arguments);
 
 // Prints "railgauge-runner: `message`" on stderr; the exit code.
 int report_wrong_use(std::string_view message, int exit_code = kExitUsage);

@@ -13,6 +13,7 @@
 #include "kernels/core/text/json.h"
 #include "kernels/core/text/text.h"
 #include "kernels/core/text/units.h"
+#include "kernels/peers/nccl_tests/tool_options.h"
 #include "kernels/runner/peer_command.h"
 #include "kernels/runner/profile_run.h"
 #include "kernels/runner/standalone.h"
@@ -149,12 +150,10 @@ Result<std::string> test_named(const std::string& word, const std::vector<std::s
   if (const auto number = parse_integer(word)) {
     if (*number >= 0 && *number < static_cast<std::int64_t>(all.size()))
       return all[static_cast<std::size_t>(*number)];
-    return fail(Code::kInvalidArgument,
-                fmt::format("test {} is not 0 to {}", *number, all.size() - 1));
+    return invalid("test {} is not 0 to {}", *number, all.size() - 1);
   }
   if (std::ranges::find(all, word) != all.end()) return word;
-  return fail(Code::kInvalidArgument, fmt::format("test {} is unknown; -l lists them{}",
-                                                  in_quotes(word), did_you_mean(word, all)));
+  return invalid("test {} is unknown; -l lists them{}", in_quotes(word), did_you_mean(word, all));
 }
 
 // Prints one line on stderr for a flag that cannot do here what it does in the tool.
@@ -169,10 +168,9 @@ void set_default(ProfileOptions& options, const std::string& name, std::string v
 Status take_gdrcopy(const Flags& flags, ProfileOptions& options) {
   const std::string& test = options.tests.front();
   if (flags.adaptive && flags.writes + flags.reads + flags.iterations > 0)
-    return fail(Code::kInvalidArgument,
-                "counts (-w, -r, -t, -n) and --adaptive exclude each other");
+    return invalid("counts (-w, -r, -t, -n) and --adaptive exclude each other");
   if (flags.copy_bytes > 0 && flags.size_bytes > 0 && flags.copy_bytes > flags.size_bytes)
-    return fail(Code::kInvalidArgument, "-c: more than the bytes mapped (-s)");
+    return invalid("-c: more than the bytes mapped (-s)");
   if (flags.writes > 0) options.writes = flags.writes;
   if (flags.reads > 0) options.reads = flags.reads;
   if (flags.iterations > 0) set_default(options, "iterations", std::to_string(flags.iterations));
@@ -202,17 +200,15 @@ Status take_nvbandwidth(const Flags& flags, ProfileOptions& options) {
     for (const std::string& test : all)
       if (test.starts_with(prefix)) options.tests.push_back(test);
     if (options.tests.size() == before)
-      return fail(Code::kInvalidArgument,
-                  fmt::format("no test begins with {}; -l lists them", in_quotes(prefix)));
+      return invalid("no test begins with {}; -l lists them", in_quotes(prefix));
   }
   if (options.tests.empty()) options.tests = all;
   if (flags.buffer_mib > kMostBufferMib)
-    return fail(Code::kInvalidArgument,
-                fmt::format("-b {}: sizes end at 1 GiB here, -b 1024", flags.buffer_mib));
+    return invalid("-b {}: sizes end at 1 GiB here, -b 1024", flags.buffer_mib);
   if (flags.buffer_mib > 0) options.buffer_bytes = flags.buffer_mib * kMib;
   if (flags.samples > 0) options.samples = flags.samples;
   if (flags.samples > 0 && flags.adaptive)
-    return fail(Code::kInvalidArgument, "--testSamples and --adaptive exclude each other");
+    return invalid("--testSamples and --adaptive exclude each other");
   if (flags.loop_count > 0) set_default(options, "copies", std::to_string(flags.loop_count));
   if (flags.skip_verification) set_default(options, "verify", "false");
   if (flags.disable_affinity) set_default(options, "numa", "any");
@@ -226,9 +222,7 @@ Result<ProfileOptions> options_of(const std::string& name, const Flags& flags) {
   ProfileOptions options{.name = name,
                          .tool = std::string(is_nvbandwidth(name) ? kNvbandwidth : kGdrcopy),
                          .tests = {}};
-  const double deadline_ns = RG_TRY(parse_duration_ns(flags.deadline));
-  if (deadline_ns <= 0) return fail(Code::kInvalidArgument, "--deadline: must be above 0");
-  options.deadline_seconds = deadline_ns / 1e9;
+  options.deadline_seconds = RG_TRY(option_seconds("--deadline", flags.deadline));
   // The last --set of a name counts.
   for (const std::string& text : flags.set) {
     const auto [key, value] = RG_TRY(read_setting(text));
@@ -295,22 +289,26 @@ std::vector<std::string> profile_names() {
   return names;
 }
 
-// CLI11 reports --help and errors as exceptions, which end here.
-int run_profile_command(const std::string& name, const std::vector<std::string>& arguments,
-                        const ProfileHost& host) {
-  Flags flags;
-  CLI::App app{fmt::format("Measures what {} measures, by our kernels, in its units.", name), name};
-  declare(app, name, flags);
-  std::vector<std::string> reversed(arguments.rbegin(), arguments.rend());
+// CLI11 takes the words from the back, and reports --help and errors as exceptions.
+std::optional<int> parse_flags(CLI::App& app, std::vector<std::string> arguments) {
+  std::ranges::reverse(arguments);
   try {
-    // CLI11 takes them from the back.
-    app.parse(reversed);
+    app.parse(arguments);
   } catch (const CLI::CallForHelp&) {
     fmt::print("{}", app.help());
     return kExitPassed;
   } catch (const CLI::ParseError& error) {
     return report_wrong_use(error.what());
   }
+  return std::nullopt;
+}
+
+int run_profile_command(const std::string& name, const std::vector<std::string>& arguments,
+                        const ProfileHost& host) {
+  Flags flags;
+  CLI::App app{fmt::format("Measures what {} measures, by our kernels, in its units.", name), name};
+  declare(app, name, flags);
+  if (const auto ended = parse_flags(app, arguments)) return *ended;
   if (flags.list) {
     int number = 0;
     for (const std::string& test : peer_test_names(kNvbandwidth))

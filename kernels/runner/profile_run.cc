@@ -2,7 +2,7 @@
 #include "kernels/runner/profile_run.h"
 
 #include <algorithm>
-#include <charconv>
+#include <array>
 #include <chrono>
 #include <map>
 #include <optional>
@@ -15,6 +15,8 @@
 #include "kernels/core/base/outcome.h"
 #include "kernels/core/params.h"
 #include "kernels/core/report/report.h"
+#include "kernels/core/text/text.h"
+#include "kernels/core/text/units.h"
 #include "kernels/runner/agent_task.h"
 #include "kernels/runner/child.h"
 #include "kernels/runner/standalone.h"
@@ -35,15 +37,15 @@ std::string text_of(const ProfilePlace& place) {
 // Nothing for an id of another form: the child's own end has none.
 std::optional<ProfilePlace> place_of(const std::string& text) {
   ProfilePlace place;
-  const char* at = text.data();
-  const char* const end = at + text.size();
-  for (std::uint32_t* number : {&place.visit, &place.row, &place.gpu}) {
-    if (number != &place.visit && (at == end || *at++ != '.')) return std::nullopt;
-    const auto parsed = std::from_chars(at, end, *number);
-    if (parsed.ec != std::errc()) return std::nullopt;
-    at = parsed.ptr;
+  const auto parts = split(text, '.');
+  const std::array numbers{&place.visit, &place.row, &place.gpu};
+  if (parts.size() != numbers.size()) return std::nullopt;
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    const auto parsed = parse_integer(parts[i]);
+    if (!parsed || *parsed < 0 || *parsed > UINT32_MAX) return std::nullopt;
+    *numbers[i] = static_cast<std::uint32_t>(*parsed);
   }
-  return at == end ? std::optional(place) : std::nullopt;
+  return place;
 }
 
 // Passes records on, and remembers whether a point of the task was noisy and whether the task
@@ -136,8 +138,7 @@ class Tasks {
   Status measure(const ProfileTask& task, double deadline_ns, RecordWriter& records) {
     const KernelRow* row = host_.find(task.row->kernel);
     if (row == nullptr)
-      return fail(Code::kUnimplemented,
-                  fmt::format("this build has no kernel {}", task.row->kernel));
+      return fail(Code::kUnimplemented, "this build has no kernel {}", task.row->kernel);
     const Task one{.row = *row,
                    .params = RG_TRY(Params::parse(row->info(), task.parameters)),
                    .endpoint = task.endpoint,

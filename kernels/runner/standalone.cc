@@ -19,6 +19,7 @@
 #include "kernels/core/group/tcp_group.h"
 #include "kernels/core/text/json.h"
 #include "kernels/core/text/rfc3339.h"
+#include "kernels/core/text/text.h"
 #include "kernels/core/text/units.h"
 #include "kernels/launch/ending.h"
 #include "kernels/launch/launcher.h"
@@ -41,10 +42,8 @@ constexpr double kPeerEndSeconds = 10;  // for the peer to come to its end as we
 // "gpu2,gpu3" names one endpoint for each rank, in rank order. A text without a comma is the
 // endpoint of every rank.
 std::string endpoint_of_rank(const std::string& endpoint, std::uint32_t rank) {
-  if (endpoint.find(',') == std::string::npos) return endpoint;
-  std::size_t begin = 0;
-  for (; rank > 0; --rank) begin = endpoint.find(',', begin) + 1;
-  return endpoint.substr(begin, endpoint.find(',', begin) - begin);
+  const auto endpoints = split(endpoint, ',');
+  return std::string(endpoints.size() == 1 ? endpoints.front() : endpoints.at(rank));
 }
 
 // --- in the child: one run
@@ -270,7 +269,7 @@ class Terminal {
     say_outcome(exit_code);
     if (prints_results() && (!is_table() || report_.points_size() > 0))
       put(text(options_.format), stdout);
-    if (!options_.file.empty()) return write_file();
+    if (!options_.file.empty()) return write_document(options_.file, text(options_.file_format));
     return {};
   }
 
@@ -281,10 +280,9 @@ class Terminal {
     // A wrong call has no outcome that would help.
     if (exit_code == kExitUsage) what = report_.reason();
     if (options_.listen) {
-      const auto& facts = report_.started().facts();
-      const auto peer = facts.find("peer");
-      fmt::print(stderr, "{} {}{}: {}\n", report_.started_at(), report_.kernel(),
-                 peer == facts.end() ? "" : " with " + peer->second, what);
+      const std::string peer = value_in(report_.started().facts(), "peer");
+      fmt::print(stderr, "{} {}{}{}: {}\n", report_.started_at(), report_.kernel(),
+                 peer.empty() ? "" : " with ", peer, what);
     } else if (report_.outcome() != kPassed) {
       fmt::print(stderr, "railgauge-runner: {}: {}\n", report_.kernel(), what);
     }
@@ -296,26 +294,22 @@ class Terminal {
     std::fflush(to);
   }
 
-  // Writes a second file and renames it, so that a reader never sees half a document.
-  Status write_file() const {
-    const std::string next = options_.file + ".part";
-    std::FILE* file = std::fopen(next.c_str(), "we");
-    const std::string content = text(options_.file_format);
-    bool good =
-        file != nullptr && std::fwrite(content.data(), 1, content.size(), file) == content.size();
-    if (file != nullptr) good = std::fclose(file) == 0 && good;
-    if (!good || std::rename(next.c_str(), options_.file.c_str()) != 0)
-      return fail(Code::kUnavailable,
-                  fmt::format("{}: write: {}", options_.file, std::strerror(errno)));
-    return {};
-  }
-
   const StandaloneOptions& options_;
   const bool shows_progress_ = ::isatty(STDERR_FILENO) == 1;
   RunnerReport report_;
 };
 
 }  // namespace
+
+Status write_document(const std::string& path, const std::string& text) {
+  const std::string next = path + ".part";
+  std::FILE* file = std::fopen(next.c_str(), "we");
+  bool good = file != nullptr && std::fwrite(text.data(), 1, text.size(), file) == text.size();
+  if (file != nullptr) good = std::fclose(file) == 0 && good;
+  if (!good || std::rename(next.c_str(), path.c_str()) != 0)
+    return fail(Code::kUnavailable, "{}: write: {}", path, std::strerror(errno));
+  return {};
+}
 
 std::string now_in_words() {
   const std::chrono::duration<double> since = std::chrono::system_clock::now().time_since_epoch();
@@ -376,37 +370,29 @@ namespace {
 // Several ranks of one host.
 Status check_ranks(const StandaloneOptions& options, const KernelInfo& info) {
   if (options.ranks > kMaxLocalRanks)
-    return fail(Code::kInvalidArgument,
-                fmt::format("{} ranks: at most {} run on one host", options.ranks, kMaxLocalRanks));
+    return invalid("{} ranks: at most {} run on one host", options.ranks, kMaxLocalRanks);
   if (info.max_ranks() != 0 && options.ranks > info.max_ranks())
-    return fail(Code::kInvalidArgument,
-                fmt::format("{} takes {} ranks at most", info.name(), info.max_ranks()));
+    return invalid("{} takes {} ranks at most", info.name(), info.max_ranks());
   if (options.ranks < info.min_ranks())
-    return fail(Code::kInvalidArgument,
-                fmt::format("{} needs {} ranks", info.name(), info.min_ranks()));
+    return invalid("{} needs {} ranks", info.name(), info.min_ranks());
   const auto named = static_cast<std::size_t>(std::ranges::count(options.endpoint, ',')) + 1;
   if (named != 1 && named != options.ranks)
-    return fail(Code::kInvalidArgument,
-                fmt::format("{} endpoints for {} ranks; name one, or each", named, options.ranks));
+    return invalid("{} endpoints for {} ranks; name one, or each", named, options.ranks);
   return {};
 }
 
 // Either a launcher's ranks, or ranks that a launcher will start.
 Status check_world(const StandaloneOptions& options, const KernelInfo& info, bool pair) {
   if (pair || options.ranks > 1)
-    return fail(Code::kInvalidArgument,
-                "a launcher started this rank: --ranks, --listen and --connect say nothing here");
+    return invalid(
+        "a launcher started this rank: --ranks, --listen and --connect say nothing here");
   if (options.world->size < info.min_ranks() ||
       (info.max_ranks() != 0 && options.world->size > info.max_ranks()))
-    return fail(
-        Code::kInvalidArgument,
-        fmt::format("{} takes {} ranks{}; the launcher started {}", info.name(), info.min_ranks(),
-                    info.max_ranks() == 0 ? " or more" : "", options.world->size));
-  const auto binding = options.parameters.find("binding");
-  if (options.records_to.empty() && binding != options.parameters.end() &&
-      binding->second != "default")
-    return fail(Code::kInvalidArgument,
-                "parameter binding: is the launcher's; give it the option (--bind-to, -bind-to)");
+    return invalid("{} takes {} ranks{}; the launcher started {}", info.name(), info.min_ranks(),
+                   info.max_ranks() == 0 ? " or more" : "", options.world->size);
+  if (options.records_to.empty() && value_in(options.parameters, "binding", "default") != "default")
+    return invalid(
+        "parameter binding: is the launcher's; give it the option (--bind-to, -bind-to)");
   return {};
 }
 
@@ -418,27 +404,24 @@ Status check_standalone(const StandaloneOptions& options) {
   const bool pair = options.listen || options.connect;
   if (options.world) return check_world(options, info, pair);
   if (options.listen && options.connect)
-    return fail(Code::kInvalidArgument, "--listen and --connect exclude each other");
+    return invalid("--listen and --connect exclude each other");
   if (pair && options.ranks > 1)
-    return fail(Code::kInvalidArgument, "--ranks and --listen or --connect exclude each other");
+    return invalid("--ranks and --listen or --connect exclude each other");
   if (pair && options.launches)
-    return fail(Code::kInvalidArgument,
-                fmt::format("{}: an MPI's launcher starts its ranks; say --ranks 2 in place of "
-                            "--listen and --connect",
-                            info.name()));
+    return invalid(
+        "{}: an MPI's launcher starts its ranks; say --ranks 2 in place of --listen and --connect",
+        info.name());
   if (pair && info.max_ranks() == 1)
-    return fail(Code::kInvalidArgument,
-                fmt::format("{} runs alone; leave out --listen and --connect", info.name()));
+    return invalid("{} runs alone; leave out --listen and --connect", info.name());
   if (!pair && options.ranks == 1 && info.min_ranks() > 1)
-    return fail(Code::kInvalidArgument,
-                options.launches
-                    ? fmt::format("{} needs ranks: --ranks {} starts them by the MPI's launcher",
-                                  info.name(), info.min_ranks())
-                    : fmt::format("{} needs a peer: --listen on one host, then --connect HOST here",
-                                  info.name()));
+    return invalid(
+        options.launches
+            ? fmt::format("{} needs ranks: --ranks {} starts them by the MPI's launcher",
+                          info.name(), info.min_ranks())
+            : fmt::format("{} needs a peer: --listen on one host, then --connect HOST here",
+                          info.name()));
   if (pair && info.min_ranks() > 2)
-    return fail(Code::kInvalidArgument, fmt::format("{} needs {} ranks; start it from a controller",
-                                                    info.name(), info.min_ranks()));
+    return invalid("{} needs {} ranks; start it from a controller", info.name(), info.min_ranks());
   return options.ranks > 1 ? check_ranks(options, info) : Status{};
 }
 

@@ -30,6 +30,9 @@ Report begin_report() {
   return report;
 }
 
+// Writes a second file and renames it, so that a reader never sees half a document. kUnavailable.
+Status write_document(const std::string& path, const std::string& text);
+
 // wants_colour() of this process's standard output: a terminal, and neither NO_COLOR nor a dumb
 // one.
 bool stdout_takes_colour();

@@ -19,7 +19,6 @@ KernelInfo info() {
 }  // namespace railgauge::verbs
 
 namespace railgauge {
-extern const KernelRow kVerbsAtomicBw;
-const KernelRow kVerbsAtomicBw{verbs::info,
-                               [] { return verbs::make_bandwidth(verbs::Verb::kFetchAdd); }};
+extern const KernelRow kVerbsAtomicBw{verbs::info,
+                                      [] { return verbs::make_bandwidth(verbs::Verb::kFetchAdd); }};
 }  // namespace railgauge

@@ -19,7 +19,6 @@ KernelInfo info() {
 }  // namespace railgauge::verbs
 
 namespace railgauge {
-extern const KernelRow kVerbsAtomicLat;
-const KernelRow kVerbsAtomicLat{
+extern const KernelRow kVerbsAtomicLat{
     verbs::info, [] { return verbs::make_completion_latency(verbs::Verb::kFetchAdd); }};
 }  // namespace railgauge

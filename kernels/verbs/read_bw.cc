@@ -19,6 +19,6 @@ KernelInfo info() {
 }  // namespace railgauge::verbs
 
 namespace railgauge {
-extern const KernelRow kVerbsReadBw;
-const KernelRow kVerbsReadBw{verbs::info, [] { return verbs::make_bandwidth(verbs::Verb::kRead); }};
+extern const KernelRow kVerbsReadBw{verbs::info,
+                                    [] { return verbs::make_bandwidth(verbs::Verb::kRead); }};
 }  // namespace railgauge

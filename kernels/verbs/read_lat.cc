@@ -19,7 +19,6 @@ KernelInfo info() {
 }  // namespace railgauge::verbs
 
 namespace railgauge {
-extern const KernelRow kVerbsReadLat;
-const KernelRow kVerbsReadLat{verbs::info,
-                              [] { return verbs::make_completion_latency(verbs::Verb::kRead); }};
+extern const KernelRow kVerbsReadLat{
+    verbs::info, [] { return verbs::make_completion_latency(verbs::Verb::kRead); }};
 }  // namespace railgauge

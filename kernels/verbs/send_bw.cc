@@ -19,6 +19,6 @@ KernelInfo info() {
 }  // namespace railgauge::verbs
 
 namespace railgauge {
-extern const KernelRow kVerbsSendBw;
-const KernelRow kVerbsSendBw{verbs::info, [] { return verbs::make_bandwidth(verbs::Verb::kSend); }};
+extern const KernelRow kVerbsSendBw{verbs::info,
+                                    [] { return verbs::make_bandwidth(verbs::Verb::kSend); }};
 }  // namespace railgauge

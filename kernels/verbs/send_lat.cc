@@ -17,7 +17,6 @@ KernelInfo info() {
 }  // namespace railgauge::verbs
 
 namespace railgauge {
-extern const KernelRow kVerbsSendLat;
-const KernelRow kVerbsSendLat{verbs::info,
-                              [] { return verbs::make_ping_pong(verbs::Verb::kSend); }};
+extern const KernelRow kVerbsSendLat{verbs::info,
+                                     [] { return verbs::make_ping_pong(verbs::Verb::kSend); }};
 }  // namespace railgauge

@@ -26,7 +26,6 @@ KernelInfo info() {
 }  // namespace railgauge::verbs
 
 namespace railgauge {
-extern const KernelRow kVerbsWriteBw;
-const KernelRow kVerbsWriteBw{verbs::info,
-                              [] { return verbs::make_bandwidth(verbs::Verb::kWrite); }};
+extern const KernelRow kVerbsWriteBw{verbs::info,
+                                     [] { return verbs::make_bandwidth(verbs::Verb::kWrite); }};
 }  // namespace railgauge

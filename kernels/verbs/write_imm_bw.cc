@@ -18,7 +18,6 @@ KernelInfo info() {
 }  // namespace railgauge::verbs
 
 namespace railgauge {
-extern const KernelRow kVerbsWriteImmBw;
-const KernelRow kVerbsWriteImmBw{verbs::info,
-                                 [] { return verbs::make_bandwidth(verbs::Verb::kWriteImm); }};
+extern const KernelRow kVerbsWriteImmBw{
+    verbs::info, [] { return verbs::make_bandwidth(verbs::Verb::kWriteImm); }};
 }  // namespace railgauge

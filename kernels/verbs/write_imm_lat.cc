@@ -19,7 +19,6 @@ KernelInfo info() {
 }  // namespace railgauge::verbs
 
 namespace railgauge {
-extern const KernelRow kVerbsWriteImmLat;
-const KernelRow kVerbsWriteImmLat{verbs::info,
-                                  [] { return verbs::make_ping_pong(verbs::Verb::kWriteImm); }};
+extern const KernelRow kVerbsWriteImmLat{
+    verbs::info, [] { return verbs::make_ping_pong(verbs::Verb::kWriteImm); }};
 }  // namespace railgauge

@@ -18,7 +18,6 @@ KernelInfo info() {
 }  // namespace railgauge::verbs
 
 namespace railgauge {
-extern const KernelRow kVerbsWriteLat;
-const KernelRow kVerbsWriteLat{verbs::info,
-                               [] { return verbs::make_ping_pong(verbs::Verb::kWrite); }};
+extern const KernelRow kVerbsWriteLat{verbs::info,
+                                      [] { return verbs::make_ping_pong(verbs::Verb::kWrite); }};
 }  // namespace railgauge

@@ -507,8 +507,7 @@ KernelInfo info() {
 }  // namespace railgauge::verbs
 
 namespace railgauge {
-extern const KernelRow kVerbsWriteVisibleLat;
-const KernelRow kVerbsWriteVisibleLat{verbs::info, []() -> std::unique_ptr<Kernel> {
-                                        return std::make_unique<verbs::WriteVisible>();
-                                      }};
+extern const KernelRow kVerbsWriteVisibleLat{verbs::info, []() -> std::unique_ptr<Kernel> {
+                                               return std::make_unique<verbs::WriteVisible>();
+                                             }};
 }  // namespace railgauge

@@ -68,8 +68,8 @@ Result<PeerCommands> peer_commands(const railgauge::api::RunDetail& detail,
   const std::vector<std::string> tools{"nvbandwidth", "gdrcopy", std::string(kPerftest),
                                        std::string(kNcclTestsProfile)};
   if (std::ranges::find(tools, tool) == tools.end())
-    return fail(Code::kInvalidArgument, fmt::format("--as {}: is not {}{}", in_quotes(tool),
-                                                    one_of(tools), did_you_mean(tool, tools)));
+    return invalid("--as {}: is not {}{}", in_quotes(tool), one_of(tools),
+                   did_you_mean(tool, tools));
   PeerCommands commands;
   commands.set_schema_version(1);
   commands.set_run_id(detail.run().run_id());

@@ -1,7 +1,6 @@
 // sql, db stats, db check, db backup, db restore, db prune
 #include <signal.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include <cmath>
 #include <cstdlib>
@@ -18,6 +17,7 @@
 #include "controller/cli/render/table.h"
 #include "controller/cli/verbs/commands.h"
 #include "kernels/core/base/outcome.h"
+#include "kernels/core/base/spawn.h"
 #include "kernels/core/text/json.h"
 #include "kernels/core/text/text.h"
 #include "kernels/core/text/units.h"
@@ -132,33 +132,25 @@ Result<int> database_restore(Session& session, const Arguments& arguments) {
   std::vector<std::string> words{(self.parent_path() / "railgauge-controller").string(),
                                  "--restore=" + arguments.operand(0)};
   if (arguments.has("database")) words.push_back("--database=" + arguments.value("database"));
-  std::vector<char*> pointers;
-  for (std::string& word : words) pointers.push_back(word.data());
-  pointers.push_back(nullptr);
-  const pid_t child = ::fork();
-  if (child < 0) return fail(Code::kUnavailable, "db restore: no process can be started");
-  if (child == 0) {
-    sigset_t none;  // the signals that this program blocks for itself end the child as ever
-    sigemptyset(&none);
-    pthread_sigmask(SIG_SETMASK, &none, nullptr);
-    ::execv(pointers[0], pointers.data());
-    ::_exit(127);
-  }
+  // The signals that this program blocks for itself end the child as ever.
+  const auto child = start_program({.argv = words});
+  if (!child && child.error().code == Code::kResourceExhausted)
+    return fail(Code::kUnavailable, "db restore: no process can be started");
+  if (!child)
+    return fail(
+        Code::kUnavailable,
+        fmt::format("db restore: {} is not here; it is run on the controller's host", words[0]));
   int status = 0;
   {
-    const Interrupts::Hook hook(session.interrupts, [child] { ::kill(child, SIGTERM); });
-    if (session.interrupts.any()) ::kill(child, SIGTERM);
-    ::waitpid(child, &status, 0);
+    const Interrupts::Hook hook(session.interrupts, [&] { ::kill(*child, SIGTERM); });
+    if (session.interrupts.any()) ::kill(*child, SIGTERM);
+    status = wait_for_end(*child).value_or(0);
   }
   if (WIFSIGNALED(status))
     return fail(
         Code::kCancelled,
         "db restore: interrupted; the database is as it was, or the controller says what to "
         "do");
-  if (WIFEXITED(status) && WEXITSTATUS(status) == 127)
-    return fail(
-        Code::kUnavailable,
-        fmt::format("db restore: {} is not here; it is run on the controller's host", words[0]));
   return WIFEXITED(status) ? WEXITSTATUS(status) : static_cast<int>(kExitInvalid);
 }
 

@@ -1,12 +1,8 @@
 // preflight
-#include <fcntl.h>
-#include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
-#include <cerrno>
 #include <filesystem>
 #include <system_error>
 
@@ -19,6 +15,7 @@
 #include "controller/cli/render/table.h"
 #include "controller/cli/verbs/commands.h"
 #include "kernels/core/base/outcome.h"
+#include "kernels/core/base/spawn.h"
 #include "kernels/core/text/text.h"
 
 namespace railgauge::cli {
@@ -37,63 +34,26 @@ std::string agent_path() {
   return std::filesystem::exists(beside, error) ? beside.string() : "railgauge-agent";
 }
 
-// Starts it with `out` as its stdout. 0, or an errno.
-int start(const std::string& path, const std::vector<std::string>& arguments, int out, pid_t& pid) {
-  std::vector<char*> argv{const_cast<char*>(path.c_str())};
-  for (const std::string& argument : arguments) argv.push_back(const_cast<char*>(argument.c_str()));
-  argv.push_back(nullptr);
-  posix_spawn_file_actions_t actions{};
-  ::posix_spawn_file_actions_init(&actions);
-  ::posix_spawn_file_actions_adddup2(&actions, out, STDOUT_FILENO);
-  const int started = ::posix_spawnp(&pid, path.c_str(), &actions, nullptr, argv.data(), environ);
-  ::posix_spawn_file_actions_destroy(&actions);
-  return started;
-}
-
-// To its end; false when there is more than kMaxBytes.
-bool read_all(int fd, std::string& text) {
-  std::array<char, 65536> chunk{};
-  for (;;) {
-    const ssize_t got = ::read(fd, chunk.data(), chunk.size());
-    if (got < 0 && errno == EINTR) continue;
-    if (got <= 0) return true;
-    text.append(chunk.data(), static_cast<std::size_t>(got));
-    if (text.size() > kMaxBytes) return false;
-  }
-}
-
-// Repeats a wait that a signal interrupted.
-int wait_for(pid_t pid) {
-  int status = 0;
-  while (::waitpid(pid, &status, 0) < 0 && errno == EINTR) {
-  }
-  return status;
-}
-
 // Runs railgauge-agent, the one beside this program or the first in PATH, and returns its stdout.
 // Its stderr is this program's. Its exit code reports findings, so no code but wrong use is an
 // error. Errors: kNotFound when it cannot be started, kUnavailable when a signal ended it,
 // kResourceExhausted when it prints more than kMaxBytes.
 Result<std::string> ask_local_agent(const std::vector<std::string>& arguments) {
   const std::string path = agent_path();
-  std::array<int, 2> pipe{};
-  if (::pipe2(pipe.data(), O_CLOEXEC) != 0)
-    return fail(Code::kResourceExhausted,
-                fmt::format("{}: no pipe: {}", path, std::generic_category().message(errno)));
-  pid_t pid = 0;
-  const int started = start(path, arguments, pipe[1], pid);
+  PipeEnds pipe = RG_TRY(make_pipe());
+  Program program{.argv = {path}, .descriptors = {{STDOUT_FILENO, pipe.write.get()}}};
+  program.argv.insert(program.argv.end(), arguments.begin(), arguments.end());
+  const auto child = start_program(program);
   // Only the child may keep the writing end, or reading would never end.
-  ::close(pipe[1]);
-  if (started != 0) {
-    ::close(pipe[0]);
+  pipe.write.reset();
+  if (!child)
     return fail(Code::kNotFound,
-                fmt::format("{}: start: {}; install the agent on this host, or leave out --local",
-                            path, std::generic_category().message(started)));
-  }
+                fmt::format("{}; install the agent on this host, or leave out --local",
+                            child.error().message));
   std::string text;
-  const bool whole = read_all(pipe[0], text);
-  ::close(pipe[0]);  // one that still prints gets SIGPIPE
-  const int status = wait_for(pid);
+  const bool whole = !read_available(pipe.read.get(), kMaxBytes + 1, text);
+  pipe.read.reset();  // one that still prints gets SIGPIPE
+  const int status = wait_for_end(*child).value_or(0);
   if (!whole)
     return fail(Code::kResourceExhausted,
                 fmt::format("{}: prints more than {} bytes", path, kMaxBytes));
@@ -110,11 +70,8 @@ constexpr double kAnswerSeconds = 30;  // the nodes read and probe meanwhile
 std::vector<std::string> required_checks(const Arguments& arguments) {
   std::vector<std::string> ids;
   const std::string list = arguments.value("require");
-  for (std::size_t begin = 0; begin < list.size();) {
-    const std::size_t end = std::min(list.find(',', begin), list.size());
-    if (end > begin) ids.push_back(list.substr(begin, end - begin));
-    begin = end + 1;
-  }
+  for (const std::string_view id : split(list, ','))
+    if (!id.empty()) ids.emplace_back(id);
   return ids;
 }
 
@@ -204,11 +161,7 @@ void print_checks(const Output& output, const PreflightReport& report, bool all)
 void print_remedies(const Output& output, const std::string& text) {
   if (text.empty()) return;
   output.out << '\n';
-  for (std::size_t begin = 0; begin < text.size();) {
-    const std::size_t end = std::min(text.find('\n', begin), text.size());
-    output.out << printable(std::string_view(text).substr(begin, end - begin)) << '\n';
-    begin = end + 1;
-  }
+  for (const std::string_view line : split_lines(text)) output.out << printable(line) << '\n';
 }
 
 // The answer to one question: does GPUDirect work between this GPU and its NIC.

@@ -1,17 +1,15 @@
 // Machines whose CPU and GPU share page tables (Grace with Hopper or Blackwell): the GPU's address
 // is the CPU's address, and there is nothing to pin or map. Plain loads and stores go through the
 // chip-to-chip link, not a BAR.
-#include <fcntl.h>
 #include <unistd.h>
 
-#include <array>
 #include <cerrno>
 #include <cstring>
 
 #include <fmt/format.h>
 
 #include "kernels/bar/backend/backend.h"
-#include "kernels/core/base/fd.h"
+#include "kernels/core/base/spawn.h"
 #include "kernels/memory/gpu_buffer.h"
 
 namespace railgauge::bar {
@@ -28,13 +26,10 @@ class CoherentWindow final : public Window {
   // that memory of cuMemAlloc belongs to the CPU. A direct touch could crash the process; write()
   // and read() return EFAULT instead.
   Status map() override {
-    std::array<int, 2> ends{-1, -1};
-    if (::pipe2(ends.data(), O_CLOEXEC) != 0)
-      return fail(Code::kResourceExhausted, fmt::format("coherent: pipe: {}", strerror(errno)));
-    const Fd out(ends[0]);
-    const Fd in(ends[1]);
+    const auto pipe = make_pipe();
+    if (!pipe) return fail(pipe.error().code, "coherent: " + pipe.error().message);
     for (std::byte* touched : {view().cpu, view().cpu + bytes_ - 1})
-      if (::write(in.get(), touched, 1) != 1 || ::read(out.get(), touched, 1) != 1)
+      if (::write(pipe->write.get(), touched, 1) != 1 || ::read(pipe->read.get(), touched, 1) != 1)
         return fail(Code::kFailedPrecondition,
                     fmt::format("coherent: the CPU cannot address memory of cuMemAlloc here ({})",
                                 strerror(errno)));

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 
 namespace railgauge {
 
@@ -23,6 +24,20 @@ std::string_view outcome_of(Code code) {
     default:
       return kCrashed;
   }
+}
+
+std::string error_text(const Error& error) {
+  return fmt::format("{} {}", static_cast<int>(error.code), error.message);
+}
+
+std::optional<Error> error_in(std::string_view text) {
+  int code = 0;
+  const auto [end, bad] = std::from_chars(text.data(), text.data() + text.size(), code);
+  text.remove_prefix(static_cast<std::size_t>(end - text.data()));
+  if (bad != std::errc{} || code < 1 || code > static_cast<int>(Code::kUnauthenticated) ||
+      !text.starts_with(' '))
+    return std::nullopt;
+  return Error{static_cast<Code>(code), std::string(text.substr(1))};
 }
 
 // An unknown outcome is invalid, never passed.

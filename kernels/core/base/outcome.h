@@ -1,6 +1,7 @@
 // Outcomes and exit codes, as DESIGN fixes them for every program.
 #pragma once
 
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -35,6 +36,10 @@ enum ExitCode : int {
 // The outcome of a kernel's error: a lack of the machine waives, wrong bytes fail, a deadline is
 // timed_out, all else is crashed. Pure.
 std::string_view outcome_of(Code code);
+// An error as a payload between ranks, "CODE MESSAGE", and the way back; nothing for another text.
+// Pure.
+std::string error_text(const Error& error);
+std::optional<Error> error_in(std::string_view text);
 // Exit code of one outcome. Pure.
 int exit_code_of(std::string_view outcome);
 // Exit code of an error outside a task (a CLI's own failure): usage 2, unreachable and the rest 4.

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <utility>
 
+#include <fmt/format.h>
 #include <tl/expected.hpp>
 
 namespace railgauge {
@@ -48,6 +49,21 @@ using Status = Result<void>;
 // An error to return from a function of Result or Status.
 inline tl::unexpected<Error> fail(Code code, std::string message) {
   return tl::unexpected<Error>(Error{code, std::move(message)});
+}
+// The same with the message of fmt::format().
+template <class First, class... Args>
+tl::unexpected<Error> fail(Code code, fmt::format_string<First, Args...> text, First&& first,
+                           Args&&... args) {
+  return fail(code, text, std::forward<First>(first), std::forward<Args>(args)...);
+}
+// The caller's words are wrong: kInvalidArgument.
+inline tl::unexpected<Error> invalid(std::string message) {
+  return fail(Code::kInvalidArgument, std::move(message));
+}
+template <class First, class... Args>
+tl::unexpected<Error> invalid(fmt::format_string<First, Args...> text, First&& first,
+                              Args&&... args) {
+  return invalid(fmt::format(text, std::forward<First>(first), std::forward<Args>(args)...));
 }
 
 // Writes the condition and its place to stderr and ends the process (SIGABRT).

@@ -50,8 +50,8 @@ Result<std::optional<std::string>> FrameReader::next() {
     if ((byte & 0x80U) == 0) break;
   }
   if (length > kMaxFrameBytes)
-    return fail(Code::kDataLoss,
-                fmt::format("frame of {} bytes; at most {} are allowed", length, kMaxFrameBytes));
+    return fail(Code::kDataLoss, "frame of {} bytes; at most {} are allowed", length,
+                kMaxFrameBytes);
   const std::size_t body = begin_ + static_cast<std::size_t>(used) + 1;
   if (buffer_.size() - body < length) return std::nullopt;
   std::string out = buffer_.substr(body, length);
@@ -77,10 +77,9 @@ Status write_all(int fd, std::string_view bytes, double timeout_seconds) {
       const ssize_t written = ::write(fd, bytes.data(), std::min(most, bytes.size()));
       if (written > 0) bytes.remove_prefix(static_cast<std::size_t>(written));
       if (written < 0 && errno != EINTR && errno != EAGAIN)
-        return fail(Code::kUnavailable,
-                    fmt::format("write to fd {}: {}", fd, std::strerror(errno)));
+        return fail(Code::kUnavailable, "write to fd {}: {}", fd, std::strerror(errno));
     } else if (left_ms <= 0) {
-      return fail(Code::kDeadlineExceeded, fmt::format("write to fd {}: reader is stuck", fd));
+      return fail(Code::kDeadlineExceeded, "write to fd {}: reader is stuck", fd);
     }
   }
   return {};

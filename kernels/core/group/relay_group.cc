@@ -121,8 +121,7 @@ Status RelayChannel::wait(double timeout_seconds, const char* what, Ready ready)
   changed_.wait_for(lock, limit, [&] { return ended_ || ready(); });
   if (ended_) return tl::unexpected(*ended_);
   if (ready()) return {};
-  return fail(Code::kDeadlineExceeded,
-              fmt::format("agent sent no {} within {:.3g} s", what, timeout_seconds));
+  return fail(Code::kDeadlineExceeded, "agent sent no {} within {:.3g} s", what, timeout_seconds);
 }
 
 Result<TaskRequest> RelayChannel::wait_request(double timeout_seconds) {

@@ -27,8 +27,6 @@ class RelayChannel {
   // The descriptors stay the caller's and must outlive the channel.
   RelayChannel(int request_fd, int record_fd, OnEnd on_end);
   ~RelayChannel();
-  RelayChannel(const RelayChannel&) = delete;
-  RelayChannel& operator=(const RelayChannel&) = delete;
 
   // One whole message, never mixed with another thread's. kUnavailable when the agent is gone,
   // kDeadlineExceeded when it has not read for kSendTimeoutSeconds.

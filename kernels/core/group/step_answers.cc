@@ -43,24 +43,23 @@ StepAnswers answers_of(std::uint32_t step, std::vector<GroupStep> said) {
 Result<std::vector<std::string>> payloads_of(GroupStep answer, std::uint32_t step,
                                              std::uint32_t size) {
   if (answer.step() != step)
-    return fail(Code::kInternal,
-                fmt::format("rendezvous: step {} came for step {}", answer.step(), step));
+    return fail(Code::kInternal, "rendezvous: step {} came for step {}", answer.step(), step);
   auto& payloads = *answer.mutable_payloads();
   if (answer.ranks().empty()) {
     if (static_cast<std::uint32_t>(payloads.size()) != size)
-      return fail(Code::kInternal, fmt::format("rendezvous: step {} has {} payloads for {} ranks",
-                                               step, payloads.size(), size));
+      return fail(Code::kInternal, "rendezvous: step {} has {} payloads for {} ranks", step,
+                  payloads.size(), size);
     return std::vector<std::string>(std::make_move_iterator(payloads.begin()),
                                     std::make_move_iterator(payloads.end()));
   }
   std::vector<std::string> all(size);
   if (answer.ranks_size() != payloads.size())
-    return fail(Code::kInternal, fmt::format("rendezvous: step {} has {} payloads of {} ranks",
-                                             step, payloads.size(), answer.ranks_size()));
+    return fail(Code::kInternal, "rendezvous: step {} has {} payloads of {} ranks", step,
+                payloads.size(), answer.ranks_size());
   for (int i = 0; i < payloads.size(); ++i) {
     if (answer.ranks(i) >= size)
-      return fail(Code::kInternal, fmt::format("rendezvous: step {} has a payload of rank {} of {}",
-                                               step, answer.ranks(i), size));
+      return fail(Code::kInternal, "rendezvous: step {} has a payload of rank {} of {}", step,
+                  answer.ranks(i), size);
     all[answer.ranks(i)] = std::move(payloads[i]);
   }
   return all;

@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <climits>
 #include <cmath>
 #include <cstring>
 #include <future>
@@ -50,8 +51,7 @@ std::string errno_text(int error) {
 Result<std::uint16_t> parse_port(std::string_view text, std::string_view whole) {
   const auto port = parse_integer(text);
   if (!port || *port < 0 || *port > 65535)
-    return fail(Code::kInvalidArgument, fmt::format("address {}: port {} is not 0 to 65535",
-                                                    in_quotes(whole), in_quotes(text)));
+    return invalid("address {}: port {} is not 0 to 65535", in_quotes(whole), in_quotes(text));
   return static_cast<std::uint16_t>(*port);
 }
 
@@ -66,8 +66,7 @@ Result<HostPort> split_address(std::string_view text) {
     const std::size_t end = text.find(']');
     const std::string_view rest = end == text.npos ? "" : text.substr(end + 1);
     if (end == text.npos || end == 1 || !(rest.empty() || rest.starts_with(':')))
-      return fail(Code::kInvalidArgument,
-                  fmt::format("address {} is not [IPV6]:PORT", in_quotes(text)));
+      return invalid("address {} is not [IPV6]:PORT", in_quotes(text));
     HostPort out{text.substr(1, end - 1), std::nullopt};
     if (!rest.empty()) out.port = rest.substr(1);
     return out;
@@ -88,8 +87,8 @@ Result<AddressList> look_up(const TcpAddress& address, int flags) {
   const int error = getaddrinfo(address.host.empty() ? nullptr : address.host.c_str(),
                                 std::to_string(address.port).c_str(), &hints, &list);
   if (error != 0)
-    return fail(error == EAI_NONAME ? Code::kInvalidArgument : Code::kUnavailable,
-                fmt::format("address {}: {}", to_string(address), gai_strerror(error)));
+    return fail(error == EAI_NONAME ? Code::kInvalidArgument : Code::kUnavailable, "address {}: {}",
+                to_string(address), gai_strerror(error));
   return AddressList(list);
 }
 
@@ -101,13 +100,13 @@ Result<AddressList> look_up_until(const TcpAddress& address, double deadline_ns)
   try {
     std::thread([promise, address] { promise->set_value(look_up(address, 0)); }).detach();
   } catch (const std::system_error& error) {
-    return fail(Code::kResourceExhausted,
-                fmt::format("resolve {}: start a thread: {}", address.host, error.what()));
+    return fail(Code::kResourceExhausted, "resolve {}: start a thread: {}", address.host,
+                error.what());
   }
   if (future.wait_for(std::chrono::milliseconds(poll_timeout_ms(deadline_ns))) !=
       std::future_status::ready)
-    return fail(Code::kDeadlineExceeded,
-                fmt::format("resolve {}: the name service did not answer in time", address.host));
+    return fail(Code::kDeadlineExceeded, "resolve {}: the name service did not answer in time",
+                address.host);
   return future.get();
 }
 
@@ -127,6 +126,15 @@ TcpAddress address_of(const sockaddr_storage& storage, socklen_t length) {
   if (name.starts_with(kMappedIpv4) && name.find('.') != name.npos)
     name.remove_prefix(kMappedIpv4.size());
   return {std::string(name), parse_port(port.data(), port.data()).value_or(0)};
+}
+
+// The address that getsockname or getpeername reports.
+template <class Name>
+TcpAddress address_by(Name name, const Fd& socket) {
+  sockaddr_storage storage{};
+  socklen_t length = sizeof(storage);
+  name(socket.get(), reinterpret_cast<sockaddr*>(&storage), &length);
+  return address_of(storage, length);
 }
 
 // Binds and listens at one address. An IPv6 socket takes IPv4 too.
@@ -162,6 +170,11 @@ Result<Fd> connect_once(const addrinfo& where, double deadline_ns) {
 
 }  // namespace
 
+std::string host_name() {
+  std::array<char, HOST_NAME_MAX + 1> name{};
+  return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "";
+}
+
 int poll_timeout_ms(double deadline_ns) {
   constexpr double kLongestMs = 3600e3;
   return static_cast<int>(
@@ -176,8 +189,7 @@ Result<TcpAddress> parse_listen_address(std::string_view text) {
 
 Result<TcpAddress> parse_connect_address(std::string_view text, std::uint16_t default_port) {
   const HostPort parts = RG_TRY(split_address(text));
-  if (parts.host.empty())
-    return fail(Code::kInvalidArgument, fmt::format("address {} names no host", in_quotes(text)));
+  if (parts.host.empty()) return invalid("address {} names no host", in_quotes(text));
   TcpAddress out{std::string(parts.host), default_port};
   if (parts.port) out.port = RG_TRY(parse_port(*parts.port, text));
   return out;
@@ -203,22 +215,12 @@ Result<Fd> tcp_listen(const TcpAddress& address) {
     if (socket) return socket;
     last = std::move(socket).error();
   }
-  return fail(last.code, fmt::format("listen on {}: {}", to_string(address), last.message));
+  return fail(last.code, "listen on {}: {}", to_string(address), last.message);
 }
 
-TcpAddress local_address(const Fd& socket) {
-  sockaddr_storage storage{};
-  socklen_t length = sizeof(storage);
-  getsockname(socket.get(), reinterpret_cast<sockaddr*>(&storage), &length);
-  return address_of(storage, length);
-}
+TcpAddress local_address(const Fd& socket) { return address_by(getsockname, socket); }
 
-TcpAddress peer_address(const Fd& socket) {
-  sockaddr_storage storage{};
-  socklen_t length = sizeof(storage);
-  getpeername(socket.get(), reinterpret_cast<sockaddr*>(&storage), &length);
-  return address_of(storage, length);
-}
+TcpAddress peer_address(const Fd& socket) { return address_by(getpeername, socket); }
 
 // Errors about a connection that died in the queue concern nobody (accept(2)); only a lack of
 // descriptors or memory is returned.
@@ -247,9 +249,8 @@ Result<Fd> tcp_connect(const TcpAddress& address, double deadline_ns) {
     const double rest_ns = std::min(kRetryNs, deadline_ns - monotonic_now_ns());
     if (rest_ns > 0) std::this_thread::sleep_for(std::chrono::duration<double, std::nano>(rest_ns));
   } while (monotonic_now_ns() < deadline_ns);
-  return fail(Code::kUnavailable,
-              fmt::format("connect to {}: {}; start the other side with --listen first",
-                          to_string(address), last.message));
+  return fail(Code::kUnavailable, "connect to {}: {}; start the other side with --listen first",
+              to_string(address), last.message);
 }
 
 // Frames are small and each waits for its answer, so Nagle's algorithm would delay them.
@@ -259,7 +260,7 @@ FrameStream::FrameStream(Fd socket, const TcpAddress& peer)
 }
 
 tl::unexpected<Error> FrameStream::closed() const {
-  return fail(Code::kUnavailable, fmt::format("peer {} closed the connection", peer_));
+  return fail(Code::kUnavailable, "peer {} closed the connection", peer_);
 }
 
 // MSG_NOSIGNAL: a peer that is gone is an error here and no SIGPIPE.
@@ -274,7 +275,7 @@ Status FrameStream::send(const google::protobuf::MessageLite& message, double de
     if (errno == EINTR) continue;
     if (errno != EAGAIN) return closed();
     if (monotonic_now_ns() >= deadline_ns)
-      return fail(Code::kDeadlineExceeded, fmt::format("peer {} takes no data", peer_));
+      return fail(Code::kDeadlineExceeded, "peer {} takes no data", peer_);
     pollfd wait{socket_.get(), POLLOUT, 0};
     ::poll(&wait, 1, poll_timeout_ms(deadline_ns));
   }
@@ -287,7 +288,7 @@ Result<std::optional<std::string>> FrameStream::poll_frame(std::size_t limit) {
   for (;;) {
     auto whole = reader_.next();
     if (!whole || (*whole && (*whole)->size() > limit) || reader_.pending() > limit + kReadBytes)
-      return fail(Code::kUnavailable, fmt::format("peer {} sent garbage", peer_));
+      return fail(Code::kUnavailable, "peer {} sent garbage", peer_);
     if (*whole) return whole;
     const ssize_t n = ::recv(socket_.get(), bytes.data(), bytes.size(), 0);
     if (n > 0) {
@@ -305,7 +306,7 @@ Result<std::string> FrameStream::read_frame(std::size_t limit, double deadline_n
     auto whole = RG_TRY(poll_frame(limit));
     if (whole) return std::move(*whole);
     if (monotonic_now_ns() >= deadline_ns)
-      return fail(Code::kDeadlineExceeded, fmt::format("peer {} did not answer in time", peer_));
+      return fail(Code::kDeadlineExceeded, "peer {} did not answer in time", peer_);
     pollfd wait{socket_.get(), POLLIN, 0};
     ::poll(&wait, 1, poll_timeout_ms(deadline_ns));
   }

@@ -16,6 +16,9 @@
 
 namespace railgauge {
 
+// This host's own name; "" where the system has none.
+std::string host_name();
+
 // A host, by name or number, and a port.
 struct TcpAddress {
   // Without brackets; empty means every local address.

@@ -80,11 +80,10 @@ std::vector<std::string> differing_parameters(const Started& mine, const Started
 Status check_same(const Started& mine, const Started& theirs, const std::string& peer) {
   const std::string& version = theirs.facts().at(kContractFact);
   if (version != kContractVersion)
-    return fail(Code::kAborted,
-                fmt::format("peer {} speaks version {} of the group contract, this side {}", peer,
-                            in_quotes(version), kContractVersion));
+    return fail(Code::kAborted, "peer {} speaks version {} of the group contract, this side {}",
+                peer, in_quotes(version), kContractVersion);
   const auto wrong = [&](const std::string& what) {
-    return fail(Code::kInvalidArgument, fmt::format("peer {} runs {}", peer, what));
+    return invalid("peer {} runs {}", peer, what);
   };
   if (theirs.kernel() != mine.kernel())
     return wrong(
@@ -136,10 +135,10 @@ class TcpGroup : public Group {
   Result<GroupStep> parse(const FrameStream& peer, const std::string& bytes, std::uint32_t count) {
     GroupStep step;
     if (!step.ParseFromString(bytes) || static_cast<std::uint32_t>(step.payloads_size()) != count)
-      return fail(Code::kUnavailable, fmt::format("peer {} sent garbage", peer.peer()));
+      return fail(Code::kUnavailable, "peer {} sent garbage", peer.peer());
     if (step.step() != step_)
-      return fail(Code::kUnavailable, fmt::format("peer {} is at step {}, this side at step {}",
-                                                  peer.peer(), step.step(), step_));
+      return fail(Code::kUnavailable, "peer {} is at step {}, this side at step {}", peer.peer(),
+                  step.step(), step_);
     return step;
   }
 
@@ -209,8 +208,8 @@ class TcpRelay final : public TcpGroup {
     for (std::size_t i = 0; i < peers_.size(); ++i) {
       if (got[i] && waits[i].revents != 0) return peers_[i].closed();
       if (!got[i] && ready <= 0 && monotonic_now_ns() >= deadline_ns)
-        return fail(Code::kDeadlineExceeded, fmt::format("peer {} (rank {}) did not answer in time",
-                                                         peers_[i].peer(), rank_of(i)));
+        return fail(Code::kDeadlineExceeded, "peer {} (rank {}) did not answer in time",
+                    peers_[i].peer(), rank_of(i));
     }
     return {};
   }
@@ -319,16 +318,14 @@ Result<std::unique_ptr<Group>> join_tcp_group(std::string_view address, const St
   RG_TRY_OK(relay.send(greeting_of(task), deadline_ns));
   const auto bytes = relay.read_frame(kMaxGreeting, deadline_ns);
   if (!bytes)
-    return fail(bytes.error().code,
-                fmt::format("{}; no free Railgauge listener greeted there", bytes.error().message));
+    return fail(bytes.error().code, "{}; no free Railgauge listener greeted there",
+                bytes.error().message);
   const auto theirs = parse_greeting(*bytes);
-  if (!theirs)
-    return fail(Code::kUnavailable, fmt::format("{} is no Railgauge listener", to_string(where)));
+  if (!theirs) return fail(Code::kUnavailable, "{} is no Railgauge listener", to_string(where));
   RG_TRY_OK(check_same(task, *theirs, relay.peer()));
-  const auto found = theirs->facts().find(kRankFact);
-  const auto rank = parse_integer(found == theirs->facts().end() ? "" : found->second);
+  const auto rank = parse_integer(value_in(theirs->facts(), kRankFact));
   if (!rank || *rank < 0 || *rank >= task.size())
-    return fail(Code::kUnavailable, fmt::format("peer {} gave no rank", relay.peer()));
+    return fail(Code::kUnavailable, "peer {} gave no rank", relay.peer());
   std::vector<FrameStream> peers;
   peers.push_back(std::move(relay));
   return std::make_unique<TcpMember>(static_cast<std::uint32_t>(*rank), task.size(),

@@ -12,6 +12,7 @@
 #include <fmt/ranges.h>
 
 #include "kernels/core/base/result.h"
+#include "kernels/core/text/text.h"
 #include "kernels/core/text/units.h"
 
 namespace railgauge {
@@ -76,21 +77,12 @@ std::string metrics_of(const KernelInfo& kernel) {
   return out;
 }
 
-// "1", "2 to 64", "2 or more".
-std::string ranks_of(const KernelInfo& kernel) {
-  if (kernel.max_ranks() == 0) return fmt::format("{} or more", kernel.min_ranks());
-  if (kernel.max_ranks() == kernel.min_ranks()) return std::to_string(kernel.min_ranks());
-  return fmt::format("{} to {}", kernel.min_ranks(), kernel.max_ranks());
-}
-
 // The text in lines of at most 100 columns, broken at blanks.
 std::string wrapped(std::string_view text) {
   constexpr std::size_t kColumns = 100;
   std::string out;
   std::size_t column = 0;
-  for (std::size_t begin = 0; begin < text.size();) {
-    const std::size_t end = std::min(text.find(' ', begin), text.size());
-    const std::string_view word = text.substr(begin, end - begin);
+  for (const std::string_view word : split(text, ' ')) {
     if (column > 0 && column + 1 + word.size() > kColumns) {
       out += '\n';
       column = 0;
@@ -100,7 +92,6 @@ std::string wrapped(std::string_view text) {
     }
     out += word;
     column += word.size();
-    begin = end + 1;
   }
   return out;
 }
@@ -126,17 +117,10 @@ std::string family_section(const Family& family, const std::vector<const KernelI
       return std::ranges::find(shared, name) != shared.end();
     });
     out += fmt::format("| `{}` | {} | {} | {} | {} | {} |\n", kernel->name(),
-                       cell(kernel->summary()), metrics_of(*kernel), ranks_of(*kernel),
+                       cell(kernel->summary()), metrics_of(*kernel), ranks_text(*kernel),
                        kernel->endpoint_kind(), code_list(more));
   }
   return out;
-}
-
-// A bound in the words that the parameter accepts.
-std::string bound_text(const ParameterInfo& parameter, double bound) {
-  if (parameter.unit() == "bytes") return canonical_bytes(static_cast<std::uint64_t>(bound));
-  if (parameter.type() == "duration") return canonical_duration(bound);
-  return fmt::format("{}", bound);
 }
 
 std::string bounds_of(const ParameterInfo& parameter) {
@@ -144,10 +128,10 @@ std::string bounds_of(const ParameterInfo& parameter) {
     return code_list({parameter.choices().begin(), parameter.choices().end()});
   if (parameter.type() == "boolean") return "`true`, `false`";
   if (parameter.has_minimum() && parameter.has_maximum())
-    return fmt::format("{} to {}", bound_text(parameter, parameter.minimum()),
-                       bound_text(parameter, parameter.maximum()));
-  if (parameter.has_minimum()) return "at least " + bound_text(parameter, parameter.minimum());
-  if (parameter.has_maximum()) return "at most " + bound_text(parameter, parameter.maximum());
+    return fmt::format("{} to {}", value_text(parameter, parameter.minimum()),
+                       value_text(parameter, parameter.maximum()));
+  if (parameter.has_minimum()) return "at least " + value_text(parameter, parameter.minimum());
+  if (parameter.has_maximum()) return "at most " + value_text(parameter, parameter.maximum());
   return "any";
 }
 
@@ -182,6 +166,12 @@ std::string kernel_list(const std::vector<std::string>& names,
 }
 
 }  // namespace
+
+std::string ranks_text(const KernelInfo& kernel) {
+  if (kernel.max_ranks() == 0) return fmt::format("{} or more", kernel.min_ranks());
+  if (kernel.max_ranks() == kernel.min_ranks()) return std::to_string(kernel.min_ranks());
+  return fmt::format("{} to {}", kernel.min_ranks(), kernel.max_ranks());
+}
 
 std::string kernel_page(std::span<const KernelInfo> kernels) {
   std::string page =

@@ -8,6 +8,9 @@
 
 namespace railgauge {
 
+// The ranks that it takes: "1", "2 to 64", "2 or more". Pure.
+std::string ranks_text(const KernelInfo& kernel);
+
 // Markdown of deploy/docs/reference/kernels.md: a table for each family, with meaning, metrics and
 // their units, ranks, endpoint and parameters of each kernel. `kernels` are sorted by name, and the
 // part of a name before its point is its family; CHECKs that the family has a description. Pure.

@@ -81,8 +81,8 @@ Result<Format> parse_format(std::string_view text) {
   static const std::array<std::string, 4> kNames{"table", "json", "csv", "ndjson"};
   for (std::size_t i = 0; i < kNames.size(); ++i)
     if (kNames[i] == text) return static_cast<Format>(i);
-  return fail(Code::kInvalidArgument, fmt::format("format {} is not {}{}", in_quotes(text),
-                                                  one_of(kNames), did_you_mean(text, kNames)));
+  return invalid("format {} is not {}{}", in_quotes(text), one_of(kNames),
+                 did_you_mean(text, kNames));
 }
 
 void add_record(const Record& record, RunnerReport& report) {

@@ -13,6 +13,7 @@
 #include "kernels/core/base/outcome.h"
 #include "kernels/core/report/report.h"
 #include "kernels/core/report/text_table.h"
+#include "kernels/core/text/text.h"
 #include "kernels/core/text/units.h"
 
 namespace railgauge {
@@ -78,19 +79,13 @@ std::string metric_in_words(const Point& point) {
 
 // Whether a fake had a part in any figure.
 bool any_synthetic(const RunnerReport& report) {
-  const auto fact = report.started().facts().find("synthetic");
-  if (fact != report.started().facts().end() && fact->second == "true") return true;
-  for (const Point& point : report.points())
-    if (point.synthetic()) return true;
-  return false;
+  return value_in(report.started().facts(), "synthetic") == "true" ||
+         std::ranges::any_of(report.points(), &Point::synthetic);
 }
 
 // The port's rate in bytes per second from its fact, or nothing.
 std::optional<double> line_rate(const RunnerReport& report) {
-  const auto& facts = report.started().facts();
-  const auto found = facts.find(kLineRateFact);
-  if (found == facts.end()) return std::nullopt;
-  const auto rate = parse_number(found->second);
+  const auto rate = parse_number(value_in(report.started().facts(), kLineRateFact));
   return rate && *rate > 0 ? std::optional(*rate / kBitsPerByte) : std::nullopt;
 }
 
@@ -147,9 +142,9 @@ class Section {
   [[nodiscard]] std::string throttle_reasons() const {
     std::set<std::string> reasons;
     for (const Point& point : report_.points())
-      if (const auto told = point.facts().find("throttle_reasons");
-          is_here(point) && point.throttled() && told != point.facts().end())
-        reasons.insert(told->second);
+      if (const std::string told = value_in(point.facts(), "throttle_reasons");
+          is_here(point) && point.throttled() && !told.empty())
+        reasons.insert(told);
     return reasons.empty() ? "reason unknown" : fmt::format("{}", fmt::join(reasons, ", "));
   }
   [[nodiscard]] std::string shown(double value) const { return figure(value * scale_.factor); }

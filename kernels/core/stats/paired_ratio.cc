@@ -36,19 +36,15 @@ std::vector<double> signed_rank_distribution(std::size_t n) {
 // Logarithms make the estimate symmetric: a/b and b/a give reciprocal ratios.
 Result<PairedRatio> paired_ratio(std::span<const double> a, std::span<const double> b) {
   if (a.size() != b.size())
-    return fail(Code::kInvalidArgument,
-                fmt::format("paired ratio: {} launches against {}", a.size(), b.size()));
+    return invalid("paired ratio: {} launches against {}", a.size(), b.size());
   const std::size_t n = a.size();
   if (n < kMinPairs || n > kMaxPairs)
-    return fail(Code::kFailedPrecondition,
-                fmt::format("paired ratio: {} pairs; a 95 % interval needs {} to {}", n, kMinPairs,
-                            kMaxPairs));
+    return fail(Code::kFailedPrecondition, "paired ratio: {} pairs; a 95 % interval needs {} to {}",
+                n, kMinPairs, kMaxPairs);
   std::vector<double> logs(n);
   for (std::size_t i = 0; i < n; ++i) {
     if (!(a[i] > 0) || !(b[i] > 0))
-      return fail(Code::kInvalidArgument,
-                  fmt::format("paired ratio: pair {} is {} and {}; figures are positive", i + 1,
-                              a[i], b[i]));
+      return invalid("paired ratio: pair {} is {} and {}; figures are positive", i + 1, a[i], b[i]);
     logs[i] = std::log(a[i] / b[i]);
   }
   std::vector<double> walsh;  // averages of all pairs of log ratios, each with itself too

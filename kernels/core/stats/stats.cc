@@ -289,6 +289,12 @@ MedianEstimate estimate_median(std::span<const double> in_time_order) {
   return out;
 }
 
+std::optional<double> relative_half_width(std::span<const double> in_time_order) {
+  const MedianEstimate estimate = estimate_median(in_time_order);
+  if (!estimate.interval || estimate.median == 0) return std::nullopt;
+  return (estimate.interval->high - estimate.interval->low) / 2 / std::abs(estimate.median);
+}
+
 Histogram histogram_of(std::span<const double> samples) {
   return histogram_sorted(sorted_copy(samples));
 }

@@ -45,6 +45,10 @@ struct MedianEstimate {
 // The estimate without a full sort, for the sampler between batches. `in_time_order` is not empty.
 MedianEstimate estimate_median(std::span<const double> in_time_order);
 
+// Half the width of the median's 95 % interval over the median, of samples in time order that are
+// not empty; absent where there is no interval or the median is 0.
+std::optional<double> relative_half_width(std::span<const double> in_time_order);
+
 // All amounts over all time, for rates of equal amounts: their harmonic mean. Not empty, all above
 // 0.
 double rate_over_all_time(std::span<const double> rates);

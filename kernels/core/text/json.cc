@@ -11,6 +11,7 @@
 #include <google/protobuf/descriptor.h>
 
 #include "kernels/core/base/result.h"
+#include "kernels/core/text/text.h"
 
 namespace railgauge {
 namespace {
@@ -26,45 +27,24 @@ constexpr int kMaxDepth = 64;
 // In place of the number of a value, where a field has one value alone.
 constexpr int kNotRepeated = -1;
 
-// Length of the UTF-8 sequence at the start of `text` (RFC 3629), 0 when there is none. Overlong
-// forms, surrogates and values beyond U+10FFFF are none.
-std::size_t utf8_length(std::string_view text) {
-  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
-  const unsigned char lead = byte(0);
-  if (lead < 0x80) return 1;
-  const std::size_t length = lead >= 0xF0 ? 4 : lead >= 0xE0 ? 3 : 2;
-  if (lead < 0xC2 || lead > 0xF4 || text.size() < length) return 0;
-  for (std::size_t i = 1; i < length; ++i)
-    if ((byte(i) & 0xC0) != 0x80) return 0;
-  if ((lead == 0xE0 && byte(1) < 0xA0) || (lead == 0xED && byte(1) > 0x9F)) return 0;
-  if ((lead == 0xF0 && byte(1) < 0x90) || (lead == 0xF4 && byte(1) > 0x8F)) return 0;
-  return length;
-}
-
 // Escapes what RFC 8259 demands, and DEL, which a terminal may interpret.
 void append_escaped(char character, std::string& out) {
-  switch (character) {
-    case '"':
-      out += "\\\"";
-      return;
-    case '\\':
-      out += "\\\\";
-      return;
-    case '\n':
-      out += "\\n";
-      return;
-    case '\r':
-      out += "\\r";
-      return;
-    case '\t':
-      out += "\\t";
-      return;
-    default:
-      if (static_cast<unsigned char>(character) < 0x20 || character == 0x7F)
-        out += fmt::format("\\u{:04x}", static_cast<unsigned>(character));
-      else
-        out += character;
-  }
+  constexpr std::string_view kShort = "\"\\\n\r\t";
+  constexpr std::string_view kLetters = "\"\\nrt";
+  if (const std::size_t at = kShort.find(character); at != std::string_view::npos)
+    out.append(1, '\\').append(1, kLetters[at]);
+  else if (static_cast<unsigned char>(character) < 0x20 || character == 0x7F)
+    out += fmt::format("\\u{:04x}", static_cast<unsigned>(character));
+  else
+    out += character;
+}
+
+// The shortest digits that read back as the same value; "null" where JSON has none.
+template <class Float>
+std::string shortest(Float value) {
+  if (!std::isfinite(value)) return "null";
+  std::array<char, 32> digits{};
+  return {digits.begin(), std::to_chars(digits.begin(), digits.end(), value).ptr};
 }
 
 // Appends one message. Fields come in the order of their declaration.
@@ -166,16 +146,8 @@ class Writer {
     out_ += fmt::format("{}", value);
   }
   void number(double value) { out_ += json_number(value); }
-  // The shortest digits of a float, not those of the double that it converts to.
-  void number(float value) {
-    std::array<char, 32> digits{};
-    if (!std::isfinite(value)) {
-      out_ += "null";
-      return;
-    }
-    const auto end = std::to_chars(digits.begin(), digits.end(), value).ptr;
-    out_.append(digits.begin(), end);
-  }
+  // Not those of the double that a float converts to.
+  void number(float value) { out_ += shortest(value); }
   void boolean(bool value) { out_ += value ? "true" : "false"; }
   // CHECKs that the field is no bytes: JSON has no form for them.
   void text(const FieldDescriptor* field, const std::string& value) {
@@ -236,12 +208,9 @@ std::string json_string(std::string_view text) {
 }
 
 std::string json_number(double value) {
-  if (!std::isfinite(value)) return "null";
   if (value == std::trunc(value) && std::abs(value) < kFirstInexactInteger)
     return fmt::format("{}", static_cast<std::int64_t>(value));
-  std::array<char, 32> digits{};
-  const auto end = std::to_chars(digits.begin(), digits.end(), value).ptr;
-  return {digits.begin(), end};
+  return shortest(value);
 }
 
 std::string to_json(const Message& message, JsonLayout layout) {

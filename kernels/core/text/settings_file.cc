@@ -70,10 +70,8 @@ Result<SettingsFile> parse_settings_file(std::string_view text, std::string_view
   std::ranges::transform(flags, keys.begin(), setting_key);
   SettingsFile settings;
   int line = 0;
-  for (std::size_t begin = 0; begin < text.size();) {
-    const std::size_t end = std::min(text.find('\n', begin), text.size());
-    const std::string_view content = trimmed(text.substr(begin, end - begin));
-    begin = end + 1;
+  for (const std::string_view whole : split_lines(text)) {
+    const std::string_view content = trimmed(whole);
     ++line;
     if (content.empty() || content.front() == '#') continue;
     const std::size_t equals = content.find('=');
@@ -99,8 +97,7 @@ Result<SettingsFile> parse_settings_file(std::string_view text, std::string_view
 Result<SettingsFile> read_settings_file(const std::string& path, std::span<const std::string> flags,
                                         bool must_exist) {
   const auto cannot = [&](std::string_view act) {
-    return fail(Code::kInvalidArgument, fmt::format("{}: {}: {}; --config names another file", path,
-                                                    act, std::strerror(errno)));
+    return invalid("{}: {}: {}; --config names another file", path, act, std::strerror(errno));
   };
   errno = 0;
   std::ifstream file(path, std::ios::binary);
@@ -111,8 +108,7 @@ Result<SettingsFile> read_settings_file(const std::string& path, std::span<const
   if (file.bad()) return cannot("read");  // a folder, for one
   text.resize(static_cast<std::size_t>(file.gcount()));
   if (text.size() > kMaxSettingsFileBytes)
-    return fail(Code::kInvalidArgument,
-                fmt::format("{}: more than {} bytes are no settings", path, kMaxSettingsFileBytes));
+    return invalid("{}: more than {} bytes are no settings", path, kMaxSettingsFileBytes);
   return parse_settings_file(text, path, flags);
 }
 

@@ -8,32 +8,47 @@
 #include <fmt/format.h>
 
 namespace railgauge {
-namespace {
-
-// Bytes of the UTF-8 character at the start of `text` (RFC 3629); 0 when there is none. Overlong
-// forms, surrogates and values above U+10FFFF are none.
-std::size_t character_length(std::string_view text) {
-  const auto byte = [&](std::size_t i) {
-    return i < text.size() ? static_cast<unsigned>(static_cast<unsigned char>(text[i])) : 0U;
-  };
-  const auto continues = [&](std::size_t i) { return (byte(i) & 0xc0U) == 0x80U; };
-  const unsigned first = byte(0);
-  if (first < 0x80U) return 1;
-  if (first >= 0xc2U && first <= 0xdfU) return continues(1) ? 2 : 0;
-  if (first >= 0xe0U && first <= 0xefU) {
-    const bool overlong = first == 0xe0U && byte(1) < 0xa0U;
-    const bool surrogate = first == 0xedU && byte(1) > 0x9fU;
-    return continues(1) && continues(2) && !overlong && !surrogate ? 3 : 0;
-  }
-  if (first >= 0xf0U && first <= 0xf4U) {
-    const bool overlong = first == 0xf0U && byte(1) < 0x90U;
-    const bool above = first == 0xf4U && byte(1) > 0x8fU;
-    return continues(1) && continues(2) && continues(3) && !overlong && !above ? 4 : 0;
-  }
-  return 0;
+// The second byte decides on overlong forms, surrogates and values that are too large.
+std::size_t utf8_length(std::string_view text) {
+  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
+  const unsigned char lead = byte(0);
+  if (lead < 0x80) return 1;
+  const std::size_t length = lead >= 0xF0 ? 4 : lead >= 0xE0 ? 3 : 2;
+  if (lead < 0xC2 || lead > 0xF4 || text.size() < length) return 0;
+  for (std::size_t i = 1; i < length; ++i)
+    if ((byte(i) & 0xC0) != 0x80) return 0;
+  if ((lead == 0xE0 && byte(1) < 0xA0) || (lead == 0xED && byte(1) > 0x9F)) return 0;
+  if ((lead == 0xF0 && byte(1) < 0x90) || (lead == 0xF4 && byte(1) > 0x8F)) return 0;
+  return length;
 }
 
-}  // namespace
+// Continuation bytes are 10xxxxxx; a character has at most three after its first.
+std::string_view beginning_of(std::string_view text, std::size_t most_bytes) {
+  std::size_t length = std::min(text.size(), most_bytes);
+  for (int i = 0; i < 3 && length > 0 && length < text.size() && (text[length] & 0xc0) == 0x80; ++i)
+    --length;
+  return text.substr(0, length);
+}
+
+std::vector<std::string_view> split(std::string_view text, char separator) {
+  std::vector<std::string_view> parts;
+  for (std::size_t begin = 0; begin <= text.size(); begin += parts.back().size() + 1)
+    parts.push_back(text.substr(begin, text.find(separator, begin) - begin));
+  return parts;
+}
+
+bool made_of(std::string_view text, std::string_view others) {
+  return std::ranges::all_of(text, [others](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+           others.find(c) != std::string_view::npos;
+  });
+}
+
+std::vector<std::string_view> split_lines(std::string_view text, char separator) {
+  std::vector<std::string_view> parts = split(text, separator);
+  if (parts.back().empty()) parts.pop_back();
+  return parts;
+}
 
 // Optimal string alignment (Damerau): three rows of the table suffice.
 std::size_t edit_distance(std::string_view a, std::string_view b) {
@@ -77,7 +92,7 @@ std::string valid_utf8(std::string_view text) {
   std::string out;
   out.reserve(text.size());
   while (!text.empty()) {
-    const std::size_t length = character_length(text);
+    const std::size_t length = utf8_length(text);
     if (length == 0)
       out.push_back('?');
     else
@@ -87,15 +102,10 @@ std::string valid_utf8(std::string_view text) {
   return out;
 }
 
-// Cuts between characters: a character has at most three bytes after its first.
 std::string in_quotes(std::string_view word) {
-  std::size_t length = std::min(word.size(), kMaxQuoted);
-  // Not in the middle of a character, which has at most three bytes after its first.
-  for (int i = 0; i < 3 && length < word.size() && (word[length] & 0xc0) == 0x80; ++i) --length;
-  std::string out = valid_utf8(word.substr(0, length));
-  for (char& c : out)
-    if (static_cast<unsigned char>(c) < 0x20U || c == 0x7f) c = '?';
-  return fmt::format("\"{}{}\"", out, length < word.size() ? "..." : "");
+  const std::string_view shown = beginning_of(word, kMaxQuoted);
+  return fmt::format("\"{}{}\"", printable(valid_utf8(shown)),
+                     shown.size() < word.size() ? "..." : "");
 }
 
 std::string one_of(std::span<const std::string> words) {
@@ -116,12 +126,7 @@ std::string printable(std::string_view text) {
 
 // A single quote ends the quoting, is escaped, and begins it again (POSIX shell, 2.2.2).
 std::string shell_quoted(std::string_view word) {
-  constexpr std::string_view kPlain = "_-./:=@%+,";
-  const bool plain = !word.empty() && std::ranges::all_of(word, [&](char c) {
-    return std::isalnum(static_cast<unsigned char>(c)) != 0 ||
-           kPlain.find(c) != std::string_view::npos;
-  });
-  if (plain) return std::string(word);
+  if (!word.empty() && made_of(word, "_-./:=@%+,")) return std::string(word);
   std::string quoted = "'";
   for (const char c : word) {
     if (c == '\'')

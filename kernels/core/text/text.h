@@ -1,10 +1,13 @@
 // Small helpers for one-line messages to people. Pure; thread safe.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 namespace railgauge {
 
@@ -16,6 +19,34 @@ inline constexpr std::size_t kMaxComparedWord = 64;
 // `; did you mean "depth"?` for the nearest candidate, or "" when none is near: ready to be
 // appended to an error.
 std::string did_you_mean(std::string_view word, std::span<const std::string> candidates);
+
+// The parts of the text between separators, empty ones too. They refer to the text.
+std::vector<std::string_view> split(std::string_view text, char separator);
+// The same where the separator ends each part, which the last one may lack: "" has none.
+std::vector<std::string_view> split_lines(std::string_view text, char separator = '\n');
+
+// Whether the text has nothing but ASCII letters, digits and the characters of `others`.
+bool made_of(std::string_view text, std::string_view others);
+
+// The value of that name in a map of texts, `otherwise` where it has none.
+template <class Map>
+std::string value_in(const Map& map, const std::string& name, std::string otherwise = {}) {
+  const auto found = map.find(name);
+  return found == map.end() ? std::move(otherwise) : found->second;
+}
+
+// The first row of a table whose field has that value; nullptr where there is none.
+template <class Rows, class Field, class Value>
+auto row_where(const Rows& rows, Field field, const Value& value) {
+  const auto found = std::ranges::find(rows, value, field);
+  return found == std::ranges::end(rows) ? nullptr : &*found;
+}
+
+// Bytes of the UTF-8 character at the start of `text` (RFC 3629), 0 when there is none. Overlong
+// forms, surrogates and values above U+10FFFF are none.
+std::size_t utf8_length(std::string_view text);
+// The text's beginning of at most so many bytes, not ending in the middle of a character.
+std::string_view beginning_of(std::string_view text, std::size_t most_bytes);
 
 // The text with "?" for each byte that is no part of valid UTF-8. Every text of others (stderr of a
 // child, words of a user) passes here before it becomes a message's string field: protobuf refuses

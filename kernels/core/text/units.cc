@@ -10,6 +10,7 @@
 
 #include <fmt/format.h>
 
+#include "kernels/core/base/record.pb.h"
 #include "kernels/core/text/text.h"
 
 namespace railgauge {
@@ -52,8 +53,7 @@ Result<Quantity> split(std::string_view text, std::string_view what) {
   const bool digit = !text.empty() && text.front() >= '0' && text.front() <= '9';
   const auto [rest, error] = std::from_chars(text.data(), end, value, std::chars_format::fixed);
   if (!digit || error != std::errc{})
-    return fail(Code::kInvalidArgument,
-                fmt::format("{} {} does not begin with a number", what, in_quotes(text)));
+    return invalid("{} {} does not begin with a number", what, in_quotes(text));
   std::string_view unit(rest, static_cast<std::size_t>(end - rest));
   if (unit.starts_with(' ')) unit.remove_prefix(1);
   return Quantity{value, unit};
@@ -73,9 +73,8 @@ Result<T> parse_whole(std::string_view text, std::string_view what) {
   const char* end = text.data() + text.size();
   const auto [rest, error] = std::from_chars(text.data(), end, value);
   if (error == std::errc::result_out_of_range)
-    return fail(Code::kInvalidArgument, fmt::format("{} is out of range", in_quotes(text)));
-  if (error != std::errc{} || rest != end)
-    return fail(Code::kInvalidArgument, fmt::format("{} is not {}", in_quotes(text), what));
+    return invalid("{} is out of range", in_quotes(text));
+  if (error != std::errc{} || rest != end) return invalid("{} is not {}", in_quotes(text), what);
   return value;
 }
 
@@ -113,16 +112,15 @@ Result<std::uint64_t> parse_bytes(std::string_view text) {
   const Unit* unit =
       quantity.unit.empty() ? &kByteUnits.back() : find_unit(kByteUnits, quantity.unit);
   if (unit == nullptr)
-    return fail(
-        Code::kInvalidArgument,
-        fmt::format("size {}: unit {} is unknown; use B, kB, MB, GB, TB (powers of 1000) or "
-                    "KiB, MiB, GiB, TiB (powers of 1024)",
-                    in_quotes(text), in_quotes(quantity.unit)));
+    return invalid(
+        "size {}: unit {} is unknown; use B, kB, MB, GB, TB (powers of 1000) or KiB, MiB, GiB, TiB "
+        "(powers of 1024)",
+        in_quotes(text), in_quotes(quantity.unit));
   const double bytes = quantity.value * unit->factor;
   if (bytes > static_cast<double>(kMaxBytes))
-    return fail(Code::kInvalidArgument, fmt::format("size {} is above 8192 TiB", in_quotes(text)));
+    return invalid("size {} is above 8192 TiB", in_quotes(text));
   if (std::abs(bytes - std::nearbyint(bytes)) > kWholeTolerance)
-    return fail(Code::kInvalidArgument, fmt::format("size {} is not whole bytes", in_quotes(text)));
+    return invalid("size {} is not whole bytes", in_quotes(text));
   return static_cast<std::uint64_t>(std::nearbyint(bytes));
 }
 
@@ -132,23 +130,19 @@ Result<double> parse_duration_ns(std::string_view text) {
   if (quantity.unit.empty() && quantity.value == 0) return 0.0;
   const Unit* unit = find_unit(kDurationUnits, quantity.unit);
   if (unit == nullptr)
-    return fail(
-        Code::kInvalidArgument,
+    return invalid(
         quantity.unit.empty()
             ? fmt::format("duration {} has no unit; use ns, us, ms, s, min or h", in_quotes(text))
             : fmt::format("duration {}: unit {} is unknown; use ns, us, ms, s, min or h",
                           in_quotes(text), in_quotes(quantity.unit)));
   const double ns = quantity.value * unit->factor;
-  if (ns > kMaxDurationNs)
-    return fail(Code::kInvalidArgument,
-                fmt::format("duration {} is above 366 days", in_quotes(text)));
+  if (ns > kMaxDurationNs) return invalid("duration {} is above 366 days", in_quotes(text));
   return ns;
 }
 
 Result<double> parse_number(std::string_view text) {
   const double value = RG_TRY(parse_whole<double>(text, "a number"));
-  if (!std::isfinite(value))
-    return fail(Code::kInvalidArgument, fmt::format("{} is not a finite number", in_quotes(text)));
+  if (!std::isfinite(value)) return invalid("{} is not a finite number", in_quotes(text));
   return value;
 }
 
@@ -169,6 +163,15 @@ std::string canonical_duration(double ns) {
     if (std::fmod(ns, unit.factor) == 0)
       return fmt::format("{:.0f}{}", ns / unit.factor, unit.name);
   return fmt::format("{}ns", ns);
+}
+
+std::string value_text(const ParameterInfo& parameter, double value) {
+  const std::string& type = parameter.type();
+  const bool size = type == "bytes" || type == "bytes_list";
+  if (size && value >= 0 && value <= static_cast<double>(kMaxBytes))
+    return canonical_bytes(static_cast<std::uint64_t>(value));
+  if (type == "duration") return canonical_duration(value);
+  return fmt::format("{}", value);
 }
 
 std::string format_bytes(double bytes) {

@@ -10,6 +10,8 @@
 
 namespace railgauge {
 
+class ParameterInfo;  // kernels/core/base/record.proto
+
 // A size in bytes from "8", "64KiB", "1MB", "1.5 GiB": kB, MB, GB, TB are powers of 1000, KiB, MiB,
 // GiB, TiB of 1024. The value must be whole bytes and at most kMaxBytes. Errors: kInvalidArgument.
 Result<std::uint64_t> parse_bytes(std::string_view text);
@@ -30,6 +32,9 @@ Result<std::int64_t> parse_integer(std::string_view text);
 std::string canonical_bytes(std::uint64_t bytes);
 // "20us", "1500us", "0s".
 std::string canonical_duration(double ns);
+
+// A value of the parameter's kind, as it is written: sizes and durations are canonical.
+std::string value_text(const ParameterInfo& parameter, double value);
 
 // For display; "-" for what is not finite. Figures have one decimal from 10 on, else two.
 std::string format_bytes(double bytes);                  // "64 KiB", "1 MB", "65537 B"

@@ -134,9 +134,8 @@ Result<DataAddress> data_address(const std::string& declared, const std::string&
                                  const std::vector<std::string>& netdevs) {
   const auto asked = network_of(declared);
   if (!asked && declared.find('/') != std::string::npos)
-    return fail(Code::kInvalidArgument,
-                fmt::format("data_network {} is no IPv4 network (192.0.2.0/24) and no interface",
-                            in_quotes(declared)));
+    return invalid("data_network {} is no IPv4 network (192.0.2.0/24) and no interface",
+                   in_quotes(declared));
   const auto fits = [&](const HostAddress& one) {
     const auto number = number_of(one.address);
     if (asked) return number && asked->has(*number);
@@ -159,9 +158,8 @@ Result<DataAddress> data_address(const std::string& declared, const std::string&
   const auto number = number_of(own);
   const Network answers{number_of(found->address).value(), found->prefix_bits};
   if (!number || !net.has(*number) || !answers.has(*number))
-    return fail(Code::kInvalidArgument,
-                fmt::format("data address {} is not on {} of {}", in_quotes(own), answers.text(),
-                            found->interface));
+    return invalid("data address {} is not on {} of {}", in_quotes(own), answers.text(),
+                   found->interface);
   out.address = own;
   if (own != found->address) out.own_addresses.push_back(own);
   return out;

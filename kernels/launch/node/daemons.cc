@@ -29,13 +29,12 @@ Result<MpiProcess> MpiDaemons::open(const LaunchAsk& ask) const {
   auto command = RG_TRY(launch::read_daemon_command(words, options_.shim));
   RG_TRY_OK(launch::check_lease(command, options_.lease, monotonic_now_ns()));
   if (!running_.empty())
-    return fail(
-        Code::kPermissionDenied,
-        fmt::format("launch shim: task {}: node {} runs its {} already; refused",
-                    options_.lease.task, command.node, launch::daemon_name(command.daemon)));
+    return fail(Code::kPermissionDenied,
+                "launch shim: task {}: node {} runs its {} already; refused", options_.lease.task,
+                command.node, launch::daemon_name(command.daemon));
   if (options_.daemon.empty())
-    return fail(Code::kNotFound, fmt::format("launch shim: node {} has no {}", command.node,
-                                             launch::daemon_name(command.daemon)));
+    return fail(Code::kNotFound, "launch shim: node {} has no {}", command.node,
+                launch::daemon_name(command.daemon));
   name_own_interface(command.arguments, options_.interface);
   MpiCommand kept{.keeper = options_.keeper,
                   .program = options_.daemon,

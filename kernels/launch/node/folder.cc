@@ -16,7 +16,7 @@ Result<OwnFolder> OwnFolder::make() {
   std::error_code none;
   std::string name = (std::filesystem::temp_directory_path(none) / "railgauge-XXXXXX").string();
   if (::mkdtemp(name.data()) == nullptr)
-    return fail(Code::kUnavailable, fmt::format("{}: make: {}", name, std::strerror(errno)));
+    return fail(Code::kUnavailable, "{}: make: {}", name, std::strerror(errno));
   return OwnFolder(std::move(name));
 }
 

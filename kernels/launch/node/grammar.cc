@@ -20,21 +20,17 @@ constexpr std::size_t kMostWordBytes = 16U << 10U;
 // The one form of a refusal; the word is quoted and its control characters are escaped.
 tl::unexpected<Error> refused(std::string_view what, std::string_view word) {
   return fail(Code::kPermissionDenied,
-              fmt::format("launch shim: {} {} has no place in a launcher's own command; refused",
-                          what, in_quotes(word)));
+              "launch shim: {} {} has no place in a launcher's own command; refused", what,
+              in_quotes(word));
 }
 
 // --- what a value may be
 // ------------------------------------------------------------------------
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
-bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
-
 // A value that begins like an option is none, but for numbers.
-bool made_of(std::string_view text, std::string_view others) {
-  return !text.empty() && !text.starts_with('-') && std::ranges::all_of(text, [others](char c) {
-    return is_digit(c) || is_letter(c) || others.find(c) != std::string_view::npos;
-  });
+bool is_word(std::string_view text, std::string_view others) {
+  return !text.empty() && !text.starts_with('-') && made_of(text, others);
 }
 // Digits only; the length bounds the number.
 bool is_count(std::string_view text) {
@@ -66,12 +62,12 @@ bool is_ssh(std::string_view text) { return text == "ssh"; }
 bool is_user(std::string_view text) { return text == "user"; }
 bool is_poll(std::string_view text) { return text == "poll"; }
 // Sets of characters in which no shell, path or option can be expressed.
-bool is_name(std::string_view text) { return made_of(text, "._-"); }
-bool is_namespace(std::string_view text) { return made_of(text, "._-@"); }
-bool is_node(std::string_view text) { return made_of(text, ".:-"); }
-bool is_component_list(std::string_view text) { return made_of(text, "^,_-"); }
-bool is_network_list(std::string_view text) { return made_of(text, "./:,_-"); }
-bool is_node_regex(std::string_view text) { return made_of(text, ".,:[]@()-"); }
+bool is_name(std::string_view text) { return is_word(text, "._-"); }
+bool is_namespace(std::string_view text) { return is_word(text, "._-@"); }
+bool is_node(std::string_view text) { return is_word(text, ".:-"); }
+bool is_component_list(std::string_view text) { return is_word(text, "^,_-"); }
+bool is_network_list(std::string_view text) { return is_word(text, "./:,_-"); }
+bool is_node_regex(std::string_view text) { return is_word(text, ".,:[]@()-"); }
 // "host:port".
 bool is_end_point(std::string_view text) {
   const std::size_t colon = text.rfind(':');
@@ -85,7 +81,7 @@ std::optional<std::vector<std::string>> addresses_in_uri(std::string_view uri) {
   std::vector<std::string> out;
   std::size_t semicolon = uri.find(';');
   // A number for Open MPI 4, "prterun-host-123@0.0" for its successors.
-  if (semicolon == std::string_view::npos || !made_of(uri.substr(0, semicolon), "._-@"))
+  if (semicolon == std::string_view::npos || !is_word(uri.substr(0, semicolon), "._-@"))
     return std::nullopt;
   while (semicolon != std::string_view::npos) {
     uri.remove_prefix(semicolon + 1);
@@ -103,12 +99,9 @@ std::optional<std::vector<std::string>> addresses_in_uri(std::string_view uri) {
       port = port.substr(0, sizes);
     }
     if (!is_port(port.substr(1))) return std::nullopt;
-    for (std::size_t begin = 0; begin <= hosts.size();) {
-      const std::size_t end = std::min(hosts.find(',', begin), hosts.size());
-      const std::string_view host = hosts.substr(begin, end - begin);
+    for (const std::string_view host : split(hosts, ',')) {
       if (!is_node(host)) return std::nullopt;
       out.push_back(six ? fmt::format("[{}]{}", host, port) : fmt::format("{}{}", host, port));
-      begin = end + 1;
     }
   }
   return out;
@@ -121,13 +114,6 @@ struct Rule {
   bool (*value)(std::string_view);
   bool required = false;
 };
-
-// nullptr for an option that no launcher writes.
-const Rule* rule_of(std::span<const Rule> rules, std::string_view name) {
-  const auto found =
-      std::ranges::find_if(rules, [name](const Rule& rule) { return rule.name == name; });
-  return found == rules.end() ? nullptr : &*found;
-}
 
 // --- the words
 // ------------------------------------------------------------------------
@@ -178,7 +164,7 @@ std::optional<std::string> without_variables(std::string_view word) {
     const std::string before = fmt::format(":${}", piece.substr(0, equals));
     std::string_view value = piece.substr(equals + 1);
     if (value.ends_with(before)) value.remove_suffix(before.size());
-    if (!made_of(value, "/._-+:")) return std::nullopt;
+    if (!is_word(value, "/._-+:")) return std::nullopt;
   }
   return std::string(word);
 }
@@ -251,9 +237,8 @@ class Reader {
   // The program's path is dropped: the target starts its own installation of that daemon.
   Result<DaemonCommand> read() {
     if (words_.size() < 2 || words_.size() > kMostWords)
-      return fail(
-          Code::kPermissionDenied,
-          fmt::format("launch shim: {} words are no launcher's command; refused", words_.size()));
+      return fail(Code::kPermissionDenied,
+                  "launch shim: {} words are no launcher's command; refused", words_.size());
     for (const std::string& word : words_)
       if (word.size() > kMostWordBytes) return refused("a word", word);
     if (!is_node(words_[0])) return refused("node", words_[0]);
@@ -284,7 +269,7 @@ class Reader {
   }
   Status take(std::string_view option, std::span<const Rule> rules, std::string_view name,
               const std::string& text) {
-    const Rule* rule = rule_of(rules, name);
+    const Rule* rule = row_where(rules, &Rule::name, name);
     if (rule == nullptr) return refused("option", name);
     if (!seen_.insert(std::string(name)).second) return refused("the second", name);
     const bool own = rule->value == nullptr;  // the shim's own path
@@ -296,9 +281,8 @@ class Reader {
   Status check_required(std::span<const Rule> rules) const {
     for (const Rule& rule : rules)
       if (rule.required && !seen_.contains(std::string(rule.name)))
-        return fail(Code::kPermissionDenied,
-                    fmt::format("launch shim: {}'s command lacks {}; refused",
-                                daemon_name(out_.daemon), rule.name));
+        return fail(Code::kPermissionDenied, "launch shim: {}'s command lacks {}; refused",
+                    daemon_name(out_.daemon), rule.name);
     return {};
   }
 
@@ -321,7 +305,7 @@ class Reader {
       const std::string option = words_[at_++];
       if (RG_TRY(take_flag(option))) continue;
       if (in_pairs ? std::ranges::find(dialect.options, option) == dialect.options.end()
-                   : rule_of(dialect.rules, option) == nullptr)
+                   : row_where(dialect.rules, &Rule::name, option) == nullptr)
         return refused("option", option);
       std::string name = option;
       if (in_pairs) name = RG_TRY(value(option));
@@ -365,8 +349,7 @@ Result<DaemonCommand> read_daemon_command(std::span<const std::string> words,
 // All conditions must hold; the first that fails is reported.
 Status check_lease(const DaemonCommand& command, const Lease& lease, double now_monotonic_ns) {
   const auto no = [&](const std::string& why) {
-    return fail(Code::kPermissionDenied,
-                fmt::format("launch shim: task {}: {}; refused", lease.task, why));
+    return fail(Code::kPermissionDenied, "launch shim: task {}: {}; refused", lease.task, why);
   };
   if (now_monotonic_ns >= lease.expires_monotonic_ns) return no("its lease has expired");
   if (command.daemon != lease.daemon)

@@ -34,14 +34,13 @@ bool write_frame(int socket, launch::Kind kind, std::string_view bytes) {
 // The folder of the path decides who may connect; is_own_user() checks it once more.
 Result<Fd> listen_at_path(const std::string& path) {
   sockaddr_un address{};
-  if (!launch::name_socket(path, address))
-    return fail(Code::kInvalidArgument, fmt::format("{}: too long for a socket's name", path));
+  if (!launch::name_socket(path, address)) return invalid("{}: too long for a socket's name", path);
   Fd socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   // NOLINTNEXTLINE(cppcoreguidelines-pro-type-reinterpret-cast): the interface of sockets
   const auto* name = reinterpret_cast<const sockaddr*>(&address);
   if (!socket || ::bind(socket.get(), name, sizeof address) != 0 ||
       ::listen(socket.get(), SOMAXCONN) != 0)
-    return fail(Code::kUnavailable, fmt::format("{}: listen: {}", path, std::strerror(errno)));
+    return fail(Code::kUnavailable, "{}: listen: {}", path, std::strerror(errno));
   return socket;
 }
 

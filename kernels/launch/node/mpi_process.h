@@ -9,9 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "kernels/core/base/fd.h"
-#include "kernels/core/base/handle.h"
-#include "kernels/core/base/result.h"
+#include "kernels/core/base/spawn.h"
 
 namespace railgauge {
 
@@ -35,8 +33,8 @@ struct KeeperTraits {
 // Move only. Not thread safe.
 class MpiProcess {
  public:
-  // kUnavailable where the system has no process or descriptor left. A program that is not there
-  // shows as exit code 127 with words on stderr.
+  // Errors: those of start_program() for the keeper. A program that is not there shows as exit code
+  // 127 with words on stderr.
   static Result<MpiProcess> start(const MpiCommand& command);
 
   // Not blocking; reset at their ends.

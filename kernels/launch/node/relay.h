@@ -29,8 +29,6 @@ class MpiRelay {
   // join() or the destructor, which needs the group's waits to end: by the deadline, by a cancel.
   MpiRelay(Group& group, double deadline_ns);
   ~MpiRelay();
-  MpiRelay(const MpiRelay&) = delete;
-  MpiRelay& operator=(const MpiRelay&) = delete;
 
   // Readable when take() has something.
   [[nodiscard]] int fd() const { return wake_.get(); }

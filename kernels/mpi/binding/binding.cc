@@ -4,20 +4,17 @@
 // 3 only.
 #define OMPI_SKIP_MPICXX 1
 #define MPICH_SKIP_MPICXX 1
-#include <fcntl.h>
 #include <mpi.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <array>
-#include <cerrno>
 #include <cstring>
 #include <vector>
 
 #include <fmt/format.h>
 
 #include "kernels/core/base/failpoint.h"
-#include "kernels/core/base/fd.h"
+#include "kernels/core/base/spawn.h"
 #include "kernels/dl/library.h"
 #include "kernels/mpi/binding/calls.h"
 #include "kernels/mpi/binding/library_facts.h"
@@ -97,7 +94,7 @@ Result<Library> open_library() {
     if (library) return library;
     words += (words.empty() ? "" : "; ") + library.error().message;
   }
-  return fail(Code::kNotFound, fmt::format("{}: {}; {}", kImplementation, words, kHelp));
+  return fail(Code::kNotFound, "{}: {}; {}", kImplementation, words, kHelp);
 }
 
 // kUnimplemented where the library lacks a function, that is where it is older than MPI 3.
@@ -171,28 +168,18 @@ class Binding final : public Calls {
   }
   [[nodiscard]] Result<std::set<std::string>> controls_among(
       const std::vector<std::string>& names) const override {
-    std::array<int, 2> ends{};
-    if (::pipe2(ends.data(), O_CLOEXEC) != 0)
-      return fail(Code::kUnavailable, fmt::format("pipe: {}", std::strerror(errno)));
-    const Fd read_end(ends[0]);
-    Fd write_end(ends[1]);
+    PipeEnds pipe = RG_TRY(make_pipe());
     // A fork before MPI_Init: the child uses MPI_T and ends.
-    const pid_t child = ::fork();
-    if (child < 0) return fail(Code::kUnavailable, fmt::format("fork: {}", std::strerror(errno)));
-    if (child == 0) answer_and_exit(names, write_end.get());
-    write_end.reset();
-    std::string answers(names.size() + 1, '\0');
-    std::size_t got = 0;
-    for (ssize_t n = 1; n > 0 || (n < 0 && errno == EINTR);) {
-      n = ::read(read_end.get(), answers.data() + got, answers.size() - got);
-      if (n > 0) got += static_cast<std::size_t>(n);
-    }
-    while (::waitpid(child, nullptr, 0) < 0 && errno == EINTR) {
-    }
+    const pid_t child =
+        RG_TRY(fork_process("MPI_T", [&] { return answer(names, pipe.write.get()); }));
+    pipe.write.reset();
+    std::string answers;
+    read_available(pipe.read.get(), names.size() + 1, answers);
+    wait_for_end(child);
     // The child was ended by its alarm, or crashed.
-    if (got != names.size())
-      return fail(Code::kInternal,
-                  fmt::format("{}: MPI_T did not say which parameters it has", library_->path()));
+    if (answers.size() != names.size())
+      return fail(Code::kInternal, "{}: MPI_T did not say which parameters it has",
+                  library_->path());
     std::set<std::string> out;
     for (std::size_t i = 0; i < names.size(); ++i)
       if (answers[i] == '1') out.insert(names[i]);
@@ -263,10 +250,10 @@ class Binding final : public Calls {
     f_.comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
     if (made != MPI_SUCCESS)
       return fail(Code::kFailedPrecondition,
-                  fmt::format("MPI_Win_create: error {}: {} has nothing here for one-sided calls "
-                              "between these ranks (Debian's Open MPI switches osc ucx and pt2pt "
-                              "off in openmpi-mca-params.conf); name a layer (ucx, ob1)",
-                              made, kImplementation));
+                  "MPI_Win_create: error {}: {} has nothing here for one-sided calls between these "
+                  "ranks (Debian's Open MPI switches osc ucx and pt2pt off in "
+                  "openmpi-mca-params.conf); name a layer (ucx, ob1)",
+                  made, kImplementation);
     f_.win_lock_all(0, window_);
     exposed_ = true;
     return {};
@@ -295,8 +282,8 @@ class Binding final : public Calls {
 
  private:
   // The child of controls_among(): writes '1' or '0' for each name, and ends by an alarm where
-  // MPI_T hangs. It calls _exit, so that no handler of the parent runs twice.
-  [[noreturn]] void answer_and_exit(const std::vector<std::string>& names, int to) const {
+  // MPI_T hangs.
+  [[nodiscard]] int answer(const std::vector<std::string>& names, int to) const {
     ::alarm(kAskSeconds);
     int provided = 0;
     std::string answers;
@@ -306,7 +293,7 @@ class Binding final : public Calls {
         answers += f_.t_cvar_get_index(name.c_str(), &index) == MPI_SUCCESS ? '1' : '0';
       }
     static_cast<void>(!::write(to, answers.data(), answers.size()));
-    ::_exit(0);
+    return 0;
   }
   // A switch of the MPI by its name; absent where it has none of that name.
   [[nodiscard]] std::optional<bool> control_variable(const char* name) const {

@@ -65,9 +65,8 @@ Result<std::vector<std::string>> MpiGroup::exchange(std::string mine, double) {
   if (calls_.rank() != launched_.rank || calls_.size() != launched_.size)
     return fail(
         Code::kFailedPrecondition,
-        fmt::format("rank {}: {} counts {} ranks and the launcher {}; start it by the "
-                    "launcher of this MPI",
-                    launched_.rank, calls_.implementation(), calls_.size(), launched_.size));
+        "rank {}: {} counts {} ranks and the launcher {}; start it by the launcher of this MPI",
+        launched_.rank, calls_.implementation(), calls_.size(), launched_.size);
   const std::uint64_t length = mine.size();
   std::vector<std::uint64_t> lengths(size());
   calls_.all_gather(&length, sizeof length, lengths.data());

@@ -154,18 +154,11 @@ constexpr Operation kReduceScatter = collective(
 }  // namespace railgauge::mpi
 
 namespace railgauge {
-extern const KernelRow kMpiAllGather;
-const KernelRow kMpiAllGather{mpi::kRowOf<mpi::kAllGather>};
-extern const KernelRow kMpiAllReduce;
-const KernelRow kMpiAllReduce{mpi::kRowOf<mpi::kAllReduce>};
-extern const KernelRow kMpiAllToAll;
-const KernelRow kMpiAllToAll{mpi::kRowOf<mpi::kAllToAll>};
-extern const KernelRow kMpiBarrier;
-const KernelRow kMpiBarrier{mpi::kRowOf<mpi::kBarrier>};
-extern const KernelRow kMpiBroadcast;
-const KernelRow kMpiBroadcast{mpi::kRowOf<mpi::kBroadcast>};
-extern const KernelRow kMpiReduce;
-const KernelRow kMpiReduce{mpi::kRowOf<mpi::kReduce>};
-extern const KernelRow kMpiReduceScatter;
-const KernelRow kMpiReduceScatter{mpi::kRowOf<mpi::kReduceScatter>};
+extern const KernelRow kMpiAllGather{mpi::kRowOf<mpi::kAllGather>};
+extern const KernelRow kMpiAllReduce{mpi::kRowOf<mpi::kAllReduce>};
+extern const KernelRow kMpiAllToAll{mpi::kRowOf<mpi::kAllToAll>};
+extern const KernelRow kMpiBarrier{mpi::kRowOf<mpi::kBarrier>};
+extern const KernelRow kMpiBroadcast{mpi::kRowOf<mpi::kBroadcast>};
+extern const KernelRow kMpiReduce{mpi::kRowOf<mpi::kReduce>};
+extern const KernelRow kMpiReduceScatter{mpi::kRowOf<mpi::kReduceScatter>};
 }  // namespace railgauge

@@ -111,12 +111,8 @@ constexpr Operation kPutLat = one_sided_operation<true>(
 }  // namespace railgauge::mpi
 
 namespace railgauge {
-extern const KernelRow kMpiGetBw;
-const KernelRow kMpiGetBw{mpi::kRowOf<mpi::kGetBw>};
-extern const KernelRow kMpiGetLat;
-const KernelRow kMpiGetLat{mpi::kRowOf<mpi::kGetLat>};
-extern const KernelRow kMpiPutBw;
-const KernelRow kMpiPutBw{mpi::kRowOf<mpi::kPutBw>};
-extern const KernelRow kMpiPutLat;
-const KernelRow kMpiPutLat{mpi::kRowOf<mpi::kPutLat>};
+extern const KernelRow kMpiGetBw{mpi::kRowOf<mpi::kGetBw>};
+extern const KernelRow kMpiGetLat{mpi::kRowOf<mpi::kGetLat>};
+extern const KernelRow kMpiPutBw{mpi::kRowOf<mpi::kPutBw>};
+extern const KernelRow kMpiPutLat{mpi::kRowOf<mpi::kPutLat>};
 }  // namespace railgauge

@@ -139,12 +139,8 @@ constexpr Operation kRate = one_way(
 }  // namespace railgauge::mpi
 
 namespace railgauge {
-extern const KernelRow kMpiBibw;
-const KernelRow kMpiBibw{mpi::kRowOf<mpi::kBibw>};
-extern const KernelRow kMpiBw;
-const KernelRow kMpiBw{mpi::kRowOf<mpi::kBw>};
-extern const KernelRow kMpiLat;
-const KernelRow kMpiLat{mpi::kRowOf<mpi::kLat>};
-extern const KernelRow kMpiRate;
-const KernelRow kMpiRate{mpi::kRowOf<mpi::kRate>};
+extern const KernelRow kMpiBibw{mpi::kRowOf<mpi::kBibw>};
+extern const KernelRow kMpiBw{mpi::kRowOf<mpi::kBw>};
+extern const KernelRow kMpiLat{mpi::kRowOf<mpi::kLat>};
+extern const KernelRow kMpiRate{mpi::kRowOf<mpi::kRate>};
 }  // namespace railgauge

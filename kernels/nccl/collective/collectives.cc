@@ -171,20 +171,12 @@ constexpr Operation kScatter{
 }  // namespace railgauge::nccl
 
 namespace railgauge {
-extern const KernelRow kNcclAllGather;
-const KernelRow kNcclAllGather{nccl::kRowOf<nccl::kAllGather>};
-extern const KernelRow kNcclAllReduce;
-const KernelRow kNcclAllReduce{nccl::kRowOf<nccl::kAllReduce>};
-extern const KernelRow kNcclAllToAll;
-const KernelRow kNcclAllToAll{nccl::kRowOf<nccl::kAllToAll>};
-extern const KernelRow kNcclBroadcast;
-const KernelRow kNcclBroadcast{nccl::kRowOf<nccl::kBroadcast>};
-extern const KernelRow kNcclGather;
-const KernelRow kNcclGather{nccl::kRowOf<nccl::kGather>};
-extern const KernelRow kNcclReduce;
-const KernelRow kNcclReduce{nccl::kRowOf<nccl::kReduce>};
-extern const KernelRow kNcclReduceScatter;
-const KernelRow kNcclReduceScatter{nccl::kRowOf<nccl::kReduceScatter>};
-extern const KernelRow kNcclScatter;
-const KernelRow kNcclScatter{nccl::kRowOf<nccl::kScatter>};
+extern const KernelRow kNcclAllGather{nccl::kRowOf<nccl::kAllGather>};
+extern const KernelRow kNcclAllReduce{nccl::kRowOf<nccl::kAllReduce>};
+extern const KernelRow kNcclAllToAll{nccl::kRowOf<nccl::kAllToAll>};
+extern const KernelRow kNcclBroadcast{nccl::kRowOf<nccl::kBroadcast>};
+extern const KernelRow kNcclGather{nccl::kRowOf<nccl::kGather>};
+extern const KernelRow kNcclReduce{nccl::kRowOf<nccl::kReduce>};
+extern const KernelRow kNcclReduceScatter{nccl::kRowOf<nccl::kReduceScatter>};
+extern const KernelRow kNcclScatter{nccl::kRowOf<nccl::kScatter>};
 }  // namespace railgauge

@@ -20,14 +20,15 @@
 #include <fmt/ranges.h>
 
 #include "kernels/core/base/fd.h"
+#include "kernels/core/nccl_settings.h"
 #include "kernels/core/text/text.h"
+#include "kernels/core/text/units.h"
 #include "kernels/dl/nccl.h"
 #include "kernels/nccl/communicator/log.h"
 
 namespace railgauge::nccl {
 namespace {
 
-constexpr const char* kSite = "site";
 // Bounds, in bytes: a fact of a result, and the debug output that one look reads.
 constexpr std::size_t kMaxFactBytes = 1000;
 constexpr std::size_t kMaxLog = 4U << 20U;
@@ -35,68 +36,9 @@ constexpr std::size_t kMaxLog = 4U << 20U;
 constexpr const char* kSubsystems = "INIT,ENV,NET,GRAPH,P2P,SHM,NVLS";
 constexpr const char* kWithChoices = "INIT,ENV,NET,GRAPH,P2P,SHM,NVLS,TUNING";
 
-// How a setting is declared and written: false/true, a text, a whole number, a level of distance.
-enum class Kind : std::uint8_t { kFlag, kText, kNumber, kLevel };
-// One setting that a task may name. `unset` is the number that means "as the site has it".
-struct SettingRow {
-  const char* parameter;
-  const char* variable;
-  Kind kind;
-  const char* summary;
-  std::int64_t unset = -1;
-  double highest = 0;
-};
-constexpr std::array kSettings{
-    SettingRow{"ib_disable", "NCCL_IB_DISABLE", Kind::kFlag, "no InfiniBand or RoCE: sockets"},
-    SettingRow{"ib_hca", "NCCL_IB_HCA", Kind::kText,
-               "adapters, as =mlx5_0,mlx5_1; without = in front a name is a prefix: mlx5_1 also "
-               "takes mlx5_10"},
-    SettingRow{"socket_ifname", "NCCL_SOCKET_IFNAME", Kind::kText,
-               "interfaces for sockets and the first contact, as =eth0 or ^docker"},
-    SettingRow{"net_gdr_level", "NCCL_NET_GDR_LEVEL", Kind::kLevel,
-               "farthest path from GPU to NIC for GPUDirect RDMA"},
-    SettingRow{"net_gdr_read", "NCCL_NET_GDR_READ", Kind::kFlag, "GPUDirect RDMA for sending too"},
-    SettingRow{"ib_qps_per_connection", "NCCL_IB_QPS_PER_CONNECTION", Kind::kNumber,
-               "queue pairs of one connection; 0: as the site has it", 0, 128},
-    SettingRow{"ib_tc", "NCCL_IB_TC", Kind::kNumber, "traffic class; -1: as the site has it", -1,
-               255},
-    SettingRow{"ib_sl", "NCCL_IB_SL", Kind::kNumber, "service level; -1: as the site has it", -1,
-               15},
-    SettingRow{"ib_gid_index", "NCCL_IB_GID_INDEX", Kind::kNumber,
-               "GID index; -1: as the site has it", -1, 255},
-    SettingRow{"ib_timeout", "NCCL_IB_TIMEOUT", Kind::kNumber,
-               "exponent of the queue pairs' timeout; 0: as the site has it", 0, 31},
-    SettingRow{"ib_retry_cnt", "NCCL_IB_RETRY_CNT", Kind::kNumber,
-               "retries of a queue pair; -1: as the site has it", -1, 7},
-    SettingRow{"algo", "NCCL_ALGO", Kind::kText, "algorithms, as Ring or ^Tree"},
-    SettingRow{"proto", "NCCL_PROTO", Kind::kText, "protocols, as Simple or ^LL128"},
-    SettingRow{"min_nchannels", "NCCL_MIN_NCHANNELS", Kind::kNumber,
-               "channels at least; 0: as the site has it", 0, 64},
-    SettingRow{"max_nchannels", "NCCL_MAX_NCHANNELS", Kind::kNumber,
-               "channels at most; 0: as the site has it", 0, 64},
-    SettingRow{"p2p_disable", "NCCL_P2P_DISABLE", Kind::kFlag,
-               "no direct copies between GPUs of one host"},
-    SettingRow{"shm_disable", "NCCL_SHM_DISABLE", Kind::kFlag,
-               "no shared host memory between ranks of one host"},
-    SettingRow{"nvls_enable", "NCCL_NVLS_ENABLE", Kind::kFlag, "multicast of the NVLink switch"},
-};
-
 // The value set for the row: "1", or nothing.
-std::string value_of(const Params& params, const SettingRow& row) {
-  switch (row.kind) {
-    case Kind::kFlag: {
-      const std::string& word = params.text(row.parameter);
-      return word == kSite ? "" : (word == "true" ? "1" : "0");
-    }
-    case Kind::kLevel:
-      return params.text(row.parameter) == kSite ? "" : params.text(row.parameter);
-    case Kind::kNumber: {
-      const std::int64_t number = params.integer(row.parameter);
-      return number == row.unset ? "" : std::to_string(number);
-    }
-    default:
-      return params.text(row.parameter);
-  }
+std::string value_of(const Params& params, const NcclSetting& row) {
+  return row.value(params.effective().at(row.parameter));
 }
 
 // The variables whose names begin with `library`, as NAME=VALUE, sorted.
@@ -234,7 +176,7 @@ std::string in_force(const std::string& name) {
 // replace.
 void set_declared(Context& context) {
   std::vector<std::string> replaced;
-  for (const SettingRow& row : kSettings) {
+  for (const NcclSetting& row : kNcclSettings) {
     const std::string value = value_of(context.params, row);
     if (value.empty()) continue;
     if (const std::string own = in_force(row.variable); !own.empty() && own != value)
@@ -256,13 +198,12 @@ void tell_gdr_level(Context& context) {
 
 // A blank would end the value in nccl.conf's syntax and in messages.
 Status check_texts(const Params& params) {
-  for (const SettingRow& row : kSettings) {
-    if (row.kind != Kind::kText) continue;
+  for (const NcclSetting& row : kNcclSettings) {
+    if (row.kind != NcclSetting::kText) continue;
     const std::string& text = params.text(row.parameter);
     const auto odd = [](char c) { return static_cast<unsigned char>(c) <= ' '; };
     if (std::ranges::any_of(text, odd))
-      return fail(Code::kInvalidArgument, fmt::format("parameter {}: {} has a blank in it",
-                                                      row.parameter, in_quotes(text)));
+      return invalid("parameter {}: {} has a blank in it", row.parameter, in_quotes(text));
   }
   return {};
 }
@@ -270,7 +211,7 @@ Status check_texts(const Params& params) {
 // All settings as one text, for the comparison with an earlier task of this process.
 std::string signature_of(const Params& params) {
   std::string all = params.text("environment");
-  for (const SettingRow& row : kSettings)
+  for (const NcclSetting& row : kNcclSettings)
     all += fmt::format(" {}={}", row.variable, value_of(params, row));
   return all;
 }
@@ -284,15 +225,15 @@ void add_environment_parameters(InfoBuilder& builder) {
               "NCCL's settings: the site's (environment and nccl.conf), or clean (none)",
               {kSite, "clean"})
       .identity();
-  for (const SettingRow& row : kSettings) {
+  for (const NcclSetting& row : kNcclSettings) {
     const std::string summary = fmt::format("{}: {}", row.variable, row.summary);
-    if (row.kind == Kind::kFlag)
+    const std::int64_t lowest = parse_integer(row.unset).value_or(0);
+    if (row.kind == NcclSetting::kFlag)
       builder.choice(row.parameter, "", summary, {kSite, "false", "true"});
-    else if (row.kind == Kind::kLevel)
+    else if (row.kind == NcclSetting::kLevel)
       builder.choice(row.parameter, "", summary, {kSite, "LOC", "PIX", "PXB", "PHB", "SYS"});
-    else if (row.kind == Kind::kNumber)
-      builder.integer(row.parameter, summary, row.unset, static_cast<double>(row.unset),
-                      row.highest);
+    else if (row.kind == NcclSetting::kNumber)
+      builder.integer(row.parameter, summary, lowest, static_cast<double>(lowest), row.highest);
     else
       builder.text(row.parameter, summary, "");
     builder.identity();

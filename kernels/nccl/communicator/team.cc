@@ -89,8 +89,8 @@ Result<Communicator> Communicator::join(const gpu::Gpu& gpu, const Progress& pro
                                         const std::string& unique_id) {
   nc::UniqueId id{};
   if (unique_id.size() != sizeof id.internal)
-    return fail(Code::kInternal, fmt::format("rank 0: its unique id has {} bytes, not {}",
-                                             unique_id.size(), sizeof id.internal));
+    return fail(Code::kInternal, "rank 0: its unique id has {} bytes, not {}", unique_id.size(),
+                sizeof id.internal);
   std::memcpy(id.internal, unique_id.data(), sizeof id.internal);
   nc::Config config;
   config.blocking = 1;
@@ -205,8 +205,8 @@ Result<std::vector<std::vector<double>>> Team::order(const Order& order, const P
   // Samples are compared rank by rank, so their numbers must agree.
   for (std::size_t rank = 0; rank < samples.size(); ++rank)
     if (samples[rank].size() != samples[0].size())
-      return fail(Code::kInternal, fmt::format("rank {}: told {} samples, not {}", rank,
-                                               samples[rank].size(), samples[0].size()));
+      return fail(Code::kInternal, "rank {}: told {} samples, not {}", rank, samples[rank].size(),
+                  samples[0].size());
   return samples;
 }
 

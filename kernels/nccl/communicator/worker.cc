@@ -37,7 +37,7 @@ void Progress::stop(Error why) {
 
 Status Progress::stopped_at(std::string_view act) const {
   const std::lock_guard lock(mutex_);
-  return fail(why_.code, fmt::format("{}: {}", act, why_.message));
+  return fail(why_.code, "{}: {}", act, why_.message);
 }
 
 std::string Progress::step() const {

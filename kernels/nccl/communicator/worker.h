@@ -60,8 +60,6 @@ class Worker {
 
   explicit Worker(std::shared_ptr<Progress> progress);
   ~Worker();
-  Worker(const Worker&) = delete;
-  Worker& operator=(const Worker&) = delete;
 
   // Returns when the job has ended, and with its error, or health()'s. A job that was stopped and
   // did not look up in kLeaveSeconds is left behind: kDeadlineExceeded or the stop's own code,

@@ -50,8 +50,6 @@ constexpr Operation kSendRecv{
 }  // namespace railgauge::nccl
 
 namespace railgauge {
-extern const KernelRow kNcclPairwise;
-const KernelRow kNcclPairwise{nccl::kRowOf<nccl::kPairwise>};
-extern const KernelRow kNcclSendRecv;
-const KernelRow kNcclSendRecv{nccl::kRowOf<nccl::kSendRecv>};
+extern const KernelRow kNcclPairwise{nccl::kRowOf<nccl::kPairwise>};
+extern const KernelRow kNcclSendRecv{nccl::kRowOf<nccl::kSendRecv>};
 }  // namespace railgauge

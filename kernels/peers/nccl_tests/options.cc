@@ -59,14 +59,10 @@ struct NcclTestsOption {
   bool takes_value;
   Take take;
   // Honoured: for --help. Else: why it changes nothing, or what to do instead.
-  const char* what;
+  std::string_view why;
   // Never honoured.
   bool refused = false;
 };
-
-// A whole number from `least` to `most`.
-Result<std::int64_t> option_number(const std::string& option, const std::string& value,
-                                   std::int64_t least, std::int64_t most);
 
 namespace {
 
@@ -87,9 +83,16 @@ Result<std::uint64_t> size(const std::string& option, const std::string& value) 
   }
   const auto bytes = parse_bytes(text);
   if (!bytes || *bytes == 0)
-    return wrong_option(option,
-                        fmt::format("{} is no size, as 8, 64K, 32M or 1G", in_quotes(value)));
+    return wrong_option(option, "{} is no size, as 8, 64K, 32M or 1G", in_quotes(value));
   return *bytes;
+}
+
+// A whole number from `least` to `most`.
+Result<std::int64_t> option_number(const std::string& option, const std::string& value,
+                                   std::int64_t least, std::int64_t most) {
+  const auto parsed = parse_integer(value);
+  if (parsed && *parsed >= least && *parsed <= most) return *parsed;
+  return wrong_option(option, "{} is no whole number from {} to {}", in_quotes(value), least, most);
 }
 
 // --- what the rows do -------------------------------------------------------------------------
@@ -124,7 +127,7 @@ Status take_placement(Reading& reading, const Row&, const std::string& option,
                       const std::string& value) {
   const std::vector<std::string> kWays{"both", "out", "in"};
   if (std::ranges::find(kWays, value) == kWays.end())
-    return wrong_option(option, fmt::format("{} is not {}", in_quotes(value), one_of(kWays)));
+    return wrong_option(option, "{} is not {}", in_quotes(value), one_of(kWays));
   reading.placement = value;
   return {};
 }
@@ -164,31 +167,12 @@ template <int kOnly>
 Status take_only(Reading&, const Row& row, const std::string& option, const std::string& value) {
   const auto parsed = parse_integer(value);
   if (parsed && *parsed == kOnly) return {};
-  return wrong_option(option,
-                      fmt::format("{}: allowed is {}; {}", in_quotes(value), kOnly, row.what));
-}
-// Accepted with a line that says why it changes nothing.
-Status take_nothing(Reading& reading, const Row& row, const std::string& option,
-                    const std::string&) {
-  reading.call.infos.push_back(fmt::format("{} changes nothing here: {}", option, row.what));
-  return {};
-}
-// An option that would change the measurement in a way that ours does not have.
-Status refuse(Reading&, const Row& row, const std::string& option, const std::string&) {
-  return wrong_option(option, row.what);
-}
-// Nothing else counts then.
-Status take_help(Reading& reading, const Row&, const std::string&, const std::string&) {
-  reading.call.help = true;
-  return {};
+  return wrong_option(option, "{}: allowed is {}; {}", in_quotes(value), kOnly, row.why);
 }
 // Ours alone.
 Status take_adaptive(Reading& reading, const Row&, const std::string&, const std::string&) {
   reading.adaptive = true;
   return {};
-}
-Status take_set(Reading& reading, const Row&, const std::string& option, const std::string& value) {
-  return take_setting(option, value, reading.set);
 }
 // A stream makes no sense for a table of several tasks.
 Status take_format(Reading& reading, const Row&, const std::string& option,
@@ -198,13 +182,6 @@ Status take_format(Reading& reading, const Row&, const std::string& option,
     return wrong_option(option, "a profile prints table, json or csv");
   return {};
 }
-// A duration of ours; -T has seconds.
-Status take_deadline(Reading& reading, const Row&, const std::string& option,
-                     const std::string& value) {
-  reading.call.deadline_seconds = RG_TRY(option_seconds(option, value));
-  return {};
-}
-
 // Also the bound of the product of -t and -g, checked later.
 constexpr std::int64_t kMostRanksNumber = kMaxLocalRanks;
 // All rows, in the order of --help.
@@ -258,18 +235,6 @@ constexpr std::array kRows{
     Row{"", 'K', false, refuse, "leave it out, and name the sizes wanted with -b, -e and -f", true},
 };
 
-}  // namespace
-
-Result<std::int64_t> option_number(const std::string& option, const std::string& value,
-                                   std::int64_t least, std::int64_t most) {
-  const auto parsed = parse_integer(value);
-  if (parsed && *parsed >= least && *parsed <= most) return *parsed;
-  return wrong_option(
-      option, fmt::format("{} is no whole number from {} to {}", in_quotes(value), least, most));
-}
-
-namespace {
-
 using Strings = std::vector<std::string>;
 using Parameters = std::map<std::string, std::string>;
 
@@ -282,15 +247,14 @@ constexpr std::int64_t kMostGraphCalls = 1000;  // of the kernels
 // -f with a factor above 1 multiplies, else -i adds, as in the tool.
 Result<std::string> sizes_of(const NcclTestsReading& reading) {
   if (reading.first > reading.last)
-    return wrong_option("-b", fmt::format("{} B is above -e, {} B", reading.first, reading.last));
+    return wrong_option("-b", "{} B is above -e, {} B", reading.first, reading.last);
   Strings sizes;
   const auto factor = static_cast<std::uint64_t>(reading.factor);
   for (std::uint64_t size = reading.first; size <= reading.last;
        size = factor > 1 ? size * factor : size + reading.step) {
     if (sizes.size() == kMostSizes)
-      return wrong_option(
-          "-b", fmt::format("more than {} sizes up to {} B; -f 2 doubles from size to size",
-                            kMostSizes, reading.last));
+      return wrong_option("-b", "more than {} sizes up to {} B; -f 2 doubles from size to size",
+                          kMostSizes, reading.last);
     sizes.push_back(canonical_bytes(size));
   }
   return fmt::format("{}", fmt::join(sizes, ","));
@@ -300,8 +264,8 @@ Result<std::string> sizes_of(const NcclTestsReading& reading) {
 Result<Strings> types_of(const NcclTestsReading& reading) {
   if (reading.type == "all") return nccl_tests_types();
   if (type_from_nccl_tests(reading.type)) return Strings{reading.type};
-  return wrong_option("-d", fmt::format("{} is not {} or all", in_quotes(reading.type),
-                                        fmt::join(nccl_tests_types(), ", ")));
+  return wrong_option("-d", "{} is not {} or all", in_quotes(reading.type),
+                      fmt::join(nccl_tests_types(), ", "));
 }
 
 // "none" where the kernel reduces nothing, as the tool prints it.
@@ -310,9 +274,9 @@ Result<Strings> reductions_of(const NcclTestsReading& reading, const KernelInfo&
   const Strings kOps{"sum", "prod", "max", "min", "avg"};
   if (reading.redop == "all") return kOps;
   if (std::ranges::find(kOps, reading.redop) != kOps.end()) return Strings{reading.redop};
-  return wrong_option("-o", fmt::format("{} is not {} or all; a reduction made from others is not "
-                                        "measured here",
-                                        in_quotes(reading.redop), fmt::join(kOps, ", ")));
+  return wrong_option("-o",
+                      "{} is not {} or all; a reduction made from others is not measured here",
+                      in_quotes(reading.redop), fmt::join(kOps, ", "));
 }
 
 Result<std::vector<std::int64_t>> roots_of(const NcclTestsReading& reading,
@@ -336,8 +300,8 @@ Result<Parameters> common_parameters(const NcclTestsReading& reading) {
     if (reading.adaptive)
       return wrong_option("-G", "a count of launches and --adaptive exclude each other");
     if (reading.iterations > kMostGraphCalls)
-      return wrong_option("-n", fmt::format("{} calls: a graph has {} at most", reading.iterations,
-                                            kMostGraphCalls));
+      return wrong_option("-n", "{} calls: a graph has {} at most", reading.iterations,
+                          kMostGraphCalls);
     common["mode"] = "graph";
     common["graph_calls"] = std::to_string(reading.iterations);
     common["iterations"] = std::to_string(reading.graph_launches);
@@ -364,7 +328,7 @@ Status add_tasks(const KernelInfo& kernel, NcclTestsReading& reading) {
   const auto roots = RG_TRY(roots_of(reading, kernel));
   const auto placements = placements_of(reading, kernel);
   if (placements.empty())
-    return wrong_option("--placement", fmt::format("in: {} is never in place", kernel.name()));
+    return wrong_option("--placement", "in: {} is never in place", kernel.name());
   for (const std::string& type : types)
     for (const std::string& redop : reductions)
       for (const std::int64_t root : roots)
@@ -393,14 +357,14 @@ Result<NcclTestsCall> read_nccl_tests_call(const NcclTestsProgram& program,
       RG_TRY(read_options(program.name, std::span<const Row>(kRows), arguments, reading));
   // nccl-tests has no operands.
   if (!operands.empty())
-    return wrong_option(program.name, fmt::format("{} is no option", in_quotes(operands.front())));
+    return wrong_option(program.name, "{} is no option", in_quotes(operands.front()));
   if (reading.call.help) return std::move(reading.call);
   const KernelRow* row = find(program.kernel);
   if (row == nullptr)
-    return fail(Code::kUnimplemented, fmt::format("this build has no kernel {}", program.kernel));
+    return fail(Code::kUnimplemented, "this build has no kernel {}", program.kernel);
   if (reading.threads * reading.gpus > kMaxLocalRanks)
-    return wrong_option("-g", fmt::format("{} ranks; at most {} run on one host",
-                                          reading.threads * reading.gpus, kMaxLocalRanks));
+    return wrong_option("-g", "{} ranks; at most {} run on one host",
+                        reading.threads * reading.gpus, kMaxLocalRanks);
   reading.call.ranks = static_cast<std::uint32_t>(reading.threads * reading.gpus);
   RG_TRY_OK(add_tasks(row->info(), reading));
   return std::move(reading.call);
@@ -414,7 +378,7 @@ std::string nccl_tests_help(const NcclTestsProgram& program) {
       "All ranks are processes on this host, a GPU each; several hosts take a controller.\n\n",
       program.name, program.kernel);
   for (const NcclTestsOption& row : kRows)
-    if (!row.refused) out += fmt::format("{}  {}\n", option_help(row), row.what);
+    if (!row.refused) out += fmt::format("{}  {}\n", option_help(row), row.why);
   return out;
 }
 

@@ -1,8 +1,9 @@
 // The tables of nccl-tests' programs, types and settings; each is read in both directions.
 #include "kernels/peers/nccl_tests/profile.h"
 
-#include <algorithm>
 #include <array>
+
+#include "kernels/core/text/text.h"
 
 namespace railgauge {
 namespace {
@@ -33,36 +34,6 @@ constexpr std::array kTypes{
     TypeNames{"double", "float64"},    TypeNames{"bfloat16", "bfloat16"},
     TypeNames{"f8e4m3", "float8e4m3"}, TypeNames{"f8e5m2", "float8e5m2"},
 };
-
-// The neutral value of settings that are words.
-constexpr std::string_view kSite = "site";
-constexpr std::array kSettings{
-    NcclSetting{"ib_disable", "NCCL_IB_DISABLE", kSite},
-    NcclSetting{"ib_hca", "NCCL_IB_HCA", ""},
-    NcclSetting{"socket_ifname", "NCCL_SOCKET_IFNAME", ""},
-    NcclSetting{"net_gdr_level", "NCCL_NET_GDR_LEVEL", kSite},
-    NcclSetting{"net_gdr_read", "NCCL_NET_GDR_READ", kSite},
-    NcclSetting{"ib_qps_per_connection", "NCCL_IB_QPS_PER_CONNECTION", "0"},
-    NcclSetting{"ib_tc", "NCCL_IB_TC", "-1"},
-    NcclSetting{"ib_sl", "NCCL_IB_SL", "-1"},
-    NcclSetting{"ib_gid_index", "NCCL_IB_GID_INDEX", "-1"},
-    NcclSetting{"ib_timeout", "NCCL_IB_TIMEOUT", "0"},
-    NcclSetting{"ib_retry_cnt", "NCCL_IB_RETRY_CNT", "-1"},
-    NcclSetting{"algo", "NCCL_ALGO", ""},
-    NcclSetting{"proto", "NCCL_PROTO", ""},
-    NcclSetting{"min_nchannels", "NCCL_MIN_NCHANNELS", "0"},
-    NcclSetting{"max_nchannels", "NCCL_MAX_NCHANNELS", "0"},
-    NcclSetting{"p2p_disable", "NCCL_P2P_DISABLE", kSite},
-    NcclSetting{"shm_disable", "NCCL_SHM_DISABLE", kSite},
-    NcclSetting{"nvls_enable", "NCCL_NVLS_ENABLE", kSite},
-};
-
-// The first row whose field has that value, or nullptr.
-template <class Rows, class Field>
-auto row_where(const Rows& rows, Field field, std::string_view value) -> decltype(rows.data()) {
-  const auto found = std::ranges::find(rows, value, field);
-  return found == rows.end() ? nullptr : &*found;
-}
 
 }  // namespace
 
@@ -100,18 +71,13 @@ std::vector<std::string> nccl_tests_types() {
   return names;
 }
 
-std::span<const NcclSetting> nccl_settings() { return kSettings; }
-
-// Switches are 1 and 0 in the environment.
 std::vector<std::pair<std::string, std::string>> nccl_environment(
     const std::map<std::string, std::string>& parameters) {
   std::vector<std::pair<std::string, std::string>> out;
-  for (const NcclSetting& setting : kSettings) {
-    const auto given = parameters.find(std::string(setting.parameter));
-    if (given == parameters.end() || given->second == setting.unset) continue;
-    const std::string& word = given->second;
-    out.emplace_back(setting.variable, word == "true" ? "1" : word == "false" ? "0" : word);
-  }
+  for (const NcclSetting& setting : kNcclSettings)
+    if (const auto given = parameters.find(std::string(setting.parameter));
+        given != parameters.end() && given->second != setting.unset)
+      out.emplace_back(setting.variable, setting.value(given->second));
   return out;
 }
 

@@ -10,6 +10,8 @@
 #include <string_view>
 #include <vector>
 
+#include "kernels/core/nccl_settings.h"
+
 namespace railgauge {
 
 // One program and the kernel that measures the same.
@@ -36,16 +38,6 @@ std::optional<std::string_view> type_from_nccl_tests(std::string_view theirs);
 std::optional<std::string_view> type_for_nccl_tests(std::string_view ours);
 std::vector<std::string> nccl_tests_types();  // its names, in its order
 
-// A setting of NCCL that a task may name.
-struct NcclSetting {
-  // "ib_hca".
-  std::string_view parameter;
-  // "NCCL_IB_HCA".
-  std::string_view variable;
-  // The parameter's default, which sets nothing.
-  std::string_view unset;
-};
-std::span<const NcclSetting> nccl_settings();
 // "NCCL_IB_DISABLE" and "1", ... for those of `parameters` that set something, in the table's
 // order.
 std::vector<std::pair<std::string, std::string>> nccl_environment(

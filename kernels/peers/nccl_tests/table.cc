@@ -8,6 +8,7 @@
 
 #include "kernels/core/base/outcome.h"
 #include "kernels/core/report/text_table.h"
+#include "kernels/core/text/text.h"
 #include "kernels/core/text/units.h"
 #include "kernels/peers/profile.h"
 
@@ -21,9 +22,7 @@ constexpr const char* kAggregate = "aggregate_wall";
 
 // The bytes of a call: the size asked for, unless it had to be rounded.
 double moved_bytes(const Point& point) {
-  const auto fact = point.facts().find("moved_bytes");
-  if (fact == point.facts().end()) return point.message_bytes();
-  return parse_number(fact->second).value_or(point.message_bytes());
+  return parse_number(value_in(point.facts(), "moved_bytes")).value_or(point.message_bytes());
 }
 
 // nullptr for one rank, which has no bus bandwidth.
@@ -80,27 +79,15 @@ void add_cells(bool there, const NcclTestsFigure& figure, std::vector<std::strin
                                               : std::string(kAbsent));
 }
 
-// "" where the task never reported it.
-std::string fact_of(const RunnerReport& report, const std::string& name) {
-  const auto found = report.started().facts().find(name);
-  return found == report.started().facts().end() ? "" : found->second;
-}
-
-std::string parameter_of(const RunnerReport& report, const std::string& name) {
-  const auto found = report.started().parameters().find(name);
-  return found == report.started().parameters().end() ? "" : found->second;
-}
-
 // "20 calls": as many as each time is the mean of; the kernel may bound what was asked for.
 std::string calls_of(const RunnerReport& report) {
   std::string count;
   for (const Point& point : report.points())
-    if (const auto fact = point.facts().find("iterations_in_sample");
-        point.meaning() == kAggregate && fact != point.facts().end())
-      count = fact->second + " ";
-  if (parameter_of(report, "mode") != "graph") return count + "calls";
+    if (point.meaning() == kAggregate && point.facts().contains("iterations_in_sample"))
+      count = point.facts().at("iterations_in_sample") + " ";
+  if (value_in(report.started().parameters(), "mode") != "graph") return count + "calls";
   return fmt::format("{}launches of a graph of {} calls", count,
-                     parameter_of(report, "graph_calls"));
+                     value_in(report.started().parameters(), "graph_calls"));
 }
 
 // A line for each reason of a task that did not pass, each reason once: a machine without a GPU has
@@ -157,17 +144,14 @@ NcclTestsReport nccl_tests_report(const NcclTestsProgram& program, const NcclTes
 std::string nccl_tests_table(const NcclTestsReport& report) {
   std::string out;
   const RunnerReport& first = report.reports(0);
-  for (const Point& point : first.points())
-    if (point.synthetic()) {
-      out += "SYNTHETIC: a fake device took part; these figures measure no hardware\n";
-      break;
-    }
+  if (std::ranges::any_of(first.points(), &Point::synthetic))
+    out += "SYNTHETIC: a fake device took part; these figures measure no hardware\n";
   out += fmt::format("{} by {}, {} on this host, a process and a GPU each", report.profile(),
                      report.kernel(),
                      report.ranks() == 1 ? "1 rank" : fmt::format("{} ranks", report.ranks()));
   // The facts that nccl-tests prints in its own head.
   for (const char* fact : {"gpu_model", "cuda_driver", "nccl", "nccl_transports"})
-    if (const std::string value = fact_of(first, fact); !value.empty())
+    if (const std::string value = value_in(first.started().facts(), fact); !value.empty())
       out += fmt::format("\n  {}: {}", fact, value);
   TextTable table({{"size B"},
                    {"type"},

@@ -31,9 +31,8 @@ tl::unexpected<Error> unknown(std::string_view program, const std::string& typed
     if (!option.word.empty()) words.push_back(fmt::format("--{}", option.word));
   const bool is_word = typed.starts_with("--");
   const std::string name = is_word ? typed.substr(0, typed.find('=')) : typed;
-  return wrong_option(
-      program, fmt::format("option {} is not known here; --help names what is{}", in_quotes(name),
-                           is_word ? did_you_mean(name, words) : ""));
+  return wrong_option(program, "option {} is not known here; --help names what is{}",
+                      in_quotes(name), is_word ? did_you_mean(name, words) : "");
 }
 
 }  // namespace
@@ -75,15 +74,11 @@ Result<std::vector<std::string>> read_spelled_options(std::string_view program,
                      options);
     }
     if (found == ':')
-      return wrong_option(program, row_of(options, optopt).second + " needs a value");
+      return wrong_option(program, "{} needs a value", row_of(options, optopt).second);
     const auto [row, option] = row_of(options, found);
     RG_TRY_OK(take(row, option, optarg == nullptr ? "" : optarg));
   }
   return std::vector<std::string>(argv.begin() + optind, argv.end() - 1);
-}
-
-tl::unexpected<Error> wrong_option(std::string_view option, std::string_view what) {
-  return fail(Code::kInvalidArgument, fmt::format("{}: {}", option, what));
 }
 
 // Checked against the kernel when all options are read.
@@ -91,7 +86,7 @@ Status take_setting(const std::string& option, const std::string& value,
                     std::map<std::string, std::string>& set) {
   const std::size_t equals = value.find('=');
   if (equals == std::string::npos || equals == 0)
-    return wrong_option(option, fmt::format("{} is not KEY=VALUE", in_quotes(value)));
+    return wrong_option(option, "{} is not KEY=VALUE", in_quotes(value));
   set[value.substr(0, equals)] = value.substr(equals + 1);
   return {};
 }

@@ -51,8 +51,12 @@ Result<std::vector<std::string>> read_options(std::string_view program, std::spa
       });
 }
 
-// "-g: what is wrong with it".
-tl::unexpected<Error> wrong_option(std::string_view option, std::string_view what);
+// "-g: what is wrong with it", as fmt::format() makes it of `what`.
+template <class... Args>
+tl::unexpected<Error> wrong_option(std::string_view option, fmt::format_string<Args...> what,
+                                   Args&&... args) {
+  return invalid("{}: {}", option, fmt::format(what, std::forward<Args>(args)...));
+}
 // Adds "KEY=VALUE" of --set.
 Status take_setting(const std::string& option, const std::string& value,
                     std::map<std::string, std::string>& set);
@@ -60,6 +64,39 @@ Status take_setting(const std::string& option, const std::string& value,
 Result<double> option_seconds(const std::string& option, const std::string& value);
 // The kernel's declaration of the parameter; nullptr where it has none.
 const ParameterInfo* find_declared(const KernelInfo& kernel, std::string_view name);
+
+// --- what rows of several tools do -------------------------------------------------------------
+//
+// A `Reading` has `call` with help, deadline_seconds and infos, and `set`; a `Row` has `why`.
+
+template <class Reading, class Row>
+Status take_help(Reading& reading, const Row&, const std::string&, const std::string&) {
+  reading.call.help = true;
+  return {};
+}
+template <class Reading, class Row>
+Status take_set(Reading& reading, const Row&, const std::string& option, const std::string& value) {
+  return take_setting(option, value, reading.set);
+}
+template <class Reading, class Row>
+Status take_deadline(Reading& reading, const Row&, const std::string& option,
+                     const std::string& value) {
+  reading.call.deadline_seconds = RG_TRY(option_seconds(option, value));
+  return {};
+}
+// Accepted with a line that says why it changes nothing; without a reason in silence.
+template <class Reading, class Row>
+Status take_nothing(Reading& reading, const Row& row, const std::string& option,
+                    const std::string&) {
+  if (!row.why.empty())
+    reading.call.infos.push_back(fmt::format("{} changes nothing here: {}", option, row.why));
+  return {};
+}
+// An option that would change the measurement in a way that ours does not have.
+template <class Reading, class Row>
+Status refuse(Reading&, const Row& row, const std::string& option, const std::string&) {
+  return wrong_option(option, "{}", row.why);
+}
 
 // "  -t, --tx-depth VALUE": how --help begins an option's line.
 template <class Row>

@@ -57,7 +57,7 @@ std::uint64_t least_size(const OsuProgram& program) {
 }
 
 tl::unexpected<Error> wrong(const std::string& option, std::string_view what) {
-  return fail(Code::kInvalidArgument, fmt::format("{}: {}", option, what));
+  return invalid("{}: {}", option, what);
 }
 
 // The command line as read so far.
@@ -143,21 +143,16 @@ Status place_memory(const OsuProgram& program, Reading& reading) {
 
 std::span<const OsuProgram> osu_programs() { return kPrograms; }
 
-// A linear search over fifteen rows.
 const OsuProgram* find_osu_program(std::string_view name) {
-  const auto found = std::ranges::find(kPrograms, name, &OsuProgram::name);
-  return found == kPrograms.end() ? nullptr : &*found;
+  return row_where(kPrograms, &OsuProgram::name, name);
 }
 
 const OsuProgram* osu_program_of(std::string_view kernel) {
-  const auto found = std::ranges::find(kPrograms, kernel, &OsuProgram::kernel);
-  return found == kPrograms.end() ? nullptr : &*found;
+  return row_where(kPrograms, &OsuProgram::kernel, kernel);
 }
 
 const OsuProgram* find_mpi_spelling(std::string_view mpi_name) {
-  if (mpi_name.empty()) return nullptr;
-  const auto found = std::ranges::find(kPrograms, mpi_name, &OsuProgram::mpi_name);
-  return found == kPrograms.end() ? nullptr : &*found;
+  return mpi_name.empty() ? nullptr : row_where(kPrograms, &OsuProgram::mpi_name, mpi_name);
 }
 
 // OSU counts its own way by kind and size; above 8 KiB the counts are the large ones.

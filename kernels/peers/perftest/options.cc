@@ -17,18 +17,13 @@ namespace {
 constexpr std::int64_t kMostIterations = 10'000'000;  // of a kernel
 constexpr const char* kMostSamples = "10000000";      // a stretch of time ends before
 
-// kInvalidArgument with one line.
-tl::unexpected<Error> wrong(std::string message) {
-  return fail(Code::kInvalidArgument, std::move(message));
-}
-
 // --- options to parameters --------------------------------------------------------------------
 
 // -D: a parameter where the kernel has one; latency takes samples until then, however precise.
 Status take_seconds(const KernelInfo& kernel, PerftestReading& reading) {
   if (!reading.seconds) return {};
   if (reading.said.contains("iterations"))
-    return wrong("-D and -n exclude each other: one ends by time, the other by count");
+    return invalid("-D and -n exclude each other: one ends by time, the other by count");
   // -D counts seconds.
   const std::string duration = *reading.seconds + "s";
   if (find_declared(kernel, "duration") != nullptr) {
@@ -49,7 +44,7 @@ Status check_together(PerftestReading& reading) {
   if (reading.all_sizes && transport != reading.said.end() && transport->second.value == "UD") {
     const auto mtu = reading.said.find("mtu");
     if (mtu == reading.said.end())
-      return wrong("-a: datagrams end at the MTU; name it with -m, or one size with -s");
+      return invalid("-a: datagrams end at the MTU; name it with -m, or one size with -s");
     reading.said["sizes"].value = "2:" + mtu->second.value;
   }
   const auto iterations = reading.said.find("iterations");
@@ -78,10 +73,10 @@ Status take_parameters(const KernelInfo& kernel, const PerftestReading& reading,
     const ParameterInfo* parameter = find_declared(kernel, name);
     if (parameter == nullptr && said.is_so_anyhow) continue;
     if (parameter == nullptr)
-      return wrong(fmt::format("{}: {} has no such choice{}{}", said.option, kernel.name(),
-                               said.why.empty() ? "" : ": ", said.why));
+      return invalid("{}: {} has no such choice{}{}", said.option, kernel.name(),
+                     said.why.empty() ? "" : ": ", said.why);
     auto checked = check_parameter(*parameter, said.value);
-    if (!checked) return wrong(fmt::format("{}: {}", said.option, checked.error().message));
+    if (!checked) return invalid("{}: {}", said.option, checked.error().message);
     out[name] = std::move(*checked);
   }
   for (const auto& [name, value] : reading.set) out[name] = value;
@@ -93,12 +88,12 @@ Status take_parameters(const KernelInfo& kernel, const PerftestReading& reading,
 Status take_endpoint(const PerftestReading& reading, std::string& endpoint) {
   if (!reading.device) {
     if (reading.device_port)
-      return wrong("-i: names a port of a device; name the device too, with -d");
+      return invalid("-i: names a port of a device; name the device too, with -d");
     return {};
   }
   const auto port = parse_integer(reading.device_port.value_or("1"));
   if (!port || *port < 1 || *port > UINT8_MAX)
-    return wrong(fmt::format("-i: {} is no port: 1 to 255", in_quotes(*reading.device_port)));
+    return invalid("-i: {} is no port: 1 to 255", in_quotes(*reading.device_port));
   endpoint = fmt::format("{}:{}", *reading.device, *port);
   return {};
 }
@@ -114,19 +109,18 @@ Result<PerftestCall> read_perftest_call(const PerftestProgram& program,
   const auto hosts = RG_TRY(read_options(program.name, perftest_rows(), arguments, reading));
   // perftest takes one host.
   if (hosts.size() > 1)
-    return wrong(fmt::format("{}: {} and {}: only one host can be named", program.name,
-                             in_quotes(hosts[0]), in_quotes(hosts[1])));
+    return invalid("{}: {} and {}: only one host can be named", program.name, in_quotes(hosts[0]),
+                   in_quotes(hosts[1]));
   PerftestCall& call = reading.call;
   // The one operand is the host, as in the tool.
   if (!hosts.empty()) call.host = hosts.front();
   if (call.help || call.version) return std::move(call);
   // Only writes have a form with immediate data.
   if (reading.immediate && program.immediate.empty())
-    return wrong(fmt::format("--write_with_imm: {} writes nothing", program.name));
+    return invalid("--write_with_imm: {} writes nothing", program.name);
   call.kernel = reading.immediate ? program.immediate : program.kernel;
   const KernelRow* row = find(call.kernel);
-  if (row == nullptr)
-    return fail(Code::kUnimplemented, fmt::format("this build has no kernel {}", call.kernel));
+  if (row == nullptr) return fail(Code::kUnimplemented, "this build has no kernel {}", call.kernel);
   const KernelInfo kernel = row->info();
   RG_TRY_OK(take_seconds(kernel, reading));
   RG_TRY_OK(check_together(reading));

@@ -68,39 +68,31 @@ std::vector<PerftestProgram> make_programs() {
 
 // The value of a given whole number; 0 where it is absent, or is no number.
 std::int64_t number_in(const Parameters& given, const std::string& name) {
-  const auto found = given.find(name);
-  if (found == given.end()) return 0;
-  return parse_integer(found->second).value_or(0);
+  return parse_integer(value_in(given, name)).value_or(0);
 }
 
-// Whether the parameter is given with exactly that value.
+// Whether the parameter is given with exactly that value, which is not empty.
 bool is(const Parameters& given, const std::string& name, std::string_view value) {
-  const auto found = given.find(name);
-  return found != given.end() && found->second == value;
+  return value_in(given, name) == value;
 }
 
 // Whether the parameter is given with any value.
 bool has(const Parameters& given, const std::string& name) {
-  const auto found = given.find(name);
-  return found != given.end() && !found->second.empty();
+  return !value_in(given, name).empty();
 }
 
 // Its time, or a direction or several ports that share one: ours count no messages then.
 bool is_a_stretch_of_time(const Parameters& given) {
   if (is(given, "direction", "both") || has(given, "devices")) return true;
-  const auto duration = given.find("duration");
-  if (duration == given.end()) return false;
-  return parse_duration_ns(duration->second).value_or(0) > 0;
+  return parse_duration_ns(value_in(given, "duration")).value_or(0) > 0;
 }
 
 // Whether the tool would ask for the completion of each message, which it does where all are large
 // and nobody named an interval. Over all sizes (-a), of which the small ones are more, it does not.
 bool signals_each(const Parameters& given, const Parameters& chosen) {
   if (is(given, "transport", "UD") || is(given, "poll", "events")) return false;
-  const auto own = given.find("sizes");
-  const auto preset = chosen.find("sizes");
-  if (own == given.end() && preset == chosen.end()) return false;  // atomics
-  const auto sizes = parse_bytes_list(own != given.end() ? own->second : preset->second);
+  const auto sizes = parse_bytes_list(value_in(given, "sizes", value_in(chosen, "sizes")));
+  // Atomics have no sizes.
   return sizes && std::ranges::all_of(
                       *sizes, [](std::uint64_t size) { return size > kEachSignalledAboveBytes; });
 }
@@ -154,9 +146,7 @@ std::span<const PerftestProgram> perftest_programs() {
 }
 
 const PerftestProgram* find_perftest_program(std::string_view name) {
-  for (const PerftestProgram& program : perftest_programs())
-    if (program.name == name) return &program;
-  return nullptr;
+  return row_where(perftest_programs(), &PerftestProgram::name, name);
 }
 
 const PerftestProgram* perftest_program_of(std::string_view kernel) {
@@ -166,38 +156,28 @@ const PerftestProgram* perftest_program_of(std::string_view kernel) {
   return nullptr;
 }
 
-// A given parameter always wins over the profile's.
+// A given parameter always wins over the profile's. No profile is empty.
 Result<Parameters> with_profile(std::string_view profile, std::string_view kernel,
                                 const Parameters& given) {
+  Parameters chosen;
   if (profile == kNcclTestsProfile) {
-    if (nccl_tests_program_of(kernel) == nullptr)
-      return fail(Code::kInvalidArgument,
-                  fmt::format("profile {}: it measures nothing like {}", profile, kernel));
-    Parameters out = given;
-    out.insert(nccl_tests_defaults().begin(), nccl_tests_defaults().end());
-    return out;
+    if (nccl_tests_program_of(kernel) != nullptr) chosen = nccl_tests_defaults();
+  } else if (profile == kOsuProfile) {
+    if (const OsuProgram* osu = osu_program_of(kernel)) chosen = osu_defaults(*osu);
+  } else if (profile == kPerftestProfile) {
+    if (const PerftestProgram* program = perftest_program_of(kernel)) {
+      chosen = program->defaults;
+      follow(given, chosen);
+    }
+  } else {
+    return invalid("profile {} is not known; {}, {} and {} are", in_quotes(profile),
+                   kPerftestProfile, kNcclTestsProfile, kOsuProfile);
   }
-  if (profile == kOsuProfile) {
-    const OsuProgram* osu = osu_program_of(kernel);
-    if (osu == nullptr)
-      return fail(Code::kInvalidArgument,
-                  fmt::format("profile {}: it measures nothing like {}", profile, kernel));
-    Parameters out = given;
-    out.merge(osu_defaults(*osu));
-    return out;
-  }
-  if (profile != kPerftestProfile)
-    return fail(Code::kInvalidArgument,
-                fmt::format("profile {} is not known; {}, {} and {} are", in_quotes(profile),
-                            kPerftestProfile, kNcclTestsProfile, kOsuProfile));
-  const PerftestProgram* program = perftest_program_of(kernel);
-  if (program == nullptr)
-    return fail(Code::kInvalidArgument,
-                fmt::format("profile {}: perftest measures nothing like {}", profile, kernel));
-  Parameters chosen = program->defaults;
-  follow(given, chosen);
+  if (chosen.empty())
+    return invalid("profile {}: {} measures nothing like {}", profile,
+                   profile == kPerftestProfile ? profile : "it", kernel);
   Parameters out = given;
-  out.insert(chosen.begin(), chosen.end());
+  out.merge(chosen);
   return out;
 }
 

@@ -47,23 +47,12 @@ Status take_not_relaxed(Reading& reading, const Row& row, const std::string& opt
   reading.said[std::string(row.parameter)].is_so_anyhow = true;
   return {};
 }
-// Accepted; what it would change there, nothing changes here.
-Status take_nothing(Reading& reading, const Row& row, const std::string& option,
-                    const std::string&) {
-  if (!row.why.empty())
-    reading.call.infos.push_back(fmt::format("{} changes nothing here: {}", option, row.why));
-  return {};
-}
-// is_refused() knows a row by this function.
-Status refuse(Reading&, const Row& row, const std::string& option, const std::string&) {
-  return wrong_option(option, row.why);
-}
 // Options that have one value already, and cannot have another.
 template <int kOnly>
 Status take_only(Reading&, const Row& row, const std::string& option, const std::string& value) {
   const auto number = parse_integer(value);
   if (number && *number == kOnly) return {};
-  return wrong_option(option, fmt::format("{}: {}", in_quotes(value), row.why));
+  return wrong_option(option, "{}: {}", in_quotes(value), row.why);
 }
 
 // K and M count 1024 in perftest.
@@ -92,9 +81,8 @@ Status take_transport(Reading& reading, const Row& row, const std::string& optio
   constexpr std::array<std::string_view, 3> kOurs{"RC", "UC", "UD"};
   if (std::ranges::find(kOurs, value) == kOurs.end())
     return wrong_option(option,
-                        fmt::format("{}: RC, UC and UD are measured here; perftest itself may "
-                                    "know more",
-                                    in_quotes(value)));
+                        "{}: RC, UC and UD are measured here; perftest itself may know more",
+                        in_quotes(value));
   say(reading, row, option, value);
   return {};
 }
@@ -102,19 +90,20 @@ Status take_transport(Reading& reading, const Row& row, const std::string& optio
 Status take_atomic(Reading& reading, const Row& row, const std::string& option,
                    const std::string& value) {
   if (value != "CMP_AND_SWAP" && value != "FETCH_AND_ADD")
-    return wrong_option(option,
-                        fmt::format("{} is not CMP_AND_SWAP or FETCH_AND_ADD", in_quotes(value)));
+    return wrong_option(option, "{} is not CMP_AND_SWAP or FETCH_AND_ADD", in_quotes(value));
   say(reading, row, option, value == "CMP_AND_SWAP" ? "compare_swap" : "fetch_add");
   return {};
 }
 // Device and port make the endpoint together.
-Status take_device(Reading& reading, const Row&, const std::string&, const std::string& value) {
-  reading.device = value;
+template <std::optional<std::string> Reading::*kField>
+Status take_text(Reading& reading, const Row&, const std::string&, const std::string& value) {
+  reading.*kField = value;
   return {};
 }
-Status take_device_port(Reading& reading, const Row&, const std::string&,
-                        const std::string& value) {
-  reading.device_port = value;
+// One of the call's own switches. --version is ours: the figures come from our kernels.
+template <bool PerftestCall::*kFlag>
+Status take_flag(Reading& reading, const Row&, const std::string&, const std::string&) {
+  reading.call.*kFlag = true;
   return {};
 }
 // A whole number, as the tool reads it.
@@ -122,8 +111,7 @@ Status take_seconds(Reading& reading, const Row&, const std::string& option,
                     const std::string& value) {
   const auto seconds = parse_integer(value);
   if (!seconds || *seconds < 1)
-    return wrong_option(option,
-                        fmt::format("{} is no whole number of seconds from 1", in_quotes(value)));
+    return wrong_option(option, "{} is no whole number of seconds from 1", in_quotes(value));
   reading.seconds = value;
   return {};
 }
@@ -132,17 +120,13 @@ Status take_tcp_port(Reading& reading, const Row&, const std::string& option,
                      const std::string& value) {
   const auto port = parse_integer(value);
   if (!port || *port < 1 || *port > UINT16_MAX)
-    return wrong_option(option, fmt::format("{} is no port: 1 to 65535", in_quotes(value)));
+    return wrong_option(option, "{} is no port: 1 to 65535", in_quotes(value));
   reading.call.port = static_cast<std::uint16_t>(*port);
   return {};
 }
 // Chooses another kernel.
 Status take_immediate(Reading& reading, const Row&, const std::string&, const std::string&) {
   reading.immediate = true;
-  return {};
-}
-Status take_gigabits(Reading& reading, const Row&, const std::string&, const std::string&) {
-  reading.call.gigabits = true;
   return {};
 }
 // Memory of a GPU on both sides. Without --use_cuda_dmabuf perftest registers it by its address,
@@ -174,35 +158,12 @@ Status take_json(Reading& reading, const Row&, const std::string& option,
       fmt::format("{} writes railgauge's document, not perftest's", option));
   return {};
 }
-Status take_help(Reading& reading, const Row&, const std::string&, const std::string&) {
-  reading.call.help = true;
-  return {};
-}
-// Ours: the figures come from our kernels.
-Status take_version(Reading& reading, const Row&, const std::string&, const std::string&) {
-  reading.call.version = true;
-  return {};
-}
-
 // --- ours beside them -------------------------------------------------------------------------
 
-Status take_set(Reading& reading, const Row&, const std::string& option, const std::string& value) {
-  return take_setting(option, value, reading.set);
-}
 Status take_format(Reading& reading, const Row&, const std::string&, const std::string& value) {
   reading.call.format = RG_TRY(parse_format(value));
   return {};
 }
-Status take_deadline(Reading& reading, const Row&, const std::string& option,
-                     const std::string& value) {
-  reading.call.deadline_seconds = RG_TRY(option_seconds(option, value));
-  return {};
-}
-Status take_raw_samples(Reading& reading, const Row&, const std::string&, const std::string&) {
-  reading.call.raw_samples = true;
-  return {};
-}
-
 // Reasons that several rows share; they are printed behind the option.
 constexpr std::string_view kOneAtATime = "latency has one message in flight, one way";
 constexpr std::string_view kOnlyReceivingStreams =
@@ -226,13 +187,13 @@ constexpr std::string_view kOwnMemory = "memory is our own, registered once; lea
 
 // The row of an option that is never honoured, with what to do instead.
 constexpr Row refused(std::string_view word, char letter, bool takes_value, std::string_view why) {
-  return {word, letter, takes_value, refuse, {}, why};
+  return {word, letter, takes_value, refuse<Reading, Row>, {}, why};
 }
 
 constexpr std::array kRows{
     // Where, and how far.
-    Row{"ib-dev", 'd', true, take_device},
-    Row{"ib-port", 'i', true, take_device_port},
+    Row{"ib-dev", 'd', true, take_text<&Reading::device>},
+    Row{"ib-port", 'i', true, take_text<&Reading::device_port>},
     Row{"port", 'p', true, take_tcp_port},
     Row{"gid-index", 'x', true, take_value, "gid_index"},
     Row{"pkey_index", 0, true, take_value, "pkey_index"},
@@ -269,11 +230,11 @@ constexpr std::array kRows{
     Row{"use_cuda", 0, true, take_gpu, "memory"},
     Row{"use_cuda_dmabuf", 0, false, take_dma_buf, "registration"},
     // How it appears.
-    Row{"report_gbits", 0, false, take_gigabits},
+    Row{"report_gbits", 0, false, take_flag<&PerftestCall::gigabits>},
     Row{"out_json", 0, false, take_json},
     Row{"out_json_file", 0, true, take_json},
     Row{"help", 'h', false, take_help},
-    Row{"version", 'V', false, take_version},
+    Row{"version", 'V', false, take_flag<&PerftestCall::version>},
     // So it is here anyhow.
     Row{"CPU-freq", 'F', false, take_nothing},
     Row{"noPeak", 'N', false, take_nothing},
@@ -357,7 +318,7 @@ constexpr std::array kRows{
     Row{"set", 0, true, take_set},
     Row{"format", 0, true, take_format},
     Row{"deadline", 0, true, take_deadline},
-    Row{"raw-samples", 0, false, take_raw_samples},
+    Row{"raw-samples", 0, false, take_flag<&PerftestCall::raw_samples>},
 };
 
 }  // namespace
@@ -365,6 +326,6 @@ constexpr std::array kRows{
 std::span<const PerftestRow> perftest_rows() { return kRows; }
 
 // By the function, so that no row needs a flag for it.
-bool is_refused(const PerftestRow& row) { return row.take == refuse; }
+bool is_refused(const PerftestRow& row) { return row.take == refuse<Reading, Row>; }
 
 }  // namespace railgauge

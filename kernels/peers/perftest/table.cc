@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "kernels/core/report/text_table.h"
+#include "kernels/core/text/text.h"
 #include "kernels/core/text/units.h"
 
 namespace railgauge {
@@ -37,10 +38,9 @@ std::string interval_of(const Point& point, double factor) {
 
 // The count that was asked for; without one, how many the time was enough for.
 std::string messages_of(const RunnerReport& report, const Point& point) {
-  const auto& parameters = report.started().parameters();
-  if (const auto asked = parameters.find("iterations"); asked != parameters.end())
-    if (const auto count = parse_integer(asked->second); count && *count > 0)
-      return std::to_string(*count);
+  if (const auto count = parse_integer(value_in(report.started().parameters(), "iterations"));
+      count && *count > 0)
+    return std::to_string(*count);
   if (!point.larger_is_better()) return fmt::format("{:.0f}", point.sample_count());
   const double bytes = point.mean() * point.measure_ns() / 1e9;
   return fmt::format("{:.0f}", bytes / point.message_bytes());
@@ -127,9 +127,7 @@ std::string latency_table(const RunnerReport& report) {
 
 // Whether the report has a point of that metric.
 bool has(const RunnerReport& report, std::string_view metric) {
-  for (const Point& point : report.points())
-    if (point.metric() == metric) return true;
-  return false;
+  return std::ranges::find(report.points(), metric, &Point::metric) != report.points().end();
 }
 
 }  // namespace

@@ -22,27 +22,29 @@ void RecordWriter::write_locked(Record record) {
   sink_status_ = sink_.write(record);
 }
 
+void RecordWriter::write(Record record) {
+  const std::lock_guard lock(mutex_);
+  if (record.has_point()) ++point_count_;
+  write_locked(std::move(record));
+}
+
 void RecordWriter::started(Started started) {
   Record record;
   *record.mutable_started() = std::move(started);
-  const std::lock_guard lock(mutex_);
-  write_locked(std::move(record));
+  write(std::move(record));
 }
 
 void RecordWriter::point(Point point) {
   Record record;
   *record.mutable_point() = std::move(point);
-  const std::lock_guard lock(mutex_);
-  ++point_count_;
-  write_locked(std::move(record));
+  write(std::move(record));
 }
 
 void RecordWriter::note(std::string_view severity, std::string text) {
   Record record;
   record.mutable_note()->set_severity(std::string(severity));
   record.mutable_note()->set_text(std::move(text));
-  const std::lock_guard lock(mutex_);
-  write_locked(std::move(record));
+  write(std::move(record));
 }
 
 // Kept for the final record; nothing is written now.

@@ -49,6 +49,7 @@ class RecordWriter {
   static constexpr double kStuckSeconds = 1;
 
  private:
+  void write(Record record);
   void write_locked(Record record);
 
   // Outlives the writer. The mutex guards everything below.

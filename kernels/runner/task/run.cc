@@ -8,6 +8,7 @@
 
 #include "kernels/core/base/clock.h"
 #include "kernels/core/base/outcome.h"
+#include "kernels/core/text/text.h"
 #include "kernels/runner/task/phase_timer.h"
 
 namespace railgauge {
@@ -31,8 +32,6 @@ class BackgroundClock {
   ~BackgroundClock() {
     if (thread_.joinable()) thread_.join();
   }
-  BackgroundClock(const BackgroundClock&) = delete;
-  BackgroundClock& operator=(const BackgroundClock&) = delete;
 
   TickClock& clock() { return clock_; }
   // Waits for the calibration; from here on clock() reads the CPU's counter where that is sound.
@@ -80,13 +79,12 @@ class RecordReporter final : public Reporter {
  private:
   // As opened: the request may name no port, or nothing at all.
   void name_endpoint() {
-    const auto& facts = started_.facts();
-    const auto device = facts.find("device");
-    const auto port = facts.find("port");
-    if (device != facts.end() && port != facts.end())
-      started_.set_endpoint(device->second + ":" + port->second);
-    else if (device != facts.end() && on_gpu_)
-      started_.set_endpoint(device->second);
+    const std::string device = value_in(started_.facts(), "device");
+    const std::string port = value_in(started_.facts(), "port");
+    if (!device.empty() && !port.empty())
+      started_.set_endpoint(device + ":" + port);
+    else if (!device.empty() && on_gpu_)
+      started_.set_endpoint(device);
   }
 
   RecordWriter& records_;
@@ -102,9 +100,9 @@ Status guarded(const char* act, Step step) {
   try {
     return step();
   } catch (const std::exception& thrown) {
-    return fail(Code::kInternal, fmt::format("{}: threw {}", act, thrown.what()));
+    return fail(Code::kInternal, "{}: threw {}", act, thrown.what());
   } catch (...) {
-    return fail(Code::kInternal, fmt::format("{}: threw no exception of std", act));
+    return fail(Code::kInternal, "{}: threw no exception of std", act);
   }
 }
 
@@ -161,11 +159,10 @@ Status run_steps(const Task& task, Group& group, RecordWriter& records, const Re
 
 Status drift_status(std::string_view source, double drift_ppm) {
   if (std::fabs(drift_ppm) <= TickClock::kMaxDriftPpm) return {};
-  return fail(
-      Code::kInternal,
-      fmt::format("clock {}: drifted {:.0f} ppm against CLOCK_MONOTONIC_RAW during the run; "
-                  "at most {:.0f} are allowed",
-                  source, drift_ppm, TickClock::kMaxDriftPpm));
+  return fail(Code::kInternal,
+              "clock {}: drifted {:.0f} ppm against CLOCK_MONOTONIC_RAW during the run; at most "
+              "{:.0f} are allowed",
+              source, drift_ppm, TickClock::kMaxDriftPpm);
 }
 
 Started started_of(const Task& task, std::uint32_t ranks) {

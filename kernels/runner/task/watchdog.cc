@@ -46,6 +46,14 @@ int ending_signals_fd() {
   return ::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 }
 
+const char* words_of_signal(int signal) {
+  return signal == SIGINT ? "interrupted (SIGINT)" : "terminated (SIGTERM)";
+}
+
+int exit_code_of_signal(int signal) {
+  return signal == SIGINT ? kExitInterrupted : kExitTerminated;
+}
+
 std::string words_of_end(int wait_status) {
   if (!WIFSIGNALED(wait_status)) return fmt::format("exited with {}", WEXITSTATUS(wait_status));
   const int signal = WTERMSIG(wait_status);
@@ -110,10 +118,10 @@ void Watchdog::watch() {
     eventfd_t woken = 0;
     if (wait[1].revents != 0) ::eventfd_read(wake_fd_.get(), &woken);
     signalfd_siginfo signal{};
-    if (wait[0].revents != 0 && ::read(signal_fd_.get(), &signal, sizeof signal) == sizeof signal)
-      end_process(kCancelledOutcome,
-                  signal.ssi_signo == SIGINT ? "interrupted (SIGINT)" : "terminated (SIGTERM)",
-                  signal.ssi_signo == SIGINT ? kExitInterrupted : kExitTerminated);
+    if (wait[0].revents != 0 && ::read(signal_fd_.get(), &signal, sizeof signal) == sizeof signal) {
+      const int number = static_cast<int>(signal.ssi_signo);
+      end_process(kCancelledOutcome, words_of_signal(number), exit_code_of_signal(number));
+    }
   }
 }
 

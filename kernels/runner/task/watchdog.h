@@ -22,6 +22,10 @@ void block_ending_signals();
 // caller owns it. Each signal can be read once in the process.
 int ending_signals_fd();
 
+// The outcome of a task that SIGINT or SIGTERM ended: its reason, and this program's exit code.
+const char* words_of_signal(int signal);
+int exit_code_of_signal(int signal);
+
 // How a process ended, from its wait status: "was ended by signal 11 (SIGSEGV)", "exited with 3".
 std::string words_of_end(int wait_status);
 
@@ -31,8 +35,6 @@ class Watchdog {
   // Signals must be blocked already.
   Watchdog();
   ~Watchdog();
-  Watchdog(const Watchdog&) = delete;
-  Watchdog& operator=(const Watchdog&) = delete;
 
   // From now on an end is written to `records`, and comes at the latest kGraceSeconds after
   // `deadline_monotonic_ns`. `records` must live until release().

@@ -59,7 +59,7 @@ class TestKernel : public Kernel {
     const auto all = RG_TRY(group.exchange(mine, left_seconds(context)));
     for (std::uint32_t i = 0; i < group.size(); ++i)
       if (all[i] != fmt::format("from {}", i))
-        return fail(Code::kInternal, fmt::format("rank {} sent \"{}\"", i, all[i]));
+        return fail(Code::kInternal, "rank {} sent \"{}\"", i, all[i]);
     return {};
   }
   Status measure(Context& context, Group& group) override {
