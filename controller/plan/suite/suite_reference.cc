@@ -1,9 +1,9 @@
-#include "controller/plan/suite/suite_reference.h"
+// The schema for editors and the page of suite keys, both rendered from THE table in suite_keys.cc.
+// The same text on every call.
+#include "controller/plan/suite/suite_keys.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-
-#include "controller/plan/suite/suite_keys.h"
 
 namespace railgauge::plan {
 namespace {
@@ -11,6 +11,12 @@ namespace {
 // Words as JSON strings, joined by commas.
 std::string quoted_list(const std::vector<std::string>& words) {
   return words.empty() ? "" : fmt::format("\"{}\"", fmt::join(words, "\", \""));
+}
+
+std::vector<std::string> words_of(const SuiteKey& key) {
+  std::vector<std::string> words;
+  for (const ChoiceWord& each : key.words) words.push_back(each.word);
+  return words;
 }
 
 // A JSON schema reference to a definition.
@@ -37,7 +43,7 @@ std::string value_schema(const SuiteKey& key) {
     case ValueKind::kBoolean:
       return "\"type\": \"boolean\"";
     case ValueKind::kChoice:
-      return fmt::format("\"enum\": [{}]", quoted_list(key.words));
+      return fmt::format("\"enum\": [{}]", quoted_list(words_of(key)));
     case ValueKind::kMapping:
       return reference_to(key.of);
     case ValueKind::kList:
@@ -66,7 +72,7 @@ std::string value_words(const SuiteKey& key) {
     case ValueKind::kBoolean:
       return "`true` or `false`";
     case ValueKind::kChoice:
-      return fmt::format("`{}`", fmt::join(key.words, "`, `"));
+      return fmt::format("`{}`", fmt::join(words_of(key), "`, `"));
     case ValueKind::kMapping:
       return fmt::format("mapping, see `{}`", key.of);
     case ValueKind::kList:
