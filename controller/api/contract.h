@@ -15,6 +15,14 @@ namespace railgauge {
 // The version of every printed document: raised when a key changes its meaning.
 inline constexpr std::uint32_t kSchemaVersion = 1;
 
+// An empty document with its version.
+template <class Document>
+Document new_document() {
+  Document document;
+  document.set_schema_version(kSchemaVersion);
+  return document;
+}
+
 }  // namespace railgauge
 
 namespace railgauge::api {

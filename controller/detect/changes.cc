@@ -10,12 +10,31 @@
 
 #include "controller/detect/fit.h"
 #include "controller/detect/modes.h"
-#include "controller/detect/spikes.h"
-#include "controller/stats/cusum.h"
-#include "controller/stats/spread.h"
+#include "controller/stats/noise.h"
 #include "kernels/core/stats/quantile.h"
 
 namespace railgauge::analysis {
+
+void Cusum::add(double away) {
+  up = std::max(0.0, up + away - kCusumSlack);
+  down = std::max(0.0, down - away - kCusumSlack);
+  ++runs;
+  if (up == 0) up_since = runs;
+  if (down == 0) down_since = runs;
+}
+
+std::optional<std::size_t> Cusum::alarm_since() const {
+  if (up > kCusumThreshold && up >= down) return up_since;
+  if (down > kCusumThreshold) return down_since;
+  return std::nullopt;
+}
+
+Cusum cusum_of(std::span<const double> values, double level, double deviation) {
+  Cusum cusum;
+  for (const double value : values) cusum.add((value - level) / deviation);
+  return cusum;
+}
+
 namespace {
 
 // Deviations from the running median beyond which a value is a spike.
@@ -79,8 +98,8 @@ double Scaled::original(double scaled) const {
 }
 
 // Logarithms where all values are positive and of one order of magnitude, so that effects are
-// fractions; else the values themselves. `resolution` 0 is estimated from the values' own steps.
-Scaled to_scale(std::span<const double> values, double resolution) {
+// fractions; else the values themselves.
+Scaled to_scale(std::span<const double> values) {
   Scaled out;
   out.values.reserve(values.size());
   out.indices.reserve(values.size());
@@ -90,14 +109,13 @@ Scaled to_scale(std::span<const double> values, double resolution) {
     out.indices.push_back(i);
   }
   if (out.values.empty()) return out;
-  if (resolution <= 0) resolution = estimate_resolution(out.values);
   const auto [least, most] = std::ranges::minmax(out.values);
   std::vector<double> scratch = out.values;
   // Halves, since the sum of two huge values may not be a number; quantiles are only compared here.
   for (double& v : scratch) v /= 2;
   const double middle = 2 * median_in(scratch);
   out.logarithmic = least > 0 && 2 * quantile_in(scratch, kLowQuantile) > kLowestShare * middle;
-  const double rounding = resolution / std::sqrt(kUniform);
+  const double rounding = estimate_resolution(out.values) / std::sqrt(kUniform);
   if (out.logarithmic) {
     out.floor = std::max(rounding / middle, kRelativeFloor);
     for (double& v : out.values) v = std::log(v);
@@ -160,12 +178,115 @@ class ChangeReporter {
   ChangeReporter(const Scaled& scaled, const Fit& fit, Findings& findings)
       : scaled_(scaled), fit_(fit), findings_(findings) {}
 
-  void report_steps();
-  void report_ramps(std::span<const Ramp> ramps);
-  void report_weights(const Mixture& mixture);
-  void report_spread(std::span<const Ramp> ramps);
-  void report_spikes();
-  void report_suspicion();
+  // A regular swing is no change. All changes between the modes of one mixture are one finding.
+  void report_steps() {
+    if (fit_.changes() == 0) return;
+    std::vector<double> levels;
+    for (std::size_t k = 0; k <= fit_.changes(); ++k) levels.push_back(fit_.level(k));
+    const std::vector<bool> returning = returning_changes(levels);
+    findings_.cycle_runs = cycle_of(fit_.bounds, returning).value_or(0);
+    const auto mixture = find_mixture(fit_);
+    bool weights_reported = false;
+    for (std::size_t k = 1; k <= fit_.changes(); ++k) {
+      const std::size_t begin = fit_.bounds[k - 1];
+      const std::size_t end = fit_.bounds[k + 1];
+      const Evidence evidence = evidence_of(fit_, begin, fit_.bounds[k], end);
+      const Place place = place_of(fit_, begin, end);
+      const bool mixes = mixture && is_mix_of(fit_, k, *mixture);
+      if (findings_.cycle_runs > 0 && returning[k - 1]) continue;
+      // All changes between the modes are one finding.
+      if (mixes && weights_reported) continue;
+      if (mixes) {
+        report_weights(*mixture);
+        weights_reported = true;
+        continue;
+      }
+      Change change{.index = index(fit_.bounds[k]),
+                    .first = index(std::min(place.first, fit_.bounds[k])),
+                    .last = index(std::max(place.last, fit_.bounds[k])),
+                    .kind = returning[k - 1] ? ChangeKind::kModeMix : ChangeKind::kStep,
+                    .before = scaled_.original(fit_.level(k - 1)),
+                    .after = scaled_.original(fit_.level(k)),
+                    .p = evidence.p};
+      set_effect(change, fit_.level(k) - fit_.level(k - 1), evidence.deviation);
+      findings_.changes.push_back(change);
+    }
+  }
+
+  // Reports that the share of runs in the upper mode changed.
+  void report_weights(const Mixture& mixture) {
+    const auto moved = find_weight_change(fit_, mixture);
+    if (!moved) return;
+    Change change{.index = index(moved->index),
+                  .first = index(moved->index),
+                  .last = index(moved->index),
+                  .kind = ChangeKind::kModeMix,
+                  .before = scaled_.original(mixture.low),
+                  .after = scaled_.original(mixture.high),
+                  .p = moved->p};
+    // The effect of the weights on the mean.
+    set_effect(change, (moved->after - moved->before) * (mixture.high - mixture.low), 0);
+    findings_.changes.push_back(change);
+  }
+
+  void report_ramps(std::span<const Ramp> ramps) {
+    for (const Ramp& ramp : ramps) {
+      Change change{.index = index(ramp.begin),
+                    .first = index(ramp.begin),
+                    .last = index(ramp.end),
+                    .kind = ChangeKind::kDrift,
+                    .before = scaled_.original(ramp.before),
+                    .after = scaled_.original(ramp.after)};
+      set_effect(change, ramp.after - ramp.before, ramp.deviation);
+      findings_.changes.push_back(change);
+    }
+  }
+
+  void report_spread(std::span<const Ramp> ramps) {
+    const std::vector<double> residuals = residuals_of(fit_, ramps);
+    for (const SpreadChange& found : find_spread_changes(residuals, fit_.noise)) {
+      const std::size_t run = index(found.index);
+      // The change of the level is the finding; its spread follows from it.
+      if (near_another(run)) continue;
+      const double scale = scaled_.logarithmic ? 1 : scaled_.unit;
+      const double ratio = found.after / std::max(found.before, 1e-300) - 1;
+      findings_.changes.push_back({.index = run,
+                                   .first = run,
+                                   .last = run,
+                                   .kind = ChangeKind::kVariance,
+                                   .before = scale * found.before,
+                                   .after = scale * found.after,
+                                   .effect = ratio,
+                                   .effect_low = ratio,
+                                   .effect_high = ratio,
+                                   .p = found.p});
+    }
+  }
+
+  // Reports clipped values that do not fit the final levels either.
+  void report_spikes() {
+    for (const std::size_t i : fit_.spikes) {
+      const auto after = std::ranges::upper_bound(fit_.bounds, i);
+      const auto k = static_cast<std::size_t>(after - fit_.bounds.begin()) - 1;
+      const double level = fit_.level(k);
+      // At the edge of a step the running median may lag; what fits its level is no spike.
+      if (std::abs(fit_.raw[i] - level) <= kSpikeLimit * fit_.noise.scale) continue;
+      findings_.spikes.push_back({.index = index(i),
+                                  .value = scaled_.original(fit_.raw[i]),
+                                  .expected = scaled_.original(level)});
+    }
+  }
+
+  // Flags a shift in the newest runs that is too young for the segmentation.
+  void report_suspicion() {
+    const std::size_t begin = fit_.bounds[fit_.bounds.size() - 2];
+    const auto piece = std::span<const double>(fit_.raw).subspan(begin);
+    if (piece.size() <= kLevelRuns) return;
+    const double deviation = fit_.noise.scale * std::sqrt(fit_.noise.factor());
+    const Cusum cusum = cusum_of(piece, median(piece), deviation);
+    if (const auto since = cusum.alarm_since())
+      findings_.suspected_since = index(std::min(begin + *since, fit_.size() - 1));
+  }
 
  private:
   [[nodiscard]] std::size_t index(std::size_t i) const { return scaled_.indices[i]; }
@@ -190,125 +311,10 @@ class ChangeReporter {
   Findings& findings_;
 };
 
-// A regular swing is no change. All changes between the modes of one mixture are one finding.
-void ChangeReporter::report_steps() {
-  if (fit_.changes() == 0) return;
-  std::vector<double> levels;
-  for (std::size_t k = 0; k <= fit_.changes(); ++k) levels.push_back(fit_.level(k));
-  const std::vector<bool> returning = returning_changes(levels);
-  findings_.cycle_runs = cycle_of(fit_.bounds, returning).value_or(0);
-  const auto mixture = find_mixture(fit_);
-  bool weights_reported = false;
-  for (std::size_t k = 1; k <= fit_.changes(); ++k) {
-    const std::size_t begin = fit_.bounds[k - 1];
-    const std::size_t end = fit_.bounds[k + 1];
-    const Evidence evidence = evidence_of(fit_, begin, fit_.bounds[k], end);
-    const Place place = place_of(fit_, begin, end);
-    const bool mixes = mixture && is_mix_of(fit_, k, *mixture);
-    if (findings_.cycle_runs > 0 && returning[k - 1]) continue;
-    // All changes between the modes are one finding.
-    if (mixes && weights_reported) continue;
-    if (mixes) {
-      report_weights(*mixture);
-      weights_reported = true;
-      continue;
-    }
-    Change change{.index = index(fit_.bounds[k]),
-                  .first = index(std::min(place.first, fit_.bounds[k])),
-                  .last = index(std::max(place.last, fit_.bounds[k])),
-                  .kind = returning[k - 1] ? ChangeKind::kModeMix : ChangeKind::kStep,
-                  .before = scaled_.original(fit_.level(k - 1)),
-                  .after = scaled_.original(fit_.level(k)),
-                  .p = evidence.p};
-    set_effect(change, fit_.level(k) - fit_.level(k - 1), evidence.deviation);
-    findings_.changes.push_back(change);
-  }
-}
-
-// Reports that the share of runs in the upper mode changed.
-void ChangeReporter::report_weights(const Mixture& mixture) {
-  const auto moved = find_weight_change(fit_, mixture);
-  if (!moved) return;
-  Change change{.index = index(moved->index),
-                .first = index(moved->index),
-                .last = index(moved->index),
-                .kind = ChangeKind::kModeMix,
-                .before = scaled_.original(mixture.low),
-                .after = scaled_.original(mixture.high),
-                .p = moved->p};
-  // The effect of the weights on the mean.
-  set_effect(change, (moved->after - moved->before) * (mixture.high - mixture.low), 0);
-  findings_.changes.push_back(change);
-}
-
-void ChangeReporter::report_ramps(std::span<const Ramp> ramps) {
-  for (const Ramp& ramp : ramps) {
-    Change change{.index = index(ramp.begin),
-                  .first = index(ramp.begin),
-                  .last = index(ramp.end),
-                  .kind = ChangeKind::kDrift,
-                  .before = scaled_.original(ramp.before),
-                  .after = scaled_.original(ramp.after)};
-    set_effect(change, ramp.after - ramp.before, ramp.deviation);
-    findings_.changes.push_back(change);
-  }
-}
-
-void ChangeReporter::report_spread(std::span<const Ramp> ramps) {
-  const std::vector<double> residuals = residuals_of(fit_, ramps);
-  for (const SpreadChange& found : find_spread_changes(residuals, fit_.noise)) {
-    const std::size_t run = index(found.index);
-    // The change of the level is the finding; its spread follows from it.
-    if (near_another(run)) continue;
-    const double scale = scaled_.logarithmic ? 1 : scaled_.unit;
-    const double ratio = found.after / std::max(found.before, 1e-300) - 1;
-    findings_.changes.push_back({.index = run,
-                                 .first = run,
-                                 .last = run,
-                                 .kind = ChangeKind::kVariance,
-                                 .before = scale * found.before,
-                                 .after = scale * found.after,
-                                 .effect = ratio,
-                                 .effect_low = ratio,
-                                 .effect_high = ratio,
-                                 .p = found.p});
-  }
-}
-
-// Reports clipped values that do not fit the final levels either.
-void ChangeReporter::report_spikes() {
-  for (const std::size_t i : fit_.spikes) {
-    const auto after = std::ranges::upper_bound(fit_.bounds, i);
-    const auto k = static_cast<std::size_t>(after - fit_.bounds.begin()) - 1;
-    const double level = fit_.level(k);
-    // At the edge of a step the running median may lag; what fits its level is no spike.
-    if (std::abs(fit_.raw[i] - level) <= kSpikeLimit * fit_.noise.scale) continue;
-    findings_.spikes.push_back({.index = index(i),
-                                .value = scaled_.original(fit_.raw[i]),
-                                .expected = scaled_.original(level)});
-  }
-}
-
-// Flags a shift in the newest runs that is too young for the segmentation.
-void ChangeReporter::report_suspicion() {
-  const std::size_t begin = fit_.bounds[fit_.bounds.size() - 2];
-  const auto piece = std::span<const double>(fit_.raw).subspan(begin);
-  if (piece.size() <= kLevelRuns) return;
-  const double deviation = fit_.noise.scale * std::sqrt(fit_.noise.factor());
-  const Cusum cusum = cusum_of(piece, median(piece), deviation);
-  if (const auto since = cusum.alarm_since())
-    findings_.suspected_since = index(std::min(begin + *since, fit_.size() - 1));
-}
-
 }  // namespace
 
-std::string_view word(ChangeKind kind) {
-  static constexpr std::array<std::string_view, 4> kWords{"step", "drift", "variance", "mode_mix"};
-  return kWords.at(static_cast<std::size_t>(kind));
-}
-
 Findings detect_changes(std::span<const double> values, const DetectorSettings& settings) {
-  const Scaled scaled = to_scale(values, settings.resolution);
+  const Scaled scaled = to_scale(values);
   Findings findings;
   findings.runs = scaled.values.size();
   findings.relative = scaled.logarithmic;

@@ -2,6 +2,7 @@
 // time. Pure and without chance: equal values give equal findings.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <optional>
 #include <span>
@@ -12,9 +13,50 @@
 
 namespace railgauge::analysis {
 
-enum class ChangeKind { kStep, kDrift, kVariance, kModeMix };
-// "step", "drift", "variance", "mode_mix".
-std::string_view word(ChangeKind kind);
+// State of the sums after some runs. A plain value: copies are independent, and a caller may
+// continue a stored one.
+struct Cusum {
+  // Sums in standard deviations.
+  double up = 0;
+  double down = 0;
+  // First run of the excursion that the sum counts.
+  std::size_t up_since = 0;
+  std::size_t down_since = 0;
+  // Number of runs that were added.
+  std::size_t runs = 0;
+
+  // `away` is the run's distance from its level in standard deviations (correlation included).
+  void add(double away);
+  // The first run of a shift that is beyond doubt, else nothing.
+  [[nodiscard]] std::optional<std::size_t> alarm_since() const;
+};
+// Slack k: shifts below twice this are not looked for.
+inline constexpr double kCusumSlack = 1;
+// Threshold h: with k = 1 one false alarm in 2e7 normal runs.
+inline constexpr double kCusumThreshold = 8;
+
+// The sums over `values`, about `level`, with `deviation` > 0.
+Cusum cusum_of(std::span<const double> values, double level, double deviation);
+
+// How a series moved. The detector finds the first four.
+enum class ChangeKind {
+  kStep,
+  kDrift,
+  kVariance,  // it scatters more
+  kModeMix,   // the worse of two levels is held more often
+  kPeer,      // away from what its peers do
+  kKnee       // the curve over sizes bends elsewhere
+};
+// Their words, as they are in the database and in JSON: they never change.
+inline constexpr std::array<std::string_view, 6> kChangeKindWords{"step",     "drift", "variance",
+                                                                  "mode_mix", "peer",  "knee"};
+constexpr std::string_view word(ChangeKind kind) {
+  return kChangeKindWords.at(static_cast<std::size_t>(kind));
+}
+// Whether it goes from one level to another, which a single figure can show.
+constexpr bool is_of_level(ChangeKind kind) {
+  return kind == ChangeKind::kStep || kind == ChangeKind::kDrift;
+}
 
 // One change of a series. Indices count runs of the input, missing ones included.
 struct Change {
@@ -48,8 +90,6 @@ struct Spike {
 
 // Input of the detector beside the values. Defaults judge a series alone.
 struct DetectorSettings {
-  // Resolution of the values in their own unit; 0: estimated from the values.
-  double resolution = 0;
   // The practical bound, a fraction; steps below half of it are not reported.
   double delta = 0;
   // Noise of the peers of this series; weight 0: judged without them.

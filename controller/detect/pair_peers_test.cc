@@ -1,5 +1,5 @@
 // Nodes and paths out of pairs' figures. Synthetic.
-#include "controller/detect/pair_peers.h"
+#include "controller/detect/peers.h"
 
 #include <gtest/gtest.h>
 

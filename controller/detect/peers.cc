@@ -2,24 +2,77 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
+#include <set>
 
 #include "controller/stats/noise.h"
+#include "kernels/core/base/result.h"
 #include "kernels/core/stats/quantile.h"
 
 namespace railgauge::analysis {
+
 namespace {
 
-constexpr std::size_t kStandingNights = 20;
-// Fewer nights show no standing offset.
-constexpr std::size_t kLeastNights = 5;
+constexpr int kMaxSweeps = 20;
+constexpr double kSettledPeers = 1e-9;
+
+// Median without the cells that were not measured; 0 where none was. Reorders and shortens
+// `scratch`.
+double median_of_present(std::vector<double>& scratch) {
+  std::erase_if(scratch, [](double v) { return !std::isfinite(v); });
+  return scratch.empty() ? 0 : median_in(scratch);
+}
+
+// Takes the median out of each line of the residuals and puts it into the line's effect. Returns
+// the largest that was moved.
+double sweep(std::vector<double>& residuals, std::vector<double>& effects, std::size_t across,
+             std::size_t line_stride, std::size_t step) {
+  double largest = 0;
+  std::vector<double> line;
+  for (std::size_t i = 0; i < effects.size(); ++i) {
+    line.clear();
+    for (std::size_t j = 0; j < across; ++j) line.push_back(residuals[i * line_stride + j * step]);
+    const double middle = median_of_present(line);
+    for (std::size_t j = 0; j < across; ++j) residuals[i * line_stride + j * step] -= middle;
+    effects[i] += middle;
+    largest = std::max(largest, std::abs(middle));
+  }
+  return largest;
+}
+
+// Moves the median of the effects to `overall`, so that effects are relative to a usual node.
+void centre(std::vector<double>& effects, double& overall) {
+  if (effects.empty()) return;
+  const double middle = median(effects);
+  for (double& e : effects) e -= middle;
+  overall += middle;
+}
+
+}  // namespace
+
+Polish median_polish(std::span<const double> values, std::size_t rows, std::size_t columns) {
+  RG_CHECK(values.size() == rows * columns);
+  Polish out;
+  out.rows.assign(rows, 0);
+  out.columns.assign(columns, 0);
+  out.residuals.assign(values.begin(), values.end());
+  for (int round = 0; round < kMaxSweeps; ++round) {
+    const double by_row = sweep(out.residuals, out.rows, columns, columns, 1);
+    const double by_column = sweep(out.residuals, out.columns, rows, 1, columns);
+    centre(out.rows, out.overall);
+    centre(out.columns, out.overall);
+    if (std::max(by_row, by_column) < kSettledPeers) break;
+  }
+  return out;
+}
+
+namespace {
+
 // Z beyond which a member says nothing about its class.
 constexpr double kDefect = 5;
 // Members within so many deviations of the first wide estimate enter the refinement.
 constexpr double kFarFromHalf = 3;
 constexpr int kMaxRounds = 20;
-constexpr double kCalibration = 1e-4;
-// Number of earlier z from which on their empirical quantile is used.
-constexpr std::size_t kLeastPast = 1000;
 
 // Location and scale of a class, in logarithms.
 struct Class {
@@ -62,13 +115,6 @@ Class learn(const std::vector<double>& logs, double floor) {
   return learned;
 }
 
-// Usual z of a member: the median of its newest earlier nights; 0 with too few of them.
-double standing_of(const std::vector<double>& past) {
-  if (past.size() < kLeastNights) return 0;
-  const std::size_t nights = std::min(past.size(), kStandingNights);
-  return median(std::span(past).last(nights));
-}
-
 }  // namespace
 
 std::vector<PeerScore> judge_peers(std::span<const Peer> peers, Better better, double floor) {
@@ -85,25 +131,91 @@ std::vector<PeerScore> judge_peers(std::span<const Peer> peers, Better better, d
     PeerScore& standing = out[i];
     standing.judged = true;
     standing.z = away / learned.spread;
-    standing.standing = standing_of(peers[i].past_z);
-    standing.moved = standing.z - standing.standing;
     standing.worse = worse_fraction(better, away);
   }
   return out;
 }
 
-double calibrated_cut(std::span<const double> past_z, double normal_cut) {
-  if (past_z.size() < kLeastPast) return normal_cut;
-  std::vector<double> scratch(past_z.begin(), past_z.end());
-  return std::max(normal_cut, quantile_in(scratch, 1 - kCalibration));
-}
-
-bool pages(std::span<const double> nights, double worse_tonight, double delta, double cut) {
+bool pages(std::span<const double> nights, double worse_tonight, double delta) {
   if (nights.empty()) return false;
   const auto recent = nights.last(std::min<std::size_t>(3, nights.size()));
-  const auto beyond = std::ranges::count_if(recent, [&](double z) { return z > cut; });
-  const bool at_once = nights.back() > std::max(kPageAtOnceZ, cut) && worse_tonight > 2 * delta;
+  const auto beyond = std::ranges::count_if(recent, [](double z) { return z > kPageZ; });
+  const bool at_once = nights.back() > kPageAtOnceZ && worse_tonight > 2 * delta;
   return at_once || beyond >= 2;
+}
+
+namespace {
+
+// Whether the figure was measured, between two different nodes.
+bool is_there(const PairFigure& figure) {
+  return std::isfinite(figure.value) && figure.value > 0 && figure.from != figure.to;
+}
+
+// Nodes that are in enough figures, after the others have gone, whose figures go with them.
+std::vector<bool> well_connected(std::span<const PairFigure> figures, std::size_t nodes) {
+  std::vector<bool> kept(nodes, true);
+  for (bool again = true; again;) {
+    again = false;
+    std::vector<std::set<std::size_t>> partners(nodes);
+    for (const PairFigure& figure : figures) {
+      if (!is_there(figure) || !kept[figure.from] || !kept[figure.to]) continue;
+      partners[figure.from].insert(figure.to);
+      partners[figure.to].insert(figure.from);
+    }
+    for (std::size_t i = 0; i < nodes; ++i)
+      if (kept[i] && partners[i].size() < kLeastPartners) {
+        kept[i] = false;
+        again = true;
+      }
+  }
+  return kept;
+}
+
+// Logarithms by row (sender); a direction that nobody measured is as the other one.
+std::vector<double> matrix_of(std::span<const PairFigure> figures, std::size_t nodes,
+                              const std::vector<bool>& kept) {
+  std::vector<std::vector<double>> cells(nodes * nodes);
+  for (const PairFigure& figure : figures)
+    if (is_there(figure) && kept[figure.from] && kept[figure.to])
+      cells[figure.from * nodes + figure.to].push_back(std::log(figure.value));
+  std::vector<double> matrix(nodes * nodes, std::numeric_limits<double>::quiet_NaN());
+  for (std::size_t a = 0; a < nodes; ++a)
+    for (std::size_t b = 0; b < nodes; ++b) {
+      const auto& own = cells[a * nodes + b];
+      const auto& other = cells[b * nodes + a];
+      if (!own.empty() || !other.empty()) matrix[a * nodes + b] = median(own.empty() ? other : own);
+    }
+  return matrix;
+}
+
+}  // namespace
+
+PairScores judge_pairs(std::span<const PairFigure> figures, std::size_t nodes, Better better,
+                       double floor) {
+  PairScores out;
+  for (const PairFigure& figure : figures) RG_CHECK(figure.from < nodes && figure.to < nodes);
+  const std::vector<bool> kept = well_connected(figures, nodes);
+  if (static_cast<std::size_t>(std::ranges::count(kept, true)) < kLeastPeers) return out;
+  const Polish polish = median_polish(matrix_of(figures, nodes, kept), nodes, nodes);
+  out.apart = true;
+  // A node's effect is that of its worse direction.
+  const auto worse_of = [&](std::size_t i) {
+    const bool as_row = oriented(better, polish.rows[i]) > oriented(better, polish.columns[i]);
+    return as_row ? polish.rows[i] : polish.columns[i];
+  };
+  std::vector<Peer> ends(nodes);
+  for (std::size_t i = 0; i < nodes; ++i)
+    if (kept[i]) ends[i].value = std::exp(worse_of(i));
+  out.nodes = judge_peers(ends, better, floor);
+  std::vector<Peer> paths(figures.size());
+  for (std::size_t i = 0; i < figures.size(); ++i) {
+    const PairFigure& figure = figures[i];
+    if (!is_there(figure) || !kept[figure.from] || !kept[figure.to]) continue;
+    paths[i].value = std::exp(std::log(figure.value) - polish.overall - polish.rows[figure.from] -
+                              polish.columns[figure.to]);
+  }
+  out.paths = judge_peers(paths, better, floor);
+  return out;
 }
 
 }  // namespace railgauge::analysis

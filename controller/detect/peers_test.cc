@@ -5,7 +5,6 @@
 
 #include <gtest/gtest.h>
 
-#include "controller/stats/polish.h"
 #include "controller/verdict/testing/simulate.h"
 
 namespace railgauge::analysis {
@@ -36,16 +35,6 @@ TEST(Peers, ManyBadOnesDoNotLookNormal) {
   for (std::size_t i = 0; i < 10; ++i) EXPECT_GT(standing[i].z, 5) << i;
 }
 
-TEST(Peers, AlwaysSlowIsNotBecameSlow) {
-  auto all = peers(20);
-  all[2].value = 110;
-  const double z = judge_peers(all, Better::kLower, 0)[2].z;
-  all[2].past_z.assign(20, z);
-  const auto standing = judge_peers(all, Better::kLower, 0)[2];
-  EXPECT_NEAR(standing.standing, z, 1e-9);
-  EXPECT_NEAR(standing.moved, 0, 1e-9);
-}
-
 TEST(Peers, FewOrMissingPeersGiveNoVerdict) {
   auto all = peers(8);
   EXPECT_TRUE(judge_peers(all, Better::kLower, 0)[0].judged);
@@ -70,13 +59,6 @@ TEST(Paging, NeedsTwoOfThreeNightsOrOneThatMatters) {
   EXPECT_TRUE(page({0, 0, 6}, 0.03));
   EXPECT_FALSE(page({0, 0, 6}, 0.01));
   EXPECT_FALSE(page({}, 1));
-}
-
-TEST(Paging, AHeavyTailedClassGetsItsOwnCut) {
-  std::vector<double> past(20'000, 0.0);
-  EXPECT_DOUBLE_EQ(calibrated_cut(past), kPageZ);
-  for (std::size_t i = 0; i < 10; ++i) past[i] = 9;
-  EXPECT_GT(calibrated_cut(past), 8);
 }
 
 TEST(Polish, OneBadPortDoesNotAccuseItsPartners) {

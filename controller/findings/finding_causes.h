@@ -3,6 +3,7 @@
 // seconds by the controller's clock.
 #pragma once
 
+#include <map>
 #include <optional>
 #include <set>
 #include <span>
@@ -12,6 +13,7 @@
 
 #include "controller/store/rows/judge_rows.h"
 #include "controller/store/store.h"
+#include "controller/verdict/event_study.h"
 
 namespace railgauge {
 
@@ -89,5 +91,36 @@ std::vector<LevelPoint> passed_points(const store::HistoryRow& history);
 // `row` has at least one series. Fails as the store fails.
 Result<FindingFacts> facts_of(const store::Store& store, const store::FindingRow& row,
                               const std::set<std::string>& nodes);
+
+// One series of the metric that moved: of a pair of nodes, or of a single node.
+struct RolloutSeries {
+  std::vector<std::string> nodes{};
+  // By time.
+  std::vector<LevelPoint> points{};
+};
+
+// One change and all figures by which its cost is estimated.
+struct RolloutFacts {
+  // The change as people read it: "gpu_driver 580.1 -> 580.2".
+  std::string what{};
+  // When each node got the change; unix seconds. Nodes that are absent do not have it yet.
+  std::map<std::string, double> upgraded_at{};
+  std::vector<RolloutSeries> series{};
+  // The direction and the practical bound of the metric.
+  analysis::MetricTraits traits{};
+};
+
+// The estimate and its text.
+struct RolloutStudy {
+  analysis::EventStudy study{};
+  // One line for people, with the verdict, the estimate and its 90 % interval.
+  std::string text{};
+};
+
+// The study of one change; absent where fewer than two nodes have it. A night is a day of UTC. A
+// node's figure of a night is the mean over its series, each relative to its own level before any
+// of its nodes was upgraded. A pair's figure counts only while the other node is not upgraded, so
+// that each node is measured alone.
+std::optional<RolloutStudy> study_of(const RolloutFacts& facts);
 
 }  // namespace railgauge

@@ -105,8 +105,7 @@ Status place_upgrade(const store::Store& store, Placed& out) {
     out.place.from = at;
   }
   out.place.marks.insert("upgrade " + upgrade.upgrade_id);
-  for (const store::UpgradeNodeRow& node : upgrade.nodes) {
-    if (!node.changed) continue;
+  for (const store::UpgradeNodeRow& node : changed_nodes(upgrade)) {
     out.nodes.insert(node.node);
     if (node.stack_before == 0 || node.stack_after == 0) continue;
     for (const store::StackChange& part : foreign_changes(

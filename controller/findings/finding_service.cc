@@ -9,11 +9,11 @@
 #include <fmt/ranges.h>
 
 #include "controller/api/contract.h"
+#include "controller/findings/finding_causes.h"
 #include "controller/findings/finding_events.h"
 #include "controller/findings/measured_twice.h"
-#include "controller/findings/rollout_study.h"
 #include "controller/store/rows/stack_parts.h"
-#include "controller/upgrades/judge_advice.h"
+#include "controller/upgrades/judge_report.h"
 #include "controller/upgrades/series_measure.h"
 #include "controller/upgrades/upgrade_stack.h"
 #include "kernels/core/text/rfc3339.h"
@@ -61,8 +61,7 @@ store::FindingState shown_state(const store::FindingRow& row, double now) {
 
 // The finding without its series, causes and event.
 api::Finding to_api(const store::FindingRow& row, double now) {
-  api::Finding out;
-  out.set_schema_version(kSchemaVersion);
+  auto out = new_document<api::Finding>();
   out.set_finding_id(row.finding_id);
   out.set_kind(row.kind);
   out.set_state(std::string(store::text_of(shown_state(row, now))));
@@ -153,48 +152,15 @@ void put(const FindingCauses& causes, api::Finding& out) {
   for (const std::string& line : causes.next) out.add_next(line);
 }
 
-}  // namespace
-
-Status FindingService::explain(const store::FindingRow& row,
-                               const std::vector<store::SeriesRow>& series, api::Finding& out) {
-  FindingFacts facts = RG_TRY(facts_of(store_, row, nodes_in_common(series)));
-  std::set<std::string> ids;
-  for (const NodePast& node : facts.nodes) ids.insert(node.node_id);
-  for (store::EventRow& event : RG_TRY(store_.list_events(kEventsShown)))
-    if (is_hardware_event(event) && ids.contains(event.node_id))
-      facts.events.push_back(std::move(event));
-  FindingCauses found = causes_of(facts);
-  RG_TRY_OK(study_rollouts(series.front(), row.opened_at, found));
-  put(found, out);
-  return {};
-}
-
-// The others of its event, what they have in common, and what speaks for each cause.
-Status FindingService::add_event(api::Finding& out) {
-  for (const OpenEvent& event : RG_TRY(open_events(store_, leaves_))) {
-    if (std::ranges::find(event.findings, out.finding_id(), &store::FindingRow::finding_id) ==
-        event.findings.end())
-      continue;
-    out.set_event_id(event.findings.front().finding_id);
-    for (const store::FindingRow& one : event.findings)
-      if (one.finding_id != out.finding_id())
-        out.add_same_event(fmt::format("{}: {}", one.finding_id, one.summary));
-    for (const std::string& mark : event.common) out.add_common(mark);
-    if (!out.upgrade_id().empty()) return {};  // its own screen scores them
-    for (const std::string& line : RG_TRY(scored_causes(store_, event))) out.add_causes(line);
-    return {};
-  }
-  return {};
-}
-
+// Adds an estimate for each change of the stack that other nodes got at other times (study_of).
 // Studies nodes that got the same change at other times: together they give more evidence than one
 // node.
-Status FindingService::study_rollouts(const store::SeriesRow& moved, double opened_at,
-                                      FindingCauses& found) {
+Status study_rollouts(const store::Store& store, const store::SeriesRow& moved, double opened_at,
+                      FindingCauses& found) {
   if (found.parts.empty()) return {};
   RolloutFacts facts{.traits = traits_of(moved)};
   std::map<std::string, std::size_t> series_of;
-  for (const store::SeriesRow& one : RG_TRY(store_.list_series({.kernel = moved.kernel,
+  for (const store::SeriesRow& one : RG_TRY(store.list_series({.kernel = moved.kernel,
                                      .metric = moved.metric,
                                      .message_bytes = moved.message_bytes,
                                      .limit = kMostPinned}))) {
@@ -206,13 +172,13 @@ Status FindingService::study_rollouts(const store::SeriesRow& moved, double open
     read.nodes.assign(nodes.begin(), nodes.end());
     for (const std::string& node : nodes) ++series_of[node];
     const auto history =
-        RG_TRY(store_.history(one.series_id, opened_at - kStudySeconds, kPointsShown));
+        RG_TRY(store.history(one.series_id, opened_at - kStudySeconds, kPointsShown));
     read.points = passed_points(history);
   }
   std::map<std::string, std::vector<store::EpochRow>> pasts;
-  for (const store::NodeRow& node : RG_TRY(store_.list_nodes()))
+  for (const store::NodeRow& node : RG_TRY(store.list_nodes()))
     if (series_of.contains(node.name))
-      pasts[node.name] = RG_TRY(store_.read(store::read_epochs, node.node_id, kEpochsShown));
+      pasts[node.name] = RG_TRY(store.read(store::read_epochs, node.node_id, kEpochsShown));
   for (const store::StackChange& part :
        std::span(found.parts).first(std::min(found.parts.size(), kPartsStudied))) {
     facts.what = store::text_of(part);
@@ -225,10 +191,44 @@ Status FindingService::study_rollouts(const store::SeriesRow& moved, double open
   return {};
 }
 
+// Adds when it began and which changes came at that time (finding_causes.h).
+Status explain(const store::Store& store, const store::FindingRow& row,
+               const std::vector<store::SeriesRow>& series, api::Finding& out) {
+  FindingFacts facts = RG_TRY(facts_of(store, row, nodes_in_common(series)));
+  std::set<std::string> ids;
+  for (const NodePast& node : facts.nodes) ids.insert(node.node_id);
+  for (store::EventRow& event : RG_TRY(store.list_events(kEventsShown)))
+    if (is_hardware_event(event) && ids.contains(event.node_id))
+      facts.events.push_back(std::move(event));
+  FindingCauses found = causes_of(facts);
+  RG_TRY_OK(study_rollouts(store, series.front(), row.opened_at, found));
+  put(found, out);
+  return {};
+}
+
+// The others of its event, what they have in common, and what speaks for each cause.
+Status add_event(const store::Store& store, const LeafSource& leaves, api::Finding& out) {
+  for (const OpenEvent& event : RG_TRY(open_events(store, leaves))) {
+    if (std::ranges::find(event.findings, out.finding_id(), &store::FindingRow::finding_id) ==
+        event.findings.end())
+      continue;
+    out.set_event_id(event.findings.front().finding_id);
+    for (const store::FindingRow& one : event.findings)
+      if (one.finding_id != out.finding_id())
+        out.add_same_event(fmt::format("{}: {}", one.finding_id, one.summary));
+    for (const std::string& mark : event.common) out.add_common(mark);
+    if (!out.upgrade_id().empty()) return {};  // its own screen scores them
+    for (const std::string& line : RG_TRY(scored_causes(store, event))) out.add_causes(line);
+    return {};
+  }
+  return {};
+}
+
+}  // namespace
+
 Result<api::FindingList> FindingService::list(const api::ListFindingsRequest& request, double now) {
   const std::uint32_t limit = request.limit() == 0 ? kFindingsShown : request.limit();
-  api::FindingList list;
-  list.set_schema_version(kSchemaVersion);
+  auto list = new_document<api::FindingList>();
   std::map<std::string, std::string> events;
   for (const OpenEvent& event : RG_TRY(open_events(store_, leaves_)))
     for (const store::FindingRow& one : event.findings)
@@ -266,9 +266,9 @@ Result<api::Finding> FindingService::get(const std::string& finding_id, double n
     if (moved.after) told.set_after(*moved.after);
   }
   // An upgrade's own screen explains its findings.
-  if (row->upgrade_id.empty() && !all.empty()) RG_TRY_OK(explain(*row, all, out));
+  if (row->upgrade_id.empty() && !all.empty()) RG_TRY_OK(explain(store_, *row, all, out));
   if (!row->upgrade_id.empty()) add_upgrade_next(out);
-  RG_TRY_OK(add_event(out));
+  RG_TRY_OK(add_event(store_, leaves_, out));
   return out;
 }
 
@@ -307,8 +307,7 @@ Result<api::BaselineList> FindingService::pin(const api::PinRequest& request,
 }
 
 Result<api::BaselineList> FindingService::baselines(const api::ListBaselinesRequest& request) {
-  api::BaselineList list;
-  list.set_schema_version(kSchemaVersion);
+  auto list = new_document<api::BaselineList>();
   for (const store::BaselineRow& row : RG_TRY(store_.read(store::read_baselines, request.kind())))
     *list.add_baselines() = to_api(row);
   return list;

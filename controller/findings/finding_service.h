@@ -38,16 +38,6 @@ class FindingService {
   Result<api::BaselineList> baselines(const api::ListBaselinesRequest& request);
 
  private:
-  // Adds when it began and which changes came at that time (finding_causes.h).
-  Status explain(const store::FindingRow& row, const std::vector<store::SeriesRow>& series,
-                 api::Finding& out);
-  // Adds an estimate for each change of the stack that other nodes got at other times
-  // (rollout_study.h).
-  Status study_rollouts(const store::SeriesRow& moved, double opened_at, FindingCauses& found);
-
-  // Adds the other findings of its event, their common places and the scored causes.
-  Status add_event(api::Finding& out);
-
   store::Store& store_;
   const LeafSource leaves_;
 };

@@ -36,9 +36,8 @@ store::RepeatCounts count_apart(std::span<const MeasuredTwice> figures) {
   store::RepeatCounts out;
   for (const MeasuredTwice& one : figures) {
     const store::SeriesRow& series = one.runs->series;
-    analysis::DetectorSettings settings;
-    settings.prior = analysis::pool(noises[metric_text(series, "")]);
-    const analysis::Findings past = analysis::detect_changes(one.runs->values, settings);
+    const analysis::Findings past = analysis::detect_changes(
+        one.runs->values, {.prior = analysis::pool(noises[metric_text(series, "")])});
     if (past.too_few || !past.relative || !(one.first > 0) || !(one.again > 0)) continue;
     ++out.figures;
     const analysis::MetricTraits traits = traits_of(series);

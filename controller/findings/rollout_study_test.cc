@@ -1,5 +1,5 @@
 // Rollouts as the store has them: series of pairs and nodes over nights. Figures are synthetic.
-#include "controller/findings/rollout_study.h"
+#include "controller/findings/finding_causes.h"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>

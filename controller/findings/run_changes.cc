@@ -1,22 +1,267 @@
 #include "controller/findings/run_changes.h"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <optional>
 #include <set>
+#include <string>
 #include <utility>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include "controller/detect/changes.h"
+#include "controller/detect/knee.h"
 #include "controller/detect/peers.h"
-#include "controller/findings/run_moved.h"
 #include "controller/stats/families.h"
 #include "controller/upgrades/series_measure.h"
 #include "kernels/core/stats/quantile.h"
 
 namespace railgauge {
+
+namespace {
+
+// Runs that define a level, and the newest runs of that time that are used.
+constexpr std::size_t kLeastReturned = 5;
+constexpr std::size_t kMostReturned = 20;
+
+}  // namespace
+
+// Walks back over three stretches: the present stack, the stack between, and the earlier time with
+// the present stack.
+std::optional<Returned> returned_to(const SeriesRuns& one) {
+  const std::vector<bool>& present = one.present_stack;
+  if (present.size() != one.values.size()) return std::nullopt;
+  std::size_t at = present.size();
+  while (at > 0 && present[at - 1]) --at;
+  Returned out{.since = at};
+  while (at > 0 && !present[at - 1]) --at;
+  std::vector<double> then;
+  for (; at > 0 && present[at - 1] && then.size() < kMostReturned; --at)
+    then.push_back(one.values[at - 1]);
+  if (then.size() < kLeastReturned) return std::nullopt;
+  out.level = upper_median(std::move(then));
+  return out;
+}
+
+// --- peers ---
+
+namespace {
+
+// Nights that give a member's usual distance from its peers, and how many are needed.
+constexpr std::size_t kPastNights = 20;
+constexpr std::size_t kLeastPastNights = 5;
+// Newest nights on all of which a member must be behind.
+constexpr std::size_t kNights = 3;
+// The least deviation of a class, a fraction: peers that agree better would turn any noise into a
+// finding.
+constexpr double kPeerFloor = 0.005;
+
+// z scores of the last nights, newest last; nights without a figure are left out.
+struct Nights {
+  // By member. Where pairs were separated into nodes and paths, the score of the path.
+  std::vector<std::vector<double>> series;
+  // By node, where pairs could be separated.
+  std::map<std::string, std::vector<double>> nodes{};
+};
+
+// The member's ends by number; absent where it is no pair of two nodes. `names` receives the nodes.
+std::vector<std::optional<std::pair<std::size_t, std::size_t>>> ends_of(
+    const std::vector<const SeriesRuns*>& members, std::vector<std::string>& names) {
+  const auto number = [&](const std::string& text) {
+    const std::string node = node_of(text);
+    const auto at = std::ranges::find(names, node);
+    if (at == names.end()) names.push_back(node);
+    return static_cast<std::size_t>(std::ranges::find(names, node) - names.begin());
+  };
+  std::vector<std::optional<std::pair<std::size_t, std::size_t>>> ends(members.size());
+  for (std::size_t i = 0; i < members.size(); ++i)
+    if (const auto& of = members[i]->series.endpoints;
+        of.size() == 2 && nodes_of(members[i]->series).size() == 2)
+      ends[i] = std::pair(number(of[0]), number(of[1]));
+  return ends;
+}
+
+// Adds the scores of one night: by node and path where all members are pairs and enough were
+// measured, else each member by itself.
+void add_night(const std::vector<analysis::Peer>& peers,
+               const std::vector<std::optional<std::pair<std::size_t, std::size_t>>>& ends,
+               const std::vector<std::string>& names, analysis::Better better, Nights& out) {
+  std::vector<analysis::PairFigure> figures;
+  for (std::size_t i = 0; i < peers.size(); ++i)
+    if (ends[i])
+      figures.push_back({.from = ends[i]->first, .to = ends[i]->second, .value = peers[i].value});
+  analysis::PairScores pairs;
+  if (figures.size() == peers.size())
+    pairs = analysis::judge_pairs(figures, names.size(), better, kPeerFloor);
+  const auto standings =
+      pairs.apart ? pairs.paths : analysis::judge_peers(peers, better, kPeerFloor);
+  for (std::size_t i = 0; i < standings.size(); ++i)
+    if (standings[i].judged) out.series[i].push_back(standings[i].z);
+  for (std::size_t i = 0; i < pairs.nodes.size(); ++i)
+    if (pairs.nodes[i].judged) out.nodes[names[i]].push_back(pairs.nodes[i].z);
+}
+
+// The scores of all nights, the oldest first. Series are aligned at their newest runs.
+Nights peer_nights(const std::vector<const SeriesRuns*>& members, analysis::Better better) {
+  Nights out{.series = std::vector<std::vector<double>>(members.size())};
+  std::vector<std::string> names;
+  const auto ends = ends_of(members, names);
+  for (std::size_t ago = kPastNights + kNights; ago-- > 0;) {
+    std::vector<analysis::Peer> peers(members.size());
+    for (std::size_t i = 0; i < members.size(); ++i) {
+      const std::vector<double>& values = members[i]->values;
+      if (values.size() > ago) peers[i].value = values[values.size() - 1 - ago];
+    }
+    add_night(peers, ends, names, better, out);
+  }
+  return out;
+}
+
+// Whether it fell behind on the last nights, less its usual distance: a pair over more switches is
+// always slower.
+bool fell_behind(const std::vector<double>& z, double worse, double delta) {
+  if (z.size() < kNights + kLeastPastNights || worse <= delta) return false;
+  const auto split = z.end() - static_cast<std::ptrdiff_t>(kNights);
+  const double standing = upper_median({z.begin(), split});
+  std::vector<double> nights;
+  for (auto night = split; night != z.end(); ++night) nights.push_back(*night - standing);
+  return analysis::pages(nights, worse, delta);
+}
+
+// The loss of a series since the nights before; absent where it is too short.
+std::optional<Moved> behind(const SeriesRuns& one) {
+  if (one.values.size() <= kNights) return std::nullopt;
+  Moved moved{.runs = &one, .kind = MovedKind::kPeer, .after = one.values.back(), .p = kOwnProof};
+  moved.before =
+      upper_median({one.values.begin(), one.values.end() - static_cast<std::ptrdiff_t>(kNights)});
+  if (const auto own = returned_to(one); own && own->since + kNights >= one.values.size())
+    moved.before = own->level;
+  moved.worse = worse_by(one.series, moved.before, moved.after);
+  return moved;
+}
+
+}  // namespace
+
+// Nodes are tested first: a node's own effect shows in all its pairs though no single pair is far
+// off.
+void add_peers(const std::vector<const SeriesRuns*>& members, const std::set<std::int64_t>& moved,
+               std::vector<Moved>& out) {
+  if (members.size() < analysis::kLeastPeers) return;
+  const analysis::MetricTraits traits = traits_of(members.front()->series);
+  const Nights nights = peer_nights(members, traits.better);
+  std::set<std::string> slow;
+  for (const auto& [node, z] : nights.nodes) {
+    std::vector<double> worse;
+    for (const SeriesRuns* one : members)
+      if (const auto was = behind(*one); was && nodes_of(one->series).contains(node))
+        worse.push_back(was->worse);
+    if (fell_behind(z, upper_median(worse), traits.delta)) slow.insert(node);
+  }
+  for (std::size_t i = 0; i < members.size(); ++i) {
+    const SeriesRuns& one = *members[i];
+    const auto was = behind(one);
+    if (!was || moved.contains(one.series.series_id)) continue;
+    const bool with_slow = std::ranges::any_of(
+        nodes_of(one.series), [&](const std::string& node) { return slow.contains(node); });
+    if (with_slow || fell_behind(nights.series[i], was->worse, traits.delta)) out.push_back(*was);
+  }
+}
+
+// --- knees ---
+
+namespace {
+
+// The series of one curve, one for each size.
+using Curve = std::vector<const SeriesRuns*>;
+
+// The figure of the run; absent where the run did not measure this size.
+std::optional<double> value_at(const SeriesRuns& one, const std::string& run) {
+  const auto at = std::ranges::find(one.runs, run);
+  if (at == one.runs.end()) return std::nullopt;
+  return one.values[static_cast<std::size_t>(at - one.runs.begin())];
+}
+
+// The knee of each run that measured all sizes, oldest first, with the ids of those runs.
+void take_knees(const Curve& curve, std::vector<std::string>& runs, std::vector<double>& knees) {
+  const analysis::Better better = traits_of(curve.front()->series).better;
+  for (const std::string& run : curve.front()->runs) {
+    std::vector<analysis::CurvePoint> points;
+    for (const SeriesRuns* one : curve)
+      if (const auto value = value_at(*one, run))
+        points.push_back({.bytes = one->series.message_bytes, .value = *value});
+    if (points.size() < curve.size()) continue;
+    if (const auto knee = analysis::knee_of(points, better)) {
+      runs.push_back(run);
+      knees.push_back(*knee);
+    }
+  }
+}
+
+// Chooses the size that lost most, with its levels before and from index `from` on.
+void choose_series(const Curve& curve, const std::vector<std::string>& runs, std::size_t from,
+                   Moved& knee) {
+  const analysis::Better better = traits_of(curve.front()->series).better;
+  double most = 0;
+  for (const SeriesRuns* one : curve) {
+    std::vector<double> before;
+    std::vector<double> after;
+    for (std::size_t i = 0; i < runs.size(); ++i)
+      if (const auto value = value_at(*one, runs[i])) (i < from ? before : after).push_back(*value);
+    const double was = upper_median(before);
+    const double is = upper_median(after);
+    const double lost = analysis::oriented(better, std::log(is / was));
+    if (knee.runs != nullptr && !(lost > most)) continue;
+    most = lost;
+    knee.runs = one;
+    knee.before = was;
+    knee.after = is;
+  }
+}
+
+// The knee over the runs, as a metric of its own. It moved where the newest change is a young step
+// by more than the bound and the newest runs still show it.
+std::optional<Knee> knee_of(const Curve& curve) {
+  std::vector<std::string> runs;
+  std::vector<double> knees;
+  take_knees(curve, runs, knees);
+  if (knees.size() < analysis::kMinRuns) return std::nullopt;
+  const store::SeriesRow& whole = curve.front()->series;
+  Knee out{.metric = knee_text(whole), .moved = {.runs = curve.front(), .kind = MovedKind::kKnee}};
+  const auto found = analysis::detect_changes(knees, {.delta = analysis::kKneeDelta});
+  if (found.changes.empty() || found.changes.back().kind != analysis::ChangeKind::kStep) return out;
+  const analysis::Change& change = found.changes.back();
+  if (change.index + kFreshRuns < knees.size()) return out;
+  const analysis::Better way = analysis::better_knee(traits_of(whole).better);
+  const double moved = analysis::oriented(way, std::log(change.after / change.before));
+  const double now =
+      upper_median({knees.end() - static_cast<std::ptrdiff_t>(kBackRuns), knees.end()});
+  const bool holds = analysis::oriented(way, std::log(now / change.before)) > moved / 2;
+  out.moved.p = change.p;
+  if (!(moved > std::log1p(analysis::kKneeDelta)) || !holds) return out;
+  out.moved.worse = analysis::worse_fraction(way, moved);
+  out.moved.detail = fmt::format("from {:.0f} B to {:.0f} B", change.before, change.after);
+  out.moved.runs = nullptr;
+  choose_series(curve, runs, change.index, out.moved);
+  return out;
+}
+
+}  // namespace
+
+// Curves are grouped by everything but the size. A series without run ids cannot be aligned.
+std::vector<Knee> moved_knees(std::span<const SeriesRuns> all) {
+  std::map<std::string, Curve> curves;
+  for (const SeriesRuns& one : all)
+    if (one.series.message_bytes > 0 && one.runs.size() == one.values.size() && !one.runs.empty())
+      curves[curve_text(one.series)].push_back(&one);
+  std::vector<Knee> out;
+  for (const auto& [word, curve] : curves)
+    if (curve.size() >= analysis::kLeastKneeSizes)
+      if (auto knee = knee_of(curve)) out.push_back(std::move(*knee));
+  return out;
+}
+
 namespace {
 
 // Runs by which the detector may place a change beside its true begin.
@@ -39,11 +284,6 @@ std::optional<std::pair<double, double>> levels_of(const SeriesRuns& one,
   return std::pair(unit * change.before, unit * change.after);
 }
 
-// Whether the change moves the level; a spread and a mix of modes do not.
-bool is_of_level(const analysis::Change& change) {
-  return change.kind == analysis::ChangeKind::kStep || change.kind == analysis::ChangeKind::kDrift;
-}
-
 // Whether the newest change ends an improvement that held for a few runs only: the present level is
 // no worse than the one before the improvement, which was no loss itself. A level that was better
 // for long is the reference.
@@ -53,12 +293,12 @@ bool ends_improvement(const store::SeriesRow& series,
   const analysis::Change& newest = changes.back();
   for (std::size_t i = 0; i + 1 < changes.size(); ++i) {
     const analysis::Change& left = changes[i];
-    if (!is_of_level(left) || left.index + kFreshRuns < newest.index) continue;
+    if (!is_of_level(left.kind) || left.index + kFreshRuns < newest.index) continue;
     const bool is_better = worse_by(series, left.before, left.after) < 0;
     const bool was_loss = std::ranges::any_of(
         changes.begin(), changes.begin() + static_cast<std::ptrdiff_t>(i),
         [&](const analysis::Change& earlier) {
-          return is_of_level(earlier) && worse_by(series, earlier.before, left.before) > delta;
+          return is_of_level(earlier.kind) && worse_by(series, earlier.before, left.before) > delta;
         });
     if (is_better && !was_loss && worse_by(series, left.before, newest.after) <= delta) return true;
   }
@@ -67,9 +307,7 @@ bool ends_improvement(const store::SeriesRow& series,
 
 // Adds the newest change of the series where it is for the worse, young, and still there.
 void add_change(const SeriesRuns& one, const analysis::Prior& prior, std::vector<Moved>& out) {
-  analysis::DetectorSettings settings;
-  settings.delta = traits_of(one.series).delta;
-  settings.prior = prior;
+  const analysis::DetectorSettings settings{.delta = traits_of(one.series).delta, .prior = prior};
   const analysis::Findings found = analysis::detect_changes(one.values, settings);
   if (found.changes.empty()) return;
   const analysis::Change& change = found.changes.back();
@@ -78,7 +316,7 @@ void add_change(const SeriesRuns& one, const analysis::Prior& prior, std::vector
   if (!levels) return;
   auto [before, after] = *levels;
   const bool of_spread = change.kind == analysis::ChangeKind::kVariance;
-  if (const auto own = returned_to(one); own && is_of_level(change) &&
+  if (const auto own = returned_to(one); own && is_of_level(change.kind) &&
                                          change.index + kPlaceSlack >= own->since &&
                                          change.index <= own->since + kPlaceSlack) {
     before = own->level;
@@ -87,7 +325,7 @@ void add_change(const SeriesRuns& one, const analysis::Prior& prior, std::vector
   const double worse = of_spread ? after / before - 1 : worse_by(one.series, before, after);
   if (!(worse > 0)) return;
   // The newest runs show nothing about spread and modes, because the slow mode comes and goes.
-  if (is_of_level(change)) {
+  if (is_of_level(change.kind)) {
     if (ends_improvement(one.series, found.changes)) return;
     const std::size_t newest = std::min(kBackRuns, one.values.size());
     const double now =
@@ -95,7 +333,7 @@ void add_change(const SeriesRuns& one, const analysis::Prior& prior, std::vector
     if (worse_by(one.series, before, now) < worse / 2) return;
   }
   out.push_back({.runs = &one,
-                 .kind = *moved_kind_of(word(change.kind)),
+                 .kind = change.kind,
                  .before = before,
                  .after = after,
                  .worse = worse,
@@ -156,11 +394,16 @@ void add_by_node(const std::string& metric, const std::map<std::string, std::siz
                            "", {one}));
 }
 
-// One metric at places that are peers of each other.
+// One metric at places that are peers of each other, or the curves of one metric, each represented
+// by a series of one size.
 struct Family {
   std::string metric{};
   std::vector<const SeriesRuns*> members{};
   std::vector<Moved> moved{};
+  // The chance of each member, in the order of `moved`. Members without a change count with 1,
+  // because they were tested too.
+  std::vector<double> p{};
+  bool is_of_curves = false;
 };
 
 // Groups the series by metric, revision and class of peers. Classes with too few members for a
@@ -186,18 +429,34 @@ std::vector<Family> families_of(std::span<const SeriesRuns> all) {
   return out;
 }
 
-// Finds the changes of the family and returns the chance of each member. Members without a change
-// count with 1, because they were tested too.
-std::vector<double> find_changes(Family& family) {
+// Finds the changes of the family.
+void find_changes(Family& family) {
   std::vector<analysis::Noise> noises;
   for (const SeriesRuns* one : family.members)
     if (const auto alone = analysis::detect_changes(one->values, {}); !alone.too_few)
       noises.push_back(alone.noise);
   const analysis::Prior prior = analysis::pool(noises);
   for (const SeriesRuns* one : family.members) add_change(*one, prior, family.moved);
-  std::vector<double> p(family.members.size(), 1.0);
-  for (std::size_t i = 0; i < family.moved.size(); ++i) p[i] = family.moved[i].p;
-  return p;
+  for (const Moved& one : family.moved) family.p.push_back(one.p);
+  family.p.resize(family.members.size(), 1.0);
+}
+
+// The knees of all curves, a family for each metric.
+std::vector<Family> curves_of(std::span<const SeriesRuns> all) {
+  std::map<std::string, Family> metrics;
+  for (Knee& knee : moved_knees(all)) {
+    Family& family = metrics[knee.metric];
+    family.members.push_back(knee.moved.runs);
+    family.p.push_back(knee.moved.p);
+    family.moved.push_back(std::move(knee.moved));
+  }
+  std::vector<Family> out;
+  for (auto& [name, family] : metrics) {
+    family.metric = name;
+    family.is_of_curves = true;
+    out.push_back(std::move(family));
+  }
+  return out;
 }
 
 // The changes that remain after the correction for many tests, and the series that fell behind
@@ -206,11 +465,11 @@ std::vector<Moved> kept_of(const Family& family, const std::vector<bool>& signif
   std::vector<Moved> kept;
   std::set<std::int64_t> told;
   for (std::size_t i = 0; i < family.moved.size(); ++i) {
-    if (!significant[i]) continue;
+    if (!significant[i] || !(family.moved[i].worse > 0)) continue;
     told.insert(family.moved[i].runs->series.series_id);
     kept.push_back(family.moved[i]);
   }
-  add_peers(family.members, told, kept);
+  if (!family.is_of_curves) add_peers(family.members, told, kept);
   return kept;
 }
 
@@ -225,16 +484,15 @@ struct Metric {
 void add_metrics(const std::map<std::string, Metric>& metrics, std::vector<RunEvent>& out) {
   for (const auto& [name, metric] : metrics) {
     std::map<std::string_view, std::vector<const Moved*>> kinds;  // in the order of the texts
-    for (const Moved& one : metric.kept) kinds[text_of(one.kind)].push_back(&one);
+    for (const Moved& one : metric.kept) kinds[word(one.kind)].push_back(&one);
     for (const auto& [kind, list] : kinds) add_by_node(name, metric.totals, list, out);
   }
 }
 
-// Finds changes of single series and delays of peers over all families.
-void add_changes(std::span<const SeriesRuns> all, std::vector<RunEvent>& out) {
-  std::vector<Family> families = families_of(all);
+// Adds the events of the families, with the false discovery rate bounded over all of them.
+void add_families(const std::vector<Family>& families, std::vector<RunEvent>& out) {
   std::vector<std::vector<double>> p;
-  for (Family& family : families) p.push_back(find_changes(family));
+  for (const Family& family : families) p.push_back(family.p);
   const auto significant = analysis::hierarchical(p);
   std::map<std::string, Metric> metrics;
   for (std::size_t i = 0; i < families.size(); ++i) {
@@ -246,45 +504,15 @@ void add_changes(std::span<const SeriesRuns> all, std::vector<RunEvent>& out) {
   add_metrics(metrics, out);
 }
 
-// Finds moved knees. The curves of one metric are a family, and one series of a curve represents
-// all of its sizes.
-void add_knees(std::span<const SeriesRuns> all, std::vector<RunEvent>& out) {
-  std::map<std::string, std::vector<Knee>> curves;
-  for (Knee& knee : moved_knees(all)) curves[knee.metric].push_back(std::move(knee));
-  std::vector<std::vector<double>> p;
-  for (const auto& [name, knees] : curves) {
-    auto& of_curves = p.emplace_back();
-    for (const Knee& knee : knees) of_curves.push_back(knee.p);
-  }
-  const auto significant = analysis::hierarchical(p);
-  std::map<std::string, Metric> metrics;
-  std::size_t family = 0;
-  for (const auto& [name, knees] : curves) {
-    Metric& metric = metrics[name];
-    const std::vector<bool>& is_significant = significant[family++];
-    for (std::size_t i = 0; i < knees.size(); ++i) {
-      for (const std::string& node : nodes_of(knees[i].runs->series)) ++metric.totals[node];
-      if (is_significant[i] && knees[i].worse > 0)
-        metric.kept.push_back({.runs = knees[i].runs,
-                               .kind = MovedKind::kKnee,
-                               .before = knees[i].level_before,
-                               .after = knees[i].level_after,
-                               .worse = knees[i].worse,
-                               .p = knees[i].p,
-                               .detail = fmt::format("from {:.0f} B to {:.0f} B",
-                                                     knees[i].bytes_before, knees[i].bytes_after)});
-    }
-  }
-  add_metrics(metrics, out);
-}
-
 }  // namespace
 
 // Changes come before knees; the order within each is by metric name.
 std::vector<RunEvent> events_of(std::span<const SeriesRuns> all) {
   std::vector<RunEvent> out;
-  add_changes(all, out);
-  add_knees(all, out);
+  std::vector<Family> families = families_of(all);
+  for (Family& family : families) find_changes(family);
+  add_families(families, out);
+  add_families(curves_of(all), out);
   return out;
 }
 

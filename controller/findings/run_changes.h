@@ -2,6 +2,10 @@
 // Pure; thread safe.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <vector>
@@ -10,6 +14,54 @@
 #include "controller/store/rows/remark_rows.h"
 
 namespace railgauge {
+
+// A series that moved for the worse. `runs` is the series' past and outlives this.
+struct Moved {
+  const SeriesRuns* runs = nullptr;
+  MovedKind kind = MovedKind::kStep;
+  // Levels in the unit of the series; of a spread they are standard deviations.
+  double before = 0;
+  double after = 0;
+  // The loss as a fraction of the level before.
+  double worse = 0;
+  // The chance that noise moves as far.
+  double p = 1;
+  // Facts beside the levels, for people; "" for most.
+  std::string detail{};
+};
+
+// The chance of kinds whose test yields none: the peer test is strict by itself.
+inline constexpr double kOwnProof = 1e-4;
+
+// The level of a series from an earlier time when its nodes had the stack that they have again.
+struct Returned {
+  // The index of the first run with that stack again.
+  std::size_t since = 0;
+  double level = 0;
+};
+// Finds the earlier level. Absent where the stack was never another one, is new, or had too few
+// runs at that time.
+std::optional<Returned> returned_to(const SeriesRuns& one);
+
+// Adds series that became slow compared with their peers; of a node that fell behind, all series
+// are added. `members` are peers of each other. `moved` has the ids of series that are reported
+// already and are skipped.
+void add_peers(const std::vector<const SeriesRuns*>& members, const std::set<std::int64_t>& moved,
+               std::vector<Moved>& out);
+
+// The knee of one size curve: the size at which a rate reaches half of its best, or a time doubles.
+struct Knee {
+  // "verbs.write_bw bandwidth knee of the size curve".
+  std::string metric{};
+  // The series of the size that lost most, which represents the curve, with its levels on both
+  // sides of the change. `worse` is the fraction by which the knee's size got worse; 0: it did not
+  // move.
+  Moved moved{};
+};
+
+// One for each curve (a metric at one place, several sizes) with a knee in enough runs, also where
+// it did not move: these count as tests. Runs that lack a size are left out.
+std::vector<Knee> moved_knees(std::span<const SeriesRuns> all);
 
 // Series of one metric that moved together, with the place that they share.
 struct RunEvent {

@@ -1,5 +1,5 @@
 // Levels are made up.
-#include "controller/findings/run_growth.h"
+#include "controller/findings/run_judge.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

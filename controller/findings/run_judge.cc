@@ -4,18 +4,81 @@
 #include <cmath>
 #include <functional>
 #include <map>
+#include <optional>
 #include <span>
+#include <vector>
 
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
 #include "controller/findings/measured_twice.h"
-#include "controller/findings/run_growth.h"
 #include "controller/fleet/event_loop.h"
 #include "controller/upgrades/series_measure.h"
+#include "kernels/core/base/lookup.h"
 #include "kernels/core/stats/quantile.h"
 
 namespace railgauge {
+
+namespace {
+
+// The bound of a spread's growth, a fraction: deviations are not known to a few percent.
+constexpr double kSpreadGrowth = 0.25;
+
+// The loss from `before` to `after` as a fraction of `before`; of a spread both are deviations.
+double lost(const RunEvent& event, const SeriesById& series, std::int64_t id, double before,
+            double after) {
+  if (event.kind == MovedKind::kVariance) return before > 0 ? after / before - 1 : 0;
+  const auto found = series.find(id);
+  return found == series.end() ? 0 : worse_by(found->second->series, before, after);
+}
+
+// The levels that the finding stored for the series; null where it has none.
+const store::FindingSeriesRow* known_of(const store::FindingRow& known, std::int64_t series) {
+  const auto found = std::ranges::find(known.series, series, &store::FindingSeriesRow::series);
+  return found == known.series.end() ? nullptr : &*found;
+}
+
+// Whether a person decided that the level is right, or that the finding is none.
+bool is_settled(store::FindingState state) {
+  return state == store::FindingState::kAccepted || state == store::FindingState::kFalse;
+}
+
+}  // namespace
+
+// A finding that moved to other series is compared by its loss. A person settled the old series
+// only, so that a settled finding then counts from zero.
+bool has_grown(const store::FindingRow& known, const RunEvent& event, const SeriesById& series,
+               double delta) {
+  std::vector<double> since;
+  for (const store::FindingSeriesRow& now : event.series) {
+    const store::FindingSeriesRow* then = known_of(known, now.series);
+    if (then == nullptr || !then->after || !now.after) continue;
+    since.push_back(lost(event, series, now.series, *then->after, *now.after));
+  }
+  const double bound = event.kind == MovedKind::kVariance ? kSpreadGrowth : delta;
+  if (!since.empty()) return upper_median(std::move(since)) > bound;
+  // Other series than those that were settled: nobody has settled these.
+  return event.worse > bound + (is_settled(known.state) ? 0 : known.worse.value_or(0));
+}
+
+void set_reference_levels(const store::FindingRow& known, const SeriesById& series,
+                          RunEvent& event) {
+  if (known.state == store::FindingState::kFixed) return;  // it was as before in between
+  std::vector<double> worse;
+  for (store::FindingSeriesRow& now : event.series) {
+    const store::FindingSeriesRow* then = known_of(known, now.series);
+    const auto level = then == nullptr           ? std::nullopt
+                       : is_settled(known.state) ? then->after
+                                                 : then->before;
+    if (level) now.before = level;
+    if (now.before && now.after)
+      worse.push_back(lost(event, series, now.series, *now.before, *now.after));
+  }
+  // The loss of a knee is a share of sizes, which levels do not contain.
+  if (event.kind != MovedKind::kKnee && !worse.empty())
+    event.worse = upper_median(std::move(worse));
+}
+
 namespace {
 
 // Events of one run that become findings, the worst first; more say that the run is at fault.
@@ -34,7 +97,7 @@ void keep_newest(const std::string& run_id, std::vector<SeriesRuns>& all) {
 // The id of the finding: equal events of different runs share it, so that the second run confirms
 // the first.
 std::string id_of(const RunEvent& event) {
-  return fmt::format("{}-{}-{}", text_of(event.kind), finding_word(event.where),
+  return fmt::format("{}-{}-{}", word(event.kind), finding_word(event.where),
                      finding_word(event.metric));
 }
 
@@ -42,18 +105,17 @@ std::string id_of(const RunEvent& event) {
 store::FindingRow finding_of(const RunEvent& event, const std::string& run_id,
                              const std::map<std::string, std::string>& node_ids, double now) {
   store::FindingRow row{.finding_id = id_of(event),
-                        .kind = std::string(text_of(event.kind)),
+                        .kind = std::string(word(event.kind)),
                         .severity = "warning",
                         .run_id = run_id,
                         .suspect = event.where,
                         .opened_at = now,
                         .worse = event.worse,
                         .series = event.series};
-  if (const auto node = node_ids.find(event.node); node != node_ids.end())
-    row.node_id = node->second;
+  row.node_id = value_of(node_ids, event.node);
   row.summary = fmt::format("{}: {} of {} series, {:.1f} % worse ({}{}{})", event.where,
                             event.metric, event.series.size(), kPercentWorse * event.worse,
-                            text_of(event.kind), event.detail.empty() ? "" : " ", event.detail);
+                            word(event.kind), event.detail.empty() ? "" : " ", event.detail);
   row.evidence = fmt::format(R"({{"p": {:.3g}, "series": {}}})", event.p, event.series.size());
   return row;
 }
@@ -218,30 +280,15 @@ void RunJudge::stop() {
   ending_ = true;
 }
 
-// The run leaves the set before it is judged: figures that arrive meanwhile queue it again.
-void RunJudge::want(const std::string& run_id) {
-  {
-    const std::lock_guard lock(mutex_);
-    if (!waiting_.insert(run_id).second) return;
+void RunJudge::judge(const std::string& run_id) {
+  if (ending_) return;
+  const auto judged = judge_run(store_, run_id, fleet::unix_seconds(), leaves_);
+  if (judged && !judged->empty()) {
+    const std::lock_guard confirming(confirming_);
+    if (!ending_) confirm_(*judged);
   }
-  const bool taken = pool_.submit([this, run_id] {
-    {
-      const std::lock_guard lock(mutex_);
-      waiting_.erase(run_id);
-    }
-    if (ending_) return;
-    const auto judged = judge_run(store_, run_id, fleet::unix_seconds(), leaves_);
-    if (judged && !judged->empty()) {
-      const std::lock_guard confirming(confirming_);
-      if (!ending_) confirm_(*judged);
-    }
-    if (!judged && judged.error().code != Code::kNotFound)
-      spdlog::warn("run {}: not judged against its series' past: {}", run_id,
-                   judged.error().message);
-  });
-  if (taken) return;
-  const std::lock_guard lock(mutex_);
-  waiting_.erase(run_id);
+  if (!judged && judged.error().code != Code::kNotFound)
+    spdlog::warn("run {}: not judged against its series' past: {}", run_id, judged.error().message);
 }
 
 // --- findings that are over ---

@@ -5,18 +5,31 @@
 #include <atomic>
 #include <functional>
 #include <mutex>
-#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "controller/findings/run_changes.h"
 #include "controller/findings/series_runs.h"
 #include "controller/fleet/leaf_map.h"
 #include "controller/fleet/worker_pool.h"
+#include "controller/store/rows/remark_rows.h"
 #include "controller/store/store.h"
 
 namespace railgauge {
+
+// Whether `event` is worse by the bound than `known` records: by the levels of the series that both
+// have, else by their losses. `delta`: the practical bound of their metric, a fraction. `series`
+// may lack some of the event's.
+bool has_grown(const store::FindingRow& known, const RunEvent& event, const SeriesById& series,
+               double delta);
+
+// Sets the levels with which `event` is compared, and its loss. For an open finding these are the
+// levels before it began; for one that a person settled, the settled levels; for a fixed one they
+// stay.
+void set_reference_levels(const store::FindingRow& known, const SeriesById& series,
+                          RunEvent& event);
 
 // The requester of confirming runs, and the author of the judge's steps.
 inline constexpr std::string_view kRunJudgeWho = "judge";
@@ -57,20 +70,19 @@ class RunJudge {
   void stop();
   // Queues a run that has ended. Any thread. A run that is queued already is judged once; a full
   // queue drops the run.
-  void want(const std::string& run_id);
+  void want(const std::string& run_id) { queue_.want(run_id); }
 
  private:
+  void judge(const std::string& run_id);
+
   store::Store& store_;
   const LeafSource leaves_;
   Confirm confirm_ = [](const std::vector<store::SeriesRow>&) {};
   std::atomic<bool> ending_ = false;
   // Held while confirm_ runs, so that stop() waits for it.
   std::mutex confirming_;
-  // Guards waiting_.
-  std::mutex mutex_;
-  std::set<std::string> waiting_;
   // The last member: its thread uses all members above, and the destructor joins it first.
-  fleet::WorkerPool pool_{1};
+  fleet::RunQueue queue_{[this](const std::string& run_id) { judge(run_id); }};
 };
 
 // Ends findings of runs whose series, as far as the run measured them, are all back. A night

@@ -1,5 +1,4 @@
 // Series that fall behind their peers, and knees of size curves that move. Synthetic.
-#include "controller/findings/run_moved.h"
 
 #include <algorithm>
 
@@ -47,7 +46,7 @@ TEST(RunMoved, WhatFallsBehindItsPeersIsToldBeforeAStepCanBePlaced) {
     if (has_node(one, "n2")) slow_down(one, kRuns - 2, 0.30);
   const auto events = events_of(all);
   ASSERT_FALSE(events.empty());
-  for (const RunEvent& event : events) EXPECT_EQ(event.node, "n2") << text_of(event.kind);
+  for (const RunEvent& event : events) EXPECT_EQ(event.node, "n2") << word(event.kind);
 }
 
 // No single pair's figure is far off; a node's own effect, out of nine of them, is.

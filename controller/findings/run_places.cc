@@ -9,6 +9,7 @@
 
 #include "controller/upgrades/series_measure.h"
 #include "controller/upgrades/upgrade_stack.h"
+#include "kernels/core/base/lookup.h"
 
 namespace railgauge {
 namespace {
@@ -65,8 +66,7 @@ Result<RunPlaces> RunPlaces::of(const store::Store& store, const LeafSource& lea
 void RunPlaces::add_places(const store::SeriesRow& series, Places& places) const {
   for (const std::string& endpoint : series.endpoints) {
     const auto [node, port] = split_endpoint(endpoint);
-    const auto known = hardware_.find(node);
-    places.hardware.insert(known == hardware_.end() ? "" : known->second);
+    places.hardware.insert(value_of(hardware_, node));
     places.leaves.insert(ports_.leaf(node));
     places.rails.insert(ports_.rail(node, port));
   }

@@ -2,7 +2,6 @@
 // store and runs on worker threads; the rest is pure.
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -11,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "controller/detect/changes.h"
 #include "controller/fleet/leaf_map.h"
 #include "controller/store/rows/states.h"
 #include "controller/store/store.h"
@@ -30,28 +30,10 @@ struct SeriesRuns {
   std::vector<bool> present_stack{};
 };
 
-// How a series moved in the judgement of a run.
-enum class MovedKind : std::uint8_t {
-  kStep,
-  kDrift,
-  kVariance,  // it scatters more
-  kModeMix,   // the worse of two levels is held more often
-  kPeer,      // away from what its peers do
-  kKnee       // the curve over sizes bends elsewhere
-};
-// The kinds of findings of runs, as they are in the database and in JSON: they never change.
-inline constexpr std::array<std::string_view, 6> kMovedKindTexts{"step",     "drift", "variance",
-                                                                 "mode_mix", "peer",  "knee"};
-constexpr std::string_view text_of(MovedKind kind) {
-  return kMovedKindTexts.at(static_cast<std::size_t>(kind));
-}
+using MovedKind = analysis::ChangeKind;
 // Absent for the kinds of other findings.
 inline std::optional<MovedKind> moved_kind_of(std::string_view text) {
-  return store::state_of<MovedKind>(kMovedKindTexts, text);
-}
-// Whether it went from one level to another, which a single figure can show.
-constexpr bool is_of_level(MovedKind kind) {
-  return kind == MovedKind::kStep || kind == MovedKind::kDrift;
+  return store::state_of<MovedKind>(analysis::kChangeKindWords, text);
 }
 
 // Newest points of a series that are read: 90 runs of three launches.

@@ -38,4 +38,20 @@ void WorkerPool::loop() {
   }
 }
 
+// The run leaves the set before its work begins, so that figures that arrive meanwhile queue it
+// again.
+bool RunQueue::want(const std::string& run_id) {
+  const std::lock_guard lock(mutex_);
+  if (!waiting_.insert(run_id).second) return true;
+  const bool taken = pool_.submit([this, run_id] {
+    {
+      const std::lock_guard begun(mutex_);
+      waiting_.erase(run_id);
+    }
+    work_(run_id);
+  });
+  if (!taken) waiting_.erase(run_id);
+  return taken;
+}
+
 }  // namespace railgauge::fleet

@@ -7,7 +7,10 @@
 #include <deque>
 #include <functional>
 #include <mutex>
+#include <set>
+#include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 namespace railgauge::fleet {
@@ -32,6 +35,26 @@ class WorkerPool {
   std::deque<std::function<void()>> queue_;
   bool stopping_ = false;
   std::vector<std::thread> threads_;
+};
+
+// Runs by their ids on a thread of its own, because the work for one takes seconds to minutes.
+class RunQueue {
+ public:
+  using Work = std::function<void(const std::string& run_id)>;
+  // `work` is called on the queue's thread. The destructor finishes what waits.
+  explicit RunQueue(Work work) : work_(std::move(work)) {}
+
+  // A run that waits already is done once; one that is under way is done again. False: the queue is
+  // full and the run is dropped. Thread safe.
+  bool want(const std::string& run_id);
+
+ private:
+  Work work_;
+  // Guards waiting_.
+  std::mutex mutex_;
+  std::set<std::string> waiting_;
+  // The last member: its thread uses all members above.
+  WorkerPool pool_{1};
 };
 
 }  // namespace railgauge::fleet

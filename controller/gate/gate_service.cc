@@ -8,6 +8,7 @@
 #include <fmt/ranges.h>
 #include <spdlog/spdlog.h>
 
+#include "controller/api/contract.h"
 #include "controller/upgrades/judge_report.h"
 #include "controller/upgrades/upgrade_reading.h"
 
@@ -16,6 +17,9 @@ namespace {
 
 // The state of a node whose agent is connected, as Control lists it.
 constexpr std::string_view kAttached = "attached";
+constexpr double kDaySeconds = 86'400;
+// Newest upgrades among which a prepared one is searched.
+constexpr std::uint32_t kUpgradesLooked = 500;
 constexpr std::uint32_t kEpochsLooked = 50;  // of a node, newest first
 
 // The devices of a node as a text that only compares equal: nodes are comparable where they have
@@ -57,53 +61,55 @@ Status all_attached(const std::vector<std::string>& nodes,
 
 // The step that asks the client to call again later.
 api::GateStep waiting(const std::string& reason) {
-  api::GateStep step;
-  step.set_schema_version(kSchemaVersion);
+  auto step = new_document<api::GateStep>();
   step.set_state(std::string(text_of(GateState::kWaiting)));
   step.set_reason(reason);
   return step;
 }
 
-}  // namespace
+// Nodes as they report themselves now, by name.
+using Infos = std::map<std::string, api::NodeInfo>;
 
-// The flush commits the stacks that attached agents reported: a node that is just back must not be
-// judged by its old stack.
-Result<GateService::Infos> GateService::node_infos() {
+// Reads the nodes. The flush commits the stacks that attached agents reported: a node that is just
+// back must not be judged by its old stack.
+Result<Infos> node_infos(Control& control, store::Store& store) {
   api::ListNodesRequest request;
   request.set_with_facts(true);
   Infos infos;
-  const api::NodeList list = RG_TRY(control_.list_nodes(request));
+  const api::NodeList list = RG_TRY(control.list_nodes(request));
   for (const api::NodeInfo& node : list.nodes()) infos[node.name()] = node;
-  // Commits the stacks that attached agents reported: a node that is just back must not be judged
-  // by its old stack.
-  RG_TRY_OK(store_.flush());
+  RG_TRY_OK(store.flush());
   return infos;
 }
 
-Result<std::vector<std::string>> GateService::selected(const std::string& node_set) {
+// The names of a node set. kInvalidArgument: it is empty.
+Result<std::vector<std::string>> selected(Control& control, const std::string& node_set) {
   if (node_set.empty())
     return fail(Code::kInvalidArgument, "which nodes are upgraded? name them with --nodes SET");
   api::ListNodesRequest request;
   request.set_node_set(node_set);
   std::vector<std::string> names;
-  const api::NodeList list = RG_TRY(control_.list_nodes(request));
+  const api::NodeList list = RG_TRY(control.list_nodes(request));
   for (const api::NodeInfo& node : list.nodes()) names.push_back(node.name());
   return names;
 }
 
 // As many controls as there are nodes, within kLeastControls and kMostControls: attached, idle and
 // of the same hardware. Nodes with the stack that the upgraded nodes have, or had before, come
-// first. A node that changed as well is none.
-Result<std::vector<std::string>> GateService::choose_controls(
-    const std::vector<std::string>& nodes, const std::string& control_set, const Infos& infos,
-    const std::optional<Earlier>& before) {
+// first. A node that changed as well is none. `before`: the earlier stack of nodes that have
+// changed already; absent: they are to change yet. A set of controls that the request names is
+// taken as it is, "none" is none.
+Result<std::vector<std::string>> choose_controls(Control& control, store::Store& store,
+                                                 const std::vector<std::string>& nodes,
+                                                 const std::string& control_set, const Infos& infos,
+                                                 const std::optional<Stay>& before) {
   if (control_set == "none") return std::vector<std::string>{};
   std::vector<std::string> chosen;
   const auto is_ours = [&](const std::string& name) {
     return std::ranges::find(nodes, name) != nodes.end();
   };
   if (!control_set.empty()) {
-    for (const std::string& name : RG_TRY(selected(control_set))) {
+    for (const std::string& name : RG_TRY(selected(control, control_set))) {
       if (is_ours(name))
         return fail(Code::kInvalidArgument,
                     fmt::format("node {} cannot be upgraded and be a control", name));
@@ -113,17 +119,18 @@ Result<std::vector<std::string>> GateService::choose_controls(
     return chosen;
   }
   const api::NodeInfo& like = infos.at(nodes.front());
-  const std::size_t wanted = std::clamp<std::size_t>(nodes.size(), kLeastControls, kMostControls);
+  const std::size_t wanted = std::clamp<std::size_t>(nodes.size(), GateService::kLeastControls,
+                                                     GateService::kMostControls);
   std::vector<std::string> others;  // with another stack
   store::StackParts had;
-  if (before) had = RG_TRY(store_.read(store::read_stack_parts, before->stack));
+  if (before) had = RG_TRY(store.read(store::read_stack_parts, before->stack));
   for (const auto& [name, info] : infos) {
     if (is_ours(name) || info.state() != kAttached || info.busy() ||
         hardware_of(info) != hardware_of(like) || chosen.size() == wanted)
       continue;
     bool is_like = info.stack_hash() == like.stack_hash();
     if (before) {
-      const auto epochs = RG_TRY(store_.read(store::read_epochs, info.node_id(), kEpochsLooked));
+      const auto epochs = RG_TRY(store.read(store::read_epochs, info.node_id(), kEpochsLooked));
       if (epochs.empty() || unchanged_since(epochs) > before->from) continue;
       is_like = moved_to(had, epochs.front().parts).empty();
     }
@@ -134,15 +141,241 @@ Result<std::vector<std::string>> GateService::choose_controls(
   return chosen;
 }
 
+// Asks the agents for a preflight whose checks the store keeps. A node that does not answer has no
+// checks and is measured all the same.
+void ask_preflight(Control& control, const std::vector<std::string>& nodes) {
+  api::PreflightRequest request;
+  request.set_node_set(fmt::format("{}", fmt::join(nodes, ",")));
+  if (const auto asked = control.run_preflight(request); !asked)
+    spdlog::warn("upgrade: preflight of {}: {}", request.node_set(), asked.error().message);
+}
+
+// "" when the after side can be measured, else the missing condition. All changed nodes must be
+// back with the same change against their stack of the before side.
+Result<std::string> not_ready(store::Store& store, const store::UpgradeRow& upgrade,
+                              const api::GateRequest& request, const Infos& infos) {
+  for (const store::UpgradeRunRow& run : upgrade.runs)
+    if (!run.after && !has_ended(RG_TRY(store.run_summary(run.run_id)).run))
+      return fmt::format("the before side's run {} has not ended", run.run_id);
+  std::optional<std::set<std::string>> moved_first;
+  std::string first;
+  std::string own;  // of Railgauge
+  for (const store::UpgradeNodeRow& node : changed_nodes(upgrade)) {
+    const auto info = infos.find(node.node);
+    if (info == infos.end() || info->second.state() != kAttached)
+      return fmt::format("node {} is not attached", node.node);
+    if (info->second.node_id() != node.node_id)
+      return fmt::format(
+          "node {} has another id than when the before side was measured, as after a "
+          "reinstallation "
+          "that did not keep its agent's state folder: its figures cannot be compared with those",
+          node.node);
+    const auto epochs = RG_TRY(store.read(store::read_epochs, node.node_id, 1));
+    if (epochs.empty()) return fmt::format("node {} has reported no stack", node.node);
+    if (node.stack_before == 0)
+      return fmt::format("node {} had reported no stack when the before side was measured",
+                         node.node);
+    for (const auto& [part, version] : request.expect())
+      if (const std::string unmet = unmet_expectation(epochs.front().parts, part, version);
+          !unmet.empty())
+        return fmt::format("the stack is not what was expected: node {}: {}", node.node, unmet);
+    const store::StackParts before = RG_TRY(store.read(store::read_stack_parts, node.stack_before));
+    const std::set<std::string> moved = moved_to(before, epochs.front().parts);
+    for (const store::StackChange& change : store::stack_changes(before, epochs.front().parts))
+      if (change.part == kOwnPart) own = store::text_of(change);
+    if (!moved_first) {
+      moved_first = moved;
+      first = node.node;
+    } else if (*moved_first != moved) {
+      return fmt::format("the set is mixed: {} changed {} and {} changed {}", first,
+                         words_of(*moved_first), node.node, words_of(moved));
+    }
+  }
+  if (moved_first && moved_first->empty() && RG_TRY(came_back(store, upgrade))) return "";
+  if (!moved_first || moved_first->empty())
+    return own.empty() ? "nothing changed: the nodes have the stack of the before side"
+                       : fmt::format(
+                             "nothing changed but Railgauge itself ({}), which is no upgrade of "
+                             "the nodes",
+                             own);
+  return "";
+}
+
+// Whether an endpoint that worked before is gone. `is_stored`: whether the store has the row; else
+// it is written first. Judges by the inventory and the before side alone: no figure of the after
+// side is used.
+Result<bool> has_lost_an_endpoint(store::Store& store, const store::UpgradeRow& upgrade,
+                                  bool is_stored) {
+  const std::set<std::string> changed = changed_ids(upgrade);
+  const auto states = RG_TRY(store.read(store::read_endpoint_states,
+                                        std::vector<std::string>(changed.begin(), changed.end())));
+  if (std::ranges::none_of(states, is_away)) return false;
+  if (!is_stored) RG_TRY_OK(store.write(store::write_upgrade, upgrade));
+  UpgradeData data = RG_TRY(read_upgrade_data(store, upgrade.upgrade_id));
+  data.after.clear();
+  data.tasks_after.clear();
+  data.checks.clear();
+  const auto lost = analysis::lost_functions(runs_of(data).functions);
+  return std::ranges::any_of(lost, [](const analysis::LostFunction& one) {
+    return !one.sides.is_task;  // the checks are cleared, so that only endpoints are left
+  });
+}
+
+// Starts a run of the after side and adds it to the upgrade. Controls that are busy or away are
+// left out of the run; the report names them.
+Result<api::GateStep> start_after(Control& control, store::Store& store,
+                                  const store::UpgradeRow& upgrade, const Infos& infos,
+                                  const api::GateRequest& request, const std::string& who) {
+  std::vector<std::string> changed;
+  std::vector<std::string> nodes;
+  for (const store::UpgradeNodeRow& node : upgrade.nodes) {
+    if (node.changed) changed.push_back(node.node);
+    if (node.changed || (infos.contains(node.node) && infos.at(node.node).state() == kAttached &&
+                         !infos.at(node.node).busy()))
+      nodes.push_back(node.node);
+  }
+  const std::string suite = request.suite().empty() ? upgrade.suite : request.suite();
+  const bool anew = request.continue_upgrade_id().empty();
+  const bool is_stored = store.read(store::read_upgrade, upgrade.upgrade_id).has_value();
+  const auto started = control.start_run(run_request(suite, nodes), who);
+  auto step = new_document<api::GateStep>();
+  step.set_upgrade_id(upgrade.upgrade_id);
+  if (started) {
+    if (!is_stored) RG_TRY_OK(store.write(store::write_upgrade, upgrade));
+    RG_TRY_OK(store.write(store::write_upgrade_after, upgrade.upgrade_id, started->run_id(), anew));
+    ask_preflight(control, changed);
+    step.set_state(std::string(text_of(GateState::kMeasuring)));
+    step.set_run_id(started->run_id());
+    return step;
+  }
+  // A run that cannot be planned because endpoints are gone is judged without. Any other reason
+  // says nothing about the upgrade and leaves the measured figures as they are.
+  const Code code = started.error().code;
+  const bool unplannable = code == Code::kInvalidArgument || code == Code::kFailedPrecondition;
+  if (unplannable && RG_TRY(has_lost_an_endpoint(store, upgrade, is_stored))) {
+    RG_TRY_OK(store.write(store::write_upgrade_after, upgrade.upgrade_id, "", anew));
+    step.set_state(std::string(text_of(GateState::kMeasured)));
+    step.set_reason(started.error().message);
+    return step;
+  }
+  if (may_pass(code)) return waiting(started.error().message);
+  return tl::unexpected(started.error());
+}
+
+// Whether the upgrade passed and its nodes have moved to another stack since: any changed node with
+// another stack ends the upgrade.
+Result<bool> is_over(store::Store& store, const store::UpgradeRow& row) {
+  if (row.verdict != word(analysis::Verdict::kPass)) return false;
+  for (const store::UpgradeNodeRow& node : row.nodes) {
+    if (!node.changed || node.stack_after == 0) continue;
+    const auto epochs = RG_TRY(store.read(store::read_epochs, node.node_id, 1));
+    const store::StackParts then = RG_TRY(store.read(store::read_stack_parts, node.stack_after));
+    if (!epochs.empty() && !moved_to(then, epochs.front().parts).empty()) return true;
+  }
+  return false;
+}
+
+// The newest upgrade that was prepared for exactly these nodes and is not over. An upgrade from
+// history is made anew for each gate and never found here.
+Result<std::optional<store::UpgradeRow>> prepared_for(store::Store& store,
+                                                      const std::vector<std::string>& nodes) {
+  const std::set<std::string> wanted(nodes.begin(), nodes.end());
+  for (store::UpgradeRow& row : RG_TRY(store.read(store::read_upgrades, kUpgradesLooked))) {
+    if (changed_names(row) != wanted || row.before_is_history) continue;
+    if (RG_TRY(is_over(store, row))) return std::nullopt;
+    return std::optional(std::move(row));
+  }
+  return std::nullopt;
+}
+
+// The stack of a node before its present one. kFailedPrecondition: the node had no other stack
+// since it is known. Walks back over the epochs: past the present stack, then along the one before
+// it. A third stack, or replaced hardware, ends the time.
+Result<Stay> earlier_stack(store::Store& store, const std::string& name,
+                           const std::string& node_id) {
+  const auto epochs = RG_TRY(store.read(store::read_epochs, node_id, kEpochsLooked));
+  Stay out;
+  for (std::size_t i = 1; i < epochs.size(); ++i) {
+    const bool same = moved_to(epochs[i].parts, epochs[0].parts).empty();
+    if (out.stack == 0 && same) continue;
+    if (out.stack == 0) {
+      out.stack = epochs[i].stack;
+      out.until = epochs[i - 1].valid_from;
+    } else if (!moved_to(epochs[i].parts, RG_TRY(store.read(store::read_stack_parts, out.stack)))
+                    .empty()) {
+      break;  // what was measured before is of a third stack
+    }
+    out.from = epochs[i].valid_from;
+    if (epochs[i].cause == kReplacedCause) break;
+  }
+  if (out.stack != 0) return out;
+  return fail(Code::kFailedPrecondition,
+              fmt::format("no before side: node {} has had no other stack since it is known; "
+                          "railgauge upgrades prepare --nodes SET measures one before the upgrade",
+                          name));
+}
+
+// An upgrade whose before side is runs of the last weeks before the first of the nodes changed,
+// while all nodes had the stack that they had at that time. kFailedPrecondition: there are none.
+Result<store::UpgradeRow> from_history(Control& control, store::Store& store,
+                                       const std::vector<std::string>& nodes,
+                                       const api::GateRequest& request, const Infos& infos,
+                                       const std::string& who) {
+  store::UpgradeRow row{.suite = suite_or_default(request.suite()),
+                        .requested_by = who,
+                        .created_at = fleet::unix_seconds(),
+                        .before_is_history = true};
+  double until = std::numeric_limits<double>::max();
+  double from = 0;
+  std::vector<std::string> ids;
+  for (const std::string& name : nodes) {
+    if (!infos.contains(name))
+      return fail(Code::kFailedPrecondition, fmt::format("node {} has only just come", name));
+    const std::string& id = infos.at(name).node_id();
+    const Stay earlier = RG_TRY(earlier_stack(store, name, id));
+    until = std::min(until, earlier.until);
+    from = std::max(from, earlier.from);
+    ids.push_back(id);
+    row.nodes.push_back(
+        {.node_id = id, .node = name, .changed = true, .stack_before = earlier.stack});
+  }
+  from = std::max(from, until - kHistoryDays * kDaySeconds);
+  for (const std::string& run :
+       RG_TRY(store.read(store::read_runs_of_nodes, ids, from, until, kHistoryRuns)))
+    row.runs.push_back({.run_id = run});
+  if (row.runs.empty())
+    return fail(Code::kFailedPrecondition,
+                fmt::format("no before side: nothing was measured on {} in the {:.0f} days before "
+                            "the stack changed; railgauge upgrades prepare --nodes SET measures "
+                            "it before the next upgrade",
+                            fmt::join(nodes, ", "), kHistoryDays));
+  // A node that came or changed before the first of these runs is a valid control.
+  const double begun = RG_TRY(store.run_summary(row.runs.front().run_id)).run.created_at;
+  from = std::max(from, begun);
+  const Stay before{.stack = row.nodes.front().stack_before, .from = from, .until = until};
+  for (const std::string& name :
+       RG_TRY(choose_controls(control, store, nodes, request.control_set(), infos, before))) {
+    const std::string& id = infos.at(name).node_id();
+    const auto epochs = RG_TRY(store.read(store::read_epochs, id, kEpochsLooked));
+    // Also of controls that a person named.
+    if (!epochs.empty() && unchanged_since(epochs) <= from)
+      row.nodes.push_back({.node_id = id, .node = name, .stack_before = epochs.front().stack});
+  }
+  row.upgrade_id = fmt::format("h{:.0f}-{}", row.created_at * 1e3, nodes.front());
+  return row;
+}
+
+}  // namespace
+
 // The row is written after the run has started: its id is the run's. A node without a known stack
 // is accepted here and reported by not_ready().
 Result<api::Upgrade> GateService::prepare(const api::PrepareRequest& request,
                                           const std::string& who) {
-  std::vector<std::string> nodes = RG_TRY(selected(request.node_set()));
-  const Infos infos = RG_TRY(node_infos());
+  std::vector<std::string> nodes = RG_TRY(selected(control_, request.node_set()));
+  const Infos infos = RG_TRY(node_infos(control_, store_));
   RG_TRY_OK(all_attached(nodes, infos));
   std::vector<std::string> controls =
-      RG_TRY(choose_controls(nodes, request.control_set(), infos, {}));
+      RG_TRY(choose_controls(control_, store_, nodes, request.control_set(), infos, {}));
   // The gate names them by kind and name, and a ring's pairs follow the order of the names.
   std::ranges::sort(nodes);
   std::ranges::sort(controls);
@@ -157,7 +390,7 @@ Result<api::Upgrade> GateService::prepare(const api::PrepareRequest& request,
     const auto epochs = RG_TRY(store_.read(store::read_epochs, node.node_id, 1));
     if (!epochs.empty()) node.stack_before = epochs.front().stack;
   }
-  ask_preflight(nodes);
+  ask_preflight(control_, nodes);
   const api::RunRequest run = run_request(row.suite, all);
   const api::RunPlan plan = RG_TRY(control_.plan_run(run));
   const api::RunSummary started = RG_TRY(control_.start_run(run, who));
@@ -174,256 +407,29 @@ Result<api::Upgrade> GateService::prepare(const api::PrepareRequest& request,
   return upgrade;
 }
 
-// A node that does not answer has no checks and is measured all the same.
-void GateService::ask_preflight(const std::vector<std::string>& nodes) {
-  api::PreflightRequest request;
-  request.set_node_set(fmt::format("{}", fmt::join(nodes, ",")));
-  if (const auto asked = control_.run_preflight(request); !asked)
-    spdlog::warn("upgrade: preflight of {}: {}", request.node_set(), asked.error().message);
-}
-
-// All changed nodes must be back with the same change against their stack of the before side.
-Result<std::string> GateService::not_ready(const store::UpgradeRow& upgrade,
-                                           const api::GateRequest& request, const Infos& infos) {
-  for (const store::UpgradeRunRow& run : upgrade.runs)
-    if (!run.after && !has_ended(RG_TRY(store_.run_summary(run.run_id)).run))
-      return fmt::format("the before side's run {} has not ended", run.run_id);
-  std::optional<std::set<std::string>> moved_first;
-  std::string first;
-  std::string own;  // of Railgauge
-  for (const store::UpgradeNodeRow& node : upgrade.nodes) {
-    if (!node.changed) continue;
-    const auto info = infos.find(node.node);
-    if (info == infos.end() || info->second.state() != kAttached)
-      return fmt::format("node {} is not attached", node.node);
-    if (info->second.node_id() != node.node_id)
-      return fmt::format(
-          "node {} has another id than when the before side was measured, as after a "
-          "reinstallation "
-          "that did not keep its agent's state folder: its figures cannot be compared with those",
-          node.node);
-    const auto epochs = RG_TRY(store_.read(store::read_epochs, node.node_id, 1));
-    if (epochs.empty()) return fmt::format("node {} has reported no stack", node.node);
-    if (node.stack_before == 0)
-      return fmt::format("node {} had reported no stack when the before side was measured",
-                         node.node);
-    for (const auto& [part, version] : request.expect())
-      if (const std::string unmet = unmet_expectation(epochs.front().parts, part, version);
-          !unmet.empty())
-        return fmt::format("the stack is not what was expected: node {}: {}", node.node, unmet);
-    const store::StackParts before =
-        RG_TRY(store_.read(store::read_stack_parts, node.stack_before));
-    const std::set<std::string> moved = moved_to(before, epochs.front().parts);
-    for (const store::StackChange& change : store::stack_changes(before, epochs.front().parts))
-      if (change.part == kOwnPart) own = store::text_of(change);
-    if (!moved_first) {
-      moved_first = moved;
-      first = node.node;
-    } else if (*moved_first != moved) {
-      return fmt::format("the set is mixed: {} changed {} and {} changed {}", first,
-                         words_of(*moved_first), node.node, words_of(moved));
-    }
-  }
-  if (moved_first && moved_first->empty() && RG_TRY(came_back(store_, upgrade))) return "";
-  if (!moved_first || moved_first->empty())
-    return own.empty() ? "nothing changed: the nodes have the stack of the before side"
-                       : fmt::format(
-                             "nothing changed but Railgauge itself ({}), which is no upgrade of "
-                             "the nodes",
-                             own);
-  return "";
-}
-
-// Judges by the inventory and the before side alone: no figure of the after side is used.
-Result<bool> GateService::has_lost_an_endpoint(const store::UpgradeRow& upgrade, bool is_stored) {
-  const std::set<std::string> changed = changed_ids(upgrade);
-  const auto states = RG_TRY(store_.read(store::read_endpoint_states,
-                                         std::vector<std::string>(changed.begin(), changed.end())));
-  if (std::ranges::none_of(states, is_away)) return false;
-  if (!is_stored) RG_TRY_OK(store_.write(store::write_upgrade, upgrade));
-  UpgradeData data = RG_TRY(read_upgrade_data(store_, upgrade.upgrade_id));
-  data.after.clear();
-  data.tasks_after.clear();
-  data.checks.clear();
-  const auto lost = analysis::lost_functions(runs_of(data).functions);
-  return std::ranges::any_of(lost, [](const analysis::LostFunction& one) {
-    return !one.sides.is_task;  // the checks are cleared, so that only endpoints are left
-  });
-}
-
-// Controls that are busy or away are left out of the run; the report names them.
-Result<api::GateStep> GateService::start_after(const store::UpgradeRow& upgrade, const Infos& infos,
-                                               const api::GateRequest& request,
-                                               const std::string& who) {
-  std::vector<std::string> changed;
-  std::vector<std::string> nodes;
-  for (const store::UpgradeNodeRow& node : upgrade.nodes) {
-    if (node.changed) changed.push_back(node.node);
-    if (node.changed || (infos.contains(node.node) && infos.at(node.node).state() == kAttached &&
-                         !infos.at(node.node).busy()))
-      nodes.push_back(node.node);
-  }
-  const std::string suite = request.suite().empty() ? upgrade.suite : request.suite();
-  const bool anew = request.continue_upgrade_id().empty();
-  const bool is_stored = store_.read(store::read_upgrade, upgrade.upgrade_id).has_value();
-  const auto started = control_.start_run(run_request(suite, nodes), who);
-  api::GateStep step;
-  step.set_schema_version(kSchemaVersion);
-  step.set_upgrade_id(upgrade.upgrade_id);
-  if (started) {
-    if (!is_stored) RG_TRY_OK(store_.write(store::write_upgrade, upgrade));
-    RG_TRY_OK(
-        store_.write(store::write_upgrade_after, upgrade.upgrade_id, started->run_id(), anew));
-    ask_preflight(changed);
-    step.set_state(std::string(text_of(GateState::kMeasuring)));
-    step.set_run_id(started->run_id());
-    return step;
-  }
-  // A run that cannot be planned because endpoints are gone is judged without. Any other reason
-  // says nothing about the upgrade and leaves the measured figures as they are.
-  const Code code = started.error().code;
-  const bool unplannable = code == Code::kInvalidArgument || code == Code::kFailedPrecondition;
-  if (unplannable && RG_TRY(has_lost_an_endpoint(upgrade, is_stored))) {
-    RG_TRY_OK(store_.write(store::write_upgrade_after, upgrade.upgrade_id, "", anew));
-    step.set_state(std::string(text_of(GateState::kMeasured)));
-    step.set_reason(started.error().message);
-    return step;
-  }
-  if (may_pass(code)) return waiting(started.error().message);
-  return tl::unexpected(started.error());
-}
-
 // With an upgrade's id it adds a run to that upgrade. Else the prepared upgrade of the nodes is
 // used, or one from history.
 Result<api::GateStep> GateService::gate(const api::GateRequest& request, const std::string& who) {
-  const Infos infos = RG_TRY(node_infos());
+  const Infos infos = RG_TRY(node_infos(control_, store_));
   if (!request.continue_upgrade_id().empty()) {
     const store::UpgradeRow row =
         RG_TRY(store_.read(store::read_upgrade, request.continue_upgrade_id()));
-    const std::string missing = RG_TRY(not_ready(row, request, infos));
-    return missing.empty() ? start_after(row, infos, request, who) : waiting(missing);
+    const std::string missing = RG_TRY(not_ready(store_, row, request, infos));
+    return missing.empty() ? start_after(control_, store_, row, infos, request, who)
+                           : waiting(missing);
   }
-  const std::vector<std::string> nodes = RG_TRY(selected(request.node_set()));
-  std::optional<store::UpgradeRow> row = RG_TRY(prepared_for(nodes));
+  const std::vector<std::string> nodes = RG_TRY(selected(control_, request.node_set()));
+  std::optional<store::UpgradeRow> row = RG_TRY(prepared_for(store_, nodes));
   if (!row) {
     // The upgrade may still be to come: what is not there yet is waited for like a reboot.
-    auto history = from_history(nodes, request, infos, who);
+    auto history = from_history(control_, store_, nodes, request, infos, who);
     if (!history && may_pass(history.error().code)) return waiting(history.error().message);
     if (!history) return tl::unexpected(history.error());
     row = std::move(*history);
   }
-  if (const std::string missing = RG_TRY(not_ready(*row, request, infos)); !missing.empty())
+  if (const std::string missing = RG_TRY(not_ready(store_, *row, request, infos)); !missing.empty())
     return waiting(missing);
-  return start_after(*row, infos, request, who);
-}
-
-// --- where the before side comes from ---
-
-namespace {
-
-constexpr double kDaySeconds = 86'400;
-// Newest upgrades among which a prepared one is searched.
-constexpr std::uint32_t kUpgradesLooked = 500;
-
-}  // namespace
-
-// Any changed node with another stack ends the upgrade.
-Result<bool> GateService::is_over(const store::UpgradeRow& row) {
-  if (row.verdict != word(analysis::Verdict::kPass)) return false;
-  for (const store::UpgradeNodeRow& node : row.nodes) {
-    if (!node.changed || node.stack_after == 0) continue;
-    const auto epochs = RG_TRY(store_.read(store::read_epochs, node.node_id, 1));
-    const store::StackParts then = RG_TRY(store_.read(store::read_stack_parts, node.stack_after));
-    if (!epochs.empty() && !moved_to(then, epochs.front().parts).empty()) return true;
-  }
-  return false;
-}
-
-// An upgrade from history is made anew for each gate and never found here.
-Result<std::optional<store::UpgradeRow>> GateService::prepared_for(
-    const std::vector<std::string>& nodes) {
-  const std::set<std::string> wanted(nodes.begin(), nodes.end());
-  for (store::UpgradeRow& row : RG_TRY(store_.read(store::read_upgrades, kUpgradesLooked))) {
-    if (changed_names(row) != wanted || row.before_is_history) continue;
-    if (RG_TRY(is_over(row))) return std::nullopt;
-    return std::optional(std::move(row));
-  }
-  return std::nullopt;
-}
-
-// Walks back over the epochs: past the present stack, then along the one before it. A third stack,
-// or replaced hardware, ends the time.
-Result<GateService::Earlier> GateService::earlier_stack(const std::string& name,
-                                                        const std::string& node_id) {
-  const auto epochs = RG_TRY(store_.read(store::read_epochs, node_id, kEpochsLooked));
-  Earlier out;
-  for (std::size_t i = 1; i < epochs.size(); ++i) {
-    const bool same = moved_to(epochs[i].parts, epochs[0].parts).empty();
-    if (out.stack == 0 && same) continue;
-    if (out.stack == 0) {
-      out.stack = epochs[i].stack;
-      out.until = epochs[i - 1].valid_from;
-    } else if (!moved_to(epochs[i].parts, RG_TRY(store_.read(store::read_stack_parts, out.stack)))
-                    .empty()) {
-      break;  // what was measured before is of a third stack
-    }
-    out.from = epochs[i].valid_from;
-    if (epochs[i].cause == kReplacedCause) break;
-  }
-  if (out.stack != 0) return out;
-  return fail(Code::kFailedPrecondition,
-              fmt::format("no before side: node {} has had no other stack since it is known; "
-                          "railgauge upgrades prepare --nodes SET measures one before the upgrade",
-                          name));
-}
-
-// Runs of the last weeks before the first of the nodes changed, while all nodes had the stack that
-// they had at that time.
-Result<store::UpgradeRow> GateService::from_history(const std::vector<std::string>& nodes,
-                                                    const api::GateRequest& request,
-                                                    const Infos& infos, const std::string& who) {
-  store::UpgradeRow row{.suite = suite_or_default(request.suite()),
-                        .requested_by = who,
-                        .created_at = fleet::unix_seconds(),
-                        .before_is_history = true};
-  double until = std::numeric_limits<double>::max();
-  double from = 0;
-  std::vector<std::string> ids;
-  for (const std::string& name : nodes) {
-    if (!infos.contains(name))
-      return fail(Code::kFailedPrecondition, fmt::format("node {} has only just come", name));
-    const std::string& id = infos.at(name).node_id();
-    const Earlier earlier = RG_TRY(earlier_stack(name, id));
-    until = std::min(until, earlier.until);
-    from = std::max(from, earlier.from);
-    ids.push_back(id);
-    row.nodes.push_back(
-        {.node_id = id, .node = name, .changed = true, .stack_before = earlier.stack});
-  }
-  from = std::max(from, until - kHistoryDays * kDaySeconds);
-  for (const std::string& run :
-       RG_TRY(store_.read(store::read_runs_of_nodes, ids, from, until, kHistoryRuns)))
-    row.runs.push_back({.run_id = run});
-  if (row.runs.empty())
-    return fail(Code::kFailedPrecondition,
-                fmt::format("no before side: nothing was measured on {} in the {:.0f} days before "
-                            "the stack changed; railgauge upgrades prepare --nodes SET measures "
-                            "it before the next upgrade",
-                            fmt::join(nodes, ", "), kHistoryDays));
-  // A node that came or changed before the first of these runs is a valid control.
-  const double begun = RG_TRY(store_.run_summary(row.runs.front().run_id)).run.created_at;
-  from = std::max(from, begun);
-  const Earlier before{.stack = row.nodes.front().stack_before, .from = from, .until = until};
-  for (const std::string& name :
-       RG_TRY(choose_controls(nodes, request.control_set(), infos, before))) {
-    const std::string& id = infos.at(name).node_id();
-    const auto epochs = RG_TRY(store_.read(store::read_epochs, id, kEpochsLooked));
-    // Also of controls that a person named.
-    if (!epochs.empty() && unchanged_since(epochs) <= from)
-      row.nodes.push_back({.node_id = id, .node = name, .stack_before = epochs.front().stack});
-  }
-  row.upgrade_id = fmt::format("h{:.0f}-{}", row.created_at * 1e3, nodes.front());
-  return row;
+  return start_after(control_, store_, *row, infos, request, who);
 }
 
 }  // namespace railgauge

@@ -58,46 +58,6 @@ class GateService {
   Result<api::GateStep> gate(const api::GateRequest& request, const std::string& who);
 
  private:
-  // Nodes as they report themselves now, by name.
-  using Infos = std::map<std::string, api::NodeInfo>;
-  // The stack of a node before its present one, and the time it had it; unix seconds.
-  struct Earlier {
-    std::int64_t stack = 0;
-    double from = 0;
-    double until = 0;
-  };
-  // Reads the nodes and commits their stacks to the store.
-  Result<Infos> node_infos();
-  // The names of a node set. kInvalidArgument: it is empty.
-  Result<std::vector<std::string>> selected(const std::string& node_set);
-  // `before`: the earlier stack of nodes that have changed already; absent: they are to change yet.
-  // A set of controls that the request names is taken as it is, "none" is none.
-  Result<std::vector<std::string>> choose_controls(const std::vector<std::string>& nodes,
-                                                   const std::string& control_set,
-                                                   const Infos& infos,
-                                                   const std::optional<Earlier>& before);
-  // Asks the agents for a preflight whose checks the store keeps.
-  void ask_preflight(const std::vector<std::string>& nodes);
-  // Whether the upgrade passed and its nodes have moved to another stack since.
-  Result<bool> is_over(const store::UpgradeRow& row);
-  // kFailedPrecondition: the node had no other stack since it is known.
-  Result<Earlier> earlier_stack(const std::string& name, const std::string& node_id);
-  // Whether an endpoint that worked before is gone. `is_stored`: whether the store has the row;
-  // else it is written first.
-  Result<bool> has_lost_an_endpoint(const store::UpgradeRow& upgrade, bool is_stored);
-  // The newest upgrade that was prepared for exactly these nodes and is not over.
-  Result<std::optional<store::UpgradeRow>> prepared_for(const std::vector<std::string>& nodes);
-  // An upgrade whose before side is runs of the last weeks. kFailedPrecondition: there are none.
-  Result<store::UpgradeRow> from_history(const std::vector<std::string>& nodes,
-                                         const api::GateRequest& request, const Infos& infos,
-                                         const std::string& who);
-  // "" when the after side can be measured, else the missing condition.
-  Result<std::string> not_ready(const store::UpgradeRow& upgrade, const api::GateRequest& request,
-                                const Infos& infos);
-  // Starts a run of the after side and adds it to the upgrade.
-  Result<api::GateStep> start_after(const store::UpgradeRow& upgrade, const Infos& infos,
-                                    const api::GateRequest& request, const std::string& who);
-
   Control& control_;
   store::Store& store_;
 };

@@ -58,6 +58,38 @@ bool may_settle(const api::Upgrade& upgrade) {
   return false;
 }
 
+// Judges the upgrade if its run has ended. Returns whether it is still measured.
+Result<bool> judge_when_ended(store::Store& store, const store::UpgradeRow& upgrade, double now) {
+  if (!RG_TRY(is_ours(store, upgrade))) return false;
+  if (!has_ended(RG_TRY(store.run_summary(upgrade.runs.back().run_id)).run)) return true;
+  const api::Upgrade report = RG_TRY(judge_and_keep(store, upgrade.upgrade_id, now));
+  spdlog::info("upgrade {}: {}{}{}", upgrade.upgrade_id, report.verdict(),
+               report.reason().empty() ? "" : ": ", report.reason());
+  return false;
+}
+
+// The attached nodes whose stack changed, with the newest change of each. Changes of Railgauge
+// alone, or of hardware, are no upgrade and are skipped.
+Result<std::vector<MovedNode>> moved_nodes(const store::Store& store, const api::NodeList& nodes,
+                                           const std::vector<store::UpgradeRow>& upgrades) {
+  std::vector<MovedNode> out;
+  for (const api::NodeInfo& node : nodes.nodes()) {
+    if (node.state() != kAttachedState) continue;
+    const auto epochs = RG_TRY(store.read(store::read_epochs, node.node_id(), kEpochs));
+    for (std::size_t i = 0; i + 1 < epochs.size(); ++i) {
+      const auto moved = moved_to(epochs[i + 1].parts, epochs[0].parts);
+      if (moved.empty()) continue;  // Railgauge alone, or hardware
+      const double since = epochs[i].valid_from;
+      out.push_back({.node = node.name(),
+                     .to = words_of(moved),
+                     .since = since,
+                     .handled = is_handled(upgrades, node.node_id(), epochs[0].stack, since)});
+      break;
+    }
+  }
+  return out;
+}
+
 }  // namespace
 
 // The window is compiled as that of a schedule, whose cron line is never used.
@@ -92,7 +124,7 @@ Status UpgradeWatch::look(double now) {
   api::ListNodesRequest request;
   const api::NodeList nodes = RG_TRY(control_.list_nodes(request));
   RG_TRY_OK(store_.flush());
-  const auto moved = RG_TRY(moved_nodes(nodes, upgrades));
+  const auto moved = RG_TRY(moved_nodes(store_, nodes, upgrades));
   std::size_t attached = 0;
   for (const api::NodeInfo& node : nodes.nodes())
     attached += node.state() == kAttachedState ? 1 : 0;
@@ -114,20 +146,11 @@ Result<std::size_t> UpgradeWatch::judge_ended_runs(const std::vector<store::Upgr
   std::size_t measuring = 0;
   for (const store::UpgradeRow& upgrade : upgrades) {
     if (upgrade.state != store::UpgradeState::kMeasuring) continue;
-    const auto is_measuring = judge_when_ended(upgrade, now);
+    const auto is_measuring = judge_when_ended(store_, upgrade, now);
     if (!is_measuring) log_trouble(upgrade, is_measuring.error());
     measuring += is_measuring.value_or(false) ? 1 : 0;
   }
   return measuring;
-}
-
-Result<bool> UpgradeWatch::judge_when_ended(const store::UpgradeRow& upgrade, double now) {
-  if (!RG_TRY(is_ours(store_, upgrade))) return false;
-  if (!has_ended(RG_TRY(store_.run_summary(upgrade.runs.back().run_id)).run)) return true;
-  const api::Upgrade report = RG_TRY(judge_and_keep(store_, upgrade.upgrade_id, now));
-  spdlog::info("upgrade {}: {}{}{}", upgrade.upgrade_id, report.verdict(),
-               report.reason().empty() ? "" : ": ", report.reason());
-  return false;
 }
 
 void UpgradeWatch::log_trouble(const store::UpgradeRow& upgrade, const Error& error) {
@@ -180,27 +203,6 @@ Result<bool> UpgradeWatch::extend(const store::UpgradeRow& upgrade) {
   if (step.state() != text_of(GateState::kWaiting)) return true;
   spdlog::debug("upgrade {}: not measured once more yet: {}", upgrade.upgrade_id, step.reason());
   return false;
-}
-
-// Changes of Railgauge alone, or of hardware, are no upgrade and are skipped.
-Result<std::vector<MovedNode>> UpgradeWatch::moved_nodes(
-    const api::NodeList& nodes, const std::vector<store::UpgradeRow>& upgrades) {
-  std::vector<MovedNode> out;
-  for (const api::NodeInfo& node : nodes.nodes()) {
-    if (node.state() != kAttachedState) continue;
-    const auto epochs = RG_TRY(store_.read(store::read_epochs, node.node_id(), kEpochs));
-    for (std::size_t i = 0; i + 1 < epochs.size(); ++i) {
-      const auto moved = moved_to(epochs[i + 1].parts, epochs[0].parts);
-      if (moved.empty()) continue;  // Railgauge alone, or hardware
-      const double since = epochs[i].valid_from;
-      out.push_back({.node = node.name(),
-                     .to = words_of(moved),
-                     .since = since,
-                     .handled = is_handled(upgrades, node.node_id(), epochs[0].stack, since)});
-      break;
-    }
-  }
-  return out;
 }
 
 // Once for each cohort, also over a restart: the stored events are read at the first call.

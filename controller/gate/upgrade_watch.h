@@ -66,9 +66,6 @@ class UpgradeWatch {
   // Judges ended runs and returns how many upgrades are still measured. An upgrade that cannot be
   // judged is logged and delays no other.
   Result<std::size_t> judge_ended_runs(const std::vector<store::UpgradeRow>& upgrades, double now);
-  // Judges the upgrade if its run has ended. Returns whether it is still measured.
-  Result<bool> judge_when_ended(const store::UpgradeRow& upgrade,
-                                double now);  // whether it is still measured
   // Adds a run to one upgrade that is inconclusive, or slower and not confirmed yet, also where
   // that had to wait. Returns whether it did.
   Result<bool> extend_one(const std::vector<store::UpgradeRow>& upgrades, double now);
@@ -81,9 +78,6 @@ class UpgradeWatch {
   void log_trouble(const store::UpgradeRow& upgrade, const Error& error);
   // The age from which changes are history; seconds.
   [[nodiscard]] double long_ago() const { return window_ ? kWindowAgoSeconds : kLongAgoSeconds; }
-  // The attached nodes whose stack changed, with the newest change of each.
-  Result<std::vector<MovedNode>> moved_nodes(const api::NodeList& nodes,
-                                             const std::vector<store::UpgradeRow>& upgrades);
   // Stores an event that names the cohort and the command. `why_not`: the reason why the policy did
   // not measure it; "" where the policy only proposes.
   Status propose(const Cohort& cohort, double now, const std::string& why_not = "");

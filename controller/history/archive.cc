@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "controller/api/contract.h"
 #include "controller/fleet/convert.h"
 #include "controller/fleet/event_loop.h"
 #include "controller/history/pair_figures.h"
@@ -20,8 +21,6 @@
 namespace railgauge {
 namespace {
 
-// The schema version of every answer here.
-constexpr std::uint32_t kVersion = 1;
 // Points of one message: some 2 MB, below gRPC's limit of 4 MB.
 constexpr std::uint32_t kExportRows = 2'000;
 // Bounds of one query, where the request states none and at most.
@@ -118,10 +117,10 @@ bool chooses_series(const store::ResultsFilter& filter) {
          !filter.metric.empty() || filter.message_bytes || filter.rail;
 }
 
-}  // namespace
-
-// A node is found by each name that it had: its earlier results are its own.
-Result<store::ResultsFilter> Archive::filter_of(const api::PointsRequest& request) {
+// The request as a filter of the store. kInvalidArgument: its node set is wrong. A node is found by
+// each name that it had: its earlier results are its own.
+Result<store::ResultsFilter> filter_of(const store::Store& store,
+                                       const api::PointsRequest& request) {
   store::ResultsFilter filter;
   filter.run_id = request.run_id();
   filter.kernel = request.kernel();
@@ -136,16 +135,32 @@ Result<store::ResultsFilter> Archive::filter_of(const api::PointsRequest& reques
   filter.all_attempts = request.all_attempts();
   filter.limit = request.limit();
   if (request.node_set().empty()) return filter;
-  // A node is found by each name that it had: what was measured then is its own.
-  const std::vector<std::string> names = RG_TRY(store_.node_names());
+  const std::vector<std::string> names = RG_TRY(store.node_names());
   filter.nodes = RG_TRY(plan::select_nodes(request.node_set(), names));
   return filter;
 }
 
+// Adds the leaf switches to a table of names, as a column of its own. The site's topology is not
+// the store's, yet texts of a bundle may name its switches.
+Status add_leaves(const store::Store& store, const LeafSource& source, api::SqlTable& table) {
+  if (!source) return {};
+  table.add_columns("leaf");
+  for (api::SqlRow& row : *table.mutable_rows()) row.add_values();
+  std::set<std::string> leaves;
+  for (const auto& [node, leaf] : source(RG_TRY(store.list_nodes()))) leaves.insert(leaf);
+  for (const std::string& leaf : leaves) {
+    api::SqlRow& row = *table.add_rows();
+    for (int column = 1; column < table.columns_size(); ++column) row.add_values();
+    row.add_values()->set_text(leaf);
+  }
+  return {};
+}
+
+}  // namespace
+
 Result<api::ResultList> Archive::find_points(const api::PointsRequest& request) {
-  const store::ResultsFilter filter = RG_TRY(filter_of(request));
-  api::ResultList list;
-  list.set_schema_version(kVersion);
+  const store::ResultsFilter filter = RG_TRY(filter_of(store_, request));
+  auto list = new_document<api::ResultList>();
   for (store::ResultRow& row : RG_TRY(as_wrong_use(store_.results(filter))))
     *list.add_points() = railgauge::to_api(std::move(row));
   return list;
@@ -153,7 +168,7 @@ Result<api::ResultList> Archive::find_points(const api::PointsRequest& request) 
 
 // An export of one run reads a short range of keys and needs no list of series.
 Result<ExportCursor> Archive::begin_export(const api::PointsRequest& request) {
-  ExportCursor cursor{.filter = RG_TRY(filter_of(request))};
+  ExportCursor cursor{.filter = RG_TRY(filter_of(store_, request))};
   store::ResultsFilter& filter = cursor.filter;
   const store::ExportScope scope = RG_TRY(as_wrong_use(store_.export_scope(filter.run_id)));
   filter.run_id = scope.run_id;
@@ -180,8 +195,7 @@ Status Archive::read_range(ExportCursor& cursor, std::int64_t window, api::Resul
 
 // Reads on until a page has points, so that an empty list is the end alone.
 Result<api::ResultList> Archive::next_points(ExportCursor& cursor, const Cancelled& cancelled) {
-  api::ResultList list;
-  list.set_schema_version(kVersion);
+  auto list = new_document<api::ResultList>();
   store::PointRange& range = *cursor.filter.range;
   const auto gone = [&] { return cancelled && cancelled(); };
   if (!cursor.series) {
@@ -202,9 +216,8 @@ Result<api::ResultList> Archive::next_points(ExportCursor& cursor, const Cancell
 }
 
 Result<api::SeriesList> Archive::list_series(const api::PointsRequest& request) {
-  const store::ResultsFilter filter = RG_TRY(filter_of(request));
-  api::SeriesList list;
-  list.set_schema_version(kVersion);
+  const store::ResultsFilter filter = RG_TRY(filter_of(store_, request));
+  auto list = new_document<api::SeriesList>();
   for (const store::SeriesRow& row : RG_TRY(store_.list_series(filter)))
     *list.add_series() = to_api(row);
   return list;
@@ -216,8 +229,7 @@ Result<api::History> Archive::get_history(const api::HistoryRequest& request) {
   const store::HistoryRow row = RG_TRY(as_wrong_use(store_.history(
       request.series_id(), when(request.has_since_unix_seconds(), request.since_unix_seconds()),
       std::min(limit, store::kMaxResultRows))));
-  api::History history;
-  history.set_schema_version(kVersion);
+  auto history = new_document<api::History>();
   *history.mutable_series() = to_api(row.series);
   for (const store::HistoryPointRow& point : row.points) *history.add_points() = to_api(point);
   for (const store::HistoryDayRow& day : row.days) *history.add_days() = to_api(day);
@@ -227,8 +239,7 @@ Result<api::History> Archive::get_history(const api::HistoryRequest& request) {
 Result<api::Comparison> Archive::compare_runs(const api::CompareRequest& request) {
   const store::ComparisonRow rows =
       RG_TRY(as_wrong_use(store_.compare(request.run_a(), request.run_b())));
-  api::Comparison comparison;
-  comparison.set_schema_version(kVersion);
+  auto comparison = new_document<api::Comparison>();
   comparison.set_run_a(request.run_a());
   comparison.set_run_b(request.run_b());
   comparison.set_series_only_in_a(rows.only_a);
@@ -270,21 +281,6 @@ Result<api::TaskPage> Archive::get_tasks(const api::TasksRequest& request) {
   return page;
 }
 
-// The site's topology is not the store's, yet texts of a bundle may name its switches.
-Status Archive::add_leaves(api::SqlTable& table) {
-  if (!leaves_) return {};
-  table.add_columns("leaf");
-  for (api::SqlRow& row : *table.mutable_rows()) row.add_values();
-  std::set<std::string> leaves;
-  for (const auto& [node, leaf] : leaves_(RG_TRY(store_.list_nodes()))) leaves.insert(leaf);
-  for (const std::string& leaf : leaves) {
-    api::SqlRow& row = *table.add_rows();
-    for (int column = 1; column < table.columns_size(); ++column) row.add_values();
-    row.add_values()->set_text(leaf);
-  }
-  return {};
-}
-
 // Leaves join the known names, so that the redaction covers them.
 Result<api::BundlePart> Archive::get_bundle_part(const api::BundleRequest& request) {
   const store::BundlePartRow row =
@@ -297,15 +293,14 @@ Result<api::BundlePart> Archive::get_bundle_part(const api::BundleRequest& reque
   part.set_about(row.about);
   *part.mutable_table() = to_api(row.table);
   part.set_last(row.last);
-  if (row.name == store::kKnownNames) RG_TRY_OK(add_leaves(*part.mutable_table()));
+  if (row.name == store::kKnownNames) RG_TRY_OK(add_leaves(store_, leaves_, *part.mutable_table()));
   return part;
 }
 
 // A growth rate needs at least a day of history.
 Result<api::Space> Archive::get_space(const api::SpaceRequest&) {
   const store::SpaceRow row = RG_TRY(store_.space());
-  api::Space space;
-  space.set_schema_version(kVersion);
+  auto space = new_document<api::Space>();
   space.set_file_bytes(row.file_bytes);
   space.set_wal_bytes(row.wal_bytes);
   space.set_free_bytes(row.free_bytes);
@@ -331,8 +326,7 @@ Result<api::Space> Archive::get_space(const api::SpaceRequest&) {
 
 Result<api::DatabaseCheck> Archive::check_database(const api::CheckRequest&) {
   const std::vector<std::string> problems = RG_TRY(store_.check());
-  api::DatabaseCheck check;
-  check.set_schema_version(kVersion);
+  auto check = new_document<api::DatabaseCheck>();
   check.set_sound(problems.empty());
   for (const std::string& problem : problems) check.add_problems(valid_utf8(problem));
   return check;
@@ -347,8 +341,7 @@ Result<api::BackUpReport> Archive::back_up(const api::BackUpRequest& request) {
   RG_TRY_OK(store_.back_up(request.path()));
   std::error_code error;
   const auto bytes = std::filesystem::file_size(request.path(), error);
-  api::BackUpReport report;
-  report.set_schema_version(kVersion);
+  auto report = new_document<api::BackUpReport>();
   report.set_path(request.path());
   report.set_bytes(error ? 0 : static_cast<double>(bytes));
   return report;
@@ -361,8 +354,7 @@ Result<api::PruneReport> Archive::prune(const api::PruneRequest& request) {
   if (request.has_distribution_days()) retention.distribution_days = request.distribution_days();
   if (request.has_point_days()) retention.point_days = request.point_days();
   const store::PruneCounts counts = RG_TRY(store_.prune(retention, fleet::unix_seconds()));
-  api::PruneReport report;
-  report.set_schema_version(kVersion);
+  auto report = new_document<api::PruneReport>();
   report.set_raw_samples(counts.raw_samples);
   report.set_distributions(counts.distributions);
   report.set_points(counts.points);
@@ -385,7 +377,7 @@ std::string series_text(const PairSeries& series) {
 // Sets the run and the series that a matrix or a list of suspects is about.
 template <class Message>
 void describe(const PairFigures& figures, Message& out) {
-  out.set_schema_version(kVersion);
+  out.set_schema_version(kSchemaVersion);
   out.set_run_id(figures.run_id);
   out.set_kernel(figures.series.kernel);
   out.set_metric(figures.series.metric);

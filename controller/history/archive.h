@@ -81,10 +81,6 @@ class Archive {
   Result<api::SuspectList> get_suspects(const api::PairsRequest& request);
 
  private:
-  // Adds the leaf switches to a table of names, as a column of its own.
-  Status add_leaves(api::SqlTable& table);
-  // The request as a filter of the store. kInvalidArgument: its node set is wrong.
-  Result<store::ResultsFilter> filter_of(const api::PointsRequest& request);
   // Adds the next points up to and with key `window`, or as far as a page reaches.
   Status read_range(ExportCursor& cursor, std::int64_t window, api::ResultList& list);
 

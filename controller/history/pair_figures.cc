@@ -10,6 +10,7 @@
 #include "controller/localise/localise_cells.h"
 #include "controller/plan/follow_up.h"
 #include "controller/plan/topology/node_set.h"
+#include "kernels/core/base/lookup.h"
 #include "kernels/core/base/outcome.h"
 
 namespace railgauge {
@@ -231,12 +232,6 @@ constexpr std::int64_t kLastRanks = 8'192;
 // Standard errors to each side of a 95 % interval.
 constexpr double kErrorsOfInterval = 1.96;
 
-// The value of the key; "" where it is absent.
-std::string value_of(const store::TextMap& map, const std::string& key) {
-  const auto found = map.find(key);
-  return found == map.end() ? std::string() : found->second;
-}
-
 bool is_gpu_row(const std::string& endpoint) { return endpoint.ends_with(kGpuRow); }
 
 }  // namespace
@@ -312,15 +307,10 @@ Result<PortMap> read_ports(const store::Store& store, const LeafSource& leaves) 
 
 std::int32_t PortMap::rail(const std::string& node, const std::string& port) const {
   const auto of = rails_.find(node);
-  if (of == rails_.end()) return -1;
-  const auto found = of->second.find(port);
-  return found == of->second.end() ? -1 : found->second;
+  return of == rails_.end() ? -1 : value_of(of->second, port, -1);
 }
 
-std::string PortMap::leaf(const std::string& node) const {
-  const auto found = leaves_.find(node);
-  return found == leaves_.end() ? std::string() : found->second;
-}
+std::string PortMap::leaf(const std::string& node) const { return value_of(leaves_, node); }
 
 namespace {
 

@@ -190,23 +190,12 @@ Status store_pair_matrices(store::Store& store, const std::string& run_id,
 
 // A full queue drops the run; its points stay and serve readers.
 void MatrixKeeper::want(const std::string& run_id) {
-  {
-    const std::lock_guard lock(mutex_);
-    if (!waiting_.insert(run_id).second) return;
-  }
-  if (pool_.submit([this, run_id] { keep(run_id); })) return;
-  const std::lock_guard lock(mutex_);
-  waiting_.erase(run_id);
-  spdlog::warn("run {}: too many runs wait for their pair matrices; its points stay", run_id);
+  if (!queue_.want(run_id))
+    spdlog::warn("run {}: too many runs wait for their pair matrices; its points stay", run_id);
 }
 
-// The run leaves the set before its points are read: figures that arrive meanwhile queue it again.
 // A run that a restored backup lacks is no error.
 void MatrixKeeper::keep(const std::string& run_id) {
-  {
-    const std::lock_guard lock(mutex_);
-    waiting_.erase(run_id);  // what comes from here on is another time
-  }
   if (ending_) return;
   const Status kept = store_pair_matrices(store_, run_id, leaves_);
   if (kept)

@@ -5,8 +5,6 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
-#include <mutex>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -60,11 +58,8 @@ class MatrixKeeper {
   const LeafSource leaves_;
   std::atomic<bool> ending_ = false;
   std::atomic<std::uint64_t> done_ = 0;
-  // Guards waiting_.
-  std::mutex mutex_;
-  std::set<std::string> waiting_;
   // The last member: its thread uses all members above.
-  fleet::WorkerPool pool_{1};
+  fleet::RunQueue queue_{[this](const std::string& run_id) { keep(run_id); }};
 };
 
 }  // namespace railgauge

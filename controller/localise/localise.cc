@@ -9,10 +9,10 @@
 #include <fmt/format.h>
 
 #include "controller/localise/localise_elements.h"
-#include "controller/localise/localise_level.h"
 #include "controller/localise/localise_nodes.h"
 #include "controller/localise/localise_report.h"
 #include "controller/localise/localise_search.h"
+#include "kernels/core/stats/quantile.h"
 
 namespace railgauge::localise {
 namespace {
@@ -143,9 +143,7 @@ constexpr double kSides = 3;
 Sums figures_of(const Cells& cells, const Found& found, std::int32_t node) {
   Element element = found.element;
   element.first = node;
-  Sums sums;
-  for (const std::size_t layer : found.layers) sums += sums_of(cells, layer, element);
-  return sums;
+  return sums_of(cells, found.layers, element);
 }
 
 // `cells`: found leaves, trunks and spines are subtracted, nodes are not: the differences must
@@ -259,16 +257,15 @@ Result<Localisation> find_suspects(const PairData& data, const Options& options)
   Cells& fresh = *searched.cells;
   for (const LayerCells& layer : fresh.layers())
     if (layer.all.count > 0) result.noise = std::max(result.noise, layer.noise);
-  const Reporter reporter(data, fresh);
   for (const Found& each : searched.found) {
-    result.suspects.push_back(reporter.suspect(each));
+    result.suspects.push_back(suspect_of(data, fresh, each));
     explain(fresh, each, data.model == Model::kAdditive && !each.element.intermittent && !few);
   }
   for (const Found& each : searched.usual) explain(fresh, each, data.model == Model::kAdditive);
   for (const Found& each : slow_rails(few ? *searched.rest : fresh, data.model, options))
-    result.suspects.push_back(reporter.suspect(each));
+    result.suspects.push_back(suspect_of(data, fresh, each));
   for (const Found& each : few ? searched.pairs : slow_pairs(fresh, options))
-    result.suspects.push_back(reporter.suspect(each));
+    result.suspects.push_back(suspect_of(data, fresh, each));
   std::ranges::stable_sort(result.suspects, [](const Suspect& a, const Suspect& b) {
     return std::pair(a.confirmed, a.weight) > std::pair(b.confirmed, b.weight);
   });

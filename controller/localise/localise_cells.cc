@@ -5,8 +5,6 @@
 #include <numeric>
 #include <span>
 
-#include "controller/localise/localise_level.h"
-
 namespace railgauge::localise {
 
 Topology::Topology(const PairData& data) : nodes(data.nodes.size()) {

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <limits>
 #include <vector>
 
 #include "controller/localise/localise.h"
@@ -46,11 +47,7 @@ struct Sums {
     return *this;
   }
   constexpr Sums& operator-=(const Sums& other) {
-    count -= other.count;
-    low -= other.low;
-    sum -= other.sum;
-    bound -= other.bound;
-    return *this;
+    return *this += {-other.count, -other.low, -other.sum, -other.bound};
   }
 };
 
@@ -129,5 +126,25 @@ class Cells {
   Topology topology_;
   std::vector<LayerCells> layers_;
 };
+
+// A class with fewer figures has no median of its own.
+inline constexpr std::size_t kSmallClass = 4;
+
+// A figure that was measured.
+// Excludes NaN, infinities, 0 and negative figures.
+inline bool usable(float value) {
+  // False for NaN and for infinity.
+  return value > 0 && value <= std::numeric_limits<float>::max();
+}
+
+// The medians inside a leaf and across leaves, in the layer's unit; 0: no figure at all.
+std::array<double, 2> centres_of(const Layer& layer, const Topology& topology);
+
+// The scatter of one figure, as a share of its class's centre.
+double noise_of(const Layer& layer, const Topology& topology, const std::array<double, 2>& centres);
+
+// The value of which `share` of the others lie below; reorders them. They must be finite and not
+// be none.
+double quantile(std::vector<float>& values, double share);
 
 }  // namespace railgauge::localise

@@ -6,7 +6,6 @@
 
 #include <gtest/gtest.h>
 
-#include "controller/localise/localise_level.h"
 #include "controller/localise/testing/localise_testing.h"
 
 namespace railgauge::localise {

@@ -80,6 +80,12 @@ Sums sums_of(const Cells& cells, std::size_t layer, const Element& element) {
   return sums;
 }
 
+Sums sums_of(const Cells& cells, std::span<const std::size_t> layers, const Element& element) {
+  Sums sums;
+  for (const std::size_t layer : layers) sums += sums_of(cells, layer, element);
+  return sums;
+}
+
 double rest_mean(const Cells& cells, std::size_t layer, const Sums& own) {
   const Sums& all = cells.layers()[layer].all;
   const double count = all.count - own.count;
@@ -109,12 +115,6 @@ Shift shift_of(const Cells& cells, const LayerSet& set, const Element& element) 
   return {.weight = top * top / (2 * bottom),
           .proof = proof_top * proof_top / (2 * proof_bottom),
           .drop = -top / bottom};
-}
-
-double bound_of(const Cells& cells, const LayerSet& set, const Element& element) {
-  double bound = 0;
-  for (const std::size_t layer : set.layers) bound += sums_of(cells, layer, element).bound;
-  return bound;
 }
 
 namespace {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <span>
 #include <vector>
 
 #include "controller/localise/localise_cells.h"
@@ -70,8 +71,9 @@ void visit_pairs(const Topology& topology, const Element& element, Visit visit) 
   }
 }
 
-// Sums of the element's figures on one layer; not of a pair.
+// Sums of the element's figures on one layer, and on some layers; not of a pair.
 Sums sums_of(const Cells& cells, std::size_t layer, const Element& element);
+Sums sums_of(const Cells& cells, std::span<const std::size_t> layers, const Element& element);
 
 // A shift of all the element's figures, by least squares against the rest of their layers.
 struct Shift {
@@ -83,9 +85,6 @@ struct Shift {
   double drop = 0;
 };
 Shift shift_of(const Cells& cells, const LayerSet& set, const Element& element);
-
-// Upper bound of the weight of any explanation of the element's figures.
-double bound_of(const Cells& cells, const LayerSet& set, const Element& element);
 
 // Mean deviation of the layer's figures that are not the element's; 0 where there are none.
 double rest_mean(const Cells& cells, std::size_t layer, const Sums& own);

@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "controller/localise/localise_elements.h"
-#include "controller/localise/localise_level.h"
 #include "controller/localise/localise_nodes.h"
 #include "controller/localise/localise_search.h"
+#include "kernels/core/stats/quantile.h"
 
 namespace railgauge::localise {
 namespace {

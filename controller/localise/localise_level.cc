@@ -1,8 +1,7 @@
-#include "controller/localise/localise_level.h"
+#include "controller/localise/localise_cells.h"
 
 #include <algorithm>
 #include <cmath>
-#include <optional>
 
 namespace railgauge::localise {
 namespace {
@@ -41,9 +40,9 @@ class Differences {
     if (last[c] > 0) values_.push_back(std::abs(value - last[c]) / centres_[c]);
     last[c] = value;
   }
-  // Absent: fewer than two.
-  std::optional<double> noise() {
-    if (values_.size() < 2) return {};
+  // With fewer than two nothing separates figures from noise.
+  double noise() {
+    if (values_.size() < 2) return 1;
     const double caution = 1 + kCautionOfFew / std::sqrt(static_cast<double>(values_.size()));
     return quantile(values_, 0.25) / kQuartileOfDifference * caution;
   }
@@ -56,40 +55,21 @@ class Differences {
 
 constexpr std::array<float, 2> kNoneYet{-1, -1};
 
-// Along a row the sender is the same, so that a slow sender cancels out.
-std::optional<double> noise_along_rows(const Layer& layer, const Topology& topology,
-                                       const std::array<double, 2>& centres) {
-  const std::size_t n = topology.nodes;
-  Differences differences(topology, centres);
-  for (std::size_t from = 0; from < n; from += row_step(n)) {
-    std::array<float, 2> last = kNoneYet;
-    for (std::size_t to = 0; to < n; ++to)
-      differences.add(last, from, to, layer.values[from * n + to]);
-  }
-  return differences.noise();
-}
-
+// Along rows, where the sender is the same, so that a slow sender cancels out, or along columns.
 // All columns at once, row by row: down one column each figure is a cache line of its own.
-std::optional<double> noise_along_columns(const Layer& layer, const Topology& topology,
-                                          const std::array<double, 2>& centres) {
+double noise_along(bool rows, const Layer& layer, const Topology& topology,
+                   const std::array<double, 2>& centres) {
   const std::size_t n = topology.nodes;
   const std::size_t step = row_step(n);
   Differences differences(topology, centres);
   std::vector<std::array<float, 2>> last(n, kNoneYet);
-  for (std::size_t from = 0; from < n; ++from)
-    for (std::size_t to = 0; to < n; to += step)
-      differences.add(last[to], from, to, layer.values[from * n + to]);
+  for (std::size_t from = 0; from < n; from += rows ? step : 1)
+    for (std::size_t to = 0; to < n; to += rows ? 1 : step)
+      differences.add(last[rows ? from : to], from, to, layer.values[from * n + to]);
   return differences.noise();
 }
 
 }  // namespace
-
-double upper_median(std::vector<double>& values) {
-  if (values.empty()) return 0;
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
-}
 
 // A counting pass finds the bucket of the quantile; nth_element then works on this bucket alone.
 double quantile(std::vector<float>& values, double share) {
@@ -137,10 +117,8 @@ std::array<double, 2> centres_of(const Layer& layer, const Topology& topology) {
 
 double noise_of(const Layer& layer, const Topology& topology,
                 const std::array<double, 2>& centres) {
-  // Two figures or fewer: nothing separates them from noise.
-  const double none = 1;
-  const double rows = noise_along_rows(layer, topology, centres).value_or(none);
-  const double columns = noise_along_columns(layer, topology, centres).value_or(none);
+  const double rows = noise_along(true, layer, topology, centres);
+  const double columns = noise_along(false, layer, topology, centres);
   // With few differences the lesser one is too small by chance.
   return topology.nodes <= kFewNodes ? std::max(rows, columns) : std::min(rows, columns);
 }

@@ -8,7 +8,7 @@
 #include <fmt/ranges.h>
 
 #include "controller/localise/localise_elements.h"
-#include "controller/localise/localise_level.h"
+#include "kernels/core/stats/quantile.h"
 
 namespace railgauge::localise {
 namespace {
@@ -17,27 +17,11 @@ constexpr std::size_t kMostForMedian = 100'000;
 // Drops below this share are reported as expected; the default of Options::least_drop.
 constexpr double kAsExpected = 0.02;
 
-}  // namespace
-
-// The sentence comes last: it uses all other fields.
-Suspect Reporter::suspect(const Found& found) const {
-  Suspect suspect{.element = found.element,
-                  .drop = found.drop,
-                  .share = found.share,
-                  .weight = found.weight,
-                  .confirmed = found.confirmed,
-                  .doubt = found.doubt};
-  add_figures(found, suspect);
-  add_ruled_out(found, suspect);
-  suspect.sentence = sentence_of(data_, suspect);
-  return suspect;
-}
-
 // Counts the element's tasks and keeps the clearest of the slow ones as evidence. Medians are of
 // the first kMostForMedian figures.
-void Reporter::add_figures(const Found& found, Suspect& suspect) const {
-  const bool smaller = data_.model == Model::kMinimum;
-  const std::size_t n = cells_.topology().nodes;
+void add_figures(const PairData& data, const Cells& cells, const Found& found, Suspect& suspect) {
+  const bool smaller = data.model == Model::kMinimum;
+  const std::size_t n = cells.topology().nodes;
   // A whole rail is compared with the other rails.
   const double lift = found.element.kind == Kind::kRail ? 1 - (smaller ? 1 : -1) * found.drop : 1;
   std::vector<double> expected;
@@ -52,10 +36,10 @@ void Reporter::add_figures(const Found& found, Suspect& suspect) const {
   // The share that the last piece of evidence has.
   double clear_enough = 0;
   for (const std::size_t layer : found.layers) {
-    const Layer& of = data_.layers[layer];
-    visit_pairs(cells_.topology(), found.element, [&](std::int32_t from, std::int32_t to) {
-      if (cells_.bin(layer, from, to) == kNoFigure) return;
-      const double usual = cells_.expected(layer, from, to) / lift;
+    const Layer& of = data.layers[layer];
+    visit_pairs(cells.topology(), found.element, [&](std::int32_t from, std::int32_t to) {
+      if (cells.bin(layer, from, to) == kNoFigure) return;
+      const double usual = cells.expected(layer, from, to) / lift;
       const double value =
           of.values[static_cast<std::size_t>(from) * n + static_cast<std::size_t>(to)];
       ++suspect.tasks;
@@ -87,21 +71,26 @@ void Reporter::add_figures(const Found& found, Suspect& suspect) const {
   if (!shares.empty()) suspect.drop = (smaller ? 1 : -1) * (1 - upper_median(shares));
 }
 
-Reporter::Drop Reporter::drop_of(const Element& element,
-                                 const std::vector<std::size_t>& layers) const {
+// Mean drop of the element's figures on some layers against the rest, and how many there are.
+struct Drop {
+  double drop = 0;
+  double count = 0;
+};
+Drop drop_of(const Cells& cells, const Element& element, const std::vector<std::size_t>& layers) {
   Drop drop;
   for (const std::size_t layer : layers) {
-    const Sums own = sums_of(cells_, layer, element);
+    const Sums own = sums_of(cells, layer, element);
     if (own.count <= 0) continue;
-    const double deviation = own.sum / own.count - rest_mean(cells_, layer, own);
-    drop.drop -= own.count * deviation * cells_.layers()[layer].noise;
+    const double deviation = own.sum / own.count - rest_mean(cells, layer, own);
+    drop.drop -= own.count * deviation * cells.layers()[layer].noise;
     drop.count += own.count;
   }
   if (drop.count > 0) drop.drop /= drop.count;
   return drop;
 }
 
-std::string Reporter::drop_text(std::string_view what, const Drop& drop) const {
+// "receiving is as expected", or how far it is not; "" without figures.
+std::string drop_text(std::string_view what, const Drop& drop) {
   if (drop.count < 2) return "";
   if (std::abs(drop.drop) < kAsExpected) return fmt::format("{} as expected", what);
   return fmt::format("{} {:.1f} % {}", what, std::abs(drop.drop) * 100,
@@ -109,16 +98,16 @@ std::string Reporter::drop_text(std::string_view what, const Drop& drop) const {
 }
 
 // Each phrase says which other part behaves as expected, so that an operator need not look there.
-void Reporter::add_ruled_out(const Found& found, Suspect& suspect) const {
+void add_ruled_out(const PairData& data, const Cells& cells, const Found& found, Suspect& suspect) {
   const auto add = [&suspect](std::string text) {
     if (!text.empty()) suspect.ruled_out.push_back(std::move(text));
   };
   const Element& element = found.element;
   const bool node = is_of_node(element);
-  const auto layers_where = [this](auto keep) {
+  const auto layers_where = [&](auto keep) {
     std::vector<std::size_t> layers;
-    for (std::size_t l = 0; l < cells_.layers().size(); ++l)
-      if (keep(cells_.layers()[l])) layers.push_back(l);
+    for (std::size_t l = 0; l < cells.layers().size(); ++l)
+      if (keep(cells.layers()[l])) layers.push_back(l);
     return layers;
   };
   Element other = element;
@@ -127,39 +116,37 @@ void Reporter::add_ruled_out(const Found& found, Suspect& suspect) const {
     other.direction = sends ? Direction::kReceives : Direction::kSends;
     add(drop_text(node ? (sends ? "what it receives is" : "what it sends is")
                        : (sends ? "what reaches it is" : "what leaves it is"),
-                  drop_of(other, found.layers)));
+                  drop_of(cells, other, found.layers)));
     other = element;
   }
   if (node && !element.memory.empty())
     add(drop_text("other memory on the same port is",
-                  drop_of(other, layers_where([&](const auto& of) {
+                  drop_of(cells, other, layers_where([&](const auto& of) {
                             return of.memory != element.memory &&
                                    (element.rail < 0 || of.rail == element.rail);
                           }))));
   if (element.kind == Kind::kPort)
-    add(drop_text("its other rails are", drop_of(other, layers_where([&](const auto& of) {
+    add(drop_text("its other rails are", drop_of(cells, other, layers_where([&](const auto& of) {
                                                    return of.rail != element.rail;
                                                  }))));
-  const Topology& topology = cells_.topology();
+  const Topology& topology = cells.topology();
   if (node && topology.has_leaves) {
     const std::int32_t leaf = topology.leaf_of[static_cast<std::size_t>(element.first)];
     if (topology.nameable[static_cast<std::size_t>(leaf)]) {
       // A fault of the leaf would show in its mean whole, one of the node only by its part.
       const Element whole{
           .kind = Kind::kLeaf, .first = leaf, .rail = element.rail, .direction = element.direction};
-      const Drop drop = drop_of(whole, found.layers);
+      const Drop drop = drop_of(cells, whole, found.layers);
       if (drop.drop < found.drop / 2) add("the other nodes of its leaf are as expected");
     }
   }
   if (element.kind == Kind::kPair)
     for (const std::int32_t end : {element.first, element.second}) {
       const Element port{.kind = Kind::kPort, .first = end, .rail = element.rail};
-      add(drop_text(data_.nodes[static_cast<std::size_t>(end)] + " with others is",
-                    drop_of(port, found.layers)));
+      add(drop_text(data.nodes[static_cast<std::size_t>(end)] + " with others is",
+                    drop_of(cells, port, found.layers)));
     }
 }
-
-namespace {
 
 std::string node_name(const PairData& data, std::int32_t node) {
   return data.nodes[static_cast<std::size_t>(node)];
@@ -219,6 +206,31 @@ std::string_view cause_of(const Element& element) {
   return "";
 }
 
+// One line without a period: what is slow, by how much, seen in how many tasks, what is likely to
+// be wrong, and what is not. Uses all other fields of `suspect`.
+std::string sentence_of(const PairData& data, const Suspect& suspect) {
+  const Element& element = suspect.element;
+  const bool node = is_of_node(element);
+  const bool one_side = element.kind == Kind::kLeaf || element.kind == Kind::kUplink;
+  std::string text = name_of(data, element);
+  if (node)
+    text += fmt::format(" {}", of_node(element));
+  else
+    text += fmt::format("{}: pairs over it are", one_side ? of_group(element) : "");
+  text += fmt::format(
+      " {:.1f} % {} than expected", suspect.drop * 100,
+      data.model == Model::kMinimum ? (node ? "less" : "slower") : (node ? "later" : "later"));
+  if (!element.memory.empty()) text += fmt::format(" with {} memory alone", element.memory);
+  text += fmt::format(", in {:.0f} of {:.0f} tasks: ", suspect.slow_tasks, suspect.tasks);
+  if (suspect.confirmed)
+    text += cause_of(element);
+  else
+    text += suspect.doubt.empty() ? "seen once only, so nothing is called bad; measure it again"
+                                  : suspect.doubt;
+  if (!suspect.ruled_out.empty()) text += fmt::format("; {}", fmt::join(suspect.ruled_out, "; "));
+  return text;
+}
+
 }  // namespace
 
 std::string_view kind_word(Kind kind) {
@@ -259,27 +271,18 @@ std::string name_of(const PairData& data, const Element& element) {
   return "";
 }
 
-std::string sentence_of(const PairData& data, const Suspect& suspect) {
-  const Element& element = suspect.element;
-  const bool node = is_of_node(element);
-  const bool one_side = element.kind == Kind::kLeaf || element.kind == Kind::kUplink;
-  std::string text = name_of(data, element);
-  if (node)
-    text += fmt::format(" {}", of_node(element));
-  else
-    text += fmt::format("{}: pairs over it are", one_side ? of_group(element) : "");
-  text += fmt::format(
-      " {:.1f} % {} than expected", suspect.drop * 100,
-      data.model == Model::kMinimum ? (node ? "less" : "slower") : (node ? "later" : "later"));
-  if (!element.memory.empty()) text += fmt::format(" with {} memory alone", element.memory);
-  text += fmt::format(", in {:.0f} of {:.0f} tasks: ", suspect.slow_tasks, suspect.tasks);
-  if (suspect.confirmed)
-    text += cause_of(element);
-  else
-    text += suspect.doubt.empty() ? "seen once only, so nothing is called bad; measure it again"
-                                  : suspect.doubt;
-  if (!suspect.ruled_out.empty()) text += fmt::format("; {}", fmt::join(suspect.ruled_out, "; "));
-  return text;
+// The sentence comes last: it uses all other fields.
+Suspect suspect_of(const PairData& data, const Cells& cells, const Found& found) {
+  Suspect suspect{.element = found.element,
+                  .drop = found.drop,
+                  .share = found.share,
+                  .weight = found.weight,
+                  .confirmed = found.confirmed,
+                  .doubt = found.doubt};
+  add_figures(data, cells, found, suspect);
+  add_ruled_out(data, cells, found, suspect);
+  suspect.sentence = sentence_of(data, suspect);
+  return suspect;
 }
 
 }  // namespace railgauge::localise

@@ -9,6 +9,7 @@
 
 #include <fmt/format.h>
 
+#include "kernels/core/base/lookup.h"
 #include "kernels/core/pci_distance.h"
 
 namespace railgauge::plan {
@@ -24,9 +25,7 @@ bool is_on_rail(const PlannedRank& rank, std::int32_t rail) {
 
 // "host" or "gpu", from the kernel's parameter `memory`.
 std::string_view memory_of(const PlannedTask& task) {
-  const auto memory = task.parameters.find("memory");
-  const bool host = memory == task.parameters.end() || memory->second.starts_with("host");
-  return host ? "host" : "gpu";
+  return value_of(task.parameters, "memory", "host").starts_with("host") ? "host" : "gpu";
 }
 
 // A pair of nodes that is measured.
@@ -37,8 +36,7 @@ bool is_pair(const PlannedTask& task) {
 
 // Tasks of both directions at once name no slow direction.
 bool is_one_way(const PlannedTask& task) {
-  const auto direction = task.parameters.find("direction");
-  return direction == task.parameters.end() || direction->second != "both";
+  return value_of(task.parameters, "direction") != "both";
 }
 
 // Bytes of a read kernel flow from the second rank to the first.
@@ -117,9 +115,7 @@ class Groups {
 // GPU whose memory the rank uses; "" where the plan does not name one.
 std::string gpu_of(const PlannedTask& task, const PlannedRank& rank) {
   if (!rank.gpu.empty()) return rank.gpu;
-  const auto given = task.parameters.find(kGpuIndex);
-  if (given == task.parameters.end() || given->second.empty()) return "";
-  const std::string& text = given->second;
+  const std::string text = value_of(task.parameters, kGpuIndex);
   const std::string number = text.starts_with("gpu") ? text.substr(3) : text;
   const bool is_number = number.find_first_not_of("0123456789") == std::string::npos;
   return is_number && !number.empty() ? "gpu" + number : "";
@@ -135,9 +131,7 @@ std::string other_gpu_of(const PlannedTask& task, const PlannedRank& rank, const
   std::optional<std::tuple<std::size_t, std::string, std::string>> nearest;
   for (const NodeEndpoint& gpu : node->endpoints) {
     if (gpu.kind != "gpu" || !gpu.active || gpu.name == used) continue;
-    const auto told = gpu.distances.find(device);
-    std::tuple place{pci_distance_rank(told == gpu.distances.end() ? "" : told->second),
-                     gpu.pci_address, gpu.name};
+    std::tuple place{pci_distance_rank(value_of(gpu.distances, device)), gpu.pci_address, gpu.name};
     if (!nearest || place < *nearest) nearest = std::move(place);
   }
   return nearest ? std::get<2>(*nearest) : "";

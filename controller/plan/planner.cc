@@ -143,127 +143,118 @@ struct PlanOutline::Inside {
   // Result of slices_for() where the tasks are too many for one run.
   std::uint32_t slices = 0;
 
+  // Prepares a stage and lays out its rounds; its head row has no counts yet.
+  Status add_stage(const Suite& suite, std::uint32_t index, std::span<const KernelInfo> kernels,
+                   const Site& site, const PlanOptions& options) {
+    const Stage& stage = suite.stages[index];
+    stages.push_back(
+        std::make_unique<StagePlan>(RG_TRY(prepare_stage(stage, index, context, kernels, site))));
+    rounds.push_back(
+        RG_TRY(StageRounds::make(*stages.back(), context, seed_of(suite, stage.block), options)));
+    head.stages.push_back({.name = stage.name,
+                           .kernel = stage.kernel,
+                           .placement = stage.placement.kind,
+                           .limits = stage.limits,
+                           .time_budget_seconds = stage.time_budget_seconds.value_or(0),
+                           .on_failure = stage.on_failure,
+                           .repetitions = stage.repetitions});
+    head.policy.on_failure.push_back(stage.on_failure);
+    head.policy.stage_budget_seconds.push_back(stage.time_budget_seconds.value_or(0));
+    for (const std::string& note : rounds.back().notes())
+      head.notes.push_back(fmt::format("stage {}: {}", stage.name, note));
+    return {};
+  }
+
+  // Appends one round to the plan and adds it to the totals.
+  void add_launch(const Launch& launch, const std::vector<StageRounds::Info>& infos) {
+    const StageRounds::Info& info = infos[launch.round];
+    PlannedRound round = info.round;
+    round.stage = launch.stage;
+    round.repetition = launch.repetition;
+    first_task.push_back(tasks);
+    tasks += round.tasks;
+    head.expected_seconds += round.expected_seconds;
+    head.expected_bytes += info.bytes;
+    PlannedStage& stage = head.stages[launch.stage];
+    ++stage.rounds;
+    stage.tasks += round.tasks;
+    head.round_infos.push_back(round);
+    launches.push_back(launch);
+    ++head.rounds;
+  }
+
+  // The stages that one `vary` made, or one stage. With repetitions all launches of the block are
+  // in random order, so that neither time of day nor what ran before goes with a setting.
+  void add_block(const Suite& suite, std::uint32_t begin, std::uint32_t end) {
+    std::vector<Launch> order;
+    std::vector<std::vector<StageRounds::Info>> infos;
+    for (std::uint32_t stage = begin; stage < end; ++stage) {
+      std::vector<StageRounds::Info>& of_stage = infos.emplace_back();
+      for (std::size_t round = 0; round < rounds[stage].size(); ++round)
+        of_stage.push_back(rounds[stage].info(round));
+      for (std::uint32_t repetition = 1; repetition <= suite.stages[stage].repetitions;
+           ++repetition)
+        for (std::uint32_t round = 0; round < of_stage.size(); ++round)
+          order.push_back({.stage = stage, .round = round, .repetition = repetition});
+    }
+    if (suite.stages[begin].repetitions > 1)
+      Seeded(seed_of(suite, suite.stages[begin].block)).shuffle(order);
+    for (const Launch& launch : order) add_launch(launch, infos[launch.stage - begin]);
+  }
+
+  // Stages in the order of the suite; stages of one block are mixed with each other.
   static Result<std::unique_ptr<Inside>> make(const Suite& suite, std::span<const PlanNode> nodes,
                                               std::span<const KernelInfo> kernels, const Site& site,
-                                              const PlanOptions& options);
-  Status add_stage(const Suite& suite, std::uint32_t index, std::span<const KernelInfo> kernels,
-                   const Site& site, const PlanOptions& options);
-  void add_block(const Suite& suite, std::uint32_t begin, std::uint32_t end);
-  void add_launch(const Launch& launch, const std::vector<StageRounds::Info>& infos);
-};
-
-// Prepares a stage and lays out its rounds; its head row has no counts yet.
-Status PlanOutline::Inside::add_stage(const Suite& suite, std::uint32_t index,
-                                      std::span<const KernelInfo> kernels, const Site& site,
-                                      const PlanOptions& options) {
-  const Stage& stage = suite.stages[index];
-  stages.push_back(
-      std::make_unique<StagePlan>(RG_TRY(prepare_stage(stage, index, context, kernels, site))));
-  rounds.push_back(
-      RG_TRY(StageRounds::make(*stages.back(), context, seed_of(suite, stage.block), options)));
-  head.stages.push_back({.name = stage.name,
-                         .kernel = stage.kernel,
-                         .placement = stage.placement.kind,
-                         .limits = stage.limits,
-                         .time_budget_seconds = stage.time_budget_seconds.value_or(0),
-                         .on_failure = stage.on_failure,
-                         .repetitions = stage.repetitions});
-  head.policy.on_failure.push_back(stage.on_failure);
-  head.policy.stage_budget_seconds.push_back(stage.time_budget_seconds.value_or(0));
-  for (const std::string& note : rounds.back().notes())
-    head.notes.push_back(fmt::format("stage {}: {}", stage.name, note));
-  return {};
-}
-
-// Appends one round to the plan and adds it to the totals.
-void PlanOutline::Inside::add_launch(const Launch& launch,
-                                     const std::vector<StageRounds::Info>& infos) {
-  const StageRounds::Info& info = infos[launch.round];
-  PlannedRound round = info.round;
-  round.stage = launch.stage;
-  round.repetition = launch.repetition;
-  first_task.push_back(tasks);
-  tasks += round.tasks;
-  head.expected_seconds += round.expected_seconds;
-  head.expected_bytes += info.bytes;
-  PlannedStage& stage = head.stages[launch.stage];
-  ++stage.rounds;
-  stage.tasks += round.tasks;
-  head.round_infos.push_back(round);
-  launches.push_back(launch);
-  ++head.rounds;
-}
-
-// The stages that one `vary` made, or one stage. With repetitions all launches of the block are in
-// random order, so that neither time of day nor what ran before goes with a setting.
-void PlanOutline::Inside::add_block(const Suite& suite, std::uint32_t begin, std::uint32_t end) {
-  std::vector<Launch> order;
-  std::vector<std::vector<StageRounds::Info>> infos;
-  for (std::uint32_t stage = begin; stage < end; ++stage) {
-    std::vector<StageRounds::Info>& of_stage = infos.emplace_back();
-    for (std::size_t round = 0; round < rounds[stage].size(); ++round)
-      of_stage.push_back(rounds[stage].info(round));
-    for (std::uint32_t repetition = 1; repetition <= suite.stages[stage].repetitions; ++repetition)
-      for (std::uint32_t round = 0; round < of_stage.size(); ++round)
-        order.push_back({.stage = stage, .round = round, .repetition = repetition});
-  }
-  if (suite.stages[begin].repetitions > 1)
-    Seeded(seed_of(suite, suite.stages[begin].block)).shuffle(order);
-  for (const Launch& launch : order) add_launch(launch, infos[launch.stage - begin]);
-}
-
-// Stages in the order of the suite; stages of one block are mixed with each other.
-Result<std::unique_ptr<PlanOutline::Inside>> PlanOutline::Inside::make(
-    const Suite& suite, std::span<const PlanNode> nodes, std::span<const KernelInfo> kernels,
-    const Site& site, const PlanOptions& options) {
-  RG_TRY_OK(check_nodes(nodes));
-  auto inside = std::make_unique<Inside>();
-  inside->context = context_of(nodes, options);
-  Plan& head = inside->head;
-  head.suite = suite.name;
-  head.topology_source = options.topology.source;
-  head.preflight = suite.preflight;
-  head.policy = suite.rounds;
-  head.policy.on_failure.clear();
-  head.policy.stage_budget_seconds.clear();
-  for (std::size_t i = 0; i < nodes.size(); ++i) {
-    head.nodes.push_back(nodes[i].name);
-    if (!inside->context.leaf_names[i].empty())
-      head.leaves[nodes[i].name] = inside->context.leaf_names[i];
-  }
-  if (const std::string note = note_of_hidden(nodes); !note.empty()) head.notes.push_back(note);
-  const auto stages = static_cast<std::uint32_t>(suite.stages.size());
-  for (std::uint32_t stage = 0; stage < stages; ++stage)
-    RG_TRY_OK(inside->add_stage(suite, stage, kernels, site, options));
-  for (std::uint32_t begin = 0, end = 0; begin < stages; begin = end) {
-    end = begin + 1;
-    // Block 0 means none: the suite was not read from a file.
-    while (end < stages && suite.stages[begin].block != 0 &&
-           suite.stages[end].block == suite.stages[begin].block)
-      ++end;
-    if (end - begin > 1)
-      head.notes.push_back(
-          note_of_axes({suite.stages.begin() + begin, suite.stages.begin() + end}));
-    inside->add_block(suite, begin, end);
-  }
-  if (inside->tasks == 0) {
-    const bool nobody = std::ranges::find(inside->rounds, kNobodyOfSlice, &StageRounds::left_out) !=
-                        inside->rounds.end();
+                                              const PlanOptions& options) {
+    RG_TRY_OK(check_nodes(nodes));
+    auto inside = std::make_unique<Inside>();
+    inside->context = context_of(nodes, options);
+    Plan& head = inside->head;
+    head.suite = suite.name;
+    head.topology_source = options.topology.source;
+    head.preflight = suite.preflight;
+    head.policy = suite.rounds;
+    head.policy.on_failure.clear();
+    head.policy.stage_budget_seconds.clear();
+    for (std::size_t i = 0; i < nodes.size(); ++i) {
+      head.nodes.push_back(nodes[i].name);
+      if (!inside->context.leaf_names[i].empty())
+        head.leaves[nodes[i].name] = inside->context.leaf_names[i];
+    }
+    if (const std::string note = note_of_hidden(nodes); !note.empty()) head.notes.push_back(note);
+    const auto stages = static_cast<std::uint32_t>(suite.stages.size());
     for (std::uint32_t stage = 0; stage < stages; ++stage)
-      if (const std::string& why = inside->rounds[stage].left_out(); !why.empty())
-        return fail(nobody ? Code::kOutOfRange : Code::kInvalidArgument,
-                    fmt::format("plan: stage {}: {}", stage, why));
+      RG_TRY_OK(inside->add_stage(suite, stage, kernels, site, options));
+    for (std::uint32_t begin = 0, end = 0; begin < stages; begin = end) {
+      end = begin + 1;
+      // Block 0 means none: the suite was not read from a file.
+      while (end < stages && suite.stages[begin].block != 0 &&
+             suite.stages[end].block == suite.stages[begin].block)
+        ++end;
+      if (end - begin > 1)
+        head.notes.push_back(
+            note_of_axes({suite.stages.begin() + begin, suite.stages.begin() + end}));
+      inside->add_block(suite, begin, end);
+    }
+    if (inside->tasks == 0) {
+      const bool nobody = std::ranges::find(inside->rounds, kNobodyOfSlice,
+                                            &StageRounds::left_out) != inside->rounds.end();
+      for (std::uint32_t stage = 0; stage < stages; ++stage)
+        if (const std::string& why = inside->rounds[stage].left_out(); !why.empty())
+          return fail(nobody ? Code::kOutOfRange : Code::kInvalidArgument,
+                      fmt::format("plan: stage {}: {}", stage, why));
+    }
+    if (inside->tasks > kMaxPlannedTasks) {
+      inside->slices = slices_for(suite, inside->head);
+      if (inside->slices > 0)
+        inside->head.notes.push_back(fmt::format(
+            "more than the {} tasks that one run dispatches: slice: 1/{} to {}/{} are runs "
+            "that cover all pairs once",
+            kMaxPlannedTasks, inside->slices, inside->slices, inside->slices));
+    }
+    return inside;
   }
-  if (inside->tasks > kMaxPlannedTasks) {
-    inside->slices = slices_for(suite, inside->head);
-    if (inside->slices > 0)
-      inside->head.notes.push_back(fmt::format(
-          "more than the {} tasks that one run dispatches: slice: 1/{} to {}/{} are runs "
-          "that cover all pairs once",
-          kMaxPlannedTasks, inside->slices, inside->slices, inside->slices));
-  }
-  return inside;
-}
+};
 
 // A night that would be more than one run dispatches is cut into thinner slices, over more nights.
 // How thin is read off the first slice, which has most rounds: it must not change from night to
@@ -296,10 +287,7 @@ Result<PlanOutline> PlanOutline::make(const Suite& suite, std::span<const PlanNo
   return PlanOutline(std::move(inside));
 }
 
-PlanOutline::PlanOutline(std::unique_ptr<Inside> inside) : inside_(std::move(inside)) {}
-PlanOutline::PlanOutline(PlanOutline&&) noexcept = default;
-PlanOutline& PlanOutline::operator=(PlanOutline&&) noexcept = default;
-PlanOutline::~PlanOutline() = default;
+PlanOutline::PlanOutline(std::shared_ptr<const Inside> inside) : inside_(std::move(inside)) {}
 
 const Plan& PlanOutline::head() const { return inside_->head; }
 std::uint64_t PlanOutline::tasks() const { return inside_->tasks; }

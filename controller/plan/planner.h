@@ -202,9 +202,6 @@ class PlanOutline {
   static Result<PlanOutline> make(const Suite& suite, std::span<const PlanNode> nodes,
                                   std::span<const KernelInfo> kernels, const Site& site = {},
                                   const PlanOptions& options = {});
-  PlanOutline(PlanOutline&&) noexcept;
-  PlanOutline& operator=(PlanOutline&&) noexcept;
-  ~PlanOutline();
 
   // The plan without its tasks.
   [[nodiscard]] const Plan& head() const;
@@ -218,8 +215,8 @@ class PlanOutline {
 
  private:
   struct Inside;
-  explicit PlanOutline(std::unique_ptr<Inside> inside);
-  std::unique_ptr<Inside> inside_;
+  explicit PlanOutline(std::shared_ptr<const Inside> inside);
+  std::shared_ptr<const Inside> inside_;
 };
 
 // The outline with all of its tasks. kInvalidArgument: more than kMaxPlannedTasks.
@@ -248,9 +245,4 @@ struct TaskCost {
   double seconds = 0;
   double bytes = 0;
 };
-// Parameters that do not parse give a cost of 0.
-TaskCost expected_cost(const KernelInfo& kernel,
-                       const std::map<std::string, std::string>& effective_parameters,
-                       double rate_bits_per_second, std::size_t node_gpus = 1);
-
 }  // namespace railgauge::plan

@@ -16,6 +16,7 @@
 #include <google/protobuf/util/json_util.h>
 
 #include "controller/plan/planner.h"
+#include "controller/plan/testing/suite_testing.h"
 
 namespace railgauge::plan {
 namespace {

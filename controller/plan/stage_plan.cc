@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "controller/plan/rounds/pair_rounds.h"
+#include "kernels/core/base/lookup.h"
 #include "kernels/core/pci_distance.h"
 #include "kernels/core/text/text.h"
 
@@ -69,14 +70,6 @@ TaskCost StageCost::of(double rate_bits_per_second, std::size_t node_gpus) const
       .bytes = by_rate_ ? rate_bits_per_second / 8 * measuring_seconds : bytes_per_point_ * points};
 }
 
-TaskCost expected_cost(const KernelInfo& kernel,
-                       const std::map<std::string, std::string>& effective_parameters,
-                       double rate_bits_per_second, std::size_t node_gpus) {
-  const auto params = Params::parse(kernel, effective_parameters);
-  if (!params) return {};
-  return StageCost(kernel, *params).of(rate_bits_per_second, node_gpus);
-}
-
 namespace {
 
 using Candidates = std::vector<const NodeEndpoint*>;
@@ -110,9 +103,8 @@ Choice choice_of(const PlanNode& node, const NodeEndpoint& endpoint) {
 
 // PCIe distance as the inventory reports it, or "unknown".
 std::string distance_between(const NodeEndpoint& gpu, const NodeEndpoint& nic) {
-  const std::string device = nic.name.substr(0, nic.name.rfind(':'));
-  const auto told = gpu.distances.find(device);
-  return told == gpu.distances.end() ? std::string(kUnknownDistance) : told->second;
+  return value_of(gpu.distances, nic.name.substr(0, nic.name.rfind(':')),
+                  std::string(kUnknownDistance));
 }
 
 Choice choice_of(const PlanNode& node, const NodeEndpoint& gpu, const NodeEndpoint& nic) {
@@ -261,7 +253,7 @@ DistanceClass distance_of(const PlanContext& context, const PlannedTask& task,
     other = seat.node;
   }
   if (task.ranks.size() < 2 || other == seats.ranks.front().node) return DistanceClass::kNone;
-  return distance_of(context.places[seats.ranks.front().node], context.places[other]);
+  return distance_of(context.own.places[seats.ranks.front().node], context.own.places[other]);
 }
 
 // Numbers leaves, pods and kinds of hardware, and sorts the nodes by place.
@@ -284,16 +276,16 @@ PlanContext places_of(std::span<const PlanNode> nodes, const Topology& topology)
     LeafPlace numbers;
     if (known) numbers.leaf = leaves[place->second.leaf];
     if (known && !place->second.pod.empty()) numbers.pod = pods[place->second.pod];
-    context.places.push_back(numbers);
+    context.own.places.push_back(numbers);
     context.leaf_names.push_back(known ? place->second.leaf : "");
     on_leaf.push_back(known ? place->second.order : 0);
     const auto number = static_cast<std::uint32_t>(kinds.size());
-    context.kinds.push_back(kinds.emplace(node.hardware, number).first->second);
+    context.own.kinds.push_back(kinds.emplace(node.hardware, number).first->second);
   }
-  context.order.resize(nodes.size());
-  std::iota(context.order.begin(), context.order.end(), 0U);
-  std::ranges::stable_sort(context.order, {}, [&](std::uint32_t node) {
-    const LeafPlace& place = context.places[node];
+  context.own.order.resize(nodes.size());
+  std::iota(context.own.order.begin(), context.own.order.end(), 0U);
+  std::ranges::stable_sort(context.own.order, {}, [&](std::uint32_t node) {
+    const LeafPlace& place = context.own.places[node];
     return std::tuple(place.pod, place.leaf, on_leaf[node]);
   });
   return context;
@@ -325,14 +317,9 @@ PlanContext context_of(std::span<const PlanNode> nodes, const PlanOptions& optio
   std::map<std::string_view, std::uint32_t> numbers;
   for (const PlanNode& node : nodes)
     numbers.emplace(node.name, static_cast<std::uint32_t>(numbers.size()));
-  SlicedNodes& sliced = context.sliced;
-  for (const PlanNode& node : all.nodes) {
-    const auto number = numbers.find(node.name);
-    sliced.numbers.push_back(number == numbers.end() ? kNotThere : number->second);
-  }
-  sliced.places = std::move(all.places);
-  sliced.kinds = std::move(all.kinds);
-  sliced.order = std::move(all.order);
+  for (const PlanNode& node : all.nodes)
+    all.own.numbers.push_back(value_of(numbers, node.name, kNotThere));
+  context.sliced = std::move(all.own);
   return context;
 }
 

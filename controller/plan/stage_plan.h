@@ -64,10 +64,13 @@ struct Choice {
 std::vector<Choice> choose_endpoints(const PlanNode& node, const std::string& kind,
                                      const Placement& placement);
 
-// Over whom sliced rounds are laid out: as PlanContext has it, of nodes_of_slices().
-struct SlicedNodes {
+// Nodes over which rounds are laid out.
+struct NodeLayout {
+  // By node.
   std::vector<LeafPlace> places{};
+  // By node: the number of its kind of hardware.
   std::vector<std::uint32_t> kinds{};
+  // Nodes by pod, leaf and place on it.
   std::vector<std::uint32_t> order{};
   // PairInput::numbers; none: over the plan's nodes.
   std::vector<std::uint32_t> numbers{};
@@ -76,15 +79,11 @@ struct SlicedNodes {
 // The nodes of a plan with their places in the topology, shared by all stages.
 struct PlanContext {
   std::vector<PlanNode> nodes{};
-  // By node.
-  std::vector<LeafPlace> places{};
+  NodeLayout own{};
   // By node: the name of its leaf; "" where none is known.
   std::vector<std::string> leaf_names{};
-  // By node: the number of its kind of hardware.
-  std::vector<std::uint32_t> kinds{};
-  // Nodes by pod, leaf and place on it.
-  std::vector<std::uint32_t> order{};
-  SlicedNodes sliced{};
+  // The same of nodes_of_slices(), for sliced rounds; without numbers: there are none.
+  NodeLayout sliced{};
 };
 // The context of a plan; it copies the nodes.
 PlanContext context_of(std::span<const PlanNode> nodes, const PlanOptions& options);

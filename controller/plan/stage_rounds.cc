@@ -97,7 +97,7 @@ void StageRounds::lay_out_nodes() {
 // A task for each leaf, all at once, since leaves share no link. A leaf with too few ranks is noted
 // and left out.
 void StageRounds::lay_out_leaves() {
-  const auto leaves = by_leaf(context_.order, context_.places);
+  const auto leaves = by_leaf(context_.own.order, context_.own.places);
   if (leaves.empty()) {
     leave_out(
         "group: leaf wants a topology that tells the nodes' leaves; name one in the site profile");
@@ -150,19 +150,15 @@ Status StageRounds::lay_out_pairs(std::uint64_t seed, const PlanOptions& options
           fmt::format("{}: {} pairs are left out, since a node of theirs is not chosen",
                       placement.pairs_file, listed.left_out));
   }
-  PairInput input{.places = context_.places,
-                  .kinds = context_.kinds,
-                  .order = context_.order,
-                  .seed = seed,
-                  .slice_index = options.slice_index,
-                  .listed = listed.rounds};
-  if (const SlicedNodes& sliced = context_.sliced;
-      placement.slice_of > 1 && !sliced.numbers.empty()) {
-    input.places = sliced.places;
-    input.kinds = sliced.kinds;
-    input.order = sliced.order;
-    input.numbers = sliced.numbers;
-  }
+  const bool is_sliced = placement.slice_of > 1 && !context_.sliced.numbers.empty();
+  const NodeLayout& layout = is_sliced ? context_.sliced : context_.own;
+  const PairInput input{.places = layout.places,
+                        .kinds = layout.kinds,
+                        .order = layout.order,
+                        .seed = seed,
+                        .slice_index = options.slice_index,
+                        .numbers = layout.numbers,
+                        .listed = listed.rounds};
   auto rounds = PairRounds::make(placement, input);
   if (!rounds) return refuse(plan_, rounds.error().message);
   notes_.insert(notes_.end(), rounds->notes().begin(), rounds->notes().end());

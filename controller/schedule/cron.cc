@@ -11,6 +11,7 @@
 
 #include <fmt/format.h>
 
+#include "kernels/core/text/lines.h"
 #include "kernels/core/text/text.h"
 
 namespace railgauge::run {
@@ -51,16 +52,6 @@ std::string lower(std::string_view text) {
   return result;
 }
 
-std::vector<std::string_view> split(std::string_view text, char separator) {
-  std::vector<std::string_view> parts;
-  for (std::size_t begin = 0; begin <= text.size();) {
-    const std::size_t end = std::min(text.find(separator, begin), text.size());
-    parts.push_back(text.substr(begin, end - begin));
-    begin = end + 1;
-  }
-  return parts;
-}
-
 // A number or a name within the field's bounds.
 std::optional<int> number_of(std::string_view text, const FieldKind& kind) {
   const auto word = std::ranges::find(kind.words, text);
@@ -98,7 +89,7 @@ bool add_element(std::string_view text, const FieldKind& kind, std::bitset<60>& 
 
 Result<std::bitset<60>> parse_field(std::string_view text, const FieldKind& kind) {
   std::bitset<60> values;
-  for (const std::string_view element : split(text, ','))
+  for (const std::string_view element : pieces_of(text, ','))
     if (!add_element(element, kind, values))
       return fail(Code::kInvalidArgument,
                   fmt::format("cron: {} {}: allowed are *, {} to {}{}, ranges a-b and steps /n, "
@@ -124,9 +115,7 @@ Result<Cron> parse_cron(std::string_view text) {
   std::string plain = lower(text);
   for (const Macro& macro : kMacros)
     if (plain == macro.name) plain = macro.meaning;
-  std::ranges::replace(plain, '\t', ' ');
-  std::vector<std::string_view> fields = split(plain, ' ');
-  std::erase(fields, "");
+  const std::vector<std::string_view> fields = words_of(plain);
   if (fields.size() != kFields.size())
     return fail(Code::kInvalidArgument,
                 fmt::format("cron {}: {} fields, five are wanted: minute hour day month weekday, "

@@ -9,6 +9,7 @@
 
 #include <fmt/format.h>
 
+#include "kernels/core/text/lines.h"
 #include "kernels/core/text/text.h"
 
 namespace railgauge::run {
@@ -40,22 +41,11 @@ constexpr double kMaxCatchUpSeconds = 7 * 24 * 3600.0;
 constexpr std::size_t kMaxParts = 100;  // windows, or blackouts
 constexpr std::size_t kMaxNameBytes = 64;
 
-// Without blanks at both ends.
-std::string_view trimmed(std::string_view text) {
-  while (!text.empty() && text.front() == ' ') text.remove_prefix(1);
-  while (!text.empty() && text.back() == ' ') text.remove_suffix(1);
-  return text;
-}
-
 // The parts between separators, trimmed; empty parts are dropped.
 std::vector<std::string_view> parts_of(std::string_view text, char separator) {
   std::vector<std::string_view> parts;
-  for (std::size_t begin = 0; begin <= text.size();) {
-    const std::size_t end = std::min(text.find(separator, begin), text.size());
-    if (const auto part = trimmed(text.substr(begin, end - begin)); !part.empty())
-      parts.push_back(part);
-    begin = end + 1;
-  }
+  for (const std::string_view piece : pieces_of(text, separator))
+    if (const std::string_view part = trimmed(piece); !part.empty()) parts.push_back(part);
   return parts;
 }
 

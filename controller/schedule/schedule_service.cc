@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
+#include "controller/api/contract.h"
 #include "controller/control/run_tasks.h"
 #include "controller/plan/suite/suite.h"
 #include "kernels/core/text/rfc3339.h"
@@ -23,10 +24,21 @@ void to_api(const store::DueRow& due, api::ScheduleDue& message) {
   if (!due.reason.empty()) message.set_reason(due.reason);
 }
 
+// The schedule as a person wrote it.
+run::ScheduleText schedule_text_of(const store::ScheduleRow& row) {
+  return {.name = row.name,
+          .cron = row.cron,
+          .zone = row.zone,
+          .jitter_seconds = row.jitter_seconds,
+          .windows = row.windows,
+          .blackouts = row.blackouts,
+          .concurrency = row.concurrency,
+          .catch_up_seconds = row.catch_up_seconds};
+}
+
 // A schedule whose text does not compile any more is "broken", with the error.
 api::ScheduleInfo to_api(const store::ScheduleRow& row, double now) {
-  api::ScheduleInfo info;
-  info.set_schema_version(kSchemaVersion);
+  auto info = new_document<api::ScheduleInfo>();
   info.set_name(row.name);
   info.set_suite(row.suite);
   info.set_state(row.paused ? "paused" : "active");
@@ -62,18 +74,126 @@ Error as_wrong_use(Error error) {
 // The start of a due time's reason: the note of its first start, if any.
 std::string note_prefix(const std::string& note) { return note.empty() ? "" : note + "; "; }
 
-}  // namespace
-
-run::ScheduleText schedule_text_of(const store::ScheduleRow& row) {
-  return {.name = row.name,
-          .cron = row.cron,
-          .zone = row.zone,
-          .jitter_seconds = row.jitter_seconds,
-          .windows = row.windows,
-          .blackouts = row.blackouts,
-          .concurrency = row.concurrency,
-          .catch_up_seconds = row.catch_up_seconds};
+// Absent nodes are left out: a schedule measures the nodes that are there.
+Result<api::RunSummary> start(Control& control, const store::ScheduleRow& row,
+                              const std::string& who, store::ScheduleClaim claim) {
+  api::RunRequest request;
+  request.mutable_suite()->set_name(row.suite);
+  request.set_node_set(row.node_set);
+  request.set_exclusive(row.exclusive);
+  request.set_skip_absent(true);
+  request.set_trigger("schedule");
+  claim.number = row.started;
+  return control.start_run(request, who, std::move(claim));
 }
+
+// A due time that counts as missed is also an event.
+void report(store::Store& store, const store::ScheduleRow& row, const run::Decision& decision) {
+  const bool missed = decision.kind == run::Decision::Kind::kMiss;
+  const std::string text = fmt::format("schedule {}: due at {}: {}", row.name,
+                                       rfc3339(decision.due_at), decision.reason);
+  if (!missed) return spdlog::info("{}", text);
+  spdlog::warn("{}", text);
+  static_cast<void>(
+      store.add_event({.at = fleet::unix_seconds(), .kind = "schedule_missed", .text = text}));
+}
+
+// Why the run is not to be resumed; "": it is.
+Result<std::string> reason_not_to_resume(Control& control, store::Store& store,
+                                         const store::ScheduleRow& row,
+                                         const store::BrokenOffRow& broken,
+                                         std::size_t resumed_runs, double now) {
+  if (row.paused) return "the schedule is paused";
+  const auto schedule = run::compile(schedule_text_of(row));
+  if (!schedule) return schedule.error().message;
+  std::string why = run::reason_not_to_resume(*schedule, broken.due.due_at, now);
+  if (!why.empty()) return why;
+  if (resumed_runs >= ScheduleService::kMaxResumedRuns)
+    return fmt::format("it was resumed {} times already", ScheduleService::kMaxResumedRuns);
+  const bool by_hand_since =
+      row.last && row.last->due_at > broken.due.due_at && row.last->result == "by_hand";
+  if (by_hand_since && schedule->concurrency != run::Concurrency::kQueue)
+    return fmt::format("run {} was started by hand meanwhile", row.last->run_id);
+  const auto suite = control.suite_text(row.suite);
+  if (!suite) return suite.error().message;
+  if (!plan::is_same_suite(RG_TRY(store.read(store::read_suite_text, broken.due.run_id)), *suite))
+    return fmt::format("suite {} has changed meanwhile", row.suite);
+  return "";
+}
+
+// The number of runs between this run and the one that was planned as a whole, at most
+// kMaxResumedRuns.
+Result<std::size_t> count_resumed_runs(store::Store& store, std::string run_id) {
+  std::size_t resumed_runs = 0;
+  for (; resumed_runs < ScheduleService::kMaxResumedRuns; ++resumed_runs) {
+    run_id = RG_TRY(store.run_summary(run_id)).run.parent_run_id;
+    if (run_id.empty()) break;
+  }
+  return resumed_runs;
+}
+
+// Whether a person resumed the run already.
+Result<bool> is_resumed(store::Store& store, const std::string& run_id) {
+  const auto runs = RG_TRY(store.list_runs(kNewestRuns));
+  return std::ranges::any_of(
+      runs, [&](const store::RunSummaryRow& row) { return row.run.parent_run_id == run_id; });
+}
+
+// The new run takes the due time over, with a note on the interruption.
+Status start_resumed_run(Control& control, store::Store& store, const store::ScheduleRow& row,
+                         const store::BrokenOffRow& broken, std::size_t resumed_runs) {
+  api::RunRequest request;
+  request.set_resume_run_id(broken.due.run_id);
+  request.set_exclusive(row.exclusive);
+  request.set_trigger("schedule");
+  store::ScheduleClaim claim{.schedule = row.name, .due_at = broken.due.due_at};
+  claim.resumes_run_id = broken.due.run_id;
+  claim.note = fmt::format(", which a restart of the controller interrupted ({} of at most {})",
+                           resumed_runs + 1, ScheduleService::kMaxResumedRuns);
+  claim.reason = fmt::format("{}{}{}", note_prefix(broken.due.note),
+                             run::resumed_text(broken.due.run_id), claim.note);
+  const auto run = RG_TRY(control.start_run(request, fmt::format("schedule {}", row.name), claim));
+  const std::string text = fmt::format("schedule {}: due at {}: run {} is {}", row.name,
+                                       rfc3339(broken.due.due_at), run.run_id(), claim.reason);
+  spdlog::info("{}", text);
+  static_cast<void>(store.add_event({.at = fleet::unix_seconds(),
+                                     .kind = "schedule_resumed",
+                                     .run_id = run.run_id(),
+                                     .text = text}));
+  return {};
+}
+
+// The due time counts as missed, with the reason and the command that resumes the run.
+void give_up(store::Store& store, const store::ScheduleRow& row, const store::BrokenOffRow& broken,
+             const std::string& why) {
+  const std::string& run_id = broken.due.run_id;
+  const std::string reason = fmt::format(
+      "{}run {} was interrupted by a restart of the controller and is not resumed: {}; "
+      "railgauge runs resume {} measures the missing tasks",
+      note_prefix(broken.due.note), run_id, why, run_id);
+  const Status stored = store.say_of_started(
+      row.name,
+      {.due_at = broken.due.due_at, .result = "missed", .run_id = run_id, .reason = reason});
+  if (!stored) return spdlog::warn("schedule {}: {}", row.name, stored.error().message);
+  report(store, row, {run::Decision::Kind::kMiss, broken.due.due_at, reason});
+}
+
+// kInvalidArgument: no such schedule.
+Result<store::ScheduleRow> find(store::Store& store, const std::string& name) {
+  std::vector<std::string> names;
+  for (store::ScheduleRow& row : RG_TRY(store.list_schedules())) {
+    if (row.name == name) return std::move(row);
+    names.push_back(row.name);
+  }
+  return fail(Code::kInvalidArgument,
+              fmt::format("there is no schedule {}{}", in_quotes(name), did_you_mean(name, names)));
+}
+
+Result<api::ScheduleInfo> info(store::Store& store, const std::string& name) {
+  return to_api(RG_TRY(find(store, name)), fleet::unix_seconds());
+}
+
+}  // namespace
 
 void ScheduleService::tick(double now) {
   const std::unique_lock lock(mutex_, std::try_to_lock);
@@ -115,10 +235,10 @@ void ScheduleService::carry_out(const store::ScheduleRow& row, const run::Decisi
                                                         .reason = decision.reason,
                                                         .spent = spent});
     if (!decided) return spdlog::warn("schedule {}: {}", row.name, decided.error().message);
-    return report(row, decision);
+    return report(store_, row, decision);
   }
   const auto started =
-      start(row, fmt::format("schedule {}", row.name),
+      start(control_, row, fmt::format("schedule {}", row.name),
             {.schedule = row.name, .due_at = decision.due_at, .reason = decision.reason});
   // Cancel only when the new run waits behind it: if the start fails, the old run continues.
   if (started && decision.replace && row.last) {
@@ -149,29 +269,6 @@ bool ScheduleService::may_try_again(const store::ScheduleRow& row, const run::De
          now <= decision.due_at + row.catch_up_seconds - kMargin;
 }
 
-// Absent nodes are left out: a schedule measures the nodes that are there.
-Result<api::RunSummary> ScheduleService::start(const store::ScheduleRow& row,
-                                               const std::string& who, store::ScheduleClaim claim) {
-  api::RunRequest request;
-  request.mutable_suite()->set_name(row.suite);
-  request.set_node_set(row.node_set);
-  request.set_exclusive(row.exclusive);
-  request.set_skip_absent(true);
-  request.set_trigger("schedule");
-  claim.number = row.started;
-  return control_.start_run(request, who, std::move(claim));
-}
-
-void ScheduleService::report(const store::ScheduleRow& row, const run::Decision& decision) {
-  const bool missed = decision.kind == run::Decision::Kind::kMiss;
-  const std::string text = fmt::format("schedule {}: due at {}: {}", row.name,
-                                       rfc3339(decision.due_at), decision.reason);
-  if (!missed) return spdlog::info("{}", text);
-  spdlog::warn("{}", text);
-  static_cast<void>(
-      store_.add_event({.at = fleet::unix_seconds(), .kind = "schedule_missed", .text = text}));
-}
-
 // Resumes runs that the previous controller started for a schedule and left unfinished.
 
 void ScheduleService::resume_runs(double now) {
@@ -192,73 +289,34 @@ void ScheduleService::resume_runs(double now) {
 // False: try again at the next tick.
 bool ScheduleService::resume_run(const store::ScheduleRow& row, const store::BrokenOffRow& broken,
                                  double now) {
+  const Result<bool> is_done = try_to_resume(row, broken, now);
+  if (!is_done)
+    spdlog::warn("schedule {}: resume of run {}: {}", row.name, broken.due.run_id,
+                 is_done.error().message);
+  return is_done.value_or(false);
+}
+
+// Nobody wants the missing tasks of a cancelled run.
+Result<bool> ScheduleService::try_to_resume(const store::ScheduleRow& row,
+                                            const store::BrokenOffRow& broken, double now) {
   const std::string& run_id = broken.due.run_id;
-  const auto again = [&](const Error& error) {
-    spdlog::warn("schedule {}: resume of run {}: {}", row.name, run_id, error.message);
-    return false;
-  };
-  if (!broken.cancelled_by.empty()) return true;  // nobody wants the missing tasks
-  const auto resumed = is_resumed(run_id);
-  if (!resumed) return again(resumed.error());
-  if (*resumed) return true;
-  const auto resumed_runs = count_resumed_runs(run_id);
-  if (!resumed_runs) return again(resumed_runs.error());
-  const auto why = reason_not_to_resume(row, broken, *resumed_runs, now);
-  if (!why) return again(why.error());
-  if (!why->empty()) {
-    give_up(row, broken, *why);
+  if (!broken.cancelled_by.empty() || RG_TRY(is_resumed(store_, run_id))) return true;
+  const std::size_t resumed_runs = RG_TRY(count_resumed_runs(store_, run_id));
+  const std::string why =
+      RG_TRY(reason_not_to_resume(control_, store_, row, broken, resumed_runs, now));
+  if (!why.empty()) {
+    give_up(store_, row, broken, why);
     return true;
   }
-  const auto waits = waits_for_nodes(run_id, now);
-  if (!waits) return again(waits.error());
-  if (*waits) return false;
-  const Status started = start_resumed_run(row, broken, *resumed_runs);
+  if (RG_TRY(waits_for_nodes(run_id, now))) return false;
+  const Status started = start_resumed_run(control_, store_, row, broken, resumed_runs);
   if (started || started.error().code == Code::kAlreadyExists) return true;
   const bool may_pass = started.error().code == Code::kUnavailable ||
                         started.error().code == Code::kResourceExhausted;
-  if (may_pass && now <= first_tick_at_ + run::kInTimeSeconds) return again(started.error());
-  give_up(row, broken, started.error().message);
+  if (may_pass && now <= first_tick_at_ + run::kInTimeSeconds)
+    return tl::unexpected(started.error());
+  give_up(store_, row, broken, started.error().message);
   return true;
-}
-
-// Why the run is not to be resumed; "": it is.
-Result<std::string> ScheduleService::reason_not_to_resume(const store::ScheduleRow& row,
-                                                          const store::BrokenOffRow& broken,
-                                                          std::size_t resumed_runs, double now) {
-  if (row.paused) return "the schedule is paused";
-  const auto schedule = run::compile(schedule_text_of(row));
-  if (!schedule) return schedule.error().message;
-  std::string why = run::reason_not_to_resume(*schedule, broken.due.due_at, now);
-  if (!why.empty()) return why;
-  if (resumed_runs >= kMaxResumedRuns)
-    return fmt::format("it was resumed {} times already", kMaxResumedRuns);
-  const bool by_hand_since =
-      row.last && row.last->due_at > broken.due.due_at && row.last->result == "by_hand";
-  if (by_hand_since && schedule->concurrency != run::Concurrency::kQueue)
-    return fmt::format("run {} was started by hand meanwhile", row.last->run_id);
-  const auto suite = control_.suite_text(row.suite);
-  if (!suite) return suite.error().message;
-  if (!plan::is_same_suite(RG_TRY(store_.read(store::read_suite_text, broken.due.run_id)), *suite))
-    return fmt::format("suite {} has changed meanwhile", row.suite);
-  return "";
-}
-
-// The number of runs between this run and the one that was planned as a whole, at most
-// kMaxResumedRuns.
-Result<std::size_t> ScheduleService::count_resumed_runs(std::string run_id) {
-  std::size_t resumed_runs = 0;
-  for (; resumed_runs < kMaxResumedRuns; ++resumed_runs) {
-    run_id = RG_TRY(store_.run_summary(run_id)).run.parent_run_id;
-    if (run_id.empty()) break;
-  }
-  return resumed_runs;
-}
-
-// Whether a person resumed the run already.
-Result<bool> ScheduleService::is_resumed(const std::string& run_id) {
-  const auto runs = RG_TRY(store_.list_runs(kNewestRuns));
-  return std::ranges::any_of(
-      runs, [&](const store::RunSummaryRow& row) { return row.run.parent_run_id == run_id; });
 }
 
 // Whether to wait for nodes that are not back yet: the tasks of an absent node would be waived.
@@ -271,68 +329,13 @@ Result<bool> ScheduleService::waits_for_nodes(const std::string& run_id, double 
   return !nodes.empty();
 }
 
-// The new run takes the due time over, with a note on the interruption.
-Status ScheduleService::start_resumed_run(const store::ScheduleRow& row,
-                                          const store::BrokenOffRow& broken,
-                                          std::size_t resumed_runs) {
-  api::RunRequest request;
-  request.set_resume_run_id(broken.due.run_id);
-  request.set_exclusive(row.exclusive);
-  request.set_trigger("schedule");
-  store::ScheduleClaim claim{.schedule = row.name, .due_at = broken.due.due_at};
-  claim.resumes_run_id = broken.due.run_id;
-  claim.note = fmt::format(", which a restart of the controller interrupted ({} of at most {})",
-                           resumed_runs + 1, kMaxResumedRuns);
-  claim.reason = fmt::format("{}{}{}", note_prefix(broken.due.note),
-                             run::resumed_text(broken.due.run_id), claim.note);
-  const auto run = RG_TRY(control_.start_run(request, fmt::format("schedule {}", row.name), claim));
-  const std::string text = fmt::format("schedule {}: due at {}: run {} is {}", row.name,
-                                       rfc3339(broken.due.due_at), run.run_id(), claim.reason);
-  spdlog::info("{}", text);
-  static_cast<void>(store_.add_event({.at = fleet::unix_seconds(),
-                                      .kind = "schedule_resumed",
-                                      .run_id = run.run_id(),
-                                      .text = text}));
-  return {};
-}
-
-// The due time counts as missed, with the reason and the command that resumes the run.
-void ScheduleService::give_up(const store::ScheduleRow& row, const store::BrokenOffRow& broken,
-                              const std::string& why) {
-  const std::string& run_id = broken.due.run_id;
-  const std::string reason = fmt::format(
-      "{}run {} was interrupted by a restart of the controller and is not resumed: {}; "
-      "railgauge runs resume {} measures the missing tasks",
-      note_prefix(broken.due.note), run_id, why, run_id);
-  const Status stored = store_.say_of_started(
-      row.name,
-      {.due_at = broken.due.due_at, .result = "missed", .run_id = run_id, .reason = reason});
-  if (!stored) return spdlog::warn("schedule {}: {}", row.name, stored.error().message);
-  report(row, {run::Decision::Kind::kMiss, broken.due.due_at, reason});
-}
-
 // Calls of people.
 
-Result<store::ScheduleRow> ScheduleService::find(const std::string& name) {
-  std::vector<std::string> names;
-  for (store::ScheduleRow& row : RG_TRY(store_.list_schedules())) {
-    if (row.name == name) return std::move(row);
-    names.push_back(row.name);
-  }
-  return fail(Code::kInvalidArgument,
-              fmt::format("there is no schedule {}{}", in_quotes(name), did_you_mean(name, names)));
-}
-
-Result<api::ScheduleInfo> ScheduleService::info(const std::string& name) {
-  return to_api(RG_TRY(find(name)), fleet::unix_seconds());
-}
-
 Result<api::ScheduleList> ScheduleService::list(const std::string& name) {
-  api::ScheduleList list;
-  list.set_schema_version(kSchemaVersion);
+  auto list = new_document<api::ScheduleList>();
   if (!name.empty()) {
     api::ScheduleInfo& one = *list.add_schedules();
-    one = RG_TRY(info(name));
+    one = RG_TRY(info(store_, name));
     for (const store::DueRow& due : RG_TRY(store_.list_dues(name, kShownDues)))
       to_api(due, *one.add_dues());
     return list;
@@ -373,24 +376,24 @@ Result<api::ScheduleInfo> ScheduleService::add(const api::ScheduleSpec& spec,
         fmt::format("there are {} schedules already, as many as there may be", kMaxSchedules));
   if (const Status added = store_.add_schedule(row); !added)
     return tl::unexpected(as_wrong_use(added.error()));
-  return info(row.name);
+  return info(store_, row.name);
 }
 
 Result<api::ScheduleInfo> ScheduleService::set_paused(const std::string& name, bool paused) {
-  RG_TRY(find(name));
+  RG_TRY(find(store_, name));
   RG_TRY_OK(store_.set_schedule_paused(name, paused));
-  return info(name);
+  return info(store_, name);
 }
 
 Result<api::ScheduleInfo> ScheduleService::remove(const std::string& name) {
-  api::ScheduleInfo before = RG_TRY(info(name));
+  api::ScheduleInfo before = RG_TRY(info(store_, name));
   RG_TRY_OK(store_.remove_schedule(name));
   return before;
 }
 
 Result<api::RunSummary> ScheduleService::run_now(const std::string& name, const std::string& who) {
-  const store::ScheduleRow row = RG_TRY(find(name));
-  return start(row, who,
+  const store::ScheduleRow row = RG_TRY(find(store_, name));
+  return start(control_, row, who,
                {.schedule = name,
                 .due_at = fleet::unix_seconds(),
                 .reason = fmt::format("by hand, {}", who),

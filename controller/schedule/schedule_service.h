@@ -15,9 +15,6 @@
 
 namespace railgauge {
 
-// The schedule as a person wrote it.
-run::ScheduleText schedule_text_of(const store::ScheduleRow& row);
-
 // Thread safe: one tick runs at a time, and calls work on the store.
 class ScheduleService {
  public:
@@ -57,27 +54,15 @@ class ScheduleService {
   // Resumes what the previous controller left unfinished, until each run is resumed or given up.
   void resume_runs(double now);
   bool resume_run(const store::ScheduleRow& row, const store::BrokenOffRow& broken, double now);
-  Result<std::string> reason_not_to_resume(const store::ScheduleRow& row,
-                                           const store::BrokenOffRow& broken,
-                                           std::size_t resumed_runs, double now);
-  Result<std::size_t> count_resumed_runs(std::string run_id);
-  Result<bool> is_resumed(const std::string& run_id);
+  Result<bool> try_to_resume(const store::ScheduleRow& row, const store::BrokenOffRow& broken,
+                             double now);
   Result<bool> waits_for_nodes(const std::string& run_id, double now);
-  Status start_resumed_run(const store::ScheduleRow& row, const store::BrokenOffRow& broken,
-                           std::size_t resumed_runs);
-  void give_up(const store::ScheduleRow& row, const store::BrokenOffRow& broken,
-               const std::string& why);
   void decide(const store::ScheduleRow& row, double now);
   // Starts, skips or misses a due time. `spent`: the number of a slice that is skipped.
   void carry_out(const store::ScheduleRow& row, const run::Decision& decision, double start_at,
                  double now, std::optional<std::uint64_t> spent = {});
-  Result<api::RunSummary> start(const store::ScheduleRow& row, const std::string& who,
-                                store::ScheduleClaim claim);
   [[nodiscard]] bool may_try_again(const store::ScheduleRow& row, const run::Decision& decision,
                                    double start_at, double now);
-  void report(const store::ScheduleRow& row, const run::Decision& decision);
-  Result<store::ScheduleRow> find(const std::string& name);
-  Result<api::ScheduleInfo> info(const std::string& name);
   bool under_way(const store::ScheduleRow& row);
 
   fleet::EventLoop& loop_;

@@ -8,6 +8,7 @@
 #include <boost/math/distributions/chi_squared.hpp>
 #include <boost/math/distributions/hypergeometric.hpp>
 #include <boost/math/distributions/normal.hpp>
+#include <boost/math/distributions/students_t.hpp>
 
 namespace railgauge::analysis {
 namespace {
@@ -26,6 +27,14 @@ double normal_quantile(double p) {
   if (!(p > 0)) return -kFarthest;
   if (p >= 1) return kFarthest;
   return boost::math::quantile(boost::math::normal(), p);
+}
+
+double student_upper_tail(double t, double dof) {
+  return boost::math::cdf(boost::math::complement(boost::math::students_t(dof), t));
+}
+
+double student_quantile(double p, double dof) {
+  return boost::math::quantile(boost::math::students_t(dof), p);
 }
 
 double chi_square_upper_tail(double x, double dof) {

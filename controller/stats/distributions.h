@@ -15,6 +15,11 @@ double normal_upper_tail(double z);
 // >= 1.
 double normal_quantile(double p);
 
+// P(T > t) of Student's distribution with `dof` > 0 degrees of freedom, and the t with P(T < t) =
+// p.
+double student_upper_tail(double t, double dof);
+double student_quantile(double p, double dof);
+
 // P(chi-square with `dof` > 0 degrees of freedom > x). 1 where x is not above 0.
 double chi_square_upper_tail(double x, double dof);
 

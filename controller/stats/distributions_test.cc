@@ -5,10 +5,9 @@
 
 #include <gtest/gtest.h>
 
-#include "controller/detect/spikes.h"
-#include "controller/stats/cusum.h"
+#include "controller/detect/changes.h"
+#include "controller/detect/fit.h"
 #include "controller/stats/noise.h"
-#include "controller/stats/spread.h"
 #include "controller/verdict/testing/simulate.h"
 
 namespace railgauge::analysis {

@@ -13,8 +13,6 @@ namespace railgauge::analysis {
 namespace {
 
 constexpr std::string_view kRate = "rate";
-// Clocks of two machines differ by less.
-constexpr double kCeilingSlack = 1.005;
 
 // The practical bound of one statistic of a latency.
 struct Bound {
@@ -74,12 +72,6 @@ double log_worsening(Better better, double fraction) {
 
 double oriented(Better better, double log_ratio) {
   return better == Better::kHigher ? -log_ratio : log_ratio;
-}
-
-bool beyond_ceiling(const MetricTraits& traits, double value) {
-  if (!traits.ceiling) return false;
-  return traits.better == Better::kHigher ? value > *traits.ceiling * kCeilingSlack
-                                          : value * kCeilingSlack < *traits.ceiling;
 }
 
 }  // namespace railgauge::analysis

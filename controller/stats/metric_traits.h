@@ -19,13 +19,8 @@ struct MetricTraits {
   // Unit as points have it: "ns", "bytes_per_second".
   std::string unit;
   Better better = Better::kLower;
-  // Resolution of the figures, in `unit`; 0: not known.
-  double resolution = 0;
   // Practical bound: the fraction by which worse matters.
   double delta = 0.02;
-  // Best figure that the hardware can give, in `unit`: the most, or the least where lower is
-  // better. A figure beyond it is wrong.
-  std::optional<double> ceiling;
 };
 
 // Traits by the point's unit, whether larger is better, and the statistic ("median", "p99",
@@ -44,8 +39,5 @@ double log_worsening(Better better, double fraction);
 
 // ln(after / before) with the sign that makes worse positive.
 double oriented(Better better, double log_ratio);
-
-// Whether a figure is beyond what the hardware can do.
-bool beyond_ceiling(const MetricTraits& traits, double value);
 
 }  // namespace railgauge::analysis

@@ -1,5 +1,4 @@
 // Causes and next steps of a verdict.
-#include "controller/upgrades/judge_advice.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -9,8 +9,9 @@
 #include <google/protobuf/struct.pb.h>
 #include <google/protobuf/util/json_util.h>
 
-#include "controller/plan/suite/suite_keys.h"
+#include "controller/plan/suite/suite.h"
 #include "kernels/core/base/outcome.h"
+#include "kernels/core/text/text.h"
 
 namespace railgauge {
 namespace {
@@ -172,11 +173,6 @@ std::set<std::pair<std::string, std::string>> waived_everywhere(const Functions&
   return waived;
 }
 
-// A list as its first name and the number of the others.
-std::string first_and_more(const std::vector<std::string>& names) {
-  return names.front() + (names.size() == 1 ? "" : fmt::format(" and {} more", names.size() - 1));
-}
-
 // Adds tasks that the before side lacks where they never pass or read wrong bytes: they were asked
 // of a changed node and have no earlier outcome.
 void add_after(const NodeRoles& roles, const Functions& before, const Functions& after,
@@ -234,7 +230,7 @@ void add_tasks(const UpgradeData& sides, const NodeRoles& roles, analysis::Upgra
   add_after(roles, before, after, out);
   if (!waived.empty())
     out.notes.push_back(
-        fmt::format("not judged, since it is waived everywhere: {}", first_and_more(waived)));
+        fmt::format("not judged, since it is waived everywhere: {}", some_of(waived, 1)));
 }
 
 // Adds endpoints that tasks passed on before and that are missing or not active now.

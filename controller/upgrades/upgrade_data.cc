@@ -22,8 +22,7 @@ constexpr std::string_view kActive = "active";  // state of an endpoint that wor
 std::set<std::string> changed_of(const store::UpgradeRow& upgrade,
                                  std::string store::UpgradeNodeRow::*name) {
   std::set<std::string> out;
-  for (const store::UpgradeNodeRow& node : upgrade.nodes)
-    if (node.changed) out.insert(node.*name);
+  for (const store::UpgradeNodeRow& node : changed_nodes(upgrade)) out.insert(node.*name);
   return out;
 }
 
@@ -277,10 +276,6 @@ std::set<std::string> changed_ids(const store::UpgradeRow& upgrade) {
   return changed_of(upgrade, &store::UpgradeNodeRow::node_id);
 }
 
-std::set<std::string> changed_nodes(const UpgradeData& sides) {
-  return changed_names(sides.upgrade);
-}
-
 // A side without tasks says nothing about presence.
 std::set<std::string> absent_nodes(const UpgradeData& sides) {
   std::set<std::string> out;
@@ -323,7 +318,7 @@ std::set<std::string> control_nodes(const UpgradeData& sides) {
 
 // An unknown stack is not the same.
 bool is_same_stack(const UpgradeData& sides) {
-  return std::ranges::all_of(changed_nodes(sides), [&](const std::string& node) {
+  return std::ranges::all_of(changed_names(sides.upgrade), [&](const std::string& node) {
     const auto stacks = sides.stacks.find(node);
     return stacks != sides.stacks.end() && stacks->second.known &&
            lasting_changes(stacks->second.changes).empty();
@@ -390,10 +385,8 @@ void add_knees(const UpgradeData& sides, const NodeRoles& roles, analysis::Upgra
     analysis::MetricRuns& metric = metrics[knee_text(series)];
     metric.name = knee_text(series);
     metric.is_shape = true;
-    metric.traits = {.unit = "bytes",
-                     .better = analysis::better_knee(better),
-                     .delta = analysis::kKneeDelta,
-                     .ceiling = {}};
+    metric.traits = {
+        .unit = "bytes", .better = analysis::better_knee(better), .delta = analysis::kKneeDelta};
     metric.pairs.push_back(std::move(pair));
   }
   for (auto& [name, metric] : metrics) out.metrics.push_back(std::move(metric));
@@ -404,7 +397,7 @@ void add_knees(const UpgradeData& sides, const NodeRoles& roles, analysis::Upgra
 // More than one run of the after side, or an earlier attempt, makes it a repeated look. A stack
 // that changed while a side was measured makes the whole verdict invalid.
 analysis::UpgradeRuns runs_of(const UpgradeData& sides) {
-  const NodeRoles roles{.changed = changed_nodes(sides), .controls = control_nodes(sides)};
+  const NodeRoles roles{.changed = changed_names(sides.upgrade), .controls = control_nodes(sides)};
   analysis::UpgradeRuns out{.id = sides.upgrade.upgrade_id, .metrics = {}, .functions = {}};
   std::size_t after_runs = 0;
   for (const store::UpgradeRunRow& run : sides.upgrade.runs) {
@@ -432,7 +425,7 @@ analysis::UpgradeRuns runs_of(const UpgradeData& sides) {
 std::vector<analysis::ExposedNode> exposure_of(const UpgradeData& sides,
                                                const std::set<std::string>& worse) {
   std::vector<analysis::ExposedNode> out;
-  const std::set<std::string> changed = changed_nodes(sides);
+  const std::set<std::string> changed = changed_names(sides.upgrade);
   const std::set<std::string> controls = control_nodes(sides);
   for (const auto& [node, stacks] : sides.stacks) {
     if (!changed.contains(node) && !controls.contains(node)) continue;

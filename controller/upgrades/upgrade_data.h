@@ -4,6 +4,7 @@
 
 #include <map>
 #include <optional>
+#include <ranges>
 #include <set>
 #include <string>
 #include <vector>
@@ -84,12 +85,13 @@ inline constexpr std::string_view kHardwareReplaced = "hardware replaced";
 // Whether the endpoint cannot be used now: it is not there, or not active.
 bool is_away(const store::EndpointStateRow& endpoint);
 
-// The names, and the ids, of the nodes that the upgrade changed.
+// The nodes that the upgrade changed; their names, and their ids.
+inline auto changed_nodes(const store::UpgradeRow& upgrade) {
+  return upgrade.nodes | std::views::filter(&store::UpgradeNodeRow::changed);
+}
 std::set<std::string> changed_names(const store::UpgradeRow& upgrade);
 std::set<std::string> changed_ids(const store::UpgradeRow& upgrade);
 
-// The names of the changed nodes.
-std::set<std::string> changed_nodes(const UpgradeData& sides);
 // Nodes that took part on the after side, whose stack did not change in between, and that kept
 // working. Other nodes are neither changed nor controls.
 std::set<std::string> control_nodes(const UpgradeData& sides);

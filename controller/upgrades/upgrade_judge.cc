@@ -38,7 +38,7 @@ std::vector<store::FindingSeriesRow> moved_series(const UpgradeData& sides,
     levels[point.series].first.push_back(point.median);
   for (const store::SidePointRow& point : sides.after)
     levels[point.series].second.push_back(point.median);
-  const std::set<std::string> changed = changed_nodes(sides);
+  const std::set<std::string> changed = changed_names(sides.upgrade);
   std::vector<store::FindingSeriesRow> out;
   for (const auto& [id, series] : sides.series) {
     const auto regressed = [&](const char* statistic) {
@@ -169,8 +169,7 @@ enum class Side { kBefore, kAfter };
 // `then` of the earlier one. An unknown stack is none.
 Result<bool> is_stack_of(const store::Store& store, const UpgradeData& sides, Side now,
                          const store::UpgradeRow& earlier, Side then) {
-  for (const store::UpgradeNodeRow& node : earlier.nodes) {
-    if (!node.changed) continue;
+  for (const store::UpgradeNodeRow& node : changed_nodes(earlier)) {
     const auto stacks = sides.stacks.find(node.node);
     const std::int64_t stack = then == Side::kBefore ? node.stack_before : node.stack_after;
     if (stacks == sides.stacks.end() || !stacks->second.known || stack == 0) return false;

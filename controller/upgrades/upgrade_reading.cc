@@ -20,13 +20,6 @@ namespace {
 constexpr std::uint32_t kEpochsLooked = 50;
 constexpr double kSecondsPerDay = 86'400;
 
-// A stretch of time with one stack; unix seconds.
-struct Stay {
-  std::int64_t stack = 0;
-  double from = 0;
-  double until = 0;
-};
-
 // Whether nothing differs that makes an upgrade.
 bool is_same(const store::EpochRow& a, const store::EpochRow& b) {
   return moved_to(a.parts, b.parts).empty();
@@ -104,8 +97,7 @@ Result<std::optional<EarlierSelf>> earlier_self(const store::Store& store,
 // A node that left the stack before the before side was measured has not come back since.
 Result<bool> came_back(const store::Store& store, const store::UpgradeRow& upgrade) {
   const double measured = RG_TRY(measured_before(store, upgrade));
-  for (const store::UpgradeNodeRow& node : upgrade.nodes) {
-    if (!node.changed) continue;
+  for (const store::UpgradeNodeRow& node : changed_nodes(upgrade)) {
     const auto stay =
         earlier_stay(RG_TRY(store.read(store::read_epochs, node.node_id, kEpochsLooked)));
     if (!stay || stay->until < measured) return false;
@@ -143,21 +135,15 @@ Result<NodeStacks> stacks_of(const store::Store& store, const store::UpgradeNode
   return out;
 }
 
-// A time of measuring; unix seconds.
-struct Stretch {
-  double from = 0;
-  double until = 0;
-};
-
 // The times in which each side was measured. Runs of the before side are separate, as nights are;
 // runs added to the after side extend it.
-Result<std::vector<Stretch>> stretches_of(const store::Store& store,
-                                          const store::UpgradeRow& upgrade) {
-  std::vector<Stretch> out;
-  std::optional<Stretch> after;
+Result<std::vector<Stay>> stretches_of(const store::Store& store,
+                                       const store::UpgradeRow& upgrade) {
+  std::vector<Stay> out;
+  std::optional<Stay> after;
   for (const store::UpgradeRunRow& run : upgrade.runs) {
     const store::RunRow row = RG_TRY(store.run_summary(run.run_id)).run;
-    const Stretch one{.from = row.created_at, .until = has_ended(row) ? row.ended_at : kNever};
+    const Stay one{.from = row.created_at, .until = has_ended(row) ? row.ended_at : kNever};
     if (!run.after)
       out.push_back(one);
     else if (!after)
@@ -172,12 +158,12 @@ Result<std::vector<Stretch>> stretches_of(const store::Store& store,
 // The changes on a node while a side was measured, which make its figures belong to two stacks; ""
 // for none.
 Result<std::string> changed_within(const store::Store& store, const std::string& node_id,
-                                   const std::vector<Stretch>& stretches) {
+                                   const std::vector<Stay>& stretches) {
   const auto epochs = RG_TRY(store.read(store::read_epochs, node_id, kEpochsLooked));
   for (std::size_t i = 0; i + 1 < epochs.size(); ++i) {
     const double at = epochs[i].valid_from;
     const auto moved = lasting_changes(store::stack_changes(epochs[i + 1].parts, epochs[i].parts));
-    for (const Stretch& stretch : stretches)
+    for (const Stay& stretch : stretches)
       if (!moved.empty() && at > stretch.from && at < stretch.until)
         return fmt::format("{} at {}", fmt::join(store::texts_of(moved), ", "), rfc3339(at));
   }
@@ -196,8 +182,7 @@ std::vector<std::string> runs_of_side(const store::UpgradeRow& upgrade, bool aft
 // known.
 Result<double> present_since(const store::Store& store, const UpgradeData& sides) {
   double since = std::numeric_limits<double>::max();
-  for (const store::UpgradeNodeRow& node : sides.upgrade.nodes) {
-    if (!node.changed) continue;
+  for (const store::UpgradeNodeRow& node : changed_nodes(sides.upgrade)) {
     const auto epochs = RG_TRY(store.read(store::read_epochs, node.node_id, kEpochsLooked));
     double own = since;
     for (const store::EpochRow& epoch : epochs) {
@@ -298,7 +283,7 @@ Result<UpgradeData> read_upgrade_data(const store::Store& store, store::UpgradeR
   std::vector<std::string> changed;
   std::vector<std::string> roles;
   const double before_at = RG_TRY(measured_before(store, sides.upgrade));
-  const std::vector<Stretch> stretches = RG_TRY(stretches_of(store, sides.upgrade));
+  const std::vector<Stay> stretches = RG_TRY(stretches_of(store, sides.upgrade));
   for (const store::UpgradeNodeRow& node : sides.upgrade.nodes) {
     NodeStacks& stacks = sides.stacks[node.node] = RG_TRY(stacks_of(store, node, before_at));
     stacks.while_measured = RG_TRY(changed_within(store, node.node_id, stretches));

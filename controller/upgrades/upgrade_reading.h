@@ -25,6 +25,13 @@ Result<UpgradeData> read_upgrade_data(const store::Store& store, store::UpgradeR
 // The same for a stored upgrade. kNotFound: no such upgrade.
 Result<UpgradeData> read_upgrade_data(const store::Store& store, const std::string& upgrade_id);
 
+// A stretch of time with one stack, or of measuring (0); unix seconds.
+struct Stay {
+  std::int64_t stack = 0;
+  double from = 0;
+  double until = 0;
+};
+
 // Whether the run measures no more.
 bool has_ended(const store::RunRow& run);
 

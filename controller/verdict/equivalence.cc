@@ -7,8 +7,7 @@
 #include <map>
 #include <numeric>
 
-#include <boost/math/distributions/students_t.hpp>
-
+#include "controller/stats/distributions.h"
 #include "controller/stats/permutation.h"
 #include "controller/verdict/shift.h"
 
@@ -114,16 +113,6 @@ constexpr std::size_t kMaxMore = 200;
 // Normal quantile of 80 % power.
 constexpr double kPowerZ = 0.8416;
 
-// Quantile of Student's t.
-double t_quantile(double degrees, double p) {
-  return boost::math::quantile(boost::math::students_t(degrees), p);
-}
-
-// P(T > t).
-double t_upper_tail(double degrees, double t) {
-  return boost::math::cdf(boost::math::complement(boost::math::students_t(degrees), t));
-}
-
 // ln of n over k. std::lgamma would write the process's `signgam`, and judging runs on several
 // threads.
 double log_choose(double n, double k) {
@@ -179,10 +168,10 @@ void bound(CohortEffect& effect, double one_sided) {
     effect.p_worse = effect.p_exchanged = effect.estimate > 0 ? 0 : 1;
     return;
   }
-  const double half = t_quantile(effect.degrees, 1 - one_sided) * effect.standard_error;
+  const double half = student_quantile(1 - one_sided, effect.degrees) * effect.standard_error;
   effect.low = effect.estimate - half;
   effect.high = effect.estimate + half;
-  effect.p_worse = t_upper_tail(effect.degrees, effect.estimate / effect.standard_error);
+  effect.p_worse = student_upper_tail(effect.estimate / effect.standard_error, effect.degrees);
 }
 
 }  // namespace
@@ -220,12 +209,6 @@ CohortEffect cohort_effect(const Group& changed, const Group& controls, std::uin
                                      : sign_flip_p(changed.shifts, seed);
   out.p_least = least_p(changed.shifts.size(), out.controlled ? controls.shifts.size() : 0);
   return out;
-}
-
-CohortEffect cohort_effect(std::span<const double> changed, std::span<const double> controls,
-                           std::uint64_t seed) {
-  return cohort_effect(Group{.shifts = {changed.begin(), changed.end()}},
-                       Group{.shifts = {controls.begin(), controls.end()}}, seed);
 }
 
 // The spread between nodes is unknown here; the spread of the controls is the only substitute.
@@ -285,7 +268,7 @@ Need needed(const Design& design, const CohortEffect& effect, double delta, std:
                                     std::sqrt(unforeseen * pairs / (pairs + nodes)));
     double degrees = design_degrees(design, after, nodes);
     if (nodes == 0 && effect.degrees > 0) degrees = std::min(degrees, effect.degrees);
-    return t_quantile(degrees, 1 - one_sided / asked) * error < half;
+    return student_quantile(1 - one_sided / asked, degrees) * error < half;
   };
   for (std::size_t more = 1; more <= kMaxMore && need.runs == 0; ++more)
     if (settles(r + static_cast<double>(more), 0, kOneSidedAgain)) need.runs = more;
@@ -295,15 +278,12 @@ Need needed(const Design& design, const CohortEffect& effect, double delta, std:
 }
 
 // Two-sided half width plus the quantile for 80 % power.
-double visible_loss(const Design& design) {
+double smallest_loss(const Design& design, double delta) {
   if (design.changed == 0 || design.runs == 0) return kOpen;
   const auto after = static_cast<double>(runs_after(design));
-  return (t_quantile(design_degrees(design, after, 0), 1 - kOneSided) + kPowerZ) *
-         design_error(design, after, 0);
-}
-
-double smallest_loss(const Design& design, double delta) {
-  return visible_loss(design) + (design.changed == 1 ? delta : 0);
+  return (student_quantile(1 - kOneSided, design_degrees(design, after, 0)) + kPowerZ) *
+             design_error(design, after, 0) +
+         (design.changed == 1 ? delta : 0);
 }
 
 }  // namespace railgauge::analysis

@@ -67,10 +67,6 @@ struct CohortEffect {
 };
 CohortEffect cohort_effect(const Group& changed, const Group& controls, std::uint64_t seed,
                            double one_sided = kOneSided);
-// The same where no node is in two shifts.
-CohortEffect cohort_effect(std::span<const double> changed, std::span<const double> controls,
-                           std::uint64_t seed);
-
 // The same where the changed shifts are of a single node, or of a single pair: bounded by the
 // spread of its runs, known with `run_degrees` of freedom, or what the controls scatter by, where
 // that is more.
@@ -116,9 +112,8 @@ struct Design {
 Need needed(const Design& design, const CohortEffect& effect, double delta,
             std::size_t questions = 1);
 
-// The smallest loss that a design will call with a chance of 80 % (logarithm).
-double visible_loss(const Design& design);
-// The same of an upgrade, whose single changed node must lose more than `delta` for sure.
+// The smallest loss that a design will call with a chance of 80 % (logarithm). A single changed
+// node must lose more than `delta` for sure.
 double smallest_loss(const Design& design, double delta);
 
 }  // namespace railgauge::analysis

@@ -1,11 +1,10 @@
 #include "controller/verdict/event_study.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <map>
 
-#include <boost/math/distributions/students_t.hpp>
+#include "controller/stats/distributions.h"
 
 namespace railgauge::analysis {
 namespace {
@@ -136,19 +135,11 @@ bool has_trend(const std::vector<double>& slopes, double delta) {
   const Spread spread = spread_of(slopes);
   if (std::abs(spread.mean) * kStudyNights < delta / 2) return false;
   if (!(spread.error2 > 0)) return true;
-  const boost::math::students_t t(static_cast<double>(slopes.size()) - 1);
-  const double p = 2 * boost::math::cdf(boost::math::complement(
-                           t, std::abs(spread.mean) / std::sqrt(spread.error2)));
-  return p < kTrendProof;
+  const double t = std::abs(spread.mean) / std::sqrt(spread.error2);
+  return 2 * student_upper_tail(t, static_cast<double>(slopes.size()) - 1) < kTrendProof;
 }
 
 }  // namespace
-
-std::string_view word(StudyVerdict verdict) {
-  static constexpr std::array<std::string_view, 4> kWords{"regressed", "no_regression",
-                                                          "inconclusive", "confounded"};
-  return kWords.at(static_cast<std::size_t>(verdict));
-}
 
 EventStudy study_rollout(std::span<const RolloutNode> nodes, Better better, double delta) {
   EventStudy out;
@@ -169,8 +160,7 @@ EventStudy study_rollout(std::span<const RolloutNode> nodes, Better better, doub
   const Spread spread = spread_of(study.since);
   const auto n = static_cast<double>(out.upgraded);
   const double error = std::sqrt(spread.error2 + study.control_error2 / n);
-  const double reach =
-      error * boost::math::quantile(boost::math::students_t(n - 1), 1 - kOneSidedStudy);
+  const double reach = error * student_quantile(1 - kOneSidedStudy, n - 1);
   out.worse = worse_fraction(better, spread.mean);
   out.low = worse_fraction(better, spread.mean - reach);
   out.high = worse_fraction(better, spread.mean + reach);

@@ -6,7 +6,6 @@
 #include <optional>
 #include <span>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "controller/stats/metric_traits.h"
@@ -39,8 +38,6 @@ struct StudyNight {
 
 // Answer of an event study.
 enum class StudyVerdict { kRegressed, kNoRegression, kInconclusive, kConfounded };
-// "regressed", "no_regression", ...
-std::string_view word(StudyVerdict verdict);
 
 // Result of a study. Fractions are positive where it got worse.
 struct EventStudy {

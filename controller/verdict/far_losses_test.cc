@@ -1,5 +1,5 @@
 // A place that lost much in a cohort that lost nothing.
-#include "controller/verdict/far_losses.h"
+#include "controller/verdict/cohort.h"
 
 #include <string>
 

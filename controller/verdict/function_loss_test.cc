@@ -1,5 +1,4 @@
 // Functions that worked before and do not any more, beside figures that alone would pass.
-#include "controller/verdict/function_loss.h"
 
 #include <array>
 #include <string>

@@ -1,4 +1,4 @@
-#include "controller/verdict/pair_blame.h"
+#include "controller/verdict/cohort.h"
 
 #include <vector>
 

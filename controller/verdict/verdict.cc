@@ -1,6 +1,7 @@
 #include "controller/verdict/verdict.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <iterator>
 #include <limits>
@@ -13,8 +14,100 @@
 #include "controller/stats/permutation.h"
 #include "controller/verdict/cohort.h"
 #include "controller/verdict/shift.h"
+#include "kernels/core/text/text.h"
 
 namespace railgauge::analysis {
+
+namespace {
+
+// A word of a path and its rank.
+struct Rank {
+  std::string_view word;
+  int rank;
+};
+
+// Straight from memory to the wire or to another GPU, through host memory, through the kernel's
+// sockets.
+constexpr std::array kPaths{
+    Rank{"dmabuf", 3}, Rank{"dma-buf", 3},   Rank{"dma_buf", 3},    Rank{"peermem", 3},
+    Rank{"gdr", 3},    Rank{"gpudirect", 3}, Rank{"gpu direct", 3}, Rank{"p2p", 3},
+    Rank{"ib", 2},     Rank{"roce", 2},      Rank{"rdma", 2},       Rank{"verbs", 2},
+    Rank{"shm", 2},    Rank{"staged", 1},    Rank{"socket", 1},     Rank{"tcp", 1},
+    Rank{"net", 1},
+};
+// Outcomes of tasks and states of checks that show a working function.
+constexpr std::array<std::string_view, 2> kGood{"passed", "pass"};
+// A check that warns still works; what is unknown was not measured.
+constexpr std::array<std::string_view, 7> kBad{"waived", "failed", "crashed", "timed_out",
+                                               "fail",   "error",  kGone};
+
+bool is_one_of(std::string_view text, std::span<const std::string_view> words) {
+  return std::ranges::find(words, text) != words.end();
+}
+
+}  // namespace
+
+std::string_view word(LossKind kind) {
+  return kind == LossKind::kCorruption ? "corruption" : "lost_function";
+}
+
+namespace {
+
+// The word may stand among others ("net/ib", "ib via dmabuf"): the best counts, a detour decides.
+int rank_of_one(std::string_view lower) {
+  int best = 0;
+  for (const Rank& rank : kPaths) {
+    if (lower.find(rank.word) == std::string_view::npos) continue;
+    if (rank.word == "staged" || rank.word == "socket" || rank.word == "tcp") return rank.rank;
+    best = std::max(best, rank.rank);
+  }
+  return best;
+}
+
+}  // namespace
+
+int path_rank(std::string_view path) {
+  std::string lower(path);
+  std::ranges::transform(lower, lower.begin(), [](char c) {
+    return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  });
+  int worst = 0;
+  for (std::string_view rest = lower; !rest.empty();) {
+    const std::size_t comma = std::min(rest.find(','), rest.size());
+    const int rank = rank_of_one(rest.substr(0, comma));
+    if (rank > 0 && (worst == 0 || rank < worst)) worst = rank;
+    rest.remove_prefix(std::min(comma + 1, rest.size()));
+  }
+  return worst;
+}
+
+// A bad outcome decides first; a path is compared only where both outcomes are good.
+std::vector<LostFunction> lost_functions(std::span<const FunctionSides> all) {
+  std::vector<LostFunction> lost;
+  for (const FunctionSides& sides : all) {
+    if (sides.outcome_after == "corrupted") {
+      lost.push_back({.kind = LossKind::kCorruption, .sides = sides, .what = "wrong bytes"});
+      continue;
+    }
+    if (!is_one_of(sides.outcome_before, kGood)) continue;
+    if (is_one_of(sides.outcome_after, kBad)) {
+      lost.push_back(
+          {.kind = LossKind::kLostFunction,
+           .sides = sides,
+           .what = fmt::format("{} before, now {}", sides.outcome_before, sides.outcome_after)});
+      continue;
+    }
+    const int before = path_rank(sides.path_before);
+    const int after = path_rank(sides.path_after);
+    if (before > 0 && after > 0 && after < before)
+      lost.push_back(
+          {.kind = LossKind::kLostFunction,
+           .sides = sides,
+           .what = fmt::format("path {} before, now {}", sides.path_before, sides.path_after)});
+  }
+  return lost;
+}
+
 namespace {
 
 // Names that a reason lists before it counts the others.
@@ -41,14 +134,8 @@ Design design_of(const Cohort& cohort, const MeanSpread& changed) {
   return design;
 }
 
-// The first kMaxNamed names and the number of the others.
-std::string names(const std::vector<std::string>& all) {
-  std::string out;
-  for (std::size_t i = 0; i < std::min(all.size(), kMaxNamed); ++i)
-    out += (i > 0 ? ", " : "") + all[i];
-  if (all.size() > kMaxNamed) out += fmt::format(" and {} more", all.size() - kMaxNamed);
-  return out;
-}
+// The first names and the number of the others.
+std::string names(const std::vector<std::string>& all) { return some_of(all, kMaxNamed); }
 
 // "3 more runs", "1 more node".
 std::string more(std::size_t count, std::string_view thing) {
@@ -352,52 +439,41 @@ UpgradeVerdict judge_upgrade(const UpgradeRuns& upgrade) {
   out.notes = upgrade.notes;
   drop_open_shapes(out);
   add_notes(upgrade, out);
+  const auto conclude = [&out](Verdict verdict, std::string reason) {
+    out.verdict = verdict;
+    out.reason = std::move(reason);
+    return std::move(out);
+  };
   const auto worst = std::ranges::find(out.lost, LossKind::kCorruption, &LostFunction::kind);
-  if (!upgrade.invalid.empty() && worst == out.lost.end()) {
-    // Also what was lost may be the change's own doing: a reboot.
-    out.reason = upgrade.invalid;
-    return out;
-  }
+  // Also what was lost may be the change's own doing: a reboot.
+  if (!upgrade.invalid.empty() && worst == out.lost.end())
+    return conclude(Verdict::kInvalid, upgrade.invalid);
   if (!out.lost.empty()) {
     const LostFunction& lost = worst == out.lost.end() ? out.lost.front() : *worst;
-    out.verdict = Verdict::kRegressed;
     out.kind = word(lost.kind);
-    out.reason = fmt::format("{}/{} {}: {}", lost.sides.node, lost.sides.endpoint, lost.sides.name,
-                             lost.what);
-    return out;
+    return conclude(Verdict::kRegressed,
+                    fmt::format("{}/{} {}: {}", lost.sides.node, lost.sides.endpoint,
+                                lost.sides.name, lost.what));
   }
   if (any(out, Verdict::kRegressed)) {
-    out.verdict = Verdict::kRegressed;
     const bool slower = std::ranges::any_of(out.metrics, [](const MetricVerdict& m) {
       return m.verdict == Verdict::kRegressed && !m.is_mode_mix;
     });
     out.kind = slower ? "performance" : "mode_mix";
-    out.reason = first_reason(out, Verdict::kRegressed);
-  } else if (count_of(out, Verdict::kInvalid) == out.metrics.size()) {
-    out.verdict = Verdict::kInvalid;
-    out.reason =
-        out.metrics.empty() ? "nothing was measured" : first_reason(out, Verdict::kInvalid);
-  } else if (any(out, Verdict::kInvalid)) {
-    // Something was measured: what lacks would settle it, and forbids a pass. A tail, for example,
-    // that slower messages leave too few samples for.
-    out.verdict = Verdict::kInconclusive;
-    out.reason = first_reason(out, Verdict::kInvalid);
-  } else if (any(out, Verdict::kInconclusive)) {
-    out.verdict = Verdict::kInconclusive;
-    out.reason = first_reason(out, Verdict::kInconclusive);
-  } else if (!out.unmeasured.empty()) {
-    out.verdict = Verdict::kInconclusive;
-    out.reason = "not measured after the upgrade: " + names(out.unmeasured);
-  } else if (const std::string never = never_passed(upgrade); !never.empty()) {
-    out.verdict = Verdict::kInconclusive;
-    out.reason = never;
-  } else if (const std::string early = never_before(upgrade); !early.empty()) {
-    out.verdict = Verdict::kInconclusive;
-    out.reason = early;
-  } else {
-    out.verdict = Verdict::kPass;
+    return conclude(Verdict::kRegressed, first_reason(out, Verdict::kRegressed));
   }
-  return out;
+  if (out.metrics.empty()) return conclude(Verdict::kInvalid, "nothing was measured");
+  const std::string lacking = first_reason(out, Verdict::kInvalid);
+  if (count_of(out, Verdict::kInvalid) == out.metrics.size())
+    return conclude(Verdict::kInvalid, lacking);
+  // Something was measured: what lacks would settle it, and forbids a pass. A tail, for example,
+  // that slower messages leave too few samples for.
+  const std::string unasked =
+      out.unmeasured.empty() ? "" : "not measured after the upgrade: " + names(out.unmeasured);
+  for (const std::string& reason : {lacking, first_reason(out, Verdict::kInconclusive), unasked,
+                                    never_passed(upgrade), never_before(upgrade)})
+    if (!reason.empty()) return conclude(Verdict::kInconclusive, reason);
+  return conclude(Verdict::kPass, "");
 }
 
 }  // namespace railgauge::analysis

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <initializer_list>
 #include <map>
 #include <set>
 
@@ -9,6 +10,7 @@
 
 #include "controller/localise/localise_cells.h"
 #include "controller/localise/localise_report.h"
+#include "kernels/core/base/lookup.h"
 
 namespace railgauge::localise {
 namespace {
@@ -244,32 +246,36 @@ class Judge {
   }
 
  private:
-  [[nodiscard]] Tally tally(std::size_t suspect, Purpose purpose, std::string_view memory) const {
+  // Counts follow-ups with one of these purposes and that memory; "": with any.
+  [[nodiscard]] Tally tally(std::size_t suspect, std::initializer_list<Purpose> purposes,
+                            std::string_view memory) const {
     Tally sum;
     const auto of = tallies_.find(suspect);
     if (of == tallies_.end()) return sum;
     for (const auto& [key, each] : of->second) {
-      if (key.first != purpose || (!memory.empty() && key.second != memory)) continue;
+      if (std::ranges::find(purposes, key.first) == purposes.end() ||
+          (!memory.empty() && key.second != memory))
+        continue;
       sum.slow.insert(each.slow.begin(), each.slow.end());
       sum.fine.insert(each.fine.begin(), each.fine.end());
     }
     return sum;
   }
+  // With all known-good partners.
+  [[nodiscard]] Tally tally(std::size_t suspect, std::string_view memory) const {
+    return tally(suspect, {Purpose::kSameLeaf, Purpose::kElsewhere}, memory);
+  }
   [[nodiscard]] std::size_t count(const std::map<std::pair<std::size_t, Purpose>, std::size_t>& of,
                                   std::size_t suspect, Purpose purpose) const {
-    const auto found = of.find({suspect, purpose});
-    return found == of.end() ? 0 : found->second;
+    return value_of(of, std::pair(suspect, purpose));
   }
 
   // Two slow partners confirm. Near partners that are fine clear the node and leave the way out of
   // the leaf.
   std::string of_node(Retest& retest) const {
     const std::size_t s = retest.suspect;
-    Tally near = tally(s, Purpose::kSameLeaf, "");
-    const Tally far = tally(s, Purpose::kElsewhere, "");
-    Tally all = near;
-    all.slow.insert(far.slow.begin(), far.slow.end());
-    all.fine.insert(far.fine.begin(), far.fine.end());
+    const Tally near = tally(s, {Purpose::kSameLeaf}, "");
+    const Tally all = tally(s, "");
     if (all.partners() < 2) return "fewer than two partners gave a figure";
     if (all.slow.empty()) {
       retest.answer = Answer::kCleared;
@@ -291,22 +297,16 @@ class Judge {
   // GPU.
   std::string by_memory(Retest& retest) const {
     const std::size_t s = retest.suspect;
-    const auto slow_with = [&](const char* memory) {
-      return tally(s, Purpose::kSameLeaf, memory).slow.size() +
-             tally(s, Purpose::kElsewhere, memory).slow.size();
-    };
-    const std::size_t host = slow_with("host");
-    const std::size_t gpu = slow_with("gpu");
+    const std::size_t host = tally(s, "host").slow.size();
+    const std::size_t gpu = tally(s, "gpu").slow.size();
     if (host >= 2 || (gpu == 0 && host > 0)) {
       retest.element.memory = "";
       return "slow from host memory too, with two different partners: NIC, cable, port or slot";
     }
     if (gpu < 2) return "slow with two different partners";
     retest.element.memory = "gpu";
-    const Tally other = tally(s, Purpose::kOtherGpu, "gpu");
-    const bool has_host = tally(s, Purpose::kSameLeaf, "host").partners() +
-                              tally(s, Purpose::kElsewhere, "host").partners() >
-                          0;
+    const Tally other = tally(s, {Purpose::kOtherGpu}, "gpu");
+    const bool has_host = tally(s, "host").partners() > 0;
     if (!has_host) return without_host(other);
     if (other.partners() == 0)
       return "host memory is as expected, GPU memory is not: the path between GPU and NIC";

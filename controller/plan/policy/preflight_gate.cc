@@ -4,6 +4,8 @@
 
 #include <fmt/format.h>
 
+#include "kernels/core/text/text.h"
+
 namespace railgauge::plan {
 namespace {
 
@@ -45,12 +47,7 @@ std::optional<std::string> refusal_of(const PreflightGate& gate, const NodePrefl
     if (!found) reasons.push_back(fmt::format("{} was not answered", id));
   }
   if (reasons.empty()) return std::nullopt;
-  std::string text = "preflight: ";
-  for (std::size_t i = 0; i < std::min(reasons.size(), kMaxNamedChecks); ++i)
-    text += (i == 0 ? "" : ", ") + reasons[i];
-  if (reasons.size() > kMaxNamedChecks)
-    text += fmt::format(" and {} more", reasons.size() - kMaxNamedChecks);
-  return text;
+  return "preflight: " + some_of(reasons, kMaxNamedChecks);
 }
 
 // Each node is judged by itself.

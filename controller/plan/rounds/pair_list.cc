@@ -6,7 +6,7 @@
 #include <fmt/format.h>
 
 #include "controller/plan/rounds/pair_rounds.h"
-#include "controller/plan/topology/text_lines.h"
+#include "kernels/core/text/lines.h"
 #include "kernels/core/text/text.h"
 #include "kernels/core/text/units.h"
 

@@ -22,6 +22,14 @@ std::vector<LeafPlace> places_of(std::span<const std::uint32_t> members,
   return out;
 }
 
+// The groups alone, in the order of their keys.
+std::vector<std::vector<std::uint32_t>> groups_in(
+    std::map<std::uint32_t, std::vector<std::uint32_t>> by_key) {
+  std::vector<std::vector<std::uint32_t>> out;
+  for (auto& [key, nodes] : by_key) out.push_back(std::move(nodes));
+  return out;
+}
+
 // The pair with its lower number first.
 NodePair in_order(std::uint32_t a, std::uint32_t b) { return {std::min(a, b), std::max(a, b)}; }
 
@@ -121,10 +129,7 @@ std::vector<std::vector<std::uint32_t>> by_leaf(std::span<const std::uint32_t> m
   std::map<std::uint32_t, std::vector<std::uint32_t>> leaves;
   for (const std::uint32_t node : members)
     if (places[node].leaf != LeafPlace::kUnknown) leaves[places[node].leaf].push_back(node);
-  std::vector<std::vector<std::uint32_t>> out;
-  out.reserve(leaves.size());
-  for (auto& [leaf, nodes] : leaves) out.push_back(std::move(nodes));
-  return out;
+  return groups_in(std::move(leaves));
 }
 
 namespace {
@@ -151,10 +156,7 @@ std::uint32_t classes_of(Placement::Leaves leaves) {
 std::vector<std::vector<std::uint32_t>> by_kind(std::span<const std::uint32_t> kinds) {
   std::map<std::uint32_t, std::vector<std::uint32_t>> groups;
   for (std::uint32_t node = 0; node < kinds.size(); ++node) groups[kinds[node]].push_back(node);
-  std::vector<std::vector<std::uint32_t>> out;
-  out.reserve(groups.size());
-  for (auto& [kind, nodes] : groups) out.push_back(std::move(nodes));
-  return out;
+  return groups_in(std::move(groups));
 }
 
 // The source of a placement's unfiltered rounds.

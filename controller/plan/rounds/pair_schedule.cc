@@ -17,9 +17,20 @@ namespace {
 class Circle final : public Factorisation {
  public:
   // `size` is even and at least 2: a programmer error otherwise.
-  explicit Circle(std::uint32_t size);
+  explicit Circle(std::uint32_t size) : size_(size) { RG_CHECK(size >= 2 && size % 2 == 0); }
   [[nodiscard]] std::uint32_t size() const override { return size_; }
-  void append(std::uint32_t round, std::vector<NodePair>& out) const override;
+  // Position round + step meets position round - step, modulo the turning positions.
+  void append(std::uint32_t round, std::vector<NodePair>& out) const override {
+    const std::uint32_t turning = size_ - 1;
+    out.emplace_back(round, turning);
+    std::uint32_t left = round;
+    std::uint32_t right = round;
+    for (std::uint32_t step = 1; step <= turning / 2; ++step) {
+      left = left + 1 == turning ? 0 : left + 1;
+      right = right == 0 ? turning - 1 : right - 1;
+      out.emplace_back(left, right);
+    }
+  }
 
  private:
   std::uint32_t size_;
@@ -29,9 +40,49 @@ class Circle final : public Factorisation {
 // groups' rounds side by side, then rounds of pairs between groups alone.
 class EvenGroups final : public Factorisation {
  public:
-  explicit EvenGroups(std::vector<std::unique_ptr<Factorisation>> groups);
-  [[nodiscard]] std::uint32_t size() const override;
-  void append(std::uint32_t round, std::vector<NodePair>& out) const override;
+  // All groups have the same even size: a programmer error otherwise.
+  explicit EvenGroups(std::vector<std::unique_ptr<Factorisation>> groups)
+      : groups_(std::move(groups)),
+        group_size_(groups_.front()->size()),
+        halves_(static_cast<std::uint32_t>(2 * groups_.size())) {
+    RG_CHECK(std::ranges::all_of(
+        groups_, [this](const auto& group) { return group->size() == group_size_; }));
+  }
+  [[nodiscard]] std::uint32_t size() const override {
+    return group_size_ * static_cast<std::uint32_t>(groups_.size());
+  }
+  // First the rounds within groups, then the shifts of each meeting of halves.
+  void append(std::uint32_t round, std::vector<NodePair>& out) const override {
+    if (round < group_size_ - 1) {
+      std::uint32_t begin = 0;
+      for (const auto& group : groups_) {
+        const std::size_t first = out.size();
+        group->append(round, out);
+        for (std::size_t i = first; i < out.size(); ++i) {
+          out[i].first += begin;
+          out[i].second += begin;
+        }
+        begin += group_size_;
+      }
+      return;
+    }
+    const std::uint32_t half = group_size_ / 2;
+    const std::uint32_t beyond = round - (group_size_ - 1);
+    const std::uint32_t shift = beyond % half;
+    std::vector<NodePair> meetings;
+    // Turn 0 is both halves of each group: that was the groups' own rounds.
+    halves_.append(1 + beyond / half, meetings);
+    const auto count = static_cast<std::uint32_t>(groups_.size());
+    const auto begin_of = [&](std::uint32_t j) {
+      return j < count ? j * group_size_ : (2 * count - 1 - j) * group_size_ + half;
+    };
+    for (const auto& [a, b] : meetings) {
+      const std::uint32_t left = begin_of(a);
+      const std::uint32_t right = begin_of(b);
+      for (std::uint32_t i = 0; i < half; ++i)
+        out.emplace_back(left + i, right + (i + shift < half ? i + shift : i + shift - half));
+    }
+  }
 
  private:
   std::vector<std::unique_ptr<Factorisation>> groups_;
@@ -51,14 +102,67 @@ class OddGroups final : public Factorisation {
     // Position that has no node.
     std::uint32_t nobody;
   };
-  explicit OddGroups(std::vector<Group> groups);
-  [[nodiscard]] std::uint32_t size() const override;
-  void append(std::uint32_t round, std::vector<NodePair>& out) const override;
+  // Records for each group and round which node has no partner within the group.
+  explicit OddGroups(std::vector<Group> groups)
+      : groups_(std::move(groups)),
+        group_size_(groups_.front().factors->size() - 1),
+        meetings_(static_cast<std::uint32_t>(groups_.size())) {
+    std::vector<NodePair> pairs;
+    for (std::uint32_t g = 0; g < groups_.size(); ++g) {
+      RG_CHECK(groups_[g].factors->size() == group_size_ + 1);
+      std::vector<std::uint32_t>& over = left_over_.emplace_back();
+      const std::uint32_t nobody = groups_[g].nobody;
+      for (std::uint32_t round = 0; round < group_size_; ++round) {
+        pairs.clear();
+        groups_[g].factors->append(round, pairs);
+        const auto alone = std::ranges::find_if(pairs, [&](const NodePair& pair) {
+          return pair.first == nobody || pair.second == nobody;
+        });
+        const std::uint32_t who = alone->first == nobody ? alone->second : alone->first;
+        over.push_back(g * group_size_ + who - (who > nobody ? 1 : 0));
+      }
+    }
+  }
+  [[nodiscard]] std::uint32_t size() const override {
+    return group_size_ * static_cast<std::uint32_t>(groups_.size());
+  }
+  // First the g mixed rounds, then the shifts of each meeting of groups.
+  void append(std::uint32_t round, std::vector<NodePair>& out) const override {
+    if (round < group_size_) return append_mixed(round, out);
+    // Shift 0 of turn 0 went into the mixed rounds.
+    const std::uint32_t beyond = round - group_size_ + 1;
+    append_across(beyond / group_size_, beyond % group_size_, out);
+  }
 
  private:
-  void append_mixed(std::uint32_t round, std::vector<NodePair>& out) const;
+  // The positions without a partner in their own group meet across groups.
+  void append_mixed(std::uint32_t round, std::vector<NodePair>& out) const {
+    std::vector<NodePair> pairs;
+    std::uint32_t begin = 0;
+    for (const Group& group : groups_) {
+      pairs.clear();
+      group.factors->append(round, pairs);
+      const auto place = [&](std::uint32_t position) {
+        return begin + position - (position > group.nobody ? 1 : 0);
+      };
+      for (const auto& [a, b] : pairs)
+        if (a != group.nobody && b != group.nobody) out.emplace_back(place(a), place(b));
+      begin += group_size_;
+    }
+    pairs.clear();
+    meetings_.append(0, pairs);
+    for (const auto& [a, b] : pairs) out.emplace_back(left_over_[a][round], left_over_[b][round]);
+  }
   // Pairs between groups that meet in `turn`, the groups in the order in which nodes are left over.
-  void append_across(std::uint32_t turn, std::uint32_t shift, std::vector<NodePair>& out) const;
+  void append_across(std::uint32_t turn, std::uint32_t shift, std::vector<NodePair>& out) const {
+    std::vector<NodePair> meetings;
+    meetings_.append(turn, meetings);
+    for (const auto& [a, b] : meetings)
+      for (std::uint32_t i = 0; i < group_size_; ++i)
+        out.emplace_back(
+            left_over_[a][i],
+            left_over_[b][i + shift < group_size_ ? i + shift : i + shift - group_size_]);
+  }
 
   std::vector<Group> groups_;
   std::uint32_t group_size_;
@@ -67,131 +171,6 @@ class OddGroups final : public Factorisation {
   // By group and round: the position that the group leaves over.
   std::vector<std::vector<std::uint32_t>> left_over_;
 };
-
-Circle::Circle(std::uint32_t size) : size_(size) { RG_CHECK(size >= 2 && size % 2 == 0); }
-
-// Position round + step meets position round - step, modulo the turning positions.
-void Circle::append(std::uint32_t round, std::vector<NodePair>& out) const {
-  const std::uint32_t turning = size_ - 1;
-  out.emplace_back(round, turning);
-  std::uint32_t left = round;
-  std::uint32_t right = round;
-  for (std::uint32_t step = 1; step <= turning / 2; ++step) {
-    left = left + 1 == turning ? 0 : left + 1;
-    right = right == 0 ? turning - 1 : right - 1;
-    out.emplace_back(left, right);
-  }
-}
-
-// All groups have the same even size: a programmer error otherwise.
-EvenGroups::EvenGroups(std::vector<std::unique_ptr<Factorisation>> groups)
-    : groups_(std::move(groups)),
-      group_size_(groups_.front()->size()),
-      halves_(static_cast<std::uint32_t>(2 * groups_.size())) {
-  RG_CHECK(std::ranges::all_of(groups_,
-                               [this](const auto& group) { return group->size() == group_size_; }));
-}
-
-std::uint32_t EvenGroups::size() const {
-  return group_size_ * static_cast<std::uint32_t>(groups_.size());
-}
-
-// First the rounds within groups, then the shifts of each meeting of halves.
-void EvenGroups::append(std::uint32_t round, std::vector<NodePair>& out) const {
-  if (round < group_size_ - 1) {
-    std::uint32_t begin = 0;
-    for (const auto& group : groups_) {
-      const std::size_t first = out.size();
-      group->append(round, out);
-      for (std::size_t i = first; i < out.size(); ++i) {
-        out[i].first += begin;
-        out[i].second += begin;
-      }
-      begin += group_size_;
-    }
-    return;
-  }
-  const std::uint32_t half = group_size_ / 2;
-  const std::uint32_t beyond = round - (group_size_ - 1);
-  const std::uint32_t shift = beyond % half;
-  std::vector<NodePair> meetings;
-  // Turn 0 is both halves of each group: that was the groups' own rounds.
-  halves_.append(1 + beyond / half, meetings);
-  const auto count = static_cast<std::uint32_t>(groups_.size());
-  const auto begin_of = [&](std::uint32_t j) {
-    return j < count ? j * group_size_ : (2 * count - 1 - j) * group_size_ + half;
-  };
-  for (const auto& [a, b] : meetings) {
-    const std::uint32_t left = begin_of(a);
-    const std::uint32_t right = begin_of(b);
-    for (std::uint32_t i = 0; i < half; ++i)
-      out.emplace_back(left + i, right + (i + shift < half ? i + shift : i + shift - half));
-  }
-}
-
-// Records for each group and round which node has no partner within the group.
-OddGroups::OddGroups(std::vector<Group> groups)
-    : groups_(std::move(groups)),
-      group_size_(groups_.front().factors->size() - 1),
-      meetings_(static_cast<std::uint32_t>(groups_.size())) {
-  std::vector<NodePair> pairs;
-  for (std::uint32_t g = 0; g < groups_.size(); ++g) {
-    RG_CHECK(groups_[g].factors->size() == group_size_ + 1);
-    std::vector<std::uint32_t>& over = left_over_.emplace_back();
-    const std::uint32_t nobody = groups_[g].nobody;
-    for (std::uint32_t round = 0; round < group_size_; ++round) {
-      pairs.clear();
-      groups_[g].factors->append(round, pairs);
-      const auto alone = std::ranges::find_if(pairs, [&](const NodePair& pair) {
-        return pair.first == nobody || pair.second == nobody;
-      });
-      const std::uint32_t who = alone->first == nobody ? alone->second : alone->first;
-      over.push_back(g * group_size_ + who - (who > nobody ? 1 : 0));
-    }
-  }
-}
-
-std::uint32_t OddGroups::size() const {
-  return group_size_ * static_cast<std::uint32_t>(groups_.size());
-}
-
-// First the g mixed rounds, then the shifts of each meeting of groups.
-void OddGroups::append(std::uint32_t round, std::vector<NodePair>& out) const {
-  if (round < group_size_) return append_mixed(round, out);
-  // Shift 0 of turn 0 went into the mixed rounds.
-  const std::uint32_t beyond = round - group_size_ + 1;
-  append_across(beyond / group_size_, beyond % group_size_, out);
-}
-
-// The positions without a partner in their own group meet across groups.
-void OddGroups::append_mixed(std::uint32_t round, std::vector<NodePair>& out) const {
-  std::vector<NodePair> pairs;
-  std::uint32_t begin = 0;
-  for (const Group& group : groups_) {
-    pairs.clear();
-    group.factors->append(round, pairs);
-    const auto place = [&](std::uint32_t position) {
-      return begin + position - (position > group.nobody ? 1 : 0);
-    };
-    for (const auto& [a, b] : pairs)
-      if (a != group.nobody && b != group.nobody) out.emplace_back(place(a), place(b));
-    begin += group_size_;
-  }
-  pairs.clear();
-  meetings_.append(0, pairs);
-  for (const auto& [a, b] : pairs) out.emplace_back(left_over_[a][round], left_over_[b][round]);
-}
-
-void OddGroups::append_across(std::uint32_t turn, std::uint32_t shift,
-                              std::vector<NodePair>& out) const {
-  std::vector<NodePair> meetings;
-  meetings_.append(turn, meetings);
-  for (const auto& [a, b] : meetings)
-    for (std::uint32_t i = 0; i < group_size_; ++i)
-      out.emplace_back(
-          left_over_[a][i],
-          left_over_[b][i + shift < group_size_ ? i + shift : i + shift - group_size_]);
-}
 
 using Nodes = std::vector<std::uint32_t>;
 

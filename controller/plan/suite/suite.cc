@@ -1,9 +1,6 @@
 #include "controller/plan/suite/suite.h"
 
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
-#include <fstream>
 #include <unordered_set>
 #include <utility>
 
@@ -12,7 +9,6 @@
 
 #include "controller/plan/suite/suite_keys.h"
 #include "controller/plan/suite/suite_reader.h"
-#include "controller/plan/suite/suite_values.h"
 #include "controller/plan/suite/yaml_reader.h"
 #include "kernels/core/text/text.h"
 #include "kernels/core/text/units.h"
@@ -20,20 +16,12 @@
 namespace railgauge::plan {
 namespace {
 
-// Only the current version is read.
-void read_version(const YamlValue& value) {
-  const auto text = value.text("the number 1");
-  if (text && parse_integer(*text) != std::int64_t{kSuiteVersion})
-    value.problem(
-        fmt::format("is {}; this Railgauge reads version {}", in_quotes(*text), kSuiteVersion));
-}
-
 void read_metadata(const YamlValue& value, Suite& suite) {
-  const YamlMap map = map_of(value, metadata_keys());
+  const YamlMap map = map_of(value, kMetadataKeys);
   suite.name = read_word(map.find("name"), "the suite's name").value_or("");
-  suite.summary = read_text(map, metadata_keys(), "summary", "a sentence");
-  suite.description = read_text(map, metadata_keys(), "description", "some sentences");
-  suite.contact = read_text(map, metadata_keys(), "contact", "whom to ask");
+  suite.summary = read_text(map, kMetadataKeys, "summary", "a sentence");
+  suite.description = read_text(map, kMetadataKeys, "description", "some sentences");
+  suite.contact = read_text(map, kMetadataKeys, "contact", "whom to ask");
 }
 
 // "3/96": of every stage of all pairs the third of 96 slices of its rounds.
@@ -64,15 +52,15 @@ constexpr std::string_view kNumberOfOld = "day";
 
 // Node names are one text: a list of 10,000 names would exceed the bound of YAML values.
 std::optional<SliceOrigin> read_night(const YamlValue& value) {
-  std::vector<std::string> required = night_keys().required;
+  std::vector<std::string> required = kNightKeys.required;
   if (value.is_map() && value.has_key(std::string(kNumberOfOld)) && !value.has_key("number"))
     std::ranges::replace(required, std::string("number"), std::string(kNumberOfOld));
-  const YamlMap map(value, required, night_keys().optional);
+  const YamlMap map(value, required, kNightKeys.optional);
   SliceOrigin night;
   for (const std::string_view name : {std::string_view("number"), kNumberOfOld})
     if (const YamlValue* number = map.find(name))
       night.number =
-          static_cast<std::uint64_t>(read_scalar(*number, night_keys().row("number")).value_or(0));
+          static_cast<std::uint64_t>(read_scalar(*number, kNightKeys.row("number")).value_or(0));
   const YamlValue* nodes = map.find("nodes");
   if (nodes == nullptr) return std::nullopt;
   const std::string text =
@@ -94,10 +82,10 @@ std::optional<SliceOrigin> read_night(const YamlValue& value) {
 // Against the kernels' declarations.
 Suite read_root(const YamlValue& root, std::span<const KernelInfo> kernels) {
   Suite suite;
-  const YamlMap map = map_of(root, suite_keys());
-  if (const YamlValue* version = map.find("version")) read_version(*version);
+  const YamlMap map = map_of(root, kSuiteKeys);
+  if (const YamlValue* version = map.find("version")) read_version(*version, kSuiteVersion);
   if (const YamlValue* metadata = map.find("metadata")) read_metadata(*metadata, suite);
-  read_fields(map, suite_keys(), suite);
+  read_fields(map, kSuiteKeys, suite);
   if (const YamlValue* night = map.find("night")) suite.night = read_night(*night);
   if (const YamlValue* preflight = map.find("preflight"))
     suite.preflight = read_preflight(*preflight);
@@ -116,14 +104,6 @@ Suite read_root(const YamlValue& root, std::span<const KernelInfo> kernels) {
   return suite;
 }
 
-// A reading with one problem, about the file as a whole.
-SuiteReading unreadable(std::string_view file_name, std::string message) {
-  SuiteReading reading;
-  reading.problems.push_back(
-      {.file = std::string(file_name), .key = "", .message = std::move(message)});
-  return reading;
-}
-
 }  // namespace
 
 SuiteReading read_suite(std::string_view text, std::string_view file_name,
@@ -131,31 +111,11 @@ SuiteReading read_suite(std::string_view text, std::string_view file_name,
   SuiteReading reading;
   reading.kernels_checked = !kernels.empty();
   Suite suite;
-  const YamlBounds bounds{.max_bytes = kMaxSuiteBytes,
-                          .max_nodes = kMaxSuiteNodes,
-                          .max_depth = kMaxSuiteDepth,
-                          .max_problems = kMaxSuiteProblems};
-  auto problems =
-      read_yaml(text, bounds, [&](const YamlValue& root) { suite = read_root(root, kernels); });
-  for (YamlProblem& problem : problems)
-    reading.problems.push_back({.file = std::string(file_name),
-                                .line = problem.line,
-                                .column = problem.column,
-                                .key = std::move(problem.key),
-                                .message = std::move(problem.message)});
+  const YamlBounds bounds{.max_bytes = kMaxSuiteBytes, .max_problems = kMaxSuiteProblems};
+  reading.problems = read_yaml(text, file_name, bounds,
+                               [&](const YamlValue& root) { suite = read_root(root, kernels); });
   if (reading.problems.empty()) reading.suite = std::move(suite);
   return reading;
-}
-
-SuiteReading read_suite_file(const std::string& path, std::span<const KernelInfo> kernels) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file) return unreadable(path, fmt::format("open: {}", std::strerror(errno)));
-  // One byte more than allowed shows what is too long.
-  std::string text(kMaxSuiteBytes + 1, '\0');
-  file.read(text.data(), static_cast<std::streamsize>(text.size()));
-  if (file.bad()) return unreadable(path, fmt::format("read: {}", std::strerror(errno)));
-  text.resize(static_cast<std::size_t>(file.gcount()));
-  return read_suite(text, path, kernels);
 }
 
 bool has_slices(const Suite& suite) {
@@ -207,20 +167,6 @@ std::optional<std::string> devices_problem(const Placement& placement, const std
       "parameter devices: is {}, but {} chooses the port; leave devices out, or place by pairs: "
       "all without endpoint",
       in_quotes(devices), where);
-}
-
-std::string describe(const SuiteProblem& problem) {
-  std::string place = problem.file;
-  if (problem.line > 0) place += fmt::format(":{}:{}", problem.line, problem.column);
-  return fmt::format("{}: {}{}", place, problem.key.empty() ? "" : problem.key + ": ",
-                     problem.message);
-}
-
-Error error_of(std::span<const SuiteProblem> problems) {
-  RG_CHECK(!problems.empty());
-  std::string message = describe(problems.front());
-  if (problems.size() > 1) message += fmt::format(" (and {} more)", problems.size() - 1);
-  return Error{Code::kInvalidArgument, std::move(message)};
 }
 
 }  // namespace railgauge::plan

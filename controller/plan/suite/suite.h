@@ -15,6 +15,7 @@
 #include "controller/plan/policy/limits.h"
 #include "controller/plan/policy/policy.h"
 #include "controller/plan/policy/preflight_gate.h"
+#include "controller/plan/suite/yaml_problem.h"
 #include "kernels/core/base/record.pb.h"
 #include "kernels/core/base/result.h"
 
@@ -24,9 +25,6 @@ namespace railgauge::plan {
 // sends.
 inline constexpr std::uint32_t kSuiteVersion = 1;
 inline constexpr std::size_t kMaxSuiteBytes = 1U << 20U;
-// YAML nodes, an alias counted each time.
-inline constexpr std::size_t kMaxSuiteNodes = 20'000;
-inline constexpr std::size_t kMaxSuiteDepth = 16;
 // After `vary`.
 inline constexpr std::size_t kMaxStages = 1'000;
 // Largest N of `slice: K/N`.
@@ -187,18 +185,10 @@ inline constexpr const char* kDevicesParameter = "devices";
 // series is labelled with. Nothing where it can. Pure.
 std::optional<std::string> devices_problem(const Placement& placement, const std::string& devices);
 
-// One fault of a suite with its place.
-struct SuiteProblem {
-  std::string file{};
-  // Line from 1; 0: the file as a whole.
-  std::uint32_t line = 0;
-  // Column from 1; 0 where the line is 0.
-  std::uint32_t column = 0;
-  // "stages[0].parameters.depth".
-  std::string key{};
-  // The fault and the allowed values.
-  std::string message{};
-};
+using SuiteProblem = YamlProblem;
+
+// Parameters that decide when a measurement ends: what a stage's `precision` may set.
+std::span<const std::string> stop_rule_parameters();
 
 // Result of reading a suite.
 struct SuiteReading {
@@ -213,12 +203,5 @@ struct SuiteReading {
 // `kernels` skips the checks against declarations.
 SuiteReading read_suite(std::string_view text, std::string_view file_name,
                         std::span<const KernelInfo> kernels);
-// Reads the file first; a file that cannot be read is a problem too.
-SuiteReading read_suite_file(const std::string& path, std::span<const KernelInfo> kernels);
-
-// "quick.yaml:7:5: stages[0].parameters.depth: ..."
-std::string describe(const SuiteProblem& problem);
-// The first problem and how many more there are, as one line of kInvalidArgument.
-Error error_of(std::span<const SuiteProblem> problems);
 
 }  // namespace railgauge::plan

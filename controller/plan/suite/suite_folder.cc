@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "controller/api/contract.h"
 #include "kernels/core/text/text.h"
 
 namespace railgauge {
@@ -26,16 +27,9 @@ api::SuiteProblem to_api(const plan::SuiteProblem& problem) {
   return out;
 }
 
-// A suite's name and the slice behind it.
-struct NameParts {
-  std::string name;
-  // Slice as text, "3/96"; "" for none.
-  std::string slice;
-};
-
-// Splits "fabric:3/96". A source that does not look so is returned whole as the name; no suite has
-// such a name.
-NameParts parts_of(const std::string& source) {
+// Splits "fabric:3/96" into the name and the slice, "" for none. A source that does not look so is
+// returned whole as the name; no suite has such a name.
+std::pair<std::string, std::string> parts_of(const std::string& source) {
   const std::size_t colon = source.find(':');
   if (colon == std::string::npos ||
       source.find_first_not_of("0123456789/", colon + 1) != std::string::npos)
@@ -111,8 +105,7 @@ Result<api::SuiteCheck> SuiteFolder::check(const api::SuiteSource& source,
                                            std::span<const KernelInfo> kernels) const {
   const Text text = RG_TRY(text_of(source));
   const plan::SuiteReading reading = plan::read_suite(text.text, text.file_name, kernels);
-  api::SuiteCheck check;
-  check.set_schema_version(1);
+  auto check = new_document<api::SuiteCheck>();
   check.set_ok(reading.problems.empty());
   check.set_kernels_checked(reading.kernels_checked);
   for (const plan::SuiteProblem& problem : reading.problems)

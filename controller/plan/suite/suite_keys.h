@@ -1,24 +1,31 @@
 // THE table of what a suite may say: each key with its kind of value, its bounds and its help. The
 // reader takes allowed keys and bounds from it; suites/schema.json and the reference page are
-// rendered from it (suite_reference.h). A new key is a member of its struct and a row here that
+// rendered from it (suite_reference.cc). A new key is a member of its struct and a row here that
 // names this member; only a value of another kind needs a reader of its own. Pure.
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 #include <variant>
 #include <vector>
 
+#include <fmt/format.h>
+
 #include "controller/plan/suite/suite.h"
+#include "controller/plan/suite/yaml_reader.h"
+#include "kernels/core/base/result.h"
+#include "kernels/core/text/text.h"
 
 namespace railgauge::plan {
 
 // The kind of value that a key takes.
-// Each kind has a reader (suite_values.h), a schema and a description (suite_reference.cc).
+// read_scalar() and suite_stage.cc have its readers, suite_reference.cc its schema and description.
 enum class ValueKind {
   // Letters, digits, and _ - .
   kWord,
@@ -46,10 +53,22 @@ enum class ValueKind {
 // a reader of its own.
 using KeyField =
     std::variant<std::monostate, std::uint64_t Suite::*, bool Stage::*, std::uint32_t Stage::*,
-                 std::optional<double> Stage::*, bool run::RoundPolicy::*,
+                 std::optional<double> Stage::*, run::OnFailure Stage::*, bool Placement::*,
+                 std::uint32_t Placement::*, PairChoice Placement::*,
+                 Placement::Leaves Placement::*, RailChoice Placement::*, bool run::RoundPolicy::*,
                  std::uint32_t run::RoundPolicy::*, double run::RoundPolicy::*,
                  std::uint32_t run::StopBudget::*, double run::StopBudget::*, bool run::Kindness::*,
                  std::uint32_t run::Kindness::*, double run::Kindness::*>;
+
+// A word that a choice takes, and the number of the enumerator, or of the bool, that it means; 0
+// where its reader decides.
+struct ChoiceWord {
+  ChoiceWord(const char* text) : word(text) {}
+  template <class Meaning>
+  ChoiceWord(const char* text, Meaning meant) : word(text), meaning(static_cast<int>(meant)) {}
+  std::string word;
+  int meaning = 0;
+};
 
 // One row. Fields that a kind does not use are empty.
 struct SuiteKey {
@@ -60,13 +79,14 @@ struct SuiteKey {
   double least = 0;
   // Upper bound of kCount and kNumber, bytes of kText, elements of kList; 0: not stated here.
   double most = 0;
-  std::vector<std::string> words{};
+  // Words of kChoice.
+  std::vector<ChoiceWord> words{};
   std::string of{};
   // Members of a JSON schema object, for kOther.
   std::string schema{};
   // One line, without quotation marks.
   std::string help{};
-  // Set only for kCount, kNumber, kDuration and kBoolean.
+  // Set only for kCount, kNumber, kDuration, kBoolean and kChoice.
   KeyField field{};
 };
 
@@ -86,35 +106,64 @@ struct KeyTable {
   std::vector<std::string> optional;
 };
 
-// One table for each mapping of a suite; each is built on its first call. Thread safe.
-const KeyTable& suite_keys();
-const KeyTable& metadata_keys();
-const KeyTable& night_keys();
-const KeyTable& preflight_keys();
-const KeyTable& rounds_keys();
-const KeyTable& stop_keys();
-const KeyTable& kindness_keys();
-const KeyTable& bounds_keys();
-const KeyTable& stage_keys();
-const KeyTable& placement_keys();
-const KeyTable& limit_keys();
+// One table for each mapping of a suite.
+extern const KeyTable kSuiteKeys;
+extern const KeyTable kMetadataKeys;
+extern const KeyTable kNightKeys;
+extern const KeyTable kPreflightKeys;
+extern const KeyTable kRoundsKeys;
+extern const KeyTable kStopKeys;
+extern const KeyTable kKindnessKeys;
+extern const KeyTable kBoundsKeys;
+extern const KeyTable kStageKeys;
+extern const KeyTable kPlacementKeys;
+extern const KeyTable kLimitKeys;
 // All tables, in the order of the schema and the page.
 std::vector<const KeyTable*> all_key_tables();
 
-// Parameters that decide when a measurement ends: what a stage's `precision` may set.
-std::span<const std::string> stop_rule_parameters();
+// The text of suites/schema.json: JSON Schema, draft 2020-12, one line a key.
+std::string suite_schema();
+// The text of deploy/docs/reference/suite-keys.md: a table for each mapping of a suite.
+std::string suite_key_page();
 
-// A word of a key with a fixed set of them, and what it means.
-template <class Meaning>
-using Words = std::span<const std::pair<std::string_view, Meaning>>;
-Words<PairChoice> pair_words();
-Words<Placement::Leaves> leaves_words();
-Words<RailChoice> rail_words();
-Words<PlacementKind> group_words();
-// True means both directions.
-Words<bool> direction_words();
-// True means a loopback.
-Words<bool> idle_words();
-Words<run::OnFailure> on_failure_words();
+// Longest duration that a suite may state: one week.
+inline constexpr double kMaxSuiteSeconds = 7 * 24 * 3600.0;
+
+// Adds a problem where the value is another version than `wanted`: only the current one is read.
+void read_version(const YamlValue& value, std::uint32_t wanted);
+// "40Gb/s" (bits) or "5GB/s" (bytes), into bytes per second. kInvalidArgument.
+Result<double> parse_rate(std::string_view text);
+
+// A kCount, kNumber, kDuration (seconds), kBoolean (0 or 1) or kChoice (its meaning), as its row
+// allows. Another kind is a programmer error.
+std::optional<double> read_scalar(const YamlValue& value, const SuiteKey& row);
+
+// The mapping, with the keys of its table.
+YamlMap map_of(const YamlValue& value, const KeyTable& table);
+
+// The text of `key` within the bytes of its row; "" where the key is absent or has a problem.
+// `wanted` completes "must be ...".
+std::string read_text(const YamlMap& map, const KeyTable& table, std::string_view key,
+                      std::string_view wanted);
+
+// Sets `to` to the value of `key` in `map`, where it is there and fits its row of `table`.
+template <class To>
+void read_key(const YamlMap& map, const KeyTable& table, std::string_view key, To& to) {
+  const YamlValue* value = map.find(key);
+  if (value == nullptr) return;
+  if (const auto figure = read_scalar(*value, table.row(key))) to = static_cast<To>(*figure);
+}
+
+// Sets the members of `to` that rows of `table` name.
+template <class To>
+void read_fields(const YamlMap& map, const KeyTable& table, To& to) {
+  for (const SuiteKey& key : table.keys)
+    std::visit(
+        [&](auto field) {
+          if constexpr (std::is_invocable_v<decltype(field), To&>)
+            read_key(map, table, key.name, to.*field);
+        },
+        key.field);
+}
 
 }  // namespace railgauge::plan

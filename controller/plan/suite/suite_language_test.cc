@@ -1,7 +1,7 @@
 // The keys of a suite beside the kernels' parameters: gates, rounds, limits, pairs.
 #include <gmock/gmock.h>
 
-#include "controller/plan/suite/suite_values.h"
+#include "controller/plan/suite/suite_keys.h"
 #include "controller/plan/testing/suite_testing.h"
 
 namespace railgauge::plan {

@@ -1,7 +1,6 @@
 #include "controller/plan/suite/suite_reader.h"
 
 #include <algorithm>
-#include <array>
 #include <optional>
 #include <string>
 #include <utility>
@@ -11,17 +10,11 @@
 #include <fmt/ranges.h>
 
 #include "controller/plan/suite/suite_keys.h"
-#include "controller/plan/suite/suite_values.h"
 #include "kernels/core/text/text.h"
 #include "kernels/core/text/units.h"
 
 namespace railgauge::plan {
 namespace {
-
-// Keys that mean something only beside pairs.
-constexpr std::array<std::string_view, 9> kPairKeys{"file",         "matchings",      "leaves",
-                                                    "rails",        "rails_together", "directions",
-                                                    "strict_class", "idle",           "slice"};
 
 // `file` belongs to `pairs: custom`, and only to it.
 void read_file(const YamlMap& map, Placement& placement) {
@@ -31,7 +24,6 @@ void read_file(const YamlMap& map, Placement& placement) {
       map.find("pairs")->problem("custom wants file: the list's name in the suite folder");
     return;
   }
-  if (placement.pairs != PairChoice::kFile) file->key_problem("only with pairs: custom");
   const auto name = file->text("a file's name");
   if (name && (!is_word(*name) || name->starts_with('.')))
     file->problem("must be a name in the controller's suite folder, without a path");
@@ -39,51 +31,20 @@ void read_file(const YamlMap& map, Placement& placement) {
     placement.pairs_file = *name;
 }
 
-// `matchings` belongs to `pairs: quick`.
-void read_matchings(const YamlMap& map, Placement& placement) {
-  const YamlValue* matchings = map.find("matchings");
-  if (matchings == nullptr) return;
-  if (placement.pairs != PairChoice::kQuick) matchings->key_problem("only with pairs: quick");
-  read_key(map, placement_keys(), "matchings", placement.matchings);
-}
-
 // `rails` chooses the endpoints, so it excludes the other keys that do.
-void read_rails(const YamlMap& map, const KernelInfo* kernel, Placement& placement) {
-  const YamlValue* together = map.find("rails_together");
+void check_rails(const YamlMap& map, const KernelInfo* kernel, const Placement& placement) {
   const YamlValue* rails = map.find("rails");
-  if (rails == nullptr) {
-    if (together != nullptr) together->key_problem("only with rails");
-    return;
-  }
-  placement.rails = read_one_of(*rails, rail_words()).value_or(RailChoice::kNone);
-  read_key(map, placement_keys(), "rails_together", placement.rails_together);
+  if (rails == nullptr) return;
   if (!placement.endpoint.empty() || !placement.each.empty())
     rails->key_problem("excludes endpoint and each: it chooses the endpoints itself");
-  if (kernel == nullptr) return;
-  if (kernel->endpoint_kind() == "none")
+  if (kernel != nullptr && kernel->endpoint_kind() == "none")
     rails->key_problem(fmt::format("{} runs on no endpoint, so on no rail", kernel->name()));
 }
 
-// Reads keys that are valid only where the planner makes the rounds.
-void read_schedule(const YamlMap& map, Placement& placement) {
-  const bool is_planned =
-      placement.pairs == PairChoice::kAll || placement.pairs == PairChoice::kQuick;
-  if (const YamlValue* slice = map.find("slice")) {
-    if (placement.pairs != PairChoice::kAll) slice->key_problem("only with pairs: all");
-    read_key(map, placement_keys(), "slice", placement.slice_of);
-  }
-  if (const YamlValue* strict = map.find("strict_class")) {
-    if (!is_planned) strict->key_problem("only with pairs: all and pairs: quick");
-    read_key(map, placement_keys(), "strict_class", placement.strict_class);
-  }
-}
-
 // `idle: loopback` needs a kernel on a NIC and a round that is not filtered.
-void read_idle(const YamlMap& map, const KernelInfo* kernel, Placement& placement) {
-  const YamlValue* idle = map.find("idle");
-  if (idle == nullptr) return;
-  placement.idle_loopback = read_one_of(*idle, idle_words()).value_or(false);
+void check_idle(const YamlMap& map, const KernelInfo* kernel, const Placement& placement) {
   if (!placement.idle_loopback) return;
+  const YamlValue* idle = map.find("idle");
   if (placement.pairs != PairChoice::kAll) idle->key_problem("only with pairs: all");
   if (placement.rails != RailChoice::kNone || !placement.each.empty())
     idle->key_problem("excludes rails and each: a loopback is on one port");
@@ -92,28 +53,39 @@ void read_idle(const YamlMap& map, const KernelInfo* kernel, Placement& placemen
         fmt::format("is on a NIC's port; {} runs on {}", kernel->name(), kernel->endpoint_kind()));
 }
 
+// A key that means something only beside some values of other keys.
+struct KeyRule {
+  std::string_view key;
+  bool holds;
+  std::string_view problem;
+};
+
 // Reads the keys of a placement that choose pairs; call it after kind, `each` and `endpoint`.
-void read_pairs(const YamlMap& map, const KernelInfo* kernel, Stage& stage) {
-  Placement& placement = stage.placement;
-  const YamlValue* pairs = map.find("pairs");
-  if (pairs == nullptr) {
-    for (const std::string_view key : kPairKeys)
-      if (const YamlValue* found = map.find(key)) found->key_problem("only with pairs");
+void read_pairs(const YamlMap& map, const KernelInfo* kernel, Placement& placement) {
+  if (map.find("pairs") == nullptr) {
+    // Keys with a field, and `file`, mean something only beside pairs.
+    for (const SuiteKey& key : kPlacementKeys.keys)
+      if (const YamlValue* found = map.find(key.name);
+          found != nullptr && (key.field.index() != 0 || key.name == "file"))
+        found->key_problem("only with pairs");
     return;
   }
-  placement.pairs = read_one_of(*pairs, pair_words()).value_or(PairChoice::kAll);
+  read_fields(map, kPlacementKeys, placement);
+  const bool all = placement.pairs == PairChoice::kAll;
+  const bool quick = placement.pairs == PairChoice::kQuick;
+  for (const KeyRule& rule :
+       {KeyRule{"file", placement.pairs == PairChoice::kFile, "only with pairs: custom"},
+        KeyRule{"matchings", quick, "only with pairs: quick"},
+        KeyRule{"rails_together", map.find("rails") != nullptr, "only with rails"},
+        KeyRule{"slice", all, "only with pairs: all"},
+        // The planner makes the rounds of these two alone.
+        KeyRule{"strict_class", all || quick, "only with pairs: all and pairs: quick"},
+        KeyRule{"leaves", all || quick, "only with pairs: all and pairs: quick"}})
+    if (const YamlValue* found = map.find(rule.key); found != nullptr && !rule.holds)
+      found->key_problem(std::string(rule.problem));
   read_file(map, placement);
-  read_matchings(map, placement);
-  read_rails(map, kernel, placement);
-  read_schedule(map, placement);
-  read_idle(map, kernel, placement);
-  if (const YamlValue* leaves = map.find("leaves")) {
-    if (placement.pairs != PairChoice::kAll && placement.pairs != PairChoice::kQuick)
-      leaves->key_problem("only with pairs: all and pairs: quick");
-    placement.leaves = read_one_of(*leaves, leaves_words()).value_or(Placement::Leaves::kAny);
-  }
-  if (const YamlValue* directions = map.find("directions"))
-    placement.both_directions = read_one_of(*directions, direction_words()).value_or(false);
+  check_rails(map, kernel, placement);
+  check_idle(map, kernel, placement);
 }
 
 constexpr std::int64_t kMaxPort = 255;
@@ -220,14 +192,7 @@ const YamlValue* read_kind(const YamlMap& map, Placement& placement) {
     chosen = found;
     placement.kind = kind;
     // read_pairs() reads the value of `pairs`.
-    if (kind == PlacementKind::kPairs) continue;
-    if (kind == PlacementKind::kGroup) {
-      placement.kind = read_one_of(*found, group_words()).value_or(kind);
-      continue;
-    }
-    const auto select = found->text("all");
-    if (select && *select != "all")
-      found->problem(fmt::format("is {}; allowed: all", in_quotes(*select)));
+    if (kind != PlacementKind::kPairs) read_key(map, kPlacementKeys, name, placement.kind);
   }
   return chosen;
 }
@@ -243,13 +208,13 @@ bool is_word(std::string_view text) {
 
 // Kind first: all other keys depend on it.
 void read_placement(const YamlValue& value, const KernelInfo* kernel, Stage& stage) {
-  const YamlMap map = map_of(value, placement_keys());
+  const YamlMap map = map_of(value, kPlacementKeys);
   const YamlValue* chosen = read_kind(map, stage.placement);
   if (chosen == nullptr && value.is_map())
     value.problem("needs one of pairs: all, group: all, local: all, loopback: all");
   if (const YamlValue* endpoint = map.find("endpoint")) read_endpoint(*endpoint, stage);
   if (const YamlValue* each = map.find("each")) read_each(*each, kernel, stage);
-  read_pairs(map, kernel, stage);
+  read_pairs(map, kernel, stage.placement);
   if (stage.placement.kind == PlacementKind::kNode && map.find("each") == nullptr)
     chosen->problem("needs each: gpu or each: nic, the ranks of a node");
   if (chosen == nullptr || kernel == nullptr) return;

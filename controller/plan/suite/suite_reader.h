@@ -38,7 +38,5 @@ PreflightGate read_preflight(const YamlValue& value);
 run::RoundPolicy read_rounds(const YamlValue& value);
 // Mapping `bounds`; absent keys are absent in the result.
 std::map<std::string, double> read_bounds(const YamlValue& value);
-// `kernel` checks the metrics' names; nullptr skips that check.
-std::vector<Limit> read_limits(const YamlValue& value, const KernelInfo* kernel);
 
 }  // namespace railgauge::plan

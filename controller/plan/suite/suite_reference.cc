@@ -1,9 +1,11 @@
-#include "controller/plan/suite/suite_reference.h"
+// The schema for editors and the page of suite keys, both rendered from THE table in suite_keys.cc.
+// The same text on every call.
+#include "controller/plan/suite/suite_keys.h"
+
+#include <type_traits>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-
-#include "controller/plan/suite/suite_keys.h"
 
 namespace railgauge::plan {
 namespace {
@@ -11,6 +13,12 @@ namespace {
 // Words as JSON strings, joined by commas.
 std::string quoted_list(const std::vector<std::string>& words) {
   return words.empty() ? "" : fmt::format("\"{}\"", fmt::join(words, "\", \""));
+}
+
+std::vector<std::string> words_of(const SuiteKey& key) {
+  std::vector<std::string> words;
+  for (const ChoiceWord& each : key.words) words.push_back(each.word);
+  return words;
 }
 
 // A JSON schema reference to a definition.
@@ -37,7 +45,7 @@ std::string value_schema(const SuiteKey& key) {
     case ValueKind::kBoolean:
       return "\"type\": \"boolean\"";
     case ValueKind::kChoice:
-      return fmt::format("\"enum\": [{}]", quoted_list(key.words));
+      return fmt::format("\"enum\": [{}]", quoted_list(words_of(key)));
     case ValueKind::kMapping:
       return reference_to(key.of);
     case ValueKind::kList:
@@ -66,7 +74,7 @@ std::string value_words(const SuiteKey& key) {
     case ValueKind::kBoolean:
       return "`true` or `false`";
     case ValueKind::kChoice:
-      return fmt::format("`{}`", fmt::join(key.words, "`, `"));
+      return fmt::format("`{}`", fmt::join(words_of(key), "`, `"));
     case ValueKind::kMapping:
       return fmt::format("mapping, see `{}`", key.of);
     case ValueKind::kList:
@@ -77,28 +85,42 @@ std::string value_words(const SuiteKey& key) {
   return "";
 }
 
-// The value that the member of a row has before it is read; "": none.
-std::string default_of(std::monostate) { return ""; }
-template <class To>
-std::string default_of(std::optional<double> To::*) {
+template <class To, class Value>
+std::string default_text(const SuiteKey& key, Value To::*field) {
+  const Value value = To().*field;
+  if constexpr (std::is_same_v<Value, std::optional<double>>) {
+    return "";
+  } else if (key.kind == ValueKind::kChoice) {
+    const auto found = std::ranges::find(key.words, static_cast<int>(value), &ChoiceWord::meaning);
+    return found == key.words.end() ? "" : found->word;
+  } else if constexpr (!std::is_enum_v<Value>) {
+    return fmt::format("{}{}", value, key.kind == ValueKind::kDuration ? "s" : "");
+  }
   return "";
 }
-template <class To, class Value>
-std::string default_of(Value To::*field) {
-  return fmt::format("{}", To().*field);
-}
-std::string default_of(const SuiteKey& key) {
-  const std::string text =
-      std::visit([](auto field) -> std::string { return default_of(field); }, key.field);
-  return key.kind == ValueKind::kDuration && !text.empty() ? text + "s" : text;
+
+// The value that the member of a row has before it is read; "": none. A key that the table's rule
+// asks for has no default.
+std::string default_of(const KeyTable& table, const SuiteKey& key) {
+  if (table.rule.find('"' + key.name + '"') != std::string::npos) return "";
+  return std::visit(
+      [&]<class Field>(Field field) -> std::string {
+        if constexpr (std::is_same_v<Field, std::monostate>) {
+          return "";
+        } else {
+          return default_text(key, field);
+        }
+      },
+      key.field);
 }
 
 // The definition of one mapping, one line for each key.
 std::string table_schema(const KeyTable& table) {
   std::vector<std::string> properties;
   for (const SuiteKey& key : table.keys) {
-    const std::string value = default_of(key);
-    const char* quote = key.kind == ValueKind::kDuration ? "\"" : "";
+    const std::string value = default_of(table, key);
+    const bool is_text = key.kind == ValueKind::kDuration || key.kind == ValueKind::kChoice;
+    const char* quote = is_text ? "\"" : "";
     properties.push_back(
         fmt::format("        \"{}\": {{{}{}{}}}", key.name, value_schema(key),
                     value.empty() ? "" : fmt::format(", \"default\": {0}{1}{0}", quote, value),
@@ -148,7 +170,7 @@ std::string suite_key_page() {
     page += "| key | required | value | default | meaning |\n|---|---|---|---|---|\n";
     for (const SuiteKey& key : table->keys)
       page += fmt::format("| `{}` | {} | {} | {} | {} |\n", key.name, key.required ? "yes" : "no",
-                          value_words(key), default_of(key), key.help);
+                          value_words(key), default_of(*table, key), key.help);
   }
   return page;
 }

@@ -8,7 +8,6 @@
 #include <yaml-cpp/yaml.h>
 
 #include "controller/plan/suite/suite_keys.h"
-#include "controller/plan/suite/suite_reference.h"
 #include "kernels/testing/rendered_file.h"
 
 namespace railgauge::plan {
@@ -25,10 +24,9 @@ std::vector<std::string> texts_of(const YAML::Node& list) {
   return out;
 }
 
-template <class Meaning>
-std::vector<std::string> words_of(Words<Meaning> words) {
+std::vector<std::string> words_of(const KeyTable& table, std::string_view key) {
   std::vector<std::string> out;
-  for (const auto& [word, meaning] : words) out.emplace_back(word);
+  for (const ChoiceWord& each : table.row(key).words) out.push_back(each.word);
   return out;
 }
 
@@ -67,13 +65,17 @@ TEST(SuiteSchema, EveryMappingWithFixedKeysHasATable) {
 TEST(SuiteSchema, HasTheReadersWords) {
   const YAML::Node all = definitions();
   const YAML::Node placement = all["placement"]["properties"];
-  EXPECT_THAT(texts_of(placement["pairs"]["enum"]), ElementsAreArray(words_of(pair_words())));
-  EXPECT_THAT(texts_of(placement["group"]["enum"]), ElementsAreArray(words_of(group_words())));
-  EXPECT_THAT(texts_of(placement["leaves"]["enum"]), ElementsAreArray(words_of(leaves_words())));
-  EXPECT_THAT(texts_of(placement["rails"]["enum"]), ElementsAreArray(words_of(rail_words())));
+  EXPECT_THAT(texts_of(placement["pairs"]["enum"]),
+              ElementsAreArray(words_of(kPlacementKeys, "pairs")));
+  EXPECT_THAT(texts_of(placement["group"]["enum"]),
+              ElementsAreArray(words_of(kPlacementKeys, "group")));
+  EXPECT_THAT(texts_of(placement["leaves"]["enum"]),
+              ElementsAreArray(words_of(kPlacementKeys, "leaves")));
+  EXPECT_THAT(texts_of(placement["rails"]["enum"]),
+              ElementsAreArray(words_of(kPlacementKeys, "rails")));
   const YAML::Node stage = all["stage"]["properties"];
   EXPECT_THAT(texts_of(stage["on_failure"]["enum"]),
-              ElementsAreArray(words_of(on_failure_words())));
+              ElementsAreArray(words_of(kStageKeys, "on_failure")));
   const auto rules = stop_rule_parameters();
   EXPECT_THAT(texts_of(stage["precision"]["propertyNames"]["enum"]),
               ElementsAreArray(rules.begin(), rules.end()));

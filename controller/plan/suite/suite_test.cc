@@ -233,17 +233,6 @@ TEST(Suite, SizeDepthAndAliasesAreBounded) {
   EXPECT_THAT(problem_of("a: &a [*a]\n"), testing::Not(IsEmpty())) << "an alias within itself";
 }
 
-TEST(Suite, ReadsFilesAndNamesThoseItCannotOpen) {
-  const auto path = std::filesystem::temp_directory_path() / fmt::format("rg{}.yaml", ::getpid());
-  std::ofstream(path) << kGood;
-  EXPECT_TRUE(read_suite_file(path, fake_kernels()).suite);
-  std::filesystem::remove(path);
-  const SuiteReading gone = read_suite_file(path, fake_kernels());
-  ASSERT_EQ(gone.problems.size(), 1u);
-  EXPECT_THAT(describe(gone.problems[0]), HasSubstr("open: No such file or directory"));
-  EXPECT_FALSE(read_suite_file("/", fake_kernels()).suite) << "a folder is no suite";
-}
-
 TEST(Suite, TheShippedOnesAreSoundAndNamedLikeTheirFiles) {
   int suites = 0;
   for (const auto& entry : std::filesystem::directory_iterator("suites")) {

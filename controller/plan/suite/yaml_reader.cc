@@ -124,7 +124,7 @@ void parse_and_read(const std::string& text, const YamlBounds& bounds, YamlProbl
 
 void YamlProblems::add(const YAML::Mark& mark, std::string_view key, std::string message) {
   if (++count_ > max_listed_) return;
-  YamlProblem problem{.key = std::string(key), .message = std::move(message)};
+  YamlProblem problem{.file = file_, .key = std::string(key), .message = std::move(message)};
   if (!mark.is_null()) {
     problem.line = static_cast<std::uint32_t>(mark.line) + 1;
     problem.column = static_cast<std::uint32_t>(mark.column) + 1;
@@ -139,7 +139,7 @@ std::vector<YamlProblem> YamlProblems::take() {
   });
   if (count_ > max_listed_)
     listed_.push_back(
-        {.key = "", .message = fmt::format("{} more problems", count_ - max_listed_)});
+        {.file = file_, .message = fmt::format("{} more problems", count_ - max_listed_)});
   return std::move(listed_);
 }
 
@@ -242,9 +242,10 @@ const YamlValue* YamlMap::find(std::string_view name) const {
 }
 
 // yaml-cpp throws on faulty text; all exceptions become problems here.
-std::vector<YamlProblem> read_yaml(std::string_view text, const YamlBounds& bounds,
+std::vector<YamlProblem> read_yaml(std::string_view text, std::string_view file_name,
+                                   const YamlBounds& bounds,
                                    const std::function<void(const YamlValue& root)>& read) {
-  YamlProblems problems(bounds.max_problems);
+  YamlProblems problems(file_name, bounds.max_problems);
   if (text.size() > bounds.max_bytes) {
     problems.add(YAML::Mark::null_mark(), "",
                  fmt::format("{} bytes; at most {} are allowed", text.size(), bounds.max_bytes));
@@ -258,6 +259,20 @@ std::vector<YamlProblem> read_yaml(std::string_view text, const YamlBounds& boun
     problems.add(YAML::Mark::null_mark(), "", fmt::format("no YAML: {}", in_quotes(error.what())));
   }
   return problems.take();
+}
+
+std::string describe(const YamlProblem& problem) {
+  std::string place = problem.file;
+  if (problem.line > 0) place += fmt::format(":{}:{}", problem.line, problem.column);
+  return fmt::format("{}: {}{}", place, problem.key.empty() ? "" : problem.key + ": ",
+                     problem.message);
+}
+
+Error error_of(std::span<const YamlProblem> problems) {
+  RG_CHECK(!problems.empty());
+  std::string message = describe(problems.front());
+  if (problems.size() > 1) message += fmt::format(" (and {} more)", problems.size() - 1);
+  return Error{Code::kInvalidArgument, std::move(message)};
 }
 
 }  // namespace railgauge::plan

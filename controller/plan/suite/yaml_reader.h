@@ -13,6 +13,8 @@
 
 #include <yaml-cpp/yaml.h>
 
+#include "controller/plan/suite/yaml_problem.h"
+
 namespace railgauge::plan {
 
 // Bounds of a document; a larger one is refused before a tree is built.
@@ -25,20 +27,11 @@ struct YamlBounds {
   std::size_t max_problems = 50;
 };
 
-// One fault of a document with its place.
-struct YamlProblem {
-  // Line from 1; 0: the document as a whole.
-  std::uint32_t line = 0;
-  std::uint32_t column = 0;
-  // "stages[0].parameters.depth".
-  std::string key{};
-  std::string message{};
-};
-
 // Collects problems while a document is read. Not thread safe.
 class YamlProblems {
  public:
-  explicit YamlProblems(std::size_t max_listed) : max_listed_(max_listed) {}
+  YamlProblems(std::string_view file, std::size_t max_listed)
+      : file_(file), max_listed_(max_listed) {}
   void add(const YAML::Mark& mark, std::string_view key, std::string message);
   // True when no problem was added.
   [[nodiscard]] bool none() const { return count_ == 0; }
@@ -46,6 +39,7 @@ class YamlProblems {
   [[nodiscard]] std::vector<YamlProblem> take();
 
  private:
+  std::string file_;
   std::size_t max_listed_;
   std::size_t count_ = 0;
   std::vector<YamlProblem> listed_;
@@ -58,10 +52,8 @@ class YamlValue {
   YamlValue(const YAML::Node& node, std::string key, YAML::Mark key_mark, YamlProblems& problems)
       : node_(node), key_(std::move(key)), key_mark_(key_mark), problems_(&problems) {}
 
-  [[nodiscard]] const std::string& key() const { return key_; }
   [[nodiscard]] bool is_sequence() const { return node_.IsSequence(); }
   [[nodiscard]] bool is_map() const { return node_.IsMap(); }
-  [[nodiscard]] bool is_empty() const { return node_.IsNull(); }
   // Whether a mapping has the key, with a value or without.
   [[nodiscard]] bool has_key(const std::string& name) const;
   // Adds a problem at the place of the value.
@@ -105,8 +97,10 @@ class YamlMap {
   std::vector<YamlValue::Entry> entries_;
 };
 
-// Parses `text` and hands its root to `read`; afterwards, the problems of both.
-std::vector<YamlProblem> read_yaml(std::string_view text, const YamlBounds& bounds,
+// Parses `text`, which problems call `file_name`, and hands its root to `read`; afterwards, the
+// problems of both.
+std::vector<YamlProblem> read_yaml(std::string_view text, std::string_view file_name,
+                                   const YamlBounds& bounds,
                                    const std::function<void(const YamlValue& root)>& read);
 
 }  // namespace railgauge::plan

@@ -8,12 +8,18 @@
 #include <gtest/gtest.h>
 
 #include "controller/plan/suite/suite.h"
+#include "controller/plan/suite/suite_folder.h"
 #include "controller/plan/testing/plan_testing.h"
 
 namespace railgauge::plan {
 
 inline SuiteReading read(std::string_view text) {
   return read_suite(text, "x.yaml", fake_kernels());
+}
+
+// An unreadable file is an empty text, which is no suite.
+inline SuiteReading read_suite_file(const std::string& path, std::span<const KernelInfo> kernels) {
+  return read_suite(read_whole_file(path, kMaxSuiteBytes).value_or(""), path, kernels);
 }
 
 // The only problem of a text, with its place.

@@ -137,11 +137,7 @@ Result<std::vector<std::string>> expand(std::string_view item, std::size_t budge
 // The first few unknown names and how many more there are.
 Error unknown(const NodeSet::Item& item, const std::vector<std::string>& missing,
               std::span<const std::string> known) {
-  std::string list;
-  for (std::size_t i = 0; i < std::min(missing.size(), kMaxNamesInMessage); ++i)
-    list += (i == 0 ? "" : ", ") + missing[i];
-  if (missing.size() > kMaxNamesInMessage)
-    list += fmt::format(" and {} more", missing.size() - kMaxNamesInMessage);
+  const std::string list = some_of(missing, kMaxNamesInMessage);
   const std::string hint =
       known.empty() ? "; no node is known here" : did_you_mean(missing.front(), known);
   const bool itself = missing.size() == 1 && missing.front() == item.text;

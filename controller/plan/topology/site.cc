@@ -2,13 +2,13 @@
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
-#include <cstring>
-#include <fstream>
 
 #include <fmt/format.h>
 
+#include "controller/plan/suite/suite_folder.h"
+#include "controller/plan/suite/suite_keys.h"
 #include "controller/plan/suite/yaml_reader.h"
+#include "kernels/core/base/lookup.h"
 #include "kernels/core/params.h"
 #include "kernels/core/text/text.h"
 #include "kernels/core/text/units.h"
@@ -76,12 +76,10 @@ void read_defaults(const YamlValue& value, Site& site) {
   for (const std::string& name : known)
     if (const YamlValue* found = map.find(name))
       if (const auto text = found->text("a single value")) site.defaults[name] = *text;
-  const auto rule = site.defaults.find("gid_rule");
-  if (rule != site.defaults.end() && rule->second != "index" && site.defaults.contains("gid_index"))
+  if (value_of(site.defaults, "gid_rule", "index") != "index" &&
+      site.defaults.contains("gid_index"))
     value.problem("gid_rule and gid_index exclude each other, unless the rule is index");
-  const auto connection = site.defaults.find("connection");
-  if (connection != site.defaults.end() && connection->second == kManager &&
-      site.defaults.contains("pkey"))
+  if (value_of(site.defaults, "connection") == kManager && site.defaults.contains("pkey"))
     value.problem(
         "pkey and connection: rdma_cm exclude each other: the connection manager chooses "
         "the partition");
@@ -128,12 +126,7 @@ Site read(const YamlValue& root) {
   const std::vector<std::string> required{"version", "metadata", "defaults"};
   const std::vector<std::string> optional{"topology", "lossless_priority"};
   const YamlMap map(root, required, optional);
-  if (const YamlValue* version = map.find("version")) {
-    const auto text = version->text("the number 1");
-    if (text && parse_integer(*text) != std::int64_t{kSiteVersion})
-      version->problem(
-          fmt::format("is {}; this Railgauge reads version {}", in_quotes(*text), kSiteVersion));
-  }
+  if (const YamlValue* version = map.find("version")) read_version(*version, kSiteVersion);
   if (const YamlValue* metadata = map.find("metadata")) read_metadata(*metadata, site);
   if (const YamlValue* defaults = map.find("defaults")) read_defaults(*defaults, site);
   if (const YamlValue* priority = map.find("lossless_priority")) read_priority(*priority, site);
@@ -151,13 +144,10 @@ bool decides(const std::map<std::string, std::string>& parameters, const Key& ke
              std::string_view value) {
   if (parameters.contains(std::string(key.name)) || parameters.contains(std::string(key.beside)))
     return true;
-  const auto is = [&](const char* name, std::string_view wanted, bool same) {
-    const auto found = parameters.find(name);
-    return found != parameters.end() && (found->second == wanted) == same;
-  };
-  if (key.name == "pkey") return is("connection", kManager, true);
+  if (key.name == "pkey") return value_of(parameters, "connection") == kManager;
   return key.name == "connection" && value == kManager &&
-         (is("pkey", "", false) || is("pkey_index", "0", false) || is("transport", "RC", false));
+         (!value_of(parameters, "pkey").empty() || value_of(parameters, "pkey_index", "0") != "0" ||
+          value_of(parameters, "transport", "RC") != "RC");
 }
 
 }  // namespace
@@ -165,29 +155,17 @@ bool decides(const std::map<std::string, std::string>& parameters, const Key& ke
 // The first problem is the error; the number of others follows it.
 Result<Site> read_site(std::string_view text, std::string_view file_name) {
   Site site;
-  const YamlBounds bounds{.max_bytes = kMaxSiteBytes};
-  const auto problems =
-      read_yaml(text, bounds, [&site](const YamlValue& root) { site = read(root); });
+  const auto problems = read_yaml(text, file_name, {.max_bytes = kMaxSiteBytes},
+                                  [&site](const YamlValue& root) { site = read(root); });
   site.file = file_name;
-  if (problems.empty()) return site;
-  const YamlProblem& first = problems.front();
-  std::string place = std::string(file_name);
-  if (first.line > 0) place += fmt::format(":{}:{}", first.line, first.column);
-  std::string more;
-  if (problems.size() > 1) more = fmt::format(" (and {} more)", problems.size() - 1);
-  return wrong(fmt::format("{}: {}{}{}", place, first.key.empty() ? "" : first.key + ": ",
-                           first.message, more));
+  if (!problems.empty()) return wrong(error_of(problems).message);
+  return site;
 }
 
 Result<Site> read_site_file(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file) return wrong(fmt::format("{}: open: {}", path, std::strerror(errno)));
-  // One byte more than allowed shows what is too long.
-  std::string text(kMaxSiteBytes + 1, '\0');
-  file.read(text.data(), static_cast<std::streamsize>(text.size()));
-  if (file.bad()) return wrong(fmt::format("{}: read: {}", path, std::strerror(errno)));
-  text.resize(static_cast<std::size_t>(file.gcount()));
-  return read_site(text, path);
+  const auto text = read_whole_file(path, kMaxSiteBytes);
+  if (!text) return wrong(text.error().message);
+  return read_site(*text, path);
 }
 
 namespace {
@@ -228,8 +206,7 @@ Result<std::vector<std::string>> add_site_defaults(const Site& site, const Kerne
     if (RG_TRY(add_default(site, own->first, kernel, own->first, parameters)))
       added.push_back(own->first);
   }
-  const auto environment = given.find("environment");
-  const bool clean = environment != given.end() && environment->second == "clean";
+  const bool clean = value_of(given, "environment") == "clean";
   for (const NcclSetting& setting : nccl_settings()) {
     const std::string parameter(setting.parameter);
     const std::string key = key_of(site, setting);

@@ -53,8 +53,4 @@ struct Topology {
   std::map<std::string, std::uint32_t> uplinks{};
 };
 
-// kUnknown when either has no place, kNone when both are the same node.
-DistanceClass distance_between(const Topology& topology, const std::string& a,
-                               const std::string& b);
-
 }  // namespace railgauge::plan

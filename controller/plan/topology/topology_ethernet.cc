@@ -8,8 +8,8 @@
 
 #include <fmt/format.h>
 
-#include "controller/plan/topology/text_lines.h"
 #include "controller/plan/topology/topology_sources.h"
+#include "kernels/core/text/lines.h"
 #include "kernels/core/text/units.h"
 
 namespace railgauge::plan {

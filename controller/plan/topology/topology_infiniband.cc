@@ -4,8 +4,8 @@
 
 #include <fmt/format.h>
 
-#include "controller/plan/topology/text_lines.h"
 #include "controller/plan/topology/topology_sources.h"
+#include "kernels/core/text/lines.h"
 
 namespace railgauge::plan {
 namespace {

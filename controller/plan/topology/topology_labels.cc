@@ -6,8 +6,9 @@
 #include <fmt/format.h>
 
 #include "controller/plan/topology/node_set.h"
-#include "controller/plan/topology/text_lines.h"
 #include "controller/plan/topology/topology_sources.h"
+#include "kernels/core/base/lookup.h"
+#include "kernels/core/text/lines.h"
 
 namespace railgauge::plan {
 namespace {
@@ -40,12 +41,6 @@ std::map<std::string, std::string> pairs_in(std::span<const std::string_view> wo
       out.emplace(lower(word.substr(0, at)), word.substr(at + 1));
   }
   return out;
-}
-
-// The value of a key, or "".
-std::string value_of(const std::map<std::string, std::string>& from, const std::string& key) {
-  const auto found = from.find(key);
-  return found == from.end() ? "" : found->second;
 }
 
 // Lines without comments; a line that ends in a backslash continues in the next one.

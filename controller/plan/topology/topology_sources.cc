@@ -7,6 +7,8 @@
 
 #include <fmt/format.h>
 
+#include "kernels/core/base/lookup.h"
+
 namespace railgauge::plan {
 namespace {
 
@@ -100,8 +102,7 @@ NodeFinder::NodeFinder(std::span<const TopologyNode> nodes) {
 }
 
 std::string NodeFinder::by_guid(std::string_view guid) const {
-  const auto found = guids_.find(plain_guid(guid));
-  return found == guids_.end() ? "" : found->second;
+  return value_of(guids_, plain_guid(guid));
 }
 
 std::string NodeFinder::by_name(std::string_view name) const {

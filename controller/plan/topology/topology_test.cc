@@ -27,19 +27,6 @@ std::string place_of(const Result<Topology>& topology, const std::string& node) 
                                    : found->second.pod + "/" + found->second.leaf;
 }
 
-TEST(Topology, DistanceIsLeafThenPodThenFabric) {
-  Topology topology;
-  topology.nodes = {{"a", {.leaf = "l1", .pod = "p1"}},
-                    {"b", {.leaf = "l1", .pod = "p1"}},
-                    {"c", {.leaf = "l2", .pod = "p1"}},
-                    {"d", {.leaf = "l3", .pod = "p2"}}};
-  EXPECT_EQ(distance_between(topology, "a", "a"), DistanceClass::kNone);
-  EXPECT_EQ(distance_between(topology, "a", "b"), DistanceClass::kLeaf);
-  EXPECT_EQ(distance_between(topology, "a", "c"), DistanceClass::kPod);
-  EXPECT_EQ(distance_between(topology, "c", "d"), DistanceClass::kFabric);
-  EXPECT_EQ(distance_between(topology, "a", "x"), DistanceClass::kUnknown);
-}
-
 TEST(TopologyLabels, AreLinesOfNodeSets) {
   const auto nodes = nodes_named({"gpu001", "gpu002", "gpu017.cluster"});
   const TopologySource source{.source = "labels", .leaf_label = "rack", .pod_label = "row"};

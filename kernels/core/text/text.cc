@@ -108,6 +108,13 @@ std::string in_quotes(std::string_view word) {
                      shown.size() < word.size() ? "..." : "");
 }
 
+std::string some_of(std::span<const std::string> words, std::size_t most) {
+  std::string out;
+  for (const std::string& word : words.first(std::min(words.size(), most)))
+    out += (out.empty() ? "" : ", ") + word;
+  return words.size() > most ? fmt::format("{} and {} more", out, words.size() - most) : out;
+}
+
 std::string one_of(std::span<const std::string> words) {
   std::string out;
   for (std::size_t i = 0; i < words.size(); ++i) {

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-namespace railgauge::plan {
+namespace railgauge {
 
 inline constexpr std::string_view kBlanks = " \t\r\f\v";
 
@@ -58,4 +58,4 @@ inline std::string_view quoted_in(std::string_view line, std::size_t at = 0) {
   return line.substr(open + 1, close - open - 1);
 }
 
-}  // namespace railgauge::plan
+}  // namespace railgauge
