@@ -361,11 +361,11 @@ api::Upgrade report_of(const UpgradeData& sides, const analysis::UpgradeRuns& ru
 namespace {
 
 // Names that a sentence lists; the rest is a number.
-constexpr std::size_t kNamed = 3;
+constexpr std::size_t kNamedNodes = 3;
 
 // Adds a note with the names, if there are any.
 void add_list(std::string_view about, const std::vector<std::string>& names, api::Upgrade& out) {
-  if (!names.empty()) out.add_notes(fmt::format("{}: {}", about, some_of(names, kNamed)));
+  if (!names.empty()) out.add_notes(fmt::format("{}: {}", about, some_of(names, kNamedNodes)));
 }
 
 // Notes that Railgauge itself changed. Its version is never a suspect.

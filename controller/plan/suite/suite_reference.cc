@@ -2,6 +2,7 @@
 // The same text on every call.
 #include "controller/plan/suite/suite_keys.h"
 
+#include <algorithm>
 #include <type_traits>
 
 #include <fmt/format.h>

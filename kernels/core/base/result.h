@@ -54,7 +54,7 @@ inline tl::unexpected<Error> fail(Code code, std::string message) {
 template <class First, class... Args>
 tl::unexpected<Error> fail(Code code, fmt::format_string<First, Args...> text, First&& first,
                            Args&&... args) {
-  return fail(code, text, std::forward<First>(first), std::forward<Args>(args)...);
+  return fail(code, fmt::format(text, std::forward<First>(first), std::forward<Args>(args)...));
 }
 // The caller's words are wrong: kInvalidArgument.
 inline tl::unexpected<Error> invalid(std::string message) {
