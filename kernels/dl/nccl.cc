@@ -17,7 +17,7 @@ TableLoader<Nccl> g_nccl;
 constexpr std::size_t kMaxWords = 300;
 
 // The enumeration is ncclResult_t of nccl.h.
-Code code_of(nc::Return returned) {
+Code code_of_nccl(nc::Return returned) {
   switch (returned) {
     case nc::kRemoteError:
       return Code::kUnavailable;
@@ -81,7 +81,7 @@ Status nccl_status(const Nccl& nccl, nc::Return returned, std::string_view act, 
   std::string line = fmt::format("{}: {} (NCCL error {})", act,
                                  words != nullptr ? words : "no description", returned);
   if (const std::string last = last_words(nccl, comm); !last.empty()) line += ": " + last;
-  return fail(code_of(returned), std::move(line));
+  return fail(code_of_nccl(returned), std::move(line));
 }
 
 }  // namespace railgauge

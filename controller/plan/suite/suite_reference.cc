@@ -95,6 +95,7 @@ std::string default_text(const SuiteKey& key, Value To::*field) {
     const auto found = std::ranges::find(key.words, static_cast<int>(value), &ChoiceWord::meaning);
     return found == key.words.end() ? "" : found->word;
   } else if constexpr (!std::is_enum_v<Value>) {
+    if (static_cast<double>(value) < key.least) return "";  // a word of the member's own
     return fmt::format("{}{}", value, key.kind == ValueKind::kDuration ? "s" : "");
   }
   return "";
