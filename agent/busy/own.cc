@@ -5,7 +5,6 @@
 #include <array>
 #include <charconv>
 #include <cmath>
-#include <fstream>
 
 #include <fmt/format.h>
 
@@ -56,11 +55,7 @@ OwnProcesses::OwnProcesses(std::string proc_root, int self)
     : proc_root_(std::move(proc_root)), self_(self) {}
 
 std::optional<ProcessFacts> OwnProcesses::facts_of(int pid) const {
-  std::ifstream file(fmt::format("{}/{}/stat", proc_root_, pid));
-  std::string text(kMostStatBytes, '\0');
-  file.read(text.data(), static_cast<std::streamsize>(text.size()));
-  text.resize(static_cast<std::size_t>(file.gcount()));
-  return parse_process_stat(text);
+  return parse_process_stat(small_file(fmt::format("{}/{}/stat", proc_root_, pid), kMostStatBytes));
 }
 
 bool OwnProcesses::shows(int pid) const {

@@ -7,8 +7,6 @@
 #include <cerrno>
 #include <charconv>
 #include <cstring>
-#include <filesystem>
-#include <fstream>
 
 #include <fmt/format.h>
 
@@ -19,8 +17,6 @@
 
 namespace railgauge::agent {
 namespace {
-namespace fs = std::filesystem;
-
 constexpr std::size_t kMostHookBytes = 64U << 10U;
 constexpr std::size_t kMostLineBytes = 200;
 
@@ -34,22 +30,9 @@ Code code_of(int error) {
   return error == EACCES || error == EPERM ? Code::kPermissionDenied : Code::kUnknown;
 }
 
-// At most so much of a file that may be anything.
-std::string beginning_of(const std::string& path, std::size_t most) {
-  std::ifstream file(path, std::ios::binary);
-  std::string text(most, '\0');
-  file.read(text.data(), static_cast<std::streamsize>(most));
-  text.resize(static_cast<std::size_t>(std::max<std::streamsize>(file.gcount(), 0)));
-  return text;
-}
 }  // namespace
 
-std::string one_line(std::string_view text) {
-  std::string line = valid_utf8(text);
-  std::ranges::replace_if(
-      line, [](unsigned char c) { return c < ' ' || c == 0x7f; }, '?');
-  return line;
-}
+std::string one_line(std::string_view text) { return printable(valid_utf8(text)); }
 
 Result<std::optional<std::string>> read_marker(const std::string& path) {
   struct stat status {};
@@ -58,7 +41,7 @@ Result<std::optional<std::string>> read_marker(const std::string& path) {
     return fail(code_of(errno), fmt::format("{}: look for it: {}", path, std::strerror(errno)));
   }
   // A pipe would hold the reader up: that it is there is all that counts.
-  const std::string said = S_ISREG(status.st_mode) ? first_line(beginning_of(path, 4096)) : "";
+  const std::string said = first_line(small_file(path, 4096));
   return std::optional(said.empty() ? path + " is there"
                                     : fmt::format("{} says {}", path, in_quotes(said)));
 }

@@ -6,14 +6,12 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
 #include <sstream>
 
 #include <fmt/format.h>
 
 #include "agent/busy/readers.h"
 #include "agent/inventory/facts/files.h"
-#include "agent/watch/counters.h"
 #include "kernels/core/text/text.h"
 
 namespace railgauge::agent {
@@ -163,11 +161,7 @@ Result<JobView> read_slurm_jobs(const std::string& cgroup_root, const std::strin
   for (const char* controller : {"freezer", "memory", "cpuset", "devices", "cpu,cpuacct"})
     RG_TRY_OK(add_divided(root / controller, view));
   RG_TRY_OK(add_markers(marker_folder, view));
-  std::ifstream self(proc_root + "/self/cgroup");
-  std::string text(kMostCgroupBytes, '\0');
-  self.read(text.data(), static_cast<std::streamsize>(text.size()));
-  text.resize(static_cast<std::size_t>(std::max<std::streamsize>(self.gcount(), 0)));
-  view.ours = jobs_in_cgroup_paths(text);
+  view.ours = jobs_in_cgroup_paths(small_file(proc_root + "/self/cgroup", kMostCgroupBytes));
   return view;
 }
 

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "agent/inventory/facts/nics.h"
 #include "agent/inventory/facts/topology.h"
 #include "agent/inventory/stack.h"
 

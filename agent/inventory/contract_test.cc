@@ -4,7 +4,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "agent/inventory/facts/nics.h"
 #include "agent/testing/node_tree.h"
 
 namespace railgauge::agent {
@@ -20,15 +19,18 @@ api::Hello hello_of(const Inventory& inventory) {
   return hello;
 }
 
-TEST(Contract, AHelloTellsWhatTheSingleReadersTell) {
+TEST(Contract, AHelloTellsPortsGpusAndTheStack) {
   const NodeTree tree("hgx_h100_8");
   const api::Hello hello = hello_of(read_inventory({.root = tree.root(), .source_seconds = 60}));
-  const auto nics = list_nics(tree / "sys");
-  ASSERT_EQ(static_cast<std::size_t>(hello.nics_size()), nics.size());
-  for (int i = 0; i < hello.nics_size(); ++i)
-    EXPECT_EQ(hello.nics(i).SerializeAsString(),
-              nics[static_cast<std::size_t>(i)].SerializeAsString())
-        << hello.nics(i).ShortDebugString();
+  ASSERT_EQ(hello.nics_size(), 8);
+  const api::Nic& nic = hello.nics(7);
+  EXPECT_EQ(nic.device(), "mlx5_7");
+  EXPECT_EQ(nic.port(), 1u);
+  EXPECT_EQ(nic.state(), "active");
+  EXPECT_EQ(nic.driver(), "mlx5_core");
+  EXPECT_EQ(nic.firmware(), "28.39.1002");
+  EXPECT_EQ(nic.rate_bits_per_second(), 400e9);
+  EXPECT_EQ(nic.numa_node_plus_one(), 2u);
   ASSERT_EQ(hello.gpus_size(), 8);
   EXPECT_EQ(hello.gpus(0).uuid(), "GPU-00000000-0000-4000-8000-000000000000");
   EXPECT_EQ(hello.gpus(0).driver(), "nvidia");

@@ -144,10 +144,12 @@ class Node {
           read_machine, read_linux, read_limits, read_modules, read_module_files, read_symbols,
           read_services, read_libraries, read_packages, read_kernel_log})
       source(files)(inventory);
-    read_pci_device(files, kNic)(inventory);
+    read_pci_device(files, inventory.pci[kNic])(inventory);
     read_gpu_information(files, kGpu)(inventory);
-    read_rdma_device(files, "mlx5_0")(inventory);
-    read_net_device(files, "ib0")(inventory);
+    for (const RdmaDevice& device : std::vector(inventory.rdma))
+      read_rdma_device(files, device)(inventory);
+    for (const NetDevice& device : std::vector(inventory.nets))
+      read_net_device(files, device)(inventory);
     name_gpus(inventory);
     return inventory;
   }

@@ -68,20 +68,18 @@ void add_machine(Wave& wave, const InventoryOptions& options) {
 // The questions to each device, one read a device.
 void add_devices(Wave& wave, const Inventory& inventory) {
   for (const auto& [address, device] : inventory.pci)
-    wave.add("pci " + address, [address = address](const NodeFiles& files) {
-      return read_pci_device(files, address);
-    });
+    wave.add("pci " + address,
+             [device = device](const NodeFiles& files) { return read_pci_device(files, device); });
   for (const GpuFacts& gpu : inventory.gpus)
     wave.add("gpu " + gpu.pci_address, [address = gpu.pci_address](const NodeFiles& files) {
       return read_gpu_information(files, address);
     });
   for (const RdmaDevice& device : inventory.rdma)
-    wave.add("rdma " + device.name, [name = device.name](const NodeFiles& files) {
-      return read_rdma_device(files, name);
-    });
+    wave.add("rdma " + device.name,
+             [device](const NodeFiles& files) { return read_rdma_device(files, device); });
   for (const NetDevice& device : inventory.nets)
     wave.add("net " + device.name,
-             [name = device.name](const NodeFiles& files) { return read_net_device(files, name); });
+             [device](const NodeFiles& files) { return read_net_device(files, device); });
 }
 
 constexpr double kFirstWavesShare = 2.0 / 3;

@@ -10,8 +10,6 @@
 namespace railgauge::agent {
 
 using Words = std::map<std::string, std::string>;
-// Adds the fact under that name: nothing when it is absent, kUnknownPart when it could not be read.
-void put(Words& words, const std::string& name, const Fact<std::string>& fact);
 
 // A part that the node does not have is absent; a part that could not be read is kUnknownPart. A
 // value common to all devices appears once. If devices differ, each value has the PCI addresses

@@ -46,13 +46,13 @@ TEST(Stack, NamesWhatAnUpgradeChanges) {
 }
 
 TEST(Stack, TheWindowIntoAGpusMemoryIsItsLargestRegionWhereverItStands) {
-  const std::vector<PciBar> ampere{{.index = 0, .bytes = 1U << 24U},
-                                   {.index = 1, .bytes = 1ULL << 36U, .is_prefetchable = true},
-                                   {.index = 3, .bytes = 1U << 25U, .is_prefetchable = true}};
+  const std::vector<PciBar> ampere{{.bytes = 1U << 24U},
+                                   {.bytes = 1ULL << 36U, .is_prefetchable = true},
+                                   {.bytes = 1U << 25U, .is_prefetchable = true}};
   EXPECT_EQ(memory_window_bytes(ampere), 1ULL << 36U);
-  const std::vector<PciBar> hopper{{.index = 0, .bytes = 1U << 24U, .is_prefetchable = true},
-                                   {.index = 2, .bytes = 1ULL << 38U, .is_prefetchable = true},
-                                   {.index = 4, .bytes = 1U << 25U, .is_prefetchable = true}};
+  const std::vector<PciBar> hopper{{.bytes = 1U << 24U, .is_prefetchable = true},
+                                   {.bytes = 1ULL << 38U, .is_prefetchable = true},
+                                   {.bytes = 1U << 25U, .is_prefetchable = true}};
   EXPECT_EQ(memory_window_bytes(hopper), 1ULL << 38U);
   EXPECT_EQ(memory_window_bytes({}), 0U);
 }

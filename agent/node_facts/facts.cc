@@ -10,8 +10,6 @@
 #include <fstream>
 #include <vector>
 
-#include "agent/node_facts/log_words.h"
-
 namespace railgauge::agent {
 namespace {
 
@@ -56,20 +54,29 @@ std::string message_of(const std::string& line) {
   return line.substr(begin + 1, kMaxMessageBytes);
 }
 
-// A file of a tree gives many records at once, the device one a read.
 std::string kernel_log(const std::string& path) {
-  const int log = ::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
-  if (log < 0) return "";
   KeptLogLines kept;
+  if (read_log_records(path, kept) != 0) return "";
+  std::string text;
+  for (const std::string& message : kept.lines()) text += "kernel_log " + message + "\n";
+  return text + "kernel_log_end" + (kept.is_cut() ? " cut\n" : "\n");
+}
+
+}  // namespace
+
+// A file of a tree gives many records at once, the device one a read.
+int read_log_records(const std::string& path, KeptLogLines& kept) {
+  const int log = ::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+  if (log < 0) return errno;
   std::string rest;
-  bool readable = true;
+  int error = 0;
   bool has_begun = false;
   std::array<char, kMaxRecordBytes> record{};
   for (int i = 0; i < kMaxReads; ++i) {
     const ssize_t got = ::read(log, record.data(), record.size());
-    if (got < 0 && errno == EPIPE) kept.lose();  // written over: the next one
-    if (got < 0 && (errno == EPIPE || errno == EINTR)) continue;
-    readable = got >= 0 || errno == EAGAIN;
+    error = got < 0 ? errno : 0;
+    if (error == EPIPE) kept.lose();  // written over: the next one
+    if (error == EPIPE || error == EINTR) continue;
     if (got <= 0) break;
     rest.append(record.data(), static_cast<std::size_t>(got));
     for (std::size_t end = 0; (end = rest.find('\n')) != std::string::npos;
@@ -81,12 +88,8 @@ std::string kernel_log(const std::string& path) {
     if (rest.size() > kMaxRecordBytes) rest.clear();
   }
   ::close(log);
-  std::string text;
-  for (const std::string& message : kept.lines()) text += "kernel_log " + message + "\n";
-  return readable ? text + "kernel_log_end" + (kept.is_cut() ? " cut\n" : "\n") : "";
+  return error == EAGAIN ? 0 : error;
 }
-
-}  // namespace
 
 std::string privileged_facts_list() {
   return "pci_config  CAP_SYS_ADMIN  /sys/bus/pci/devices/*/config of bridges, GPUs and NICs\n"

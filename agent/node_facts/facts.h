@@ -5,7 +5,13 @@
 
 #include <string>
 
+#include "agent/node_facts/log_words.h"
+
 namespace railgauge::agent {
+
+// Reads the records of the kernel's log that are there now, without waiting. Returns 0, or the
+// errno of the call that failed.
+int read_log_records(const std::string& path, KeptLogLines& kept);
 
 // A line for each fact: name, capability, files.
 std::string privileged_facts_list();

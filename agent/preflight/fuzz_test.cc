@@ -39,11 +39,11 @@ struct Fields {
 };
 
 void add_pci(PciDevice& device, Fields& fields) {
-  fields.texts.insert(fields.texts.end(), {&device.driver, &device.local_cpus, &device.power_state,
+  fields.texts.insert(fields.texts.end(), {&device.driver, &device.local_cpus,
                                            &device.iommu_group_type, &device.physical_function});
   fields.small.insert(fields.small.end(),
                       {&device.class_code, &device.vendor, &device.device, &device.link_width,
-                       &device.max_link_width, &device.iommu_group, &device.virtual_functions});
+                       &device.max_link_width, &device.iommu_group});
   fields.reals.insert(fields.reals.end(),
                       {&device.link_gigatransfers, &device.max_link_gigatransfers});
   fields.counters.insert(fields.counters.end(),
@@ -54,18 +54,14 @@ void add_pci(PciDevice& device, Fields& fields) {
 
 void add_gpu(GpuFacts& gpu, Fields& fields) {
   NvmlGpu& nvml = gpu.nvml;
-  fields.texts.insert(fields.texts.end(),
-                      {&gpu.model, &gpu.uuid, &gpu.vbios, &gpu.firmware, &nvml.serial});
+  fields.texts.insert(fields.texts.end(), {&gpu.model, &gpu.uuid, &gpu.vbios});
   fields.words.insert(fields.words.end(), {&gpu.pci_address, &gpu.state});
-  fields.add(gpu.information);
   fields.large.insert(fields.large.end(),
                       {&nvml.bar1_total_bytes, &nvml.bar1_used_bytes, &nvml.memory_total_bytes,
-                       &nvml.ecc_volatile_uncorrected, &nvml.ecc_aggregate_uncorrected,
-                       &nvml.clock_reasons, &nvml.pcie_replays});
+                       &nvml.ecc_volatile_uncorrected, &nvml.clock_reasons, &nvml.pcie_replays});
   fields.small.insert(fields.small.end(),
-                      {&nvml.remapped_rows_uncorrectable, &nvml.sm_clock_mhz,
-                       &nvml.max_sm_clock_mhz, &nvml.compute_mode, &nvml.fabric_state,
-                       &nvml.fabric_status, &nvml.compute_capability, &nvml.brand});
+                      {&nvml.sm_clock_mhz, &nvml.max_sm_clock_mhz, &nvml.compute_mode,
+                       &nvml.fabric_state, &nvml.fabric_status, &nvml.compute_capability});
   fields.flags.insert(fields.flags.end(),
                       {&nvml.ecc_enabled, &nvml.remap_pending, &nvml.remap_failed,
                        &nvml.persistence_mode, &nvml.mig_mode});
@@ -80,7 +76,7 @@ void add_rdma(RdmaDevice& device, Fields& fields) {
   for (RdmaPort& port : device.ports) {
     fields.flags.push_back(&port.gids_told);
     fields.small.insert(fields.small.end(),
-                        {&port.active_mtu_bytes, &port.max_mtu_bytes, &port.lid, &port.sm_lid});
+                        {&port.active_mtu_bytes, &port.max_mtu_bytes, &port.lid});
     fields.texts.insert(fields.texts.end(), {&port.state, &port.phys_state, &port.link_layer});
     fields.reals.push_back(&port.rate_bits_per_second);
     fields.counters.insert(fields.counters.end(), {&port.counters, &port.hw_counters});
@@ -90,44 +86,29 @@ void add_rdma(RdmaDevice& device, Fields& fields) {
 }
 
 void add_software(Inventory& node, Fields& fields) {
-  fields.texts.insert(fields.texts.end(), {&node.kernel_release,
-                                           &node.kernel_command_line,
-                                           &node.gpu_driver,
-                                           &node.gpu_driver_flavour,
-                                           &node.ofed,
-                                           &node.rdma_core,
-                                           &node.cuda,
-                                           &node.cuda_driver_library,
-                                           &node.nccl,
-                                           &node.ucx,
-                                           &node.gdrcopy,
-                                           &node.fabric_manager,
-                                           &node.distribution,
-                                           &node.distribution_version,
-                                           &node.distribution_like,
-                                           &node.transparent_huge_pages,
-                                           &node.rdma_netns_mode,
-                                           &node.limits.cgroup_cpus,
-                                           &node.cpu.model,
-                                           &node.cpu.vendor,
-                                           &node.cpu.idle_driver});
-  fields.maps.insert(fields.maps.end(),
-                     {&node.autoload, &node.module_options, &node.blacklist, &node.memory_peers,
-                      &node.nccl_conf, &node.packages, &node.dkms});
+  fields.texts.insert(
+      fields.texts.end(),
+      {&node.kernel_release, &node.kernel_command_line, &node.gpu_driver, &node.gpu_driver_flavour,
+       &node.ofed, &node.rdma_core, &node.cuda, &node.nccl, &node.ucx, &node.fabric_manager,
+       &node.distribution, &node.distribution_version, &node.distribution_like,
+       &node.transparent_huge_pages, &node.rdma_netns_mode, &node.limits.cgroup_cpus,
+       &node.cpu.model, &node.cpu.vendor, &node.cpu.idle_driver});
+  fields.maps.insert(fields.maps.end(), {&node.autoload, &node.module_options, &node.blacklist,
+                                         &node.nccl_conf, &node.packages, &node.dkms});
   fields.lists.insert(fields.lists.end(), {&node.kernel_log, &node.iommus});
   fields.large.insert(fields.large.end(),
                       {&node.memory_bytes, &node.huge_pages_free, &node.huge_page_bytes,
-                       &node.limits.memlock_soft_bytes, &node.limits.memlock_hard_bytes,
-                       &node.limits.cgroup_memory_max_bytes, &node.limits.cgroup_memory_now_bytes});
+                       &node.limits.memlock_soft_bytes, &node.limits.cgroup_memory_max_bytes,
+                       &node.limits.cgroup_memory_now_bytes});
   fields.flags.insert(fields.flags.end(),
                       {&node.numa_balancing, &node.is_virtual_machine, &node.peer_memory_symbol,
                        &node.cpu.smt_active, &node.limits.cap_ipc_lock, &node.pci_told,
                        &node.rdma_told, &node.limits.cgroup_rdma_told});
-  for (Facts* facts : {&node.dmi, &node.gpu_driver_params, &node.nic_settings,
-                       &node.limits.cgroup_rdma_max, &node.limits.cgroup_rdma_now})
+  for (Facts* facts :
+       {&node.dmi, &node.nic_settings, &node.limits.cgroup_rdma_max, &node.limits.cgroup_rdma_now})
     fields.add(*facts);
   for (auto& [name, module] : node.modules) {
-    fields.texts.insert(fields.texts.end(), {&module.version, &module.srcversion, &module.file});
+    fields.texts.insert(fields.texts.end(), {&module.version, &module.file});
     fields.reals.push_back(&module.file_modified_unix_seconds);
     fields.flags.insert(fields.flags.end(), {&module.parameters_told, &module.holders_told});
     fields.add(module.parameters);
@@ -143,10 +124,8 @@ Fields fields_of(Inventory& node) {
   for (NetDevice& device : node.nets) {
     fields.words.insert(fields.words.end(), {&device.name, &device.pci_address, &device.driver});
     fields.small.push_back(&device.mtu_bytes);
-    fields.texts.insert(fields.texts.end(), {&device.state, &device.hardware_address});
     fields.add(device.qos);
   }
-  for (NumaNode& numa : node.numa) fields.texts.push_back(&numa.cpus);
   add_software(node, fields);
   return fields;
 }

@@ -1,25 +1,17 @@
 #include "agent/preflight/text.h"
 
-#include <algorithm>
-
 #include <fmt/format.h>
 
 #include "controller/api/preflight.h"
+#include "kernels/core/text/text.h"
 
 namespace railgauge::agent {
 namespace {
 
-// Control characters of a file never reach a terminal.
-std::string plain(std::string text) {
-  std::ranges::replace_if(
-      text, [](char c) { return static_cast<unsigned char>(c) < ' ' || c == 0x7f; }, '?');
-  return text;
-}
-
 std::string pairs_text(const api::PreflightReport& report) {
   std::string text;
   for (const api::GpuDirectPair& pair : report.pairs())
-    text += plain(fmt::format(
+    text += printable(fmt::format(
                 "{} {}{}{}: {}", pair.gpu(), pair.nic().empty() ? "no NIC" : pair.nic(),
                 pair.distance().empty() ? "" : " ", pair.distance(), api::gpudirect_text(pair))) +
             '\n';
@@ -31,14 +23,15 @@ std::string pairs_text(const api::PreflightReport& report) {
 std::string preflight_text(const api::PreflightReport& report) {
   std::string text;
   for (const api::PreflightNode& node : report.nodes())
-    text += plain(fmt::format("{}: {} ({}), {:.2f} s", node.node(), node.state(),
-                              api::state_counts_text(report, node.node()), node.seconds())) +
+    text += printable(fmt::format("{}: {} ({}), {:.2f} s", node.node(), node.state(),
+                                  api::state_counts_text(report, node.node()), node.seconds())) +
             '\n';
   for (const api::PreflightCheck& check : report.checks()) {
     if (check.state() == "pass" || check.state() == "waived") continue;
-    text += plain(fmt::format("{:<8}{:<24}{:<16}{}", check.state(), check.id(),
+    text +=
+        printable(fmt::format("{:<8}{:<24}{:<16}{}", check.state(), check.id(),
                               check.subject().empty() ? "-" : check.subject(), check.observed())) +
-            '\n';
+        '\n';
   }
   if (const std::string pairs = pairs_text(report); !pairs.empty()) text += '\n' + pairs;
   if (const std::string remedies = api::remedies_text(report); !remedies.empty())

@@ -1,9 +1,5 @@
 #include "agent/watch/counters.h"
 
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <array>
 #include <charconv>
@@ -12,7 +8,6 @@
 
 #include "agent/inventory/facts/files.h"
 #include "agent/watch/rules.h"
-#include "kernels/core/base/fd.h"
 #include "kernels/core/text/text.h"
 
 namespace railgauge::agent {
@@ -75,17 +70,6 @@ void read_aer(const fs::path& sysfs, const std::set<std::string>& addresses,
   }
 }
 }  // namespace
-
-// The start of a file, at most `most` bytes; "" if it cannot be read.
-std::string small_file(const std::string& path, std::size_t most) {
-  const Fd file(::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY));
-  struct stat status {};
-  if (!file || ::fstat(file.get(), &status) != 0 || !S_ISREG(status.st_mode)) return "";
-  std::string text(most, '\0');
-  const ssize_t n = ::read(file.get(), text.data(), text.size());
-  text.resize(n > 0 ? static_cast<std::size_t>(n) : 0);
-  return text;
-}
 
 std::optional<std::uint64_t> parse_counter(std::string_view text) {
   while (!text.empty() && (text.back() == '\n' || text.back() == ' ')) text.remove_suffix(1);

@@ -29,7 +29,4 @@ std::optional<std::uint64_t> parse_counter(std::string_view text);
 // line of a name and a number is nothing. Pure.
 std::optional<std::uint64_t> parse_aer_total(std::string_view text);
 
-// At most `most` bytes of a regular file; "" of anything else. Never waits.
-std::string small_file(const std::string& path, std::size_t most);
-
 }  // namespace railgauge::agent

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <map>
 
 #include "agent/inventory/facts/files.h"
 #include "kernels/core/pci_distance.h"
@@ -11,15 +10,9 @@ namespace railgauge::agent {
 namespace {
 namespace fs = std::filesystem;
 
-constexpr std::size_t kMaxNumaNodes = 4096;
-
 // "pci0000:15", which is the host bridge; a folder "pci" is not.
 bool is_host_bridge(const std::string& name) {
   return name.starts_with("pci") && name.find(':') != std::string::npos;
-}
-
-bool is_number(const std::string& text) {
-  return !text.empty() && std::ranges::all_of(text, [](char c) { return c >= '0' && c <= '9'; });
 }
 
 }  // namespace
@@ -31,7 +24,6 @@ PciPlace place_of(const std::string& sysfs, const std::string& pci_address) {
   std::error_code error;
   const fs::path folder = fs::canonical(link, error);
   if (error) return place;
-  place.numa_node_plus_one = numa_node_plus_one(folder);
   for (const fs::path& part : folder.parent_path()) {
     const std::string name = part.string();
     if (is_host_bridge(name)) {
@@ -58,28 +50,6 @@ std::string distance_between(const PciPlace& a, const PciPlace& b, std::size_t n
   // Below a switch's upstream port each device has one downstream port of its own.
   const auto below = std::max(a.bridges.end() - apart.in1, b.bridges.end() - apart.in2);
   return below <= 1 ? "PIX" : "PXB";
-}
-
-std::size_t count_numa_nodes(const std::string& sysfs) {
-  std::size_t count = 0;
-  for (const std::string& name : names_in(sysfs + "/devices/system/node", kMaxNumaNodes))
-    if (name.starts_with("node") && is_number(name.substr(4))) ++count;
-  return std::max<std::size_t>(count, 1);
-}
-
-void add_distances(const std::string& sysfs, const std::vector<api::Nic>& nics,
-                   std::vector<api::Gpu>& gpus) {
-  std::map<std::string, PciPlace> places;  // by NIC device
-  for (const api::Nic& nic : nics)
-    if (!nic.pci_address().empty())
-      places.try_emplace(nic.device(), place_of(sysfs, nic.pci_address()));
-  if (places.empty() || gpus.empty()) return;
-  const std::size_t numa_nodes = count_numa_nodes(sysfs);
-  for (api::Gpu& gpu : gpus) {
-    const PciPlace place = place_of(sysfs, gpu.pci_address());
-    for (const auto& [device, nic_place] : places)
-      (*gpu.mutable_distances())[device] = distance_between(place, nic_place, numa_nodes);
-  }
 }
 
 }  // namespace railgauge::agent

@@ -7,8 +7,6 @@
 #include <string>
 #include <vector>
 
-#include "controller/api/agent.pb.h"
-
 namespace railgauge::agent {
 
 // The place of a PCI device.
@@ -18,19 +16,12 @@ struct PciPlace {
   std::uint32_t numa_node_plus_one = 0;  // 0: unknown
 };
 
-// Reads the device's folder below `sysfs` (/sys on a node), a link into the tree of bridges.
-// Without the link the host bridge is "".
+// Reads the device's folder below `sysfs` (/sys on a node), a link into the tree of bridges, which
+// shows all but the NUMA node. Without the link the host bridge is "".
 PciPlace place_of(const std::string& sysfs, const std::string& pci_address);
 
 // A word of kPciDistances. kUnknownDistance: a host bridge is not known, or NUMA nodes are not
 // known on a machine with more than one. Pure.
 std::string distance_between(const PciPlace& a, const PciPlace& b, std::size_t numa_nodes);
-
-// Online NUMA nodes; at least 1.
-std::size_t count_numa_nodes(const std::string& sysfs);
-
-// Fills in `distances` of each GPU by NIC device. A software device has none.
-void add_distances(const std::string& sysfs, const std::vector<api::Nic>& nics,
-                   std::vector<api::Gpu>& gpus);
 
 }  // namespace railgauge::agent

@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "agent/inventory/contract.h"
+#include "agent/inventory/read_inventory.h"
 #include "agent/testing/temp_dir.h"
 #include "kernels/core/pci_distance.h"
 
@@ -16,25 +18,26 @@ using testing::UnorderedElementsAre;
 class Distances : public testing::Test {
  protected:
   TempDir root_;
-  std::vector<api::Nic> nics_;
-  std::vector<api::Gpu> gpus_;
+  std::vector<RdmaDevice> nics_;
+  std::vector<std::string> gpus_;  // addresses
 
   // A device at `path` below sys/devices, and the link by its address.
-  void add(const std::string& path, int numa) const {
+  void add(const std::string& path, int numa, const char* kind, const char* vendor) const {
     const std::string address = path.substr(path.rfind('/') + 1);
     root_.write("sys/devices/" + path + "/numa_node", std::to_string(numa) + "\n");
+    root_.write("sys/devices/" + path + "/class", std::string(kind) + "\n");
+    root_.write("sys/devices/" + path + "/vendor", std::string(vendor) + "\n");
     const std::filesystem::path link = root_ / ("sys/bus/pci/devices/" + address);
     std::filesystem::create_directories(link.parent_path());
     std::filesystem::create_directory_symlink("../../../devices/" + path, link);
   }
   void add_gpu(const std::string& path, int numa) {
-    add(path, numa);
-    gpus_.emplace_back().set_pci_address(path.substr(path.rfind('/') + 1));
+    add(path, numa, "0x030200", "0x10de");
+    gpus_.push_back(path.substr(path.rfind('/') + 1));
   }
   void add_nic(const std::string& device, const std::string& path, int numa) {
-    add(path, numa);
-    nics_.emplace_back().set_device(device);
-    nics_.back().set_pci_address(path.substr(path.rfind('/') + 1));
+    add(path, numa, "0x020700", "0x15b3");
+    nics_.push_back({.name = device, .pci_address = path.substr(path.rfind('/') + 1)});
   }
   void add_numa_nodes(int count) const {
     for (int i = 0; i < count; ++i)
@@ -42,8 +45,15 @@ class Distances : public testing::Test {
     root_.write("sys/devices/system/node/online", "0\n");
   }
   std::map<std::string, std::string> of_gpu(std::size_t index) {
-    add_distances(root_ / "sys", nics_, gpus_);
-    return {gpus_.at(index).distances().begin(), gpus_.at(index).distances().end()};
+    Inventory node = read_inventory({.root = root_.path(), .source_seconds = 60});
+    node.rdma = nics_;
+    api::Hello hello;
+    fill_hello(node, hello);
+    for (const api::Gpu& gpu : hello.gpus())
+      if (gpu.pci_address() == gpus_.at(index))
+        return {gpu.distances().begin(), gpu.distances().end()};
+    ADD_FAILURE() << gpus_.at(index) << " was not read";
+    return {};
   }
 };
 
@@ -118,23 +128,21 @@ TEST_F(Distances, WhatTheMachineDoesNotTellIsUnknownAndNoGuess) {
   add_numa_nodes(2);
   add_gpu("pci0000:17/0000:17:01.0/0000:18:00.0", -1);
   add_nic("mlx5_0", "pci0000:b0/0000:b0:01.0/0000:b1:00.0", 1);
-  nics_.emplace_back().set_device("mlx5_1");
-  nics_.back().set_pci_address("0000:c1:00.0");  // not in sysfs, as in some containers
+  nics_.push_back({.name = "mlx5_1", .pci_address = "0000:c1:00.0"});  // not in sysfs
   EXPECT_THAT(of_gpu(0),
               UnorderedElementsAre(Pair("mlx5_0", "unknown"), Pair("mlx5_1", "unknown")));
 }
 
 TEST_F(Distances, ASoftwareDeviceHasNone) {
   add_gpu("pci0000:00/0000:00:05.0", 0);
-  nics_.emplace_back().set_device("rxe0");
+  nics_.push_back({.name = "rxe0"});
   EXPECT_THAT(of_gpu(0), IsEmpty());
 }
 
 TEST_F(Distances, BothPortsOfOneAdapterAreOneDevice) {
   add_gpu("pci0000:00/0000:00:05.0", 0);
   add_nic("mlx5_0", "pci0000:00/0000:00:06.0", 0);
-  nics_.push_back(nics_.front());
-  nics_.back().set_port(2);
+  nics_.front().ports.resize(2);
   EXPECT_THAT(of_gpu(0), UnorderedElementsAre(Pair("mlx5_0", "PHB")));
 }
 

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <string>
+#include <type_traits>
 #include <utility>
 
 namespace railgauge::agent {
@@ -16,10 +17,8 @@ enum class FactState : std::uint8_t {
   kError,   // something is there, and it makes no sense or cannot be read; `reason` says what
 };
 
-// A value with its source.
-template <class T>
-struct Fact {
-  T value{};
+// All of a fact but its value.
+struct FactInfo {
   FactState state = FactState::kUnknown;
   std::string source{};  // path on the node ("/sys/module/nvidia/version") or call
   std::string reason{};  // one line; empty when absent, and when all of it is known
@@ -28,35 +27,44 @@ struct Fact {
   [[nodiscard]] bool is_absent() const { return state == FactState::kAbsent; }
   // It may be there, and was not read: unknown or an error.
   [[nodiscard]] bool is_open() const { return !is_known() && !is_absent(); }
+  // Takes over the state of `other` if that is open and this is not: a value then describes only a
+  // part.
+  void spoil_by(const FactInfo& other) {
+    if (!is_open() && other.is_open()) *this = other;
+  }
+};
+
+// A value with its source.
+template <class T>
+struct Fact : FactInfo {
+  T value{};
+
   // The value where it is known, else `otherwise`.
   [[nodiscard]] T value_or(T otherwise) const { return is_known() ? value : std::move(otherwise); }
   [[nodiscard]] bool is(const T& expected) const { return is_known() && value == expected; }
 
   static Fact known(T value, std::string source) {
-    return {std::move(value), FactState::kKnown, std::move(source), {}};
+    return {{FactState::kKnown, std::move(source), {}}, std::move(value)};
   }
   static Fact absent(std::string source) {
-    return {T{}, FactState::kAbsent, std::move(source), {}};
+    return {{FactState::kAbsent, std::move(source), {}}, T{}};
   }
   static Fact unknown(std::string source, std::string reason) {
-    return {T{}, FactState::kUnknown, std::move(source), std::move(reason)};
+    return {{FactState::kUnknown, std::move(source), std::move(reason)}, T{}};
   }
   static Fact error(std::string source, std::string reason) {
-    return {T{}, FactState::kError, std::move(source), std::move(reason)};
-  }
-  // Takes over the state of `other` if that is open and this is not: the value then describes only
-  // a part.
-  template <class U>
-  void spoil_by(const Fact<U>& other) {
-    if (is_open() || !other.is_open()) return;
-    state = other.state;
-    source = other.source;
-    reason = other.reason;
+    return {{FactState::kError, std::move(source), std::move(reason)}, T{}};
   }
   // The same state, source and reason as a fact of another type.
   template <class U>
   [[nodiscard]] Fact<U> without_value() const {
-    return {U{}, state, source, reason};
+    return {*this, U{}};
+  }
+  // `convert(value)` where this is known, else the same state without a value.
+  template <class Convert>
+  [[nodiscard]] auto as(Convert convert) const {
+    using U = std::remove_cvref_t<decltype(convert(value))>;
+    return Fact<U>{*this, is_known() ? U(convert(value)) : U{}};
   }
 };
 

@@ -1,10 +1,15 @@
 #include "agent/inventory/facts/files.h"
 
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <cctype>
-#include <charconv>
+#include <cerrno>
 #include <fstream>
 
+#include "kernels/core/base/fd.h"
 #include "kernels/core/text/text.h"
 
 namespace railgauge::agent {
@@ -21,12 +26,6 @@ std::string line_of(const fs::path& path) {
   return valid_utf8(line);
 }
 
-std::string link_name(const fs::path& link) {
-  std::error_code ignored;
-  const fs::path target = fs::read_symlink(link, ignored);
-  return target.filename().string();
-}
-
 std::vector<std::string> names_in(const fs::path& folder, std::size_t most) {
   std::vector<std::string> names;
   std::error_code error;
@@ -38,11 +37,20 @@ std::vector<std::string> names_in(const fs::path& folder, std::size_t most) {
   return names;
 }
 
-std::uint32_t numa_node_plus_one(const fs::path& device) {
-  const std::string text = line_of(device / "numa_node");
-  int node = -1;
-  std::from_chars(text.data(), text.data() + text.size(), node);
-  return node < 0 ? 0 : static_cast<std::uint32_t>(node) + 1;
+std::string small_file(const std::string& path, std::size_t most, int flags) {
+  const Fd file(::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY | flags));
+  struct stat status {};
+  if (!file || ::fstat(file.get(), &status) != 0 || !S_ISREG(status.st_mode)) return "";
+  std::string text(most, '\0');
+  std::size_t size = 0;
+  while (size < most) {
+    const ssize_t got = ::read(file.get(), text.data() + size, most - size);
+    if (got < 0 && errno == EINTR) continue;
+    if (got <= 0) break;
+    size += static_cast<std::size_t>(got);
+  }
+  text.resize(size);
+  return text;
 }
 
 std::string lower(std::string text) {

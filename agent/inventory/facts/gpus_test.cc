@@ -1,4 +1,6 @@
-#include "agent/inventory/facts/gpus.h"
+// GPUs by sysfs and the folder of the driver, without its library.
+#include "agent/inventory/contract.h"
+#include "agent/inventory/read_inventory.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -31,7 +33,9 @@ class Gpus : public testing::Test {
                     excluded + "\n");
   }
   [[nodiscard]] std::vector<api::Gpu> list() const {
-    return list_gpus(root_ / "sys", root_ / "proc");
+    api::Hello hello;
+    fill_hello(read_inventory({.root = root_.path(), .source_seconds = 60}), hello);
+    return {hello.gpus().begin(), hello.gpus().end()};
   }
 };
 

@@ -4,9 +4,9 @@
 #pragma once
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <map>
-#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -24,10 +24,8 @@ using Counters = std::map<std::string, std::uint64_t>;
 
 // One memory region of a PCI function.
 struct PciBar {
-  std::uint32_t index = 0;
   std::uint64_t bytes = 0;
   bool is_prefetchable = false;
-  bool is_64_bit = false;
 };
 
 // The window into a GPU's memory, which NVIDIA calls BAR1 whatever its place among the regions (the
@@ -47,8 +45,6 @@ struct PciDevice {
   Fact<std::uint32_t> class_code{};    // 24 bits: 0x030200 is a 3D controller, 0x0604xx a bridge
   Fact<std::uint32_t> vendor{};        // 0x10de NVIDIA, 0x15b3 Mellanox
   Fact<std::uint32_t> device{};
-  Fact<std::uint32_t> subsystem_vendor{};
-  Fact<std::uint32_t> subsystem_device{};
   Fact<std::string> driver{};         // absent: none is bound
   Fact<int> numa_node{};              // known and -1: the firmware does not report it
   Fact<std::string> local_cpus{};     // "0-55,112-167"
@@ -56,22 +52,15 @@ struct PciDevice {
   Fact<double> max_link_gigatransfers{};
   Fact<std::uint32_t> link_width{};  // lanes
   Fact<std::uint32_t> max_link_width{};
-  Fact<std::uint32_t> iommu_group{};            // absent: no IOMMU translates for it
-  Fact<std::string> iommu_group_type{};         // "identity", "DMA", "DMA-FQ"
-  Fact<std::string> physical_function{};        // address; known for a virtual function only
-  Fact<std::uint32_t> virtual_functions{};      // that are configured; absent: no SR-IOV
-  Fact<std::uint32_t> max_virtual_functions{};  // that could be
-  Fact<std::vector<PciBar>> bars{};             // those with a size
-  Fact<std::string> power_state{};              // "D0"
-  Fact<std::string> reset_method{};
-  Fact<Counters> aer_correctable{};  // "TOTAL_ERR_COR", "BadTLP", ...
+  Fact<std::uint32_t> iommu_group{};      // absent: no IOMMU translates for it
+  Fact<std::string> iommu_group_type{};   // "identity", "DMA", "DMA-FQ"
+  Fact<std::string> physical_function{};  // address; known for a virtual function only
+  Fact<std::vector<PciBar>> bars{};       // those with a size
+  Fact<Counters> aer_correctable{};       // "TOTAL_ERR_COR", "BadTLP", ...
   Fact<Counters> aer_nonfatal{};
   Fact<Counters> aer_fatal{};
   PciConfig config{};
-  // Serial number where a driver reports one; "" otherwise.
-  std::string serial{};
 
-  [[nodiscard]] bool is_bridge() const { return (class_code.value_or(0) >> 8U) == 0x0604; }
   // The second function of a ConnectX-8 or later, beside a GPU, by which the NIC reaches that GPU's
   // memory (Data Direct). Neither the NIC's own function nor of a network controller's class.
   [[nodiscard]] bool is_data_direct() const { return vendor.is(0x15b3) && device.is(0x2100); }
@@ -82,18 +71,12 @@ struct PciDevice {
 // Facts that only the driver library reports. All are unknown without NVML; test fixtures fill them
 // in.
 struct NvmlGpu {
-  Fact<std::string> serial{};
   Fact<std::uint64_t> bar1_total_bytes{};
   Fact<std::uint64_t> bar1_used_bytes{};
   Fact<std::uint64_t> memory_total_bytes{};
-  Fact<std::uint64_t> memory_used_bytes{};
   Fact<bool> ecc_enabled{};
-  Fact<bool> ecc_enabled_after_reboot{};
   Fact<std::uint64_t> ecc_volatile_uncorrected{};
   Fact<std::uint64_t> ecc_volatile_corrected{};
-  Fact<std::uint64_t> ecc_aggregate_uncorrected{};
-  Fact<std::uint32_t> remapped_rows_correctable{};
-  Fact<std::uint32_t> remapped_rows_uncorrectable{};
   Fact<bool> remap_pending{};
   Fact<bool> remap_failed{};
   Fact<bool> persistence_mode{};
@@ -102,32 +85,25 @@ struct NvmlGpu {
       compute_mode{};  // 0 default, 1 exclusive thread, 2 prohibited, 3 exclusive process
   Fact<std::uint32_t> sm_clock_mhz{};
   Fact<std::uint32_t> max_sm_clock_mhz{};
-  Fact<std::uint32_t> memory_clock_mhz{};
-  Fact<std::uint32_t> max_memory_clock_mhz{};
-  Fact<std::uint64_t> clock_reasons{};  // bits of ml::kReason... in kernels/dl/nvml.h
-  Fact<std::uint32_t> temperature_c{};
-  Fact<std::uint32_t> utilization_percent{};
+  Fact<std::uint64_t> clock_reasons{};      // bits of ml::kReason... in kernels/dl/nvml.h
   Fact<std::uint32_t> compute_processes{};  // of anybody, ours too
-  Fact<std::uint32_t> graphics_processes{};
   Fact<std::uint64_t> pcie_replays{};
   Fact<std::vector<bool>> nvlink_active{};          // by link
   Fact<std::vector<std::string>> nvlink_remotes{};  // PCI address by link; "" where unknown
   Fact<std::uint32_t> fabric_state{};  // 0 not supported, 1 not started, 2 in progress, 3 completed
   Fact<std::uint32_t> fabric_status{};       // NVML's return code of the registration; 0 is success
   Fact<std::uint32_t> compute_capability{};  // major * 10 + minor: 90
-  Fact<std::uint32_t> brand{};               // nvmlBrandType_t
 };
 
 // A GPU as sysfs, /proc and NVML show it.
 struct GpuFacts {
-  std::string name{};         // "gpu0", as list_gpus() counts
+  std::string name{};         // "gpu0": by number, as CUDA counts
   std::string pci_address{};  // its PciDevice has driver, NUMA node, link and BARs
   std::string state{};        // as api::Gpu has it: "active", "no_driver", "hidden", ...
   Fact<std::string> model{};
   Fact<std::string> uuid{};
   Fact<std::string> vbios{};
-  Fact<std::string> firmware{};  // GSP's, "550.54.15"; "N/A" where it is off
-  Facts information{};           // all lines of /proc/driver/nvidia/gpus/*/information
+  bool is_excluded = false;  // from the driver, by its own option
   NvmlGpu nvml{};
 };
 
@@ -152,7 +128,6 @@ struct RdmaPort {
   Fact<std::uint32_t> active_mtu_bytes{};
   Fact<std::uint32_t> max_mtu_bytes{};
   Fact<std::uint32_t> lid{};
-  Fact<std::uint32_t> sm_lid{};
   std::vector<GidEntry> gids{};  // those that are not zero
   Fact<bool> gids_told{};        // known: those are all; else why some may lack
   Fact<Counters> counters{};
@@ -182,11 +157,6 @@ struct NetDevice {
   std::string pci_address{};  // "" where it has none
   std::string driver{};
   Fact<std::uint32_t> mtu_bytes{};
-  Fact<double> speed_bits_per_second{};
-  Fact<std::string> state{};  // operstate: "up", "down"
-  Fact<std::string> hardware_address{};
-  Fact<std::uint64_t> carrier_changes{};
-  Fact<Counters> statistics{};  // rx_errors, rx_crc_errors, tx_dropped, ...
   // Vendor settings below the interface's folder, by path from it: "ecn/roce_np/enable/3",
   // "qos/trust"; only those that are there.
   Facts qos{};
@@ -194,17 +164,19 @@ struct NetDevice {
 
 // --- software ------------------------------------------------------------------------------------
 
-// A kernel module, loaded or installed.
-struct ModuleFacts {
+// A module by /sys/module.
+struct LoadedModule {
   bool is_loaded = false;
-  Fact<std::string> version{};  // /sys/module/NAME/version; absent: it has none
-  Fact<std::string> srcversion{};
-  Facts parameters{};            // /sys/module/NAME/parameters; unknown where they are for root
-  Fact<bool> parameters_told{};  // known or absent: those are all; else why some may lack
+  Fact<std::string> version{};         // absent: it has none
+  Facts parameters{};                  // unknown where they are for root
+  Fact<bool> parameters_told{};        // known or absent: those are all; else why some may lack
   std::vector<std::string> holders{};  // modules that use it
   Fact<bool> holders_told{};           // likewise
+};
+
+// A kernel module, loaded or installed.
+struct ModuleFacts : LoadedModule {
   Fact<std::string> file{};  // from modules.dep, "/lib/modules/RELEASE/..."; absent: not installed
-  std::vector<std::string> depends{};  // module files that modules.dep names, likewise
   Fact<double> file_modified_unix_seconds{};
 };
 
@@ -218,7 +190,6 @@ struct ServiceFacts {
 // Limits of the agent's process and its control group.
 struct MemoryLimits {
   Fact<std::uint64_t> memlock_soft_bytes{};  // kUnlimited where there is none
-  Fact<std::uint64_t> memlock_hard_bytes{};
   Fact<std::uint64_t> cgroup_memory_max_bytes{};
   Fact<std::uint64_t> cgroup_memory_now_bytes{};
   Fact<std::string> cgroup_cpus{};  // "0-31": cpuset.cpus.effective
@@ -229,25 +200,26 @@ struct MemoryLimits {
 };
 inline constexpr std::uint64_t kUnlimited = ~std::uint64_t{0};
 
-// The processors of the node and their power settings.
-struct CpuFacts {
-  Fact<std::string> model{};
-  Fact<std::string> vendor{};  // "GenuineIntel", "AuthenticAMD", "ARM"
-  Fact<std::uint32_t> processors{};
-  Fact<std::uint32_t> sockets{};
+// The power settings of the processors.
+struct CpuPower {
   Fact<std::map<std::string, std::uint32_t>> governors{};  // processors by scaling_governor
   Fact<std::string> idle_driver{};
   Fact<Facts> idle_states{};  // of cpu0: name to "disabled" or "enabled"
   Fact<bool> smt_active{};
+};
+
+// The processors of the node.
+struct CpuFacts : CpuPower {
+  Fact<std::string> model{};
+  Fact<std::string> vendor{};  // "GenuineIntel", "AuthenticAMD", "ARM"
+  Fact<std::uint32_t> processors{};
+  Fact<std::uint32_t> sockets{};
   Fact<std::string> microcode{};
 };
 
 // One NUMA node.
 struct NumaNode {
   std::uint32_t number = 0;
-  Fact<std::string> cpus{};  // "0-55"; "" for a node of memory alone
-  Fact<std::uint64_t> memory_bytes{};
-  Fact<std::vector<std::uint32_t>> distances{};
 };
 
 // A file in /dev that a measurement needs.
@@ -257,46 +229,89 @@ struct DeviceNode {
 
 // --- the node ------------------------------------------------------------------------------------
 
-// Everything that one reading found.
-struct Inventory {
-  // Hardware.
-  std::map<std::string, PciDevice>
-      pci{};                       // by address: GPUs, NICs, all bridges above them, switches
-  Fact<bool> pci_told{};           // known or absent: those are all; else why some may lack
-  std::vector<GpuFacts> gpus{};    // by number
-  bool has_gpu_folders = false;    // the driver shows GPUs in /proc: those of this container
+// A part of the inventory is what one source finds.
+
+using TextMap = Fact<std::map<std::string, std::string>>;
+
+struct PciTree {
+  std::map<std::string, PciDevice> pci{};  // by address: GPUs, NICs, bridges above them, switches
+  Fact<bool> pci_told{};                   // known or absent: those are all; else why some may lack
+};
+
+struct RdmaList {
   std::vector<RdmaDevice> rdma{};  // by name
   Fact<bool> rdma_told{};          // known or absent: those are all; else why some may lack
-  std::vector<NetDevice> nets{};   // by name; those with a device and those of RDMA
+};
+
+struct MemorySizes {
+  Fact<std::uint64_t> memory_bytes{};
+  Fact<std::uint64_t> huge_pages_free{};
+  Fact<std::uint64_t> huge_page_bytes{};
+};
+
+struct LinuxFacts {
+  Fact<std::string> kernel_release{};
+  Fact<std::string> kernel_command_line{};
+  Fact<std::vector<std::string>> iommus{};     // names in /sys/class/iommu; absent: none
+  Fact<std::string> transparent_huge_pages{};  // "always", "madvise", "never"
+  Fact<bool> numa_balancing{};
+  Fact<std::string> rdma_netns_mode{};  // "shared", "exclusive"; absent: no RDMA in this kernel
+};
+
+// Settings of modules for the next boot, by module with underscores.
+struct BootSettings {
+  TextMap autoload{};        // to the file naming it
+  TextMap module_options{};  // "nvidia NAME=..." lines of modprobe.d: to its options
+  TextMap blacklist{};       // to the file naming it
+};
+
+struct KernelLogLines {
+  Fact<std::vector<std::string>>
+      kernel_log{};                // lines about GPUs, NICs, peer memory, AER; newest last
+  bool kernel_log_is_cut = false;  // its ring was written over: what is not there may have been
+};
+
+// Software, by version. Absent: not installed.
+struct Libraries {
+  Fact<std::string> distribution{};          // os-release ID: "ubuntu"
+  Fact<std::string> distribution_version{};  // VERSION_ID
+  Fact<std::string> distribution_like{};     // ID_LIKE
+  Fact<std::string> gpu_driver{};            // "550.54.15"
+  Fact<std::string> ofed{};                  // "MLNX_OFED_LINUX-24.10-0.7.0.0"; absent: inbox stack
+  Fact<std::string> rdma_core{};
+  Fact<std::string> cuda{};  // toolkit
+  Fact<std::string> nccl{};
+  Fact<std::string> ucx{};
+  Fact<std::string> openmpi{};
+  Fact<std::string> mpich{};
+  TextMap nccl_conf{};  // /etc/nccl.conf; absent: none
+  TextMap dkms{};       // "nvidia/550.54.15" to its state folder
+};
+
+inline constexpr std::size_t kMaxGpus = 64;
+inline constexpr std::size_t kMaxNicPorts = 256;
+
+// Everything that one reading found.
+struct Inventory : PciTree,
+                   RdmaList,
+                   MemorySizes,
+                   LinuxFacts,
+                   BootSettings,
+                   KernelLogLines,
+                   Libraries {
+  // Hardware.
+  std::vector<GpuFacts> gpus{};   // by number
+  bool has_gpu_folders = false;   // the driver shows GPUs in /proc: those of this container
+  std::vector<NetDevice> nets{};  // by name; those with a device and those of RDMA
   std::vector<NumaNode> numa{};
   CpuFacts cpu{};
-  Fact<std::uint64_t> memory_bytes{};
   Facts dmi{};  // sys_vendor, product_name, board_name, bios_vendor, bios_version, bios_date, ...
   Fact<bool> is_virtual_machine{};
 
   // Linux.
-  Fact<std::string> kernel_release{};
-  Fact<std::string> kernel_command_line{};
-  Fact<std::string> boot_id{};
-  Fact<std::vector<std::string>> iommus{};       // names in /sys/class/iommu; absent: none
   Fact<std::set<std::string>> loaded_modules{};  // all names of /proc/modules
   std::map<std::string, ModuleFacts> modules{};  // those of kModules, by name with underscores
-  Fact<std::map<std::string, std::string>>
-      autoload{};  // module (underscores) to the file naming it
-  Fact<std::map<std::string, std::string>> module_options{};  // "nvidia NAME=..." lines of
-                                                              // modprobe.d: module to its options
-  Fact<std::map<std::string, std::string>> blacklist{};       // module to the file naming it
-  Fact<std::map<std::string, std::string>> memory_peers{};    // clients of the legacy registry:
-                                                              // "nv_mem" to its version
-  Fact<bool> peer_memory_symbol{};  // the kernel has ib_register_peer_memory_client
-  Fact<std::vector<std::string>>
-      kernel_log{};                // lines about GPUs, NICs, peer memory, AER; newest last
-  bool kernel_log_is_cut = false;  // its ring was written over: what is not there may have been
-  Fact<std::uint64_t> huge_pages_free{};
-  Fact<std::uint64_t> huge_page_bytes{};
-  Fact<std::string> transparent_huge_pages{};  // "always", "madvise", "never"
-  Fact<bool> numa_balancing{};
-  Fact<std::string> rdma_netns_mode{};  // "shared", "exclusive"; absent: no RDMA in this kernel
+  Fact<bool> peer_memory_symbol{};               // the kernel has ib_register_peer_memory_client
   MemoryLimits limits{};
   std::map<std::string, ServiceFacts> services{};  // those of kServices, by name without ".service"
   std::map<std::string, DeviceNode>
@@ -304,27 +319,10 @@ struct Inventory {
                        // was not listed. Empty: not read
 
   // Software, by version. Absent: not installed.
-  Fact<std::string> distribution{};          // os-release ID: "ubuntu"
-  Fact<std::string> distribution_version{};  // VERSION_ID
-  Fact<std::string> distribution_like{};     // ID_LIKE
-  Fact<std::string> gpu_driver{};            // "550.54.15"
-  Fact<std::string> gpu_driver_flavour{};    // "open" or "proprietary"
-  Facts gpu_driver_params{};                 // /proc/driver/nvidia/params
-  Fact<std::string> ofed{};                  // "MLNX_OFED_LINUX-24.10-0.7.0.0"; absent: inbox stack
-  Fact<std::string> rdma_core{};
-  Fact<std::string> cuda{};                 // toolkit
-  Fact<std::string> cuda_driver_library{};  // libcuda's, "550.54.15"
-  Fact<std::string> nvml_library{};         // libnvidia-ml's; absent: not installed
-  Fact<std::string> nccl{};
-  Fact<std::string> ucx{};
-  Fact<std::string> openmpi{};
-  Fact<std::string> mpich{};
+  Fact<std::string> gpu_driver_flavour{};  // "open" or "proprietary"
   Facts mpi_installations{};  // those that the agent's setting names: "openmpi 4.1.7, ucx 1.17.0"
   Fact<std::string> fabric_manager{};
-  Fact<std::string> gdrcopy{};                           // the library's
-  Fact<std::map<std::string, std::string>> nccl_conf{};  // /etc/nccl.conf; absent: none
-  Fact<std::map<std::string, std::string>> packages{};   // name to version, of kPackages' prefixes
-  Fact<std::map<std::string, std::string>> dkms{};       // "nvidia/550.54.15" to its state folder
+  TextMap packages{};         // name to version, of kPackages' prefixes
   Facts nic_settings{};       // firmware configuration, QoS: as files report them
   std::string nvml_reason{};  // why NVML was not asked; "" when it was
 

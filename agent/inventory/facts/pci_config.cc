@@ -2,6 +2,8 @@
 
 #include <set>
 
+#include <fmt/format.h>
+
 namespace railgauge::agent {
 namespace {
 
@@ -68,76 +70,53 @@ Found find_extended(const Bytes& bytes, std::uint16_t wanted) {
 
 std::uint32_t size_of_code(unsigned code) { return 128U << (code & 7U); }
 
+// A capability of at least `size` bytes as `read` takes it from its offset.
+template <class Read>
+auto read_capability(const Bytes& bytes, const Found& found, std::size_t size,
+                     const std::string& source, const char* chain, Read read) {
+  using T = decltype(read(found.at));
+  if (found.search == Search::kNone) return Fact<T>::absent(source);
+  if (found.search == Search::kBroken || !bytes.has(found.at, size))
+    return Fact<T>::error(source, fmt::format("{}: its chain of {} is broken", source, chain));
+  return Fact<T>::known(read(found.at), source);
+}
+
 Fact<PcieControl> read_pcie(const Bytes& bytes, const std::string& source) {
-  const Found found = find_capability(bytes, kPciExpress);
-  if (found.search == Search::kNone) return Fact<PcieControl>::absent(source);
-  if (found.search == Search::kBroken || !bytes.has(found.at, 10))
-    return Fact<PcieControl>::error(source, source + ": its chain of capabilities is broken");
-  const std::uint16_t flags = bytes.word(found.at + 2);
-  const std::uint16_t supported = bytes.word(found.at + 4);
-  const std::uint16_t control = bytes.word(found.at + 8);
-  return Fact<PcieControl>::known({.port_type = static_cast<std::uint8_t>(flags >> 4U & 0xfU),
-                                   .relaxed_ordering = (control & 1U << 4U) != 0,
-                                   .max_payload_bytes = size_of_code(control >> 5U),
-                                   .max_payload_supported_bytes = size_of_code(supported),
-                                   .max_read_request_bytes = size_of_code(control >> 12U)},
-                                  source);
-}
-
-Fact<PciAcs> read_acs(const Bytes& bytes, const std::string& source) {
-  const Found found = find_extended(bytes, kAcs);
-  if (found.search == Search::kNone) return Fact<PciAcs>::absent(source);
-  if (found.search == Search::kBroken || !bytes.has(found.at, 8))
-    return Fact<PciAcs>::error(source, source + ": its chain of extended capabilities is broken");
-  return Fact<PciAcs>::known({.capability = bytes.word(found.at + 4),
-                              .control = bytes.word(found.at + 6),
-                              .offset = static_cast<std::uint16_t>(found.at)},
-                             source);
-}
-
-Fact<bool> read_ats(const Bytes& bytes, const std::string& source) {
-  const Found found = find_extended(bytes, kAts);
-  if (found.search == Search::kNone) return Fact<bool>::absent(source);
-  if (found.search == Search::kBroken || !bytes.has(found.at, 8))
-    return Fact<bool>::error(source, source + ": its chain of extended capabilities is broken");
-  return Fact<bool>::known((bytes.word(found.at + 6) & kAtsEnable) != 0, source);
-}
-
-template <class T>
-Fact<T> hidden(const std::string& source) {
-  return Fact<T>::unknown(source, source + ": " + kNeedsSysAdmin);
+  return read_capability(
+      bytes, find_capability(bytes, kPciExpress), 10, source, "capabilities", [&](std::size_t at) {
+        const std::uint16_t control = bytes.word(at + 8);
+        return PcieControl{.port_type = static_cast<std::uint8_t>(bytes.word(at + 2) >> 4U & 0xfU),
+                           .relaxed_ordering = (control & 1U << 4U) != 0,
+                           .max_payload_bytes = size_of_code(control >> 5U),
+                           .max_read_request_bytes = size_of_code(control >> 12U)};
+      });
 }
 
 }  // namespace
 
 PciConfig parse_pci_config(std::span<const std::uint8_t> data, const std::string& source) {
   const Bytes bytes(data);
-  PciConfig config;
-  if (data.size() < kPublicConfigBytes) {
-    const std::string reason = source + ": ends within its header";
-    return {.pcie = Fact<PcieControl>::error(source, reason),
-            .acs = Fact<PciAcs>::error(source, reason),
-            .ats_enabled = Fact<bool>::error(source, reason)};
-  }
-  if (bytes.word(0) == 0xffff) {
-    const std::string reason = source + ": all ones: the device does not answer";
-    return {.pcie = Fact<PcieControl>::error(source, reason),
-            .acs = Fact<PciAcs>::error(source, reason),
-            .ats_enabled = Fact<bool>::error(source, reason)};
-  }
-  if (data.size() == kPublicConfigBytes)
-    return {.pcie = hidden<PcieControl>(source),
-            .acs = hidden<PciAcs>(source),
-            .ats_enabled = hidden<bool>(source)};
+  const auto none = [&](FactState state, const char* why) {
+    return config_without_value({state, source, fmt::format("{}: {}", source, why)});
+  };
+  if (data.size() < kPublicConfigBytes) return none(FactState::kError, "ends within its header");
+  if (bytes.word(0) == 0xffff)
+    return none(FactState::kError, "all ones: the device does not answer");
+  if (data.size() == kPublicConfigBytes) return none(FactState::kUnknown, kNeedsSysAdmin);
+  // A virtual machine's bridge of old, or a legacy access, ends before the extended space.
+  PciConfig config = none(FactState::kUnknown, "no extended configuration space here");
   config.pcie = read_pcie(bytes, source);
-  if (data.size() <= kFirstExtended) {  // a virtual machine's bridge of old, or a legacy access
-    config.acs = Fact<PciAcs>::unknown(source, source + ": no extended configuration space here");
-    config.ats_enabled =
-        Fact<bool>::unknown(source, source + ": no extended configuration space here");
-    return config;
-  }
-  config.acs = read_acs(bytes, source);
-  config.ats_enabled = read_ats(bytes, source);
+  if (data.size() <= kFirstExtended) return config;
+  constexpr const char* kChain = "extended capabilities";
+  config.acs =
+      read_capability(bytes, find_extended(bytes, kAcs), 8, source, kChain, [&](std::size_t at) {
+        return PciAcs{.capability = bytes.word(at + 4),
+                      .control = bytes.word(at + 6),
+                      .offset = static_cast<std::uint16_t>(at)};
+      });
+  config.ats_enabled =
+      read_capability(bytes, find_extended(bytes, kAts), 8, source, kChain,
+                      [&](std::size_t at) { return (bytes.word(at + 6) & kAtsEnable) != 0; });
   return config;
 }
 

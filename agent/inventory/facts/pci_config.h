@@ -30,7 +30,6 @@ struct PcieControl {
       0;  // 0 endpoint, 1 legacy endpoint, 4 root port, 5 upstream, 6 downstream
   bool relaxed_ordering = false;
   std::uint32_t max_payload_bytes = 0;
-  std::uint32_t max_payload_supported_bytes = 0;
   std::uint32_t max_read_request_bytes = 0;
   bool operator==(const PcieControl&) const = default;
 };
@@ -40,6 +39,11 @@ struct PciConfig {
   Fact<PciAcs> acs{};
   Fact<bool> ats_enabled{};  // address translation services; absent: it has none
 };
+
+// None of it, for one reason.
+inline PciConfig config_without_value(const FactInfo& info) {
+  return {.pcie = {info, {}}, .acs = {info, {}}, .ats_enabled = {info, {}}};
+}
 
 inline constexpr std::size_t kPublicConfigBytes = 64;  // all that Linux shows without CAP_SYS_ADMIN
 inline constexpr const char* kNeedsSysAdmin = "needs CAP_SYS_ADMIN to read beyond 64 bytes";

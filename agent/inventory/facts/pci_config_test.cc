@@ -34,7 +34,6 @@ TEST(PciConfigSpace, TheControlWordTellsReadRequestPayloadAndOrdering) {
   EXPECT_EQ(config.pcie.value.port_type, 6);
   EXPECT_TRUE(config.pcie.value.relaxed_ordering);
   EXPECT_EQ(config.pcie.value.max_payload_bytes, 256u);
-  EXPECT_EQ(config.pcie.value.max_payload_supported_bytes, 512u);
   EXPECT_EQ(config.pcie.value.max_read_request_bytes, 4096u);
 }
 

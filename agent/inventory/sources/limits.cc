@@ -1,11 +1,11 @@
 // The system's limits for this process: locked memory, and its control group, of either generation.
 #include <algorithm>
+#include <optional>
 
 #include <fmt/format.h>
 
 #include "agent/inventory/facts/rdma_handles.h"
 #include "agent/inventory/sources/sources.h"
-#include "kernels/core/text/text.h"
 
 namespace railgauge::agent {
 namespace {
@@ -17,52 +17,37 @@ constexpr const char* kGroups = "/sys/fs/cgroup";
 constexpr std::uint64_t kNoLimitOfOld = std::uint64_t{1} << 62U;
 
 // A number, "max" or "unlimited"; other words bound nothing that we know of, and are no answer.
-Fact<std::uint64_t> limit_of(std::string_view text, const std::string& source) {
-  std::uint64_t number = kUnlimited;
-  if (text != "max" && text != "unlimited" && !parse_number(text, number))
-    return Fact<std::uint64_t>::error(
-        source, fmt::format("{}: {} is no limit", source, in_quotes(std::string(text))));
-  return Fact<std::uint64_t>::known(number, source);
+std::optional<std::uint64_t> limit_in(std::string_view text) {
+  return text == "max" || text == "unlimited" ? kUnlimited : number_in(text);
 }
 
-// The limit in a file of a control group.
-Fact<std::uint64_t> limit_fact(const Fact<std::string>& text) {
-  return text.is_known() ? limit_of(text.value, text.source) : text.without_value<std::uint64_t>();
+// The field at `place` of the line that begins with `key`; "" where there is none.
+std::string field_of(const std::string& text, std::string_view key, std::size_t place) {
+  for (const std::string_view line : lines_in(text))
+    if (const auto fields = fields_of(line); line.starts_with(key) && place < fields.size())
+      return std::string(fields[place]);
+  return "";
 }
 
 // "Max locked memory  SOFT  HARD  bytes".
-void read_memlock(const NodeFiles& files, MemoryLimits& limits) {
-  const Fact<std::string> text = files.text("/proc/self/limits");
-  limits.memlock_hard_bytes = limits.memlock_soft_bytes = text.without_value<std::uint64_t>();
-  if (!text.is_known()) return;
-  const std::size_t at = text.value.find("Max locked memory");
-  const std::size_t end = std::min(text.value.find('\n', at), text.value.size());
-  const auto fields = at == std::string::npos
-                          ? std::vector<std::string_view>{}
-                          : fields_of(std::string_view(text.value).substr(at, end - at));
+Fact<std::uint64_t> read_memlock(const NodeFiles& files) {
   constexpr std::size_t kSoft = 3;
-  const bool has_both = fields.size() > kSoft + 1;
-  const auto take = [&](std::size_t index) {
-    return has_both ? limit_of(fields[index], text.source)
-                    : Fact<std::uint64_t>::error(text.source,
-                                                 text.source + ": no line of locked memory");
-  };
-  limits.memlock_soft_bytes = take(kSoft);
-  limits.memlock_hard_bytes = take(kSoft + 1);
+  const Fact<std::string> soft = files.text("/proc/self/limits").as([](const std::string& text) {
+    const bool has_both = !field_of(text, "Max locked memory", kSoft + 1).empty();
+    return has_both ? field_of(text, "Max locked memory", kSoft) : "";
+  });
+  if (soft.is(""))
+    return Fact<std::uint64_t>::error(soft.source, soft.source + ": no line of locked memory");
+  return parsed(soft, "limit", limit_in);
 }
 
 // Whether CAP_IPC_LOCK is in the effective set (CapEff) of /proc/self/status.
 Fact<bool> read_cap_ipc_lock(const NodeFiles& files) {
   const Fact<std::string> text = files.text("/proc/self/status");
-  const std::size_t at = text.value.find("CapEff:");
-  if (!text.is_known()) return text.without_value<bool>();
-  if (at == std::string::npos)
+  const auto bits = number_in("0x" + field_of(text.value, "CapEff:", 1));
+  if (text.is_known() && !bits)
     return Fact<bool>::error(text.source, text.source + ": tells no capabilities");
-  const auto fields = fields_of(std::string_view(text.value).substr(at), 2);
-  std::uint64_t bits = 0;
-  if (fields.size() < 2 || !parse_number("0x" + std::string(fields[1]), bits))
-    return Fact<bool>::error(text.source, text.source + ": tells no capabilities");
-  return Fact<bool>::known((bits >> kCapIpcLock & 1U) != 0, text.source);
+  return {text, bits && (*bits >> kCapIpcLock & 1U) != 0};
 }
 
 // Where a controller's files are, and of which generation.
@@ -71,16 +56,6 @@ struct Group {
   std::string folder{};  // below it, or itself
   bool is_old = false;
 };
-
-// Whether the comma-separated list has the word.
-bool has_word(std::string_view list, std::string_view word) {
-  while (!list.empty()) {
-    const std::size_t end = std::min(list.find(','), list.size());
-    if (list.substr(0, end) == word) return true;
-    list.remove_prefix(std::min(end + 1, list.size()));
-  }
-  return false;
-}
 
 // A container often sees its own group as the root of the mount, under the machine's name for it.
 Group group_at(const NodeFiles& files, const std::string& mount, std::string_view path,
@@ -91,17 +66,14 @@ Group group_at(const NodeFiles& files, const std::string& mount, std::string_vie
 }
 
 // Lines "HIERARCHY:CONTROLLERS:PATH"; "0::PATH" is version 2, which has what no other line names.
-Group group_of(const NodeFiles& files, std::string_view lines, std::string_view controller) {
+Group group_of(const NodeFiles& files, std::string_view text, std::string_view controller) {
   Group group{.mount = kGroups, .folder = kGroups, .is_old = false};
-  while (!lines.empty()) {
-    const std::size_t end = std::min(lines.find('\n'), lines.size());
-    const std::string_view line = trimmed(lines.substr(0, end));
-    lines.remove_prefix(std::min(end + 1, lines.size()));
+  for (const std::string_view line : lines_in(text)) {
     const std::size_t names = line.find(':');
     const std::size_t path = names == line.npos ? names : line.find(':', names + 1);
     if (path == line.npos) continue;
     const std::string_view controllers = line.substr(names + 1, path - names - 1);
-    if (has_word(controllers, controller))
+    if (fmt::format(",{},", controllers).find(fmt::format(",{},", controller)) != line.npos)
       return group_at(files, fmt::format("{}/{}", kGroups, controller), line.substr(path + 1),
                       true);
     if (controllers.empty()) group = group_at(files, kGroups, line.substr(path + 1), false);
@@ -132,7 +104,7 @@ void read_group_memory(const NodeFiles& files, const std::string& groups, Memory
   Fact<std::uint64_t>& most = limits.cgroup_memory_max_bytes;
   most = Fact<std::uint64_t>::absent(group.folder + most_name);
   for (const std::string& folder : upwards(group)) {
-    Fact<std::uint64_t> limit = limit_fact(files.line(folder + most_name));
+    Fact<std::uint64_t> limit = parsed(files.line(folder + most_name), "limit", limit_in);
     if (limit.is_absent() || (most.is_known() && limit.is_known() && limit.value >= most.value))
       continue;
     most = std::move(limit);
@@ -152,16 +124,10 @@ void read_group_processors(const NodeFiles& files, const std::string& groups,
 
 // "mlx5_0 hca_handle=2 hca_object=2000" a line.
 void take_rdma_lines(const Fact<std::string>& text, Facts& out) {
-  std::string_view rest = text.value;
-  while (!rest.empty()) {
-    const std::size_t end = std::min(rest.find('\n'), rest.size());
-    const std::string_view line = rest.substr(0, end);
-    rest.remove_prefix(std::min(end + 1, rest.size()));
-    const std::size_t blank = line.find(' ');
-    if (blank != std::string_view::npos)
-      out[std::string(line.substr(0, blank))] =
-          Fact<std::string>::known(std::string(trimmed(line.substr(blank))), text.source);
-  }
+  for (const std::string_view line : lines_in(text.value))
+    if (const auto halves = split_at(line, ' '))
+      out[std::string(halves->first)] =
+          Fact<std::string>::known(std::string(halves->second), text.source);
 }
 
 // For each device the level that leaves it least: all of them bind.
@@ -197,7 +163,7 @@ void read_group_rdma(const NodeFiles& files, const std::string& groups, MemoryLi
 // Reads the limits of the agent's own process and control groups, of both cgroup versions.
 Apply read_limits(const NodeFiles& files) {
   MemoryLimits limits;
-  read_memlock(files, limits);
+  limits.memlock_soft_bytes = read_memlock(files);
   limits.cap_ipc_lock = read_cap_ipc_lock(files);
   Fact<std::string> groups = files.text("/proc/self/cgroup");
   // A kernel without control groups has neither; where /proc shows no process, nothing is reported.

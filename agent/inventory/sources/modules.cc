@@ -17,11 +17,10 @@ constexpr std::size_t kMostConfigFiles = 256;
 constexpr std::size_t kMostDepends = 64;
 
 // The facts of a loaded module from /sys/module/NAME.
-ModuleFacts read_loaded(const NodeFiles& files, const std::string& name) {
+LoadedModule read_loaded(const NodeFiles& files, const std::string& name) {
   const std::string folder = "/sys/module/" + name;
-  ModuleFacts module;
+  LoadedModule module;
   module.version = files.line(folder + "/version");
-  module.srcversion = files.line(folder + "/srcversion");
   const NameList parameters = files.list(folder + "/parameters");
   for (const std::string& parameter : parameters.value)
     module.parameters[parameter] = files.line(folder + "/parameters/" + parameter);
@@ -38,61 +37,47 @@ std::string name_of_file(std::string_view path) {
   return module_name(path.substr(0, path.find(".ko")));
 }
 
-// A module file by modules.dep.
-struct ModuleFile {
-  std::string path;
-  std::vector<std::string> depends;
-  Fact<double> modified;
-};
-using ModuleFileMap = std::map<std::string, ModuleFile>;
-
-// Lines of modules.dep: "PATH: PATH PATH".
-void take_dep_line(std::string_view line, const std::string& folder, ModuleFileMap& out) {
+// Paths by module, from lines of modules.dep: "PATH: PATH PATH".
+void take_dep_line(std::string_view line, const std::string& folder,
+                   std::map<std::string, std::string>& out) {
   const std::size_t colon = line.find(':');
   if (colon == std::string_view::npos) return;
-  const auto full = [&](std::string_view path) {
-    return path.starts_with('/') ? std::string(path) : folder + "/" + std::string(path);
-  };
-  const std::string name = name_of_file(line.substr(0, colon));
-  if (!std::ranges::binary_search(known_modules(), name)) return;
-  ModuleFile& file = out[name];
-  file.path = valid_utf8(full(line.substr(0, colon)));
-  file.depends.clear();
-  for (const std::string_view path : fields_of(line.substr(colon + 1), kMostDepends))
-    file.depends.push_back(valid_utf8(full(path)));
+  const std::string path = valid_utf8(line.substr(0, colon));
+  const std::string name = name_of_file(path);
+  if (std::ranges::binary_search(known_modules(), name))
+    out[name] = path.starts_with('/') ? path : folder + "/" + path;
 }
-
-// The settings of modules-load.d and modprobe.d.
-struct BootSettings {
-  std::map<std::string, std::string> autoload;
-  std::map<std::string, std::string> options;
-  std::map<std::string, std::string> blacklist;
-  // The first place that was not read: of modules-load.d, of modprobe.d.
-  Fact<bool> loads = Fact<bool>::known(true, "/etc/modules-load.d");
-  Fact<bool> probes = Fact<bool>::known(true, "/etc/modprobe.d");
-};
 
 // An empty line or a comment of a configuration file.
 bool is_comment(std::string_view line) {
   return line.empty() || line.starts_with('#') || line.starts_with(';');
 }
 
+// The first file that names a module counts.
+void note(TextMap& modules, std::string_view name, const std::string& path) {
+  if (modules.value.size() < kMostNames) modules.value.emplace(valid_utf8(module_name(name)), path);
+}
+
+// A softdep in modprobe.d loads modules too.
+void spoil_probes(BootSettings& boot, const FactInfo& told) {
+  for (TextMap* map : {&boot.autoload, &boot.module_options, &boot.blacklist}) map->spoil_by(told);
+}
+
 // The modules that a file of modules-load.d names, one a line.
 void take_autoload(const NodeFiles& files, const std::string& path, BootSettings& boot) {
   const auto each = [&](std::string_view line) {
     line = trimmed(line);
-    if (!is_comment(line) && boot.autoload.size() < kMostNames)
-      boot.autoload.emplace(valid_utf8(module_name(fields_of(line)[0])), path);
+    if (!is_comment(line)) note(boot.autoload, fields_of(line)[0], path);
     return true;
   };
-  boot.loads.spoil_by(files.lines(path, kMostTextBytes, each));
+  boot.autoload.spoil_by(files.lines(path, kMostTextBytes, each));
 }
 
 // "softdep nvidia post: nvidia-uvm nvidia-peermem": what comes along with another module.
 void take_companions(std::string_view line, const std::string& path, BootSettings& boot) {
   const auto fields = fields_of(line, kMostDepends);
-  for (std::size_t i = 2; i < fields.size() && boot.autoload.size() < kMostNames; ++i)
-    if (!fields[i].ends_with(':')) boot.autoload.emplace(valid_utf8(module_name(fields[i])), path);
+  for (std::size_t i = 2; i < fields.size(); ++i)
+    if (!fields[i].ends_with(':')) note(boot.autoload, fields[i], path);
 }
 
 // "options", "blacklist" and "softdep" lines of a file of modprobe.d.
@@ -101,28 +86,28 @@ void take_options(const NodeFiles& files, const std::string& path, BootSettings&
     const auto fields = fields_of(line, 3);
     if (fields.size() < 2 || is_comment(fields[0])) return true;
     if (fields[0] == "softdep") take_companions(line, path, boot);
-    const std::string module = valid_utf8(module_name(fields[1]));
-    if (fields[0] == "blacklist" && boot.blacklist.size() < kMostNames)
-      boot.blacklist.emplace(module, path);
-    if (fields[0] != "options" || fields.size() < 3 || boot.options.size() >= kMostNames)
-      return true;
+    if (fields[0] == "blacklist") note(boot.blacklist, fields[1], path);
+    auto& all = boot.module_options.value;
+    if (fields[0] != "options" || fields.size() < 3 || all.size() >= kMostNames) return true;
     const auto begin = static_cast<std::size_t>(fields[2].data() - line.data());
-    std::string& options = boot.options[module];
+    std::string& options = all[valid_utf8(module_name(fields[1]))];
     options += (options.empty() ? "" : " ") + valid_utf8(trimmed(line.substr(begin)));
     return true;
   };
-  boot.probes.spoil_by(files.lines(path, kMostTextBytes, each));
+  spoil_probes(boot, files.lines(path, kMostTextBytes, each));
 }
 
 using Take = void (*)(const NodeFiles&, const std::string&, BootSettings&);
 
-// A file below /etc hides the one of the same name below /usr/lib.
+// A file below /etc hides the one of the same name below /usr/lib. `spoil` takes what became of
+// each folder.
+template <class Spoil>
 void take_folders(const NodeFiles& files, const std::string& name, Take take, BootSettings& boot,
-                  Fact<bool>& told) {
+                  Spoil spoil) {
   std::map<std::string, std::string> paths;
   for (const std::string folder : {"/usr/lib/", "/lib/", "/run/", "/etc/"}) {
     const NameList list = files.list(folder + name, kMostConfigFiles);
-    told.spoil_by(list);
+    spoil(boot, list);
     for (const std::string& file : list.value)
       if (file.ends_with(".conf")) paths[file] = folder + name + "/" + file;
   }
@@ -133,43 +118,12 @@ void take_folders(const NodeFiles& files, const std::string& name, Take take, Bo
 }  // namespace
 
 // The modules of GPUs, RDMA, their NICs and peer memory.
-const std::vector<std::string>& known_modules() {
-  static const auto* const names = new std::vector<std::string>{"amdgpu",
-                                                                "bnxt_en",
-                                                                "bnxt_re",
-                                                                "cxgb4",
-                                                                "efa",
-                                                                "gdrdrv",
-                                                                "hfi1",
-                                                                "i40iw",
-                                                                "ib_cm",
-                                                                "ib_core",
-                                                                "ib_ipoib",
-                                                                "ib_umad",
-                                                                "ib_uverbs",
-                                                                "ice",
-                                                                "irdma",
-                                                                "knem",
-                                                                "mana_ib",
-                                                                "mlx4_core",
-                                                                "mlx4_ib",
-                                                                "mlx5_core",
-                                                                "mlx5_ib",
-                                                                "mlx_compat",
-                                                                "mlxfw",
-                                                                "nouveau",
-                                                                "nv_peer_mem",
-                                                                "nvidia",
-                                                                "nvidia_drm",
-                                                                "nvidia_modeset",
-                                                                "nvidia_peermem",
-                                                                "nvidia_uvm",
-                                                                "rdma_cm",
-                                                                "rdma_rxe",
-                                                                "rdma_ucm",
-                                                                "siw",
-                                                                "vfio_pci",
-                                                                "xpmem"};
+const std::vector<std::string_view>& known_modules() {
+  static const auto* const names = new std::vector<std::string_view>(
+      fields_of("amdgpu bnxt_en bnxt_re cxgb4 efa gdrdrv hfi1 i40iw ib_cm ib_core ib_ipoib ib_umad "
+                "ib_uverbs ice irdma knem mana_ib mlx4_core mlx4_ib mlx5_core mlx5_ib mlx_compat "
+                "mlxfw nouveau nv_peer_mem nvidia nvidia_drm nvidia_modeset nvidia_peermem "
+                "nvidia_uvm rdma_cm rdma_rxe rdma_ucm siw vfio_pci xpmem"));
   return *names;
 }
 
@@ -179,7 +133,7 @@ std::string module_name(std::string_view text) {
   return name;
 }
 
-// Loaded modules, their facts, and the clients of the legacy peer-memory registry.
+// Loaded modules and their facts.
 Apply read_modules(const NodeFiles& files) {
   std::set<std::string> loaded;
   const Fact<bool> list =
@@ -188,37 +142,19 @@ Apply read_modules(const NodeFiles& files) {
           loaded.insert(valid_utf8(fields[0]));
         return true;
       });
-  std::map<std::string, ModuleFacts> modules;
-  for (const std::string& name : known_modules()) {
+  std::map<std::string, LoadedModule> modules;
+  for (const std::string_view known : known_modules()) {
+    const std::string name(known);
     // A folder alone may be code that is built into the kernel; what is loaded has a state.
     const bool is_there =
         files.exists("/sys/module/" + name + "/initstate") || loaded.contains(name);
     if (is_there || files.exists("/sys/module/" + name)) modules[name] = read_loaded(files, name);
     if (is_there) modules[name].is_loaded = true;
   }
-  Fact<std::set<std::string>> names = list.without_value<std::set<std::string>>();
-  names.value = std::move(loaded);
-  Fact<std::map<std::string, std::string>> peers =
-      Fact<std::map<std::string, std::string>>::absent("/sys/kernel/mm/memory_peers");
-  const NameList peer_names = files.list("/sys/kernel/mm/memory_peers");
-  for (const std::string& peer : peer_names.value) {
-    peers.state = FactState::kKnown;
-    peers.value[peer] = files.line("/sys/kernel/mm/memory_peers/" + peer + "/version").value;
-  }
-  peers.spoil_by(peer_names);
-  return [=](Inventory& inventory) {
-    inventory.loaded_modules = names;
-    inventory.memory_peers = peers;
-    for (const auto& [name, facts] : modules) {
-      ModuleFacts& module = inventory.modules[name];
-      module.is_loaded = facts.is_loaded;
-      module.version = facts.version;
-      module.srcversion = facts.srcversion;
-      module.parameters = facts.parameters;
-      module.parameters_told = facts.parameters_told;
-      module.holders = facts.holders;
-      module.holders_told = facts.holders_told;
-    }
+  return [list, loaded, modules](Inventory& inventory) {
+    inventory.loaded_modules = {list, loaded};
+    for (const auto& [name, module] : modules)
+      static_cast<LoadedModule&>(inventory.modules[name]) = module;
   };
 }
 
@@ -226,48 +162,39 @@ Apply read_modules(const NodeFiles& files) {
 Apply read_module_files(const NodeFiles& files) {
   const std::string folder = "/lib/modules/" + files.line("/proc/sys/kernel/osrelease").value;
   const std::string dep = folder + "/modules.dep";
-  ModuleFileMap found;
+  std::map<std::string, std::string> found;
   const Fact<bool> read = files.lines(dep, kMostDepBytes, [&](std::string_view line) {
     take_dep_line(line, folder, found);
     return true;
   });
-  for (auto& [name, file] : found) file.modified = files.modified_unix_seconds(file.path);
-  BootSettings boot;
-  take_folders(files, "modules-load.d", take_autoload, boot, boot.loads);
+  std::map<std::string, Fact<double>> modified;
+  for (const auto& [name, path] : found) modified[name] = files.modified_unix_seconds(path);
+  // Found modules count, and the rest is open.
+  BootSettings boot{.autoload = TextMap::known({}, "/etc/modules-load.d"),
+                    .module_options = TextMap::known({}, "/etc/modprobe.d"),
+                    .blacklist = TextMap::known({}, "/etc/modprobe.d")};
+  take_folders(files, "modules-load.d", take_autoload, boot,
+               [](BootSettings& all, const FactInfo& told) { all.autoload.spoil_by(told); });
   take_autoload(files, "/etc/modules", boot);
-  take_folders(files, "modprobe.d", take_options, boot, boot.probes);
+  take_folders(files, "modprobe.d", take_options, boot, spoil_probes);
   return [=](Inventory& inventory) {
-    using Map = Fact<std::map<std::string, std::string>>;
-    inventory.autoload = Map::known(boot.autoload, "/etc/modules-load.d");
-    inventory.module_options = Map::known(boot.options, "/etc/modprobe.d");
-    inventory.blacklist = Map::known(boot.blacklist, "/etc/modprobe.d");
-    // Found modules count, and the rest is open. A softdep in modprobe.d loads modules too.
-    inventory.autoload.spoil_by(boot.loads);
-    for (Map* map : {&inventory.autoload, &inventory.module_options, &inventory.blacklist})
-      map->spoil_by(boot.probes);
-    for (const std::string& name : known_modules()) {
-      const auto file = found.find(name);
-      if (file == found.end()) {
-        const auto known = inventory.modules.find(name);
-        if (known == inventory.modules.end()) continue;
-        known->second.file =
-            read.is_known() ? Fact<std::string>::absent(dep) : read.without_value<std::string>();
-        continue;
-      }
-      ModuleFacts& module = inventory.modules[name];
-      module.file = Fact<std::string>::known(file->second.path, dep);
-      module.depends = file->second.depends;
-      module.file_modified_unix_seconds = file->second.modified;
+    put(boot)(inventory);
+    for (const auto& [name, path] : found) {
+      inventory.modules[name].file = Fact<std::string>::known(path, dep);
+      inventory.modules[name].file_modified_unix_seconds = modified.at(name);
     }
+    for (auto& [name, module] : inventory.modules)
+      if (!found.contains(name)) module.file = or_absent<std::string>(read, {});
   };
 }
 
 // Names are shown to everybody, addresses are not. Some 10 MB: asked only where it can matter.
 Apply read_symbols(const NodeFiles& files) {
   const char* const path = "/proc/kallsyms";
-  if (!files.exists("/sys/module/ib_core"))
-    return
-        [path](Inventory& inventory) { inventory.peer_memory_symbol = Fact<bool>::absent(path); };
+  const auto put_symbol = [](Fact<bool> symbol) {
+    return [symbol](Inventory& inventory) { inventory.peer_memory_symbol = symbol; };
+  };
+  if (!files.exists("/sys/module/ib_core")) return put_symbol(Fact<bool>::absent(path));
   bool found = false;
   bool tells_ib_core = false;  // a masked file reports nothing, which is no answer
   const Fact<bool> read = files.lines(path, kMostSymbolBytes, [&](std::string_view line) {
@@ -275,11 +202,9 @@ Apply read_symbols(const NodeFiles& files) {
     found = line.find(" ib_register_peer_memory_client") != std::string_view::npos;
     return !found;
   });
-  Fact<bool> symbol = read;
-  symbol.value = found;
   if (read.is_known() && !found && !tells_ib_core)
-    symbol = Fact<bool>::unknown(path, std::string(path) + ": names nothing of ib_core");
-  return [symbol](Inventory& inventory) { inventory.peer_memory_symbol = symbol; };
+    return put_symbol(Fact<bool>::unknown(path, std::string(path) + ": names nothing of ib_core"));
+  return put_symbol({read, found});
 }
 
 }  // namespace railgauge::agent

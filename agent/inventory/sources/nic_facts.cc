@@ -2,15 +2,13 @@
 // interfaces.
 #include <algorithm>
 #include <array>
-#include <charconv>
+#include <optional>
 
 #include <fmt/format.h>
 
 #include "agent/inventory/facts/files.h"
-#include "agent/inventory/facts/nics.h"
 #include "agent/inventory/sources/dcb.h"
 #include "agent/inventory/sources/sources.h"
-#include "kernels/core/text/text.h"
 
 namespace railgauge::agent {
 namespace {
@@ -27,17 +25,17 @@ constexpr std::size_t kMostQosFiles = 128;
 constexpr std::string_view kNoGid = "0000:0000:0000:0000:0000:0000:0000:0000";
 
 // "4: ACTIVE" to "active".
-Fact<std::string> state_word(Fact<std::string> text) {
-  if (!text.is_known()) return text;
-  const std::size_t colon = text.value.find(": ");
-  text.value = lower(colon == std::string::npos ? text.value : text.value.substr(colon + 2));
-  return text;
+Fact<std::string> state_word(const Fact<std::string>& text) {
+  return text.as([](const std::string& value) {
+    const std::size_t colon = value.find(": ");
+    return lower(colon == std::string::npos ? value : value.substr(colon + 2));
+  });
 }
 
-// The known value in lower case.
-Fact<std::string> in_lower(Fact<std::string> text) {
-  text.value = lower(std::move(text.value));
-  return text;
+// Bits per second of "100 Gb/sec (4X EDR)".
+std::optional<double> rate_in(const std::string& text) {
+  const double gigabits = amount_in(text, " Gb/sec").value_or(0);
+  return gigabits > 0 ? std::optional(gigabits * 1e9) : std::nullopt;
 }
 
 // Fills in the port's GIDs. Some drivers refuse empty places, which means nothing beside other
@@ -73,15 +71,9 @@ RdmaPort read_port(const NodeFiles& files, const std::string& folder, std::uint3
   port.port = number;
   port.state = state_word(files.line(folder + "/state"));
   port.phys_state = state_word(files.line(folder + "/phys_state"));
-  const Fact<std::string> rate = files.line(folder + "/rate");
-  port.rate_bits_per_second = rate.without_value<double>();
-  port.rate_bits_per_second.value = parse_rate(rate.value);
-  if (rate.is_known() && port.rate_bits_per_second.value == 0)
-    port.rate_bits_per_second = Fact<double>::error(
-        rate.source, fmt::format("{}: {} is no rate", rate.source, in_quotes(rate.value)));
-  port.link_layer = in_lower(files.line(folder + "/link_layer"));
+  port.rate_bits_per_second = parsed(files.line(folder + "/rate"), "rate", rate_in);
+  port.link_layer = files.line(folder + "/link_layer").as(lower);
   port.lid = files.small(folder + "/lid");
-  port.sm_lid = files.small(folder + "/sm_lid");
   read_gids(files, folder, port);
   port.counters = read_counters(files, folder + "/counters");
   port.hw_counters = read_counters(files, folder + "/hw_counters");
@@ -99,8 +91,8 @@ Fact<std::vector<std::uint32_t>> ports_of(const NodeFiles& files, const std::str
   const NameList names = files.list(fmt::format("{}/{}/ports", kRdma, device));
   auto ports = names.without_value<std::vector<std::uint32_t>>();
   for (const std::string& name : names.value) {
-    std::uint64_t number = 0;
-    if (parse_number(name, number) && number > 0 && number <= kMaxNicPorts)
+    const std::uint64_t number = number_in(name).value_or(0);
+    if (number > 0 && number <= kMaxNicPorts)
       ports.value.push_back(static_cast<std::uint32_t>(number));
   }
   std::ranges::sort(ports.value);
@@ -135,17 +127,23 @@ Facts read_qos(const NodeFiles& files, const std::string& folder) {
 Facts read_classes(const NodeFiles& files, const std::string& device,
                    const std::vector<RdmaPort>& ports) {
   Facts facts;
+  const auto add = [&](const RdmaPort& port, const char* name, const std::string& path) {
+    Fact<std::string> text = files.line(path);
+    if (text.is_known()) facts[fmt::format("{}:{}/{}", device, port.port, name)] = std::move(text);
+  };
   for (const RdmaPort& port : ports) {
-    Fact<std::string> text =
-        files.line(fmt::format("{}/{}/tc/{}/traffic_class", kRdma, device, port.port));
-    if (text.is_known())
-      facts[fmt::format("{}:{}/traffic_class", device, port.port)] = std::move(text);
-    text = files.line(
+    add(port, "traffic_class", fmt::format("{}/{}/tc/{}/traffic_class", kRdma, device, port.port));
+    add(port, "default_roce_tos",
         fmt::format("/sys/kernel/config/rdma_cm/{}/ports/{}/default_roce_tos", device, port.port));
-    if (text.is_known())
-      facts[fmt::format("{}:{}/default_roce_tos", device, port.port)] = std::move(text);
   }
   return facts;
+}
+
+// Replaces the device of that name.
+template <class Device>
+void put_back(std::vector<Device>& devices, const Device& device) {
+  const auto found = std::ranges::find(devices, device.name, &Device::name);
+  if (found != devices.end()) *found = device;
 }
 
 }  // namespace
@@ -154,33 +152,32 @@ Fact<Counters> read_counters(const NodeFiles& files, const std::string& folder) 
   const NameList names = files.list(folder, kMostCounters);
   if (names.value.empty())
     return names.is_known() ? Fact<Counters>::absent(folder) : names.without_value<Counters>();
-  Counters counters;
+  Fact<Counters> counters = Fact<Counters>::known({}, folder);
   // One that was not read, for whoever would call the rest all of them. A driver that has nothing
   // to count for a name of its own (EINVAL) is no loss beside others.
-  Fact<bool> unread = Fact<bool>::known(true, folder);
-  unread.spoil_by(names);
-  Fact<bool> refused = Fact<bool>::known(true, folder);
+  FactInfo unread = names;
+  FactInfo refused = counters;
   for (const std::string& name : names.value) {
     const auto value = files.number(folder + "/" + name);
-    if (value.is_known()) counters[name] = value.value;
+    if (value.is_known()) counters.value[name] = value.value;
     (value.state == FactState::kUnknown ? refused : unread).spoil_by(value);
   }
-  if (counters.empty()) {
+  if (counters.value.empty()) {
     unread.spoil_by(refused);
-    if (unread.is_open()) return unread.without_value<Counters>();
+    if (unread.is_open()) return {unread, {}};
     return Fact<Counters>::error(folder, folder + ": no counter can be read");
   }
-  Fact<Counters> known = Fact<Counters>::known(std::move(counters), folder);
-  known.reason = unread.reason;
-  return known;
+  counters.reason = unread.reason;
+  return counters;
 }
 
 // The RDMA devices with PCI address and driver; nothing asks a device.
 Apply read_rdma_names(const NodeFiles& files) {
-  std::vector<RdmaDevice> devices;
+  RdmaList list;
   const NameList names = files.list(kRdma, kMaxNicPorts);
+  list.rdma_told = names.without_value<bool>();
   for (const std::string& name : names.value) {
-    RdmaDevice& device = devices.emplace_back();
+    RdmaDevice& device = list.rdma.emplace_back();
     device.name = name;
     const std::string folder = std::string(kRdma) + "/" + name;
     device.pci_address = pci_of(files, folder);
@@ -194,41 +191,28 @@ Apply read_rdma_names(const NodeFiles& files) {
     device.ports_told = ports.without_value<bool>();
     for (const std::uint32_t port : ports.value) device.ports.emplace_back().port = port;
   }
-  return [devices = std::move(devices), told = names.without_value<bool>()](Inventory& inventory) {
-    inventory.rdma = devices;
-    inventory.rdma_told = told;
-  };
+  return put(std::move(list));
 }
 
 // The ports, firmware and identity of one RDMA device, which its driver may answer slowly.
-Apply read_rdma_device(const NodeFiles& files, const std::string& name) {
-  const std::string folder = std::string(kRdma) + "/" + name;
-  RdmaDevice read;
-  read.node_guid = files.line(folder + "/node_guid");
-  read.node_type = state_word(files.line(folder + "/node_type"));
-  read.firmware = files.line(folder + "/fw_ver");
-  read.board_id = files.line(folder + "/board_id");
-  read.model = files.line(folder + "/hca_type");
-  read.netdevs = files.names(folder + "/device/net");
-  for (const std::uint32_t port : ports_of(files, name).value) {
-    const std::string path = fmt::format("{}/ports/{}", folder, port);
-    read.ports.push_back(read_port(files, path, port));
+Apply read_rdma_device(const NodeFiles& files, RdmaDevice device) {
+  const std::string folder = std::string(kRdma) + "/" + device.name;
+  device.node_guid = files.line(folder + "/node_guid");
+  device.node_type = state_word(files.line(folder + "/node_type"));
+  device.firmware = files.line(folder + "/fw_ver");
+  device.board_id = files.line(folder + "/board_id");
+  device.model = files.line(folder + "/hca_type");
+  device.netdevs = files.names(folder + "/device/net");
+  for (RdmaPort& port : device.ports) {
+    const std::string path = fmt::format("{}/ports/{}", folder, port.port);
+    port = read_port(files, path, port.port);
     const std::string netdev = files.line(path + "/gid_attrs/ndevs/0").value;
-    if (!netdev.empty() && std::ranges::find(read.netdevs, netdev) == read.netdevs.end())
-      read.netdevs.push_back(netdev);
+    if (!netdev.empty() && std::ranges::find(device.netdevs, netdev) == device.netdevs.end())
+      device.netdevs.push_back(netdev);
   }
-  const Facts settings = read_classes(files, name, read.ports);
-  return [read = std::move(read), settings, name](Inventory& inventory) {
+  return [device, settings = read_classes(files, device.name, device.ports)](Inventory& inventory) {
     inventory.nic_settings.insert(settings.begin(), settings.end());
-    const auto found = std::ranges::find(inventory.rdma, name, &RdmaDevice::name);
-    if (found == inventory.rdma.end()) return;
-    found->node_guid = read.node_guid;
-    found->node_type = read.node_type;
-    found->firmware = read.firmware;
-    found->board_id = read.board_id;
-    found->model = read.model;
-    found->netdevs = read.netdevs;
-    found->ports = read.ports;
+    put_back(inventory.rdma, device);
   };
 }
 
@@ -246,35 +230,13 @@ Apply read_net_names(const NodeFiles& files) {
   return [devices = std::move(devices)](Inventory& inventory) { inventory.nets = devices; };
 }
 
-// State, MTU, speed, statistics and quality-of-service settings of one interface.
-Apply read_net_device(const NodeFiles& files, const std::string& name) {
-  const std::string folder = std::string(kNets) + "/" + name;
-  constexpr double kMegabit = 1e6;
-  NetDevice read;
-  read.mtu_bytes = files.small(folder + "/mtu");
-  const Fact<std::uint64_t> speed = files.number(folder + "/speed");  // "-1" while it is down
-  read.speed_bits_per_second =
-      speed.state == FactState::kError
-          ? Fact<double>::unknown(speed.source, speed.source + ": not told while the link is down")
-          : speed.without_value<double>();
-  read.speed_bits_per_second.value = static_cast<double>(speed.value) * kMegabit;
-  read.state = in_lower(files.line(folder + "/operstate"));
-  read.hardware_address = files.line(folder + "/address");
-  read.carrier_changes = files.number(folder + "/carrier_changes");
-  read.statistics = read_counters(files, folder + "/statistics");
-  read.qos = read_qos(files, folder);
-  if (files.is_this_machine()) read.qos.merge(read_dcb(name));
-  return [read = std::move(read), name](Inventory& inventory) {
-    const auto found = std::ranges::find(inventory.nets, name, &NetDevice::name);
-    if (found == inventory.nets.end()) return;
-    found->mtu_bytes = read.mtu_bytes;
-    found->speed_bits_per_second = read.speed_bits_per_second;
-    found->state = read.state;
-    found->hardware_address = read.hardware_address;
-    found->carrier_changes = read.carrier_changes;
-    found->statistics = read.statistics;
-    found->qos = read.qos;
-  };
+// MTU and quality-of-service settings of one interface.
+Apply read_net_device(const NodeFiles& files, NetDevice device) {
+  const std::string folder = std::string(kNets) + "/" + device.name;
+  device.mtu_bytes = files.small(folder + "/mtu");
+  device.qos = read_qos(files, folder);
+  if (files.is_this_machine()) device.qos.merge(read_dcb(device.name));
+  return [device](Inventory& inventory) { put_back(inventory.nets, device); };
 }
 
 }  // namespace railgauge::agent

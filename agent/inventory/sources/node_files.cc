@@ -100,31 +100,20 @@ Fact<std::string> NodeFiles::text(const std::string& path, std::size_t most) con
 }
 
 Fact<std::string> NodeFiles::line(const std::string& path) const {
-  Fact<std::string> whole = text(path, kMostLineBytes);
-  if (!whole.is_known()) return whole;
-  whole.value =
-      std::string(trimmed(std::string_view(whole.value)
-                              .substr(0, std::min(whole.value.find('\n'), whole.value.size()))));
-  return whole;
+  return text(path, kMostLineBytes).as([](const std::string& whole) {
+    return std::string(trimmed(std::string_view(whole).substr(0, whole.find('\n'))));
+  });
 }
 
-// A number with or without "0x"; an error for other text.
 Fact<std::uint64_t> NodeFiles::number(const std::string& path) const {
-  const Fact<std::string> text = line(path);
-  if (!text.is_known()) return text.without_value<std::uint64_t>();
-  std::uint64_t number = 0;
-  if (!parse_number(text.value, number))
-    return Fact<std::uint64_t>::error(
-        path, fmt::format("{}: {} is no number", path, in_quotes(text.value)));
-  return Fact<std::uint64_t>::known(number, path);
+  return parsed(line(path), "number", number_in);
 }
 
 Fact<std::uint32_t> NodeFiles::small(const std::string& path) const {
   const Fact<std::uint64_t> wide = number(path);
-  if (!wide.is_known()) return wide.without_value<std::uint32_t>();
   if (wide.value > std::numeric_limits<std::uint32_t>::max())
     return Fact<std::uint32_t>::error(path, fmt::format("{}: {} is too large", path, wide.value));
-  return Fact<std::uint32_t>::known(static_cast<std::uint32_t>(wide.value), path);
+  return wide.as([](std::uint64_t value) { return static_cast<std::uint32_t>(value); });
 }
 
 Fact<std::string> NodeFiles::link(const std::string& path) const {
@@ -227,14 +216,37 @@ std::vector<std::string_view> fields_of(std::string_view line, std::size_t most)
   return fields;
 }
 
-bool parse_number(std::string_view text, std::uint64_t& number) {
-  int base = 10;
-  if (text.starts_with("0x")) {
-    text.remove_prefix(2);
-    base = 16;
+std::vector<std::string_view> lines_in(std::string_view text) {
+  std::vector<std::string_view> lines;
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find('\n'), text.size());
+    lines.push_back(text.substr(0, end));
+    text.remove_prefix(std::min(end + 1, text.size()));
   }
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number, base);
-  return error == std::errc() && !text.empty() && end == text.data() + text.size();
+  return lines;
+}
+
+std::optional<Halves> split_at(std::string_view line, char mark) {
+  const std::size_t at = line.find(mark);
+  if (at == std::string_view::npos) return std::nullopt;
+  return Halves{trimmed(line.substr(0, at)), trimmed(line.substr(at + 1))};
+}
+
+std::optional<std::uint64_t> number_in(std::string_view text) {
+  const bool is_hex = text.starts_with("0x");
+  if (is_hex) text.remove_prefix(2);
+  std::uint64_t number = 0;
+  const char* const last = text.data() + text.size();
+  const auto [end, error] = std::from_chars(text.data(), last, number, is_hex ? 16 : 10);
+  return error == std::errc() && end == last ? std::optional(number) : std::nullopt;
+}
+
+std::optional<double> amount_in(std::string_view text, std::string_view unit) {
+  double amount = 0;
+  const char* const last = text.data() + text.size();
+  const auto [end, error] = std::from_chars(text.data(), last, amount);
+  const bool has_unit = error == std::errc() && std::string_view(end, last).starts_with(unit);
+  return has_unit ? std::optional(amount) : std::nullopt;
 }
 
 }  // namespace railgauge::agent

@@ -5,11 +5,17 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <type_traits>
+#include <utility>
 #include <vector>
 
+#include <fmt/format.h>
+
 #include "agent/inventory/facts/inventory.h"
+#include "kernels/core/text/text.h"
 
 namespace railgauge::agent {
 
@@ -71,7 +77,32 @@ class NodeFiles {
 std::string_view trimmed(std::string_view text);
 // Fields between blanks; at most `most`.
 std::vector<std::string_view> fields_of(std::string_view line, std::size_t most = 64);
-// "0x1f" or "31". False for anything else.
-bool parse_number(std::string_view text, std::uint64_t& number);
+// The lines of a text without their ends.
+std::vector<std::string_view> lines_in(std::string_view text);
+// The texts before and behind the first `mark`, without blanks; nothing where there is none.
+using Halves = std::pair<std::string_view, std::string_view>;
+std::optional<Halves> split_at(std::string_view line, char mark);
+// "0x1f" or "31"; nothing for anything else.
+std::optional<std::uint64_t> number_in(std::string_view text);
+// 16 of "16.0 GT/s PCIe" with the unit " GT/s".
+std::optional<double> amount_in(std::string_view text, std::string_view unit);
+
+// A value from a file that was read; absent if the file has none.
+template <class T>
+Fact<T> or_absent(const FactInfo& read, const T& value) {
+  if (!read.is_known()) return {read, T{}};
+  return value == T{} ? Fact<T>::absent(read.source) : Fact<T>::known(value, read.source);
+}
+
+// A known text as `parse` reads it, which returns nothing for what is no `what`: an error then.
+template <class Parse>
+auto parsed(const Fact<std::string>& text, std::string_view what, Parse parse) {
+  using T = typename std::invoke_result_t<Parse, const std::string&>::value_type;
+  if (!text.is_known()) return text.without_value<T>();
+  if (std::optional<T> value = parse(text.value))
+    return Fact<T>::known(std::move(*value), text.source);
+  return Fact<T>::error(text.source,
+                        fmt::format("{}: {} is no {}", text.source, in_quotes(text.value), what));
+}
 
 }  // namespace railgauge::agent

@@ -1,5 +1,7 @@
 // How services are set to start, read from unit files and links: systemd is not asked, so a node
 // whose manager hangs is covered too.
+#include <array>
+
 #include <fmt/format.h>
 
 #include "agent/inventory/sources/sources.h"
@@ -9,6 +11,16 @@ namespace {
 
 constexpr std::size_t kMostUnits = 2048;
 constexpr const char* kAdministrator = "/etc/systemd/system";
+
+// The services that matter for GPUs and RDMA.
+constexpr std::array kServices{"dcgm",           "irqbalance",
+                               "kubelet",        "nv_peer_mem",
+                               "nvidia-dcgm",    "nvidia-fabricmanager",
+                               "nvidia-imex",    "nvidia-persistenced",
+                               "nvidia-peermem", "openibd",
+                               "opensmd",        "opensm",
+                               "rdma",           "rdma-ndd",
+                               "slurmd",         "tuned"};
 
 // The enabled units; open where an unread place may enable more.
 using Enabled = Fact<std::set<std::string>>;
@@ -81,25 +93,11 @@ Fact<bool> active_of(const NodeFiles& files, const std::string& name) {
 
 }  // namespace
 
-const std::vector<std::string>& known_services() {
-  static const auto* const names =
-      new std::vector<std::string>{"dcgm",           "irqbalance",
-                                   "kubelet",        "nv_peer_mem",
-                                   "nvidia-dcgm",    "nvidia-fabricmanager",
-                                   "nvidia-imex",    "nvidia-persistenced",
-                                   "nvidia-peermem", "openibd",
-                                   "opensmd",        "opensm",
-                                   "rdma",           "rdma-ndd",
-                                   "slurmd",         "tuned"};
-  return *names;
-}
-
-// The services that matter for GPUs and RDMA.
 Apply read_services(const NodeFiles& files) {
   const Enabled units = enabled_units(files);
   const Enabled scripts = enabled_scripts(files);
   std::map<std::string, ServiceFacts> services;
-  for (const std::string& name : known_services())
+  for (const char* name : kServices)
     services[name] = {.enablement = enablement_of(files, name, units, scripts),
                       .active = active_of(files, name)};
   return [services](Inventory& inventory) { inventory.services = services; };

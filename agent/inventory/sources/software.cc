@@ -47,16 +47,13 @@ Fact<std::string> rdma_core_version(const NodeFiles& files) {
 // "KEY=value" or "KEY="value"" lines, as in os-release.
 Fact<std::string> setting_of(const Fact<std::string>& text, std::string_view key) {
   if (!text.is_known()) return text;
-  std::string_view rest = text.value;
-  while (!rest.empty()) {
-    const std::size_t end = std::min(rest.find('\n'), rest.size());
-    std::string_view line = trimmed(rest.substr(0, end));
-    rest.remove_prefix(std::min(end + 1, rest.size()));
-    if (!line.starts_with(key) || line.size() <= key.size() || line[key.size()] != '=') continue;
-    line.remove_prefix(key.size() + 1);
-    if (line.size() >= 2 && line.front() == '"' && line.back() == '"')
-      line = line.substr(1, line.size() - 2);
-    return Fact<std::string>::known(std::string(line), text.source);
+  for (const std::string_view line : lines_in(text.value)) {
+    const auto halves = split_at(line, '=');
+    if (!halves || halves->first != key) continue;
+    std::string_view value = halves->second;
+    if (value.size() >= 2 && value.front() == '"' && value.back() == '"')
+      value = value.substr(1, value.size() - 2);
+    return Fact<std::string>::known(std::string(value), text.source);
   }
   return Fact<std::string>::absent(text.source);
 }
@@ -111,36 +108,15 @@ Fact<std::string> pkgconfig_version(const NodeFiles& files, const char* name) {
   return Fact<std::string>::absent(fmt::format("{}/pkgconfig/{}.pc", kLibraryFolders[0], name));
 }
 
-// The packages that the inventory reports.
+// Whether the inventory reports a package, by the beginning of its name.
 bool is_ours(std::string_view package) {
-  constexpr std::array<std::string_view, 26> kPrefixes{"cuda-toolkit",
-                                                       "cuda-drivers",
-                                                       "cuda-cudart",
-                                                       "datacenter-gpu-manager",
-                                                       "doca-",
-                                                       "gdrcopy",
-                                                       "gdrdrv",
-                                                       "ibverbs-",
-                                                       "libgdrapi",
-                                                       "libibverbs",
-                                                       "libmpich",
-                                                       "libnccl",
-                                                       "libnvidia-compute",
-                                                       "libopenmpi",
-                                                       "libucx",
-                                                       "mlnx-",
-                                                       "mlnx_ofed",
-                                                       "mofed-",
-                                                       "mpich",
-                                                       "nv-peer-mem",
-                                                       "nv_peer_mem",
-                                                       "nvidia-",
-                                                       "nvidia_peer_mem",
-                                                       "openmpi",
-                                                       "rdma-core",
-                                                       "ucx"};
-  return std::ranges::any_of(kPrefixes,
-                             [&](std::string_view prefix) { return package.starts_with(prefix); });
+  static const auto* const beginnings = new std::vector<std::string_view>(fields_of(
+      "cuda-toolkit cuda-drivers cuda-cudart datacenter-gpu-manager doca- gdrcopy gdrdrv "
+      "ibverbs- libgdrapi libibverbs libmpich libnccl libnvidia-compute libopenmpi libucx "
+      "mlnx- mlnx_ofed mofed- mpich nv-peer-mem nv_peer_mem nvidia- nvidia_peer_mem "
+      "openmpi rdma-core ucx"));
+  return std::ranges::any_of(*beginnings,
+                             [&](std::string_view begin) { return package.starts_with(begin); });
 }
 
 // Collects packages from dpkg's status file.
@@ -168,10 +144,8 @@ struct PackageReader {
   }
 };
 
-using WordsFact = Fact<std::map<std::string, std::string>>;
-
 // The version of one of these packages, else what was found by file.
-Fact<std::string> or_package(Fact<std::string> by_file, const WordsFact& packages,
+Fact<std::string> or_package(Fact<std::string> by_file, const TextMap& packages,
                              std::initializer_list<std::string_view> prefixes) {
   if (by_file.is_known() || !packages.is_known()) return by_file;
   for (const std::string_view prefix : prefixes) {
@@ -183,29 +157,21 @@ Fact<std::string> or_package(Fact<std::string> by_file, const WordsFact& package
 }
 
 // The settings of /etc/nccl.conf.
-WordsFact nccl_conf(const NodeFiles& files) {
+TextMap nccl_conf(const NodeFiles& files) {
   const Fact<std::string> text = files.text("/etc/nccl.conf");
-  WordsFact settings = text.without_value<std::map<std::string, std::string>>();
-  std::string_view rest = text.value;
-  while (!rest.empty()) {
-    const std::size_t end = std::min(rest.find('\n'), rest.size());
-    const std::string_view line = trimmed(rest.substr(0, end));
-    rest.remove_prefix(std::min(end + 1, rest.size()));
-    const std::size_t equals = line.find('=');
-    if (line.starts_with('#') || equals == std::string_view::npos) continue;
-    settings.value[std::string(trimmed(line.substr(0, equals)))] =
-        std::string(trimmed(line.substr(equals + 1)));
-  }
+  TextMap settings = text.without_value<std::map<std::string, std::string>>();
+  for (const std::string_view line : lines_in(text.value))
+    if (const auto halves = split_at(line, '='); halves && !halves->first.starts_with('#'))
+      settings.value[std::string(halves->first)] = std::string(halves->second);
   return settings;
 }
 
 // The versions of modules that DKMS built.
-WordsFact read_dkms(const NodeFiles& files) {
+TextMap read_dkms(const NodeFiles& files) {
   const std::string folder = "/var/lib/dkms";
-  WordsFact found = WordsFact::absent(folder);
+  TextMap found = TextMap::absent(folder);
   const NameList modules = files.list(folder, kMostPackages);
-  Fact<bool> told = Fact<bool>::known(true, folder);
-  told.spoil_by(modules);
+  FactInfo told = modules;
   for (const std::string& module : modules.value) {
     if (files.is_file(folder + "/" + module)) continue;  // its signing key
     const NameList versions = files.list(folder + "/" + module, kMostPackages);
@@ -221,16 +187,15 @@ WordsFact read_dkms(const NodeFiles& files) {
 }
 
 // The wanted packages of dpkg.
-WordsFact read_installed(const NodeFiles& files) {
+TextMap read_installed(const NodeFiles& files) {
   const std::string path = "/var/lib/dpkg/status";
   PackageReader reader;
   const Fact<bool> read = files.lines(path, kMostPackageBytes,
                                       [&](std::string_view line) { return reader.take(line); });
   reader.take("");
-  WordsFact packages = read.without_value<std::map<std::string, std::string>>();
-  packages.value = std::move(reader.found);
+  TextMap packages{read, std::move(reader.found)};
   if (!read.is_absent()) return packages;
-  const WordsFact rpm = read_rpm(files, is_ours, kMostPackages);
+  const TextMap rpm = read_rpm(files, is_ours, kMostPackages);
   return rpm.is_absent() ? packages : rpm;
 }
 
@@ -263,7 +228,7 @@ Fact<std::string> pkgconfig_version(const NodeFiles& files, const std::string& f
 
 // Versions of the driver, CUDA, NCCL, rdma-core, OFED and the distribution.
 Apply read_libraries(const NodeFiles& files) {
-  Inventory read;
+  Libraries read;
   const Fact<std::string> release = files.text("/etc/os-release");
   read.distribution = setting_of(release, "ID");
   read.distribution_version = setting_of(release, "VERSION_ID");
@@ -272,38 +237,18 @@ Apply read_libraries(const NodeFiles& files) {
   read.ofed = ofed_version(files);
   read.rdma_core = rdma_core_version(files);
   read.cuda = cuda_version(files);
-  read.cuda_driver_library = library_version(files, "libcuda.so.1", "libcuda.so.");
-  read.nvml_library = library_version(files, "libnvidia-ml.so.1", "libnvidia-ml.so.");
   read.nccl = library_version(files, "libnccl.so.2", "libnccl.so.");
-  read.gdrcopy = library_version(files, "libgdrapi.so.2", "libgdrapi.so.");
   read.ucx = pkgconfig_version(files, "ucx");
   read.openmpi = pkgconfig_version(files, "ompi");
   read.mpich = pkgconfig_version(files, "mpich");
   read.nccl_conf = nccl_conf(files);
   read.dkms = read_dkms(files);
-  return [read = std::move(read)](Inventory& inventory) {
-    inventory.distribution = read.distribution;
-    inventory.distribution_version = read.distribution_version;
-    inventory.distribution_like = read.distribution_like;
-    inventory.gpu_driver = read.gpu_driver;
-    inventory.ofed = read.ofed;
-    inventory.rdma_core = read.rdma_core;
-    inventory.cuda = read.cuda;
-    inventory.cuda_driver_library = read.cuda_driver_library;
-    inventory.nvml_library = read.nvml_library;
-    inventory.nccl = read.nccl;
-    inventory.gdrcopy = read.gdrcopy;
-    inventory.ucx = read.ucx;
-    inventory.openmpi = read.openmpi;
-    inventory.mpich = read.mpich;
-    inventory.nccl_conf = read.nccl_conf;
-    inventory.dkms = read.dkms;
-  };
+  return put(std::move(read));
 }
 
 // After the libraries: a package's version is used where no file has one.
 Apply read_packages(const NodeFiles& files) {
-  const WordsFact packages = read_installed(files);
+  const TextMap packages = read_installed(files);
   const bool has_manager =
       files.exists("/usr/bin/nv-fabricmanager") || files.exists("/usr/share/nvidia/nvswitch");
   return [packages, has_manager](Inventory& inventory) {

@@ -4,6 +4,8 @@
 
 #include <functional>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "agent/inventory/facts/inventory.h"
@@ -13,11 +15,11 @@ namespace railgauge::agent {
 
 using Apply = std::function<void(Inventory&)>;
 
-// A source by name.
-struct Source {
-  std::string name;
-  std::function<Apply(const NodeFiles&)> read;
-};
+// Puts a part of the inventory in place.
+template <class Part>
+Apply put(Part part) {
+  return [part = std::move(part)](Inventory& inventory) { static_cast<Part&>(inventory) = part; };
+}
 
 // The first wave: places, classes and drivers. Nothing asks a device.
 Apply read_pci_tree(const NodeFiles& files);
@@ -51,11 +53,12 @@ Fact<std::string> library_version(const NodeFiles& files, const std::string& fol
 // Whether a device file opens for reading and writing; known and false has the reason.
 Fact<bool> can_open(const NodeFiles& files, const std::string& path);
 
-// The second wave, one source for each device, since these ask it: registers, firmware, driver.
-Apply read_pci_device(const NodeFiles& files, const std::string& address);
+// The second wave, one source for each device, since these ask it: registers, firmware, driver. A
+// device comes as the first wave left it, and goes back whole.
+Apply read_pci_device(const NodeFiles& files, PciDevice device);
 Apply read_gpu_information(const NodeFiles& files, const std::string& address);
-Apply read_rdma_device(const NodeFiles& files, const std::string& name);
-Apply read_net_device(const NodeFiles& files, const std::string& name);
+Apply read_rdma_device(const NodeFiles& files, RdmaDevice device);
+Apply read_net_device(const NodeFiles& files, NetDevice device);
 
 // Sorts GPUs and sets names and states, once everything is read. Pure.
 void name_gpus(Inventory& inventory);
@@ -64,12 +67,8 @@ void name_gpus(Inventory& inventory);
 // with a reason: one of them could not be read.
 Fact<Counters> read_counters(const NodeFiles& files, const std::string& folder);
 
-// The modules that this program knows, with underscores.
-const std::vector<std::string>& known_modules();
-// The services that this program knows.
-const std::vector<std::string>& known_services();
-// NVML's "00000000:1B:00.0" as sysfs has it; "" for anything else.
-std::string short_address(const std::string& bus_id);
+// The modules that this program knows, with underscores, sorted.
+const std::vector<std::string_view>& known_modules();
 // "nvidia-peermem" and "nvidia_peermem" are one module.
 std::string module_name(std::string_view text);
 

@@ -2,8 +2,6 @@
 
 #include <fcntl.h>
 #include <sys/file.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -17,6 +15,7 @@
 #include <fmt/format.h>
 #include <google/protobuf/util/json_util.h>
 
+#include "agent/inventory/facts/files.h"
 #include "agent/os/atomic_file.h"
 #include "kernels/core/base/fd.h"
 #include "kernels/core/base/probe.pb.h"
@@ -58,24 +57,6 @@ std::string cut(const std::string& text, std::size_t most) {
 bool is_believable(double at_unix_seconds, double now_unix_seconds) {
   return std::isfinite(at_unix_seconds) && at_unix_seconds > 0 &&
          at_unix_seconds <= now_unix_seconds + kClockSlackSeconds;
-}
-
-// "" of what is no plain file, too long or not readable.
-std::string text_of(const std::string& path) {
-  const Fd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW));
-  struct stat about {};
-  if (!file || ::fstat(file.get(), &about) != 0 || !S_ISREG(about.st_mode)) return "";
-  std::string text(kMaxProbeFileBytes + 1, '\0');
-  std::size_t size = 0;
-  while (size < text.size()) {
-    const ssize_t got = ::read(file.get(), text.data() + size, text.size() - size);
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) return "";
-    if (got == 0) break;
-    size += static_cast<std::size_t>(got);
-  }
-  text.resize(size);
-  return size > kMaxProbeFileBytes ? "" : text;
 }
 
 // Two processes may ask at once: who reads, adds and replaces is alone. Released with the
@@ -174,7 +155,8 @@ void ProbeMemory::learn(double now_unix_seconds) {
   });
   if (folder_.empty()) return;
   for (const ProbeAnswer& answer :
-       parse_probe_file(text_of(folder_ + "/" + kProbeFile), now_unix_seconds))
+       parse_probe_file(small_file(folder_ + "/" + kProbeFile, kMaxProbeFileBytes + 1, O_NOFOLLOW),
+                        now_unix_seconds))
     note(answer);
 }
 

@@ -4,9 +4,7 @@
 #include <array>
 #include <string_view>
 
-#include "agent/inventory/facts/distances.h"
 #include "agent/inventory/facts/topology.h"
-#include "agent/preflight/rules/results.h"
 #include "kernels/core/pci_distance.h"
 
 namespace railgauge::agent {
@@ -18,8 +16,6 @@ bool has_active_port(const RdmaDevice& device) {
 }
 
 }  // namespace
-
-bool is_software(const RdmaDevice& device) { return device.pci_address.empty(); }
 
 bool is_unified(const GpuFacts& gpu) {
   constexpr std::array<std::string_view, 4> kUnified{"GB10", "Orin", "Thor", "Xavier"};
@@ -37,13 +33,7 @@ bool is_grace(const Inventory& node) {
 }
 
 std::vector<std::string> GpuNicPair::ports_between() const {
-  if (!shares_a_bridge()) return {};
-  const auto& up = gpu_device->bridges;
-  const auto& down = nic_device->bridges;
-  const auto apart = std::ranges::mismatch(up, down);
-  std::vector<std::string> ports(apart.in1, up.end());
-  ports.insert(ports.end(), apart.in2, down.end());
-  return ports;
+  return shares_a_bridge() ? path_bridges(*gpu_device, *nic_device) : std::vector<std::string>{};
 }
 
 std::vector<const RdmaDevice*> fabric_nics(const Inventory& node) {
@@ -57,7 +47,6 @@ std::vector<const RdmaDevice*> fabric_nics(const Inventory& node) {
 
 std::vector<GpuNicPair> all_pairs(const Inventory& node) {
   std::vector<GpuNicPair> pairs;
-  const std::size_t numa_nodes = std::max<std::size_t>(node.numa.size(), 1);
   const std::vector<const RdmaDevice*> nics = fabric_nics(node);
   for (const GpuFacts& gpu : node.gpus) {
     const PciDevice* gpu_device = node.pci_device(gpu.pci_address);
@@ -66,7 +55,7 @@ std::vector<GpuNicPair> all_pairs(const Inventory& node) {
       const PciDevice* nic_device = node.pci_device(nic->pci_address);
       if (nic_device == nullptr) continue;
       pairs.push_back({&gpu, nic, gpu_device, nic_device,
-                       distance_between(place_of(*gpu_device), place_of(*nic_device), numa_nodes)});
+                       pci_distance(node, gpu.pci_address, nic->pci_address)});
     }
   }
   return pairs;
@@ -74,18 +63,9 @@ std::vector<GpuNicPair> all_pairs(const Inventory& node) {
 
 std::string gpus_beside(const Inventory& node, const RdmaDevice& nic) {
   std::string names;
-  const PciDevice* nic_device = node.pci_device(nic.pci_address);
-  if (nic_device == nullptr) return names;
   for (const GpuFacts& gpu : node.gpus) {
-    const PciDevice* gpu_device = node.pci_device(gpu.pci_address);
-    if (gpu_device == nullptr) continue;
-    const GpuNicPair pair{.gpu = &gpu,
-                          .nic = &nic,
-                          .gpu_device = gpu_device,
-                          .nic_device = nic_device,
-                          .distance = distance_between(place_of(*gpu_device), place_of(*nic_device),
-                                                       std::max<std::size_t>(node.numa.size(), 1))};
-    if (pair.shares_a_bridge()) names += (names.empty() ? "" : " ") + gpu.name;
+    const std::string distance = pci_distance(node, gpu.pci_address, nic.pci_address);
+    if (distance == "PIX" || distance == "PXB") names += (names.empty() ? "" : " ") + gpu.name;
   }
   return names;
 }
@@ -136,6 +116,17 @@ CheckResults no_gpu(const Inventory& node, std::string why) {
 CheckResults no_rdma(const Inventory& node, std::string why) {
   if (!node.rdma_told.is_open()) return waived(std::move(why));
   return {not_known("", "which NICs have RDMA", node.rdma_told)};
+}
+
+std::vector<LinkedDevice> linked_devices(const Inventory& node) {
+  std::vector<LinkedDevice> devices;
+  for (const GpuFacts& gpu : node.gpus)
+    if (const PciDevice* device = node.pci_device(gpu.pci_address); device != nullptr)
+      devices.push_back({gpu.name, device, &gpu});
+  for (const RdmaDevice* nic : fabric_nics(node))
+    if (const PciDevice* device = node.pci_device(nic->pci_address); device != nullptr)
+      devices.push_back({nic->name, device, nullptr});
+  return devices;
 }
 
 std::optional<CheckResult> untold_ports(const RdmaDevice& device) {

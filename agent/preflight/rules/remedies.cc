@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "agent/preflight/rules/version.h"
+#include "kernels/core/text/text.h"
 
 namespace railgauge::agent {
 namespace {
@@ -32,17 +33,6 @@ bool has_driver_streams(const Inventory& node) {
 
 // "550" of "550.54.15".
 std::string branch_of(const std::string& version) { return version.substr(0, version.find('.')); }
-
-// As a shell takes it for one word.
-std::string in_shell_quotes(const std::string& word) {
-  constexpr std::string_view kPlain =
-      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789/._-";
-  if (word.find_first_not_of(kPlain) == std::string::npos) return word;
-  std::string quoted = "'";
-  for (const char letter : word)
-    quoted += letter == '\'' ? std::string("'\\''") : std::string(1, letter);
-  return quoted + "'";
-}
 
 }  // namespace
 
@@ -106,12 +96,11 @@ std::vector<std::string> stop_loading_commands(const std::string& file, const st
       fmt::format(R"(-E -e '/^[[:space:]]*{0}([[:space:]]|$)/d' )"
                   R"(-e '/^[[:space:]]*softdep/s/[[:space:]]+{0}([[:space:]]|$)/\1/g')",
                   name);
-  if (file.starts_with("/etc/"))
-    return {fmt::format("sed -i {} {}", script, in_shell_quotes(file))};
+  if (file.starts_with("/etc/")) return {fmt::format("sed -i {} {}", script, shell_quoted(file))};
   const std::size_t slash = file.rfind('/', file.rfind('/') - 1);
   return {"# a file of the same name below /etc stands for it:",
-          fmt::format("sed {} {} > {}", script, in_shell_quotes(file),
-                      in_shell_quotes("/etc" + file.substr(slash)))};
+          fmt::format("sed {} {} > {}", script, shell_quoted(file),
+                      shell_quoted("/etc" + file.substr(slash)))};
 }
 
 std::vector<std::string> rebuild_gpu_driver_commands(const Inventory& node) {

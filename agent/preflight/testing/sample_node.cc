@@ -31,7 +31,6 @@ PciDevice pci(const char* address, std::uint32_t class_code, std::uint32_t vendo
   one.config.pcie = told(PcieControl{.port_type = 0,
                                      .relaxed_ordering = true,
                                      .max_payload_bytes = 512,
-                                     .max_payload_supported_bytes = 512,
                                      .max_read_request_bytes = 4096});
   lack(one.config.acs);
   return one;
@@ -57,8 +56,7 @@ void add_pci(Inventory& node) {
     add_port(std::move(device), 6);
   }
   PciDevice gpu = pci(kSampleGpu, 0x030200, 0x10de, 0x2330, below(kSampleGpuPort));
-  gpu.bars = told(std::vector<PciBar>{
-      {.index = 1, .bytes = 128 * kGiB, .is_prefetchable = true, .is_64_bit = true}});
+  gpu.bars = told(std::vector<PciBar>{{.bytes = 128 * kGiB, .is_prefetchable = true}});
   add(std::move(gpu));
   add(pci(kSampleNic, 0x020000, 0x15b3, 0x1021, below(kSampleNicPort)));
 }
