@@ -11,8 +11,8 @@
 #include <string_view>
 #include <vector>
 
+#include "controller/api/states.h"
 #include "controller/fleet/leaf_map.h"
-#include "controller/store/rows/states.h"
 #include "controller/store/store.h"
 
 namespace railgauge {
@@ -47,7 +47,7 @@ constexpr std::string_view text_of(MovedKind kind) {
 }
 // Absent for the kinds of other findings.
 inline std::optional<MovedKind> moved_kind_of(std::string_view text) {
-  return store::state_of<MovedKind>(kMovedKindTexts, text);
+  return api::state_of<MovedKind>(kMovedKindTexts, text);
 }
 // Whether it went from one level to another, which a single figure can show.
 constexpr bool is_of_level(MovedKind kind) {

@@ -15,7 +15,7 @@ namespace railgauge {
 namespace {
 
 // The state of a node whose agent is connected, as Control lists it.
-constexpr std::string_view kAttached = "attached";
+constexpr std::string_view kAttached = text_of(api::NodePresence::kAttached);
 constexpr std::uint32_t kEpochsLooked = 50;  // of a node, newest first
 
 // The devices of a node as a text that only compares equal: nodes are comparable where they have
