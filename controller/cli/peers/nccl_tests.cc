@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "controller/cli/render/compared_figures.h"
 #include "kernels/core/params.h"
 #include "kernels/core/text/text.h"
 #include "kernels/core/text/units.h"
@@ -16,19 +17,13 @@
 namespace railgauge::cli {
 namespace {
 
-using railgauge::api::TaskDetail;
+using api::TaskDetail;
 using Strings = std::vector<std::string>;
 
 // The reason why the tool cannot measure this task.
 tl::unexpected<Error> none(const TaskDetail& task, std::string_view reason) {
   return fail(Code::kUnimplemented,
               fmt::format("{}: {}: {}", kNcclTestsProfile, task.kernel(), reason));
-}
-
-// "" where the task has no such parameter.
-std::string value_of(const TaskDetail& task, const std::string& name) {
-  const auto found = task.parameters().find(name);
-  return found == task.parameters().end() ? "" : found->second;
 }
 
 // --- where the ranks are ----------------------------------------------------------------------
@@ -72,7 +67,7 @@ std::optional<std::string> visible_gpus(const Places& places) {
 
 // "-b 8 -e 64 -f 2"; several where the sizes are no progression.
 Result<Strings> size_options(const TaskDetail& task) {
-  const auto sizes = RG_TRY(parse_bytes_list(value_of(task, "sizes")));
+  const auto sizes = RG_TRY(parse_bytes_list(value_of(task.parameters(), "sizes")));
   const std::uint64_t first = sizes.front();
   if (sizes.size() == 1) return Strings{fmt::format("-b {0} -e {0}", first)};
   // The tool steps by a factor (-f) or by an increment (-i).
@@ -94,19 +89,22 @@ Result<Strings> size_options(const TaskDetail& task) {
 // Data type, operation, root, counts and modes as the tool's flags. Errors: kUnimplemented for a
 // data type that the tool lacks.
 Result<std::string> measured_options(const TaskDetail& task) {
-  const auto type = type_for_nccl_tests(value_of(task, "datatype"));
+  const auto type = type_for_nccl_tests(value_of(task.parameters(), "datatype"));
   if (!type) return none(task, "it has no such data type");
   std::string out = fmt::format(" -d {}", *type);
-  if (const std::string op = value_of(task, "reduction"); !op.empty()) out += " -o " + op;
-  if (const std::string root = value_of(task, "root"); !root.empty()) out += " -r " + root;
-  const std::string iterations = value_of(task, "iterations");
+  if (const std::string op = value_of(task.parameters(), "reduction"); !op.empty())
+    out += " -o " + op;
+  if (const std::string root = value_of(task.parameters(), "root"); !root.empty())
+    out += " -r " + root;
+  const std::string iterations = value_of(task.parameters(), "iterations");
   const bool counted = parse_integer(iterations).value_or(0) > 0;
-  if (value_of(task, "mode") == "graph")
-    out += fmt::format(" -n {} -G {}", value_of(task, "graph_calls"), counted ? iterations : "20");
+  if (value_of(task.parameters(), "mode") == "graph")
+    out += fmt::format(" -n {} -G {}", value_of(task.parameters(), "graph_calls"),
+                       counted ? iterations : "20");
   else if (counted)
     out += " -n " + iterations;
-  if (value_of(task, "registered") == "true") out += " -R 1";
-  if (value_of(task, "verify") == "false") out += " -c 0";
+  if (value_of(task.parameters(), "registered") == "true") out += " -R 1";
+  if (value_of(task.parameters(), "verify") == "false") out += " -c 0";
   return out;
 }
 
@@ -120,7 +118,7 @@ Result<std::string> launch(const TaskDetail& task, const std::string& program,
   if (!visible->empty()) environment.emplace_back("CUDA_VISIBLE_DEVICES", *visible);
   for (auto& setting : nccl_environment({task.parameters().begin(), task.parameters().end()}))
     environment.push_back(std::move(setting));
-  const bool clean = value_of(task, "environment") == "clean";
+  const bool clean = value_of(task.parameters(), "environment") == "clean";
   std::string out;
   // One process drives all GPUs of one node; no launcher is needed.
   if (places.nodes.size() == 1) {

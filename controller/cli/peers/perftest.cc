@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <map>
 
 #include <fmt/format.h>
 
+#include "controller/cli/render/compared_figures.h"
 #include "kernels/core/params.h"
 #include "kernels/core/text/text.h"
 #include "kernels/core/text/units.h"
@@ -15,21 +15,13 @@
 namespace railgauge::cli {
 namespace {
 
-using railgauge::api::RankDetail;
-using railgauge::api::TaskDetail;
+using namespace railgauge::api;
 
 constexpr std::string_view kMappedIpv4 = "::ffff:";
 
 // The reason why perftest cannot measure this task.
 tl::unexpected<Error> none(std::string reason) {
   return fail(Code::kUnimplemented, "perftest: " + std::move(reason));
-}
-
-// "" where the map has no such name.
-template <class Map>
-std::string value_of(const Map& map, const std::string& name) {
-  const auto found = map.find(name);
-  return found == map.end() ? "" : found->second;
 }
 
 // The limits of the tool's parser; version 4.5 and the newest agree.
