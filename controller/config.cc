@@ -69,19 +69,11 @@ Result<double> days_value(std::string_view name, const std::string& value) {
                           in_quotes(value), kMostDays));
 }
 
-Status check_log_level(const std::string& level) {
-  constexpr std::array<std::string_view, 4> kLevels{"debug", "info", "warn", "error"};
-  if (std::ranges::find(kLevels, level) != kLevels.end()) return {};
-  return fail(
-      Code::kInvalidArgument,
-      fmt::format("--log-level {}: debug, info, warn or error is needed", in_quotes(level)));
-}
-
-Status check_upgrade_policy(const std::string& policy) {
-  constexpr std::array<std::string_view, 3> kPolicies{"off", "propose", "run"};
-  if (std::ranges::find(kPolicies, policy) != kPolicies.end()) return {};
+Status check_choice(std::string_view name, const std::string& value,
+                    const std::vector<std::string>& allowed) {
+  if (std::ranges::find(allowed, value) != allowed.end()) return {};
   return fail(Code::kInvalidArgument,
-              fmt::format("--upgrade-policy {}: off, propose or run is needed", in_quotes(policy)));
+              fmt::format("--{} {}: {} is needed", name, in_quotes(value), one_of(allowed)));
 }
 
 }  // namespace
@@ -141,8 +133,8 @@ Result<Config> resolve(const Values& flags, const Environment& environment,
       .log_level = chosen["log-level"]};
   if (config.metrics_listen == "none") config.metrics_listen.clear();
   RG_TRY_OK(check_tcp_options(config.tcp));
-  RG_TRY_OK(check_log_level(config.log_level));
-  RG_TRY_OK(check_upgrade_policy(config.upgrade_policy));
+  RG_TRY_OK(check_choice("log-level", config.log_level, {"debug", "info", "warn", "error"}));
+  RG_TRY_OK(check_choice("upgrade-policy", config.upgrade_policy, {"off", "propose", "run"}));
   if (config.tcp.listen.empty() && config.tcp.insecure) config.tcp.listen = kDefaultInsecureListen;
   if (config.tcp.listen.empty() && !config.tcp.tls_cert.empty()) config.tcp.listen = kDefaultListen;
   return config;

@@ -2,7 +2,6 @@
 // checked before gRPC reads a byte. TCP: mutual TLS, or plain only on request.
 #pragma once
 
-#include <atomic>
 #include <memory>
 #include <optional>
 #include <string>

@@ -209,6 +209,11 @@ Status Server::start_http(const Config& config) {
 void Server::on_tick() {
   if (is_ending_) return;
   const double now = fleet::monotonic_seconds();
+  const auto is_due = [now](double& next, double period_seconds) {
+    if (now < next) return false;
+    next = now + period_seconds;
+    return true;
+  };
   fleet_.tick(now);
   director_.tick(now);
   show_nodes();
@@ -218,20 +223,14 @@ void Server::on_tick() {
   // The fleet counts; the metric follows and never falls.
   series.raise_to("railgauge_records_stored_total", {},
                   static_cast<double>(fleet_.records_stored()));
-  if (now >= next_schedules_ && !stopping_) {
-    next_schedules_ = now + kScheduleSeconds;
+  if (!stopping_ && is_due(next_schedules_, kScheduleSeconds))
     static_cast<void>(starter_->submit([this] { schedules_.tick(fleet::unix_seconds()); }));
-  }
-  if (now >= next_upgrades_ && !stopping_) {
-    next_upgrades_ = now + kUpgradeSeconds;
+  if (!stopping_ && is_due(next_upgrades_, kUpgradeSeconds))
     static_cast<void>(queries_->submit([this] { watch_upgrades(fleet::unix_seconds()); }));
-  }
-  if (now >= next_prune_ && (director_.idle() || now >= next_prune_ + kPruneGraceSeconds)) {
-    next_prune_ = now + kPruneSeconds;
+  const bool may_prune = director_.idle() || now >= next_prune_ + kPruneGraceSeconds;
+  if (may_prune && is_due(next_prune_, kPruneSeconds))
     static_cast<void>(upkeep_->submit([this] { prune_store(); }));
-  }
-  if (now < next_stats_) return;
-  next_stats_ = now + kStatsSeconds;
+  if (!is_due(next_stats_, kStatsSeconds)) return;
   show_rare_node_facts();
   feed_metrics();
 }
@@ -293,7 +292,8 @@ void Server::start_confirming(const std::vector<store::SeriesRow>& series) {
     std::vector<std::string> attached;
     const auto nodes = control_.list_nodes({});
     for (int i = 0; nodes && i < nodes->nodes_size(); ++i)
-      if (nodes->nodes(i).state() == "attached") attached.push_back(nodes->nodes(i).name());
+      if (nodes->nodes(i).state() == text_of(api::NodePresence::kAttached))
+        attached.push_back(nodes->nodes(i).name());
     const auto again = confirming_run(series, attached);
     if (!again) return;
     api::RunRequest request;

@@ -3,7 +3,6 @@
 
 #include <atomic>
 #include <memory>
-#include <string>
 
 #include <grpcpp/grpcpp.h>
 

@@ -32,7 +32,7 @@ api::PreflightCheck& add_check(api::PreflightReport& report, const std::string& 
   check.set_node(node_name);
   check.set_id(std::string(id));
   check.set_subject(bounded(one.subject));
-  check.set_state(std::string(words_of(one.state)));
+  check.set_state(std::string(text_of(one.state)));
   check.set_observed(bounded(one.observed));
   check.set_source(bounded(one.source));
   for (const std::string& line : one.remedy) check.add_remedy(bounded(line));

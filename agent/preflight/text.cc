@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "controller/api/preflight.h"
+#include "controller/api/states.h"
 #include "kernels/core/text/text.h"
 
 namespace railgauge::agent {
@@ -27,7 +28,9 @@ std::string preflight_text(const api::PreflightReport& report) {
                                   api::state_counts_text(report, node.node()), node.seconds())) +
             '\n';
   for (const api::PreflightCheck& check : report.checks()) {
-    if (check.state() == "pass" || check.state() == "waived") continue;
+    if (check.state() == text_of(api::CheckState::kPass) ||
+        check.state() == text_of(api::CheckState::kWaived))
+      continue;
     text +=
         printable(fmt::format("{:<8}{:<24}{:<16}{}", check.state(), check.id(),
                               check.subject().empty() ? "-" : check.subject(), check.observed())) +

@@ -4,6 +4,8 @@
 
 #include <spdlog/spdlog.h>
 
+#include "controller/api/states.h"
+
 namespace railgauge::agent {
 namespace {
 
@@ -13,7 +15,7 @@ api::PreflightAnswer refusal(const std::string& node_name, const std::string& re
   answer.mutable_report()->set_schema_version(1);
   api::PreflightNode& node = *answer.mutable_report()->add_nodes();
   node.set_node(node_name);
-  node.set_state("error");
+  node.set_state(std::string(text_of(api::CheckState::kError)));
   node.set_error("too many preflights wait on this node; ask again later");
   return answer;
 }

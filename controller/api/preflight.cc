@@ -1,18 +1,20 @@
 #include "controller/api/preflight.h"
 
 #include <algorithm>
+#include <optional>
+#include <ranges>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "controller/api/states.h"
 #include "kernels/core/base/outcome.h"
 
 namespace railgauge::api {
 namespace {
 
-// Behind the last for a word that is none: what is not understood is worst.
-std::size_t rank_of(std::string_view state) {
-  return static_cast<std::size_t>(std::ranges::find(kCheckStates, state) - kCheckStates.begin());
+std::optional<CheckState> state_in(const PreflightCheck& check) {
+  return state_of<CheckState>(check.state());
 }
 
 bool contains(const std::vector<std::string>& words, const std::string& word) {
@@ -32,14 +34,11 @@ bool lacks_a_required_check(const PreflightReport& report, const PreflightDemand
 }  // namespace
 
 std::string_view worst_check_state(const PreflightReport& report, std::string_view node) {
-  std::size_t worst = 0;
-  bool any = false;
-  for (const PreflightCheck& check : report.checks()) {
-    if (check.node() != node) continue;
-    any = true;
-    worst = std::max(worst, std::min(rank_of(check.state()), kCheckStates.size() - 1));
-  }
-  return any ? kCheckStates.at(worst) : "unknown";
+  std::optional<CheckState> worst;  // what is not understood is worst
+  for (const PreflightCheck& check : report.checks())
+    if (check.node() == node)
+      worst = std::max(worst, {state_in(check).value_or(CheckState::kFail)});
+  return text_of(worst.value_or(CheckState::kUnknown));
 }
 
 int preflight_exit_code(const PreflightReport& report, const PreflightDemand& demand) {
@@ -48,10 +47,11 @@ int preflight_exit_code(const PreflightReport& report, const PreflightDemand& de
   bool failed = false;
   bool open = false;
   for (const PreflightCheck& check : report.checks()) {
-    const std::string& state = check.state();
-    failed = failed || state == "fail";
-    invalid = invalid || state == "error" || rank_of(state) == kCheckStates.size();
-    open = open || (state == "unknown" && (demand.strict || contains(demand.require, check.id())));
+    const std::optional<CheckState> state = state_in(check);
+    failed = failed || state == CheckState::kFail;
+    invalid = invalid || state == CheckState::kError || !state;
+    open = open || (state == CheckState::kUnknown &&
+                    (demand.strict || contains(demand.require, check.id())));
   }
   if (failed) return kExitFailed;
   if (invalid) return kExitInvalid;
@@ -68,12 +68,12 @@ std::string gpudirect_text(const GpuDirectPair& pair) {
 
 std::string state_counts_text(const PreflightReport& report, std::string_view node) {
   std::string text;
-  for (std::size_t i = kCheckStates.size(); i-- > 0;) {
+  const auto states = texts_of(CheckState());
+  for (const std::string_view state : states | std::views::reverse) {
     const auto count = std::ranges::count_if(report.checks(), [&](const PreflightCheck& check) {
-      return check.node() == node && check.state() == kCheckStates.at(i);
+      return check.node() == node && check.state() == state;
     });
-    if (count > 0)
-      text += fmt::format("{}{} {}", text.empty() ? "" : ", ", count, kCheckStates.at(i));
+    if (count > 0) text += fmt::format("{}{} {}", text.empty() ? "" : ", ", count, state);
   }
   return text.empty() ? "no checks" : text;
 }
@@ -86,8 +86,9 @@ std::string remedies_text(const PreflightReport& report, bool all_states) {
   };
   std::vector<Block> blocks;
   for (const PreflightCheck& check : report.checks()) {
+    const std::optional<CheckState> state = state_in(check);
     const bool matters =
-        check.state() == "fail" || check.state() == "error" || check.state() == "warn";
+        state == CheckState::kFail || state == CheckState::kError || state == CheckState::kWarn;
     if ((!matters && !all_states) || check.remedy().empty()) continue;
     Block block{.head = fmt::format("{} {}: {}", check.id(), check.state(), check.why()),
                 .lines = fmt::format("    {}\n", fmt::join(check.remedy(), "\n    ")),

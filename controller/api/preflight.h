@@ -2,7 +2,6 @@
 // the GPUDirect lines. Pure.
 #pragma once
 
-#include <array>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -10,11 +9,6 @@
 #include "controller/api/agent.pb.h"
 
 namespace railgauge::api {
-
-// From the best to the worst. Missing data is worse than a warning; a waived check says nothing, so
-// it is worst only where it is alone.
-inline constexpr std::array<std::string_view, 6> kCheckStates{"waived",  "pass",  "warn",
-                                                              "unknown", "error", "fail"};
 
 // The worst state of the checks of `node`; "unknown" without checks.
 std::string_view worst_check_state(const PreflightReport& report, std::string_view node);

@@ -44,46 +44,42 @@ class DescriptorBuffer final : public std::streambuf {
   [[nodiscard]] int failure() const { return failure_; }
 
  protected:
-  int_type overflow(int_type character) override;
+  // Called by the stream when the buffer is full.
+  int_type overflow(int_type character) override {
+    if (!write_out()) return traits_type::eof();
+    if (!traits_type::eq_int_type(character, traits_type::eof()))
+      sputc(traits_type::to_char_type(character));
+    return traits_type::not_eof(character);
+  }
   // Called by the stream at flush.
   int sync() override { return write_out() ? 0 : -1; }
 
  private:
-  bool write_out();
+  // Writes all that is buffered. After the first failure everything is discarded, so that the
+  // program ends.
+  bool write_out() {
+    const char* next = pbase();
+    while (failure_ == 0 && next < pptr()) {
+      const ssize_t written = write(descriptor_, next, static_cast<std::size_t>(pptr() - next));
+      if (written >= 0) {
+        next += written;
+      } else if (errno == EAGAIN) {
+        // A pipe that its other end made non-blocking: as slow as its reader, for as long as it
+        // takes.
+        pollfd ready{.fd = descriptor_, .events = POLLOUT, .revents = 0};
+        poll(&ready, 1, -1);
+      } else if (errno != EINTR) {
+        failure_ = errno;
+      }
+    }
+    setp(buffer_.data(), buffer_.data() + buffer_.size());
+    return failure_ == 0;
+  }
 
   const int descriptor_;
   int failure_ = 0;
   std::array<char, 16384> buffer_{};
 };
-
-// Called by the stream when the buffer is full.
-DescriptorBuffer::int_type DescriptorBuffer::overflow(int_type character) {
-  if (!write_out()) return traits_type::eof();
-  if (!traits_type::eq_int_type(character, traits_type::eof()))
-    sputc(traits_type::to_char_type(character));
-  return traits_type::not_eof(character);
-}
-
-// Writes all that is buffered. After the first failure everything is discarded, so that the program
-// ends.
-bool DescriptorBuffer::write_out() {
-  const char* next = pbase();
-  while (failure_ == 0 && next < pptr()) {
-    const ssize_t written = write(descriptor_, next, static_cast<std::size_t>(pptr() - next));
-    if (written >= 0) {
-      next += written;
-    } else if (errno == EAGAIN) {
-      // A pipe that its other end made non-blocking: as slow as its reader, for as long as it
-      // takes.
-      pollfd ready{.fd = descriptor_, .events = POLLOUT, .revents = 0};
-      poll(&ready, 1, -1);
-    } else if (errno != EINTR) {
-      failure_ = errno;
-    }
-  }
-  setp(buffer_.data(), buffer_.data() + buffer_.size());
-  return failure_ == 0;
-}
 
 // The streams and the terminal of this process.
 struct Terminal {

@@ -41,6 +41,17 @@ std::vector<KernelInfo> kernels_of(const std::map<std::string, fleet::NodeState>
   return fleet::newest_kernels(hellos);
 }
 
+// The reasons of those nodes that production work keeps busy.
+std::map<std::string, std::string> busy_among(const NodeStates& live,
+                                              const std::vector<std::string>& names) {
+  std::map<std::string, std::string> busy;
+  for (const std::string& name : names)
+    if (const auto node = live.find(name); node != live.end())
+      if (std::string words = fleet::busy_text(node->second); !words.empty())
+        busy[name] = std::move(words);
+  return busy;
+}
+
 // A name that the caller got wrong is wrong use, not a missing part of the system.
 Error as_wrong_use(Error error) {
   if (error.code == Code::kNotFound) error.code = Code::kInvalidArgument;
@@ -136,12 +147,7 @@ Status Control::admit_busy(const api::RunRequest& request, const std::vector<std
     return fail(Code::kInvalidArgument,
                 fmt::format("--reason: {} bytes, at most {}", reason.size(), kMostReasonBytes));
   if (request.force()) return {};
-  std::map<std::string, std::string> busy;
-  const NodeStates live = view_.live();
-  for (const std::string& name : nodes)
-    if (const auto node = live.find(name); node != live.end())
-      if (std::string words = fleet::busy_text(node->second); !words.empty())
-        busy[name] = std::move(words);
+  const std::map<std::string, std::string> busy = busy_among(view_.live(), nodes);
   if (busy.empty()) return {};
   return fail(Code::kFailedPrecondition, run::busy_refusal(busy));
 }
@@ -150,19 +156,15 @@ Status Control::admit_busy(const api::RunRequest& request, const std::vector<std
 // reason as the fact "forced" as well.
 void Control::record_force(const api::RunRequest& request, const store::RunRow& row) {
   std::string on;
-  const NodeStates live = view_.live();
-  for (const std::string& name : row.nodes)
-    if (const auto node = live.find(name); node != live.end())
-      if (const std::string words = fleet::busy_text(node->second); !words.empty())
-        on += fmt::format("{}{} ({})", on.empty() ? "" : ", ", name, words);
+  for (const auto& [name, words] : busy_among(view_.live(), row.nodes))
+    on += fmt::format("{}{} ({})", on.empty() ? "" : ", ", name, words);
   const std::string text = fmt::format("forced{}{}: {}", on.empty() ? "" : " on busy nodes ", on,
                                        valid_utf8(request.force_reason()));
   spdlog::info("run {}: {} by {}", row.run_id, text, row.requested_by);
-  store::EventRow event;
-  event.kind = "run_forced";
-  event.run_id = row.run_id;
-  event.text = fmt::format("{}: {}", row.requested_by, text);
-  const Status event_stored = store_.add_event(std::move(event));
+  const Status event_stored =
+      store_.add_event({.kind = "run_forced",
+                        .run_id = row.run_id,
+                        .text = fmt::format("{}: {}", row.requested_by, text)});
   const Status note_stored = store_.write(store::write_operator_note, {.at = row.created_at,
                                                                        .who = row.requested_by,
                                                                        .subject_kind = "run",
@@ -227,18 +229,12 @@ Result<api::RunSummary> Control::start_run(const api::RunRequest& request,
   RG_TRY_OK(store_.create_run(row, task_rows(plan, node_ids), std::move(claim)));
   if (request.force()) record_force(request, row);
   record_left_out(prepared.left_out, row);
-  run::RunOrder order{row.run_id,
-                      trigger,
-                      requested_by,
-                      row.created_at,
-                      std::move(plan),
-                      prepared.uplinks,
-                      request.force() ? valid_utf8(request.force_reason()) : "",
-                      row.reason};
-  return loop_.call([this, &order] {
-    const std::string id = order.run_id;
-    director_.submit(std::move(order));
-    return Result<api::RunSummary>(*director_.summary(id));
+  return loop_.call([&] {
+    director_.submit({.row = row,
+                      .plan = std::move(plan),
+                      .uplinks = prepared.uplinks,
+                      .force_reason = request.force() ? valid_utf8(request.force_reason()) : ""});
+    return Result<api::RunSummary>(*director_.summary(row.run_id));
   });
 }
 
@@ -290,10 +286,7 @@ Result<api::ResultList> Control::query_results(const api::ResultsRequest& reques
   filter.metric = request.metric();
   if (request.has_message_bytes()) filter.message_bytes = request.message_bytes();
   filter.limit = request.limit();
-  if (!request.node_set().empty()) {
-    const std::vector<std::string> known = RG_TRY(view_.names(view_.live()));
-    filter.nodes = RG_TRY(plan::select_nodes(request.node_set(), known));
-  }
+  if (!request.node_set().empty()) filter.nodes = RG_TRY(view_.select(request.node_set()));
   Result<std::vector<store::ResultRow>> rows = store_.results(filter);
   if (!rows) return tl::unexpected(as_wrong_use(rows.error()));
   api::ResultList list;
@@ -326,8 +319,7 @@ Result<api::PreflightReport> Control::run_preflight(const api::PreflightRequest&
                   "no node is attached; start an agent on the nodes to check, or check one by "
                   "railgauge preflight --local on it");
   } else {
-    const std::vector<std::string> known = RG_TRY(view_.names(live));
-    names = RG_TRY(plan::select_nodes(request.node_set(), known));
+    names = RG_TRY(view_.select(request.node_set()));
   }
   for (const std::string& name : names) {
     const auto node = live.find(name);

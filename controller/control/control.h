@@ -2,7 +2,6 @@
 // are messages, without gRPC. Called on worker threads; asks the event loop for the live state.
 #pragma once
 
-#include <map>
 #include <optional>
 #include <string>
 #include <vector>

@@ -1,7 +1,5 @@
 #include "controller/control/director.h"
 
-#include <algorithm>
-
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
@@ -27,7 +25,7 @@ Status Director::admits() const {
 }
 
 void Director::submit(RunOrder order) {
-  const std::string id = order.run_id;
+  const std::string id = order.row.run_id;
   RunDriver::Callbacks callbacks;
   if (ask_pairs_)
     callbacks.ask_pairs = [this, id] {
@@ -122,11 +120,10 @@ void Director::feed_tasks(const RunDriver::TaskEvent& event) {
 
 void Director::node_attached(const std::string& name, const std::vector<api::TaskRef>& running) {
   note_heard(name);
-  const double now = fleet::monotonic_seconds();
   // The controller gave up the node's runners, also those that it still has after a long silence.
   for (const api::TaskRef& ref : running)
     cancel_attempt(fleet_, name, ref, std::string(kCancelledOutcome), kNotExpected);
-  feed_tasks([&](TaskMachine& task, TaskActions& out) { task.node_attached(name, now, out); });
+  report_node(name, &TaskMachine::node_attached);
 }
 
 void Director::node_resumed(const std::string& name, const std::vector<api::TaskRef>& running) {
@@ -142,17 +139,19 @@ void Director::node_resumed(const std::string& name, const std::vector<api::Task
   });
 }
 
-void Director::node_detached(const std::string& name) {
+void Director::report_node(const std::string& name, NodeReport report) {
   feed_tasks([&](TaskMachine& task, TaskActions& out) {
-    task.node_detached(name, fleet::monotonic_seconds(), out);
+    (task.*report)(name, fleet::monotonic_seconds(), out);
   });
+}
+
+void Director::node_detached(const std::string& name) {
+  report_node(name, &TaskMachine::node_detached);
 }
 
 void Director::node_lost(const std::string& name) {
   busy_nodes_.lost(name, fleet::monotonic_seconds());
-  feed_tasks([&](TaskMachine& task, TaskActions& out) {
-    task.node_lost(name, fleet::monotonic_seconds(), out);
-  });
+  report_node(name, &TaskMachine::node_lost);
 }
 
 void Director::node_busy(const std::string& name, const std::string& reason) {
@@ -164,9 +163,7 @@ void Director::node_busy(const std::string& name, const std::string& reason) {
 
 void Director::node_idle(const std::string& name) {
   note_idle(name);
-  feed_tasks([&](TaskMachine& task, TaskActions& out) {
-    task.node_idle(name, fleet::monotonic_seconds(), out);
-  });
+  report_node(name, &TaskMachine::node_idle);
 }
 
 // Feeds a report of an agent to its task. A report for an attempt that is over cancels the runner

@@ -3,7 +3,6 @@
 // is called on the event loop and does not block.
 #pragma once
 
-#include <cstdint>
 #include <deque>
 #include <functional>
 #include <map>
@@ -83,6 +82,8 @@ class Director final : public fleet::FleetListener {
   void start_next();
   void remove(const std::string& run_id);
   void feed_tasks(const RunDriver::TaskEvent& event);
+  using NodeReport = void (TaskMachine::*)(const std::string& node, double now, TaskActions& out);
+  void report_node(const std::string& name, NodeReport report);
   void note_heard(const std::string& node);
   void report_busy();
   void cancel_strays(const std::string& node, const std::vector<api::TaskRef>& running);

@@ -16,7 +16,7 @@ constexpr std::uint32_t kNewestRuns = 100;
 
 // A task that crashed because the controller restarted was not measured.
 bool is_finished(const store::TaskRow& task) {
-  if (task.state != "ended") return false;
+  if (task.state != store::TaskState::kEnded) return false;
   if (task.outcome == kCrashed) return task.reason != store::kControllerRestarted;
   return task.outcome == kPassed || task.outcome == kFailed || task.outcome == kTimedOut;
 }
@@ -28,18 +28,16 @@ std::string end_text(const std::string& node, const std::string& endpoint,
   return unusable.contains(node) ? node : fmt::format("{}/{}", node, endpoint);
 }
 
-// A task as text for comparison: kernel and ends. Equal texts mean the same measurement.
-std::string text_of(const plan::PlannedTask& task, const UnusableNodes& unusable) {
-  std::vector<std::string> ends;
-  for (const plan::PlannedRank& rank : task.ranks)
-    ends.push_back(end_text(rank.node, plan::text_of(rank), unusable));
-  return fmt::format("{} {}", task.kernel, fmt::join(ends, " "));
-}
+std::string endpoint_of(const plan::PlannedRank& rank) { return plan::text_of(rank); }
+std::string endpoint_of(const store::RankRow& rank) { return rank.endpoint; }
 
-std::string text_of(const store::TaskRow& task, const UnusableNodes& unusable) {
+// A planned or stored task as text for comparison: kernel and ends. Equal texts mean the same
+// measurement.
+template <class Task>
+std::string text_of(const Task& task, const UnusableNodes& unusable) {
   std::vector<std::string> ends;
-  for (const store::RankRow& rank : task.ranks)
-    ends.push_back(end_text(rank.node, rank.endpoint, unusable));
+  for (const auto& rank : task.ranks)
+    ends.push_back(end_text(rank.node, endpoint_of(rank), unusable));
   return fmt::format("{} {}", task.kernel, fmt::join(ends, " "));
 }
 
@@ -73,7 +71,7 @@ Result<RunChain> read_run_chain(store::Store& store, const std::string& run_id) 
 
 Status check_not_resumed(store::Store& store, const std::string& run_id) {
   for (const store::RunSummaryRow& row : RG_TRY(store.list_runs(kNewestRuns)))
-    if (row.run.state != "ended" && row.run.parent_run_id == run_id)
+    if (row.run.state != store::RunState::kEnded && row.run.parent_run_id == run_id)
       return fail(
           Code::kFailedPrecondition,
           fmt::format("run {}: run {} resumes it now; wait for it", run_id, row.run.run_id));

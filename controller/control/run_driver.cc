@@ -1,7 +1,5 @@
 #include "controller/control/run_driver.h"
 
-#include <algorithm>
-
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <spdlog/spdlog.h>
@@ -15,19 +13,6 @@
 
 namespace railgauge::run {
 namespace {
-
-// The fleet's view of a node as the input of a task machine.
-Presence presence_of(const fleet::NodeState& node) {
-  switch (node.presence) {
-    case fleet::NodePresence::kAttached:
-      return {Presence::State::kAttached, node.presence_since};
-    case fleet::NodePresence::kDetached:
-      return {Presence::State::kDetached, node.presence_since};
-    case fleet::NodePresence::kLost:
-      break;
-  }
-  return {Presence::State::kLost, node.presence_since};
-}
 
 // The task of a plan as the input of a task machine.
 TaskSpec task_spec_of(const plan::PlannedTask& task, bool forced) {
@@ -66,22 +51,14 @@ RunDriver::RunDriver(RunOrder order, Edges edges, Callbacks callbacks)
       machine_(run_tasks_of(order_.plan, edges_.fleet.nodes()), order_.plan.policy, order_.uplinks),
       forecast_(forecast_tasks(order_.plan)) {
   for (std::size_t i = 0; i < order_.plan.tasks.size(); ++i) index_of_[order_.plan.tasks[i].id] = i;
-  summary_.set_schema_version(1);
-  summary_.set_run_id(order_.run_id);
-  summary_.set_suite(order_.plan.suite);
-  summary_.set_state(std::string(name_of(machine_.state())));
-  summary_.set_trigger(order_.trigger);
-  summary_.set_requested_by(order_.requested_by);
-  summary_.set_created_at(rfc3339(order_.created_at));
-  summary_.set_tasks_total(static_cast<std::uint32_t>(order_.plan.tasks.size()));
-  for (const std::string& node : order_.plan.nodes) summary_.add_nodes(node);
-  if (!order_.why.empty()) summary_.set_reason(order_.why);
+  summary_ = to_api(store::RunSummaryRow{
+      .run = order_.row, .tasks_total = static_cast<std::uint32_t>(order_.plan.tasks.size())});
 }
 
 Status RunDriver::watch(std::shared_ptr<RunWatcher> watcher) {
   if (watchers_.size() >= kMaxWatchers)
     return fail(Code::kResourceExhausted,
-                fmt::format("run {} has {} watchers already", order_.run_id, kMaxWatchers));
+                fmt::format("run {} has {} watchers already", order_.row.run_id, kMaxWatchers));
   api::RunEvent event;
   *event.mutable_run() = summary_;
   event.set_text(summary_.state());
@@ -99,8 +76,8 @@ void RunDriver::start(const std::string& busy) {
   const double started_at = fleet::unix_seconds();
   summary_.set_started_at(rfc3339(started_at));
   store::RunUpdate update;
-  update.run_id = order_.run_id;
-  update.state = "running";
+  update.run_id = order_.row.run_id;
+  update.state = RunState::kRunning;
   update.started_at = started_at;
   save(std::move(update));
   feed([&](RunMachine& machine, RunActions& out) {
@@ -116,15 +93,16 @@ void RunDriver::cancel(const std::string& reason, const std::string& cancelled_b
   if (ended_) return;
   const bool first = machine_.state() != RunState::kCancelling;
   if (first) cancelled_by_ = cancelled_by;
-  spdlog::info("run {}: {}", order_.run_id, reason);
+  spdlog::info("run {}: {}", order_.row.run_id, reason);
   feed([&](RunMachine& machine, RunActions& out) { machine.cancel(reason, out); });
   if (ended_) return;
   if (first) {
     // The stored reason survives a controller that is killed before the run has ended.
     store::RunUpdate update;
-    update.run_id = order_.run_id;
-    update.state = std::string(name_of(machine_.state()));
-    update.reason = order_.why.empty() ? reason : fmt::format("{}; {}", order_.why, reason);
+    update.run_id = order_.row.run_id;
+    update.state = machine_.state();
+    update.reason =
+        order_.row.reason.empty() ? reason : fmt::format("{}; {}", order_.row.reason, reason);
     update.cancelled_by = cancelled_by_;
     save(std::move(update));
   }
@@ -240,7 +218,7 @@ void RunDriver::drive() {
 // The name of a rank's current attempt on the wire.
 api::TaskRef RunDriver::ref_of(std::size_t index, std::uint32_t rank) const {
   api::TaskRef ref;
-  ref.set_run_id(order_.run_id);
+  ref.set_run_id(order_.row.run_id);
   ref.set_task_id(order_.plan.tasks[index].id);
   ref.set_attempt(active_.at(index).attempt());
   ref.set_rank(rank);
@@ -257,7 +235,7 @@ void RunDriver::act(const StartTask& action) {
   std::map<std::string, Presence> presence;
   for (const plan::PlannedRank& rank : task.ranks)
     if (const auto node = edges_.fleet.nodes().find(rank.node); node != edges_.fleet.nodes().end())
-      presence[rank.node] = presence_of(node->second);
+      presence[rank.node] = {node->second.presence, node->second.presence_since};
   TaskSpec spec = task_spec_of(task, !order_.force_reason.empty());
   spec.max_attempts = order_.plan.policy.max_attempts;
   if (const auto before = attempts_.find(action.index); before != attempts_.end())
@@ -286,7 +264,7 @@ void RunDriver::act(const CancelTaskAction& action) {
 // Stores a task that ends without a start.
 void RunDriver::act(const SkipTask& action) {
   const plan::PlannedTask& task = order_.plan.tasks[action.index];
-  store::TaskUpdate update = task_update(action.index, "ended");
+  store::TaskUpdate update = task_update(action.index, TaskState::kEnded);
   update.outcome = action.outcome;
   update.reason = action.reason;
   save(std::move(update));
@@ -316,9 +294,8 @@ void RunDriver::add_to_plan(plan::PlannedTask added, const std::string& why) {
   std::map<std::string, std::string> node_ids;
   for (const plan::PlannedRank& rank : task.ranks)
     node_ids[rank.node] = edges_.fleet.nodes().at(rank.node).hello.node_id();
-  edges_.writes.save([&store = edges_.store, id = order_.run_id, row = task_row(task, node_ids)] {
-    return store.add_tasks(id, {row});
-  });
+  edges_.writes.save([&store = edges_.store, id = order_.row.run_id,
+                      row = task_row(task, node_ids)] { return store.add_tasks(id, {row}); });
   publish(task.id, fmt::format("{} {} {}: added, {}", task.id, task.kernel, nodes_text(task), why));
 }
 
@@ -385,7 +362,7 @@ void RunDriver::act(std::size_t index, const SendGo& action) {
   api::ControllerMessage message;
   *message.mutable_go()->mutable_task() = ref_of(index, action.rank);
   edges_.fleet.send(node_of(index, action.rank), std::move(message));
-  if (action.rank == 0) save(task_update(index, "running"));
+  if (action.rank == 0) save(task_update(index, TaskState::kRunning));
 }
 
 void RunDriver::act(std::size_t index, const SendStep& action) {
@@ -402,14 +379,15 @@ void RunDriver::act(std::size_t index, const SendCancel& action) {
 
 void RunDriver::act(std::size_t index, const AttemptStarted&) {
   beyond_.erase(index);
-  save(task_update(index, "preparing"));
+  save(task_update(index, TaskState::kPreparing));
 }
 
 // Stores the end of an attempt. A requeued task is reported to the watchers.
 void RunDriver::act(std::size_t index, const AttemptEnded& action) {
   const RankEnd end = judged_end(index, {action.outcome, action.reason});
   const std::string& task_id = order_.plan.tasks[index].id;
-  store::TaskUpdate update = task_update(index, action.requeued ? "waiting" : "running");
+  store::TaskUpdate update =
+      task_update(index, action.requeued ? TaskState::kWaiting : TaskState::kRunning);
   update.outcome = end.outcome;
   update.reason = end.reason;
   update.attempts = action.attempt;
@@ -434,7 +412,7 @@ void RunDriver::act(std::size_t index, const TaskFinished& action) {
                           fleet::monotonic_seconds(), out);
   for (RunAction& one : out) run_actions_.push_back(std::move(one));
   if (again) attempts_[index] = attempts;
-  store::TaskUpdate update = task_update(index, again ? "waiting" : "ended");
+  store::TaskUpdate update = task_update(index, again ? TaskState::kWaiting : TaskState::kEnded);
   update.outcome = end.outcome;
   update.reason = end.reason;
   save(std::move(update));
@@ -451,19 +429,19 @@ void RunDriver::act(const RunFinished& action) {
   const double now = fleet::unix_seconds();
   ended_ = true;
   store::RunUpdate update;
-  update.run_id = order_.run_id;
-  update.state = "ended";
+  update.run_id = order_.row.run_id;
+  update.state = RunState::kEnded;
   update.outcome = action.outcome;
   std::vector<std::string> reasons;
-  if (!order_.why.empty()) reasons.push_back(order_.why);
+  if (!order_.row.reason.empty()) reasons.push_back(order_.row.reason);
   if (!action.reason.empty()) reasons.push_back(action.reason);
   for (const std::string& note : drill_down_.notes()) reasons.push_back(note);
   update.reason = fmt::format("{}", fmt::join(reasons, "; "));
   update.ended_at = now;
   if (!cancelled_by_.empty()) update.cancelled_by = cancelled_by_;
   end_ = update;
-  spdlog::info("run {}: {}", order_.run_id, with_reason(action.outcome, action.reason));
-  edges_.metrics.run_ended(order_.plan.suite, order_.trigger, action.outcome, now);
+  spdlog::info("run {}: {}", order_.row.run_id, with_reason(action.outcome, action.reason));
+  edges_.metrics.run_ended(order_.plan.suite, order_.row.trigger, action.outcome, now);
   // Watchers get the end when a query would show it, so finish() waits for the commit.
   edges_.writes.save([&store = edges_.store, update, end_stored = callbacks_.end_stored] {
     const auto done = [end_stored, id = update.run_id](const Status& status) {
@@ -485,11 +463,11 @@ void RunDriver::finish() {
   for (const auto& watcher : watchers_) watcher->end();
 }
 
-store::TaskUpdate RunDriver::task_update(std::size_t index, std::string_view state) const {
+store::TaskUpdate RunDriver::task_update(std::size_t index, TaskState state) const {
   store::TaskUpdate update;
-  update.run_id = order_.run_id;
+  update.run_id = order_.row.run_id;
   update.task_id = order_.plan.tasks[index].id;
-  update.state = std::string(state);
+  update.state = state;
   // Without an attempt under way the stored number stays.
   if (const auto task = active_.find(index); task != active_.end())
     update.attempts = task->second.attempt();
@@ -510,10 +488,10 @@ void RunDriver::save(store::RunUpdate update) {
 void RunDriver::show_state() {
   RunState state = machine_.state();
   if (state == RunState::kEnded && !finished_) {
-    if (summary_.state() == name_of(RunState::kCancelling)) return;
+    if (summary_.state() == text_of(RunState::kCancelling)) return;
     state = RunState::kRunning;
   }
-  summary_.set_state(std::string(name_of(state)));
+  summary_.set_state(std::string(text_of(state)));
 }
 
 // Sends the whole state of the run to every watcher, with one line of text.

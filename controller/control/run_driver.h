@@ -8,7 +8,6 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -40,14 +39,10 @@ class RunWatcher {
 
 // A run that was planned and accepted.
 struct RunOrder {
-  std::string run_id;
-  std::string trigger;
-  std::string requested_by;
-  double created_at = 0;  // unix seconds
+  store::RunRow row;  // as it is stored; its reason begins the reason that the run ends with
   plan::Plan plan;
   LeafUplinks uplinks{};       // of the plan's leaves, as far as they are known
   std::string force_reason{};  // not empty: the run uses busy nodes too, and yields to nothing
-  std::string why{};           // start of the run's reason: the run that it resumes
 };
 
 // Asks the agent of `node` to stop the attempt `ref`. Does not block.
@@ -133,7 +128,7 @@ class RunDriver {
   void add_to_plan(plan::PlannedTask task, const std::string& why);
   [[nodiscard]] api::TaskRef ref_of(std::size_t index, std::uint32_t rank) const;
   [[nodiscard]] const std::string& node_of(std::size_t index, std::uint32_t rank) const;
-  [[nodiscard]] store::TaskUpdate task_update(std::size_t index, std::string_view state) const;
+  [[nodiscard]] store::TaskUpdate task_update(std::size_t index, TaskState state) const;
   void save(store::TaskUpdate update);
   void save(store::RunUpdate update);
   void show_state();

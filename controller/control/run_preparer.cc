@@ -1,6 +1,7 @@
 #include "controller/control/run_preparer.h"
 
 #include <algorithm>
+#include <ranges>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -70,6 +71,11 @@ plan::SliceOrigin night_of(const plan::Suite& suite, const RunPreparer::PlanInpu
   return night;
 }
 
+std::vector<std::string> names_of(const NodeStates& nodes) {
+  const auto names = std::views::keys(nodes);
+  return {names.begin(), names.end()};
+}
+
 }  // namespace
 
 NodeStates FleetView::live() const {
@@ -83,13 +89,9 @@ Result<NodeStates> FleetView::all() const {
   return all;
 }
 
-Result<std::vector<std::string>> FleetView::names(const NodeStates& live) const {
-  std::vector<std::string> names;
-  for (const auto& [name, node] : live) names.push_back(name);
-  for (const store::NodeRow& row : RG_TRY(store_.list_nodes()))
-    if (!live.contains(row.name)) names.push_back(row.name);
-  std::ranges::sort(names);
-  return names;
+Result<std::vector<std::string>> FleetView::select(const std::string& node_set) const {
+  const NodeStates nodes = RG_TRY(all());
+  return plan::select_nodes(node_set, names_of(nodes));
 }
 
 std::uint64_t RunPreparer::today() { return day_of(fleet::unix_seconds()); }
@@ -112,17 +114,10 @@ Result<NodeStates> RunPreparer::nodes_to_use(const api::RunRequest& request,
   if (live.empty() && !busy.empty())
     return fail(Code::kUnavailable,
                 fmt::format("every attached node is busy: {}", run::busy_refusal(busy)));
-  std::vector<std::string> names = RG_TRY(fleet_.names(node_set.empty() ? NodeStates{} : live));
-  if (node_set.empty()) {
-    names.clear();
-    for (const auto& [name, node] : live) names.push_back(name);
-    if (names.empty())
-      return fail(Code::kUnavailable,
-                  "no node is attached; start an agent on the nodes to measure");
-  } else {
-    names = RG_TRY(plan::select_nodes(node_set, names));
-    left_out.asked = names;
-  }
+  if (live.empty() && node_set.empty())
+    return fail(Code::kUnavailable, "no node is attached; start an agent on the nodes to measure");
+  if (!node_set.empty()) left_out.asked = RG_TRY(fleet_.select(node_set));
+  const std::vector<std::string> names = node_set.empty() ? names_of(live) : left_out.asked;
   NodeStates chosen;
   for (const std::string& name : names) {
     const auto node = live.find(name);
@@ -155,9 +150,7 @@ Result<NodeStates> RunPreparer::nodes_to_resume(const api::RunRequest& request, 
                                                 std::vector<std::string>& order,
                                                 LeftOut& left_out) {
   const NodeStates all = RG_TRY(fleet_.all());
-  std::vector<std::string> names;
-  for (const auto& [name, node] : all) names.push_back(name);
-  order = left_out.asked = RG_TRY(plan::select_nodes(request.node_set(), names));
+  order = left_out.asked = RG_TRY(plan::select_nodes(request.node_set(), names_of(all)));
   NodeStates chosen;
   for (const std::string& name : order) {
     const fleet::NodeState& node = all.at(name);

@@ -35,8 +35,8 @@ class FleetView {
   [[nodiscard]] NodeStates live() const;
   // The live nodes, and those that only the store knows as lost.
   [[nodiscard]] Result<NodeStates> all() const;
-  // The names of `live` and of the store's nodes, in order and without duplicates.
-  [[nodiscard]] Result<std::vector<std::string>> names(const NodeStates& live) const;
+  // Those of all() that the node set selects, in its order.
+  [[nodiscard]] Result<std::vector<std::string>> select(const std::string& node_set) const;
 
  private:
   fleet::EventLoop& loop_;

@@ -2,8 +2,6 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <map>
-#include <optional>
 #include <system_error>
 
 #include <fmt/format.h>
@@ -219,12 +217,11 @@ void MetricsFeed::update_schedules(double now) {
   if (!first_dues) return;
   std::vector<ScheduleState> states;
   for (const store::ScheduleRow& row : *rows) {
-    const store::DueRow newest = row.newest.value_or(store::DueRow());
     states.push_back({.name = row.name,
                       .suite = row.suite,
                       .enabled = !row.paused,
-                      .result = newest.result,
-                      .due_unix_seconds = newest.due_at,
+                      .result = row.newest ? std::string(text_of(row.newest->result)) : "",
+                      .due_unix_seconds = row.newest ? row.newest->due_at : 0,
                       .pause_seconds = pause_of(row, now)});
     if (const auto first = first_dues->find(row.name); first != first_dues->end())
       states.back().first_due_unix_seconds = first->second;

@@ -80,12 +80,12 @@ class Feed : public testing::Test {
     run.run_id = id;
     run.suite = "nightly";
     run.trigger = "cli";
-    run.state = "running";
+    run.state = store::RunState::kRunning;
     run.created_at = at - 1;
     ASSERT_TRUE(store_->create_run(run, {}));
     store::RunUpdate update;
     update.run_id = id;
-    update.state = "ended";
+    update.state = store::RunState::kEnded;
     update.outcome = outcome;
     update.ended_at = at;
     ASSERT_TRUE(store_->update_run(update));
@@ -271,7 +271,8 @@ TEST_F(Feed, TheStoreAndTheShippedSchedulesAreShown) {
 TEST_F(Feed, AScheduleTellsItsFirstDueTime) {
   ASSERT_TRUE(store_->set_schedule_paused("nightly", false));
   for (const double due_at : {4e9, 4.1e9})
-    ASSERT_TRUE(store_->decide_due("nightly", {.due_at = due_at, .result = "missed"}));
+    ASSERT_TRUE(
+        store_->decide_due("nightly", {.due_at = due_at, .result = store::DueResult::kMissed}));
   EXPECT_THAT(shown(200'000), HasSubstr("first_due_timestamp_seconds{schedule=\"nightly\",suite="
                                         "\"nightly\"} 4000000000\n"));
 }

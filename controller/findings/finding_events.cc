@@ -173,7 +173,7 @@ Result<std::vector<OpenEvent>> open_events(const store::Store& store, const Leaf
   const RunPlaces places = RG_TRY(RunPlaces::of(store, leaves));
   std::vector<Placed> all;
   for (const store::FindingRow& row : RG_TRY(store.read(store::read_findings, {}, kFindings))) {
-    if (!store::is_open(row.state)) continue;
+    if (!api::is_open(row.state)) continue;
     if (all.size() == kEventsLookedAt) break;
     auto one = placed(store, places, row.finding_id);
     if (!one && one.error().code != Code::kNotFound) return tl::unexpected(one.error());

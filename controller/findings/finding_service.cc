@@ -64,7 +64,7 @@ api::Finding to_api(const store::FindingRow& row, double now) {
   auto out = new_document<api::Finding>();
   out.set_finding_id(row.finding_id);
   out.set_kind(row.kind);
-  out.set_state(std::string(store::text_of(shown_state(row, now))));
+  out.set_state(std::string(text_of(shown_state(row, now))));
   out.set_severity(row.severity);
   out.set_summary(row.summary);
   out.set_suspect(row.suspect);
@@ -236,7 +236,7 @@ Result<api::FindingList> FindingService::list(const api::ListFindingsRequest& re
   // Those that are closed are left out after reading, so that an acknowledgement's end counts.
   for (const store::FindingRow& row : RG_TRY(store_.read(store::read_findings, {}, kMostPinned))) {
     api::Finding finding = to_api(row, now);
-    const bool is_closed = store::is_closed(row.state);
+    const bool is_closed = api::is_closed(row.state);
     if (request.state().empty() ? is_closed : finding.state() != request.state()) continue;
     if (const auto event = events.find(finding.finding_id()); event != events.end())
       finding.set_event_id(event->second);

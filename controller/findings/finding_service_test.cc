@@ -58,7 +58,8 @@ class Rollout : public store::StoreTest {
           *store_, fmt::format("id-{}", node),
           {std::move(started), std::move(point), store::final_record(at, 2, "passed")}));
     }
-    ASSERT_TRUE(store_->update_run({.run_id = run_id, .state = "ended", .outcome = "passed"}));
+    ASSERT_TRUE(store_->update_run(
+        {.run_id = run_id, .state = store::RunState::kEnded, .outcome = "passed"}));
     ASSERT_TRUE(store_->flush());
   }
   // The first four get it at the noons of days 12 to 15.

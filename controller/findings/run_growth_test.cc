@@ -36,9 +36,9 @@ TEST_F(Growth, EqualStepsGrowWhateverWasSettled) {
        {store::FindingState::kAccepted, store::FindingState::kFalse,
         store::FindingState::kAcknowledged, store::FindingState::kConfirmed}) {
     EXPECT_FALSE(has_grown(known(state, 100, 103), event(100, 103.5), series_, kDelta))
-        << store::text_of(state);
+        << text_of(state);
     EXPECT_TRUE(has_grown(known(state, 100, 103), event(103, 106.1), series_, kDelta))
-        << store::text_of(state);
+        << text_of(state);
   }
 }
 
@@ -48,14 +48,14 @@ TEST_F(Growth, WhatIsOpenIsHeldAgainstItsBeginningAndWhatWasSettledAgainstThat) 
         store::FindingState::kNew}) {
     RunEvent again = event(103, 133);
     set_reference_levels(known(state, 100, 103), series_, again);
-    EXPECT_NEAR(again.worse, 0.33, 1e-9) << store::text_of(state);
+    EXPECT_NEAR(again.worse, 0.33, 1e-9) << text_of(state);
     EXPECT_EQ(again.series[0].before, 100);
   }
   for (const store::FindingState state :
        {store::FindingState::kAccepted, store::FindingState::kFalse}) {
     RunEvent again = event(100, 110);
     set_reference_levels(known(state, 100, 103), series_, again);
-    EXPECT_NEAR(again.worse, 110.0 / 103 - 1, 1e-9) << store::text_of(state);
+    EXPECT_NEAR(again.worse, 110.0 / 103 - 1, 1e-9) << text_of(state);
     EXPECT_EQ(again.series[0].before, 103);
   }
   RunEvent again = event(90, 99);

@@ -140,7 +140,7 @@ Result<bool> keep(store::Store& store, const RunContext& context, RunEvent event
   }
   if (!known) return tl::unexpected(known.error());
   const store::FindingState state = known->state;
-  const bool is_new = store::is_unseen(state);
+  const bool is_new = api::is_unseen(state);
   if (is_new && known->run_id == context.run_id) return false;  // judged twice
   const bool grew = has_grown(*known, event, context.series, delta);
   const bool opens = state == store::FindingState::kFixed ||
@@ -393,7 +393,7 @@ Status end_what_is_back(store::Store& store, const std::vector<SeriesRuns>& all,
   for (const store::FindingRow& row :
        RG_TRY(store.read(store::read_findings, {}, kFindingsCompared))) {
     const std::optional<MovedKind> kind = moved_kind_of(row.kind);
-    if (!store::is_open(row.state) || !row.upgrade_id.empty() || !kind) continue;
+    if (!api::is_open(row.state) || !row.upgrade_id.empty() || !kind) continue;
     const store::FindingRow whole = RG_TRY(store.read(store::read_finding, row.finding_id));
     std::size_t back = 0;
     if (!RG_TRY(is_over(store, whole, *kind, by_id, made, back))) continue;

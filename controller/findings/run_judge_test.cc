@@ -59,7 +59,8 @@ class RunJudgement : public store::StoreTest {
       ASSERT_TRUE(store::append(*store_, task.ranks[1].node_id,
                                 {store::started_record(at), store::final_record(at, 1, "passed")}));
     }
-    ASSERT_TRUE(store_->update_run({.run_id = run_id, .state = "ended", .outcome = "passed"}));
+    ASSERT_TRUE(store_->update_run(
+        {.run_id = run_id, .state = store::RunState::kEnded, .outcome = "passed"}));
     ASSERT_TRUE(store_->flush());
     const auto judged = judge_run(*store_, run_id, 2e9 + nights_);
     ASSERT_TRUE(judged) << judged.error().message;
@@ -68,7 +69,7 @@ class RunJudgement : public store::StoreTest {
   std::string state() {
     const auto findings = store_->read(store::read_findings, {}, 10);
     if (!findings || findings->empty()) return "";
-    return std::string(store::text_of(findings->front().state));
+    return std::string(text_of(findings->front().state));
   }
   analysis::Chance chance_{9};
   // A step by `share` that is found and confirmed; the level since.

@@ -10,9 +10,9 @@
 #include <string_view>
 #include <vector>
 
+#include "controller/api/states.h"
 #include "controller/detect/changes.h"
 #include "controller/fleet/leaf_map.h"
-#include "controller/store/rows/states.h"
 #include "controller/store/store.h"
 
 namespace railgauge {
@@ -33,7 +33,7 @@ struct SeriesRuns {
 using MovedKind = analysis::ChangeKind;
 // Absent for the kinds of other findings.
 inline std::optional<MovedKind> moved_kind_of(std::string_view text) {
-  return store::state_of<MovedKind>(analysis::kChangeKindWords, text);
+  return api::state_of<MovedKind>(analysis::kChangeKindWords, text);
 }
 
 // Newest points of a series that are read: 90 runs of three launches.

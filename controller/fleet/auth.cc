@@ -50,6 +50,16 @@ char take_character(std::string_view text, std::size_t& at) {
   return text[at - 1];
 }
 
+// The user's name in the system's database; absent for an unknown one.
+std::optional<std::string> known_name(uid_t uid) {
+  passwd entry{};
+  passwd* found = nullptr;
+  std::array<char, kUserBufferBytes> buffer{};
+  if (getpwuid_r(uid, &entry, buffer.data(), buffer.size(), &found) != 0 || found == nullptr)
+    return std::nullopt;
+  return entry.pw_name;
+}
+
 }  // namespace
 
 bool may_connect(const Credentials& peer, uid_t own_uid, std::optional<gid_t> group) {
@@ -58,14 +68,7 @@ bool may_connect(const Credentials& peer, uid_t own_uid, std::optional<gid_t> gr
          (peer.gid == *group || std::ranges::find(peer.groups, *group) != peer.groups.end());
 }
 
-std::string user_name(uid_t uid) {
-  passwd entry{};
-  passwd* found = nullptr;
-  std::array<char, kUserBufferBytes> buffer{};
-  if (getpwuid_r(uid, &entry, buffer.data(), buffer.size(), &found) == 0 && found != nullptr)
-    return entry.pw_name;
-  return fmt::format("uid {}", uid);
-}
+std::string user_name(uid_t uid) { return known_name(uid).value_or(fmt::format("uid {}", uid)); }
 
 Result<Credentials> credentials_of(int fd) {
   ucred credentials{};
@@ -74,14 +77,11 @@ Result<Credentials> credentials_of(int fd) {
     return fail(Code::kPermissionDenied,
                 fmt::format("control socket: peer credentials: {}", std::strerror(errno)));
   Credentials peer{.uid = credentials.uid, .gid = credentials.gid};
-  passwd entry{};
-  passwd* found = nullptr;
-  std::array<char, kUserBufferBytes> buffer{};
-  if (getpwuid_r(peer.uid, &entry, buffer.data(), buffer.size(), &found) != 0 || found == nullptr)
-    return peer;  // an unknown user is in no group
+  const std::optional<std::string> name = known_name(peer.uid);
+  if (!name) return peer;  // an unknown user is in no group
   int count = kMaxGroups;
   peer.groups.resize(kMaxGroups);
-  if (getgrouplist(entry.pw_name, peer.gid, peer.groups.data(), &count) < 0) count = 0;
+  if (getgrouplist(name->c_str(), peer.gid, peer.groups.data(), &count) < 0) count = 0;
   peer.groups.resize(static_cast<std::size_t>(count));
   return peer;
 }

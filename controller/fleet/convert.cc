@@ -204,6 +204,8 @@ fleet::NodeState state_of(const store::NodeRow& row) {
   api::Hello& hello = node.hello;
   hello.set_name(row.name);
   hello.set_node_id(row.node_id);
+  hello.set_version(row.version);
+  node.address = row.address;
   hello.mutable_facts()->insert(row.described.begin(), row.described.end());
   hello.mutable_facts()->insert(row.facts.begin(), row.facts.end());
   node.last_seen_at_unix = row.last_seen_at;
@@ -225,7 +227,8 @@ api::NodeInfo to_api(const fleet::NodeState& node) {
   api::NodeInfo info;
   info.set_name(node.hello.name());
   info.set_node_id(node.hello.node_id());
-  info.set_state(attached ? "attached" : "lost");
+  info.set_state(
+      std::string(text_of(attached ? api::NodePresence::kAttached : api::NodePresence::kLost)));
   info.set_version(node.hello.version());
   info.set_address(node.address);
   if (node.attached_at_unix > 0) info.set_attached_at(rfc3339(node.attached_at_unix));
@@ -242,17 +245,7 @@ api::NodeInfo to_api(const fleet::NodeState& node) {
 }
 
 api::NodeInfo to_api(const store::NodeRow& row) {
-  api::NodeInfo info;
-  info.set_name(row.name);
-  info.set_node_id(row.node_id);
-  info.set_state("lost");
-  info.set_version(row.version);
-  info.set_address(row.address);
-  if (row.last_seen_at > 0) info.set_last_seen_at(rfc3339(row.last_seen_at));
-  for (const store::EndpointRow& endpoint : row.endpoints) {
-    if (endpoint.kind == "nic") *info.add_nics() = to_api(endpoint);
-    if (endpoint.kind == "gpu") *info.add_gpus() = gpu_of(endpoint);
-  }
+  api::NodeInfo info = to_api(state_of(row));
   info.mutable_facts()->insert(row.described.begin(), row.described.end());
   info.mutable_stack_versions()->insert(row.facts.begin(), row.facts.end());
   info.mutable_stack_settings()->insert(row.settings.begin(), row.settings.end());
@@ -286,7 +279,7 @@ api::RunSummary to_api(const store::RunSummaryRow& row) {
   summary.set_schema_version(1);
   summary.set_run_id(row.run.run_id);
   summary.set_suite(row.run.suite);
-  summary.set_state(row.run.state);
+  summary.set_state(std::string(text_of(row.run.state)));
   if (!row.run.outcome.empty()) summary.set_outcome(row.run.outcome);
   if (!row.run.reason.empty()) summary.set_reason(row.run.reason);
   summary.set_trigger(row.run.trigger);
@@ -309,7 +302,7 @@ api::TaskDetail to_api(const store::TaskDetailRow& row) {
   task.set_kernel(row.task.kernel);
   for (const store::RankRow& rank : row.task.ranks)
     task.add_endpoints(endpoint_text(rank.node, rank.endpoint));
-  task.set_state(row.task.state);
+  task.set_state(std::string(text_of(row.task.state)));
   if (!row.task.outcome.empty()) task.set_outcome(row.task.outcome);
   if (!row.task.reason.empty()) task.set_reason(row.task.reason);
   task.set_attempts(row.task.attempts);
@@ -354,7 +347,6 @@ store::TaskRow task_row(const plan::PlannedTask& task,
 std::vector<store::TaskRow> task_rows(const plan::Plan& plan,
                                       const std::map<std::string, std::string>& node_ids) {
   std::vector<store::TaskRow> rows;
-  rows.reserve(plan.tasks.size());
   for (const plan::PlannedTask& task : plan.tasks) rows.push_back(task_row(task, node_ids));
   return rows;
 }

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
-#include <map>
 #include <set>
 #include <span>
 #include <tuple>
@@ -34,7 +33,6 @@ class Summary {
   }
   std::vector<StoredRecords> take() {
     std::vector<StoredRecords> stored;
-    stored.reserve(ranks_.size());
     for (auto& [key, rank] : ranks_) stored.push_back(std::move(rank));
     return stored;
   }
@@ -195,11 +193,9 @@ void Fleet::refuse(Stream& stream, const Error& error) {
 }
 
 void Fleet::event(std::string kind, const std::string& node_id, std::string text) {
-  store::EventRow row;
-  row.kind = std::move(kind);
-  row.node_id = node_id;
-  row.text = std::move(text);
-  if (const Status added = store_.add_event(std::move(row)); !added)
+  if (const Status added =
+          store_.add_event({.kind = std::move(kind), .node_id = node_id, .text = std::move(text)});
+      !added)
     spdlog::warn("event not stored: {}", added.error().message);
 }
 

@@ -1,6 +1,5 @@
 #include "controller/fleet/preflight_service.h"
 
-#include <algorithm>
 #include <chrono>
 
 #include <fmt/format.h>
@@ -8,6 +7,7 @@
 #include <spdlog/spdlog.h>
 
 #include "controller/api/preflight.h"
+#include "controller/api/states.h"
 
 namespace railgauge {
 namespace {
@@ -20,8 +20,8 @@ api::PreflightReport report_of(const std::string& name, api::PreflightReport rep
   if (!report.nodes().empty()) node = report.nodes(0);
   report.clear_nodes();
   node.set_node(name);
-  node.set_state(
-      std::string(node.error().empty() ? api::worst_check_state(report, name) : "error"));
+  node.set_state(std::string(node.error().empty() ? api::worst_check_state(report, name)
+                                                  : text_of(api::CheckState::kError)));
   *report.add_nodes() = std::move(node);
   return report;
 }
@@ -30,7 +30,7 @@ api::PreflightReport silence_of(const std::string& name, const std::string& reas
   api::PreflightReport report;
   api::PreflightNode& node = *report.add_nodes();
   node.set_node(name);
-  node.set_state("error");
+  node.set_state(std::string(text_of(api::CheckState::kError)));
   node.set_error(reason);
   return report;
 }

@@ -8,13 +8,14 @@
 #include <string>
 #include <vector>
 
+#include "controller/api/states.h"
 #include "kernels/core/base/result.h"
 
 namespace railgauge::fleet {
 
 using Session = std::uint64_t;  // one stream; never used twice
 
-enum class NodePresence { kAttached, kDetached, kLost };
+using api::NodePresence;
 
 // Times are seconds.
 struct RosterOptions {

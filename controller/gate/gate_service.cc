@@ -16,7 +16,7 @@ namespace railgauge {
 namespace {
 
 // The state of a node whose agent is connected, as Control lists it.
-constexpr std::string_view kAttached = "attached";
+constexpr std::string_view kAttached = text_of(api::NodePresence::kAttached);
 constexpr double kDaySeconds = 86'400;
 // Newest upgrades among which a prepared one is searched.
 constexpr std::uint32_t kUpgradesLooked = 500;

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "controller/api/judge.pb.h"
+#include "controller/api/states.h"
 #include "controller/control/control.h"
 #include "controller/store/store.h"
 #include "controller/upgrades/upgrade_stack.h"
@@ -24,17 +25,7 @@ inline std::string suite_or_default(const std::string& suite) {
   return suite.empty() ? "upgrade" : suite;
 }
 
-// The result of one step of the gate, and the one table of its texts, which clients read.
-enum class GateState : std::uint8_t {
-  kWaiting,    // for nodes, a run or a stack; the reason says for which
-  kMeasuring,  // a run of the after side has begun
-  kMeasured    // no run can be planned because endpoints are gone: judge without one
-};
-inline constexpr std::array<std::string_view, 3> kGateStateTexts{"waiting", "measuring",
-                                                                 "measured"};
-constexpr std::string_view text_of(GateState state) {
-  return kGateStateTexts.at(static_cast<std::size_t>(state));
-}
+using api::GateState;
 
 // Starts the runs of both sides. Thread safe: its only state is in the store and in Control.
 class GateService {

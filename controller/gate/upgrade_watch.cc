@@ -47,7 +47,7 @@ Result<bool> is_unconfirmed(const store::Store& store, const store::UpgradeRow& 
       store.read(store::read_finding, fmt::format("{}-{}", upgrade.upgrade_id, upgrade.kind));
   if (!finding && finding.error().code == Code::kNotFound) return false;
   if (!finding) return tl::unexpected(finding.error());
-  return store::is_unseen(finding->state);
+  return api::is_unseen(finding->state);
 }
 
 // Whether further runs can settle an open metric.
@@ -94,7 +94,7 @@ Result<std::vector<MovedNode>> moved_nodes(const store::Store& store, const api:
 
 // The window is compiled as that of a schedule, whose cron line is never used.
 Result<WatchPolicy> watch_policy_of(const std::string& policy, const std::string& window) {
-  WatchPolicy out{.policy = store::state_of<UpgradePolicy>(kUpgradePolicyTexts, policy)
+  WatchPolicy out{.policy = api::state_of<UpgradePolicy>(kUpgradePolicyTexts, policy)
                                 .value_or(UpgradePolicy::kPropose)};
   if (window.empty()) return out;
   const auto compiled =

@@ -97,7 +97,7 @@ TEST(ArchiveExport, WithoutARunItStaysWithTheRunThatItBeganWith) {
   store::append_passed(*store, {});
   ASSERT_TRUE(store->create_run(store::run_row("r2"), store::pair_tasks(1)));
   store::append_passed(*store, {.run_id = "r2"});
-  ASSERT_TRUE(store->update_run({.run_id = "r1", .state = "ended"}));
+  ASSERT_TRUE(store->update_run({.run_id = "r1", .state = store::RunState::kEnded}));
   ASSERT_TRUE(store->flush());
   Archive archive(*store);
   auto cursor = archive.begin_export({});
@@ -107,7 +107,8 @@ TEST(ArchiveExport, WithoutARunItStaysWithTheRunThatItBeganWith) {
        page = archive.next_points(*cursor)) {
     count += page->points_size();
     for (const api::ResultPoint& point : page->points()) EXPECT_EQ(point.run_id(), "r1");
-    ASSERT_TRUE(store->update_run({.run_id = "r2", .state = "ended"}));  // the newest from here on
+    ASSERT_TRUE(store->update_run(
+        {.run_id = "r2", .state = store::RunState::kEnded}));  // the newest from here on
     ASSERT_TRUE(store->flush());
   }
   EXPECT_EQ(count, kPoints);

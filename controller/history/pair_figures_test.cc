@@ -145,7 +145,7 @@ TEST(PairFigures, OfARunComeFromItsMatrixOrElseFromItsPoints) {
   auto store = store::open_store(folder.file("db"));
   store::plan_run(*store, "r1", 1);
   store::append_passed(*store, {});
-  ASSERT_TRUE(store->update_run({.run_id = "r1", .state = "ended"}));
+  ASSERT_TRUE(store->update_run({.run_id = "r1", .state = store::RunState::kEnded}));
   ASSERT_TRUE(store->flush());
   const auto scope = store->export_scope("r1");
   ASSERT_TRUE(scope) << scope.error().message;

@@ -183,7 +183,7 @@ TEST(PairMatrices, AnswerAsThePointsDo) {
   auto store = store::open_store(folder.file("db"));
   store::plan_run(*store, "r1", 1);
   store::append_passed(*store, {});
-  ASSERT_TRUE(store->update_run({.run_id = "r1", .state = "ended"}));
+  ASSERT_TRUE(store->update_run({.run_id = "r1", .state = store::RunState::kEnded}));
   ASSERT_TRUE(store->flush());
   Archive archive(*store, {}, Archive::kExportRanks, [](const auto&) {
     return LeafMap{{"n1", "l1"}, {"n2", "l2"}};

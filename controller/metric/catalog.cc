@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 
+#include "kernels/core/text/lines.h"
+
 namespace railgauge::metric {
 namespace {
 
@@ -264,15 +266,7 @@ const Info* find(std::string_view name) {
 }
 
 // The names in the order of the declaration, which is the order in the reference.
-std::vector<std::string_view> label_names(const Info& info) {
-  std::vector<std::string_view> names;
-  for (std::string_view rest = info.labels; !rest.empty();) {
-    const std::size_t end = std::min(rest.find(' '), rest.size());
-    names.push_back(rest.substr(0, end));
-    rest.remove_prefix(std::min(end + 1, rest.size()));
-  }
-  return names;
-}
+std::vector<std::string_view> label_names(const Info& info) { return words_of(info.labels); }
 
 std::string_view label_values(std::string_view label) {
   const auto at = std::ranges::find(kLabels, label, &LabelValues::label);

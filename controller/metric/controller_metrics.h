@@ -9,7 +9,6 @@
 #include <set>
 #include <span>
 #include <string>
-#include <vector>
 
 #include "controller/metric/registry.h"
 

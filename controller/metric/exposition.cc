@@ -4,6 +4,8 @@
 
 #include <fmt/format.h>
 
+#include "kernels/core/text/lines.h"
+
 namespace railgauge::metric {
 namespace {
 
@@ -56,12 +58,8 @@ const Info* find_family(std::string_view name) {
 // Comment lines (# HELP, # TYPE) are skipped.
 std::vector<Sample> read_exposition(std::string_view page) {
   std::vector<Sample> samples;
-  while (!page.empty()) {
-    const std::size_t end = std::min(page.find('\n'), page.size());
-    const std::string_view line = page.substr(0, end);
-    page.remove_prefix(std::min(end + 1, page.size()));
+  for (const std::string_view line : lines_of(page))
     if (!line.empty() && line.front() != '#') samples.push_back(read_sample(line));
-  }
   return samples;
 }
 

@@ -66,10 +66,12 @@ Registry::Registry(Owner process) : state_(std::make_unique<State>()) {
           made(info, prometheus::BuildCounter().Name(name).Help(help).Register(*state_->registry));
   }
   // A family without labels has its series from the start, so that zero and absence differ.
-  for (auto& [name, family] : state_->gauges)
-    if (family.labels.empty()) family.at({});
-  for (auto& [name, family] : state_->counters)
-    if (family.labels.empty()) family.at({});
+  const auto begin_unlabelled = [](auto& families) {
+    for (auto& [name, family] : families)
+      if (family.labels.empty()) family.at({});
+  };
+  begin_unlabelled(state_->gauges);
+  begin_unlabelled(state_->counters);
 }
 
 Registry::~Registry() = default;

@@ -9,10 +9,6 @@
 namespace railgauge {
 namespace {
 
-using rpc::Access;
-using rpc::Context;
-using rpc::Unary;
-
 // Sends page after page. Each page is read when the caller took the one before, so memory stays
 // that of one page, and no snapshot is held in between.
 class ExportStream final : public grpc::ServerWriteReactor<api::ResultList> {
@@ -76,63 +72,36 @@ class ArchiveService final : public api::Archive::CallbackService {
         sql_(pools.sql),
         upkeep_(pools.upkeep) {}
 
-  Unary* FindPoints(Context* context, const api::PointsRequest* request,
-                    api::ResultList* response) override {
-    return answer(context, Access::kRead, queries_, request, response, &Archive::find_points);
-  }
-  Unary* ListSeries(Context* context, const api::PointsRequest* request,
-                    api::SeriesList* response) override {
-    return answer(context, Access::kRead, queries_, request, response, &Archive::list_series);
-  }
-  Unary* GetHistory(Context* context, const api::HistoryRequest* request,
-                    api::History* response) override {
-    return answer(context, Access::kRead, queries_, request, response, &Archive::get_history);
-  }
-  Unary* CompareRuns(Context* context, const api::CompareRequest* request,
-                     api::Comparison* response) override {
-    return answer(context, Access::kRead, queries_, request, response, &Archive::compare_runs);
-  }
-  Unary* GetTasks(Context* context, const api::TasksRequest* request,
-                  api::TaskPage* response) override {
-    return answer(context, Access::kRead, queries_, request, response, &Archive::get_tasks);
-  }
-  Unary* GetBundlePart(Context* context, const api::BundleRequest* request,
-                       api::BundlePart* response) override {
-    return answer(context, Access::kRead, queries_, request, response, &Archive::get_bundle_part);
-  }
-  Unary* GetSpace(Context* context, const api::SpaceRequest* request,
-                  api::Space* response) override {
-    return answer(context, Access::kRead, upkeep_, request, response, &Archive::get_space);
-  }
-  Unary* CheckDatabase(Context* context, const api::CheckRequest* request,
-                       api::DatabaseCheck* response) override {
-    return answer(context, Access::kRead, upkeep_, request, response, &Archive::check_database);
-  }
-  Unary* BackUp(Context* context, const api::BackUpRequest* request,
-                api::BackUpReport* response) override {
-    return answer(context, Access::kWrite, upkeep_, request, response, &Archive::back_up);
-  }
-  Unary* Prune(Context* context, const api::PruneRequest* request,
-               api::PruneReport* response) override {
-    return answer(context, Access::kWrite, upkeep_, request, response, &Archive::prune);
-  }
-  Unary* GetMatrix(Context* context, const api::PairsRequest* request,
-                   api::PairMatrix* response) override {
-    return answer(context, Access::kRead, queries_, request, response, &Archive::get_matrix);
-  }
-  Unary* GetSuspects(Context* context, const api::PairsRequest* request,
-                     api::SuspectList* response) override {
-    return answer(context, Access::kRead, sql_, request, response, &Archive::get_suspects);
-  }
-  Unary* RunSql(Context* context, const api::SqlRequest* request,
-                api::SqlTable* response) override {
-    return answer_present(context, Access::kRead, sql_, response, [=, this] {
-      return archive_.run_sql(*request, [context] { return context->IsCancelled(); });
-    });
-  }
+  RAILGAUGE_UNARY(FindPoints, kRead, queries_, api::PointsRequest, api::ResultList,
+                  ask(context, &Archive::find_points, *request))
+  RAILGAUGE_UNARY(ListSeries, kRead, queries_, api::PointsRequest, api::SeriesList,
+                  ask(context, &Archive::list_series, *request))
+  RAILGAUGE_UNARY(GetHistory, kRead, queries_, api::HistoryRequest, api::History,
+                  ask(context, &Archive::get_history, *request))
+  RAILGAUGE_UNARY(CompareRuns, kRead, queries_, api::CompareRequest, api::Comparison,
+                  ask(context, &Archive::compare_runs, *request))
+  RAILGAUGE_UNARY(GetTasks, kRead, queries_, api::TasksRequest, api::TaskPage,
+                  ask(context, &Archive::get_tasks, *request))
+  RAILGAUGE_UNARY(GetBundlePart, kRead, queries_, api::BundleRequest, api::BundlePart,
+                  ask(context, &Archive::get_bundle_part, *request))
+  RAILGAUGE_UNARY(GetSpace, kRead, upkeep_, api::SpaceRequest, api::Space,
+                  ask(context, &Archive::get_space, *request))
+  RAILGAUGE_UNARY(CheckDatabase, kRead, upkeep_, api::CheckRequest, api::DatabaseCheck,
+                  ask(context, &Archive::check_database, *request))
+  RAILGAUGE_UNARY(BackUp, kWrite, upkeep_, api::BackUpRequest, api::BackUpReport,
+                  ask(context, &Archive::back_up, *request))
+  RAILGAUGE_UNARY(Prune, kWrite, upkeep_, api::PruneRequest, api::PruneReport,
+                  ask(context, &Archive::prune, *request))
+  RAILGAUGE_UNARY(GetMatrix, kRead, queries_, api::PairsRequest, api::PairMatrix,
+                  ask(context, &Archive::get_matrix, *request))
+  RAILGAUGE_UNARY(GetSuspects, kRead, sql_, api::PairsRequest, api::SuspectList,
+                  ask(context, &Archive::get_suspects, *request))
+  RAILGAUGE_UNARY(RunSql, kRead, sql_, api::SqlRequest, api::SqlTable,
+                  archive_.run_sql(*request, [context] { return context->IsCancelled(); }))
+
   grpc::ServerWriteReactor<api::ResultList>* ExportPoints(
-      Context* context, const api::PointsRequest* request) override {
-    const grpc::Status status = rpc::check_caller(peers_.peer_of(*context), Access::kRead);
+      rpc::Context* context, const api::PointsRequest* request) override {
+    const grpc::Status status = rpc::check_caller(peers_.peer_of(*context), rpc::Access::kRead);
     if (!status.ok()) return new Refused(status);
     auto* stream = new ExportStream(archive_, queries_, *request);
     stream->next();
@@ -140,21 +109,13 @@ class ArchiveService final : public api::Archive::CallbackService {
   }
 
  private:
+  // Each call may read the disk for long, so a caller that left before its turn costs no read.
   template <class Request, class Response>
-  Unary* answer(Context* context, Access access, fleet::WorkerPool& pool, const Request* request,
-                Response* response, Result<Response> (Archive::*ask)(const Request&)) {
-    return answer_present(context, access, pool, response,
-                          [=, this] { return (archive_.*ask)(*request); });
-  }
-  // Each call here may read the disk for long, so a caller that left before its turn costs no read.
-  template <class Response, class Work>
-  Unary* answer_present(Context* context, Access access, fleet::WorkerPool& pool,
-                        Response* response, Work work) {
-    return rpc::unary(context, peers_, access, pool, response,
-                      [=](const auth::Peer&) -> Result<Response> {
-                        if (context->IsCancelled()) return fail(Code::kCancelled, "");
-                        return work();
-                      });
+  Result<Response> ask(const rpc::Context* context,
+                       Result<Response> (Archive::*method)(const Request&),
+                       const Request& request) {
+    if (context->IsCancelled()) return fail(Code::kCancelled, "");
+    return (archive_.*method)(request);
   }
 
   Archive& archive_;

@@ -13,10 +13,6 @@
 namespace railgauge {
 namespace {
 
-using rpc::Access;
-using rpc::Context;
-using rpc::Unary;
-
 constexpr std::uint32_t kUpgrades = 50;  // listed when the caller sets no limit
 
 // A name that the caller got wrong is wrong use, not a missing part of the system.
@@ -37,83 +33,42 @@ class JudgeService final : public api::Judge::CallbackService {
         peers_(peers),
         pool_(pool) {}
 
-  Unary* PrepareUpgrade(Context* context, const api::PrepareRequest* request,
-                        api::Upgrade* response) override {
-    return write(context, response, [=, this](const auth::Peer& peer) {
-      return upgrades_.prepare(*request, peer.who);
-    });
-  }
-  Unary* GateUpgrade(Context* context, const api::GateRequest* request,
-                     api::GateStep* response) override {
-    return write(context, response,
-                 [=, this](const auth::Peer& peer) { return upgrades_.gate(*request, peer.who); });
-  }
-  Unary* JudgeUpgrade(Context* context, const api::UpgradeRef* request,
-                      api::Upgrade* response) override {
-    return write(context, response, [=, this](const auth::Peer&) -> Result<api::Upgrade> {
-      const double coverage = request->has_min_coverage() ? request->min_coverage() : 1;
-      if (!(coverage > 0 && coverage <= 1))
-        return fail(Code::kInvalidArgument,
-                    fmt::format("min_coverage: {} is no share between 0 and 1", coverage));
-      return as_wrong_use(
-          judge_and_keep(store_, request->upgrade_id(), fleet::unix_seconds(), coverage));
-    });
-  }
-  Unary* ListUpgrades(Context* context, const api::ListUpgradesRequest* request,
-                      api::UpgradeList* response) override {
-    return read(context, response, [=, this](const auth::Peer&) -> Result<api::UpgradeList> {
-      api::UpgradeList list;
-      list.set_schema_version(kSchemaVersion);
-      const std::uint32_t limit = request->limit() == 0 ? kUpgrades : request->limit();
-      for (const store::UpgradeRow& row : RG_TRY(store_.read(store::read_upgrades, limit)))
-        *list.add_upgrades() = summary_of(row);
-      return list;
-    });
-  }
-  Unary* GetUpgrade(Context* context, const api::UpgradeRef* request,
-                    api::Upgrade* response) override {
-    return read(context, response, [=, this](const auth::Peer&) {
-      return as_wrong_use(upgrade_report(store_, request->upgrade_id()));
-    });
-  }
-  Unary* ListFindings(Context* context, const api::ListFindingsRequest* request,
-                      api::FindingList* response) override {
-    return read(context, response, [=, this](const auth::Peer&) {
-      return findings_.list(*request, fleet::unix_seconds());
-    });
-  }
-  Unary* GetFinding(Context* context, const api::FindingRef* request,
-                    api::Finding* response) override {
-    return read(context, response, [=, this](const auth::Peer&) {
-      return findings_.get(request->finding_id(), fleet::unix_seconds());
-    });
-  }
-  Unary* StepFinding(Context* context, const api::FindingStepRequest* request,
-                     api::Finding* response) override {
-    return write(context, response, [=, this](const auth::Peer& peer) {
-      return findings_.step(*request, peer.who, fleet::unix_seconds());
-    });
-  }
-  Unary* PinBaselines(Context* context, const api::PinRequest* request,
-                      api::BaselineList* response) override {
-    return write(context, response, [=, this](const auth::Peer& peer) {
-      return findings_.pin(*request, peer.who, fleet::unix_seconds());
-    });
-  }
-  Unary* ListBaselines(Context* context, const api::ListBaselinesRequest* request,
-                       api::BaselineList* response) override {
-    return read(context, response,
-                [=, this](const auth::Peer&) { return findings_.baselines(*request); });
-  }
+  RAILGAUGE_UNARY(PrepareUpgrade, kWrite, pool_, api::PrepareRequest, api::Upgrade,
+                  upgrades_.prepare(*request, peer.who))
+  RAILGAUGE_UNARY(GateUpgrade, kWrite, pool_, api::GateRequest, api::GateStep,
+                  upgrades_.gate(*request, peer.who))
+  RAILGAUGE_UNARY(JudgeUpgrade, kWrite, pool_, api::UpgradeRef, api::Upgrade, judge(*request))
+  RAILGAUGE_UNARY(ListUpgrades, kRead, pool_, api::ListUpgradesRequest, api::UpgradeList,
+                  list_upgrades(*request))
+  RAILGAUGE_UNARY(GetUpgrade, kRead, pool_, api::UpgradeRef, api::Upgrade,
+                  as_wrong_use(upgrade_report(store_, request->upgrade_id())))
+  RAILGAUGE_UNARY(ListFindings, kRead, pool_, api::ListFindingsRequest, api::FindingList,
+                  findings_.list(*request, fleet::unix_seconds()))
+  RAILGAUGE_UNARY(GetFinding, kRead, pool_, api::FindingRef, api::Finding,
+                  findings_.get(request->finding_id(), fleet::unix_seconds()))
+  RAILGAUGE_UNARY(StepFinding, kWrite, pool_, api::FindingStepRequest, api::Finding,
+                  findings_.step(*request, peer.who, fleet::unix_seconds()))
+  RAILGAUGE_UNARY(PinBaselines, kWrite, pool_, api::PinRequest, api::BaselineList,
+                  findings_.pin(*request, peer.who, fleet::unix_seconds()))
+  RAILGAUGE_UNARY(ListBaselines, kRead, pool_, api::ListBaselinesRequest, api::BaselineList,
+                  findings_.baselines(*request))
 
  private:
-  template <class Response, class Work>
-  Unary* read(Context* context, Response* response, Work work) {
-    return rpc::unary(context, peers_, Access::kRead, pool_, response, std::move(work));
+  Result<api::Upgrade> judge(const api::UpgradeRef& request) {
+    const double coverage = request.has_min_coverage() ? request.min_coverage() : 1;
+    if (!(coverage > 0 && coverage <= 1))
+      return fail(Code::kInvalidArgument,
+                  fmt::format("min_coverage: {} is no share between 0 and 1", coverage));
+    return as_wrong_use(
+        judge_and_keep(store_, request.upgrade_id(), fleet::unix_seconds(), coverage));
   }
-  template <class Response, class Work>
-  Unary* write(Context* context, Response* response, Work work) {
-    return rpc::unary(context, peers_, Access::kWrite, pool_, response, std::move(work));
+  Result<api::UpgradeList> list_upgrades(const api::ListUpgradesRequest& request) {
+    api::UpgradeList list;
+    list.set_schema_version(kSchemaVersion);
+    const std::uint32_t limit = request.limit() == 0 ? kUpgrades : request.limit();
+    for (const store::UpgradeRow& row : RG_TRY(store_.read(store::read_upgrades, limit)))
+      *list.add_upgrades() = summary_of(row);
+    return list;
   }
 
   store::Store& store_;

@@ -60,3 +60,15 @@ Unary* unary(Context* context, const auth::PeerBook& peers, Access access, fleet
 }
 
 }  // namespace railgauge::rpc
+
+// A unary call of a service that has the members `peers_` and `pool`: its name, who may make it,
+// the types of request and response, and the expression of the answer, a Result. In it `request`
+// points to the request, `peer` is the caller, and `context` is the call.
+#define RAILGAUGE_UNARY(name, access, pool, Request, Response, answer)                         \
+  rpc::Unary* name(rpc::Context* context, [[maybe_unused]] const Request* request,             \
+                   Response* response) override {                                              \
+    return rpc::unary(context, peers_, rpc::Access::access, pool, response,                    \
+                      [=, this]([[maybe_unused]] const auth::Peer& peer) -> Result<Response> { \
+                        return answer;                                                         \
+                      });                                                                      \
+  }

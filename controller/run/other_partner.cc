@@ -1,7 +1,5 @@
 #include "controller/run/other_partner.h"
 
-#include <algorithm>
-
 #include "kernels/core/base/result.h"
 
 namespace railgauge::run {

@@ -50,11 +50,12 @@ RoundEngine::Task RoundEngine::task_of(const RunTaskSpec& spec) {
   return task;
 }
 
-std::size_t RoundEngine::add(const RunTaskSpec& spec) {
-  Task task = task_of(spec);
+std::size_t RoundEngine::add(const RunTaskSpec& spec) { return add_leftover(task_of(spec)); }
+
+std::size_t RoundEngine::add_leftover(Task task) {
   task.state = State::kLeftOver;
+  leftovers_.emplace(task.stage, tasks_.size());
   tasks_.push_back(std::move(task));
-  leftovers_.emplace(spec.stage, tasks_.size() - 1);
   return tasks_.size() - 1;
 }
 
@@ -73,11 +74,8 @@ void RoundEngine::place(Task& task, const std::vector<std::string>& endpoints,
 std::size_t RoundEngine::add(std::size_t like, const std::vector<std::string>& endpoints,
                              const std::vector<std::string>& leaves) {
   Task task = tasks_[like];
-  task.state = State::kLeftOver;
   place(task, endpoints, leaves);
-  tasks_.push_back(std::move(task));
-  leftovers_.emplace(tasks_.back().stage, tasks_.size() - 1);
-  return tasks_.size() - 1;
+  return add_leftover(std::move(task));
 }
 
 std::uint32_t RoundEngine::rounds_total() const {

@@ -120,6 +120,7 @@ class RoundEngine {
   };
 
   [[nodiscard]] Task task_of(const RunTaskSpec& spec);
+  std::size_t add_leftover(Task task);
   [[nodiscard]] Hold hold_of(const Task& task) const;
   [[nodiscard]] bool is_kind(const Task& task) const;
   [[nodiscard]] bool budget_is_spent(const Task& task, double now) const;

@@ -10,20 +10,6 @@
 
 namespace railgauge::run {
 
-std::string_view name_of(RunState state) {
-  switch (state) {
-    case RunState::kPlanned:
-      return "planned";
-    case RunState::kRunning:
-      return "running";
-    case RunState::kCancelling:
-      return "cancelling";
-    case RunState::kEnded:
-      return "ended";
-  }
-  return "ended";
-}
-
 RunMachine::RunMachine(std::vector<RunTaskSpec> tasks, RoundPolicy policy,
                        const LeafUplinks& uplinks)
     : policy_(std::move(policy)), engine_(tasks, policy_, uplinks), partners_(tasks) {

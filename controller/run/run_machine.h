@@ -10,15 +10,14 @@
 #include <variant>
 #include <vector>
 
+#include "controller/api/states.h"
 #include "controller/plan/policy/policy.h"
 #include "controller/run/other_partner.h"
 #include "controller/run/round_engine.h"
 
 namespace railgauge::run {
 
-enum class RunState { kPlanned, kRunning, kCancelling, kEnded };
-// The words of the wire contract.
-std::string_view name_of(RunState state);
+using api::RunState;
 
 // A task under way is to be cancelled.
 struct CancelTaskAction {

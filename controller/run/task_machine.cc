@@ -114,8 +114,15 @@ void TaskMachine::go_when_prepared(TaskActions& out) {
   }
 }
 
-void TaskMachine::add_cause(std::string outcome, std::string reason) {
-  causes_.push_back({std::move(outcome), std::move(reason)});
+void TaskMachine::add_cause(std::string_view outcome, std::string reason) {
+  causes_.push_back({std::string(outcome), std::move(reason)});
+}
+
+// Ends the attempt for a cause of its own.
+void TaskMachine::stop(std::string_view outcome, const std::string& reason, double now,
+                       TaskActions& out) {
+  add_cause(outcome, reason);
+  cancel_rest(outcome, reason, now, out);
 }
 
 void TaskMachine::refused(std::uint32_t attempt, std::uint32_t rank, const std::string& outcome,
@@ -156,7 +163,7 @@ void TaskMachine::end_rank(std::uint32_t rank, std::string_view outcome, std::st
     std::string line = who(rank) + (dumb && !told ? last_place(rank) : "");
     line += reason.empty() ? fmt::format(" {}", outcome) : fmt::format(": {}", reason);
     if (outcome == kTimedOut) line += missing();
-    add_cause(std::string(outcome), line);
+    add_cause(outcome, line);
     cancel_rest(bystander_outcome(outcome), line, now, out);
   }
   settle(now, out);
@@ -201,7 +208,7 @@ void TaskMachine::lose_rank(std::uint32_t rank, std::string reason, double now, 
   lost_ = true;
   const bool known =
       std::ranges::any_of(causes_, [&](const RankEnd& c) { return c.reason == reason; });
-  if (!known) add_cause(std::string(kCrashed), reason);
+  if (!known) add_cause(kCrashed, reason);
   cancel_rest(kCrashed, reason, now, out);
 }
 
@@ -261,8 +268,7 @@ void TaskMachine::cancel(std::string reason, double now, TaskActions& out) {
   cancelled_ = true;
   if (state_ == TaskState::kWaiting)
     return finish(std::string(kCancelledOutcome), std::move(reason), out);
-  add_cause(std::string(kCancelledOutcome), reason);
-  cancel_rest(kCancelledOutcome, reason, now, out);
+  stop(kCancelledOutcome, reason, now, out);
   settle(now, out);
 }
 
@@ -274,8 +280,7 @@ void TaskMachine::give_up(std::string reason, double now, TaskActions& out) {
     return finish(last_.outcome, last_.reason, out);
   }
   if (state_ == TaskState::kEnding) return;  // it has a cause of its own
-  add_cause(std::string(kTimedOut), reason);
-  cancel_rest(kTimedOut, reason, now, out);
+  stop(kTimedOut, reason, now, out);
   settle(now, out);
 }
 
@@ -298,20 +303,18 @@ void TaskMachine::tick(double now, TaskActions& out) {
   give_up_on_silent_ranks(now, out);
   if (store_by_) return settle(now, out);
   if (now >= end_by_ && state_ != TaskState::kEnding) {
-    const std::string reason =
-        fmt::format("no end within its deadline of {:.0f} s and {:.0f} s grace",
-                    spec_.deadline_seconds, kDeadlineGraceSeconds);
-    add_cause(std::string(kTimedOut), reason);
-    cancel_rest(kTimedOut, reason, now, out);
+    stop(kTimedOut,
+         fmt::format("no end within its deadline of {:.0f} s and {:.0f} s grace",
+                     spec_.deadline_seconds, kDeadlineGraceSeconds),
+         now, out);
   } else if (now >= end_by_) {
     for (std::uint32_t rank = 0; rank < size(); ++rank) {
       if (!alive(ranks_[rank])) continue;
       ranks_[rank].phase = Phase::kEnded;
       ranks_[rank].final_stored = true;
       unverified_ = true;
-      add_cause(std::string(kCrashed),
-                fmt::format("{} did not report an end within {:.0f} s of being told to", who(rank),
-                            kEndSeconds));
+      add_cause(kCrashed, fmt::format("{} did not report an end within {:.0f} s of being told to",
+                                      who(rank), kEndSeconds));
     }
   }
   settle(now, out);
@@ -393,9 +396,7 @@ void TaskMachine::node_busy(const std::string& node, std::string reason, double 
   yield_.begin(now);
   if (state_ == TaskState::kWaiting || state_ == TaskState::kEnding) return;
   yielded_ = true;
-  const std::string why = yield_.reason();
-  add_cause(std::string(kCancelledOutcome), why);
-  cancel_rest(kCancelledOutcome, why, now, out);
+  stop(kCancelledOutcome, yield_.reason(), now, out);
   settle(now, out);
 }
 
@@ -427,7 +428,8 @@ void TaskMachine::step(std::uint32_t attempt, std::uint32_t rank, GroupStep said
   if (r == nullptr || !alive(*r) || state_ == TaskState::kEnding) return;
   const std::size_t bytes = said.payloads().empty() ? 0 : said.payloads(0).size();
   if (state_ != TaskState::kRunning || said.step() > step_ || bytes > Group::kMaxPayload)
-    return end_steps(
+    return stop(
+        kCrashed,
         fmt::format("{} sent rendezvous step {} of {} bytes where step {} of at most {} was due",
                     who(rank), said.step(), bytes, step_, Group::kMaxPayload),
         now, out);
@@ -454,20 +456,16 @@ void TaskMachine::complete_step(double now, TaskActions& out) {
   const auto answers = std::make_shared<StepAnswers>(answers_of(step_, std::move(said)));
   const std::size_t bytes = answers->full.ByteSizeLong();
   if (bytes > kMostAnswerBytes && std::ranges::find(brief, false) != brief.end())
-    return end_steps(fmt::format("the payloads of {} ranks for rendezvous step {} are {} bytes "
-                                 "together, of which at most {} can be handed round",
-                                 size(), step_, bytes, kMostAnswerBytes),
-                     now, out);
+    return stop(kCrashed,
+                fmt::format("the payloads of {} ranks for rendezvous step {} are {} bytes "
+                            "together, of which at most {} can be handed round",
+                            size(), step_, bytes, kMostAnswerBytes),
+                now, out);
   last_answers_ = answers;
   for (std::uint32_t rank = 0; rank < size(); ++rank)
     if (attached(rank) && alive(ranks_[rank]))
       out.emplace_back(SendStep{rank, last_answers_, brief[rank]});
   ++step_;
-}
-
-void TaskMachine::end_steps(const std::string& reason, double now, TaskActions& out) {
-  add_cause(std::string(kCrashed), reason);
-  cancel_rest(kCrashed, reason, now, out);
 }
 
 // Names the ranks that have not reached the step that others reached: "; rank 2 on n7 (last at:

@@ -17,6 +17,7 @@
 #include <variant>
 #include <vector>
 
+#include "controller/api/states.h"
 #include "controller/run/task_outcome.h"
 #include "controller/run/yield_window.h"
 #include "kernels/core/group/framing.h"
@@ -42,27 +43,12 @@ struct TaskSpec {
 
 // The fleet's view of a node. `since_seconds` is on the clock of `now_seconds`.
 struct Presence {
-  enum class State { kAttached, kDetached, kLost };  // kDetached: may come back as it was
+  using State = api::NodePresence;
   State state = State::kLost;
   double since_seconds = -1e18;
 };
 
-enum class TaskState { kWaiting, kPreparing, kRunning, kEnding, kEnded };
-// The words of the wire contract. An ending task is "running".
-constexpr std::string_view name_of(TaskState state) {
-  switch (state) {
-    case TaskState::kWaiting:
-      return "waiting";
-    case TaskState::kPreparing:
-      return "preparing";
-    case TaskState::kRunning:
-    case TaskState::kEnding:
-      return "running";
-    case TaskState::kEnded:
-      return "ended";
-  }
-  return "ended";
-}
+using api::TaskState;
 
 // --- actions
 // -------------------------------------------------------------------------------------------
@@ -199,8 +185,8 @@ class TaskMachine {
   bool retries_after_yield(double now);
   void go_when_prepared(TaskActions& out);
   void complete_step(double now, TaskActions& out);
-  void end_steps(const std::string& reason, double now, TaskActions& out);
-  void add_cause(std::string outcome, std::string reason);
+  void add_cause(std::string_view outcome, std::string reason);
+  void stop(std::string_view outcome, const std::string& reason, double now, TaskActions& out);
   void end_rank(std::uint32_t rank, std::string_view outcome, std::string reason, double now,
                 TaskActions& out);
   void cancel_rest(std::string_view outcome, const std::string& reason, double now,

@@ -3,13 +3,13 @@
 #include <algorithm>
 #include <cctype>
 #include <charconv>
-#include <chrono>
 #include <cmath>
 #include <string_view>
 
 #include <fmt/format.h>
 
 #include "kernels/core/text/lines.h"
+#include "kernels/core/text/rfc3339.h"
 #include "kernels/core/text/text.h"
 
 namespace railgauge::run {
@@ -107,16 +107,9 @@ std::optional<Window> window_of(std::string_view text) {
 
 // "2026-12-24" as days since 1970.
 std::optional<std::int64_t> day_of(std::string_view text) {
-  if (text.size() != 10 || text[4] != '-' || text[7] != '-') return std::nullopt;
-  const auto year = digits(text.substr(0, 4));
-  const auto month = digits(text.substr(5, 2));
-  const auto day = digits(text.substr(8));
-  if (!year || !month || !day) return std::nullopt;
-  const std::chrono::year_month_day date{std::chrono::year(*year),
-                                         std::chrono::month(static_cast<unsigned>(*month)),
-                                         std::chrono::day(static_cast<unsigned>(*day))};
-  if (!date.ok()) return std::nullopt;
-  return std::chrono::sys_days(date).time_since_epoch().count();
+  const auto seconds = text.size() == 10 ? parse_calendar(text) : std::nullopt;
+  if (!seconds) return std::nullopt;
+  return static_cast<std::int64_t>(*seconds) / 86'400;
 }
 
 Status add_blackouts(const std::string& text, Schedule& schedule) {

@@ -19,7 +19,7 @@ constexpr std::uint32_t kNewestRuns = 500;            // that a person may have 
 
 void to_api(const store::DueRow& due, api::ScheduleDue& message) {
   message.set_due_at(rfc3339(due.due_at));
-  message.set_result(due.result);
+  message.set_result(std::string(text_of(due.result)));
   if (!due.run_id.empty()) message.set_run_id(due.run_id);
   if (!due.reason.empty()) message.set_reason(due.reason);
 }
@@ -110,8 +110,8 @@ Result<std::string> reason_not_to_resume(Control& control, store::Store& store,
   if (!why.empty()) return why;
   if (resumed_runs >= ScheduleService::kMaxResumedRuns)
     return fmt::format("it was resumed {} times already", ScheduleService::kMaxResumedRuns);
-  const bool by_hand_since =
-      row.last && row.last->due_at > broken.due.due_at && row.last->result == "by_hand";
+  const bool by_hand_since = row.last && row.last->due_at > broken.due.due_at &&
+                             row.last->result == store::DueResult::kByHand;
   if (by_hand_since && schedule->concurrency != run::Concurrency::kQueue)
     return fmt::format("run {} was started by hand meanwhile", row.last->run_id);
   const auto suite = control.suite_text(row.suite);
@@ -171,9 +171,10 @@ void give_up(store::Store& store, const store::ScheduleRow& row, const store::Br
       "{}run {} was interrupted by a restart of the controller and is not resumed: {}; "
       "railgauge runs resume {} measures the missing tasks",
       note_prefix(broken.due.note), run_id, why, run_id);
-  const Status stored = store.say_of_started(
-      row.name,
-      {.due_at = broken.due.due_at, .result = "missed", .run_id = run_id, .reason = reason});
+  const Status stored = store.say_of_started(row.name, {.due_at = broken.due.due_at,
+                                                        .result = store::DueResult::kMissed,
+                                                        .run_id = run_id,
+                                                        .reason = reason});
   if (!stored) return spdlog::warn("schedule {}: {}", row.name, stored.error().message);
   report(store, row, {run::Decision::Kind::kMiss, broken.due.due_at, reason});
 }
@@ -230,10 +231,11 @@ void ScheduleService::carry_out(const store::ScheduleRow& row, const run::Decisi
                                 double start_at, double now, std::optional<std::uint64_t> spent) {
   if (decision.kind != run::Decision::Kind::kStart) {
     const bool missed = decision.kind == run::Decision::Kind::kMiss;
-    const Status decided = store_.decide_due(row.name, {.due_at = decision.due_at,
-                                                        .result = missed ? "missed" : "skipped",
-                                                        .reason = decision.reason,
-                                                        .spent = spent});
+    const Status decided = store_.decide_due(
+        row.name, {.due_at = decision.due_at,
+                   .result = missed ? store::DueResult::kMissed : store::DueResult::kSkipped,
+                   .reason = decision.reason,
+                   .spent = spent});
     if (!decided) return spdlog::warn("schedule {}: {}", row.name, decided.error().message);
     return report(store_, row, decision);
   }
@@ -325,7 +327,7 @@ Result<bool> ScheduleService::waits_for_nodes(const std::string& run_id, double 
   std::vector<std::string> nodes = RG_TRY(store_.run_summary(run_id)).run.nodes;
   const api::NodeList known = RG_TRY(control_.list_nodes({}));
   for (const api::NodeInfo& node : known.nodes())
-    if (node.state() == "attached") std::erase(nodes, node.name());
+    if (node.state() == text_of(api::NodePresence::kAttached)) std::erase(nodes, node.name());
   return !nodes.empty();
 }
 

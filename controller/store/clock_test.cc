@@ -25,8 +25,10 @@ class ClockTest : public testing::Test {
     RunRow row = run_row(run_id);
     ASSERT_TRUE(store_->create_run(row, pair_tasks(1)));
     append_passed(*store_, {.run_id = run_id});
-    ASSERT_TRUE(store_->update_run(
-        {.run_id = run_id, .state = "ended", .outcome = "passed", .ended_at = now_.load() + 60}));
+    ASSERT_TRUE(store_->update_run({.run_id = run_id,
+                                    .state = RunState::kEnded,
+                                    .outcome = "passed",
+                                    .ended_at = now_.load() + 60}));
     ASSERT_TRUE(store_->flush());
   }
   void put(NodeRow node) {

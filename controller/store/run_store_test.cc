@@ -22,8 +22,11 @@ using RunStoreTest = StoreTest;
 TEST_F(RunStoreTest, RunsAndTasksComeBackAsTheyWereLastUpdated) {
   plan_run(*store_, "r1", 2);
   ASSERT_TRUE(store_->update_run({.run_id = "r1", .started_at = 1.7e9}));
-  ASSERT_TRUE(store_->update_task(
-      {.run_id = "r1", .task_id = "t0001", .state = "ended", .outcome = "passed", .attempts = 1}));
+  ASSERT_TRUE(store_->update_task({.run_id = "r1",
+                                   .task_id = "t0001",
+                                   .state = TaskState::kEnded,
+                                   .outcome = "passed",
+                                   .attempts = 1}));
   append_passed(*store_, {});
   ASSERT_TRUE(append(*store_, "id-1", {note_record({.task_id = "t0002"}, 0, "odd")}));
   reopen();
@@ -89,7 +92,7 @@ TEST_F(RunStoreTest, MistakesAreToldToTheCallerAlone) {
   EXPECT_FALSE(store_->create_run(run_row("r2"), twice));
   EXPECT_EQ(store_->list_runs(10)->size(), 1u) << "half a run is no run";
   Status told;
-  ASSERT_TRUE(store_->update_task({.run_id = "r1", .task_id = "t7", .state = "ended"},
+  ASSERT_TRUE(store_->update_task({.run_id = "r1", .task_id = "t7", .state = TaskState::kEnded},
                                   [&](const Status& status) { told = status; }));
   append_passed(*store_, {});
   ASSERT_FALSE(told);
@@ -100,17 +103,20 @@ TEST_F(RunStoreTest, MistakesAreToldToTheCallerAlone) {
 TEST_F(RunStoreTest, ARestartEndsTheRunsThatWereOpen) {
   plan_run(*store_, "r1", 3);
   ASSERT_TRUE(store_->create_run(run_row("r2"), {}));
-  ASSERT_TRUE(store_->update_run({.run_id = "r2", .state = "ended", .outcome = "passed"}));
+  ASSERT_TRUE(store_->update_run({.run_id = "r2", .state = RunState::kEnded, .outcome = "passed"}));
+  ASSERT_TRUE(store_->update_task({.run_id = "r1",
+                                   .task_id = "t0001",
+                                   .state = TaskState::kEnded,
+                                   .outcome = "passed",
+                                   .attempts = 1}));
   ASSERT_TRUE(store_->update_task(
-      {.run_id = "r1", .task_id = "t0001", .state = "ended", .outcome = "passed", .attempts = 1}));
-  ASSERT_TRUE(
-      store_->update_task({.run_id = "r1", .task_id = "t0002", .state = "running", .attempts = 1}));
+      {.run_id = "r1", .task_id = "t0002", .state = TaskState::kRunning, .attempts = 1}));
   reopen();
   const auto ended = store_->end_interrupted_runs();
   ASSERT_TRUE(ended) << ended.error().message;
   EXPECT_THAT(*ended, ElementsAre("r1"));
   const auto detail = store_->run_detail("r1");
-  EXPECT_EQ(detail->summary.run.state, "ended");
+  EXPECT_EQ(detail->summary.run.state, RunState::kEnded);
   EXPECT_EQ(detail->summary.run.outcome, "crashed");
   EXPECT_EQ(detail->summary.run.reason, "controller restarted");
   EXPECT_GT(detail->summary.run.ended_at, 1.7e9);

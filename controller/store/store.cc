@@ -1,14 +1,9 @@
 #include "controller/store/store.h"
 
-#include <functional>
 #include <thread>
-#include <utility>
 
 #include <fmt/format.h>
 
-#include "controller/store/queries/pair_matrix.h"
-#include "controller/store/queries/queries.h"
-#include "controller/store/queries/schedules.h"
 #include "controller/store/sqlite/live_backup.h"
 #include "controller/store/store_impl.h"
 #include "controller/store/upkeep/backup.h"
@@ -59,6 +54,8 @@ Status Store::keep(std::function<Status()> apply, Completion done) {
   return impl_->writer.submit(
       {.apply = std::move(apply), .done = std::move(done), .is_kept = true});
 }
+
+double Store::now() const { return impl_->now(); }
 
 Status Store::run_reader(const std::function<Status(Connection&)>& query) const {
   return impl_->readers.run(query);
@@ -133,33 +130,6 @@ Status Store::create_run(RunRow run, std::vector<TaskRow> tasks,
       impl_->options.wait_seconds);
 }
 
-Status Store::put_pair_matrices(std::string run_id, std::vector<PairMatrixRow> matrices) {
-  return impl_->writer.submit_and_wait(
-      [this, run_id = std::move(run_id), matrices = std::move(matrices)] {
-        return write_pair_matrices(impl_->connection, run_id, matrices);
-      },
-      impl_->options.wait_seconds);
-}
-
-Status Store::put_pair_matrix(PairMatrixRow matrix) {
-  return impl_->writer.submit_and_wait(
-      [this, matrix = std::move(matrix)] { return write_pair_matrix(impl_->connection, matrix); },
-      impl_->options.wait_seconds);
-}
-
-Result<PairMatrixRow> Store::pair_matrix(const PairMatrixKey& key) const {
-  return impl_->readers.run([&](Connection& reader) { return read_pair_matrix(reader, key); });
-}
-
-Status Store::visit_pair_matrix(const PairMatrixKey& key, const PairVisitor& visit) const {
-  return impl_->readers.run(
-      [&](Connection& reader) { return railgauge::store::visit_pair_matrix(reader, key, visit); });
-}
-
-Result<std::vector<PairMatrixRow>> Store::pair_matrices(std::string_view run_id) const {
-  return impl_->readers.run([&](Connection& reader) { return list_pair_matrices(reader, run_id); });
-}
-
 Result<std::vector<std::string>> Store::end_interrupted_runs() {
   const auto ended = std::make_shared<std::vector<std::string>>();  // outlives a wait given up
   RG_TRY_OK(impl_->writer.submit_and_wait(
@@ -172,56 +142,6 @@ Status Store::flush() { return impl_->writer.flush(impl_->options.wait_seconds);
 
 void Store::stop_upkeep() { impl_->upkeep.stop(); }
 
-Result<std::vector<RunSummaryRow>> Store::list_runs(std::uint32_t limit) const {
-  return impl_->readers.run([&](Connection& reader) { return read_runs(reader, limit); });
-}
-
-Result<RunSummaryRow> Store::run_summary(std::string_view run_id) const {
-  return impl_->readers.run([&](Connection& reader) { return read_run(reader, run_id); });
-}
-
-Result<RunDetailRow> Store::run_detail(std::string_view run_id) const {
-  return impl_->readers.run([&](Connection& reader) { return read_run_detail(reader, run_id); });
-}
-
-Result<TaskPageRow> Store::task_page(std::string_view run_id, std::int64_t from) const {
-  return impl_->readers.run([&](Connection& reader) {
-    return read_task_page(reader, run_id, from, kMaxPageTasks, kMaxPageBytes);
-  });
-}
-
-Result<std::optional<std::vector<std::int64_t>>> Store::few_series(const ResultsFilter& filter,
-                                                                   std::size_t most) const {
-  return impl_->readers.run(
-      [&](Connection& reader) { return read_few_series(reader, filter, most); });
-}
-
-Result<std::vector<std::string>> Store::node_names() const {
-  return impl_->readers.run([](Connection& reader) { return read_node_names(reader); });
-}
-
-Result<std::vector<ResultRow>> Store::results(const ResultsFilter& filter) const {
-  return impl_->readers.run([&](Connection& reader) { return read_results(reader, filter); });
-}
-
-Result<ExportScope> Store::export_scope(const std::string& run_id) const {
-  return impl_->readers.run([&](Connection& reader) { return read_export_scope(reader, run_id); });
-}
-
-Result<HistoryRow> Store::history(std::int64_t series, std::optional<double> since,
-                                  std::uint32_t limit) const {
-  return impl_->readers.run(
-      [&](Connection& reader) { return read_history(reader, series, since, limit); });
-}
-
-Result<std::vector<SeriesRow>> Store::list_series(const ResultsFilter& filter) const {
-  return impl_->readers.run([&](Connection& reader) { return read_series(reader, filter); });
-}
-
-Result<ComparisonRow> Store::compare(std::string_view run_a, std::string_view run_b) const {
-  return impl_->readers.run([&](Connection& reader) { return compare_runs(reader, run_a, run_b); });
-}
-
 // On a connection of its own: what a person asks for can be slow, and readers are few.
 Result<SqlTable> Store::sql(const std::string& text, std::uint32_t max_rows, double seconds,
                             const std::function<bool()>& cancelled) const {
@@ -233,33 +153,10 @@ Result<SqlTable> Store::sql(const std::string& text, std::uint32_t max_rows, dou
   return table;
 }
 
-Result<Histogram> Store::histogram(std::string_view run_id, std::string_view task_id,
-                                   std::uint32_t attempt, std::uint32_t rank,
-                                   std::uint32_t sequence) const {
-  const PointKey key{run_id, task_id, attempt, rank, sequence};
-  return impl_->readers.run([&](Connection& reader) { return read_histogram(reader, key); });
-}
-
-Result<std::vector<double>> Store::samples(std::string_view run_id, std::string_view task_id,
-                                           std::uint32_t attempt, std::uint32_t rank,
-                                           std::uint32_t sequence) const {
-  const PointKey key{run_id, task_id, attempt, rank, sequence};
-  return impl_->readers.run([&](Connection& reader) { return read_samples(reader, key); });
-}
-
-Result<std::vector<NodeRow>> Store::list_nodes() const {
-  return impl_->readers.run([](Connection& reader) { return read_nodes(reader); });
-}
-
-Result<std::vector<EventRow>> Store::list_events(std::uint32_t limit) const {
-  return impl_->readers.run([&](Connection& reader) { return read_events(reader, limit); });
-}
-
 Result<StoreStats> Store::stats() const {
   const WriterStats writer = impl_->writer.stats();
-  const std::string& path = impl_->options.path;
   return StoreStats{.database_version = schema_version(),
-                    .file_bytes = size_of_file(path) + size_of_file(path + "-wal"),
+                    .file_bytes = bytes_of(impl_->options.path),
                     .queued_records = static_cast<double>(writer.queued_records),
                     .queued_bytes = static_cast<double>(writer.queued_bytes),
                     .committed_batches = static_cast<double>(writer.committed_batches),
@@ -269,57 +166,6 @@ Result<StoreStats> Store::stats() const {
                     .kept_jobs = static_cast<double>(writer.kept_jobs),
                     .orphan_records = static_cast<double>(impl_->orphans.records()),
                     .orphans_dropped = static_cast<double>(impl_->orphans.dropped())};
-}
-
-// --- schedules ---
-
-Status Store::add_schedule(ScheduleRow schedule) {
-  return impl_->writer.submit_and_wait(
-      [this, moved = std::move(schedule)] { return write_schedule(impl_->connection, moved); },
-      impl_->options.wait_seconds);
-}
-
-Status Store::set_schedule_paused(std::string name, bool paused) {
-  return impl_->writer.submit_and_wait(
-      [this, moved = std::move(name), paused] {
-        return write_schedule_paused(impl_->connection, moved, paused, impl_->now());
-      },
-      impl_->options.wait_seconds);
-}
-
-Status Store::remove_schedule(std::string name) {
-  return impl_->writer.submit_and_wait(
-      [this, moved = std::move(name)] { return store::remove_schedule(impl_->connection, moved); },
-      impl_->options.wait_seconds);
-}
-
-Status Store::decide_due(std::string schedule, DueRow due) {
-  return impl_->writer.submit_and_wait(
-      [this, name = std::move(schedule), moved = std::move(due)] {
-        return write_due(impl_->connection, name, moved, impl_->now());
-      },
-      impl_->options.wait_seconds);
-}
-
-Status Store::say_of_started(std::string schedule, DueRow due) {
-  return impl_->writer.submit_and_wait(
-      [this, name = std::move(schedule), moved = std::move(due)] {
-        return write_started_due(impl_->connection, name, moved);
-      },
-      impl_->options.wait_seconds);
-}
-
-Result<std::vector<ScheduleRow>> Store::list_schedules() const {
-  return impl_->readers.run(
-      [now = impl_->now()](Connection& reader) { return read_schedules(reader, now); });
-}
-
-Result<std::vector<DueRow>> Store::list_dues(std::string_view schedule, std::uint32_t limit) const {
-  return impl_->readers.run([&](Connection& reader) { return read_dues(reader, schedule, limit); });
-}
-
-Result<std::vector<BrokenOffRow>> Store::broken_off(double since) const {
-  return impl_->readers.run([&](Connection& reader) { return read_broken_off(reader, since); });
 }
 
 // --- the file, while it is in use ---
@@ -400,16 +246,12 @@ class Copier {
 
 Status Store::back_up(const std::string& target) const {
   const StoreOptions& options = impl_->options;
-  const double bytes = size_of_file(options.path) + size_of_file(options.path + "-wal");
   // Beside the database the room that new runs want is not a backup's.
   const double reserve = is_same_disk(options.path, target) ? options.min_free_bytes : 0;
-  const std::string part = RG_TRY(begin_backup(target, bytes + reserve));
+  const std::string part = RG_TRY(begin_backup(target, bytes_of(options.path) + reserve));
   const Status copied =
       Copier(impl_->writer, impl_->connection, options.wait_seconds).run(part, impl_->upkeep);
-  if (copied) return end_backup(part, target, [this] { return impl_->upkeep.stopping(); });
-  std::error_code ignored;
-  std::filesystem::remove(part, ignored);
-  return fail(copied.error().code, fmt::format("backup {}: {}", target, copied.error().message));
+  return end_backup(copied, part, target, [this] { return impl_->upkeep.stopping(); });
 }
 
 namespace {
@@ -418,22 +260,19 @@ constexpr std::size_t kPruneRanks = 200;  // in one transaction: some millisecon
 constexpr double kPruneWaitSeconds = 120;
 
 // Takes away in small transactions between the writer's others.
-class Pruner {
- public:
-  Pruner(Writer& writer, Connection& connection, Readers& readers, RecordSink& records,
-         const Upkeep& upkeep, double largest_share, double now)
-      : writer_(writer),
-        connection_(connection),
-        readers_(readers),
-        records_(records),
-        upkeep_(upkeep),
-        largest_share_(largest_share),
-        now_(now) {}
+struct Pruner {
+  Writer& writer;
+  Connection& database;  // the writer thread's, as are the records
+  Readers& readers;
+  RecordSink& sink;
+  const Upkeep& upkeep;
+  double largest_share;
+  double now;
 
   // Everything of that level that is older; the answer is the rows taken.
   Result<double> prune(PruneLevel level, double before) {
-    const auto runs = RG_TRY(readers_.run(
-        [&](Connection& reader) { return runs_to_prune(reader, level, before, now_); }));
+    const auto runs = RG_TRY(
+        readers.run([&](Connection& reader) { return runs_to_prune(reader, level, before, now); }));
     RG_TRY_OK(check_share(level, runs.size()));
     double taken = 0;
     for (const std::int64_t run : runs) taken += RG_TRY(prune_run(level, run));
@@ -441,7 +280,7 @@ class Pruner {
   }
 
   Status prune_events(double before) {
-    return write([&connection = connection_, before]() -> Status {
+    return write([&connection = database, before]() -> Status {
       RG_TRY_OK(connection.execute("DELETE FROM repeat_count WHERE at<?1", before));
       return connection.execute("DELETE FROM event WHERE at<?1", before);
     });
@@ -452,7 +291,7 @@ class Pruner {
     const auto left = std::make_shared<std::int64_t>(1);
     for (std::int64_t before = 0; before != *left;) {
       before = *left;
-      const Status written = write([&connection = connection_, left]() -> Status {
+      const Status written = write([&connection = database, left]() -> Status {
         RG_TRY_OK(connection.execute("PRAGMA incremental_vacuum(1000)"));
         *left = RG_TRY(connection.integer("PRAGMA freelist_count")).value_or(0);
         return {};
@@ -462,13 +301,12 @@ class Pruner {
     return {};
   }
 
- private:
   // Raw samples are days old at most, so all of them may well be too old.
   Status check_share(PruneLevel level, std::size_t runs) {
     if (level == PruneLevel::kRawSamples || runs == 0) return {};
-    const double whole = RG_TRY(
-        readers_.run([&](Connection& reader) { return count_prunable_runs(reader, level); }));
-    if (static_cast<double>(runs) <= largest_share_ * whole) return {};
+    const double whole =
+        RG_TRY(readers.run([&](Connection& reader) { return count_prunable_runs(reader, level); }));
+    if (static_cast<double>(runs) <= largest_share * whole) return {};
     return fail(Code::kFailedPrecondition,
                 fmt::format("prune: by the clock {} of {:.0f} runs are too old at once, so the "
                             "clock may be wrong; if it is right: railgauge db prune",
@@ -477,46 +315,43 @@ class Pruner {
 
   // A wait that was given up leaves the job with the writer: it must not know this object.
   Status write(std::function<Status()> apply) {
-    if (upkeep_.stopping()) return fail(Code::kCancelled, "prune: the controller is stopping");
-    return writer_.submit_and_wait(std::move(apply), kPruneWaitSeconds);
+    if (upkeep.stopping()) return fail(Code::kCancelled, "prune: the controller is stopping");
+    return writer.submit_and_wait(std::move(apply), kPruneWaitSeconds);
   }
 
   Result<double> prune_run(PruneLevel level, std::int64_t run) {
     const auto ranks =
-        RG_TRY(readers_.run([&](Connection& reader) { return ranks_of_run(reader, run); }));
+        RG_TRY(readers.run([&](Connection& reader) { return ranks_of_run(reader, run); }));
     const auto taken = std::make_shared<double>(0);  // outlives a wait given up
     for (std::size_t begin = 0; begin < ranks.size(); begin += kPruneRanks) {
       const auto first = ranks.begin() + static_cast<std::ptrdiff_t>(begin);
       const auto count = std::min(kPruneRanks, ranks.size() - begin);
       std::vector<std::int64_t> chunk(first, first + static_cast<std::ptrdiff_t>(count));
       const Status written =
-          write([&connection = connection_, level, taken, moved = std::move(chunk)]() -> Status {
+          write([&connection = database, level, taken, moved = std::move(chunk)]() -> Status {
             *taken += static_cast<double>(RG_TRY(prune_ranks(connection, level, moved)));
             return {};
           });
       RG_TRY_OK(written);
     }
-    RG_TRY_OK(write([&connection = connection_, &records = records_, level, run] {
+    RG_TRY_OK(write([&connection = database, &records = sink, level, run] {
       records.forget();  // ranks that may be gone now
       return mark_pruned(connection, level, run);
     }));
     return *taken;
   }
-
-  Writer& writer_;
-  Connection& connection_;  // the writer thread's, as are the records
-  Readers& readers_;
-  RecordSink& records_;
-  const Upkeep& upkeep_;
-  double largest_share_;
-  double now_;
 };
 
 }  // namespace
 
 Result<PruneCounts> Store::prune(const Retention& retention, double now) {
-  Pruner pruner(impl_->writer, impl_->connection, impl_->readers, impl_->records, impl_->upkeep,
-                retention.largest_share, now);
+  Pruner pruner{impl_->writer,
+                impl_->connection,
+                impl_->readers,
+                impl_->records,
+                impl_->upkeep,
+                retention.largest_share,
+                now};
   const auto older = [&](PruneLevel level, double days) -> Result<double> {
     return days > 0 ? pruner.prune(level, now - days * kDaySeconds) : 0;
   };

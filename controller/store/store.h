@@ -17,9 +17,11 @@
 #include "controller/store/ingest/parcel.h"
 #include "controller/store/queries/bundle.h"
 #include "controller/store/queries/metric_queries.h"
+#include "controller/store/queries/pair_matrix.h"
 #include "controller/store/queries/queries.h"
 #include "controller/store/queries/remarks.h"
 #include "controller/store/queries/repeats.h"
+#include "controller/store/queries/schedules.h"
 #include "controller/store/queries/upgrades.h"
 #include "controller/store/rows/judge_rows.h"
 #include "controller/store/rows/remark_rows.h"
@@ -148,17 +150,30 @@ class Store {
   Status create_run(RunRow run, std::vector<TaskRow> tasks,
                     std::optional<ScheduleClaim> claim = {});
   // Replaces the run's matrix of that rail, kernel, metric, meaning and size.
-  Status put_pair_matrix(PairMatrixRow matrix);
+  Status put_pair_matrix(PairMatrixRow matrix) {
+    return write(write_pair_matrix, std::move(matrix));
+  }
   // Replaces all matrices of the run in one transaction: a reader finds none of them or all, so a
   // run that has any is complete.
-  Status put_pair_matrices(std::string run_id, std::vector<PairMatrixRow> matrices);
+  Status put_pair_matrices(std::string run_id, std::vector<PairMatrixRow> matrices) {
+    return write(write_pair_matrices, std::move(run_id), std::move(matrices));
+  }
   // Schedules. schedules.h lists the errors beside the usual ones.
-  Status add_schedule(ScheduleRow schedule);
-  Status set_schedule_paused(std::string name, bool paused);
-  Status remove_schedule(std::string name);
-  Status decide_due(std::string schedule, DueRow due);  // without a run
+  Status add_schedule(ScheduleRow schedule) { return write(write_schedule, std::move(schedule)); }
+  Status set_schedule_paused(std::string name, bool paused) {
+    return write(write_schedule_paused, std::move(name), paused, now());
+  }
+  Status remove_schedule(std::string name) {
+    return write(store::remove_schedule, std::move(name));
+  }
+  // A due time without a run.
+  Status decide_due(std::string schedule, DueRow due) {
+    return write(write_due, std::move(schedule), std::move(due), now());
+  }
   // Sets result and reason of a due time that was started with due.run_id.
-  Status say_of_started(std::string schedule, DueRow due);
+  Status say_of_started(std::string schedule, DueRow due) {
+    return write(write_started_due, std::move(schedule), std::move(due));
+  }
   // Call it once after the start, before any run. Runs that an earlier controller left open end as
   // crashed with "controller restarted". So do their tasks under way; waiting tasks end as
   // cancelled. Results that agents still deliver for them are stored. Returns the ids of the runs.
@@ -168,22 +183,42 @@ class Store {
 
   // --- reading: each call sees one consistent snapshot -------------------------------------------
 
-  Result<std::vector<RunSummaryRow>> list_runs(std::uint32_t limit) const;  // newest first
-  Result<RunSummaryRow> run_summary(std::string_view run_id) const;
-  Result<RunDetailRow> run_detail(std::string_view run_id) const;
+  Result<std::vector<RunSummaryRow>> list_runs(std::uint32_t limit) const {  // newest first
+    return read(read_runs, limit);
+  }
+  Result<RunSummaryRow> run_summary(std::string_view run_id) const {
+    return read(read_run, run_id);
+  }
+  Result<RunDetailRow> run_detail(std::string_view run_id) const {
+    return read(read_run_detail, run_id);
+  }
   // The tasks of a run in pages of some MB: from 0, then from the last page's `next`.
-  Result<TaskPageRow> task_page(std::string_view run_id, std::int64_t from) const;
+  Result<TaskPageRow> task_page(std::string_view run_id, std::int64_t from) const {
+    return read(read_task_page, run_id, from, kMaxPageTasks, kMaxPageBytes);
+  }
   // Ordered by time; the newest `limit` results.
-  Result<std::vector<ResultRow>> results(const ResultsFilter& filter) const;
+  Result<std::vector<ResultRow>> results(const ResultsFilter& filter) const {
+    return read(read_results, filter);
+  }
   // The range of points for results(), page after page. kNotFound: no such run.
-  Result<ExportScope> export_scope(const std::string& run_id) const;
+  Result<ExportScope> export_scope(const std::string& run_id) const {
+    return read(read_export_scope, run_id);
+  }
   // The ids of the series that a filter selects; absent if there are more than `most`.
   Result<std::optional<std::vector<std::int64_t>>> few_series(const ResultsFilter& filter,
-                                                              std::size_t most) const;
+                                                              std::size_t most) const {
+    return read(read_few_series, filter, most);
+  }
   Result<HistoryRow> history(std::int64_t series, std::optional<double> since,
-                             std::uint32_t limit) const;
-  Result<std::vector<SeriesRow>> list_series(const ResultsFilter& filter) const;
-  Result<ComparisonRow> compare(std::string_view run_a, std::string_view run_b) const;
+                             std::uint32_t limit) const {
+    return read(read_history, series, since, limit);
+  }
+  Result<std::vector<SeriesRow>> list_series(const ResultsFilter& filter) const {
+    return read(read_series, filter);
+  }
+  Result<ComparisonRow> compare(std::string_view run_a, std::string_view run_b) const {
+    return read(compare_runs, run_a, run_b, kMaxComparedSeries);
+  }
   // A person's own SELECT, with at most `max_rows` rows and `seconds`, or until `cancelled`
   // (kCancelled).
   Result<SqlTable> sql(const std::string& text, std::uint32_t max_rows, double seconds,
@@ -191,25 +226,42 @@ class Store {
   // kNotFound: no such point, or its distribution was pruned.
   Result<Histogram> histogram(std::string_view run_id, std::string_view task_id,
                               std::uint32_t attempt, std::uint32_t rank,
-                              std::uint32_t sequence) const;
+                              std::uint32_t sequence) const {
+    return read(read_histogram, PointKey{run_id, task_id, attempt, rank, sequence});
+  }
   // In time order; present only if the suite asks for raw samples.
   Result<std::vector<double>> samples(std::string_view run_id, std::string_view task_id,
                                       std::uint32_t attempt, std::uint32_t rank,
-                                      std::uint32_t sequence) const;
-  Result<PairMatrixRow> pair_matrix(const PairMatrixKey& key) const;  // kNotFound
+                                      std::uint32_t sequence) const {
+    return read(read_samples, PointKey{run_id, task_id, attempt, rank, sequence});
+  }
+  Result<PairMatrixRow> pair_matrix(const PairMatrixKey& key) const {  // kNotFound
+    return read(read_pair_matrix, key);
+  }
   // Visits the figures of a matrix row after row, in little memory.
-  Status visit_pair_matrix(const PairMatrixKey& key,
-                           const std::function<void(const PairMatrixRow& head, std::size_t from,
-                                                    std::size_t to, float value)>& visit) const;
+  Status visit_pair_matrix(const PairMatrixKey& key, const PairVisitor& visit) const {
+    return read(store::visit_pair_matrix, key, visit);
+  }
   // All matrices of the run, without endpoints, values and outliers.
-  Result<std::vector<PairMatrixRow>> pair_matrices(std::string_view run_id) const;
-  Result<std::vector<ScheduleRow>> list_schedules() const;  // by name
-  Result<std::vector<DueRow>> list_dues(std::string_view schedule,
-                                        std::uint32_t limit) const;  // newest first; kNotFound
-  Result<std::vector<BrokenOffRow>> broken_off(double since) const;  // schedules.h
-  Result<std::vector<NodeRow>> list_nodes() const;                   // all ever seen, by name
-  Result<std::vector<std::string>> node_names() const;  // all that nodes have or had, by name
-  Result<std::vector<EventRow>> list_events(std::uint32_t limit) const;  // newest first
+  Result<std::vector<PairMatrixRow>> pair_matrices(std::string_view run_id) const {
+    return read(list_pair_matrices, run_id);
+  }
+  Result<std::vector<ScheduleRow>> list_schedules() const {  // by name
+    return read(read_schedules, now());
+  }
+  Result<std::vector<DueRow>> list_dues(std::string_view schedule, std::uint32_t limit) const {
+    return read(read_dues, schedule, limit);  // newest first; kNotFound
+  }
+  Result<std::vector<BrokenOffRow>> broken_off(double since) const {  // schedules.h
+    return read(read_broken_off, since);
+  }
+  // All ever seen, by name.
+  Result<std::vector<NodeRow>> list_nodes() const { return read(read_nodes); }
+  // All names that nodes have or had, in order.
+  Result<std::vector<std::string>> node_names() const { return read(read_node_names); }
+  Result<std::vector<EventRow>> list_events(std::uint32_t limit) const {  // newest first
+    return read(read_events, limit);
+  }
   Result<StoreStats> stats() const;
 
   // --- the file, while it is in use ----------------------------------------------------------
@@ -226,6 +278,7 @@ class Store {
   void stop_upkeep();
 
  private:
+  [[nodiscard]] double now() const;  // by the store's clock, seconds since 1970
   Status run_reader(const std::function<Status(Connection&)>& query) const;
   Status run_writer(std::function<Status(Connection&)> query);
   Status keep(std::function<Status()> apply, Completion done);

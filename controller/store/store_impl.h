@@ -26,6 +26,7 @@
 #include "controller/store/ingest/writer.h"
 #include "controller/store/sqlite/lock.h"
 #include "controller/store/store.h"
+#include "controller/store/upkeep/backup.h"
 #include "controller/store/upkeep/schema.h"
 #include "kernels/core/base/clock.h"
 #include "kernels/core/base/result.h"
@@ -59,21 +60,6 @@ class Deliveries {
 
 inline double now_seconds() {
   return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
-}
-
-inline double size_of_file(const std::string& path) {
-  std::error_code error;
-  const auto size = std::filesystem::file_size(path, error);
-  return error ? 0 : static_cast<double>(size);
-}
-
-// Free bytes of the file system that holds `path`. Absent: it cannot be read.
-inline std::optional<double> free_bytes_beside(const std::string& path) {
-  std::error_code error;
-  const auto folder = std::filesystem::absolute(path, error).parent_path();
-  const auto space = std::filesystem::space(folder, error);
-  if (error) return std::nullopt;
-  return static_cast<double>(space.available);
 }
 
 inline bool is_same_disk(const std::string& one, const std::string& other) {

@@ -257,7 +257,7 @@ TEST_F(StoreTest, TheNewestEndedRunIsTheDefault) {
   append_passed(*store_, {.run_id = "r1"}, 1);
   append_passed(*store_, {.run_id = "r2"}, 2);
   EXPECT_THAT(results({}), IsEmpty()) << "none has ended";
-  ASSERT_TRUE(store_->update_run({.run_id = "r1", .state = "ended"}));
+  ASSERT_TRUE(store_->update_run({.run_id = "r1", .state = RunState::kEnded}));
   ASSERT_TRUE(store_->flush());
   ASSERT_EQ(results({}).size(), 1u);
   EXPECT_EQ(results({})[0].run_id, "r1");

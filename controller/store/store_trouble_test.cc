@@ -24,7 +24,11 @@ namespace {
 using testing::HasSubstr;
 
 RunUpdate end_of(const std::string& run_id) {
-  return {.run_id = run_id, .state = "ended", .outcome = "passed", .reason = "", .ended_at = 2e9};
+  return {.run_id = run_id,
+          .state = RunState::kEnded,
+          .outcome = "passed",
+          .reason = "",
+          .ended_at = 2e9};
 }
 
 Connection stranger_at(const TempFolder& folder) {
@@ -50,17 +54,17 @@ TEST(StoreTrouble, ARunThatEndsWhileAStrangerHoldsTheLockHasEndedAfterwards) {
   ASSERT_TRUE(stranger.script("BEGIN IMMEDIATE"));
   std::atomic<int> told = 0;
   ASSERT_TRUE(store->update_task(
-      {.run_id = "r1", .task_id = "t0001", .state = "ended", .outcome = "passed"}));
+      {.run_id = "r1", .task_id = "t0001", .state = TaskState::kEnded, .outcome = "passed"}));
   ASSERT_TRUE(
       store->update_run(end_of("r1"), [&](const Status& status) { told = status ? 1 : -1; }));
   ASSERT_TRUE(store->add_event({.kind = "stack_changed", .text = "x"}));
   while (store->stats()->failed_batches < 2) std::this_thread::yield();
-  EXPECT_EQ(store->run_summary("r1")->run.state, "running");
+  EXPECT_EQ(store->run_summary("r1")->run.state, RunState::kRunning);
   EXPECT_EQ(told, 0) << "nobody is told of an end that is not stored";
   ASSERT_TRUE(stranger.script("ROLLBACK"));
   flush_in_the_end(*store);
   EXPECT_EQ(told, 1);
-  EXPECT_EQ(store->run_summary("r1")->run.state, "ended");
+  EXPECT_EQ(store->run_summary("r1")->run.state, RunState::kEnded);
   EXPECT_EQ(store->run_detail("r1")->tasks.at(0).task.outcome, "passed");
   EXPECT_EQ(store->list_events(1)->at(0).kind, "stack_changed");
   const auto ended = store->end_interrupted_runs();
@@ -91,7 +95,7 @@ TEST(StoreTrouble, ARunThatEndsOnAFullDiskHasEndedOnceThereIsRoom) {
   ASSERT_TRUE(stranger.script("DELETE FROM event"));
   flush_in_the_end(*store);
   EXPECT_EQ(told, 1);
-  EXPECT_EQ(store->run_summary("r1")->run.state, "ended");
+  EXPECT_EQ(store->run_summary("r1")->run.state, RunState::kEnded);
 }
 
 TEST(StoreTrouble, AnUpdateOfARunThatIsNotThereFailsAloneAndAtOnce) {
@@ -103,7 +107,7 @@ TEST(StoreTrouble, AnUpdateOfARunThatIsNotThereFailsAloneAndAtOnce) {
   ASSERT_TRUE(store->update_run(end_of("r1")));
   ASSERT_TRUE(store->flush());
   EXPECT_EQ(told.error().code, Code::kNotFound);
-  EXPECT_EQ(store->run_summary("r1")->run.state, "ended");
+  EXPECT_EQ(store->run_summary("r1")->run.state, RunState::kEnded);
 }
 
 TEST(StoreTrouble, ASecondControllerIsRefusedBeforeItChangesAnything) {
@@ -122,7 +126,7 @@ TEST(StoreTrouble, ASecondControllerIsRefusedBeforeItChangesAnything) {
   const auto restored = restore(folder.file("copy"), folder.file("db"));
   ASSERT_FALSE(restored);
   EXPECT_EQ(restored.error().code, Code::kFailedPrecondition);
-  EXPECT_EQ(store->run_summary("r1")->run.state, "running");
+  EXPECT_EQ(store->run_summary("r1")->run.state, RunState::kRunning);
   store.reset();
   EXPECT_TRUE(Store::open({.path = folder.file("db")}));
 }
@@ -136,7 +140,7 @@ TEST(StoreTrouble, OpeningUnderAStrangersLockWaitsForIt) {
   Connection stranger = stranger_at(folder);
   ASSERT_TRUE(stranger.script("BEGIN IMMEDIATE"));
   auto store = open_store(folder.file("db"), {.busy_timeout_seconds = 0.02});
-  EXPECT_EQ(store->run_summary("r1")->run.state, "running") << "reading works";
+  EXPECT_EQ(store->run_summary("r1")->run.state, RunState::kRunning) << "reading works";
   const auto refused = store->end_interrupted_runs();
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code, Code::kUnavailable);

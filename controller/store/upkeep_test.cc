@@ -44,7 +44,8 @@ class UpkeepTest : public StoreTest {
     Record end = final_record(at, 2, "passed");
     end.set_unix_time_seconds(kNow - node_days * kDaySeconds);
     ASSERT_TRUE(append(*store_, "id-1", {started_record(at), point_record(at, 1), end}));
-    ASSERT_TRUE(store_->update_run({.run_id = run_id, .state = "ended", .outcome = "passed"}));
+    ASSERT_TRUE(
+        store_->update_run({.run_id = run_id, .state = RunState::kEnded, .outcome = "passed"}));
     ASSERT_TRUE(store_->flush());
   }
 };

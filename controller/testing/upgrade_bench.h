@@ -82,7 +82,8 @@ class UpgradeJudge : public store::StoreTest {
       const bool first = one.task_id == "t1-1";
       deliver(run_id, one, median, first ? outcome_of_first : "passed", first ? reason : "");
     }
-    ASSERT_TRUE(store_->update_run({.run_id = run_id, .state = "ended", .outcome = "passed"}));
+    ASSERT_TRUE(store_->update_run(
+        {.run_id = run_id, .state = store::RunState::kEnded, .outcome = "passed"}));
     ASSERT_TRUE(store_->flush());
   }
   void deliver(const std::string& run_id, const TaskRow& task, double median,

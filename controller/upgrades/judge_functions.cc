@@ -258,7 +258,7 @@ void add_gone_endpoints(const UpgradeData& sides, const NodeRoles& roles,
 void add_checks(const UpgradeData& sides, analysis::UpgradeRuns& out) {
   for (const auto& [node, checks] : sides.checks)
     for (const store::CheckRow& was : checks.before) {
-      if (was.state != "pass") continue;
+      if (was.state != text_of(api::CheckState::kPass)) continue;
       const auto now = std::ranges::find_if(checks.after, [&](const store::CheckRow& check) {
         return check.check_id == was.check_id && check.subject == was.subject;
       });

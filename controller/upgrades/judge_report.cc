@@ -307,7 +307,7 @@ void add_levels(const analysis::MetricRuns& metric, api::Upgrade& out) {
 api::Upgrade summary_of(const store::UpgradeRow& row) {
   auto out = new_document<api::Upgrade>();
   out.set_upgrade_id(row.upgrade_id);
-  out.set_state(std::string(store::text_of(row.state)));
+  out.set_state(std::string(text_of(row.state)));
   if (!row.verdict.empty()) out.set_verdict(row.verdict);
   if (!row.kind.empty()) out.set_kind(row.kind);
   if (!row.reason.empty()) out.set_reason(row.reason);
@@ -327,7 +327,7 @@ api::Upgrade summary_of(const store::UpgradeRow& row) {
 api::Upgrade report_of(const UpgradeData& sides, const analysis::UpgradeRuns& runs,
                        const analysis::UpgradeVerdict& verdict, double since) {
   api::Upgrade out = summary_of(sides.upgrade);
-  out.set_state(std::string(store::text_of(store::UpgradeState::kJudged)));
+  out.set_state(std::string(text_of(store::UpgradeState::kJudged)));
   out.set_verdict(std::string(word(verdict.verdict)));
   if (!verdict.kind.empty()) out.set_kind(verdict.kind);
   if (!verdict.reason.empty()) out.set_reason(verdict.reason);

@@ -146,7 +146,7 @@ Status end_one(store::Store& store, const std::string& id, const std::string& te
   const auto known = store.read(store::read_finding, id);
   if (!known && known.error().code == Code::kNotFound) return {};
   if (!known) return tl::unexpected(known.error());
-  if (!store::is_open(known->state)) return {};
+  if (!api::is_open(known->state)) return {};
   return store.write(store::write_finding_step, id,
                      {.at = now, .who = "judge", .action = "resolve", .text = text});
 }
@@ -184,7 +184,7 @@ Result<bool> is_stack_of(const store::Store& store, const UpgradeData& sides, Si
 // found in. Each run of the after side is a fresh one, so that two are no single chance.
 bool is_confirmed_by(const store::FindingRow& known, const store::FindingRow& now) {
   return is_slower(now.kind == "regression" ? "performance" : now.kind) &&
-         store::is_unseen(known.state) && !now.run_id.empty() && known.run_id != now.run_id;
+         api::is_unseen(known.state) && !now.run_id.empty() && known.run_id != now.run_id;
 }
 
 // Stores the regression as the one finding of its kind, whose id `report` then has. A finding that
@@ -202,7 +202,7 @@ Status keep_finding(store::Store& store, const UpgradeData& sides,
     return store.write(store::write_finding, std::move(finding));
   if (!known) return tl::unexpected(known.error());
   const bool is_open =
-      store::is_unseen(known->state) || known->state == store::FindingState::kConfirmed;
+      api::is_unseen(known->state) || known->state == store::FindingState::kConfirmed;
   const bool opens = !is_open && (known->state == store::FindingState::kFixed ||
                                   is_worse(*known, finding, report));
   const char* action = opens ? "reopen" : is_confirmed_by(*known, finding) ? "confirm" : "comment";

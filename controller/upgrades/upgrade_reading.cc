@@ -248,7 +248,7 @@ Result<NodeChecks> checks_of(const store::Store& store, const store::UpgradeRow&
 }  // namespace
 
 // The store keeps the state of a run as text.
-bool has_ended(const store::RunRow& run) { return run.state == "ended"; }
+bool has_ended(const store::RunRow& run) { return run.state == store::RunState::kEnded; }
 
 Result<double> measured_before(const store::Store& store, const store::UpgradeRow& upgrade) {
   double at = 0;

@@ -92,7 +92,8 @@ TEST_F(UpgradeJudge, AStackThatChangesWhileASideIsMeasuredIsNoStatement) {
   measure("after", 0);
   put(6, "6.5.0", "2");
   put(6, "6.1.0", "1");  // a control, for a while only
-  ASSERT_TRUE(store_->update_run({.run_id = "after", .state = "ended", .ended_at = 2e9}));
+  ASSERT_TRUE(
+      store_->update_run({.run_id = "after", .state = store::RunState::kEnded, .ended_at = 2e9}));
   const api::Upgrade pass = judge("after");
   EXPECT_EQ(pass.verdict(), "pass") << golden_text(pass);
   EXPECT_THAT(pass.notes(), testing::Contains(HasSubstr("changed too: n6 (")));

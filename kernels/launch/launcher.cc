@@ -17,6 +17,7 @@
 #include <fmt/format.h>
 
 #include "kernels/core/base/clock.h"
+#include "kernels/core/base/lookup.h"
 #include "kernels/core/base/outcome.h"
 #include "kernels/core/group/framing.h"
 #include "kernels/core/mpi_tunables.h"
@@ -101,7 +102,7 @@ class Launch {
         last_ = std::move(record);
       } else if (record.has_started()) {
         started_ = std::move(record);
-        end_.settings = value_in(started_->started().facts(), "mpi_settings", end_.settings);
+        end_.settings = value_of(started_->started().facts(), "mpi_settings", end_.settings);
       } else {
         held_.add(std::move(record));
       }
@@ -167,8 +168,8 @@ class Launch {
 // An error means that the launcher was not started.
 Result<int> start_and_supervise(const StandaloneOptions& options, RecordSink& sink) {
   const MpiLauncher launcher =
-      RG_TRY(find_mpi_launcher(value_in(options.parameters, "mpi", "openmpi"),
-                               value_in(options.parameters, "mpi_installation")));
+      RG_TRY(find_mpi_launcher(value_of(options.parameters, "mpi", "openmpi"),
+                               value_of(options.parameters, "mpi_installation")));
   const OwnFolder folder = RG_TRY(OwnFolder::make());
   const std::string socket = folder.path() + "/records";
   Fd listener = RG_TRY(listen_at_path(socket));
@@ -199,7 +200,7 @@ std::vector<std::string> launcher_command(const MpiLauncher& launcher,
                                           const std::string& records_socket) {
   std::vector<std::string> words{launcher.program};
   words.insert(words.end(), launcher.options.begin(), launcher.options.end());
-  if (const std::string binding = value_in(options.parameters, "binding", "default");
+  if (const std::string binding = value_of(options.parameters, "binding", "default");
       binding != "default")
     words.insert(words.end(), {launcher.bind_option, binding});
   words.insert(words.end(), {"-n", fmt::format("{}", options.ranks), launcher.ranks_program,

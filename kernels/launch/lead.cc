@@ -12,6 +12,7 @@
 #include <fmt/ranges.h>
 
 #include "kernels/core/base/clock.h"
+#include "kernels/core/base/lookup.h"
 #include "kernels/core/base/outcome.h"
 #include "kernels/core/mpi_tunables.h"
 #include "kernels/core/text/text.h"
@@ -240,7 +241,7 @@ class Leader {
       job_.measuring();
       measuring_ = true;
       started_ = std::move(*record.mutable_started());
-      end_.settings = value_in(started_.facts(), "mpi_settings", end_.settings);
+      end_.settings = value_of(started_.facts(), "mpi_settings", end_.settings);
       return;
     }
     if (record.has_final())

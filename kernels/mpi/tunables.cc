@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "kernels/core/base/lookup.h"
 #include "kernels/core/text/text.h"
 #include "kernels/core/text/units.h"
 
@@ -217,7 +218,7 @@ Result<std::vector<Setting>> settings_of(Flavour flavour,
       settings.push_back({kEnv, "MV2_DEFAULT_PORT", std::move(port)});
   }
   // Open MPI looks for NICs and may choose another layer, which would ignore what was set.
-  const bool named = value_in(parameters, "layer", "auto") != "auto";
+  const bool named = value_of(parameters, "layer", "auto") != "auto";
   if (flavour == Flavour::kOpenMpiUcx && (named || !settings.empty()))
     settings.insert(settings.begin(), {kMca, "pml", "ucx"});
   if ((named || !settings.empty()) &&
@@ -268,7 +269,7 @@ Status check_installed(const std::vector<Setting>& settings,
 // "auto" takes what Open MPI itself prefers: UCX, then openib, then plain TCP and shared memory.
 Result<Flavour> flavour_of(const std::map<std::string, std::string>& facts, std::string_view layer,
                            const std::function<bool(const std::string&)>& has) {
-  const std::string version = value_in(facts, "mpi_version");
+  const std::string version = value_of(facts, "mpi_version");
   if (version.starts_with("Open MPI")) {
     // An Open MPI lists a component's parameters only where the component is installed.
     const bool ucx = has(kHasUcx);
@@ -286,7 +287,7 @@ Result<Flavour> flavour_of(const std::map<std::string, std::string>& facts, std:
                 layer);
   if (version.starts_with("MVAPICH2-GDR")) return Flavour::kMvapich2Gdr;
   if (version.starts_with("MVAPICH2")) return Flavour::kMvapich2;
-  const std::string device = value_in(facts, "mpi_device");
+  const std::string device = value_of(facts, "mpi_device");
   if (device.ends_with(":ofi")) return Flavour::kMpichOfi;
   return device.ends_with(":ucx") ? Flavour::kMpichUcx : Flavour::kMpichOther;
 }

@@ -17,6 +17,7 @@
 #include <fmt/ranges.h>
 
 #include "kernels/core/base/handle.h"
+#include "kernels/core/base/lookup.h"
 
 namespace railgauge::net {
 namespace {
@@ -33,7 +34,7 @@ using AddressList = Handle<AddressListTraits>;
 
 // The first value of a file, or `otherwise` where there is none.
 template <class Value>
-Value value_in(const fs::path& file, Value otherwise) {
+Value value_of(const fs::path& file, Value otherwise) {
   Value value{};
   std::ifstream stream(file);
   return stream >> value ? value : otherwise;
@@ -62,7 +63,7 @@ std::string netdev_of(const fs::path& device, const std::string& port) {
   for (const std::string& index : names_in(gids))
     if (const auto name = value_in<std::string>(gids / index, ""); !name.empty()) return name;
   for (const std::string& name : names_in(device / "device/net"))
-    if (std::to_string(value_in(device / "device/net" / name / "dev_port", 0) + 1) == port)
+    if (std::to_string(value_of(device / "device/net" / name / "dev_port", 0) + 1) == port)
       return name;
   return "";
 }

@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "kernels/core/base/lookup.h"
 #include "kernels/core/params.h"
 #include "kernels/core/text/text.h"
 #include "kernels/core/text/units.h"
@@ -218,11 +219,11 @@ class Task {
   // The parameter as the kernel will have it; "" for one without a known default.
   [[nodiscard]] std::string value(const std::string& name) const {
     const bool reads = name == "direction" && kernel_ != kHost;
-    return given(name, reads ? "read" : value_in(kDefaults, name));
+    return given(name, reads ? "read" : value_of(kDefaults, name));
   }
   // The given value, else the tool's own default.
   [[nodiscard]] std::string given(const std::string& name, const std::string& otherwise) const {
-    return value_in(given_, name, otherwise);
+    return value_of(given_, name, otherwise);
   }
   // The same measurement, whatever its sizes and counts.
   [[nodiscard]] bool is(const PeerTest& row) const {

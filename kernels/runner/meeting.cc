@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "kernels/core/base/lookup.h"
 #include "kernels/core/group/tcp.h"
 #include "kernels/core/report/report.h"
 #include "kernels/core/text/text.h"
@@ -77,7 +78,7 @@ Result<Settled> meet(Group& group, const KernelInfo& kernel,
   ruling_given.insert(own.begin(), own.end());
   Params params = RG_TRY(Params::parse(kernel, ruling_given));
   for (const auto& [name, text] : listening.given())
-    if (const std::string ruling = value_in(params.effective(), name, "none"); ruling != text)
+    if (const std::string ruling = value_of(params.effective(), name, "none"); ruling != text)
       return invalid("parameter {}: the listener was given {}, the connecting side {}", name, text,
                      ruling);
   return Settled{std::move(params), connecting.deadline_seconds(),

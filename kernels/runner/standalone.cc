@@ -15,6 +15,7 @@
 #include <fmt/format.h>
 
 #include "kernels/core/base/clock.h"
+#include "kernels/core/base/lookup.h"
 #include "kernels/core/base/outcome.h"
 #include "kernels/core/group/tcp_group.h"
 #include "kernels/core/text/json.h"
@@ -280,7 +281,7 @@ class Terminal {
     // A wrong call has no outcome that would help.
     if (exit_code == kExitUsage) what = report_.reason();
     if (options_.listen) {
-      const std::string peer = value_in(report_.started().facts(), "peer");
+      const std::string peer = value_of(report_.started().facts(), "peer");
       fmt::print(stderr, "{} {}{}{}: {}\n", report_.started_at(), report_.kernel(),
                  peer.empty() ? "" : " with ", peer, what);
     } else if (report_.outcome() != kPassed) {
@@ -390,7 +391,7 @@ Status check_world(const StandaloneOptions& options, const KernelInfo& info, boo
       (info.max_ranks() != 0 && options.world->size > info.max_ranks()))
     return invalid("{} takes {} ranks{}; the launcher started {}", info.name(), info.min_ranks(),
                    info.max_ranks() == 0 ? " or more" : "", options.world->size);
-  if (options.records_to.empty() && value_in(options.parameters, "binding", "default") != "default")
+  if (options.records_to.empty() && value_of(options.parameters, "binding", "default") != "default")
     return invalid(
         "parameter binding: is the launcher's; give it the option (--bind-to, -bind-to)");
   return {};

@@ -13,7 +13,7 @@
 
 namespace railgauge::agent {
 
-void PrintTo(CheckState state, std::ostream* out) { *out << words_of(state); }
+void PrintTo(CheckState state, std::ostream* out) { *out << text_of(state); }
 
 namespace {
 
@@ -70,7 +70,7 @@ TEST_P(Checks, SaysWhatTheNodeIs) {
 }
 
 INSTANTIATE_TEST_SUITE_P(EveryCase, Checks, testing::ValuesIn(all_cases()), [](const auto& each) {
-  return fmt::format("{}_{}_{}", each.param.check, words_of(each.param.state), each.index);
+  return fmt::format("{}_{}_{}", each.param.check, text_of(each.param.state), each.index);
 });
 
 TEST(CheckTable, LosesNoneOfItsThirtySevenChecksAndItsIdsAreDistinct) {

@@ -125,12 +125,6 @@ constexpr std::array kChecks{
 
 }  // namespace
 
-std::string_view words_of(CheckState state) {
-  constexpr std::array<std::string_view, 6> kWords{"pass",  "warn",   "fail",
-                                                   "error", "waived", "unknown"};
-  return kWords.at(static_cast<std::size_t>(state));
-}
-
 std::span<const Check> all_checks() { return kChecks; }
 
 const Check* find_check(std::string_view id) {

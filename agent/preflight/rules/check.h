@@ -11,12 +11,11 @@
 #include <vector>
 
 #include "agent/inventory/facts/inventory.h"
+#include "controller/api/states.h"
 
 namespace railgauge::agent {
 
-enum class CheckState : std::uint8_t { kPass, kWarn, kFail, kError, kWaived, kUnknown };
-// DESIGN's words: "pass", "warn", ...
-std::string_view words_of(CheckState state);
+using api::CheckState;
 
 struct CheckResult {
   CheckState state = CheckState::kUnknown;

@@ -7,6 +7,8 @@
 
 #include <fmt/format.h>
 
+#include "kernels/core/text/lines.h"
+
 namespace railgauge::cli {
 namespace {
 
@@ -156,12 +158,8 @@ std::string Redactor::word_for(std::string_view token) {
 // Replaces each part between colons on its own.
 std::string Redactor::parts_for(std::string_view token) {
   std::string joined;
-  for (std::size_t begin = 0; begin <= token.size();) {
-    const std::size_t end = std::min(token.find(':', begin), token.size());
-    joined += piece_for(token.substr(begin, end - begin));
-    if (end < token.size()) joined += ':';
-    begin = end + 1;
-  }
+  for (const std::string_view piece : pieces_of(token, ':'))
+    joined += (piece.data() == token.data() ? "" : ":") + piece_for(piece);
   return joined;
 }
 

@@ -43,12 +43,6 @@ std::string file_name(std::string name) {
   return name.substr(0, kMaxFolderBytes);
 }
 
-// A value as CSV shows it; the empty text for null.
-std::string cell_text(const SqlValue& value) {
-  if (value.has_integer()) return std::to_string(value.integer());
-  return value.has_number() ? json_number(value.number()) : value.text();
-}
-
 constexpr std::size_t kBlockBytes = 512;
 constexpr std::uint64_t kOctalLimit = std::uint64_t{1} << 33U;  // 11 digits: 8 GiB
 
@@ -71,13 +65,64 @@ class TarWriter {
       : out_(out), unix_seconds_(unix_seconds) {}
 
   // A name of 1 to 100 bytes. Its file ends with the next begin() or end().
-  void begin(std::string_view name);
-  void append(std::string_view bytes);
-  void end();
+  // The header is written twice: now with size 0 to keep its place, and at the file's end with the
+  // size.
+  void begin(std::string_view name) {
+    finish_file();
+    RG_CHECK(!name.empty() && name.size() < sizeof name_);
+    std::ranges::fill(name_, '\0');
+    std::ranges::copy(name, name_);
+    header_at_ = out_.tellp();
+    size_ = 0;
+    write_header();
+  }
+  // Content goes straight to the stream; only its size is kept for the header.
+  void append(std::string_view bytes) {
+    out_.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+    size_ += bytes.size();
+  }
+  // Two empty blocks end an archive.
+  void end() {
+    finish_file();
+    out_ << std::string(2 * kBlockBytes, '\0');  // two empty blocks
+    out_.flush();
+  }
 
  private:
-  void write_header();
-  void finish_file();
+  // Fields at their places, numbers in octal; the sum is that of all bytes with blanks in its
+  // place.
+  void write_header() {
+    std::array<char, kBlockBytes> block{};
+    const auto put = [&block](std::size_t at, std::string_view text) {
+      std::ranges::copy(text, block.begin() + static_cast<std::ptrdiff_t>(at));
+    };
+    // name, mode, user, group, size, time, sum, type, magic: offsets of POSIX ustar.
+    put(0, name_);
+    put(100, "0000644");
+    put(108, "0000000");
+    put(116, "0000000");
+    put(124, size_ < kOctalLimit ? fmt::format("{:011o}", size_) : large_number(size_));
+    put(136, fmt::format("{:011o}", unix_seconds_));
+    put(148, "        ");
+    put(156, "0");
+    put(257, std::string_view("ustar\00000", 8));
+    const unsigned sum = std::accumulate(
+        block.begin(), block.end(), 0U,
+        [](unsigned total, char c) { return total + static_cast<unsigned char>(c); });
+    put(148, fmt::format("{:06o}", sum));
+    block.at(154) = '\0';
+    out_.write(block.data(), block.size());
+  }
+  // Fills the last block, then goes back to the header and writes the size.
+  void finish_file() {
+    if (header_at_ == std::streampos(-1)) return;
+    out_ << std::string((kBlockBytes - size_ % kBlockBytes) % kBlockBytes, '\0');
+    const std::streampos end = out_.tellp();
+    out_.seekp(header_at_);
+    write_header();  // now that the size is known
+    out_.seekp(end);
+    header_at_ = -1;
+  }
 
   std::ostream& out_;
   const std::int64_t unix_seconds_;
@@ -85,66 +130,6 @@ class TarWriter {
   std::string_view::size_type size_ = 0;
   char name_[101] = {};
 };
-
-// The header is written twice: now with size 0 to keep its place, and at the file's end with the
-// size.
-void TarWriter::begin(std::string_view name) {
-  finish_file();
-  RG_CHECK(!name.empty() && name.size() < sizeof name_);
-  std::ranges::fill(name_, '\0');
-  std::ranges::copy(name, name_);
-  header_at_ = out_.tellp();
-  size_ = 0;
-  write_header();
-}
-
-// Content goes straight to the stream; only its size is kept for the header.
-void TarWriter::append(std::string_view bytes) {
-  out_.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
-  size_ += bytes.size();
-}
-
-// Two empty blocks end an archive.
-void TarWriter::end() {
-  finish_file();
-  out_ << std::string(2 * kBlockBytes, '\0');  // two empty blocks
-  out_.flush();
-}
-
-// Fields at their places, numbers in octal; the sum is that of all bytes with blanks in its place.
-void TarWriter::write_header() {
-  std::array<char, kBlockBytes> block{};
-  const auto put = [&block](std::size_t at, std::string_view text) {
-    std::ranges::copy(text, block.begin() + static_cast<std::ptrdiff_t>(at));
-  };
-  // name, mode, user, group, size, time, sum, type, magic: offsets of POSIX ustar.
-  put(0, name_);
-  put(100, "0000644");
-  put(108, "0000000");
-  put(116, "0000000");
-  put(124, size_ < kOctalLimit ? fmt::format("{:011o}", size_) : large_number(size_));
-  put(136, fmt::format("{:011o}", unix_seconds_));
-  put(148, "        ");
-  put(156, "0");
-  put(257, std::string_view("ustar\00000", 8));
-  const unsigned sum = std::accumulate(block.begin(), block.end(), 0U, [](unsigned total, char c) {
-    return total + static_cast<unsigned char>(c);
-  });
-  put(148, fmt::format("{:06o}", sum));
-  block.at(154) = '\0';
-  out_.write(block.data(), block.size());
-}
-
-// Fills the last block, then goes back to the header and writes the size.
-void TarWriter::finish_file() {
-  if (header_at_ == std::streampos(-1)) return;
-  out_ << std::string((kBlockBytes - size_ % kBlockBytes) % kBlockBytes, '\0');
-  const std::streampos end = out_.tellp();
-  out_.seekp(header_at_);
-  write_header();  // now that the size is known
-  out_.seekp(end);
-  header_at_ = -1;
-}
 
 // The bundle while it is written: every text goes through here.
 class Bundle {
@@ -253,11 +238,11 @@ void learn_names(const std::vector<BundlePart>& parts, Bundle& bundle) {
     for (int column = 0; column < part.table().columns_size(); ++column) {
       if (part.table().columns(column) == "facts" || part.table().columns(column) == "versions")
         for (const SqlRow& row : part.table().rows())
-          learn_leaf(cell_text(row.values(column)), bundle);
+          learn_leaf(sql_text(row.values(column)), bundle);
       const auto kind = kind_of_column(part.name(), part.table().columns(column));
       if (kind.empty()) continue;
       for (const SqlRow& row : part.table().rows()) {
-        const std::string name = cell_text(row.values(column));
+        const std::string name = sql_text(row.values(column));
         kind == kNodeList ? learn_list(name, bundle) : bundle.learn(kind, name);
       }
     }
@@ -280,7 +265,7 @@ void write_part(const BundlePart& part, Bundle& bundle) {
   for (const SqlRow& row : part.table().rows()) {
     cells.clear();
     for (const SqlValue& value : row.values())
-      cells.push_back(csv_cell(bundle.clean(cell_text(value))));
+      cells.push_back(csv_cell(bundle.clean(sql_text(value))));
     bundle.append(fmt::format("{}\n", fmt::join(cells, ",")));
   }
 }
@@ -374,7 +359,7 @@ Status write_topology(Session& session, const std::vector<BundlePart>& parts, Bu
   std::set<std::string> wanted;
   for (int column = 0; column < nodes->table().columns_size(); ++column)
     if (nodes->table().columns(column) == "name")
-      for (const SqlRow& row : nodes->table().rows()) wanted.insert(cell_text(row.values(column)));
+      for (const SqlRow& row : nodes->table().rows()) wanted.insert(sql_text(row.values(column)));
   const NodeList list = RG_TRY(call(session, rpc::kListNodes, ListNodesRequest()));
   bundle.begin("topology.csv", "the distance between each GPU and NIC, as attached nodes say it");
   bundle.append("node,gpu,gpu_pci_address,nic,distance\n");

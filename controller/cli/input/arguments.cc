@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "kernels/core/base/outcome.h"
+#include "kernels/core/text/lines.h"
 #include "kernels/core/text/text.h"
 
 namespace railgauge::cli {
@@ -22,13 +23,10 @@ constexpr std::size_t kManyOperands = 100'000;  // for "FILE..."; a bound, not a
 // Reads "SUITE [NODESET]": brackets mark an optional operand, dots a repeated one.
 OperandCount count_operands(std::string_view operands) {
   OperandCount count;
-  for (std::size_t begin = 0; begin < operands.size();) {
-    const std::size_t end = std::min(operands.find(' ', begin), operands.size());
+  for (const std::string_view word : words_of(operands)) {
     ++count.most;
-    if (operands.substr(begin, end - begin).find("...") != std::string_view::npos)
-      count.most = kManyOperands;
-    if (operands[begin] != '[') ++count.least;
-    begin = end + 1;
+    if (word.find("...") != std::string_view::npos) count.most = kManyOperands;
+    if (!word.starts_with('[')) ++count.least;
   }
   return count;
 }
@@ -57,12 +55,6 @@ std::vector<std::string> flag_names(const Grammar& grammar, const Verb* verb) {
     if (verb == nullptr || &each == verb)
       for (const Flag& flag : each.flags) names.push_back(fmt::format("--{}", flag.name));
   return names;
-}
-
-// The operand at `index`: "NODESET" of "SUITE NODESET".
-std::string operand_name(std::string_view operands, std::size_t index) {
-  for (; index > 0; --index) operands.remove_prefix(operands.find(' ') + 1);
-  return std::string(operands.substr(0, operands.find(' ')));
 }
 
 // Splits words into flags and the rest; "--" ends the flags.
@@ -95,9 +87,8 @@ Status split_flags(const Grammar& grammar, std::span<const std::string> words, A
                   fmt::format("unknown flag {}{}", word.substr(0, equals), hint));
     }
     std::string value;
-    if (flag->value.empty() && equals != std::string_view::npos) {
+    if (flag->value.empty() && equals != std::string_view::npos)
       return fail(Code::kInvalidArgument, fmt::format("--{} takes no value", flag->name));
-    }
     if (!flag->value.empty()) {
       if (equals != std::string_view::npos) {
         value = word.substr(equals + 1);
@@ -194,23 +185,20 @@ Result<const Verb*> choose_verb(const Grammar& grammar, Arguments& parsed,
 Status check_against_verb(const Grammar& grammar, const Arguments& parsed) {
   const Verb& verb = *parsed.verb;
   for (const auto& [name, value] : parsed.flags) {
-    if (find_flag(grammar.common, name) == nullptr && find_flag(verb.flags, name) == nullptr) {
+    if (find_flag(grammar.common, name) == nullptr && find_flag(verb.flags, name) == nullptr)
       return fail(Code::kInvalidArgument,
                   fmt::format("{} has no flag --{}{}", full_name(verb), name,
                               did_you_mean("--" + name, flag_names(grammar, &verb))));
-    }
   }
   const OperandCount count = count_operands(verb.operands);
-  if (parsed.operands.size() < count.least) {
+  if (parsed.operands.size() < count.least)
     return fail(Code::kInvalidArgument,
                 fmt::format("{}: missing operand: {}", full_name(verb),
-                            operand_name(verb.operands, parsed.operands.size())));
-  }
-  if (parsed.operands.size() > count.most) {
+                            words_of(verb.operands)[parsed.operands.size()]));
+  if (parsed.operands.size() > count.most)
     return fail(Code::kInvalidArgument,
                 fmt::format("{}: {} is one operand too many", full_name(verb),
                             in_quotes(parsed.operands[count.most])));
-  }
   return {};
 }
 

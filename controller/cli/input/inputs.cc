@@ -1,14 +1,14 @@
 #include "controller/cli/input/inputs.h"
 
-#include <algorithm>
 #include <cerrno>
-#include <cmath>
 #include <cstring>
 #include <ctime>
 #include <fstream>
 
 #include <fmt/format.h>
 
+#include "kernels/core/text/lines.h"
+#include "kernels/core/text/rfc3339.h"
 #include "kernels/core/text/text.h"
 #include "kernels/core/text/units.h"
 
@@ -17,35 +17,13 @@ namespace {
 
 constexpr std::size_t kMaxFileBytes = 1U << 20U;
 
-// The whole file, at most kMaxFileBytes. Errors: kInvalidArgument with the path and the system's
-// reason.
-Result<std::string> read_file(const std::string& path) {
-  errno = 0;
-  std::ifstream file(path, std::ios::binary);
-  std::string text(kMaxFileBytes + 1, '\0');
-  if (file) file.read(text.data(), static_cast<std::streamsize>(text.size()));
-  if (!file && !file.eof()) {
-    return fail(Code::kInvalidArgument, fmt::format("{}: read: {}", path, std::strerror(errno)));
-  }
-  text.resize(static_cast<std::size_t>(file.gcount()));
-  // One byte more than allowed was asked for, so that a longer file is recognised.
-  if (text.size() > kMaxFileBytes) {
-    return fail(Code::kInvalidArgument,
-                fmt::format("{}: more than {}, too much", path, canonical_bytes(kMaxFileBytes)));
-  }
-  return text;
-}
-
 // The file's node sets, joined by commas.
 Result<std::string> read_node_set(const std::string& path) {
   const std::string text = RG_TRY(read_file(path));
   std::string set;
-  for (std::size_t begin = 0; begin < text.size();) {
-    const std::size_t end = std::min(text.find('\n', begin), text.size());
-    std::string line = text.substr(begin, end - begin);
-    begin = end + 1;
+  for (const std::string_view given : lines_of(text)) {
     // Comments and blanks are dropped; sets on several lines are joined.
-    line = line.substr(0, line.find('#'));
+    std::string line(without_comment(given));
     std::erase_if(line, [](char c) { return c == ' ' || c == '\t' || c == '\r'; });
     if (!line.empty()) set += (set.empty() ? "" : ",") + line;
   }
@@ -56,16 +34,30 @@ Result<std::string> read_node_set(const std::string& path) {
 
 }  // namespace
 
+Result<std::string> read_file(const std::string& path) {
+  errno = 0;
+  std::ifstream file(path, std::ios::binary);
+  std::string text(kMaxFileBytes + 1, '\0');
+  if (file) file.read(text.data(), static_cast<std::streamsize>(text.size()));
+  if (!file && !file.eof())
+    return fail(Code::kInvalidArgument, fmt::format("{}: read: {}", path, std::strerror(errno)));
+  text.resize(static_cast<std::size_t>(file.gcount()));
+  // One byte more than allowed was asked for, so that a longer file is recognised.
+  if (text.size() > kMaxFileBytes)
+    return fail(Code::kInvalidArgument,
+                fmt::format("{}: more than {}, too much", path, canonical_bytes(kMaxFileBytes)));
+  return text;
+}
+
 // Exactly one of the three ways may be used: an ignored set would measure other nodes than asked
 // for.
 Result<std::string> node_set_of(const Arguments& arguments, std::size_t index) {
   const std::string operand = arguments.operand(index);
   const int given = (arguments.operands.size() > index ? 1 : 0) + (arguments.has("nodes") ? 1 : 0) +
                     (arguments.has("nodes-file") ? 1 : 0);
-  if (given > 1) {
+  if (given > 1)
     return fail(Code::kInvalidArgument,
                 "more than one node set: give NODESET, --nodes or --nodes-file");
-  }
   if (given == 0) return std::string();
   if (arguments.has("nodes-file")) return read_node_set(arguments.value("nodes-file"));
   std::string set = arguments.has("nodes") ? arguments.value("nodes") : operand;
@@ -74,8 +66,8 @@ Result<std::string> node_set_of(const Arguments& arguments, std::size_t index) {
 }
 
 // A file is sent as text, because the controller may run on another host and cannot open it.
-Result<railgauge::api::SuiteSource> suite_source(const std::string& word) {
-  railgauge::api::SuiteSource source;
+Result<api::SuiteSource> suite_source(const std::string& word) {
+  api::SuiteSource source;
   // A name is looked up by the controller, which has its own folder.
   if (word.find('/') == std::string::npos && !word.ends_with(".yaml") && !word.ends_with(".yml")) {
     source.set_name(word);
@@ -88,7 +80,7 @@ Result<railgauge::api::SuiteSource> suite_source(const std::string& word) {
 
 // A slice of a suite by name is part of the name ("nightly:3/96"); of a file it is one more line of
 // YAML.
-Result<railgauge::api::SuiteSource> suite_to_run(const Arguments& arguments) {
+Result<api::SuiteSource> suite_to_run(const Arguments& arguments) {
   auto source = RG_TRY(suite_source(arguments.operand(0)));
   if (!arguments.has("slice")) return source;
   const std::string& slice = arguments.value("slice");
@@ -108,10 +100,9 @@ Result<std::uint32_t> count_of(const Arguments& arguments, std::string_view name
   if (!arguments.has(name)) return otherwise;
   constexpr std::int64_t kMost = 100'000'000;
   const auto number = parse_integer(arguments.value(name));
-  if (!number || *number < 1 || *number > kMost) {
+  if (!number || *number < 1 || *number > kMost)
     return fail(Code::kInvalidArgument, fmt::format("--{}: {} is no count from 1 to {}", name,
                                                     in_quotes(arguments.value(name)), kMost));
-  }
   return static_cast<std::uint32_t>(*number);
 }
 
@@ -123,24 +114,11 @@ Result<double> seconds_of(const Arguments& arguments, std::string_view name, dou
   return *ns / 1e9;
 }
 
-namespace {
-
-// A calendar time in UTC, to its end.
-std::optional<double> parse_calendar(const std::string& text) {
-  for (const char* form :
-       {"%Y-%m-%dT%H:%M:%SZ", "%Y-%m-%dT%H:%M:%S", "%Y-%m-%dT%H:%M", "%Y-%m-%d"}) {
-    std::tm parts{};
-    const char* end = ::strptime(text.c_str(), form, &parts);
-    if (end != nullptr && *end == '\0') return static_cast<double>(::timegm(&parts));
-  }
-  return std::nullopt;
-}
-
-}  // namespace
-
 // A date first: "2026-11-20" is no duration, so the two forms cannot be confused.
 Result<double> parse_time(const std::string& text, double now_unix_seconds) {
-  if (const auto calendar = parse_calendar(text)) return *calendar;
+  constexpr std::size_t kDateBytes = 10;  // a month alone is no time here
+  const auto calendar = text.size() < kDateBytes ? std::nullopt : parse_calendar(text);
+  if (calendar) return *calendar;
   if (const auto ago_ns = parse_duration_ns(text)) return now_unix_seconds - *ago_ns / 1e9;
   return fail(Code::kInvalidArgument,
               fmt::format("{} is no time: 24h (ago), 2026-11-20 or 2026-11-20T12:00:00Z are",
@@ -177,8 +155,8 @@ Result<std::uint32_t> series_number(const std::string& word) {
 }
 
 // Flags that a verb does not have are absent here, so all verbs about points share this.
-Result<railgauge::api::PointsRequest> points_request(const Arguments& arguments) {
-  railgauge::api::PointsRequest request;
+Result<api::PointsRequest> points_request(const Arguments& arguments) {
+  api::PointsRequest request;
   request.set_run_id(arguments.operand(0));
   request.set_kernel(arguments.value("kernel"));
   request.set_metric(arguments.value("metric"));

@@ -11,16 +11,19 @@
 
 namespace railgauge::cli {
 
+// The whole file, at most 1 MiB. Errors: kInvalidArgument with the path and the system's reason.
+Result<std::string> read_file(const std::string& path);
+
 // The node set of operand `index`, --nodes or --nodes-file; "" when none is given. Errors:
 // kInvalidArgument when two are given or the file cannot be read or names nothing.
 Result<std::string> node_set_of(const Arguments& arguments, std::size_t index);
 
 // A word with a '/' or ending in .yaml or .yml is a file, read here; any other is a name in the
 // controller's folder. Errors: kInvalidArgument.
-Result<railgauge::api::SuiteSource> suite_source(const std::string& word);
+Result<api::SuiteSource> suite_source(const std::string& word);
 
 // The suite of operand 0, of which --slice takes a slice (suites/README.md).
-Result<railgauge::api::SuiteSource> suite_to_run(const Arguments& arguments);
+Result<api::SuiteSource> suite_to_run(const Arguments& arguments);
 
 // A count of at least 1 from flag `name`; `otherwise` when absent. Errors: kInvalidArgument.
 Result<std::uint32_t> count_of(const Arguments& arguments, std::string_view name,
@@ -30,7 +33,7 @@ Result<std::uint32_t> count_of(const Arguments& arguments, std::string_view name
 Result<double> seconds_of(const Arguments& arguments, std::string_view name, double otherwise);
 
 // The request for stored points from RUN and the filter flags. The caller sets the limit.
-Result<railgauge::api::PointsRequest> points_request(const Arguments& arguments);
+Result<api::PointsRequest> points_request(const Arguments& arguments);
 
 // "24h" (ago), "2026-11-20", "2026-11-20T12:00:00Z": seconds since 1970. Errors: kInvalidArgument.
 Result<double> parse_time(const std::string& text, double now_unix_seconds);

@@ -2,14 +2,12 @@
 
 #include <algorithm>
 #include <charconv>
-#include <chrono>
 #include <cmath>
 #include <limits>
-#include <numeric>
-#include <optional>
 
 #include <fmt/format.h>
 
+#include "kernels/core/text/rfc3339.h"
 #include "kernels/core/text/text.h"
 
 namespace railgauge::cli {
@@ -83,14 +81,154 @@ std::optional<double> value_of(std::string_view cell) {
 class Reader {
  public:
   Reader(std::istream& in, const std::string& name) : in_(in), name_(name) {}
-  Result<SeriesFile> read();
+  // All lines, then the order of time.
+  Result<SeriesFile> read() {
+    // A device or a binary file may be one line of any length: no more of it than a row has is
+    // read.
+    std::vector<char> buffer(kMaxLineBytes + 3);  // with a return, one more and the end
+    const auto room = static_cast<std::streamsize>(buffer.size());
+    while (in_.getline(buffer.data(), room)) {
+      ++line_;
+      RG_TRY_OK(
+          take({buffer.data(), static_cast<std::size_t>(in_.gcount()) - (in_.eof() ? 0 : 1)}));
+    }
+    if (!in_.bad() && in_.gcount() == room - 1) {
+      ++line_;
+      return tl::unexpected(wrong(kTooLong).error());
+    }
+    if (in_.bad()) return fail(Code::kUnavailable, fmt::format("{}: read: input error", name_));
+    if (file_.values.size() == file_.gaps)
+      return fail(Code::kInvalidArgument, fmt::format("{}: there is no value in it", name_));
+    finish();
+    return std::move(file_);
+  }
 
  private:
-  Status take(const std::string& line);
-  Status begin(const std::vector<std::string>& cells);
-  Status choose_columns(const std::vector<std::string>& header);
-  Status take_row(const std::vector<std::string>& cells);
-  void finish();
+  // One line: skips comments, and counts empty lines of a single column as gaps once a row follows.
+  Status take(const std::string& line) {
+    std::string_view text = line;
+    if (line_ == 1 && text.starts_with(kByteOrderMark)) text.remove_prefix(kByteOrderMark.size());
+    if (text.ends_with('\r')) text.remove_suffix(1);
+    if (trimmed(text).starts_with('#')) return {};
+    if (trimmed(text).empty()) {
+      blank_ += columns_ == 1 ? 1 : 0;
+      return {};
+    }
+    if (text.size() > kMaxLineBytes) return wrong(kTooLong);
+    if (columns_ == 0) {
+      // The comma last: behind another separator it is a decimal one.
+      for (const char candidate : {'\t', ';', ','})
+        if (text.find(candidate) != std::string_view::npos) {
+          separator_ = candidate;
+          break;
+        }
+    }
+    const auto cells = split(text, separator_);
+    if (!cells) return wrong("a quote is not closed");
+    if (columns_ == 0) return begin(*cells);
+    for (; blank_ > 0; --blank_) RG_TRY_OK(take_row({""}));
+    return take_row(*cells);
+  }
+  // The first row with content: a header, or data where its likely value column is a number.
+  Status begin(const std::vector<std::string>& cells) {
+    columns_ = cells.size();
+    const bool wide = columns_ > 2;
+    const std::size_t likely = columns_ == 2 ? 1 : 0;
+    const bool header =
+        wide ? std::ranges::none_of(cells, [](const auto& c) { return value_of(c).has_value(); })
+             : !value_of(cells[likely]).has_value();
+    if (header) return choose_columns(cells);
+    if (wide)
+      return wrong(fmt::format("{} columns and no header; name one of them \"value\"", columns_));
+    value_ = likely;
+    if (columns_ == 2) time_ = 0;
+    return take_row(cells);
+  }
+  // Finds the value's and the time's column by the header's names. Two columns need no known name:
+  // the other one is the time.
+  Status choose_columns(const std::vector<std::string>& header) {
+    constexpr std::string_view kTimes[] = {"time", "timestamp", "date", "datetime", "t"};
+    std::optional<std::size_t> value;
+    for (std::size_t i = 0; i < header.size(); ++i) {
+      const std::string word = lower(header[i]);
+      if (word == "value" && !value) value = i;
+      if (!time_ && std::ranges::find(kTimes, word) != std::end(kTimes)) time_ = i;
+    }
+    // A single column with any name is the value.
+    if (!value && header.size() == 1 && !time_) value = 0;
+    if (!value && header.size() == 2) value = time_ == std::size_t{1} ? 0 : 1;
+    if (!value) {
+      std::string known;
+      for (const std::string& word : header) known += (known.empty() ? "" : ", ") + in_quotes(word);
+      return wrong(fmt::format("no column \"value\" among {}", known));
+    }
+    value_ = *value;
+    if (!time_ && header.size() == 2) time_ = 1 - value_;
+    return {};
+  }
+  // One row as value and time. Errors: another number of columns, a value that is no number, too
+  // many rows.
+  Status take_row(const std::vector<std::string>& cells) {
+    if (cells.size() != columns_)
+      return wrong(fmt::format("{} columns, the lines before have {}", cells.size(), columns_));
+    const auto value = value_of(cells[value_]);
+    if (!value)
+      return wrong(fmt::format("value {} is no number{}", in_quotes(cells[value_]),
+                               cells[value_].find(',') == std::string::npos
+                                   ? ""
+                                   : "; its decimals need a point, and no thousands be parted"));
+    if (file_.values.size() >= kMaxSeriesRows)
+      return wrong(fmt::format("more than {} rows; split the file", kMaxSeriesRows));
+    file_.gaps += std::isnan(*value) ? 1 : 0;
+    file_.rows.push_back(file_.values.size());
+    file_.values.push_back(*value);
+    if (!time_) return {};
+    file_.times.push_back(cells[*time_]);
+    const auto seconds = parse_series_time(cells[*time_]);
+    timed_ = timed_ && seconds.has_value();
+    seconds_.push_back(seconds.value_or(kGap));
+    return {};
+  }
+  // Sorts rows that go back in time, and adds notes about gaps, repeated and backward times.
+  void finish() {
+    if (!time_ || seconds_.empty()) return;
+    if (!timed_) {
+      file_.notes.emplace_back("times are no numbers and no dates: taken in the order of the file");
+      return;
+    }
+    std::size_t backward = 0;
+    std::size_t repeated = 0;
+    std::size_t long_gaps = 0;
+    for (std::size_t i = 1; i < seconds_.size(); ++i) {
+      backward += seconds_[i] < seconds_[i - 1] ? 1 : 0;
+      repeated += seconds_[i] == seconds_[i - 1] ? 1 : 0;
+      long_gaps +=
+          is_calendar_time(file_.times[i]) && seconds_[i] - seconds_[i - 1] > kLongGapSeconds;
+    }
+    // Each oddity is one note; the series is read nevertheless.
+    if (repeated > 0)
+      file_.notes.push_back(
+          fmt::format("{} rows repeat the time before them: each is a run", repeated));
+    if (long_gaps > 0)
+      file_.notes.push_back(
+          fmt::format("{} gaps of more than 30 days: runs are taken in a row", long_gaps));
+    if (backward == 0) return;
+    file_.notes.push_back(fmt::format(
+        "{} rows go back in time: taken in the order of time, indices are rows of the file",
+        backward));
+    // Rows with equal times keep the order of the file.
+    std::ranges::stable_sort(file_.rows, {}, [&](std::size_t row) { return seconds_[row]; });
+    std::vector<double> values;
+    std::vector<std::string> times;
+    values.reserve(file_.rows.size());
+    times.reserve(file_.rows.size());
+    for (const std::size_t row : file_.rows) {
+      values.push_back(file_.values[row]);
+      times.push_back(std::move(file_.times[row]));
+    }
+    file_.values = std::move(values);
+    file_.times = std::move(times);
+  }
   // An error with file and line, as compilers write it.
   [[nodiscard]] Status wrong(std::string_view what) const {
     return fail(Code::kInvalidArgument, fmt::format("{}:{}: {}", name_, line_, what));
@@ -109,156 +247,6 @@ class Reader {
   SeriesFile file_;
 };
 
-// Finds the value's and the time's column by the header's names. Two columns need no known name:
-// the other one is the time.
-Status Reader::choose_columns(const std::vector<std::string>& header) {
-  constexpr std::string_view kTimes[] = {"time", "timestamp", "date", "datetime", "t"};
-  std::optional<std::size_t> value;
-  for (std::size_t i = 0; i < header.size(); ++i) {
-    const std::string word = lower(header[i]);
-    if (word == "value" && !value) value = i;
-    if (!time_ && std::ranges::find(kTimes, word) != std::end(kTimes)) time_ = i;
-  }
-  // A single column with any name is the value.
-  if (!value && header.size() == 1 && !time_) value = 0;
-  if (!value && header.size() == 2) value = time_ == std::size_t{1} ? 0 : 1;
-  if (!value) {
-    std::string known;
-    for (const std::string& word : header) known += (known.empty() ? "" : ", ") + in_quotes(word);
-    return wrong(fmt::format("no column \"value\" among {}", known));
-  }
-  value_ = *value;
-  if (!time_ && header.size() == 2) time_ = 1 - value_;
-  return {};
-}
-
-// The first row with content: a header, or data where its likely value column is a number.
-Status Reader::begin(const std::vector<std::string>& cells) {
-  columns_ = cells.size();
-  const bool wide = columns_ > 2;
-  const std::size_t likely = columns_ == 2 ? 1 : 0;
-  const bool header =
-      wide ? std::ranges::none_of(cells, [](const auto& c) { return value_of(c).has_value(); })
-           : !value_of(cells[likely]).has_value();
-  if (header) return choose_columns(cells);
-  if (wide)
-    return wrong(fmt::format("{} columns and no header; name one of them \"value\"", columns_));
-  value_ = likely;
-  if (columns_ == 2) time_ = 0;
-  return take_row(cells);
-}
-
-// One row as value and time. Errors: another number of columns, a value that is no number, too many
-// rows.
-Status Reader::take_row(const std::vector<std::string>& cells) {
-  if (cells.size() != columns_)
-    return wrong(fmt::format("{} columns, the lines before have {}", cells.size(), columns_));
-  const auto value = value_of(cells[value_]);
-  if (!value)
-    return wrong(fmt::format("value {} is no number{}", in_quotes(cells[value_]),
-                             cells[value_].find(',') == std::string::npos
-                                 ? ""
-                                 : "; its decimals need a point, and no thousands be parted"));
-  if (file_.values.size() >= kMaxSeriesRows)
-    return wrong(fmt::format("more than {} rows; split the file", kMaxSeriesRows));
-  file_.gaps += std::isnan(*value) ? 1 : 0;
-  file_.rows.push_back(file_.values.size());
-  file_.values.push_back(*value);
-  if (!time_) return {};
-  file_.times.push_back(cells[*time_]);
-  const auto seconds = parse_series_time(cells[*time_]);
-  timed_ = timed_ && seconds.has_value();
-  seconds_.push_back(seconds.value_or(kGap));
-  return {};
-}
-
-// One line: skips comments, and counts empty lines of a single column as gaps once a row follows.
-Status Reader::take(const std::string& line) {
-  std::string_view text = line;
-  if (line_ == 1 && text.starts_with(kByteOrderMark)) text.remove_prefix(kByteOrderMark.size());
-  if (text.ends_with('\r')) text.remove_suffix(1);
-  if (trimmed(text).starts_with('#')) return {};
-  if (trimmed(text).empty()) {
-    blank_ += columns_ == 1 ? 1 : 0;
-    return {};
-  }
-  if (text.size() > kMaxLineBytes) return wrong(kTooLong);
-  if (columns_ == 0) {
-    // The comma last: behind another separator it is a decimal one.
-    for (const char candidate : {'\t', ';', ','})
-      if (text.find(candidate) != std::string_view::npos) {
-        separator_ = candidate;
-        break;
-      }
-  }
-  const auto cells = split(text, separator_);
-  if (!cells) return wrong("a quote is not closed");
-  if (columns_ == 0) return begin(*cells);
-  for (; blank_ > 0; --blank_) RG_TRY_OK(take_row({""}));
-  return take_row(*cells);
-}
-
-// Sorts rows that go back in time, and adds notes about gaps, repeated and backward times.
-void Reader::finish() {
-  if (!time_ || seconds_.empty()) return;
-  if (!timed_) {
-    file_.notes.emplace_back("times are no numbers and no dates: taken in the order of the file");
-    return;
-  }
-  std::size_t backward = 0;
-  std::size_t repeated = 0;
-  std::size_t long_gaps = 0;
-  for (std::size_t i = 1; i < seconds_.size(); ++i) {
-    backward += seconds_[i] < seconds_[i - 1] ? 1 : 0;
-    repeated += seconds_[i] == seconds_[i - 1] ? 1 : 0;
-    long_gaps +=
-        is_calendar_time(file_.times[i]) && seconds_[i] - seconds_[i - 1] > kLongGapSeconds;
-  }
-  // Each oddity is one note; the series is read nevertheless.
-  if (repeated > 0)
-    file_.notes.push_back(
-        fmt::format("{} rows repeat the time before them: each is a run", repeated));
-  if (long_gaps > 0)
-    file_.notes.push_back(
-        fmt::format("{} gaps of more than 30 days: runs are taken in a row", long_gaps));
-  if (backward == 0) return;
-  file_.notes.push_back(fmt::format(
-      "{} rows go back in time: taken in the order of time, indices are rows of the file",
-      backward));
-  // Rows with equal times keep the order of the file.
-  std::ranges::stable_sort(file_.rows, {}, [&](std::size_t row) { return seconds_[row]; });
-  std::vector<double> values;
-  std::vector<std::string> times;
-  values.reserve(file_.rows.size());
-  times.reserve(file_.rows.size());
-  for (const std::size_t row : file_.rows) {
-    values.push_back(file_.values[row]);
-    times.push_back(std::move(file_.times[row]));
-  }
-  file_.values = std::move(values);
-  file_.times = std::move(times);
-}
-
-// All lines, then the order of time.
-Result<SeriesFile> Reader::read() {
-  // A device or a binary file may be one line of any length: no more of it than a row has is read.
-  std::vector<char> buffer(kMaxLineBytes + 3);  // with a return, one more and the end
-  const auto room = static_cast<std::streamsize>(buffer.size());
-  while (in_.getline(buffer.data(), room)) {
-    ++line_;
-    RG_TRY_OK(take({buffer.data(), static_cast<std::size_t>(in_.gcount()) - (in_.eof() ? 0 : 1)}));
-  }
-  if (!in_.bad() && in_.gcount() == room - 1) {
-    ++line_;
-    return tl::unexpected(wrong(kTooLong).error());
-  }
-  if (in_.bad()) return fail(Code::kUnavailable, fmt::format("{}: read: input error", name_));
-  if (file_.values.size() == file_.gaps)
-    return fail(Code::kInvalidArgument, fmt::format("{}: there is no value in it", name_));
-  finish();
-  return std::move(file_);
-}
-
 }  // namespace
 
 // Reads line by line, so that a file is in memory only as numbers; kMaxSeriesRows bounds them.
@@ -266,100 +254,15 @@ Result<SeriesFile> read_series(std::istream& in, const std::string& name) {
   return Reader(in, name).read();
 }
 
-namespace {
-
-// Takes `digits` digits off the front.
-std::optional<int> take_number(std::string_view& text, std::size_t digits) {
-  if (text.size() < digits) return std::nullopt;
-  int value = 0;
-  for (const char c : text.substr(0, digits)) {
-    if (c < '0' || c > '9') return std::nullopt;
-    value = value * 10 + (c - '0');
-  }
-  text.remove_prefix(digits);
-  return value;
-}
-
-// Takes `expected` off the front; false, with nothing taken, for another character.
-bool take_char(std::string_view& text, char expected) {
-  if (text.empty() || text.front() != expected) return false;
-  text.remove_prefix(1);
-  return true;
-}
-
-// Seconds of "2026-11" or "2026-11-20"; nothing for a date that the calendar does not have.
-std::optional<double> take_date(std::string_view& text) {
-  const auto year = take_number(text, 4);
-  if (!year || !take_char(text, '-')) return std::nullopt;
-  const auto month = take_number(text, 2);
-  if (!month) return std::nullopt;
-  // A month alone is its first day.
-  std::optional<int> day = 1;
-  if (take_char(text, '-')) day = take_number(text, 2);
-  if (!day) return std::nullopt;
-  const std::chrono::year_month_day date{std::chrono::year(*year),
-                                         std::chrono::month(static_cast<unsigned>(*month)),
-                                         std::chrono::day(static_cast<unsigned>(*day))};
-  if (!date.ok()) return std::nullopt;
-  return 86400.0 * static_cast<double>(std::chrono::sys_days(date).time_since_epoch().count());
-}
-
-// Seconds of "12:30", "12:30:15" or "12:30:15.25" since midnight. 60 is allowed for a leap second.
-std::optional<double> take_clock(std::string_view& text) {
-  const auto hour = take_number(text, 2);
-  if (!hour || *hour > 23 || !take_char(text, ':')) return std::nullopt;
-  const auto minute = take_number(text, 2);
-  if (!minute || *minute > 59) return std::nullopt;
-  double seconds = *hour * 3600.0 + *minute * 60.0;
-  if (!take_char(text, ':')) return seconds;
-  const auto whole = take_number(text, 2);
-  if (!whole || *whole > 60) return std::nullopt;
-  seconds += *whole;
-  if (!take_char(text, '.')) return seconds;
-  double place = 0.1;
-  while (!text.empty() && text.front() >= '0' && text.front() <= '9') {
-    seconds += place * (text.front() - '0');
-    place /= 10;
-    text.remove_prefix(1);
-  }
-  return seconds;
-}
-
-// Seconds east of UTC; 0 where the text ends.
-std::optional<double> take_zone(std::string_view& text) {
-  if (text.empty() || take_char(text, 'Z')) return 0;
-  const double sign = text.front() == '-' ? -1 : 1;
-  if (!take_char(text, '+') && !take_char(text, '-')) return std::nullopt;
-  const auto hours = take_number(text, 2);
-  take_char(text, ':');
-  const auto minutes = take_number(text, 2);
-  if (!hours || !minutes) return std::nullopt;
-  return sign * (*hours * 3600.0 + *minutes * 60.0);
-}
-
-// Date, then optionally time of day and zone, to the end of the text.
-std::optional<double> calendar_time(std::string_view text) {
-  auto seconds = take_date(text);
-  if (!seconds || text.empty()) return seconds;
-  if (!take_char(text, 'T') && !take_char(text, ' ')) return std::nullopt;
-  const auto clock = take_clock(text);
-  if (!clock) return std::nullopt;
-  const auto zone = take_zone(text);
-  if (!zone || !text.empty()) return std::nullopt;
-  return *seconds + *clock - *zone;
-}
-
-}  // namespace
-
 // A plain number first: it may be in any unit that grows with time.
 std::optional<double> parse_series_time(std::string_view text) {
   double value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error == std::errc{} && end == text.data() + text.size())
     return std::isfinite(value) ? std::optional(value) : std::nullopt;
-  return calendar_time(text);
+  return parse_calendar(text);
 }
 
-bool is_calendar_time(std::string_view text) { return calendar_time(text).has_value(); }
+bool is_calendar_time(std::string_view text) { return parse_calendar(text).has_value(); }
 
 }  // namespace railgauge::cli

@@ -1,13 +1,12 @@
 #include "controller/cli/input/session.h"
 
-#include <cerrno>
 #include <cstring>
-#include <fstream>
 #include <optional>
 #include <type_traits>
 
 #include <fmt/format.h>
 
+#include "controller/cli/input/inputs.h"
 #include "controller/cli/input/stubs.h"
 #include "kernels/core/text/text.h"
 
@@ -15,21 +14,13 @@ namespace railgauge::cli {
 namespace {
 
 constexpr int kMaxAnswerBytes = 256 * 1024 * 1024;
-constexpr std::size_t kMaxPemBytes = 1U << 20U;
 
-// A certificate or key file, at most kMaxPemBytes. Only the first mark of PEM is checked here; gRPC
+// A certificate or key file. Only the first mark of PEM is checked here; gRPC
 // reads the rest.
 Result<std::string> read_pem(std::string_view flag, const std::string& path) {
-  errno = 0;
-  std::ifstream file(path, std::ios::binary);
-  std::string text(kMaxPemBytes, '\0');
-  if (file) file.read(text.data(), static_cast<std::streamsize>(text.size()));
-  if (!file && !file.eof()) {
-    return fail(Code::kInvalidArgument,
-                fmt::format("--{} {}: read: {}", flag, path, std::strerror(errno)));
-  }
-  text.resize(static_cast<std::size_t>(file.gcount()));
-  if (text.find("-----BEGIN ") == std::string::npos)
+  auto text = read_file(path);
+  if (!text) return fail(text.error().code, fmt::format("--{} {}", flag, text.error().message));
+  if (text->find("-----BEGIN ") == std::string::npos)
     return fail(Code::kInvalidArgument, fmt::format("--{} {}: no PEM file", flag, path));
   return text;
 }

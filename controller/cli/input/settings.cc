@@ -2,10 +2,7 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <optional>
-#include <string>
-#include <string_view>
 #include <vector>
 
 #include <fmt/format.h>
@@ -47,10 +44,9 @@ Result<bool> parse_switch(const Setting& given) {
 Status apply(std::string_view name, const Setting& given, Settings& settings) {
   const auto choose = [&](auto parse, std::string_view allowed, auto& target) -> Status {
     const auto parsed = parse(given.value);
-    if (!parsed) {
+    if (!parsed)
       return fail(Code::kInvalidArgument, fmt::format("{}: {} is none of {}", given.source,
                                                       in_quotes(given.value), allowed));
-    }
     target = *parsed;
     return {};
   };
@@ -87,19 +83,17 @@ Status check_connection(const Settings& settings) {
   const bool all_tls = std::ranges::none_of(files, [](const auto* file) { return file->empty(); });
   if (!tcp) return {};
   const std::size_t colon = settings.controller.rfind(':');
-  if (colon == std::string::npos || colon == 0 || colon + 1 == settings.controller.size()) {
+  if (colon == std::string::npos || colon == 0 || colon + 1 == settings.controller.size())
     return fail(
         Code::kInvalidArgument,
         fmt::format("--controller {}: neither unix:PATH nor HOST:PORT", settings.controller));
-  }
   if (settings.insecure && some_tls)
     return fail(Code::kInvalidArgument, "--insecure and certificates exclude each other");
-  if (!settings.insecure && !all_tls) {
+  if (!settings.insecure && !all_tls)
     return fail(Code::kInvalidArgument,
                 fmt::format("--controller {}: TCP needs --tls-cert, --tls-key and --tls-ca, or "
                             "--insecure",
                             settings.controller));
-  }
   return {};
 }
 

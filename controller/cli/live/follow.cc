@@ -6,12 +6,11 @@
 #include <condition_variable>
 #include <mutex>
 #include <optional>
-#include <string>
 #include <thread>
 
 #include <fmt/format.h>
 
-#include "controller/api/control.pb.h"
+#include "controller/api/states.h"
 #include "controller/cli/input/stubs.h"
 #include "controller/cli/render/output.h"
 #include "kernels/core/text/json.h"
@@ -20,8 +19,7 @@ namespace railgauge::cli {
 namespace {
 
 using Steady = std::chrono::steady_clock;
-using railgauge::api::RunEvent;
-using railgauge::api::RunRef;
+using namespace railgauge::api;
 
 constexpr double kFirstRetrySeconds = 0.25;
 constexpr double kSlowestRetrySeconds = 2;
@@ -38,15 +36,15 @@ Steady::time_point after(double seconds) {
 }
 
 // Its outcome is stored: only then do the run's tasks and points say all.
-bool has_ended(const railgauge::api::RunSummary& run) {
-  return run.state() == "ended" && !run.outcome().empty();
+bool has_ended(const RunSummary& run) {
+  return run.state() == text_of(RunState::kEnded) && !run.outcome().empty();
 }
 
 constexpr std::uint32_t kBarCells = 20;
 constexpr auto kRedraw = std::chrono::seconds(1);
 
 // The bar and the counts: "[####------] 4/10".
-std::string counts_of(const railgauge::api::RunSummary& run) {
+std::string counts_of(const RunSummary& run) {
   // A run without tasks must not divide by zero.
   const std::uint32_t total = std::max(run.tasks_total(), 1U);
   const std::uint32_t ended = std::min(run.tasks_ended(), total);
@@ -64,7 +62,7 @@ std::string clock_text(std::int64_t seconds) {
 
 // "round 2/3  1 failed  2 requeued", without parts that are zero; "" for a controller that sends no
 // rounds.
-std::string rounds_text(const railgauge::api::RunProgress& progress) {
+std::string rounds_text(const RunProgress& progress) {
   if (progress.rounds_total() == 0) return "";
   std::string text = fmt::format("round {}/{}", progress.round(), progress.rounds_total());
   if (progress.failures() > 0) text += fmt::format("  {} failed", progress.failures());
@@ -76,20 +74,70 @@ std::string rounds_text(const railgauge::api::RunProgress& progress) {
 // Not thread safe; on a terminal a thread of its own redraws the elapsed time each second.
 class Progress {
  public:
-  explicit Progress(const Output& output);
-  ~Progress();
+  // The redrawing thread exists on a terminal only.
+  explicit Progress(const Output& output) : output_(output) {
+    if (output_.live_columns > 0)
+      ticker_ = std::jthread([this](const std::stop_token& stop) { tick(stop); });
+  }
+  ~Progress() { finish(); }
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
 
-  void show(const railgauge::api::RunEvent& event);
+  // Elsewhere than on a terminal every change is a line of its own.
+  void show(const RunEvent& event) {
+    const std::scoped_lock lock(mutex_);
+    counts_ = counts_of(event.run());
+    rounds_ = rounds_text(event.progress());
+    end_.reset();
+    if (event.progress().has_seconds_left()) end_ = after(event.progress().seconds_left());
+    text_ = event.text().empty() ? event.run().state() : event.text();
+    if (output_.live_columns > 0) {
+      draw();
+    } else {
+      output_.err << fmt::format("{}/{} {}\n", event.run().tasks_ended(), event.run().tasks_total(),
+                                 printable(text_))
+                  << std::flush;
+    }
+  }
   // Prints a message on a line of its own, also while the progress line is drawn.
-  void note(const std::string& text);
-  // Takes the progress line away; nothing is drawn afterwards.
-  void finish();
+  void note(const std::string& text) {
+    const std::scoped_lock lock(mutex_);
+    if (drawn_) output_.err << "\r\x1b[K";
+    print_notice(output_, text);
+    if (drawn_) draw();
+  }
+  // Stops the ticker and erases the progress line. May be called twice.
+  void finish() {
+    if (ticker_.joinable()) {
+      ticker_.request_stop();
+      ticker_.join();
+    }
+    const std::scoped_lock lock(mutex_);
+    if (drawn_) output_.err << "\r\x1b[K" << std::flush;
+    drawn_ = false;
+  }
 
  private:
-  void draw();  // with mutex_ held
-  void tick(const std::stop_token& stop);
+  // One line with a carriage return in front and the rest of the old line erased.
+  void draw() {
+    const auto elapsed = -static_cast<std::int64_t>(seconds_until(start_));
+    std::string counts = counts_ + (rounds_.empty() ? "" : "  " + rounds_);
+    if (end_) {
+      const auto left = static_cast<std::int64_t>(std::max(seconds_until(*end_), 0.0));
+      counts += fmt::format("  {} left", clock_text(left));
+    }
+    output_.err << "\r\x1b[K" << progress_line(counts, text_, elapsed, output_.live_columns)
+                << std::flush;
+    drawn_ = true;
+  }
+  // Redraws each second, so that elapsed time and time left move between events.
+  void tick(const std::stop_token& stop) {
+    std::unique_lock lock(mutex_);
+    while (!stop.stop_requested()) {
+      wake_.wait_for(lock, stop, kRedraw, [] { return false; });
+      if (drawn_ && !stop.stop_requested()) draw();
+    }
+  }
 
   const Output& output_;
   const Steady::time_point start_ = Steady::now();
@@ -102,72 +150,6 @@ class Progress {
   bool drawn_ = false;
   std::jthread ticker_;  // last: ends before what it uses
 };
-
-// The redrawing thread exists on a terminal only.
-Progress::Progress(const Output& output) : output_(output) {
-  if (output_.live_columns > 0)
-    ticker_ = std::jthread([this](const std::stop_token& stop) { tick(stop); });
-}
-
-Progress::~Progress() { finish(); }
-
-// Elsewhere than on a terminal every change is a line of its own.
-void Progress::show(const railgauge::api::RunEvent& event) {
-  const std::scoped_lock lock(mutex_);
-  counts_ = counts_of(event.run());
-  rounds_ = rounds_text(event.progress());
-  end_.reset();
-  if (event.progress().has_seconds_left()) end_ = after(event.progress().seconds_left());
-  text_ = event.text().empty() ? event.run().state() : event.text();
-  if (output_.live_columns > 0) {
-    draw();
-  } else {
-    output_.err << fmt::format("{}/{} {}\n", event.run().tasks_ended(), event.run().tasks_total(),
-                               printable(text_))
-                << std::flush;
-  }
-}
-
-// Erases the progress line, prints the note in a line of its own and draws the progress line again.
-void Progress::note(const std::string& text) {
-  const std::scoped_lock lock(mutex_);
-  if (drawn_) output_.err << "\r\x1b[K";
-  print_notice(output_, text);
-  if (drawn_) draw();
-}
-
-// Stops the ticker and erases the progress line. May be called twice.
-void Progress::finish() {
-  if (ticker_.joinable()) {
-    ticker_.request_stop();
-    ticker_.join();
-  }
-  const std::scoped_lock lock(mutex_);
-  if (drawn_) output_.err << "\r\x1b[K" << std::flush;
-  drawn_ = false;
-}
-
-// One line with a carriage return in front and the rest of the old line erased.
-void Progress::draw() {
-  const auto elapsed = -static_cast<std::int64_t>(seconds_until(start_));
-  std::string counts = counts_ + (rounds_.empty() ? "" : "  " + rounds_);
-  if (end_) {
-    const auto left = static_cast<std::int64_t>(std::max(seconds_until(*end_), 0.0));
-    counts += fmt::format("  {} left", clock_text(left));
-  }
-  output_.err << "\r\x1b[K" << progress_line(counts, text_, elapsed, output_.live_columns)
-              << std::flush;
-  drawn_ = true;
-}
-
-// Redraws each second, so that elapsed time and time left move between events.
-void Progress::tick(const std::stop_token& stop) {
-  std::unique_lock lock(mutex_);
-  while (!stop.stop_requested()) {
-    wake_.wait_for(lock, stop, kRedraw, [] { return false; });
-    if (drawn_ && !stop.stop_requested()) draw();
-  }
-}
 
 // Watches one run in slices and dials again after a loss. Used from one thread.
 class Follower {
@@ -300,7 +282,7 @@ Result<Followed> follow_run(Session& session, const std::string& run_id, double 
 }
 
 // The cancel is verified by following the run to its end.
-Result<railgauge::api::RunSummary> cancel_run(Session& session, const std::string& run_id) {
+Result<RunSummary> cancel_run(Session& session, const std::string& run_id) {
   const auto answer = RG_TRY(call_through(session, rpc::kCancelRun, request_for<RunRef>(run_id)));
   if (has_ended(answer)) return answer;
   // A further Ctrl-C is the listener's matter: it ends the process.

@@ -13,7 +13,7 @@ enum class FollowEnd { kRunEnded, kInterrupted, kTerminated, kTimeUp };
 
 struct Followed {
   FollowEnd end = FollowEnd::kTimeUp;
-  railgauge::api::RunSummary run;  // as last seen; its id is always set
+  api::RunSummary run;  // as last seen; its id is always set
 };
 
 // Shows the run's progress (ndjson: its events on `out`) until it ended, `wait_seconds` passed, or
@@ -24,7 +24,7 @@ Result<Followed> follow_run(Session& session, const std::string& run_id, double 
 
 // Asks for the cancel and waits until the run has ended, which is what verifies it, at most
 // session.cancel_seconds. Errors: kDeadlineExceeded when it has not; the controller's own.
-Result<railgauge::api::RunSummary> cancel_run(Session& session, const std::string& run_id);
+Result<api::RunSummary> cancel_run(Session& session, const std::string& run_id);
 
 // The exact command that cancels the run, for a person to paste.
 std::string cancel_command(const Session& session, const std::string& run_id);

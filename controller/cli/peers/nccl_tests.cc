@@ -8,6 +8,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "controller/cli/render/compared_figures.h"
+#include "kernels/core/base/lookup.h"
 #include "kernels/core/params.h"
 #include "kernels/core/text/text.h"
 #include "kernels/core/text/units.h"
@@ -16,7 +18,7 @@
 namespace railgauge::cli {
 namespace {
 
-using railgauge::api::TaskDetail;
+using api::TaskDetail;
 using Strings = std::vector<std::string>;
 
 // The reason why the tool cannot measure this task.
@@ -65,7 +67,7 @@ std::optional<std::string> visible_gpus(const Places& places) {
 
 // "-b 8 -e 64 -f 2"; several where the sizes are no progression.
 Result<Strings> size_options(const TaskDetail& task) {
-  const auto sizes = RG_TRY(parse_bytes_list(value_in(task.parameters(), "sizes")));
+  const auto sizes = RG_TRY(parse_bytes_list(value_of(task.parameters(), "sizes")));
   const std::uint64_t first = sizes.front();
   if (sizes.size() == 1) return Strings{fmt::format("-b {0} -e {0}", first)};
   // The tool steps by a factor (-f) or by an increment (-i).
@@ -87,22 +89,22 @@ Result<Strings> size_options(const TaskDetail& task) {
 // Data type, operation, root, counts and modes as the tool's flags. Errors: kUnimplemented for a
 // data type that the tool lacks.
 Result<std::string> measured_options(const TaskDetail& task) {
-  const auto type = type_for_nccl_tests(value_in(task.parameters(), "datatype"));
+  const auto type = type_for_nccl_tests(value_of(task.parameters(), "datatype"));
   if (!type) return none(task, "it has no such data type");
   std::string out = fmt::format(" -d {}", *type);
-  if (const std::string op = value_in(task.parameters(), "reduction"); !op.empty())
+  if (const std::string op = value_of(task.parameters(), "reduction"); !op.empty())
     out += " -o " + op;
-  if (const std::string root = value_in(task.parameters(), "root"); !root.empty())
+  if (const std::string root = value_of(task.parameters(), "root"); !root.empty())
     out += " -r " + root;
-  const std::string iterations = value_in(task.parameters(), "iterations");
+  const std::string iterations = value_of(task.parameters(), "iterations");
   const bool counted = parse_integer(iterations).value_or(0) > 0;
-  if (value_in(task.parameters(), "mode") == "graph")
-    out += fmt::format(" -n {} -G {}", value_in(task.parameters(), "graph_calls"),
+  if (value_of(task.parameters(), "mode") == "graph")
+    out += fmt::format(" -n {} -G {}", value_of(task.parameters(), "graph_calls"),
                        counted ? iterations : "20");
   else if (counted)
     out += " -n " + iterations;
-  if (value_in(task.parameters(), "registered") == "true") out += " -R 1";
-  if (value_in(task.parameters(), "verify") == "false") out += " -c 0";
+  if (value_of(task.parameters(), "registered") == "true") out += " -R 1";
+  if (value_of(task.parameters(), "verify") == "false") out += " -c 0";
   return out;
 }
 
@@ -116,7 +118,7 @@ Result<std::string> launch(const TaskDetail& task, const std::string& program,
   if (!visible->empty()) environment.emplace_back("CUDA_VISIBLE_DEVICES", *visible);
   for (auto& setting : nccl_environment({task.parameters().begin(), task.parameters().end()}))
     environment.push_back(std::move(setting));
-  const bool clean = value_in(task.parameters(), "environment") == "clean";
+  const bool clean = value_of(task.parameters(), "environment") == "clean";
   std::string out;
   // One process drives all GPUs of one node; no launcher is needed.
   if (places.nodes.size() == 1) {

@@ -11,6 +11,6 @@ namespace railgauge::cli {
 // ranks on one node are one process with several GPUs (-g). On several nodes mpirun starts one
 // process for each rank, which needs the tool built with MPI. NCCL's settings of the task become
 // environment variables. kUnimplemented with the reason where the tool has no such test. Pure.
-Result<std::vector<PeerLine>> nccl_tests_lines(const railgauge::api::TaskDetail& task);
+Result<std::vector<PeerLine>> nccl_tests_lines(const api::TaskDetail& task);
 
 }  // namespace railgauge::cli

@@ -17,7 +17,7 @@
 namespace railgauge::cli {
 namespace {
 
-using railgauge::api::TaskDetail;
+using api::TaskDetail;
 
 constexpr std::string_view kPerftest = "perftest";
 
@@ -63,8 +63,7 @@ void add_task(const std::string& tool, const TaskDetail& task, PeerCommands& com
 
 }  // namespace
 
-Result<PeerCommands> peer_commands(const railgauge::api::RunDetail& detail,
-                                   const std::string& tool) {
+Result<PeerCommands> peer_commands(const api::RunDetail& detail, const std::string& tool) {
   const std::vector<std::string> tools{"nvbandwidth", "gdrcopy", std::string(kPerftest),
                                        std::string(kNcclTestsProfile)};
   if (std::ranges::find(tools, tool) == tools.end())

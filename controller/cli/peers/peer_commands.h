@@ -10,8 +10,7 @@ namespace railgauge::cli {
 
 // The tools' command lines for each task, or why there is none. kInvalidArgument for a tool that is
 // not known. Pure.
-Result<PeerCommands> peer_commands(const railgauge::api::RunDetail& detail,
-                                   const std::string& tool);
+Result<PeerCommands> peer_commands(const api::RunDetail& detail, const std::string& tool);
 
 void print_peer_commands(const Output& output, const PeerCommands& commands);
 

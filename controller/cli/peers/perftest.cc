@@ -3,10 +3,11 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <map>
 
 #include <fmt/format.h>
 
+#include "controller/cli/render/compared_figures.h"
+#include "kernels/core/base/lookup.h"
 #include "kernels/core/params.h"
 #include "kernels/core/text/text.h"
 #include "kernels/core/text/units.h"
@@ -15,8 +16,7 @@
 namespace railgauge::cli {
 namespace {
 
-using railgauge::api::RankDetail;
-using railgauge::api::TaskDetail;
+using namespace railgauge::api;
 
 constexpr std::string_view kMappedIpv4 = "::ffff:";
 
@@ -77,7 +77,7 @@ class CommandLine {
     // ib_write_lat polls memory and is never relaxed; ours is relaxed only on request.
     if (!is_polled_write() && value("relaxed_ordering") != "true") out += " --disable_pcie_relaxed";
     if (!fetches())
-      if (const std::string bytes = value_in(rank.facts(), "inline_bytes"); !bytes.empty())
+      if (const std::string bytes = value_of(rank.facts(), "inline_bytes"); !bytes.empty())
         out += " -I " + shell_quoted(bytes);
     return out + path(rank) + memory(rank) + " -F";
   }
@@ -85,9 +85,9 @@ class CommandLine {
   // How the connecting side reaches the other one: by the address that the connection manager
   // listened on, by its IPv4 GID, else by the node's name.
   [[nodiscard]] std::string host_of(const RankDetail& rank) const {
-    if (const std::string own = value_in(rank.facts(), "cm_address"); by_manager() && !own.empty())
+    if (const std::string own = value_of(rank.facts(), "cm_address"); by_manager() && !own.empty())
       return shell_quoted(own);
-    const std::string gid = value_in(rank.facts(), "gid");
+    const std::string gid = value_of(rank.facts(), "gid");
     return shell_quoted(gid.starts_with(kMappedIpv4) ? gid.substr(kMappedIpv4.size())
                                                      : rank.node());
   }
@@ -97,7 +97,7 @@ class CommandLine {
   static constexpr std::uint64_t kAllSizes = 0;  // no message is empty
 
   [[nodiscard]] std::string value(const std::string& name) const {
-    return value_in(parameters_, name);
+    return value_of(parameters_, name);
   }
   // The parameter as a whole number, `absent` where it is missing or no number.
   [[nodiscard]] std::int64_t number(const std::string& name, std::int64_t absent = 0) const {
@@ -116,7 +116,7 @@ class CommandLine {
   // Which connection was really made; the parameter where nobody got so far.
   [[nodiscard]] bool by_manager() const {
     for (const RankDetail& rank : task_.ranks())
-      if (const std::string used = value_in(rank.facts(), "connection"); !used.empty())
+      if (const std::string used = value_of(rank.facts(), "connection"); !used.empty())
         return used == "rdma_cm";
     return is("connection", "rdma_cm", true);
   }
@@ -206,7 +206,7 @@ class CommandLine {
       if (number(limit.name) > limit.most)
         return fmt::format("it takes {} of at most {}", limit.name, limit.most);
     for (const RankDetail& rank : task_.ranks())
-      if (parse_integer(value_in(rank.facts(), "inline_bytes")).value_or(0) > kMostInline)
+      if (parse_integer(value_of(rank.facts(), "inline_bytes")).value_or(0) > kMostInline)
         return fmt::format("it sends at most {} bytes inline", kMostInline);
     if (is("srq", "true", true) && number("qps", 1) > number("receive_depth"))
       return "its shared receive queue holds a receive for each queue pair or more";
@@ -231,14 +231,14 @@ class CommandLine {
   [[nodiscard]] std::string place_of(const RankDetail& rank) const {
     std::string out;
     const auto add = [&](const char* flag, const char* fact) {
-      const std::string found = value_in(rank.facts(), fact);
+      const std::string found = value_of(rank.facts(), fact);
       if (!found.empty()) out += fmt::format(" {} {}", flag, shell_quoted(found));
     };
     add("-d", "device");
     add("-i", "port");
     // The manager's follows from the address; a path without a global header takes none, and -x
     // would make it global.
-    const bool is_local = value_in(rank.facts(), "global_route") == "false";
+    const bool is_local = value_of(rank.facts(), "global_route") == "false";
     if (!by_manager() && !is_local) add("-x", "gid_index");
     add("-m", "mtu_bytes");
     if (!out.empty()) return out;
@@ -278,13 +278,13 @@ class CommandLine {
       return out + " -R" + with("-T", "traffic_class", "0") +
              with("--retry_count", "retry_count", "7");
     out += with("--tclass", "traffic_class", "0");
-    std::string index = value_in(rank.facts(), "pkey_index");  // each rank's own
+    std::string index = value_of(rank.facts(), "pkey_index");  // each rank's own
     if (index.empty()) index = value("pkey_index");
     if (!index.empty() && index != "0") out += " --pkey_index " + shell_quoted(index);
     return out;
   }
   [[nodiscard]] static bool is_in_gpu(const RankDetail& rank) {
-    return value_in(rank.facts(), "memory") == "cuda";
+    return value_of(rank.facts(), "memory") == "cuda";
   }
   // Our GPU numbers follow PCI addresses; CUDA's follow speed without this variable.
   [[nodiscard]] static std::string environment(const RankDetail& rank) {
@@ -294,9 +294,9 @@ class CommandLine {
   [[nodiscard]] std::string memory(const RankDetail& rank) const {
     std::string out = where("--use_hugepages", "huge_pages", "true");
     if (!is_in_gpu(rank)) return out;
-    const std::string gpu = value_in(rank.facts(), "gpu");  // "gpu3"
+    const std::string gpu = value_of(rank.facts(), "gpu");  // "gpu3"
     out += " --use_cuda=" + shell_quoted(gpu.starts_with("gpu") ? gpu.substr(3) : "0");
-    if (value_in(rank.facts(), "path") == "dma-buf") out += " --use_cuda_dmabuf";
+    if (value_of(rank.facts(), "path") == "dma-buf") out += " --use_cuda_dmabuf";
     return out;
   }
 

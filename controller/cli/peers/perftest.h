@@ -18,6 +18,6 @@ struct PeerLine {
 // Two lines for each size, the listening side's first, with the devices, GIDs and MTU that the task
 // used, where it got that far. kUnimplemented with the reason where perftest has no such test.
 // Pure.
-Result<std::vector<PeerLine>> perftest_lines(const railgauge::api::TaskDetail& task);
+Result<std::vector<PeerLine>> perftest_lines(const api::TaskDetail& task);
 
 }  // namespace railgauge::cli

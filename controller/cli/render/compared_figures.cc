@@ -22,16 +22,15 @@ Parameters telling(const Message& message, const std::string& but) {
 
 }  // namespace
 
-Parameters telling_parameters(const railgauge::api::ResultPoint& point, const std::string& but) {
+Parameters telling_parameters(const api::ResultPoint& point, const std::string& but) {
   return telling(point, but);
 }
 
-Parameters telling_parameters(const railgauge::api::TaskDetail& task, const std::string& but) {
+Parameters telling_parameters(const api::TaskDetail& task, const std::string& but) {
   return telling(task, but);
 }
 
-std::string key_of(const railgauge::api::ResultPoint& point,
-                   const google::protobuf::Message& entry) {
+std::string key_of(const api::ResultPoint& point, const google::protobuf::Message& entry) {
   return fmt::format("{} {}", point.revision(), to_json(entry, JsonLayout::kCompact));
 }
 

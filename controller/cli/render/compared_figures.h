@@ -12,6 +12,7 @@
 #include <google/protobuf/repeated_ptr_field.h>
 
 #include "controller/api/control.pb.h"
+#include "kernels/core/base/lookup.h"
 
 namespace railgauge::cli {
 
@@ -19,13 +20,13 @@ using Parameters = std::vector<std::pair<std::string, std::string>>;
 
 // The point's parameters, by name, but for those that say how long and how precisely was measured,
 // for the sizes, and for `but`.
-Parameters telling_parameters(const railgauge::api::ResultPoint& point, const std::string& but);
+Parameters telling_parameters(const api::ResultPoint& point, const std::string& but);
 // The same of a task, which has those that are at their defaults too.
-Parameters telling_parameters(const railgauge::api::TaskDetail& task, const std::string& but);
+Parameters telling_parameters(const api::TaskDetail& task, const std::string& but);
 
 // An entry about the point's figure: the fields that distinguish it, and its unit.
 template <class Entry>
-Entry entry_for(const railgauge::api::ResultPoint& point, const Parameters& parameters) {
+Entry entry_for(const api::ResultPoint& point, const Parameters& parameters) {
   Entry entry;
   entry.set_run_id(point.run_id());
   entry.set_kernel(point.kernel());
@@ -42,8 +43,7 @@ Entry entry_for(const railgauge::api::ResultPoint& point, const Parameters& para
 }
 
 // One text for each figure of each revision of a kernel.
-std::string key_of(const railgauge::api::ResultPoint& point,
-                   const google::protobuf::Message& entry);
+std::string key_of(const api::ResultPoint& point, const google::protobuf::Message& entry);
 
 // The items by key, in the order in which the keys appear; items with the key "" are left out.
 template <class Items, class KeyOf>
@@ -63,11 +63,10 @@ auto grouped(const Items& items, KeyOf key_of) {
 // Value and unit as people read them: "55.60 GB/s".
 std::string value_text(double value, const std::string& unit);
 
-// For each message with `kernel` and `parameters`, the parameters that are not the same in all
-// messages of its kernel: "direction h2d, numa far".
-template <class Message>
-std::vector<std::string> differing_parameters(
-    const google::protobuf::RepeatedPtrField<Message>& messages) {
+// Calls `take` with each message, which has `kernel` and `parameters`, and with the parameters that
+// are not the same in all messages of its kernel: "direction h2d, numa far".
+template <class Message, class Take>
+void for_each_compared(const google::protobuf::RepeatedPtrField<Message>& messages, Take take) {
   using Name = std::pair<std::string, std::string>;  // kernel and parameter
   std::map<Name, std::string> first;
   std::set<Name> told;
@@ -76,14 +75,13 @@ std::vector<std::string> differing_parameters(
       const Name key(message.kernel(), name);
       if (first.try_emplace(key, value).first->second != value) told.insert(key);
     }
-  std::vector<std::string> out;
   for (const Message& message : messages) {
-    std::string& text = out.emplace_back();
+    std::string text;
     for (const auto& [kernel, name] : told)
       if (kernel == message.kernel() && message.parameters().contains(name))
         text += (text.empty() ? "" : ", ") + name + " " + message.parameters().at(name);
+    take(message, text);
   }
-  return out;
 }
 
 }  // namespace railgauge::cli

@@ -151,4 +151,9 @@ std::string csv_cell(const std::string& text) {
   return quoted + "\"";
 }
 
+std::string sql_text(const api::SqlValue& value) {
+  if (value.has_integer()) return std::to_string(value.integer());
+  return value.has_number() ? json_number(value.number()) : value.text();
+}
+
 }  // namespace railgauge::cli

@@ -5,6 +5,8 @@
 
 #include <google/protobuf/message.h>
 
+#include "controller/api/archive.pb.h"
+
 namespace railgauge::cli {
 
 // Columns are the JSON keys, those of a nested message joined by a dot ("point.median"); values are
@@ -15,5 +17,8 @@ std::string csv_row(const google::protobuf::Message& message);
 
 // `text` as one cell.
 std::string csv_cell(const std::string& text);
+
+// A value of a query as a table or CSV shows it; null is empty.
+std::string sql_text(const api::SqlValue& value);
 
 }  // namespace railgauge::cli

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <map>
 #include <numeric>
 
 #include <fmt/format.h>
@@ -52,9 +51,8 @@ std::size_t block_for(std::size_t nodes, std::size_t most) {
 // Text for XML: node names come from others.
 std::string escaped(const std::string& text) {
   std::string out;
-  for (const char c : printable(text)) {
+  for (const char c : printable(text))
     out += c == '<' ? "&lt;" : c == '>' ? "&gt;" : c == '&' ? "&amp;" : std::string(1, c);
-  }
   return out;
 }
 
@@ -82,7 +80,7 @@ Heat HeatGrid::heat(std::size_t from, std::size_t to) const {
 
 // Sorts nodes by leaf and name, and expects of each pair the median of its class: within a leaf, or
 // across leaves.
-HeatGrid grid_of(const railgauge::api::PairMatrix& matrix) {
+HeatGrid grid_of(const api::PairMatrix& matrix) {
   const auto n = static_cast<std::size_t>(matrix.nodes_size());
   const auto leaf = [&matrix](int node) {
     return node < matrix.leaves_size() ? matrix.leaves(node) : std::string();

@@ -21,7 +21,7 @@ struct HeatGrid {
   [[nodiscard]] Heat heat(std::size_t from, std::size_t to) const;
   bool larger_is_better = true;
 };
-HeatGrid grid_of(const railgauge::api::PairMatrix& matrix);
+HeatGrid grid_of(const api::PairMatrix& matrix);
 
 // A row a sender, a letter a receiver; beyond kMostLetters nodes a letter is the worst of several.
 inline constexpr std::size_t kMostLetters = 128;

@@ -1,11 +1,10 @@
 #include "controller/cli/render/output.h"
 
-#include <algorithm>
 #include <array>
 
-#include <fmt/format.h>
 #include <google/protobuf/descriptor.h>
 
+#include "controller/api/states.h"
 #include "controller/cli/render/csv.h"
 #include "controller/cli/render/report.pb.h"
 #include "kernels/core/base/outcome.h"
@@ -42,18 +41,13 @@ std::string_view code_word(Code code) {
 }  // namespace
 
 std::optional<Format> parse_format(std::string_view text) {
-  if (text == "table") return Format::kTable;
-  if (text == "json") return Format::kJson;
-  if (text == "csv") return Format::kCsv;
-  if (text == "ndjson") return Format::kNdjson;
-  return std::nullopt;
+  constexpr std::array<std::string_view, 4> kTexts{"table", "json", "csv", "ndjson"};
+  return api::state_of<Format>(kTexts, text);
 }
 
 std::optional<Units> parse_units(std::string_view text) {
-  if (text == "bits") return Units::kBits;
-  if (text == "bytes") return Units::kBytes;
-  if (text == "both") return Units::kBoth;
-  return std::nullopt;
+  constexpr std::array<std::string_view, 3> kTexts{"both", "bits", "bytes"};
+  return api::state_of<Units>(kTexts, text);
 }
 
 // A missing field `rows` is an error of the programmer.

@@ -41,6 +41,36 @@ struct Output {
 bool print_document(const Output& output, const google::protobuf::Message& document,
                     std::string_view rows);
 
+// Prints rows as they come, as one document in a machine format, so that nothing holds them all.
+// Call end() also after an error: the printed text is then one document.
+class RowPrinter {
+ public:
+  // `columns` is the line of headings of csv, `head` what precedes the list of json:
+  // "\"points\"".
+  RowPrinter(const Output& output, std::string_view columns, std::string_view head)
+      : output_(output) {
+    if (output.format == Format::kCsv) output.out << columns << '\n';
+    if (output.format == Format::kJson)
+      output.out << "{\n  \"schema_version\": 1,\n  " << head << ": [";
+  }
+  // One row; `csv()` and `json()` make its text in one line.
+  template <class Csv, class Json>
+  void print(Csv csv, Json json) {
+    if (output_.format == Format::kCsv) output_.out << csv() << '\n';
+    if (output_.format == Format::kNdjson) output_.out << json() << '\n';
+    if (output_.format == Format::kJson) output_.out << (first_ ? "\n    " : ",\n    ") << json();
+    first_ = false;
+  }
+  void end() {
+    if (output_.format == Format::kJson) output_.out << (first_ ? "]\n}\n" : "\n  ]\n}\n");
+    output_.out.flush();
+  }
+
+ private:
+  const Output& output_;
+  bool first_ = true;
+};
+
 // Prints `document`, which is no list, in a machine format: json indented, ndjson in one line, csv
 // one row below its header.
 void print_message(const Output& output, const google::protobuf::Message& document);

@@ -18,7 +18,7 @@
 namespace railgauge::cli {
 namespace {
 
-using railgauge::api::ResultPoint;
+using api::ResultPoint;
 using Points = google::protobuf::RepeatedPtrField<ResultPoint>;
 
 constexpr int kMostDecimals = 6;
@@ -120,11 +120,10 @@ std::string notes_of(const ResultPoint& point) {
   std::vector<std::string> notes;
   if (point.outcome() != kPassed) notes.push_back(point.outcome());
   if (is_synthetic(point)) notes.emplace_back("SYNTHETIC");
-  if (!point.point().converged()) {
+  if (!point.point().converged())
     notes.push_back(point.point().stop_reason().empty()
                         ? "not converged"
                         : fmt::format("not converged ({})", point.point().stop_reason()));
-  }
   if (!point.point().verified()) notes.emplace_back("data not verified");
   if (point.point().throttled()) {
     const std::string reasons = fact(point, "throttle_reasons");
@@ -224,12 +223,10 @@ std::string one_table(const std::string& title, const std::vector<const ResultPo
 // Warnings that hold for some of the points above.
 std::string footnotes(const Points& points) {
   std::string text;
-  if (std::ranges::any_of(points, is_synthetic)) {
+  if (std::ranges::any_of(points, is_synthetic))
     text += "SYNTHETIC: a fake device had a part in these figures; they measure no hardware\n";
-  }
-  if (std::ranges::any_of(points, is_soft_roce)) {
+  if (std::ranges::any_of(points, is_soft_roce))
     text += "soft-RoCE: these figures compare programs, they are no hardware figures\n";
-  }
   return text;
 }
 

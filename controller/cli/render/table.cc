@@ -1,7 +1,7 @@
 #include "controller/cli/render/table.h"
 
 #include <algorithm>
-#include <ranges>
+#include <array>
 
 #include "controller/cli/render/output.h"
 #include "kernels/core/base/outcome.h"
@@ -20,22 +20,8 @@ std::size_t width_of(const std::string& text) {
       text, [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }));
 }
 
-// The sequence of ECMA-48 for the tone; "" for plain text.
-const char* escape_of(Tone tone) {
-  switch (tone) {
-    case Tone::kGood:
-      return "\x1b[32m";
-    case Tone::kBad:
-      return "\x1b[31m";
-    case Tone::kDoubtful:
-      return "\x1b[33m";
-    case Tone::kHeading:
-      return "\x1b[1m";
-    case Tone::kPlain:
-      break;
-  }
-  return "";
-}
+// The sequence of ECMA-48 for each Tone; "" for plain text.
+constexpr std::array<const char*, 5> kEscapes{"", "\x1b[32m", "\x1b[31m", "\x1b[33m", "\x1b[1m"};
 
 // Which columns stand on one line, line by line of a row.
 std::vector<std::vector<std::size_t>> lines_of(const std::vector<std::size_t>& widths,
@@ -64,7 +50,7 @@ void fold_tables_at(int columns) { folded_at = columns; }
 // Colours end with the text, so that a cut line cannot colour the next one.
 std::string toned(const std::string& text, Tone tone, bool colour) {
   if (!colour || tone == Tone::kPlain || text.empty()) return text;
-  return escape_of(tone) + text + "\x1b[0m";
+  return kEscapes.at(static_cast<std::size_t>(tone)) + text + "\x1b[0m";
 }
 
 // Words of outcomes, of nodes and of schedules; an unknown word is plain.

@@ -1,7 +1,6 @@
 #include "controller/cli/report/analysis_report.h"
 
 #include <algorithm>
-#include <cmath>
 
 #include <fmt/format.h>
 

@@ -9,8 +9,7 @@
 namespace railgauge::cli {
 namespace {
 
-using railgauge::api::NodeInfo;
-using railgauge::api::NodeList;
+using namespace railgauge::api;
 
 constexpr const char* kNone = "";  // no node says an empty word
 

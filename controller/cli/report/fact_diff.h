@@ -10,6 +10,6 @@ namespace railgauge::cli {
 // sets: the share of pairs across the sets that differ, less the share within each. A value that
 // differs between all nodes alike (an address, a serial number) separates nothing and is left out,
 // unless both sets are one node. "unknown" is no value: it is counted, and never the difference.
-NodesDiff diff_nodes(const railgauge::api::NodeList& a, const railgauge::api::NodeList& b);
+NodesDiff diff_nodes(const api::NodeList& a, const api::NodeList& b);
 
 }  // namespace railgauge::cli

@@ -12,10 +12,10 @@ namespace railgauge::cli {
 
 // The page of an upgrade: verdict, metrics, places, suspected causes, excluded causes, notes and
 // next steps.
-std::string upgrade_text(const railgauge::api::Upgrade& upgrade, bool colour);
+std::string upgrade_text(const api::Upgrade& upgrade, bool colour);
 
 // The exit code of a verdict: 0 pass, 1 regressed, 3 inconclusive, 4 without a verdict.
-int exit_code_of_verdict(const railgauge::api::Upgrade& upgrade);
+int exit_code_of_verdict(const api::Upgrade& upgrade);
 
 // Levels before and after as bars of one scale, parted by '|'; "" where there is none.
 std::string sparkline(const google::protobuf::RepeatedField<double>& before,

@@ -4,7 +4,6 @@
 #include <map>
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include "controller/cli/render/compared_figures.h"
 #include "controller/cli/render/table.h"
@@ -17,8 +16,7 @@
 namespace railgauge::cli {
 namespace {
 
-using railgauge::api::ResultPoint;
-using railgauge::api::TaskDetail;
+using namespace railgauge::api;
 using Points = google::protobuf::RepeatedPtrField<ResultPoint>;
 using Tasks = google::protobuf::RepeatedPtrField<TaskDetail>;
 
@@ -46,9 +44,7 @@ template <class Message>
 std::string settings_of(const Message& message) {
   const std::map<std::string, std::string> parameters(message.parameters().begin(),
                                                       message.parameters().end());
-  std::string out;
-  const auto environment = parameters.find(kEnvironment);
-  if (environment != parameters.end() && environment->second == "clean") out = "clean";
+  std::string out = value_of(parameters, kEnvironment) == "clean" ? "clean" : "";
   for (const auto& [variable, value] : nccl_environment(parameters))
     out += fmt::format("{}{}={}", out.empty() ? "" : " ", variable, value);
   return out.empty() ? "as the site has it" : out;
@@ -151,9 +147,7 @@ std::string reason_of(const TaskDetail& task) {
 
 // Whether the task was to measure messages of so many bytes.
 bool has_size(const TaskDetail& task, double bytes) {
-  const auto sizes = task.parameters().find("sizes");
-  if (sizes == task.parameters().end()) return false;
-  const auto list = parse_bytes_list(sizes->second);
+  const auto list = parse_bytes_list(value_of(task.parameters(), "sizes"));
   return list && std::ranges::any_of(*list, [bytes](std::uint64_t size) {
            return static_cast<double>(size) == bytes;
          });
@@ -216,12 +210,9 @@ std::vector<NcclSettingRank> nccl_setting_ranks(const Points& points, const Task
 // The column of parameters has only those that differ between rows.
 std::string nccl_settings_table(const google::protobuf::RepeatedPtrField<NcclSettingRank>& ranks,
                                 bool colour) {
-  const std::vector<std::string> told = differing_parameters(ranks);
   Rows rows;
-  for (int i = 0; i < ranks.size(); ++i) {
-    const NcclSettingRank& rank = ranks[i];
-    rows.push_back({rank.endpoints(), rank.kernel(), told[static_cast<std::size_t>(i)],
-                    format_bytes(rank.message_bytes()),
+  for_each_compared(ranks, [&](const NcclSettingRank& rank, const std::string& told) {
+    rows.push_back({rank.endpoints(), rank.kernel(), told, format_bytes(rank.message_bytes()),
                     rank.has_rank() ? std::to_string(rank.rank()) : "-", rank.settings(),
                     rank.has_median() ? value_text(rank.median(), rank.unit()) : "not measured",
                     rank.has_median_low()
@@ -230,7 +221,7 @@ std::string nccl_settings_table(const google::protobuf::RepeatedPtrField<NcclSet
                         : "-",
                     rank.has_of_best() ? fmt::format("{:.3f}", rank.of_best()) : "-", rank.choice(),
                     rank.not_measured()});
-  }
+  });
   return render_section(
       "ENDPOINTS|KERNEL|PARAMETERS|SIZE>|RANK>|SETTINGS|MEDIAN>|95 % INTERVAL>|OF BEST>|NCCL CHOSE|"
       "WHY NOT",

@@ -20,8 +20,8 @@ namespace railgauge::cli {
 // `tasks` (the run's) without such a figure comes last, with the reason, where another has one. In
 // the points' order.
 std::vector<NcclSettingRank> nccl_setting_ranks(
-    const google::protobuf::RepeatedPtrField<railgauge::api::ResultPoint>& points,
-    const google::protobuf::RepeatedPtrField<railgauge::api::TaskDetail>& tasks);
+    const google::protobuf::RepeatedPtrField<api::ResultPoint>& points,
+    const google::protobuf::RepeatedPtrField<api::TaskDetail>& tasks);
 
 // As a table with an empty line before it; "" for none.
 std::string nccl_settings_table(const google::protobuf::RepeatedPtrField<NcclSettingRank>& ranks,

@@ -4,7 +4,6 @@
 #include <map>
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include "controller/cli/render/compared_figures.h"
 #include "controller/cli/render/results_table.h"
@@ -17,7 +16,7 @@
 namespace railgauge::cli {
 namespace {
 
-using railgauge::api::ResultPoint;
+using api::ResultPoint;
 
 // kernels/gpu/session/placement.h and host_pages.h write these facts where the side is not known.
 bool side_is_known(const ResultPoint& point) {
@@ -30,9 +29,9 @@ bool side_is_known(const ResultPoint& point) {
 
 // "" for a point of a task without a side.
 std::string side_key_of(const ResultPoint& point) {
-  const auto side = point.parameters().find("numa");
-  if (side == point.parameters().end() || point.outcome() != kPassed) return "";
-  if ((side->second != "near" && side->second != "far") || !side_is_known(point)) return "";
+  const std::string side = value_of(point.parameters(), "numa");
+  if ((side != "near" && side != "far") || point.outcome() != kPassed || !side_is_known(point))
+    return "";
   return key_of(point, entry_for<NearFarRatio>(point, telling_parameters(point, "numa")));
 }
 
@@ -61,16 +60,13 @@ std::vector<NearFarRatio> near_far_ratios(
 // The column of parameters has only those that differ between rows.
 std::string near_far_table(const google::protobuf::RepeatedPtrField<NearFarRatio>& ratios,
                            bool colour) {
-  const std::vector<std::string> told = differing_parameters(ratios);
   Rows rows;
-  for (int i = 0; i < ratios.size(); ++i) {
-    const NearFarRatio& ratio = ratios[i];
-    rows.push_back({ratio.endpoints(), ratio.kernel(), told[static_cast<std::size_t>(i)],
-                    ratio.metric(), ratio.pair(),
+  for_each_compared(ratios, [&](const NearFarRatio& ratio, const std::string& told) {
+    rows.push_back({ratio.endpoints(), ratio.kernel(), told, ratio.metric(), ratio.pair(),
                     ratio.message_bytes() > 0 ? format_bytes(ratio.message_bytes()) : "",
                     value_text(ratio.near(), ratio.unit()), value_text(ratio.far(), ratio.unit()),
                     fmt::format("{:.3f}", ratio.near_over_far())});
-  }
+  });
   return render_section("ENDPOINTS|KERNEL|PARAMETERS|METRIC|PAIR|SIZE>|NEAR>|FAR>|NEAR/FAR>", rows,
                         colour, "near and far NUMA node");
 }
@@ -84,13 +80,6 @@ std::pair<std::string, std::string> split(const std::string& endpoint) {
   const std::size_t slash = endpoint.find('/');
   if (slash == std::string::npos) return {endpoint, ""};
   return {endpoint.substr(0, slash), endpoint.substr(slash + 1)};
-}
-
-// "" where the map has no such name.
-template <class Map>
-std::string value_of(const Map& map, const std::string& name) {
-  const auto found = map.find(name);
-  return found == map.end() ? "" : found->second;
 }
 
 // Points with the same entry differ in their NIC alone.
@@ -175,18 +164,16 @@ std::vector<DistanceCost> distance_costs(
 
 std::string distance_table(const google::protobuf::RepeatedPtrField<DistanceCost>& costs,
                            bool colour) {
-  const std::vector<std::string> told = differing_parameters(costs);
   Rows rows;
-  for (int i = 0; i < costs.size(); ++i) {
-    const DistanceCost& cost = costs[i];
-    rows.push_back({cost.node() + "/" + cost.gpu(), cost.kernel(),
-                    told[static_cast<std::size_t>(i)], cost.metric(), cost.meaning(), cost.pair(),
+  for_each_compared(costs, [&](const DistanceCost& cost, const std::string& told) {
+    rows.push_back({cost.node() + "/" + cost.gpu(), cost.kernel(), told, cost.metric(),
+                    cost.meaning(), cost.pair(),
                     cost.message_bytes() > 0 ? format_bytes(cost.message_bytes()) : "",
                     cost.distance(), cost.pairs(), value_text(cost.median(), cost.unit()),
                     cost.has_nearest() ? cost.nearest() : "-",
                     cost.has_latency_added_ns() ? value_text(cost.latency_added_ns(), "ns") : "",
                     cost.has_bandwidth_kept() ? fmt::format("{:.3f}", cost.bandwidth_kept()) : ""});
-  }
+  });
   return render_section(
       "GPU|KERNEL|PARAMETERS|METRIC|MEANING|PAIR|SIZE>|DISTANCE|NICS>|MEDIAN>|AGAINST|"
       "LATENCY ADDED>|BANDWIDTH KEPT>",

@@ -19,7 +19,7 @@ namespace railgauge::cli {
 // not place (facts `numa`, `host_node`), are on no known side and are left out. In the points'
 // order.
 std::vector<NearFarRatio> near_far_ratios(
-    const google::protobuf::RepeatedPtrField<railgauge::api::ResultPoint>& points);
+    const google::protobuf::RepeatedPtrField<api::ResultPoint>& points);
 
 // As a table with an empty line before it; "" for none.
 std::string near_far_table(const google::protobuf::RepeatedPtrField<NearFarRatio>& ratios,
@@ -31,7 +31,7 @@ std::string near_far_table(const google::protobuf::RepeatedPtrField<NearFarRatio
 // points of one GPU and port count by the median of their medians. An unknown distance is listed
 // and compared with nothing.
 std::vector<DistanceCost> distance_costs(
-    const google::protobuf::RepeatedPtrField<railgauge::api::ResultPoint>& points);
+    const google::protobuf::RepeatedPtrField<api::ResultPoint>& points);
 
 // As a table with an empty line before it; "" for none.
 std::string distance_table(const google::protobuf::RepeatedPtrField<DistanceCost>& costs,

@@ -9,6 +9,8 @@
 namespace railgauge::cli {
 namespace {
 
+using namespace railgauge::api;
+
 constexpr int kNamesShown = 8;
 
 }  // namespace
@@ -20,10 +22,9 @@ std::string seconds_text(double seconds) {
   // From 10 s on whole seconds are precise enough.
   const auto whole = static_cast<std::int64_t>(std::llround(seconds));
   if (whole < 60) return fmt::format("{} s", whole);
-  if (whole < 3600) {
+  if (whole < 3600)
     return whole % 60 == 0 ? fmt::format("{} min", whole / 60)
                            : fmt::format("{} min {} s", whole / 60, whole % 60);
-  }
   return whole % 3600 < 60 ? fmt::format("{} h", whole / 3600)
                            : fmt::format("{} h {} min", whole / 3600, whole % 3600 / 60);
 }
@@ -45,7 +46,7 @@ std::string counted(std::size_t count, const std::string& noun) {
   return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
 }
 
-std::string plan_line(const railgauge::api::RunPlan& plan) {
+std::string plan_line(const RunPlan& plan) {
   std::string names;
   for (int i = 0; i < plan.nodes_size() && i < kNamesShown; ++i)
     names += (i > 0 ? " " : "") + plan.nodes(i);
@@ -58,9 +59,6 @@ std::string plan_line(const railgauge::api::RunPlan& plan) {
 }
 
 namespace {
-
-using railgauge::api::RunRequest;
-using railgauge::api::SuiteCheck;
 
 // Asks for the suite's problems, which the refused plan does not carry. The original error stays
 // where there are none.
@@ -82,16 +80,15 @@ Error explain(Session& session, const RunRequest& request, Error error) {
 
 // One line for each problem, which editors can jump to.
 void print_problems(const SuiteCheck& check, std::ostream& out) {
-  for (const auto& problem : check.problems()) {
+  for (const auto& problem : check.problems())
     out << printable(fmt::format("{}:{}:{}: {}{}{}", problem.file(), problem.line(),
                                  problem.column(), problem.key(), problem.key().empty() ? "" : ": ",
                                  problem.message()))
         << '\n';
-  }
 }
 
 // The suite is checked only after a refusal: the usual case costs one call.
-Result<railgauge::api::RunPlan> plan_run(Session& session, const RunRequest& request) {
+Result<RunPlan> plan_run(Session& session, const RunRequest& request) {
   auto planned = call(session, rpc::kPlanRun, request);
   if (!planned) return tl::unexpected(explain(session, request, std::move(planned).error()));
   return planned;

@@ -10,7 +10,7 @@
 namespace railgauge::cli {
 
 // "suite quick: 6 tasks in 3 rounds on 3 nodes (n1 n2 n3), about 1.2 GB, about 2 min".
-std::string plan_line(const railgauge::api::RunPlan& plan);
+std::string plan_line(const api::RunPlan& plan);
 
 // "0.8 s", "42 s", "3 min 20 s", "2 h 5 min"; "-" for what is negative or not finite.
 std::string seconds_text(double seconds);
@@ -22,11 +22,10 @@ std::string amount_text(double bytes);
 std::string counted(std::size_t count, const std::string& noun);
 
 // A line for each problem, as compilers write them: "FILE:LINE:COLUMN: KEY: MESSAGE".
-void print_problems(const railgauge::api::SuiteCheck& check, std::ostream& out);
+void print_problems(const api::SuiteCheck& check, std::ostream& out);
 
 // The controller's plan. When it refuses the suite, all of its problems are printed to
 // session.output.err and the error says how many. Errors: the call's.
-Result<railgauge::api::RunPlan> plan_run(Session& session,
-                                         const railgauge::api::RunRequest& request);
+Result<api::RunPlan> plan_run(Session& session, const api::RunRequest& request);
 
 }  // namespace railgauge::cli

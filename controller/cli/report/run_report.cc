@@ -1,12 +1,10 @@
 #include "controller/cli/report/run_report.h"
 
 #include <map>
-#include <optional>
 
 #include <fmt/format.h>
 
 #include "controller/cli/input/series_file.h"
-#include "controller/cli/render/report.pb.h"
 #include "controller/cli/render/results_table.h"
 #include "controller/cli/render/table.h"
 #include "controller/cli/report/nccl_settings.h"
@@ -17,8 +15,7 @@
 namespace railgauge::cli {
 namespace {
 
-using railgauge::api::RunSummary;
-using railgauge::api::TaskDetail;
+using namespace railgauge::api;
 
 constexpr std::uint32_t kMostPoints = 100'000;
 
@@ -82,8 +79,8 @@ std::string site_defaults_table(const google::protobuf::RepeatedPtrField<TaskDet
 }
 
 // At most kMostPoints: a report is read by people.
-Result<railgauge::api::ResultList> points_of_report(Session& session, const std::string& run_id) {
-  auto wanted = request_for<railgauge::api::ResultsRequest>(run_id);
+Result<ResultList> points_of_report(Session& session, const std::string& run_id) {
+  auto wanted = request_for<ResultsRequest>(run_id);
   wanted.set_limit(kMostPoints);
   return call_through(session, rpc::kQueryResults, wanted);
 }
@@ -116,7 +113,7 @@ void print_report(const Output& output, const RunReport& report) {
 
 // Both calls ignore Ctrl-C: the run has ended, and its result is what the user waited for.
 Result<int> report_run(Session& session, const std::string& run_id) {
-  const auto ref = request_for<railgauge::api::RunRef>(run_id);
+  const auto ref = request_for<RunRef>(run_id);
   auto detail = RG_TRY(call_through(session, rpc::kGetRun, ref));
   auto results = RG_TRY(points_of_report(session, run_id));
   RunReport report;

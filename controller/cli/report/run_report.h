@@ -12,24 +12,24 @@ namespace railgauge::cli {
 Result<int> report_run(Session& session, const std::string& run_id);
 
 // The newest kMostPoints points of the run. Errors: those of the call.
-Result<railgauge::api::ResultList> points_of_report(Session& session, const std::string& run_id);
+Result<api::ResultList> points_of_report(Session& session, const std::string& run_id);
 // Adds the comparisons that follow from the points: placement and NCCL settings.
 void compare_points(RunReport& report);
 // Prints the report in the output's format; nothing for ndjson.
 void print_report(const Output& output, const RunReport& report);
 
 // The notes of all ranks, as a table with an empty line before it; "" for none.
-std::string notes_table(const google::protobuf::RepeatedPtrField<railgauge::api::TaskDetail>& tasks,
+std::string notes_table(const google::protobuf::RepeatedPtrField<api::TaskDetail>& tasks,
                         bool colour);
 
 // The parameters whose values came from the site profile, in the same form.
-std::string site_defaults_table(
-    const google::protobuf::RepeatedPtrField<railgauge::api::TaskDetail>& tasks, bool colour);
+std::string site_defaults_table(const google::protobuf::RepeatedPtrField<api::TaskDetail>& tasks,
+                                bool colour);
 
 // "run r1 passed: 6 of 6 tasks ended (6 passed), 12 s".
-std::string summary_line(const railgauge::api::RunSummary& run);
+std::string summary_line(const api::RunSummary& run);
 
 // The time between start and end, "" while it is not known.
-std::string took_text(const railgauge::api::RunSummary& run);
+std::string took_text(const api::RunSummary& run);
 
 }  // namespace railgauge::cli

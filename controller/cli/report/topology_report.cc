@@ -5,18 +5,13 @@
 #include <tuple>
 #include <vector>
 
+#include "controller/cli/render/compared_figures.h"
 #include "kernels/core/pci_distance.h"
 
 namespace railgauge::cli {
 namespace {
 
-using railgauge::api::NodeInfo;
-
-// "" for a fact that the node does not have.
-std::string fact_of(const NodeInfo& node, const std::string& name) {
-  const auto found = node.facts().find(name);
-  return found == node.facts().end() ? "" : found->second;
-}
+using api::NodeInfo;
 
 // "gpu1=NV18 mlx5_0=PIX".
 void read_distances(const std::string& text, TopologyDevice& device) {
@@ -35,8 +30,8 @@ TopologyDevice device_of(const NodeInfo& node, const std::string& kind, const st
   device.set_name(name);
   device.set_pci_address(address);
   if (numa_plus_one > 0) device.set_numa_node(numa_plus_one - 1);
-  device.set_cpus(fact_of(node, name + ".cpus"));
-  read_distances(fact_of(node, name + ".distances"), device);
+  device.set_cpus(value_of(node.facts(), name + ".cpus"));
+  read_distances(value_of(node.facts(), name + ".distances"), device);
   return device;
 }
 
@@ -62,7 +57,7 @@ void add_gpus(const NodeInfo& node, TopologyReport& report) {
 
 // Sorts ports by the length of the PCI address first, so that long domains come last.
 void add_nics(const NodeInfo& node, TopologyReport& report) {
-  std::vector<const railgauge::api::Nic*> nics;
+  std::vector<const api::Nic*> nics;
   for (const auto& nic : node.nics())
     if (!nic.pci_address().empty()) nics.push_back(&nic);
   // The list has ports; a device's rail is that of its first port.
@@ -84,7 +79,7 @@ void add_nics(const NodeInfo& node, TopologyReport& report) {
 
 // Rails follow from the order of PCI addresses, because Linux numbers devices in the order in which
 // drivers found them.
-TopologyReport topology_of(const railgauge::api::NodeList& nodes) {
+TopologyReport topology_of(const api::NodeList& nodes) {
   TopologyReport report;
   report.set_schema_version(1);
   for (const NodeInfo& node : nodes.nodes()) {

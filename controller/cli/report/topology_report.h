@@ -9,6 +9,6 @@ namespace railgauge::cli {
 // GPUs by number, then NIC devices on PCIe in the node's order. A NIC's rail is its position by PCI
 // address among the node's NICs: NICs of one rail have the same position in every node. Unknown
 // distances are missing.
-TopologyReport topology_of(const railgauge::api::NodeList& nodes);
+TopologyReport topology_of(const api::NodeList& nodes);
 
 }  // namespace railgauge::cli

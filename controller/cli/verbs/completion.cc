@@ -12,6 +12,7 @@
 #include "controller/cli/input/session.h"
 #include "controller/cli/verbs/commands.h"
 #include "kernels/core/base/outcome.h"
+#include "kernels/core/text/lines.h"
 #include "kernels/core/text/text.h"
 
 namespace railgauge::cli {
@@ -37,12 +38,10 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 5> kChoices{
 // "[RUN|FINDING] NODE" is RUN and NODE: of alternatives the first is completed.
 std::vector<std::string> kinds_of(std::string_view operands) {
   std::vector<std::string> kinds;
-  for (std::size_t begin = 0; begin < operands.size();) {
-    const std::size_t end = std::min(operands.find(' ', begin), operands.size());
-    std::string kind(operands.substr(begin, end - begin));
+  for (const std::string_view word : words_of(operands)) {
+    std::string kind(word);
     std::erase_if(kind, [](char c) { return c == '[' || c == ']'; });
     kinds.push_back(kind.substr(0, kind.find('|')));
-    begin = end + 1;
   }
   return kinds;
 }

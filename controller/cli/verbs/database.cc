@@ -2,7 +2,6 @@
 #include <signal.h>
 #include <sys/wait.h>
 
-#include <cmath>
 #include <cstdlib>
 #include <filesystem>
 
@@ -180,12 +179,6 @@ std::string json_of(const SqlValue& value) {
   return value.has_text() ? json_string(value.text()) : "null";
 }
 
-// The same for a table or CSV; null is empty.
-std::string text_of(const SqlValue& value) {
-  if (value.has_number()) return json_number(value.number());
-  return value.has_integer() ? std::to_string(value.integer()) : value.text();
-}
-
 // One row as a JSON object in the order of columns.
 std::string object_of(const SqlTable& table, const SqlRow& row) {
   std::string text = "{";
@@ -195,31 +188,30 @@ std::string object_of(const SqlTable& table, const SqlRow& row) {
   return text + "}";
 }
 
+// The words, each made by `quoted`, with `between`.
+template <class Quoted>
+std::string joined(const google::protobuf::RepeatedPtrField<std::string>& words, Quoted quoted,
+                   std::string_view between) {
+  std::string text;
+  for (const std::string& word : words)
+    text += fmt::format("{}{}", text.empty() ? "" : between, quoted(word));
+  return text;
+}
+
 // Written by hand, since no message has the query's columns.
 void print_sql(const Output& output, const SqlTable& table) {
-  std::vector<std::string> words(table.columns().begin(), table.columns().end());
-  if (output.format == Format::kCsv) {
-    for (std::string& word : words) word = csv_cell(word);
-    output.out << fmt::format("{}\n", fmt::join(words, ","));
-  }
-  if (output.format == Format::kJson) {
-    for (std::string& word : words) word = json_string(word);
-    output.out << fmt::format(
-        "{{\n  \"schema_version\": 1,\n  \"columns\": [{}],\n  \"truncated\": {},\n  \"rows\": [",
-        fmt::join(words, ", "), table.truncated());
-  }
-  for (int i = 0; i < table.rows_size(); ++i) {
-    const SqlRow& row = table.rows(i);
-    if (output.format == Format::kJson)
-      output.out << (i == 0 ? "\n    " : ",\n    ") << object_of(table, row);
-    if (output.format == Format::kNdjson) output.out << object_of(table, row) << '\n';
-    if (output.format != Format::kCsv) continue;
-    std::vector<std::string> cells;
-    for (const SqlValue& value : row.values()) cells.push_back(csv_cell(text_of(value)));
-    output.out << fmt::format("{}\n", fmt::join(cells, ","));
-  }
-  if (output.format == Format::kJson)
-    output.out << (table.rows().empty() ? "]\n}\n" : "\n  ]\n}\n");
+  RowPrinter printer(output, joined(table.columns(), csv_cell, ","),
+                     fmt::format("\"columns\": [{}],\n  \"truncated\": {},\n  \"rows\"",
+                                 joined(table.columns(), json_string, ", "), table.truncated()));
+  for (const SqlRow& row : table.rows())
+    printer.print(
+        [&] {
+          std::vector<std::string> cells;
+          for (const SqlValue& value : row.values()) cells.push_back(csv_cell(sql_text(value)));
+          return fmt::format("{}", fmt::join(cells, ","));
+        },
+        [&] { return object_of(table, row); });
+  printer.end();
 }
 
 }  // namespace
@@ -244,7 +236,7 @@ Result<int> run_sql(Session& session, const Arguments& arguments) {
   for (const SqlRow& row : table.rows()) {
     auto& cells = rows.emplace_back();
     for (int i = 0; i < row.values_size(); ++i) {
-      cells.emplace_back(text_of(row.values(i)));
+      cells.emplace_back(sql_text(row.values(i)));
       columns[static_cast<std::size_t>(i)].right |=
           row.values(i).has_number() || row.values(i).has_integer();
     }

@@ -9,7 +9,7 @@
 namespace railgauge::cli {
 namespace {
 
-using railgauge::api::ListKernelsRequest;
+using api::ListKernelsRequest;
 
 // "2", "2 to 8", "2 or more".
 std::string ranks_text(const KernelInfo& kernel) {
@@ -23,10 +23,9 @@ std::string range_text(const ParameterInfo& parameter) {
   if (parameter.choices_size() > 0) return fmt::format("{}", fmt::join(parameter.choices(), ", "));
   const bool low = parameter.has_minimum();
   const bool high = parameter.has_maximum();
-  if (low && high) {
+  if (low && high)
     return fmt::format("{} to {}", json_number(parameter.minimum()),
                        json_number(parameter.maximum()));
-  }
   if (low) return fmt::format("from {}", json_number(parameter.minimum()));
   if (high) return fmt::format("to {}", json_number(parameter.maximum()));
   return "";
@@ -54,12 +53,11 @@ Result<int> list_kernels(Session& session, const Arguments&) {
 Result<int> show_kernel(Session& session, const Arguments& arguments) {
   const auto list = RG_TRY(
       call(session, rpc::kListKernels, request_for<ListKernelsRequest>(arguments.operand(0))));
-  if (list.kernels().empty()) {
+  if (list.kernels().empty())
     return fail(Code::kNotFound,
                 fmt::format("kernel {}: no attached node has it; railgauge kernels lists those "
                             "there are",
                             arguments.operand(0)));
-  }
   const Output& output = session.output;
   if (print_document(output, list, "kernels")) return 0;
   const KernelInfo& kernel = list.kernels(0);

@@ -1,6 +1,5 @@
 // metrics: what agents and controller show to Prometheus
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include "controller/cli/input/session.h"
 #include "controller/cli/render/report.pb.h"

@@ -15,9 +15,7 @@
 namespace railgauge::cli {
 namespace {
 
-using railgauge::api::ListNodesRequest;
-using railgauge::api::NodeInfo;
-using railgauge::api::NodeList;
+using namespace railgauge::api;
 
 // Facts are large, so lists leave them out.
 Result<NodeList> ask(Session& session, const std::string& node_set, bool with_facts) {
@@ -27,7 +25,7 @@ Result<NodeList> ask(Session& session, const std::string& node_set, bool with_fa
 }
 
 // "" for a port whose rate is unknown.
-std::string rate_text(const railgauge::api::Nic& nic) {
+std::string rate_text(const Nic& nic) {
   return nic.rate_bits_per_second() > 0 ? format_rate_bits(nic.rate_bits_per_second() / 8) : "";
 }
 
@@ -67,7 +65,7 @@ std::string numa_text(std::uint32_t plus_one) {
 }
 
 // "PIX mlx5_0 mlx5_1, SYS mlx5_2": the nearest first.
-std::string distances_text(const railgauge::api::Gpu& gpu) {
+std::string distances_text(const Gpu& gpu) {
   std::map<std::pair<std::size_t, std::string>, std::set<std::string>> devices;
   for (const auto& [device, distance] : gpu.distances())
     devices[{pci_distance_rank(distance), distance}].insert(device);
@@ -84,7 +82,7 @@ Cell device_state(const std::string& state) {
 }
 
 std::string gpu_table(const NodeInfo& node, bool colour) {
-  const Rows rows = rows_of(node.gpus(), [](const railgauge::api::Gpu& gpu) {
+  const Rows rows = rows_of(node.gpus(), [](const Gpu& gpu) {
     return Row({gpu.name(), device_state(gpu.state()), gpu.model(), gpu.pci_address(),
                 numa_text(gpu.numa_node_plus_one()), gpu.driver(), gpu.vbios(), gpu.uuid(),
                 distances_text(gpu)});
@@ -93,7 +91,7 @@ std::string gpu_table(const NodeInfo& node, bool colour) {
 }
 
 std::string nic_table(const NodeInfo& node, bool colour) {
-  const Rows rows = rows_of(node.nics(), [](const railgauge::api::Nic& nic) {
+  const Rows rows = rows_of(node.nics(), [](const Nic& nic) {
     return Row({fmt::format("{}:{}", nic.device(), nic.port()), device_state(nic.state()),
                 rate_text(nic),
                 nic.has_active_mtu_bytes() ? fmt::format("{:.0f}", nic.active_mtu_bytes()) : "-",

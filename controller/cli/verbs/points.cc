@@ -1,5 +1,4 @@
 // Stored points: results, history, runs compare, export
-#include <cmath>
 #include <optional>
 
 #include <fmt/format.h>
@@ -132,41 +131,6 @@ Result<int> compare_runs(Session& session, const Arguments& arguments) {
   return kExitPassed;
 }
 
-namespace {
-
-// One page at a time, so that memory stays that of a page.
-class PointPrinter {
- public:
-  explicit PointPrinter(const Output& output) : output_(output) {
-    if (output.format == Format::kCsv) output.out << csv_header(*ResultPoint::descriptor()) << '\n';
-    if (output.format == Format::kJson)
-      output.out << "{\n  \"schema_version\": 1,\n  \"points\": [";
-  }
-  // Separators are written before each point but the first, so that the document is valid after
-  // every page.
-  void print(const ResultList& page) {
-    for (const ResultPoint& point : page.points()) {
-      if (output_.format == Format::kCsv) output_.out << csv_row(point) << '\n';
-      if (output_.format == Format::kNdjson)
-        output_.out << to_json(point, JsonLayout::kCompact) << '\n';
-      if (output_.format == Format::kJson)
-        output_.out << (first_ ? "\n    " : ",\n    ") << to_json(point, JsonLayout::kCompact);
-      first_ = false;
-    }
-  }
-  // Also after an error: what was printed stays one document.
-  void end() {
-    if (output_.format == Format::kJson) output_.out << (first_ ? "]\n}\n" : "\n  ]\n}\n");
-    output_.out.flush();
-  }
-
- private:
-  const Output& output_;
-  bool first_ = true;
-};
-
-}  // namespace
-
 // A stream that breaks after its first page leaves a valid document, a message and a non-zero exit
 // code.
 Result<int> export_points(Session& session, const Arguments& arguments) {
@@ -175,10 +139,13 @@ Result<int> export_points(Session& session, const Arguments& arguments) {
     return fail(Code::kInvalidArgument, "export: --format csv, json or ndjson says as what");
   PointsRequest request = RG_TRY(points_request(arguments));
   request.set_limit(RG_TRY(count_of(arguments, "limit", 0)));
-  std::optional<PointPrinter> printer;  // begins its document with the first page
+  const std::string columns = csv_header(*ResultPoint::descriptor());
+  std::optional<RowPrinter> printer;  // begins its document with the first page
   const Status read = stream_points(session, request, kExportSeconds, [&](const ResultList& page) {
-    if (!printer) printer.emplace(output);
-    printer->print(page);
+    if (!printer) printer.emplace(output, columns, "\"points\"");
+    for (const ResultPoint& point : page.points())
+      printer->print([&] { return csv_row(point); },
+                     [&] { return to_json(point, JsonLayout::kCompact); });
     // A full disk or a closed pipe ends the stream.
     return output.out.good();
   });
@@ -191,7 +158,7 @@ Result<int> export_points(Session& session, const Arguments& arguments) {
     return exit_code_of_call(read.error());
   }
   if (!read) return tl::unexpected(read.error());
-  if (!printer) PointPrinter(output).end();
+  if (!printer) RowPrinter(output, columns, "\"points\"").end();
   return kExitPassed;
 }
 
@@ -201,10 +168,9 @@ Result<int> show_results(Session& session, const Arguments& arguments) {
   request.set_limit(RG_TRY(count_of(arguments, "limit", kDefaultPoints)));
   const auto list = RG_TRY(call(session, rpc::kFindPoints, request));
   const Output& output = session.output;
-  if (list.points_size() >= static_cast<int>(request.limit())) {
+  if (list.points_size() >= static_cast<int>(request.limit()))
     print_notice(output, fmt::format("only the first {} points are shown; --limit N shows more",
                                      request.limit()));
-  }
   if (print_document(output, list, "points")) return 0;
   if (list.points().empty()) {
     print_notice(output, "no point matches; railgauge runs lists the runs");

@@ -11,11 +11,13 @@
 #include <google/protobuf/util/json_util.h>
 
 #include "controller/api/preflight.h"
+#include "controller/api/states.h"
 #include "controller/cli/input/session.h"
 #include "controller/cli/render/table.h"
 #include "controller/cli/verbs/commands.h"
 #include "kernels/core/base/outcome.h"
 #include "kernels/core/base/spawn.h"
+#include "kernels/core/text/lines.h"
 #include "kernels/core/text/text.h"
 
 namespace railgauge::cli {
@@ -70,7 +72,7 @@ constexpr double kAnswerSeconds = 30;  // the nodes read and probe meanwhile
 std::vector<std::string> required_checks(const Arguments& arguments) {
   std::vector<std::string> ids;
   const std::string list = arguments.value("require");
-  for (const std::string_view id : split(list, ','))
+  for (const std::string_view id : pieces_of(list, ','))
     if (!id.empty()) ids.emplace_back(id);
   return ids;
 }
@@ -130,10 +132,11 @@ void keep_check(PreflightReport& report, const std::string& id) {
 }
 
 // unknown and warn are doubtful, never good.
-Tone tone_of_state(const std::string& state) {
-  if (state == "pass") return Tone::kGood;
-  if (state == "fail" || state == "error") return Tone::kBad;
-  return state == "waived" ? Tone::kPlain : Tone::kDoubtful;
+Tone tone_of_state(const std::string& text) {
+  const auto state = state_of<CheckState>(text);
+  if (state == CheckState::kPass) return Tone::kGood;
+  if (state == CheckState::kFail || state == CheckState::kError) return Tone::kBad;
+  return state == CheckState::kWaived ? Tone::kPlain : Tone::kDoubtful;
 }
 
 // One row a node: state, counts of its checks or the error of the call, time taken.
@@ -150,7 +153,8 @@ void print_nodes(const Output& output, const PreflightReport& report) {
 void print_checks(const Output& output, const PreflightReport& report, bool all) {
   Rows rows;
   for (const PreflightCheck& check : report.checks()) {
-    if (!all && (check.state() == "pass" || check.state() == "waived")) continue;
+    const auto state = state_of<CheckState>(check.state());
+    if (!all && (state == CheckState::kPass || state == CheckState::kWaived)) continue;
     rows.push_back({check.node(), Cell(check.state(), tone_of_state(check.state())), check.id(),
                     check.subject(), check.observed(), check.source()});
   }
@@ -158,10 +162,11 @@ void print_checks(const Output& output, const PreflightReport& report, bool all)
 }
 
 // Line by line: its newlines stay.
-void print_remedies(const Output& output, const std::string& text) {
+void print_remedies(const Output& output, std::string_view text) {
   if (text.empty()) return;
   output.out << '\n';
-  for (const std::string_view line : split_lines(text)) output.out << printable(line) << '\n';
+  if (text.ends_with('\n')) text.remove_suffix(1);
+  for (const std::string_view line : lines_of(text)) output.out << printable(line) << '\n';
 }
 
 // The answer to one question: does GPUDirect work between this GPU and its NIC.

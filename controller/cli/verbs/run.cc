@@ -14,8 +14,7 @@
 namespace railgauge::cli {
 namespace {
 
-using railgauge::api::RunPlan;
-using railgauge::api::RunRequest;
+using namespace railgauge::api;
 
 constexpr int kNodesWithoutAsking = 16;
 constexpr double kLongestWaitSeconds = 24 * 3600;
@@ -25,12 +24,11 @@ Status plan(Session& session, const RunRequest& request, bool all) {
   const RunPlan planned = RG_TRY(plan_run(session, request));
   print_notice(session.output, plan_line(planned));
   // A whole cluster is never used by accident.
-  if (request.node_set().empty() && !all && planned.nodes_size() > kNodesWithoutAsking) {
+  if (request.node_set().empty() && !all && planned.nodes_size() > kNodesWithoutAsking)
     return fail(
         Code::kInvalidArgument,
         fmt::format("suite {} would use all {} nodes; name them (--nodes SET) or give --all",
                     planned.suite(), planned.nodes_size()));
-  }
   return {};
 }
 
@@ -142,7 +140,7 @@ Result<int> resume_run(Session& session, const Arguments& arguments) {
 Result<int> wait_run(Session& session, const Arguments& arguments) {
   const double wait_seconds = RG_TRY(seconds_of(arguments, "wait", kLongestWaitSeconds));
   // A run that is not there is wrong use; asked first, since a watch could only say "lost".
-  RG_TRY(call(session, rpc::kGetRun, request_for<railgauge::api::RunRef>(arguments.operand(0))));
+  RG_TRY(call(session, rpc::kGetRun, request_for<RunRef>(arguments.operand(0))));
   return follow_to_the_end(session, arguments.operand(0), wait_seconds, false);
 }
 

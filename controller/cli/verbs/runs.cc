@@ -14,10 +14,7 @@
 namespace railgauge::cli {
 namespace {
 
-using railgauge::api::RankDetail;
-using railgauge::api::RunDetail;
-using railgauge::api::RunSummary;
-using railgauge::api::TaskDetail;
+using namespace railgauge::api;
 
 constexpr std::uint32_t kDefaultRuns = 20;
 
@@ -83,7 +80,7 @@ void print_run(const Output& output, const RunDetail& detail, bool phases) {
 
 // A run without an outcome shows its state.
 Result<int> list_runs(Session& session, const Arguments& arguments) {
-  railgauge::api::ListRunsRequest request;
+  ListRunsRequest request;
   request.set_limit(RG_TRY(count_of(arguments, "limit", kDefaultRuns)));
   const auto list = RG_TRY(call(session, rpc::kListRuns, request));
   const Rows rows = rows_of(list.runs(), [](const RunSummary& run) {
@@ -100,8 +97,8 @@ Result<int> list_runs(Session& session, const Arguments& arguments) {
 
 // With --as the tasks are printed as command lines of another tool.
 Result<int> show_run(Session& session, const Arguments& arguments) {
-  const RunDetail detail = RG_TRY(
-      call(session, rpc::kGetRun, request_for<railgauge::api::RunRef>(arguments.operand(0))));
+  const RunDetail detail =
+      RG_TRY(call(session, rpc::kGetRun, request_for<RunRef>(arguments.operand(0))));
   // Another tool's command lines replace the page.
   if (arguments.has("as")) {
     print_peer_commands(session.output, RG_TRY(peer_commands(detail, arguments.value("as"))));

@@ -10,12 +10,7 @@
 namespace railgauge::cli {
 namespace {
 
-using railgauge::api::ListSchedulesRequest;
-using railgauge::api::ScheduleDue;
-using railgauge::api::ScheduleInfo;
-using railgauge::api::ScheduleList;
-using railgauge::api::ScheduleRef;
-using railgauge::api::ScheduleSpec;
+using namespace railgauge::api;
 
 // "" for a schedule that was never due.
 std::string last_text(const ScheduleDue& due) {

@@ -11,11 +11,7 @@
 namespace railgauge::cli {
 namespace {
 
-using railgauge::api::ListSuitesRequest;
-using railgauge::api::RunPlan;
-using railgauge::api::RunRequest;
-using railgauge::api::SuiteCheck;
-using railgauge::api::SuiteInfo;
+using namespace railgauge::api;
 
 // Lines of a table that people read; JSON has them all.
 constexpr int kRoundsShown = 40;
@@ -33,7 +29,7 @@ void print_stages(const RunPlan& plan, const Output& output) {
 }
 
 // How the round pairs nodes: distance, mixed, reversed.
-std::string pairs_text(const railgauge::api::PlannedRound& round) {
+std::string pairs_text(const PlannedRound& round) {
   std::string text = round.has_distance() ? round.distance() : "-";
   if (round.mixed()) text += ", mixed";
   if (round.reversed()) text += ", reversed";

@@ -1,6 +1,5 @@
 // topo
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include "controller/cli/input/session.h"
 #include "controller/cli/render/table.h"

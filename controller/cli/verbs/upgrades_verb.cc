@@ -1,11 +1,11 @@
 // upgrades and its verbs
-#include <array>
 #include <chrono>
 #include <thread>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "controller/api/states.h"
 #include "controller/cli/input/inputs.h"
 #include "controller/cli/input/session.h"
 #include "controller/cli/live/follow.h"
@@ -79,7 +79,7 @@ Result<GateStep> begin(Session& session, const GateRequest& request, double seco
     auto step = call_within(session, rpc::kGateUpgrade, request, kStartSeconds);
     const bool is_over = std::chrono::steady_clock::now() + kLookAgain > end;
     if (!step && (is_over || !is_passing(step.error().code))) return step;
-    if (step && step->state() != "waiting") return step;
+    if (step && step->state() != text_of(GateState::kWaiting)) return step;
     const std::string reason = step ? step->reason() : step.error().message;
     if (is_over) return fail(Code::kFailedPrecondition, fmt::format("upgrades gate: {}", reason));
     if (told != reason) print_notice(session.output, "waiting: " + reason);
@@ -93,8 +93,9 @@ Result<GateStep> begin(Session& session, const GateRequest& request, double seco
 // far.
 Result<Upgrade> measure_and_judge(Session& session, const GateStep& step, double seconds,
                                   double min_coverage) {
-  if (step.state() == "measuring") RG_TRY(wait_for(session, step.run_id(), seconds));
-  if (step.state() == "measured")
+  if (step.state() == text_of(GateState::kMeasuring))
+    RG_TRY(wait_for(session, step.run_id(), seconds));
+  if (step.state() == text_of(GateState::kMeasured))
     print_notice(session.output, "nothing can be measured: " + step.reason());
   auto ref = request_for<UpgradeRef>(step.upgrade_id());
   ref.set_min_coverage(min_coverage);

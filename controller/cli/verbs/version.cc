@@ -14,7 +14,7 @@ Result<int> show_version(Session& session, const Arguments&) {
   VersionReport report;
   report.set_schema_version(1);
   report.set_version(RAILGAUGE_VERSION);
-  auto controller = call(session, rpc::kGetVersion, railgauge::api::VersionRequest());
+  auto controller = call(session, rpc::kGetVersion, api::VersionRequest());
   std::string page = "railgauge " RAILGAUGE_VERSION "\n";
   if (controller) {
     *report.mutable_controller() = *controller;

@@ -4,10 +4,13 @@
 
 #include <fmt/format.h>
 
+#include "controller/api/states.h"
 #include "kernels/core/text/text.h"
 
 namespace railgauge::plan {
 namespace {
+
+using api::CheckState;
 
 // Named checks in a reason, which stays one line.
 constexpr std::size_t kMaxNamedChecks = 3;
@@ -18,8 +21,9 @@ bool contains(const std::vector<std::string>& words, const std::string& word) {
 
 // Whether one result of a required check lets the node take part.
 bool passes(const PreflightGate& gate, const GateCheck& check) {
-  if (check.state == "unknown") return contains(gate.allow_unknown, check.id);
-  return check.state == "pass" || check.state == "warn" || check.state == "waived";
+  const auto state = api::state_of<CheckState>(check.state);
+  if (state == CheckState::kUnknown) return contains(gate.allow_unknown, check.id);
+  return state && *state <= CheckState::kWarn;
 }
 
 // "id state of subject (observed)".

@@ -55,34 +55,30 @@ void Interner::forget() {
   cached_bytes_ = 0;
 }
 
-Result<std::int64_t> Interner::text_set(std::string_view find, std::string_view insert,
+Result<std::int64_t> Interner::text_set(char kind, std::string_view find, std::string_view insert,
                                         std::string_view body) {
+  std::string key = fmt::format("{}{}", kind, body);
+  if (const auto known = recall(key)) return *known;
   const std::int64_t hash = hash_of(body);
-  if (const auto id = RG_TRY(connection_.integer(find, hash, body))) return *id;
-  RG_TRY_OK(connection_.execute(insert, hash, body));
-  return connection_.last_id();
+  auto id = RG_TRY(connection_.integer(find, hash, body));
+  if (!id) {
+    RG_TRY_OK(connection_.execute(insert, hash, body));
+    id = connection_.last_id();
+  }
+  remember(std::move(key), *id);
+  return *id;
 }
 
 Result<std::int64_t> Interner::fact_set(const TextMap& facts) { return fact_set(json_of(facts)); }
 
 Result<std::int64_t> Interner::fact_set(std::string_view json) {
-  std::string key = fmt::format("f{}", json);
-  if (const auto known = recall(key)) return *known;
-  const std::int64_t id = RG_TRY(text_set("SELECT id FROM fact_set WHERE hash=?1 AND body=?2",
-                                          "INSERT INTO fact_set (hash, body) VALUES (?1, ?2)",
-                                          std::string_view(key).substr(1)));
-  remember(std::move(key), id);
-  return id;
+  return text_set('f', "SELECT id FROM fact_set WHERE hash=?1 AND body=?2",
+                  "INSERT INTO fact_set (hash, body) VALUES (?1, ?2)", json);
 }
 
 Result<std::int64_t> Interner::parameter_set(const TextMap& parameters) {
-  std::string key = "p" + json_of(parameters);
-  if (const auto known = recall(key)) return *known;
-  const std::int64_t id = RG_TRY(text_set("SELECT id FROM parameter_set WHERE hash=?1 AND body=?2",
-                                          "INSERT INTO parameter_set (hash, body) VALUES (?1, ?2)",
-                                          std::string_view(key).substr(1)));
-  remember(std::move(key), id);
-  return id;
+  return text_set('p', "SELECT id FROM parameter_set WHERE hash=?1 AND body=?2",
+                  "INSERT INTO parameter_set (hash, body) VALUES (?1, ?2)", json_of(parameters));
 }
 
 Result<std::int64_t> Interner::node(std::string_view node_id, std::string_view name, double now) {
@@ -176,13 +172,11 @@ Result<std::string> Interner::put_attributes(std::int64_t endpoint, const Endpoi
       mtu, row.numa_node_plus_one, row.model));
   if (same) return "";
   std::string replaced;
-  {
-    Rows rows = RG_TRY(connection_.query(
-        "SELECT guid FROM endpoint_attribute WHERE endpoint=?1 AND valid_to IS NULL AND guid<>'' "
-        "AND guid<>?2 AND ?2<>''",
-        endpoint, row.guid));
-    if (RG_TRY(rows.next())) replaced = fmt::format("{} -> {}", rows.text(0), row.guid);
-  }
+  if (RG_TRY(connection_.row(std::tie(replaced),
+                             "SELECT guid FROM endpoint_attribute WHERE endpoint=?1 AND valid_to "
+                             "IS NULL AND guid<>'' AND guid<>?2 AND ?2<>''",
+                             endpoint, row.guid)))
+    replaced += " -> " + row.guid;
   RG_TRY_OK(
       connection_.execute("UPDATE endpoint_attribute SET valid_to=max(?2, valid_from) "
                           "WHERE endpoint=?1 AND valid_to IS NULL",

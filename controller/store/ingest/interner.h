@@ -60,7 +60,7 @@ class Interner {
   Result<std::int64_t> insert_endpoint(const EndpointKey& key, double now);
   Result<std::int64_t> insert_with_gpu(std::int64_t port, std::int64_t gpu);
   Result<std::string> put_attributes(std::int64_t endpoint, const EndpointRow& row, double now);
-  Result<std::int64_t> text_set(std::string_view find, std::string_view insert,
+  Result<std::int64_t> text_set(char kind, std::string_view find, std::string_view insert,
                                 std::string_view body);
   Result<std::int64_t> insert_series(const SeriesKey& key, const Point& point,
                                      const std::string& endpoints);

@@ -68,26 +68,17 @@ Fault check_started(const Started& started) {
   return check_map("facts", started.facts());
 }
 
+template <class... Figures>
+bool are_finite(Figures... figures) {
+  return (std::isfinite(figures) && ...);
+}
+
 Fault check_figures(const Point& point) {
-  const std::array figures{point.message_bytes(),
-                           point.sample_count(),
-                           point.median(),
-                           point.median_low(),
-                           point.median_high(),
-                           point.min(),
-                           point.max(),
-                           point.mean(),
-                           point.stddev(),
-                           point.p25(),
-                           point.p75(),
-                           point.p90(),
-                           point.p99(),
-                           point.p999(),
-                           point.lag1_autocorrelation(),
-                           point.effective_sample_count(),
-                           point.warmup_count(),
-                           point.measure_ns()};
-  if (!std::ranges::all_of(figures, [](double figure) { return std::isfinite(figure); }))
+  if (!are_finite(point.message_bytes(), point.sample_count(), point.median(), point.median_low(),
+                  point.median_high(), point.min(), point.max(), point.mean(), point.stddev(),
+                  point.p25(), point.p75(), point.p90(), point.p99(), point.p999(),
+                  point.lag1_autocorrelation(), point.effective_sample_count(),
+                  point.warmup_count(), point.measure_ns()))
     return fmt::format("{} has a figure that is not finite", point.metric());
   if (point.message_bytes() < 0) return fmt::format("{} has a negative size", point.metric());
   return {};

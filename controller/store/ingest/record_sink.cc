@@ -24,10 +24,9 @@ std::int64_t bytes_of(const std::string& body) {
 }  // namespace
 
 Result<OrphanTotals> count_orphans(Connection& connection) {
-  Rows rows = RG_TRY(connection.query(
-      "SELECT count(*), coalesce(sum(length(body) + ?1), 0) FROM orphan_record", kRowBytes));
   OrphanTotals totals;
-  if (RG_TRY(rows.next())) totals = {rows.integer(0), rows.integer(1)};
+  RG_TRY(connection.row(std::tie(totals.records, totals.bytes),
+                        "SELECT count(*), sum(length(body) + ?1) FROM orphan_record", kRowBytes));
   return totals;
 }
 
@@ -241,21 +240,19 @@ Result<RecordSink::Refusal> RecordSink::find_other_rank(std::string_view node_id
 Result<RecordSink::Refusal> RecordSink::load_rank(std::string_view node_id, const RecordKey& key,
                                                   double now, Rank& rank) {
   std::string planned_on;
-  {
-    Rows rows = RG_TRY(connection_.query(
-        "SELECT task.id, task.kernel, task.identity_parameters, task_rank.node, node.node_id "
-        "FROM run JOIN task ON task.run=run.id "
-        "LEFT JOIN task_rank ON task_rank.task=task.id AND task_rank.rank=?3 "
-        "LEFT JOIN node ON node.id=task_rank.node WHERE run.run_id=?1 AND task.task_id=?2",
-        key.run_id(), key.task_id(), key.rank()));
-    if (!RG_TRY(rows.next())) return Refusal("no such run or task was planned");
-    if (rows.is_null(3)) return Refusal(fmt::format("the task has no rank {}", key.rank()));
-    rank.task = rows.integer(0);
-    rank.kernel = rows.text(1);
-    rank.identity_parameters = RG_TRY(read_list(connection_, rows.text(2)));
-    rank.node = rows.integer(3);
-    planned_on = rows.text(4);
-  }
+  std::string identity;
+  std::optional<std::int64_t> node;
+  if (!RG_TRY(connection_.row(
+          std::tie(rank.task, rank.kernel, identity, node, planned_on),
+          "SELECT task.id, task.kernel, task.identity_parameters, task_rank.node, node.node_id "
+          "FROM run JOIN task ON task.run=run.id "
+          "LEFT JOIN task_rank ON task_rank.task=task.id AND task_rank.rank=?3 "
+          "LEFT JOIN node ON node.id=task_rank.node WHERE run.run_id=?1 AND task.task_id=?2",
+          key.run_id(), key.task_id(), key.rank())))
+    return Refusal("no such run or task was planned");
+  if (!node) return Refusal(fmt::format("the task has no rank {}", key.rank()));
+  rank.identity_parameters = RG_TRY(read_list(connection_, identity));
+  rank.node = *node;
   if (planned_on != node_id)
     return Refusal(fmt::format("rank {} was planned on another node ({})", key.rank(), planned_on));
   rank.attempt_number = key.attempt();
@@ -271,19 +268,14 @@ Status RecordSink::open_rank(Rank& rank) {
       "INSERT INTO attempt (task, attempt, outcome, reason) VALUES (?1, ?2, '', '') "
       "ON CONFLICT DO NOTHING",
       rank.task, rank.attempt_number));
-  rank.attempt = RG_TRY(connection_.integer("SELECT id FROM attempt WHERE task=?1 AND attempt=?2",
-                                            rank.task, rank.attempt_number))
-                     .value_or(0);
+  RG_TRY(connection_.row(std::tie(rank.attempt),
+                         "SELECT id FROM attempt WHERE task=?1 AND attempt=?2", rank.task,
+                         rank.attempt_number));
   RG_TRY_OK(
       connection_.execute("INSERT INTO rank (attempt, rank) VALUES (?1, ?2) ON CONFLICT DO NOTHING",
                           rank.attempt, rank.number));
-  if (connection_.changes() == 1) {
-    rank.id = connection_.last_id();
-    return {};
-  }
-  rank.id = RG_TRY(connection_.integer("SELECT id FROM rank WHERE attempt=?1 AND rank=?2",
-                                       rank.attempt, rank.number))
-                .value_or(0);
+  RG_TRY(connection_.row(std::tie(rank.id), "SELECT id FROM rank WHERE attempt=?1 AND rank=?2",
+                         rank.attempt, rank.number));
   return {};
 }
 
@@ -304,16 +296,13 @@ Status RecordSink::load_endpoints(Rank& rank, double now) {
 
 Status RecordSink::load_started(Rank& rank) {
   std::string body;
-  {
-    Rows rows =
-        RG_TRY(connection_.query("SELECT revision, endpoint, body FROM rank JOIN parameter_set ON "
-                                 "parameter_set.id=parameter_set WHERE rank.id=?1",
-                                 rank.id));
-    if (!RG_TRY(rows.next())) return {};
-    rank.revision = rows.small(0);
-    if (!rows.is_null(1)) rank.endpoints[rank.number] = rows.integer(1);
-    body = rows.text(2);
-  }
+  std::optional<std::int64_t> endpoint;
+  if (!RG_TRY(connection_.row(std::tie(rank.revision, endpoint, body),
+                              "SELECT revision, endpoint, body FROM rank JOIN parameter_set ON "
+                              "parameter_set.id=parameter_set WHERE rank.id=?1",
+                              rank.id)))
+    return {};
+  if (endpoint) rank.endpoints[rank.number] = *endpoint;
   identify(rank, RG_TRY(read_map(connection_, body)));
   return {};
 }

@@ -1,8 +1,6 @@
 #include "controller/store/ingest/run_sink.h"
 
 #include <algorithm>
-#include <cstdint>
-#include <optional>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -21,10 +19,11 @@ std::optional<double> known_time(double seconds) {
 
 // Who was seen last has the name: also where the clock stepped back since another one had it.
 Result<double> RunSink::seen_at(const NodeRow& node, double now) {
-  Rows rows = RG_TRY(
-      connection_.query("SELECT max(last_seen_at) + 1e-6 FROM node WHERE name=?1 AND node_id<>?2",
-                        node.name, node.node_id));
-  return RG_TRY(rows.next()) ? std::max(now, rows.optional_real(0).value_or(now)) : now;
+  double after_others = 0;
+  RG_TRY(connection_.row(std::tie(after_others),
+                         "SELECT max(last_seen_at) + 1e-6 FROM node WHERE name=?1 AND node_id<>?2",
+                         node.name, node.node_id));
+  return std::max(now, after_others);
 }
 
 // The endpoints of its last attach are present still: they have the node's own time.
@@ -32,14 +31,9 @@ Status RunSink::note_seen(const std::string& node_id, double at) {
   NodeRow node{.node_id = node_id};
   std::int64_t id = 0;
   double before = 0;
-  {
-    Rows rows = RG_TRY(
-        connection_.query("SELECT id, name, last_seen_at FROM node WHERE node_id=?1", node_id));
-    if (!RG_TRY(rows.next())) return {};
-    id = rows.integer(0);
-    node.name = rows.text(1);
-    before = rows.real(2);
-  }
+  if (!RG_TRY(connection_.row(std::tie(id, node.name, before),
+                              "SELECT id, name, last_seen_at FROM node WHERE node_id=?1", node_id)))
+    return {};
   const double now = RG_TRY(seen_at(node, at));
   if (now <= before) return {};  // the clock stepped back
   RG_TRY_OK(connection_.execute(
@@ -86,33 +80,28 @@ Result<std::int64_t> RunSink::stack(const StackParts& parts) {
 
 // Absent for a node that has none yet.
 Result<std::optional<std::int64_t>> RunSink::present_stack(std::int64_t node, StackParts& parts) {
-  std::string versions;
-  std::string settings;
+  StackBodies bodies;
   std::int64_t id = 0;
-  {
-    Rows rows = RG_TRY(connection_.query(
-        "SELECT stack.id, old.body, was.body FROM epoch JOIN stack ON stack.id=epoch.stack JOIN "
-        "fact_set AS old ON old.id=versions JOIN fact_set AS was ON was.id=settings WHERE node=?1 "
-        "AND valid_to IS NULL",
-        node));
-    if (!RG_TRY(rows.next())) return std::nullopt;
-    id = rows.integer(0);
-    versions = rows.text(1);
-    settings = rows.text(2);
-  }
-  parts.versions = RG_TRY(read_map(connection_, versions));
-  parts.settings = RG_TRY(read_map(connection_, settings));
-  return std::optional(id);
+  if (!RG_TRY(connection_.row(
+          std::tie(id, bodies.versions, bodies.settings),
+          "SELECT stack.id, old.body, was.body FROM epoch JOIN stack ON stack.id=epoch.stack JOIN "
+          "fact_set AS old ON old.id=versions JOIN fact_set AS was ON was.id=settings WHERE "
+          "node=?1 AND valid_to IS NULL",
+          node)))
+    return std::nullopt;
+  parts = RG_TRY(read_parts(connection_, bodies));
+  return id;
 }
 
 // "as until 2026-11-20T12:00:00Z" where the node had this very stack before: a rollback; else "".
 Result<std::string> RunSink::seen_before(std::int64_t node, std::int64_t stack) {
-  Rows rows = RG_TRY(connection_.query(
+  std::string until;
+  RG_TRY(connection_.row(
+      std::tie(until),
       "SELECT strftime('%Y-%m-%dT%H:%M:%SZ', max(valid_to), 'unixepoch') FROM epoch WHERE node=?1 "
       "AND stack=?2 AND valid_to IS NOT NULL",
       node, stack));
-  if (!RG_TRY(rows.next()) || rows.is_null(0)) return "";
-  return fmt::format("rolled back: the same stack as until {}", rows.text(0));
+  return until.empty() ? "" : fmt::format("rolled back: the same stack as until {}", until);
 }
 
 // Begins an epoch where the stack changed or hardware was replaced, with an event for each. A part

@@ -61,28 +61,20 @@ constexpr std::string_view kSeriesColumns =
     "SELECT series.id, kernel, revision, metric, meaning, unit, larger_is_better, message_bytes, "
     "rank, pair, parameters FROM series ";
 
-SeriesRow series_of(const Rows& rows, std::string& parameters) {
-  SeriesRow row;
-  rows.read(row.series_id, row.kernel, row.revision, row.metric, row.meaning, row.unit,
-            row.larger_is_better, row.message_bytes, row.rank, row.pair, parameters);
-  return row;
-}
-
-// Adds the fields that other tables hold.
-Status complete(Connection& connection, const std::string& parameters, SeriesRow& series) {
+// The present row, with the fields that other tables hold.
+Result<SeriesRow> series_of(Connection& connection, const Rows& found) {
+  SeriesRow series;
+  std::string parameters;
+  found.read(series.series_id, series.kernel, series.revision, series.metric, series.meaning,
+             series.unit, series.larger_is_better, series.message_bytes, series.rank, series.pair,
+             parameters);
   series.parameters = RG_TRY(read_map(connection, parameters));
   Rows rows = RG_TRY(connection.query(
-      "SELECT node.name, coalesce(named.device, ''), used.port, used.kind, used.slot, "
-      "coalesce(gpu_named.device, used.gpu_slot) FROM series_endpoint JOIN endpoint AS used ON "
-      "used.id=series_endpoint.endpoint JOIN node ON node.id=used.node "
-      // A port with a GPU has its names where the port and the GPU have them.
-      "LEFT JOIN endpoint AS plain ON plain.node=used.node AND plain.slot=used.slot AND "
-      "plain.port=used.port AND plain.gpu_slot='' LEFT JOIN endpoint_attribute AS named ON "
-      "named.endpoint=plain.id AND named.valid_to IS NULL "
-      "LEFT JOIN endpoint AS gpu ON used.gpu_slot<>'' AND gpu.node=used.node AND "
-      "gpu.slot=used.gpu_slot AND gpu.port=0 AND gpu.gpu_slot='' LEFT JOIN endpoint_attribute AS "
-      "gpu_named ON gpu_named.endpoint=gpu.id AND gpu_named.valid_to IS NULL "
-      "WHERE series=?1 ORDER BY position",
+      fmt::format("SELECT node.name, coalesce(named.device, ''), used.port, used.kind, used.slot, "
+                  "coalesce(gpu_named.device, used.gpu_slot) FROM series_endpoint JOIN endpoint AS "
+                  "used ON used.id=series_endpoint.endpoint JOIN node ON node.id=used.node {} "
+                  "WHERE series=?1 ORDER BY position",
+                  kPresentNames),
       series.series_id));
   while (RG_TRY(rows.next())) {
     std::string text = rows.text(0);
@@ -94,39 +86,31 @@ Status complete(Connection& connection, const std::string& parameters, SeriesRow
     if (const std::string gpu = rows.text(5); !gpu.empty()) text += "+" + gpu;
     series.endpoints.push_back(std::move(text));
   }
-  return {};
+  return series;
 }
 
 }  // namespace
 
 Result<SeriesRow> read_one_series(Connection& connection, std::int64_t id) {
-  std::string parameters;
-  SeriesRow series;
-  {
-    Rows rows = RG_TRY(connection.query(std::string(kSeriesColumns) + "WHERE series.id=?1", id));
-    if (!RG_TRY(rows.next()))
-      return fail(
-          Code::kNotFound,
-          fmt::format("series {}: there is no such series; railgauge history lists them", id));
-    series = series_of(rows, parameters);
-  }
-  RG_TRY_OK(complete(connection, parameters, series));
-  return series;
+  Rows rows = RG_TRY(connection.query(std::string(kSeriesColumns) + "WHERE series.id=?1", id));
+  if (RG_TRY(rows.next())) return series_of(connection, rows);
+  return fail(Code::kNotFound,
+              fmt::format("series {}: there is no such series; railgauge history lists them", id));
 }
 
 namespace {
 
 // The newest `limit` days from that of `since` on, oldest first.
-Status read_days(Connection& connection, std::int64_t series, std::optional<double> since,
-                 std::size_t limit, std::vector<HistoryDayRow>& days) {
+Result<std::vector<HistoryDayRow>> read_days(Connection& connection, std::int64_t series,
+                                             std::optional<double> since, std::size_t limit) {
   using Row = HistoryDayRow;
-  days = RG_TRY(connection.list(
+  std::vector<Row> days = RG_TRY(connection.list(
       Columns{&Row::day_at, &Row::point_count, &Row::mean, &Row::lowest, &Row::highest},
       "SELECT day * 86400.0, point_count, median, lowest, highest FROM series_day WHERE series=?1 "
       "AND day>=floor(coalesce(?2, -1e15) / 86400) ORDER BY day DESC LIMIT ?3",
       series, since, limit));
   std::ranges::reverse(days);
-  return {};
+  return days;
 }
 
 }  // namespace
@@ -156,50 +140,44 @@ Result<HistoryRow> read_history(Connection& connection, std::int64_t series,
       series, since, limit));
   std::ranges::reverse(history.points);
   // Pruned days are older than the remaining points, so they fill the rest of the limit.
-  RG_TRY_OK(read_days(connection, series, since, limit - history.points.size(), history.days));
+  history.days = RG_TRY(read_days(connection, series, since, limit - history.points.size()));
   return history;
 }
 
+namespace {
+
+// The rows of `select` for the series that a filter selects.
+Result<Rows> choose_series(Connection& connection, const ResultsFilter& filter,
+                           std::string_view select, std::string_view order, std::size_t limit) {
+  return connection.query(
+      fmt::format("{}WHERE series.id IN ({}) AND ?1=0 AND ?6=0 AND ?9 IS ?9 ORDER BY {} LIMIT ?7",
+                  select, series_choice(filter), order),
+      0, filter.kernel, filter.metric, filter.message_bytes, json_of(filter.nodes), 0, limit,
+      filter.endpoint, filter.rail);
+}
+
+}  // namespace
+
 Result<std::vector<SeriesRow>> read_series(Connection& connection, const ResultsFilter& filter) {
   std::vector<SeriesRow> found;
-  std::vector<std::string> parameters;
-  {
-    const std::uint32_t limit =
-        std::min(filter.limit == 0 ? kDefaultResultRows : filter.limit, kMaxResultRows);
-    Rows rows = RG_TRY(connection.query(
-        fmt::format("{}WHERE series.id IN ({}) AND ?1=0 AND ?6=0 AND ?9 IS ?9 ORDER BY kernel, "
-                    "metric, endpoints, message_bytes LIMIT ?7",
-                    kSeriesColumns, series_choice(filter)),
-        0, filter.kernel, filter.metric, filter.message_bytes, json_of(filter.nodes), 0, limit,
-        filter.endpoint, filter.rail));
-    while (RG_TRY(rows.next())) found.push_back(series_of(rows, parameters.emplace_back()));
-  }
-  for (std::size_t i = 0; i < found.size(); ++i)
-    RG_TRY_OK(complete(connection, parameters[i], found[i]));
+  Rows rows = RG_TRY(choose_series(
+      connection, filter, kSeriesColumns, "kernel, metric, endpoints, message_bytes",
+      std::min(filter.limit == 0 ? kDefaultResultRows : filter.limit, kMaxResultRows)));
+  while (RG_TRY(rows.next())) found.push_back(RG_TRY(series_of(connection, rows)));
   return found;
 }
 
 Result<std::optional<std::vector<std::int64_t>>> read_few_series(Connection& connection,
                                                                  const ResultsFilter& filter,
                                                                  std::size_t most) {
-  std::vector<std::int64_t> ids = RG_TRY(connection.column<std::int64_t>(
-      fmt::format(
-          "SELECT id FROM series WHERE id IN ({}) AND ?1=0 AND ?6=0 AND ?9 IS ?9 ORDER BY id "
-          "LIMIT ?7",
-          series_choice(filter)),
-      0, filter.kernel, filter.metric, filter.message_bytes, json_of(filter.nodes), 0, most + 1,
-      filter.endpoint, filter.rail));
+  std::vector<std::int64_t> ids;
+  Rows rows = RG_TRY(choose_series(connection, filter, "SELECT id FROM series ", "id", most + 1));
+  while (RG_TRY(rows.next())) ids.push_back(rows.integer(0));
   if (ids.size() > most) return std::nullopt;
   return ids;
 }
 
 namespace {
-
-Result<std::int64_t> id_of_run(Connection& connection, std::string_view run_id) {
-  const auto id = RG_TRY(connection.integer("SELECT id FROM run WHERE run_id=?1", run_id));
-  if (!id) return fail(Code::kNotFound, fmt::format("run {}: there is no such run", run_id));
-  return *id;
-}
 
 // The series of one run's attempts that count.
 constexpr std::string_view kMedians =

@@ -60,11 +60,13 @@ Result<std::vector<std::string>> read_names_seen_since(Connection& connection, d
 }
 
 Result<std::optional<PairRunRow>> read_newest_pair_run(Connection& connection) {
-  Rows rows = RG_TRY(connection.query(
-      "SELECT run_id, coalesce(ended_at, created_at) FROM run WHERE id=(SELECT run FROM "
-      "pair_matrix WHERE rail>=0 ORDER BY run DESC LIMIT 1)"));
-  if (!RG_TRY(rows.next())) return std::nullopt;
-  return PairRunRow{.run_id = rows.text(0), .at = rows.real(1)};
+  PairRunRow run;
+  if (!RG_TRY(connection.row(std::tie(run.run_id, run.at),
+                             "SELECT run_id, coalesce(ended_at, created_at) FROM run WHERE "
+                             "id=(SELECT run FROM pair_matrix WHERE rail>=0 ORDER BY run DESC "
+                             "LIMIT 1)")))
+    return std::nullopt;
+  return run;
 }
 
 }  // namespace railgauge::store

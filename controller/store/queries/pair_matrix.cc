@@ -10,6 +10,7 @@
 
 #include "controller/store/sqlite/compress.h"
 #include "controller/store/sqlite/sqlite.h"
+#include "kernels/core/text/lines.h"
 
 namespace railgauge::store {
 namespace {
@@ -40,22 +41,10 @@ Status check(const PairMatrixRow& matrix) {
                           kMaxMatrixEndpoints));
 }
 
-std::vector<std::string> lines_of(const std::string& text) {
-  std::vector<std::string> lines;
-  for (std::size_t begin = 0; begin < text.size();) {
-    const std::size_t end = std::min(text.find('\n', begin), text.size());
-    lines.push_back(text.substr(begin, end - begin));
-    begin = end + 1;
-  }
-  return lines;
-}
-
-Status read_outliers(Connection& connection, std::int64_t id, PairMatrixRow& matrix) {
-  using Row = PairMatrixRow::Outlier;
-  matrix.outliers = RG_TRY(connection.list(
-      Columns{&Row::from, &Row::to, &Row::value, &Row::expected},
-      "SELECT from_index, to_index, value, expected FROM pair_outlier WHERE matrix=?1", id));
-  return {};
+std::vector<std::string> endpoints_in(std::string_view text) {
+  if (text.empty()) return {};
+  const auto lines = lines_of(text);
+  return {lines.begin(), lines.end()};
 }
 
 // Outliers of the matrix that was read last: they are adjacent.
@@ -69,7 +58,7 @@ void name_endpoint(sqlite3_context* context, int, sqlite3_value** values) {
   if (const std::int64_t matrix = sqlite3_value_int64(values[0]); matrix != known.matrix) {
     const auto size = static_cast<std::size_t>(sqlite3_value_bytes(values[1]));
     const auto* bytes = static_cast<const char*>(sqlite3_value_blob(values[1]));
-    known = {matrix, lines_of(decompress({bytes, bytes == nullptr ? 0 : size}).value_or(""))};
+    known = {matrix, endpoints_in(decompress({bytes, bytes == nullptr ? 0 : size}).value_or(""))};
   }
   const auto index = static_cast<std::uint64_t>(sqlite3_value_int64(values[2]));
   if (index >= known.names.size()) return sqlite3_result_null(context);
@@ -77,16 +66,11 @@ void name_endpoint(sqlite3_context* context, int, sqlite3_value** values) {
   sqlite3_result_text(context, name.data(), static_cast<int>(name.size()), SQLITE_TRANSIENT);
 }
 
-// rail, kernel, metric, meaning, message_bytes, unit, larger_is_better, from that column on.
-void read_head(const Rows& rows, int column, PairMatrixRow& matrix) {
-  matrix.rail = static_cast<std::int32_t>(rows.integer(column));
-  matrix.kernel = rows.text(column + 1);
-  matrix.metric = rows.text(column + 2);
-  matrix.meaning = rows.text(column + 3);
-  matrix.message_bytes = rows.real(column + 4);
-  matrix.unit = rows.text(column + 5);
-  matrix.larger_is_better = rows.integer(column + 6) != 0;
-}
+constexpr std::string_view kHeadColumns =
+    "SELECT rail, kernel, metric, meaning, message_bytes, unit, larger_is_better";
+using Row = PairMatrixRow;
+constexpr Columns kHead{&Row::rail,          &Row::kernel, &Row::metric,          &Row::meaning,
+                        &Row::message_bytes, &Row::unit,   &Row::larger_is_better};
 
 tl::unexpected<Error> damaged(const PairMatrixKey& key) {
   return fail(
@@ -166,21 +150,23 @@ Result<Stored> read_stored(Connection& connection, const PairMatrixKey& key) {
   std::string endpoints;
   {
     Rows rows = RG_TRY(connection.query(
-        "SELECT pair_matrix.id, rail, kernel, metric, meaning, message_bytes, unit, "
-        "larger_is_better, endpoints, body FROM run JOIN pair_matrix ON pair_matrix.run=run.id "
-        "WHERE run_id=?1 AND (?2 IS NULL OR rail=?2) AND (?3='' OR metric=?3) AND (?4 IS NULL OR "
-        "message_bytes=?4) AND (?5='' OR kernel=?5) AND (?6 IS NULL OR meaning=?6) "
-        "ORDER BY pair_matrix.id LIMIT 1",
+        fmt::format("{}, pair_matrix.id, endpoints, body FROM run JOIN pair_matrix ON "
+                    "pair_matrix.run=run.id "
+                    "WHERE run_id=?1 AND (?2 IS NULL OR rail=?2) AND (?3='' OR metric=?3) AND (?4 "
+                    "IS NULL OR "
+                    "message_bytes=?4) AND (?5='' OR kernel=?5) AND (?6 IS NULL OR meaning=?6) "
+                    "ORDER BY pair_matrix.id LIMIT 1",
+                    kHeadColumns),
         key.run_id, key.rail, key.metric, key.message_bytes, key.kernel, key.meaning));
     if (!RG_TRY(rows.next()))
       return fail(Code::kNotFound,
                   fmt::format("run {}: no such pair matrix is stored", key.run_id));
-    stored.id = rows.integer(0);
-    read_head(rows, 1, stored.matrix);
+    kHead.read(rows, stored.matrix);
+    stored.id = rows.integer(7);
     endpoints = rows.blob(8);
     stored.body = rows.blob(9);
   }
-  stored.matrix.endpoints = lines_of(RG_TRY(decompress(endpoints)));
+  stored.matrix.endpoints = endpoints_in(RG_TRY(decompress(endpoints)));
   if (stored.matrix.endpoints.size() > kMaxMatrixEndpoints) return damaged(key);
   return stored;
 }
@@ -197,7 +183,10 @@ Result<PairMatrixRow> read_pair_matrix(Connection& connection, const PairMatrixK
     to += block.size();
   });
   if (!read) return damaged(key);
-  RG_TRY_OK(read_outliers(connection, stored.id, matrix));
+  using Outlier = PairMatrixRow::Outlier;
+  matrix.outliers = RG_TRY(connection.list(
+      Columns{&Outlier::from, &Outlier::to, &Outlier::value, &Outlier::expected},
+      "SELECT from_index, to_index, value, expected FROM pair_outlier WHERE matrix=?1", stored.id));
   return std::move(matrix);
 }
 
@@ -221,15 +210,13 @@ Status visit_pair_matrix(Connection& connection, const PairMatrixKey& key,
 
 Result<std::vector<PairMatrixRow>> list_pair_matrices(Connection& connection,
                                                       std::string_view run_id) {
-  Rows rows = RG_TRY(connection.query(
-      "SELECT rail, kernel, metric, meaning, message_bytes, unit, larger_is_better "
-      "FROM run JOIN pair_matrix ON pair_matrix.run=run.id WHERE run_id=?1 ORDER BY pair_matrix.id",
+  std::vector<PairMatrixRow> matrices = RG_TRY(connection.list(
+      kHead,
+      fmt::format("{} FROM run JOIN pair_matrix ON pair_matrix.run=run.id WHERE run_id=?1 ORDER BY "
+                  "pair_matrix.id",
+                  kHeadColumns),
       run_id));
-  std::vector<PairMatrixRow> matrices;
-  while (RG_TRY(rows.next())) {
-    matrices.push_back({.run_id = std::string(run_id)});
-    read_head(rows, 0, matrices.back());
-  }
+  for (PairMatrixRow& matrix : matrices) matrix.run_id = run_id;
   return matrices;
 }
 

@@ -7,10 +7,11 @@
 #include <vector>
 
 #include "controller/store/rows/rows.h"
-#include "controller/store/sqlite/sqlite.h"
 #include "kernels/core/base/result.h"
 
 namespace railgauge::store {
+
+class Connection;
 
 // 576 MiB before compression, in memory while it is stored or read as a whole.
 inline constexpr std::size_t kMaxMatrixEndpoints = 12'288;

@@ -27,6 +27,8 @@ struct PointKey {
 
 Result<std::vector<RunSummaryRow>> read_runs(Connection& connection, std::uint32_t limit);
 Result<RunSummaryRow> read_run(Connection& connection, std::string_view run_id);
+// kNotFound: there is no such run.
+Result<std::int64_t> id_of_run(Connection& connection, std::string_view run_id);
 Result<RunDetailRow> read_run_detail(Connection& connection, std::string_view run_id);
 inline constexpr std::uint32_t kMaxPageTasks = 1'000;
 inline constexpr std::size_t kMaxPageBytes = 4U << 20U;
@@ -43,6 +45,16 @@ std::string sql_of_results(const ResultsFilter& filter, bool one_run);
 // statement has a clause only for what the filter names, and begins with the narrowest one: there
 // are hundreds of thousands of series, and no query may read them all for a few.
 std::string series_choice(const ResultsFilter& filter);
+// Joins that give the present names of the endpoint `used`, in `named` and `gpu_named`: an upgrade
+// may rename devices, and the place is the same. A port with a GPU has its names where the port and
+// the GPU have them.
+inline constexpr std::string_view kPresentNames =
+    "LEFT JOIN endpoint AS plain ON plain.node=used.node AND plain.slot=used.slot AND "
+    "plain.port=used.port AND plain.gpu_slot='' LEFT JOIN endpoint_attribute AS named ON "
+    "named.endpoint=plain.id AND named.valid_to IS NULL LEFT JOIN endpoint AS gpu ON "
+    "used.gpu_slot<>'' AND gpu.node=used.node AND gpu.slot=used.gpu_slot AND gpu.port=0 AND "
+    "gpu.gpu_slot='' LEFT JOIN endpoint_attribute AS gpu_named ON gpu_named.endpoint=gpu.id AND "
+    "gpu_named.valid_to IS NULL";
 // The range of points that exist now. For a run, its oldest to its newest key; keys of other runs
 // may be between them.
 Result<ExportScope> read_export_scope(Connection& connection, const std::string& run_id);
@@ -56,10 +68,11 @@ Result<std::optional<std::vector<std::int64_t>>> read_few_series(Connection& con
 // Series that a filter selects (kernel, metric, size, nodes, endpoint, rail).
 Result<std::vector<SeriesRow>> read_series(Connection& connection, const ResultsFilter& filter);
 Result<SeriesRow> read_one_series(Connection& connection, std::int64_t id);  // kNotFound
+inline constexpr std::size_t kMaxComparedSeries = 100'000;
 // Compares points of attempts that count and passed. `a`, `b`: ids of runs. kInvalidArgument: more
 // than `max_series` in common, of some 1 KB each.
 Result<ComparisonRow> compare_runs(Connection& connection, std::string_view a, std::string_view b,
-                                   std::size_t max_series = 100'000);
+                                   std::size_t max_series = kMaxComparedSeries);
 // Reads rows into a table, until there are too many rows or bytes.
 Result<SqlTable> read_table(Rows& rows, std::uint32_t max_rows);
 // One statement that only reads. Errors: kInvalidArgument with SQLite's words.

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
-#include <optional>
 #include <string>
 
 #include <fmt/format.h>
@@ -14,10 +13,6 @@
 namespace railgauge::store {
 namespace {
 
-// From the best to the worst. A check that could not look is worse than a warning: missing data is
-// never a pass. A waived check says nothing, so it is worst only where it is alone.
-constexpr std::array<std::string_view, 6> kCheckStates{"waived",  "pass",  "warn",
-                                                       "unknown", "error", "fail"};
 constexpr std::array<std::string_view, 4> kNoteSubjects{"node", "run", "series", "fabric"};
 
 using States = std::uint32_t;  // a bit for each FindingState
@@ -34,6 +29,7 @@ struct Transition {
   std::optional<FindingState> to;  // absent: the state stays
 };
 using enum FindingState;
+using api::CheckState;
 constexpr std::array kTransitions{
     Transition{"confirm", states(kNew, kReopened), kConfirmed},
     Transition{"ack", states(kNew, kConfirmed, kReopened, kAcknowledged), kAcknowledged},
@@ -44,8 +40,8 @@ constexpr std::array kTransitions{
     Transition{"comment", kAnyState, std::nullopt}};
 
 // kDataLoss: the database holds a text that is no state.
-Result<FindingState> finding_state_of(const std::string& finding_id, const std::string& text) {
-  const auto state = state_of<FindingState>(kFindingStateTexts, text);
+Result<FindingState> finding_state_of(std::string_view finding_id, std::string_view text) {
+  const auto state = api::state_of<FindingState>(text);
   if (state) return *state;
   return fail(Code::kDataLoss, fmt::format("finding {}: unknown state {}", finding_id, text));
 }
@@ -65,18 +61,18 @@ Result<std::optional<std::int64_t>> find_run(Connection& connection, std::string
   return find_id(connection, "run", "SELECT id FROM run WHERE run_id=?1", run_id);
 }
 
-Result<std::string_view> worst_of(const PreflightRow& preflight) {
-  std::size_t worst = 0;
+Result<CheckState> worst_of(const PreflightRow& preflight) {
+  CheckState worst = CheckState::kWaived;
   for (const CheckRow& check : preflight.checks) {
-    const auto place = std::ranges::find(kCheckStates, check.state);
-    if (place == kCheckStates.end())
+    const auto state = api::state_of<CheckState>(check.state);
+    if (!state)
       return fail(
           Code::kInvalidArgument,
           fmt::format("preflight of {}: check {}: state {} is not one of {}", preflight.node_id,
-                      check.check_id, check.state, fmt::join(kCheckStates, ", ")));
-    worst = std::max(worst, static_cast<std::size_t>(place - kCheckStates.begin()));
+                      check.check_id, check.state, fmt::join(texts_of(CheckState()), ", ")));
+    worst = std::max(worst, *state);
   }
-  return preflight.checks.empty() ? "unknown" : kCheckStates.at(worst);
+  return preflight.checks.empty() ? CheckState::kUnknown : worst;
 }
 
 Status insert_step(Connection& connection, std::int64_t finding, const FindingStepRow& step) {
@@ -108,7 +104,7 @@ Status check_evidence(Connection& connection, const FindingRow& finding) {
 }  // namespace
 
 Status write_preflight(Connection& connection, const PreflightRow& preflight) {
-  const std::string_view state = RG_TRY(worst_of(preflight));
+  const CheckState state = RG_TRY(worst_of(preflight));
   const auto node = RG_TRY(id_of_node(connection, preflight.node_id));
   if (!node) return fail(Code::kInvalidArgument, "preflight: it names no node");
   const auto run = RG_TRY(find_run(connection, preflight.run_id));
@@ -155,15 +151,11 @@ Status write_finding(Connection& connection, const FindingRow& finding) {
 Status write_finding_step(Connection& connection, std::string_view finding_id,
                           const FindingStepRow& step) {
   std::int64_t id = 0;
-  FindingState state = kNew;
-  {
-    Rows rows =
-        RG_TRY(connection.query("SELECT id, state FROM finding WHERE finding_id=?1", finding_id));
-    if (!RG_TRY(rows.next()))
-      return fail(Code::kNotFound, fmt::format("finding {}: not found", finding_id));
-    id = rows.integer(0);
-    state = RG_TRY(finding_state_of(std::string(finding_id), rows.text(1)));
-  }
+  std::string text;
+  if (!RG_TRY(connection.row(std::tie(id, text),
+                             "SELECT id, state FROM finding WHERE finding_id=?1", finding_id)))
+    return fail(Code::kNotFound, fmt::format("finding {}: not found", finding_id));
+  const FindingState state = RG_TRY(finding_state_of(finding_id, text));
   const auto is_named = [&](const Transition& one) { return one.action == step.action; };
   if (std::ranges::none_of(kTransitions, is_named))
     return fail(Code::kInvalidArgument,
@@ -176,12 +168,10 @@ Status write_finding_step(Connection& connection, std::string_view finding_id,
   if (way == kTransitions.end())
     return fail(Code::kFailedPrecondition,
                 fmt::format("finding {}: {}: it is {}", finding_id, step.action, text_of(state)));
-  std::optional<std::string_view> to;
-  if (way->to) to = text_of(*way->to);
   RG_TRY_OK(
       connection.execute("UPDATE finding SET state=coalesce(?2, state), changed_at=?3, "
                          "acknowledged_until=iif(?2 IS NULL, acknowledged_until, ?4) WHERE id=?1",
-                         id, to, step.at, step.until));
+                         id, way->to, step.at, step.until));
   // The accepted level becomes the baseline of its series.
   if (step.action == "accept")
     RG_TRY_OK(connection.execute(
@@ -248,26 +238,22 @@ Result<std::vector<FindingRow>> read_findings(Connection& connection,
                                               std::optional<FindingState> state,
                                               std::uint32_t limit) {
   std::vector<FindingRow> findings;
-  const std::string_view text = state ? text_of(*state) : "";
   Rows rows = RG_TRY(
       connection.query(std::string(kFindingColumns) +
-                           "WHERE ?1='' OR finding.state=?1 ORDER BY finding.id DESC LIMIT ?2",
-                       text, limit));
+                           "WHERE ?1 IS NULL OR finding.state=?1 ORDER BY finding.id DESC LIMIT ?2",
+                       state, limit));
   std::int64_t id = 0;
   while (RG_TRY(rows.next())) findings.push_back(RG_TRY(finding_of(rows, id)));
   return findings;
 }
 
 Result<FindingRow> read_finding(Connection& connection, std::string_view finding_id) {
-  FindingRow finding;
   std::int64_t id = 0;
-  {
-    Rows rows =
-        RG_TRY(connection.query(std::string(kFindingColumns) + "WHERE finding_id=?1", finding_id));
-    if (!RG_TRY(rows.next()))
-      return fail(Code::kNotFound, fmt::format("finding {}: not found", finding_id));
-    finding = RG_TRY(finding_of(rows, id));
-  }
+  Rows rows =
+      RG_TRY(connection.query(std::string(kFindingColumns) + "WHERE finding_id=?1", finding_id));
+  if (!RG_TRY(rows.next()))
+    return fail(Code::kNotFound, fmt::format("finding {}: not found", finding_id));
+  FindingRow finding = RG_TRY(finding_of(rows, id));
   using Series = FindingSeriesRow;
   finding.series = RG_TRY(connection.list(
       Columns{&Series::series, &Series::before, &Series::after},
@@ -290,12 +276,10 @@ Result<PreflightRow> preflight_of(Connection& connection, std::string_view node_
                                   Result<Rows> found) {
   PreflightRow preflight{.node_id = std::string(node_id)};
   std::int64_t id = 0;
-  {
-    Rows rows = RG_TRY(std::move(found));
-    if (!RG_TRY(rows.next()))
-      return fail(Code::kNotFound, fmt::format("preflight of {}: there is none", node_id));
-    rows.read(id, preflight.at, preflight.state, preflight.run_id);
-  }
+  Rows rows = RG_TRY(std::move(found));
+  if (!RG_TRY(rows.next()))
+    return fail(Code::kNotFound, fmt::format("preflight of {}: there is none", node_id));
+  rows.read(id, preflight.at, preflight.state, preflight.run_id);
   preflight.checks = RG_TRY(connection.list(
       Columns{&CheckRow::check_id, &CheckRow::subject, &CheckRow::state, &CheckRow::observed,
               &CheckRow::why, &CheckRow::remedy},

@@ -167,7 +167,8 @@ TEST_F(Remarks, ABundleKnowsThePeopleOfOtherRunsAndThoseWhoCancelled) {
   RunRow other = run_row("r2");
   other.requested_by = "ada";
   ASSERT_TRUE(store_->create_run(other, pair_tasks(1)));
-  RunUpdate cancelled{.run_id = "r2", .state = "ended", .outcome = "cancelled", .ended_at = 2e9};
+  RunUpdate cancelled{
+      .run_id = "r2", .state = RunState::kEnded, .outcome = "cancelled", .ended_at = 2e9};
   cancelled.reason = "cancelled by Grace Hopper";
   cancelled.cancelled_by = "Grace Hopper";
   ASSERT_TRUE(store_->update_run(cancelled));

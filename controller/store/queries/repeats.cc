@@ -25,10 +25,12 @@ Status write_repeat_counts(Connection& connection, const RepeatCountRow& row) {
 }
 
 Result<std::optional<RepeatCounts>> sum_repeat_counts(Connection& connection, double since) {
-  Rows rows = RG_TRY(connection.query(
+  RepeatCounts sum;
+  std::int64_t runs = 0;
+  RG_TRY(connection.row(
+      std::tie(runs, sum.figures, sum.apart),
       "SELECT count(*), total(figures), total(apart) FROM repeat_count WHERE at>=?1", since));
-  if (!RG_TRY(rows.next()) || rows.integer(0) == 0) return std::nullopt;
-  return RepeatCounts{.figures = rows.integer(1), .apart = rows.integer(2)};
+  return runs > 0 ? std::optional(sum) : std::nullopt;
 }
 
 }  // namespace railgauge::store

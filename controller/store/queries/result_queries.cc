@@ -1,6 +1,6 @@
 // Queries about points.
 #include <algorithm>
-#include <bit>
+#include <array>
 #include <cstring>
 #include <map>
 #include <optional>
@@ -23,9 +23,8 @@ constexpr std::string_view kSelect =
     "series.kernel, series.revision, measured_at, attempt.outcome, "
     "series.metric, series.meaning, series.unit, series.larger_is_better, series.message_bytes, "
     "sample_count, median, median_low, median_high, p99, distribution.p999, "
-    "distribution.effective_sample_count, flags, "
-    "distribution.min, distribution.max, mean, stddev, p25, p75, p90, lag1_autocorrelation, "
-    "warmup_count, distribution.measure_ns, stop_reason, "
+    "distribution.effective_sample_count, distribution.min, distribution.max, mean, stddev, p25, "
+    "p75, p90, lag1_autocorrelation, warmup_count, distribution.measure_ns, flags, stop_reason, "
     "point.fact_set, rank.parameter_set, rank.fact_set, attempt.id, task.id, series.pair, "
     "point.id, attempt.outcome='failed' AND NOT EXISTS (SELECT 1 FROM rank AS each WHERE "
     "each.attempt=attempt.id AND coalesce(each.outcome, '')<>'passed') ";
@@ -44,16 +43,11 @@ constexpr std::string_view kFromRun =
     "FROM run CROSS JOIN task ON task.run=run.id CROSS JOIN attempt ON attempt.task=task.id "
     "CROSS JOIN rank ON rank.attempt=attempt.id CROSS JOIN point ON point.id BETWEEN rank.id << 20 "
     "AND (rank.id << 20) + 1048575 ";
-constexpr std::string_view kFromPoint =
-    "FROM point CROSS JOIN rank ON rank.id=point.rank CROSS JOIN attempt ON "
-    "attempt.id=rank.attempt CROSS JOIN task ON task.id=attempt.task ";
-// A range of keys: along the table, so that a page costs what it reads and nothing is sorted.
-constexpr std::string_view kFromRange =
-    "FROM point NOT INDEXED CROSS JOIN rank ON rank.id=point.rank CROSS JOIN attempt ON "
-    "attempt.id=rank.attempt CROSS JOIN task ON task.id=attempt.task ";
-constexpr std::string_view kFromSeries =
-    "FROM point INDEXED BY point_by_series CROSS JOIN rank ON rank.id=point.rank CROSS JOIN "
-    "attempt ON attempt.id=rank.attempt CROSS JOIN task ON task.id=attempt.task ";
+// From the point up. A range of keys goes along the table, so that a page costs what it reads and
+// nothing is sorted.
+constexpr std::string_view kUp =
+    " CROSS JOIN rank ON rank.id=point.rank CROSS JOIN attempt ON attempt.id=rank.attempt CROSS "
+    "JOIN task ON task.id=attempt.task ";
 
 // ?1 run's id (0: all), ?2 kernel, ?3 metric, ?4 size or NULL, ?5 JSON list of nodes, ?6 all
 // attempts, ?7 limit, ?8 endpoint, ?9 rail or NULL, ?10 since, ?11 until, ?12 stack key, ?13 stack
@@ -79,10 +73,13 @@ constexpr std::string_view kAllValues = " WHERE ?16 IS ?16";
 
 // Without a filter by series there is no clause about it, so that the newest points are found from
 // the table's end; with one that leaves few series, or a time, they are found by their index.
-std::string_view from_of(const ResultsFilter& filter, bool one_run, bool by_series) {
-  if (by_series) return kFromSeries;
-  if (filter.range) return kFromRange;
-  return one_run ? kFromRun : kFromPoint;
+std::string from_of(const ResultsFilter& filter, bool one_run, bool by_series) {
+  if (one_run && !by_series && !filter.range) return std::string(kFromRun);
+  return fmt::format("FROM point{}{}",
+                     by_series      ? " INDEXED BY point_by_series"
+                     : filter.range ? " NOT INDEXED"
+                                    : "",
+                     kUp);
 }
 
 std::string_view run_of(const ResultsFilter& filter, bool one_run) {
@@ -113,18 +110,17 @@ std::string sql_of_results(const ResultsFilter& filter, bool one_run) {
 
 namespace {
 
-struct Found {
-  ResultRow row{};
-  std::int64_t point_facts = 0;
-  std::int64_t parameters = 0;
-  std::int64_t facts = 0;
-  std::int64_t attempt = 0;
-  std::int64_t task = 0;
-};
-
-void set(Point& point, void (Point::*setter)(double), std::optional<double> value) {
-  if (value) (point.*setter)(*value);
-}
+// Setters of the figures, in the order of their columns.
+constexpr int kFirstFigure = 14;
+constexpr std::array kFigures{&Point::set_message_bytes, &Point::set_sample_count,
+                              &Point::set_median,        &Point::set_median_low,
+                              &Point::set_median_high,   &Point::set_p99,
+                              &Point::set_p999,          &Point::set_effective_sample_count,
+                              &Point::set_min,           &Point::set_max,
+                              &Point::set_mean,          &Point::set_stddev,
+                              &Point::set_p25,           &Point::set_p75,
+                              &Point::set_p90,           &Point::set_lag1_autocorrelation,
+                              &Point::set_warmup_count,  &Point::set_measure_ns};
 
 Point point_of(const Rows& rows) {
   Point point;
@@ -132,36 +128,25 @@ Point point_of(const Rows& rows) {
   point.set_meaning(rows.text(11));
   point.set_unit(rows.text(12));
   point.set_larger_is_better(rows.integer(13) != 0);
-  point.set_message_bytes(rows.real(14));
-  point.set_sample_count(rows.real(15));
-  point.set_median(rows.real(16));
-  set(point, &Point::set_median_low, rows.optional_real(17));
-  set(point, &Point::set_median_high, rows.optional_real(18));
-  set(point, &Point::set_p99, rows.optional_real(19));
-  set(point, &Point::set_p999, rows.optional_real(20));
-  set(point, &Point::set_effective_sample_count, rows.optional_real(21));
-  const std::int64_t flags = rows.integer(22);
+  for (int column = kFirstFigure; const auto setter : kFigures)
+    if (const auto value = rows.optional_real(column++)) (point.*setter)(*value);
+  const std::int64_t flags = rows.integer(32);
   point.set_converged((flags & kFlagConverged) != 0);
   point.set_synthetic((flags & kFlagSynthetic) != 0);
   point.set_verified((flags & kFlagVerified) != 0);
   point.set_throttled((flags & kFlagThrottled) != 0);
-  point.set_min(rows.real(23));
-  point.set_max(rows.real(24));
-  point.set_mean(rows.real(25));
-  set(point, &Point::set_stddev, rows.optional_real(26));
-  set(point, &Point::set_p25, rows.optional_real(27));
-  set(point, &Point::set_p75, rows.optional_real(28));
-  set(point, &Point::set_p90, rows.optional_real(29));
-  set(point, &Point::set_lag1_autocorrelation, rows.optional_real(30));
-  point.set_warmup_count(rows.real(31));
-  point.set_measure_ns(rows.real(32));
   point.set_stop_reason(rows.text(33));
   point.set_pair(rows.text(39));
   return point;
 }
 
-Found result_of(const Rows& rows) {
-  return {.row = {.run_id = rows.text(0),
+// Reads points, with the fields that are stored once for many of them.
+class ResultReader {
+ public:
+  explicit ResultReader(Connection& connection) : connection_(connection), sets_(connection) {}
+
+  Result<ResultRow> read(const Rows& rows) {
+    ResultRow row{.run_id = rows.text(0),
                   .task_id = rows.text(1),
                   .attempt = rows.small(2),
                   .rank = rows.small(3),
@@ -173,37 +158,25 @@ Found result_of(const Rows& rows) {
                   .measured_at = rows.real(8),
                   .outcome = rows.text(9),
                   .point = point_of(rows),
-                  .only_a_limit_failed = rows.integer(41) != 0},
-          .point_facts = rows.integer(34),
-          .parameters = rows.integer(35),
-          .facts = rows.integer(36),
-          .attempt = rows.integer(37),
-          .task = rows.integer(38)};
-}
-
-// Fills in fields that are stored once for many points.
-class Completer {
- public:
-  explicit Completer(Connection& connection) : connection_(connection), sets_(connection) {}
-
-  Status complete(Found& found) {
-    found.row.parameters = *RG_TRY(sets_.parameters(found.parameters));
-    found.row.facts = *RG_TRY(sets_.facts(found.facts));
-    for (const auto& [name, value] : *RG_TRY(sets_.facts(found.point_facts)))
-      (*found.row.point.mutable_facts())[name] = value;
-    auto [known, fresh] = endpoints_.try_emplace(found.attempt);
-    if (fresh) RG_TRY_OK(read_endpoints(found, known->second));
-    found.row.endpoints = known->second;
-    return {};
+                  .only_a_limit_failed = rows.integer(41) != 0};
+    row.parameters = *RG_TRY(sets_.parameters(rows.integer(35)));
+    row.facts = *RG_TRY(sets_.facts(rows.integer(36)));
+    for (const auto& [name, value] : *RG_TRY(sets_.facts(rows.integer(34))))
+      (*row.point.mutable_facts())[name] = value;
+    auto [known, fresh] = endpoints_.try_emplace(rows.integer(37));
+    if (fresh) RG_TRY_OK(read_endpoints(known->first, rows.integer(38), known->second));
+    row.endpoints = known->second;
+    return row;
   }
 
  private:
-  Status read_endpoints(const Found& found, std::vector<std::string>& endpoints) {
+  Status read_endpoints(std::int64_t attempt, std::int64_t task,
+                        std::vector<std::string>& endpoints) {
     Rows rows = RG_TRY(connection_.query(
         "SELECT task_rank.node_name, coalesce(nullif(rank.endpoint_text, ''), "
         "task_rank.endpoint_text) FROM task_rank LEFT JOIN rank ON rank.attempt=?2 AND "
         "rank.rank=task_rank.rank WHERE task_rank.task=?1 ORDER BY task_rank.rank",
-        found.task, found.attempt));
+        task, attempt));
     while (RG_TRY(rows.next())) {
       const std::string endpoint = rows.text(1);
       endpoints.push_back(rows.text(0) + (endpoint.empty() ? "" : "/" + endpoint));
@@ -221,9 +194,7 @@ Result<std::optional<std::int64_t>> chosen_run(Connection& connection, const std
   if (run_id == "all") return 0;
   if (run_id.empty())
     return connection.integer("SELECT id FROM run WHERE state='ended' ORDER BY id DESC LIMIT 1");
-  const auto id = RG_TRY(connection.integer("SELECT id FROM run WHERE run_id=?1", run_id));
-  if (!id) return fail(Code::kNotFound, fmt::format("run {}: there is no such run", run_id));
-  return id;
+  return RG_TRY(id_of_run(connection, run_id));
 }
 
 }  // namespace
@@ -233,30 +204,22 @@ Result<std::vector<ResultRow>> read_results(Connection& connection, const Result
   if (!run) return std::vector<ResultRow>{};
   const std::uint32_t limit =
       std::min(filter.limit == 0 ? kDefaultResultRows : filter.limit, kMaxResultRows);
-  std::vector<Found> found;
-  {
-    const std::size_t equals = filter.stack.find('=');
-    if (!filter.stack.empty() && equals == std::string::npos)
-      return fail(
-          Code::kInvalidArgument,
-          fmt::format("stack part {}: it is KEY=VALUE, as in gpu_driver=550.54", filter.stack));
-    const std::string sql = sql_of_results(filter, *run != 0);
-    Rows rows = RG_TRY(connection.query(
-        sql, *run, filter.kernel, filter.metric, filter.message_bytes, json_of(filter.nodes),
-        filter.all_attempts, limit, filter.endpoint, filter.rail, filter.since, filter.until,
-        filter.stack.substr(0, filter.stack.empty() ? 0 : equals),
-        filter.stack.empty() ? std::string() : filter.stack.substr(equals + 1),
-        filter.range ? std::optional(filter.range->after) : std::nullopt, filter.series,
-        filter.range ? std::optional(filter.range->through) : std::nullopt));
-    while (RG_TRY(rows.next())) found.push_back(result_of(rows));
-  }
+  const std::size_t equals = filter.stack.find('=');
+  if (!filter.stack.empty() && equals == std::string::npos)
+    return fail(
+        Code::kInvalidArgument,
+        fmt::format("stack part {}: it is KEY=VALUE, as in gpu_driver=550.54", filter.stack));
+  const std::string sql = sql_of_results(filter, *run != 0);
+  Rows rows = RG_TRY(connection.query(
+      sql, *run, filter.kernel, filter.metric, filter.message_bytes, json_of(filter.nodes),
+      filter.all_attempts, limit, filter.endpoint, filter.rail, filter.since, filter.until,
+      filter.stack.substr(0, filter.stack.empty() ? 0 : equals),
+      filter.stack.empty() ? std::string() : filter.stack.substr(equals + 1),
+      filter.range ? std::optional(filter.range->after) : std::nullopt, filter.series,
+      filter.range ? std::optional(filter.range->through) : std::nullopt));
   std::vector<ResultRow> results;
-  results.reserve(found.size());
-  Completer completer(connection);
-  for (Found& one : found) {
-    RG_TRY_OK(completer.complete(one));
-    results.push_back(std::move(one.row));
-  }
+  ResultReader reader(connection);
+  while (RG_TRY(rows.next())) results.push_back(RG_TRY(reader.read(rows)));
   if (filter.range) return results;
   // They were found newest first. Points of one millisecond stay in the order of their task.
   std::ranges::reverse(results);

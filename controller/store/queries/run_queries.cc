@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "controller/store/queries/queries.h"
+#include "controller/store/queries/upgrades.h"
 #include "controller/store/rows/text_json.h"
 #include "controller/store/sqlite/sqlite.h"
 #include "kernels/core/base/outcome.h"
@@ -20,16 +21,6 @@ constexpr std::string_view kRunColumns =
 
 tl::unexpected<Error> no_run(std::string_view run_id) {
   return fail(Code::kNotFound, fmt::format("run {}: there is no such run", run_id));
-}
-
-// The row's own fields; what needs other statements comes after the row is left.
-std::pair<std::int64_t, RunSummaryRow> run_of(const Rows& rows, std::string& nodes) {
-  std::int64_t id = 0;
-  RunSummaryRow summary;
-  RunRow& run = summary.run;
-  rows.read(id, run.run_id, run.suite, run.trigger, run.requested_by, run.state, run.outcome,
-            run.reason, nodes, run.created_at, run.started_at, run.ended_at, run.parent_run_id);
-  return {id, std::move(summary)};
 }
 
 Status count_tasks(Connection& connection, std::int64_t run, RunSummaryRow& summary) {
@@ -54,10 +45,17 @@ Status count_tasks(Connection& connection, std::int64_t run, RunSummaryRow& summ
   return {};
 }
 
-Status complete(Connection& connection, std::int64_t id, const std::string& nodes,
-                RunSummaryRow& summary) {
-  summary.run.nodes = RG_TRY(read_list(connection, nodes));
-  return count_tasks(connection, id, summary);
+// The present row, with the fields that other statements read.
+Result<RunSummaryRow> run_of(Connection& connection, const Rows& rows) {
+  std::int64_t id = 0;
+  std::string nodes;
+  RunSummaryRow summary;
+  RunRow& run = summary.run;
+  rows.read(id, run.run_id, run.suite, run.trigger, run.requested_by, run.state, run.outcome,
+            run.reason, nodes, run.created_at, run.started_at, run.ended_at, run.parent_run_id);
+  run.nodes = RG_TRY(read_list(connection, nodes));
+  RG_TRY_OK(count_tasks(connection, id, summary));
+  return summary;
 }
 
 struct Task {
@@ -119,14 +117,20 @@ Final final_of(const Rows& rows) {
   return end;
 }
 
-struct RankIds {
-  std::optional<std::int64_t> rank;
-  std::int64_t facts = 0;
-};
+Result<std::vector<Note>> read_notes(Connection& connection, std::int64_t rank) {
+  std::vector<Note> notes;
+  Rows rows = RG_TRY(
+      connection.query("SELECT severity, text FROM note WHERE rank=?1 ORDER BY sequence", rank));
+  while (RG_TRY(rows.next())) {
+    Note& note = notes.emplace_back();
+    note.set_severity(rows.text(0));
+    note.set_text(rows.text(1));
+  }
+  return notes;
+}
 
 // The placement, with what the ranks of the counted attempt reported.
-Result<std::vector<RankIds>> read_ranks(Connection& connection, Task& task) {
-  std::vector<RankIds> ids;
+Status read_ranks(Connection& connection, TextSets& sets, Task& task) {
   Rows rows = RG_TRY(connection.query(
       "SELECT task_rank.rank, task_rank.node_name, node.node_id, task_rank.endpoint_text, rank.id, "
       "rank.endpoint_text, rank.outcome, rank.reason, start_ns, open_ns, wait_ns, exchange_ns, "
@@ -146,30 +150,8 @@ Result<std::vector<RankIds>> read_ranks(Connection& connection, Task& task) {
     if (!rows.is_null(6)) detail.final_record = final_of(rows);
     task.detail.task.ranks.push_back(
         {.node_id = rows.text(2), .node = detail.node, .endpoint = rows.text(3)});
-    ids.push_back(
-        {rows.is_null(4) ? std::nullopt : std::optional(rows.integer(4)), rows.integer(18)});
-  }
-  return ids;
-}
-
-Status read_notes(Connection& connection, std::int64_t rank, RankDetailRow& detail) {
-  Rows rows = RG_TRY(
-      connection.query("SELECT severity, text FROM note WHERE rank=?1 ORDER BY sequence", rank));
-  while (RG_TRY(rows.next())) {
-    Note& note = detail.notes.emplace_back();
-    note.set_severity(rows.text(0));
-    note.set_text(rows.text(1));
-  }
-  return {};
-}
-
-Status complete(Connection& connection, TextSets& sets, Task& task) {
-  task.detail.task.parameters = *RG_TRY(sets.parameters(task.parameters));
-  task.detail.task.identity_parameters = RG_TRY(read_list(connection, task.identity));
-  const std::vector<RankIds> ids = RG_TRY(read_ranks(connection, task));
-  for (std::size_t i = 0; i < ids.size(); ++i) {
-    task.detail.ranks[i].facts = *RG_TRY(sets.facts(ids[i].facts));
-    if (ids[i].rank) RG_TRY_OK(read_notes(connection, *ids[i].rank, task.detail.ranks[i]));
+    detail.facts = *RG_TRY(sets.facts(rows.integer(18)));
+    if (!rows.is_null(4)) detail.notes = RG_TRY(read_notes(connection, rows.integer(4)));
   }
   return {};
 }
@@ -177,41 +159,32 @@ Status complete(Connection& connection, TextSets& sets, Task& task) {
 }  // namespace
 
 Result<std::vector<RunSummaryRow>> read_runs(Connection& connection, std::uint32_t limit) {
-  std::vector<RunSummaryRow> out;
-  std::vector<std::pair<std::int64_t, std::string>> rest;  // id, nodes
-  {
-    Rows rows =
-        RG_TRY(connection.query(std::string(kRunColumns) + "ORDER BY run.id DESC LIMIT ?1", limit));
-    while (RG_TRY(rows.next())) {
-      auto& [id, nodes] = rest.emplace_back();
-      auto [run, summary] = run_of(rows, nodes);
-      id = run;
-      out.push_back(std::move(summary));
-    }
-  }
-  for (std::size_t i = 0; i < out.size(); ++i)
-    RG_TRY_OK(complete(connection, rest[i].first, rest[i].second, out[i]));
-  return out;
+  std::vector<RunSummaryRow> runs;
+  Rows rows =
+      RG_TRY(connection.query(std::string(kRunColumns) + "ORDER BY run.id DESC LIMIT ?1", limit));
+  while (RG_TRY(rows.next())) runs.push_back(RG_TRY(run_of(connection, rows)));
+  return runs;
+}
+
+Result<std::int64_t> id_of_run(Connection& connection, std::string_view run_id) {
+  const auto id = RG_TRY(connection.integer("SELECT id FROM run WHERE run_id=?1", run_id));
+  if (!id) return no_run(run_id);
+  return *id;
 }
 
 Result<RunSummaryRow> read_run(Connection& connection, std::string_view run_id) {
-  std::string nodes;
-  std::pair<std::int64_t, RunSummaryRow> run;
-  {
-    Rows rows = RG_TRY(connection.query(std::string(kRunColumns) + "WHERE run_id=?1", run_id));
-    if (!RG_TRY(rows.next())) return no_run(run_id);
-    run = run_of(rows, nodes);
-  }
-  RG_TRY_OK(complete(connection, run.first, nodes, run.second));
-  return std::move(run.second);
+  Rows rows = RG_TRY(connection.query(std::string(kRunColumns) + "WHERE run_id=?1", run_id));
+  if (!RG_TRY(rows.next())) return no_run(run_id);
+  return run_of(connection, rows);
 }
 
 namespace {
 
 Result<TaskRange> tasks_of(Connection& connection, std::int64_t run) {
-  Rows rows = RG_TRY(connection.query("SELECT min(id), max(id) FROM task WHERE run=?1", run));
-  if (!RG_TRY(rows.next()) || rows.is_null(0)) return TaskRange{.first = 1};  // there are none
-  return TaskRange{.first = rows.integer(0), .last = rows.integer(1)};
+  TaskRange range;  // without tasks the first is behind the last
+  RG_TRY(connection.row(std::tie(range.first, range.last),
+                        "SELECT coalesce(min(id), 1), max(id) FROM task WHERE run=?1", run));
+  return range;
 }
 
 std::size_t size_of(const TextMap& map) {
@@ -237,15 +210,16 @@ Result<TaskPageRow> read_task_page(Connection& connection, std::string_view run_
                                    std::int64_t from, std::uint32_t max_tasks,
                                    std::size_t max_bytes) {
   TaskPageRow page{.summary = RG_TRY(read_run(connection, run_id))};
-  const auto id = RG_TRY(connection.integer("SELECT id FROM run WHERE run_id=?1", run_id));
-  if (!id) return no_run(run_id);
-  TaskRange range = RG_TRY(tasks_of(connection, *id));
+  const std::int64_t id = RG_TRY(id_of_run(connection, run_id));
+  TaskRange range = RG_TRY(tasks_of(connection, id));
   range.first = std::max(range.first, from);
   range.limit = max_tasks;
   TextSets sets(connection);
   std::size_t bytes = 0;
-  for (Task& task : RG_TRY(read_tasks(connection, *id, range))) {
-    RG_TRY_OK(complete(connection, sets, task));
+  for (Task& task : RG_TRY(read_tasks(connection, id, range))) {
+    task.detail.task.parameters = *RG_TRY(sets.parameters(task.parameters));
+    task.detail.task.identity_parameters = RG_TRY(read_list(connection, task.identity));
+    RG_TRY_OK(read_ranks(connection, sets, task));
     bytes += size_of(task.detail);
     page.tasks.push_back(std::move(task.detail));
     page.next = task.id < range.last ? task.id + 1 : 0;
@@ -255,26 +229,15 @@ Result<TaskPageRow> read_task_page(Connection& connection, std::string_view run_
 }
 
 Result<RunDetailRow> read_run_detail(Connection& connection, std::string_view run_id) {
-  RunDetailRow detail{.summary = RG_TRY(read_run(connection, run_id))};
-  std::int64_t id = 0;
-  {
-    Rows rows = RG_TRY(connection.query("SELECT id, suite_text FROM run WHERE run_id=?1", run_id));
-    if (!RG_TRY(rows.next())) return no_run(run_id);
-    id = rows.integer(0);
-    detail.summary.run.suite_text = rows.text(1);
-  }
-  TextSets sets(connection);
-  const TaskRange all = RG_TRY(tasks_of(connection, id));
-  for (Task& task : RG_TRY(read_tasks(connection, id, all))) {
-    RG_TRY_OK(complete(connection, sets, task));
-    detail.tasks.push_back(std::move(task.detail));
-  }
+  TaskPageRow all = RG_TRY(read_task_page(connection, run_id, 0, UINT32_MAX, SIZE_MAX));
+  RunDetailRow detail{.summary = std::move(all.summary), .tasks = std::move(all.tasks)};
+  detail.summary.run.suite_text = RG_TRY(read_suite_text(connection, run_id));
   return detail;
 }
 
 namespace {
 
-Status read_endpoints(Connection& connection, std::int64_t node, NodeRow& row) {
+Result<std::vector<EndpointRow>> read_endpoints(Connection& connection, std::int64_t node) {
   using Row = EndpointRow;
   constexpr Columns kColumns{&Row::kind,
                              &Row::device,
@@ -290,7 +253,7 @@ Status read_endpoints(Connection& connection, std::int64_t node, NodeRow& row) {
                              &Row::active_mtu_bytes,
                              &Row::numa_node_plus_one,
                              &Row::model};
-  row.endpoints = RG_TRY(connection.list(
+  return connection.list(
       kColumns,
       "SELECT kind, device, port, iif(slot GLOB 'netdev:*' OR slot GLOB 'device:*', '', slot), "
       "netdev, guid, state, link_layer, driver, firmware, rate_bits_per_second, "
@@ -298,47 +261,35 @@ Status read_endpoints(Connection& connection, std::int64_t node, NodeRow& row) {
       "endpoint=endpoint.id AND valid_to IS NULL "
       "JOIN node ON node.id=endpoint.node WHERE node=?1 "
       "AND endpoint.last_seen_at=node.last_seen_at ORDER BY slot, port",
-      node));
-  return {};
+      node);
 }
 
 }  // namespace
 
 Result<std::vector<NodeRow>> read_nodes(Connection& connection) {
   std::vector<NodeRow> nodes;
-  struct Rest {
+  // A reinstalled node has a new id under its old name: the one seen last has the name.
+  Rows rows = RG_TRY(connection.query(
+      "SELECT node.id, node_id, name, version, address, first_seen_at, last_seen_at, "
+      "fact_set.body, spool_through, old.body, was.body "
+      "FROM node LEFT JOIN fact_set ON fact_set.id=fact_set LEFT JOIN epoch ON "
+      "epoch.node=node.id AND valid_to IS NULL LEFT JOIN stack ON stack.id=epoch.stack LEFT JOIN "
+      "fact_set AS old ON old.id=versions LEFT JOIN fact_set AS was ON was.id=settings WHERE NOT "
+      "EXISTS (SELECT 1 FROM "
+      "node other WHERE other.name=node.name AND (other.last_seen_at, other.id) > "
+      "(node.last_seen_at, node.id)) ORDER BY name"));
+  while (RG_TRY(rows.next())) {
+    NodeRow& node = nodes.emplace_back();
     std::int64_t id = 0;
-    std::string described, versions, settings;
-  };
-  std::vector<Rest> rest;
-  {
-    // A reinstalled node has a new id under its old name: the one seen last has the name.
-    Rows rows = RG_TRY(connection.query(
-        "SELECT node.id, node_id, name, version, address, first_seen_at, last_seen_at, "
-        "fact_set.body, spool_through, old.body, was.body "
-        "FROM node LEFT JOIN fact_set ON fact_set.id=fact_set LEFT JOIN epoch ON "
-        "epoch.node=node.id AND valid_to IS NULL LEFT JOIN stack ON stack.id=epoch.stack LEFT JOIN "
-        "fact_set AS old ON old.id=versions LEFT JOIN fact_set AS was ON was.id=settings WHERE NOT "
-        "EXISTS (SELECT 1 FROM "
-        "node other WHERE other.name=node.name AND (other.last_seen_at, other.id) > "
-        "(node.last_seen_at, node.id)) ORDER BY name"));
-    while (RG_TRY(rows.next())) {
-      NodeRow& node = nodes.emplace_back();
-      Rest& other = rest.emplace_back();
-      rows.read(other.id, node.node_id, node.name, node.version, node.address, node.first_seen_at,
-                node.last_seen_at, other.described, node.spool_through, other.versions,
-                other.settings);
-    }
-  }
-  const auto take = [&](const std::string& json, TextMap& map) -> Status {
-    if (!json.empty()) map = RG_TRY(read_map(connection, json));
-    return {};
-  };
-  for (std::size_t i = 0; i < nodes.size(); ++i) {
-    RG_TRY_OK(take(rest[i].described, nodes[i].described));
-    RG_TRY_OK(take(rest[i].versions, nodes[i].facts));
-    RG_TRY_OK(take(rest[i].settings, nodes[i].settings));
-    RG_TRY_OK(read_endpoints(connection, rest[i].id, nodes[i]));
+    std::string described;
+    StackBodies stack;
+    rows.read(id, node.node_id, node.name, node.version, node.address, node.first_seen_at,
+              node.last_seen_at, described, node.spool_through, stack.versions, stack.settings);
+    node.described = RG_TRY(read_map(connection, described));
+    StackParts parts = RG_TRY(read_parts(connection, stack));
+    node.facts = std::move(parts.versions);
+    node.settings = std::move(parts.settings);
+    node.endpoints = RG_TRY(read_endpoints(connection, id));
   }
   return nodes;
 }

@@ -117,7 +117,7 @@ Status claim_due(Connection& connection, const ScheduleClaim& claim, std::string
   return insert_due(connection, id, claim.schedule,
                     {.due_at = claim.due_at,
                      .decided_at = now,
-                     .result = claim.by_hand ? "by_hand" : "started",
+                     .result = claim.by_hand ? DueResult::kByHand : DueResult::kStarted,
                      .run_id = std::string(run_id),
                      .reason = claim.reason});
 }

@@ -6,10 +6,11 @@
 #include <vector>
 
 #include "controller/store/rows/schedule_rows.h"
-#include "controller/store/sqlite/sqlite.h"
 #include "kernels/core/base/result.h"
 
 namespace railgauge::store {
+
+class Connection;
 
 inline constexpr double kMissedDays = 30;          // span of a schedule's count of missed due times
 inline constexpr std::uint32_t kMaxDueRows = 400;  // rows kept for each schedule

@@ -80,8 +80,9 @@ TEST_F(ScheduleStoreTest, ADueTimeIsOneRunsOrNone) {
   ASSERT_FALSE(again);
   EXPECT_EQ(again.error().code, Code::kAlreadyExists);
   EXPECT_THAT(*store_->list_runs(9), SizeIs(1)) << "no run without its claim";
-  EXPECT_EQ(store_->decide_due("weekly", {.due_at = 2e9, .result = "missed"}).error().code,
-            Code::kAlreadyExists);
+  EXPECT_EQ(
+      store_->decide_due("weekly", {.due_at = 2e9, .result = DueResult::kMissed}).error().code,
+      Code::kAlreadyExists);
   EXPECT_EQ(named("weekly").decided_until, 2e9);
   EXPECT_EQ(named("weekly").last->run_id, "r1");
 }
@@ -106,11 +107,13 @@ TEST_F(ScheduleStoreTest, StartsAreCountedOnceEachAndNothingElseIs) {
   ASSERT_TRUE(claim("r3", 3, 1, true));
   ASSERT_TRUE(claim("r4", 2e9 + 1, 1, false)) << "chosen before the one by hand was there";
   EXPECT_EQ(named("weekly").started, 2u) << "number 2 is nobody's yet";
-  ASSERT_TRUE(store_->decide_due("weekly", {.due_at = 2e9 + 2, .result = "missed"}));
-  ASSERT_TRUE(store_->decide_due("weekly", {.due_at = 2e9 + 3, .result = "skipped"}));
+  ASSERT_TRUE(store_->decide_due("weekly", {.due_at = 2e9 + 2, .result = DueResult::kMissed}));
+  ASSERT_TRUE(store_->decide_due("weekly", {.due_at = 2e9 + 3, .result = DueResult::kSkipped}));
   EXPECT_EQ(named("weekly").started, 2u);
-  ASSERT_TRUE(store_->decide_due("weekly", {.due_at = 2e9 + 4, .result = "missed", .spent = 2}));
-  ASSERT_TRUE(store_->decide_due("weekly", {.due_at = 2e9 + 5, .result = "missed", .spent = 1}));
+  ASSERT_TRUE(
+      store_->decide_due("weekly", {.due_at = 2e9 + 4, .result = DueResult::kMissed, .spent = 2}));
+  ASSERT_TRUE(
+      store_->decide_due("weekly", {.due_at = 2e9 + 5, .result = DueResult::kMissed, .spent = 1}));
   reopen();
   EXPECT_EQ(named("weekly").started, 3u);
   EXPECT_EQ(named("nightly").started, 0u);
@@ -130,7 +133,7 @@ TEST_F(ScheduleStoreTest, ARunTakesTheBrokenOffOnesPlaceOnceAndNothingIsCounted)
   const auto dues = store_->list_dues("weekly", 9);
   ASSERT_THAT(*dues, SizeIs(1));
   EXPECT_EQ(dues->at(0).run_id, "r2");
-  EXPECT_EQ(dues->at(0).result, "started");
+  EXPECT_EQ(dues->at(0).result, DueResult::kStarted);
   EXPECT_EQ(dues->at(0).reason, "the rest");
   EXPECT_EQ(named("weekly").started, 1u);
   EXPECT_EQ(named("weekly").decided_until, 2e9);
@@ -142,13 +145,13 @@ TEST_F(ScheduleStoreTest, ARunTakesTheBrokenOffOnesPlaceOnceAndNothingIsCounted)
 
 TEST_F(ScheduleStoreTest, WhatIsSaidOfAStartedDueTimeIsSaidOfThatRunAlone) {
   ASSERT_TRUE(store_->create_run(run_row("r1"), pair_tasks(1), ScheduleClaim{"weekly", 2e9}));
-  const DueRow missed{.due_at = 2e9, .result = "missed", .run_id = "r1", .reason = "why"};
+  const DueRow missed{.due_at = 2e9, .result = DueResult::kMissed, .run_id = "r1", .reason = "why"};
   DueRow other = missed;
   other.run_id = "r2";
   EXPECT_EQ(store_->say_of_started("weekly", other).error().code, Code::kNotFound);
   ASSERT_TRUE(store_->say_of_started("weekly", missed));
   EXPECT_EQ(store_->say_of_started("weekly", missed).error().code, Code::kNotFound) << "once";
-  EXPECT_EQ(named("weekly").newest->result, "missed");
+  EXPECT_EQ(named("weekly").newest->result, DueResult::kMissed);
   EXPECT_EQ(named("weekly").newest->reason, "why");
 }
 
@@ -159,10 +162,16 @@ TEST_F(ScheduleStoreTest, BrokenOffAreThoseThatLostTasksToTheirControllersEnd) {
   };
   const auto ends = [&](const char* run, const char* outcome, const std::string& reason) {
     const std::string task = pair_tasks(1).at(0).task_id;
-    ASSERT_TRUE(store_->update_task(
-        {.run_id = run, .task_id = task, .state = "ended", .outcome = outcome, .reason = reason}));
-    ASSERT_TRUE(store_->update_run(
-        {.run_id = run, .state = "ended", .outcome = outcome, .reason = reason, .ended_at = 3e9}));
+    ASSERT_TRUE(store_->update_task({.run_id = run,
+                                     .task_id = task,
+                                     .state = TaskState::kEnded,
+                                     .outcome = outcome,
+                                     .reason = reason}));
+    ASSERT_TRUE(store_->update_run({.run_id = run,
+                                    .state = RunState::kEnded,
+                                    .outcome = outcome,
+                                    .reason = reason,
+                                    .ended_at = 3e9}));
   };
   started("passed", 2e9);
   ends("passed", "passed", "");
@@ -201,7 +210,7 @@ TEST_F(ScheduleStoreTest, EachStartHasTheNumberAfterTheOneBefore) {
         break;
       case 1:
       case 2:
-        ASSERT_TRUE(store_->decide_due("weekly", {.due_at = due, .result = "missed"}));
+        ASSERT_TRUE(store_->decide_due("weekly", {.due_at = due, .result = DueResult::kMissed}));
         break;
       case 3:
         EXPECT_FALSE(
@@ -230,11 +239,12 @@ TEST_F(ScheduleStoreTest, PausedItStartsNothingAndResumedOnlyWhatIsDueLater) {
 }
 
 TEST_F(ScheduleStoreTest, MissedOnesAreCountedAndOldRowsGo) {
-  ASSERT_TRUE(store_->decide_due("weekly", {.due_at = 4e9, .result = "missed", .reason = "away"}));
+  ASSERT_TRUE(store_->decide_due("weekly",
+                                 {.due_at = 4e9, .result = DueResult::kMissed, .reason = "away"}));
   EXPECT_EQ(named("weekly").missed, 1U);
   EXPECT_EQ(named("weekly").newest->reason, "away");
   for (std::uint32_t i = 1; i <= kMaxDueRows; ++i)
-    ASSERT_TRUE(store_->decide_due("weekly", {.due_at = 4e9 + i, .result = "skipped"}));
+    ASSERT_TRUE(store_->decide_due("weekly", {.due_at = 4e9 + i, .result = DueResult::kSkipped}));
   EXPECT_THAT(*store_->list_dues("weekly", 1000), SizeIs(kMaxDueRows));
   EXPECT_EQ(named("weekly").missed, 0U);
 }

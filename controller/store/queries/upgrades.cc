@@ -1,11 +1,11 @@
 #include "controller/store/queries/upgrades.h"
 
 #include <algorithm>
-#include <utility>
 
 #include <fmt/format.h>
 
 #include "controller/store/ingest/record_sink.h"
+#include "controller/store/queries/queries.h"
 #include "controller/store/rows/text_json.h"
 #include "controller/store/sqlite/sqlite.h"
 
@@ -39,17 +39,12 @@ constexpr std::string_view kColumns =
     "SELECT upgrade_id, suite, state, requested_by, created_at, before_is_history, verdict, kind, "
     "reason, coalesce(judged_at, 0), {} FROM upgrade ";
 
-UpgradeRow upgrade_of(const Rows& rows) {
-  UpgradeRow row;
-  std::string state;
-  rows.read(row.upgrade_id, row.suite, state, row.requested_by, row.created_at,
-            row.before_is_history, row.verdict, row.kind, row.reason, row.judged_at, row.report);
-  row.state = state_of<UpgradeState>(kUpgradeStateTexts, state).value_or(UpgradeState::kPrepared);
-  return row;
-}
-
-// Nodes and runs.
-Status complete(Connection& connection, UpgradeRow& upgrade) {
+// The present row, with its nodes and runs.
+Result<UpgradeRow> upgrade_of(Connection& connection, const Rows& rows) {
+  UpgradeRow upgrade;
+  rows.read(upgrade.upgrade_id, upgrade.suite, upgrade.state, upgrade.requested_by,
+            upgrade.created_at, upgrade.before_is_history, upgrade.verdict, upgrade.kind,
+            upgrade.reason, upgrade.judged_at, upgrade.report);
   using Node = UpgradeNodeRow;
   upgrade.nodes = RG_TRY(connection.list(
       Columns{&Node::node_id, &Node::node, &Node::changed, &Node::stack_before, &Node::stack_after},
@@ -62,7 +57,7 @@ Status complete(Connection& connection, UpgradeRow& upgrade) {
       "SELECT run_id, side='after' FROM upgrade_run JOIN upgrade ON upgrade.id=upgrade_run.upgrade "
       "JOIN run ON run.id=upgrade_run.run WHERE upgrade_id=?1 ORDER BY run.id",
       upgrade.upgrade_id));
-  return {};
+  return upgrade;
 }
 
 }  // namespace
@@ -75,8 +70,8 @@ Status write_upgrade(Connection& connection, const UpgradeRow& upgrade) {
   RG_TRY_OK(connection.execute(
       "INSERT INTO upgrade (upgrade_id, suite, state, requested_by, created_at, before_is_history, "
       "verdict, kind, reason, report) VALUES (?1, ?2, ?3, ?4, ?5, ?6, '', '', '', '')",
-      upgrade.upgrade_id, upgrade.suite, text_of(upgrade.state), upgrade.requested_by,
-      upgrade.created_at, upgrade.before_is_history ? 1 : 0));
+      upgrade.upgrade_id, upgrade.suite, upgrade.state, upgrade.requested_by, upgrade.created_at,
+      upgrade.before_is_history ? 1 : 0));
   const std::int64_t id = connection.last_id();
   for (const UpgradeNodeRow& node : upgrade.nodes) {
     const std::int64_t node_key =
@@ -117,28 +112,18 @@ Status write_upgrade_verdict(Connection& connection, const UpgradeRow& upgrade) 
 
 Result<std::vector<UpgradeRow>> read_upgrades(Connection& connection, std::uint32_t limit) {
   std::vector<UpgradeRow> upgrades;
-  {
-    Rows rows = RG_TRY(connection.query(
-        fmt::format(fmt::runtime(kColumns), "''") + "ORDER BY id DESC LIMIT ?1", limit));
-    while (RG_TRY(rows.next())) upgrades.push_back(upgrade_of(rows));
-  }
-  for (UpgradeRow& upgrade : upgrades) RG_TRY_OK(complete(connection, upgrade));
+  Rows rows = RG_TRY(connection.query(
+      fmt::format(fmt::runtime(kColumns), "''") + "ORDER BY id DESC LIMIT ?1", limit));
+  while (RG_TRY(rows.next())) upgrades.push_back(RG_TRY(upgrade_of(connection, rows)));
   return upgrades;
 }
 
 Result<UpgradeRow> read_upgrade(Connection& connection, std::string_view upgrade_id) {
-  UpgradeRow upgrade;
-  {
-    Rows rows = RG_TRY(connection.query(
-        fmt::format(fmt::runtime(kColumns), "report") + "WHERE upgrade_id=?1", upgrade_id));
-    if (!RG_TRY(rows.next()))
-      return fail(
-          Code::kNotFound,
-          fmt::format("upgrade {}: there is none; railgauge upgrades lists them", upgrade_id));
-    upgrade = upgrade_of(rows);
-  }
-  RG_TRY_OK(complete(connection, upgrade));
-  return upgrade;
+  Rows rows = RG_TRY(connection.query(
+      fmt::format(fmt::runtime(kColumns), "report") + "WHERE upgrade_id=?1", upgrade_id));
+  if (RG_TRY(rows.next())) return upgrade_of(connection, rows);
+  return fail(Code::kNotFound,
+              fmt::format("upgrade {}: there is none; railgauge upgrades lists them", upgrade_id));
 }
 
 // --- the two sides: stacks, endpoints, figures and outcomes ---
@@ -150,16 +135,6 @@ constexpr std::string_view kOfTheseNodes =
     " AND (?2='[]' OR NOT EXISTS (SELECT 1 FROM task_rank AS other WHERE other.task=task.id AND "
     "other.node NOT IN (SELECT id FROM node WHERE node_id IN (SELECT value FROM "
     "json_each(?2)))))";
-
-// The present name of a placement's endpoint: an upgrade may rename devices, and the place is the
-// same. A port with a GPU has its names where the port and the GPU have them.
-constexpr std::string_view kPresentNames =
-    "LEFT JOIN endpoint AS used ON used.id=task_rank.endpoint LEFT JOIN endpoint AS plain ON "
-    "plain.node=used.node AND plain.slot=used.slot AND plain.port=used.port AND plain.gpu_slot='' "
-    "LEFT JOIN endpoint_attribute AS named ON named.endpoint=plain.id AND named.valid_to IS NULL "
-    "LEFT JOIN endpoint AS gpu ON used.gpu_slot<>'' AND gpu.node=used.node AND "
-    "gpu.slot=used.gpu_slot AND gpu.port=0 AND gpu.gpu_slot='' LEFT JOIN endpoint_attribute AS "
-    "gpu_named ON gpu_named.endpoint=gpu.id AND gpu_named.valid_to IS NULL";
 
 // The path of one rank from its facts: its own path, that of the other end where it differs, how
 // MPI reads the GPU's memory, and the transport.
@@ -179,30 +154,21 @@ std::string present_name(const std::string& planned, const std::string& device, 
 }  // namespace
 
 Result<StackParts> read_stack_parts(Connection& connection, std::int64_t stack) {
-  std::string versions;
-  std::string settings;
-  {
-    Rows rows =
-        RG_TRY(connection.query("SELECT v.body, s.body FROM stack JOIN fact_set AS v ON "
-                                "v.id=versions JOIN fact_set AS s ON "
-                                "s.id=settings WHERE stack.id=?1",
-                                stack));
-    if (!RG_TRY(rows.next()))
-      return fail(Code::kNotFound, fmt::format("stack {}: there is none", stack));
-    versions = rows.text(0);
-    settings = rows.text(1);
-  }
-  StackParts parts;
-  parts.versions = RG_TRY(read_map(connection, versions));
-  parts.settings = RG_TRY(read_map(connection, settings));
-  return parts;
+  StackBodies bodies;
+  if (!RG_TRY(connection.row(
+          std::tie(bodies.versions, bodies.settings),
+          "SELECT v.body, s.body FROM stack JOIN fact_set AS v ON v.id=versions JOIN fact_set AS s "
+          "ON s.id=settings WHERE stack.id=?1",
+          stack)))
+    return fail(Code::kNotFound, fmt::format("stack {}: there is none", stack));
+  return read_parts(connection, bodies);
 }
 
 Result<std::string> read_suite_text(Connection& connection, std::string_view run_id) {
-  Rows rows = RG_TRY(connection.query("SELECT suite_text FROM run WHERE run_id=?1", run_id));
-  if (!RG_TRY(rows.next()))
+  std::string text;
+  if (!RG_TRY(connection.row(std::tie(text), "SELECT suite_text FROM run WHERE run_id=?1", run_id)))
     return fail(Code::kNotFound, fmt::format("run {}: there is none", run_id));
-  return rows.text(0);
+  return text;
 }
 
 Result<std::vector<EpochRow>> read_epochs(Connection& connection, std::string_view node_id,
@@ -210,24 +176,17 @@ Result<std::vector<EpochRow>> read_epochs(Connection& connection, std::string_vi
   const auto node = RG_TRY(connection.integer("SELECT id FROM node WHERE node_id=?1", node_id));
   if (!node) return fail(Code::kNotFound, fmt::format("node {}: there is none", node_id));
   std::vector<EpochRow> epochs;
-  std::vector<std::pair<std::string, std::string>> bodies;
-  {
-    Rows rows = RG_TRY(connection.query(
-        "SELECT stack.id, valid_from, valid_to, cause, v.body, s.body FROM epoch JOIN stack ON "
-        "stack.id=epoch.stack JOIN fact_set AS v ON v.id=versions JOIN fact_set AS s ON "
-        "s.id=settings WHERE node=?1 ORDER BY valid_from DESC LIMIT ?2",
-        *node, limit));
-    while (RG_TRY(rows.next())) {
-      epochs.push_back({.stack = rows.integer(0),
-                        .valid_from = rows.real(1),
-                        .valid_to = rows.optional_real(2),
-                        .cause = rows.text(3)});
-      bodies.emplace_back(rows.text(4), rows.text(5));
-    }
-  }
-  for (std::size_t i = 0; i < epochs.size(); ++i) {
-    epochs[i].parts.versions = RG_TRY(read_map(connection, bodies[i].first));
-    epochs[i].parts.settings = RG_TRY(read_map(connection, bodies[i].second));
+  Rows rows = RG_TRY(connection.query(
+      "SELECT stack.id, valid_from, valid_to, cause, v.body, s.body FROM epoch JOIN stack ON "
+      "stack.id=epoch.stack JOIN fact_set AS v ON v.id=versions JOIN fact_set AS s ON "
+      "s.id=settings WHERE node=?1 ORDER BY valid_from DESC LIMIT ?2",
+      *node, limit));
+  while (RG_TRY(rows.next())) {
+    EpochRow& epoch = epochs.emplace_back();
+    StackBodies bodies;
+    rows.read(epoch.stack, epoch.valid_from, epoch.valid_to, epoch.cause, bodies.versions,
+              bodies.settings);
+    epoch.parts = RG_TRY(read_parts(connection, bodies));
   }
   return epochs;
 }
@@ -243,11 +202,9 @@ Result<std::vector<EndpointStateRow>> read_endpoint_states(
       json_of(node_ids)));
   while (RG_TRY(rows.next())) {
     EndpointStateRow& row = states.emplace_back();
-    row.node = rows.text(0);
-    row.endpoint = rows.text(1);
-    if (rows.integer(2) > 0) row.endpoint += fmt::format(":{}", rows.integer(2));
-    row.state = rows.text(3);
-    row.gone = rows.integer(4) != 0;
+    std::int64_t port = 0;
+    rows.read(row.node, row.endpoint, port, row.state, row.gone);
+    if (port > 0) row.endpoint += fmt::format(":{}", port);
   }
   return states;
 }
@@ -304,8 +261,9 @@ Result<std::vector<SideTaskRow>> read_side_tasks(Connection& connection,
           "JOIN "
           "task_rank ON task_rank.task=task.id CROSS JOIN node ON node.id=task_rank.node LEFT JOIN "
           "attempt ON attempt.task=task.id AND attempt.attempt=counted_attempt " +
-          std::string(kPresentNames) + " WHERE run_id IN (SELECT value FROM json_each(?1))" +
-          std::string(kOfTheseNodes) + " ORDER BY task.id, task_rank.rank",
+          "LEFT JOIN endpoint AS used ON used.id=task_rank.endpoint " + std::string(kPresentNames) +
+          " WHERE run_id IN (SELECT value FROM json_each(?1))" + std::string(kOfTheseNodes) +
+          " ORDER BY task.id, task_rank.rank",
       json_of(run_ids), json_of(node_ids)));
   while (RG_TRY(rows.next())) {
     if (tasks.empty() || rows.integer(0) != present) {

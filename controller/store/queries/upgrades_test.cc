@@ -133,7 +133,7 @@ TEST_F(Upgrades, AnEndpointThatIsGoneIsToldWithItsName) {
 
 TEST_F(Upgrades, RunsOfNodesAreThoseThatEndedInTheTime) {
   EXPECT_THAT(*store_->read(read_runs_of_nodes, {"id-1"}, 0, 1e12, 10), IsEmpty()) << "it goes on";
-  ASSERT_TRUE(store_->update_run({.run_id = "r1", .state = "ended", .outcome = "passed"}));
+  ASSERT_TRUE(store_->update_run({.run_id = "r1", .state = RunState::kEnded, .outcome = "passed"}));
   ASSERT_TRUE(store_->flush());
   EXPECT_THAT(*store_->read(read_runs_of_nodes, {"id-1"}, 0, 1e12, 10), ElementsAre("r1"));
   EXPECT_THAT(*store_->read(read_runs_of_nodes, {"id-1"}, 1e12, 2e12, 10), IsEmpty());

@@ -8,11 +8,13 @@
 #include <string>
 #include <vector>
 
+#include "controller/api/states.h"
 #include "controller/store/rows/rows.h"
 #include "controller/store/rows/stack_parts.h"
-#include "controller/store/rows/states.h"
 
 namespace railgauge::store {
+
+using api::UpgradeState;
 
 // A stretch of time in which a node's stack did not change.
 struct EpochRow {

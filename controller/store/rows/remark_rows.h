@@ -7,9 +7,11 @@
 #include <string>
 #include <vector>
 
-#include "controller/store/rows/states.h"
+#include "controller/api/states.h"
 
 namespace railgauge::store {
+
+using api::FindingState;
 
 // One check of a preflight. States: pass, warn, fail, error, waived, unknown.
 struct CheckRow {

@@ -12,10 +12,13 @@
 #include <variant>
 #include <vector>
 
+#include "controller/api/states.h"
 #include "kernels/core/base/record.pb.h"
 
 namespace railgauge::store {
 
+using api::RunState;
+using api::TaskState;
 using TextMap = std::map<std::string, std::string>;
 
 // A point's key is its rank's id and its record's sequence, which has so many bits.
@@ -70,7 +73,6 @@ inline constexpr std::string_view kControllerRestarted = "controller restarted";
 // Why they ended that a controller cancelled before it ended.
 inline constexpr std::string_view kControllerStopping = "the controller is stopping";
 
-// States as in control.proto: "waiting", "preparing", "running", "ended".
 struct TaskRow {
   std::string task_id{};
   std::uint32_t stage = 0;
@@ -82,20 +84,19 @@ struct TaskRow {
   double deadline_seconds = 0;
   double expected_seconds = 0;
   double expected_bytes = 0;
-  std::string state = "waiting";
+  TaskState state = TaskState::kWaiting;
   std::string outcome{};
   std::string reason{};
   std::uint32_t attempts = 0;
 };
 
-// States as in control.proto: "planned", "running", "cancelling", "ended".
 struct RunRow {
   std::string run_id{};
   std::string suite{};       // its name
   std::string suite_text{};  // what was run, to the letter
   std::string trigger{};     // "cli", "schedule", "upgrade"
   std::string requested_by{};
-  std::string state = "planned";
+  RunState state = RunState::kPlanned;
   std::string outcome{};
   std::string reason{};
   double created_at = 0;
@@ -108,7 +109,7 @@ struct RunRow {
 // A change of a run or task. Absent fields stay as they are.
 struct RunUpdate {
   std::string run_id{};
-  std::optional<std::string> state{};
+  std::optional<RunState> state{};
   std::optional<std::string> outcome{};
   std::optional<std::string> reason{};
   std::optional<std::string> cancelled_by{};  // a person, or the schedule that replaced the run
@@ -118,7 +119,7 @@ struct RunUpdate {
 struct TaskUpdate {
   std::string run_id{};
   std::string task_id{};
-  std::optional<std::string> state{};
+  std::optional<TaskState> state{};
   std::optional<std::string> outcome{};  // of attempt `attempts` as well, where that is above 0
   std::optional<std::string> reason{};
   std::optional<std::uint32_t> attempts{};

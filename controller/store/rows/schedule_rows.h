@@ -6,17 +6,21 @@
 #include <optional>
 #include <string>
 
+#include "controller/api/states.h"
+
 namespace railgauge::store {
 
-// The decision on a due time. Results: "started", "skipped", "missed", "by_hand".
+using api::DueResult;
+
+// The decision on a due time.
 struct DueRow {
   double due_at = 0;
   double decided_at = 0;  // filled in by the store
-  std::string result{};
+  DueResult result = DueResult::kStarted;
   std::string run_id{};
   std::string reason{};
-  std::string
-      note{};  // the reason without the text that resumed runs added; filled in by the store
+  // The reason without the text that resumed runs added; filled in by the store.
+  std::string note{};
   // Not stored: ScheduleClaim::number of the start that found nobody of its slice, which is spent.
   std::optional<std::uint64_t> spent{};
 };

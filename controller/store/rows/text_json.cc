@@ -46,9 +46,15 @@ std::string json_of(std::span<const std::string> list) {
 
 Result<TextMap> read_map(Connection& connection, std::string_view json) {
   TextMap map;
+  if (json.empty()) return map;
   Rows rows = RG_TRY(connection.query("SELECT key, value FROM json_each(?1)", json));
   while (RG_TRY(rows.next())) map.emplace(rows.text(0), rows.text(1));
   return map;
+}
+
+Result<StackParts> read_parts(Connection& connection, const StackBodies& bodies) {
+  return StackParts{.versions = RG_TRY(read_map(connection, bodies.versions)),
+                    .settings = RG_TRY(read_map(connection, bodies.settings))};
 }
 
 Result<std::vector<std::string>> read_list(Connection& connection, std::string_view json) {

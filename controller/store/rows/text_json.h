@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "controller/store/rows/rows.h"
+#include "controller/store/rows/stack_parts.h"
 #include "controller/store/sqlite/sqlite.h"
 #include "kernels/core/base/result.h"
 
@@ -19,7 +20,14 @@ namespace railgauge::store {
 std::string json_of(const TextMap& map);
 // ["a","b"]
 std::string json_of(std::span<const std::string> list);
+// "" is the empty map.
 Result<TextMap> read_map(Connection& connection, std::string_view json);
+// The stored texts of a stack's two maps.
+struct StackBodies {
+  std::string versions{};
+  std::string settings{};
+};
+Result<StackParts> read_parts(Connection& connection, const StackBodies& bodies);
 Result<std::vector<std::string>> read_list(Connection& connection, std::string_view json);
 
 // Interned sets of facts and parameters by their ids, each read once for one query.
@@ -42,13 +50,8 @@ class TextSets {
     const auto found = known.find(id);
     if (found != known.end()) return &found->second;
     std::string body;
-    {
-      Rows rows = RG_TRY(connection_.query(sql, id));
-      if (RG_TRY(rows.next())) body = rows.text(0);
-    }
-    TextMap map;
-    if (!body.empty()) map = RG_TRY(read_map(connection_, body));
-    return &known.emplace(id, std::move(map)).first->second;
+    RG_TRY(connection_.row(std::tie(body), sql, id));
+    return &known.emplace(id, RG_TRY(read_map(connection_, body))).first->second;
   }
 
   Connection& connection_;

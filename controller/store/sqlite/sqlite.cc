@@ -1,6 +1,5 @@
 #include "controller/store/sqlite/sqlite.h"
 
-#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <utility>

@@ -3,6 +3,7 @@
 // that names file, act and cause.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <concepts>
 #include <cstddef>
@@ -12,6 +13,7 @@
 #include <string>
 #include <string_view>
 #include <tuple>
+#include <type_traits>
 #include <unordered_map>
 #include <variant>
 #include <vector>
@@ -92,6 +94,15 @@ class Rows {
   void get(int column, Integer& field) const {
     field = static_cast<Integer>(integer(column));
   }
+  // An enumeration by the table of its texts (controller/api/states.h). Another text leaves the
+  // field as it is.
+  template <class State>
+  requires std::is_enum_v<State>
+  void get(int column, State& field) const {
+    const auto texts = texts_of(field);
+    const auto found = std::ranges::find(texts, text(column));
+    if (found != texts.end()) field = static_cast<State>(found - texts.begin());
+  }
   template <class Value>
   void get(int column, std::optional<Value>& field) const {
     if (is_null(column)) return field.reset();
@@ -147,6 +158,15 @@ class Connection {
     return rows.integer(0);
   }
 
+  // Reads the first row of a query into `fields`; false without rows.
+  template <class... Fields, class... Values>
+  Result<bool> row(const std::tuple<Fields&...>& fields, std::string_view sql,
+                   const Values&... values) {
+    Rows rows = RG_TRY(bound(sql, SQLITE_STATIC, values...));
+    if (!RG_TRY(rows.next())) return false;
+    std::apply([&](auto&... field) { rows.read(field...); }, fields);
+    return true;
+  }
   // All rows of a query, by their columns.
   template <class Row, class... Fields, class... Values>
   Result<std::vector<Row>> list(const Columns<Row, Fields...>& columns, std::string_view sql,
@@ -225,6 +245,11 @@ class Connection {
   template <std::integral Integer>
   static int bind(const Place& place, Integer value) {
     return bind_integer(place, static_cast<std::int64_t>(value));
+  }
+  template <class State>
+  requires std::is_enum_v<State>
+  static int bind(const Place& place, State state) {
+    return bind(place, std::string_view(text_of(state)));
   }
   template <class Value>
   static int bind(const Place& place, const std::optional<Value>& value) {

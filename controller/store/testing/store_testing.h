@@ -80,7 +80,7 @@ inline RunRow run_row(std::string id) {
           .suite_text = "version: 1\n",
           .trigger = "cli",
           .requested_by = "root",
-          .state = "running",
+          .state = RunState::kRunning,
           .nodes = {"n1", "n2"}};
 }
 

@@ -71,23 +71,20 @@ Status publish(const std::string& part, const std::string& target) {
   return sync_folder_of(target);
 }
 
-double bytes_of(const std::string& database) {
-  double bytes = 0;
-  for (const char* suffix : {"", "-wal"}) {
-    std::error_code error;
-    const auto size = fs::file_size(database + suffix, error);
-    bytes += error ? 0 : static_cast<double>(size);
-  }
-  return bytes;
-}
-
 Status check_room(const std::string& file, double bytes) {
-  std::error_code error;
-  const auto space = fs::space(folder_of(file), error);
-  if (error || static_cast<double>(space.available) >= bytes) return {};
+  const std::optional<double> free_bytes = free_bytes_beside(file);
+  if (!free_bytes || *free_bytes >= bytes) return {};
   return fail(Code::kResourceExhausted,
               fmt::format("{:.0f} MB are needed, {:.0f} MB are free on its file system",
-                          bytes / 1e6, static_cast<double>(space.available) / 1e6));
+                          bytes / 1e6, *free_bytes / 1e6));
+}
+
+// Removes the unfinished file of a copy; returns its error, with the act in front.
+Status dropped(const std::string& part, std::string_view act, const std::string& target,
+               const Error& error) {
+  std::error_code ignored;
+  fs::remove(part, ignored);
+  return fail(error.code, fmt::format("{} {}: {}", act, target, error.message));
 }
 
 // Damage that was copied is no backup.
@@ -197,6 +194,23 @@ Status move_away(const std::string& database, const std::string& kept) {
 
 }  // namespace
 
+double size_of_file(const std::string& path) {
+  std::error_code error;
+  const auto size = fs::file_size(path, error);
+  return error ? 0 : static_cast<double>(size);
+}
+
+double bytes_of(const std::string& database) {
+  return size_of_file(database) + size_of_file(database + "-wal");
+}
+
+std::optional<double> free_bytes_beside(const std::string& path) {
+  std::error_code error;
+  const auto space = fs::space(folder_of(path), error);
+  if (error) return std::nullopt;
+  return static_cast<double>(space.available);
+}
+
 Result<std::string> begin_backup(const std::string& target, double bytes) {
   const auto failure = [&](const Error& error) {
     return fail(error.code, fmt::format("backup {}: {}", target, error.message));
@@ -215,16 +229,13 @@ Result<std::string> begin_backup(const std::string& target, double bytes) {
                           target, part));
 }
 
-Status end_backup(const std::string& part, const std::string& target,
+Status end_backup(const Status& copied, const std::string& part, const std::string& target,
                   const std::function<bool()>& is_over) {
-  Status done = check_copy(part, is_over);
-  if (!done && done.error().code == Code::kDeadlineExceeded)
+  Status done = copied ? check_copy(part, is_over) : copied;
+  if (copied && !done && done.error().code == Code::kDeadlineExceeded)
     done = fail(Code::kCancelled, "the controller is stopping");
   if (done) done = publish(part, target);
-  if (done) return {};
-  std::error_code ignored;
-  fs::remove(part, ignored);
-  return fail(done.error().code, fmt::format("backup {}: {}", target, done.error().message));
+  return done ? Status() : dropped(part, "backup", target, done.error());
 }
 
 Status copy_database(const std::string& database, const std::string& target) {
@@ -232,10 +243,7 @@ Status copy_database(const std::string& database, const std::string& target) {
   Status copied = check_room(target, bytes_of(database));
   if (copied) copied = copy_snapshot(database, part);
   if (copied) copied = publish(part, target);
-  if (copied) return {};
-  std::error_code ignored;
-  fs::remove(part, ignored);
-  return fail(copied.error().code, fmt::format("copy {}: {}", target, copied.error().message));
+  return copied ? Status() : dropped(part, "copy", target, copied.error());
 }
 
 Result<std::string> restore(const std::string& backup, const std::string& database) {

@@ -2,19 +2,28 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
 
 #include "kernels/core/base/result.h"
 
 namespace railgauge::store {
 
+// Bytes of a file; 0 where there is none.
+double size_of_file(const std::string& path);
+// Bytes of a database with its log.
+double bytes_of(const std::string& database);
+// Free bytes of the file system that holds `path`. Absent: it cannot be read.
+std::optional<double> free_bytes_beside(const std::string& path);
+
 // Creates the empty file of a backup under way, beside its final name. kAlreadyExists: one of the
 // two names is taken, since nothing is ever overwritten. kResourceExhausted: the file system has no
 // room for `bytes`.
 Result<std::string> begin_backup(const std::string& target, double bytes);
 // Checks the copy (kDataLoss if it is not sound) and moves it to its final name, on the disk.
-// `is_over` ends it (kCancelled). After an error the unfinished file is gone.
-Status end_backup(const std::string& part, const std::string& target,
+// `is_over` ends it (kCancelled). After an error, also one in `copied`, the unfinished file is
+// gone.
+Status end_backup(const Status& copied, const std::string& part, const std::string& target,
                   const std::function<bool()>& is_over);
 
 // Copies a database that nobody writes to: a compacted snapshot, on the disk when this returns.

@@ -37,7 +37,8 @@ class Maintenance : public StoreTest {
         append(*store_, "id-1", {started_record(at), point, final_record(at, 2, "passed")}));
     const At other{.run_id = run_id, .rank = 1};
     ASSERT_TRUE(append(*store_, "id-2", {started_record(other), final_record(other, 1, "passed")}));
-    ASSERT_TRUE(store_->update_run({.run_id = run_id, .state = "ended", .outcome = "passed"}));
+    ASSERT_TRUE(
+        store_->update_run({.run_id = run_id, .state = RunState::kEnded, .outcome = "passed"}));
     ASSERT_TRUE(store_->flush());
   }
   static constexpr double kNow = 1.9e9;

@@ -1,6 +1,5 @@
 #include "controller/store/upkeep/schema.h"
 
-#include <array>
 #include <filesystem>
 #include <string_view>
 
@@ -74,8 +73,9 @@ bool holds_the_same(Connection& database, const std::string& copy) {
       "max(id) FROM run), (SELECT max(id) FROM rank), (SELECT max(id) FROM event), (SELECT "
       "max(last_seen_at) FROM node))";
   const auto newest = [&](Connection& connection) -> Result<std::string> {
-    Rows rows = RG_TRY(connection.query(kNewest));
-    return RG_TRY(rows.next()) ? rows.text(0) : std::string();
+    std::string text;
+    RG_TRY(connection.row(std::tie(text), kNewest));
+    return text;
   };
   auto opened = open_for_reading(copy, 1);
   if (!opened) return false;

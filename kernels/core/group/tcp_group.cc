@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include "kernels/core/base/clock.h"
+#include "kernels/core/base/lookup.h"
 #include "kernels/core/text/text.h"
 #include "kernels/core/text/units.h"
 
@@ -56,7 +57,7 @@ std::optional<Started> parse_greeting(const std::string& bytes) {
 }
 
 // A parameter's value for a message: in quotes, or "absent".
-std::string value_in(const Started& task, const std::string& name) {
+std::string value_of(const Started& task, const std::string& name) {
   const auto found = task.parameters().find(name);
   return found == task.parameters().end() ? "absent" : in_quotes(found->second);
 }
@@ -69,9 +70,9 @@ std::vector<std::string> differing_parameters(const Started& mine, const Started
   for (const auto& [name, value] : theirs.parameters()) names[name] = true;
   std::vector<std::string> out;
   for (const auto& [name, unused] : names)
-    if (value_in(mine, name) != value_in(theirs, name))
-      out.push_back(fmt::format("{} {} there and {} here", in_quotes(name), value_in(theirs, name),
-                                value_in(mine, name)));
+    if (value_of(mine, name) != value_of(theirs, name))
+      out.push_back(fmt::format("{} {} there and {} here", in_quotes(name), value_of(theirs, name),
+                                value_of(mine, name)));
   return out;
 }
 
@@ -323,7 +324,7 @@ Result<std::unique_ptr<Group>> join_tcp_group(std::string_view address, const St
   const auto theirs = parse_greeting(*bytes);
   if (!theirs) return fail(Code::kUnavailable, "{} is no Railgauge listener", to_string(where));
   RG_TRY_OK(check_same(task, *theirs, relay.peer()));
-  const auto rank = parse_integer(value_in(theirs->facts(), kRankFact));
+  const auto rank = parse_integer(value_of(theirs->facts(), kRankFact));
   if (!rank || *rank < 0 || *rank >= task.size())
     return fail(Code::kUnavailable, "peer {} gave no rank", relay.peer());
   std::vector<FrameStream> peers;

@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "kernels/core/base/lookup.h"
 #include "kernels/core/base/outcome.h"
 #include "kernels/core/report/report.h"
 #include "kernels/core/report/text_table.h"
@@ -79,13 +80,13 @@ std::string metric_in_words(const Point& point) {
 
 // Whether a fake had a part in any figure.
 bool any_synthetic(const RunnerReport& report) {
-  return value_in(report.started().facts(), "synthetic") == "true" ||
+  return value_of(report.started().facts(), "synthetic") == "true" ||
          std::ranges::any_of(report.points(), &Point::synthetic);
 }
 
 // The port's rate in bytes per second from its fact, or nothing.
 std::optional<double> line_rate(const RunnerReport& report) {
-  const auto rate = parse_number(value_in(report.started().facts(), kLineRateFact));
+  const auto rate = parse_number(value_of(report.started().facts(), kLineRateFact));
   return rate && *rate > 0 ? std::optional(*rate / kBitsPerByte) : std::nullopt;
 }
 
@@ -142,7 +143,7 @@ class Section {
   [[nodiscard]] std::string throttle_reasons() const {
     std::set<std::string> reasons;
     for (const Point& point : report_.points())
-      if (const std::string told = value_in(point.facts(), "throttle_reasons");
+      if (const std::string told = value_of(point.facts(), "throttle_reasons");
           is_here(point) && point.throttled() && !told.empty())
         reasons.insert(told);
     return reasons.empty() ? "reason unknown" : fmt::format("{}", fmt::join(reasons, ", "));

@@ -28,13 +28,6 @@ std::vector<std::string_view> split_lines(std::string_view text, char separator 
 // Whether the text has nothing but ASCII letters, digits and the characters of `others`.
 bool made_of(std::string_view text, std::string_view others);
 
-// The value of that name in a map of texts, `otherwise` where it has none.
-template <class Map>
-std::string value_in(const Map& map, const std::string& name, std::string otherwise = {}) {
-  const auto found = map.find(name);
-  return found == map.end() ? std::move(otherwise) : found->second;
-}
-
 // The first row of a table whose field has that value; nullptr where there is none.
 template <class Rows, class Field, class Value>
 auto row_where(const Rows& rows, Field field, const Value& value) {

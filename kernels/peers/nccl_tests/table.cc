@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "kernels/core/base/lookup.h"
 #include "kernels/core/base/outcome.h"
 #include "kernels/core/report/text_table.h"
 #include "kernels/core/text/text.h"
@@ -22,7 +23,7 @@ constexpr const char* kAggregate = "aggregate_wall";
 
 // The bytes of a call: the size asked for, unless it had to be rounded.
 double moved_bytes(const Point& point) {
-  return parse_number(value_in(point.facts(), "moved_bytes")).value_or(point.message_bytes());
+  return parse_number(value_of(point.facts(), "moved_bytes")).value_or(point.message_bytes());
 }
 
 // nullptr for one rank, which has no bus bandwidth.
@@ -85,9 +86,9 @@ std::string calls_of(const RunnerReport& report) {
   for (const Point& point : report.points())
     if (point.meaning() == kAggregate && point.facts().contains("iterations_in_sample"))
       count = point.facts().at("iterations_in_sample") + " ";
-  if (value_in(report.started().parameters(), "mode") != "graph") return count + "calls";
+  if (value_of(report.started().parameters(), "mode") != "graph") return count + "calls";
   return fmt::format("{}launches of a graph of {} calls", count,
-                     value_in(report.started().parameters(), "graph_calls"));
+                     value_of(report.started().parameters(), "graph_calls"));
 }
 
 // A line for each reason of a task that did not pass, each reason once: a machine without a GPU has
@@ -151,7 +152,7 @@ std::string nccl_tests_table(const NcclTestsReport& report) {
                      report.ranks() == 1 ? "1 rank" : fmt::format("{} ranks", report.ranks()));
   // The facts that nccl-tests prints in its own head.
   for (const char* fact : {"gpu_model", "cuda_driver", "nccl", "nccl_transports"})
-    if (const std::string value = value_in(first.started().facts(), fact); !value.empty())
+    if (const std::string value = value_of(first.started().facts(), fact); !value.empty())
       out += fmt::format("\n  {}: {}", fact, value);
   TextTable table({{"size B"},
                    {"type"},

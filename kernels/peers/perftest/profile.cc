@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "kernels/core/base/lookup.h"
 #include "kernels/core/params.h"
 #include "kernels/core/text/text.h"
 #include "kernels/core/text/units.h"
@@ -68,30 +69,30 @@ std::vector<PerftestProgram> make_programs() {
 
 // The value of a given whole number; 0 where it is absent, or is no number.
 std::int64_t number_in(const Parameters& given, const std::string& name) {
-  return parse_integer(value_in(given, name)).value_or(0);
+  return parse_integer(value_of(given, name)).value_or(0);
 }
 
 // Whether the parameter is given with exactly that value, which is not empty.
 bool is(const Parameters& given, const std::string& name, std::string_view value) {
-  return value_in(given, name) == value;
+  return value_of(given, name) == value;
 }
 
 // Whether the parameter is given with any value.
 bool has(const Parameters& given, const std::string& name) {
-  return !value_in(given, name).empty();
+  return !value_of(given, name).empty();
 }
 
 // Its time, or a direction or several ports that share one: ours count no messages then.
 bool is_a_stretch_of_time(const Parameters& given) {
   if (is(given, "direction", "both") || has(given, "devices")) return true;
-  return parse_duration_ns(value_in(given, "duration")).value_or(0) > 0;
+  return parse_duration_ns(value_of(given, "duration")).value_or(0) > 0;
 }
 
 // Whether the tool would ask for the completion of each message, which it does where all are large
 // and nobody named an interval. Over all sizes (-a), of which the small ones are more, it does not.
 bool signals_each(const Parameters& given, const Parameters& chosen) {
   if (is(given, "transport", "UD") || is(given, "poll", "events")) return false;
-  const auto sizes = parse_bytes_list(value_in(given, "sizes", value_in(chosen, "sizes")));
+  const auto sizes = parse_bytes_list(value_of(given, "sizes", value_of(chosen, "sizes")));
   // Atomics have no sizes.
   return sizes && std::ranges::all_of(
                       *sizes, [](std::uint64_t size) { return size > kEachSignalledAboveBytes; });

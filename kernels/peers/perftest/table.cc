@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "kernels/core/base/lookup.h"
 #include "kernels/core/report/text_table.h"
 #include "kernels/core/text/text.h"
 #include "kernels/core/text/units.h"
@@ -38,7 +39,7 @@ std::string interval_of(const Point& point, double factor) {
 
 // The count that was asked for; without one, how many the time was enough for.
 std::string messages_of(const RunnerReport& report, const Point& point) {
-  if (const auto count = parse_integer(value_in(report.started().parameters(), "iterations"));
+  if (const auto count = parse_integer(value_of(report.started().parameters(), "iterations"));
       count && *count > 0)
     return std::to_string(*count);
   if (!point.larger_is_better()) return fmt::format("{:.0f}", point.sample_count());

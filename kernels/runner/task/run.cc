@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "kernels/core/base/clock.h"
+#include "kernels/core/base/lookup.h"
 #include "kernels/core/base/outcome.h"
 #include "kernels/core/text/text.h"
 #include "kernels/runner/task/phase_timer.h"
@@ -79,8 +80,8 @@ class RecordReporter final : public Reporter {
  private:
   // As opened: the request may name no port, or nothing at all.
   void name_endpoint() {
-    const std::string device = value_in(started_.facts(), "device");
-    const std::string port = value_in(started_.facts(), "port");
+    const std::string device = value_of(started_.facts(), "device");
+    const std::string port = value_of(started_.facts(), "port");
     if (!device.empty() && !port.empty())
       started_.set_endpoint(device + ":" + port);
     else if (!device.empty() && on_gpu_)

@@ -1,0 +1,117 @@
+// States that the contract, the database, JSON and metrics spell: for each one enumeration and one
+// table of texts, which never change. SQL repeats the texts as literals, because partial indexes
+// apply only to literals. Pure.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+#include <type_traits>
+
+namespace railgauge::api {
+
+// The result of a check of preflight, from the best to the worst. A check that could not look is
+// worse than a warning: missing data is never a pass. A waived check says nothing, so it is worst
+// only where it is alone.
+enum class CheckState : std::uint8_t { kWaived, kPass, kWarn, kUnknown, kError, kFail };
+constexpr auto texts_of(CheckState) {
+  return std::to_array<std::string_view>({"waived", "pass", "warn", "unknown", "error", "fail"});
+}
+
+// The life of a run. While it is cancelling, tasks under way still end.
+enum class RunState : std::uint8_t { kPlanned, kRunning, kCancelling, kEnded };
+constexpr auto texts_of(RunState) {
+  return std::to_array<std::string_view>({"planned", "running", "cancelling", "ended"});
+}
+
+// The life of a task. An ending one, whose ranks end, is "running" for others.
+enum class TaskState : std::uint8_t { kWaiting, kPreparing, kRunning, kEnding, kEnded };
+constexpr auto texts_of(TaskState) {
+  return std::to_array<std::string_view>({"waiting", "preparing", "running", "running", "ended"});
+}
+
+// The decision on a due time of a schedule.
+enum class DueResult : std::uint8_t {
+  kStarted,
+  kSkipped,  // by a window, a blackout or a run that was still under way
+  kMissed,   // nothing could start it in time
+  kByHand    // a person started a run; it decides no due time
+};
+constexpr auto texts_of(DueResult) {
+  return std::to_array<std::string_view>({"started", "skipped", "missed", "by_hand"});
+}
+
+// The presence of a node. A detached one may come back as it was.
+enum class NodePresence : std::uint8_t { kAttached, kDetached, kLost };
+constexpr auto texts_of(NodePresence) {
+  return std::to_array<std::string_view>({"attached", "detached", "lost"});
+}
+
+// The life of a finding: see the transitions in controller/store/queries/remarks.cc.
+enum class FindingState : std::uint8_t {
+  kNew,
+  kConfirmed,     // another run showed it as well
+  kAcknowledged,  // a person works on it, for a time or without end
+  kAccepted,      // its level is the baseline from then on
+  kFixed,
+  kFalse,  // a false alarm
+  kReopened
+};
+constexpr auto texts_of(FindingState) {
+  return std::to_array<std::string_view>(
+      {"new", "confirmed", "acknowledged", "accepted", "fixed", "false", "reopened"});
+}
+
+// The life of an upgrade.
+enum class UpgradeState : std::uint8_t { kPrepared, kMeasuring, kJudged };
+constexpr auto texts_of(UpgradeState) {
+  return std::to_array<std::string_view>({"prepared", "measuring", "judged"});
+}
+
+// The result of one step of the gate.
+enum class GateState : std::uint8_t {
+  kWaiting,    // for nodes, a run or a stack; the reason says for which
+  kMeasuring,  // a run of the after side has begun
+  kMeasured    // no run can be planned because endpoints are gone: judge without one
+};
+constexpr auto texts_of(GateState) {
+  return std::to_array<std::string_view>({"waiting", "measuring", "measured"});
+}
+
+// The text of a state, as it is stored and printed.
+template <class State>
+requires std::is_enum_v<State>
+constexpr std::string_view text_of(State state) {
+  return texts_of(state).at(static_cast<std::size_t>(state));
+}
+
+// The state with that text; absent for any other text.
+template <class State, std::size_t Count>
+constexpr std::optional<State> state_of(const std::array<std::string_view, Count>& texts,
+                                        std::string_view text) {
+  const auto found = std::ranges::find(texts, text);
+  if (found == texts.end()) return std::nullopt;
+  return static_cast<State>(found - texts.begin());
+}
+template <class State>
+constexpr std::optional<State> state_of(std::string_view text) {
+  return state_of<State>(texts_of(State()), text);
+}
+
+// Whether nobody looked at the finding since it began, or began again.
+constexpr bool is_unseen(FindingState state) {
+  return state == FindingState::kNew || state == FindingState::kReopened;
+}
+// Whether the finding is over: fixed or a false alarm. An accepted one is settled, yet listed.
+constexpr bool is_closed(FindingState state) {
+  return state == FindingState::kFixed || state == FindingState::kFalse;
+}
+// Whether the finding still asks for something: it is neither closed nor accepted.
+constexpr bool is_open(FindingState state) {
+  return !is_closed(state) && state != FindingState::kAccepted;
+}
+
+}  // namespace railgauge::api
