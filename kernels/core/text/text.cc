@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <system_error>
 #include <vector>
 
 #include <fmt/format.h>
@@ -34,6 +35,10 @@ std::size_t character_length(std::string_view text) {
 }
 
 }  // namespace
+
+std::string errno_words(int error) {
+  return fmt::format("{} (errno {})", std::generic_category().message(error), error);
+}
 
 // Optimal string alignment (Damerau): three rows of the table suffice.
 std::size_t edit_distance(std::string_view a, std::string_view b) {

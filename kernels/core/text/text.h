@@ -35,6 +35,9 @@ std::string printable(std::string_view text);
 // quotes.
 std::string shell_quoted(std::string_view word);
 
+// "Connection refused (errno 111)".
+std::string errno_words(int error);
+
 // The words as a choice: "a, b or c".
 std::string one_of(std::span<const std::string> words);
 
