@@ -1,5 +1,5 @@
 // The four copy kernels: one class over direction and figure, and a declaration for each.
-#include "kernels/bar/copy_kernel.h"
+#include "kernels/bar/with_routines.h"
 
 #include <algorithm>
 #include <optional>
@@ -51,8 +51,6 @@ class CopyKernel final : public Kernel {
     context.reporter.fact("pattern_runs_on", pattern_->runs_on());
     return {};
   }
-
-  Status connect(Context& /*context*/, Group& /*group*/) override { return {}; }
 
   Status measure(Context& context, Group& /*group*/) override {
     for (const std::uint64_t bytes : sizes_) RG_TRY_OK(measure_size(context, bytes));
@@ -134,10 +132,8 @@ class CopyKernel final : public Kernel {
                               setup_.gpu().name() + ": BAR write");
     const auto mismatch = find_mismatch(host_.span().first(bytes), kSeed + bytes);
     if (!mismatch) return {};
-    return fail(Code::kDataLoss,
-                fmt::format("{}: BAR read: verify {}: byte {} is 0x{:02x}, expected 0x{:02x}",
-                            setup_.gpu().name(), canonical_bytes(bytes), mismatch->offset,
-                            mismatch->seen, mismatch->expected));
+    return fail(Code::kDataLoss, fmt::format("{}: BAR read: verify {}: {}", setup_.gpu().name(),
+                                             canonical_bytes(bytes), mismatch_words(*mismatch)));
   }
 
   // Fixed by the row of the catalog.

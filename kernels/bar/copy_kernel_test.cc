@@ -1,4 +1,4 @@
-#include "kernels/bar/copy_kernel.h"
+#include "kernels/bar/with_routines.h"
 
 #include <gtest/gtest.h>
 

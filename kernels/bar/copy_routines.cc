@@ -62,31 +62,22 @@ template <class Word>
   return std::min<std::size_t>(bits & (~bits + 1), std::bit_floor(bytes));
 }
 
-// One store of 8, 4, 2 or 1 bytes.
-[[gnu::always_inline]] inline void store_narrow(Cursor& at, std::size_t bytes) {
+// One store to the device, or one load from it, of 8, 4, 2 or 1 bytes.
+enum class Access { kStore, kLoad };
+template <Access kAccess>
+[[gnu::always_inline]] inline void access_narrow(Cursor& at, std::size_t bytes) {
+  const auto access = [&at]<class Word>(Word) __attribute__((always_inline)) {
+    kAccess == Access::kStore ? store_word<Word>(at.to, at.from) : load_word<Word>(at.to, at.from);
+  };
   switch (bytes) {
     case 8:
-      return store_word<std::uint64_t>(at.to, at.from);
+      return access(std::uint64_t{});
     case 4:
-      return store_word<std::uint32_t>(at.to, at.from);
+      return access(std::uint32_t{});
     case 2:
-      return store_word<std::uint16_t>(at.to, at.from);
+      return access(std::uint16_t{});
     default:
-      return store_word<std::uint8_t>(at.to, at.from);
-  }
-}
-
-// One load of 8, 4, 2 or 1 bytes.
-[[gnu::always_inline]] inline void load_narrow(Cursor& at, std::size_t bytes) {
-  switch (bytes) {
-    case 8:
-      return load_word<std::uint64_t>(at.to, at.from);
-    case 4:
-      return load_word<std::uint32_t>(at.to, at.from);
-    case 2:
-      return load_word<std::uint16_t>(at.to, at.from);
-    default:
-      return load_word<std::uint8_t>(at.to, at.from);
+      return access(std::uint8_t{});
   }
 }
 
@@ -109,7 +100,7 @@ constexpr std::size_t kLine = 64;
       _mm_stream_si128(reinterpret_cast<__m128i*>(at.to),
                        _mm_loadu_si128(reinterpret_cast<const __m128i*>(at.from)));
     else
-      store_narrow(at, step);
+      access_narrow<Access::kStore>(at, step);
     at.advance(step);
     bytes -= step;
   }
@@ -124,7 +115,7 @@ constexpr std::size_t kLine = 64;
           reinterpret_cast<__m128i*>(at.to),
           _mm_stream_load_si128(reinterpret_cast<__m128i*>(const_cast<std::byte*>(at.from))));
     else
-      load_narrow(at, step);
+      access_narrow<Access::kLoad>(at, step);
     at.advance(step);
     bytes -= step;
   }
@@ -288,7 +279,7 @@ void write_plain(std::byte* to, const std::byte* from, std::size_t bytes) {
       std::memcpy(&wide, at.from, sizeof wide);
       *reinterpret_cast<volatile Wide*>(at.to) = wide;
     } else {
-      store_narrow(at, step);
+      access_narrow<Access::kStore>(at, step);
     }
     at.advance(step);
   }
@@ -308,7 +299,7 @@ void read_plain(std::byte* to, const std::byte* from, std::size_t bytes) {
       const Wide wide = *reinterpret_cast<const volatile Wide*>(at.from);
       std::memcpy(at.to, &wide, sizeof wide);
     } else {
-      load_narrow(at, step);
+      access_narrow<Access::kLoad>(at, step);
     }
     at.advance(step);
   }

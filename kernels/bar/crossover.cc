@@ -43,8 +43,6 @@ class CrossoverKernel final : public Kernel {
     return {};
   }
 
-  Status connect(Context& /*context*/, Group& /*group*/) override { return {}; }
-
   // Both ways of one size follow each other, so that a drift of the machine meets both.
   Status measure(Context& context, Group& /*group*/) override {
     std::vector<SizeTimes> times;
@@ -147,11 +145,9 @@ class CrossoverKernel final : public Kernel {
     }
     const auto mismatch = find_mismatch(host, seed);
     if (!mismatch) return {};
-    return fail(
-        Code::kDataLoss,
-        fmt::format("{}: verify {} by {}: byte {} is 0x{:02x}, expected 0x{:02x}",
-                    setup_.gpu().name(), canonical_bytes(bytes), by_bar ? "BAR" : copy_name(),
-                    mismatch->offset, mismatch->seen, mismatch->expected));
+    return fail(Code::kDataLoss,
+                fmt::format("{}: verify {} by {}: {}", setup_.gpu().name(), canonical_bytes(bytes),
+                            by_bar ? "BAR" : copy_name(), mismatch_words(*mismatch)));
   }
 
   // Reports the crossing as a point, or a note that says why there is none. A point has one sample:

@@ -41,8 +41,6 @@ class MapCost final : public Kernel {
                             setup_.gpu().name(), setup_.backend().name()));
   }
 
-  Status connect(Context& /*context*/, Group& /*group*/) override { return {}; }
-
   Status measure(Context& context, Group& /*group*/) override {
     for (const std::uint64_t bytes : sizes_) RG_TRY_OK(measure_size(context, bytes));
     return {};

@@ -45,10 +45,8 @@ Status compare(std::span<const std::byte> seen, std::uint64_t seed, std::string_
                std::string_view direction, std::size_t offset) {
   const auto mismatch = find_mismatch(seen, seed);
   if (!mismatch) return {};
-  return fail(
-      Code::kDataLoss,
-      fmt::format("{}: prove the mapping, {}: byte {} is 0x{:02x}, expected 0x{:02x}", name,
-                  direction, offset + mismatch->offset, mismatch->seen, mismatch->expected));
+  return fail(Code::kDataLoss, fmt::format("{}: prove the mapping, {}: {}", name, direction,
+                                           mismatch_words(*mismatch, offset)));
 }
 
 }  // namespace

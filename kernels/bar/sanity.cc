@@ -33,14 +33,7 @@ constexpr int kUnalignedTries = 8;
 
 // Owner of plain memory of cuMemAlloc. GpuBuffer aligns to GPU pages, which these checks must not
 // have.
-struct MemoryTraits {
-  using Type = cu::DevicePtr;
-  static Type empty() { return 0; }
-  static void release(Type memory) {
-    gpu::note_release("free the memory", loaded_cuda().mem_free(memory));
-  }
-};
-using Memory = Handle<MemoryTraits>;
+using Memory = gpu::CudaHandle<cu::DevicePtr, &Cuda::mem_free, "free the memory">;
 
 // Words for the first byte of the guard that changed, or "". `which` names the guard.
 std::string guard_broken(std::span<const std::byte> guard, std::string_view which) {
@@ -72,8 +65,6 @@ class Sanity final : public Kernel {
     seen_ = RG_TRY(HostBuffer::allocate(unaligned_window_bytes() + 2 * kGuardBytes));
     return {};
   }
-
-  Status connect(Context& /*context*/, Group& /*group*/) override { return {}; }
 
   // One pass makes every check once. The notes about waived parts appear in the first pass alone.
   Status measure(Context& context, Group& /*group*/) override {
@@ -142,9 +133,7 @@ class Sanity final : public Kernel {
     const auto mismatch =
         find_mismatch(seen.subspan(kGuardBytes, piece.bytes), kSeed + piece.offset);
     if (!mismatch) return {};
-    return wrong(view, piece,
-                 fmt::format("written byte {} is 0x{:02x}, expected 0x{:02x}", mismatch->offset,
-                             mismatch->seen, mismatch->expected));
+    return wrong(view, piece, "written " + mismatch_words(*mismatch));
   }
 
   // The GPU's copy writes the piece; the CPU reads it, and nothing beside its own buffer changes.
@@ -166,9 +155,7 @@ class Sanity final : public Kernel {
       return wrong(view, piece, "the read wrote beside its buffer: " + broken);
     const auto mismatch = find_mismatch(seen, seed);
     if (!mismatch) return {};
-    return wrong(view, piece,
-                 fmt::format("read byte {} is 0x{:02x}, expected 0x{:02x}", mismatch->offset,
-                             mismatch->seen, mismatch->expected));
+    return wrong(view, piece, "read " + mismatch_words(*mismatch));
   }
 
   // A GPU kernel takes the other side instead of a copy engine, over the whole mapping.

@@ -10,7 +10,6 @@
 
 #include <fmt/format.h>
 
-#include "kernels/bar/copy_kernel.h"
 #include "kernels/bar/sanity_cases.h"
 #include "kernels/bar/with_routines.h"
 #include "kernels/dl/gdrapi.h"

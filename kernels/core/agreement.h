@@ -68,4 +68,11 @@ Result<std::vector<Told>> agree_on(Group& group, const Status& mine, Told told,
   return statuses;
 }
 
+// The same with no content but the result.
+template <class Told>
+Status agree(Group& group, const Status& mine, double timeout_seconds) {
+  RG_TRY(agree_on(group, mine, Told{}, timeout_seconds));
+  return {};
+}
+
 }  // namespace railgauge

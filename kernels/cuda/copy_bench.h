@@ -39,7 +39,6 @@ class CopyBench final : public Kernel {
   // Allocates the memory that the routes need at once and loads code. Waives where the memory is
   // not there, or the engine cannot run or cannot reach the memory. Reports facts.
   Status prepare(Context& context) override;
-  Status connect(Context&, Group&) override { return {}; }
   Status measure(Context& context, Group&) override;
 
  private:

@@ -42,7 +42,6 @@ class CopyLatency final : public Kernel {
     return {};
   }
 
-  Status connect(Context&, Group&) override { return {}; }
   Status measure(Context& context, Group&) override {
     for (const std::uint64_t size : sizes_) RG_TRY_OK(measure_size(context, size));
     return {};

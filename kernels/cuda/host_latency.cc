@@ -29,7 +29,6 @@ class HostLatency final : public Kernel {
     return {};
   }
 
-  Status connect(Context&, Group&) override { return {}; }
   Status measure(Context& context, Group&) override {
     return chase_->measure(context, session_, "");
   }

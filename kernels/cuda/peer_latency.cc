@@ -34,7 +34,6 @@ class PeerLatency final : public Kernel {
     return session_.gpu().make_current();
   }
 
-  Status connect(Context&, Group&) override { return {}; }
   Status measure(Context& context, Group&) override {
     for (const auto& route : routes_)
       RG_TRY_OK(route->chase->measure(context, session_, name_of(route->pair)));

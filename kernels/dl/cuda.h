@@ -58,7 +58,6 @@ struct ExternalMemoryBufferDesc {
 inline constexpr Return kSuccess = 0;
 inline constexpr Return kInvalidValue = 1;
 inline constexpr Return kOutOfMemory = 2;
-inline constexpr Return kNotInitialized = 3;
 inline constexpr Return kStubLibrary = 34;
 inline constexpr Return kNewerDriverNeeded = 36;
 inline constexpr Return kDeviceUnavailable = 46;
@@ -66,16 +65,13 @@ inline constexpr Return kNoDevice = 100;
 inline constexpr Return kInvalidDevice = 101;
 inline constexpr Return kInvalidImage = 200;
 inline constexpr Return kNoBinaryForGpu = 209;
-inline constexpr Return kEccUncorrectable = 214;
 inline constexpr Return kPeerAccessUnsupported = 217;
 inline constexpr Return kInvalidPtx = 218;
-inline constexpr Return kNvlinkUncorrectable = 220;
 inline constexpr Return kJitCompilerNotFound = 221;
 inline constexpr Return kUnsupportedPtxVersion = 222;
 inline constexpr Return kInvalidHandle = 400;
 inline constexpr Return kNotFound = 500;
 inline constexpr Return kNotReady = 600;
-inline constexpr Return kIllegalAddress = 700;
 inline constexpr Return kPeerAccessAlreadyEnabled = 704;
 inline constexpr Return kLaunchFailed = 719;
 inline constexpr Return kNotPermitted = 800;
@@ -87,19 +83,11 @@ inline constexpr Return kUnknown = 999;
 
 // CUdevice_attribute, for Gpu::attribute().
 inline constexpr int kMultiprocessorCount = 16;
-inline constexpr int kIntegrated = 18;
-inline constexpr int kCanMapHostMemory = 19;
-inline constexpr int kEccEnabled = 32;
 inline constexpr int kL2CacheBytes = 38;
-inline constexpr int kMaxThreadsPerMultiprocessor = 39;
-inline constexpr int kAsyncEngineCount = 40;
-inline constexpr int kUnifiedAddressing = 41;
 inline constexpr int kComputeCapabilityMajor = 75;
 inline constexpr int kComputeCapabilityMinor = 76;
 inline constexpr int kManagedMemory = 83;
-inline constexpr int kCanUseStreamMemOpsV1 = 92;
 inline constexpr int kUsesHostPageTables = 100;  // coherent: plain loads and stores reach the GPU
-inline constexpr int kGpuDirectRdmaSupported = 116;
 inline constexpr int kGpuDirectRdmaFlushOptions = 117;
 inline constexpr int kGpuDirectRdmaWritesOrdering = 118;
 inline constexpr int kDmaBufSupported = 124;
@@ -110,7 +98,6 @@ inline constexpr int kDmaBufMmapSupported = 152;
 inline constexpr int kPointerMemoryType = 2;
 inline constexpr int kPointerSyncMemops = 6;
 inline constexpr int kPointerIsManaged = 8;
-inline constexpr int kPointerDeviceOrdinal = 9;
 inline constexpr unsigned kMemoryTypeHost = 1;
 inline constexpr unsigned kMemoryTypeDevice = 2;
 
@@ -125,7 +112,6 @@ inline constexpr unsigned kHostAllocPortable = 1;
 inline constexpr unsigned kHostAllocDeviceMap = 2;
 inline constexpr unsigned kHostAllocWriteCombined = 4;
 inline constexpr unsigned kHostRegisterPortable = 1;
-inline constexpr unsigned kHostRegisterDeviceMap = 2;
 inline constexpr unsigned kAttachGlobal = 1;
 // Bits of kGpuDirectRdmaFlushOptions: the host can flush by cuFlushGPUDirectRDMAWrites, and a
 // stream's memory operations can.
@@ -136,7 +122,6 @@ inline constexpr int kFlushCurrentContext = 0;
 inline constexpr int kWritesOrderedForOwner = 100;
 inline constexpr int kWritesOrderedForAllDevices = 200;
 inline constexpr int kExternalMemoryOpaqueFd = 1;
-inline constexpr unsigned kExternalMemoryDedicated = 1;
 inline constexpr int kRangeHandleDmaBufFd = 1;
 inline constexpr unsigned long long kRangeMappingPcie = 1;
 

@@ -2,10 +2,10 @@
 #include "kernels/dl/gdrapi.h"
 
 #include <cerrno>
-#include <system_error>
 
 #include <fmt/format.h>
 
+#include "kernels/core/text/text.h"
 #include "kernels/dl/table.h"
 
 namespace railgauge {
@@ -53,8 +53,7 @@ const Gdrapi& loaded_gdrapi() { return g_gdrapi.loaded(); }
 
 Status gdrapi_status(int returned, std::string_view act) {
   if (returned == 0) return {};
-  return fail(code_of(returned), fmt::format("{}: {} (errno {})", act,
-                                             std::generic_category().message(returned), returned));
+  return fail(code_of(returned), fmt::format("{}: {}", act, errno_words(returned)));
 }
 
 }  // namespace railgauge

@@ -25,44 +25,19 @@ struct PrimaryContextTraits {
                                             : cuda.primary_ctx_release(device));
   }
 };
+using PrimaryContext = Handle<PrimaryContextTraits>;
+
+template <class Object, auto kRelease, Words kAct>
+using CudaHandle = Handle<ReleasedByTable<Object, loaded_cuda, kRelease, note_release, kAct>>;
 // A queue of work on the GPU.
-struct StreamTraits {
-  using Type = cu::Stream;
-  static Type empty() { return nullptr; }
-  static void release(Type stream) {
-    note_release("destroy the stream", loaded_cuda().stream_destroy(stream));
-  }
-};
+using Stream = CudaHandle<cu::Stream, &Cuda::stream_destroy, "destroy the stream">;
 // A stamp in a stream.
-struct EventTraits {
-  using Type = cu::Event;
-  static Type empty() { return nullptr; }
-  static void release(Type event) {
-    note_release("destroy the event", loaded_cuda().event_destroy(event));
-  }
-};
+using Event = CudaHandle<cu::Event, &Cuda::event_destroy, "destroy the event">;
 // Loaded device code; its functions end with it.
-struct ModuleTraits {
-  using Type = cu::Module;
-  static Type empty() { return nullptr; }
-  static void release(Type module) {
-    note_release("unload the module", loaded_cuda().module_unload(module));
-  }
-};
+using Module = CudaHandle<cu::Module, &Cuda::module_unload, "unload the module">;
 // Memory of another API that CUDA imported. The function is optional in the table: only a driver
 // that imports has it.
-struct ExternalMemoryTraits {
-  using Type = cu::ExternalMemory;
-  static Type empty() { return nullptr; }
-  static void release(Type memory) {
-    note_release("release the imported memory", loaded_cuda().destroy_external_memory(memory));
-  }
-};
-
-using PrimaryContext = Handle<PrimaryContextTraits>;
-using Stream = Handle<StreamTraits>;
-using Event = Handle<EventTraits>;
-using Module = Handle<ModuleTraits>;
-using ExternalMemory = Handle<ExternalMemoryTraits>;
+using ExternalMemory =
+    CudaHandle<cu::ExternalMemory, &Cuda::destroy_external_memory, "release the imported memory">;
 
 }  // namespace railgauge::gpu

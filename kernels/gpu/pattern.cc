@@ -122,8 +122,7 @@ Status Pattern::verify(cu::DevicePtr memory, std::uint64_t bytes, std::uint64_t 
                             "when it is read again",
                             what, bytes, first));
   return fail(Code::kDataLoss,
-              fmt::format("{}: verify {} bytes: byte {} is 0x{:02x}, expected 0x{:02x}", what,
-                          bytes, mismatch->offset, mismatch->seen, mismatch->expected));
+              fmt::format("{}: verify {} bytes: {}", what, bytes, mismatch_words(*mismatch)));
 }
 
 }  // namespace railgauge::gpu

@@ -35,7 +35,7 @@ Result<GpuBuffer> GpuBuffer::allocate(std::string_view gpu, std::size_t bytes) {
   cu::DevicePtr memory = 0;
   RG_TRY_OK(cuda_status(cuda, cuda.mem_alloc(&memory, buffer.size_ + kPageBytes),
                         fmt::format("{}: allocate {}", gpu, canonical_bytes(buffer.size_))));
-  buffer.memory_ = Handle<Traits>(memory);
+  buffer.memory_ = Owner(memory);
   buffer.data_ = (memory + kPageBytes - 1) / kPageBytes * kPageBytes;
   return buffer;
 }

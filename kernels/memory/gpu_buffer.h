@@ -27,12 +27,8 @@ class GpuBuffer {
   explicit operator bool() const { return size_ != 0; }
 
  private:
-  struct Traits {
-    using Type = cu::DevicePtr;
-    static Type empty() { return 0; }
-    static void release(Type memory) { static_cast<void>(loaded_cuda().mem_free(memory)); }
-  };
-  Handle<Traits> memory_;  // as allocated
+  using Owner = Handle<ReleasedByTable<cu::DevicePtr, loaded_cuda, &Cuda::mem_free>>;
+  Owner memory_;  // as allocated
   cu::DevicePtr data_ = 0;
   std::size_t size_ = 0;
 };

@@ -12,6 +12,8 @@
 
 #include <fmt/format.h>
 
+#include "kernels/core/text/text.h"
+
 namespace railgauge {
 namespace {
 
@@ -68,10 +70,11 @@ Result<HostBuffer> HostBuffer::allocate_huge(std::size_t bytes) {
       mmap(nullptr, buffer.size_, PROT_READ | PROT_WRITE,
            MAP_PRIVATE | MAP_ANONYMOUS | MAP_HUGETLB | MAP_HUGE_2MB | MAP_POPULATE, -1, 0);
   if (memory == MAP_FAILED)
-    return fail(Code::kFailedPrecondition,
-                fmt::format("host memory: map {} huge pages of 2 MiB: {} (errno {}); set "
-                            "vm.nr_hugepages to {} or more above what is in use",
-                            pages, strerror(errno), errno, pages));
+    return fail(
+        Code::kFailedPrecondition,
+        fmt::format("host memory: map {} huge pages of 2 MiB: {}; set vm.nr_hugepages to {} "
+                    "or more above what is in use",
+                    pages, errno_words(errno), pages));
   buffer.memory_ = {static_cast<std::byte*>(memory), Free{buffer.size_}};
   return buffer;
 }
@@ -82,6 +85,11 @@ void HostBuffer::Free::operator()(std::byte* memory) const {
     std::free(memory);
   else
     munmap(memory, mapped_bytes_);
+}
+
+std::string mismatch_words(const Mismatch& wrong, std::size_t from) {
+  return fmt::format("byte {} is 0x{:02x}, expected 0x{:02x}", from + wrong.offset, wrong.seen,
+                     wrong.expected);
 }
 
 void fill_pattern(std::span<std::byte> bytes, std::uint64_t seed) {

@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <string>
 
 #include "kernels/core/base/result.h"
 
@@ -56,6 +57,9 @@ struct Mismatch {
   std::uint8_t expected = 0;
   std::uint8_t seen = 0;
 };
+// "byte 4096 is 0x00, expected 0x5c"; offsets count from `from` on. ", expected": by it a reader
+// separates wrong bytes from other failures.
+std::string mismatch_words(const Mismatch& wrong, std::size_t from = 0);
 // The first byte that differs from the pattern of `seed`, or nothing. Every byte is compared.
 // `bytes` begin at the pattern's byte `first`, a multiple of 8; offsets count from the pattern's
 // begin.

@@ -15,6 +15,8 @@
 
 #include <fmt/format.h>
 
+#include "kernels/core/text/text.h"
+
 namespace railgauge {
 namespace {
 
@@ -188,7 +190,7 @@ Result<NumaBinding> NumaBinding::bind(const NumaNode& node) {
                     "or measure from where it runs with numa=any");
   if (set_affinity(wanted) != 0)
     return fail(Code::kFailedPrecondition,
-                fmt::format("{}: sched_setaffinity: {} (errno {})", act, strerror(errno), errno));
+                fmt::format("{}: sched_setaffinity: {}", act, errno_words(errno)));
   binding.before_.cpus = std::move(before);
   // The policy before, for restore().
   Mask policy_nodes = empty_mask(kMaxNodes);

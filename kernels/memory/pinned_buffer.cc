@@ -13,7 +13,7 @@ Result<PinnedBuffer> PinnedBuffer::allocate(std::size_t bytes, PinnedKind kind) 
   PinnedBuffer buffer;
   void* memory = nullptr;
   RG_TRY_OK(cuda_status(cuda, cuda.mem_host_alloc(&memory, bytes, flags), act));
-  buffer.memory_ = Handle<Traits>(memory);
+  buffer.memory_ = Owner(memory);
   buffer.size_ = bytes;
   RG_TRY_OK(
       cuda_status(cuda, cuda.mem_host_get_device_pointer(&buffer.device_pointer_, memory, 0), act));

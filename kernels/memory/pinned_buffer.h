@@ -33,12 +33,8 @@ class PinnedBuffer {
   [[nodiscard]] cu::DevicePtr device_pointer() const { return device_pointer_; }
 
  private:
-  struct Traits {
-    using Type = void*;
-    static Type empty() { return nullptr; }
-    static void release(Type memory) { static_cast<void>(loaded_cuda().mem_free_host(memory)); }
-  };
-  Handle<Traits> memory_;
+  using Owner = Handle<ReleasedByTable<void*, loaded_cuda, &Cuda::mem_free_host>>;
+  Owner memory_;
   std::size_t size_ = 0;
   cu::DevicePtr device_pointer_ = 0;
 };

@@ -24,13 +24,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Owner of a list of getifaddrs().
-struct AddressListTraits {
-  using Type = ifaddrs*;
-  static Type empty() { return nullptr; }
-  static void release(Type list) { freeifaddrs(list); }
-};
-using AddressList = Handle<AddressListTraits>;
+using AddressList = Handle<ReleasedBy<ifaddrs*, freeifaddrs>>;  // of getifaddrs()
 
 // The first value of a file, or `otherwise` where there is none.
 template <class Value>

@@ -33,10 +33,8 @@ inline Status verify_message(std::span<const std::byte> message, const Sender& s
   const auto wrong = find_mismatch(message, sender.seed());
   if (!wrong) return {};
   return fail(Code::kDataLoss,
-              fmt::format("{}: verify a {} message of stream {}: byte {} is 0x{:02x}, expected "
-                          "0x{:02x}",
-                          who, canonical_bytes(message.size()), sender.stream, wrong->offset,
-                          wrong->seen, wrong->expected));
+              fmt::format("{}: verify a {} message of stream {}: {}", who,
+                          canonical_bytes(message.size()), sender.stream, mismatch_words(*wrong)));
 }
 
 }  // namespace railgauge::net

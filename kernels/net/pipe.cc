@@ -4,11 +4,11 @@
 #include <sys/time.h>
 
 #include <cerrno>
-#include <system_error>
 
 #include <fmt/format.h>
 
 #include "kernels/core/base/clock.h"
+#include "kernels/core/text/text.h"
 #include "kernels/net/sockets.h"
 
 namespace railgauge::net {
@@ -28,8 +28,8 @@ Result<Pipe> Pipe::adopt(Fd socket, std::string who, const Limits& limits, bool 
       sockets().setsockopt(socket.get(), SOL_SOCKET, SO_RCVTIMEO, &look, sizeof look) == 0 &&
       sockets().setsockopt(socket.get(), SOL_SOCKET, SO_SNDTIMEO, &look, sizeof look) == 0;
   if (!well)
-    return fail(Code::kInternal, fmt::format("{}: set the socket's time limits: {} (errno {})", who,
-                                             std::generic_category().message(errno), errno));
+    return fail(Code::kInternal,
+                fmt::format("{}: set the socket's time limits: {}", who, errno_words(errno)));
   Pipe pipe;
   pipe.socket_ = std::move(socket);
   pipe.who_ = std::move(who);
@@ -103,8 +103,7 @@ Result<Pipe> Pipe::twin() const {
   other.socket_ = Fd(fcntl(socket_.get(), F_DUPFD_CLOEXEC, 0));
   if (!other.socket_)
     return fail(Code::kResourceExhausted,
-                fmt::format("{}: duplicate the socket: {} (errno {})", who_,
-                            std::generic_category().message(errno), errno));
+                fmt::format("{}: duplicate the socket: {}", who_, errno_words(errno)));
   other.who_ = who_;
   other.limits_ = limits_;
   other.spins_ = spins_;
@@ -123,17 +122,14 @@ bool Pipe::may_continue(double& since_ns) {
 
 // Made on demand: nothing in a transfer allocates.
 Error Pipe::failure() const {
-  const auto cause = [this] {
-    return fmt::format("{} (errno {})", std::generic_category().message(error_), error_);
-  };
   switch (failure_) {
     case Failure::kClosed:
       return {Code::kUnavailable, fmt::format("{}: the other side closed the connection{}", who_,
-                                              error_ == 0 ? "" : ": " + cause())};
+                                              error_ == 0 ? "" : ": " + errno_words(error_))};
     case Failure::kSend:
-      return {Code::kUnavailable, fmt::format("{}: send: {}", who_, cause())};
+      return {Code::kUnavailable, fmt::format("{}: send: {}", who_, errno_words(error_))};
     case Failure::kReceive:
-      return {Code::kUnavailable, fmt::format("{}: receive: {}", who_, cause())};
+      return {Code::kUnavailable, fmt::format("{}: receive: {}", who_, errno_words(error_))};
     case Failure::kStalled:
       return {Code::kUnavailable,
               fmt::format("{}: nothing moved for {:.3g} s", who_, limits_->stall_ns / 1e9)};

@@ -24,17 +24,12 @@
 #include "kernels/core/cpu_time.h"
 #include "kernels/core/sampling.h"
 #include "kernels/memory/host_buffer.h"
-#include "kernels/net/account.h"
-#include "kernels/net/parameters.h"
 #include "kernels/net/pattern.h"
 #include "kernels/net/pipe.h"
 #include "kernels/net/tcp_link.h"
 
 namespace railgauge::net {
 namespace {
-
-// The threads of a bandwidth measurement: one a stream and direction, each in a loop of whole
-// messages. They run until stopped, and are joined before their streams go.
 
 // The result of one thread; the owner reads it after the join, except `failed`.
 struct Work {
@@ -46,212 +41,185 @@ struct Work {
   std::atomic<bool> failed{false};
 };
 
-// Sends one pattern over and over on each stream.
-class Senders {
+// The threads of a bandwidth measurement in one direction: one a stream, each in a loop of whole
+// messages over a buffer of its own. They are joined before their streams go.
+class Movers {
  public:
-  // Everything outlives it. `stop` of the limits does not stop them: stop() does.
-  static Result<std::unique_ptr<Senders>> start(std::span<Pipe> pipes, std::uint64_t message_bytes,
-                                                std::size_t size_index, std::uint32_t rank);
-  ~Senders() { stop(); }
-  Senders(const Senders&) = delete;
-  Senders& operator=(const Senders&) = delete;
+  Movers(const Movers&) = delete;
+  Movers& operator=(const Movers&) = delete;
 
-  // Each ends with its message; joins.
-  void stop();
   // The first stream whose thread ended by a failure; the pipe of that stream has the error.
-  [[nodiscard]] std::optional<std::size_t> failed_stream() const;
+  [[nodiscard]] std::optional<std::size_t> failed_stream() const {
+    const auto found =
+        std::ranges::find_if(work_, [](const auto& work) { return work->failed.load(); });
+    if (found == work_.end()) return std::nullopt;
+    return static_cast<std::size_t>(found - work_.begin());
+  }
   [[nodiscard]] const std::vector<std::unique_ptr<Work>>& work() const { return work_; }
 
- private:
-  Senders() = default;
-  void run(Pipe& pipe, std::span<const std::byte> message, Work& work);
+ protected:
+  // The pipes outlive it.
+  Movers(std::span<Pipe> pipes, std::uint64_t message_bytes)
+      : pipes_(pipes), message_bytes_(message_bytes) {}
+  ~Movers() = default;
 
+  [[nodiscard]] std::span<std::byte> message(std::size_t number) const {
+    return messages_[number].span().first(message_bytes_);
+  }
+  Status allocate() {
+    for (std::size_t number = 0; number < pipes_.size(); ++number) {
+      messages_.push_back(RG_TRY(HostBuffer::allocate(message_bytes_)));
+      work_.push_back(std::make_unique<Work>());
+    }
+    return {};
+  }
+  // Runs `run(number)` in a thread for each stream. Those that did start are joined by the owner's
+  // end.
+  template <class Run>
+  Status start_threads(Run run) {
+    try {
+      for (std::size_t number = 0; number < pipes_.size(); ++number)
+        threads_.emplace_back([run, number] { run(number); });
+    } catch (const std::system_error& error) {
+      return fail(Code::kResourceExhausted, fmt::format("net: start a thread for stream {}: {}",
+                                                        threads_.size(), error.what()));
+    }
+    return {};
+  }
+  // Leaves no thread, so a second call does nothing.
+  void join() {
+    for (std::thread& thread : threads_) thread.join();
+    threads_.clear();
+  }
+
+  std::span<Pipe> pipes_;
+  std::uint64_t message_bytes_;
   std::vector<HostBuffer> messages_;
   std::vector<std::unique_ptr<Work>> work_;
-  std::atomic<bool> stop_{false};
   std::vector<std::thread> threads_;
+};
+
+// Sends one pattern over and over on each stream.
+class Senders : public Movers {
+ public:
+  // Each stream has a pattern of its own, so that mixed-up streams show. `stop` of the limits does
+  // not stop them: stop() does.
+  static Result<std::unique_ptr<Senders>> start(std::span<Pipe> pipes, std::uint64_t message_bytes,
+                                                std::size_t size_index, std::uint32_t rank) {
+    std::unique_ptr<Senders> made(new Senders(pipes, message_bytes));
+    RG_TRY_OK(made->allocate());
+    for (std::size_t number = 0; number < pipes.size(); ++number)
+      fill_pattern(made->message(number), Sender{size_index, rank, number}.seed());
+    RG_TRY_OK(made->start_threads([self = made.get()](std::size_t number) { self->run(number); }));
+    return made;
+  }
+  ~Senders() { stop(); }
+
+  // Each ends with its message; joins.
+  void stop() {
+    stop_ = true;
+    join();
+  }
+
+ private:
+  using Movers::Movers;
+  // The loop of one stream: whole messages until stop() or a failure.
+  void run(std::size_t number) {
+    Pipe& pipe = pipes_[number];
+    Work& work = *work_[number];
+    const std::span<const std::byte> sent = message(number);
+    std::uint64_t bytes = 0;
+    while (!stop_.load(std::memory_order_relaxed)) {
+      if (!pipe.send_all(sent)) {
+        work.failed = true;
+        break;
+      }
+      bytes += sent.size();
+    }
+    work.bytes = bytes;
+    work.cpu_ns = thread_cpu_ns();
+  }
+
+  std::atomic<bool> stop_{false};
 };
 
 // Receives each stream's bytes into a buffer of one message, over and over, so that the last
 // message is there in the end.
-class Receivers {
+class Receivers : public Movers {
  public:
-  // One thread per pipe. The pipes outlive it.
   static Result<std::unique_ptr<Receivers>> start(std::span<Pipe> pipes,
-                                                  std::uint64_t message_bytes);
-  ~Receivers() { give_up(); }
-  Receivers(const Receivers&) = delete;
-  Receivers& operator=(const Receivers&) = delete;
+                                                  std::uint64_t message_bytes) {
+    std::unique_ptr<Receivers> made(new Receivers(pipes, message_bytes));
+    RG_TRY_OK(made->allocate());
+    RG_TRY_OK(made->start_threads([self = made.get()](std::size_t number) { self->run(number); }));
+    return made;
+  }
+  // Shuts the streams down, which ends every wait.
+  ~Receivers() {
+    if (threads_.empty()) return;
+    for (const Pipe& pipe : pipes_) pipe.shut_down();
+    join();
+  }
 
   // Waits until each stream has brought as many bytes as the other side sent; joins. kInternal
-  // where it brought others.
-  Status finish(std::span<const std::uint64_t> sent_bytes);
-  // Compares the last message of each stream.
+  // where it sent on another number of streams, kDataLoss where one brought another number of
+  // bytes.
+  Status finish(std::span<const std::uint64_t> sent_bytes) {
+    if (sent_bytes.size() != work_.size())
+      return fail(Code::kInternal, fmt::format("net: the other side sent on {} streams, not on {}",
+                                               sent_bytes.size(), work_.size()));
+    expected_.assign(sent_bytes.begin(), sent_bytes.end());
+    knows_expected_ = true;
+    join();
+    for (std::size_t number = 0; number < work_.size(); ++number) {
+      if (work_[number]->failed) return tl::unexpected(pipes_[number].failure());
+      if (work_[number]->bytes != expected_[number])
+        return fail(Code::kDataLoss, fmt::format("net: stream {} brought {} bytes, expected {}",
+                                                 number, work_[number]->bytes, expected_[number]));
+    }
+    return {};
+  }
+  // Compares the last message of each stream. One that carried nothing has nothing to compare: in
+  // the smallest runs another stream had it all.
   [[nodiscard]] Status verify(std::size_t size_index, std::uint32_t from_rank,
-                              const std::string& who) const;
-  [[nodiscard]] std::optional<std::size_t> failed_stream() const;
-  [[nodiscard]] const std::vector<std::unique_ptr<Work>>& work() const { return work_; }
+                              const std::string& who) const {
+    for (std::size_t number = 0; number < messages_.size(); ++number)
+      if (work_[number]->bytes != 0)
+        RG_TRY_OK(verify_message(message(number), {size_index, from_rank, number}, who));
+    return {};
+  }
 
  private:
-  Receivers() = default;
-  // Shuts the streams down, which ends every wait, and joins.
-  void give_up();
-  void run(std::size_t number);
+  using Movers::Movers;
+  // The loop of one stream. It ends when as many bytes came as the sender reports, which it learns
+  // only after the sender has stopped.
+  void run(std::size_t number) {
+    Pipe& pipe = pipes_[number];
+    Work& work = *work_[number];
+    const std::span<std::byte> buffer = message(number);
+    std::uint64_t bytes = 0;
+    std::uint64_t at = 0;  // in the message
+    double since_ns = 0;
+    for (;;) {
+      if (knows_expected_ && bytes >= expected_[number]) break;
+      const std::ptrdiff_t got = pipe.receive_some(buffer.subspan(at), since_ns);
+      if (got < 0) {
+        work.failed = true;
+        pipe.shut_down();  // the sender need not fill the socket first
+        break;
+      }
+      bytes += static_cast<std::uint64_t>(got);
+      at += static_cast<std::uint64_t>(got);
+      if (at == message_bytes_) at = 0;
+    }
+    work.bytes = bytes;
+    work.cpu_ns = thread_cpu_ns();
+  }
 
-  std::span<Pipe> pipes_;
-  std::uint64_t message_bytes_ = 0;
-  std::vector<HostBuffer> messages_;
-  std::vector<std::unique_ptr<Work>> work_;
   // Bytes of each stream; written before knows_expected_ is set, read after it is seen.
   std::vector<std::uint64_t> expected_;
   std::atomic<bool> knows_expected_{false};
-  std::vector<std::thread> threads_;
 };
-
-// Number of the first stream whose thread failed.
-std::optional<std::size_t> first_failed(const std::vector<std::unique_ptr<Work>>& work) {
-  for (std::size_t number = 0; number < work.size(); ++number)
-    if (work[number]->failed) return number;
-  return std::nullopt;
-}
-
-// Leaves the list empty, so a second call does nothing.
-void join_all(std::vector<std::thread>& threads) {
-  for (std::thread& thread : threads) thread.join();
-  threads.clear();
-}
-
-// One thread a stream; those that did start are joined by the owner's end.
-template <class Run>
-Status start_threads(std::size_t count, std::vector<std::thread>& threads, Run run) {
-  try {
-    for (std::size_t number = 0; number < count; ++number)
-      threads.emplace_back([run, number] { run(number); });
-  } catch (const std::system_error& error) {
-    return fail(Code::kResourceExhausted,
-                fmt::format("net: start a thread for stream {}: {}", threads.size(), error.what()));
-  }
-  return {};
-}
-
-}  // namespace
-
-// Each stream has a pattern of its own, so that mixed-up streams show.
-Result<std::unique_ptr<Senders>> Senders::start(std::span<Pipe> pipes, std::uint64_t message_bytes,
-                                                std::size_t size_index, std::uint32_t rank) {
-  std::unique_ptr<Senders> made(new Senders);
-  for (std::size_t number = 0; number < pipes.size(); ++number) {
-    made->messages_.push_back(RG_TRY(HostBuffer::allocate(message_bytes)));
-    fill_pattern(made->messages_.back().span().first(message_bytes),
-                 Sender{size_index, rank, number}.seed());
-    made->work_.push_back(std::make_unique<Work>());
-  }
-  Senders* const self = made.get();
-  RG_TRY_OK(start_threads(pipes.size(), made->threads_, [=](std::size_t number) {
-    self->run(pipes[number], self->messages_[number].span().first(message_bytes),
-              *self->work_[number]);
-  }));
-  return made;
-}
-
-// The loop of one stream: whole messages until stop() or a failure.
-void Senders::run(Pipe& pipe, std::span<const std::byte> message, Work& work) {
-  std::uint64_t bytes = 0;
-  while (!stop_.load(std::memory_order_relaxed)) {
-    if (!pipe.send_all(message)) {
-      work.failed = true;
-      break;
-    }
-    bytes += message.size();
-  }
-  work.bytes = bytes;
-  work.cpu_ns = thread_cpu_ns();
-}
-
-void Senders::stop() {
-  stop_ = true;
-  join_all(threads_);
-}
-
-std::optional<std::size_t> Senders::failed_stream() const { return first_failed(work_); }
-
-Result<std::unique_ptr<Receivers>> Receivers::start(std::span<Pipe> pipes,
-                                                    std::uint64_t message_bytes) {
-  std::unique_ptr<Receivers> made(new Receivers);
-  made->pipes_ = pipes;
-  made->message_bytes_ = message_bytes;
-  for (std::size_t number = 0; number < pipes.size(); ++number) {
-    made->messages_.push_back(RG_TRY(HostBuffer::allocate(message_bytes)));
-    made->work_.push_back(std::make_unique<Work>());
-  }
-  Receivers* const self = made.get();
-  RG_TRY_OK(start_threads(pipes.size(), made->threads_,
-                          [self](std::size_t number) { self->run(number); }));
-  return made;
-}
-
-// The loop of one stream. It ends when as many bytes came as the sender reports, which it learns
-// only after the sender has stopped.
-void Receivers::run(std::size_t number) {
-  Pipe& pipe = pipes_[number];
-  Work& work = *work_[number];
-  const auto buffer = messages_[number].span().first(message_bytes_);
-  std::uint64_t bytes = 0;
-  std::uint64_t at = 0;  // in the message
-  double since_ns = 0;
-  for (;;) {
-    if (knows_expected_ && bytes >= expected_[number]) break;
-    const std::ptrdiff_t got = pipe.receive_some(buffer.subspan(at), since_ns);
-    if (got < 0) {
-      work.failed = true;
-      pipe.shut_down();  // the sender need not fill the socket first
-      break;
-    }
-    bytes += static_cast<std::uint64_t>(got);
-    at += static_cast<std::uint64_t>(got);
-    if (at == message_bytes_) at = 0;
-  }
-  work.bytes = bytes;
-  work.cpu_ns = thread_cpu_ns();
-}
-
-// kDataLoss where a stream brought another number of bytes.
-Status Receivers::finish(std::span<const std::uint64_t> sent_bytes) {
-  if (sent_bytes.size() != work_.size())
-    return fail(Code::kInternal, fmt::format("net: the other side sent on {} streams, not on {}",
-                                             sent_bytes.size(), work_.size()));
-  expected_.assign(sent_bytes.begin(), sent_bytes.end());
-  knows_expected_ = true;
-  join_all(threads_);
-  for (std::size_t number = 0; number < work_.size(); ++number) {
-    if (work_[number]->failed) return tl::unexpected(pipes_[number].failure());
-    if (work_[number]->bytes != expected_[number])
-      return fail(Code::kDataLoss, fmt::format("net: stream {} brought {} bytes, expected {}",
-                                               number, work_[number]->bytes, expected_[number]));
-  }
-  return {};
-}
-
-// A stream that carried nothing has nothing to compare.
-Status Receivers::verify(std::size_t size_index, std::uint32_t from_rank,
-                         const std::string& who) const {
-  for (std::size_t number = 0; number < messages_.size(); ++number) {
-    if (work_[number]->bytes == 0) continue;  // of the smallest runs: another stream had it all
-    RG_TRY_OK(verify_message(messages_[number].span().first(message_bytes_),
-                             {size_index, from_rank, number}, who));
-  }
-  return {};
-}
-
-std::optional<std::size_t> Receivers::failed_stream() const { return first_failed(work_); }
-
-void Receivers::give_up() {
-  if (threads_.empty()) return;
-  for (const Pipe& pipe : pipes_) pipe.shut_down();
-  join_all(threads_);
-}
-
-namespace {
 
 // Long against the read of TCP_INFO, short enough for many windows a second.
 constexpr double kWindowNs = 10e6;
@@ -304,10 +272,10 @@ class TcpBandwidth final : public Kernel {
     AccountBook book(*link_);
     Part part;
     Status here = begin(book, part, size_index);
-    RG_TRY(agree_on(group, here, NetStatus{}, seconds_left(context)));
+    RG_TRY_OK(agree<NetStatus>(group, here, seconds_left(context)));
     here = run(context, part, size_index);
     // Rank 1 waits here while rank 0 samples.
-    const auto sampled = agree_on(group, here, NetStatus{}, seconds_left(context));
+    const Status sampled = agree<NetStatus>(group, here, seconds_left(context));
     if (!sampled) return tl::unexpected(own_words(part, sampled.error()));
     if (part.senders) part.senders->stop();
     NetStatus told;

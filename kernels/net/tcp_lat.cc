@@ -17,8 +17,6 @@
 #include "kernels/core/agreement.h"
 #include "kernels/core/sampling.h"
 #include "kernels/memory/host_buffer.h"
-#include "kernels/net/account.h"
-#include "kernels/net/parameters.h"
 #include "kernels/net/pattern.h"
 #include "kernels/net/tcp_link.h"
 

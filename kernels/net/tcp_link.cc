@@ -20,6 +20,7 @@
 #include "kernels/core/agreement.h"
 #include "kernels/core/base/clock.h"
 #include "kernels/core/group/tcp.h"
+#include "kernels/core/text/text.h"
 #include "kernels/net/sockets.h"
 
 namespace railgauge::net {
@@ -28,11 +29,6 @@ namespace {
 
 // As many connections as the largest number of streams.
 constexpr int kBacklog = 256;
-
-// "Connection refused (errno 111)".
-std::string errno_words(int error) {
-  return fmt::format("{} (errno {})", std::generic_category().message(error), error);
-}
 
 // IPv4 or IPv6, as bind() and connect() take it.
 struct SocketAddress {
@@ -70,40 +66,6 @@ std::string available_congestion_controls() {
   return line;
 }
 
-// Options that must be set before the connection: the window's scale follows from the buffer.
-Status apply(const SocketForm& form, const Fd& socket, bool is_ipv6) {
-  const auto set = [&socket](int level, int name, int value) {
-    return sockets().setsockopt(socket.get(), level, name, &value, sizeof value) == 0;
-  };
-  if (!set(IPPROTO_TCP, TCP_NODELAY, 1))
-    return fail(Code::kInternal, "net: set TCP_NODELAY: " + errno_words(errno));
-  const auto bytes = static_cast<int>(form.buffer_bytes);
-  if (bytes > 0 && (!set(SOL_SOCKET, SO_SNDBUF, bytes) || !set(SOL_SOCKET, SO_RCVBUF, bytes)))
-    return fail(Code::kFailedPrecondition,
-                fmt::format("parameter socket_buffer: {}: {}", bytes, errno_words(errno)));
-  if (form.traffic_class != 0 &&
-      !set(is_ipv6 ? IPPROTO_IPV6 : IPPROTO_IP, is_ipv6 ? IPV6_TCLASS : IP_TOS, form.traffic_class))
-    return fail(Code::kFailedPrecondition, fmt::format("parameter traffic_class: {}: {}",
-                                                       form.traffic_class, errno_words(errno)));
-  const std::string& control = form.congestion_control;
-  if (!control.empty() &&
-      sockets().setsockopt(socket.get(), IPPROTO_TCP, TCP_CONGESTION, control.data(),
-                           static_cast<socklen_t>(control.size())) != 0)
-    return fail(Code::kFailedPrecondition,
-                fmt::format("parameter congestion_control: {}: {}; available here: {}", control,
-                            errno_words(errno), available_congestion_controls()));
-  return {};
-}
-
-// Never blocks; its options are set before it connects.
-Result<Fd> make_socket(const SocketForm& form, bool is_ipv6) {
-  Fd socket(sockets().socket(is_ipv6 ? AF_INET6 : AF_INET,
-                             SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
-  if (!socket) return fail(Code::kResourceExhausted, "net: make a socket: " + errno_words(errno));
-  RG_TRY_OK(apply(form, socket, is_ipv6));
-  return socket;
-}
-
 // An address or port that cannot be taken waives, except where permission lacks.
 Code code_of(int error) {
   return error == EACCES || error == EPERM ? Code::kPermissionDenied : Code::kFailedPrecondition;
@@ -127,62 +89,104 @@ Status wait_connected(const Fd& socket, double deadline_ns) {
 
 }  // namespace
 
-SocketForm socket_form(const Params& params) {
-  return {.buffer_bytes = params.bytes("socket_buffer"),
-          .traffic_class = static_cast<int>(params.integer("traffic_class")),
-          .congestion_control = params.text("congestion_control")};
+// Address and port are per rank and no part of a series' identity; buffer, class and congestion
+// control change the figures and are.
+void add_connection(InfoBuilder& builder) {
+  constexpr double kMillisecondNs = 1e6;
+  constexpr double kHourNs = 3600e9;
+  constexpr double kMaxPort = 65535;
+  constexpr double kMaxBufferBytes = 1U << 30U;
+  builder
+      .text("netdev",
+            "network interface of this rank; empty takes that of the endpoint's RDMA port", "")
+      .per_rank()
+      .text("address",
+            "address of this rank; empty takes the interface's: IPv4, then global IPv6, then "
+            "link-local",
+            "")
+      .per_rank()
+      .integer("port", "TCP port where this rank listens while the task lasts; 0 takes a free one",
+               0, 0, kMaxPort)
+      .per_rank()
+      .bytes("socket_buffer", "send and receive buffer of each socket; 0 leaves it to the kernel",
+             "0", kMaxBufferBytes)
+      .identity()
+      .integer("traffic_class", "traffic class of the packets: the DSCP times 4", 0, 0, 255)
+      .identity()
+      .text("congestion_control", "TCP's congestion control; empty takes the system's", "")
+      .identity()
+      .duration("stall_timeout", "the task ends when nothing moves for this long", "10s",
+                10 * kMillisecondNs, kHourNs);
 }
 
-std::string Port::words() const {
-  return fmt::format("{} ({})", chosen_.address.text, chosen_.address.netdev);
+// Options that must be set before the connection: the window's scale follows from the buffer.
+Result<Fd> TcpLink::make_socket(bool is_ipv6) const {
+  Fd socket(sockets().socket(is_ipv6 ? AF_INET6 : AF_INET,
+                             SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+  if (!socket) return fail(Code::kResourceExhausted, "net: make a socket: " + errno_words(errno));
+  const auto set = [&socket](int level, int name, int value) {
+    return sockets().setsockopt(socket.get(), level, name, &value, sizeof value) == 0;
+  };
+  if (!set(IPPROTO_TCP, TCP_NODELAY, 1))
+    return fail(Code::kInternal, "net: set TCP_NODELAY: " + errno_words(errno));
+  const auto bytes = static_cast<int>(form_.buffer_bytes);
+  if (bytes > 0 && (!set(SOL_SOCKET, SO_SNDBUF, bytes) || !set(SOL_SOCKET, SO_RCVBUF, bytes)))
+    return fail(Code::kFailedPrecondition,
+                fmt::format("parameter socket_buffer: {}: {}", bytes, errno_words(errno)));
+  if (form_.traffic_class != 0 && !set(is_ipv6 ? IPPROTO_IPV6 : IPPROTO_IP,
+                                       is_ipv6 ? IPV6_TCLASS : IP_TOS, form_.traffic_class))
+    return fail(Code::kFailedPrecondition, fmt::format("parameter traffic_class: {}: {}",
+                                                       form_.traffic_class, errno_words(errno)));
+  const std::string& control = form_.congestion_control;
+  if (!control.empty() &&
+      sockets().setsockopt(socket.get(), IPPROTO_TCP, TCP_CONGESTION, control.data(),
+                           static_cast<socklen_t>(control.size())) != 0)
+    return fail(Code::kFailedPrecondition,
+                fmt::format("parameter congestion_control: {}: {}; available here: {}", control,
+                            errno_words(errno), available_congestion_controls()));
+  return socket;
 }
 
 // The bound port is read back from the kernel, because port 0 lets it choose.
-Result<Port> Port::open(const Context& context) {
-  const Params& params = context.params;
-  Port port;
-  const auto addresses = RG_TRY(interface_addresses());
-  port.chosen_ = RG_TRY(choose({.endpoint = context.endpoint,
-                                .netdev = params.text("netdev"),
-                                .address = params.text("address")},
-                               addresses, sysfs_folder()));
-  const InterfaceAddress& own = port.chosen_.address;
-  port.facts_ = netdev_facts(own.netdev, sysfs_folder());
-  port.form_ = socket_form(params);
-  port.listener_ = RG_TRY(make_socket(port.form_, own.is_ipv6));
+Status TcpLink::listen(const Params& params) {
+  const InterfaceAddress& own = chosen_.address;
+  listener_ = RG_TRY(make_socket(own.is_ipv6));
   const auto wanted = static_cast<std::uint16_t>(params.integer("port"));
   const SocketAddress here = RG_TRY(socket_address(own.text, wanted, own.netdev));
   const int one = 1;
-  static_cast<void>(sockets().setsockopt(port.listener_.get(), SOL_SOCKET, SO_REUSEADDR, &one,
+  static_cast<void>(sockets().setsockopt(listener_.get(), SOL_SOCKET, SO_REUSEADDR, &one,
                                          sizeof one));  // else a port stays taken after a task
-  if (sockets().bind(port.listener_.get(), here.get(), here.length) != 0 ||
-      sockets().listen(port.listener_.get(), kBacklog) != 0) {
+  if (sockets().bind(listener_.get(), here.get(), here.length) != 0 ||
+      sockets().listen(listener_.get(), kBacklog) != 0) {
     const int error = errno;
     return fail(code_of(error), fmt::format("{}: listen on port {}: {}; parameter port 0 takes a "
                                             "free one",
-                                            port.words(), wanted, errno_words(error)));
+                                            words(), wanted, errno_words(error)));
   }
-  port.number_ = local_address(port.listener_).port;
-  return port;
+  number_ = local_address(listener_).port;
+  return {};
 }
 
-// Binds to the own address first, so that the peer sees the address that this rank exchanged.
-Result<Fd> Port::connect_to(const std::string& address, std::uint16_t number, double deadline_ns,
-                            bool by_netdev, bool& was_bound) const {
+// Binds to the own address first, so that the peer sees the address that this rank exchanged. On
+// the wire packets leave by this interface whatever the routes are, where the system permits it.
+Result<Fd> TcpLink::connect_to_peer(double deadline_ns) {
   const InterfaceAddress& own = chosen_.address;
+  const std::string& address = peer_.address();
   const bool is_ipv6 = address.find(':') != std::string::npos;
   const auto failed = [&](std::string_view act, Code code, const std::string& cause) {
-    return fail(code, fmt::format("{}: {} {} port {}: {}", words(), act, address, number, cause));
+    return fail(code,
+                fmt::format("{}: {} {} port {}: {}", words(), act, address, peer_.port(), cause));
   };
   if (is_ipv6 != own.is_ipv6)
     return failed("connect to", Code::kFailedPrecondition,
                   "one is IPv4 and the other IPv6; name two of a kind by parameter address");
-  Fd socket = RG_TRY(make_socket(form_, is_ipv6));
-  was_bound = by_netdev &&
+  Fd socket = RG_TRY(make_socket(is_ipv6));
+  is_bound_ = is_on_wire() &&
               sockets().setsockopt(socket.get(), SOL_SOCKET, SO_BINDTODEVICE, own.netdev.data(),
                                    static_cast<socklen_t>(own.netdev.size())) == 0;
   const SocketAddress here = RG_TRY(socket_address(own.text, 0, own.netdev));
-  const SocketAddress there = RG_TRY(socket_address(address, number, own.netdev));
+  const SocketAddress there =
+      RG_TRY(socket_address(address, static_cast<std::uint16_t>(peer_.port()), own.netdev));
   if (sockets().bind(socket.get(), here.get(), here.length) != 0)
     return failed("bind before connecting to", code_of(errno), errno_words(errno));
   if (sockets().connect(socket.get(), there.get(), there.length) != 0 && errno != EINPROGRESS)
@@ -231,8 +235,7 @@ Result<tcp_info> info_of(int fd) {
   tcp_info info{};
   socklen_t length = sizeof info;
   if (sockets().getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &length) != 0)
-    return fail(Code::kInternal,
-                fmt::format("net: read TCP_INFO: {} (errno {})", strerror(errno), errno));
+    return fail(Code::kInternal, "net: read TCP_INFO: " + errno_words(errno));
   if (length < offsetof(tcp_info, tcpi_bytes_received) + sizeof info.tcpi_bytes_received)
     return fail(Code::kUnimplemented,
                 "net: this kernel's TCP_INFO has no byte counts; Linux 4.1 or later has them");
@@ -267,20 +270,29 @@ bool read_on(Stranger& one) {
 Result<std::unique_ptr<TcpLink>> TcpLink::open(const Context& context, const Options& options) {
   std::unique_ptr<TcpLink> link(new TcpLink);
   link->options_ = options;
-  link->port_ = RG_TRY(Port::open(context));
+  const Params& params = context.params;
+  const auto addresses = RG_TRY(interface_addresses());
+  link->chosen_ = RG_TRY(choose({.endpoint = context.endpoint,
+                                 .netdev = params.text("netdev"),
+                                 .address = params.text("address")},
+                                addresses, sysfs_folder()));
+  link->facts_ = netdev_facts(link->chosen_.address.netdev, sysfs_folder());
+  link->form_ = {.buffer_bytes = params.bytes("socket_buffer"),
+                 .traffic_class = static_cast<int>(params.integer("traffic_class")),
+                 .congestion_control = params.text("congestion_control")};
+  RG_TRY_OK(link->listen(params));
   link->limits_.deadline_monotonic_ns = context.deadline_monotonic_ns;
-  link->limits_.stall_ns = context.params.duration_ns("stall_timeout");
+  link->limits_.stall_ns = params.duration_ns("stall_timeout");
   NetAddress& mine = link->mine_;
-  mine.set_netdev(link->port_.chosen().address.netdev);
-  mine.set_address(link->port_.chosen().address.text);
-  mine.set_port(link->port_.number());
+  mine.set_netdev(link->chosen_.address.netdev);
+  mine.set_address(link->chosen_.address.text);
+  mine.set_port(link->number_);
   mine.set_token(random_token());
   mine.set_host(network_stack());
-  mine.set_mtu_bytes(link->port_.facts().mtu_bytes);
-  if (link->port_.facts().is_rate_physical)
-    mine.set_line_rate_bits_per_second(link->port_.facts().rate_bits_per_second);
-  mine.mutable_parameters()->insert(context.params.effective().begin(),
-                                    context.params.effective().end());
+  mine.set_mtu_bytes(link->facts_.mtu_bytes);
+  if (link->facts_.is_rate_physical)
+    mine.set_line_rate_bits_per_second(link->facts_.rate_bits_per_second);
+  mine.mutable_parameters()->insert(params.effective().begin(), params.effective().end());
   return link;
 }
 
@@ -315,10 +327,9 @@ Status TcpLink::connect(const Context& context, Group& group) {
     RG_TRY_OK(check_peer(context));
     return rank_ == 0 ? open_streams(deadline_ns) : accept_streams(deadline_ns);
   }();
-  port_.stop_listening();
+  listener_.reset();          // the kernel refuses late callers from here on
   if (!here) pipes_.clear();  // the other side need not wait for its limit
-  RG_TRY(agree_on(group, here, NetStatus{}, seconds_left(context)));
-  return {};
+  return agree<NetStatus>(group, here, seconds_left(context));
 }
 
 Result<Pipe> TcpLink::adopt(Fd socket, std::size_t number) {
@@ -337,8 +348,7 @@ Error TcpLink::blamed(Error error) const {
 // The greeting names token and stream, so that the order of arrival does not matter.
 Status TcpLink::open_streams(double deadline_ns) {
   for (std::uint32_t number = 0; number < options_.streams; ++number) {
-    auto socket = port_.connect_to(peer_.address(), static_cast<std::uint16_t>(peer_.port()),
-                                   deadline_ns, is_on_wire(), is_bound_);
+    auto socket = connect_to_peer(deadline_ns);
     if (!socket) return tl::unexpected(blamed(std::move(socket).error()));
     pipes_.push_back(RG_TRY(adopt(std::move(*socket), number)));
     const Greeting greeting{peer_.token(), number};
@@ -355,21 +365,20 @@ Status TcpLink::accept_streams(double deadline_ns) {
   std::uint32_t missing = options_.streams;
   while (missing > 0) {
     // The listener first, then every caller that has not greeted.
-    std::vector<pollfd> wanted{{port_.listener().get(), POLLIN, 0}};
+    std::vector<pollfd> wanted{{listener_.get(), POLLIN, 0}};
     for (const Stranger& one : waiting) wanted.push_back({one.socket.get(), POLLIN, 0});
     const int ready = sockets().poll(wanted.data(), wanted.size(), poll_timeout_ms(deadline_ns));
     if (ready < 0 && errno != EINTR)
-      return fail(Code::kInternal, fmt::format("{}: wait for streams: {} (errno {})", words(),
-                                               strerror(errno), errno));
+      return fail(Code::kInternal,
+                  fmt::format("{}: wait for streams: {}", words(), errno_words(errno)));
     if (ready == 0)
       return tl::unexpected(blamed(
           {Code::kUnavailable,
            fmt::format("{}: {} of {} streams of rank 0 ({}) did not come to port {}{}; a "
                        "firewall may drop them",
-                       words(), missing, options_.streams, peer_.address(), port_.number(),
+                       words(), missing, options_.streams, peer_.address(), number_,
                        strangers_ == 0 ? "" : fmt::format(", but {} strangers did", strangers_))}));
-    Fd fresh(
-        sockets().accept4(port_.listener().get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
+    Fd fresh(sockets().accept4(listener_.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
     if (fresh && waiting.size() < kMaxWaiting) waiting.push_back({.socket = std::move(fresh)});
     std::erase_if(waiting, [&](Stranger& one) {
       const bool is_alive = read_on(one);
@@ -395,22 +404,20 @@ Status TcpLink::accept_streams(double deadline_ns) {
 
 // congestion_control and segment_bytes are read from the first stream after the handshake.
 void TcpLink::report_facts(Reporter& reporter) const {
-  const Chosen& chosen = port_.chosen();
   reporter.fact("memory", "host");
   reporter.fact("path", is_on_wire() ? "tcp" : "tcp inside one host");
-  if (!chosen.device.empty()) {
-    reporter.fact("device", chosen.device);
-    reporter.fact("port", chosen.port);
+  if (!chosen_.device.empty()) {
+    reporter.fact("device", chosen_.device);
+    reporter.fact("port", chosen_.port);
   }
-  reporter.fact("netdev", chosen.address.netdev);
-  reporter.fact("address", chosen.address.text);
+  reporter.fact("netdev", chosen_.address.netdev);
+  reporter.fact("address", chosen_.address.text);
   reporter.fact("peer", peer_.address());
   reporter.fact("peer_netdev", peer_.netdev());
-  reporter.fact("driver", port_.facts().driver);
+  reporter.fact("driver", facts_.driver);
   reporter.fact("mtu_bytes", std::to_string(std::min(mine_.mtu_bytes(), peer_.mtu_bytes())));
-  if (port_.facts().rate_bits_per_second > 0)
-    reporter.fact("port_rate_bits_per_second",
-                  fmt::format("{:.0f}", port_.facts().rate_bits_per_second));
+  if (facts_.rate_bits_per_second > 0)
+    reporter.fact("port_rate_bits_per_second", fmt::format("{:.0f}", facts_.rate_bits_per_second));
   if (rank_ == 0) reporter.fact("bound_to_netdev", is_bound_ ? "true" : "false");
   if (strangers_ > 0) reporter.fact("strangers_refused", std::to_string(strangers_));
   std::array<char, 64> control{};
@@ -463,14 +470,11 @@ Status check_line_rate(const LineRate& rate, double bytes_per_second) {
                           rate.end, bits / 1e9, rate.bits_per_second / 1e9));
 }
 
-LineRate TcpLink::line_rate() const {
-  return line_rate_between(mine_, peer_, port_.facts().driver);
-}
+LineRate TcpLink::line_rate() const { return line_rate_between(mine_, peer_, facts_.driver); }
 
 // Missing files count as no counters.
 Counters TcpLink::counters() const {
-  const std::array folders{sysfs_folder() + "/class/net/" + port_.chosen().address.netdev +
-                           "/statistics"};
+  const std::array folders{sysfs_folder() + "/class/net/" + chosen_.address.netdev + "/statistics"};
   return read_counters(folders);
 }
 

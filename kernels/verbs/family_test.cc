@@ -93,8 +93,8 @@ TEST_F(Family, ABandwidthAboveTheRateOfEitherEndFails) {
 
 TEST_P(Family, SamplesUntilItsStopRuleSaysSo) {
   const std::string& kernel = GetParam();
-  const auto results =
-      run(kernel, with(kernel, {{"sizes", "8,64"}, {"max_samples", "3000"}, {"time_cap", "1s"}}));
+  const auto results = run(
+      kernel, with(kernel, {{"sizes", "8,64"}, {"max_samples", "3000"}, {"time_cap", "100ms"}}));
   expect_passed(results, kernel);
   ASSERT_FALSE(results[0].points.empty());
   EXPECT_GT(results[0].points[0].warmup_count(), 0);
@@ -119,7 +119,7 @@ TEST_P(Family, AVanishedPeerEndsBothRanksWithACause) {
   const std::string& kernel = GetParam();
   verbs_control().lose_after = 150;
   const auto results =
-      run(kernel, with(kernel, {{"iterations", "5000"}, {"stall_timeout", "200ms"}}));
+      run(kernel, with(kernel, {{"iterations", "5000"}, {"stall_timeout", "50ms"}}));
   ASSERT_FALSE(results[0].status) << kernel;
   EXPECT_FALSE(results[1].status) << kernel;
   EXPECT_EQ(results[0].status.error().code, Code::kUnavailable)

@@ -232,7 +232,7 @@ TEST_F(WriteKernels, AVanishedPeerEndsBothRanksWithTheStatusInWords) {
     verbs_control().reset();
     verbs_control().lose_after = 150;
     auto options = short_lat();
-    options.parameters["stall_timeout"] = "100ms";
+    options.parameters["stall_timeout"] = "50ms";
     const auto results = run(kernel, options);
     ASSERT_FALSE(results[0].status) << kernel;
     EXPECT_FALSE(results[1].status) << kernel;
@@ -251,7 +251,7 @@ TEST_F(WriteKernels, TheTasksDeadlineEndsASamplingThatWouldGoOn) {
     PairOptions options{.parameters = {{"min_samples", "1000000"},
                                        {"max_samples", "1000000"},
                                        {"stall_timeout", "30s"}},
-                        .deadline_seconds = 0.3};
+                        .deadline_seconds = 0.15};
     const double begin_ns = monotonic_now_ns();
     const auto results = run(kernel, options);
     ASSERT_FALSE(results[0].status) << kernel;

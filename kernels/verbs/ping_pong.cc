@@ -8,21 +8,15 @@
 #include <optional>
 #include <vector>
 
-#include <fmt/format.h>
-
+#include "kernels/core/agreement.h"
 #include "kernels/core/base/clock.h"
 #include "kernels/core/sampler.h"
-#include "kernels/verbs/latency.h"
+#include "kernels/verbs/kernels.h"
 #include "kernels/verbs/link/areas.h"
-#include "kernels/verbs/link/control_channel.h"
-#include "kernels/verbs/link/link.h"
 #include "kernels/verbs/link/memory_choice.h"
 #include "kernels/verbs/link/message_sink.h"
 #include "kernels/verbs/ping_pong.h"
-#include "kernels/verbs/staged/by_memory.h"
-#include "kernels/verbs/stream/report.h"
-#include "kernels/verbs/transport/account.h"
-#include "kernels/verbs/transport/agreement.h"
+#include "kernels/verbs/stream/link_kernel.h"
 
 namespace railgauge::verbs {
 namespace {
@@ -31,48 +25,30 @@ constexpr std::uint32_t kReceiveDepth = 16;  // one is in use
 constexpr std::size_t kUncompared = 1;       // a message's last byte: the ball's number
 
 // Rank 0 orders batches by control words and takes the time; rank 1 answers until it reads kDone.
-class PingPong final : public Kernel {
+class PingPong final : public LinkKernel {
  public:
   explicit PingPong(Verb verb) : verb_(verb) {}
 
-  // Reads the parameters and opens the link. kUnimplemented for a write into GPU memory.
+  // kUnimplemented for a write into GPU memory.
   Status prepare(Context& context) override {
-    sizes_ = context.params.bytes_list("sizes");
-    options_ = RG_TRY(sampler_options(context.params));
-    stamps_.resize(options_.batch + 1);
-    Link::Options options = link_options(context.params, verb_);
+    Link::Options options = RG_TRY(read(context, verb_));
     choose_memory(context, options);
-    if (!operation_of(verb_).takes_receive) RG_TRY_OK(check_cpu_may_poll(context));
     options.send_depth = static_cast<std::uint32_t>(context.params.integer("signal_every"));
-    options.largest_bytes = *std::ranges::max_element(sizes_);
-    options.area_bytes = options.largest_bytes;
     if (operation_of(verb_).takes_receive) {
       options.receive_depth = kReceiveDepth;
       options.sleeps = context.params.text("poll") == "events";
+    } else {
+      RG_TRY_OK(check_cpu_may_poll(context));
     }
-    link_ = RG_TRY(Link::open(context, options));
-    control_ = RG_TRY(ControlChannel::open(*link_));
-    return {};
-  }
-
-  Status connect(Context& context, Group& group) override {
-    rank_ = group.rank();
-    RG_TRY_OK(link_->connect(context, group));
-    RG_TRY_OK(control_->connect(context, *link_, group));
-    link_->report_facts(context.reporter);
-    book_.set_port(link_->device());
-    book_.report_fact(context.reporter);
-    return {};
+    return open(context, options, true);
   }
 
   // Rank 0 measures, rank 1 serves. Points of sizes that ended before a failure are reported too,
   // which is why the report follows the agreement even when that failed.
   Status measure(Context& context, Group& group) override {
-    link_->waiting().set_limits(tick_clock(context), context.deadline_monotonic_ns,
-                                context.params.duration_ns("stall_timeout"));
-    Status here = give_out_receives();
-    RG_TRY_OK(agree(group, here, seconds_left(context)));
-    here = rank_ == 0 ? measure_all(context) : serve_all(context);
+    set_limits(context);
+    RG_TRY_OK(begin(context, group));
+    const Status here = rank_ == 0 ? measure_all(context, group) : serve_all(context);
     note_troubles(book_, link_->device(), here, context.reporter);
     if (link_->waiting().failed()) control_->abort();
     // The other rank is at most one wait behind.
@@ -87,11 +63,6 @@ class PingPong final : public Kernel {
   }
 
  private:
-  // The reason why a queue or a wait failed, as the link's `Waiting` recorded it.
-  [[nodiscard]] tl::unexpected<Error> queue_failure() {
-    return tl::unexpected(link_->waiting().failure());
-  }
-
   // The points, with what they cost both ends; what was measured before a failure counts too.
   void report(const Context& context, const PeerStatus& peer) {
     for (std::size_t i = 0; i < points_.size(); ++i) {
@@ -103,11 +74,13 @@ class PingPong final : public Kernel {
     }
   }
 
-  // For all sizes: each receive takes the largest message.
-  Status give_out_receives() {
-    if (!operation_of(verb_).takes_receive) return {};
-    const Layout layout = single_layout(*link_, link_->options().largest_bytes);
-    return renew_receives(*link_, layout.target, {.receives = true}, false);
+  // Receives for all sizes: each takes the largest message.
+  Status begin(Context& context, Group& group) override {
+    Status here;
+    if (operation_of(verb_).takes_receive)
+      here = renew_receives(*link_, single_layout(*link_, link_->options().largest_bytes).target,
+                            {.receives = true}, false);
+    return agree<PeerStatus>(group, here, seconds_left(context));
   }
 
   // The loops differ in how they learn of a ball: chosen once a batch, not once a ball.
@@ -137,14 +110,14 @@ class PingPong final : public Kernel {
 
   // All sizes on rank 0, then kDone. A mismatch at the peer ends the loop: its own error is the
   // exact one.
-  Status measure_all(Context& context) {
+  Status measure_all(Context& context, Group& group) {
     Status measured = [&]() -> Status {
       for (std::size_t i = 0; i < sizes_.size() && !peer_found_mismatch_; ++i)
-        RG_TRY_OK(measure_size(context, i));
+        RG_TRY_OK(measure_size(context, group, i));
       return {};
     }();
     if (link_->waiting().failed()) return measured;
-    if (!control_->send({.order = Order::kDone}) && measured) return queue_failure();
+    if (!control_->send({.order = Order::kDone}) && measured) return failure();
     return measured;
   }
 
@@ -155,7 +128,7 @@ class PingPong final : public Kernel {
 
   // One size on rank 0: set up, sample, verify both directions, keep the point until the accounts
   // of the peer are known.
-  Status measure_size(Context& context, std::size_t size_index) {
+  Status measure_size(Context& context, Group& /*group*/, std::size_t size_index) override {
     const TickClock& clock = tick_clock(context);
     RG_TRY_OK(set_up(size_index));
     book_.open();
@@ -167,17 +140,11 @@ class PingPong final : public Kernel {
       return batch(clock, own, size_index, count, out);
     }));
     book_.end_work(static_cast<double>(sampled.warmup_count + sampled.samples.size()));
-    const bool verified = context.params.boolean("verify");
-    if (verified) RG_TRY_OK(verify(size_index));
+    if (context.params.boolean("verify")) RG_TRY_OK(verify(size_index));
     if (peer_found_mismatch_) return {};
-    Point point = make_verbs_point({.metric = "latency_ns", .meaning = "half_rtt", .unit = "ns"},
-                                   sizes_[size_index], sampled, context.raw_samples);
-    point.set_verified(verified && sizes_[size_index] > kUncompared);
-    if (link_->memory().is_synthetic()) point.set_synthetic(true);
-    auto& facts = *point.mutable_facts();
-    facts["clock_drift_ppm"] = fmt::format("{:.3f}", clock.drift_ppm());
-    facts["sent_inline"] = (own.request.flags & IBV_SEND_INLINE) != 0 ? "true" : "false";
-    RG_TRY_OK(hold_to_line_rate(link_->device(), link_->mine(), link_->peer(), point));
+    Point point = RG_TRY(latency_point(context, "half_rtt", size_index, sampled, kUncompared));
+    (*point.mutable_facts())["sent_inline"] =
+        (own.request.flags & IBV_SEND_INLINE) != 0 ? "true" : "false";
     accounts_.push_back(book_.close());
     points_.push_back(std::move(point));
     return {};
@@ -191,11 +158,11 @@ class PingPong final : public Kernel {
     ControlWord ready;
     if (!link_->waiting().before_deadline() ||
         !control_->send(batch_of(Order::kPingPong, size_index, count)) || !control_->receive(ready))
-      return queue_failure();
+      return failure();
     const bool played = play(own, [&](const auto& arrival) {
       return initiate(link_->sends(), own, arrival, clock, count, stamps_.data());
     });
-    if (!played) return queue_failure();
+    if (!played) return failure();
     for (std::uint64_t i = 0; i < count; ++i)
       out.push_back(clock.to_ns(stamps_[i + 1] - stamps_[i]) / 2);
     return {};
@@ -205,7 +172,7 @@ class PingPong final : public Kernel {
   Status verify(std::size_t size_index) {
     ControlWord word;
     if (!control_->send(batch_of(Order::kVerify, size_index, 0)) || !control_->receive(word))
-      return queue_failure();
+      return failure();
     peer_found_mismatch_ = word.order == Order::kMismatch;  // its own words come at the end
     if (peer_found_mismatch_) return {};
     return compare(size_index);
@@ -224,7 +191,7 @@ class PingPong final : public Kernel {
     std::optional<std::size_t> current;  // the size whose areas are set up
     for (;;) {
       ControlWord word;
-      if (!control_->receive(word)) return queue_failure();
+      if (!control_->receive(word)) return failure();
       if (word.order == Order::kDone) {
         if (current) accounts_.push_back(book_.close());
         return {};
@@ -242,18 +209,18 @@ class PingPong final : public Kernel {
         }
         current = word.size_index;
         RoundTrip own = round_trips(context, word.size_index);
-        if (!control_->send(batch_of(Order::kReady, word.size_index, 0))) return queue_failure();
+        if (!control_->send(batch_of(Order::kReady, word.size_index, 0))) return failure();
         book_.begin_work();
         const bool answered = play(own, [&](const auto& arrival) {
           return answer(link_->sends(), own, arrival, word.count);
         });
         book_.end_work(word.count);
-        if (!answered) return queue_failure();
+        if (!answered) return failure();
         continue;
       }
       Status compared = compare(word.size_index);
       const Order order = compared ? Order::kVerified : Order::kMismatch;
-      if (!control_->send(batch_of(order, word.size_index, 0))) return queue_failure();
+      if (!control_->send(batch_of(order, word.size_index, 0))) return failure();
       if (!compared) return compared;
     }
   }
@@ -265,16 +232,8 @@ class PingPong final : public Kernel {
   }
 
   Verb verb_;
-  std::vector<std::uint64_t> sizes_;
-  SamplerOptions options_;
-  // Ticks before each ball of a batch, and one after the last answer.
-  std::vector<std::uint64_t> stamps_;
-  std::unique_ptr<Link> link_;
-  std::optional<ControlChannel> control_;  // after the link, whose domain it is registered in
-  AccountBook book_;
   std::vector<Account> accounts_;  // one a size
   std::vector<Point> points_;      // one a size, on rank 0
-  std::uint32_t rank_ = 0;
   // Set on rank 0 when rank 1 found wrong bytes.
   bool peer_found_mismatch_ = false;
   std::uint8_t untouched_ = 0;  // used in place of a message's last byte in GPU memory
@@ -282,9 +241,6 @@ class PingPong final : public Kernel {
 
 }  // namespace
 
-std::unique_ptr<Kernel> make_ping_pong(Verb verb) {
-  return by_memory([verb] { return std::make_unique<PingPong>(verb); }, verb,
-                   StagedFigure::kLatency);
-}
+std::unique_ptr<Kernel> make_ping_pong(Verb verb) { return std::make_unique<PingPong>(verb); }
 
 }  // namespace railgauge::verbs

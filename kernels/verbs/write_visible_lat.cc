@@ -19,7 +19,6 @@
 // the adapter's doorbell itself: a shorter way back, but one for each vendor's adapter, in its
 // private words, and the question is how soon the GPU sees, not how soon it can speak. So the CPU
 // relays.
-#include <algorithm>
 #include <cstring>
 #include <optional>
 #include <string>
@@ -27,46 +26,21 @@
 
 #include <fmt/format.h>
 
+#include "kernels/core/agreement.h"
 #include "kernels/core/base/clock.h"
-#include "kernels/core/kernel.h"
 #include "kernels/core/sampler.h"
+#include "kernels/core/sampling.h"
 #include "kernels/core/text/units.h"
 #include "kernels/dl/cuda.h"
+#include "kernels/gpu/answering_gpu.h"
 #include "kernels/gpu/device.h"
 #include "kernels/verbs/link/areas.h"
-#include "kernels/verbs/link/control_channel.h"
-#include "kernels/verbs/link/link.h"
 #include "kernels/verbs/link/memory_choice.h"
 #include "kernels/verbs/link/message_sink.h"
 #include "kernels/verbs/link/parameters.h"
-#include "kernels/verbs/memory/answering_gpu.h"
-#include "kernels/verbs/ping_pong.h"
-#include "kernels/verbs/stream/report.h"
-#include "kernels/verbs/transport/account.h"
-#include "kernels/verbs/transport/agreement.h"
-#include "kernels/verbs/transport/peer.pb.h"
+#include "kernels/verbs/stream/link_kernel.h"
 
 namespace railgauge::verbs {
-
-// Whether the GPU orders remote writes, and how the host flushes them.
-struct RemoteFlush {
-  bool by_host = false;  // cuFlushGPUDirectRDMAWrites is there, and works for this GPU
-  int ordering = 0;      // attribute GPU_DIRECT_RDMA_WRITES_ORDERING
-  unsigned options = 0;  // attribute GPU_DIRECT_RDMA_FLUSH_WRITES_OPTIONS
-
-  // Asks the driver. Fails where it does not know the attributes.
-  static Result<RemoteFlush> of(const gpu::Gpu& gpu);
-  // From the target's report, on the initiator.
-  static RemoteFlush of(const PeerStatus& told);
-  // Into this rank's report to its peer.
-  void tell(PeerStatus& status) const;
-
-  // A kernel of the GPU that owns the memory sees the bytes before a flag that it sees.
-  [[nodiscard]] bool is_required() const { return ordering < cu::kWritesOrderedForOwner; }
-  // The facts rdma_writes_ordering, flush_required, flush_options and host_flush, and what they
-  // mean for the figures.
-  void report(Reporter& reporter) const;
-};
 
 namespace {
 
@@ -87,47 +61,55 @@ std::string option_words(unsigned options) {
   return by_host ? "host" : by_stream ? "stream" : "none";
 }
 
-}  // namespace
+// Whether the GPU orders remote writes, and how the host flushes them.
+struct RemoteFlush {
+  bool by_host = false;  // cuFlushGPUDirectRDMAWrites is there, and works for this GPU
+  int ordering = 0;      // attribute GPU_DIRECT_RDMA_WRITES_ORDERING
+  unsigned options = 0;  // attribute GPU_DIRECT_RDMA_FLUSH_WRITES_OPTIONS
 
-// The flush is usable where the driver has the call and the GPU's attribute permits the host to use
-// it.
-Result<RemoteFlush> RemoteFlush::of(const gpu::Gpu& gpu) {
-  RemoteFlush found;
-  found.ordering = RG_TRY(gpu.attribute(cu::kGpuDirectRdmaWritesOrdering));
-  found.options = static_cast<unsigned>(RG_TRY(gpu.attribute(cu::kGpuDirectRdmaFlushOptions)));
-  found.by_host = loaded_cuda().flush_gpudirect_rdma_writes != nullptr &&
-                  (found.options & cu::kFlushByHost) != 0;
-  return found;
-}
-
-RemoteFlush RemoteFlush::of(const PeerStatus& told) {
-  return {.by_host = told.flushes(),
-          .ordering = told.writes_ordering(),
-          .options = told.flush_options()};
-}
-
-void RemoteFlush::tell(PeerStatus& status) const {
-  status.set_flushes(by_host);
-  status.set_writes_ordering(ordering);
-  status.set_flush_options(options);
-}
-
-void RemoteFlush::report(Reporter& reporter) const {
-  reporter.fact("rdma_writes_ordering", ordering_words(ordering));
-  reporter.fact("flush_required", is_required() ? "true" : "false");
-  reporter.fact("flush_options", option_words(options));
-  reporter.fact("host_flush", by_host ? kFlush : "none");
-  if (!by_host)
-    reporter.note("info",
-                  "the target's driver has no flush of remote writes by the host: "
-                  "gpu_visible_flushed is not measured; gpu_visible_read_back flushes by a read");
-  if (is_required())
-    reporter.note(
-        "warning",
-        "the target's GPU orders remote writes for nobody: without a flush its kernel may "
-        "see the flag before the bytes in front of it, and gpu_visible is the flag's "
-        "figure alone");
-}
+  // The flush is usable where the driver has the call and the GPU's attribute permits the host to
+  // use it. Fails where the driver does not know the attributes.
+  static Result<RemoteFlush> of(const gpu::Gpu& gpu) {
+    RemoteFlush found;
+    found.ordering = RG_TRY(gpu.attribute(cu::kGpuDirectRdmaWritesOrdering));
+    found.options = static_cast<unsigned>(RG_TRY(gpu.attribute(cu::kGpuDirectRdmaFlushOptions)));
+    found.by_host = loaded_cuda().flush_gpudirect_rdma_writes != nullptr &&
+                    (found.options & cu::kFlushByHost) != 0;
+    return found;
+  }
+  // From the target's report, on the initiator.
+  static RemoteFlush of(const PeerStatus& told) {
+    return {.by_host = told.flushes(),
+            .ordering = told.writes_ordering(),
+            .options = told.flush_options()};
+  }
+  // Into this rank's report to its peer.
+  void tell(PeerStatus& status) const {
+    status.set_flushes(by_host);
+    status.set_writes_ordering(ordering);
+    status.set_flush_options(options);
+  }
+  // A kernel of the GPU that owns the memory sees the bytes before a flag that it sees.
+  [[nodiscard]] bool is_required() const { return ordering < cu::kWritesOrderedForOwner; }
+  // The facts rdma_writes_ordering, flush_required, flush_options and host_flush, and what they
+  // mean for the figures.
+  void report(Reporter& reporter) const {
+    reporter.fact("rdma_writes_ordering", ordering_words(ordering));
+    reporter.fact("flush_required", is_required() ? "true" : "false");
+    reporter.fact("flush_options", option_words(options));
+    reporter.fact("host_flush", by_host ? kFlush : "none");
+    if (!by_host)
+      reporter.note("info",
+                    "the target's driver has no flush of remote writes by the host: "
+                    "gpu_visible_flushed is not measured; gpu_visible_read_back flushes by a read");
+    if (is_required())
+      reporter.note(
+          "warning",
+          "the target's GPU orders remote writes for nobody: without a flush its kernel may "
+          "see the flag before the bytes in front of it, and gpu_visible is the flag's "
+          "figure alone");
+  }
+};
 
 // Flushes the writes that reached the memory of the current context's GPU, for its own kernels.
 Status flush_remote_writes(const gpu::Gpu& gpu) {
@@ -136,8 +118,6 @@ Status flush_remote_writes(const gpu::Gpu& gpu) {
                                                               cu::kWritesOrderedForOwner),
                     kFlush);
 }
-
-namespace {
 
 // The flag: the last word of each message, which the GPU reads in one access.
 constexpr std::size_t kFlagBytes = sizeof(std::uint32_t);
@@ -166,42 +146,31 @@ const char* meaning_of(Way way) {
 bool is_gated(Way way) { return way == Way::kFlushed || way == Way::kReadBack; }
 
 // Rank 0 writes and takes the time; rank 1 owns the GPU and answers.
-class WriteVisible final : public Kernel {
+class WriteVisible final : public LinkKernel {
  public:
   // kInvalidArgument for a size that does not end in a flag of 4 bytes. Rank 1 waives without a GPU
   // or device code.
   Status prepare(Context& context) override {
     const Params& params = context.params;
-    sizes_ = params.bytes_list("sizes");
+    Link::Options options = RG_TRY(read(context, Verb::kWriteImm));
     for (const std::uint64_t bytes : sizes_)
       if (bytes < kFlagBytes || bytes % kFlagBytes != 0)
         return fail(Code::kInvalidArgument,
                     fmt::format("parameter sizes: {}: a message ends in a flag of 4 bytes that one "
                                 "access reads; take multiples of 4",
                                 canonical_bytes(bytes)));
-    options_ = RG_TRY(sampler_options(params));
-    stamps_.resize(options_.batch + 1);
-    Link::Options options = link_options(params, Verb::kWriteImm);
-    options.largest_bytes = *std::ranges::max_element(sizes_);
-    options.area_bytes = options.largest_bytes;
     options.send_depth = kSendDepth;
     options.receive_depth = kReceiveDepth;
     options.extra_access = IBV_ACCESS_REMOTE_READ;
     choose_gpu_target(context, options);
-    link_ = RG_TRY(Link::open(context, options));
-    control_.emplace(RG_TRY(ControlChannel::open(*link_)));
+    RG_TRY_OK(open(context, options, true));
     return context.rank == 0 ? prepare_initiator()
                              : prepare_target(params.duration_ns("stall_timeout"));
   }
 
+  // Afterwards both ranks know what the target can.
   Status connect(Context& context, Group& group) override {
-    rank_ = group.rank();
-    RG_TRY_OK(link_->connect(context, group));
-    RG_TRY_OK(control_->connect(context, *link_, group));
-    link_->report_facts(context.reporter);
-    book_.set_port(link_->device());
-    book_.report_fact(context.reporter);
-    // Both ranks know what the target can.
+    RG_TRY_OK(LinkKernel::connect(context, group));
     PeerStatus mine;
     flush_.tell(mine);
     const auto told = RG_TRY(agree_on(group, {}, mine, seconds_left(context)));
@@ -209,22 +178,6 @@ class WriteVisible final : public Kernel {
     flush_.report(context.reporter);
     if (answering_) context.reporter.fact("device_code", answering_->image());
     return {};
-  }
-
-  // Three figures a size. The third is the flushed one, or where the host has no flush the one that
-  // reads back.
-  Status measure(Context& context, Group& group) override {
-    link_->waiting().set_limits(tick_clock(context), context.deadline_monotonic_ns,
-                                context.params.duration_ns("stall_timeout"));
-    Status here;
-    if (rank_ == 1) here = renew_receives(*link_, {}, {.receives = true}, false);
-    RG_TRY_OK(agree(group, here, seconds_left(context)));
-    for (std::size_t i = 0; i < sizes_.size() && here; ++i)
-      for (const Way way :
-           {Way::kCompletion, Way::kVisible, flush_.by_host ? Way::kFlushed : Way::kReadBack})
-        if (here) here = measure_one(context, group, i, way);
-    note_troubles(book_, link_->device(), here, context.reporter);
-    return here;
   }
 
  private:
@@ -237,10 +190,6 @@ class WriteVisible final : public Kernel {
     // The empty write with immediate data that signals the target's CPU.
     Request telling;
   };
-
-  [[nodiscard]] tl::unexpected<Error> failure() const {
-    return tl::unexpected(link_->waiting().failure());
-  }
 
   // Where the flag is read back to: on iWARP the answer is a write of the other side's.
   Status prepare_initiator() {
@@ -256,62 +205,66 @@ class WriteVisible final : public Kernel {
   Status prepare_target(double stall_ns) {
     const gpu::Gpu& gpu = link_->memory().gpu();
     flush_ = RG_TRY(RemoteFlush::of(gpu));
-    answering_.emplace(RG_TRY(AnsweringGpu::create(gpu, stall_ns)));
+    answering_.emplace(RG_TRY(gpu::AnsweringGpu::create(gpu, stall_ns)));
     reply_ = RG_TRY(HostBuffer::allocate(kFlagBytes));
     reply_region_ = RG_TRY(link_->register_memory(reply_.span(), 0));
     return {};
   }
 
-  // One size and one figure on both ranks, with an agreement around the samples and after the
-  // verification.
-  Status measure_one(Context& context, Group& group, std::size_t size_index, Way way) {
-    const Layout layout = single_layout(*link_, sizes_[size_index]);
-    const Status ready = set_up_areas(*link_, layout, size_index, rank_);
-    book_.open();  // before the other side may begin
-    RG_TRY_OK(agree(group, ready, seconds_left(context)));
-    std::optional<Sampled> sampled;
-    const Status here = [&]() -> Status {
-      if (rank_ == 1) return way == Way::kCompletion ? Status{} : answer_all(way, size_index);
-      book_.begin_work();
-      sampled = RG_TRY(sample(context, size_index, way));
-      book_.end_work(static_cast<double>(sampled->warmup_count + sampled->samples.size()));
-      if (way != Way::kCompletion && !control_->send({.order = Order::kDone})) return failure();
-      return {};
-    }();
-    if (!here) control_->abort();
-    RG_TRY_OK(agree(group, here, seconds_left(context)));
-    const bool verified = context.params.boolean("verify");
-    Status compared;
-    if (verified && rank_ == 1)
-      compared = verify_target(
-          *link_, layout,
-          {.size_index = size_index, .from = 0, .slots = 1, .uncompared = kFlagBytes});
-    PeerStatus closing;
-    *closing.add_accounts() = book_.close();
-    const auto closed =
-        RG_TRY(agree_on(group, compared, std::move(closing), seconds_left(context)));
-    if (!sampled) return {};
-    return report(context, size_index, way, *sampled, closed);
+  Status begin(Context& context, Group& group) override {
+    Status here;
+    if (rank_ == 1) here = renew_receives(*link_, {}, {.receives = true}, false);
+    return agree<PeerStatus>(group, here, seconds_left(context));
   }
 
-  // The point of one figure, on rank 0. kDataLoss above the line rate.
+  // Three figures. The third is the flushed one, or where the host has no flush the one that reads
+  // back.
+  Status measure_size(Context& context, Group& group, std::size_t size_index) override {
+    const Layout layout = single_layout(*link_, sizes_[size_index]);
+    for (const Way way :
+         {Way::kCompletion, Way::kVisible, flush_.by_host ? Way::kFlushed : Way::kReadBack}) {
+      Sampled sampled;
+      RG_TRY_OK(
+          take_steps(context, group, set_up_areas(*link_, layout, size_index, rank_),
+                     {.run = [&](PeerStatus&) { return run(context, size_index, way, sampled); },
+                      .verify = [&](const Told&) { return compare(layout, size_index); },
+                      .report =
+                          [&](const Told&, const Told& closed) {
+                            return report(context, size_index, way, sampled, closed);
+                          }}));
+    }
+    return {};
+  }
+
+  // Rank 0 samples; rank 1 answers.
+  Status run(Context& context, std::size_t size_index, Way way, Sampled& sampled) {
+    if (rank_ == 1) return way == Way::kCompletion ? Status{} : answer_all(way, size_index);
+    book_.begin_work();
+    sampled = RG_TRY(sample(context, size_index, way));
+    book_.end_work(static_cast<double>(sampled.warmup_count + sampled.samples.size()));
+    if (way != Way::kCompletion && !control_->send({.order = Order::kDone})) return failure();
+    return {};
+  }
+
+  [[nodiscard]] Status compare(const Layout& layout, std::size_t size_index) const {
+    if (rank_ == 0) return {};
+    return verify_target(
+        *link_, layout,
+        {.size_index = size_index, .from = 0, .slots = 1, .uncompared = kFlagBytes});
+  }
+
+  // The point of one figure. kDataLoss above the line rate.
   Status report(Context& context, std::size_t size_index, Way way, const Sampled& sampled,
-                const std::vector<PeerStatus>& closed) const {
-    const bool verified = context.params.boolean("verify");
-    Point point =
-        make_verbs_point({.metric = "latency_ns", .meaning = meaning_of(way), .unit = "ns"},
-                         sizes_[size_index], sampled, context.raw_samples);
-    point.set_verified(verified && sizes_[size_index] > kFlagBytes);  // the flag is not compared
+                const Told& closed) const {
+    // The flag is not compared.
+    Point point = RG_TRY(latency_point(context, meaning_of(way), size_index, sampled, kFlagBytes));
     auto& facts = *point.mutable_facts();
-    facts["clock_drift_ppm"] = fmt::format("{:.3f}", tick_clock(context).drift_ppm());
     facts["ends_at"] = way == Way::kCompletion
                            ? "completion of the write"
                            : "the GPU kernel's answer in the initiator's memory: a round trip";
-    if (way == Way::kFlushed) facts["flushed_by"] = "cuFlushGPUDirectRDMAWrites";
+    if (way == Way::kFlushed) facts["flushed_by"] = kFlush;
     if (way == Way::kReadBack) facts["flushed_by"] = "RDMA read";
-    RG_TRY_OK(hold_to_line_rate(link_->device(), link_->mine(), link_->peer(), point));
-    add_latency_account(closed[0].accounts(0), "", facts);
-    add_latency_account(closed[1].accounts(0), "peer_", facts);
+    add_latency_accounts(closed, facts);
     context.reporter.point(std::move(point));
     return {};
   }
@@ -428,13 +381,13 @@ class WriteVisible final : public Kernel {
   // A GPU that sees an old flag after a flush disproves the flush: kDataLoss.
   [[nodiscard]] Status check_stale(Way way, std::size_t size_index, std::uint32_t count) const {
     if (answering_->stale() == 0) return {};
-    return fail(Code::kDataLoss,
-                fmt::format("{}: {} of {}: after {} the GPU still saw the flag of an earlier "
-                            "message, {} times of {}, expected its own",
-                            link_->device().endpoint(), meaning_of(way),
-                            canonical_bytes(sizes_[size_index]),
-                            way == Way::kFlushed ? "cuFlushGPUDirectRDMAWrites" : "the read back",
-                            answering_->stale(), count));
+    return fail(
+        Code::kDataLoss,
+        fmt::format("{}: {} of {}: after {} the GPU still saw the flag of an earlier "
+                    "message, {} times of {}, expected its own",
+                    link_->device().endpoint(), meaning_of(way),
+                    canonical_bytes(sizes_[size_index]),
+                    way == Way::kFlushed ? kFlush : "the read back", answering_->stale(), count));
   }
 
   // The CPU's part of one batch: wait for the GPU's answer, write it to the initiator, and where
@@ -474,20 +427,13 @@ class WriteVisible final : public Kernel {
     return made;
   }
 
-  std::vector<std::uint64_t> sizes_;
-  SamplerOptions options_;
-  std::vector<std::uint64_t> stamps_;
-  std::unique_ptr<Link> link_;
-  std::optional<ControlChannel> control_;  // after the link, whose domain it is registered in
-  std::optional<AnsweringGpu> answering_;  // after the link, whose GPU it is
+  std::optional<gpu::AnsweringGpu> answering_;  // goes before the link, whose GPU it is
   // Rank 0: the flag as it was read back.
   HostBuffer fetched_;
   MemoryRegionHandle fetched_region_;
   // Rank 1: the answer on its way back.
   HostBuffer reply_;
   MemoryRegionHandle reply_region_;
-  AccountBook book_;
-  std::uint32_t rank_ = 0;
   std::uint32_t next_ = 1;  // above all values of the batches before; no word has it at first
   RemoteFlush flush_;       // the target's
 };

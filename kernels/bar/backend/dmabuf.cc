@@ -3,12 +3,12 @@
 #include <sys/mman.h>
 
 #include <cerrno>
-#include <system_error>
 
 #include <fmt/format.h>
 
 #include "kernels/bar/backend/backend.h"
 #include "kernels/core/base/fd.h"
+#include "kernels/core/text/text.h"
 #include "kernels/core/text/units.h"
 #include "kernels/memory/gpu_buffer.h"
 #include "kernels/memory/host_buffer.h"
@@ -81,8 +81,7 @@ class DmabufWindow final : public Window {
   // A refusal of Linux is a waiver: driver, kernel or GPU lack the way.
   static Status system_error(std::string_view act, int error) {
     return fail(Code::kFailedPrecondition,
-                fmt::format("{}{}: {} (errno {})", kPrefix, act,
-                            std::generic_category().message(error), error));
+                fmt::format("{}{}: {}", kPrefix, act, errno_words(error)));
   }
 
   // Replaces the export by one with `flags` (cuMemGetHandleForAddressRange, CUDA driver API). The

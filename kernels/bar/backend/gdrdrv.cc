@@ -4,11 +4,11 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <system_error>
 
 #include <fmt/format.h>
 
 #include "kernels/bar/backend/backend.h"
+#include "kernels/core/text/text.h"
 #include "kernels/core/text/units.h"
 #include "kernels/dl/gdrapi.h"
 #include "kernels/memory/gpu_buffer.h"
@@ -20,14 +20,8 @@ namespace {
 constexpr const char* kDeviceFile = "/dev/gdrdrv";
 
 // Owner of gdr_t. A failed close is logged, not fatal: the GPU may be gone.
-struct SessionTraits {
-  using Type = gdr::Session;
-  static Type empty() { return nullptr; }
-  static void release(Type session) {
-    gpu::note_release("close the gdrdrv session", loaded_gdrapi().close(session));
-  }
-};
-using Session = Handle<SessionTraits>;
+using Session = Handle<ReleasedByTable<gdr::Session, loaded_gdrapi, &Gdrapi::close,
+                                       gpu::note_release, "close the gdrdrv session">>;
 
 // Releases before 2.5 leave mapping_type 0; wc_mapping is their only report.
 Caching caching_of(const gdr::Info& info) {
@@ -68,15 +62,15 @@ class GdrdrvWindow final : public Window {
         loaded_gdrapi().pin_buffer(session_.get(), first_page_, pages_bytes_, 0, 0, &pinned_);
     if (returned == EINVAL && asked_rightly())
       return fail(Code::kFailedPrecondition,
-                  fmt::format("{}: {} (errno {}), although these are whole pages of an allocation: "
-                              "GPU memory of this kind cannot be pinned here; use another backend",
-                              act, std::generic_category().message(returned), returned));
+                  fmt::format("{}: {}, although these are whole pages of an allocation: GPU memory "
+                              "of this kind cannot be pinned here; use another backend",
+                              act, errno_words(returned)));
     if (returned == ENOMEM)
       return fail(Code::kFailedPrecondition,
-                  fmt::format("{}: {} (errno {}): the GPU's window (BAR1) has no room for it; end "
-                              "what else maps its memory, ask for smaller sizes, or turn on "
-                              "resizable BAR in the firmware",
-                              act, std::generic_category().message(returned), returned));
+                  fmt::format("{}: {}: the GPU's window (BAR1) has no room for it; end what else "
+                              "maps its memory, ask for smaller sizes, or turn on resizable BAR in "
+                              "the firmware",
+                              act, errno_words(returned)));
     RG_TRY_OK(gdrapi_status(returned, act));
     is_pinned_ = true;
     return {};
@@ -187,12 +181,11 @@ class GdrdrvBackend final : public Backend {
       const bool usable = access(kDeviceFile, R_OK | W_OK) == 0;
       const int error = usable ? 0 : errno;
       return fail(error == EACCES ? Code::kPermissionDenied : Code::kFailedPrecondition,
-                  usable
-                      ? fmt::format("gdrdrv: gdr_open of libgdrapi {}: refused although {} can "
-                                    "be opened; module and library may not fit together",
-                                    gdrapi.version, kDeviceFile)
-                      : fmt::format("gdrdrv: gdr_open: {}: {} (errno {}); load the module gdrdrv",
-                                    kDeviceFile, std::generic_category().message(error), error));
+                  usable ? fmt::format("gdrdrv: gdr_open of libgdrapi {}: refused although {} can "
+                                       "be opened; module and library may not fit together",
+                                       gdrapi.version, kDeviceFile)
+                         : fmt::format("gdrdrv: gdr_open: {}: {}; load the module gdrdrv",
+                                       kDeviceFile, errno_words(error)));
     }
     int by_dmabuf = 0;
     if (gdrapi.get_attribute != nullptr &&

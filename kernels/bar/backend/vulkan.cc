@@ -23,19 +23,12 @@ namespace railgauge::bar {
 namespace {
 
 // Owners of VkInstance and VkDevice. Vulkan's destroy functions report no failure.
-struct InstanceTraits {
-  using Type = vk::Instance;
-  static Type empty() { return nullptr; }
-  static void release(Type instance) { loaded_vulkan().destroy_instance(instance, nullptr); }
-};
-using Instance = Handle<InstanceTraits>;
-
-struct DeviceTraits {
-  using Type = vk::Device;
-  static Type empty() { return nullptr; }
-  static void release(Type device) { loaded_vulkan().destroy_device(device, nullptr); }
-};
-using Device = Handle<DeviceTraits>;
+void destroy(vk::Instance instance) { loaded_vulkan().destroy_instance(instance, nullptr); }
+void destroy(vk::Device device) { loaded_vulkan().destroy_device(device, nullptr); }
+template <class Object>
+using Owned = Handle<ReleasedBy<Object, static_cast<void (*)(Object)>(destroy)>>;
+using Instance = Owned<vk::Instance>;
+using Device = Owned<vk::Device>;
 
 // An instance without layers or extensions; version 1.1 has all that is called here.
 Result<Instance> make_instance() {

@@ -4,9 +4,42 @@
 // member order. Movable, not copyable. Not thread safe.
 #pragma once
 
+#include <algorithm>
+#include <cstddef>
 #include <utility>
 
 namespace railgauge {
+
+// Traits of a value that the function `kRelease` releases; its result is ignored. 0 or nullptr is
+// the empty one.
+template <class Value, auto kRelease>
+struct ReleasedBy {
+  using Type = Value;
+  static Type empty() { return Type{}; }
+  static void release(Type value) { static_cast<void>(kRelease(value)); }
+};
+
+// A text as an argument of a template.
+template <std::size_t kLength>
+struct Words {
+  // NOLINTNEXTLINE(modernize-avoid-c-arrays): a literal is one
+  consteval Words(const char (&literal)[kLength]) { std::ranges::copy(literal, text); }
+  char text[kLength]{};  // NOLINT(modernize-avoid-c-arrays)
+};
+// Traits of a value that a function of a library's table releases: slot `kRelease` of what `kTable`
+// returns. `kNote` is called with the act in words and the function's result, unless there are
+// none.
+template <class Value, auto kTable, auto kRelease, auto kNote = nullptr, Words kAct = "">
+struct ReleasedByTable {
+  using Type = Value;
+  static Type empty() { return Type{}; }
+  static void release(Type value) {
+    if constexpr (kAct.text[0] == '\0')
+      static_cast<void>((kTable().*kRelease)(value));
+    else
+      kNote(static_cast<const char*>(kAct.text), (kTable().*kRelease)(value));
+  }
+};
 
 // Owner of one value of Traits::Type. An empty handle releases nothing.
 template <class Traits>

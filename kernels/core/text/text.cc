@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <system_error>
 #include <vector>
 
 #include <fmt/format.h>
@@ -48,6 +49,10 @@ std::vector<std::string_view> split_lines(std::string_view text, char separator)
   std::vector<std::string_view> parts = split(text, separator);
   if (parts.back().empty()) parts.pop_back();
   return parts;
+}
+
+std::string errno_words(int error) {
+  return fmt::format("{} (errno {})", std::generic_category().message(error), error);
 }
 
 // Optimal string alignment (Damerau): three rows of the table suffice.

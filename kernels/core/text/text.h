@@ -61,6 +61,8 @@ std::string shell_quoted(std::string_view word);
 
 // The first `most` words and the number of the others: "a, b, c and 2 more".
 std::string some_of(std::span<const std::string> words, std::size_t most);
+// "Connection refused (errno 111)".
+std::string errno_words(int error);
 
 // The words as a choice: "a, b or c".
 std::string one_of(std::span<const std::string> words);

@@ -71,22 +71,12 @@ int attribute_of(int which) {
       return 4;
     case cu::kL2CacheBytes:
       return 1 << 20;
-    case cu::kMaxThreadsPerMultiprocessor:
-      return 2048;
-    case cu::kAsyncEngineCount:
-      return 3;
     case cu::kComputeCapabilityMajor:
       return static_cast<int>(control.capability / 10);
     case cu::kComputeCapabilityMinor:
       return static_cast<int>(control.capability % 10);
-    case cu::kCanMapHostMemory:
-    case cu::kEccEnabled:
-    case cu::kUnifiedAddressing:
     case cu::kManagedMemory:
-    case cu::kGpuDirectRdmaSupported:
       return 1;
-    case cu::kCanUseStreamMemOpsV1:
-      return control.no_stream_memops == 0 ? 1 : 0;
     case cu::kUsesHostPageTables:
       return static_cast<int>(control.coherent);
     case cu::kGpuDirectRdmaWritesOrdering:

@@ -267,9 +267,6 @@ cu::Return cuPointerGetAttribute(void* out, int which, cu::DevicePtr address) {
     case cu::kPointerIsManaged:
       *static_cast<bool*>(out) = memory->kind == MemoryKind::kManaged;
       return cu::kSuccess;
-    case cu::kPointerDeviceOrdinal:
-      *static_cast<int*>(out) = memory->device;
-      return cu::kSuccess;
     default:
       return cu::kNotSupported;
   }

@@ -6,11 +6,11 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <system_error>
 #include <vector>
 
 #include <fmt/format.h>
 
+#include "kernels/core/text/text.h"
 #include "kernels/memory/host_buffer.h"
 
 namespace railgauge::gpu {
@@ -56,9 +56,7 @@ PagePlaces page_places(std::span<std::byte> memory) {
 
 // The words of the fact, and part of the messages.
 std::string places_in_words(const PagePlaces& places) {
-  if (places.by_node.empty())
-    return fmt::format("not told: {} (errno {})", std::generic_category().message(places.error),
-                       places.error);
+  if (places.by_node.empty()) return "not told: " + errno_words(places.error);
   const bool one = places.by_node.size() == 1 && places.by_node.begin()->second == places.pages;
   if (one) return std::to_string(places.by_node.begin()->first);
   std::string words;

@@ -2,8 +2,9 @@
 
 #include <array>
 #include <cstring>
+#include <limits>
 
-#include "kernels/verbs/transport/agreement.h"
+#include "kernels/core/agreement.h"
 
 namespace railgauge::verbs {
 namespace {
@@ -14,6 +15,58 @@ constexpr std::size_t kOutgoing = 64;
 constexpr std::size_t kBytes = 2 * kOutgoing;
 // Sends in flight: a word, an abort, and spare.
 constexpr std::uint32_t kDepth = 4;
+
+// The shortest of 64 round trips is free of scheduling delays in practice.
+constexpr int kExchanges = 64;
+
+// Times travel as ns since a moment of each rank's own, shortly before: they fit 48 bits.
+class OwnTime {
+ public:
+  explicit OwnTime(const TickClock& clock) : clock_(clock), origin_(clock.ticks()) {}
+  [[nodiscard]] double now_ns() const { return clock_.to_ns(clock_.ticks() - origin_); }
+  [[nodiscard]] std::uint64_t ticks_at(double ns) const {
+    return origin_ + static_cast<std::uint64_t>(ns / clock_.ns_per_tick());
+  }
+
+ private:
+  const TickClock& clock_;
+  std::uint64_t origin_;
+};
+
+// Rank 0. Cristian's method: the peer's clock is read half a round trip after the question, and the
+// error is at most half that round trip.
+bool set_begin(ControlChannel& control, const OwnTime& time, double lead_ns, CommonBegin& begin) {
+  double shortest_ns = std::numeric_limits<double>::infinity();
+  double offset_ns = 0;  // theirs less ours
+  for (int i = 0; i < kExchanges; ++i) {
+    ControlWord answer;
+    const double asked_ns = time.now_ns();
+    if (!control.send(ControlWord::of(Order::kTime, 0)) || !control.receive(answer)) return false;
+    const double answered_ns = time.now_ns();
+    if (answered_ns - asked_ns >= shortest_ns) continue;
+    shortest_ns = answered_ns - asked_ns;
+    offset_ns = static_cast<double>(answer.value()) - (asked_ns + answered_ns) / 2;
+  }
+  const double begin_ns = time.now_ns() + lead_ns;
+  begin = {time.ticks_at(begin_ns), shortest_ns / 2};
+  const auto theirs_ns = static_cast<std::uint64_t>(begin_ns + offset_ns);
+  ControlWord ready;  // else a later word could overtake a slow reader
+  return control.send(ControlWord::of(Order::kBegin, theirs_ns)) && control.receive(ready);
+}
+
+// Rank 1: answers with its time until rank 0 sends the begin in rank 1's own time.
+bool learn_begin(ControlChannel& control, const OwnTime& time, CommonBegin& begin) {
+  for (;;) {
+    ControlWord word;
+    if (!control.receive(word)) return false;
+    if (word.order == Order::kBegin) {
+      begin = {time.ticks_at(static_cast<double>(word.value())), 0};
+      return control.send({.order = Order::kReady});
+    }
+    const auto now_ns = static_cast<std::uint64_t>(time.now_ns());
+    if (!control.send(ControlWord::of(Order::kTime, now_ns))) return false;
+  }
+}
 
 }  // namespace
 
@@ -48,25 +101,14 @@ Status ControlChannel::connect(const Context& context, Link& link, Group& group)
   const Status here = bring_up(link.introduction(context.params, IBV_ACCESS_REMOTE_WRITE),
                                queue_pair_.get(), peer.control_queue_pair(), link.options().lanes);
   *(buffer_.data() + kOutgoing + kAbortFlag) = std::byte{1};
-  request_ = write_from(kOutgoing, sizeof(ControlWord), peer.control_address(), peer.control_key());
-  abort_request_ = write_from(kOutgoing + kAbortFlag, 1, peer.control_address() + kAbortFlag,
-                              peer.control_key());
+  const auto write = [&](std::size_t part, std::size_t bytes) {
+    return Request::write(buffer_.data() + kOutgoing + part, bytes, region_.get(),
+                          peer.control_address() + part, peer.control_key());
+  };
+  request_ = write(0, sizeof(ControlWord));
+  abort_request_ = write(kAbortFlag, 1);
   link.waiting().watch_abort(reinterpret_cast<const std::uint8_t*>(buffer_.data()) + kAbortFlag);
-  return agree(group, here, seconds_left(context));
-}
-
-// A write of `bytes` at `offset` of this channel's memory to the peer's address `to`.
-Request ControlChannel::write_from(std::size_t offset, std::size_t bytes, std::uint64_t to,
-                                   std::uint32_t remote_key) const {
-  Request request;
-  request.sge.addr = reinterpret_cast<std::uint64_t>(buffer_.data() + offset);
-  request.sge.length = static_cast<std::uint32_t>(bytes);
-  request.sge.lkey = region_.get()->lkey;
-  request.wr.num_sge = 1;
-  request.wr.opcode = IBV_WR_RDMA_WRITE;
-  request.wr.wr.rdma.remote_addr = to;
-  request.wr.wr.rdma.rkey = remote_key;
-  return request;
+  return agree<PeerStatus>(group, here, seconds_left(context));
 }
 
 void ControlChannel::abort() {
@@ -95,6 +137,12 @@ bool ControlChannel::has_word() const {
 
 const std::uint8_t* ControlChannel::incoming_sequence() const {
   return reinterpret_cast<const std::uint8_t*>(buffer_.data()) + offsetof(ControlWord, sequence);
+}
+
+bool agree_on_begin(ControlChannel& control, const TickClock& clock, std::uint32_t rank,
+                    double lead_ns, CommonBegin& begin) {
+  const OwnTime time(clock);
+  return rank == 0 ? set_begin(control, time, lead_ns, begin) : learn_begin(control, time, begin);
 }
 
 }  // namespace railgauge::verbs

@@ -1,11 +1,13 @@
 // Orders between the two ranks inside the fabric: one 8-byte word, written by RDMA over a reliable
 // queue pair of its own, outside every timed region. So an adaptive number of batches costs no
 // rendezvous, whatever the lanes' transport is, and a side that gives up can say so although its
-// lanes failed. A word is read before the next one comes the same way.
+// lanes failed. A word is read before the next one comes the same way. They also compare the ranks'
+// clocks, as NTP does.
 #pragma once
 
 #include <cstdint>
 
+#include "kernels/core/base/clock.h"
 #include "kernels/core/base/result.h"
 #include "kernels/memory/host_buffer.h"
 #include "kernels/verbs/link/link.h"
@@ -71,8 +73,6 @@ class ControlChannel {
  private:
   // The byte that changes when a word has arrived.
   [[nodiscard]] const std::uint8_t* incoming_sequence() const;
-  [[nodiscard]] Request write_from(std::size_t offset, std::size_t bytes, std::uint64_t to,
-                                   std::uint32_t remote_key) const;
 
   // Incoming word, abort flag, outgoing word; the adapter reads and writes it.
   HostBuffer buffer_;
@@ -88,5 +88,16 @@ class ControlChannel {
   std::uint8_t sent_ = 0;
   std::uint8_t received_ = 0;
 };
+
+// The same moment on either rank's clock.
+struct CommonBegin {
+  std::uint64_t ticks = 0;    // of this rank's clock
+  double uncertainty_ns = 0;  // half the shortest round trip; on rank 0
+};
+
+// Rank 0 sets the moment, `lead_ns` after it knows the offset; both ranks call. The offset is taken
+// at the exchange with the shortest round trip. False when a queue failed.
+[[nodiscard]] bool agree_on_begin(ControlChannel& control, const TickClock& clock,
+                                  std::uint32_t rank, double lead_ns, CommonBegin& begin);
 
 }  // namespace railgauge::verbs

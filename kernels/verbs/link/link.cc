@@ -7,10 +7,10 @@
 
 #include <fmt/format.h>
 
+#include "kernels/core/agreement.h"
 #include "kernels/core/base/clock.h"
 #include "kernels/core/text/units.h"
 #include "kernels/verbs/link/memory_choice.h"
-#include "kernels/verbs/transport/agreement.h"
 #include "kernels/verbs/transport/words.h"
 
 namespace railgauge::verbs {
@@ -175,7 +175,7 @@ Status Link::connect(const Context& context, Group& group) {
     if (connector_) connector_->begin(group.rank(), context.deadline_monotonic_ns);
     return bring_up_lanes(context);
   }();
-  return agree(group, here, seconds_left(context));
+  return agree<PeerStatus>(group, here, seconds_left(context));
 }
 
 // Both ends must agree on link layer, GID type, way of connecting, parameters and number of queue

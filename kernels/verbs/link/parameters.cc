@@ -109,6 +109,10 @@ void add_added_cost(InfoBuilder& builder, const std::string& summary) {
   builder.number("added_cost_fraction", summary, "0", 0, 1).identity();
 }
 
+std::vector<std::uint64_t> sizes_of(const Params& params, const Operation& does) {
+  return does.is_atomic() ? std::vector{std::uint64_t{kAtomicBytes}} : params.bytes_list("sizes");
+}
+
 Link::Options link_options(const Params& params, Verb verb) {
   Link::Options options;
   options.verb = verb;

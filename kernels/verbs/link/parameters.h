@@ -27,6 +27,8 @@ void add_atomic_operation(InfoBuilder& builder);
 // added_cost_fraction: a test control.
 void add_added_cost(InfoBuilder& builder, const std::string& summary);
 
+// Bytes of the messages that are measured; 8 for atomics.
+std::vector<std::uint64_t> sizes_of(const Params& params, const Operation& does);
 // The link's options as far as these parameters say them; `verb` is replaced by the chosen atomic.
 Link::Options link_options(const Params& params, Verb verb);
 

@@ -9,14 +9,6 @@
 #include "kernels/core/text/text.h"
 
 namespace railgauge::verbs {
-namespace {
-
-// ", expected": a reader separates wrong bytes from other failures by it.
-std::string difference_words(std::size_t at, const Mismatch& wrong) {
-  return fmt::format("byte {} is 0x{:02x}, expected 0x{:02x}", at, wrong.seen, wrong.expected);
-}
-
-}  // namespace
 
 MemoryKind memory_kind_of(std::string_view words) {
   if (words == "cuda") return MemoryKind::kCuda;
@@ -137,7 +129,7 @@ Result<std::optional<std::string>> Memory::difference(std::size_t offset, std::s
   if (is_host()) {
     const auto found = find_mismatch(host_.span().subspan(offset, bytes), seed);
     if (!found) return std::nullopt;
-    return difference_words(shown + found->offset, *found);
+    return mismatch_words(*found, shown);
   }
   RG_TRY_OK(make_current());
   const auto found =
@@ -146,8 +138,7 @@ Result<std::optional<std::string>> Memory::difference(std::size_t offset, std::s
   std::array<std::byte, sizeof(std::uint64_t)> word{};
   const auto seen = std::span(word).first(std::min(word.size(), bytes - *found));
   RG_TRY_OK(read(offset + *found, seen));
-  if (const auto wrong = find_mismatch(seen, seed, *found))
-    return difference_words(shown + wrong->offset, *wrong);
+  if (const auto wrong = find_mismatch(seen, seed, *found)) return mismatch_words(*wrong, shown);
   // Data that the GPU saw wrong was right in its copy.
   return fmt::format(
       "byte {} or one of the next 7 was wrong when the GPU read it, expected what "

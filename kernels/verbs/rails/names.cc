@@ -1,7 +1,9 @@
-// By which name a port keeps its series: a driver that names devices anew leaves it as it is.
+// Which links several devices make, and by which name a port keeps its series: a driver that names
+// devices anew leaves it as it is.
 #include <algorithm>
 #include <cerrno>
 #include <filesystem>
+#include <set>
 #include <tuple>
 
 #include <fmt/format.h>
@@ -20,6 +22,17 @@ std::string pci_address_of(const std::string& sysfs) {
   const auto link = std::filesystem::read_symlink(sysfs + "/device", error);
   const std::string name = error ? "" : link.filename().string();
   return std::ranges::count(name, ':') == 2 ? name : "";
+}
+
+// At commas; an empty text is one empty word.
+std::vector<std::string> split(const std::string& text) {
+  std::vector<std::string> words;
+  for (std::size_t begin = 0; begin <= text.size();) {
+    const std::size_t end = std::min(text.find(',', begin), text.size());
+    words.push_back(text.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return words;
 }
 
 // The same port of the same device.
@@ -81,6 +94,40 @@ std::string rails_words(std::span<const RailPort> ports) {
     first = last + 1;
   }
   return words;
+}
+
+std::vector<RailPair> rail_pairs(std::string_view rails, std::size_t count) {
+  std::vector<RailPair> pairs;
+  for (std::size_t i = 0; i < count; ++i) {
+    if (rails == "same") pairs.push_back({i, i});
+    if (rails == "cross") pairs.push_back({i, (i + 1) % count});
+    for (std::size_t k = 0; rails == "all" && k < count; ++k) pairs.push_back({i, k});
+  }
+  return pairs;
+}
+
+// A repeated port would compete with itself and look like a slow rail.
+Result<std::vector<std::string>> parse_devices(const std::string& text) {
+  std::vector<std::string> devices = split(text);
+  std::set<std::string> seen;
+  for (const std::string& device : devices)
+    if (device.empty() || !seen.insert(device).second)
+      return fail(
+          Code::kInvalidArgument,
+          fmt::format("parameter devices: \"{}\" {}; name each port once, as DEV:PORT,DEV:PORT",
+                      text, device.empty() ? "has an empty name" : "repeats one"));
+  return devices;
+}
+
+Result<std::vector<std::string>> one_for_each(std::string_view parameter, const std::string& text,
+                                              std::size_t count) {
+  std::vector<std::string> values = split(text);
+  if (values.size() == 1) values.assign(count, values.front());
+  if (values.size() == count) return values;
+  return fail(Code::kInvalidArgument,
+              fmt::format("parameter {}: \"{}\" names {} for {} devices; name one for all, or one "
+                          "for each as they are named",
+                          parameter, text, values.size(), count));
 }
 
 }  // namespace railgauge::verbs

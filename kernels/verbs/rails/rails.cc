@@ -13,24 +13,17 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "kernels/core/text/units.h"
-#include "kernels/verbs/link/common_clock.h"
-#include "kernels/verbs/link/control_channel.h"
+#include "kernels/core/agreement.h"
 #include "kernels/verbs/link/memory_choice.h"
 #include "kernels/verbs/link/message_sink.h"
 #include "kernels/verbs/link/parameters.h"
 #include "kernels/verbs/memory/near_node.h"
 #include "kernels/verbs/rails/report.h"
 #include "kernels/verbs/stream/link_stream.h"
-#include "kernels/verbs/stream/stream_form.h"
-#include "kernels/verbs/stream/time_slots.h"
-#include "kernels/verbs/transport/account.h"
-#include "kernels/verbs/transport/agreement.h"
 
 namespace railgauge::verbs {
 namespace {
 
-constexpr double kLeadNs = 50e6;  // the streams run this long before their slots begin
 constexpr double kRailsNs = 1e9;  // the common interval where no duration is given
 // 8 ports on each side, all to all; bounds threads and memory.
 constexpr std::size_t kMaxPairs = 64;
@@ -109,18 +102,9 @@ class Rails final : public Kernel {
     RG_TRY_OK(check_form(form_, options_));
     if (form_.duration_ns == 0) form_.duration_ns = kRailsNs;
     choose_memory(context, options_);
-    const Operation& does = operation_of(options_.verb);
-    sizes_ =
-        does.is_atomic() ? std::vector{std::uint64_t{kAtomicBytes}} : params.bytes_list("sizes");
-    options_.lanes = static_cast<std::uint32_t>(params.integer("qps"));
-    options_.send_depth = static_cast<std::uint32_t>(form_.plan.depth);
+    sizes_ = sizes_of(params, operation_of(options_.verb));
     options_.largest_bytes = *std::ranges::max_element(sizes_);
-    options_.area_bytes = area_bytes_for(does, options_.largest_bytes, options_.lanes);
-    options_.sleeps = params.text("poll") == "events";
-    if (!does.is_atomic()) options_.relaxed_ordering = params.boolean("relaxed_ordering");
-    if (does.takes_receive)
-      options_.receive_depth = static_cast<std::uint32_t>(params.integer("receive_depth"));
-    if (does.verb == Verb::kSend) options_.shares_receives = params.boolean("srq");
+    add_stream_options(params, form_.plan, options_);
     rank_ = context.rank;
     return open(context);
   }
@@ -218,7 +202,7 @@ class Rails final : public Kernel {
 
   // One size on all links at once; the agreements cover all of them.
   Status measure_size(Context& context, Group& group, std::size_t size_index) {
-    RG_TRY_OK(agree(group, set_up(size_index), seconds_left(context)));
+    RG_TRY_OK(agree<PeerStatus>(group, set_up(size_index), seconds_left(context)));
     Status here = run_all(context, size_index);
     PeerStatus told;
     for (const auto& rail : rails_) *told.add_links() = rail->told;
@@ -252,22 +236,15 @@ class Rails final : public Kernel {
   Status run_all(Context& context, std::size_t size_index) {
     if (!streams() && !takes()) return {};
     const TickClock& clock = tick_clock(context);
-    const auto lead = static_cast<std::uint64_t>(kLeadNs / clock.ns_per_tick());
-    CommonBegin begin{clock.ticks() + lead, 0};
+    CommonBegin begin;
     Rail& first = *rails_.front();
-    if (form_.both && !agree_on_begin(*first.control, clock, rank_, kLeadNs, begin))
+    if (!choose_begin(form_.both ? &*first.control : nullptr, clock, rank_, begin))
       return first.named(tl::unexpected(first.link->waiting().failure()));
     uncertainty_ns_ = begin.uncertainty_ns;
-    if (seconds_left(context) * 1e9 < kLeadNs + form_.duration_ns)
-      return fail(Code::kDeadlineExceeded,
-                  fmt::format("parameter duration: {} ends after the task's deadline",
-                              canonical_duration(form_.duration_ns)));
+    RG_TRY_OK(check_time_left(context, form_.duration_ns));
     std::vector<std::jthread> threads;
     for (const auto& rail : rails_) {
-      rail->slots = TimeSlots();
-      rail->slots.begin_ticks = begin.ticks;
-      rail->slots.slot_ticks = static_cast<std::uint64_t>(kSlotNs / clock.ns_per_tick());
-      rail->slots.counts.resize(static_cast<std::size_t>(form_.duration_ns / kSlotNs));
+      rail->slots = empty_slots(begin, clock, form_.duration_ns);
       rail->ended = Status{};  // before its thread, which writes it, is there
       Status started = start_one(clock, size_index, *rail, threads);
       if (started) continue;
@@ -309,33 +286,22 @@ class Rails final : public Kernel {
   // One link's part, in its own thread. Touches nothing of the other links.
   Status run_one(const TickClock& clock, std::size_t size_index, Rail& rail) const {
     Link& link = *rail.link;
-    const auto failure = [&link] { return tl::unexpected(link.waiting().failure()); };
-    rail.book.begin_work();
-    if (!streams()) {
-      if (!sink_messages(link, *rail.control, clock)) return failure();
-      rail.book.end_work(static_cast<double>(link.receives().arrived()));
-      rail.told.set_arrived(link.receives().arrived());
-      return {};
-    }
+    const StreamPart part{.link = link,
+                          .control = rail.control ? &*rail.control : nullptr,
+                          .book = rail.book,
+                          .clock = clock,
+                          .both = form_.both};
+    if (!streams()) return sink_stream(part, rail.told);
     const std::vector<Request> made = stream_requests(link, sizes_[size_index]);
     Stream stream(link.sends(), clock, made, stream_plan(form_.plan, sizes_[size_index]),
                   stream_aim(link, rail.layout));
     ReceiveQueue* const receives = form_.both && takes() ? &link.receives() : nullptr;
-    if (!count_in(rail.slots, stream, receives, clock)) return failure();
+    rail.book.begin_work();
+    if (!count_in(rail.slots, stream, receives, clock))
+      return tl::unexpected(link.waiting().failure());
     rail.book.end_work(static_cast<double>(stream.completed()));
     rail.told.mutable_counts()->Assign(rail.slots.counts.begin(), rail.slots.counts.end());
-    if (receives != nullptr) {
-      if (!stream.close() || !finish_and_sink(link, *rail.control, clock, stream.posted()))
-        return failure();
-      rail.told.set_arrived(receives->arrived());
-    }
-    if (!stream.finish()) return failure();
-    rail.told.set_posted(stream.posted());
-    rail.told.set_slots_written(stream.slots_written());
-    if (!form_.both && takes() &&
-        !rail.control->send(ControlWord::of(Order::kDone, stream.posted())))
-      return failure();
-    return {};
+    return end_stream(part, stream, rail.told);
   }
 
   // Link by link; the error names the link.
@@ -354,7 +320,7 @@ class Rails final : public Kernel {
   Status report(const Context& context, std::size_t size_index, const std::vector<PeerStatus>& all,
                 const std::vector<PeerStatus>& closed) const {
     std::vector<RailFigure> figures;
-    const std::size_t slots = rails_.front()->slots.counts.size();
+    const std::size_t count = rails_.front()->slots.counts.size();
     for (std::size_t i = 0; i < rails_.size(); ++i) {
       const auto number = static_cast<int>(i);
       RailFigure figure;
@@ -364,19 +330,20 @@ class Rails final : public Kernel {
         const auto& counts = all[rank].links(number).counts();
         if (rank == 0 || form_.both) figure.counts.at(rank).assign(counts.begin(), counts.end());
         // A rank that posts nothing reports no slots; any other number is the peer's fault.
-        const bool fits = figure.counts.at(rank).size() == (rank == 0 || form_.both ? slots : 0);
+        const bool fits = figure.counts.at(rank).size() == (rank == 0 || form_.both ? count : 0);
         if (!fits || number >= closed[rank].accounts_size())
           return fail(Code::kInternal, fmt::format("rank {}: tells of other slots or links", rank));
         figure.accounts.at(rank) = closed[rank].accounts(number);
       }
       figures.push_back(std::move(figure));
     }
-    const double slot_seconds = tick_clock(context).to_ns(rails_.front()->slots.slot_ticks) / 1e9;
+    const SlotForm slots{
+        .slot_seconds = tick_clock(context).to_ns(rails_.front()->slots.slot_ticks) / 1e9,
+        .message_bytes = sizes_[size_index],
+        .group = stream_plan(form_.plan, sizes_[size_index]).signal_every};
     return report_rails(context, figures,
-                        {.message_bytes = sizes_[size_index],
+                        {.slots = slots,
                          .both = form_.both,
-                         .slot_seconds = slot_seconds,
-                         .group = stream_plan(form_.plan, sizes_[size_index]).signal_every,
                          .precision = context.params.number("precision"),
                          .verified = context.params.boolean("verify"),
                          .uncertainty_ns = uncertainty_ns_});

@@ -9,8 +9,6 @@
 #include <fmt/format.h>
 
 #include "kernels/verbs/rails/rails.h"
-#include "kernels/verbs/stream/bandwidth_points.h"
-#include "kernels/verbs/stream/report.h"
 #include "kernels/verbs/transport/account.h"
 
 namespace railgauge::verbs {
@@ -47,10 +45,10 @@ void add_loads(const RailFigure& figure, const RailsForm& form, std::vector<Port
     const auto& counts = figure.counts.at(from);
     if (counts.empty()) continue;
     const double messages = std::accumulate(counts.begin(), counts.end(), 0.0);
-    const double seconds = form.slot_seconds * static_cast<double>(counts.size());
+    const double seconds = form.slots.slot_seconds * static_cast<double>(counts.size());
     // Bytes that surely crossed the port within the interval.
-    const double bytes = static_cast<double>(form.message_bytes) *
-                         std::max(0.0, messages - static_cast<double>(form.group));
+    const double bytes = static_cast<double>(form.slots.message_bytes) *
+                         std::max(0.0, messages - static_cast<double>(form.slots.group));
     for (std::uint32_t port_of = 0; port_of < 2; ++port_of) {
       const PeerAddress& end = port_of == 0 ? link.mine() : link.peer();
       loads.push_back({.port_of = port_of,
@@ -92,11 +90,7 @@ std::vector<Direction> directions_of(const Counts& counts, const RailsForm& form
     std::vector<std::uint32_t> own(counts[0].size());
     for (std::size_t at = rank; at < counts.size(); at += 2)
       std::ranges::transform(own, counts[at], own.begin(), std::plus{});
-    each.push_back(add_direction(rank == 0 ? "initiator" : "target", own,
-                                 {.slot_seconds = form.slot_seconds,
-                                  .message_bytes = form.message_bytes,
-                                  .group = form.group},
-                                 facts));
+    each.push_back(add_direction(rank == 0 ? "initiator" : "target", own, form.slots, facts));
   }
   return each;
 }
@@ -105,18 +99,16 @@ std::vector<Direction> directions_of(const Counts& counts, const RailsForm& form
 Result<std::vector<Point>> points_of(const Context& context, const Counts& counts, const Link& link,
                                      const RailsForm& form, LineRate line_rate,
                                      const Facts& facts) {
-  Measured measured = measured_by_slots(counts, {.slot_seconds = form.slot_seconds,
-                                                 .message_bytes = form.message_bytes,
-                                                 .group = form.group});
+  Measured measured = measured_by_slots(counts, form.slots);
   measured.facts.insert(facts.begin(), facts.end());
-  measured.facts["signal_every"] = std::to_string(form.group);
+  measured.facts["signal_every"] = std::to_string(form.slots.group);
   std::vector<Direction> each;
   if (form.both) {
     measured.facts["clock_uncertainty_ns"] = fmt::format("{:.0f}", form.uncertainty_ns);
     each = directions_of(counts, form, measured.facts);
   }
   auto points = RG_TRY(make_points(context, std::move(measured),
-                                   {.message_bytes = form.message_bytes,
+                                   {.message_bytes = form.slots.message_bytes,
                                     .meaning = form.both ? "bidirectional_sum" : "unidirectional",
                                     .directions = form.both ? 2U : 1U,
                                     .each = std::move(each),
@@ -136,11 +128,8 @@ Status add_link(const Context& context, const RailFigure& figure, const RailsFor
   Facts facts = figure.facts;
   facts["link"] = link.device().endpoint() + ">" + link.peer().endpoint();
   for (std::uint32_t rank = 0; rank < 2; ++rank) {
-    const Account& account = figure.accounts.at(rank);
-    const std::string prefix = rank == 0 ? "" : "peer_";
-    add_bandwidth_cost({account.cpu_ns(), account.messages()},
-                       static_cast<double>(form.message_bytes), prefix, facts);
-    add_port_counters(account, prefix, facts);
+    add_bandwidth_account(figure.accounts.at(rank), form.slots.message_bytes,
+                          rank == 0 ? "" : "peer_", facts);
   }
   for (Point& point :
        RG_TRY(points_of(context, counts_of(figure), link, form,
@@ -187,7 +176,7 @@ Status report_rails(const Context& context, std::span<const RailFigure> figures,
   Facts facts;
   facts["links"] = std::to_string(figures.size());
   for (std::uint32_t rank = 0; rank < 2; ++rank)
-    add_sum_of_accounts(figures, rank, static_cast<double>(form.message_bytes), facts);
+    add_sum_of_accounts(figures, rank, static_cast<double>(form.slots.message_bytes), facts);
   for (Point& point :
        RG_TRY(points_of(context, all, *figures.front().link, form,
                         {.waiver = "no port of the links has a rate that is a bound"}, facts))) {

@@ -11,6 +11,7 @@
 #include "kernels/core/base/result.h"
 #include "kernels/core/kernel.h"
 #include "kernels/verbs/link/link.h"
+#include "kernels/verbs/stream/bandwidth_points.h"
 #include "kernels/verbs/transport/peer.pb.h"
 
 namespace railgauge::verbs {
@@ -27,12 +28,8 @@ struct RailFigure {
 };
 // Facts of the size that all links share.
 struct RailsForm {
-  std::uint64_t message_bytes = 0;
+  SlotForm slots;
   bool both = false;
-  // Length of a slot.
-  double slot_seconds = 0;
-  // Messages from one completion to the next.
-  std::uint64_t group = 1;
   // Relative half width at which a point counts as converged.
   double precision = 0.01;
   bool verified = false;

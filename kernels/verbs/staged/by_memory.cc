@@ -8,19 +8,14 @@
 
 #include <fmt/format.h>
 
+#include "kernels/core/agreement.h"
 #include "kernels/core/base/clock.h"
 #include "kernels/core/sampler.h"
-#include "kernels/core/text/units.h"
-#include "kernels/verbs/link/control_channel.h"
-#include "kernels/verbs/link/link.h"
 #include "kernels/verbs/link/memory_choice.h"
-#include "kernels/verbs/link/parameters.h"
 #include "kernels/verbs/staged/curve_report.h"
 #include "kernels/verbs/staged/staging.h"
 #include "kernels/verbs/stream/bandwidth_points.h"
-#include "kernels/verbs/stream/report.h"
-#include "kernels/verbs/transport/account.h"
-#include "kernels/verbs/transport/agreement.h"
+#include "kernels/verbs/stream/link_kernel.h"
 
 namespace railgauge::verbs {
 namespace {
@@ -59,16 +54,17 @@ class ByMemory final : public Kernel {
   // kInvalidArgument where the parameters name a combination that has no meaning.
   Status prepare(Context& context) override {
     const MemoryChoice choice = memory_choice(context.params);
-    const bool stages = choice.is(MemoryKind::kStaged) || context.params.boolean("staged_twin");
+    const bool has_twin = context.params.boolean("staged_twin");
+    const bool stages = choice.is(MemoryKind::kStaged) || has_twin;
     if (stages && figure_ == StagedFigure::kBandwidth && !context.params.text("devices").empty())
       return fail(Code::kInvalidArgument,
                   "parameter devices: several are not measured staged; take memory host or cuda "
                   "without staged_twin, or name one device a task");
     main_.kernel = choice.is(MemoryKind::kStaged)
                        ? make_staged(verb_, figure_, choice, StagedPart::kAlone)
-                       : direct_();
+                       : direct_(context.params);
     main_.reporter = std::make_unique<CurveReporter>(context.reporter, "");
-    if (context.params.boolean("staged_twin")) {
+    if (has_twin) {
       if (choice.is(MemoryKind::kStaged) || !choice.is(MemoryKind::kCuda))
         return fail(Code::kInvalidArgument,
                     "parameter staged_twin: stands beside memory cuda; leave it out");
@@ -132,72 +128,49 @@ constexpr std::uint64_t kWindowsInBatch = 10;
 constexpr unsigned kIdleBetweenLooks = 64;
 constexpr std::uint64_t kMostSlots = 512;  // of a ring, each of a chunk: 128 MiB with the defaults
 
-// "parameter qps: 4 is not for staged memory; leave it out or say 1".
-tl::unexpected<Error> refused(const std::string& name, const std::string& value,
-                              std::string_view why) {
-  return fail(Code::kInvalidArgument,
-              fmt::format("parameter {}: {} is not for staged memory{}", name, value, why));
-}
+// A parameter that staging cannot honour with another value than `only` (empty: with none).
+struct Fixed {
+  const char* name;
+  const char* only;
+  const char* why = "";
+  // Beside the direct transfer, whose parameter it is, another value is only noted.
+  bool is_chunks = false;
+};
+// A staging has one queue pair, one direction and a number of messages. Relaxed ordering is not
+// allowed: a count that reports a chunk must not pass it. The last ones are properties of each
+// chunk: a completion of its own, its bytes in the ring, a receive of its slot.
+constexpr std::array kFixed{
+    Fixed{"qps", "1"},
+    Fixed{"post_list", "1"},
+    Fixed{"direction", "one_way"},
+    Fixed{"poll", "busy"},
+    Fixed{"srq", "false"},
+    Fixed{"relaxed_ordering", "false"},
+    Fixed{"duration", "0s"},
+    Fixed{"added_cost_fraction", "0"},
+    Fixed{"signal_every", "1", ", where each chunk completes by itself", true},
+    Fixed{"inline_bytes", "0", ", whose chunks lie in the ring", true},
+    Fixed{"receive_depth", "", ", where stage_depth receives wait", true}};
 
-// A staging has one queue pair, one direction and a number of messages: the defaults of these.
-// Relaxed ordering is not allowed: a count that reports a chunk must not pass it.
-Status check_plain(const Params& params) {
-  const auto& given = params.effective();
-  for (const auto& [name, only] :
-       std::vector<std::pair<std::string, std::string>>{{"qps", "1"},
-                                                        {"post_list", "1"},
-                                                        {"direction", "one_way"},
-                                                        {"poll", "busy"},
-                                                        {"srq", "false"},
-                                                        {"relaxed_ordering", "false"},
-                                                        {"duration", "0s"},
-                                                        {"added_cost_fraction", "0"}}) {
-    const auto found = given.find(name);
-    if (found != given.end() && !params.is_default(name))
-      return refused(name, found->second, "; leave it out or say " + only);
+// "parameter qps: 4 is not for staged memory; leave it out or say 1".
+Status check_fixed(const Params& params, StagedPart part, Reporter& reporter) {
+  for (const Fixed& fixed : kFixed) {
+    const auto found = params.effective().find(fixed.name);
+    if (found == params.effective().end() || params.is_default(fixed.name)) continue;
+    if (fixed.is_chunks && found->second == fixed.only) continue;
+    if (!fixed.is_chunks || part == StagedPart::kAlone)
+      return fail(
+          Code::kInvalidArgument,
+          fmt::format("parameter {}: {} is not for staged memory{}; leave it out{}{}", fixed.name,
+                      found->second, fixed.why, *fixed.only == '\0' ? "" : " or say ", fixed.only));
+    reporter.note("info", fmt::format("staged_twin: {} {} holds for the direct transfer alone",
+                                      fixed.name, found->second));
   }
   return {};
 }
 
-// The properties of each chunk whatever these parameters say: a completion of its own, a receive of
-// its slot, its bytes in the ring. `only` is the resulting value; empty: no value expresses it.
-struct ChunksOwn {
-  const char* name;
-  const char* only;
-  const char* why;
-};
-constexpr std::array kChunksOwn{
-    ChunksOwn{"signal_every", "1", ", where each chunk completes by itself"},
-    ChunksOwn{"inline_bytes", "0", ", whose chunks lie in the ring"},
-    ChunksOwn{"receive_depth", "", ", where stage_depth receives wait"}};
-
-// Whether the parameter is given with a value that staging cannot honour.
-bool is_other(const Params& params, const ChunksOwn& own) {
-  const auto found = params.effective().find(own.name);
-  return found != params.effective().end() && !params.is_default(own.name) &&
-         found->second != own.only;
-}
-
-// The staged transfer alone: such values are an error.
-Status check_chunks(const Params& params) {
-  for (const ChunksOwn& own : kChunksOwn)
-    if (is_other(params, own))
-      return refused(own.name, params.effective().at(own.name),
-                     fmt::format("{}; leave it out{}", own.why,
-                                 *own.only == '\0' ? "" : fmt::format(" or say {}", own.only)));
-  return {};
-}
-
-// Beside the direct transfer, whose parameters they are.
-void note_chunks(const Params& params, Reporter& reporter) {
-  for (const ChunksOwn& own : kChunksOwn)
-    if (is_other(params, own))
-      reporter.note("info", fmt::format("staged_twin: {} {} holds for the direct transfer alone",
-                                        own.name, params.effective().at(own.name)));
-}
-
 // One queue pair, one thread per rank; copies and the wire overlap inside Staging::progress().
-class StagedTransfer final : public Kernel {
+class StagedTransfer final : public LinkKernel {
  public:
   StagedTransfer(Verb verb, StagedFigure figure, const MemoryChoice& choice, StagedPart part)
       : verb_(verb), figure_(figure), choice_(choice), part_(part) {}
@@ -206,21 +179,13 @@ class StagedTransfer final : public Kernel {
   // channel and staging in that order.
   Status prepare(Context& context) override {
     const Params& params = context.params;
-    RG_TRY_OK(check_plain(params));
-    if (part_ == StagedPart::kAlone)
-      RG_TRY_OK(check_chunks(params));
-    else
-      note_chunks(params, context.reporter);
-    Link::Options options = link_options(params, verb_);
-    if (!operation_of(options.verb).is_atomic()) sizes_ = params.bytes_list("sizes");
-    if (sizes_.empty()) sizes_ = {kAtomicBytes};
-    options_ = RG_TRY(sampler_options(params));
+    RG_TRY_OK(check_fixed(params, part_, context.reporter));
+    Link::Options options = RG_TRY(read(context, verb_));
     if (is_bandwidth()) {
       options_.batch = kWindowsInBatch;
       depth_ = static_cast<std::uint64_t>(params.integer("depth"));
     }
     total_ = static_cast<std::uint64_t>(params.integer("iterations"));
-    stamps_.resize(options_.batch + 1);
     Staging::Form form{.memory = choice_,
                        .sizes = sizes_,
                        .chunk_bytes = std::max<std::uint64_t>(1, params.bytes("stage_chunk")),
@@ -229,88 +194,61 @@ class StagedTransfer final : public Kernel {
     form.bytes_on_way = form.depth * form.chunk_bytes;
     if (is_bandwidth()) form.depth = Staging::slots_for(form, std::min(depth_, kMostSlots));
     RG_TRY_OK(Staging::plan(context, form, options));
-    link_ = RG_TRY(Link::open(context, options));
-    control_.emplace(RG_TRY(ControlChannel::open(*link_)));
+    RG_TRY_OK(open(context, options, true));
     staging_.emplace(RG_TRY(Staging::open(context, form, *link_)));
     return {};
   }
 
   Status connect(Context& context, Group& group) override {
-    rank_ = group.rank();
-    RG_TRY_OK(link_->connect(context, group));
-    RG_TRY_OK(control_->connect(context, *link_, group));
-    link_->report_facts(context.reporter);
+    RG_TRY_OK(LinkKernel::connect(context, group));
     staging_->report_facts(context.reporter);
-    book_.set_port(link_->device());
-    book_.report_fact(context.reporter);
     return {};
-  }
-
-  // Receives are given out once for all sizes: the slots of the ring do not change.
-  Status measure(Context& context, Group& group) override {
-    link_->waiting().set_limits(tick_clock(context), context.deadline_monotonic_ns,
-                                context.params.duration_ns("stall_timeout"));
-    RG_TRY_OK(agree(group, staging_->give_out_receives(), seconds_left(context)));
-    Status here;
-    for (std::size_t i = 0; i < sizes_.size() && here; ++i) here = measure_size(context, group, i);
-    note_troubles(book_, link_->device(), here, context.reporter);
-    return here;
   }
 
  private:
   [[nodiscard]] bool is_bandwidth() const { return figure_ == StagedFigure::kBandwidth; }
-  [[nodiscard]] tl::unexpected<Error> failure() const {
-    return tl::unexpected(link_->waiting().failure());
+
+  // Receives are given out once for all sizes: the slots of the ring do not change.
+  Status begin(Context& context, Group& group) override {
+    return agree<PeerStatus>(group, staging_->give_out_receives(), seconds_left(context));
   }
 
-  // One size on both ranks: rank 0 leads, rank 1 follows, then both verify what they received.
-  Status measure_size(Context& context, Group& group, std::size_t size_index) {
-    const Status ready = staging_->begin_size(size_index, rank_);
-    book_.open();  // before the other side may begin
-    RG_TRY_OK(agree(group, ready, seconds_left(context)));
+  // Rank 0 leads, rank 1 follows, then both verify what they received.
+  Status measure_size(Context& context, Group& group, std::size_t size_index) override {
     std::vector<Point> points;
-    const Status here = rank_ == 0 ? lead(context, size_index, points) : follow();
-    if (!here) control_->abort();
-    PeerStatus mine;
-    mine.set_posted(staging_->allowed());
-    const auto told = RG_TRY(agree_on(group, here, mine, seconds_left(context)));
-    const bool verified = context.params.boolean("verify");
-    const std::uint32_t other = 1 - rank_;
-    const bool takes = rank_ == 1 || !is_bandwidth();
-    Status compared;
-    if (verified && takes) compared = staging_->verify(size_index, other, told[other].posted());
-    PeerStatus closing;
-    *closing.add_accounts() = book_.close();
-    const auto closed =
-        RG_TRY(agree_on(group, compared, std::move(closing), seconds_left(context)));
-    for (Point& point : points) {
-      point.set_verified(verified);
-      if (staging_->is_synthetic()) point.set_synthetic(true);
-      add_facts(size_index, closed, *point.mutable_facts());
-      context.reporter.point(std::move(point));
-    }
-    return {};
+    return take_steps(context, group, staging_->begin_size(size_index, rank_),
+                      {.run =
+                           [&](PeerStatus& mine) {
+                             const Status here =
+                                 rank_ == 0 ? lead(context, size_index, points) : follow();
+                             mine.set_posted(staging_->allowed());
+                             return here;
+                           },
+                       .verify = [&](const Told& told) -> Status {
+                         if (rank_ == 0 && is_bandwidth()) return {};  // it took nothing
+                         const std::uint32_t other = 1 - rank_;
+                         return staging_->verify(size_index, other, told[other].posted());
+                       },
+                       .report = [&](const Told&, const Told& closed) -> Status {
+                         for (Point& point : points) report(context, size_index, closed, point);
+                         return {};
+                       }});
   }
 
-  // The facts of a point: chunks, bytes in flight, CPU and counters of both ends.
-  template <class Facts>
-  void add_facts(std::size_t size_index, const std::vector<PeerStatus>& closed,
-                 Facts& facts) const {
+  void report(Context& context, std::size_t size_index, const Told& closed, Point& point) const {
+    point.set_verified(context.params.boolean("verify"));
+    if (staging_->is_synthetic()) point.set_synthetic(true);
+    auto& facts = *point.mutable_facts();
     const Chunks& chunks = staging_->chunks();
     facts["chunks_in_message"] = std::to_string(chunks.in_message);
-    if (is_bandwidth())
+    if (!is_bandwidth()) {
+      add_latency_accounts(closed, facts);
+    } else {
       facts["bytes_in_flight"] = std::to_string(
           std::min(staging_->chunks_on_way() * chunks.chunk_bytes, depth_ * chunks.message_bytes));
-    for (std::size_t rank = 0; rank < closed.size(); ++rank) {
-      const std::string prefix = rank == rank_ ? "" : "peer_";
-      const Account& account = closed[rank].accounts(0);
-      const CpuCost cost{account.cpu_ns(), account.messages()};
-      if (is_bandwidth())
-        add_bandwidth_cost(cost, static_cast<double>(sizes_[size_index]), prefix, facts);
-      else
-        add_latency_cost(cost, prefix, facts);
-      add_port_counters(account, prefix, facts);
+      add_bandwidth_accounts(closed, sizes_[size_index], facts);
     }
+    context.reporter.point(std::move(point));
   }
 
   // Moves things on until `done`.
@@ -379,10 +317,8 @@ class StagedTransfer final : public Kernel {
           return {};
         }));
     book_.end_work(static_cast<double>(staging_->received()));
-    points.push_back(make_verbs_point({.metric = "latency_ns", .meaning = "half_rtt", .unit = "ns"},
-                                      sizes_[size_index], sampled, context.raw_samples));
-    (*points.back().mutable_facts())["clock_drift_ppm"] = fmt::format("{:.3f}", clock.drift_ppm());
-    return hold_to_line_rate(link_->device(), link_->mine(), link_->peer(), points.back());
+    points.push_back(RG_TRY(latency_point(context, "half_rtt", size_index, sampled)));
+    return {};
   }
 
   // As many on their way as fill the rings, however small the messages are; `depth` at most.
@@ -491,21 +427,13 @@ class StagedTransfer final : public Kernel {
   StagedFigure figure_;
   MemoryChoice choice_;
   StagedPart part_;
-  std::vector<std::uint64_t> sizes_;
-  SamplerOptions options_;
   std::uint64_t total_ = 0;  // messages of a size, where it is fixed
   std::uint64_t depth_ = 1;  // messages on their way, at most
-  // Ticks before each message of a batch, and one after the last answer.
-  std::vector<std::uint64_t> stamps_;
   std::vector<Window> windows_;
   // End of the last window, in ticks and in delivered messages.
   std::uint64_t last_ticks_ = 0;
   std::uint64_t last_delivered_ = 0;
-  std::unique_ptr<Link> link_;
-  std::optional<ControlChannel> control_;  // after the link, whose domain it is registered in
-  std::optional<Staging> staging_;         // the same
-  AccountBook book_;
-  std::uint32_t rank_ = 0;
+  std::optional<Staging> staging_;  // goes before the link, whose domain it is registered in
 };
 
 }  // namespace

@@ -28,10 +28,10 @@ enum class StagedPart : std::uint8_t {
 std::unique_ptr<Kernel> make_staged(Verb verb, StagedFigure figure, const MemoryChoice& choice,
                                     StagedPart part);
 
-// `direct` makes the kernel where nothing is staged. With the parameter staged_twin the same is
-// measured staged as well: its points' pair is "staged", and a note names the size where the two
-// cross. Notes name each knee of the curve over the sizes.
-using MakeKernel = std::function<std::unique_ptr<Kernel>()>;
+// `direct` makes the kernel of the task's parameters where nothing is staged. With the parameter
+// staged_twin the same is measured staged as well: its points' pair is "staged", and a note names
+// the size where the two cross. Notes name each knee of the curve over the sizes.
+using MakeKernel = std::function<std::unique_ptr<Kernel>(const Params& params)>;
 std::unique_ptr<Kernel> by_memory(MakeKernel direct, Verb verb, StagedFigure figure);
 
 }  // namespace railgauge::verbs

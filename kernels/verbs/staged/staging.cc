@@ -142,7 +142,7 @@ Status Staging::make_gpu_side(const Context& context) {
   RG_TRY_OK(gpu_status(
       gpu, loaded_cuda().mem_host_register(areas.data(), areas.size(), cu::kHostRegisterPortable),
       fmt::format("pin {} of host memory", canonical_bytes(areas.size()))));
-  gpu_->pinned = Handle<PinnedTraits>(areas.data());
+  gpu_->pinned = PinnedMemory(areas.data());
   gpu_->load = RG_TRY(gpu::make_stream(gpu));
   gpu_->drain = RG_TRY(gpu::make_stream(gpu));
   for (std::uint32_t slot = 0; slot < form_.depth; ++slot) {
@@ -250,14 +250,8 @@ Status Staging::post(std::uint64_t number) {
 
 // Writes one count into the peer's words.
 Status Staging::post_word(std::size_t from, std::size_t to) {
-  Request request;
-  request.sge.addr = reinterpret_cast<std::uint64_t>(words_.data() + from);
-  request.sge.length = kWordBytes;
-  request.sge.lkey = words_region_.get()->lkey;
-  request.wr.num_sge = 1;
-  request.wr.opcode = IBV_WR_RDMA_WRITE;
-  request.wr.wr.rdma.remote_addr = link_->peer().stage_address() + to;
-  request.wr.wr.rdma.rkey = link_->peer().stage_key();
+  Request request = Request::write(words_.data() + from, kWordBytes, words_region_.get(),
+                                   link_->peer().stage_address() + to, link_->peer().stage_key());
   if (link_->sends().post(request, true)) return {};
   return tl::unexpected(link_->waiting().failure());
 }

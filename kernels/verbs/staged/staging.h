@@ -35,6 +35,9 @@ struct Chunks {
 // `depth` is the number of slots of the rings.
 Chunks chunks_of(std::uint64_t message_bytes, std::uint64_t chunk_bytes, std::uint32_t depth);
 
+// Host memory that was registered with cuMemHostRegister.
+using PinnedMemory = Handle<ReleasedByTable<void*, loaded_cuda, &Cuda::mem_host_unregister>>;
+
 // One side of a staged link. Driven by one thread through progress(), which never blocks.
 class Staging {
  public:
@@ -97,20 +100,12 @@ class Staging {
   void report_facts(Reporter& reporter) const;
 
  private:
-  // Host memory registered with cuMemHostRegister.
-  struct PinnedTraits {
-    using Type = void*;
-    static Type empty() { return nullptr; }
-    static void release(Type memory) {
-      static_cast<void>(loaded_cuda().mem_host_unregister(memory));
-    }
-  };
   // Extra resources of a staged side; its context must live while any of the rest does.
   struct OnGpu {
     // First the different messages to send, then the one that is received.
     Memory memory;
     // The link's areas, pinned for the copies.
-    Handle<PinnedTraits> pinned;
+    PinnedMemory pinned;
     // Copies towards the wire.
     gpu::Stream load;
     // Copies away from the wire.

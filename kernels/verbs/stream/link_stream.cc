@@ -2,9 +2,94 @@
 
 #include <algorithm>
 
+#include <fmt/format.h>
+
+#include "kernels/core/agreement.h"
+#include "kernels/core/text/units.h"
 #include "kernels/verbs/link/message_sink.h"
+#include "kernels/verbs/link/parameters.h"
 
 namespace railgauge::verbs {
+namespace {
+
+constexpr double kLeadNs = 50e6;      // the stream runs this long before its slots begin
+constexpr double kBothNs = 1e9;       // the common interval where no duration is given
+constexpr double kMaxBothNs = 100e9;  // its slots travel through the group in one message
+
+// kInvalidArgument where the queue would fill before its first completion.
+Status check_depth(const Stream::Plan& plan) {
+  if (plan.signal_every > plan.depth)
+    return fail(Code::kInvalidArgument,
+                fmt::format("parameter signal_every: {} is above depth, which is {}: the queue "
+                            "would fill before the first completion",
+                            plan.signal_every, plan.depth));
+  if (plan.signal_every + plan.post_list > plan.depth + 1)
+    return fail(Code::kInvalidArgument,
+                fmt::format("parameter post_list: {} and signal_every {} need a depth of {} or "
+                            "more, and depth is {}",
+                            plan.post_list, plan.signal_every,
+                            plan.signal_every + plan.post_list - 1, plan.depth));
+  return {};
+}
+
+// Checks what a stretch of time excludes.
+Status check_duration(const Params& params, const StreamForm& form) {
+  if (!form.both && form.duration_ns == 0) return {};
+  const auto without = [&](std::string_view other) {
+    return fail(Code::kInvalidArgument,
+                fmt::format("parameter {}: is not for a stretch of time; leave it out, or leave "
+                            "out {}",
+                            other, form.both ? "direction both" : "duration"));
+  };
+  if (form.plan.writes != 0) return without("iterations");
+  if (form.plan.added_cost > 0) return without("added_cost_fraction");
+  if (form.duration_ns != 0 && form.duration_ns < kSlotNs)
+    return fail(Code::kInvalidArgument,
+                fmt::format("parameter duration: {} is shorter than a slot, which is 10 ms",
+                            canonical_duration(form.duration_ns)));
+  if (!form.both) return {};
+  if (form.duration_ns > kMaxBothNs)
+    return fail(Code::kInvalidArgument,
+                fmt::format("parameter duration: {} is above {}, the most for direction both",
+                            canonical_duration(form.duration_ns), canonical_duration(kMaxBothNs)));
+  if (params.text("poll") == "events")
+    return fail(Code::kInvalidArgument,
+                "parameter poll: events is not for direction both, where each side has two queues "
+                "to look at; take busy");
+  return {};
+}
+
+}  // namespace
+
+// Direction both without a duration takes 1 s.
+Result<StreamForm> stream_form(const Params& params) {
+  const auto number = [&params](std::string_view name) {
+    return static_cast<std::uint64_t>(params.integer(name));
+  };
+  StreamForm form{.plan = {.depth = number("depth"),
+                           .signal_every = number("signal_every"),
+                           .post_list = number("post_list"),
+                           .writes = number("iterations"),
+                           .added_cost = params.number("added_cost_fraction")},
+                  .both = params.text("direction") == "both",
+                  .duration_ns = params.duration_ns("duration")};
+  RG_TRY_OK(check_depth(form.plan));
+  RG_TRY_OK(check_duration(params, form));
+  if (form.both && form.duration_ns == 0) form.duration_ns = kBothNs;
+  return form;
+}
+
+void add_stream_options(const Params& params, const Stream::Plan& plan, Link::Options& options) {
+  const Operation& does = operation_of(options.verb);
+  options.lanes = static_cast<std::uint32_t>(params.integer("qps"));
+  options.send_depth = static_cast<std::uint32_t>(plan.depth);
+  options.area_bytes = area_bytes_for(does, options.largest_bytes, options.lanes);
+  options.sleeps = params.text("poll") == "events";
+  if (!does.is_atomic()) options.relaxed_ordering = params.boolean("relaxed_ordering");
+  if (does.takes_receive)
+    options.receive_depth = static_cast<std::uint32_t>(params.integer("receive_depth"));
+  if (does.verb == Verb::kSend) options.shares_receives = params.boolean("srq");
+}
 
 std::vector<Request> stream_requests(const Link& link, std::uint64_t message_bytes) {
   std::vector<Request> all;
@@ -28,6 +113,57 @@ Stream::Plan stream_plan(Stream::Plan plan, std::uint64_t message_bytes) {
   plan.signal_every =
       std::clamp<std::uint64_t>(kMaxGroupBytes / message_bytes, 1, plan.signal_every);
   return plan;
+}
+
+bool choose_begin(ControlChannel* control, const TickClock& clock, std::uint32_t rank,
+                  CommonBegin& begin) {
+  if (control != nullptr) return agree_on_begin(*control, clock, rank, kLeadNs, begin);
+  begin = {clock.ticks() + static_cast<std::uint64_t>(kLeadNs / clock.ns_per_tick()), 0};
+  return true;
+}
+
+// Looked at before the streams start: half an interval is no result.
+Status check_time_left(const Context& context, double duration_ns) {
+  if (seconds_left(context) * 1e9 >= kLeadNs + duration_ns) return {};
+  return fail(Code::kDeadlineExceeded,
+              fmt::format("parameter duration: {} ends after the task's deadline",
+                          canonical_duration(duration_ns)));
+}
+
+TimeSlots empty_slots(const CommonBegin& begin, const TickClock& clock, double duration_ns) {
+  TimeSlots slots;
+  slots.begin_ticks = begin.ticks;
+  slots.slot_ticks = static_cast<std::uint64_t>(kSlotNs / clock.ns_per_tick());
+  slots.counts.resize(static_cast<std::size_t>(duration_ns / kSlotNs));
+  return slots;
+}
+
+Status sink_stream(const StreamPart& part, PeerStatus& mine) {
+  part.book.begin_work();
+  if (!sink_messages(part.link, *part.control, part.clock))
+    return tl::unexpected(part.link.waiting().failure());
+  mine.set_arrived(part.link.receives().arrived());
+  part.book.end_work(static_cast<double>(mine.arrived()));
+  return {};
+}
+
+// In direction both each side's last messages may wait for a receive of the other side's.
+Status end_stream(const StreamPart& part, Stream& stream, PeerStatus& mine) {
+  Link& link = part.link;
+  const bool takes = link.operation().takes_receive;
+  const auto failure = [&link] { return tl::unexpected(link.waiting().failure()); };
+  if (part.both && takes) {
+    if (!stream.close() || !finish_and_sink(link, *part.control, part.clock, stream.posted()))
+      return failure();
+    mine.set_arrived(link.receives().arrived());
+  }
+  if (!stream.finish()) return failure();
+  RG_CHECK(link.sends().in_flight() == 0);  // else the next size would count these
+  mine.set_posted(stream.posted());
+  mine.set_slots_written(stream.slots_written());
+  if (!part.both && takes && !part.control->send(ControlWord::of(Order::kDone, stream.posted())))
+    return failure();
+  return {};
 }
 
 // Rank 0's reads are verified where they arrived; everything else at the target.

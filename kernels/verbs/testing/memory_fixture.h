@@ -12,6 +12,7 @@
 #include <iterator>
 #include <map>
 #include <string>
+#include <vector>
 
 #include "kernels/catalog.h"
 #include "kernels/core/base/outcome.h"
@@ -103,10 +104,12 @@ class Memories : public ::testing::Test {
     return run_pair(row, {.parameters = fake::declared_among(row.info(), wanted)});
   }
 
-  // The walk of kernel_contract_test with GPU memory: call number N of either library fails, for N
-  // = 1, 2, 3 ... until the task succeeds.
-  static void walk(const std::string& kernel, const Parameters& shortest) {
-    for (const bool of_cuda : {false, true}) {
+  // The walk of kernel_contract_test with GPU memory: call number N of each of `libraries` fails,
+  // for N = 1, 2, 3 ... until the task succeeds.
+  enum Library : bool { kVerbsLibrary, kCudaLibrary };
+  static void walk(const std::string& kernel, const Parameters& shortest,
+                   const std::vector<Library>& libraries = {kVerbsLibrary, kCudaLibrary}) {
+    for (const bool of_cuda : libraries) {
       reset();
       expect_passed(run(kernel, shortest), kernel);
       const std::ptrdiff_t descriptors = open_descriptors();

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "kernels/core/base/result.h"
 #include "kernels/core/counters.h"
@@ -70,6 +71,27 @@ template <class Facts>
 void add_latency_account(const Account& account, const std::string& prefix, Facts& facts) {
   add_latency_cost({account.cpu_ns(), account.messages()}, prefix, facts);
   add_port_counters(account, prefix, facts);
+}
+
+// Beside a latency, the costs of both ends; `closed` has an account of each rank.
+template <class Facts>
+void add_latency_accounts(const std::vector<PeerStatus>& closed, Facts& facts) {
+  add_latency_account(closed[0].accounts(0), "", facts);
+  add_latency_account(closed[1].accounts(0), "peer_", facts);
+}
+template <class Facts>
+void add_bandwidth_account(const Account& account, std::uint64_t message_bytes,
+                           const std::string& prefix, Facts& facts) {
+  add_bandwidth_cost({account.cpu_ns(), account.messages()}, static_cast<double>(message_bytes),
+                     prefix, facts);
+  add_port_counters(account, prefix, facts);
+}
+// The same beside a bandwidth.
+template <class Facts>
+void add_bandwidth_accounts(const std::vector<PeerStatus>& closed, std::uint64_t message_bytes,
+                            Facts& facts) {
+  add_bandwidth_account(closed[0].accounts(0), message_bytes, "", facts);
+  add_bandwidth_account(closed[1].accounts(0), message_bytes, "peer_", facts);
 }
 
 // A counter that grew while a task failed may be the reason.

@@ -18,26 +18,13 @@ namespace railgauge::verbs {
 
 // librdmacm's objects. An event must be acknowledged before its id is destroyed: rdma_destroy_id
 // waits for that.
-struct EventChannelTraits {
-  using Type = rdma_event_channel*;
-  static Type empty() { return nullptr; }
-  static void release(Type channel) { loaded_rdmacm().destroy_event_channel(channel); }
-};
-struct CmIdTraits {
-  using Type = rdma_cm_id*;
-  static Type empty() { return nullptr; }
-  static void release(Type id) {
-    note_release("destroy a connection's id", loaded_rdmacm().destroy_id(id) == 0 ? 0 : errno);
-  }
-};
-struct CmEventTraits {
-  using Type = rdma_cm_event*;
-  static Type empty() { return nullptr; }
-  static void release(Type event) { loaded_rdmacm().ack_cm_event(event); }
-};
-using EventChannelHandle = Handle<EventChannelTraits>;
-using CmIdHandle = Handle<CmIdTraits>;
-using CmEventHandle = Handle<CmEventTraits>;
+inline void destroy(rdma_cm_id* id) {
+  note_release("destroy a connection's id", loaded_rdmacm().destroy_id(id) == 0 ? 0 : errno);
+}
+using EventChannelHandle =
+    Handle<ReleasedByTable<rdma_event_channel*, loaded_rdmacm, &Rdmacm::destroy_event_channel>>;
+using CmIdHandle = Handle<ReleasedBy<rdma_cm_id*, destroy>>;
+using CmEventHandle = Handle<ReleasedByTable<rdma_cm_event*, loaded_rdmacm, &Rdmacm::ack_cm_event>>;
 
 // One per link, on the thread that connects it.
 class Connector {

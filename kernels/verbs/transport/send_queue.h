@@ -82,6 +82,20 @@ struct Request {
   // Operation, remote address and key; its sg_list is set at the post.
   ibv_send_wr wr{};
   unsigned flags = 0;  // besides IBV_SEND_SIGNALED
+
+  // A write of `bytes` of this process's memory, of the region `local`, to the peer's address `to`.
+  static Request write(const std::byte* from, std::size_t bytes, const ibv_mr* local,
+                       std::uint64_t to, std::uint32_t remote_key) {
+    Request request;
+    request.sge.addr = reinterpret_cast<std::uint64_t>(from);
+    request.sge.length = static_cast<std::uint32_t>(bytes);
+    request.sge.lkey = local->lkey;
+    request.wr.num_sge = 1;
+    request.wr.opcode = IBV_WR_RDMA_WRITE;
+    request.wr.wr.rdma.remote_addr = to;
+    request.wr.wr.rdma.rkey = remote_key;
+    return request;
+  }
 };
 
 // All posts of a link. A completion retires every post of its lane up to it, because queue pairs
@@ -212,7 +226,6 @@ class SendQueue {
   [[nodiscard]] unsigned polls_between_looks() const { return polls_between_looks_; }
 
   [[nodiscard]] Lane& lane(std::size_t number) { return lanes_[number]; }
-  [[nodiscard]] std::size_t lane_count() const { return lanes_.size(); }
   [[nodiscard]] std::uint64_t in_flight() const {
     std::uint64_t all = 0;
     for (const Lane& lane : lanes_) all += lane.in_flight;

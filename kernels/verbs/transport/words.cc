@@ -6,7 +6,6 @@
 #include <array>
 #include <cerrno>
 #include <cstdlib>
-#include <cstring>
 #include <fstream>
 #include <optional>
 
@@ -36,11 +35,6 @@ std::optional<bool> may_lock_any_memory() {
 }
 
 }  // namespace
-
-std::string errno_words(int error) {
-  std::array<char, 128> text{};
-  return fmt::format("{} (errno {})", strerror_r(error, text.data(), text.size()), error);
-}
 
 std::string_view port_state_words(ibv_port_state state) {
   constexpr std::array<std::string_view, 6> kWords{"without a state", "down",   "initialising",

@@ -7,11 +7,9 @@
 #include <string_view>
 
 #include "kernels/core/base/result.h"
+#include "kernels/core/text/text.h"
 
 namespace railgauge::verbs {
-
-// "Connection timed out (errno 110)".
-std::string errno_words(int error);
 
 std::string_view port_state_words(ibv_port_state state);      // "down", "active"
 std::string_view queue_pair_state_words(ibv_qp_state state);  // "RTS", "ERR"

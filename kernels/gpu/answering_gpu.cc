@@ -1,4 +1,4 @@
-#include "kernels/verbs/memory/answering_gpu.h"
+#include "kernels/gpu/answering_gpu.h"
 
 #include <algorithm>
 #include <atomic>
@@ -8,10 +8,9 @@
 #include "kernels/gpu/timing.h"
 
 namespace railgauge::gpu {
-extern const DeviceCode kFlagAnswerCode;
-}  // namespace railgauge::gpu
 
-namespace railgauge::verbs {
+extern const DeviceCode kFlagAnswerCode;
+
 namespace {
 
 // The words do not share a line of the GPU's cache.
@@ -31,22 +30,22 @@ void store(std::byte* word, std::uint32_t value) {
 
 }  // namespace
 
-AnsweringGpu::AnsweringGpu(const gpu::Gpu& gpu, double stall_ns)
+AnsweringGpu::AnsweringGpu(const Gpu& gpu, double stall_ns)
     : gpu_(&gpu),
       idle_cycles_(static_cast<unsigned long long>(kCyclesPerNs *
                                                    std::clamp(stall_ns, kMinIdleNs, kMaxIdleNs))) {}
 
 // The pinned words are zero at first: values of the flag begin above 0.
-Result<AnsweringGpu> AnsweringGpu::create(const gpu::Gpu& gpu, double stall_ns) {
+Result<AnsweringGpu> AnsweringGpu::create(const Gpu& gpu, double stall_ns) {
   AnsweringGpu made(gpu, stall_ns);
-  made.code_ = RG_TRY(gpu::LoadedCode::load(gpu, gpu::kFlagAnswerCode));
-  made.polls_flag_ = RG_TRY(made.code_->function("railgauge_answer_flags"));
-  made.waits_for_gate_ = RG_TRY(made.code_->function("railgauge_answer_gated"));
+  made.code_ = RG_TRY(LoadedCode::load(gpu, kFlagAnswerCode));
+  made.polls_flag_ = RG_TRY(made.code_.function("railgauge_answer_flags"));
+  made.waits_for_gate_ = RG_TRY(made.code_.function("railgauge_answer_gated"));
   constexpr std::size_t kBytes = static_cast<std::size_t>(Word::kCount) * kLineBytes;
   made.words_ = RG_TRY(PinnedBuffer::allocate(kBytes, PinnedKind::kPinned));
   std::memset(made.words_.data(), 0, made.words_.size());
-  made.stream_ = RG_TRY(gpu::make_stream(gpu));
-  made.ended_ = RG_TRY(gpu::make_event(gpu));
+  made.stream_ = RG_TRY(make_stream(gpu));
+  made.ended_ = RG_TRY(make_event(gpu));
   return made;
 }
 
@@ -118,12 +117,12 @@ Status AnsweringGpu::end() {
   if (!runs_) return {};
   runs_ = false;
   store(word(Word::kStop), 1);
-  Status ended = gpu::wait_for(*gpu_, ended_, monotonic_now_ns() + kEndNs,
-                               "end the kernel that answers flags");
+  Status ended =
+      wait_for(*gpu_, ended_, monotonic_now_ns() + kEndNs, "end the kernel that answers flags");
   // The event may not have been recorded: then the stream answers.
   const Status drained = gpu_status(*gpu_, loaded_cuda().stream_synchronize(stream_.get()),
                                     "wait for the stream of the kernel that answers flags");
   return ended ? drained : ended;
 }
 
-}  // namespace railgauge::verbs
+}  // namespace railgauge::gpu

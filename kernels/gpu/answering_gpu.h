@@ -4,7 +4,8 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
+#include <span>
+#include <string>
 
 #include "kernels/core/base/result.h"
 #include "kernels/gpu/device.h"
@@ -12,14 +13,14 @@
 #include "kernels/gpu/handles.h"
 #include "kernels/memory/pinned_buffer.h"
 
-namespace railgauge::verbs {
+namespace railgauge::gpu {
 
 // Owns the kernel while it runs. Used by one thread.
 class AnsweringGpu {
  public:
   // `gpu` outlives it, and its context is current. The kernel waits for a value as long as the
   // CPU does, `stall_ns`, and longer. kUnimplemented without device code.
-  static Result<AnsweringGpu> create(const gpu::Gpu& gpu, double stall_ns);
+  static Result<AnsweringGpu> create(const Gpu& gpu, double stall_ns);
   AnsweringGpu(AnsweringGpu&&) = default;
   AnsweringGpu& operator=(AnsweringGpu&&) = delete;
   ~AnsweringGpu() { static_cast<void>(end()); }
@@ -35,17 +36,20 @@ class AnsweringGpu {
   void open_gate(std::uint32_t value);
   // Answers since begin_gated() that saw an older word. After end().
   [[nodiscard]] std::uint32_t stale() const;
-  // The address of the answer: its lowest byte changes with each value.
+  // The address of the answer, a word of pinned memory: its lowest byte changes with each value.
   [[nodiscard]] const std::uint8_t* answer() const;
   // Whether it ended by itself before it answered `last`: nobody else is to blame then.
   [[nodiscard]] bool gave_up_before(std::uint32_t last) const;
   // Ends the kernel and waits for that: nothing that it uses may be freed before.
   Status end();
 
-  [[nodiscard]] std::string image() const { return code_->image(); }
+  // The form of the device code: a fact.
+  [[nodiscard]] const std::string& image() const { return code_.image(); }
+  // All words of pinned memory that it uses.
+  [[nodiscard]] std::span<std::byte> words() const { return words_.span(); }
 
  private:
-  AnsweringGpu(const gpu::Gpu& gpu, double stall_ns);
+  AnsweringGpu(const Gpu& gpu, double stall_ns);
 
   // Words of pinned memory, each in a line of its own.
   enum class Word : std::uint8_t { kAnswer, kStop, kGate, kStale, kCount };
@@ -55,17 +59,17 @@ class AnsweringGpu {
   [[nodiscard]] cu::DevicePtr word_on_gpu(Word which) const;
   Status launch(cu::Function function, void** arguments);
 
-  const gpu::Gpu* gpu_;
+  const Gpu* gpu_;
   // Cycles of the GPU's clock for which the kernel waits for a value.
   unsigned long long idle_cycles_;
-  std::optional<gpu::LoadedCode> code_;
+  LoadedCode code_;
   cu::Function polls_flag_ = nullptr;
   cu::Function waits_for_gate_ = nullptr;
   PinnedBuffer words_;
-  gpu::Stream stream_;
-  gpu::Event ended_;
+  Stream stream_;
+  Event ended_;
   // A kernel was launched and end() has not been called.
   bool runs_ = false;
 };
 
-}  // namespace railgauge::verbs
+}  // namespace railgauge::gpu
