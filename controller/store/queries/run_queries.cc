@@ -53,6 +53,7 @@ Result<RunSummaryRow> run_of(Connection& connection, const Rows& rows) {
   RunRow& run = summary.run;
   rows.read(id, run.run_id, run.suite, run.trigger, run.requested_by, run.state, run.outcome,
             run.reason, nodes, run.created_at, run.started_at, run.ended_at, run.parent_run_id);
+  RG_TRY_OK(rows.check_states());
   run.nodes = RG_TRY(read_list(connection, nodes));
   RG_TRY_OK(count_tasks(connection, id, summary));
   return summary;

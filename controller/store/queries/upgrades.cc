@@ -45,6 +45,7 @@ Result<UpgradeRow> upgrade_of(Connection& connection, const Rows& rows) {
   rows.read(upgrade.upgrade_id, upgrade.suite, upgrade.state, upgrade.requested_by,
             upgrade.created_at, upgrade.before_is_history, upgrade.verdict, upgrade.kind,
             upgrade.reason, upgrade.judged_at, upgrade.report);
+  RG_TRY_OK(rows.check_states());
   using Node = UpgradeNodeRow;
   upgrade.nodes = RG_TRY(connection.list(
       Columns{&Node::node_id, &Node::node, &Node::changed, &Node::stack_before, &Node::stack_after},

@@ -83,7 +83,14 @@ Rows::~Rows() {
   sqlite3_clear_bindings(statement_);
 }
 
+Status Rows::check_states() const {
+  if (!unknown_text_) return {};
+  return fail(Code::kDataLoss, "state \"{}\" in the database is unknown to this controller",
+              *unknown_text_);
+}
+
 Result<bool> Rows::next() {
+  RG_TRY_OK(check_states());
   const int code = sqlite3_step(statement_);
   if (code == SQLITE_ROW) return true;
   if (code == SQLITE_DONE) return false;

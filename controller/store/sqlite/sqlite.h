@@ -64,8 +64,11 @@ class Rows {
   Rows& operator=(const Rows&) = delete;
   ~Rows();
 
-  // Steps to the next row; false at the end. Columns are valid until the next call.
+  // Steps to the next row; false at the end. Columns are valid until the next call. Fails
+  // as check_states() for the row before.
   Result<bool> next();
+  // kDataLoss: a state of the present row has a text that its table lacks.
+  [[nodiscard]] Status check_states() const;
 
   [[nodiscard]] bool is_null(int column) const;
   [[nodiscard]] std::int64_t integer(int column) const;
@@ -94,14 +97,18 @@ class Rows {
   void get(int column, Integer& field) const {
     field = static_cast<Integer>(integer(column));
   }
-  // An enumeration by the table of its texts (controller/api/states.h). Another text leaves the
-  // field as it is.
+  // An enumeration by the table of its texts (controller/api/states.h). NULL leaves the field as it
+  // is. Another text makes check_states() fail.
   template <class State>
   requires std::is_enum_v<State>
   void get(int column, State& field) const {
+    if (is_null(column)) return;
     const auto texts = texts_of(field);
     const auto found = std::ranges::find(texts, text(column));
-    if (found != texts.end()) field = static_cast<State>(found - texts.begin());
+    if (found == texts.end())
+      unknown_text_ = text(column);
+    else
+      field = static_cast<State>(found - texts.begin());
   }
   template <class Value>
   void get(int column, std::optional<Value>& field) const {
@@ -111,7 +118,8 @@ class Rows {
 
   Connection* connection_;
   sqlite3_stmt* statement_;
-  StatementHandle once_{};  // a statement that is not kept
+  StatementHandle once_{};                           // a statement that is not kept
+  mutable std::optional<std::string> unknown_text_;  // of a state that no table has
 };
 
 // The members of a row in the order of a query's columns.
@@ -165,6 +173,7 @@ class Connection {
     Rows rows = RG_TRY(bound(sql, SQLITE_STATIC, values...));
     if (!RG_TRY(rows.next())) return false;
     std::apply([&](auto&... field) { rows.read(field...); }, fields);
+    RG_TRY_OK(rows.check_states());
     return true;
   }
   // All rows of a query, by their columns.

@@ -2,10 +2,12 @@
 
 #include <optional>
 #include <string>
+#include <tuple>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "controller/api/states.h"
 #include "controller/store/testing/store_testing.h"
 
 namespace railgauge::store {
@@ -45,6 +47,22 @@ TEST_F(SqliteTest, ValuesComeBackAsTheyWereBound) {
   EXPECT_FALSE(rows->is_null(2)) << "an empty text is no NULL";
   EXPECT_FALSE(rows->is_null(3));
   EXPECT_FALSE(*rows->next());
+}
+
+TEST_F(SqliteTest, ATextThatIsNoStateIsAnErrorAndNotTheFirstState) {
+  ASSERT_TRUE(connection_.script("CREATE TABLE t (s TEXT) STRICT"));
+  ASSERT_TRUE(connection_.execute("INSERT INTO t VALUES (?1), ('paused')", api::RunState::kEnded));
+  auto state = api::RunState::kPlanned;
+  ASSERT_TRUE(connection_.row(std::tie(state), "SELECT s FROM t WHERE rowid=1"));
+  EXPECT_EQ(state, api::RunState::kEnded);
+  const auto unknown = connection_.row(std::tie(state), "SELECT s FROM t WHERE rowid=2");
+  ASSERT_FALSE(unknown);
+  EXPECT_EQ(unknown.error().code, Code::kDataLoss);
+  EXPECT_THAT(unknown.error().message, HasSubstr("paused"));
+  struct Row {
+    api::RunState state = api::RunState::kPlanned;
+  };
+  EXPECT_FALSE(connection_.list(Columns{&Row::state}, "SELECT s FROM t"));
 }
 
 TEST_F(SqliteTest, AStatementIsPreparedOnceAndRewound) {
