@@ -281,7 +281,8 @@ TEST(ScheduleMigration, StartsOfAnEarlierVersionAreCountedAndItsRowsStay) {
   const auto dues = read_dues(*now, "nightly", 9);
   ASSERT_TRUE(dues) << dues.error().message;
   for (const DueRow& due : *dues)
-    rows += fmt::format("{:.0f} {} {} {}; ", due.due_at, due.result, due.run_id, due.reason);
+    rows +=
+        fmt::format("{:.0f} {} {} {}; ", due.due_at, text_of(due.result), due.run_id, due.reason);
   EXPECT_EQ(rows,
             "40 skipped  busy; 35 by_hand r3 by hand, ann; 30 started r2 made up for; "
             "20 missed  away; 10 started r1 ; ");
