@@ -20,10 +20,6 @@ namespace railgauge::agent {
 namespace {
 constexpr std::size_t kIdHexDigits = 32;
 
-tl::unexpected<Error> denied(const std::string& path, const char* act, int error) {
-  return fail(Code::kPermissionDenied, fmt::format("{}: {}: {}", path, act, std::strerror(error)));
-}
-
 bool is_id(const std::string& text) {
   return text.size() == kIdHexDigits &&
          text.find_first_not_of("0123456789abcdef") == std::string::npos;

@@ -5,7 +5,7 @@
 
 #include <ctime>
 
-#include "agent/os/subprocess.h"
+#include "agent/tasks/task.h"
 #include "kernels/core/base/outcome.h"
 
 namespace railgauge::agent {
@@ -27,12 +27,7 @@ bool kill_runner(const OpenTask& task) {
 
 Record final_of(const OpenTask& task) {
   Record record;
-  RecordKey& key = *record.mutable_key();
-  key.set_run_id(task.task.run_id());
-  key.set_task_id(task.task.task_id());
-  key.set_attempt(task.task.attempt());
-  key.set_rank(task.task.rank());
-  key.set_sequence(task.next_sequence);
+  *record.mutable_key() = record_key(task.task, task.next_sequence);
   record.set_unix_time_seconds(static_cast<double>(::time(nullptr)));
   record.mutable_final()->set_outcome(std::string(kCrashed));
   record.mutable_final()->set_reason("the agent was restarted while the task ran");

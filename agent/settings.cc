@@ -35,32 +35,24 @@ void declare_guard(CLI::App& app, AgentOptions& agent) {
   app.add_option("--busy-sources", busy.sources,
                  std::string("what keeps this node from being measured: auto (those that are "
                              "present), none, or some of ") +
-                     kBusySources)
-      ->capture_default_str();
-  app.add_option("--busy-marker", busy.marker, "while this file is there the node is busy")
-      ->capture_default_str();
+                     kBusySources);
+  app.add_option("--busy-marker", busy.marker, "while this file is there the node is busy");
   app.add_option("--busy-jobs-folder", busy.jobs_folder,
-                 "folder with a file for each job here, made by a prolog, removed by an epilog")
-      ->capture_default_str();
-  app.add_option("--busy-kubelet-socket", busy.kubelet_socket, "the kubelet's pod-resources socket")
-      ->capture_default_str();
+                 "folder with a file for each job here, made by a prolog, removed by an epilog");
+  app.add_option("--busy-kubelet-socket", busy.kubelet_socket,
+                 "the kubelet's pod-resources socket");
   app.add_option("--busy-own-pod", busy.own_pod, "NAMESPACE/NAME of the agent's own pod");
   app.add_option("--busy-hook", busy.hook,
                  "command that reports: exit code 0 idle, 1 busy with the reason printed");
   app.add_option("--busy-load-per-cpu", busy.load_per_cpu,
-                 "busy above so much load a CPU beside ours; 0: load is not looked at")
-      ->capture_default_str();
+                 "busy above so much load a CPU beside ours; 0: load is not looked at");
   app.add_option("--busy-gpu-percent", busy.gpu_percent,
-                 "busy when a GPU computes longer than this without a process to be seen")
-      ->capture_default_str();
+                 "busy when a GPU computes longer than this without a process to be seen");
   app.add_option("--busy-settle-seconds", busy.settle_seconds,
-                 "idle again after so long without a reason")
-      ->capture_default_str();
+                 "idle again after so long without a reason");
   app.add_option("--watch-seconds", agent.watch.seconds,
-                 "between two looks at error counters and the kernel's log; 0: none")
-      ->capture_default_str();
-  app.add_option("--watch-kernel-log", agent.watch.kernel_log, "device of the kernel's log")
-      ->capture_default_str();
+                 "between two looks at error counters and the kernel's log; 0: none");
+  app.add_option("--watch-kernel-log", agent.watch.kernel_log, "device of the kernel's log");
 }
 
 void declare_agent(CLI::App& app, Settings& settings) {
@@ -70,25 +62,19 @@ void declare_agent(CLI::App& app, Settings& settings) {
   agent.state_dir = "/var/lib/railgauge";
   agent.supervisor.task.runner = default_runner();
   app.add_option("--controller", link.controller, "HOST:PORT or unix:/path of the controller");
-  app.add_option("--name", agent.name, "name of this node")->capture_default_str();
-  app.add_option("--state-dir", agent.state_dir, "folder for identity and spool")
-      ->capture_default_str();
+  app.add_option("--name", agent.name, "name of this node");
+  app.add_option("--state-dir", agent.state_dir, "folder for identity and spool");
   app.add_option("--spool-keep-hours", agent.spool_keep_hours,
                  "how long records stay after the controller stored them, should it lose them")
-      ->check(CLI::NonNegativeNumber)
-      ->capture_default_str();
-  app.add_option("--runner", agent.supervisor.task.runner, "path of railgauge-runner")
-      ->capture_default_str();
-  app.add_option("--metrics-listen", settings.metrics_listen, "ADDRESS:PORT of /metrics, or none")
-      ->capture_default_str();
+      ->check(CLI::NonNegativeNumber);
+  app.add_option("--runner", agent.supervisor.task.runner, "path of railgauge-runner");
+  app.add_option("--metrics-listen", settings.metrics_listen, "ADDRESS:PORT of /metrics, or none");
   app.add_option("--tls-cert", link.tls_cert, "certificate of this agent (PEM)");
   app.add_option("--tls-key", link.tls_key, "its private key (PEM)");
   app.add_option("--tls-ca", link.tls_ca, "CA that signed the controller's certificate (PEM)");
   app.add_flag("--insecure", link.insecure, "plain TCP, without certificates");
-  app.add_option("--sysfs-root", agent.sysfs_root, "folder read in place of /sys")
-      ->capture_default_str();
-  app.add_option("--proc-root", agent.proc_root, "folder read in place of /proc for GPUs")
-      ->capture_default_str();
+  app.add_option("--sysfs-root", agent.sysfs_root, "folder read in place of /sys");
+  app.add_option("--proc-root", agent.proc_root, "folder read in place of /proc for GPUs");
   app.add_option("--mpi-installations", settings.mpi_installations,
                  "MPIs beside those that are found: NAME=openmpi:/PREFIX or NAME=mpich:/PREFIX, by "
                  "commas");
@@ -99,10 +85,8 @@ void declare_agent(CLI::App& app, Settings& settings) {
   app.add_flag("--inventory", settings.print_inventory,
                "print what is known of this node and how long it took, then end");
   app.add_option("--log-level", settings.log_level, "what to log")
-      ->check(CLI::IsMember({"debug", "info", "warn", "error"}))
-      ->capture_default_str();
-  app.add_option("--config", settings.config, "settings file, key = value lines")
-      ->capture_default_str();
+      ->check(CLI::IsMember({"debug", "info", "warn", "error"}));
+  app.add_option("--config", settings.config, "settings file, key = value lines");
   for (CLI::Option* option : app.get_options()) {
     option->take_last();  // wrappers put theirs in front of what they pass on
     const std::string& name = option->get_single_name();
@@ -111,19 +95,14 @@ void declare_agent(CLI::App& app, Settings& settings) {
 }
 
 void declare_preflight(CLI::App& app, PreflightCommand& command) {
-  app.add_flag("--preflight", command.asked, "check this node, print what was found, end")
-      ->group(kPreflightGroup);
+  app.option_defaults()->group(kPreflightGroup);
+  app.add_flag("--preflight", command.asked, "check this node, print what was found, end");
   app.add_option("--format", command.format, "of --preflight")
-      ->check(CLI::IsMember({"table", "json"}))
-      ->capture_default_str()
-      ->group(kPreflightGroup);
-  app.add_option("--require", command.require, "checks whose unknown counts, by commas")
-      ->group(kPreflightGroup);
-  app.add_flag("--strict", command.strict, "every unknown counts")->group(kPreflightGroup);
-  app.add_flag("--probe", command.probe, "register memory of idle GPUs with their NICs")
-      ->group(kPreflightGroup);
-  app.add_option("--root", command.root, "a tree of files read in place of the machine")
-      ->group(kPreflightGroup);
+      ->check(CLI::IsMember({"table", "json"}));
+  app.add_option("--require", command.require, "checks whose unknown counts, by commas");
+  app.add_flag("--strict", command.strict, "every unknown counts");
+  app.add_flag("--probe", command.probe, "register memory of idle GPUs with their NICs");
+  app.add_option("--root", command.root, "a tree of files read in place of the machine");
 }
 
 // The flags that the settings file may have.
@@ -140,6 +119,7 @@ std::vector<std::string> setting_names(const CLI::App& app) {
 }  // namespace
 
 void declare_settings(CLI::App& app, Settings& settings) {
+  app.option_defaults()->always_capture_default();
   declare_agent(app, settings);
   declare_preflight(app, settings.preflight);
 }

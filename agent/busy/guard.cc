@@ -85,10 +85,8 @@ BusyGuard::BusyGuard(BusyOptions options, BusySources sources, std::function<voi
     std::erase_if(group, [&](const std::string& source) { return !sources.wants(source); });
     if (group.empty()) return;
     own.only = std::move(group);
-    BusyOptions at_each_look = options;  // the thread itself keeps the time
-    at_each_look.slow_look_seconds = at_each_look.slow_look_seconds_running = 0;
-    threads_.push_back(std::make_shared<SourceThread>(std::move(at_each_look), std::move(own), idle,
-                                                      running, wake));
+    threads_.push_back(
+        std::make_shared<SourceThread>(options, std::move(own), idle, running, wake));
   };
   add({"marker", "slurm", "load"}, options.look_seconds, options.look_seconds_running);
   for (const char* slow : {"gpu", "kubernetes", "hook"})

@@ -7,6 +7,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "agent/inventory/facts/files.h"
+
 namespace railgauge::agent {
 namespace {
 constexpr std::size_t kNamedReasons = 4;
@@ -78,10 +80,7 @@ bool is_fabric_resource(const std::string& name) {
   constexpr std::array<std::string_view, 12> kWords{"gpu",   "rdma", "nvidia.com", "mellanox",
                                                     "hca",   "roce", "infiniband", "mlnx",
                                                     "sriov", "/efa", "amd.com",    "habana.ai"};
-  std::string lowered = name;
-  std::ranges::transform(lowered, lowered.begin(), [](char c) {
-    return c >= 'A' && c <= 'Z' ? static_cast<char>(c | 0x20) : c;
-  });
+  const std::string lowered = lower(name);
   return std::ranges::any_of(
       kWords, [&](std::string_view word) { return lowered.find(word) != std::string::npos; });
 }

@@ -67,13 +67,10 @@ Result<std::vector<PodDevice>> list_pod_devices(const std::string& socket,
                 fmt::format("{}: list pods' devices: {}; the agent needs the kubelet's socket, "
                             "readable (root, or its folder mounted into the agent's pod)",
                             socket, valid_utf8(status.error_message())));
-  std::vector<grpc::Slice> slices;
-  std::string text;
-  if (bytes.Dump(&slices).ok())
-    for (const grpc::Slice& slice : slices)
-      text.append(reinterpret_cast<const char*>(slice.begin()), slice.size());
+  grpc::Slice text;
   kubelet::ListAnswer answer;
-  if (!answer.ParseFromString(text))
+  if (!bytes.DumpToSingleSlice(&text).ok() ||
+      !answer.ParseFromArray(text.begin(), static_cast<int>(text.size())))
     return fail(Code::kDataLoss, fmt::format("{}: list pods' devices: {} bytes that are no answer",
                                              socket, text.size()));
   return devices_of(answer);

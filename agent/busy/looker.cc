@@ -44,24 +44,14 @@ BusyReasons Looker::look(std::span<const int> runners, double now_seconds,
                          const std::function<void(const char*)>& looking_at,
                          const std::function<void(const BusyReasons&)>& found) {
   own_.update(runners, now_seconds);
-  const auto add = [&](BusyReasons& all, const char* source) {
-    if (!sources_.wants(source)) return;
+  BusyReasons reasons;
+  for (const char* source : {"marker", "slurm", "load", "gpu", "kubernetes", "hook"}) {
+    if (!sources_.wants(source)) continue;
     looking_at(source);
     BusyReasons said = look_at(source, now_seconds);
     if (!said.empty()) found(said);
-    std::ranges::move(said, std::back_inserter(all));
-  };
-  BusyReasons reasons;
-  for (const char* source : {"marker", "slurm", "load"}) add(reasons, source);
-  const bool begins = !runners.empty() && !had_runners_;
-  had_runners_ = !runners.empty();
-  if (begins || now_seconds >= slow_due_) {
-    slow_due_ = now_seconds +
-                (runners.empty() ? options_.slow_look_seconds : options_.slow_look_seconds_running);
-    slow_reasons_.clear();
-    for (const char* source : {"gpu", "kubernetes", "hook"}) add(slow_reasons_, source);
+    std::ranges::move(said, std::back_inserter(reasons));
   }
-  std::ranges::copy(slow_reasons_, std::back_inserter(reasons));
   looking_at("");
   return settle_.update(std::move(reasons), now_seconds);
 }

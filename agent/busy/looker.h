@@ -13,15 +13,15 @@
 
 namespace railgauge::agent {
 
-// Keeps the last answers of slow sources between looks.
+// Keeps what a look must know of the one before.
 class Looker {
  public:
   // `self`: the agent's pid. `options` have passed read_busy_sources.
   Looker(BusyOptions options, BusySources sources, int self);
 
-  // Looks at the sources that are due; the others keep their last answer. `looking_at` is called
-  // with the source that is read now, since a slow source may block the look. `found` is called
-  // with each reason before the next source is read.
+  // Looks at all wanted sources. `looking_at` is called with the source that is read now, since a
+  // slow source may block the look. `found` is called with each reason before the next source is
+  // read.
   BusyReasons look(
       std::span<const int> runners, double now_seconds,
       const std::function<void(const char*)>& looking_at,
@@ -41,9 +41,6 @@ class Looker {
   OwnProcesses own_;
   GpuReader gpus_;
   bool kubelet_seen_ = false;  // from then on its absence may be a restart, not idleness
-  double slow_due_ = -1e18;
-  bool had_runners_ = false;
-  BusyReasons slow_reasons_;  // of the last slow look
   Settle settle_;
 };
 

@@ -102,18 +102,6 @@ TEST_F(LookerTest, WhatSpeaksIsToldBeforeTheNextIsAsked) {
   EXPECT_EQ(order, "marker;found marker;hook;;");
 }
 
-TEST_F(LookerTest, SlowSourcesKeepTheirAnswerBetweenTheirLooks) {
-  BusyOptions given = options("hook");
-  folder_.write("hook", "#!/bin/sh\necho reserved; exit 1\n");
-  std::filesystem::permissions(folder_ / "hook", std::filesystem::perms::owner_all);
-  given.hook = folder_ / "hook";
-  Looker looker(given, *read_busy_sources(given), 1);
-  EXPECT_EQ(words(looker, 1), "hook: reserved");
-  folder_.write("hook", "#!/bin/sh\nexit 0\n");
-  EXPECT_EQ(words(looker, 1.5), "hook: reserved");
-  EXPECT_EQ(words(looker, 4), "");
-}
-
 TEST(BusySources, AreNamesThatThereAre) {
   const auto error = [](const std::string& text) {
     BusyOptions options;

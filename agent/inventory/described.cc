@@ -15,18 +15,13 @@ namespace {
 
 constexpr double kGibi = 1024.0 * 1024.0 * 1024.0;
 
-void put(Words& words, const std::string& name, const Fact<std::string>& fact) {
-  if (fact.is_absent()) return;
-  words[name] = fact.is_known() ? fact.value : std::string(kUnknownPart);
-}
-
 template <class T>
 void put_number(Words& words, const std::string& name, const Fact<T>& fact) {
-  put(words, name, with(fact, [](const T& value) { return fmt::format("{}", value); }));
+  put(words, name, fact.as([](const T& value) { return fmt::format("{}", value); }));
 }
 
 void put_flag(Words& words, const std::string& name, const Fact<bool>& fact) {
-  put(words, name, with(fact, [](bool value) { return std::string(value ? "on" : "off"); }));
+  put(words, name, fact.as([](bool value) { return std::string(value ? "on" : "off"); }));
 }
 
 std::string limit_text(std::uint64_t bytes) {
@@ -46,30 +41,30 @@ void describe_machine(const Inventory& inventory, Words& words) {
   put_number(words, "cpu_processors", inventory.cpu.processors);
   put_number(words, "cpu_sockets", inventory.cpu.sockets);
   put(words, "cpu_microcode", inventory.cpu.microcode);
-  put(words, "cpu_governor", with(inventory.cpu.governors, [](const auto& counts) {
-        std::vector<std::string> names;
-        for (const auto& [name, count] : counts) names.push_back(name);
-        return fmt::format("{}", fmt::join(names, " "));
-      }));
+  put(words, "cpu_governor", inventory.cpu.governors.as([](const auto& counts) {
+    std::vector<std::string> names;
+    for (const auto& [name, count] : counts) names.push_back(name);
+    return fmt::format("{}", fmt::join(names, " "));
+  }));
   put(words, "cpu_idle_driver", inventory.cpu.idle_driver);
   for (const auto& [name, state] : inventory.cpu.idle_states.value)
     put(words, "cpu_idle." + name, state);
   put_flag(words, "cpu_smt", inventory.cpu.smt_active);
   // Firmware takes a few MiB more or less at each boot.
-  put(words, "memory_gib", with(inventory.memory_bytes, [](std::uint64_t bytes) {
-        return fmt::format("{:.0f}", static_cast<double>(bytes) / kGibi);
-      }));
+  put(words, "memory_gib", inventory.memory_bytes.as([](std::uint64_t bytes) {
+    return fmt::format("{:.0f}", static_cast<double>(bytes) / kGibi);
+  }));
   words["numa_nodes"] = std::to_string(inventory.numa.size());
   for (const auto& [name, fact] : inventory.dmi)
     if (name != "bios_version") put(words, name, fact);
   put_flag(words, "virtual_machine", inventory.is_virtual_machine);
-  put(words, "iommu", with(inventory.iommus, [](const std::vector<std::string>& names) {
-        return names.empty() ? std::string("none") : fmt::format("{}", fmt::join(names, " "));
-      }));
+  put(words, "iommu", inventory.iommus.as([](const std::vector<std::string>& names) {
+    return names.empty() ? std::string("none") : fmt::format("{}", fmt::join(names, " "));
+  }));
   put_flag(words, "numa_balancing", inventory.numa_balancing);
   put(words, "transparent_huge_pages", inventory.transparent_huge_pages);
   put(words, "rdma_netns_mode", inventory.rdma_netns_mode);
-  put(words, "memlock_bytes", with(inventory.limits.memlock_soft_bytes, limit_text));
+  put(words, "memlock_bytes", inventory.limits.memlock_soft_bytes.as(limit_text));
   put(words, "distribution", inventory.distribution);
   put(words, "distribution_version", inventory.distribution_version);
 }
@@ -102,7 +97,7 @@ void describe_gpus(const Inventory& inventory, Words& words) {
     put_flag(words, prefix + "mig", gpu.nvml.mig_mode);
     put_flag(words, prefix + "persistence", gpu.nvml.persistence_mode);
     put(words, prefix + "nvlinks_active",
-        with(gpu.nvml.nvlink_active, [](const std::vector<bool>& links) {
+        gpu.nvml.nvlink_active.as([](const std::vector<bool>& links) {
           return fmt::format("{} of {}", std::count(links.begin(), links.end(), true),
                              links.size());
         }));

@@ -14,11 +14,6 @@
 namespace railgauge::agent {
 namespace {
 
-void put(Words& words, const std::string& name, const Fact<std::string>& fact) {
-  if (fact.is_absent()) return;
-  words[name] = fact.is_known() ? fact.value : std::string(kUnknownPart);
-}
-
 // The words that do not name a disk or an image of one kernel, sorted: the order of the words means
 // nothing.
 std::string command_line(const std::string& text) {
@@ -101,7 +96,7 @@ void put_pci_settings(const Inventory& inventory, Words& words) {
   Grouped acs;
   for (const std::string& address : gpu_nic_bridges(inventory)) {
     const Fact<PciAcs>& fact = inventory.pci_device(address)->config.acs;
-    acs.add(address, with(fact, acs_word));
+    acs.add(address, fact.as(acs_word));
   }
   acs.put(words, "acs_on_gpu_nic_paths");
   Grouped read_request;
@@ -110,12 +105,12 @@ void put_pci_settings(const Inventory& inventory, Words& words) {
   const auto add_control = [&](const std::string& address) {
     const PciDevice* device = inventory.pci_device(address);
     if (device == nullptr) return;
-    read_request.add(address, with(device->config.pcie, [](const PcieControl& control) {
-                       return std::to_string(control.max_read_request_bytes);
-                     }));
-    relaxed.add(address, with(device->config.pcie, [](const PcieControl& control) {
-                  return std::string(control.relaxed_ordering ? "on" : "off");
-                }));
+    read_request.add(address, device->config.pcie.as([](const PcieControl& control) {
+      return std::to_string(control.max_read_request_bytes);
+    }));
+    relaxed.add(address, device->config.pcie.as([](const PcieControl& control) {
+      return std::string(control.relaxed_ordering ? "on" : "off");
+    }));
   };
   for (const RdmaDevice& nic : inventory.rdma) add_control(nic.pci_address);
   read_request.put(words, "nic_max_read_request_bytes");
@@ -123,9 +118,9 @@ void put_pci_settings(const Inventory& inventory, Words& words) {
   for (const GpuFacts& gpu : inventory.gpus) {
     const PciDevice* device = inventory.pci_device(gpu.pci_address);
     if (device == nullptr) continue;
-    gpu_bars.add(gpu.pci_address, with(device->bars, [](const std::vector<PciBar>& bars) {
-                   return std::to_string(memory_window_bytes(bars));
-                 }));
+    gpu_bars.add(gpu.pci_address, device->bars.as([](const std::vector<PciBar>& bars) {
+      return std::to_string(memory_window_bytes(bars));
+    }));
   }
   gpu_bars.put(words, "gpu_bar1_bytes");
 }
@@ -143,7 +138,7 @@ void put_nic_settings(const Inventory& inventory, Words& words) {
       if (net == nullptr) continue;
       const std::string subject = nic.pci_address.empty() ? name : nic.pci_address;
       mtu.add(subject,
-              with(net->mtu_bytes, [](std::uint32_t bytes) { return std::to_string(bytes); }));
+              net->mtu_bytes.as([](std::uint32_t bytes) { return std::to_string(bytes); }));
       for (const auto& [key, value] : net->qos) qos[key].add(subject, value);
     }
   mtu.put(words, "nic_mtu_bytes");

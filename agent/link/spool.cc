@@ -2,9 +2,8 @@
 
 #include <sqlite3.h>
 
-#include <ctime>
-
 #include <algorithm>
+#include <chrono>
 #include <string_view>
 
 #include <fmt/format.h>
@@ -50,9 +49,7 @@ PRAGMA user_version = 2;
 )sql";
 
 double unix_now_seconds() {
-  timespec now{};
-  clock_gettime(CLOCK_REALTIME, &now);
-  return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) / 1e9;
+  return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
 }
 
 Code code_of(int error) {

@@ -17,10 +17,6 @@ namespace railgauge::agent {
 namespace {
 constexpr double kWriteSeconds = 5;
 
-tl::unexpected<Error> denied(const std::string& path, const char* act, int error) {
-  return fail(Code::kPermissionDenied, fmt::format("{}: {}: {}", path, act, std::strerror(error)));
-}
-
 // As far as this root may: in a container it may not always.
 void give_to_owner(const Fd& folder, const Fd& file) {
   struct stat about {};
@@ -28,6 +24,10 @@ void give_to_owner(const Fd& folder, const Fd& file) {
   if (::fchown(file.get(), about.st_uid, about.st_gid) != 0) return;
 }
 }  // namespace
+
+tl::unexpected<Error> denied(const std::string& path, const char* act, int error) {
+  return fail(Code::kPermissionDenied, fmt::format("{}: {}: {}", path, act, std::strerror(error)));
+}
 
 Status write_atomically(const std::string& folder, const std::string& name,
                         const std::string& text) {

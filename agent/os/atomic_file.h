@@ -7,6 +7,9 @@
 
 namespace railgauge::agent {
 
+// "PATH: ACT: words of the errno", kPermissionDenied.
+tl::unexpected<Error> denied(const std::string& path, const char* act, int error);
+
 // Replaces the file: after a power cut `folder`/`name` is the old file or the whole new one. If
 // root writes, the folder's owner owns the file, so that an operator's command leaves nothing that
 // the agent cannot read. Two writers of one name must take turns. kPermissionDenied with the path

@@ -42,10 +42,10 @@ api::PreflightCheck& add_check(api::PreflightReport& report, const std::string& 
 }  // namespace
 
 std::vector<std::string> unknown_checks(const std::vector<std::string>& ids) {
-  std::vector<std::string> unknown;
+  std::vector<std::string> strange;
   for (const std::string& id : ids)
-    if (find_check(id) == nullptr) unknown.push_back(id);
-  return unknown;
+    if (find_check(id) == nullptr) strange.push_back(id);
+  return strange;
 }
 
 api::PreflightReport make_preflight_report(const std::string& node_name, const CheckInput& input,
@@ -62,9 +62,9 @@ api::PreflightReport make_preflight_report(const std::string& node_name, const C
     }
   }
   for (const std::string& id : unknown_checks({input.required.begin(), input.required.end()}))
-    add_check(report, node_name, valid_utf8(id),
-              result(CheckState::kError, "", "this agent has no such check", "",
-                     {"railgauge preflight --explain all"}));
+    add_check(
+        report, node_name, valid_utf8(id),
+        in_error("", "this agent has no such check", "", {"railgauge preflight --explain all"}));
   for (api::GpuDirectPair& pair : gpudirect_pairs(input)) {
     pair.set_node(node_name);
     pair.set_gpu(bounded(pair.gpu()));

@@ -4,7 +4,7 @@
 #include <sys/wait.h>
 
 #include <algorithm>
-#include <ctime>
+#include <chrono>
 
 #include <fmt/format.h>
 
@@ -30,19 +30,7 @@ constexpr double kOwnDeadlineMostSeconds = 0.5;
 constexpr const char* kGarbage = "wrote garbage on its record pipe";
 
 double unix_now_seconds() {
-  timespec now{};
-  clock_gettime(CLOCK_REALTIME, &now);
-  return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) / 1e9;
-}
-
-RecordKey key_of(const api::TaskRef& ref, std::uint32_t sequence) {
-  RecordKey key;
-  key.set_run_id(ref.run_id());
-  key.set_task_id(ref.task_id());
-  key.set_attempt(ref.attempt());
-  key.set_rank(ref.rank());
-  key.set_sequence(sequence);
-  return key;
+  return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
 }
 
 bool same(const RecordKey& a, const RecordKey& b) {
@@ -59,7 +47,7 @@ ToRunner request_of(const api::PrepareTask& prepare, double spawned_ns) {
   const double seconds = prepare.deadline_seconds();
   ToRunner message;
   TaskRequest& request = *message.mutable_request();
-  *request.mutable_key() = key_of(prepare.task(), 0);
+  *request.mutable_key() = record_key(prepare.task(), 0);
   request.set_kernel(prepare.kernel());
   *request.mutable_parameters() = prepare.parameters();
   *request.mutable_site_defaults() = prepare.site_defaults();
@@ -79,6 +67,16 @@ std::map<std::string, std::string> runner_environment() {
   return {{"CUDA_VISIBLE_DEVICES", ""}, {"CUDA_DEVICE_ORDER", "PCI_BUS_ID"}};
 }
 }  // namespace
+
+RecordKey record_key(const api::TaskRef& ref, std::uint32_t sequence) {
+  RecordKey key;
+  key.set_run_id(ref.run_id());
+  key.set_task_id(ref.task_id());
+  key.set_attempt(ref.attempt());
+  key.set_rank(ref.rank());
+  key.set_sequence(sequence);
+  return key;
+}
 
 Result<std::unique_ptr<Task>> Task::spawn(const api::PrepareTask& prepare,
                                           const TaskOptions& options) {
@@ -129,12 +127,17 @@ void Task::say_again(TaskListener& listener) const {
 }
 
 void Task::cancel(const std::string& outcome, const std::string& reason) {
+  cancel_within(options_.cancel_grace_seconds, outcome, reason);
+}
+
+void Task::cancel_within(double grace_seconds, const std::string& outcome,
+                         const std::string& reason) {
   if (ending_.stop != Stop::kNone || ending_.exit) return;
   ToRunner message;
   message.mutable_cancel()->set_reason(reason);
   send(message);
   flush();
-  begin_stop(Stop::kCancel, outcome, reason, options_.cancel_grace_seconds);
+  begin_stop(Stop::kCancel, outcome, reason, grace_seconds);
 }
 
 void Task::yield_to_work(const std::string& reason) {
@@ -142,12 +145,7 @@ void Task::yield_to_work(const std::string& reason) {
   term_grace_seconds_ = options_.yield_seconds;
   if (next_signal_ == SIGTERM)  // it is being stopped already, but with more patience
     signal_at_ns_ = std::min(signal_at_ns_, monotonic_now_ns() + options_.yield_seconds * 1e9);
-  if (ending_.stop != Stop::kNone || ending_.exit) return;
-  ToRunner message;
-  message.mutable_cancel()->set_reason(reason);
-  send(message);
-  flush();
-  begin_stop(Stop::kCancel, std::string(kCancelledOutcome), reason, options_.yield_seconds);
+  cancel_within(options_.yield_seconds, std::string(kCancelledOutcome), reason);
 }
 
 void Task::abort(const std::string& reason) {
@@ -261,7 +259,7 @@ void Task::take_frame(const std::string& bytes, TaskListener& listener) {
 }
 
 void Task::take_record(Record record, std::size_t size, TaskListener& listener) {
-  const RecordKey expected = key_of(ref(), next_sequence_);
+  const RecordKey expected = record_key(ref(), next_sequence_);
   if (!same(record.key(), expected) || size > kMaxRecordBytes)
     return abort(fmt::format("{}: record {} of {} bytes where {} was due", kGarbage,
                              words(record.key()), size, words(expected)));
@@ -298,7 +296,7 @@ void Task::finish(TaskListener& listener) {
   if (exited && ending_.stop == Stop::kNone && frames_.pending() > 0)
     abort(fmt::format("{}: {} bytes that are no whole frame", kGarbage, frames_.pending()));
   Record record;
-  *record.mutable_key() = key_of(ref(), next_sequence_);
+  *record.mutable_key() = record_key(ref(), next_sequence_);
   record.set_unix_time_seconds(unix_now_seconds());
   *record.mutable_final() = conclude(ending_);
   listener.ended(ref(), std::move(record), was_prepared_);

@@ -26,6 +26,9 @@ TaskKey task_key(const Named& named) {
   return {named.run_id(), named.task_id(), named.attempt(), named.rank()};
 }
 
+// The key of a record of that rank.
+RecordKey record_key(const api::TaskRef& ref, std::uint32_t sequence);
+
 // Receives the runners' reports. Called from Supervisor's functions only. `prepared` and `step`
 // come again from say_again().
 class TaskListener {
@@ -86,6 +89,7 @@ class Task {
  private:
   Task(api::PrepareTask prepare, TaskOptions options, Subprocess process);
   void send(const ToRunner& message);
+  void cancel_within(double grace_seconds, const std::string& outcome, const std::string& reason);
   void read_records(TaskListener& listener);
   void take_frame(const std::string& bytes, TaskListener& listener);
   void take_record(Record record, std::size_t size, TaskListener& listener);

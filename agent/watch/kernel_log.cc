@@ -12,6 +12,7 @@
 
 #include <fmt/format.h>
 
+#include "agent/inventory/facts/files.h"
 #include "agent/watch/rules.h"
 #include "kernels/core/text/text.h"
 
@@ -30,10 +31,7 @@ std::optional<std::string> address_of(std::string_view text) {
            c == '.';
   });
   if (!fits || text.size() < 10 || text.size() > 20) return std::nullopt;
-  std::string address(text);
-  std::ranges::transform(address, address.begin(), [](char c) {
-    return c >= 'A' && c <= 'F' ? static_cast<char>(c | 0x20) : c;
-  });
+  std::string address = lower(std::string(text));
   if (address.find('.') == std::string::npos) address += ".0";
   return address;
 }

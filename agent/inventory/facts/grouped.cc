@@ -36,4 +36,9 @@ void Grouped::put(std::map<std::string, std::string>& words, const std::string& 
   words[name] = text;
 }
 
+void put(std::map<std::string, std::string>& words, const std::string& name,
+         const Fact<std::string>& fact) {
+  if (!fact.is_absent()) words[name] = fact.is_known() ? fact.value : std::string(kUnknownPart);
+}
+
 }  // namespace railgauge::agent

@@ -23,12 +23,8 @@ class Grouped {
   bool is_unknown_ = false;
 };
 
-// The fact with its value as a word.
-template <class T, class Word>
-Fact<std::string> with(const Fact<T>& fact, Word word) {
-  Fact<std::string> text = fact.template without_value<std::string>();
-  if (fact.is_known()) text.value = word(fact.value);
-  return text;
-}
+// The fact as a word; kUnknownPart where it is open, nothing where it is absent.
+void put(std::map<std::string, std::string>& words, const std::string& name,
+         const Fact<std::string>& fact);
 
 }  // namespace railgauge::agent

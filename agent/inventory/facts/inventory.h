@@ -61,7 +61,6 @@ struct PciDevice {
   Fact<Counters> aer_fatal{};
   PciConfig config{};
 
-  [[nodiscard]] bool is_bridge() const { return (class_code.value_or(0) >> 8U) == 0x0604; }
   // The second function of a ConnectX-8 or later, beside a GPU, by which the NIC reaches that GPU's
   // memory (Data Direct). Neither the NIC's own function nor of a network controller's class.
   [[nodiscard]] bool is_data_direct() const { return vendor.is(0x15b3) && device.is(0x2100); }

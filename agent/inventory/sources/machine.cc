@@ -30,10 +30,12 @@ std::map<std::string, std::uint64_t> read_kilobytes(const Fact<std::string>& tex
   std::map<std::string, std::uint64_t> values;
   for (const std::string_view line : lines_in(text.value)) {
     const auto halves = split_at(line, ':');
-    const auto fields = halves ? fields_of(halves->second, 2) : std::vector<std::string_view>{};
-    const auto number = fields.empty() ? std::nullopt : number_in(fields[0]);
+    if (!halves) continue;
+    const auto fields = fields_of(halves->second, 2);
     const std::uint64_t unit = fields.size() > 1 && fields[1] == "kB" ? kKibi : 1;
-    if (number && *number <= kUnlimited / unit) values[std::string(halves->first)] = *number * unit;
+    const std::uint64_t number =
+        fields.empty() ? kUnlimited : number_in(fields[0]).value_or(kUnlimited);
+    if (number < kUnlimited / unit) values[std::string(halves->first)] = number * unit;
   }
   return values;
 }

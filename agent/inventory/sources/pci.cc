@@ -97,8 +97,8 @@ Fact<Counters> read_aer(const NodeFiles& files, const std::string& path) {
   Fact<Counters> counters = text.without_value<Counters>();
   for (const std::string_view line : lines_in(text.value)) {
     const auto fields = fields_of(line);
-    const auto count = fields.size() == 2 ? number_in(fields[1]) : std::nullopt;
-    if (count) counters.value[std::string(fields[0])] = *count;
+    if (fields.size() != 2) continue;
+    if (const auto count = number_in(fields[1])) counters.value[std::string(fields[0])] = *count;
   }
   if (text.is_known() && counters.value.empty())
     return Fact<Counters>::error(path, path + ": counts nothing");

@@ -177,12 +177,10 @@ CheckResult judge_ports(const Inventory& node, const std::string& subject,
   for (const auto& [port, pattern] : ports) {
     const PciDevice* bridge = node.pci_device(port);
     if (bridge == nullptr)
-      return result(CheckState::kUnknown, subject, fmt::format("port {} was not read", port),
-                    kDevices);
+      return unknown(subject, fmt::format("port {} was not read", port), kDevices);
     const Fact<PciAcs>& acs = bridge->config.acs;
     if (acs.is_absent() && pattern.needs_acs)
-      return result(CheckState::kFail, subject,
-                    fmt::format("port {} has no ACS, needs {}", port, pattern.name), acs.source,
+      return failed(subject, fmt::format("port {} has no ACS, needs {}", port, pattern.name), acs,
                     {"# the BIOS or the switch's firmware hides ACS: update it"});
     if (acs.is_absent()) continue;  // an upstream port, or a switch without ACS
     if (!acs.is_known())
@@ -196,20 +194,17 @@ CheckResult judge_ports(const Inventory& node, const std::string& subject,
     }
   }
   if (wrong.empty())
-    return result(CheckState::kPass, subject, fine,
-                  source.empty() ? "/sys/bus/pci/devices/*/config" : source);
+    return passed(subject, fine, source.empty() ? "/sys/bus/pci/devices/*/config" : source);
   if (const std::string given = guests_devices(node); !given.empty())
-    return result(CheckState::kWarn, subject, seen + ", as a virtual machine host must", source,
-                  host_remedy(given));
-  return result(CheckState::kFail, subject, seen, source, remedy(node, wrong));
+    return warned(subject, seen + ", as a virtual machine host must", source, host_remedy(given));
+  return failed(subject, seen, source, remedy(node, wrong));
 }
 
 CheckResult judge_pair(const Inventory& node, const GpuNicPair& pair) {
   if (pair.distance == kUnknownDistance)
-    return result(CheckState::kUnknown, pair.subject(),
-                  "where GPU and NIC hang on PCIe is not known", kDevices);
+    return unknown(pair.subject(), "where GPU and NIC hang on PCIe is not known", kDevices);
   if (!pair.shares_a_bridge())
-    return result(CheckState::kWaived, pair.subject(),
+    return waived(pair.subject(),
                   fmt::format("{}: they talk through the root complex, which no ACS bit of a "
                               "switch changes",
                               pair.distance),
@@ -233,21 +228,21 @@ CheckResults judge_acs(const CheckInput& input) {
   const Inventory& node = input.node;
   CheckResults results;
   if (node.kernel_command_line.value_or("").find("pcie_acs_override") != std::string::npos)
-    results.push_back(result(
-        CheckState::kWarn, "",
+    results.push_back(warned(
+        "",
         "pcie_acs_override is on the command line: a patched kernel whose IOMMU groups claim an "
         "isolation that is not there; it changes the grouping, not the ACS bits",
-        node.kernel_command_line.source,
+        node.kernel_command_line,
         {"# take pcie_acs_override=... out of the kernel's command line, reboot"}));
   if (auto none = no_pairs(node)) {
     if (results.empty()) return std::move(*none);
     return results;
   }
   if (node.is_virtual_machine.is(true)) {
-    results.push_back(result(CheckState::kWaived, "",
+    results.push_back(waived("",
                              "in a virtual machine the ports belong to its host, which must keep "
                              "ACS; peers meet there by ATS",
-                             node.is_virtual_machine.source));
+                             node.is_virtual_machine));
     return results;
   }
   for (const PairsOfGpu& one : nearest_by_gpu(node)) {

@@ -23,38 +23,37 @@ bool proven(const CheckInput& input, const std::string& gpu, const std::string& 
   });
 }
 
-CheckState lack_of(const Inventory& node) {
-  return peer_memory_loaded(node) ? CheckState::kWarn : CheckState::kFail;
+const ResultOf& lack_of(const Inventory& node) {
+  return peer_memory_loaded(node) ? warned : failed;
 }
 
 CheckResult judge_nic(const CheckInput& input, const RdmaDevice& nic) {
   const Inventory& node = input.node;
   if (proven(input, "", nic.name))
-    return result(CheckState::kPass, nic.name, "a GPU's dma-buf was registered", "probe");
+    return passed(nic.name, "a GPU's dma-buf was registered", "probe");
   if (nic.registers_dmabuf.is(true))
-    return result(CheckState::kPass, nic.name,
-                  "of a dma-buf that is none it refuses the descriptor, not the call",
-                  nic.registers_dmabuf.source);
+    return passed(nic.name, "of a dma-buf that is none it refuses the descriptor, not the call",
+                  nic.registers_dmabuf);
   if (!node.kernel_release.is_known() && !nic.registers_dmabuf.is_known())
     return not_known(nic.name, "the Linux kernel's release", node.kernel_release);
   const std::string obstacle = dmabuf_nic_obstacle(node, nic);
   const std::string& source =
       nic.registers_dmabuf.is_known() ? nic.registers_dmabuf.source : node.kernel_release.source;
   if (!obstacle.empty())
-    return result(lack_of(node), nic.name, obstacle, source,
-                  {fmt::format("# Linux {} or later and rdma-core {} or later, or stay with "
-                               "nvidia-peermem:",
-                               kDmabufKernel, kDmabufRdmaCore),
-                   "modprobe nvidia-peermem"});
+    return lack_of(node)(nic.name, obstacle, source,
+                         {fmt::format("# Linux {} or later and rdma-core {} or later, or stay with "
+                                      "nvidia-peermem:",
+                                      kDmabufKernel, kDmabufRdmaCore),
+                          "modprobe nvidia-peermem"});
   if (!is_mlx5(nic))
-    return result(CheckState::kUnknown, nic.name,
-                  fmt::format("whether driver {} registers dma-bufs stands nowhere",
-                              nic.driver.empty() ? "of this NIC" : nic.driver),
-                  source, {"railgauge preflight --probe"});
+    return unknown(nic.name,
+                   fmt::format("whether driver {} registers dma-bufs stands nowhere",
+                               nic.driver.empty() ? "of this NIC" : nic.driver),
+                   source, {"railgauge preflight --probe"});
   if (!node.rdma_core.is_known())
     return not_known(nic.name, "rdma-core's version", node.rdma_core,
                      {"railgauge preflight --probe"});
-  return result(CheckState::kPass, nic.name,
+  return passed(nic.name,
                 fmt::format("Linux {} with {}, rdma-core {}", node.kernel_release.value, nic.driver,
                             node.rdma_core.value),
                 source);
@@ -115,8 +114,7 @@ CheckResults judge_dmabuf_gpu(const CheckInput& input) {
         fmt::format("{} shares the host's memory and exports no dma-buf, by design; "
                     "allocate host memory there",
                     node.gpus.front().model.value_or("the GPU")));
-  if (proven(input, "", ""))
-    return {result(CheckState::kPass, "", "a GPU's dma-buf was registered", "probe")};
+  if (proven(input, "", "")) return {passed("", "a GPU's dma-buf was registered", "probe")};
   if (!node.gpu_driver_flavour.is_known())
     return {not_known("", "whether the GPU driver's kernel modules are the open ones",
                       node.gpu_driver_flavour)};
@@ -125,14 +123,14 @@ CheckResults judge_dmabuf_gpu(const CheckInput& input) {
   const std::string obstacle = dmabuf_gpu_obstacle(node);
   const std::string& source = node.gpu_driver_flavour.source;
   if (obstacle.empty())
-    return {result(CheckState::kPass, "",
+    return {passed("",
                    fmt::format("GPU driver {} with the open kernel modules", node.gpu_driver.value),
                    source)};
   std::vector<std::string> remedy = open_driver_commands(node);
   remedy.insert(remedy.begin(),
                 "# the open kernel modules need Turing or later; older GPUs stay with "
                 "nvidia-peermem");
-  return {result(lack_of(node), "", obstacle, source, std::move(remedy))};
+  return {lack_of(node)("", obstacle, source, std::move(remedy))};
 }
 
 CheckResults judge_dmabuf_nic(const CheckInput& input) {

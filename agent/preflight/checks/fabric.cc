@@ -33,20 +33,22 @@ struct Port {
   const RdmaDevice* device;
   const RdmaPort* port;
   const NetDevice* net;  // nullptr: none
-  [[nodiscard]] std::string name() const { return fmt::format("{}:{}", device->name, port->port); }
+  [[nodiscard]] std::string name() const { return name_of(*device, *port); }
 };
 
-// Active ports of RoCE hardware.
-std::vector<Port> roce_ports(const Inventory& node) {
-  std::vector<Port> ports;
-  for (const RdmaDevice& device : node.rdma) {
+// judge(port, site) of each active port of RoCE hardware.
+template <class Judge>
+CheckResults for_each_roce(const CheckInput& input, Judge judge) {
+  CheckResults results;
+  for (const RdmaDevice& device : input.node.rdma) {
     if (is_software(device) || is_iwarp(device)) continue;
+    const NetDevice* net =
+        device.netdevs.empty() ? nullptr : input.node.net(device.netdevs.front());
     for (const RdmaPort& port : device.ports)
       if (port.state.is("active") && port.link_layer.is("ethernet"))
-        ports.push_back(
-            {&device, &port, device.netdevs.empty() ? nullptr : node.net(device.netdevs.front())});
+        results.push_back(judge(Port{&device, &port, net}, input.site));
   }
-  return ports;
+  return results.empty() ? no_rdma(input.node, "no port of RoCE hardware is active") : results;
 }
 
 // The interface for commands of a remedy; a placeholder if it is not known.
@@ -83,32 +85,32 @@ CheckResult judge_trust(const Port& port, const SiteRules& site) {
   const Fact<std::string>* trust = qos_fact(port, {"qos/trust", "dcb/trust"});
   const Fact<std::string>* lossless = qos_fact(port, {"dcb/pfc"});
   if (trust == nullptr && lossless == nullptr)
-    return result(
-        CheckState::kUnknown, port.name(),
+    return unknown(
+        port.name(),
         "trust and priority flow control are told by no file and no netlink of this driver",
         "/sys/class/net/*/qos, netlink DCB", look);
   for (const Fact<std::string>* fact : {trust, lossless})
     if (fact != nullptr && !fact->is_known())
       return not_known(port.name(), "the port's trust or flow control", *fact, look);
   if (trust != nullptr && trust->value != "dscp")
-    return result(
-        CheckState::kWarn, port.name(),
+    return warned(
+        port.name(),
         fmt::format("trust is {}: marks in the IP header choose no priority", trust->value),
         trust->source, remedy);
   if (lossless != nullptr && lossless->value.empty())
-    return result(CheckState::kWarn, port.name(), "no priority has flow control: none is lossless",
-                  lossless->source, remedy);
+    return warned(port.name(), "no priority has flow control: none is lossless", lossless->source,
+                  remedy);
   if (trust == nullptr || lossless == nullptr)
-    return result(CheckState::kUnknown, port.name(),
-                  trust == nullptr ? "flow control is on, its trust is not told"
-                                   : "trust is dscp, its flow control is not told",
-                  (trust == nullptr ? lossless : trust)->source, look);
+    return unknown(port.name(),
+                   trust == nullptr ? "flow control is on, its trust is not told"
+                                    : "trust is dscp, its flow control is not told",
+                   (trust == nullptr ? lossless : trust)->source, look);
   if (site.lossless_priority && lossless->value != std::to_string(wanted))
-    return result(CheckState::kWarn, port.name(),
+    return warned(port.name(),
                   fmt::format("flow control is on for priorities {}, the site's lossless one is {}",
                               lossless->value, wanted),
                   lossless->source, remedy);
-  return result(CheckState::kPass, port.name(),
+  return passed(port.name(),
                 fmt::format("trust is dscp, flow control is on for priorities {}", lossless->value),
                 fmt::format("{}, {}", trust->source, lossless->source));
 }
@@ -136,9 +138,9 @@ CheckResult judge_ecn(const Port& port, const SiteRules& site) {
     react = enabled_below(*port.net, "ecn/roce_rp/enable/", any);
   }
   if (!any)
-    return result(CheckState::kUnknown, port.name(),
-                  "whether the NIC heeds congestion marks stands in no file of this driver", source,
-                  {fmt::format("mlxconfig -d {} query | grep -i ROCE_CC", port.device->name)});
+    return unknown(
+        port.name(), "whether the NIC heeds congestion marks stands in no file of this driver",
+        source, {fmt::format("mlxconfig -d {} query | grep -i ROCE_CC", port.device->name)});
   std::string on;
   std::string half;
   const auto add = [](std::string& list, const std::string& priority) {
@@ -152,19 +154,18 @@ CheckResult judge_ecn(const Port& port, const SiteRules& site) {
                                     fmt::format("echo 1 > {}/roce_rp/enable/{}", source, priority)};
   };
   if (!half.empty())
-    return result(CheckState::kWarn, port.name(),
-                  fmt::format("priority {} notifies or reacts, not both", half), source,
-                  remedy(half.substr(0, 1)));
+    return warned(port.name(), fmt::format("priority {} notifies or reacts, not both", half),
+                  source, remedy(half.substr(0, 1)));
   if (on.empty())
-    return result(CheckState::kWarn, port.name(), "no priority notifies and reacts", source,
+    return warned(port.name(), "no priority notifies and reacts", source,
                   remedy(std::to_string(site.lossless_priority.value_or(kUsualPriority))));
   if (const std::string lossless = std::to_string(site.lossless_priority.value_or(kUsualPriority));
       site.lossless_priority && !(notify.contains(lossless) && react.contains(lossless)))
-    return result(
-        CheckState::kWarn, port.name(),
+    return warned(
+        port.name(),
         fmt::format("on for priorities {}, not for the site's lossless one, {}", on, lossless),
         source, remedy(lossless));
-  return result(CheckState::kPass, port.name(), fmt::format("on for priorities {}", on), source);
+  return passed(port.name(), fmt::format("on for priorities {}", on), source);
 }
 
 // The port's priority for a DSCP mark. Its map lists marks whose priority differs from the mark's
@@ -203,11 +204,11 @@ CheckResult with_traffic_class(CheckResult ecn, const Port& port, const SiteRule
 
 // Error counters of a port since the driver's start. A high total warns; only its growth proves a
 // fault.
-CheckResult judge_counters(const RdmaDevice& device, const RdmaPort& port) {
-  const std::string name = fmt::format("{}:{}", device.name, port.port);
+CheckResult judge_counters(const Inventory& /*node*/, const RdmaDevice& device,
+                           const RdmaPort& port) {
+  const std::string name = name_of(device, port);
   if (!port.counters.is_known() && !port.hw_counters.is_known())
-    return port.counters.is_absent() ? result(CheckState::kWaived, name,
-                                              "this device counts no errors", port.counters.source)
+    return port.counters.is_absent() ? waived(name, "this device counts no errors", port.counters)
                                      : not_known(name, "the port's counters", port.counters);
   for (const Fact<Counters>* counters : {&port.counters, &port.hw_counters})
     if (!counters->is_known() && !counters->is_absent())
@@ -228,14 +229,12 @@ CheckResult judge_counters(const RdmaDevice& device, const RdmaPort& port) {
   const std::string& source = port.counters.source;
   for (const Fact<Counters>* counters : {&port.counters, &port.hw_counters})
     if (high.empty() && stuck.empty() && !counters->reason.empty())
-      return result(CheckState::kError, name, counters->reason, counters->source);
-  if (high.empty() && stuck.empty())
-    return result(CheckState::kPass, name, "no error counter stands out", source);
+      return in_error(name, counters->reason, counters->source);
+  if (high.empty() && stuck.empty()) return passed(name, "no error counter stands out", source);
   std::string text = high;
   if (!stuck.empty())
     text += fmt::format("{}{} is at its end and counts no more", text.empty() ? "" : "; ", stuck);
-  return result(CheckState::kWarn, name, text + " since the driver started; growth is what counts",
-                source,
+  return warned(name, text + " since the driver started; growth is what counts", source,
                 {fmt::format("mlxlink -d {} -p {} -m -c -e", device.name, port.port),
                  "# clean or replace cable and transceiver when it grows",
                  fmt::format("perfquery -R  # on InfiniBand: set the counters to zero")});
@@ -243,27 +242,16 @@ CheckResult judge_counters(const RdmaDevice& device, const RdmaPort& port) {
 
 }  // namespace
 
-CheckResults judge_lossless(const CheckInput& input) {
-  CheckResults results;
-  for (const Port& port : roce_ports(input.node)) results.push_back(judge_trust(port, input.site));
-  return results.empty() ? no_rdma(input.node, "no port of RoCE hardware is active") : results;
-}
+CheckResults judge_lossless(const CheckInput& input) { return for_each_roce(input, judge_trust); }
 
 CheckResults judge_congestion_control(const CheckInput& input) {
-  CheckResults results;
-  for (const Port& port : roce_ports(input.node))
-    results.push_back(with_traffic_class(judge_ecn(port, input.site), port, input.site));
-  return results.empty() ? no_rdma(input.node, "no port of RoCE hardware is active") : results;
+  return for_each_roce(input, [](const Port& port, const SiteRules& site) {
+    return with_traffic_class(judge_ecn(port, site), port, site);
+  });
 }
 
 CheckResults judge_port_errors(const CheckInput& input) {
-  CheckResults results;
-  for (const RdmaDevice& device : input.node.rdma)
-    if (!is_software(device)) {
-      if (auto untold = untold_ports(device)) results.push_back(std::move(*untold));
-      for (const RdmaPort& port : device.ports) results.push_back(judge_counters(device, port));
-    }
-  return results.empty() ? no_rdma(input.node) : results;
+  return for_each_port(input.node, {.hardware_only = true}, "no NIC here has RDMA", judge_counters);
 }
 
 }  // namespace railgauge::agent

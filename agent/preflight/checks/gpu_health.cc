@@ -22,18 +22,10 @@ constexpr std::uint64_t kIdle = 0x1;
 
 // The result if NVML is not available.
 CheckResult not_told(const Inventory& node, const GpuFacts& gpu, std::string_view what) {
-  return result(CheckState::kUnknown, gpu.name,
-                fmt::format("{} only NVML tells{}{}", what, node.nvml_reason.empty() ? "" : ": ",
-                            node.nvml_reason),
-                "NVML", {"nvidia-smi -q"});
-}
-
-// One result for each GPU; without GPUs the check is waived.
-template <class Judge>
-CheckResults for_each_gpu(const Inventory& node, Judge judge) {
-  CheckResults results;
-  for (const GpuFacts& gpu : node.gpus) results.push_back(judge(node, gpu));
-  return results.empty() ? no_gpu(node) : results;
+  return unknown(gpu.name,
+                 fmt::format("{} only NVML tells{}{}", what, node.nvml_reason.empty() ? "" : ": ",
+                             node.nvml_reason),
+                 "NVML", {"nvidia-smi -q"});
 }
 
 // The commands that reset a GPU.
@@ -46,34 +38,33 @@ std::vector<std::string> reset(const GpuFacts& gpu) {
 CheckResult judge_ecc(const Inventory& node, const GpuFacts& gpu) {
   const NvmlGpu& nvml = gpu.nvml;
   if (nvml.ecc_enabled.is_absent())
-    return result(CheckState::kWaived, gpu.name, "this GPU has no ECC", nvml.ecc_enabled.source);
+    return waived(gpu.name, "this GPU has no ECC", nvml.ecc_enabled);
   if (!nvml.ecc_enabled.is_known())
     return nvml.ecc_enabled.state == FactState::kError
                ? not_known(gpu.name, "ECC", nvml.ecc_enabled)
                : not_told(node, gpu, "ECC and row remaps");
   if (nvml.remap_failed.is(true))
-    return result(CheckState::kFail, gpu.name, "a row remap failed: spare rows are used up",
-                  nvml.remap_failed.source, {"# replace the GPU"});
+    return failed(gpu.name, "a row remap failed: spare rows are used up", nvml.remap_failed,
+                  {"# replace the GPU"});
   if (nvml.remap_pending.is(true))
-    return result(CheckState::kFail, gpu.name, "a row remap waits for a reset",
-                  nvml.remap_pending.source, reset(gpu));
+    return failed(gpu.name, "a row remap waits for a reset", nvml.remap_pending, reset(gpu));
   if (nvml.ecc_volatile_uncorrected.value_or(0) > 0)
-    return result(CheckState::kFail, gpu.name,
+    return failed(gpu.name,
                   fmt::format("{} uncorrected memory errors since the driver was loaded",
                               nvml.ecc_volatile_uncorrected.value),
-                  nvml.ecc_volatile_uncorrected.source, reset(gpu));
+                  nvml.ecc_volatile_uncorrected, reset(gpu));
   for (const Fact<bool>* remap : {&nvml.remap_failed, &nvml.remap_pending})
     if (!remap->is_known() && !remap->is_absent())  // older GPUs have no remaps
       return not_known(gpu.name, "row remaps", *remap);
   if (nvml.ecc_enabled.value && !nvml.ecc_volatile_uncorrected.is_known())
     return not_known(gpu.name, "the count of memory errors", nvml.ecc_volatile_uncorrected);
   if (!nvml.ecc_enabled.value)
-    return result(CheckState::kFail, gpu.name, "ECC is off", nvml.ecc_enabled.source,
+    return failed(gpu.name, "ECC is off", nvml.ecc_enabled,
                   {fmt::format("nvidia-smi -i {} -e 1 && reboot", gpu.pci_address)});
-  return result(CheckState::kPass, gpu.name,
+  return passed(gpu.name,
                 fmt::format("ECC is on, {} corrected, none uncorrected",
                             nvml.ecc_volatile_corrected.value_or(0)),
-                nvml.ecc_enabled.source);
+                nvml.ecc_enabled);
 }
 
 // Modes that disturb a measurement: prohibited or exclusive compute mode, MIG, no persistence, and
@@ -121,8 +112,8 @@ CheckResult judge_mode(const Inventory& node, const GpuFacts& gpu) {
       return not_known(gpu.name, "who computes on it", nvml.compute_processes);
     seen.emplace_back("persistence is on, MIG is off, compute mode is default");
   }
-  return result(state, gpu.name, fmt::format("{}", fmt::join(seen, ", ")),
-                nvml.persistence_mode.source, std::move(remedy));
+  return ResultOf{state}(gpu.name, fmt::format("{}", fmt::join(seen, ", ")),
+                         nvml.persistence_mode.source, std::move(remedy));
 }
 
 // Whether heat, power or hardware holds the clocks down. A power cap or an idle GPU is no fault.
@@ -139,18 +130,18 @@ CheckResult judge_clocks(const Inventory& node, const GpuFacts& gpu) {
                                               gpu.nvml.max_sm_clock_mhz.value_or(0))
                                 : std::string("clock unknown");
   if (!bad.empty())
-    return result(
-        CheckState::kFail, gpu.name, fmt::format("{}: {}", clock, bad), reasons.source,
+    return failed(
+        gpu.name, fmt::format("{}: {}", clock, bad), reasons,
         {fmt::format("nvidia-smi -i {} -q -d PERFORMANCE,TEMPERATURE,POWER", gpu.pci_address),
          "# check fans, air flow, power cables and the power supply's limit"});
   const bool capped = (reasons.value & kPowerCap) != 0;
   const bool idle = (reasons.value & kIdle) != 0;
-  return result(CheckState::kPass, gpu.name,
+  return passed(gpu.name,
                 fmt::format("{}{}", clock,
                             capped ? ", at its power cap"
                             : idle ? ", idle"
                                    : ""),
-                reasons.source);
+                reasons);
 }
 
 }  // namespace

@@ -33,13 +33,6 @@ void answer_with(api::GpuDirectPair& out, const char* answer, const std::string&
     if (!line.starts_with('#') || remedy.size() == 1) out.add_remedy(valid_utf8(line));
 }
 
-const ProbeAnswer* probe_of(const CheckInput& input, const GpuNicPair& pair) {
-  const auto found = std::ranges::find_if(input.probes, [&](const ProbeAnswer& answer) {
-    return answer.gpu == pair.gpu->name && answer.nic == pair.nic->name;
-  });
-  return found == input.probes.end() ? nullptr : &*found;
-}
-
 // The paths in place for this pair, as far as files show them; "" when there are none.
 std::string path_in_place(const Inventory& node, const GpuNicPair& pair) {
   if (node.gpu_driver_flavour.is("open") && dmabuf_gpu_obstacle(node).empty() &&
@@ -63,7 +56,7 @@ void judge_by_files(const CheckInput& input, const GpuNicPair& pair, api::GpuDir
       return answer_with(out, "no", found->observed, found->remedy);
   }
   out.set_path(path);
-  const ProbeAnswer* answer = probe_of(input, pair);
+  const ProbeAnswer* answer = find_answer(input.probes, pair);
   if (answer != nullptr)
     return answer_with(out, "unknown",
                        fmt::format("{} (nothing else speaks against {})", answer->text,
@@ -81,7 +74,7 @@ void judge_pair(const CheckInput& input, const GpuNicPair& pair, api::GpuDirectP
   if (is_unified(*pair.gpu))
     return answer_with(out, "no", "this GPU shares the host's memory, which any NIC reaches",
                        {"# measure host memory: memory=host"});
-  const ProbeAnswer* answer = probe_of(input, pair);
+  const ProbeAnswer* answer = find_answer(input.probes, pair);
   if (answer != nullptr && answer->state == ProbeAnswer::State::kRegistered) {
     out.set_answer("yes");
     out.set_path(answer->path + (answer->is_synthetic ? " (synthetic)" : ""));

@@ -2,6 +2,7 @@
 // and what to do. Pure.
 #pragma once
 
+#include <span>
 #include <string>
 #include <vector>
 
@@ -15,6 +16,8 @@ namespace railgauge::agent {
 std::vector<api::GpuDirectPair> gpudirect_pairs(const CheckInput& input);
 
 struct GpuNicPair;
+// The answer of that pair; nullptr: there is none.
+const ProbeAnswer* find_answer(std::span<const ProbeAnswer> answers, const GpuNicPair& pair);
 // "; 3 min ago: registered by dma-buf", the last answer of a registration that was not tried now or
 // found a busy GPU; "" where none is remembered. In registration.cc.
 std::string last_answer_words(const CheckInput& input, const GpuNicPair& pair);

@@ -43,16 +43,16 @@ Fact<bool> can_open(const Inventory& node, const std::string& path) {
 
 // A device file must exist and open for the agent's user. `lacking` is the state if it does not.
 CheckResult judge_device_file(const Inventory& node, const std::string& subject,
-                              const std::string& path, CheckState lacking) {
+                              const std::string& path, const ResultOf& lacking) {
   const Fact<bool> open = can_open(node, path);
   const std::vector<std::string> remedy{
       fmt::format("ls -l {}; modprobe -a ib_uverbs rdma_ucm", path),
       "# in a pod: give it the RDMA resource of its NIC (rdma/NAME)"};
-  if (open.is_absent()) return result(lacking, subject, path + " is not there", path, remedy);
+  if (open.is_absent()) return lacking(subject, path + " is not there", path, remedy);
   if (!open.is_known()) return not_known(subject, "whether " + path + " opens", open);
-  if (open.value) return result(CheckState::kPass, subject, path + " opens", path);
-  return result(
-      lacking, subject,
+  if (open.value) return passed(subject, path + " opens", path);
+  return lacking(
+      subject,
       fmt::format("{} does not open{}{}", path, open.reason.empty() ? "" : ": ", open.reason), path,
       {fmt::format("chmod 0666 {}  # where its mode refuses", path),
        fmt::format("# where a control group does: DeviceAllow={} rw in the unit; in a pod the RDMA "
@@ -68,9 +68,8 @@ CheckResult judge_device_file(const Inventory& node, const std::string& subject,
 CheckResults judge_cpu_power(const CheckInput& input) {
   const CpuFacts& cpu = input.node.cpu;
   if (cpu.governors.is_absent())
-    return {result(CheckState::kWaived, "",
-                   "Linux does not choose the processors' clock here" + smt_text(cpu),
-                   cpu.governors.source)};
+    return {waived("", "Linux does not choose the processors' clock here" + smt_text(cpu),
+                   cpu.governors)};
   if (!cpu.governors.is_known()) return {not_known("", "the CPU governor", cpu.governors)};
   std::vector<std::string> seen;
   bool performance = true;
@@ -89,8 +88,8 @@ CheckResults judge_cpu_power(const CheckInput& input) {
   text += smt_text(cpu);
   if (remedy.empty() && cpu.idle_states.is_open())
     return {not_known("", "which idle states are on", cpu.idle_states)};
-  const CheckState state = remedy.empty() ? CheckState::kPass : CheckState::kWarn;
-  return {result(state, "", std::move(text), cpu.governors.source, std::move(remedy))};
+  return {(remedy.empty() ? passed : warned)("", std::move(text), cpu.governors.source,
+                                             std::move(remedy))};
 }
 
 // Each RDMA device needs its uverbs file, and the connection manager its rdma_cm file.
@@ -100,24 +99,24 @@ CheckResults judge_rdma_device_nodes(const CheckInput& input) {
   for (const RdmaDevice& device : node.rdma) {
     if (!device.uverbs.is_known()) {
       results.push_back(device.uverbs.is_absent()
-                            ? result(CheckState::kFail, device.name,
+                            ? failed(device.name,
                                      "no user program can reach it: ib_uverbs is not loaded",
-                                     device.uverbs.source, {"modprobe ib_uverbs"})
+                                     device.uverbs, {"modprobe ib_uverbs"})
                             : not_known(device.name, "its device file", device.uverbs));
       continue;
     }
-    results.push_back(
-        judge_device_file(node, device.name, kUverbs + device.uverbs.value, CheckState::kFail));
+    results.push_back(judge_device_file(node, device.name, kUverbs + device.uverbs.value, failed));
   }
   if (results.empty() && node.rdma_netns_mode.is("exclusive"))
-    return {result(CheckState::kUnknown, "",
-                   "no RDMA device is in this network namespace; each is in one alone here, so the "
-                   "machine may have some in others",
-                   node.rdma_netns_mode.source,
-                   {"# from the machine's own namespace: rdma dev; rdma dev set DEVICE netns PID",
-                    "# in a pod: give it the RDMA resource of its NIC (rdma/NAME)"})};
+    return {
+        unknown("",
+                "no RDMA device is in this network namespace; each is in one alone here, so the "
+                "machine may have some in others",
+                node.rdma_netns_mode,
+                {"# from the machine's own namespace: rdma dev; rdma dev set DEVICE netns PID",
+                 "# in a pod: give it the RDMA resource of its NIC (rdma/NAME)"})};
   if (results.empty()) return no_rdma(node);
-  results.push_back(judge_device_file(node, "rdma_cm", kConnectionManager, CheckState::kWarn));
+  results.push_back(judge_device_file(node, "rdma_cm", kConnectionManager, warned));
   return results;
 }
 
@@ -128,8 +127,7 @@ CheckResults judge_bar_copy_driver(const CheckInput& input) {
   if (!node.loaded_modules.is_known())
     return {not_known("", "the list of loaded modules", node.loaded_modules)};
   if (!node.is_loaded("gdrdrv"))
-    return {result(CheckState::kWaived, "", "gdrdrv is not loaded: BAR copies go other ways",
-                   "/proc/modules",
+    return {waived("", "gdrdrv is not loaded: BAR copies go other ways", "/proc/modules",
                    {"# GDRCopy's driver, for the running kernel: its package gdrdrv-dkms, then",
                     "modprobe gdrdrv"})};
   const ModuleFacts* module = node.module("gdrdrv");
@@ -137,17 +135,15 @@ CheckResults judge_bar_copy_driver(const CheckInput& input) {
   const std::string version = module == nullptr ? "" : module->version.value_or("");
   if (open.is_absent())
     return {
-        result(CheckState::kFail, "",
-               fmt::format("gdrdrv {} is loaded, {} is not there", version, kGdrdrv), kGdrdrv,
+        failed("", fmt::format("gdrdrv {} is loaded, {} is not there", version, kGdrdrv), kGdrdrv,
                {"mknod -m 666 /dev/gdrdrv c $(awk '$2==\"gdrdrv\"{print $1}' /proc/devices) 0"})};
   if (!open.is_known()) return {not_known("", "whether /dev/gdrdrv opens", open)};
   if (!open.value)
-    return {result(
-        CheckState::kFail, "",
+    return {failed(
+        "",
         fmt::format("/dev/gdrdrv does not open{}{}", open.reason.empty() ? "" : ": ", open.reason),
         kGdrdrv, {"chmod 0666 /dev/gdrdrv"})};
-  return {result(CheckState::kPass, "", fmt::format("gdrdrv {} is loaded and opens", version),
-                 kGdrdrv)};
+  return {passed("", fmt::format("gdrdrv {} is loaded and opens", version), kGdrdrv)};
 }
 
 }  // namespace railgauge::agent

@@ -23,35 +23,19 @@ std::string translation_words(const Inventory& node) {
   return vendor == "GenuineIntel" ? "intel_iommu=on iommu=pt" : "iommu=pt";
 }
 
-// Devices of GPU-NIC pairs whose IOMMU group translates addresses: "0000:17:00.0 (DMA-FQ)".
-std::vector<std::string> translated_devices(const std::vector<GpuNicPair>& pairs) {
-  std::vector<std::string> devices;
-  for (const GpuNicPair& pair : pairs) {
-    for (const PciDevice* device : {pair.gpu_device, pair.nic_device}) {
-      const std::string type = device->iommu_group_type.value_or("identity");
-      std::string text = fmt::format("{} ({})", device->address, type);
-      if (type != "identity" && std::ranges::find(devices, text) == devices.end())
-        devices.push_back(std::move(text));
-    }
-  }
+// GPUs and NICs of the pairs, each once.
+std::vector<const PciDevice*> devices_of(const std::vector<GpuNicPair>& pairs) {
+  std::vector<const PciDevice*> devices;
+  for (const GpuNicPair& pair : pairs)
+    for (const PciDevice* device : {pair.gpu_device, pair.nic_device})
+      if (std::ranges::find(devices, device) == devices.end()) devices.push_back(device);
   return devices;
 }
 
-// The first missing fact about a group. A device without a group is not translated. For a device in
-// a group Linux must report the kind of translation, which older kernels do not.
-const Fact<std::string>* unread_group(const std::vector<GpuNicPair>& pairs) {
-  for (const GpuNicPair& pair : pairs)
-    for (const PciDevice* device : {pair.gpu_device, pair.nic_device})
-      if (!device->iommu_group_type.is_known() && !device->iommu_group.is_absent())
-        return &device->iommu_group_type;
-  return nullptr;
-}
-
-// Whether an IOMMU serves any of the devices.
-bool any_in_group(const std::vector<GpuNicPair>& pairs) {
-  return std::ranges::any_of(pairs, [](const GpuNicPair& pair) {
-    return pair.gpu_device->iommu_group.is_known() || pair.nic_device->iommu_group.is_known();
-  });
+// A device without a group is not translated. For a device in a group Linux must report the kind of
+// translation, which older kernels do not.
+bool is_unread(const PciDevice* device) {
+  return !device->iommu_group_type.is_known() && !device->iommu_group.is_absent();
 }
 
 // Data Direct needs GPU and DMA function in one IOMMU group. Absent if they are, or if no device
@@ -69,8 +53,8 @@ std::optional<CheckResult> judge_data_direct(const Inventory& node) {
     const auto words = [](const Fact<std::uint32_t>& group) {
       return group.is_absent() ? std::string("none") : fmt::format("{}", group.value);
     };
-    return result(
-        CheckState::kFail, "",
+    return failed(
+        "",
         fmt::format("{} ({}) is in IOMMU group {}, its DMA function {} in {}", gpu,
                     one.gpu_device->address, words(own), one.data_direct->address, words(other)),
         "/sys/bus/pci/devices/*/iommu_group",
@@ -102,17 +86,15 @@ CheckResult judge_bar1(const Inventory& node, const GpuFacts& gpu) {
   if (memory.is_known()) text += fmt::format(" of {:.0f} MiB of memory", mib(memory.value));
   if (gpu.nvml.bar1_used_bytes.is_known())
     text += fmt::format(", {:.0f} MiB in use", mib(gpu.nvml.bar1_used_bytes.value));
-  if (bar1.value == 0)
-    return result(CheckState::kFail, gpu.name, "the GPU has no BAR1", bar1.source, remedy);
+  if (bar1.value == 0) return failed(gpu.name, "the GPU has no BAR1", bar1, remedy);
   if (bar1.value <= kSmallBarBytes || (memory.is_known() && bar1.value < memory.value))
-    return result(CheckState::kWarn, gpu.name,
+    return warned(gpu.name,
                   text + ": registrations beyond it fail, and are made and undone all the time",
-                  bar1.source, remedy);
+                  bar1, remedy);
   if (!memory.is_known())
-    return result(CheckState::kUnknown, gpu.name,
-                  text + "; how much memory there is only NVML tells", bar1.source,
-                  {"nvidia-smi -q -d MEMORY"});
-  return result(CheckState::kPass, gpu.name, text, bar1.source);
+    return unknown(gpu.name, text + "; how much memory there is only NVML tells", bar1,
+                   {"nvidia-smi -q -d MEMORY"});
+  return passed(gpu.name, text, bar1);
 }
 
 }  // namespace
@@ -125,24 +107,25 @@ CheckResults judge_iommu(const CheckInput& input) {
   const bool none =
       node.iommus.is_absent() || (node.iommus.is_known() && node.iommus.value.empty());
   if (node.iommus.is_open()) return {not_known("", "which IOMMUs are on", node.iommus)};
-  const std::vector<GpuNicPair> pairs = all_pairs(node);
+  const std::vector<const PciDevice*> devices = devices_of(all_pairs(node));
   if (auto split = judge_data_direct(node)) return {std::move(*split)};
   if (!none && (node.cpu.vendor.is("ARM") || is_grace(node)))
-    return {result(CheckState::kPass, "", "an SMMU translates, as this platform is meant to run",
-                   source)};
-  const std::vector<std::string> devices = translated_devices(pairs);
-  if (!devices.empty())
-    return {result(CheckState::kFail, "",
-                   fmt::format("the IOMMU translates for {}", fmt::join(devices, ", ")),
+    return {passed("", "an SMMU translates, as this platform is meant to run", source)};
+  std::vector<std::string> translated;
+  for (const PciDevice* device : devices)
+    if (const std::string type = device->iommu_group_type.value_or("identity"); type != "identity")
+      translated.push_back(fmt::format("{} ({})", device->address, type));
+  if (!translated.empty())
+    return {failed("", fmt::format("the IOMMU translates for {}", fmt::join(translated, ", ")),
                    "/sys/kernel/iommu_groups/*/type",
                    kernel_argument_commands(node, translation_words(node)))};
-  if (const Fact<std::string>* unread = unread_group(pairs); unread != nullptr)
-    return {not_known("", "how the IOMMU treats GPUs and NICs", *unread)};
+  if (const auto unread = std::ranges::find_if(devices, is_unread); unread != devices.end())
+    return {not_known("", "how the IOMMU treats GPUs and NICs", (*unread)->iommu_group_type)};
   // A device in a group is behind one, whether or not that has a name of its own.
-  if (none && !any_in_group(pairs))
-    return {result(CheckState::kPass, "", "no IOMMU is on", source)};
-  return {result(CheckState::kPass, "", "the IOMMU passes GPUs and NICs through",
-                 "/sys/kernel/iommu_groups/*/type")};
+  const bool any_in_group = std::ranges::any_of(
+      devices, [](const PciDevice* device) { return device->iommu_group.is_known(); });
+  if (none && !any_in_group) return {passed("", "no IOMMU is on", source)};
+  return {passed("", "the IOMMU passes GPUs and NICs through", "/sys/kernel/iommu_groups/*/type")};
 }
 
 CheckResults judge_bar1_size(const CheckInput& input) {

@@ -32,13 +32,13 @@ bool has_switches(const Inventory& node) {
 CheckResult judge_gpu(const Inventory& node, const GpuFacts& gpu, std::size_t most) {
   const Fact<std::vector<bool>>& links = gpu.nvml.nvlink_active;
   if (links.is_absent() || (links.is_known() && links.value.empty()))
-    return result(CheckState::kWaived, gpu.name, "this GPU has no NVLink", links.source);
+    return waived(gpu.name, "this GPU has no NVLink", links);
   if (links.state == FactState::kError) return not_known(gpu.name, "the NVLinks' state", links);
   if (!links.is_known())
-    return result(CheckState::kUnknown, gpu.name,
-                  fmt::format("the NVLinks' state only NVML tells{}{}",
-                              node.nvml_reason.empty() ? "" : ": ", node.nvml_reason),
-                  "NVML", {"nvidia-smi nvlink -s"});
+    return unknown(gpu.name,
+                   fmt::format("the NVLinks' state only NVML tells{}{}",
+                               node.nvml_reason.empty() ? "" : ": ", node.nvml_reason),
+                   "NVML", {"nvidia-smi nvlink -s"});
   const std::size_t active = active_links(gpu);
   const std::string text = fmt::format("{} of {} links are up", active, links.value.size());
   const Fact<std::uint32_t>& fabric = gpu.nvml.fabric_state;
@@ -46,21 +46,19 @@ CheckResult judge_gpu(const Inventory& node, const GpuFacts& gpu, std::size_t mo
                                         "nvidia-smi nvlink -s",
                                         "# reseat or replace the baseboard if it stays"};
   if (fabric.is_known() && fabric.value != kFabricNotSupported && fabric.value != kFabricCompleted)
-    return result(CheckState::kFail, gpu.name,
-                  text + ", and the GPU has not joined the NVLink fabric", fabric.source, remedy);
+    return failed(gpu.name, text + ", and the GPU has not joined the NVLink fabric", fabric,
+                  remedy);
   if (fabric.is(kFabricCompleted) && gpu.nvml.fabric_status.value_or(0) != 0)
-    return result(CheckState::kFail, gpu.name,
+    return failed(gpu.name,
                   fmt::format("{}, and joining the NVLink fabric failed with {}", text,
                               gpu.nvml.fabric_status.value),
-                  gpu.nvml.fabric_status.source, remedy);
+                  gpu.nvml.fabric_status, remedy);
   const bool behind_switches = has_switches(node) || fabric.is(kFabricCompleted);
   if (active < most || (behind_switches && active < links.value.size()))
-    return result(CheckState::kFail, gpu.name,
-                  active < most ? fmt::format("{}, on other GPUs {}", text, most) : text,
-                  links.source, remedy);
-  if (active == 0)
-    return result(CheckState::kWaived, gpu.name, "no NVLink is connected", links.source);
-  return result(CheckState::kPass, gpu.name, text, links.source);
+    return failed(gpu.name, active < most ? fmt::format("{}, on other GPUs {}", text, most) : text,
+                  links, remedy);
+  if (active == 0) return waived(gpu.name, "no NVLink is connected", links);
+  return passed(gpu.name, text, links);
 }
 
 }  // namespace
@@ -73,9 +71,9 @@ CheckResults judge_nvlink(const CheckInput& input) {
   const auto manager = node.services.find(kManager);
   if (has_switches(node) && manager != node.services.end() &&
       !manager->second.enablement.is_absent() && manager->second.active.is(false))
-    results.push_back(result(
-        CheckState::kFail, kManager, "there are NVSwitches, and the fabric manager does not run",
-        manager->second.active.source, {"systemctl enable --now nvidia-fabricmanager"}));
+    results.push_back(failed(kManager, "there are NVSwitches, and the fabric manager does not run",
+                             manager->second.active,
+                             {"systemctl enable --now nvidia-fabricmanager"}));
   std::size_t most = 0;
   for (const GpuFacts& gpu : node.gpus) most = std::max(most, active_links(gpu));
   for (const GpuFacts& gpu : node.gpus) results.push_back(judge_gpu(node, gpu, most));

@@ -13,25 +13,6 @@ constexpr std::uint32_t kNoAnswer = 63;
 // Corrected errors since boot that are a finding; a good link has none or a few.
 constexpr std::uint64_t kManyCorrected = 1000;
 
-// A GPU or NIC with its PCI device.
-struct Linked {
-  std::string subject;
-  const PciDevice* device;
-  bool is_gpu;
-};
-
-// GPUs and fabric NICs on PCIe; each device once.
-std::vector<Linked> linked_devices(const Inventory& node) {
-  std::vector<Linked> devices;
-  for (const GpuFacts& gpu : node.gpus)
-    if (const PciDevice* device = node.pci_device(gpu.pci_address); device != nullptr)
-      devices.push_back({gpu.name, device, true});
-  for (const RdmaDevice* nic : fabric_nics(node))
-    if (const PciDevice* device = node.pci_device(nic->pci_address); device != nullptr)
-      devices.push_back({nic->name, device, false});
-  return devices;
-}
-
 // The port that the device is connected to; nullptr: not known.
 const PciDevice* port_above(const Inventory& node, const PciDevice& device) {
   return device.bridges.empty() ? nullptr : node.pci_device(device.bridges.back());
@@ -52,7 +33,7 @@ std::vector<std::string> reseat(const std::string& address, const std::string& p
 
 // In a guest the port above a device is emulated, and a virtual function shows no link. Only the
 // device's own registers count, and a lower value is no proof of a fault.
-CheckResult judge_guests_link(const Linked& linked) {
+CheckResult judge_guests_link(const LinkedDevice& linked) {
   const PciDevice& device = *linked.device;
   const std::string& source = device.link_width.source;
   const bool is_told = device.link_width.value_or(0) > 0 && device.max_link_width.is_known() &&
@@ -61,32 +42,30 @@ CheckResult judge_guests_link(const Linked& linked) {
   const std::vector<std::string> remedy{
       "# on the host: lspci -vv of the physical function, LnkCap against LnkSta"};
   if (!is_told)
-    return result(CheckState::kUnknown, linked.subject,
-                  "the hypervisor shows no link of this device", source, remedy);
+    return unknown(linked.subject, "the hypervisor shows no link of this device", source, remedy);
   const std::string now = link_text(device.link_gigatransfers.value, device.link_width.value);
   if (device.link_width.value < device.max_link_width.value ||
       device.link_gigatransfers.value < device.max_link_gigatransfers.value)
-    return result(
-        CheckState::kUnknown, linked.subject,
+    return unknown(
+        linked.subject,
         fmt::format("{} where the card could {}: whether slot, card or hypervisor bounds "
                     "it, only its host tells",
                     now,
                     link_text(device.max_link_gigatransfers.value, device.max_link_width.value)),
         source, remedy);
-  return result(CheckState::kPass, linked.subject, now + ", as the hypervisor shows it", source);
+  return passed(linked.subject, now + ", as the hypervisor shows it", source);
 }
 
 // The link must have the width and speed that device and port both support. An idle GPU lowers its
 // speed, so a low speed alone proves nothing there. A slot below the card's ability is a warning.
-CheckResult judge_link(const Inventory& node, const Linked& linked) {
+CheckResult judge_link(const Inventory& node, const LinkedDevice& linked) {
   const PciDevice& device = *linked.device;
   if (device.physical_function.is_known())
-    return result(CheckState::kWaived, linked.subject,
-                  "a virtual function has its physical function's link",
-                  device.physical_function.source);
+    return waived(linked.subject, "a virtual function has its physical function's link",
+                  device.physical_function);
   if (device.link_width.is(kNoAnswer))
-    return result(CheckState::kFail, linked.subject,
-                  "the device does not answer: it has fallen off the bus", device.link_width.source,
+    return failed(linked.subject, "the device does not answer: it has fallen off the bus",
+                  device.link_width,
                   {"# power the machine off and on; reseat or replace the card if it comes again"});
   if (node.is_virtual_machine.is(true)) return judge_guests_link(linked);
   if (!device.link_width.is_known() || !device.max_link_width.is_known())
@@ -108,28 +87,26 @@ CheckResult judge_link(const Inventory& node, const Linked& linked) {
   const std::string now = link_text(device.link_gigatransfers.value, device.link_width.value);
   const std::string best = link_text(best_speed, best_width);
   if (device.link_width.value < best_width)
-    return result(CheckState::kFail, linked.subject,
-                  fmt::format("{} where {} is possible", now, best), source,
+    return failed(linked.subject, fmt::format("{} where {} is possible", now, best), source,
                   reseat(device.address, port_name));
   if (device.link_gigatransfers.value < best_speed) {
-    if (linked.is_gpu)
-      return result(CheckState::kUnknown, linked.subject,
-                    fmt::format("{} where {} is possible: idle GPUs lower their links, so only a "
-                                "look under load tells",
-                                now, best),
-                    source,
-                    {"# under load: nvidia-smi --query-gpu=pcie.link.gen.current --format=csv"});
-    return result(CheckState::kFail, linked.subject,
-                  fmt::format("{} where {} is possible", now, best), source,
+    if (linked.gpu != nullptr)
+      return unknown(linked.subject,
+                     fmt::format("{} where {} is possible: idle GPUs lower their links, so only a "
+                                 "look under load tells",
+                                 now, best),
+                     source,
+                     {"# under load: nvidia-smi --query-gpu=pcie.link.gen.current --format=csv"});
+    return failed(linked.subject, fmt::format("{} where {} is possible", now, best), source,
                   reseat(device.address, port_name));
   }
   if (best_speed < device.max_link_gigatransfers.value || best_width < device.max_link_width.value)
-    return result(
-        CheckState::kWarn, linked.subject,
+    return warned(
+        linked.subject,
         fmt::format("{}: the slot ({}) gives less than the card could use ({})", now, port_name,
                     link_text(device.max_link_gigatransfers.value, device.max_link_width.value)),
         source, {"# move the card to a slot of its own generation and width, if any"});
-  return result(CheckState::kPass, linked.subject, now, source);
+  return passed(linked.subject, now, source);
 }
 
 // Whether both are the ends of one link: a switch's upstream port is below a port of another
@@ -143,7 +120,7 @@ bool is_link_between(const PciDevice& above, const PciDevice& below, std::size_t
 
 // A switch on the path whose uplink is slower than both ends support: all devices below share it.
 // Absent if all are well or unknown.
-std::optional<CheckResult> judge_uplinks(const Inventory& node, const Linked& linked) {
+std::optional<CheckResult> judge_uplinks(const Inventory& node, const LinkedDevice& linked) {
   const std::vector<std::string>& bridges = linked.device->bridges;
   for (std::size_t place = 1; place < bridges.size(); ++place) {
     const PciDevice* above = node.pci_device(bridges[place - 1]);
@@ -158,17 +135,17 @@ std::optional<CheckResult> judge_uplinks(const Inventory& node, const Linked& li
     const double best_speed = std::min(below->max_link_gigatransfers.value_or(speed),
                                        above->max_link_gigatransfers.value_or(speed));
     if (width >= best_width && speed >= best_speed) continue;
-    return result(
-        CheckState::kFail, linked.subject,
+    return failed(
+        linked.subject,
         fmt::format("the switch above it ({}) has {} where {} is possible", below->address,
                     link_text(speed, width), link_text(best_speed, best_width)),
-        below->link_width.source, reseat(below->address, above->address));
+        below->link_width, reseat(below->address, above->address));
   }
   return std::nullopt;
 }
 
 // The device's own link, then the uplinks above it.
-CheckResult judge_way(const Inventory& node, const Linked& linked) {
+CheckResult judge_way(const Inventory& node, const LinkedDevice& linked) {
   CheckResult own = judge_link(node, linked);
   if (own.state == CheckState::kFail || own.state == CheckState::kWaived ||
       node.is_virtual_machine.is(true))
@@ -208,11 +185,12 @@ std::string sick_port(const Inventory& node, const PciDevice& device, bool& lost
 }
 
 // Fatal errors fail. Many corrected errors, replays, or errors at a port above warn.
-CheckResult judge_errors(const Inventory& node, const Linked& linked, std::uint64_t replays) {
+CheckResult judge_errors(const Inventory& node, const LinkedDevice& linked) {
   const PciDevice& device = *linked.device;
+  const std::uint64_t replays =
+      linked.gpu == nullptr ? 0 : linked.gpu->nvml.pcie_replays.value_or(0);
   if (device.aer_correctable.is_absent() && device.aer_fatal.is_absent())
-    return result(CheckState::kWaived, linked.subject, "the kernel counts no PCIe errors here",
-                  device.aer_correctable.source);
+    return waived(linked.subject, "the kernel counts no PCIe errors here", device.aer_correctable);
   for (const Fact<Counters>* counts :
        {&device.aer_correctable, &device.aer_nonfatal, &device.aer_fatal})
     if (!counts->is_known()) return not_known(linked.subject, "the count of PCIe errors", *counts);
@@ -221,75 +199,55 @@ CheckResult judge_errors(const Inventory& node, const Linked& linked, std::uint6
   const std::uint64_t fatal = total_of(device.aer_fatal, "TOTAL_ERR_FATAL");
   std::string text =
       fmt::format("since boot {} corrected, {} not fatal, {} fatal", corrected, nonfatal, fatal);
-  if (linked.is_gpu && replays > 0) text += fmt::format(", {} replays", replays);
+  if (replays > 0) text += fmt::format(", {} replays", replays);
   bool lost_data = fatal > 0;
   const std::string at_port = sick_port(node, device, lost_data);
   text += at_port;
   const PciDevice* port = port_above(node, device);
   const auto remedy = reseat(device.address, port == nullptr ? "" : port->address);
-  if (lost_data)
-    return result(CheckState::kFail, linked.subject, text, device.aer_fatal.source, remedy);
+  if (lost_data) return failed(linked.subject, text, device.aer_fatal, remedy);
   if (nonfatal > 0 || corrected >= kManyCorrected || replays >= kManyCorrected || !at_port.empty())
-    return result(CheckState::kWarn, linked.subject, text, device.aer_correctable.source, remedy);
-  return result(CheckState::kPass, linked.subject, text, device.aer_correctable.source);
+    return warned(linked.subject, text, device.aer_correctable, remedy);
+  return passed(linked.subject, text, device.aer_correctable);
+}
+
+// The kernel's message "limited by" at boot names a bottleneck above the NIC.
+CheckResult judge_limited(const Inventory& node, const RdmaDevice& nic) {
+  const Fact<std::vector<std::string>>& log = node.kernel_log;
+  if (!log.is_known()) return not_known(nic.name, "the kernel's log", log, kernel_log_remedy());
+  const auto limited = std::ranges::find_if(log.value, [&](const std::string& line) {
+    return line.find(nic.pci_address) != std::string::npos &&
+           line.find("limited by") != std::string::npos;
+  });
+  if (limited == log.value.end() && node.kernel_log_is_cut)
+    return cut_log(node, nic.name, "limited by");
+  if (limited == log.value.end())
+    return passed(nic.name, "the kernel's log names no limit of its PCIe bandwidth", log);
+  if (node.is_virtual_machine.is(true))
+    return unknown(nic.name,
+                   *limited +
+                       ": the ports above it are the hypervisor's invention, so only the "
+                       "host tells what bounds it",
+                   log,
+                   {"# on the host: dmesg | grep 'limited by'; lspci -vv of the physical function, "
+                    "LnkCap against LnkSta"});
+  return failed(nic.name, *limited, log,
+                {"# move or reseat what the line names: that port is the bottleneck",
+                 fmt::format("lspci -t -vv -s {}", nic.pci_address)});
 }
 
 }  // namespace
 
 CheckResults judge_pcie_link(const CheckInput& input) {
-  CheckResults results;
-  for (const Linked& linked : linked_devices(input.node))
-    results.push_back(judge_way(input.node, linked));
-  return results.empty() ? waived("there is neither a GPU nor an RDMA NIC on PCIe") : results;
+  return for_each_linked(input.node, judge_way);
 }
 
-// The kernel's message "limited by" at boot names a bottleneck above the NIC.
 CheckResults judge_pcie_limited(const CheckInput& input) {
-  const Inventory& node = input.node;
-  const std::vector<const RdmaDevice*> nics = fabric_nics(node);
-  if (nics.empty()) return no_rdma(node);
-  CheckResults results;
-  for (const RdmaDevice* nic : nics) {
-    if (!node.kernel_log.is_known()) {
-      results.push_back(
-          not_known(nic->name, "the kernel's log", node.kernel_log, kernel_log_remedy()));
-      continue;
-    }
-    const auto limited = std::ranges::find_if(node.kernel_log.value, [&](const std::string& line) {
-      return line.find(nic->pci_address) != std::string::npos &&
-             line.find("limited by") != std::string::npos;
-    });
-    if (limited == node.kernel_log.value.end() && node.kernel_log_is_cut)
-      results.push_back(cut_log(node, nic->name, "limited by"));
-    else if (limited == node.kernel_log.value.end())
-      results.push_back(result(CheckState::kPass, nic->name,
-                               "the kernel's log names no limit of its PCIe bandwidth",
-                               node.kernel_log.source));
-    else if (node.is_virtual_machine.is(true))
-      results.push_back(result(CheckState::kUnknown, nic->name,
-                               *limited + ": the ports above it are the hypervisor's invention, so "
-                                          "only the host tells what bounds it",
-                               node.kernel_log.source,
-                               {"# on the host: dmesg | grep 'limited by'; lspci -vv of the "
-                                "physical function, LnkCap against LnkSta"}));
-    else
-      results.push_back(result(CheckState::kFail, nic->name, *limited, node.kernel_log.source,
-                               {"# move or reseat what the line names: that port is the bottleneck",
-                                fmt::format("lspci -t -vv -s {}", nic->pci_address)}));
-  }
-  return results;
+  return for_each_nic(input.node, judge_limited);
 }
 
 CheckResults judge_pcie_errors(const CheckInput& input) {
-  const Inventory& node = input.node;
-  CheckResults results;
-  for (const Linked& linked : linked_devices(node)) {
-    std::uint64_t replays = 0;
-    for (const GpuFacts& gpu : node.gpus)
-      if (linked.is_gpu && gpu.name == linked.subject) replays = gpu.nvml.pcie_replays.value_or(0);
-    results.push_back(judge_errors(node, linked, replays));
-  }
-  return results.empty() ? waived("there is neither a GPU nor an RDMA NIC on PCIe") : results;
+  return for_each_linked(input.node, judge_errors);
 }
 
 }  // namespace railgauge::agent

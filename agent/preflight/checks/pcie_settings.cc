@@ -44,17 +44,15 @@ CheckResult judge_read_request(const Inventory& node, const RdmaDevice& nic,
       fmt::format("MaxReadReq {}, MaxPayload {}", control.value.max_read_request_bytes,
                   control.value.max_payload_bytes);
   if (const std::string port = unequal_port(node, device); !port.empty())
-    return result(CheckState::kFail, nic.name, fmt::format("{}, but {}", text, port),
-                  control.source,
+    return failed(nic.name, fmt::format("{}, but {}", text, port), control,
                   {"# boot with pci=pcie_bus_safe, so that Linux sets one MaxPayload on the path"});
   if (control.value.max_read_request_bytes < kLeastReadRequestBytes)
-    return result(CheckState::kFail, nic.name, text, control.source,
-                  read_request_remedy(device.address));
+    return failed(nic.name, text, control, read_request_remedy(device.address));
   if (control.value.max_read_request_bytes < kGoodReadRequestBytes)
-    return result(CheckState::kWarn, nic.name,
+    return warned(nic.name,
                   fmt::format("{}; {} is normal for a fabric NIC", text, kGoodReadRequestBytes),
-                  control.source, read_request_remedy(device.address));
-  return result(CheckState::kPass, nic.name, text, control.source);
+                  control, read_request_remedy(device.address));
+  return passed(nic.name, text, control);
 }
 
 // Relaxed ordering lets the NIC's writes overtake each other. Without it they queue on AMD
@@ -64,41 +62,35 @@ CheckResult judge_ordering(const Inventory& node, const RdmaDevice& nic, const P
   if (!control.is_known())
     return not_known(nic.name, "relaxed ordering", control, config_space_remedy(device.address));
   if (control.value.relaxed_ordering)
-    return result(CheckState::kPass, nic.name, "the NIC may order its writes loosely",
-                  control.source);
+    return passed(nic.name, "the NIC may order its writes loosely", control);
   const bool matters = node.cpu.vendor.is("AuthenticAMD") || !node.gpus.empty();
   if (!matters)
-    return result(CheckState::kPass, nic.name, "off, which costs nothing without GPUs on this CPU",
-                  control.source);
-  return result(CheckState::kWarn, nic.name, "off: each write waits for the one before it",
-                control.source,
+    return passed(nic.name, "off, which costs nothing without GPUs on this CPU", control);
+  return warned(nic.name, "off: each write waits for the one before it", control,
                 {fmt::format("setpci -s {} CAP_EXP+8.w=0010:0010", device.address),
                  "# applications ask for it key by key (IBV_ACCESS_RELAXED_ORDERING); only where "
                  "they cannot:",
                  fmt::format("mlxconfig -d {} set PCI_WR_ORDERING=1 && reboot", device.address)});
 }
 
-// One result for each fabric NIC with a known PCI device.
+// `judge` of each fabric NIC with a known PCI device.
 template <class Judge>
-CheckResults for_each_nic(const Inventory& node, Judge judge) {
-  CheckResults results;
-  for (const RdmaDevice* nic : fabric_nics(node)) {
-    const PciDevice* device = node.pci_device(nic->pci_address);
-    results.push_back(device == nullptr
-                          ? result(CheckState::kUnknown, nic->name, "its PCI device was not read")
-                          : judge(node, *nic, *device));
-  }
-  return results.empty() ? no_rdma(node) : results;
+CheckResults for_each_function(const Inventory& node, Judge judge) {
+  return for_each_nic(node, [judge](const Inventory& all, const RdmaDevice& nic) {
+    const PciDevice* device = all.pci_device(nic.pci_address);
+    return device == nullptr ? unknown(nic.name, "its PCI device was not read")
+                             : judge(all, nic, *device);
+  });
 }
 
 }  // namespace
 
 CheckResults judge_pcie_read_request(const CheckInput& input) {
-  return for_each_nic(input.node, judge_read_request);
+  return for_each_function(input.node, judge_read_request);
 }
 
 CheckResults judge_relaxed_ordering(const CheckInput& input) {
-  return for_each_nic(input.node, judge_ordering);
+  return for_each_function(input.node, judge_ordering);
 }
 
 }  // namespace railgauge::agent

@@ -30,13 +30,12 @@ CheckResult judge_loaded(const Inventory& node) {
   const std::string loaded = name_with_version(node, kModule) + " is loaded";
   if (const auto service = node.services.find("nvidia-peermem");
       service != node.services.end() && service->second.enablement.is("enabled"))
-    return result(CheckState::kPass, "", loaded + ", at boot by its service",
-                  service->second.enablement.source);
+    return passed("", loaded + ", at boot by its service", service->second.enablement);
   if (node.autoload.is_known() && !autoload.contains(kModule))
-    return result(CheckState::kWarn, "", loaded + ", but no file loads it at boot",
-                  node.autoload.source, {load_at_boot_command("nvidia-peermem")});
+    return warned("", loaded + ", but no file loads it at boot", node.autoload,
+                  {load_at_boot_command("nvidia-peermem")});
   const auto file = autoload.find(kModule);
-  return result(CheckState::kPass, "",
+  return passed("",
                 file == autoload.end() ? fmt::format("{}; whether at boot too is not known: {}",
                                                      loaded, node.autoload.reason)
                                        : fmt::format("{}, at boot by {}", loaded, file->second),
@@ -56,17 +55,17 @@ CheckResult judge_without_clients(const Inventory& node) {
   remedy.emplace_back(
       "# or an RDMA stack that takes such a module (DOCA-OFED), and then the GPU driver again: its "
       "installer builds nvidia-peermem against it");
-  return result(is_open ? CheckState::kUnknown : CheckState::kFail, "",
-                fmt::format("this kernel's own RDMA stack takes no peer-memory module, and {}",
-                            is_open ? "whether dma-buf takes its place is not known"
-                                    : "dma-buf is not in place"),
-                node.peer_memory_symbol.source, std::move(remedy));
+  return (is_open ? unknown : failed)(
+      "",
+      fmt::format(
+          "this kernel's own RDMA stack takes no peer-memory module, and {}",
+          is_open ? "whether dma-buf takes its place is not known" : "dma-buf is not in place"),
+      node.peer_memory_symbol.source, std::move(remedy));
 }
 
 CheckResult judge_absent(const Inventory& node) {
   if (dmabuf_in_place(node))
-    return result(CheckState::kWaived, "",
-                  "no peer-memory module is loaded; dma-buf takes its place here", kModules);
+    return waived("", "no peer-memory module is loaded; dma-buf takes its place here", kModules);
   if (node.peer_memory_symbol.is(false)) return judge_without_clients(node);
   const ModuleFacts* module = node.module(kModule);
   const bool installed = module != nullptr && module->file.is_known();
@@ -86,8 +85,8 @@ CheckResult judge_absent(const Inventory& node) {
   }
   const bool is_open = !dmabuf_ruled_out(node);
   if (is_open) remedy.insert(remedy.begin(), "railgauge preflight --probe  # tells; if it fails:");
-  return result(
-      is_open ? CheckState::kUnknown : CheckState::kFail, "",
+  return (is_open ? unknown : failed)(
+      "",
       fmt::format(
           "no peer-memory module is {}, and {}", installed ? "loaded" : "installed",
           is_open ? "whether dma-buf takes its place is not known" : "dma-buf is not in place"),
@@ -138,8 +137,7 @@ std::string what_returns(const Inventory& node) {
 std::optional<CheckResult> unread_place(const Inventory& node) {
   const auto service = node.services.find(kLegacy);
   if (service == node.services.end())
-    return result(CheckState::kUnknown, "", "whether a service nv_peer_mem starts is not known",
-                  "/etc/systemd/system");
+    return unknown("", "whether a service nv_peer_mem starts is not known", "/etc/systemd/system");
   if (service->second.enablement.is_open())
     return not_known("", "whether a service nv_peer_mem starts", service->second.enablement);
   if (node.autoload.is_open())
@@ -160,7 +158,7 @@ CheckResults judge_peer_memory_client(const CheckInput& input) {
     return {not_known("", "the list of loaded modules", node.loaded_modules)};
   if (node.is_loaded(kModule)) return {judge_loaded(node)};
   if (node.is_loaded(kLegacy))
-    return {result(CheckState::kWarn, "",
+    return {warned("",
                    name_with_version(node, kLegacy) +
                        " is loaded: it works, but nvidia-peermem, which comes with the driver, has "
                        "taken its place",
@@ -174,19 +172,18 @@ CheckResults judge_peer_memory_conflict(const CheckInput& input) {
   if (!node.loaded_modules.is_known())
     return {not_known("", "the list of loaded modules", node.loaded_modules)};
   if (node.is_loaded(kLegacy) && node.is_loaded(kModule))
-    return {result(CheckState::kFail, "",
+    return {failed("",
                    fmt::format("{} and {} are both loaded", name_with_version(node, kModule),
                                name_with_version(node, kLegacy)),
                    kModules, legacy_removal(node))};
-  if (node.is_loaded(kLegacy))
-    return {result(CheckState::kPass, "", "nv_peer_mem alone is loaded", kModules)};
+  if (node.is_loaded(kLegacy)) return {passed("", "nv_peer_mem alone is loaded", kModules)};
   const std::string returns = what_returns(node);
   if (!returns.empty())
-    return {result(CheckState::kWarn, "",
+    return {warned("",
                    fmt::format("nv_peer_mem is not loaded, but {}: it returns at boot", returns),
                    "services, modules-load.d, packages, dkms", legacy_removal(node))};
   if (auto unread = unread_place(node)) return {std::move(*unread)};
-  return {result(CheckState::kPass, "", "nothing of nv_peer_mem is here", kModules)};
+  return {passed("", "nothing of nv_peer_mem is here", kModules)};
 }
 
 }  // namespace railgauge::agent

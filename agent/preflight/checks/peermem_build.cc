@@ -34,9 +34,8 @@ bool serves(const Inventory& node) {
 
 CheckResult judge_misfit(const Inventory& node, const std::string& misfit) {
   const bool spared = !node.is_loaded(kModule) && dmabuf_in_place(node);
-  return result(spared ? CheckState::kWarn : CheckState::kFail, "",
-                spared ? misfit + "; dma-buf takes its place here" : misfit, node.kernel_log.source,
-                rebuild_gpu_driver_commands(node));
+  return (spared ? warned : failed)("", spared ? misfit + "; dma-buf takes its place here" : misfit,
+                                    node.kernel_log.source, rebuild_gpu_driver_commands(node));
 }
 
 bool is_of_ofed(const std::string& file) {
@@ -51,20 +50,18 @@ CheckResult judge_files(const Inventory& node, const ModuleFacts& peermem) {
     return node.kernel_log.is_known() && node.kernel_log_is_cut
                ? cut_log(node, "", "disagrees about version")
            : node.kernel_log.is_known()
-               ? result(CheckState::kPass, "",
-                        "the kernel's log has no complaint about its symbols",
-                        node.kernel_log.source)
+               ? passed("", "the kernel's log has no complaint about its symbols", node.kernel_log)
                : not_known("", "the kernel's log", node.kernel_log, kernel_log_remedy());
   const double newer_by =
       core->file_modified_unix_seconds.value - peermem.file_modified_unix_seconds.value;
   if (is_of_ofed(core->file.value_or("")) && newer_by > kSecondsApart)
-    return result(CheckState::kWarn, "",
+    return warned("",
                   fmt::format("{} is newer than nvidia-peermem: the OFED was installed after the "
                               "GPU driver",
                               core->file.value),
-                  core->file_modified_unix_seconds.source, rebuild_gpu_driver_commands(node));
-  return result(CheckState::kPass, "", "nvidia-peermem is not older than the ib_core that it uses",
-                core->file_modified_unix_seconds.source);
+                  core->file_modified_unix_seconds, rebuild_gpu_driver_commands(node));
+  return passed("", "nvidia-peermem is not older than the ib_core that it uses",
+                core->file_modified_unix_seconds);
 }
 
 }  // namespace
@@ -80,16 +77,15 @@ CheckResults judge_peermem_build(const CheckInput& input) {
   if (peermem == nullptr || !peermem->is_loaded) return waived("nvidia-peermem is not loaded");
   const ModuleFacts* core = node.module("ib_core");
   if (core == nullptr || !core->is_loaded)
-    return {result(
-        CheckState::kFail, "", "nvidia-peermem is loaded, but ib_core is not", "/proc/modules",
-        {"modprobe ib_uverbs", "modprobe -r nvidia-peermem", "modprobe nvidia-peermem"})};
+    return {
+        failed("", "nvidia-peermem is loaded, but ib_core is not", "/proc/modules",
+               {"modprobe ib_uverbs", "modprobe -r nvidia-peermem", "modprobe nvidia-peermem"})};
   const bool tells_users = core->holders_told.is_known() || !core->holders.empty();
   const bool is_used = std::ranges::find(core->holders, kModule) != core->holders.end();
   if (!is_used && core->holders_told.is_open())
     return {not_known("", "whether nvidia-peermem uses ib_core", core->holders_told)};
   if (tells_users && !is_used)
-    return {result(CheckState::kFail, "",
-                   "nvidia-peermem is loaded, but does not use ib_core: it registered nowhere",
+    return {failed("", "nvidia-peermem is loaded, but does not use ib_core: it registered nowhere",
                    "/sys/module/ib_core/holders", rebuild_gpu_driver_commands(node))};
   CheckResult judged = judge_files(node, *peermem);
   if (!misfit.empty())
@@ -125,16 +121,14 @@ CheckResults judge_peermem_mode(const CheckInput& input) {
     if (!fact.is_known())
       results.push_back(not_known(wanted.name, "the parameter", fact));
     else if (fact.value != wanted.value)
-      results.push_back(result(CheckState::kWarn, wanted.name,
-                               fmt::format("{}={}; {}", wanted.name, fact.value, wanted.means),
-                               fact.source,
-                               {fmt::format("echo \"options nvidia-peermem {}={}\" > "
-                                            "/etc/modprobe.d/nvidia-peermem.conf",
-                                            wanted.name, wanted.value),
-                                "modprobe -r nvidia-peermem && modprobe nvidia-peermem"}));
+      results.push_back(
+          warned(wanted.name, fmt::format("{}={}; {}", wanted.name, fact.value, wanted.means), fact,
+                 {fmt::format("echo \"options nvidia-peermem {}={}\" > "
+                              "/etc/modprobe.d/nvidia-peermem.conf",
+                              wanted.name, wanted.value),
+                  "modprobe -r nvidia-peermem && modprobe nvidia-peermem"}));
     else
-      results.push_back(result(CheckState::kPass, wanted.name,
-                               fmt::format("{}={}", wanted.name, fact.value), fact.source));
+      results.push_back(passed(wanted.name, fmt::format("{}={}", wanted.name, fact.value), fact));
   }
   return results.empty() ? waived("this nvidia-peermem has no mode to choose") : results;
 }

@@ -15,45 +15,42 @@ constexpr const char* kDevices = "/sys/bus/pci/devices";
 
 CheckResult judge_distance(const CheckInput& input, const GpuNicPair& pair) {
   if (pair.distance == kUnknownDistance)
-    return result(CheckState::kUnknown, pair.subject(),
-                  "where GPU and NIC hang on PCIe is not known", kDevices);
+    return unknown(pair.subject(), "where GPU and NIC hang on PCIe is not known", kDevices);
   if (is_grace(input.node))
-    return result(CheckState::kWaived, pair.subject(),
+    return waived(pair.subject(),
                   fmt::format("{}: this GPU hangs on its CPU, not on a PCIe switch, by design",
                               pair.distance),
                   kDevices);
-  if (pair.shares_a_bridge())
-    return result(CheckState::kPass, pair.subject(), pair.distance, kDevices);
+  if (pair.shares_a_bridge()) return passed(pair.subject(), pair.distance, kDevices);
   if (input.node.is_virtual_machine.is(true))
-    return result(CheckState::kUnknown, pair.subject(),
-                  fmt::format("{} in this virtual machine, which says nothing of the host's PCIe",
-                              pair.distance),
-                  kDevices,
-                  {"# on the host: lspci -t, for the physical functions behind the two; how fast "
-                   "the pair is only a measurement tells here"});
+    return unknown(pair.subject(),
+                   fmt::format("{} in this virtual machine, which says nothing of the host's PCIe",
+                               pair.distance),
+                   kDevices,
+                   {"# on the host: lspci -t, for the physical functions behind the two; how fast "
+                    "the pair is only a measurement tells here"});
   if (pair.distance == "PHB")
-    return result(CheckState::kWarn, pair.subject(),
+    return warned(pair.subject(),
                   "PHB: through the root complex of one socket; works, slower than by a switch",
                   kDevices, {"# pair the GPU with a NIC of its own PCIe switch, if there is one"});
   const bool is_required = input.required.contains(kDistanceId);
-  return result(is_required ? CheckState::kFail : CheckState::kWarn, pair.subject(),
-                fmt::format("{}: the nearest NIC is across {}; works, slower", pair.distance,
-                            pair.distance == "SYS" ? "the sockets' link" : "host bridges"),
-                kDevices,
-                {"# move the NIC to a slot of the GPU's switch or socket, or measure this node in "
-                 "host memory: memory=host"});
+  return (is_required ? failed : warned)(
+      pair.subject(),
+      fmt::format("{}: the nearest NIC is across {}; works, slower", pair.distance,
+                  pair.distance == "SYS" ? "the sockets' link" : "host bridges"),
+      kDevices,
+      {"# move the NIC to a slot of the GPU's switch or socket, or measure this node in "
+       "host memory: memory=host"});
 }
 
 CheckResult judge_device(const Inventory& node, const std::string& subject,
                          const PciDevice& device) {
   if (node.numa.size() <= 1)
-    return result(CheckState::kPass, subject, "the machine has one NUMA node",
-                  "/sys/devices/system/node");
+    return passed(subject, "the machine has one NUMA node", "/sys/devices/system/node");
   if (!device.numa_node.is_known()) return not_known(subject, "its NUMA node", device.numa_node);
   if (device.numa_node.value < 0)
-    return result(
-        CheckState::kWarn, subject, "the firmware does not tell its NUMA node",
-        device.numa_node.source,
+    return warned(
+        subject, "the firmware does not tell its NUMA node", device.numa_node,
         node.is_virtual_machine.is(true)
             ? std::vector<std::string>{"# on the host: give the guest NUMA nodes and the "
                                        "device the one that it is on (pxb-pcie)"}
@@ -67,12 +64,11 @@ CheckResult judge_device(const Inventory& node, const std::string& subject,
   const std::string& local = device.local_cpus.value;
   if (allowed.is_known() && !allowed.value.empty() && !local.empty() &&
       !lists_meet(allowed.value, local))
-    return result(
-        CheckState::kFail, subject,
+    return failed(
+        subject,
         fmt::format("its processors are {}, the agent may use {} alone", local, allowed.value),
-        allowed.source, {"systemctl set-property railgauge-agent.service AllowedCPUs="});
-  return result(CheckState::kPass, subject, fmt::format("NUMA node {}", device.numa_node.value),
-                device.numa_node.source);
+        allowed, {"systemctl set-property railgauge-agent.service AllowedCPUs="});
+  return passed(subject, fmt::format("NUMA node {}", device.numa_node.value), device.numa_node);
 }
 
 }  // namespace
@@ -82,8 +78,8 @@ CheckResults judge_gpu_nic_distance(const CheckInput& input) {
   CheckResults results;
   for (const PairsOfGpu& one : nearest_by_gpu(input.node)) {
     if (one.data_direct != nullptr) {
-      results.push_back(result(
-          CheckState::kPass, one.pairs.front().gpu->name,
+      results.push_back(passed(
+          one.pairs.front().gpu->name,
           fmt::format("{} to the DMA function {} (Data Direct), by which a NIC of another "
                       "root port reaches it",
                       pci_distance(input.node, one.gpu_device->address, one.data_direct->address),
@@ -93,7 +89,7 @@ CheckResults judge_gpu_nic_distance(const CheckInput& input) {
     }
     for (const GpuNicPair& pair : one.pairs)
       results.push_back(is_unified(*pair.gpu)
-                            ? result(CheckState::kWaived, pair.subject(),
+                            ? waived(pair.subject(),
                                      "this GPU shares the host's memory, which any NIC reaches",
                                      kDevices)
                             : judge_distance(input, pair));
@@ -105,17 +101,12 @@ CheckResults judge_numa_locality(const CheckInput& input) {
   const Inventory& node = input.node;
   CheckResults results;
   if (node.numa_balancing.is(true))
-    results.push_back(result(CheckState::kWarn, "",
-                             "Linux moves pages between NUMA nodes by itself while we measure",
-                             node.numa_balancing.source,
+    results.push_back(warned("", "Linux moves pages between NUMA nodes by itself while we measure",
+                             node.numa_balancing,
                              {"sysctl -w kernel.numa_balancing=0",
                               "echo kernel.numa_balancing=0 > /etc/sysctl.d/90-railgauge.conf"}));
-  for (const GpuFacts& gpu : node.gpus)
-    if (const PciDevice* device = node.pci_device(gpu.pci_address); device != nullptr)
-      results.push_back(judge_device(node, gpu.name, *device));
-  for (const RdmaDevice* nic : fabric_nics(node))
-    if (const PciDevice* device = node.pci_device(nic->pci_address); device != nullptr)
-      results.push_back(judge_device(node, nic->name, *device));
+  for (const auto& [subject, device, gpu] : linked_devices(node))
+    results.push_back(judge_device(node, subject, *device));
   return results.empty() ? waived("there is neither a GPU nor an RDMA NIC on PCIe") : results;
 }
 

@@ -13,10 +13,6 @@ constexpr std::uint32_t kNetMtuFor4096 = 4200;
 constexpr std::uint32_t kRoceHeaderBytes = 96;
 constexpr std::uint32_t kInfinibandMtu = 4096;
 
-std::string name_of(const RdmaDevice& device, const RdmaPort& port) {
-  return fmt::format("{}:{}", device.name, port.port);
-}
-
 const NetDevice* net_of(const Inventory& node, const RdmaDevice& device) {
   for (const std::string& name : device.netdevs)
     if (const NetDevice* net = node.net(name); net != nullptr) return net;
@@ -59,8 +55,8 @@ CheckResult judge_down(const Inventory& node, const RdmaDevice& device, const Rd
   remedy.push_back(fmt::format("mlxlink -d {} -p {} -m", device.name, port.port));
   remedy.emplace_back("# check cable and transceiver, then the switch's port");
   const bool fails = lost_rail || !any_active(node);
-  return result(fails ? CheckState::kFail : CheckState::kWarn, name_of(device, port), text,
-                port.state.source, std::move(remedy));
+  return (fails ? failed : warned)(name_of(device, port), text, port.state.source,
+                                   std::move(remedy));
 }
 
 CheckResult judge_port(const Inventory& node, const RdmaDevice& device, const RdmaPort& port) {
@@ -74,13 +70,12 @@ CheckResult judge_port(const Inventory& node, const RdmaDevice& device, const Rd
                                        port.link_layer.value_or("link layer unknown"));
   const double best = best_rate(node, device);
   if (rate < best)
-    return result(CheckState::kFail, name,
-                  fmt::format("{}; its sisters run at {:g} Gb/s", text, best / 1e9),
-                  port.rate_bits_per_second.source,
+    return failed(name, fmt::format("{}; its sisters run at {:g} Gb/s", text, best / 1e9),
+                  port.rate_bits_per_second,
                   {fmt::format("mlxlink -d {} -p {} -m -c", device.name, port.port),
                    "# retrain the link or replace cable or transceiver; compare the switch port's "
                    "speed"});
-  return result(CheckState::kPass, name, text, port.state.source);
+  return passed(name, text, port.state);
 }
 
 // The MTU that the port agreed on with the subnet manager: the partition bounds it, not an
@@ -93,11 +88,10 @@ CheckResult judge_infiniband_mtu(const RdmaDevice& device, const RdmaPort& port)
                      {fmt::format("ibv_devinfo -d {} -i {} | grep mtu", device.name, port.port)});
   const std::uint32_t most = port.max_mtu_bytes.value_or(0);
   if (mtu.value >= kInfinibandMtu || mtu.value == most)
-    return result(CheckState::kPass, name, fmt::format("{} of {}", mtu.value, most), mtu.source);
-  return result(
-      CheckState::kWarn, name,
-      fmt::format("{} where {} is possible: each message costs more packets", mtu.value, most),
-      mtu.source,
+    return passed(name, fmt::format("{} of {}", mtu.value, most), mtu);
+  return warned(
+      name,
+      fmt::format("{} where {} is possible: each message costs more packets", mtu.value, most), mtu,
       {"# on the subnet manager's host, in the partition (opensm: partitions.conf, "
        "Default=0x7fff,ipoib,mtu=5: ALL=full), then:",
        "systemctl restart opensm"});
@@ -114,25 +108,23 @@ std::string why_not_roce(const RdmaDevice& device, const RdmaPort& port) {
 CheckResult judge_port_mtu(const Inventory& node, const RdmaDevice& device, const RdmaPort& port) {
   const std::string name = name_of(device, port);
   if (const std::string why = why_not_roce(device, port); !why.empty())
-    return result(CheckState::kWaived, name, why, port.link_layer.source);
+    return waived(name, why, port.link_layer);
   if (port.link_layer.is("infiniband")) return judge_infiniband_mtu(device, port);
   const NetDevice* net = net_of(node, device);
   if (net == nullptr)
-    return result(CheckState::kUnknown, name, "the port has no network interface here",
-                  "/sys/class/net");
+    return unknown(name, "the port has no network interface here", "/sys/class/net");
   if (!net->mtu_bytes.is_known()) return not_known(name, "the interface's MTU", net->mtu_bytes);
   const std::uint32_t mtu = net->mtu_bytes.value;
   if (mtu >= kNetMtuFor4096)
-    return result(CheckState::kPass, name,
-                  fmt::format("{} has {}: RDMA can use 4096", net->name, mtu),
-                  net->mtu_bytes.source);
+    return passed(name, fmt::format("{} has {}: RDMA can use 4096", net->name, mtu),
+                  net->mtu_bytes);
   constexpr std::array<std::uint32_t, 5> kRdmaMtus{4096, 2048, 1024, 512, 256};
   const auto fits = std::ranges::find_if(
       kRdmaMtus, [&](std::uint32_t each) { return each + kRoceHeaderBytes <= mtu; });
-  return result(CheckState::kWarn, name,
+  return warned(name,
                 fmt::format("{} has {}: RDMA can use {} bytes alone", net->name, mtu,
                             fits == kRdmaMtus.end() ? 0 : *fits),
-                net->mtu_bytes.source,
+                net->mtu_bytes,
                 {fmt::format("ip link set {} mtu 9000", net->name),
                  "# and in the network configuration, so that it lasts; the switch's ports first, "
                  "9216 there"});
@@ -140,21 +132,21 @@ CheckResult judge_port_mtu(const Inventory& node, const RdmaDevice& device, cons
 
 bool is_link_local(const std::string& gid) { return gid.starts_with("fe80"); }
 
-CheckResult judge_port_gid(const RdmaDevice& device, const RdmaPort& port) {
+CheckResult judge_port_gid(const Inventory& /*node*/, const RdmaDevice& device,
+                           const RdmaPort& port) {
   const std::string name = name_of(device, port);
   const std::string source =
       fmt::format("/sys/class/infiniband/{}/ports/{}/gids", device.name, port.port);
   if (!port.link_layer.is_known()) return not_known(name, "the link layer", port.link_layer);
   if (const std::string why = why_not_roce(device, port); !why.empty())
-    return result(CheckState::kWaived, name, why, port.link_layer.source);
+    return waived(name, why, port.link_layer);
   if (port.link_layer.is("infiniband")) {
     if (port.lid.is_known() && port.lid.value == 0)
-      return result(CheckState::kFail, name, "the port has no LID: no subnet manager has seen it",
-                    port.lid.source, {"systemctl status opensm  # on the subnet manager's host"});
-    if (!port.gids.empty()) return result(CheckState::kPass, name, port.gids.front().gid, source);
-    return port.gids_told.is_open()
-               ? not_known(name, "which GIDs it has", port.gids_told)
-               : result(CheckState::kFail, name, "the port has no GID", source);
+      return failed(name, "the port has no LID: no subnet manager has seen it", port.lid,
+                    {"systemctl status opensm  # on the subnet manager's host"});
+    if (!port.gids.empty()) return passed(name, port.gids.front().gid, source);
+    return port.gids_told.is_open() ? not_known(name, "which GIDs it has", port.gids_told)
+                                    : failed(name, "the port has no GID", source);
   }
   const GidEntry* best = nullptr;
   bool untold_type = false;
@@ -168,53 +160,31 @@ CheckResult judge_port_gid(const RdmaDevice& device, const RdmaPort& port) {
       fmt::format("ip addr add ADDRESS/PREFIX dev {}  # and in the network configuration", net)};
   if (best == nullptr && port.gids_told.is_open())
     return not_known(name, "which GIDs it has", port.gids_told, {"show_gids"});
-  if (port.gids.empty())
-    return result(CheckState::kFail, name, "the port has no GID", source, remedy);
+  if (port.gids.empty()) return failed(name, "the port has no GID", source, remedy);
   if (best == nullptr && untold_type)
-    return result(CheckState::kUnknown, name, "the types of its GIDs are not told", source,
-                  {"show_gids"});
+    return unknown(name, "the types of its GIDs are not told", source, {"show_gids"});
   if (best == nullptr)
-    return result(CheckState::kFail, name, "no GID is of RoCE v2", source,
+    return failed(name, "no GID is of RoCE v2", source,
                   {fmt::format("cma_roce_mode -d {} -p {} -m 2", device.name, port.port)});
   const std::string text = fmt::format("RoCE v2 GID {} at index {}", best->gid, best->index);
   if (is_link_local(best->gid))
-    return result(CheckState::kWarn, name, text + " is link-local alone: it crosses no router",
-                  source, remedy);
-  return result(CheckState::kPass, name, text, source);
+    return warned(name, text + " is link-local alone: it crosses no router", source, remedy);
+  return passed(name, text, source);
 }
 
 }  // namespace
 
 CheckResults judge_port_state(const CheckInput& input) {
-  CheckResults results;
-  for (const RdmaDevice& device : input.node.rdma) {
-    if (auto untold = untold_ports(device)) results.push_back(std::move(*untold));
-    for (const RdmaPort& port : device.ports)
-      results.push_back(judge_port(input.node, device, port));
-  }
-  return results.empty()
-             ? no_rdma(input.node, "no NIC here has RDMA; TCP over these NICs is measured")
-             : results;
+  return for_each_port(input.node, {}, "no NIC here has RDMA; TCP over these NICs is measured",
+                       judge_port);
 }
 
 CheckResults judge_mtu(const CheckInput& input) {
-  CheckResults results;
-  for (const RdmaDevice& device : input.node.rdma) {
-    if (auto untold = untold_ports(device)) results.push_back(std::move(*untold));
-    for (const RdmaPort& port : device.ports)
-      if (port.state.is("active")) results.push_back(judge_port_mtu(input.node, device, port));
-  }
-  return results.empty() ? no_rdma(input.node, "no RDMA port is active") : results;
+  return for_each_port(input.node, {.active_only = true}, "no RDMA port is active", judge_port_mtu);
 }
 
 CheckResults judge_gid(const CheckInput& input) {
-  CheckResults results;
-  for (const RdmaDevice& device : input.node.rdma) {
-    if (auto untold = untold_ports(device)) results.push_back(std::move(*untold));
-    for (const RdmaPort& port : device.ports)
-      if (port.state.is("active")) results.push_back(judge_port_gid(device, port));
-  }
-  return results.empty() ? no_rdma(input.node, "no RDMA port is active") : results;
+  return for_each_port(input.node, {.active_only = true}, "no RDMA port is active", judge_port_gid);
 }
 
 }  // namespace railgauge::agent

@@ -33,8 +33,7 @@ double mib(std::uint64_t bytes) { return static_cast<double>(bytes) / kMiB; }
 // The memory that the agent's control group still allows.
 CheckResult judge_memory(const MemoryLimits& limits) {
   const Fact<std::uint64_t>& most = limits.cgroup_memory_max_bytes;
-  if (most.is_absent() || most.is(kUnlimited))
-    return result(CheckState::kPass, "memory", "no limit", most.source);
+  if (most.is_absent() || most.is(kUnlimited)) return passed("memory", "no limit", most);
   if (!most.is_known()) return not_known("memory", "the group's limit of memory", most);
   if (!limits.cgroup_memory_now_bytes.is_known())
     return not_known("memory", "how much of the group's memory is in use",
@@ -44,27 +43,27 @@ CheckResult judge_memory(const MemoryLimits& limits) {
   const std::string text =
       fmt::format("{:.0f} MiB of {:.0f} MiB are free", mib(room), mib(most.value));
   if (room < kLeastRoomBytes)
-    return result(CheckState::kWarn, "memory", text, most.source,
+    return warned("memory", text, most,
                   {"systemctl set-property railgauge-agent.service MemoryMax=infinity",
                    "# in a pod: raise its memory limit"});
-  return result(CheckState::kPass, "memory", text, most.source);
+  return passed("memory", text, most);
 }
 
 // The processors that the agent's control group allows; two ranks need two.
 CheckResult judge_cpus(const Inventory& node) {
   const Fact<std::string>& cpus = node.limits.cgroup_cpus;
-  if (cpus.is_absent()) return result(CheckState::kPass, "processors", "no limit", cpus.source);
+  if (cpus.is_absent()) return passed("processors", "no limit", cpus);
   if (!cpus.is_known()) return not_known("processors", "which processors it may use", cpus);
   const std::size_t allowed = processors_of(cpus.value).size();
   if (allowed == 0)
-    return result(CheckState::kError, "processors",
-                  fmt::format("\"{}\" names no processor", cpus.value), cpus.source);
+    return in_error("processors", fmt::format("\"{}\" names no processor", cpus.value),
+                    cpus.source);
   const std::uint32_t all = node.cpu.processors.value_or(0);
   const std::string text = fmt::format("{} may be used", cpus.value);
   if (allowed < all && allowed < 2)
-    return result(CheckState::kWarn, "processors", text + ": one is too few for two ranks",
-                  cpus.source, {"systemctl set-property railgauge-agent.service AllowedCPUs="});
-  return result(CheckState::kPass, "processors", text, cpus.source);
+    return warned("processors", text + ": one is too few for two ranks", cpus,
+                  {"systemctl set-property railgauge-agent.service AllowedCPUs="});
+  return passed("processors", text, cpus);
 }
 
 // The RDMA handles that the control group still allows for a device.
@@ -74,10 +73,9 @@ CheckResult judge_rdma(const std::string& device, const Fact<std::string>& most,
   const auto used = in_use.find(device);
   const std::string now = used == in_use.end() ? "" : used->second.value_or("");
   const std::string text = now.empty() ? most.value : fmt::format("{}; {} in use", most.value, now);
-  if (rdma_handles_left(most.value, now) > 0)
-    return result(CheckState::kPass, device, text, most.source);
-  return result(
-      CheckState::kFail, device, text + ": nothing more can be opened", most.source,
+  if (rdma_handles_left(most.value, now) > 0) return passed(device, text, most);
+  return failed(
+      device, text + ": nothing more can be opened", most,
       {fmt::format("echo \"{} hca_handle=max hca_object=max\" > {}", device, most.source)});
 }
 
@@ -89,17 +87,14 @@ CheckResults judge_locked_memory(const CheckInput& input) {
     return no_rdma(input.node, "no device here has RDMA: nothing is registered");
   const MemoryLimits& limits = input.node.limits;
   if (limits.cap_ipc_lock.is(true))
-    return {result(CheckState::kPass, "", "the capability IPC_LOCK lifts the limit",
-                   limits.cap_ipc_lock.source)};
+    return {passed("", "the capability IPC_LOCK lifts the limit", limits.cap_ipc_lock)};
   const Fact<std::uint64_t>& soft = limits.memlock_soft_bytes;
   if (!soft.is_known()) return {not_known("", "the limit of locked memory", soft)};
-  if (soft.value == kUnlimited) return {result(CheckState::kPass, "", "unlimited", soft.source)};
+  if (soft.value == kUnlimited) return {passed("", "unlimited", soft)};
   const std::string text = fmt::format("{:.3g} MiB", mib(soft.value));
-  if (soft.value < kLeastLockedBytes)
-    return {result(CheckState::kFail, "", text, soft.source, memlock_remedy())};
-  if (soft.value < kGoodLockedBytes)
-    return {result(CheckState::kWarn, "", text, soft.source, memlock_remedy())};
-  return {result(CheckState::kPass, "", text, soft.source)};
+  if (soft.value < kLeastLockedBytes) return {failed("", text, soft, memlock_remedy())};
+  if (soft.value < kGoodLockedBytes) return {warned("", text, soft, memlock_remedy())};
+  return {passed("", text, soft)};
 }
 
 CheckResults judge_cgroup(const CheckInput& input) {
@@ -121,16 +116,16 @@ CheckResults judge_hugepages(const CheckInput& input) {
   const std::uint64_t bytes = node.huge_pages_free.value * node.huge_page_bytes.value_or(0);
   const std::string transparent = node.transparent_huge_pages.value_or("unknown");
   if (bytes == 0)
-    return {result(CheckState::kWarn, "",
+    return {warned("",
                    fmt::format("no huge page is reserved; transparent ones: {}; tests that ask for "
                                "them fall back and say so",
                                transparent),
-                   node.huge_pages_free.source,
+                   node.huge_pages_free,
                    {"sysctl -w vm.nr_hugepages=512",
                     "echo vm.nr_hugepages=512 > /etc/sysctl.d/90-railgauge-hugepages.conf"})};
-  return {result(CheckState::kPass, "",
+  return {passed("",
                  fmt::format("{:.0f} MiB are free; transparent ones: {}", mib(bytes), transparent),
-                 node.huge_pages_free.source)};
+                 node.huge_pages_free)};
 }
 
 }  // namespace railgauge::agent

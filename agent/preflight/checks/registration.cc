@@ -11,13 +11,6 @@
 namespace railgauge::agent {
 namespace {
 
-const ProbeAnswer* find_answer(std::span<const ProbeAnswer> answers, const GpuNicPair& pair) {
-  const auto found = std::ranges::find_if(answers, [&](const ProbeAnswer& answer) {
-    return answer.gpu == pair.gpu->name && answer.nic == pair.nic->name;
-  });
-  return found == answers.end() ? nullptr : &*found;
-}
-
 std::string age_text(double seconds) {
   if (seconds < 120) return fmt::format("{:.0f} s", std::max(seconds, 0.0));
   if (seconds < 7200) return fmt::format("{:.0f} min", seconds / 60);
@@ -38,36 +31,39 @@ std::vector<std::string> refusal_remedy(const Inventory& node) {
 }
 
 CheckResult judge_busy(const CheckInput& input, const GpuNicPair& pair, const ProbeAnswer& busy) {
-  return result(CheckState::kUnknown, pair.subject(),
-                "busy: " + busy.text + last_answer_words(input, pair), "probe",
-                {"# again when the GPU is idle:", "railgauge preflight --probe"});
+  return unknown(pair.subject(), "busy: " + busy.text + last_answer_words(input, pair), "probe",
+                 {"# again when the GPU is idle:", "railgauge preflight --probe"});
 }
 
 CheckResult judge_pair(const CheckInput& input, const GpuNicPair& pair) {
   const ProbeAnswer* answer = find_answer(input.probes, pair);
   if (answer == nullptr)
-    return result(CheckState::kUnknown, pair.subject(),
-                  "not tried now" + last_answer_words(input, pair), "probe",
-                  {"railgauge preflight --probe"});
+    return unknown(pair.subject(), "not tried now" + last_answer_words(input, pair), "probe",
+                   {"railgauge preflight --probe"});
   const std::string synthetic = answer->is_synthetic ? " (synthetic)" : "";
   switch (answer->state) {
     case ProbeAnswer::State::kRegistered:
-      return result(CheckState::kPass, pair.subject(), words_of_answer(*answer) + synthetic,
-                    "probe");
+      return passed(pair.subject(), words_of_answer(*answer) + synthetic, "probe");
     case ProbeAnswer::State::kRefused:
-      return result(CheckState::kFail, pair.subject(), answer->text + synthetic, "probe",
-                    refusal_remedy(input.node));
+      return failed(pair.subject(), answer->text + synthetic, "probe", refusal_remedy(input.node));
     case ProbeAnswer::State::kBusy:
       return judge_busy(input, pair, *answer);
     case ProbeAnswer::State::kNotTried:
-      return result(CheckState::kUnknown, pair.subject(), answer->text, "probe");
+      return unknown(pair.subject(), answer->text, "probe");
     case ProbeAnswer::State::kError:
       break;
   }
-  return result(CheckState::kError, pair.subject(), answer->text, "probe");
+  return in_error(pair.subject(), answer->text, "probe");
 }
 
 }  // namespace
+
+const ProbeAnswer* find_answer(std::span<const ProbeAnswer> answers, const GpuNicPair& pair) {
+  const auto found = std::ranges::find_if(answers, [&](const ProbeAnswer& answer) {
+    return answer.gpu == pair.gpu->name && answer.nic == pair.nic->name;
+  });
+  return found == answers.end() ? nullptr : &*found;
+}
 
 std::string last_answer_words(const CheckInput& input, const GpuNicPair& pair) {
   const ProbeAnswer* last = find_answer(input.earlier, pair);

@@ -25,16 +25,14 @@ constexpr std::uint32_t kLastConnectX = 0x1fff;
 
 CheckResult judge_least(const std::string& what, const Fact<std::string>& have, const char* least,
                         const std::string& remedy) {
-  if (have.is_absent())
-    return result(CheckState::kWaived, what, fmt::format("{} is not installed", what), have.source);
+  if (have.is_absent()) return waived(what, fmt::format("{} is not installed", what), have);
   if (!have.is_known()) return not_known(what, "its version", have);
   if (version_of(have.value).empty())
-    return result(CheckState::kError, what, fmt::format("\"{}\" is no version", have.value),
-                  have.source);
+    return in_error(what, fmt::format("\"{}\" is no version", have.value), have.source);
   const bool enough = at_least(have.value, least);
-  return result(enough ? CheckState::kPass : CheckState::kFail, what,
-                fmt::format("{}; at least {} is needed", have.value, least), have.source,
-                enough ? std::vector<std::string>{} : std::vector<std::string>{remedy});
+  return (enough ? passed : failed)(
+      what, fmt::format("{}; at least {} is needed", have.value, least), have.source,
+      enough ? std::vector<std::string>{} : std::vector<std::string>{remedy});
 }
 
 // Without a driver nothing reaches a GPU's memory; one that a guest has needs none here.
@@ -52,13 +50,13 @@ CheckResult judge_gpu_driver(const Inventory& node) {
                            driver.empty() ? "by none" : "by " + driver);
   }
   if (all_given_away)
-    return result(
-        CheckState::kWaived, "GPU driver",
+    return waived(
+        "GPU driver",
         fmt::format("the GPUs are kept for virtual machines ({}): preflight them there", drivers),
-        node.gpu_driver.source);
-  return result(CheckState::kFail, "GPU driver",
+        node.gpu_driver);
+  return failed("GPU driver",
                 fmt::format("NVIDIA's driver is not loaded; the GPUs are driven: {}", drivers),
-                node.gpu_driver.source, {install, "modprobe nvidia  # if it is installed"});
+                node.gpu_driver, {install, "modprobe nvidia  # if it is installed"});
 }
 
 CheckResult judge_gpu_class(const GpuFacts& gpu) {
@@ -66,36 +64,34 @@ CheckResult judge_gpu_class(const GpuFacts& gpu) {
   const std::string& model = gpu.model.value;
   const Fact<std::uint32_t>& capability = gpu.nvml.compute_capability;
   if (capability.is_known() && capability.value < kLeastCapability)
-    return result(CheckState::kFail, gpu.name,
+    return failed(gpu.name,
                   fmt::format("{} has compute capability {}.{}, 3.5 is needed", model,
                               capability.value / 10, capability.value % 10),
-                  capability.source, {"# GPUDirect RDMA needs Kepler GK110 or later"});
+                  capability, {"# GPUDirect RDMA needs Kepler GK110 or later"});
   for (const char* consumer : {"GeForce", "TITAN"})
     if (model.find(consumer) != std::string::npos)
-      return result(
-          CheckState::kFail, gpu.name,
+      return failed(
+          gpu.name,
           fmt::format("{}: GPUDirect RDMA is for data centre and workstation GPUs", model),
-          gpu.model.source,
+          gpu.model,
           {"# measure this node in host memory (memory=host) or staged (memory=staged)"});
-  return result(CheckState::kPass, gpu.name, model, gpu.model.source);
+  return passed(gpu.name, model, gpu.model);
 }
 
 CheckResult judge_nic_class(const Inventory& node, const RdmaDevice& nic) {
   const PciDevice* device = node.pci_device(nic.pci_address);
   if (device == nullptr || !device->vendor.is_known() || !device->device.is_known())
-    return result(CheckState::kUnknown, nic.name, "what NIC this is was not told",
-                  "/sys/bus/pci/devices");
+    return unknown(nic.name, "what NIC this is was not told", "/sys/bus/pci/devices");
   const bool is_connectx = device->device.value <= kLastConnectX;
   const std::string text = fmt::format("{} ({:04x}:{:04x})", nic.model.value_or("NIC"),
                                        device->vendor.value, device->device.value);
   if (device->vendor.value != kMellanox || device->device.value == kConnectX3Vf)
-    return result(CheckState::kUnknown, nic.name,
-                  text + ": whether it reaches GPU memory stands nowhere", device->device.source,
-                  {"railgauge preflight --probe"});
+    return unknown(nic.name, text + ": whether it reaches GPU memory stands nowhere",
+                   device->device, {"railgauge preflight --probe"});
   if (is_connectx && device->device.value < kConnectX3Pro)
-    return result(CheckState::kFail, nic.name, text + " is older than ConnectX-3 Pro",
-                  device->device.source, {"# a NIC of ConnectX-3 Pro or later is needed"});
-  return result(CheckState::kPass, nic.name, text, device->device.source);
+    return failed(nic.name, text + " is older than ConnectX-3 Pro", device->device,
+                  {"# a NIC of ConnectX-3 Pro or later is needed"});
+  return passed(nic.name, text, device->device);
 }
 
 // The needs of GDRCopy's driver on its own side; GPU driver and GPU class have their own rows, and
@@ -104,8 +100,7 @@ CheckResult judge_gdrdrv(const Inventory& node) {
   if (!node.loaded_modules.is_known())
     return not_known("gdrdrv", "the list of loaded modules", node.loaded_modules);
   if (!node.is_loaded("gdrdrv"))
-    return result(CheckState::kWaived, "gdrdrv", "gdrdrv is not loaded: BAR copies go other ways",
-                  "/proc/modules");
+    return waived("gdrdrv", "gdrdrv is not loaded: BAR copies go other ways", "/proc/modules");
   return judge_least("gdrdrv", node.module("gdrdrv")->version, kLeastGdrdrv,
                      fmt::format("# install GDRCopy's driver {} or later for the running kernel: "
                                  "its package gdrdrv-dkms",
@@ -141,13 +136,12 @@ CheckResults judge_nic_firmware(const CheckInput& input) {
     for (const auto& [version, nics] : versions)
       text += fmt::format("{}{} on {}", text.empty() ? "" : ", ", version, fmt::join(nics, " "));
     if (versions.size() == 1)
-      results.push_back(
-          result(CheckState::kPass, board,
-                 text + (configured_by_mlxconfig.contains(board) ? kConfigurationUnknown : ""),
-                 "/sys/class/infiniband/*/fw_ver"));
+      results.push_back(passed(
+          board, text + (configured_by_mlxconfig.contains(board) ? kConfigurationUnknown : ""),
+          "/sys/class/infiniband/*/fw_ver"));
     else
-      results.push_back(result(
-          CheckState::kWarn, board, text, "/sys/class/infiniband/*/fw_ver",
+      results.push_back(warned(
+          board, text, "/sys/class/infiniband/*/fw_ver",
           {"# bring them to one version, in a maintenance window:", "mlxfwmanager --online -u"}));
   }
   return results.empty() ? no_rdma(input.node) : results;
@@ -166,7 +160,7 @@ CheckResults judge_versions(const CheckInput& input) {
     const bool needed = is_linux || (!node.gpus.empty() && !fact->is_absent());
     if (needed && !fact->is_known()) return {not_known("", what, *fact)};
   }
-  return {result(CheckState::kPass, "", std::move(text), "/proc, /sys, package lists")};
+  return {passed("", std::move(text), "/proc, /sys, package lists")};
 }
 
 CheckResults judge_minimum_versions(const CheckInput& input) {

@@ -1,9 +1,6 @@
 #include "agent/preflight/probe/port_probe.h"
 
-#include <sstream>
-
 #include <fmt/format.h>
-#include <google/protobuf/util/json_util.h>
 
 #include "agent/preflight/probe/probe.h"
 #include "kernels/core/base/probe.pb.h"
@@ -51,16 +48,11 @@ void take(const PortProbe& probe, RdmaDevice& device, RdmaPort& port) {
 }  // namespace
 
 void take_port_lines(const std::string& text, Inventory& node) {
-  google::protobuf::util::JsonParseOptions options;
-  options.ignore_unknown_fields = true;
-  std::istringstream lines(text);
-  for (std::string line; std::getline(lines, line);) {
-    PortProbe probe;
-    if (!google::protobuf::util::JsonStringToMessage(line, &probe, options).ok()) continue;
+  for_each_message_line<PortProbe>(text, [&](const PortProbe& probe) {
     for_each_open_port(node, [&](const std::string& endpoint, RdmaDevice& device, RdmaPort& port) {
       if (endpoint == probe.endpoint()) take(probe, device, port);
     });
-  }
+  });
 }
 
 void ask_ports(const std::string& runner, Inventory& node, double seconds) {

@@ -2,10 +2,8 @@
 
 #include <algorithm>
 #include <ctime>
-#include <sstream>
 
 #include <fmt/format.h>
-#include <google/protobuf/util/json_util.h>
 
 #include "agent/preflight/rules/pairs.h"
 #include "agent/tasks/final.h"
@@ -35,13 +33,8 @@ std::string why_silent(const Result<CommandOutput>& output) {
 
 std::vector<ProbeAnswer> parse_probe_lines(const std::string& text, double unix_seconds) {
   std::vector<ProbeAnswer> answers;
-  google::protobuf::util::JsonParseOptions options;
-  options.ignore_unknown_fields = true;
-  std::istringstream lines(text);
-  for (std::string line; std::getline(lines, line);) {
-    GpuDirectProbe probe;
-    if (!google::protobuf::util::JsonStringToMessage(line, &probe, options).ok()) continue;
-    if (probe.gpu().empty() || probe.nic().empty()) continue;
+  for_each_message_line<GpuDirectProbe>(text, [&](const GpuDirectProbe& probe) {
+    if (probe.gpu().empty() || probe.nic().empty()) return;
     answers.push_back({.gpu = probe.gpu(),
                        .nic = probe.nic(),
                        .state = state_of(probe.state()),
@@ -49,7 +42,7 @@ std::vector<ProbeAnswer> parse_probe_lines(const std::string& text, double unix_
                        .text = probe.text(),
                        .at_unix_seconds = unix_seconds,
                        .is_synthetic = probe.synthetic()});
-  }
+  });
   return answers;
 }
 

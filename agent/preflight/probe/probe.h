@@ -2,8 +2,11 @@
 // CUDA context.
 #pragma once
 
+#include <sstream>
 #include <string>
 #include <vector>
+
+#include <google/protobuf/util/json_util.h>
 
 #include "agent/inventory/facts/inventory.h"
 #include "agent/os/subprocess.h"
@@ -17,6 +20,17 @@ inline constexpr double kProbeSeconds = 9;  // for all pairs of a node, at most
 // answered errors.
 std::vector<ProbeAnswer> probe_registrations(const Inventory& node, const std::string& runner,
                                              double seconds = kProbeSeconds);
+
+// `each` line that is a message of that kind; a newer runner's fields are skipped.
+template <class Message, class Each>
+void for_each_message_line(const std::string& text, Each each) {
+  google::protobuf::util::JsonParseOptions options;
+  options.ignore_unknown_fields = true;
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);)
+    if (Message message; google::protobuf::util::JsonStringToMessage(line, &message, options).ok())
+      each(message);
+}
 
 // Why what the runner was asked for has no line.
 std::string why_silent(const Result<CommandOutput>& output);

@@ -5,7 +5,6 @@
 #include <string_view>
 
 #include "agent/inventory/facts/topology.h"
-#include "agent/preflight/rules/results.h"
 #include "kernels/core/pci_distance.h"
 
 namespace railgauge::agent {
@@ -17,8 +16,6 @@ bool has_active_port(const RdmaDevice& device) {
 }
 
 }  // namespace
-
-bool is_software(const RdmaDevice& device) { return device.pci_address.empty(); }
 
 bool is_unified(const GpuFacts& gpu) {
   constexpr std::array<std::string_view, 4> kUnified{"GB10", "Orin", "Thor", "Xavier"};
@@ -119,6 +116,17 @@ CheckResults no_gpu(const Inventory& node, std::string why) {
 CheckResults no_rdma(const Inventory& node, std::string why) {
   if (!node.rdma_told.is_open()) return waived(std::move(why));
   return {not_known("", "which NICs have RDMA", node.rdma_told)};
+}
+
+std::vector<LinkedDevice> linked_devices(const Inventory& node) {
+  std::vector<LinkedDevice> devices;
+  for (const GpuFacts& gpu : node.gpus)
+    if (const PciDevice* device = node.pci_device(gpu.pci_address); device != nullptr)
+      devices.push_back({gpu.name, device, &gpu});
+  for (const RdmaDevice* nic : fabric_nics(node))
+    if (const PciDevice* device = node.pci_device(nic->pci_address); device != nullptr)
+      devices.push_back({nic->name, device, nullptr});
+  return devices;
 }
 
 std::optional<CheckResult> untold_ports(const RdmaDevice& device) {

@@ -23,11 +23,11 @@ std::vector<std::string> kernel_log_remedy() {
 }
 
 CheckResult cut_log(const Inventory& node, std::string subject, std::string_view words) {
-  return result(CheckState::kUnknown, std::move(subject),
-                fmt::format("the kernel's log no longer goes back to the boot; what is left of it "
-                            "has no \"{}\"",
-                            words),
-                node.kernel_log.source, {fmt::format("journalctl -k -b | grep '{}'", words)});
+  return unknown(std::move(subject),
+                 fmt::format("the kernel's log no longer goes back to the boot; what is left of it "
+                             "has no \"{}\"",
+                             words),
+                 node.kernel_log, {fmt::format("journalctl -k -b | grep '{}'", words)});
 }
 
 }  // namespace railgauge::agent

@@ -13,28 +13,43 @@
 
 namespace railgauge::agent {
 
-inline CheckResult result(CheckState state, std::string subject, std::string observed,
-                          std::string source = "", std::vector<std::string> remedy = {}) {
-  return {state, std::move(subject), std::move(observed), std::move(source), std::move(remedy)};
-}
+// The place that a result names: a fact's, or one in words.
+struct Source {
+  std::string text{};
+  Source() = default;
+  Source(const FactInfo& fact) : text(fact.source) {}
+  Source(std::string words) : text(std::move(words)) {}
+  Source(const char* words) : text(words) {}
+};
 
-// For the whole node, when the check has nothing to look at here.
-inline CheckResults waived(std::string why) {
-  return {result(CheckState::kWaived, "", std::move(why))};
-}
+// Makes results of one state.
+struct ResultOf {
+  CheckState state;
+  CheckResult operator()(std::string subject, std::string observed, Source source = {},
+                         std::vector<std::string> remedy = {}) const {
+    return {state, std::move(subject), std::move(observed), std::move(source.text),
+            std::move(remedy)};
+  }
+  // For the whole node, when the check has nothing to look at here.
+  CheckResults operator()(std::string why) const { return {(*this)("", std::move(why))}; }
+};
+inline constexpr ResultOf passed{CheckState::kPass};
+inline constexpr ResultOf warned{CheckState::kWarn};
+inline constexpr ResultOf failed{CheckState::kFail};
+inline constexpr ResultOf unknown{CheckState::kUnknown};
+inline constexpr ResultOf in_error{CheckState::kError};
+inline constexpr ResultOf waived{CheckState::kWaived};
 
 // The result when `fact`, in words `what`, is not known.
-template <class T>
-CheckResult not_known(std::string subject, std::string_view what, const Fact<T>& fact,
-                      std::vector<std::string> remedy = {}) {
+inline CheckResult not_known(std::string subject, std::string_view what, const FactInfo& fact,
+                             std::vector<std::string> remedy = {}) {
   if (fact.state == FactState::kError)
-    return result(CheckState::kError, std::move(subject), fmt::format("{}: {}", what, fact.reason),
-                  fact.source, std::move(remedy));
+    return in_error(std::move(subject), fmt::format("{}: {}", what, fact.reason), fact,
+                    std::move(remedy));
   std::string text = fact.is_absent()      ? fmt::format("{} is not told here", what)
                      : fact.reason.empty() ? fmt::format("{} is not known", what)
                                            : fmt::format("{} is not known: {}", what, fact.reason);
-  return result(CheckState::kUnknown, std::move(subject), std::move(text), fact.source,
-                std::move(remedy));
+  return unknown(std::move(subject), std::move(text), fact, std::move(remedy));
 }
 
 // The operator's remedy where only a privileged reader sees a device's configuration space.
