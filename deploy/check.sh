@@ -11,7 +11,7 @@ cd "$(dirname "$0")/.." || exit 4
 . deploy/compile_cache.sh
 
 steps="deps format house build unit none tidy asan tsan e2e"
-parts="unit asan tsan tidy headers e2e pairs upgrade compare path"
+parts="unit asan tsan tidy headers demo e2e pairs upgrade compare path"
 kept=deploy/docs/results/full-check.tsv
 
 # What each part of the long check is, for the list.
@@ -22,6 +22,7 @@ title_of() {
     tsan) echo "every threaded program under the thread sanitizer" ;;
     tidy) echo "clang-tidy on every source" ;;
     headers) echo "a build of each source by itself, without precompiled headers: it includes what it uses" ;;
+    demo) echo "the newcomer's demo: the shipped build and one run on guests" ;;
     e2e) echo "end to end on the host and on guests" ;;
     pairs) echo "localisation on four guests" ;;
     upgrade) echo "a kernel upgrade on seven guests" ;;
@@ -190,6 +191,7 @@ run_part() {
     tsan) step tsan "$(title_of tsan)" sanitized tsan "${full_tsan_programs[@]}" ;;
     tidy) step tidy "$(title_of tidy)" tidy ;;
     headers) step headers "$(title_of headers)" headers ;;
+    demo) step demo "$(title_of demo)" deploy/demo.sh --yes ;;
     e2e) step e2e "$(title_of e2e)" e2e "(_guests)?" ;;
     pairs) step pairs "$(title_of pairs)" tests ci 1 0 -R '^e2e_pairs$' ;;
     upgrade) step upgrade "$(title_of upgrade)" tests ci 1 0 -R '^e2e_upgrade$' ;;

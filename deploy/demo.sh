@@ -84,20 +84,24 @@ if [ "$missing" -gt 0 ]; then
   [ "$(id -u)" = 0 ] || sudo -v  # its password is asked for here, not inside a logged step
   step "packages" deploy/deps.sh --yes
 fi
-# Prints how far the build is: "n of m, about T left". A terminal gets one line drawn anew, a log one line each tenth.
+# Prints how far the build is: "n of m, about T left", T once a twentieth is done, because the first steps are the
+# longest. A terminal gets one line drawn anew, a log one line each tenth.
 show_progress() {
-  local line done_steps all elapsed left tenth=-1
+  local line done_steps all elapsed left text tenth=-1
   while IFS= read -r line; do
     echo "$line" >>"$log"
     [[ $line =~ ^\[([0-9]+)/([0-9]+)\ ([0-9]+) ]] || continue
     done_steps=${BASH_REMATCH[1]} all=${BASH_REMATCH[2]} elapsed=${BASH_REMATCH[3]}
-    [ "$done_steps" -gt 0 ] && [ "$elapsed" -gt 0 ] || continue
-    left=$((elapsed * (all - done_steps) / done_steps))
+    text="build: $done_steps of $all"
+    if [ $((done_steps * 20)) -ge "$all" ]; then
+      left=$((elapsed * (all - done_steps) / done_steps))
+      text+=$(printf ', about %d min %02d s left' $((left / 60)) $((left % 60)))
+    fi
     if [ -t 1 ]; then
-      printf '\rbuild: %d of %d, about %d min %02d s left   ' "$done_steps" "$all" $((left / 60)) $((left % 60))
+      printf '\r%-60s' "$text"
     elif [ $((done_steps * 10 / all)) != "$tenth" ]; then
       tenth=$((done_steps * 10 / all))
-      printf 'build: %d of %d, about %d min %02d s left\n' "$done_steps" "$all" $((left / 60)) $((left % 60))
+      echo "$text"
     fi
   done
   [ ! -t 1 ] || printf '\r%*s\r' 60 ''
