@@ -27,7 +27,7 @@ struct PrimaryContextTraits {
 };
 using PrimaryContext = Handle<PrimaryContextTraits>;
 
-template <class Object, auto kRelease, Words kAct>
+template <class Object, auto kRelease, ActText kAct>
 using CudaHandle = Handle<ReleasedByTable<Object, loaded_cuda, kRelease, note_release, kAct>>;
 // A queue of work on the GPU.
 using Stream = CudaHandle<cu::Stream, &Cuda::stream_destroy, "destroy the stream">;

@@ -17,7 +17,6 @@
 #include <fmt/ranges.h>
 
 #include "kernels/core/base/handle.h"
-#include "kernels/core/base/lookup.h"
 
 namespace railgauge::net {
 namespace {
@@ -28,7 +27,7 @@ using AddressList = Handle<ReleasedBy<ifaddrs*, freeifaddrs>>;  // of getifaddrs
 
 // The first value of a file, or `otherwise` where there is none.
 template <class Value>
-Value value_of(const fs::path& file, Value otherwise) {
+Value value_in_file(const fs::path& file, Value otherwise) {
   Value value{};
   std::ifstream stream(file);
   return stream >> value ? value : otherwise;
@@ -55,9 +54,9 @@ int preference(const InterfaceAddress& address) {
 std::string netdev_of(const fs::path& device, const std::string& port) {
   const fs::path gids = device / "ports" / port / "gid_attrs/ndevs";
   for (const std::string& index : names_in(gids))
-    if (const auto name = value_in<std::string>(gids / index, ""); !name.empty()) return name;
+    if (const auto name = value_in_file<std::string>(gids / index, ""); !name.empty()) return name;
   for (const std::string& name : names_in(device / "device/net"))
-    if (std::to_string(value_of(device / "device/net" / name / "dev_port", 0) + 1) == port)
+    if (std::to_string(value_in_file(device / "device/net" / name / "dev_port", 0) + 1) == port)
       return name;
   return "";
 }
@@ -194,9 +193,9 @@ Result<Chosen> choose(const Wanted& wanted, std::span<const InterfaceAddress> ad
 NetdevFacts netdev_facts(const std::string& netdev, const std::string& sysfs) {
   const fs::path folder = fs::path(sysfs) / "class/net" / netdev;
   NetdevFacts facts;
-  facts.mtu_bytes = value_in<std::uint32_t>(folder / "mtu", 0);
+  facts.mtu_bytes = value_in_file<std::uint32_t>(folder / "mtu", 0);
   // Mb/s, as ethtool shows it; -1 where it is unknown.
-  const auto megabits = value_in<std::int64_t>(folder / "speed", 0);
+  const auto megabits = value_in_file<std::int64_t>(folder / "speed", 0);
   if (megabits > 0) facts.rate_bits_per_second = static_cast<double>(megabits) * 1e6;
   std::error_code error;
   if (!fs::exists(folder / "device", error)) {

@@ -94,7 +94,7 @@ TEST_F(Family, ABandwidthAboveTheRateOfEitherEndFails) {
 TEST_P(Family, SamplesUntilItsStopRuleSaysSo) {
   const std::string& kernel = GetParam();
   const auto results = run(
-      kernel, with(kernel, {{"sizes", "8,64"}, {"max_samples", "3000"}, {"time_cap", "100ms"}}));
+      kernel, with(kernel, {{"sizes", "8,64"}, {"max_samples", "3000"}, {"time_cap", "300ms"}}));
   expect_passed(results, kernel);
   ASSERT_FALSE(results[0].points.empty());
   EXPECT_GT(results[0].points[0].warmup_count(), 0);

@@ -224,24 +224,14 @@ constexpr KernelRow kRowOf{[] { return info_of(kForm); }, [] { return make(kForm
 }  // namespace railgauge::verbs
 
 namespace railgauge {
-extern const KernelRow kVerbsWriteBw;
-const KernelRow kVerbsWriteBw{verbs::kRowOf<verbs::kWriteBw>};
-extern const KernelRow kVerbsWriteImmBw;
-const KernelRow kVerbsWriteImmBw{verbs::kRowOf<verbs::kWriteImmBw>};
-extern const KernelRow kVerbsReadBw;
-const KernelRow kVerbsReadBw{verbs::kRowOf<verbs::kReadBw>};
-extern const KernelRow kVerbsSendBw;
-const KernelRow kVerbsSendBw{verbs::kRowOf<verbs::kSendBw>};
-extern const KernelRow kVerbsAtomicBw;
-const KernelRow kVerbsAtomicBw{verbs::kRowOf<verbs::kAtomicBw>};
-extern const KernelRow kVerbsWriteLat;
-const KernelRow kVerbsWriteLat{verbs::kRowOf<verbs::kWriteLat>};
-extern const KernelRow kVerbsWriteImmLat;
-const KernelRow kVerbsWriteImmLat{verbs::kRowOf<verbs::kWriteImmLat>};
-extern const KernelRow kVerbsSendLat;
-const KernelRow kVerbsSendLat{verbs::kRowOf<verbs::kSendLat>};
-extern const KernelRow kVerbsReadLat;
-const KernelRow kVerbsReadLat{verbs::kRowOf<verbs::kReadLat>};
-extern const KernelRow kVerbsAtomicLat;
-const KernelRow kVerbsAtomicLat{verbs::kRowOf<verbs::kAtomicLat>};
+extern const KernelRow kVerbsWriteBw{verbs::kRowOf<verbs::kWriteBw>};
+extern const KernelRow kVerbsWriteImmBw{verbs::kRowOf<verbs::kWriteImmBw>};
+extern const KernelRow kVerbsReadBw{verbs::kRowOf<verbs::kReadBw>};
+extern const KernelRow kVerbsSendBw{verbs::kRowOf<verbs::kSendBw>};
+extern const KernelRow kVerbsAtomicBw{verbs::kRowOf<verbs::kAtomicBw>};
+extern const KernelRow kVerbsWriteLat{verbs::kRowOf<verbs::kWriteLat>};
+extern const KernelRow kVerbsWriteImmLat{verbs::kRowOf<verbs::kWriteImmLat>};
+extern const KernelRow kVerbsSendLat{verbs::kRowOf<verbs::kSendLat>};
+extern const KernelRow kVerbsReadLat{verbs::kRowOf<verbs::kReadLat>};
+extern const KernelRow kVerbsAtomicLat{verbs::kRowOf<verbs::kAtomicLat>};
 }  // namespace railgauge

@@ -18,7 +18,7 @@ constexpr std::size_t kMostCpuInfoBytes = 16U << 20U;
 constexpr std::uint64_t kKibi = 1024;
 
 // The number in "node12"; nothing for "possible".
-std::optional<std::uint32_t> number_behind(std::string_view name, std::string_view prefix) {
+std::optional<std::uint32_t> number_after(std::string_view name, std::string_view prefix) {
   if (!name.starts_with(prefix)) return std::nullopt;
   const auto number = number_in(name.substr(prefix.size()));
   if (!number || *number >= kMostNames) return std::nullopt;
@@ -72,7 +72,7 @@ Fact<std::map<std::string, std::uint32_t>> read_governors(const NodeFiles& files
   const NameList names = files.list(folder);
   FactInfo told = names;
   for (const std::string& name : names.value) {
-    if (!number_behind(name, "cpu")) continue;
+    if (!number_after(name, "cpu")) continue;
     // Linux does not report it for a processor that is switched off, and nobody waits for its
     // clock.
     if (files.line(fmt::format("{}/{}/online", folder, name)).is("0")) continue;
@@ -158,7 +158,7 @@ Fact<bool> machine_is_virtual(const CpuInfo& cpu, const Facts& dmi) {
 Apply read_numa(const NodeFiles& files) {
   std::vector<NumaNode> nodes;
   for (const std::string& name : files.names("/sys/devices/system/node"))
-    if (const auto number = number_behind(name, "node")) nodes.push_back({.number = *number});
+    if (const auto number = number_after(name, "node")) nodes.push_back({.number = *number});
   std::ranges::sort(nodes, {}, &NumaNode::number);
   return [nodes](Inventory& inventory) { inventory.numa = nodes; };
 }

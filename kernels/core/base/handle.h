@@ -21,15 +21,15 @@ struct ReleasedBy {
 
 // A text as an argument of a template.
 template <std::size_t kLength>
-struct Words {
+struct ActText {
   // NOLINTNEXTLINE(modernize-avoid-c-arrays): a literal is one
-  consteval Words(const char (&literal)[kLength]) { std::ranges::copy(literal, text); }
+  consteval ActText(const char (&literal)[kLength]) { std::ranges::copy(literal, text); }
   char text[kLength]{};  // NOLINT(modernize-avoid-c-arrays)
 };
 // Traits of a value that a function of a library's table releases: slot `kRelease` of what `kTable`
 // returns. `kNote` is called with the act in words and the function's result, unless there are
 // none.
-template <class Value, auto kTable, auto kRelease, auto kNote = nullptr, Words kAct = "">
+template <class Value, auto kTable, auto kRelease, auto kNote = nullptr, ActText kAct = "">
 struct ReleasedByTable {
   using Type = Value;
   static Type empty() { return Type{}; }

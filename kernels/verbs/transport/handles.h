@@ -13,7 +13,7 @@ namespace railgauge::verbs {
 void note_release(std::string_view act, int error);
 
 // `kRelease` is a slot of the table that returns 0 or an error; `kAct` is for the line about it.
-template <class Object, auto kRelease, Words kAct>
+template <class Object, auto kRelease, ActText kAct>
 using VerbsHandle = Handle<ReleasedByTable<Object*, loaded_verbs, kRelease, note_release, kAct>>;
 
 using DeviceListHandle =
