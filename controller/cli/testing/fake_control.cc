@@ -4,6 +4,7 @@
 #include <thread>
 
 #include "controller/api/control.grpc.pb.h"
+#include "controller/cli/testing/fake_status.h"
 #include "controller/cli/testing/samples.h"
 
 namespace railgauge::cli {
@@ -56,11 +57,6 @@ class ControlService final : public FakeControl, public api::Control::Service {
  private:
   grpc::Status change(const char* verb, const ScheduleRef& ref, ScheduleInfo& answer);
 };
-
-grpc::Status to_grpc(const Status& status) {
-  if (status) return {};
-  return {static_cast<grpc::StatusCode>(status.error().code), status.error().message};
-}
 
 }  // namespace
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "controller/api/judge.grpc.pb.h"
+#include "controller/cli/testing/fake_status.h"
 #include "controller/cli/testing/samples.h"
 
 namespace railgauge::cli {
@@ -34,11 +35,6 @@ class JudgeService final : public FakeJudge, public api::Judge::Service {
   grpc::Status ListBaselines(Context* context, const ListBaselinesRequest* request,
                              BaselineList* answer) override;
 };
-
-grpc::Status to_grpc(const Status& status) {
-  if (status) return {};
-  return {static_cast<grpc::StatusCode>(status.error().code), status.error().message};
-}
 
 constexpr const char* kUpgradeId = "ur-20261120-120000-1";
 

@@ -134,7 +134,7 @@ Result<int> show_matrix(Session& session, const Arguments& arguments) {
 namespace {
 
 // A suspect that was neither confirmed nor cleared has to be measured again.
-std::string state_of(const Suspect& suspect) {
+std::string suspect_state(const Suspect& suspect) {
   if (suspect.confirmed()) return "confirmed";
   return suspect.retest_answer() == "cleared" ? "cleared" : "measure again";
 }
@@ -168,7 +168,7 @@ void print_suspects(const Output& output, const SuspectList& list) {
   if (list.suspects().empty()) output.out << "no suspect\n";
   for (const Suspect& suspect : list.suspects()) {
     output.out << '\n'
-               << toned(fmt::format("{}. {}", suspect.place(), state_of(suspect)),
+               << toned(fmt::format("{}. {}", suspect.place(), suspect_state(suspect)),
                         suspect.confirmed() ? Tone::kBad : Tone::kDoubtful, output.colour)
                << ": " << printable(suspect.sentence()) << '\n'
                << evidence_table(list, suspect, output.colour);
