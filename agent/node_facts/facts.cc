@@ -76,7 +76,10 @@ int read_log_records(const std::string& path, KeptLogLines& kept) {
     const ssize_t got = ::read(log, record.data(), record.size());
     error = got < 0 ? errno : 0;
     if (error == EPIPE) kept.lose();  // written over: the next one
-    if (error == EPIPE || error == EINTR) continue;
+    if (error == EPIPE || error == EINTR) {
+      error = 0;
+      continue;
+    }
     if (got <= 0) break;
     rest.append(record.data(), static_cast<std::size_t>(got));
     for (std::size_t end = 0; (end = rest.find('\n')) != std::string::npos;

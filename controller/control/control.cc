@@ -156,8 +156,10 @@ Status Control::admit_busy(const api::RunRequest& request, const std::vector<std
 // reason as the fact "forced" as well.
 void Control::record_force(const api::RunRequest& request, const store::RunRow& row) {
   std::string on;
-  for (const auto& [name, words] : busy_among(view_.live(), row.nodes))
-    on += fmt::format("{}{} ({})", on.empty() ? "" : ", ", name, words);
+  const std::map<std::string, std::string> busy = busy_among(view_.live(), row.nodes);
+  for (const std::string& name : row.nodes)  // in the order of the plan
+    if (const auto node = busy.find(name); node != busy.end())
+      on += fmt::format("{}{} ({})", on.empty() ? "" : ", ", name, node->second);
   const std::string text = fmt::format("forced{}{}: {}", on.empty() ? "" : " on busy nodes ", on,
                                        valid_utf8(request.force_reason()));
   spdlog::info("run {}: {} by {}", row.run_id, text, row.requested_by);

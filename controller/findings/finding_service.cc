@@ -27,11 +27,11 @@ constexpr std::uint32_t kFindingsShown = 100;
 constexpr std::uint32_t kMostPinned = 100'000;
 constexpr double kPercent = 100;
 // Points of a series that a study of a rollout reads.
-constexpr std::uint32_t kPointsShown = 400;
+constexpr std::uint32_t kPointsRead = 400;
 // Newest events among which those of the finding's nodes are searched.
-constexpr std::uint32_t kEventsShown = 20'000;
+constexpr std::uint32_t kEventsRead = 20'000;
 // Stacks of a node that a study reads, the newest first.
-constexpr std::uint32_t kEpochsShown = 100;
+constexpr std::uint32_t kEpochsStudied = 100;
 // Changed parts that are studied of one finding: each costs an estimate over all series.
 constexpr std::size_t kPartsStudied = 3;
 // Series that a study reads; each is read with all its points of the time.
@@ -152,9 +152,8 @@ void put(const FindingCauses& causes, api::Finding& out) {
   for (const std::string& line : causes.next) out.add_next(line);
 }
 
-// Adds an estimate for each change of the stack that other nodes got at other times (study_of).
-// Studies nodes that got the same change at other times: together they give more evidence than one
-// node.
+// Adds an estimate for each change of the stack that other nodes got at other times: it studies
+// nodes that got the same change at other times: together they give more evidence than one node.
 Status study_rollouts(const store::Store& store, const store::SeriesRow& moved, double opened_at,
                       FindingCauses& found) {
   if (found.parts.empty()) return {};
@@ -172,13 +171,13 @@ Status study_rollouts(const store::Store& store, const store::SeriesRow& moved, 
     read.nodes.assign(nodes.begin(), nodes.end());
     for (const std::string& node : nodes) ++series_of[node];
     const auto history =
-        RG_TRY(store.history(one.series_id, opened_at - kStudySeconds, kPointsShown));
+        RG_TRY(store.history(one.series_id, opened_at - kStudySeconds, kPointsRead));
     read.points = passed_points(history);
   }
   std::map<std::string, std::vector<store::EpochRow>> pasts;
   for (const store::NodeRow& node : RG_TRY(store.list_nodes()))
     if (series_of.contains(node.name))
-      pasts[node.name] = RG_TRY(store.read(store::read_epochs, node.node_id, kEpochsShown));
+      pasts[node.name] = RG_TRY(store.read(store::read_epochs, node.node_id, kEpochsStudied));
   for (const store::StackChange& part :
        std::span(found.parts).first(std::min(found.parts.size(), kPartsStudied))) {
     facts.what = store::text_of(part);
@@ -197,7 +196,7 @@ Status explain(const store::Store& store, const store::FindingRow& row,
   FindingFacts facts = RG_TRY(facts_of(store, row, nodes_in_common(series)));
   std::set<std::string> ids;
   for (const NodePast& node : facts.nodes) ids.insert(node.node_id);
-  for (store::EventRow& event : RG_TRY(store.list_events(kEventsShown)))
+  for (store::EventRow& event : RG_TRY(store.list_events(kEventsRead)))
     if (is_hardware_event(event) && ids.contains(event.node_id))
       facts.events.push_back(std::move(event));
   FindingCauses found = causes_of(facts);

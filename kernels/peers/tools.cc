@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <limits>
 
 #include <fmt/format.h>
 
@@ -292,7 +293,8 @@ Result<int> gpu_index(std::string_view endpoint) {
   if (endpoint.empty()) return 0;
   constexpr std::string_view kPrefix = "gpu";
   if (endpoint.starts_with(kPrefix))
-    if (const auto index = parse_integer(endpoint.substr(kPrefix.size())); index && *index >= 0)
+    if (const auto index = parse_integer(endpoint.substr(kPrefix.size()));
+        index && *index >= 0 && *index <= std::numeric_limits<int>::max())
       return static_cast<int>(*index);
   return invalid("endpoint {} is no GPU; a GPU is gpu0, gpu1, ...", in_quotes(endpoint));
 }

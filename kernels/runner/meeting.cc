@@ -77,10 +77,12 @@ Result<Settled> meet(Group& group, const KernelInfo& kernel,
   // Choices of this rank alone come back in after the comparison.
   ruling_given.insert(own.begin(), own.end());
   Params params = RG_TRY(Params::parse(kernel, ruling_given));
-  for (const auto& [name, text] : listening.given())
-    if (const std::string ruling = value_of(params.effective(), name, "none"); ruling != text)
+  for (const auto& [name, text] : listening.given()) {
+    const auto ruling = params.effective().find(name);
+    if (ruling == params.effective().end() || ruling->second != text)
       return invalid("parameter {}: the listener was given {}, the connecting side {}", name, text,
-                     ruling);
+                     value_of(params.effective(), name, "none"));
+  }
   return Settled{std::move(params), connecting.deadline_seconds(),
                  group.rank() == kConnectingRank ? listening.host() : connecting.host()};
 }

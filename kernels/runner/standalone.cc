@@ -40,11 +40,11 @@ constexpr double kPeerWaitSeconds = 86400;  // of a listener that nobody calls
 constexpr const char* kEraseLine = "\r\x1b[K";
 constexpr double kPeerEndSeconds = 10;  // for the peer to come to its end as well
 
-// "gpu2,gpu3" names one endpoint for each rank, in rank order. A text without a comma is the
-// endpoint of every rank.
+// "gpu2,gpu3" names one endpoint for each rank, in rank order; further ranks begin again with the
+// first. A text without a comma is the endpoint of every rank.
 std::string endpoint_of_rank(const std::string& endpoint, std::uint32_t rank) {
   const auto endpoints = split(endpoint, ',');
-  return std::string(endpoints.size() == 1 ? endpoints.front() : endpoints.at(rank));
+  return std::string(endpoints[rank % endpoints.size()]);
 }
 
 // --- in the child: one run

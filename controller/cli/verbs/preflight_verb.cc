@@ -43,7 +43,8 @@ std::string agent_path() {
 Result<std::string> ask_local_agent(const std::vector<std::string>& arguments) {
   const std::string path = agent_path();
   PipeEnds pipe = RG_TRY(make_pipe());
-  Program program{.argv = {path}, .descriptors = {{STDOUT_FILENO, pipe.write.get()}}};
+  Program program{
+      .argv = {path}, .descriptors = {{STDOUT_FILENO, pipe.write.get()}}, .searches_path = true};
   program.argv.insert(program.argv.end(), arguments.begin(), arguments.end());
   const auto child = start_program(program);
   // Only the child may keep the writing end, or reading would never end.

@@ -1,6 +1,6 @@
 // A suite: what to measure, on which placements, how strictly. Read from YAML, checked whole: every
-// problem is reported at once and a suite with one does not run. suite_keys.h has
-// the table of the keys.
+// problem is reported at once and a suite with one does not run. suite_keys.h has the table of the
+// keys.
 #pragma once
 
 #include <cstddef>

@@ -278,7 +278,7 @@ Result<PreflightRow> preflight_of(Connection& connection, std::string_view node_
   std::int64_t id = 0;
   Rows rows = RG_TRY(std::move(found));
   if (!RG_TRY(rows.next()))
-    return fail(Code::kNotFound, fmt::format("preflight of {}: there is none", node_id));
+    return fail(Code::kNotFound, fmt::format("preflight of {}: not found", node_id));
   rows.read(id, preflight.at, preflight.state, preflight.run_id);
   preflight.checks = RG_TRY(connection.list(
       Columns{&CheckRow::check_id, &CheckRow::subject, &CheckRow::state, &CheckRow::observed,

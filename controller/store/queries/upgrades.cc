@@ -124,7 +124,7 @@ Result<UpgradeRow> read_upgrade(Connection& connection, std::string_view upgrade
       fmt::format(fmt::runtime(kColumns), "report") + "WHERE upgrade_id=?1", upgrade_id));
   if (RG_TRY(rows.next())) return upgrade_of(connection, rows);
   return fail(Code::kNotFound,
-              fmt::format("upgrade {}: there is none; railgauge upgrades lists them", upgrade_id));
+              fmt::format("upgrade {}: not found; railgauge upgrades lists them", upgrade_id));
 }
 
 // --- the two sides: stacks, endpoints, figures and outcomes ---
@@ -161,21 +161,21 @@ Result<StackParts> read_stack_parts(Connection& connection, std::int64_t stack) 
           "SELECT v.body, s.body FROM stack JOIN fact_set AS v ON v.id=versions JOIN fact_set AS s "
           "ON s.id=settings WHERE stack.id=?1",
           stack)))
-    return fail(Code::kNotFound, fmt::format("stack {}: there is none", stack));
+    return fail(Code::kNotFound, fmt::format("stack {}: not found", stack));
   return read_parts(connection, bodies);
 }
 
 Result<std::string> read_suite_text(Connection& connection, std::string_view run_id) {
   std::string text;
   if (!RG_TRY(connection.row(std::tie(text), "SELECT suite_text FROM run WHERE run_id=?1", run_id)))
-    return fail(Code::kNotFound, fmt::format("run {}: there is none", run_id));
+    return fail(Code::kNotFound, fmt::format("run {}: not found", run_id));
   return text;
 }
 
 Result<std::vector<EpochRow>> read_epochs(Connection& connection, std::string_view node_id,
                                           std::uint32_t limit) {
   const auto node = RG_TRY(connection.integer("SELECT id FROM node WHERE node_id=?1", node_id));
-  if (!node) return fail(Code::kNotFound, fmt::format("node {}: there is none", node_id));
+  if (!node) return fail(Code::kNotFound, fmt::format("node {}: not found", node_id));
   std::vector<EpochRow> epochs;
   Rows rows = RG_TRY(connection.query(
       "SELECT stack.id, valid_from, valid_to, cause, v.body, s.body FROM epoch JOIN stack ON "

@@ -37,6 +37,7 @@ Code code_of_start(int error) {
 // As posix_spawn(3) takes them; they point into `words`, which must stay.
 std::vector<char*> pointers(const std::vector<std::string>& words) {
   std::vector<char*> out;
+  out.reserve(words.size() + 1);
   for (const std::string& word : words) out.push_back(const_cast<char*>(word.c_str()));
   out.push_back(nullptr);
   return out;
@@ -106,9 +107,10 @@ Result<pid_t> start_program(const Program& program) {
   std::vector<char*> environment;
   if (program.environment) environment = pointers(*program.environment);
   pid_t pid = -1;
-  const int error = ::posix_spawnp(&pid, program.argv[0].c_str(), &setup.actions, &setup.attributes,
-                                   pointers(program.argv).data(),
-                                   program.environment ? environment.data() : environ);
+  const auto spawn = program.searches_path ? ::posix_spawnp : ::posix_spawn;
+  const int error =
+      spawn(&pid, program.argv[0].c_str(), &setup.actions, &setup.attributes,
+            pointers(program.argv).data(), program.environment ? environment.data() : environ);
   if (error != 0) return fail(code_of_start(error), because(program.argv[0] + ": start", error));
   return pid;
 }

@@ -29,10 +29,12 @@ void set_nonblocking(const Fd& fd);
 
 // A program to start. Its signal mask is empty and its dispositions are as at a login.
 struct Program {
-  // argv[0] is the path; without a slash it is searched in the PATH.
+  // argv[0] is the path.
   std::vector<std::string> argv;
   std::optional<std::vector<std::string>> environment{};  // NAME=VALUE; absent: this process's own
   std::map<int, int> descriptors{};                       // its number -> ours
+  // Searches argv[0] in the PATH where it has no slash.
+  bool searches_path = false;
   // A process group of its own, and /dev/null for the standard streams that have no descriptor.
   bool detached = false;
   // Every descriptor that is not named above is closed, whether it closes on exec or not.

@@ -22,6 +22,7 @@ void KeeperTraits::release(pid_t pid) {
   for (int i = 0; i < kReapTries; ++i) {
     ::kill(pid, SIGTERM);
     if (wait_for_end(pid, kReapPauseSeconds)) return;
+    if (::kill(pid, 0) != 0) return;  // reaped by somebody else
   }
   ::kill(pid, SIGKILL);
   wait_for_end(pid);
