@@ -33,8 +33,11 @@ Ended ended(Program program) {
 }
 Program shell(const std::string& script) { return {.argv = {"/bin/sh", "-c", script}}; }
 
-TEST(StartProgram, FindsANameWithoutASlashInThePath) {
-  EXPECT_EQ(ended({.argv = {"sh", "-c", "echo found"}}).out, "found\n");
+TEST(StartProgram, SearchesThePathWhereItIsAskedTo) {
+  EXPECT_EQ(ended({.argv = {"sh", "-c", "echo found"}, .searches_path = true}).out, "found\n");
+  const auto refused = start_program({.argv = {"sh", "-c", "echo found"}});
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, Code::kNotFound);
 }
 
 TEST(StartProgram, ADetachedOneHasAGroupOfItsOwnAndNoInput) {
