@@ -32,9 +32,6 @@ const std::string kUnknownKernel = "unknown";
 constexpr std::array kEventKinds{
     "counter", "device_vanished", "device_returned", "row_remap", "sxid", "watch", "xid"};
 constexpr std::array kEventSeverities{"info", "warn", "fail"};
-// Likewise: a reboot that ended maintenance has to say so.
-constexpr std::array kBusyReporters{"marker", "slurm", "kubernetes", "gpu",
-                                    "load",   "hook",  "guard"};
 constexpr const char* kResultTime = "railgauge_result_timestamp_seconds";
 constexpr const char* kPreflightTime = "railgauge_preflight_timestamp_seconds";
 constexpr const char* kPreflightResults = "railgauge_preflight_results";
@@ -264,7 +261,8 @@ void Metrics::show(const Figures& figures) {
 
 void Metrics::set_busy(const BusyReasons& reasons) {
   std::map<Labels, double> values;
-  for (const char* source : kBusyReporters) values[{{"source", source}}] = 0;
+  for (const BusySource& source : kBusySources) values[{{"source", source.name}}] = 0;
+  values[{{"source", "guard"}}] = 0;
   for (const BusyReason& reason : reasons) values[{{"source", reason.source}}] = 1;
   registry_.replace("railgauge_node_busy", values);
 }

@@ -35,7 +35,7 @@ void declare_guard(CLI::App& app, AgentOptions& agent) {
   app.add_option("--busy-sources", busy.sources,
                  std::string("what keeps this node from being measured: auto (those that are "
                              "present), none, or some of ") +
-                     kBusySources);
+                     busy_source_names());
   app.add_option("--busy-marker", busy.marker, "while this file is there the node is busy");
   app.add_option("--busy-jobs-folder", busy.jobs_folder,
                  "folder with a file for each job here, made by a prolog, removed by an epilog");

@@ -124,7 +124,7 @@ CLI/: agent controller controller/cli controller/cli/* kernels/runner
 spdlog/: agent agent/* controller controller/control controller/exporter controller/findings controller/fleet controller/gate controller/history controller/rpc controller/run controller/schedule controller/store controller/store/* controller/upgrades
 '
 # These judge: they know no clock, file, socket, chance or other state of the process (std::lgamma writes `signgam`).
-pure='controller/stats controller/detect controller/localise controller/localise/retest controller/verdict'
+pure='controller/stats controller/detect controller/localise controller/localise/retest controller/verdict controller/run controller/plan/rounds'
 impure='_clock|[^_a-z]time\(|random_device|std::rand|srand\(|std::lgamma|getenv|std::[io]?fstream|thread_local'
 impure+='|#include <(chrono|ctime|fstream|iostream|thread|mutex|unistd\.h|sys/[a-z]*\.h)>'
 

@@ -88,10 +88,13 @@ BusyGuard::BusyGuard(BusyOptions options, BusySources sources, std::function<voi
     threads_.push_back(
         std::make_shared<SourceThread>(options, std::move(own), idle, running, wake));
   };
-  add({"marker", "slurm", "load"}, options.look_seconds, options.look_seconds_running);
-  for (const char* slow : {"gpu", "kubernetes", "hook"})
-    if (slow != std::string("hook") || !hook_words(options.hook).empty())
-      add({slow}, options.slow_look_seconds, options.slow_look_seconds_running);
+  std::set<std::string> cheap;
+  for (const auto& [name, slow] : kBusySources)
+    if (!slow) cheap.insert(name);
+  add(cheap, options.look_seconds, options.look_seconds_running);
+  for (const auto& [name, slow] : kBusySources)
+    if (slow && (name != std::string("hook") || !hook_words(options.hook).empty()))
+      add({name}, options.slow_look_seconds, options.slow_look_seconds_running);
 }
 
 void BusyGuard::look_for_ever(std::shared_ptr<SourceThread> self) {

@@ -12,9 +12,7 @@ namespace railgauge::agent {
 
 // One reason, in one line, without the source's name in front.
 struct BusyReason {
-  std::string source;  // "marker", "slurm", "kubernetes", "gpu", "load", "hook"; "guard" is ours //
-                       // "marker", "slurm", "kubernetes", "gpu", "load", "hook"; "guard" is the
-                       // guard itself
+  std::string source;  // a name of kBusySources; "guard" is the guard itself
   std::string text;
   bool operator==(const BusyReason&) const = default;
 };

@@ -45,7 +45,7 @@ BusyReasons Looker::look(std::span<const int> runners, double now_seconds,
                          const std::function<void(const BusyReasons&)>& found) {
   own_.update(runners, now_seconds);
   BusyReasons reasons;
-  for (const char* source : {"marker", "slurm", "load", "gpu", "kubernetes", "hook"}) {
+  for (const auto& [source, slow] : kBusySources) {
     if (!sources_.wants(source)) continue;
     looking_at(source);
     BusyReasons said = look_at(source, now_seconds);
@@ -62,6 +62,7 @@ BusyReasons Looker::look_at(const std::string& source, double now_seconds) {
   if (source == "load") return load();
   if (source == "gpu") return gpu(now_seconds);
   if (source == "kubernetes") return kubernetes();
+  RG_CHECK(source == "hook");
   return hook();
 }
 

@@ -1,11 +1,11 @@
 #include "agent/busy/options.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <sstream>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "kernels/core/text/text.h"
 
@@ -16,10 +16,17 @@ Status check_range(const char* setting, double value, double most) {
   return fail(Code::kInvalidArgument,
               fmt::format("--{}: {} is not between 0 and {}", setting, value, most));
 }
+std::vector<std::string> list_names() {
+  std::vector<std::string> names;
+  for (const BusySource& source : kBusySources) names.emplace_back(source.name);
+  return names;
+}
 }  // namespace
 
+std::string busy_source_names() { return fmt::format("{}", fmt::join(list_names(), ", ")); }
+
 Result<BusySources> read_busy_sources(const BusyOptions& options) {
-  const std::vector<std::string> known{"marker", "slurm", "load", "gpu", "kubernetes", "hook"};
+  const std::vector<std::string> known = list_names();
   RG_TRY_OK(check_range("busy-load-per-cpu", options.load_per_cpu, 1000));
   RG_TRY_OK(check_range("busy-gpu-percent", options.gpu_percent, 100));
   RG_TRY_OK(check_range("busy-settle-seconds", options.settle_seconds, 3600));
@@ -33,14 +40,14 @@ Result<BusySources> read_busy_sources(const BusyOptions& options) {
     if (std::ranges::find(known, word) == known.end())
       return fail(Code::kInvalidArgument,
                   fmt::format("--busy-sources: no source {}{}; there are auto, none or some of {}",
-                              in_quotes(word), did_you_mean(word, known), kBusySources));
+                              in_quotes(word), did_you_mean(word, known), busy_source_names()));
     sources.named.insert(word);
   }
   if (sources.named.contains("hook") && hook_words(options.hook).empty())
     return fail(Code::kInvalidArgument, "--busy-sources: hook needs --busy-hook COMMAND");
   if (sources.named.empty())
     return fail(Code::kInvalidArgument,
-                fmt::format("--busy-sources: name some of {}, auto or none", kBusySources));
+                fmt::format("--busy-sources: name some of {}, auto or none", busy_source_names()));
   return sources;
 }
 

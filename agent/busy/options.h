@@ -1,6 +1,7 @@
 // The settings busy_* of the agent as plain values. Times are seconds.
 #pragma once
 
+#include <array>
 #include <set>
 #include <string>
 #include <vector>
@@ -31,8 +32,16 @@ struct BusyOptions {
   double slow_look_seconds_running = 0.75;
 };
 
-// The sources by name in the order in which they are read: the cheap ones first.
-inline constexpr const char* kBusySources = "marker, slurm, load, gpu, kubernetes, hook";
+struct BusySource {
+  const char* name;
+  bool slow;  // reading costs more: it has a thread and a period of its own
+};
+// THE list of sources, in the order in which they are read.
+inline constexpr std::array kBusySources{BusySource{"marker", false},    BusySource{"slurm", false},
+                                         BusySource{"load", false},      BusySource{"gpu", true},
+                                         BusySource{"kubernetes", true}, BusySource{"hook", true}};
+// "marker, slurm, ...".
+std::string busy_source_names();
 
 // The parsed setting `sources`.
 struct BusySources {

@@ -52,11 +52,18 @@ api::PreflightReport make_preflight_report(const std::string& node_name, const C
                                            double seconds) {
   api::PreflightReport report;
   report.set_schema_version(1);
+  const auto& late_sources = input.node.late_sources;
+  // A fact without a source was not read.
+  const std::string late =
+      late_sources.empty() ? ""
+                           : fmt::format("; not read in time: {}", fmt::join(late_sources, ", "));
   for (const Check& check : all_checks()) {
     CheckResults results = check.judge(input);
     if (results.empty()) results = waived("there is nothing to look at");
     for (const CheckResult& one : results) {
       api::PreflightCheck& added = add_check(report, node_name, check.id, one);
+      if (one.state == CheckState::kUnknown && one.source.empty() && !late.empty())
+        added.set_observed(bounded(one.observed + late));
       added.set_title(std::string(check.title));
       added.set_why(std::string(check.why));
     }

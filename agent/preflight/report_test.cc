@@ -32,6 +32,18 @@ TEST(PreflightReport, ANodeInOrderHasNoFailureAndEveryCheckAnAnswer) {
   EXPECT_EQ(report.nodes(0).state(), "unknown");  // the registration was not tried
 }
 
+TEST(PreflightReport, AFactThatWasNotReadNamesTheLateSources) {
+  Inventory node = sample_node();
+  node.rdma[0].ports[0] = {.port = 1};
+  node.late_sources = {"rdma mlx5_0"};
+  const api::PreflightReport report = report_of(node);
+  const auto port = std::ranges::find_if(report.checks(), [](const api::PreflightCheck& one) {
+    return one.id() == "port_state" && one.state() == "unknown";
+  });
+  ASSERT_NE(port, report.checks().end());
+  EXPECT_EQ(port->observed(), "the port's state is not known; not read in time: rdma mlx5_0");
+}
+
 TEST(PreflightReport, ARequiredCheckThatIsNoneIsAnError) {
   const api::PreflightReport report = report_of(sample_node(), {"warp_drive"});
   EXPECT_EQ(api::preflight_exit_code(report, {.require = {"warp_drive"}}), 4);

@@ -231,6 +231,7 @@ Result<api::RunSummary> Control::start_run(const api::RunRequest& request,
   RG_TRY_OK(store_.create_run(row, task_rows(plan, node_ids), std::move(claim)));
   if (request.force()) record_force(request, row);
   record_left_out(prepared.left_out, row);
+  row.suite_text.clear();  // stored above; the run needs it no more
   return loop_.call([&] {
     director_.submit({.row = row,
                       .plan = std::move(plan),

@@ -258,6 +258,7 @@ Result<api::Comparison> Archive::compare_runs(const api::CompareRequest& request
 
 // The message of a deadline names the bound that the caller may raise.
 Result<api::SqlTable> Archive::run_sql(const api::SqlRequest& request, const Cancelled& cancelled) {
+  if (cancelled && cancelled()) return fail(Code::kCancelled, "sql: the caller left");
   const std::uint32_t rows =
       std::min(request.max_rows() == 0 ? kDefaultSqlRows : request.max_rows(), kMaxSqlRows);
   const bool given = request.max_seconds() > 0;

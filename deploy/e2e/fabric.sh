@@ -35,11 +35,11 @@ metrics_of_a_guest_show_its_link() {
   curl -fsS "$address" | grep '^railgauge_link_latency_seconds{device="rxe0"'
 }
 
-# Of one guest at a time: three that are emulated on two cores would be measured against each other.
+# One guest at a time: three that are emulated on two cores would be measured against each other.
 preflight_knows_a_guest() {
-  preflight_is_complete 1 2 n1
+  preflight_is_complete 1 2 n1 || return
   jq -e 'any(.checks[]; .id == "port_state" and .subject == "rxe0:1" and .state == "pass" and (.observed | startswith("active")))
-    and any(.checks[]; .id == "gpudirect_registration" and .state == "waived")' "$work/preflight.json"
+    and any(.checks[]; .id == "gpudirect_registration" and .state == "waived")' "$work/preflight.json" || return
   preflight_is_complete 1 10 n1 --probe
 }
 
@@ -115,7 +115,8 @@ check "quick measures latency and bandwidth of all three pairs" quick_measures_t
 # Three emulated guests share two cores, and a runner's start alone has been seen to take 0.3 to 2 s there.
 check "a task costs less than 4 s beside its measuring" overhead_below 4
 check "a guest's metrics show its link" metrics_of_a_guest_show_its_link
-check "preflight knows a guest within 2 s" preflight_knows_a_guest
+# An emulated guest may lack its processor for a second; a preflight that always takes longer fails thrice.
+check "preflight knows a guest within 2 s, at the third try at the latest" at_most_tries 3 preflight_knows_a_guest
 check "the inventory of a guest is true" inventory_of_a_guest_is_true
 check "the suite preflight admits guests and tries their ports" preflight_suite_admits_guests
 check "locked memory too small says what to set" locked_memory_too_small_says_what_to_set

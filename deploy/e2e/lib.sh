@@ -92,6 +92,13 @@ wait_for() {
   done
 }
 
+# at_most_tries N COMMAND...: passes when one of so many tries does. errexit is off inside COMMAND.
+at_most_tries() {
+  local left=$1; shift
+  for ((; left > 0; --left)); do "$@" && return; done
+  return 1
+}
+
 attached() { [ "$(cli nodes -o json | jq '[.nodes[] | select(.state == "attached")] | length')" = "$1" ]; }
 
 # phases_of_newest_run: where the time of each rank went, in ms, one line a rank.

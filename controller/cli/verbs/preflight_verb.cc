@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <csignal>
 #include <filesystem>
 #include <system_error>
 
@@ -38,8 +39,8 @@ std::string agent_path() {
 
 // Runs railgauge-agent, the one beside this program or the first in PATH, and returns its stdout.
 // Its stderr is this program's. Its exit code reports findings, so no code but wrong use is an
-// error. Errors: kNotFound when it cannot be started, kUnavailable when a signal ended it,
-// kResourceExhausted when it prints more than kMaxBytes.
+// error. Errors: kNotFound when it cannot be started, kCancelled when it was interrupted,
+// kUnavailable when another signal ended it, kResourceExhausted when it prints more than kMaxBytes.
 Result<std::string> ask_local_agent(const std::vector<std::string>& arguments) {
   const std::string path = agent_path();
   PipeEnds pipe = RG_TRY(make_pipe());
@@ -60,8 +61,12 @@ Result<std::string> ask_local_agent(const std::vector<std::string>& arguments) {
   if (!whole)
     return fail(Code::kResourceExhausted,
                 fmt::format("{}: prints more than {} bytes", path, kMaxBytes));
-  if (WIFSIGNALED(status))
-    return fail(Code::kUnavailable, fmt::format("{}: ended by signal {}", path, WTERMSIG(status)));
+  const int signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+  // A terminal's Ctrl-C goes to the agent as well.
+  if (signal == SIGINT || signal == SIGTERM || signal == SIGHUP)
+    return fail(Code::kCancelled, "interrupted");
+  if (signal != 0)
+    return fail(Code::kUnavailable, fmt::format("{}: ended by signal {}", path, signal));
   if (text.empty() && WEXITSTATUS(status) == kWrongUse)
     return fail(Code::kInvalidArgument, fmt::format("{} refused these words", path));
   return text;

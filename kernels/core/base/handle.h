@@ -22,9 +22,10 @@ struct ReleasedBy {
 // A text as an argument of a template.
 template <std::size_t kLength>
 struct ActText {
-  // NOLINTNEXTLINE(modernize-avoid-c-arrays): a literal is one
+  // NOLINTBEGIN(modernize-avoid-c-arrays): a literal is one
   consteval ActText(const char (&literal)[kLength]) { std::ranges::copy(literal, text); }
-  char text[kLength]{};  // NOLINT(modernize-avoid-c-arrays)
+  char text[kLength]{};
+  // NOLINTEND(modernize-avoid-c-arrays)
 };
 // Traits of a value that a function of a library's table releases: slot `kRelease` of what `kTable`
 // returns. `kNote` is called with the act in words and the function's result, unless there are

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <spawn.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -117,9 +118,12 @@ Result<pid_t> start_program(const Program& program) {
 
 Result<pid_t> fork_process(std::string_view who, const std::function<int()>& body) {
   std::fflush(nullptr);
+  const pid_t parent = ::getpid();
   const pid_t child = ::fork();
   if (child < 0) return fail(Code::kResourceExhausted, because("fork", errno));
   if (child > 0) return child;
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (::getppid() != parent) ::_exit(kFailedBody);  // it died before prctl
   int exit_code = kFailedBody;
   try {
     exit_code = body();

@@ -47,7 +47,8 @@ Result<pid_t> start_program(const Program& program);
 
 // Forks; the child calls `body` and exits with its value by _exit, so that no destructor of the
 // parent's objects runs there. An exception is printed behind `who`. stdio is flushed before, or
-// both processes would print its text. kResourceExhausted where no process is left.
+// both processes would print its text. The child is killed when the thread that forked it ends, so
+// that a killed parent leaves no process on a device. kResourceExhausted where no process is left.
 Result<pid_t> fork_process(std::string_view who, const std::function<int()>& body);
 
 // Reaps this process's child and returns its wait status; absent where it still runs after so long.

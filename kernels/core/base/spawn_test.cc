@@ -1,6 +1,7 @@
 #include "kernels/core/base/spawn.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -125,6 +126,25 @@ TEST(ForkProcess, PrintsAnExceptionBehindTheName) {
   read_available(err.read.get(), 1000, printed);
   EXPECT_EQ(printed, "rank 3: threw no luck\n");
   EXPECT_EQ(WEXITSTATUS(wait_for_end(child).value()), 4);
+}
+
+TEST(ForkProcess, AKilledParentLeavesNoChild) {
+  PipeEnds pipe = make_pipe().value();
+  const pid_t parent = fork_process("parent", [&] {
+                         const auto child = fork_process("child", [&] {
+                           return ::write(pipe.write.get(), "1", 1) == 1 ? ::pause() : 1;
+                         });
+                         return child ? ::pause() : 1;
+                       }).value();
+  pipe.write.reset();
+  char byte = 0;
+  ASSERT_EQ(::read(pipe.read.get(), &byte, 1), 1);
+  ::kill(parent, SIGKILL);
+  EXPECT_EQ(WTERMSIG(wait_for_end(parent, kPatienceSeconds).value()), SIGKILL);
+  // The pipe ends with the last process that holds it.
+  pollfd end{pipe.read.get(), POLLIN, 0};
+  EXPECT_EQ(::poll(&end, 1, static_cast<int>(kPatienceSeconds * 1e3)), 1);
+  EXPECT_EQ(::read(pipe.read.get(), &byte, 1), 0);
 }
 
 TEST(WaitForEnd, LeavesOneThatRunsAndKnowsNoStranger) {

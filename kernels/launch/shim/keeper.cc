@@ -120,12 +120,11 @@ class Keeper {
   int status_ = 0;
 };
 
-// In the child. PR_SET_PDEATHSIG kills the program where the keeper itself is killed.
+// In the child. exec keeps that fork_process() kills it where the keeper itself is killed.
 int become(std::span<char* const> words) {
   sigset_t none;
   sigemptyset(&none);
   ::setpgid(0, 0);
-  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   ::sigprocmask(SIG_SETMASK, &none, nullptr);
   ::execv(words[0], words.data() + 1);
   std::fprintf(stderr, "%s: start: %s\n", words[0], std::strerror(errno));

@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "kernels/core/text/text.h"
 #include "kernels/dl/verbs.h"
 #include "kernels/verbs/rails/rails.h"
 #include "kernels/verbs/transport/handles.h"
@@ -22,17 +23,6 @@ std::string pci_address_of(const std::string& sysfs) {
   const auto link = std::filesystem::read_symlink(sysfs + "/device", error);
   const std::string name = error ? "" : link.filename().string();
   return std::ranges::count(name, ':') == 2 ? name : "";
-}
-
-// At commas; an empty text is one empty word.
-std::vector<std::string> split(const std::string& text) {
-  std::vector<std::string> words;
-  for (std::size_t begin = 0; begin <= text.size();) {
-    const std::size_t end = std::min(text.find(',', begin), text.size());
-    words.push_back(text.substr(begin, end - begin));
-    begin = end + 1;
-  }
-  return words;
 }
 
 // The same port of the same device.
@@ -108,7 +98,8 @@ std::vector<RailPair> rail_pairs(std::string_view rails, std::size_t count) {
 
 // A repeated port would compete with itself and look like a slow rail.
 Result<std::vector<std::string>> parse_devices(const std::string& text) {
-  std::vector<std::string> devices = split(text);
+  const auto words = split(text, ',');
+  std::vector<std::string> devices(words.begin(), words.end());
   std::set<std::string> seen;
   for (const std::string& device : devices)
     if (device.empty() || !seen.insert(device).second)
@@ -121,7 +112,8 @@ Result<std::vector<std::string>> parse_devices(const std::string& text) {
 
 Result<std::vector<std::string>> one_for_each(std::string_view parameter, const std::string& text,
                                               std::size_t count) {
-  std::vector<std::string> values = split(text);
+  const auto words = split(text, ',');
+  std::vector<std::string> values(words.begin(), words.end());
   if (values.size() == 1) values.assign(count, values.front());
   if (values.size() == count) return values;
   return fail(Code::kInvalidArgument,
