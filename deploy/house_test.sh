@@ -196,6 +196,15 @@ printf '/**\n * Opens.\n *\n * What is read.\n */\n' | with agent/w_test.cc
 without agent/w.cc
 found words agent/w_test.cc 4
 without agent/w_test.cc
+printf '#!/bin/sh\n# Opens.\necho "# What"  # x\n# It reads. What\n# is read.\n' | with agent/w.sh
+found words agent/w.sh 4
+without agent/w.sh
+printf 'def f():\n    """What is read."""\n    return """What"""\n' | with agent/w.py
+found words agent/w.py 2
+without agent/w.py
+printf '# Of all rooms.\n' | with agent/CMakeLists.txt
+found words agent/CMakeLists.txt 1
+without agent/CMakeLists.txt
 printf '# Page\n\n- What is read\n' | with page.md
 found words page.md 3
 printf '| a | b |\n|---|---|\n| c | What is read |\n' | with page.md

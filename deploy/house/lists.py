@@ -3,6 +3,10 @@
 # ---- which files count -------------------------------------------------------------------------
 PRODUCT_FOLDERS = ("agent", "controller", "kernels", "deploy", "dashboards")
 SOURCE_ENDINGS = (".h", ".cc", ".cu", ".cuh", ".proto", ".ts")
+# Their comments are prose; they count in no figure. SCRIPTS have no ending.
+SCRIPT_ENDINGS = (".sh", ".py", "CMakeLists.txt", ".cmake", ".yaml", ".yml", ".service", ".socket", ".awk")
+SCRIPTS = (".ci/run", "deploy/vfabric/vfabric", "deploy/vfabric/guest/init", "deploy/vfabric/guest/boot",
+           "deploy/vfabric/guest/boot_rdma")
 NOT_PRODUCT_FOLDERS = ("testing", "fakes", "testdata", "generated")
 NOT_PRODUCT_STEMS = ("_test", "_bench")
 

@@ -191,7 +191,7 @@ def link_targets(content):
 
 
 def words(tree):
-    for source in tree.sources:
+    for source in tree.sources + tree.scripts:
         for text in trees.paragraphs(source):
             yield from prose(source.path, text)
     for path, content in tree.markdown.items():

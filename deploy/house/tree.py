@@ -130,6 +130,18 @@ def scan(source):
         source.comment_lines += sum(whole)
 
 
+def scan_script(source):
+    """Fills in the comments of a script, build, YAML or unit file: whole lines, and a docstring's first line."""
+    for number, row in enumerate(source.content.splitlines(), 1):
+        match = re.match(r"""(\s*)#(\s.*|)$""", row) or re.match(r"""(\s*)\"{3}([^"]+)""", row)
+        if match and not match.group(2).startswith(" shellcheck "):
+            source.comments.append(Comment(number, len(match.group(1)), True, match.group(2)))
+
+
+def is_script(path):
+    return path.endswith(lists.SCRIPT_ENDINGS) or path in lists.SCRIPTS
+
+
 def paragraphs(source):
     """The comments of a source as texts: lines that belong together are joined, an empty line separates."""
     found, rows, previous = [], [], None
@@ -160,7 +172,7 @@ class Tree:
         self.root = pathlib.Path(root)
         self.paths = self._tracked()
         leave_out = re.compile("|".join(lists.PUBLISHED_LEAVES_OUT)) if published else None
-        self.sources, self.markdown = [], {}
+        self.sources, self.markdown, self.scripts = [], {}, []
         for path in self.paths:
             if path.endswith(".md"):
                 self.markdown[path] = self._read(path)
@@ -169,6 +181,10 @@ class Tree:
                 source = Source(path, self._read(path), product)
                 scan(source)
                 self.sources.append(source)
+            elif is_script(path):
+                script = Source(path, self._read(path), False)
+                scan_script(script)
+                self.scripts.append(script)
         self.product = [source for source in self.sources if source.product]
 
     def _tracked(self):
