@@ -1,5 +1,5 @@
-// The users of the GPUs, by NVML. The library is loaded with the first look and kept open, since
-// opening it costs milliseconds a GPU. No CUDA context is ever created. Not thread safe.
+// The users of the GPUs, reported by NVML. The library is loaded by the first look and stays open,
+// since opening it takes milliseconds a GPU. No CUDA context is ever created. Not thread safe.
 #pragma once
 
 #include <set>
