@@ -183,8 +183,8 @@ void set_median_and_sum(bool is_matrix, ProfileFigure& figure) {
 // The cells of all visits, in the order of the first one.
 class Cells {
  public:
-  // A later visit of a cell joins the first: the value becomes the median, marks stay only where
-  // each visit has them.
+  // Merges a later visit of a cell into the first: the value becomes the median of all visits,
+  // `wide` stays only if every visit is wide, `throttled` if any visit is.
   void add(ProfileCell cell) {
     const auto same = std::ranges::find_if(cells_, [&cell](const ProfileCell& known) {
       return known.row() == cell.row() && known.column() == cell.column();
