@@ -204,8 +204,7 @@ class Parent final : public Group {
 Result<std::unique_ptr<Group>> start_local_ranks(std::uint32_t size, const RankBody& body) {
   // The bound keeps a wrong number from forking without end.
   RG_CHECK(size >= 1 && size <= kMaxLocalRanks);
-  RG_CHECK(::signal(SIGPIPE, SIG_IGN) !=
-           SIG_ERR);  // a write to a dead rank must not end this process
+  RG_CHECK(::signal(SIGPIPE, SIG_IGN) != SIG_ERR);  // a write to a dead rank is an error
   auto parent = std::make_unique<Parent>(size);
   for (std::uint32_t rank = 1; rank < size; ++rank)
     if (const Status forked = parent->fork_next(body); !forked)
