@@ -12,7 +12,7 @@
 
 namespace railgauge::agent {
 
-// Reads processes and utilisation of every GPU.
+// A reader of processes and utilisation of every GPU.
 class GpuReader {
  public:
   // Errors are those of loading and initialising NVML, with a remedy.

@@ -51,7 +51,7 @@ struct PodDevice {
   std::string resource{};  // "nvidia.com/gpu", "rdma/hca"; for a claim, its driver
   std::size_t count = 0;
 };
-// Whether the name of a resource stands for GPUs or RDMA devices.
+// Whether a resource with this name is a GPU or an RDMA device.
 bool is_fabric_resource(const std::string& name);
 BusyReasons judge_pods(std::span<const PodDevice> devices, const std::string& own_pod);
 
@@ -63,7 +63,7 @@ struct LoadFacts {
 };
 BusyReasons judge_load(const LoadFacts& facts, double most_per_cpu);
 
-// Keeps the last reasons until no source has given one for `seconds`: between two steps of a job
+// The last reasons, kept until no source has given one for `seconds`: between two steps of a job
 // there is often nothing to see. Times are seconds of any monotonic clock.
 class Settle {
  public:

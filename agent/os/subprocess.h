@@ -24,8 +24,8 @@ struct Exit {
   double max_resident_bytes = 0;
 };
 
-// Kills the whole group and reaps the leader. A process that Linux does not release within a second
-// is left to init.
+// A handle's traits. release() kills the whole group and reaps the leader; a process that Linux
+// does not release within a second is left to init.
 struct ProcessTraits {
   using Type = pid_t;
   static Type empty() { return -1; }

@@ -1,5 +1,5 @@
-// Holds back the first records of an MPI task until the launcher's output names the MPI's
-// transports, which arrive on another path and possibly later. The wait is bounded.
+// The first records of an MPI task, held back until the launcher's output names the MPI's
+// transports, which arrives on another path and possibly later. The wait is bounded.
 #pragma once
 
 #include <utility>

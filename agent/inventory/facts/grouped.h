@@ -9,7 +9,7 @@
 
 namespace railgauge::agent {
 
-// Collects a fact over devices.
+// A collector of one fact over devices.
 class Grouped {
  public:
   // An absent fact adds nothing.

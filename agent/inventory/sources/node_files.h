@@ -1,5 +1,5 @@
-// Reads files of a node, or of a tree that simulates one, each into a fact. Bounded in size; never
-// waits at a pipe; an unread file has its reason.
+// Readers of a node's files, or of a tree that simulates a node, each into a fact. Bounded in size;
+// never waits at a pipe; an unread file has its reason.
 #pragma once
 
 #include <cstddef>

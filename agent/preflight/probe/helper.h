@@ -40,9 +40,9 @@ void ask_node_facts(Inventory& node, double seconds = kNodeFactsSeconds);
 // Does the same for configuration spaces alone.
 void ask_config_spaces(Inventory& node);
 
-// Completes an inventory that is read periodically: the stack's settings (ACS, MaxReadReq, relaxed
-// ordering) are in configuration spaces, which the agent itself may not read. The helper is called
-// the first time, for a new device, and every kAskNs; its last answer stays in between.
+// The completion of an inventory that is read periodically: the stack's settings (ACS, MaxReadReq,
+// relaxed ordering) are in configuration spaces, which the agent itself may not read. The helper is
+// called the first time, for a new device, and every kAskNs; its last answer stays in between.
 class ConfigKeeper {
  public:
   static constexpr double kAskNs = 600e9;

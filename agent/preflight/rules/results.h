@@ -22,7 +22,7 @@ struct Source {
   Source(const char* words) : text(words) {}
 };
 
-// Makes results of one state.
+// A factory of results of one state.
 struct ResultOf {
   CheckState state;
   CheckResult operator()(std::string subject, std::string observed, Source source = {},

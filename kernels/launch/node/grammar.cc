@@ -229,7 +229,7 @@ constexpr std::array kDialects{Dialect{Daemon::kOrted, "orted", kOrtedOptions, k
                                Dialect{Daemon::kPrted, "prted", kPrtedOptions, kPrtedRules},
                                Dialect{Daemon::kHydraProxy, "hydra_pmi_proxy", {}, kHydraRules}};
 
-// Parses one command. Each option may occur once; the daemon determines the valid options.
+// A parser of one command. Each option may occur once; the daemon determines the valid options.
 class Reader {
  public:
   Reader(std::span<const std::string> words, std::string_view shim) : words_(words), shim_(shim) {}

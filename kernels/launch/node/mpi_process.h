@@ -24,7 +24,8 @@ struct MpiCommand {
   double grace_seconds = 0.2;            // from the first end() to KILL
 };
 
-// Signals the keeper twice, so that it kills without grace, and waits until no process is left.
+// A handle's traits. release() signals the keeper twice, so that it kills without grace, and waits
+// until no process is left.
 struct KeeperTraits {
   using Type = pid_t;
   static Type empty() { return -1; }

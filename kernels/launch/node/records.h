@@ -12,7 +12,7 @@
 
 namespace railgauge {
 
-// Accepts one connection, the first of this user. Not thread safe.
+// The reader of one connection, the first of this user. Not thread safe.
 class MpiRecords {
  public:
   explicit MpiRecords(Fd listener) : listener_(std::move(listener)) {}

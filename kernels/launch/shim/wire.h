@@ -46,7 +46,7 @@ std::string encode(Kind kind, std::string_view bytes);
 std::string join_words(const std::vector<std::string>& words);
 std::vector<std::string> split_words(std::string_view bytes);
 
-// Assembles frames from a stream of bytes.
+// An assembler of frames from a stream of bytes.
 class Decoder {
  public:
   void feed(std::string_view bytes) { buffer_.append(bytes); }

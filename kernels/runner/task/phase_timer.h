@@ -10,7 +10,7 @@
 
 namespace railgauge {
 
-// Measures laps on CLOCK_MONOTONIC, in ns, and passes each to the records at once.
+// A timer of laps on CLOCK_MONOTONIC, in ns, each passed to the records at once.
 class PhaseTimer {
  public:
   PhaseTimer(RecordWriter& records, const Task& task) : records_(records) {

@@ -21,8 +21,8 @@ constexpr double kCalibrationSeconds = 0.02;
 // A preempted read shows as drift once; real drift shows every time.
 constexpr int kDriftReads = 5;
 
-// Calibrates the clock during prepare and the wait for the other ranks, which need only coarse
-// time: until adopt(), clock() reads CLOCK_MONOTONIC_RAW.
+// A clock that is calibrated during prepare and the wait for the other ranks, which need only
+// coarse time: until adopt(), clock() reads CLOCK_MONOTONIC_RAW.
 class BackgroundClock {
  public:
   // Starts the calibration at once.
@@ -47,7 +47,7 @@ class BackgroundClock {
   std::thread thread_;
 };
 
-// Converts a kernel's reports to records; facts are collected until started().
+// A reporter that converts a kernel's reports to records; facts are collected until started().
 class RecordReporter final : public Reporter {
  public:
   // `records` outlives it.

@@ -29,15 +29,15 @@ int exit_code_of_signal(int signal);
 // Describes a wait status: "was ended by signal 11 (SIGSEGV)", "exited with 3".
 std::string words_of_end(int wait_status);
 
-// Ends the process with _exit after the final record: a thread that hangs in a driver cannot be
-// unwound.
+// A thread that ends the process with _exit after the final record, since a thread that hangs in a
+// driver cannot be unwound.
 class Watchdog {
  public:
   // Signals must be blocked already.
   Watchdog();
   ~Watchdog();
 
-  // Writes the final record to `records` from now on, and ends the process at the latest
+  // Directs the final record to `records` from now on, and ends the process at the latest
   // kGraceSeconds after `deadline_monotonic_ns`. `records` must live until release().
   void guard(RecordWriter& records, double deadline_monotonic_ns);
   // Call it when the final record is written: the watchdog writes no further record.
