@@ -40,7 +40,7 @@ constexpr double kStopNs = 10 * kSecondNs;     // for tasks to end after a stop
 constexpr double kFarewellNs = 2 * kSecondNs;  // for the controller to take the last records
 constexpr std::size_t kMaxPollFds = 64;
 constexpr double kFirstLookSeconds = 2;    // of the busy guard, before the first Hello
-constexpr std::size_t kStoreRecords = 64;  // in one transaction, so that little room is some room
+constexpr std::size_t kStoreRecords = 64;  // in one transaction, which an almost full disk takes
 
 double unix_now_seconds() { return static_cast<double>(::time(nullptr)); }
 
@@ -112,7 +112,7 @@ void Agent::run(int stop_fd) {
   watch_.start();
   take_busy();
   send_hello();
-  give_back_memory();  // what started is not what follows: the two together would be the most
+  give_back_memory();  // before the link starts, so that the two peaks do not add up
   link_->start();
   while (!may_leave()) {
     wait(stop_fd);
@@ -197,7 +197,7 @@ void Agent::on_lost(const LinkEvent& event) {
   metrics_.set_connected(false);
   if (monotonic_now_ns() >= inventory_ns_) refresh_inventory();
   send_hello();
-  if (stop_ns_ > 0 || event.reason == lost_reason_) return;  // the same again every few seconds
+  if (stop_ns_ > 0 || event.reason == lost_reason_) return;  // repeated every few seconds
   lost_reason_ = event.reason;
   if (event.permanent)
     spdlog::error("controller {}: {}; somebody has to act, tried again rarely",
@@ -231,7 +231,7 @@ void Agent::on_message(api::ControllerMessage& message) {
   }
 }
 
-// A full disk may refuse to note an acknowledgement down: tick() comes back to it.
+// A full disk may refuse to store an acknowledgement; tick() then tries again.
 void Agent::acknowledge() {
   if (const Status status = spool_.acknowledge(ack_through_); !status)
     return spdlog::error("{}", status.error().message);
@@ -275,7 +275,7 @@ void Agent::step(const api::TaskRef& task, GroupStep step) {
   relay(std::move(message), task);
 }
 
-// Messages that the rendezvous cannot do without. While the controller is away the task keeps them.
+// For messages that the rendezvous needs. While the controller is away, the task keeps them.
 void Agent::relay(api::AgentMessage message, const api::TaskRef& task) {
   if (!link_->send(std::move(message)))
     supervisor_.cancel(task, std::string(kCrashed), "controller link lost: its queue is full");
@@ -308,8 +308,9 @@ void Agent::ended(const api::TaskRef& task, Record record, bool was_prepared) {
   pending_.push_back(std::move(record));
 }
 
-// Before anything of it is sent. A spool that takes nothing ends the tasks; what is in memory then
-// is bounded by what their pipes held, and stays until the spool takes it.
+// Stores records before any message that depends on them is sent. If the spool refuses them, the
+// tasks end; the records in memory are then bounded by the content of their pipes, and stay until
+// the spool takes them.
 void Agent::store() {
   if (pending_.empty()) return send_prepared();
   if (monotonic_now_ns() < store_retry_ns_) return;
@@ -329,8 +330,8 @@ void Agent::store() {
   after_store_.clear();
 }
 
-// Never before the task's first record is in the spool: killed right after it, the agent must know
-// on its return what the controller knows.
+// Runs only after the task's first record is in the spool, so that an agent that is killed right
+// after it knows the task on its return, as the controller does.
 void Agent::send_prepared() {
   for (api::AgentMessage& message : prepared_) {
     const api::TaskRef task = message.prepared().task();
@@ -393,7 +394,7 @@ void Agent::tick() {
       spdlog::error("{}", status.error().message);
   }
   if (supervisor_.size() > 0) note_work();
-  if (supervisor_.size() > 0 || stop_ns_ > 0) return;  // nothing beside a measurement
+  if (supervisor_.size() > 0 || stop_ns_ > 0) return;  // no work during a measurement
   keep_shown();
   look_again(now_ns);
   enter_rest(now_ns);
@@ -465,9 +466,9 @@ void Agent::refresh_inventory() {
     options.with_nvml = true;
     now = read_inventory(options);
   }
-  // Another tree than the machine's own is none of the helper's.
+  // The helper reads the machine itself, so it is not asked for another tree.
   if (options.sysfs.empty() && config_keeper_.complete(inventory_, now, monotonic_now_ns()))
-    note_work();  // so that what the answer took is given back
+    note_work();  // so that the memory of the answer is freed
   inventory_ = std::move(now);
   for (const std::string& source : inventory_.late_sources)
     spdlog::warn("inventory: {} did not answer in {} s; what it tells is unknown", source,
@@ -490,7 +491,7 @@ void Agent::look_again(double now_ns) {
 
 void Agent::note_work() { rest_ns_ = monotonic_now_ns() + kRestNs; }
 
-// Once, each time that it comes to rest: what the rest itself touches stays.
+// Frees memory once for each rest; pages that the resting agent touches stay.
 void Agent::enter_rest(double now_ns) {
   if (rest_ns_ == 0 || now_ns < rest_ns_) return;
   rest_ns_ = 0;
@@ -508,7 +509,7 @@ void Agent::restore_shown() {
   metrics_.restore(text.str(), static_cast<double>(::time(nullptr)));
 }
 
-// Only a convenience of the metrics: what cannot be written is shown until the agent ends.
+// A failed write is no error: the metrics stay visible until the agent ends.
 void Agent::keep_shown() {
   if (shown_is_kept_) return;
   shown_is_kept_ = true;
@@ -528,7 +529,7 @@ void Agent::fill_busy(api::BusyState& state) const {
   }
 }
 
-// The controller hears of it before it hears of the tasks that it ends, so that it knows why.
+// The controller receives the reasons before the ends of the tasks that they cause.
 void Agent::take_busy() {
   if (!guard_.looks()) return;
   BusyReasons now = guard_.reasons();

@@ -65,7 +65,7 @@ class Agent final : private TaskListener {
 
   // Polls runners, the link and `stop_fd` until one is ready or the next deadline.
   void wait(int stop_fd);
-  // Handles the messages and state changes of the link.
+  // Handles messages and state changes of the link.
   void take_link_events();
   void on_attached(const api::Welcome& welcome);
   void on_lost(const LinkEvent& event);
@@ -79,7 +79,7 @@ class Agent final : private TaskListener {
   void store();
   void send_prepared();
   void store_failed(const Error& error);
-  // Sends stored records, as far as the link takes them.
+  // Sends stored records until the window of Delivery or the link's queue is full.
   void pump();
   void tick();
   // Sends a heartbeat with the state of the node.
@@ -88,9 +88,10 @@ class Agent final : private TaskListener {
   void load_kernels();
   // Reads the inventory again when it is due and reports changes.
   void look_again(double now_ns);
-  // Postpones the rest: a task, a preflight or a new stream keeps the agent awake.
+  // Restarts the wait for the rest state: a task, a preflight or a new stream keeps the agent
+  // awake.
   void note_work();
-  // Returns memory to the kernel when nothing happened for a while.
+  // Returns memory to the kernel once note_work() was not called for a while.
   void enter_rest(double now_ns);
   void send_hello();
   // Sends a message of a task behind the records that it depends on.
@@ -119,7 +120,7 @@ class Agent final : private TaskListener {
   BusyGuard guard_;
   BusyReasons busy_;  // the last report
   Watch watch_;
-  std::vector<api::NodeEvent> events_;  // waiting for a heartbeat
+  std::vector<api::NodeEvent> events_;  // to be sent with the next heartbeat
   api::Hello hello_;
   Inventory inventory_;  // the last reading
   ConfigKeeper config_keeper_;
@@ -135,7 +136,7 @@ class Agent final : private TaskListener {
   std::vector<api::AgentMessage> after_store_;  // answers that must not overtake those records
   std::uint64_t ack_through_ = 0;               // the newest acknowledgement
   std::uint64_t stream_acked_ = 0;  // on this stream; lower while records are sent again
-  double store_retry_ns_ = 0;       // next try while the spool takes nothing
+  double store_retry_ns_ = 0;       // next try while the spool refuses records
   std::string store_error_;         // why
   double tick_ns_ = 0;
   double inventory_ns_ = 0;

@@ -1,4 +1,4 @@
-// The agent on a node that becomes busy, with a real controller's end of the stream and real
+// The agent on a node that becomes busy, with a real gRPC server as its controller and real
 // runners.
 #include <gmock/gmock.h>
 
@@ -19,7 +19,7 @@ class BusyAgent : public AgentTest {
     given.busy.look_seconds = 0.02;
     given.busy.look_seconds_running = 0.02;
     given.busy.settle_seconds = 0;
-    given.supervisor.task.cancel_grace_seconds = 60;  // not the patience of a job that waits
+    given.supervisor.task.cancel_grace_seconds = 60;  // longer than a waiting job allows
     given.supervisor.task.term_grace_seconds = 60;
     return given;
   }

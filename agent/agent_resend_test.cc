@@ -1,4 +1,4 @@
-// Messages that the agent repeats when a stream died right after it had carried them.
+// Messages that the agent repeats when a stream breaks right after it carried them.
 #include <gmock/gmock.h>
 
 #include "agent/testing/agent_fixture.h"

@@ -1,4 +1,4 @@
-// The whole agent: a real controller's end of the stream, real runner processes, a real spool.
+// The whole agent: a real gRPC server as its controller, real runner processes, a real spool.
 #include "agent/agent.h"
 
 #include <signal.h>
@@ -201,7 +201,7 @@ TEST_F(AgentTest, AFullSpoolEndsTheTaskRefusesTheNextAndGoesOnWhenThereIsRoom) {
   }
   ASSERT_TRUE(refused_for("takes no records"));
   EXPECT_TRUE(refused_for("is full")) << "the controller hears why";
-  // Room comes with acknowledgements; then all that was kept arrives, without a gap.
+  // Acknowledgements make room; then all kept records arrive without a gap.
   for (int i = 0; i < kTries && !FakeController::has_final(controller_->heard(), "t1", "crashed");
        ++i) {
     controller_->acknowledge(FakeController::records(controller_->heard()).back().spool_id());

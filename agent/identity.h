@@ -14,15 +14,15 @@ namespace railgauge::agent {
 struct Identity {
   std::string node_id;
   std::string incarnation;
-  Fd lock;  // held as long as the agent lives
+  Fd lock;  // held until the agent ends
 };
 
 // 128 random bits as 32 hex digits.
 std::string random_id();
 
 // Creates the folder if needed, locks it, and reads or creates the id. kAlreadyExists: another
-// agent holds the folder. kPermissionDenied: it cannot be created or written. kDataLoss: the stored
-// id is no id.
+// agent holds the folder. kPermissionDenied: the folder cannot be created or written. kDataLoss:
+// the stored id does not parse.
 Result<Identity> load_identity(const std::string& state_dir);
 
 }  // namespace railgauge::agent

@@ -23,7 +23,7 @@
 
 namespace railgauge::agent {
 namespace {
-// Without a bound glibc gives each thread an arena of its own: resident memory for nothing.
+// Bounds glibc's arenas: one for each thread would waste resident memory.
 constexpr int kMallocArenas = 2;
 
 int complain(const Error& error, int exit_code) {
@@ -37,7 +37,7 @@ void set_up_log(const std::string& level) {
   spdlog::set_default_logger(std::move(logger));
 }
 
-// Blocks the signals that end the agent, in this thread and all that come after it.
+// Blocks the signals that end the agent, in this thread and in all later ones.
 Fd catch_signals() {
   sigset_t set;
   sigemptyset(&set);
@@ -55,7 +55,7 @@ Status serve(Metrics& metrics, const std::string& address) {
   return {};
 }
 
-// Runners read these two themselves, whoever said them.
+// Exports the settings that runners read from the environment, whatever their origin.
 void hand_on(const Settings& settings) {
   ::setenv("RAILGAUGE_MPI_INSTALLATIONS", settings.mpi_installations.c_str(), 1);
   ::setenv("RAILGAUGE_DATA_ADDRESS", settings.data_address.c_str(), 1);
@@ -80,7 +80,7 @@ int run(const Settings& settings) {
   return interrupted ? kExitInterrupted : kExitTerminated;
 }
 
-// NVML gets the time that a GPU takes to wake.
+// The time limit allows for GPUs that NVML has to wake.
 int show_inventory(const AgentOptions& agent) {
   InventoryOptions options = inventory_options(agent);
   options.source_seconds = 2;
@@ -117,6 +117,6 @@ int main_of(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   ::mallopt(M_ARENA_MAX, railgauge::agent::kMallocArenas);
-  ::setenv("GRPC_VERBOSITY", "NONE", 0);  // the link says itself what went wrong, once
+  ::setenv("GRPC_VERBOSITY", "NONE", 0);  // the link logs each failure itself, once
   return railgauge::agent::main_of(argc, argv);
 }

@@ -52,7 +52,7 @@ Labels device_labels(const std::string& device) {
   return {{"device", device.substr(0, colon)}, {"port", device.substr(colon + 1)}};
 }
 
-// The labels that name an endpoint; nothing for what is neither a port nor a GPU.
+// Returns the labels of an endpoint; absent if it is neither a port nor a GPU.
 std::optional<Labels> endpoint_labels(const std::string& endpoint) {
   if (endpoint.starts_with("gpu") && endpoint.find(':') == std::string::npos)
     return Labels{{"gpu", endpoint}};
@@ -73,8 +73,8 @@ std::string_view fact_of(const Started& started, const Point& point, const char*
   return of_task == started.facts().end() ? std::string_view() : of_task->second;
 }
 
-// Between which memories: "staged" where either side goes through the host's, "gpu" where either
-// side is none of the host's.
+// Returns the kind of memory: "staged" if either side is copied through host memory, "gpu" if
+// either side is not host memory, else "host".
 const char* memory_of(const Started& started, const Point& point) {
   for (const char* path : {"path", "peer_path"})
     if (fact_of(started, point, path) == "staged") return "staged";
@@ -94,7 +94,7 @@ bool is_one_wire(const Point& point) {
          (checked == point.facts().end() || !checked->second.ends_with(kBothEndsAreOnePort));
 }
 
-// The labels that a figure and the time when it was taken have in common.
+// Returns the labels that a figure shares with its time of measurement.
 Labels source_of(const Labels& labels) {
   Labels source;
   for (const char* name : {"device", "port", "gpu", "kernel"})
@@ -199,7 +199,8 @@ void Metrics::set_node(const api::Hello& hello) {
     info["driver"] = nic.driver();
     info["firmware"] = nic.firmware();
     nics[info] = 1;
-    // A look that did not end in time says nothing of the port, and 0 wakes somebody.
+    // A port in state "unknown" is left out: 0 would raise an alert for a look that did not end in
+    // time.
     if (nic.state() != "unknown") up[port] = nic.state() == "active" ? 1 : 0;
     if (!nic.pci_address().empty() && nic.rate_bits_per_second() > 0)
       expected[port] = nic.rate_bits_per_second() / kBitsPerByte;
@@ -219,7 +220,7 @@ void Metrics::set_node(const api::Hello& hello) {
   for (const auto& [part, version] : hello.stack_versions())
     stack[{{"part", part}, {"version", version}}] = 1;
   registry_.replace("railgauge_stack_info", stack);
-  if (hello.stack_incomplete()) return;  // another fingerprint would look like another stack
+  if (hello.stack_incomplete()) return;  // an incomplete fingerprint would look like another stack
   registry_.replace("railgauge_epoch_info", {{{{"versions", fingerprint(hello.stack_versions())},
                                                {"settings", fingerprint(hello.stack_settings())}},
                                               1}});
@@ -289,7 +290,7 @@ void Metrics::set_preflight(const api::PreflightReport& report, double unix_time
 void Metrics::sample_process() { metric::sample_process(registry_); }
 
 std::string Metrics::kept() const {
-  std::set<std::string> lines;  // in an order of their own: a page has none
+  std::set<std::string> lines;  // sorted, since a page has no order
   for (const metric::Sample& sample : metric::read_exposition(registry_.text()))
     if (is_one_of(kMeasured, sample.name) || sample.name == kPreflightResults ||
         sample.name == kPreflightTime)
@@ -303,7 +304,7 @@ void Metrics::restore(std::string_view kept, double now_unix_seconds) {
   const auto value_of = [](const metric::Sample& sample) {
     return std::strtod(sample.value.c_str(), nullptr);
   };
-  std::set<Labels> fresh;  // what was measured lately
+  std::set<Labels> fresh;  // measured within kKeptSeconds
   bool checked = false;
   for (const metric::Sample& sample : samples) {
     const bool is_fresh = value_of(sample) > now_unix_seconds - kKeptSeconds;

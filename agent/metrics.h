@@ -1,7 +1,6 @@
-// The agent's Prometheus metrics, by controller/metric/catalog.h. The agent's loop sets values; a
-// scrape reads memory only. Labels are bounded: ports and GPUs of this node, kernels of this node's
-// list, outcomes, three size classes, pairs of this node's GPUs; never a run, a peer or an error
-// text.
+// The agent's Prometheus metrics, declared in controller/metric/catalog.h. The agent's loop sets
+// values; a scrape reads memory only. Labels are bounded: ports, GPUs, pairs of GPUs and kernels of
+// this node, outcomes, three size classes. No label holds a run, a peer or an error text.
 #pragma once
 
 #include <map>
@@ -38,15 +37,15 @@ class Metrics {
   Metrics(const Metrics&) = delete;
   Metrics& operator=(const Metrics&) = delete;
 
-  // Serves /metrics on ADDRESS:PORT and returns the port, which the system chooses for 0.
-  // kUnavailable: it cannot listen there.
+  // Serves /metrics on ADDRESS:PORT and returns the port; for port 0 the system chooses one.
+  // kUnavailable: the address cannot be listened on.
   Result<int> listen(const std::string& address);
 
   void set_kernels(const KernelList& kernels);
   void set_connected(bool connected);
   void reconnected();
   void set_spool(double waiting_records, double used_bytes, double limit_bytes);
-  // The node's equipment: NICs, GPUs and versions of its stack.
+  // Sets the node's equipment: NICs, GPUs and versions of its stack.
   void set_node(const api::Hello& hello);
   void set_running(double tasks);
   void task_ended(const std::string& kernel, const std::string& outcome);
@@ -57,24 +56,25 @@ class Metrics {
                    Figures& figures) const;
   // Publishes the figures of a task that passed; a failed task measured nothing.
   void show(const Figures& figures);
-  // The sources that keep the node busy; all others become 0.
+  // Sets the sources that keep the node busy to 1 and all others to 0.
   void set_busy(const BusyReasons& reasons);
-  // The growth of counters since the agent started, and whether the kernel's log is readable.
+  // Sets the growth of counters since the agent started, and whether the kernel's log is readable.
   void set_watch(const std::vector<Tracker::Total>& totals, bool log_readable);
   void node_event(const std::string& kind, const std::string& severity);
-  // The node's last preflight: results by check and state.
+  // Sets the results of the node's last preflight, by check and state.
   void set_preflight(const api::PreflightReport& report, double unix_time_seconds);
   // Reads memory and CPU time of this process.
   void sample_process();
 
-  // The last measured and checked values, as lines for restore(). Without them a restart would end
-  // alerts that only the next night's run can confirm.
+  // Returns the last measured and checked values, as lines for restore(). Without them a restart
+  // would end alerts that only the next night's run can confirm.
   [[nodiscard]] std::string kept() const;
-  // Older values are dropped; so is a text that does not parse as a whole.
+  // restore() drops values older than this, in seconds, and a text with anything outside the
+  // catalog.
   static constexpr double kKeptSeconds = 14 * 24 * 3600;
   void restore(std::string_view kept, double now_unix_seconds);
 
-  // The exposition text of a scrape, without the server's own series.
+  // Returns the exposition text of a scrape, without the server's own series.
   [[nodiscard]] std::string text() const { return registry_.text(); }
 
  private:

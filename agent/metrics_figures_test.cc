@@ -1,4 +1,4 @@
-// Which figures of tasks an agent shows as its node's, and for how long.
+// The figures of tasks that an agent shows as its node's, and their lifetime.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -13,7 +13,7 @@ std::string bandwidth_lines(const Metrics& metrics) {
   return lines_with(metrics, {"railgauge_link_bandwidth_bytes_per_second"});
 }
 
-// A port's own figure by memory: what went another way never takes its place.
+// A port has a figure for each kind of memory; another kind never replaces it.
 TEST(Metrics, HostGpuAndStagedFiguresOfAPortStandApart) {
   Metrics metrics;
   const std::string port = "mlx5_0:1";
@@ -85,7 +85,7 @@ void measure_and_check(Metrics& metrics) {
   metrics.set_preflight(report, 1.7e9);
 }
 
-// A restart of the agent must not end an alert that only the next night's run can answer.
+// A restart of the agent must not end an alert that only the next night's run can resolve.
 TEST(Metrics, WhatWasMeasuredAndCheckedLastIsShownAgainAfterARestart) {
   constexpr double kNow = 1.7e9 + 3600;
   const std::vector<std::string> names{

@@ -10,10 +10,10 @@
 
 namespace railgauge::agent {
 namespace {
-constexpr int kWaitTries = 200;  // two seconds for a killed process to go
+constexpr int kWaitTries = 200;  // two seconds for a killed process to end
 constexpr unsigned kWaitMicroseconds = 10'000;
 
-// A pid alone may be somebody else's by now; with its start time it is not.
+// A pid may be reused by another process; pid and start time together identify the runner.
 bool is_alive(const OpenTask& task) {
   return task.pid > 0 && task.start_ticks != 0 && process_start_ticks(task.pid) == task.start_ticks;
 }

@@ -88,7 +88,7 @@ void declare_agent(CLI::App& app, Settings& settings) {
       ->check(CLI::IsMember({"debug", "info", "warn", "error"}));
   app.add_option("--config", settings.config, "settings file, key = value lines");
   for (CLI::Option* option : app.get_options()) {
-    option->take_last();  // wrappers put theirs in front of what they pass on
+    option->take_last();  // the last one counts: wrappers put their flags in front of the user's
     const std::string& name = option->get_single_name();
     if (name != "help" && name != "version") option->envname(setting_variable(name));
   }

@@ -1,5 +1,5 @@
 // The agent's settings: from flag, environment variable, settings file or default, in that order.
-// CLI11 holds the declarations; main.cc and the reference page read them from there.
+// CLI11 holds the declarations, which main.cc and the reference page read.
 #pragma once
 
 #include <string>
@@ -32,9 +32,9 @@ struct Settings {
 // into it. Reads the host's name and the program's path for defaults.
 void declare_settings(CLI::App& app, Settings& settings);
 
-// Fills in what neither a flag nor a variable gave. Errors: kNotFound for a named file that is not
-// there; kInvalidArgument with file and line for an unknown key or a bad value; the same for MPI
-// installations that cannot be parsed.
+// Applies the settings file to settings that neither a flag nor a variable set. kNotFound: a named
+// file does not exist. kInvalidArgument, with file and line: an unknown key, a bad value, or MPI
+// installations that do not parse.
 Status apply_file(CLI::App& app, Settings& settings);
 
 // Refuses settings that the agent cannot run with; kInvalidArgument names the flag.

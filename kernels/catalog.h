@@ -1,5 +1,6 @@
 // THE list of kernels: the rows that `railgauge-runner --list` prints and that a task may name.
-// Also the runner's view of the GPU, verbs and MPI layers, which its own code may not include.
+// Also the runner's access to the GPU, verbs and MPI layers, whose headers its own code may not
+// include.
 #pragma once
 
 #include <cstdint>
@@ -16,49 +17,51 @@
 
 namespace railgauge {
 
-// Every kernel of this build, sorted by name. Lives as long as the process.
+// Returns every kernel of this build, sorted by name. The rows live as long as the process.
 std::span<const KernelRow> catalog();
 
-// The row of `name` ("verbs.write_lat"), or nullptr.
+// Returns the row of `name` ("verbs.write_lat"), or nullptr.
 const KernelRow* find_kernel(std::string_view name);
 
 // --- GPUs ---
 
-// How many GPUs this process can use; waives as a GPU kernel would where there is none.
+// Returns the number of GPUs that this process can use. Without a GPU the error waives, as that of
+// a GPU kernel does.
 Result<int> count_gpus();
 
-// While it lives, contexts and buffers stay from one GPU kernel to the next. At most one at a time,
-// in the thread that runs the kernels.
+// Keeps contexts and buffers from one GPU kernel to the next while the result lives. At most one at
+// a time, on the thread that runs the kernels.
 std::shared_ptr<void> keep_gpus_warm();
 
-// The driver that this build's GPU code needs: "driver 346.46 (CUDA 7.0) or later", or "none" and
-// the reason.
+// Returns the driver that this build's GPU code needs: "driver 346.46 (CUDA 7.0) or later", or
+// "none" and the reason.
 std::string gpu_code_needs();
 
 // --- probes of the agent's preflight ---
 
-// "gpu0@0000:18:00.0+mlx5_0": whether that NIC registers memory of that GPU, where it is idle. The
-// state "error" for a text that is no such pair.
+// Tries to register memory of a GPU with a NIC, unless the GPU is busy. `pair` is
+// "gpu0@0000:18:00.0+mlx5_0"; another text gives the state "error".
 GpuDirectProbe probe_gpudirect(std::string_view pair);
 
-// "mlx5_0:1": the attributes that libibverbs reports of that port.
+// Returns the attributes that libibverbs reports for a port, "mlx5_0:1".
 PortProbe probe_port(std::string_view endpoint);
 
 // --- the ranks that an MPI launcher started ---
 
-// The place of this process among the ranks that a launcher started: MPI_COMM_WORLD.
+// This process's rank in MPI_COMM_WORLD, and the number of ranks.
 struct MpiWorld {
   std::uint32_t rank = 0;
   std::uint32_t size = 1;
 };
 
-// The MPI that this program was built for ("openmpi", "mpich"), or "".
+// Returns the MPI that this program was built for ("openmpi", "mpich"), or "".
 std::string mpi_of_program();
-// Where this program has an MPI and its launcher, or one like it, started this process.
+// Returns this process's place if this program has an MPI and a launcher of that kind started the
+// process; else absent.
 std::optional<MpiWorld> mpi_world();
-// Its ranks; MPI is initialised by the first exchange.
+// Returns the group of the ranks. Its first exchange initialises MPI.
 std::unique_ptr<Group> join_mpi_world(const MpiWorld& world);
-// MPI_Finalize, where MPI was initialised. A collective call: all ranks make it.
+// Calls MPI_Finalize if MPI was initialised. Collective: all ranks must call it.
 void leave_mpi_world();
 
 }  // namespace railgauge

@@ -36,8 +36,8 @@ std::string gpu_code_needs() {
   return gpu::driver_needed(kCodes);
 }
 
-// A wrong pair is answered and not refused, because the agent reads one line of JSON for each pair
-// that it asked about.
+// Answers a malformed pair with an error state, because the agent reads one line of JSON for each
+// pair of its request.
 GpuDirectProbe probe_gpudirect(std::string_view pair) {
   if (const auto parsed = verbs::parse_probe_pair(pair)) return verbs::probe_registration(*parsed);
   GpuDirectProbe wrong;
@@ -53,8 +53,8 @@ std::string mpi_of_program() {
   return calls == nullptr ? std::string() : calls->implementation();
 }
 
-// Absent in railgauge-runner, which has no MPI, and where a person started a program with an MPI by
-// hand: then there is no launcher to meet the other ranks through.
+// Absent in railgauge-runner, which has no MPI, and in a program with an MPI that a person started
+// by hand: without a launcher it cannot meet other ranks.
 std::optional<MpiWorld> mpi_world() {
   if (mpi::linked() == nullptr) return std::nullopt;
   const auto launched = mpi::launched_rank(mpi::process_environment());

@@ -48,7 +48,8 @@ void parse(const std::string& text) {
     expect_lines(judge_pods(devices_of(answer), ""));
 }
 
-// The same bytes in every file that a source reads, and as far as they can be, in their names.
+// A node with the same bytes in every file that a source reads and, where legal, in the files'
+// names.
 class Node {
  public:
   void fill(const std::string& bytes) {

@@ -17,7 +17,7 @@ Result<std::vector<GpuUse>> GpuReader::look(OwnProcesses& own, double now_second
   const Nvml& nvml = loaded_nvml();
   auto gpus = nvml_gpus(nvml);
   if (!gpus) {
-    release();  // a driver that was changed answers a fresh start only
+    release();  // after a driver change, NVML must be loaded anew
     gpus.error().message += "; after a change of the driver railgauge-agent must be started again";
     return tl::unexpected(gpus.error());
   }

@@ -1,5 +1,5 @@
-// The users of the GPUs, by NVML. The library is loaded with the first look and kept open, since
-// opening it costs milliseconds a GPU. No CUDA context is ever created. Not thread safe.
+// The users of the GPUs, reported by NVML. The library is loaded by the first look and stays open,
+// since opening it takes milliseconds a GPU. No CUDA context is ever created. Not thread safe.
 #pragma once
 
 #include <set>
@@ -12,7 +12,7 @@
 
 namespace railgauge::agent {
 
-// Reads processes and utilisation of every GPU.
+// A reader of processes and utilisation of every GPU.
 class GpuReader {
  public:
   // Errors are those of loading and initialising NVML, with a remedy.

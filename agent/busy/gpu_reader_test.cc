@@ -48,7 +48,7 @@ TEST_F(GpuReaderTest, OurOwnRunnerIsNone) {
 
 TEST_F(GpuReaderTest, AForeignNumberThatCameWithOurRunnerIsTakenForOurs) {
   own_.update(std::vector{200}, 1);
-  fake::nvml_control().busy_pid = 31337;  // /proc does not know it
+  fake::nvml_control().busy_pid = 31337;  // not in /proc
   EXPECT_TRUE(look(1).empty());
 }
 

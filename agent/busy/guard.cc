@@ -18,15 +18,15 @@
 
 namespace railgauge::agent {
 namespace {
-// A runner that has just come is let start first: its own look costs the CPU that it starts with.
+// The delay of the look that a new runner causes: a look at once would slow the runner's start.
 constexpr double kStartSeconds = 0.1;
 constexpr double kLeastPauseSeconds = 0.05;
-constexpr double kFarewellSeconds = 2;  // for a look that is under way when the agent ends
+constexpr double kFarewellSeconds = 2;  // for a running look when the agent ends
 double now_seconds() { return monotonic_now_ns() / 1e9; }
 std::chrono::duration<double> seconds(double count) { return std::chrono::duration<double>(count); }
 
-// Behind a look that took so long: from its begin to the next one's answer it is one period,
-// however slow the source.
+// Returns the pause after a look, so that one period passes from its start to the next look's
+// answer, however slow the source is.
 double pause_seconds(double period_seconds, double look_seconds) {
   return std::max(period_seconds - 2 * look_seconds, std::min(period_seconds, kLeastPauseSeconds));
 }
@@ -43,7 +43,7 @@ struct BusyGuard::SourceThread {
   const double idle_seconds;  // from look to look
   const double running_seconds;
   const std::function<void()> wake;
-  Looker looker;  // the thread's alone
+  Looker looker;  // used by the thread only
 
   mutable std::mutex mutex;  // guards all below
   std::condition_variable changed;
@@ -52,12 +52,12 @@ struct BusyGuard::SourceThread {
   bool look_now = false;
   std::vector<int> runners;
   BusyReasons reasons;
-  double looked_at = -1;  // when a look ended last; below 0: never
-  double began_at = 0;    // the look under way, or the start
+  double looked_at = -1;  // end of the last look; below 0: none yet
+  double began_at = 0;    // start of the current look, or of the thread
   const char* looking_at = "";
 
-  // A reason from a source that was silent before: runners yield before the look has ended, because
-  // the sources behind it may be slow. The look's end drops reasons that are over.
+  // Adds a new reason before the look has ended, so that runners yield at once: later sources of
+  // the look may be slow. The end of the look drops obsolete reasons.
   void add(const BusyReasons& said) {
     const std::lock_guard lock(mutex);
     if (std::ranges::find(reasons, said.front().source, &BusyReason::source) != reasons.end())
@@ -66,7 +66,7 @@ struct BusyGuard::SourceThread {
     if (looked_at >= 0) wake();
   }
 
-  // Its lack of knowledge, as a reason.
+  // Returns the reason that no recent look has ended; absent if one has.
   [[nodiscard]] std::optional<BusyReason> blindness(double now) const {
     if (looked_at < 0)
       return BusyReason{"guard", fmt::format("the first look has not ended yet{}{}",

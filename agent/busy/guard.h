@@ -20,12 +20,12 @@ class BusyGuard {
 
   // `wake` is called from the guard's threads when reasons() has changed.
   BusyGuard(BusyOptions options, BusySources sources, std::function<void()> wake);
-  // Leaves threads behind that the driver does not release.
+  // Leaves threads behind that a driver blocks.
   ~BusyGuard();
   BusyGuard(const BusyGuard&) = delete;
   BusyGuard& operator=(const BusyGuard&) = delete;
 
-  // Begins to look. Waits for the first answers of all sources, at most `wait_seconds`.
+  // Starts the threads and waits for the first answers of all sources, at most `wait_seconds`.
   void start(double wait_seconds);
   // Sets the processes that run tasks of the agent. A new one causes a look at once.
   void set_runners(std::vector<int> pids);
@@ -37,7 +37,7 @@ class BusyGuard {
   // One source with its thread, which may outlive the guard.
   struct SourceThread;
   static void look_for_ever(std::shared_ptr<SourceThread> source);
-  std::vector<std::shared_ptr<SourceThread>> threads_;  // none: nothing is looked at
+  std::vector<std::shared_ptr<SourceThread>> threads_;  // empty: no source is configured
   bool started_ = false;
 };
 

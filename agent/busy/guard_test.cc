@@ -57,8 +57,8 @@ bool has_word(const BusyReasons& reasons, const std::string& word) {
   return in_words(reasons).find(word) != std::string::npos;
 }
 
-// A command that hangs is asked when the marker comes; it may just have been given up, between two
-// of its looks: then it is tried again.
+// The hanging command must be in progress when the marker appears. Between two looks it may not be;
+// then the attempt is repeated.
 TEST_F(GuardTest, ASlowCommandKeepsNoOtherSourceFromBeingSeen) {
   folder_.write("hook", "#!/bin/sh\nexec sleep 60\n");
   std::filesystem::permissions(folder_ / "hook", std::filesystem::perms::owner_all);
@@ -103,8 +103,8 @@ TEST_F(GuardTest, EveryEyesReasonsAreTold) {
   }));
 }
 
-// A job that comes right behind a look at the dear sources, and a runner that heeds neither Cancel
-// nor TERM: what is left of the promised 2 s is the sources' own time to answer.
+// The worst case: a job arrives right after a look at the slow sources, and the runner ignores
+// Cancel and TERM. The rest of the promised 2 s is left for the sources' answers.
 TEST(GiveWay, WithinTwoSecondsByTheDefaults) {
   const BusyOptions busy;
   const TaskOptions task;

@@ -76,7 +76,7 @@ BusyReasons judge_jobs(const std::set<std::string>& jobs, const std::set<std::st
 }
 
 bool is_fabric_resource(const std::string& name) {
-  // Pools of virtual functions have names of the site's own: those that people use.
+  // Sites name their pools of virtual functions; these are common words of such names.
   constexpr std::array<std::string_view, 12> kWords{"gpu",   "rdma", "nvidia.com", "mellanox",
                                                     "hca",   "roce", "infiniband", "mlnx",
                                                     "sriov", "/efa", "amd.com",    "habana.ai"};

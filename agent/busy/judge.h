@@ -18,38 +18,40 @@ struct BusyReason {
 };
 using BusyReasons = std::vector<BusyReason>;  // empty: idle
 
-// "slurm: job 4711 runs here; marker: ...", at most so many of them.
+// Joins the reasons to one line, "slurm: job 4711 runs here; marker: ..."; counts those beyond
+// four.
 std::string in_words(const BusyReasons& reasons);
-// Whether both lists have the same sources. A text that only counts on is no change.
+// Whether both lists have the same sources, whatever their texts, which may hold a running number.
 bool same_sources(const BusyReasons& a, const BusyReasons& b);
 
 // A process that uses a GPU.
 struct GpuProcess {
   unsigned pid = 0;
-  std::string name{};  // "" where it is not shown
+  std::string name{};  // "": not shown
   bool ours = false;
 };
 // The use of one GPU.
 struct GpuUse {
   std::string gpu{};  // PCI address
-  bool told = false;  // the driver lists its processes; a driver that does not hides users
+  bool told = false;  // the driver lists its processes; otherwise users may be hidden
   std::vector<GpuProcess> processes{};
   std::optional<double> utilization_percent{};
 };
-// `ours_lately`: a runner of the agent ran within the driver's last sampling period, so utilisation
-// alone is no evidence of others.
+// Returns a reason for each GPU with processes of others, with unlisted processes, or with
+// utilisation above `most_percent` and no process. `ours_lately`: a runner of the agent ran within
+// the driver's last sampling period, so utilisation alone is no evidence of others.
 BusyReasons judge_gpus(std::span<const GpuUse> gpus, bool ours_lately, double most_percent);
 
-// `own`: the jobs that the agent itself runs in.
+// Returns a reason if `jobs` has one outside `own`, the jobs that the agent itself runs in.
 BusyReasons judge_jobs(const std::set<std::string>& jobs, const std::set<std::string>& own);
 
 // A device that the kubelet assigned to a container. An assigned device is busy, used or not.
 struct PodDevice {
   std::string pod{};       // "namespace/name"
-  std::string resource{};  // "nvidia.com/gpu", "rdma/hca"; of a claim its driver
+  std::string resource{};  // "nvidia.com/gpu", "rdma/hca"; for a claim, its driver
   std::size_t count = 0;
 };
-// GPUs and RDMA devices, by the name of the resource.
+// Whether a resource with this name is a GPU or an RDMA device.
 bool is_fabric_resource(const std::string& name);
 BusyReasons judge_pods(std::span<const PodDevice> devices, const std::string& own_pod);
 
@@ -61,8 +63,8 @@ struct LoadFacts {
 };
 BusyReasons judge_load(const LoadFacts& facts, double most_per_cpu);
 
-// A node is idle again when no source gave a reason for `seconds`: between two steps of a job there
-// is often nothing to see. Times are seconds of any monotonic clock.
+// The last reasons, kept until no source has given one for `seconds`: between two steps of a job
+// there is often nothing to see. Times are seconds of any monotonic clock.
 class Settle {
  public:
   explicit Settle(double seconds) : seconds_(seconds) {}

@@ -16,7 +16,7 @@ namespace {
 constexpr const char* kMethod = "/v1.PodResourcesLister/List";
 constexpr int kMostAnswerBytes = 16 << 20;  // the kubelet's own limit
 
-// A unary call whose service has no stub here. `deadline` ends it in any case.
+// Makes a unary call without a generated stub. `deadline` ends it in any case.
 grpc::Status call(grpc::Channel& channel, double deadline_seconds, grpc::ByteBuffer& answer) {
   grpc::GenericStub stub(std::shared_ptr<grpc::Channel>(&channel, [](grpc::Channel*) {}));
   grpc::ClientContext context;

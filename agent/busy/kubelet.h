@@ -11,11 +11,11 @@
 
 namespace railgauge::agent {
 
-// One row for each pod and resource. Pure.
+// Returns a row for each pod and resource. Pure.
 std::vector<PodDevice> devices_of(const kubelet::ListAnswer& answer);
 
-// Asks at `socket`. kUnavailable: no answer within the deadline, or no socket, with a remedy.
-// kDataLoss: the answer does not parse.
+// Asks the kubelet at the unix socket `socket`. kUnavailable, with a remedy: no socket, or no
+// answer within the deadline. kDataLoss: the answer does not parse.
 Result<std::vector<PodDevice>> list_pod_devices(const std::string& socket, double deadline_seconds);
 
 }  // namespace railgauge::agent

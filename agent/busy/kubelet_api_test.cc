@@ -1,8 +1,7 @@
-// The kubelet's published API, service v1.PodResourcesLister of k8s.io/kubelet (podresources/v1),
-// as its documentation gives the numbers of the fields: put on the wire by hand, with all the
-// fields that we skip, and served by a real gRPC server on a unix socket. NVML is the fake and
-// calls every GPU idle, since what was allocated and is not used yet is what only the kubelet
-// knows.
+// The kubelet's published API, service v1.PodResourcesLister of k8s.io/kubelet (podresources/v1).
+// Messages are encoded by hand from the documented field numbers, with all fields that we skip, and
+// served by a real gRPC server on a unix socket. NVML is the fake and reports every GPU idle: only
+// the kubelet knows devices that are allocated and not used yet.
 #include <gmock/gmock.h>
 
 #include <chrono>
@@ -109,7 +108,7 @@ TEST_F(KubeletApi, AKubeletThatHangsIsBusyWithinItsDeadline) {
   const FakeKubelet kubelet(options_.kubelet_socket, FakeKubelet::Answer{.hangs = true});
   const auto begin = std::chrono::steady_clock::now();
   EXPECT_THAT(words(), HasSubstr("kubernetes: cannot be read"));
-  // Half a second is its deadline; the rest is for a machine that is busy.
+  // The deadline is half a second; the rest allows for a busy machine.
   EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(10));
 }
 

@@ -24,8 +24,8 @@ BusyReasons unread(const char* source, const Error& error) {
 }
 
 bool is_there(const std::string& path) { return ::access(path.c_str(), F_OK) == 0; }
-// A folder that we may not read may be there too: the kubelet's folders are root's, and a node of a
-// cluster must not look like one without Kubernetes.
+// Whether the path exists or may exist: the kubelet's folders belong to root, and a node of a
+// cluster must not look like a node without Kubernetes.
 bool may_be_there(const std::string& path) {
   return is_there(path) || (errno != ENOENT && errno != ENOTDIR);
 }

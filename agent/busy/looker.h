@@ -13,7 +13,7 @@
 
 namespace railgauge::agent {
 
-// Keeps what a look must know of the one before.
+// The sources and the state that one look passes to the next.
 class Looker {
  public:
   // `self`: the agent's pid. `options` have passed read_busy_sources.
@@ -40,7 +40,7 @@ class Looker {
   BusySources sources_;
   OwnProcesses own_;
   GpuReader gpus_;
-  bool kubelet_seen_ = false;  // from then on its absence may be a restart, not idleness
+  bool kubelet_seen_ = false;  // a kubelet missing after that may be restarting: busy
   Settle settle_;
 };
 

@@ -69,15 +69,14 @@ TEST_F(LookerTest, AKubeletThatWentAwayIsBusyOnceItWasSeen) {
   const BusyOptions given = options("auto");
   Looker looker(given, *read_busy_sources(given), 1);
   EXPECT_EQ(words(looker, 1), "");
-  folder_.write("kubelet.sock", "");  // there, and nobody answers
+  folder_.write("kubelet.sock", "");  // exists, but does not answer
   EXPECT_THAT(words(looker, 10), HasSubstr("kubernetes: cannot be read"));
   std::filesystem::remove(folder_ / "kubelet.sock");
   EXPECT_THAT(words(looker, 20), HasSubstr("kubernetes: cannot be read"));
 }
 
 TEST_F(LookerTest, AKubeletThatNobodyLetsUsLookAtIsNotCalledAbsent) {
-  // A loop of links simulates a folder that is root's: looking fails, and not because nothing is
-  // there.
+  // A loop of links simulates a folder of root: access fails with another error than "not found".
   std::filesystem::create_symlink("loop", folder_ / "loop");
   BusyOptions given = options("auto");
   given.kubelet_socket = folder_ / "loop/kubelet.sock";

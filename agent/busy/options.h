@@ -40,7 +40,7 @@ struct BusySource {
 inline constexpr std::array kBusySources{BusySource{"marker", false},    BusySource{"slurm", false},
                                          BusySource{"load", false},      BusySource{"gpu", true},
                                          BusySource{"kubernetes", true}, BusySource{"hook", true}};
-// "marker, slurm, ...".
+// Returns all names for messages: "marker, slurm, ...".
 std::string busy_source_names();
 
 // The parsed setting `sources`.
@@ -48,14 +48,14 @@ struct BusySources {
   bool none = false;
   bool all_present = false;       // "auto"
   std::set<std::string> named{};  // else
-  std::set<std::string> only{};   // of those, what one look is at; empty: all
+  std::set<std::string> only{};   // the part of these that one look reads; empty: all
   [[nodiscard]] bool wants(const std::string& source) const {
     return !none && (all_present || named.contains(source)) &&
            (only.empty() || only.contains(source));
   }
 };
-// kInvalidArgument naming the setting: an unknown source, a hook without a command, or a value out
-// of range. Pure.
+// Checks the options and parses `sources`. kInvalidArgument, naming the setting: an unknown source,
+// a hook without a command, or a value out of range. Pure.
 Result<BusySources> read_busy_sources(const BusyOptions& options);
 std::vector<std::string> hook_words(const std::string& hook);
 

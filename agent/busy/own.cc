@@ -15,7 +15,7 @@ namespace {
 constexpr int kMostGenerations = 64;
 constexpr double kWindowSeconds = 60;
 constexpr std::size_t kMostStatBytes = 4096;
-// Places behind the name: state, parent, group, session, ..., user and system ticks.
+// Indexes of the fields behind the name: state, parent, group, session, ..., user and system ticks.
 constexpr std::size_t kParent = 1;
 constexpr std::size_t kGroup = 2;
 constexpr std::size_t kSession = 3;
@@ -105,7 +105,7 @@ bool OwnProcesses::climbs_to_us(int pid) const {
 
 bool OwnProcesses::owns(int pid) {
   if (!climbs_to_us(pid)) return false;
-  // It is on a GPU's list a moment longer than in /proc.
+  // A GPU lists an ended process a moment longer than /proc.
   if (pid != self_) remembered_[pid] = std::max(updated_, 0.0);
   return true;
 }

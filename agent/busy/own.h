@@ -1,7 +1,6 @@
-// The processes of the node that belong to Railgauge: the agent, its children and theirs, also
-// those that just ended; and their share of the load average. Found by parents, process groups and
-// sessions in /proc: a descendant may leave its group or lose its parent, but hardly both. Not
-// thread safe.
+// The processes of the node that belong to Railgauge (the agent and its descendants, also recently
+// ended ones) and their share of the load average. Found by parents, process groups and sessions in
+// /proc: a descendant may leave its group or lose its parent, but hardly both. Not thread safe.
 #pragma once
 
 #include <map>
@@ -23,8 +22,8 @@ struct ProcessFacts {
 // Parses /proc/PID/stat; absent if the text is no such line. Pure.
 std::optional<ProcessFacts> parse_process_stat(std::string_view text);
 
-// The one-minute load average of processes that used so much CPU time: the kernel's exponential
-// window, fed with the CPUs that they kept busy. Pure.
+// The one-minute load average of some processes: the kernel's exponential window over the number of
+// CPUs that they keep busy. Pure.
 class OwnLoad {
  public:
   void update(double cpus, double seconds);  // the CPUs in use over the last `seconds`
@@ -34,7 +33,7 @@ class OwnLoad {
   double value_ = 0;
 };
 
-// Knows which pids belong to Railgauge.
+// The pids that belong to Railgauge.
 class OwnProcesses {
  public:
   // A process that ended is remembered for this long, in seconds.
@@ -42,7 +41,7 @@ class OwnProcesses {
   // The effect of a process on a GPU's utilisation fades within this time, in seconds.
   static constexpr double kAfterglowSeconds = 2;
 
-  // `self` is the agent's pid as `proc_root` counts.
+  // `self` is the agent's pid in the namespace of `proc_root`.
   OwnProcesses(std::string proc_root, int self);
 
   // Sets the runners that live now. Call it before a look.

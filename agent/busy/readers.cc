@@ -40,7 +40,7 @@ Result<std::optional<std::string>> read_marker(const std::string& path) {
     if (errno == ENOENT || errno == ENOTDIR) return std::optional<std::string>();
     return fail(code_of(errno), fmt::format("{}: look for it: {}", path, std::strerror(errno)));
   }
-  // A pipe would hold the reader up: that it is there is all that counts.
+  // Reads regular files only, since a pipe would block; the existence alone counts.
   const std::string said = first_line(small_file(path, 4096));
   return std::optional(said.empty() ? path + " is there"
                                     : fmt::format("{} says {}", path, in_quotes(said)));

@@ -1,5 +1,5 @@
-// Slurm's jobs as the node itself shows them; nobody asks the controller of the cluster, which ten
-// thousand nodes would keep busy.
+// Slurm's jobs, read from the node itself. The cluster's controller is not asked: ten thousand
+// nodes would overload it.
 #include <unistd.h>
 
 #include <algorithm>
@@ -35,7 +35,7 @@ struct Entry {
   bool is_folder = false;
 };
 
-// std::filesystem hides whether a present folder can be read to its end.
+// Lists a folder; a missing one is empty. An error while the folder is read fails the whole list.
 Result<std::vector<Entry>> entries_of(const fs::path& folder) {
   std::vector<Entry> entries;
   std::error_code error;
@@ -55,8 +55,7 @@ Result<std::vector<Entry>> entries_of(const fs::path& folder) {
   return entries;
 }
 
-// A cgroup that says that nothing lives in it was left behind; one that says it in other words was
-// not.
+// Whether the cgroup reports that it has no process. Without such a report it counts as in use.
 bool is_left_behind(const fs::path& cgroup) {
   std::istringstream events(small_file((cgroup / "cgroup.events").string(), kMostEventsBytes));
   for (std::string word; events >> word;)
@@ -71,8 +70,8 @@ std::string job_of_folder(std::string_view name) {
   return one_line(by_number ? name.substr(kJob.size()) : name);
 }
 
-// Every folder of a scope is a job's, whatever it is called: one that we do not know must not look
-// like an idle node.
+// Adds every folder of a scope as a job, whatever its name: an unknown form must not look like an
+// idle node.
 Status add_scope(const fs::path& scope, JobView& view) {
   view.present = true;
   for (const Entry& entry : RG_TRY(entries_of(scope)))
@@ -109,7 +108,7 @@ Status add_divided(const fs::path& controller, JobView& view) {
   return {};
 }
 
-// A folder that nobody made is none; one that cannot be looked for is an error.
+// Adds the jobs of the marker folder. A missing folder has none; an unreadable one is an error.
 Status add_markers(const std::string& folder, JobView& view) {
   if (folder.empty()) return {};
   std::error_code error;
@@ -143,7 +142,7 @@ std::set<std::string> jobs_in_cgroup_paths(std::string_view text) {
     const std::string_view rest = text.substr(at + 1 + kJob.size());
     const std::string_view number = rest.substr(0, rest.find_first_not_of("0123456789"));
     const char after = number.size() < rest.size() ? rest[number.size()] : '\n';
-    // Not of a container or a user who calls something "job_1": only below Slurm's own.
+    // Only below Slurm's own cgroups: a container or a user may use the name "job_1" too.
     const std::string_view line = text.substr(0, at).substr(text.substr(0, at).rfind('\n') + 1);
     if (is_number(number) && (after == '/' || after == '\n') && line.find("slurm") != line.npos)
       jobs.insert(std::string(number));

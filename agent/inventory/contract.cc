@@ -8,7 +8,7 @@
 namespace railgauge::agent {
 namespace {
 
-// A value that was not read in time is no longer known.
+// Returns the value, or "unknown" for a fact that was not read.
 std::string word_of(const Fact<std::string>& fact) {
   return fact.state == FactState::kUnknown ? "unknown" : fact.value;
 }
@@ -61,7 +61,7 @@ void add_gpu(const Inventory& inventory, const GpuFacts& facts, api::Hello& hell
           pci_distance(inventory, facts.pci_address, nic.pci_address);
 }
 
-// A list that was not read whole: what it does not name may be there as before.
+// Whether a list was not read completely, so that a missing entry may still exist.
 bool has_open_lists(const Inventory& inventory) {
   return inventory.pci_told.is_open() || inventory.rdma_told.is_open() ||
          std::ranges::any_of(inventory.modules, [](const auto& module) {

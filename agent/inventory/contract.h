@@ -6,8 +6,8 @@
 
 namespace railgauge::agent {
 
-// Replaces NICs, GPUs, facts and the stack of `hello`. NIC ports by device and port, at most
-// kMaxNicPorts; GPUs by number.
+// Replaces NICs, GPUs, facts and the stack of `hello`. NIC ports are sorted by device and port, at
+// most kMaxNicPorts; GPUs by number.
 void fill_hello(const Inventory& inventory, api::Hello& hello);
 
 // Copies facts that only NVML reports, for the same GPUs (by address and UUID), from an earlier

@@ -1,4 +1,4 @@
-// Facts that describe a node, as words: what `nodes diff` holds against another node's.
+// Facts that describe a node, as words, which `nodes diff` compares with another node's.
 #include <algorithm>
 
 #include <fmt/format.h>
@@ -28,7 +28,7 @@ std::string limit_text(std::uint64_t bytes) {
   return bytes == kUnlimited ? "unlimited" : std::to_string(bytes);
 }
 
-// "32 GT/s x16"; of the two what is the least: a link is what it is trained to.
+// Returns "32 GT/s x16" from speed and width.
 Fact<std::string> link_text(const Fact<double>& speed, const Fact<std::uint32_t>& width) {
   if (!width.is_known()) return width.without_value<std::string>();
   if (!speed.is_known()) return speed.without_value<std::string>();
@@ -89,7 +89,7 @@ void describe_gpus(const Inventory& inventory, Words& words) {
     words[prefix + "state"] = gpu.state;
     words[prefix + "pci"] = gpu.pci_address;
     if (const PciDevice* device = inventory.pci_device(gpu.pci_address)) {
-      // An idle GPU trains its link down: what it is capable of, and its lanes, stay.
+      // An idle GPU trains its link down, so the highest speed is reported, with the present width.
       put(words, prefix + "pcie", link_text(device->max_link_gigatransfers, device->link_width));
       put_number(words, prefix + "numa", device->numa_node);
     }
@@ -125,7 +125,7 @@ void describe_nics(const Inventory& inventory, Words& words) {
   }
 }
 
-// "gpu1=NV18 mlx5_0=PIX": to all others.
+// Returns the distances to all others, "gpu1=NV18 mlx5_0=PIX".
 std::string distances_text(const Inventory& inventory, const std::string& name,
                            const std::string& address, const GpuFacts* gpu) {
   std::vector<std::string> parts;

@@ -75,7 +75,7 @@ const std::vector<std::string>& paths() {
   return *all;
 }
 
-// Lists, and whether each was read whole.
+// A list, and the fact whether it was read completely.
 struct List {
   const char* path;
   const Fact<bool>& (*told)(const Inventory&);

@@ -1,5 +1,4 @@
-// An inventory as lines for a person: the output of `railgauge-agent --inventory`, without a
-// controller.
+// The output of `railgauge-agent --inventory`, which needs no controller.
 #pragma once
 
 #include <string>
@@ -8,8 +7,8 @@
 
 namespace railgauge::agent {
 
-// "version gpu_driver = 580.65.06", "setting ...", "fact ...", then NVML's facts of each GPU, then
-// the time of each source and the silent ones. Pure.
+// Prints "version gpu_driver = 580.65.06", "setting ...", "fact ...", then NVML's facts of each
+// GPU, the time of each source, and the late sources. Pure.
 std::string print_inventory(const Inventory& inventory, const std::string& railgauge_version);
 
 }  // namespace railgauge::agent

@@ -10,7 +10,7 @@
 namespace railgauge::agent {
 namespace {
 
-// Reads of one wave; what they read is put into `inventory` in the order in which they were added.
+// The reads of one wave. Their results are stored in `inventory` in the order of add().
 class Wave {
  public:
   Wave(std::shared_ptr<const NodeFiles> files, Inventory& inventory)
@@ -59,7 +59,7 @@ void add_machine(Wave& wave, const InventoryOptions& options) {
   wave.add("libraries", read_libraries);
   wave.add("packages", read_packages);
   if (options.with_kernel_log) wave.add("kernel log", read_kernel_log);
-  // Each by itself: they often lie on a network's file system, which may hang.
+  // One read each: an installation is often on a network file system, which may hang.
   for (const MpiInstallation& one : options.mpi_installations)
     wave.add("mpi " + one.name,
              [one](const NodeFiles& files) { return read_mpi_installation(files, one); });
@@ -109,7 +109,7 @@ Inventory read_inventory(const InventoryOptions& options) {
   Wave machine(files, inventory);
   add_machine(machine, options);
   run(machine);
-  name_gpus(inventory);  // also those that PCI alone shows: NVML may know them
+  name_gpus(inventory);  // also GPUs that only PCI shows: NVML may know them
   Wave devices(files, inventory);
   add_devices(devices, inventory);
   if (options.with_nvml && files->is_this_machine())

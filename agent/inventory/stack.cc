@@ -14,8 +14,7 @@
 namespace railgauge::agent {
 namespace {
 
-// The words that do not name a disk or an image of one kernel, sorted: the order of the words means
-// nothing.
+// Returns the words of the command line, sorted, without words that name a disk or a kernel image.
 std::string command_line(const std::string& text) {
   constexpr std::array<std::string_view, 8> kOfOneNode{
       "BOOT_IMAGE=", "root=", "initrd=",  "resume=",
@@ -126,8 +125,8 @@ void put_pci_settings(const Inventory& inventory, Words& words) {
 }
 
 void put_nic_settings(const Inventory& inventory, Words& words) {
-  // The settings that mlxconfig shows: the vendor's tools alone read them, as root, by the device's
-  // own registers. They appear as part of the stack with an unknown value.
+  // mlxconfig's settings are part of the stack with an unknown value: only the vendor's tools read
+  // them, as root, from the device's registers.
   for (const RdmaDevice& nic : inventory.rdma)
     if (!nic.pci_address.empty()) words["nic_firmware_configuration"] = kUnknownPart;
   Grouped mtu;

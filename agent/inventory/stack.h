@@ -1,5 +1,5 @@
-// The parts of a node that an upgrade changes, and the facts that describe it. Pure functions over
-// the inventory. The result is ordered: the same node read twice gives the same words.
+// The parts of a node that an upgrade changes, and the facts that describe the node. Pure functions
+// over the inventory. Results are ordered: two readings of an unchanged node are equal.
 #pragma once
 
 #include <map>
@@ -11,17 +11,17 @@ namespace railgauge::agent {
 
 using Words = std::map<std::string, std::string>;
 
-// A part that the node does not have is absent; a part that could not be read is kUnknownPart. A
-// value common to all devices appears once. If devices differ, each value has the PCI addresses
-// with it: "24.1: 0000:17:00.0; 24.2: 0000:18:00.0".
+// Versions and settings by name. A part that the node lacks is absent; an unread part is
+// kUnknownPart. A value common to all devices appears once. If devices differ, each value lists its
+// PCI addresses: "24.1: 0000:17:00.0; 24.2: 0000:18:00.0".
 struct Stack {
   Words versions{};
   Words settings{};
 };
 Stack stack_of(const Inventory& inventory, const std::string& railgauge_version);
 
-// Facts for comparing nodes: hardware, links, limits. Without values that change while the node
-// runs: clocks, temperatures, counters, the link speed of an idle GPU.
+// Returns facts for comparing nodes: hardware, links, limits. Leaves out values that change while
+// the node runs: clocks, temperatures, counters, the link speed of an idle GPU.
 Words described_facts(const Inventory& inventory);
 
 }  // namespace railgauge::agent

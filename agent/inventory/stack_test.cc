@@ -150,7 +150,7 @@ TEST(Described, FactsTellLinksDistancesAndLimits) {
   EXPECT_THAT(words.at("gpu0.distances"), HasSubstr("mlx5_0=PIX mlx5_1=NODE"));
 }
 
-// A value that clears by itself would open an epoch, or make the agent attach anew, for nothing.
+// A value that resets by itself would start a needless epoch, or a needless new stream.
 TEST(Described, AnIdleGpusLinkIsNoFact) {
   NodeTree tree("hgx_h100_8");
   const Inventory before = read(tree);

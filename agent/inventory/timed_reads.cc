@@ -15,10 +15,10 @@ namespace railgauge::agent {
 namespace {
 
 constexpr std::size_t kReaders = 3;
-constexpr double kReplaceNs = 20e6;  // a reader this long at one place gets a substitute
+constexpr double kReplaceNs = 20e6;  // a reader that takes longer for one read gets a substitute
 constexpr std::chrono::milliseconds kLook{5};
 
-// Places that a reader of this process hangs at.
+// Names of reads that hang in this process.
 struct Stuck {
   std::mutex mutex;
   std::set<std::string> names;
@@ -39,11 +39,10 @@ struct Work {
   std::size_t next = 0;
   std::size_t ended = 0;
   std::size_t readers = 0;
-  bool is_over = false;  // nobody waits any more
+  bool is_over = false;  // the caller has stopped waiting
 };
 
-// Takes reads until there are none. A substitute may have taken this one's place meanwhile: then
-// there is one reader more, until the reads run out.
+// Runs reads until none is left. A slow reader that returns continues beside its substitute.
 void read_all(const std::shared_ptr<Work>& work) {
   std::unique_lock lock(work->mutex);
   while (!work->is_over && work->next < work->reads.size()) {
@@ -69,7 +68,7 @@ void start_reader(const std::shared_ptr<Work>& work) {
   std::thread([work] { read_all(work); }).detach();
 }
 
-// Places where nobody hangs yet.
+// Returns for each name whether its read may start: no read of that name hangs.
 std::vector<bool> free_places(const std::vector<std::string>& names) {
   Stuck& all = stuck();
   const std::scoped_lock guard(all.mutex);
@@ -79,7 +78,7 @@ std::vector<bool> free_places(const std::vector<std::string>& names) {
   return free;
 }
 
-// Readers that have been at one place for long do not count.
+// Returns the number of readers that are not slow with their current read.
 std::size_t quick_readers(const Work& work, double now_ns) {
   std::size_t slow = 0;
   for (std::size_t i = 0; i < work.results.size(); ++i)

@@ -1,7 +1,7 @@
-// Reads several places at once with a limit, so that a place that hangs costs only its own answer:
-// a sick device holds its reader in the kernel, where no signal reaches. A hanging reader is left
-// behind with the data that it uses, and ends when the kernel releases it. Its place is not read
-// again before. The alternative, a child process for each source, would cost some fifty forks.
+// Concurrent reads with a time limit, so that a hanging read costs only its own result: a sick
+// device blocks its reader in the kernel, where no signal arrives. A hanging reader is left behind
+// with its data and ends when the kernel releases it; until then its source is not read again. The
+// alternative, a child process for each source, would cost some fifty forks.
 #pragma once
 
 #include <cstddef>
@@ -14,24 +14,24 @@ namespace railgauge::agent {
 
 // The result of read_in_time().
 struct TimedResult {
-  std::vector<std::string> late{};               // names, sorted
-  std::map<std::string, double> milliseconds{};  // of the reads that finished
+  std::vector<std::string> late{};               // reads without a result, sorted
+  std::map<std::string, double> milliseconds{};  // of finished reads, by name
 };
 
-// The most hanging readers of the process; beyond them nothing new is begun.
+// The limit of hanging readers in the process; no read starts beyond it.
 inline constexpr std::size_t kMostStuckReaders = 16;
 
-// Reads, and returns a function that puts the result in place.
+// Reads, and returns a function that stores the result.
 using Read = std::function<std::function<void()>()>;
 
-// Calls each of `reads` on a few threads. Returns when all have ended or `seconds` have passed. The
-// results of finished reads are put in place by the calling thread, in the order of `names`. A read
-// may outlive this call and must own its data. Names are global to the process: two reads with one
-// name are one place that may hang.
+// Runs `reads` on threads and returns when all have ended or `seconds` have passed. The calling
+// thread stores the results of finished reads, in the order of `names`. A read may outlive this
+// call and must own its data. Names are global to the process: while a read hangs, no read of its
+// name starts.
 TimedResult read_in_time(const std::vector<std::string>& names, const std::vector<Read>& reads,
                          double seconds);
 
-// The number of readers that still hang.
+// Returns the number of readers that still hang.
 std::size_t stuck_readers();
 
 }  // namespace railgauge::agent

@@ -15,7 +15,7 @@ using testing::ElementsAre;
 using testing::IsEmpty;
 using testing::SizeIs;
 
-// A place that hangs until somebody lets it go.
+// A read that hangs until it is released.
 class Hang {
  public:
   void wait() {
@@ -65,7 +65,7 @@ TEST(TimedReads, APlaceThatHangsCostsItsOwnAnswerAlone) {
   std::vector<Read> reads;
   for (int i = 0; i < 8; ++i) {
     names.push_back("hang " + std::to_string(i));
-    const bool hangs = i < 5;  // more than there are readers at first
+    const bool hangs = i < 5;  // more than the initial readers
     reads.emplace_back([hang, hangs, &answered]() -> std::function<void()> {
       if (hangs) hang->wait();
       return [&answered] { ++answered; };

@@ -1,7 +1,7 @@
-// The ends of tasks, repeated on every new stream: nobody knows how much of the data written to a
-// lost one arrived. An end is kept until its final record is acknowledged, which has the same
-// content. The refusal of a task that never ran has no record: it stays until newer answers push it
-// out; a second delivery changes nothing. Bounded. Pure.
+// The ends and refusals of tasks, repeated on every new stream because the share of a lost stream's
+// data that arrived is unknown. An end is kept until its final record, which has the same content,
+// is acknowledged. The refusal of a task that never ran has no record, so it is kept until newer
+// answers push it out. A second delivery changes nothing. Bounded. Pure.
 #pragma once
 
 #include <cstddef>
@@ -18,7 +18,8 @@ class Answers {
  public:
   static constexpr std::size_t kMaxAnswers = 256;
 
-  // `final_id`: no less than the spool id of the final record; 0 when there is none.
+  // Keeps an answer; drops the oldest at kMaxAnswers. `final_id`: the spool id of the final record
+  // or a larger id; 0 when the task has no record.
   void add(api::AgentMessage answer, std::uint64_t final_id) {
     if (answers_.size() == kMaxAnswers) answers_.pop_front();
     answers_.emplace_back(std::move(answer), final_id);

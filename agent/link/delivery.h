@@ -1,5 +1,6 @@
-// Which spooled records go up next: in order of spool id, at most kWindowRecords beyond what the
-// controller has acknowledged, and from the first unacknowledged one on every new stream. Pure.
+// The window of spooled records to the controller. Records are sent in order of spool id, at most
+// kWindowRecords beyond the acknowledged ones; a new stream starts at the first unacknowledged
+// record. Pure.
 #pragma once
 
 #include <algorithm>
@@ -12,7 +13,7 @@ class Delivery {
  public:
   static constexpr std::uint64_t kWindowRecords = 512;
   static constexpr std::uint64_t kBatchRecords = 64;
-  // With one record of 3 MiB on top it stays below gRPC's 4 MiB a message.
+  // With one record of 3 MiB on top, a batch stays below gRPC's limit of 4 MiB a message.
   static constexpr std::size_t kBatchBytes = 512U << 10U;
 
   void attached(std::uint64_t acknowledged) {
@@ -21,7 +22,8 @@ class Delivery {
   }
   void lost() { attached_ = false; }
   [[nodiscard]] bool is_attached() const { return attached_; }
-  // How many records may go up now. Spool ids have no gaps, so their difference counts records.
+  // Returns the number of records that may be sent now. Spool ids have no gaps, so the difference
+  // of two ids is a number of records.
   [[nodiscard]] std::uint64_t allowance(std::uint64_t acknowledged) const {
     if (!attached_) return 0;
     const std::uint64_t in_flight = sent_through_ - std::min(acknowledged, sent_through_);

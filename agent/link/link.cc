@@ -18,7 +18,7 @@ namespace {
 using std::chrono::duration;
 using std::chrono::steady_clock;
 
-constexpr int kMaxReconnectMs = 1000;  // gRPC's own, inside one dial
+constexpr int kMaxReconnectMs = 1000;  // gRPC's own retries within one dial
 constexpr int kMaxMessageBytes = 16 << 20;
 constexpr int kKeepaliveTimeoutMs = 10'000;
 
@@ -42,8 +42,7 @@ Result<std::shared_ptr<grpc::ChannelCredentials>> credentials_of(const LinkOptio
   return grpc::SslCredentials(ssl);
 }
 
-// A channel for each dial, with nothing left of the one before: no shared subchannel whose backoff
-// would add to ours.
+// Returns a new channel for each dial, without a shared subchannel whose backoff would add to ours.
 Result<std::shared_ptr<grpc::Channel>> channel_to(const LinkOptions& options) {
   grpc::ChannelArguments arguments;
   arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
@@ -55,7 +54,7 @@ Result<std::shared_ptr<grpc::Channel>> channel_to(const LinkOptions& options) {
   arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, kKeepaliveTimeoutMs);
   arguments.SetInt(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
   arguments.SetInt(GRPC_ARG_MAX_RECEIVE_MESSAGE_LENGTH, kMaxMessageBytes);
-  arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);  // a compute node's proxy is for other things
+  arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);  // a node's proxy is for other traffic
   return grpc::CreateCustomChannel(options.controller, RG_TRY(credentials_of(options)), arguments);
 }
 
@@ -203,7 +202,7 @@ void Link::run_stream() {
   {
     const std::lock_guard lock(mutex_);
     stream_over_ = true;
-    // Not otherwise: the status that the controller ended the stream with would be lost.
+    // Without a refusal a cancel would lose the status with which the controller ended the stream.
     if (!refusal_.reason.empty()) context.TryCancel();
     changed_.notify_all();
   }
@@ -254,7 +253,7 @@ void Link::write_loop(Stream& stream, grpc::ClientContext& context) {
     lock.unlock();
     const bool written = stream.Write(message);
     lock.lock();
-    if (!written) return;  // the reader learns why
+    if (!written) return;  // the reader gets the reason
     outbox_.written();
   }
 }

@@ -1,6 +1,6 @@
-// The stream to the controller: dials, says Hello, keeps one AgentLink.Attach stream and comes back
-// after a loss. A thin edge with two threads of its own, one that dials and reads, one that writes;
-// its owner lives in another and takes events when woken. It never gives up.
+// The stream to the controller: dials, sends Hello, keeps one AgentLink.Attach stream, and dials
+// again after a loss, without limit. A thin edge with two threads: one dials and reads, one writes.
+// The owner calls from a third thread and takes events when woken.
 #pragma once
 
 #include <condition_variable>
@@ -26,47 +26,48 @@ namespace railgauge::agent {
 
 struct LinkOptions {
   std::string controller;  // HOST:PORT or unix:/path
-  bool insecure = false;   // plain TCP, said so by the operator
+  bool insecure = false;   // plain TCP, by the operator's choice
   std::string tls_cert;    // PEM files, read again at every dial so that renewal needs no restart
   std::string tls_key;
   std::string tls_ca;
   Backoff::Options backoff;
   double welcome_seconds = 10;  // from the dial to the controller's first answer
-  double stable_seconds = 10;   // a stream that lasted so long resets the backoff
+  double stable_seconds = 10;   // a stream of this length resets the backoff
   double keepalive_seconds = 20;
 };
-// kInvalidArgument when TCP has neither certificates nor --insecure, or only some of the files.
+// kInvalidArgument: no controller is given, TCP has neither certificates nor --insecure, or only
+// some of the TLS files are given. Reads no file.
 Status check_link_options(const LinkOptions& options);
 
 struct LinkEvent {
   enum class Kind { kAttached, kLost, kMessage };
   Kind kind = Kind::kMessage;
-  api::ControllerMessage message;  // of kMessage; of kAttached the Welcome
-  std::string reason;              // of kLost, one line
-  bool permanent = false;          // of kLost: retrying cannot help until somebody acts
+  api::ControllerMessage message;  // for kMessage; the Welcome for kAttached
+  std::string reason;              // for kLost, one line
+  bool permanent = false;          // for kLost: a retry fails until a person acts
 };
 
 class Link {
  public:
-  // `wake` is called from the link's threads whenever take() has something.
+  // The link's threads call `wake` whenever take() has an event.
   Link(LinkOptions options, std::function<void()> wake);
   ~Link();
   Link(const Link&) = delete;
   Link& operator=(const Link&) = delete;
 
-  // The next dial's hello; the link adds the contract's version.
+  // Sets the Hello of the next dial; the link adds the contract's version.
   void set_hello(api::Hello hello);
-  // Begins to dial. Call after the first set_hello.
+  // Begins to dial. Call it after the first set_hello().
   void start();
-  // Ends the stream if there is one; the link dials again at once, with the newest Hello.
+  // Ends the current stream, if any, and dials again at once with the newest Hello.
   void redial();
-  // Queues a message for the stream whose kAttached was the newest event that take() gave. Without
-  // one, or when that stream is gone, it is dropped, as all is that a lost stream may not have
-  // carried: kAttached is the time to say again what matters. False when the queue is full.
+  // Queues a message for the stream that the last take() reported as attached. Without such a
+  // stream, or when the stream is lost since, the message is dropped and the result is true: after
+  // kAttached the owner repeats the messages that matter. False: the queue is full.
   bool send(api::AgentMessage message);
-  // Events since the last call, in order.
+  // Returns the events since the last call, in order.
   std::vector<LinkEvent> take();
-  // Nothing waits to be written.
+  // Whether no message waits to be written.
   bool idle();
   // Cancels the stream and joins the threads. The destructor does the same.
   void stop();
@@ -94,15 +95,15 @@ class Link {
   std::condition_variable changed_;
   bool stopping_ = false;
   bool attached_ = false;
-  bool owner_knows_ = false;  // of the stream that is attached
+  bool owner_knows_ = false;  // take() has reported the attached stream
   bool stream_over_ = true;
   bool redial_ = false;
   grpc::ClientContext* context_ = nullptr;  // of the stream in progress
   api::Hello hello_;
   Outbox outbox_;
   std::deque<LinkEvent> events_;
-  Refusal refusal_;  // why the stream in progress is being given up, "" while it is not
-  bool refused_for_good_ = false;  // how the last stream ended
+  Refusal refusal_;                // the reason to give the stream up; "": none yet
+  bool refused_for_good_ = false;  // the last stream ended by a permanent refusal
 
   std::thread dialler_;
 };

@@ -102,7 +102,7 @@ TEST_F(LinkTest, NothingGoesToAStreamThatItsOwnerHasNotHeardOf) {
   start(options());
   ASSERT_TRUE(next(LinkEvent::Kind::kAttached));
   controller_->drop();
-  {  // Attached again; the owner still believes in the stream before.
+  {  // Attached again; the owner still knows the previous stream only.
     std::unique_lock lock(mutex_);
     ASSERT_TRUE(rung_.wait_for(lock, std::chrono::seconds(20), [this] { return rings_ == 3; }));
   }

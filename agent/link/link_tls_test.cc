@@ -55,7 +55,7 @@ class LinkTls : public testing::Test {
         {text_of(folder_ / "controller.key"), text_of(folder_ / "controller.pem")});
     return std::make_unique<FakeController>("127.0.0.1:0", grpc::SslServerCredentials(options));
   }
-  // The first thing that happens on a link with this agent's files.
+  // Returns the first event of a link with this agent's files.
   LinkEvent first_event(int port, const std::string& agent, const std::string& ca) const {
     LinkOptions options;
     options.controller = fmt::format("127.0.0.1:{}", port);
@@ -81,7 +81,7 @@ TEST_F(LinkTls, BothSidesShowACertificateOfTheCa) {
   ASSERT_TRUE(make_certificate("stranger", "other"));
   const auto server = controller("ca");
   EXPECT_EQ(first_event(server->port(), "agent", "ca").kind, LinkEvent::Kind::kAttached);
-  // An agent of another CA is not let in, and a controller of another CA is not believed.
+  // An agent of another CA is refused, and so is a controller of another CA.
   EXPECT_EQ(first_event(server->port(), "stranger", "ca").kind, LinkEvent::Kind::kLost);
   EXPECT_EQ(first_event(server->port(), "agent", "other").kind, LinkEvent::Kind::kLost);
   EXPECT_EQ(FakeController::hellos(server->heard()), 1);

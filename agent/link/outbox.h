@@ -1,6 +1,6 @@
-// Messages that wait for the stream in progress; lost with it, because nobody knows how much of the
-// written data arrived: the owner repeats the ones that still matter. Bounded. Pure; the link holds
-// the lock.
+// Messages that wait for the current stream. They are dropped with the stream, because the share of
+// the written data that arrived is unknown; the owner repeats the messages that still matter.
+// Bounded. Pure; the link holds the lock.
 #pragma once
 
 #include <cstddef>
@@ -15,11 +15,11 @@ class Outbox {
   static constexpr std::size_t kMaxMessages = 1024;
   static constexpr std::size_t kMaxBytes = 16U << 20U;
 
-  // False when it is full: the message is not taken.
+  // Queues a message. False: the outbox is full, and the message is dropped.
   bool push(api::AgentMessage message);
   [[nodiscard]] bool empty() const { return messages_.empty(); }
   [[nodiscard]] std::size_t size() const { return messages_.size(); }
-  // The oldest message; it stays until written() says that the stream has it.
+  // Returns the oldest message, which stays until written() removes it.
   [[nodiscard]] const api::AgentMessage& front() const { return messages_.front().message; }
   void written();
   void clear();

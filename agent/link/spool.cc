@@ -16,7 +16,7 @@ namespace {
 constexpr int kSchemaVersion = 2;
 constexpr std::uint64_t kPageBytes = 4096;
 constexpr int kBusyMs = 5000;
-constexpr std::int64_t kRoomRecords = 256;  // at first, doubled from then on
+constexpr std::int64_t kRoomRecords = 256;  // records dropped at first; doubled on each retry
 constexpr double kMarkSeconds = 60;
 
 constexpr const char* kSchema = R"sql(
@@ -38,7 +38,7 @@ CREATE TABLE acknowledgement (one INTEGER PRIMARY KEY CHECK (one = 1), through I
 INSERT INTO acknowledgement VALUES (1, 0);
 )sql";
 
-// Until when records were acknowledged up to which one: one row a minute.
+// Acknowledged ids with their times, one row a minute.
 constexpr const char* kSecondVersion = R"sql(
 CREATE TABLE acknowledged_at (
   minute INTEGER PRIMARY KEY,
@@ -232,7 +232,7 @@ Status Spool::transact(const Change& change) {
     return status;
   };
   Status status = once();
-  // Small records may have to go for a large one.
+  // A large record may need the room of many small ones.
   for (std::int64_t count = kRoomRecords;
        !status && status.error().code == Code::kResourceExhausted; count *= 2) {
     if (!make_room(count)) return status;
@@ -242,7 +242,7 @@ Status Spool::transact(const Change& change) {
 }
 
 Status Spool::make_room(std::int64_t max_records) {
-  // With half of the bound free it is the disk that is full: forgetting more would help nothing.
+  // With half of the bound free, the disk is full, and dropping more records would not help.
   if (RG_TRY(used_bytes()) < options_.max_bytes / 2)
     return fail(Code::kResourceExhausted, "the disk is full, not the spool");
   sqlite3* db = database_.get();

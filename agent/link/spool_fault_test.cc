@@ -1,5 +1,5 @@
-// The spool against the world: a disk that fills up, a stranger's lock, damaged files, another
-// clock, a newer program's file.
+// Faults of the spool's surroundings: a full disk, a foreign lock, damaged files, a changed clock,
+// a newer program's file.
 #include <sqlite3.h>
 
 #include <chrono>
@@ -51,7 +51,7 @@ class SpoolFault : public testing::Test {
     EXPECT_TRUE(read) << (read ? "" : read.error().message);
     return read ? read->size() : 0;
   }
-  // On a connection of somebody else's.
+  // Runs SQL on another connection.
   void script(const char* sql) const {
     sqlite3* raw = nullptr;
     ASSERT_EQ(sqlite3_open(path_.c_str(), &raw), SQLITE_OK);
@@ -106,7 +106,7 @@ TEST_F(SpoolFault, AStrangersLockIsWaitedFor) {
   EXPECT_EQ(records_in(*spool), 1u);
 }
 
-// A noticed fault is one line that names the file and the remedy; the rest is no crash.
+// A detected fault is one line with the file and the remedy; an undetected one must not crash.
 TEST_F(SpoolFault, ADamagedFileIsToldAndNeverACrash) {
   {
     auto spool = open();

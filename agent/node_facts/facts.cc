@@ -43,11 +43,11 @@ std::string hex_of(const std::filesystem::path& path) {
   return hex;
 }
 
-constexpr std::size_t kMaxRecordBytes = 8192;  // what the kernel gives at once
+constexpr std::size_t kMaxRecordBytes = 8192;  // the kernel's largest record
 constexpr int kMaxReads = 200'000;
 constexpr std::size_t kMaxMessageBytes = 1000;
 
-// "6,1234,5678,-;message"; lines of it that begin with a blank are details.
+// Returns the message of "6,1234,5678,-;message"; "" for lines that begin with a blank (details).
 std::string message_of(const std::string& line) {
   const std::size_t begin = line.find(';');
   if (begin == std::string::npos || line.empty() || line[0] == ' ') return "";
@@ -64,7 +64,7 @@ std::string kernel_log(const std::string& path) {
 
 }  // namespace
 
-// A file of a tree gives many records at once, the device one a read.
+// One read returns one record of the device, or many records of a file in a test's tree.
 int read_log_records(const std::string& path, KeptLogLines& kept) {
   const int log = ::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
   if (log < 0) return errno;
@@ -75,7 +75,7 @@ int read_log_records(const std::string& path, KeptLogLines& kept) {
   for (int i = 0; i < kMaxReads; ++i) {
     const ssize_t got = ::read(log, record.data(), record.size());
     error = got < 0 ? errno : 0;
-    if (error == EPIPE) kept.lose();  // written over: the next one
+    if (error == EPIPE) kept.lose();  // overwritten: read the next record
     if (error == EPIPE || error == EINTR) {
       error = 0;
       continue;

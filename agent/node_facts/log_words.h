@@ -1,4 +1,4 @@
-// The lines of the kernel's log that matter here: GPUs, NICs, peer memory and PCIe errors. No other
+// The filter of the kernel's log: lines about GPUs, NICs, peer memory and PCIe errors. No other
 // line is kept or passed on.
 #pragma once
 
@@ -29,7 +29,7 @@ inline bool is_wanted_log_line(std::string_view message) {
   return has_one_of(message, kWords);
 }
 
-// Whether a line can decide a check; other lines are context.
+// Whether a line can decide a check. Other lines are context and are dropped first.
 inline bool is_decisive_log_line(std::string_view message) {
   constexpr std::array<std::string_view, 5> kWords{"Xid (", "limited by", "disagrees about version",
                                                    "Unknown symbol", "railgauge: repaired"};

@@ -17,7 +17,7 @@ namespace railgauge::agent {
 namespace {
 constexpr double kWriteSeconds = 5;
 
-// As far as this root may: in a container it may not always.
+// Errors are ignored: root in a container may lack the right.
 void give_to_owner(const Fd& folder, const Fd& file) {
   struct stat about {};
   if (::geteuid() != 0 || ::fstat(folder.get(), &about) != 0) return;
@@ -35,7 +35,7 @@ Status write_atomically(const std::string& folder, const std::string& name,
   const std::string draft = path + ".tmp";
   Fd parent(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!parent) return denied(folder, "open", errno);
-  // A draft that is there already was left by a writer who was killed, or is somebody's link.
+  // An existing draft is that of a killed writer, or a stranger's link.
   if (::unlink(draft.c_str()) != 0 && errno != ENOENT) return denied(draft, "remove", errno);
   Fd file(::open(draft.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
   if (!file) return denied(draft, "open", errno);

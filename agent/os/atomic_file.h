@@ -1,4 +1,4 @@
-// Small files of the state folder, replaced as a whole.
+// Atomic replacement of small files in the state folder.
 #pragma once
 
 #include <string>
@@ -7,13 +7,13 @@
 
 namespace railgauge::agent {
 
-// "PATH: ACT: words of the errno", kPermissionDenied.
+// Returns kPermissionDenied with the message "PATH: ACT: text of the errno `error`".
 tl::unexpected<Error> denied(const std::string& path, const char* act, int error);
 
-// Replaces the file: after a power cut `folder`/`name` is the old file or the whole new one. If
-// root writes, the folder's owner owns the file, so that an operator's command leaves nothing that
-// the agent cannot read. Two writers of one name must take turns. kPermissionDenied with the path
-// and the call that failed, also for a full disk.
+// Replaces `folder`/`name`: after a power cut the file is the old one or the whole new one. A file
+// written by root is given to the folder's owner, so that the agent can read files of an operator's
+// command. Callers must serialise writers of one name. kPermissionDenied, also for a full disk: the
+// message names the path and the failed call.
 Status write_atomically(const std::string& folder, const std::string& name,
                         const std::string& text);
 

@@ -30,7 +30,7 @@ TEST(AtomicFile, TheNewTextTakesTheOldOnesPlaceAndLeavesNothingElse) {
   EXPECT_FALSE(fs::exists(folder / "name.tmp"));
 }
 
-// The folder's owner may be another user than the writer, and plant what he likes.
+// The folder's owner may be another user than the writer, and may place any file there.
 TEST(AtomicFile, ALinkInTheDraftsPlaceIsNotWrittenThrough) {
   const TempDir folder;
   folder.write("victim", "stays");

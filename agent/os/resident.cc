@@ -10,7 +10,7 @@
 namespace railgauge::agent {
 namespace {
 
-// Its code was written to when it was loaded: such pages are not the file's any more.
+// Whether the loader wrote to the code, whose pages then differ from the file.
 bool has_text_relocations(const dl_phdr_info& object) {
   for (int i = 0; i < object.dlpi_phnum; ++i) {
     if (object.dlpi_phdr[i].p_type != PT_DYNAMIC) continue;

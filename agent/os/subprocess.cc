@@ -74,7 +74,7 @@ std::optional<Exit> Subprocess::reap() {
   const auto id = static_cast<id_t>(pid_.get());
   if (::waitid(P_PID, id, &info, WEXITED | WNOHANG | WNOWAIT) != 0 || info.si_pid == 0)
     return std::nullopt;
-  // The zombie still holds the group's number, so that nobody else's group can be hit.
+  // The zombie still holds the group's number, so the signal cannot hit another group.
   ::kill(-pid_.get(), SIGKILL);
   Exit exit;
   rusage usage{};

@@ -1,6 +1,6 @@
 // A child process in its own process group, with pipes on the requested descriptors. A passive
 // object: the owner polls. stdin and stdout are /dev/null unless a pipe replaces them, signal mask
-// and dispositions are as at a login, and every other descriptor is closed.
+// and dispositions are the defaults, and every other descriptor is closed.
 #pragma once
 
 #include <cstdint>
@@ -24,8 +24,8 @@ struct Exit {
   double max_resident_bytes = 0;
 };
 
-// Kills the whole group and reaps the leader. A process that Linux does not release within a second
-// is left to init.
+// A handle's traits. release() kills the whole group and reaps the leader; a process that Linux
+// does not release within a second is left to init.
 struct ProcessTraits {
   using Type = pid_t;
   static Type empty() { return -1; }
@@ -39,24 +39,25 @@ class Subprocess {
     std::vector<std::string> argv;
     std::vector<int> child_reads;   // descriptors in the child that the agent writes to
     std::vector<int> child_writes;  // descriptors in the child that the agent reads from
-    // In place of the agent's own variables of these names; an empty value removes one.
+    // Variables that replace the agent's own of these names; an empty value removes one.
     std::map<std::string, std::string> environment{};
   };
-  // kNotFound: argv[0] does not exist. kPermissionDenied: it cannot be run. kResourceExhausted: no
-  // process or descriptor is left.
+  // Starts argv[0]. kNotFound: the program does not exist. kPermissionDenied: it cannot be run.
+  // kResourceExhausted: no process or descriptor is left.
   static Result<Subprocess> spawn(const Options& options);
 
   [[nodiscard]] pid_t pid() const { return pid_.get(); }
-  // Readable when the process has ended; -1 where Linux has no pidfd.
+  // Returns a pidfd, readable once the process has ended; -1 where Linux has no pidfd.
   [[nodiscard]] int exit_fd() const { return exit_fd_.get(); }
   // The agent's ends, non-blocking, in the order of the options. Reset one to close it.
   Fd& to_child(std::size_t index) { return to_child_.at(index); }
   Fd& from_child(std::size_t index) { return from_child_.at(index); }
   [[nodiscard]] int from_child_fd(std::size_t index) const { return from_child_.at(index).get(); }
   [[nodiscard]] int to_child_fd(std::size_t index) const { return to_child_.at(index).get(); }
-  // Sends to every process of the group. Without effect after reap() returned an exit.
+  // Sends `signal` to every process of the group. Does nothing after reap() has returned an exit.
   void signal_group(int signal) const;
-  // Does not block. When the leader has ended: kills the rest of its group, then reaps it.
+  // Returns the exit once the leader has ended, after the rest of its group is killed; absent while
+  // the leader runs. Does not block.
   std::optional<Exit> reap();
 
  private:
@@ -66,8 +67,8 @@ class Subprocess {
   std::vector<Fd> from_child_;
 };
 
-// Field 22 of /proc/PID/stat, clock ticks since boot: with the pid it identifies one process for
-// ever. Absent for no process or a zombie.
+// Returns the start time of a process in clock ticks since boot (field 22 of /proc/PID/stat). Pid
+// and start time together identify one process for ever. Absent for no process or a zombie.
 std::optional<std::uint64_t> process_start_ticks(pid_t pid);
 
 // The result of a short command.
@@ -76,9 +77,9 @@ struct CommandOutput {
   std::string out;
   std::string err;
 };
-// Runs a short command to its end. Errors: those of spawn; kDeadlineExceeded; kResourceExhausted if
-// it prints more than limit_bytes. After each error the whole group is killed; `until_then`, if
-// given, has the output before.
+// Runs a short command to its end. Errors: those of Subprocess::spawn(); kDeadlineExceeded;
+// kResourceExhausted if the command prints more than `limit_bytes`. On an error the whole group is
+// killed, and `until_then`, if given, receives the output so far.
 Result<CommandOutput> run_command(const std::vector<std::string>& argv, double timeout_seconds,
                                   std::size_t limit_bytes, CommandOutput* until_then = nullptr);
 

@@ -25,7 +25,7 @@ std::vector<std::string> words_in(const std::string& list) {
   return words;
 }
 
-// A tree of files is another machine, and this one's answers are none of its.
+// Returns the stored answers; none for a tree of files, which is another machine.
 ProbeMemory memory_of(const PreflightCommand& command, const std::string& state_folder) {
   std::error_code ignored;
   if (!command.root.empty() || !std::filesystem::is_directory(state_folder, ignored)) return {};

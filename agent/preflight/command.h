@@ -1,4 +1,4 @@
-// `railgauge-agent --preflight`: this node, with no controller.
+// `railgauge-agent --preflight`: preflight of this node without a controller.
 #pragma once
 
 #include <string>
@@ -17,9 +17,8 @@ struct PreflightCommand {
   std::string root{};  // a tree of files used in place of the machine
 };
 
-// Prints the report to stdout and returns DESIGN's exit code. An id that is no check's is wrong
-// use. Registrations' answers are kept in `state_folder` where that is there, and reported from
-// there.
+// Prints the report to stdout and returns DESIGN's exit code. An unknown check id is wrong use. If
+// `state_folder` exists, answers of registrations are stored in it and earlier ones are reported.
 int run_preflight_command(const PreflightCommand& command, const std::string& node_name,
                           const std::string& runner, const std::string& state_folder);
 

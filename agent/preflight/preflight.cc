@@ -36,7 +36,7 @@ api::PreflightReport run_preflight(const PreflightOptions& options, ProbeMemory&
   Inventory node = read_inventory(inventory_within(options));
   leave_out_hidden_gpus(node);
   if (options.inventory.root.empty()) {
-    // Another tree than the machine's own is none of the helper's.
+    // The helper reads the machine itself, so it is not asked for another tree.
     if (options.inventory.sysfs.empty()) ask_node_facts(node, left(kNodeFactsSeconds));
     ask_ports(options.runner, node, left(kPortProbeSeconds));
   }

@@ -1,4 +1,4 @@
-// Preflight of this machine: reads the inventory, tries registrations where asked, judges.
+// Preflight of this machine: reads the inventory, tries registrations if asked, and judges.
 #pragma once
 
 #include <string>
@@ -11,11 +11,11 @@
 
 namespace railgauge::agent {
 
-// Without a probe, in all: the inventory has three quarters of it; the helper, and then the runner
-// that asks ports, what is left. The controller waits 5 s, and a node below 2 s is promised.
+// Limit of a preflight without a probe. The inventory gets three quarters of it; the helper, and
+// then the runner that asks ports, the rest. The controller waits 5 s; 2 s a node are promised.
 inline constexpr double kPreflightSeconds = 1.9;
 
-// With a probe, in all.
+// Limit of a preflight with a probe.
 inline constexpr double kProbedSeconds = 9.8;
 
 struct PreflightOptions {
@@ -25,20 +25,21 @@ struct PreflightOptions {
   SiteRules site{};
   bool probe = false;
   double seconds = kPreflightSeconds;
-  std::string runner{};        // path of railgauge-runner, for the verbs' facts and the probe
-  std::string state_folder{};  // where registrations' last answers are kept; "": nowhere
+  std::string runner{};        // path of railgauge-runner, for facts by verbs and the probe
+  std::string state_folder{};  // stores the last answers of registrations; "": none
 };
 
-// The options of reading the node. Pure.
+// Returns the options for reading the node. Pure.
 InventoryOptions inventory_within(const PreflightOptions& options);
-// The time for the next question after so many seconds, at most `most` and never nothing. Pure.
+// Returns the seconds left for the next question after `spent_seconds`: at most `most`, at least
+// 0.05. Pure.
 double left_for_question(const PreflightOptions& options, double spent_seconds, double most);
 
-// The time for the probe after so many seconds. Pure.
+// Returns the seconds left for the probe after `spent_seconds`, at least 1. Pure.
 double left_for_probe(double spent_seconds);
 
-// Blocks for as long as reading takes, and up to kProbedSeconds with a probe. Never fails: what
-// could not be read is in the report.
+// Blocks for about options.seconds at most, or kProbedSeconds with a probe. Never fails: the report
+// lists facts that could not be read.
 api::PreflightReport run_preflight(const PreflightOptions& options, ProbeMemory& memory);
 
 }  // namespace railgauge::agent

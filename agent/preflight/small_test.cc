@@ -1,4 +1,4 @@
-// The small pure parts that the checks rest on.
+// The small pure functions that the checks use.
 #include <gtest/gtest.h>
 
 #include "agent/preflight/rules/cpu_list.h"

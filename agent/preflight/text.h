@@ -7,7 +7,7 @@
 
 namespace railgauge::agent {
 
-// The verdict, what did not pass, the GPUDirect lines, what to do.
+// Returns the verdict, the checks that did not pass, the GPUDirect lines and the remedies.
 std::string preflight_text(const api::PreflightReport& report);
 
 }  // namespace railgauge::agent

@@ -1,5 +1,5 @@
-// Each check from the files up: a node in order passes, and a copy with one fault or one file less
-// does not. The trees are synthetic.
+// Each check from files to result: a healthy node passes, and a copy with one fault or one missing
+// file does not. The trees are synthetic.
 #include <map>
 #include <set>
 #include <string_view>

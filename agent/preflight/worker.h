@@ -1,5 +1,5 @@
-// Preflights that the controller asks for, on a thread of their own: reading a node takes longer
-// than the agent's loop may stand still.
+// Preflights that the controller orders, run on their own thread: reading a node takes longer than
+// the agent's loop may block.
 #pragma once
 
 #include <deque>
@@ -14,16 +14,17 @@ namespace railgauge::agent {
 
 class PreflightWorker {
  public:
-  static constexpr std::size_t kMaxWaiting = 8;  // orders; further ones are answered with an error
+  static constexpr std::size_t kMaxWaiting = 8;  // orders; further ones are refused
 
-  // `ring` is called from the thread when an answer is there; must not block.
+  // `ring` is called when take() has an answer, by the worker's thread or within order(). It must
+  // not block or call back.
   PreflightWorker(PreflightOptions options, std::function<void()> ring);
-  ~PreflightWorker();  // waits for the one under way
+  ~PreflightWorker();  // waits for the running preflight
   PreflightWorker(const PreflightWorker&) = delete;
   PreflightWorker& operator=(const PreflightWorker&) = delete;
 
   void order(api::PreflightOrder order);
-  // The answers since the last call.
+  // Returns the answers since the last call.
   std::vector<api::PreflightAnswer> take();
 
  private:
@@ -37,7 +38,7 @@ class PreflightWorker {
   std::deque<api::PreflightOrder> waiting_;
   std::vector<api::PreflightAnswer> answers_;
   bool working_ = false;
-  std::thread thread_;  // lives while there are orders: an agent at rest has none
+  std::thread thread_;  // exists only while there are orders
 };
 
 }  // namespace railgauge::agent

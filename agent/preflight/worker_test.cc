@@ -62,7 +62,7 @@ class WorkerTest : public testing::Test {
   const std::thread::id tester_ = std::this_thread::get_id();
 };
 
-// By what each was given and not by the clock: a busy machine is none of a test's affair.
+// Compares the time limits, not the clock, so that a busy machine does not fail the test.
 TEST(PreflightTimes, AllTogetherAreBelowTwoSecondsWhoeverHangs) {
   const PreflightOptions options{.inventory = {.source_seconds = 3}};
   const InventoryOptions inventory = inventory_within(options);
@@ -149,7 +149,7 @@ TEST_F(WorkerTest, ThePortsAreHeldToTheOrdersSite) {
   EXPECT_THAT(states, ElementsAre("warn", "pass", "warn", "pass"));
 }
 
-// The agent that was asked has ended since; the one that follows was not asked for a registration.
+// The agent that tried registrations has ended; its successor was not asked to try any.
 TEST_F(WorkerTest, WhatARegistrationSaidIsToldByTheAgentAfterARestart) {
   tree_.apply("include one_rail\n");
   const std::string runner = tree_ / "answers/runner";

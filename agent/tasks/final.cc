@@ -29,7 +29,8 @@ Answer after_deadline(const Ending& ending) {
   return {std::string(kTimedOut), std::move(reason)};
 }
 
-// It ended by itself and had said how it went: believed unless its end says otherwise.
+// Judges a runner that reported its outcome and ended by itself: the report counts unless the exit
+// contradicts it.
 Answer after_report(const Final& reported, int wait_status) {
   const bool passed_but_failed = reported.outcome() == kPassed && wait_status != 0;
   if (WIFSIGNALED(wait_status) || passed_but_failed)
@@ -62,8 +63,8 @@ void add_usage(const Exit& exit, Final& final) {
   if (!final.has_max_resident_bytes()) final.set_max_resident_bytes(exit.max_resident_bytes);
   if (WIFSIGNALED(exit.wait_status)) final.set_exit_signal(WTERMSIG(exit.wait_status));
 }
-// The runner's phases follow each other from the spawn on, so time outside them went into the end:
-// tearing down, exiting, being reaped. For a runner that reported no start, nothing is known.
+// Adds the time outside the reported phases, which follow each other from the spawn on, as the end:
+// teardown, exit and reaping. Unknown for a runner that reported no start.
 void complete_phases(double lifetime_ns, Phases& phases) {
   if (!phases.has_start_ns()) return;
   const double told_ns = phases.start_ns() + phases.open_ns() + phases.wait_ns() +

@@ -1,4 +1,4 @@
-// The kernels of this node's runner.
+// The list of kernels, as this node's runner reports it.
 #pragma once
 
 #include <string>
@@ -8,8 +8,9 @@
 
 namespace railgauge::agent {
 
-// Runs `RUNNER --list --format json`. kNotFound: no such program. kDeadlineExceeded. kInternal: it
-// fails or prints no list.
+// Runs `RUNNER --list --format json` and parses its output. kNotFound: no such program.
+// kDeadlineExceeded: no end within `timeout_seconds`. kInternal: the runner fails or prints no
+// list.
 Result<KernelList> list_kernels(const std::string& runner, double timeout_seconds);
 
 // Parses the document of --list. Unknown keys are skipped, since a newer runner may have more.

@@ -45,7 +45,7 @@ class SupervisorTest : public testing::Test {
             .max_tasks = 2};
   }
   Seen seen_;
-  Status journal_;  // what writing down a spawned runner answers
+  Status journal_;  // the result of OnSpawned
   std::vector<pid_t> pids_;
   Supervisor supervisor_{options(), seen_, [this](const api::TaskRef&, pid_t pid) {
                            pids_.push_back(pid);

@@ -17,14 +17,14 @@ constexpr int kRequestFd = 3;
 constexpr int kRecordFd = 4;
 constexpr std::size_t kRecords = 0;  // places in Subprocess::Options::child_writes
 constexpr std::size_t kStderr = 1;
-constexpr std::size_t kReadBudgetBytes = 256U << 10U;  // a pipe and turn, so that all get a turn
+constexpr std::size_t kReadBudgetBytes = 256U << 10U;  // a pipe and call: no task starves others
 constexpr std::size_t kStderrTailBytes = 8U << 10U;
 // The controller's gRPC takes messages of 4 MiB: one record must fit with its envelope.
 constexpr std::size_t kMaxRecordBytes = 3U << 20U;
 constexpr std::size_t kMaxUnwrittenBytes = 2 * kMaxFrameBytes;
 constexpr double kNoPidfdPollNs = 50e6;
-// The runner's own deadline is this share before ours, at most this long, so that it can itself
-// report the reason of its wait.
+// The runner's own deadline precedes ours by this share, at most by this time, so that the runner
+// can report the reason of its wait itself.
 constexpr double kOwnDeadlineShare = 0.1;
 constexpr double kOwnDeadlineMostSeconds = 0.5;
 constexpr const char* kGarbage = "wrote garbage on its record pipe";
@@ -60,9 +60,9 @@ ToRunner request_of(const api::PrepareTask& prepare, double spawned_ns) {
   return message;
 }
 
-// The plan's gpuN counts by PCI address, as /proc shows GPUs; CUDA counts by speed unless set
-// otherwise, and leaves out GPUs that CUDA_VISIBLE_DEVICES does not name: it would measure another
-// GPU than was meant, or not all of those between which a task without an endpoint measures.
+// Makes CUDA count GPUs as the plan's gpuN does, by PCI address. By default CUDA counts by speed
+// and leaves out GPUs that CUDA_VISIBLE_DEVICES does not name: a task would measure another GPU, or
+// a task without an endpoint not all of them.
 std::map<std::string, std::string> runner_environment() {
   return {{"CUDA_VISIBLE_DEVICES", ""}, {"CUDA_DEVICE_ORDER", "PCI_BUS_ID"}};
 }
@@ -101,7 +101,7 @@ Task::Task(api::PrepareTask prepare, TaskOptions options, Subprocess process)
 }
 
 void Task::send(const ToRunner& message) {
-  if (!process_.to_child(0)) return;  // it is ending: nobody is there to inform
+  if (!process_.to_child(0)) return;  // the runner is ending
   to_write_ += frame(message);
 }
 
@@ -143,7 +143,7 @@ void Task::cancel_within(double grace_seconds, const std::string& outcome,
 void Task::yield_to_work(const std::string& reason) {
   if (prepare_.forced()) return;
   term_grace_seconds_ = options_.yield_seconds;
-  if (next_signal_ == SIGTERM)  // it is being stopped already, but with more patience
+  if (next_signal_ == SIGTERM)  // already being stopped, with a longer grace
     signal_at_ns_ = std::min(signal_at_ns_, monotonic_now_ns() + options_.yield_seconds * 1e9);
   cancel_within(options_.yield_seconds, std::string(kCancelledOutcome), reason);
 }
@@ -154,7 +154,7 @@ void Task::abort(const std::string& reason) {
 
 void Task::begin_stop(Stop why, std::string outcome, std::string reason, double grace_seconds) {
   const bool first = ending_.stop == Stop::kNone;
-  // A fault takes the belief away even from a runner that is being stopped already.
+  // A fault invalidates the reports even of a runner that is being stopped already.
   if (!first && (why != Stop::kFault || ending_.stop == Stop::kFault)) return;
   ending_.stop = why;
   ending_.stop_outcome = std::move(outcome);
@@ -214,7 +214,7 @@ void Task::flush() {
     const ssize_t n = ::write(process_.to_child_fd(0), to_write_.data(), to_write_.size());
     if (n < 0 && errno == EINTR) continue;
     if (n < 0 && errno == EAGAIN) break;
-    if (n < 0) {  // it closed its end: it is dying, or says so on the record pipe
+    if (n < 0) {  // the runner is dying, or reports the reason on the record pipe
       process_.to_child(0).reset();
       to_write_.clear();
       return;

@@ -1,5 +1,5 @@
-// An agent in a thread of the test, with a real controller's end of the stream, real runner
-// processes and a real spool.
+// A fixture with an agent on a thread of the test: a real gRPC server as its controller, real
+// runner processes and a real spool.
 #pragma once
 
 #include <signal.h>
@@ -72,7 +72,8 @@ class AgentTest : public testing::Test {
     agent_.reset();
   }
   bool until(const std::function<bool(const Heard&)>& met) { return controller_->until(met); }
-  // The stream is up on the controller's side some time after the Hello was heard.
+  // Repeats `send` for up to 10 s until it returns true: on the controller's side the stream is
+  // attached some time after the Hello was heard.
   void send_once_attached(const std::function<bool()>& send) {
     for (int i = 0; i < 2000 && !send(); ++i) ::usleep(5000);
   }

@@ -1,6 +1,6 @@
-// A controller for tests of the agent: a real gRPC server on a unix socket that keeps what it
-// receives and sends what a test gives it. A rendezvous step comes back as that of a task with one
-// rank. Serves any number of streams, one after the other.
+// A controller for tests of the agent: a real gRPC server on a unix socket that stores received
+// messages and sends those of the test. Answers a rendezvous step as for a task with one rank.
+// Serves any number of streams, one after the other.
 #pragma once
 
 #include <condition_variable>
@@ -26,15 +26,15 @@ class FakeController final : public api::AgentLink::Service {
   ~FakeController() override;
 
   void set_answer(Answer answer);
-  // Acknowledges every batch of records by itself, or not.
+  // Whether every batch of records is acknowledged at once.
   void set_acknowledge(bool acknowledge);
-  // Reports to the next agent that attaches up to which record everything is stored.
+  // Sets the last stored record that the next Welcome reports.
   void set_stored_through(std::uint64_t spool_id);
-  // Breaks the stream, as a network would.
+  // Breaks the stream like a failing network.
   void drop();
-  // Does so once, right after a message of which `met` is true; nothing is answered to it.
+  // Breaks the stream once, right after a message for which `met` is true, without an answer to it.
   void drop_after(bool (api::AgentMessage::*met)() const);
-  // To the agent that is attached; false when there is none.
+  // Sends to the attached agent. False: none is attached.
   bool send(const api::ControllerMessage& message);
   bool prepare(const std::string& task_id, const std::string& script, double deadline_seconds = 20,
                const std::string& kernel = "test.scripted");
@@ -42,13 +42,13 @@ class FakeController final : public api::AgentLink::Service {
   bool acknowledge(std::uint64_t through);
   static api::TaskRef ref(const std::string& task_id);
 
-  // Waits until `met` is true of what was heard; false when patience ends first.
+  // Waits until `met` is true for the messages received so far. False: patience ended first.
   using Heard = std::vector<api::AgentMessage>;
   bool until(const std::function<bool(const Heard&)>& met);
   Heard heard();
   [[nodiscard]] int port() const { return port_; }
 
-  // Questions about what was heard.
+  // Queries over received messages.
   static int hellos(const Heard& heard);
   static std::vector<api::SpooledRecord> records(const Heard& heard);
   static bool has_final(const Heard& heard, const std::string& task_id, const std::string& outcome);

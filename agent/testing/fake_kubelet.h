@@ -1,6 +1,6 @@
-// A real gRPC server on a unix socket in the kubelet's place: whatever method of whatever service
-// is called, it gives the bytes, the status or the silence that a test chose. It knows no schema,
-// so that a test says what the kubelet's published API puts on the wire.
+// A real gRPC server on a unix socket in the kubelet's place. It answers any method of any service
+// with the bytes, the status or the silence that a test chose. It has no schema, so a test states
+// the bytes of the kubelet's published API itself.
 #pragma once
 
 #include <grpcpp/generic/async_generic_service.h>
@@ -32,7 +32,7 @@ class FakeKubelet final : public grpc::CallbackGenericService {
   FakeKubelet(const FakeKubelet&) = delete;
   FakeKubelet& operator=(const FakeKubelet&) = delete;
 
-  // "/v1.PodResourcesLister/List" of the last call.
+  // Returns the method of the last call, "/v1.PodResourcesLister/List".
   std::string method() const {
     const std::lock_guard lock(mutex_);
     return method_;

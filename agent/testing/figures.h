@@ -1,4 +1,4 @@
-// Shared by tests of the agent's metrics: points, and the values that a page shows of them.
+// Helpers for tests of the agent's metrics: points, and their values on the metrics page.
 #pragma once
 
 #include <algorithm>
@@ -28,7 +28,7 @@ inline Point bandwidth(double bytes, double median) {
   return point;
 }
 
-// As the point of a task that passed.
+// Publishes the point as that of a task that passed.
 inline void result(Metrics& metrics, const std::string& kernel, const std::string& endpoint,
                    const Point& point, double at,
                    const std::map<std::string, std::string>& facts = {}) {
@@ -41,7 +41,7 @@ inline void result(Metrics& metrics, const std::string& kernel, const std::strin
   metrics.show(figures);
 }
 
-// Samples of these families, sorted, as the page has no order.
+// Returns the samples of these families, one a line, sorted because the page has no order.
 inline std::string lines_with(const Metrics& metrics, const std::vector<std::string>& names) {
   std::set<std::string> lines;
   for (const metric::Sample& sample : metric::read_exposition(metrics.text())) {

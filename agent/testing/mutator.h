@@ -1,4 +1,4 @@
-// Texts changed at random from fixed seeds, for the tests that ask whether anything may crash.
+// Random changes of texts from fixed seeds, for the fuzz tests.
 #pragma once
 
 #include <cstdint>
@@ -14,12 +14,12 @@ class Mutator {
 
   std::size_t below(std::size_t n) { return static_cast<std::size_t>(random_() % n); }
   std::uint64_t number() { return random_() >> below(64); }
-  // Up to five bytes or pieces changed.
+  // Returns the text with up to five random edits.
   std::string mutate(std::string text) {
     for (std::size_t edits = below(6); edits > 0; --edits) edit(text);
     return text;
   }
-  // One of `seeds`, mutated.
+  // Returns a mutated element of `seeds`.
   std::string pick(const std::vector<std::string>& seeds) {
     return mutate(seeds[below(seeds.size())]);
   }

@@ -130,7 +130,7 @@ Status set_time(const fs::path& path, const std::string& seconds) {
 
 NodeTree::NodeTree(const std::string& name) { apply("include " + name + "\n"); }
 
-// So that the folder can be taken away by whoever made it.
+// Restores permissions, so that the folder can be removed.
 NodeTree::~NodeTree() {
   std::error_code ignored;
   for (const std::string& path : refused_) fs::permissions(path, fs::perms::owner_all, ignored);
@@ -207,7 +207,7 @@ Status NodeTree::entry(const std::string& line) {
   } else if (sign == "->") {
     link(path, rest);
   } else if (sign == "=>") {
-    // As the kernel writes them: the target's name comes last even when it is a folder above.
+    // As in sysfs, the link ends in the target's name even if the target is a folder above.
     const fs::path target = root_ / rest;
     link(path, target.parent_path().lexically_relative(path.parent_path()) / target.filename());
   } else if (sign == "/") {

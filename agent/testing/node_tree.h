@@ -1,5 +1,5 @@
-// A node as a tree of files, made from a short text: what read_inventory() reads in tests. All
-// trees are synthetic: written by hand from public descriptions of such machines.
+// A node as a tree of files, made from a short text, for read_inventory() in tests. All trees are
+// synthetic: written by hand from public descriptions of such machines.
 //
 // A line of the text is one of
 //   PATH = TEXT              a file of one line
@@ -14,7 +14,7 @@
 //   include NAME             the lines of NAME.node
 //   define NAME ... end      a template; ${key} in it is replaced, ${key:x} has a default
 //   use NAME key=value ...   its lines
-// Blank lines and those that begin with # say nothing. Paths have no blanks and start below the
+// Blank lines and lines that begin with # are ignored. Paths have no blanks and start below the
 // root: sys/class/... A later line replaces an earlier one.
 #pragma once
 
@@ -34,16 +34,17 @@ class NodeTree {
   ~NodeTree();
   NodeTree(const NodeTree&) = delete;
   NodeTree& operator=(const NodeTree&) = delete;
-  // agent/testing/nodes/NAME.node. A text that makes no sense ends the program with its line.
+  // Loads agent/testing/nodes/NAME.node. A line that does not parse is printed and ends the
+  // program.
   explicit NodeTree(const std::string& name);
 
-  // More lines on top; templates of what was loaded before can be used.
+  // Adds lines to the tree; they may use templates that were loaded before.
   void apply(const std::string& text);
   [[nodiscard]] const std::string& root() const { return root_.path(); }
   [[nodiscard]] bool refuses() const { return !refused_.empty(); }
   [[nodiscard]] std::string operator/(const std::string& path) const { return root_ / path; }
 
-  // Names of all trees that are nodes, sorted; common.node, which has templates only, is none.
+  // Returns the names of all nodes, sorted, without common.node, which has templates only.
   static std::vector<std::string> names();
 
  private:

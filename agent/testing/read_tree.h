@@ -1,4 +1,5 @@
-// A synthetic node's inventory, laid out and read once a test program: a tree has a thousand files.
+// Inventories of synthetic nodes, each laid out and read once a test program because a tree has a
+// thousand files.
 #pragma once
 
 #include <sys/fsuid.h>
@@ -13,8 +14,8 @@
 
 namespace railgauge::agent {
 
-// Reads as a user whom files can refuse, where a test runs as root: this thread, and those that it
-// starts meanwhile.
+// A scope in which file access of this thread, and of threads started meanwhile, is that of an
+// ordinary user, for tests that run as root.
 class AsNobody {
  public:
   AsNobody() : before_(::setfsuid(kNobody)) {}
@@ -27,7 +28,7 @@ class AsNobody {
   int before_;
 };
 
-// Generous in time: what a busy machine needs is not what is tested.
+// Reads with a generous time limit, since the speed of the test machine is not tested.
 inline Inventory read_tree(const NodeTree& tree) {
   std::optional<AsNobody> nobody;
   if (tree.refuses()) nobody.emplace();

@@ -1,4 +1,4 @@
-// A folder that is gone after the test.
+// A temporary folder that is removed at the end of its scope.
 #pragma once
 
 #include <cstdlib>
@@ -26,7 +26,7 @@ class TempDir {
 
   [[nodiscard]] const std::string& path() const { return path_; }
   [[nodiscard]] std::string operator/(const std::string& name) const { return path_ + "/" + name; }
-  // Writes `text` to `name` below the folder, making the folders on the way.
+  // Writes `text` to `name` below the folder; creates missing folders.
   void write(const std::string& name, const std::string& text) const {
     const std::filesystem::path path = std::filesystem::path(path_) / name;
     std::filesystem::create_directories(path.parent_path());

@@ -1,5 +1,5 @@
-// Protobuf's wire format by hand: messages of other people's APIs by their published numbers, with
-// no schema of ours in between that could be wrong on both sides.
+// Protobuf's wire format by hand: messages of foreign APIs by their published field numbers,
+// without a schema of ours that could be wrong on both sides.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@ inline std::string wire_varint(std::uint64_t value) {
   for (; value >= 0x80; value >>= 7U) bytes += static_cast<char>((value & 0x7fU) | 0x80U);
   return bytes + static_cast<char>(value);
 }
-// A string, bytes or a message.
+// Encodes a string, bytes or a message.
 inline std::string wire_text(std::uint32_t field, const std::string& bytes) {
   return wire_varint(field << 3U | 2U) + wire_varint(bytes.size()) + bytes;
 }

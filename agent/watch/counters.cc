@@ -40,7 +40,7 @@ void read_port(const fs::path& device, const std::string& port, std::vector<Read
   }
 }
 
-// PCI devices on the way from the root to where a link points, the device itself last.
+// Adds the PCI devices on the path from the root to a link's target, the target last.
 void add_path(const fs::path& link, std::set<std::string>& addresses) {
   std::error_code error;
   const fs::path path = fs::canonical(link, error);  // a loop is an error

@@ -1,5 +1,5 @@
-// The counters of a node that mean trouble when they grow, as sysfs shows them below a root. A
-// missing file, or bytes that are no number, are left out: the tracker sees the counter vanish.
+// The counters of a node whose growth means trouble, read from sysfs below a root. A missing file,
+// or a file without a number, is left out, so the tracker sees the counter vanish.
 #pragma once
 
 #include <cstdint>
@@ -19,14 +19,14 @@ struct Reading {
 
 inline constexpr std::size_t kMostWatchedDevices = 256;
 
-// Ports' counters and hw_counters, carrier changes of their netdevs, and AER totals of every NIC
-// and GPU and of the bridges above them. At most kMostWatchedDevices of each kind.
+// Reads counters and hw_counters of RDMA ports, carrier changes of their netdevs, and AER totals of
+// NICs, GPUs and the bridges above them. At most kMostWatchedDevices of each kind.
 std::vector<Reading> read_counters(const std::string& sysfs);
 
-// "42\n"; nothing for all else. Pure.
+// Parses the text of a counter file, "42\n"; absent for any other text. Pure.
 std::optional<std::uint64_t> parse_counter(std::string_view text);
-// The total of an aer_dev_* file: its own line where it has one, else the sum of the others; no
-// line of a name and a number is nothing. Pure.
+// Returns the total of an aer_dev_* file: its TOTAL line if it has one, else the sum of the others.
+// Absent if no line has a name and a number. Pure.
 std::optional<std::uint64_t> parse_aer_total(std::string_view text);
 
 }  // namespace railgauge::agent

@@ -43,7 +43,7 @@ std::string shown(std::string_view text) {
 }
 }  // namespace
 
-// "NVRM: Xid (PCI:0000:3b:00): 79, ...". Pure.
+// Searches the line for "Xid (PCI:" and "SXid (PCI:". Pure.
 std::optional<Xid> parse_xid(std::string_view line) {
   for (const std::string_view word :
        {std::string_view("SXid (PCI:"), std::string_view("Xid (PCI:")}) {
@@ -88,7 +88,7 @@ Status KernelLog::open() {
   log_.reset(::open(device_.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
   const std::string device_error = std::strerror(errno);
   std::array<char, 1> probe{};
-  // Some containers let it be opened, and refuse to have it read.
+  // Some containers allow open() and refuse read().
   const bool readable =
       log_ && (::lseek(log_.get(), 0, SEEK_END) >= 0) &&
       (::read(log_.get(), probe.data(), 0) >= 0 || errno == EAGAIN || errno == EINVAL);
@@ -117,7 +117,7 @@ void KernelLog::read_records(std::vector<std::string>& lines) {
   std::array<char, kMostRecordBytes> record{};
   for (int i = 0; i < kMostLines; ++i) {
     const ssize_t n = ::read(log_.get(), record.data(), record.size());
-    if (n < 0 && (errno == EPIPE || errno == EINTR)) continue;  // overwritten before we came
+    if (n < 0 && (errno == EPIPE || errno == EINTR)) continue;  // overwritten before this read
     if (n <= 0) return;
     const std::string_view text(record.data(), static_cast<std::size_t>(n));
     const std::size_t begin = text.find(';');
@@ -125,7 +125,7 @@ void KernelLog::read_records(std::vector<std::string>& lines) {
   }
 }
 
-// A file that shrank or was put aside is read from its beginning.
+// Reads a file that shrank or was rotated from its beginning.
 void KernelLog::read_file(std::vector<std::string>& lines) {
   struct stat status {};
   if (::stat(source_.c_str(), &status) != 0) return;

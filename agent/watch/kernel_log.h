@@ -1,5 +1,5 @@
-// The kernel's log as far as the watch reads it: faults of GPUs (XID) and of NVSwitches (SXid),
-// from /dev/kmsg, or where that is closed to us from the end of a log file.
+// GPU faults (XID) and NVSwitch faults (SXid) in the kernel's log, read from /dev/kmsg, or from the
+// end of a log file if the agent may not read /dev/kmsg.
 #pragma once
 
 #include <sys/types.h>
@@ -20,12 +20,14 @@ struct Xid {
   std::string pci_address;
   unsigned code = 0;
   bool of_switch = false;
-  bool fatal = false;     // of an SXid, by its own word
-  std::size_t place = 0;  // in the line, where it begins
+  bool fatal = false;     // an SXid that calls itself fatal
+  std::size_t place = 0;  // offset in the line
 };
-// Parses one line: "NVRM: Xid (PCI:0000:3b:00): 79, pid=...". Pure; any bytes.
+// Parses a line "NVRM: Xid (PCI:0000:3b:00): 79, pid=..."; absent for other lines. Pure; accepts
+// any bytes.
 std::optional<Xid> parse_xid(std::string_view line);
-// The remark for a line, its own words kept short. Pure.
+// Returns the remark for a fault's line, with the line's text shortened; absent for other lines.
+// Pure.
 std::optional<Remark> remark_of(std::string_view line);
 
 class KernelLog {
@@ -33,15 +35,15 @@ class KernelLog {
   static constexpr double kSameSeconds =
       60;  // the same fault of a GPU is reported once in this time
 
-  // `device` is /dev/kmsg; `files` are tried in their order where it is closed.
+  // `device` is /dev/kmsg; `files` are tried in order if it cannot be read.
   KernelLog(std::string device, std::vector<std::string> files);
 
-  // Begins at the end of what is there. kPermissionDenied or kNotFound with what is needed when
-  // nothing can be read; look() finds nothing then.
+  // Opens the source at its end: older lines are not reported. kPermissionDenied, with the remedy:
+  // no source can be read; look() then returns nothing.
   Status open();
-  // The lines since the last look, at most kMostLines of them.
+  // Returns remarks for the lines since the last look, at most kMostLines of /dev/kmsg.
   std::vector<Remark> look(double now_seconds);
-  // The name of the source, for people.
+  // Returns the path that is read; "" for none.
   [[nodiscard]] const std::string& source() const { return source_; }
 
  private:
@@ -56,8 +58,8 @@ class KernelLog {
   bool is_device_ = false;
   ino_t inode_ = 0;
   off_t offset_ = 0;
-  std::string rest_;                                            // a line that has no end yet
-  std::map<std::pair<std::string, std::string>, double> told_;  // by subject and text's code
+  std::string rest_;                                            // an incomplete last line
+  std::map<std::pair<std::string, std::string>, double> told_;  // last remark, by device and code
 };
 
 }  // namespace railgauge::agent

@@ -9,7 +9,7 @@ namespace railgauge::agent {
 std::vector<Reading> RemapReader::look(const std::string& proc_root) {
   std::vector<Reading> readings;
   if (::access((proc_root + "/driver/nvidia/version").c_str(), F_OK) != 0) {
-    use_.reset();  // or the driver could not be unloaded
+    use_.reset();  // an open NVML would block the driver's removal
     return readings;
   }
   if (!use_) {

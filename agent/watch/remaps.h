@@ -1,4 +1,4 @@
-// Rows of GPU memory that were remapped, by NVML: as readings for the tracker.
+// Remapped rows of GPU memory, reported by NVML, as readings for the tracker.
 #pragma once
 
 #include <vector>
@@ -10,8 +10,8 @@ namespace railgauge::agent {
 
 class RemapReader {
  public:
-  // Nothing where NVML is not there, or a GPU does not report it (before Ampere). `proc_root` shows
-  // whether there is a driver at all: without one the library is not loaded.
+  // Returns nothing without NVML and for GPUs that do not report remaps (before Ampere). Loads the
+  // library only if `proc_root` shows a driver.
   std::vector<Reading> look(const std::string& proc_root);
 
  private:

@@ -12,9 +12,8 @@ constexpr double kHour = 60 * kMinute;
 constexpr double kDay = 24 * kHour;
 constexpr double kShort = 10 * kSecond;  // for limits per second
 
-// Limits per second as NVSentinel has them, carrier losses a day as Azure's node health checks do;
-// those of retransmits, CNP and correctable PCIe errors are ours. Widths are InfiniBand's
-// (PortCounters).
+// Limits per second are NVSentinel's, carrier losses a day are Azure's (node health checks); limits
+// of retransmits, CNP and correctable PCIe errors are ours. Widths are InfiniBand's (PortCounters).
 constexpr std::array kRules{
     WatchRule{WatchPlace::kPort, "link_downed", 8, kHour, 0, false, "fail", "the link went down"},
     WatchRule{WatchPlace::kPort, "symbol_error", 16, kHour, 120, false, "fail",

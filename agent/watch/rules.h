@@ -13,19 +13,19 @@ struct WatchRule {
   WatchPlace place;
   const char* counter;
   std::uint32_t
-      bits;  // of the counter: where it wraps or, as InfiniBand's do, keeps its largest value
+      bits;  // width of the counter, which wraps or, on InfiniBand, keeps its largest value
   double window_seconds;
-  double most;           // growth within the window beyond which the rule speaks
-  bool rate;             // a long look back counts by its mean, not as if it were one window
-  const char* severity;  // "warn", "fail"; "" is for a counter that is only shown
+  double most;           // largest growth within the window that is not reported
+  bool rate;             // after a pause longer than the window, its mean growth per window counts
+  const char* severity;  // "warn", "fail"; "": the counter is shown and never reported
   const char* meaning;   // why it matters, in a few words
 };
 
-// A counter may have several rules; they stand beside each other.
+// Returns all rules. The rules of one counter are adjacent, the strictest first.
 std::span<const WatchRule> watch_rules();
 
-// The meaning of an XID of the GPU driver for the hardware: "fail", "warn", or "info" for a
-// program's own error. Pure.
+// Returns the severity of an XID: "fail" for faulty hardware, "info" for an error of the program,
+// "warn" for all others. Pure.
 const char* xid_severity(unsigned xid);
 
 }  // namespace railgauge::agent

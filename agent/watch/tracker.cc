@@ -34,14 +34,13 @@ std::string limit_text(const WatchRule& rule) {
 }
 }  // namespace
 
-// The growth between two readings. A smaller value means that the counter wrapped, if it was near
-// its end, or was reset.
+// A counter counts as wrapped if it was in the last quarter of its range and is in the first now.
 double growth(std::uint64_t before, std::uint64_t now, std::uint32_t bits) {
   if (now >= before) return static_cast<double>(now - before);
   const std::uint64_t top = largest(bits);
   const bool wrapped = bits < 64 && before <= top && before > top - top / 4 && now < top / 4;
   return wrapped ? static_cast<double>(top - before) + 1 + static_cast<double>(now)
-                 : static_cast<double>(now);  // reset: what it counts since
+                 : static_cast<double>(now);  // reset: the count since then
 }
 
 // The growth within the window, this growth included.
@@ -67,14 +66,15 @@ double Tracker::add(Window& window, const WatchRule& rule, double grown, double 
 void Tracker::judge(const Reading& reading, Series& series, double grown, double since,
                     double now_seconds, std::vector<Remark>& out) {
   const auto rules = rules_of(reading.counter);
-  bool told = false;  // the first rule that speaks is the strictest
+  bool told = false;  // one report a look: the first rule is the strictest
   for (std::size_t i = 0; i < rules.size(); ++i) {
     const WatchRule& rule = *rules[i];
     Window& window = series.windows[i];
     const double sum = add(window, rule, grown, since, now_seconds);
     const bool beyond = sum > rule.most;
     const bool again = now_seconds - window.told_at >= kAgainSeconds && grown > 0;
-    // A counter that may not grow at all is reported whenever it does, but not with every look.
+    // A counter that may not grow at all is reported on each growth, at most once in
+    // kAnyAgainSeconds.
     const bool grew = rule.most == 0 && now_seconds - window.told_at >= kAnyAgainSeconds;
     const bool news = beyond && grown > 0 && (!window.beyond || again || grew);
     window.beyond = beyond;
@@ -97,7 +97,7 @@ void Tracker::judge(const Reading& reading, Series& series, double grown, double
   series.stuck = stuck;
 }
 
-// Takes one reading; the first one of a counter is only a start.
+// Takes one reading; the first one of a counter has no growth.
 void Tracker::take(const Reading& reading, double now_seconds, std::vector<Remark>& out) {
   const auto rules = rules_of(reading.counter);
   if (rules.empty()) return;

@@ -1,8 +1,9 @@
-// Growth of counters over time, compared with the rules. Pure: readings and a time in, remarks out.
+// Compares the growth of counters over time with the rules. Pure: readings and a time in, remarks
+// out.
 //
-// A counter that falls was reset, or wrapped where it was near its end; counting starts at its
-// first value. A device that is gone for three looks is reported, and so is its return; a counter
-// that comes and goes with it continues from its last value.
+// A counter that falls has wrapped if it was near its end, else it was reset. Growth counts from
+// the first reading. A device that is missing for kLooksMissing looks is reported, and so is its
+// return; its counters continue from their last values.
 #pragma once
 
 #include <map>
@@ -23,18 +24,19 @@ struct Remark {
   bool operator==(const Remark&) const = default;
 };
 
-// How much a counter of so many bits grew between two values. Pure.
+// Returns the growth of a counter of `bits` bits from `before` to `now`. A fall counts as a wrap
+// near the counter's end, else as a reset to 0. Pure.
 double growth(std::uint64_t before, std::uint64_t now, std::uint32_t bits);
 
 class Tracker {
  public:
   static constexpr int kLooksMissing = 3;
-  static constexpr std::size_t kBuckets = 12;    // a window has so many parts
-  static constexpr double kAgainSeconds = 3600;  // a limit that stays passed is reported again
+  static constexpr std::size_t kBuckets = 12;    // parts of a window
+  static constexpr double kAgainSeconds = 3600;  // period of reports while a limit stays exceeded
 
-  // `now_seconds` grows from call to call. All readings of one look.
+  // Takes all readings of one look. `now_seconds` must not fall from call to call.
   std::vector<Remark> update(const std::vector<Reading>& readings, double now_seconds);
-  // The growth of each counter since the tracker began, by device and counter.
+  // The growth of one counter since its first reading.
   struct Total {
     std::string device;
     std::string counter;
@@ -53,8 +55,8 @@ class Tracker {
     std::uint64_t value = 0;
     double seen_at = 0;
     double total = 0;
-    bool stuck = false;             // reported that it keeps its largest value
-    std::vector<Window> windows{};  // as its rules are
+    bool stuck = false;             // at its largest value, and reported
+    std::vector<Window> windows{};  // one for each rule of the counter
   };
   struct Device {
     int missing = 0;

@@ -17,8 +17,8 @@ namespace railgauge::agent {
 namespace {
 constexpr double kFarewellSeconds = 2;
 constexpr double kMostStartSeconds = 1;
-constexpr double kReopenSeconds = 60;     // a kernel log that could not be read
-constexpr std::size_t kMostEvents = 256;  // that nobody took yet
+constexpr double kReopenSeconds = 60;     // period of retries while the kernel's log cannot be read
+constexpr std::size_t kMostEvents = 256;  // limit of events before take()
 
 double now_seconds() { return monotonic_now_ns() / 1e9; }
 
@@ -43,7 +43,7 @@ struct Watch::Shared {
 
   const WatchOptions options;
   const std::function<void()> wake;
-  // The thread's alone.
+  // Used by the thread only.
   Tracker tracker;
   RemapReader remaps;
   KernelLog log;
@@ -83,7 +83,7 @@ Watch::Watch(WatchOptions options, std::function<void()> wake)
 
 void Watch::watch_for_ever(std::shared_ptr<Shared> shared) {
   std::unique_lock lock(shared->mutex);
-  // The agent is let start, attach and answer for old tasks first.
+  // Waits at first, so that the agent can start, attach and answer for old tasks.
   shared->changed.wait_for(
       lock, std::chrono::duration<double>(std::min(shared->options.seconds, kMostStartSeconds)),
       [&shared] { return shared->stopping; });

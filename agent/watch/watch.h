@@ -1,6 +1,6 @@
-// The counter watch between tests: a thread that looks at the node's counters and at the kernel's
-// log, since a sick device may hold a look up. While tasks run only the log is read: tests read the
-// counters themselves, and what grew meanwhile is seen by the first look after them.
+// The counter watch between tests: reads the node's counters and the kernel's log on a thread,
+// since a sick device may block a look. While tasks run, only the log is read: kernels read the
+// counters themselves, and the first look after them sees all growth.
 #pragma once
 
 #include <functional>
@@ -15,7 +15,7 @@
 namespace railgauge::agent {
 
 struct WatchOptions {
-  double seconds = 5;  // between two looks; 0: nothing is watched
+  double seconds = 5;  // between two looks; 0: no watch
   std::string sysfs_root = "/sys";
   std::string proc_root = "/proc";
   std::string kernel_log = "/dev/kmsg";
@@ -30,16 +30,17 @@ class Watch {
     std::string log_source;  // "" when the kernel's log cannot be read
   };
 
-  // The watch's thread calls `wake` when take() has something to report.
+  // The watch's thread calls `wake` when take() has events.
   Watch(WatchOptions options, std::function<void()> wake);
-  // Leaves a thread behind that a device does not let go.
+  // Waits up to 2 s for the thread; leaves it behind if a device blocks it.
   ~Watch();
   Watch(const Watch&) = delete;
   Watch& operator=(const Watch&) = delete;
 
   void start();
-  void set_quiet(bool quiet);  // a task runs
-  // The events since the last call; `events` may be empty. False when there was no look since.
+  void set_quiet(bool quiet);  // true while tasks run
+  // Moves the events since the last call to `news`; `events` may be empty. False: no look since
+  // then.
   bool take(News& news);
 
  private:

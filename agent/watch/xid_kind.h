@@ -1,5 +1,5 @@
-// The meaning of an Xid of the GPU driver, by its number: THE list, for preflight and for the
-// watch.
+// THE list of the GPU driver's Xids that indicate faulty hardware or a faulty program. Used by
+// preflight and the watch.
 #pragma once
 
 #include <algorithm>
@@ -12,9 +12,9 @@ namespace railgauge::agent {
 enum class XidKind : std::uint8_t { kHardware, kProgram, kOther };
 
 inline XidKind xid_kind(unsigned xid) {
-  // Hardware faults, as imbue's health checks and Azure's together list them, and from NVIDIA's
-  // list the newer 140 (unrecovered ECC error) and 143 (the GPU did not start); first and last of
-  // each range.
+  // Hardware faults: the union of imbue's and Azure's health checks, and from NVIDIA's list the
+  // newer 140 (unrecovered ECC error) and 143 (the GPU did not start). First and last of each
+  // range.
   constexpr std::array<std::pair<unsigned, unsigned>, 12> kHardware{{{48, 48},
                                                                      {56, 58},
                                                                      {62, 65},
@@ -27,7 +27,7 @@ inline XidKind xid_kind(unsigned xid) {
                                                                      {122, 125},
                                                                      {140, 140},
                                                                      {143, 143}}};
-  // A program's own fault: illegal access, a page fault, a stopped channel, a clean-up after it.
+  // Faults of a program: illegal access, page fault, stopped channel, and the clean-up after it.
   constexpr std::array<unsigned, 4> kPrograms{13, 31, 43, 45};
   if (std::ranges::find(kPrograms, xid) != kPrograms.end()) return XidKind::kProgram;
   const bool is_hardware = std::ranges::any_of(

@@ -22,42 +22,43 @@
 namespace railgauge {
 namespace {
 
-// So many of the last lines become the reason.
+// The number of last lines in the reason.
 constexpr std::size_t kReasonLines = 3;
-// The bound for each of them: a rank may print much without a line's end, and a reason has to fit
-// into one step of the rendezvous.
+// The bound of each line: a rank may print much without a line end, and a reason must fit into one
+// step of the rendezvous.
 constexpr std::size_t kMostLineBytes = 400;
 // Bounds, in bytes: the tail of a record, and the lines that are kept of dropped output.
 constexpr std::size_t kTailBytes = 8U << 10U;
 constexpr std::size_t kMostWarnings = 16U << 10U;
 constexpr std::size_t kMostTransports = 16U << 10U;
-// UCX's words for a variable that nothing read: "unused env variable: UCX_...".
+// In UCX's warning of an unused variable: "unused env variable: UCX_...".
 constexpr std::string_view kUnused = "unused env";
 
-// UCX's, of a variable that nothing read.
+// Whether the line is UCX's warning of an unused variable.
 bool is_unused_warning(std::string_view line) {
   return line.find("UCX  WARN") != line.npos && line.find(kUnused) != line.npos;
 }
 
-// Lines about transports, which the MPI was asked for, are no reason of an end.
+// Whether the line is about transports. The MPI was asked for these lines, so they explain no end.
 bool is_chatter(std::string_view line) {
   return line.find("UCX  INFO") != line.npos || line.find("UCX  DEBUG") != line.npos ||
          line.find(" mca: ") != line.npos || line.find("mtl:ofi:") != line.npos ||
          line.find(" btl:") != line.npos;
 }
 
-// The rank's own last word, which a backtrace and the launcher's lines follow.
+// Whether the line is a rank's own error, which a backtrace and the launcher's lines follow.
 bool is_fatal(std::string_view line) { return line.find("  Fatal: ") != line.npos; }
 
-// With a thousand ranks the first one's line is far behind when the last one has printed its own.
+// Keeps a line about transports if it adds a fact. With a thousand ranks the first lines are
+// dropped before the last rank has printed its own.
 void keep_transports(std::string_view line, std::string& kept) {
   if (!is_chatter(line) || kept.size() + line.size() >= kMostTransports) return;
   const std::string more = fmt::format("{}{}\n", kept, line);
   if (transport_facts(more) != transport_facts(kept)) kept = more;
 }
 
-// The outcome where the ranks report none that counts: a person's signal, the deadline, a missing
-// library (which waives), else a crash with the launcher's last words.
+// Sets the outcome when no rank's report counts: a person's signal, the deadline, a missing library
+// (waived), else a crash with the launcher's last lines.
 void explain(const LauncherEnd& end, Final& final) {
   if (end.ending_signal != 0) {
     final.set_outcome(std::string(kCancelledOutcome));
@@ -87,12 +88,11 @@ std::map<std::string, std::string> transport_facts(const LauncherEnd& end) {
   return transport_facts(end.transports + end.words);
 }
 
-// The output of a job of many hours would not fit into memory; what facts need is kept as it is
-// dropped.
+// The output of a job of many hours would not fit into memory. Lines that facts need are kept.
 void drop_old_lines(LauncherEnd& end) {
   if (end.words.size() <= kMostLauncherWords) return;
   const std::size_t least = end.words.size() - kMostLauncherWords;
-  // Whole lines, so that no warning is cut, where they are not endless.
+  // Cuts at a line end, so that no warning is cut, unless the line is endless.
   const std::size_t line_end = end.words.find('\n', least);
   const bool is_near = line_end != end.words.npos && line_end - least < kMostLineBytes;
   const std::size_t cut = is_near ? line_end + 1 : least;
@@ -123,22 +123,22 @@ std::string ignored_setting(const std::string& words, const std::string& setting
   return {};
 }
 
-// The ranks print the sentence themselves, as the last one of their output.
+// The ranks print kFinalizeHangs themselves, at the end of their output.
 std::string finalize_warning(const std::string& words) {
   if (words.find(kFinalizeHangs) == words.npos) return {};
   return fmt::format("MPI_Finalize did not come back within {} s; the figures stand",
                      kFinalizeSeconds);
 }
 
-// Rank 0's final record counts where it fits to the launcher's end. A passed task whose setting
-// nothing read is waived: its figures are of another setting than the one asked for.
+// Rank 0's final record counts if it agrees with the launcher's end. A passed task with a setting
+// that UCX did not read is waived: its figures do not belong to the requested setting.
 Final final_of(const LauncherEnd& end) {
   Final final = end.final.value_or(Final());
-  // Open MPI's launcher calls it a crash when a rank leaves without MPI_Finalize.
-  // A rank that left without MPI_Finalize has reported its figures before.
+  // Open MPI's launcher reports a crash when a rank leaves without MPI_Finalize, although the rank
+  // has reported its figures before.
   const bool good = (WIFEXITED(end.wait_status) && WEXITSTATUS(end.wait_status) == 0) ||
                     !finalize_warning(end.words).empty();
-  // A rank that the launcher ended because of another one says "cancelled".
+  // A rank that the launcher ended because of another rank reports "cancelled".
   const bool says =
       end.final && final.outcome() != kCancelledOutcome && (good || final.outcome() != kPassed);
   if (!says) explain(end, final);
@@ -151,8 +151,8 @@ Final final_of(const LauncherEnd& end) {
   return final;
 }
 
-// Lines without a letter or digit say nothing. A "Fatal:" line further up takes the first place,
-// since the backtrace behind it says less. Control characters become blanks.
+// Skips lines without a letter or digit. An earlier "Fatal:" line replaces the first line, since
+// the backtrace behind it explains less. Control characters become blanks.
 std::string last_lines(const std::string& words) {
   std::vector<std::string> lines;
   std::size_t fatal = std::string::npos;

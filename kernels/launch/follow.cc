@@ -35,8 +35,8 @@ MpiOutcome mpi_outcome_of(const Error& error) {
   return {std::string(outcome_of(error.code)), error.message};
 }
 
-// In the order of who decides: a cancel, a signal, the loss of the other nodes, the deadline.
-// Reading the signalfd takes the signal, so a second call does not see it again.
+// By priority: a cancel, a signal, the loss of the other nodes, the deadline. Reading the signalfd
+// consumes the signal, so a second call does not see it again.
 std::optional<Error> reason_to_end(const MpiJob& job, MpiRelay* relay) {
   if (auto why = job.options.end_request.why()) return why;
   signalfd_siginfo info{};
@@ -108,7 +108,7 @@ MpiOutcome follow_mpi_task(MpiJob& job) {
     std::vector<pollfd> set{{relay.fd(), POLLIN, 0},
                             {job.options.end_request.fd(), POLLIN, 0},
                             {job.signals_fd, POLLIN, 0}};
-    // A daemon that says more than the steps carry waits for them.
+    // A daemon whose output exceeds the room of the steps blocks until there is room.
     const bool room = relay.has_room();
     if (room) daemons.add_to(set);
     ::poll(set.data(), set.size(), kFollowLookMs);

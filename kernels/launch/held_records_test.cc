@@ -1,4 +1,4 @@
-// Records that wait for the launcher's words.
+// Records that wait for the launcher's output.
 #include "kernels/launch/held_records.h"
 
 #include <chrono>
@@ -37,7 +37,7 @@ TEST(HeldRecords, GoInTheirOrderAndOnceWhenItIsKnown) {
   EXPECT_TRUE(held.due(true).empty());
 }
 
-// A launcher that never says it must not keep them.
+// A launcher that never reports its transports must not hold the records back.
 TEST(HeldRecords, WaitNoLongerThanAskedFromTheFirstOnAndThenNotAgain) {
   HeldRecords held(1e6);
   held.add(numbered(1));

@@ -1,4 +1,4 @@
-// The facts that both sides of an MPI task share once its nodes have met.
+// The state that leader and followers of an MPI task share once the nodes have exchanged hellos.
 #pragma once
 
 #include <functional>
@@ -23,8 +23,8 @@ struct MpiOutcome {
 };
 MpiOutcome mpi_outcome_of(const Error& error);
 
-// One rank's view of the task. References outlive it; all nodes fill it alike before they part into
-// leader and followers.
+// One rank's view of the task. The referenced objects outlive it. All nodes fill it in the same way
+// before they part into leader and followers.
 struct MpiJob {
   const Task& task;
   const MpiTaskOptions& options;
@@ -37,32 +37,34 @@ struct MpiJob {
   DataAddress own{};
   // The hello of each rank, in rank order.
   std::vector<LaunchHello> nodes{};
-  std::function<void()> measuring = {};  // rank 0 has connected; for the phases
+  std::function<void()> measuring = {};  // called once rank 0 has connected; for the phases
 };
 
-// Whether these can be one MPI task, as the node with `own` sees it. Rank 0's own address becomes
-// the lease, so it has to be on the data network that this node knows by itself.
+// Checks that these nodes can run one MPI task, from the view of the node with `own`. Rank 0's
+// address becomes part of the lease, so it must be on the data network that this node determined by
+// itself.
 Status check_nodes(const std::vector<LaunchHello>& nodes, const DataAddress& own);
 
-// Why it has to end now: a cancel, a signal, the end of the relay where there is one, the deadline.
-// Nothing while it may go on.
+// Returns the reason to end the task now: a cancel, a signal, the end of the relay (unless
+// nullptr), or the deadline. Absent while the task may continue.
 std::optional<Error> reason_to_end(const MpiJob& job, MpiRelay* relay);
 
-// The nodes of these addresses may start the task's daemons, calling rank 0's node.
+// Returns the lease by which the nodes of `addresses` may start the task's daemons, which call rank
+// 0's node.
 launch::Lease lease_of(const MpiJob& job, std::set<std::string> addresses);
 
-// The settings that daemons of this node are started with.
+// Returns the settings for starting daemons on this node.
 MpiDaemons::Options daemon_options(const MpiJob& job);
 
-// The started record with the facts of the launch.
+// Returns the started record with the facts of the launch.
 Started started_of(const MpiJob& job);
 
-// Until no daemon is left: by itself within `patience_seconds`, then by force.
+// Waits until no daemon is left; ends them by force after `patience_seconds`. Gives up after 10 s.
 void end_daemons(MpiDaemons& daemons, double patience_seconds);
 
-// Rank 0's part, after all have met; reports the end to the others.
+// Runs rank 0's part after all nodes have met, and reports the end to the others.
 MpiOutcome lead_mpi_task(MpiJob& job);
-// The others'.
+// Runs the part of the other ranks.
 MpiOutcome follow_mpi_task(MpiJob& job);
 
 }  // namespace railgauge

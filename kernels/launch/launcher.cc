@@ -37,14 +37,14 @@
 namespace railgauge {
 namespace {
 
-// How long one record may take to be read at the other end.
+// The time limit for the reader of one record, in seconds.
 constexpr double kSendSeconds = 10;
 constexpr double kGraceSeconds = 5;  // past the deadline, which the ranks keep by themselves
 // From SIGTERM to SIGKILL; before our parent kills us (child.h).
 constexpr double kTermSeconds = 2;
 constexpr int kChildLookMs = 500;  // a pidfd wakes us before
 
-// The launcher until nothing of it is left and all is read.
+// A launcher, from its start until no process of it is left and all output is read.
 class Launch {
  public:
   Launch(MpiProcess launcher, Fd listener, double deadline_ns, std::string name, RecordSink& sink)
@@ -73,7 +73,7 @@ class Launch {
   }
 
  private:
-  // Until something is there to read, a signal, or the deadline.
+  // Waits for output, a signal or the deadline.
   void wait() {
     std::vector<pollfd> set{{signals_.get(), POLLIN, 0}, {launcher_.exit_fd(), POLLIN, 0}};
     if (launcher_.out_fd() >= 0) set.push_back({launcher_.out_fd(), POLLIN, 0});
@@ -89,15 +89,15 @@ class Launch {
     asked_to_end_ = true;
     launcher_.end();
   }
-  // Whatever is there, without waiting.
+  // Reads the available output and records, without waiting.
   void look() {
     std::string& words = end_.words;
     read_what_is_there(launcher_.out(), words, words.size() + kMostLauncherWords);
     drop_old_lines(end_);
     for (Record& record : records_.read()) {
       next_sequence_ = record.key().sequence() + 1;
-      // The final one waits for the launcher's end, which may know better; the first for the next,
-      // by which the MPI has said what it uses.
+      // The final record waits for the launcher's end, which may contradict it. The first records
+      // wait until the MPI has printed its transports.
       if (record.has_final()) {
         last_ = std::move(record);
       } else if (record.has_started()) {
@@ -213,7 +213,7 @@ std::vector<std::string> launcher_command(const MpiLauncher& launcher,
   return words;
 }
 
-// Where nothing was started, the final record is written here.
+// Writes the final record itself if nothing was started.
 int run_mpi_launcher(const StandaloneOptions& options, RecordSink& sink) {
   RG_CHECK(::signal(SIGPIPE, SIG_IGN) != SIG_ERR);
   const auto ended = start_and_supervise(options, sink);

@@ -29,16 +29,15 @@ namespace {
 
 // Between two looks at deadlines, in ms; descriptors wake the loop before.
 constexpr int kLeadLookMs = 100;
-constexpr double kCancelSeconds = 0.2;  // a cancelled task's node is waited for
+constexpr double kCancelSeconds = 0.2;  // for the end of a cancelled task, whose node is needed
 // A launcher that came to the other nodes by ssh or Slurm ends its daemons there by itself; a busy
 // node gets its resources back within 2 s.
 constexpr double kForeignTermSeconds = 1.5;
-constexpr double kPatienceSeconds = 2;  // for this node's daemon once the launcher has ended
-constexpr double kRanksShare = 0.2;     // of what is left: the ranks' own deadline comes so much
-constexpr double kRanksMostSeconds =
-    3;  // before ours, at most this, to report the reason of their wait
+constexpr double kPatienceSeconds = 2;   // for this node's daemon once the launcher has ended
+constexpr double kRanksShare = 0.2;      // of the time left: the ranks' deadline precedes ours
+constexpr double kRanksMostSeconds = 3;  // the most of that, to report a reason
 constexpr double kLeastSeconds = 1;
-// Bounds what travels in the last step, so that it fits into one message of the rendezvous.
+// Bounds the last step, which must fit into one message of the rendezvous.
 constexpr std::size_t kMostReasonBytes = 8U << 10U;  // of the reason that the others receive
 
 // `words` except those of a name that is in `others` too.
@@ -64,7 +63,7 @@ class Leader {
         service_(std::move(service_listener), service_options(job), hooks()),
         records_(std::move(records_listener)) {}
 
-  // Daemons end before the last step is sent: a follower that hears the end may leave at once.
+  // Daemons end before the last step is sent: a follower that receives the end may leave at once.
   MpiOutcome run() {
     const Status started = start();
     MpiOutcome end = started ? supervise() : mpi_outcome_of(started.error());
@@ -132,8 +131,8 @@ class Leader {
     return plan;
   }
 
-  // UCX would use any interface for TCP, also one that leads nowhere. "" where nodes differ, or
-  // where the task chooses.
+  // Returns UCX's devices for the data network: UCX would use any interface for TCP, even an
+  // unconnected one. "" if nodes differ, or if the task chooses.
   [[nodiscard]] std::string ucx_devices() const {
     const Params& params = job_.task.params;
     if (!params.is_default("hca_list") || !params.is_default("process_to_rail")) return {};
@@ -219,7 +218,7 @@ class Leader {
     ::poll(set.data(), set.size(), kLeadLookMs);
   }
 
-  // Whatever is there, without waiting.
+  // Reads available output, records, news and requests, without waiting.
   void serve() {
     std::string& words = end_.words;
     read_what_is_there(launcher_.out(), words, words.size() + kMostLauncherWords);
@@ -235,7 +234,7 @@ class Leader {
     relay_.set_quiet(measuring_ && !end_.final);
   }
 
-  // Started waits for what comes behind it: by then the MPI has said what it uses.
+  // The started record waits for later records, before which the MPI prints its transports.
   void take(Record record) {
     if (record.has_started()) {
       job_.measuring();
@@ -260,12 +259,12 @@ class Leader {
     }
   }
 
-  // Once. Facts of the task and the launcher are added to those that rank 0 reported.
+  // Reports the started record once, with the facts of rank 0, the task and the launcher.
   void report_started() {
     if (started_reported_) return;
     started_reported_ = true;
     const std::string endpoint = started_.endpoint();
-    // As the task has them: the ranks know no better, and may not have come to report.
+    // Uses the task's parameters: the ranks have no better ones, and may not have reported any.
     started_.clear_parameters();
     started_.MergeFrom(started_of(job_));
     if (!endpoint.empty()) started_.set_endpoint(endpoint);
@@ -283,7 +282,7 @@ class Leader {
     if (const std::string warning = finalize_warning(end_.words); !warning.empty())
       job_.records.note("warn", warning);
     const bool by_deadline = why_ && why_->code == Code::kDeadlineExceeded;
-    if (!end_.words.empty())  // for the agent, which keeps the end of what a runner says
+    if (!end_.words.empty())  // for the agent, which keeps the end of a runner's stderr
       fmt::print(stderr, "{}\n", end_.words);
     if (why_ && !by_deadline) return mpi_outcome_of(*why_);
     end_.past_deadline = by_deadline;
@@ -313,8 +312,7 @@ class Leader {
 
 }  // namespace
 
-// Folder and sockets are made before anything starts: without them there is nobody to hear the
-// shims.
+// Makes folder and sockets before it starts the launcher, whose shims need them.
 MpiOutcome lead_mpi_task(MpiJob& job) {
   const auto open = [&]() -> Result<MpiOutcome> {
     OwnFolder folder = RG_TRY(OwnFolder::make());

@@ -1,5 +1,5 @@
-// Which launcher starts the ranks of which MPI, and where the two are: found, or listed by the
-// agent's configuration.
+// The search for an MPI's launcher and for the program of its ranks, in the system or in an
+// installation of the agent's configuration.
 #include <unistd.h>
 
 #include <algorithm>
@@ -40,7 +40,7 @@ constexpr std::array kKnown{Known{"openmpi",
 // Whether this process may execute the file.
 bool runs(const std::string& path) { return ::access(path.c_str(), X_OK) == 0; }
 
-// Below a prefix.
+// Returns the launcher below a prefix. kNotFound.
 Result<std::string> launcher_below(const Known& known, const std::string& prefix) {
   for (const char* name : known.names)
     if (std::string path = prefix + "/bin/" + name; runs(path)) return path;
@@ -59,8 +59,8 @@ std::string daemon_of(const Known& known, const std::string& launcher) {
   return {};
 }
 
-// kNotFound where the agent's setting lists none of that name, kInvalidArgument where it is of
-// another MPI.
+// Finds an installation. kNotFound: the agent's setting has none of that name. kInvalidArgument: it
+// is of another MPI.
 Result<MpiInstallation> installation_of(const std::string& name, const std::string& mpi) {
   const auto all = RG_TRY(read_installations(variable(kInstallationsVariable)));
   const auto found = std::ranges::find(all, name, &MpiInstallation::name);
@@ -74,8 +74,8 @@ Result<MpiInstallation> installation_of(const std::string& name, const std::stri
   return *found;
 }
 
-// A launcher that a variable names must run: another one is not taken in its place. An empty
-// variable counts as not set.
+// Finds a launcher of the system. A launcher that a variable names must be executable; no other one
+// replaces it. An empty variable counts as not set.
 Result<std::string> launcher_of(const Known& known) {
   if (const std::string named = variable(known.variable); runs(named))
     return named;
@@ -90,7 +90,7 @@ Result<std::string> launcher_of(const Known& known) {
 
 }  // namespace
 
-// As execvp(3) searches; an empty entry is not the current folder here.
+// Searches like execvp(3), except that an empty entry of the PATH is not the current folder.
 std::string program_in_path(const std::string& name) {
   const char* path = std::getenv("PATH");
   for (const std::string_view folder : split(path == nullptr ? "/usr/bin:/bin" : path, ':'))

@@ -1,4 +1,4 @@
-// Who may say what in the steps of an MPI task, and what the nodes hold against each other's word.
+// The messages that each rank may send in an MPI task's steps, and the nodes' checks of each other.
 #include "kernels/launch/node/relay.h"
 
 #include <deque>
@@ -14,7 +14,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// Three ranks, of which two are written down; then it is cancelled.
+// A group of three ranks, two of them scripted; then it is cancelled.
 class ToldGroup final : public Group {
  public:
   ToldGroup(std::uint32_t rank, std::deque<std::vector<LaunchStep>> steps)
@@ -34,7 +34,7 @@ class ToldGroup final : public Group {
   std::deque<std::vector<LaunchStep>> steps_;
 };
 
-// No step ends before it is let go.
+// A group whose steps end only when released.
 class HeldGroup final : public Group {
  public:
   [[nodiscard]] std::uint32_t rank() const override { return 1; }

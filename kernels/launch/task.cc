@@ -25,8 +25,8 @@
 namespace railgauge {
 namespace {
 
-constexpr double kVersionSeconds = 30;  // an emulated node takes some for a start
-// How long the nodes may take to meet, in seconds; they prepare at different speeds.
+constexpr double kVersionSeconds = 30;  // an emulated node is slow to start the launcher
+// The time limit for all nodes to meet, in seconds; nodes prepare at different speeds.
 constexpr double kMeetSeconds = 60;
 constexpr int kLookMs = 20;
 constexpr std::size_t kMostVersionBytes = 64U << 10U;
@@ -63,8 +63,8 @@ Result<std::string> version_of(const MpiJob& job) {
   return version;
 }
 
-// All that this node can refuse alone: a launcher that is missing or cannot do what is asked, and a
-// data network on which it has no address.
+// Prepares, and refuses what this node can judge alone: a missing or unsuitable launcher, and a
+// data network on which the node has no address.
 Status prepare(MpiJob& job) {
   const Params& params = job.task.params;
   job.mode = RG_TRY(launch_mode_of(params.text("launch")));
@@ -148,7 +148,7 @@ Status check_nodes(const std::vector<LaunchHello>& nodes, const DataAddress& own
   return {};
 }
 
-// A non-blocking eventfd: the one descriptor that a poll loop needs for another thread's word.
+// A non-blocking eventfd, for a poll loop that waits for another thread.
 EndRequest::EndRequest() : wake_(::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)) {
   RG_CHECK(static_cast<bool>(wake_));
 }
@@ -180,7 +180,7 @@ int run_mpi_task(const Task& task, const MpiTaskOptions& options, Group& group,
   }
   if (status) status = meet(job);
   if (!status) {
-    // A task that was waived says what it was about to do as well.
+    // A waived task has a started record too.
     records.started(started_of(job));
     return finish(job, mpi_outcome_of(options.end_request.why().value_or(status.error())));
   }

@@ -1,7 +1,7 @@
-// One rank's part of an MPI task under an agent, in a program that has no MPI itself: rank 0 runs
-// the MPI's launcher, the others (and rank 0 too) start that launcher's daemon on their node when
-// it asks. The requests travel as steps of the task's own rendezvous, which agents and controller
-// carry only for a task that is under way: that is the lease.
+// One rank's part of an MPI task under an agent, in a program without MPI. Rank 0 runs the MPI's
+// launcher; every rank starts the launcher's daemon on its node when asked. Requests travel as
+// steps of the task's rendezvous, which agents and controller carry only while the task runs: that
+// is the lease.
 #pragma once
 
 #include <mutex>
@@ -14,14 +14,13 @@
 
 namespace railgauge {
 
-// The channel's thread passes the reason for which the task is to end. Thread safe; the first
-// reason counts.
+// The reason to end a task, set by the channel's thread. Thread safe; the first reason counts.
 class EndRequest {
  public:
   EndRequest();
   void ring(const Error& why);
   [[nodiscard]] std::optional<Error> why() const;
-  [[nodiscard]] int fd() const { return wake_.get(); }  // readable from then on
+  [[nodiscard]] int fd() const { return wake_.get(); }  // readable once ring() was called
 
  private:
   const Fd wake_;
@@ -34,8 +33,9 @@ struct MpiTaskOptions {
   EndRequest& end_request;
 };
 
-// Prepares, runs, writes the final record; the exit code. `ready` as run_kernel's. Signals must be
-// blocked: SIGTERM ends it as a cancel does. When it returns, no process that it started is left.
+// Prepares, runs, writes the final record, and returns the exit code. `ready`: see run_kernel().
+// Signals must be blocked; SIGTERM acts like a cancel. On return no process that it started is
+// left.
 int run_mpi_task(const Task& task, const MpiTaskOptions& options, Group& group,
                  RecordWriter& records, const Ready& ready);
 

@@ -24,7 +24,7 @@ void add(Words& words, std::initializer_list<std::string> more) {
   words.insert(words.end(), more.begin(), more.end());
 }
 
-// Each node once, in the order of the ranks, with how many ranks it has.
+// Returns each node once, in rank order, with its number of ranks.
 std::vector<std::pair<std::string, int>> counted(const Words& nodes) {
   std::vector<std::pair<std::string, int>> out;
   for (const std::string& node : nodes) {
@@ -49,10 +49,10 @@ Words ranks_settings(const LaunchPlan& plan) {
   return {"OMPI_MCA_btl_tcp_if_include=" + plan.network};
 }
 
-// Open MPI 5's, whose names are others.
+// Whether the launcher is Open MPI 5's (PRRTE), whose settings have other names.
 bool is_prrte(const MpiLauncher& launcher) { return launcher.daemon.ends_with("/prted"); }
 
-// The shim stays as long as its daemon: no limit on how many at once.
+// Lifts the limit of concurrent shims, since each stays as long as its daemon.
 constexpr const char* kManyShims = "1000000";
 
 // The name of NAME=VALUE.
@@ -66,7 +66,7 @@ Words openmpi_words(const LaunchPlan& plan) {
   add(words, {"--host", host_list(plan.addresses), "-n", fmt::format("{}", plan.addresses.size()),
               "--map-by", "slot"});
   if (plan.binding != "default") add(words, {"--bind-to", plan.binding});
-  // A shell of the other node's finds its daemon and libraries there.
+  // The other node's shell finds the daemon and its libraries below the prefix.
   if (plan.mode == LaunchMode::kSsh && !plan.launcher.prefix.empty())
     add(words, {"--prefix", plan.launcher.prefix});
   if (is_prrte(plan.launcher)) {
@@ -108,7 +108,7 @@ Words hydra_words(const LaunchPlan& plan) {
   return words;
 }
 
-// MVAPICH2's own, which knows ssh alone and gives ranks no variable that is not named.
+// MVAPICH2's own launcher, which uses ssh only and passes only named variables to the ranks.
 Words mpirun_rsh_words(const LaunchPlan& plan) {
   Words words{"mpirun_rsh", "-ssh", "-np", fmt::format("{}", plan.addresses.size())};
   words.insert(words.end(), plan.addresses.begin(), plan.addresses.end());
@@ -116,7 +116,7 @@ Words mpirun_rsh_words(const LaunchPlan& plan) {
   return words;
 }
 
-// As Slurm calls nodes where nothing else is configured.
+// Returns Slurm's default names of nodes.
 Words short_names(const Words& hosts) {
   Words out;
   for (const std::string& host : hosts) out.push_back(host.substr(0, host.find('.')));
@@ -165,7 +165,7 @@ Words launch_words(const LaunchPlan& plan) {
   return words;
 }
 
-// One line for each rank, so a node with two ranks is there twice.
+// A node with two ranks has two lines.
 std::string hosts_file_text(const LaunchPlan& plan) {
   return fmt::format("{}\n", fmt::join(short_names(plan.hosts), "\n"));
 }
@@ -177,7 +177,7 @@ Words launch_settings(const LaunchPlan& plan) {
   if (plan.mode == LaunchMode::kSlurm) settings.push_back("SLURM_HOSTFILE=" + plan.hosts_file);
   if (plan.launcher.mpi != "openmpi" || plan.mode == LaunchMode::kSlurm || is_prrte(plan.launcher))
     return settings;
-  // Else each of these would stand in the daemon's words.
+  // Without this setting the daemon's words would contain each of these.
   settings.emplace_back("OMPI_MCA_plm_rsh_pass_environ_mca_params=0");
   settings.push_back(fmt::format("OMPI_MCA_plm_rsh_num_concurrent={}", kManyShims));
   return settings;
@@ -206,8 +206,8 @@ Words clean_environment(const Words& environment, const MpiLauncher& launcher) {
   return with_installation(std::move(out), launcher);
 }
 
-// Puts an installation's folders in front of those that are there. OPAL_PREFIX makes an Open MPI
-// that was moved find its own files.
+// Puts an installation's folders in front of the present ones. OPAL_PREFIX makes a moved Open MPI
+// find its own files.
 Words with_installation(Words environment, const MpiLauncher& launcher) {
   if (launcher.prefix.empty()) return environment;
   const auto put_first = [&](const std::string& name, const std::string& folders) {
@@ -226,7 +226,8 @@ Words with_installation(Words environment, const MpiLauncher& launcher) {
 
 // The variables that tune transports are the task's matter, so every node's ranks get them.
 Words handed_on_variables(const Words& environment) {
-  // Ours are the libraries to load, and what tests set: an agent's settings are its node's own.
+  // Our own variables here are the libraries to load, and those of tests; the agent's settings
+  // belong to its node.
   constexpr std::array<std::string_view, 6> kPrefixes{"UCX_",
                                                       "FI_",
                                                       "RAILGAUGE_LIB",
@@ -283,7 +284,7 @@ std::string launcher_version(const std::string& text) {
     if (begin == std::string::npos) return std::string();
     return text.substr(begin, text.find_first_of(" \t\r\n", begin) - begin);
   };
-  // It calls itself by the name that it was started by.
+  // The output begins with the name by which the launcher was started.
   for (const char* label : {"(Open MPI) ", "(OpenRTE) "})
     if (const std::string version = word_after(label); !version.empty())
       return "Open MPI " + version;

@@ -204,7 +204,7 @@ TEST(MpiTransports, AreMissedWhereRanksThatPassedSayNone) {
   EXPECT_EQ(silence_warning(passed, said("nothing\n")), "");
 }
 
-// Records of another user are none of rank 0's; those of the next that connects are read.
+// Records of another user are refused; those of the next connection are read.
 TEST(MpiRecords, AreOfThisUsersProcessesOnly) {
   if (::geteuid() != 0) GTEST_SKIP() << "needs root to be somebody else";
   std::string folder = (std::filesystem::temp_directory_path() / "mpi_records_XXXXXX").string();

@@ -15,12 +15,12 @@
 namespace railgauge {
 namespace {
 
-// The mean time of a task of a list that stops by itself, on one GPU and more for each further one:
-// a task goes through the pairs. 18 tasks on one GPU are 4.7 s where nvbandwidth takes 20, 43 on
-// two are 13.4 s where it takes 62 to 72; contexts cost 0.3 s to 1.3 s beside.
+// The mean seconds of a task of an adaptive list on one GPU, and the share for each further GPU,
+// since a task measures all pairs. 18 tasks on one GPU take 4.7 s (nvbandwidth: 20 s), 43 on two
+// take 13.4 s (62 to 72 s); contexts take 0.3 s to 1.3 s more.
 constexpr double kTaskSeconds = 0.26;
 constexpr double kFurtherGpuShare = 0.2;
-// The copies of a point on one visit: some 5 copies of the list's 512 MiB.
+// The time cap of a point on one visit: some 5 copies of 512 MiB.
 constexpr const char* kVisitCap = "60ms";
 // A task that is noisy after so many visits stays noisy.
 constexpr std::uint32_t kMostVisits = 9;
@@ -51,8 +51,8 @@ std::string column_of(const std::string& endpoint, const Pair& pair) {
   return is_gpu(pair.to) || !is_gpu(pair.from) ? pair.to : pair.from;
 }
 
-// In rising order of who decides: the tool's defaults, the tool's counts, the flags, --set. A
-// parameter that the kernel does not declare is left out.
+// By rising priority: the tool's defaults, the tool's counts, the flags, --set. Leaves out
+// parameters that the kernel does not declare.
 std::map<std::string, std::string> parameters_of(const ProfileOptions& options, const PeerTest& row,
                                                  const FindKernel& find) {
   auto out = row.parameters;
@@ -81,7 +81,7 @@ std::map<std::string, std::string> parameters_of(const ProfileOptions& options, 
 
 }  // namespace
 
-// nvbandwidth alone has lists long enough for it.
+// Only nvbandwidth's lists are long enough.
 bool visits_again(const ProfileOptions& options) {
   return options.adaptive && options.tool == "nvbandwidth" &&
          !options.parameters.contains("time_cap");
@@ -124,7 +124,7 @@ std::vector<ProfileTask> profile_tasks(const ProfileOptions& options, const Find
     if (row.scope == PeerScope::kEachGpu && options.endpoint) endpoints = {*options.endpoint};
     if (row.scope == PeerScope::kEachGpu && !options.endpoint)
       for (int gpu = 0; gpu < gpus; ++gpu) endpoints.push_back(fmt::format("gpu{}", gpu));
-    // The task without an endpoint is the one that says what is missing.
+    // The task without an endpoint reports what is missing.
     if (endpoints.empty()) endpoints.emplace_back();
     for (std::uint32_t place = 0; place < endpoints.size(); ++place)
       tasks.push_back({.row = &row,
@@ -183,8 +183,8 @@ void set_median_and_sum(bool is_matrix, ProfileFigure& figure) {
 // The cells of all visits, in the order of the first one.
 class Cells {
  public:
-  // A later visit of a cell joins the first: the value becomes the median, marks stay only where
-  // each visit has them.
+  // Merges a later visit of a cell into the first: the value becomes the median of all visits,
+  // `wide` stays only if every visit is wide, `throttled` if any visit is.
   void add(ProfileCell cell) {
     const auto same = std::ranges::find_if(cells_, [&cell](const ProfileCell& known) {
       return known.row() == cell.row() && known.column() == cell.column();
@@ -215,7 +215,7 @@ bool is_of(const PeerTest& row, const Point& point) {
   return std::ranges::find(row.metrics, point.metric()) != row.metrics.end();
 }
 
-// Said above matrices in which both axes are GPUs.
+// Printed above matrices whose axes are both GPUs.
 const char* meaning_of(PeerCell cell) {
   if (cell == PeerCell::kRowToColumn) return "from the row's GPU to the column's";
   if (cell == PeerCell::kColumnToRow) return "from the column's GPU to the row's";
@@ -243,8 +243,8 @@ ProfileFigure figure_of(const PeerTest& row, std::span<const RunnerReport> repor
     cells.add(cell_of(row, point, report.started().endpoint(), sizes.size() > 1));
   });
   cells.move_to(figure);
-  // Over several sizes, unlike metrics, or a part of the GPUs, neither would mean anything.
-  // A sum over some of the GPUs would look like the sum over all.
+  // Sum and median over several sizes or different metrics have no meaning, and a sum over some of
+  // the GPUs would look like the sum over all.
   const bool whole = std::ranges::all_of(
       reports, [](const RunnerReport& report) { return report.outcome() == kPassed; });
   if (sizes.size() == 1 && row.cell != PeerCell::kMetric && whole)
@@ -253,7 +253,7 @@ ProfileFigure figure_of(const PeerTest& row, std::span<const RunnerReport> repor
   return figure;
 }
 
-// The first of the order that any task has.
+// Returns the first outcome in kOrder that a task has.
 std::string_view combined_outcome(std::span<const std::string> outcomes) {
   constexpr std::array kOrder{kCancelledOutcome, kFailed, kCrashed, kTimedOut, kPassed, kWaived};
   for (const std::string_view outcome : kOrder)

@@ -1,5 +1,5 @@
-// Another tool's list of tests, measured by our kernels with that tool's sizes and counts, so that
-// a person can compare our figures with the tool's. Selects the tests and reads their results;
+// Profiles: another tool's list of tests, measured by our kernels with that tool's sizes and
+// counts, so that the figures can be compared. Selects the tests and reads their results;
 // profile_run.h runs them. Pure.
 #pragma once
 
@@ -18,28 +18,28 @@
 
 namespace railgauge {
 
-// One call of a profile, read and checked.
+// One call of a profile, parsed and checked.
 struct ProfileOptions {
   // "nvbandwidth", "gdrcopy_copybw".
   std::string name;
-  std::string tool;  // as tools.h calls it
+  std::string tool;  // its name in tools.h
   // The tool's names, in the order to run.
   std::vector<std::string> tests;
-  // Only this GPU; absent: each of them where a test takes one.
+  // The only GPU to measure; absent: each GPU.
   std::optional<std::string> endpoint{};
-  // For every kernel that declares them.
+  // Passed to every kernel that declares them.
   std::map<std::string, std::string> parameters{};
-  std::optional<std::uint64_t> buffer_bytes{};  // in place of the tool's size
-  std::optional<std::uint64_t> samples{};       // in place of the tool's count
-  // The count of kernels that write, ...
+  std::optional<std::uint64_t> buffer_bytes{};  // replaces the tool's size
+  std::optional<std::uint64_t> samples{};       // replaces the tool's count
+  // The count of kernels that write.
   std::optional<std::uint64_t> writes{};
-  std::optional<std::uint64_t> reads{};  // ... and of those that read
-  // Our stop rule in place of the tool's counts.
+  std::optional<std::uint64_t> reads{};  // the count of kernels that read
+  // Our stop rule replaces the tool's counts.
   bool adaptive = false;
   double deadline_seconds = 0;  // of one task
 };
 
-// Which row of the list, which of its GPUs, and how often that was measured before.
+// The place of a task: the row of the list, the index of its GPU, and the number of earlier visits.
 struct ProfilePlace {
   std::uint32_t visit = 0;
   std::uint32_t row = 0;
@@ -56,11 +56,11 @@ struct ProfileTask {
   std::map<std::string, std::string> parameters{};  // as given to the kernel
 };
 
-// The rows of the tests, in order. A test may have several rows, one for each figure.
+// Returns the rows of the tests, in order. A test may have several rows, one for each figure.
 std::vector<const PeerTest*> profile_rows(const ProfileOptions& options);
 
-// The tasks in order. With no GPU each row has one task without an endpoint, whose kernel says what
-// is missing. A row whose kernel `find` does not know is left in: it waives.
+// Returns the tasks in order. Without a GPU each row has one task without an endpoint, whose kernel
+// reports what is missing. A row whose kernel `find` does not know stays in the list and waives.
 std::vector<ProfileTask> profile_tasks(const ProfileOptions& options, const FindKernel& find,
                                        int gpus);
 
@@ -70,41 +70,43 @@ std::vector<ProfileTask> profile_tasks(const ProfileOptions& options, const Find
 // longer than any look: a longer look adds little. So each look is short, and the remaining time of
 // the list is spent on further visits of noisy tasks, some seconds apart.
 
-// Whether tasks may be visited again: not where the caller set the time cap.
+// Whether tasks may be visited again: an adaptive list of nvbandwidth without a given time cap.
 bool visits_again(const ProfileOptions& options);
-// The time in seconds that a list may take of which so many tasks passed. A task that waives gives
-// no time to others.
+// Returns the time limit in seconds of a list of which `tasks` tasks passed; a task that waives
+// adds no time.
 double list_seconds(std::size_t tasks, int gpus);
-// How a task that was noisy went so far.
+// The visits of one noisy task so far.
 struct Visited {
   std::uint32_t visits = 0;
   double longest_seconds = 0;
 };
-// The index of the next one to visit: of those that fit into the time that is left, the first with
-// the fewest visits. Nothing where none fits or all have had enough.
+// Returns the index of the next task to visit: the first with the fewest visits among the tasks
+// that fit into the time left. Absent: no task fits, or all had their maximum of visits.
 std::optional<std::size_t> next_visit(std::span<const Visited> noisy, double left_seconds);
-// Whether the time cap ended the point before its interval was as narrow as asked.
+// Whether the time cap ended the point before its interval was narrow enough.
 bool is_wide(const Point& point);
 
-// The place of a point in the tool's matrix, and its value in the tool's unit: the median of its
-// samples. For a wide one whose samples are single copies it is all bytes over all time, as the
-// tool counts: copies over a shared memory come in several speeds, and a median jumps between them.
+// Returns a point's place in the tool's matrix and its value in the tool's unit. The value is the
+// median of the samples. For a wide point whose samples are single copies it is all bytes over all
+// time, as in the tool: copies over a shared memory have several speeds, between which a median
+// jumps.
 ProfileCell cell_of(const PeerTest& row, const Point& point, const std::string& endpoint,
                     bool many_sizes);
-// One row's matrix from the reports of its tasks; only those that passed have a figure. With
-// several visits a cell has the median.
+// Returns one row's matrix from the reports of its tasks, of which only passed ones have figures. A
+// cell with several visits has their median.
 ProfileFigure figure_of(const PeerTest& row, std::span<const RunnerReport> reports);
 
-// One word for several tasks: the worst of their outcomes. Passed and waived together are passed.
-// kCrashed for no tasks.
+// Returns the worst of several outcomes. Passed and waived together are passed. kCrashed for no
+// tasks.
 std::string_view combined_outcome(std::span<const std::string> outcomes);
 
-// A test as text: each matrix with its sum and median, what did not pass, and the time.
+// Returns a test as text: each matrix with its sum and median, the tasks that did not pass, and the
+// time.
 std::string profile_test_text(const ProfileTest& test, std::string_view tool);
-// One header line, one line for each cell; a task that did not pass has a line without a value and
-// with its own outcome.
+// Returns one header line and one line for each cell. A task that did not pass has a line with its
+// outcome and without a value.
 std::string profile_csv(const ProfileReport& report);
-// The last line of the output: the number of tests by outcome, and the time in seconds.
+// Returns the last line of the output: the number of tests by outcome, and the time in seconds.
 std::string profile_summary(const ProfileReport& report);
 
 }  // namespace railgauge

@@ -17,7 +17,7 @@ std::string value_text(double value) {
   return fmt::format("{:.{}f}", value, std::fabs(value) < 10 ? 4 : 2);
 }
 
-// "MB/s" of gdrcopy counts 2^20 bytes: said, since the same word means 10^6 elsewhere.
+// Explains gdrcopy's "MB/s", which counts 2^20 bytes, because the unit means 10^6 elsewhere.
 std::string unit_text(const ProfileFigure& figure, std::string_view tool) {
   if (figure.unit() == "MB/s") return fmt::format("MB/s as {} has it (2^20 bytes)", tool);
   if (figure.unit() == "GB/s") return "GB/s (10^9 bytes)";
@@ -42,7 +42,7 @@ std::string marks_of(const ProfileCell& cell) {
   return std::string(cell.throttled() ? "! " : "") + (cell.wide() ? "* " : "");
 }
 
-// A dash where a pair was not measured.
+// Prints the matrix, with a dash for a pair that was not measured.
 std::string matrix(const ProfileFigure& figure) {
   std::vector<std::string> rows;
   std::vector<std::string> columns;

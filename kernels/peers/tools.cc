@@ -18,7 +18,7 @@ namespace {
 
 using Parameters = std::map<std::string, std::string>;
 
-// The tools' names, as flags and results have them.
+// The tools' names in flags and results.
 constexpr std::string_view kNvbandwidth = "nvbandwidth";
 constexpr std::string_view kGdrcopy = "gdrcopy";
 constexpr std::string_view kBandwidth = "bandwidth_bytes_per_second";
@@ -48,14 +48,14 @@ constexpr std::string_view kHost = "cuda.host_copy_bw";
 constexpr std::string_view kPeer = "cuda.peer_copy_bw";
 constexpr std::string_view kFan = "cuda.fan_copy_bw";
 
-// Both ways between host and GPUs its threads move each word 16 times before they go on, and
-// eight launches of ours, of a slice each, are one sample of its 16 copies.
+// In both directions between host and GPUs, the tool's threads move each word 16 times before the
+// next one. Eight of our launches, each of a slice, are one sample of its 16 copies.
 constexpr std::string_view kAgain = "sm_again";
 
-// Its bidirectional tests between GPUs measure the copy that leaves the column's GPU and print the
-// sum with the other one too. Its all_to_one_read and one_to_all_read swap source and destination
-// of the copies: the data leaves the one GPU in the former and arrives there in the latter; with
-// SMs the GPU that the data leaves executes, which makes them writes.
+// Bidirectional tests between GPUs measure the copy that leaves the column's GPU, and also print
+// the sum of both copies. all_to_one_read and one_to_all_read swap source and destination: the data
+// leaves the one GPU in the former and arrives there in the latter. With SMs the source GPU
+// executes, which makes these tests writes.
 constexpr std::array kCopyTests{
     CopyTest{"host_to_device_memcpy", kHost, "h2d", "", kColumn},
     CopyTest{"device_to_host_memcpy", kHost, "d2h", "", kColumn},
@@ -106,7 +106,7 @@ PeerTest row_of(const CopyTest& copy, bool by_sms) {
 constexpr std::uint64_t kChaseRounds = 11;
 const Parameters kLatencyCounts{{"iterations", "33"}, {"accesses", "90909"}};
 
-// The copy tests, then those that have a form of their own.
+// Adds the copy tests, then the tests with a form of their own.
 void add_nvbandwidth(std::vector<PeerTest>& rows) {
   for (const bool by_sms : {false, true})
     for (const CopyTest& copy : kCopyTests) rows.push_back(row_of(copy, by_sms));
@@ -154,7 +154,7 @@ struct BarTest {
   double factor;
 };
 
-// From our units to those that gdrcopy prints.
+// Factors from our units to gdrcopy's.
 constexpr double kMibPerByte = 1.0 / static_cast<double>(kMib);  // it prints MiB/s as "MB/s"
 constexpr double kUsPerNs = 1e-3;
 // Represents the steps of a mapping, which one run measures. The tool prints one more,
@@ -202,8 +202,8 @@ std::vector<PeerTest> make_rows() {
 // --- the way back
 // ---------------------------------------------------------------------------------
 
-// The defaults of our kernels that decide which test it is; a test holds them against the catalog's
-// declarations where those are.
+// The defaults of our kernels that determine the tool's test; a unit test compares them with the
+// catalog's declarations.
 const Parameters kDefaults{
     {"direction", "h2d"}, {"engine", "ce"},          {"bidirectional", "false"},
     {"sizes", "64MiB"},   {"host_memory", "pinned"}, {"pattern", "all_to_host"},
@@ -217,7 +217,7 @@ class Task {
  public:
   Task(std::string_view kernel, const Parameters& given) : kernel_(kernel), given_(given) {}
 
-  // The parameter as the kernel will have it; "" for one without a known default.
+  // Returns the parameter's effective value; "" without a known default.
   [[nodiscard]] std::string value(const std::string& name) const {
     const bool reads = name == "direction" && kernel_ != kHost;
     return given(name, reads ? "read" : value_of(kDefaults, name));
@@ -226,7 +226,7 @@ class Task {
   [[nodiscard]] std::string given(const std::string& name, const std::string& otherwise) const {
     return value_of(given_, name, otherwise);
   }
-  // The same measurement, whatever its sizes and counts.
+  // Whether the task is the row's measurement, whatever its sizes and counts.
   [[nodiscard]] bool is(const PeerTest& row) const {
     if (row.kernel != kernel_) return false;
     return std::ranges::all_of(row.parameters, [this](const auto& parameter) {

@@ -62,8 +62,8 @@ TEST(PeerTools, MapReadTestsOfManyGpusByWhereTheDataGoes) {
             "nvbandwidth -t one_to_all_read_ce -b 512");
 }
 
-// Every command leads back to a test that means the same; where the tool has two names for one
-// thing, to the first.
+// Every command leads back to an equivalent test; if the tool has two names for one test, to the
+// first.
 TEST(PeerTools, LeadFromEachTestToACommandAndBackToTheSameMeasurement) {
   for (const PeerTest& row : peer_tests()) {
     SCOPED_TRACE(std::string(row.test));

@@ -51,8 +51,8 @@ std::map<std::string, std::string> facts_of(const TaskRequest& request, const Pa
   return {{"site_defaults", given}};
 }
 
-// Checks the request as if the controller had not: it may be of another version. The deadline
-// counts from now, so clocks of two hosts are never compared.
+// Checks the request again, since the controller may be of another version. The deadline counts
+// from now, so clocks of two hosts are never compared.
 Result<Task> checked(const TaskRequest& request, const FindKernel& find) {
   const KernelRow* row = find(request.kernel());
   if (row == nullptr)
@@ -89,16 +89,16 @@ void become_task_process() {
   RG_CHECK(::dup2(STDERR_FILENO, STDOUT_FILENO) >= 0);
 }
 
-// An MPI task runs without the watchdog: it has processes to end, which _exit would leave behind.
+// An MPI task runs without the watchdog, whose _exit would leave the task's processes behind.
 int run_agent_task(const AgentTaskOptions& options, const FindKernel& find) {
-  // Before anything else: from here on no library prints into the agent's pipe.
+  // First of all, so that no library prints into the agent's pipe.
   become_task_process();
   for (const int fd : {options.request_fd, options.record_fd})
     if (::fcntl(fd, F_SETFD, FD_CLOEXEC) != 0) {
       fmt::print(stderr, "railgauge-runner: descriptor {} is not open\n", fd);
       return kExitUsage;
     }
-  // Watched over in reverse: the channel's thread may still call the watchdog while it ends.
+  // Declared before the channel, whose thread may still call the watchdog while it ends.
   std::optional<Watchdog> watchdog;
   std::atomic<Watchdog*> guarding = nullptr;
   EndRequest end_request;
@@ -125,13 +125,13 @@ int run_agent_task(const AgentTaskOptions& options, const FindKernel& find) {
     RG_TRY_OK(channel.send(message));
     return channel.wait_go(left_seconds(task->deadline_monotonic_ns));
   };
-  // It has processes to end, which a watchdog would leave to themselves.
+  // An MPI task has processes to end, which a watchdog would leave behind.
   if (options.launches_mpi && request->kernel().starts_with("mpi.")) {
     const std::string name =
         fmt::format("{}/{}", request->key().run_id(), request->key().task_id());
     return run_mpi_task(*task, {name, end_request}, group, records, ready);
   }
-  // A cancel that came before this line is in end_request, and is handed on here.
+  // Passes on a cancel that arrived earlier and is stored in end_request.
   guarding = &watchdog.emplace();
   if (const auto why = end_request.why()) watchdog->end(*why);
   watchdog->guard(records, task->deadline_monotonic_ns);

@@ -1,4 +1,4 @@
-// The runner as an agent's child: a real process, spoken to over its two pipes.
+// The runner as an agent's child: a real process, driven over its two pipes.
 #include <csignal>
 
 #include <gtest/gtest.h>
@@ -45,7 +45,8 @@ class AgentTask : public testing::Test {
     }
     return out;
   }
-  // As the controller does, with another rank that sends what the test's kernels expect.
+  // Answers as the controller does, with the payload that the test's kernels expect of the other
+  // rank.
   void answer(const GroupStep& step) {
     ToRunner message;
     message.mutable_step()->set_step(step.step());

@@ -23,7 +23,7 @@
 namespace railgauge {
 namespace {
 
-// How long the child waits for this process to read a record.
+// The child's time limit for this process to read a record.
 constexpr double kPipeTimeoutSeconds = 10;
 constexpr std::size_t kReadBytes = 64U << 10U;
 constexpr int kLookMs = 20;  // between two looks at a child without a pidfd
@@ -54,15 +54,15 @@ class Supervisor {
     RG_CHECK(static_cast<bool>(signals_));
   }
 
-  // Until the child is gone and its pipe is empty. The child ends itself at its deadline; without
-  // one (a listener) it waits for its peer as long as the person likes.
+  // Runs until the child has ended and its pipe is empty. The child ends itself at its deadline;
+  // without a deadline (a listener) it waits for its peer until a person ends it.
   ChildEnd supervise() {
     for (;;) {
       std::array<pollfd, 3> wait{pollfd{process_.get(), POLLIN, 0},
                                  pollfd{signals_.get(), POLLIN, 0},
                                  pollfd{records_.get(), POLLIN, 0}};
       ::poll(wait.data(), wait.size(), process_ ? kill_timeout_ms() : kLookMs);
-      // The child had SIGTERM and its time to end.
+      // The child has had SIGTERM, and its grace is over.
       if (kill_at_ns_ != 0 && monotonic_now_ns() >= kill_at_ns_) ::kill(child_, SIGKILL);
       if (wait[1].revents != 0) take_signal();
       if (records_ && wait[2].revents != 0) drain();
@@ -93,8 +93,7 @@ class Supervisor {
     kill_at_ns_ = monotonic_now_ns() + kKillAfterSeconds * 1e9;
     ::kill(child_, SIGTERM);
   }
-  // One read, never waiting: the pipe is not blocking. Closes it at its end; what is garbage there
-  // is not worth reading on.
+  // Reads once from the non-blocking pipe. Closes it at end of file and on garbage.
   void drain() {
     std::array<char, kReadBytes> bytes;
     const ssize_t got = ::read(records_.get(), bytes.data(), bytes.size());
@@ -106,12 +105,12 @@ class Supervisor {
       Record record;
       if (!next || (*next && !record.ParseFromString(**next))) return records_.reset();
       if (!*next) return;
-      // A child may run one task after the other.
+      // A child may run several tasks, so only the last record counts.
       final_seen_ = record.has_final();
       on_record_(record);
     }
   }
-  // The exit code of a child without a final record means nothing.
+  // Ignores the exit code of a child without a final record.
   ChildEnd reap() {
     const auto waited = wait_for_end(child_);
     RG_CHECK(waited.has_value());

@@ -13,10 +13,10 @@ namespace {
 
 constexpr char kValue = 'v';        // then the payload
 constexpr char kError = 'e';        // then "CODE MESSAGE"
-constexpr double kTellSeconds = 1;  // an error is worth no longer wait for its hearers
+constexpr double kTellSeconds = 1;  // the limit of reporting an error
 constexpr std::size_t kMaxToldBytes = 1024;
 
-// Cut at kMaxToldBytes, so that the message fits into one step.
+// Encodes an error, cut at kMaxToldBytes so that it fits into one step.
 std::string told(const Error& error) {
   return kError + error_text({error.code, error.message.substr(0, kMaxToldBytes)});
 }
@@ -30,7 +30,7 @@ Error heard(std::uint32_t rank, std::string_view text) {
 
 }  // namespace
 
-// After an error of any rank the group is at its end: the ranks are no longer at the same step.
+// An error of any rank ends the group, since the ranks are no longer at the same step.
 Result<std::vector<std::string>> ErrorReportingGroup::pass(std::string tagged,
                                                            double timeout_seconds) {
   if (broken_) return fail(Code::kUnavailable, "the group has ended");
@@ -54,8 +54,8 @@ Result<std::vector<std::string>> ErrorReportingGroup::exchange(std::string mine,
   return pass(kValue + std::move(mine), timeout_seconds);
 }
 
-// A rank with an error does not wait long for the others; their own errors are added where they
-// come.
+// A rank with an error waits at most kTellSeconds for the others, whose errors are added to its
+// own.
 Status ErrorReportingGroup::agree(const Status& mine, double timeout_seconds) {
   if (mine) {
     RG_TRY(pass({kValue}, timeout_seconds));

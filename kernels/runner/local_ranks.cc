@@ -30,7 +30,7 @@ namespace railgauge {
 namespace {
 
 constexpr double kReapSeconds = 1;  // between a socket's end and its process's
-// A rank waits this much longer than rank 0, whose word on who is missing it would rather have.
+// A rank waits this much longer than rank 0, whose error names the missing rank.
 constexpr double kHearSeconds = 1;
 
 // On CLOCK_MONOTONIC, in ns.
@@ -42,8 +42,8 @@ double left_seconds(double deadline_ns) {
 // One end of a socket pair.
 FrameStream stream_of(int socket) { return {Fd(socket), TcpAddress{}}; }
 
-// The step that has come, without waiting; nothing while it is not whole. An error at the stream's
-// end: the caller says whose.
+// Returns a step that has arrived, without waiting; absent while it is incomplete. An error at the
+// stream's end, which the caller attributes to a rank.
 Result<std::optional<GroupStep>> next_step(FrameStream& link) {
   const auto whole = RG_TRY(link.poll_frame(kMaxFrameBytes));
   if (!whole) return std::optional<GroupStep>();
@@ -52,7 +52,7 @@ Result<std::optional<GroupStep>> next_step(FrameStream& link) {
   return std::optional(std::move(step));
 }
 
-// A rank that was forked: all that it hears comes from rank 0.
+// The group of a forked rank, which exchanges with rank 0 only.
 class Forked final : public Group {
  public:
   Forked(std::uint32_t rank, std::uint32_t size, FrameStream link)
@@ -67,7 +67,7 @@ class Forked final : public Group {
     for (;;) {
       const auto all = next_step(link_);
       if (!all) return ended();
-      // Rank 0's error: there are two ranks at least, so no step looks like it.
+      // One payload alone is rank 0's error, since a step has at least two ranks' payloads.
       if (*all && (*all)->payloads_size() == 1)
         return tl::unexpected(error_in((*all)->payloads(0)).value_or(ended().value()));
       if (*all)
@@ -100,7 +100,7 @@ struct Other {
 class Parent final : public Group {
  public:
   explicit Parent(std::uint32_t size) : size_(size) {}
-  // Shutting the sockets down ends the others' waits; who does not leave in time is killed.
+  // Shuts the sockets down, which ends the others' waits; kills ranks that do not end in time.
   ~Parent() override {
     open_ = false;
     for (Other& other : others_) ::shutdown(other.link.fd(), SHUT_RDWR);
@@ -112,7 +112,7 @@ class Parent final : public Group {
     }
   }
 
-  // The child closes the ends of all ranks before it: they would keep these links open.
+  // Forks one rank. The child closes the links of earlier ranks, which it would keep open.
   Status fork_next(const RankBody& body) {
     std::array<int, 2> ends{};
     if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends.data()) != 0)
@@ -132,7 +132,7 @@ class Parent final : public Group {
 
   [[nodiscard]] std::uint32_t rank() const override { return 0; }
   [[nodiscard]] std::uint32_t size() const override { return size_; }
-  // After an error the others hear it, and the sockets are shut.
+  // Sends an error to the others and shuts the sockets down.
   Result<std::vector<std::string>> exchange(std::string mine, double timeout_seconds) override {
     if (!open_) return fail(Code::kUnavailable, "the group ended with an earlier error");
     auto all = step(std::move(mine), deadline_after(timeout_seconds));
@@ -157,7 +157,7 @@ class Parent final : public Group {
     last.add_payloads(error_text(error));
     for (Other& other : others_) {
       static_cast<void>(
-          other.link.send(last, monotonic_now_ns()));  // who does not read is not asked
+          other.link.send(last, monotonic_now_ns()));  // a rank that does not read gets no reason
       ::shutdown(other.link.fd(), SHUT_RDWR);
     }
   }
@@ -166,7 +166,7 @@ class Parent final : public Group {
   Result<std::vector<std::string>> step(std::string mine, double deadline_ns) {
     std::vector<std::optional<std::string>> got(others_.size());
     for (;;) {
-      std::vector<pollfd> waits;  // for those that have not said anything yet
+      std::vector<pollfd> waits;  // links of ranks without a payload so far
       for (std::size_t i = 0; i < others_.size(); ++i) {
         if (got[i]) continue;
         auto said = next_step(others_[i].link);
@@ -176,7 +176,7 @@ class Parent final : public Group {
         else
           waits.push_back({others_[i].link.fd(), POLLIN, 0});
       }
-      // Everyone's payload is there.
+      // All payloads have arrived.
       if (waits.empty()) break;
       // The first one in rank order is named.
       const auto missing = std::ranges::find_if(got, [](const auto& one) { return !one; });
@@ -188,8 +188,8 @@ class Parent final : public Group {
     GroupStep all;
     all.add_payloads(std::move(mine));
     for (auto& one : got) all.add_payloads(std::move(*one));
-    // A rank that has left may have sent the reason: the next step misses it.
-    // Each link gets the same bytes.
+    // Each link gets the same bytes. A failed send is ignored: the next step reports the missing
+    // rank.
     for (Other& other : others_) static_cast<void>(other.link.send(all, deadline_ns));
     return std::vector<std::string>(all.payloads().begin(), all.payloads().end());
   }
@@ -204,7 +204,7 @@ class Parent final : public Group {
 Result<std::unique_ptr<Group>> start_local_ranks(std::uint32_t size, const RankBody& body) {
   // The bound keeps a wrong number from forking without end.
   RG_CHECK(size >= 1 && size <= kMaxLocalRanks);
-  RG_CHECK(::signal(SIGPIPE, SIG_IGN) != SIG_ERR);  // a word to one that is gone ends nobody
+  RG_CHECK(::signal(SIGPIPE, SIG_IGN) != SIG_ERR);  // a write to a dead rank is an error
   auto parent = std::make_unique<Parent>(size);
   for (std::uint32_t rank = 1; rank < size; ++rank)
     if (const Status forked = parent->fork_next(body); !forked)

@@ -1,4 +1,4 @@
-// The group of ranks that were forked, without a kernel.
+// The group of forked ranks, without a kernel.
 #include <gtest/gtest.h>
 #include <unistd.h>
 

@@ -36,7 +36,7 @@ namespace {
 
 // The command line as typed; it is checked afterwards.
 struct Flags {
-  // Filled in place where the text needs no reading.
+  // Filled in directly by flags that need no parsing.
   StandaloneOptions run;
   // The one operand.
   std::string kernel;
@@ -227,8 +227,8 @@ int print_kernels(const Flags& flags) {
   return kExitPassed;
 }
 
-// Decides who starts the ranks of an MPI kernel. A program with an MPI is one rank of a launcher's;
-// the program without one starts the launcher.
+// Decides how the ranks of an MPI kernel start. A program with an MPI is one rank of a launcher;
+// the program without an MPI starts the launcher.
 void join_world(StandaloneOptions& options, const std::string& records_to) {
   if (!options.row->info().name().starts_with("mpi.")) return;
   // The two kinds of program share one command line: this one asks a launcher to start the other.
@@ -243,8 +243,8 @@ void join_world(StandaloneOptions& options, const std::string& records_to) {
                           .leave = leave_mpi_world};
 }
 
-// CLI11 returns what it did not take; the first such word is explained. It may be a wrong flag, or
-// a second kernel. The exit code.
+// Explains the first argument that CLI11 did not accept: a wrong flag or a second kernel. Returns
+// the exit code.
 int explain_extra(const CLI::App& app, const std::vector<std::string>& extras) {
   std::vector<std::string> names;
   for (const CLI::Option* option : app.get_options())
@@ -269,8 +269,8 @@ int probe_each(std::string_view list, Probe probe) {
 
 int run(int argc, char** argv, double entered_monotonic_ns);
 
-// Reads another spelling of an MPI kernel ("MPI_Allreduce") or OSU's command line as our own, and
-// runs it. Nothing where the first word is neither.
+// Converts another spelling of an MPI kernel ("MPI_Allreduce") or an OSU command line to ours, and
+// runs it. Absent if the first argument is neither.
 std::optional<int> run_as_mpi(std::span<char* const> argv, double entered_monotonic_ns) {
   if (argv.size() < 2) return std::nullopt;
   const OsuProgram* osu = find_osu_program(argv[1]);
@@ -320,7 +320,7 @@ int run(int argc, char** argv, double entered_monotonic_ns) {
                            .launches_mpi = mpi_of_program().empty()},
                           find_kernel);
   }
-  // Probes run in this process, so that a driver that crashes takes no agent with it.
+  // Probes run in this process, so that a crash in a driver does not end the agent.
   if (!flags.probe.empty()) return probe_each(flags.probe, probe_gpudirect);
   if (!flags.probe_ports.empty()) return probe_each(flags.probe_ports, probe_port);
   if (flags.list || !flags.describe.empty()) return print_kernels(flags);
@@ -339,7 +339,7 @@ int run(int argc, char** argv, double entered_monotonic_ns) {
 }  // namespace
 }  // namespace railgauge
 
-// The first statement takes the time: a task's phases begin with the process.
+// Takes the time first, because a task's phases begin with the process.
 int main(int argc, char** argv) {
   return railgauge::run(argc, argv, railgauge::monotonic_now_ns());
 }

@@ -14,7 +14,8 @@ namespace {
 // A day.
 constexpr double kMaxMeetingSeconds = 86400;
 
-// Choices that each side keeps to itself: they are not compared, and nobody overrides them.
+// Returns the parameters that each side chooses for itself: they are neither compared nor
+// overridden.
 std::map<std::string, std::string> own_choices(const KernelInfo& kernel,
                                                const std::map<std::string, std::string>& given) {
   std::map<std::string, std::string> own;
@@ -45,7 +46,7 @@ Status check_same_kernel(const RunnerHello& connecting, const RunnerHello& liste
 
 }  // namespace
 
-// The connecting side's parameters rule; those that the listener was given must agree with them.
+// The connecting side's parameters apply; parameters typed at the listener must agree with them.
 Result<Settled> meet(Group& group, const KernelInfo& kernel,
                      const std::map<std::string, std::string>& given, double deadline_seconds) {
   const Params mine = RG_TRY(Params::parse(kernel, given));
@@ -74,7 +75,7 @@ Result<Settled> meet(Group& group, const KernelInfo& kernel,
                    kMaxMeetingSeconds);
   std::map<std::string, std::string> ruling_given(connecting.given().begin(),
                                                   connecting.given().end());
-  // Choices of this rank alone come back in after the comparison.
+  // Adds this rank's own choices.
   ruling_given.insert(own.begin(), own.end());
   Params params = RG_TRY(Params::parse(kernel, ruling_given));
   for (const auto& [name, text] : listening.given()) {

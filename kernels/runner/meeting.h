@@ -1,5 +1,5 @@
-// The agreement of two standalone runners before they prepare: the kernel must be the same, the
-// connecting side's parameters rule, except those that each rank chooses for itself.
+// The agreement of two standalone runners before they prepare. Both must run the same kernel; the
+// connecting side's parameters apply to both, except parameters that each rank chooses for itself.
 #pragma once
 
 #include <map>
@@ -13,16 +13,16 @@ inline constexpr std::uint32_t kConnectingRank = 0;  // the initiator
 inline constexpr std::uint32_t kListeningRank = 1;
 inline constexpr double kMeetingTimeoutSeconds = 10;
 
-// The result for both sides: parameters, the deadline in seconds, and the other side's host name.
+// The agreed parameters and deadline, and the other side's host name.
 struct Settled {
   Params params;
   double deadline_seconds = 0;
   std::string peer_host;
 };
 
-// Exchanges the hellos. `given` is what this side's user typed. Both sides get the same result or
-// the same error: kInvalidArgument naming what differs, kDataLoss for another program at the other
-// end.
+// Exchanges hellos. `given` are the parameters that this side's user typed. Either both sides
+// agree, or both get the same error. kInvalidArgument, naming the difference; kDataLoss: the peer
+// is another program.
 Result<Settled> meet(Group& group, const KernelInfo& kernel,
                      const std::map<std::string, std::string>& given, double deadline_seconds);
 

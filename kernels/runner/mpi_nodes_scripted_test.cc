@@ -1,5 +1,5 @@
-// MPI tasks between nodes with scripts in the launchers' and daemons' place: what the shim carries,
-// refuses and ends, and what is left of a task that goes wrong.
+// MPI tasks between nodes with scripts in place of launchers and daemons: the requests that the
+// shim carries, refuses and ends, and the clean-up after a failed task.
 #include <signal.h>
 
 #include <filesystem>
@@ -158,7 +158,7 @@ TEST(MpiNodesByScripts, LetALauncherBySshTellItsOwnDaemons) {
   expect_all_ended(folder, nodes.ranks, "cancelled");
 }
 
-// On both nodes something hangs that does not hear, beside a process in a session of its own.
+// On both nodes a process hangs and ignores signals, beside a process in a session of its own.
 TEST(MpiNodesByScripts, LeaveNoProcessOnAnyNodeAfterTheDeadline) {
   const Folder folder;
   const std::string path = folder.path.string();

@@ -1,5 +1,5 @@
 // MPI tasks between nodes: a runner for each, all on this host at addresses of its loopback, with
-// the real launchers of a real MPI (RAILGAUGE_TEST_MPI). This test is agents and controller: it
+// the real launchers of a real MPI (RAILGAUGE_TEST_MPI). The test acts as agents and controller: it
 // starts the runners and carries their steps.
 #include <signal.h>
 
@@ -147,7 +147,7 @@ TEST(MpiNodes, MeasureByMpirunRshWhereItIsTheInstallations) {
   EXPECT_THAT(agents[0].final().reason(), HasSubstr("say launch=ssh"));
 }
 
-// MPI_Finalize has no deadline, and has been seen not to come back.
+// MPI_Finalize has no deadline, and sometimes does not return.
 TEST(MpiNodes, KeepTheirFiguresWhenMpiDoesNotComeToItsEnd) {
 #ifndef RAILGAUGE_FAILPOINTS
   GTEST_SKIP() << "this build has no failpoints";

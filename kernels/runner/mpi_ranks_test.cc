@@ -218,7 +218,8 @@ TEST(Ranks, AreWaivedWhereTheMpiHasNothingForOneSidedCalls) {
 
 TEST(Ranks, TakeNoLayerThatCannotCarryThem) {
   if (kMpi == "mpich") GTEST_SKIP() << "of Open MPI";
-  // Nothing on this host that UCX could use: Open MPI has to say so instead of taking another.
+  // Without a device that UCX can use on this host, Open MPI must fail instead of using another
+  // transport.
   const Ended ended =
       launch("mpi.lat", 2,
              {"--sizes", "8", "--iterations", "5", "--layer", "ucx", "--transports", "nothing"});
@@ -260,7 +261,7 @@ TEST(Ranks, AreWaivedWithoutTheirLauncher) {
   EXPECT_THAT(report.reason(), HasSubstr("install "));
 }
 
-// A launcher that never starts a rank and does not end; says who it is in a file.
+// A launcher that never starts a rank and does not end; writes its pid to a file.
 struct HangingLauncher {
   explicit HangingLauncher(const char* first_words = "") {
     const std::string program = folder.path / "hangs";

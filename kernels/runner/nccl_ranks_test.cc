@@ -1,6 +1,6 @@
 // The product's runner with the real collectives, on the fake driver and the fake NCCL whose ranks
-// are processes: three of them as children of agents, whose steps the test relays as the controller
-// does. One that is stopped, or killed, in the middle of its measuring.
+// are processes: three runners as children of agents, whose steps the test relays as the controller
+// does. One of them is stopped or killed while it measures.
 #include <csignal>
 
 #include <gmock/gmock.h>
@@ -32,7 +32,7 @@ std::vector<std::string> environment() {
 
 class NcclRanks : public testing::Test {
  protected:
-  // All prepared and gone. Without endpoints: on one host each takes another GPU.
+  // Brings all ranks past prepare and go. Without endpoints each rank on a host takes another GPU.
   void begin(const std::string& iterations) {
     TaskRequest task;
     task.set_kernel("nccl.all_reduce");
@@ -55,7 +55,7 @@ class NcclRanks : public testing::Test {
     go.mutable_go();
     for (auto& rank : ranks_) rank->process.tell(go);
   }
-  // One step of all; false when one has ended instead.
+  // Relays one step of all ranks. False: a rank has ended.
   bool relay() {
     std::vector<GroupStep> said;
     for (auto& rank : ranks_) {
@@ -72,8 +72,8 @@ class NcclRanks : public testing::Test {
     }
     return true;
   }
-  // Steps of the sampling are orders and what came of them in turns; an odd number of them leaves
-  // all in the middle of a batch.
+  // Steps of the sampling are alternately orders and results; an odd number leaves all ranks in the
+  // middle of a batch.
   void relay_into_the_sampling(int steps) {
     for (int sampled = 0; sampled < steps;) {
       ASSERT_TRUE(relay()) << ranks_[0]->records.back().ShortDebugString();
@@ -98,7 +98,7 @@ class NcclRanks : public testing::Test {
   [[nodiscard]] double seconds() const { return (monotonic_now_ns() - begin_ns_) / 1e9; }
 
   std::vector<std::unique_ptr<RankProcess>> ranks_;
-  std::vector<GroupStep> last_;  // what they said
+  std::vector<GroupStep> last_;  // the last step of each rank
   double begin_ns_ = 0;
 };
 

@@ -1,4 +1,4 @@
-// nccl-tests' aliases as a person calls them, with made-up collectives over several processes.
+// nccl-tests' aliases from the command line, with made-up collectives over several processes.
 #include <unistd.h>
 
 #include <filesystem>

@@ -90,7 +90,7 @@ int run_tasks(const NcclTestsProgram& program, const NcclTestsCall& call, const 
     StandaloneEnd end = measure_standalone(options_of(call, task, row), print_note);
     reports.push_back(std::move(end.report));
     codes.push_back(end.exit_code);
-    // The tasks behind it are not wanted any more; those done are reported.
+    // Later tasks are skipped; finished ones are reported.
     if (end.interrupted) break;
   }
   const NcclTestsReport report = nccl_tests_report(program, call, reports);

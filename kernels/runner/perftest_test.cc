@@ -1,4 +1,4 @@
-// perftest's command lines: what they mean for our kernels, what is refused and how, and the table.
+// perftest's command lines: their meaning for our kernels, the refused options, and the table.
 #include <algorithm>
 #include <array>
 #include <cstdio>
@@ -197,7 +197,8 @@ TEST(PerftestRows, NameEachOptionOnceAndSayWhatToDoInstead) {
   }
 }
 
-// A reason why a kernel lacks a parameter is due where one does, and stale where each has it.
+// A reason for a missing parameter is required if a kernel lacks it, and stale if every kernel has
+// it.
 TEST(PerftestRows, SayWhyAKernelLacksAParameterExactlyWhereOneOfTheCatalogsDoes) {
   std::vector<KernelInfo> kernels;
   for (const PerftestProgram& program : perftest_programs())

@@ -26,7 +26,7 @@ constexpr std::string_view kNvbandwidth = "nvbandwidth";
 constexpr std::string_view kGdrcopy = "gdrcopy";
 // nvbandwidth's -b counts in it.
 constexpr std::uint64_t kMib = 1U << 20U;
-// Bounds of the flags, above all that is sensible.
+// Bounds of the flags, above all sensible values.
 constexpr double kMaxBufferMib = 1 << 20;
 constexpr std::uint64_t kMostBufferMib = 1024;  // where our kernels' sizes end
 constexpr double kMaxBytes = 1 << 30;
@@ -55,7 +55,7 @@ struct Flags {
   std::uint64_t writes = 0;
   std::uint64_t reads = 0;
   std::uint64_t iterations = 0;
-  // Accepted where the tool has a number that is 1 with us.
+  // Accepted only as 1, the number that our kernels use.
   std::uint64_t one = 1;
   // Accepted, and without effect.
   bool verbose = false;
@@ -159,7 +159,7 @@ Result<std::string> test_named(const std::string& word, const std::vector<std::s
 // Prints one line on stderr for a flag that cannot do here what it does in the tool.
 void info(std::string_view text) { fmt::print(stderr, "info: {}\n", text); }
 
-// Sets a parameter that the tool's own flag names, unless --set names it: --set has the last word.
+// Sets the parameter of one of the tool's flags, unless --set names it.
 void set_default(ProfileOptions& options, const std::string& name, std::string value) {
   options.parameters.try_emplace(name, std::move(value));
 }
@@ -259,7 +259,7 @@ void print_notes(const ProfileTest& test) {
                    report.started().endpoint(), note.text());
 }
 
-// With --format table each test is printed as it ends; documents come whole.
+// With --format table each test is printed as it ends; a document is printed as a whole.
 int run_and_print(const ProfileOptions& options, const ProfileHost& host, Format format) {
   block_ending_signals();
   // Documents are for programs, so nothing is printed before they are complete.

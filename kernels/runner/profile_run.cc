@@ -34,7 +34,7 @@ std::string text_of(const ProfilePlace& place) {
   return fmt::format("{}.{}.{}", place.visit, place.row, place.gpu);
 }
 
-// Nothing for an id of another form: the child's own end has none.
+// Absent for an id of another form: the record of the child's end has none.
 std::optional<ProfilePlace> place_of(const std::string& text) {
   ProfilePlace place;
   const auto parts = split(text, '.');
@@ -58,7 +58,7 @@ class NoiseWatch final : public RecordSink {
     passed_ = record.has_final() && record.final().outcome() == kPassed;
     return sink_.write(record);
   }
-  // The end of a task.
+  // Whether the task passed.
   [[nodiscard]] bool passed() const { return passed_; }
   // It passed, and a point of it is wide.
   [[nodiscard]] bool noisy() const { return passed_ && wide_; }
@@ -78,10 +78,10 @@ class Tasks {
   Tasks(const ProfileOptions& options, const ProfileHost& host, RecordSink& sink)
       : options_(options), host_(host), sink_(sink) {}
 
-  // Those behind `done`, which is of no second visit.
+  // Runs the tasks behind `done`, which is a first visit.
   int run(const std::optional<ProfilePlace>& done) {
     become_task_process();
-    // Where it fails, each kernel says why.
+    // If it fails, each kernel reports the reason.
     const auto gpus = host_.count_gpus();
     const std::shared_ptr<void> warm = gpus ? host_.keep_warm() : nullptr;
     const double begin_ns = monotonic_now_ns();
@@ -134,7 +134,7 @@ class Tasks {
     return {watch.passed(), watch.noisy(), (monotonic_now_ns() - begin_ns) / 1e9};
   }
 
-  // One task, alone: kUnimplemented where this build lacks the kernel.
+  // Measures one task. kUnimplemented: this build lacks the kernel.
   Status measure(const ProfileTask& task, double deadline_ns, RecordWriter& records) {
     const KernelRow* row = host_.find(task.row->kernel);
     if (row == nullptr)
@@ -168,7 +168,7 @@ class Gatherer {
 
   // The task that began last.
   [[nodiscard]] const std::optional<ProfilePlace>& last() const { return last_; }
-  // The reason of the last child's end, where it reported no task's end.
+  // The end of the last child, if it died before a task's final record.
   [[nodiscard]] const Final& child_end() const { return child_end_; }
 
   // A begin record opens a report; later records of the task go into it.
@@ -176,7 +176,7 @@ class Gatherer {
     const auto place = place_of(record.key().task_id());
     if (place && record.has_note() && record.note().severity() == kBegin)
       return begin(*place, record.note().text());
-    // A record behind a task's final one belongs to none.
+    // A record behind a task's final one belongs to no task.
     const bool open = !reports_.empty() && reports_.back().outcome().empty();
     // The task under way, of whichever visit.
     if (open) add_record(record, reports_.back());
@@ -220,7 +220,7 @@ class Gatherer {
     return row == 0 || rows_[row]->test != rows_[row - 1]->test;
   }
 
-  // Ends what was under way, then opens the next report.
+  // Ends the current task, then opens the next report.
   void begin(const ProfilePlace& place, const std::string& endpoint) {
     const bool same_row = last_ && last_->row == place.row && last_->visit == place.visit;
     if (same_row && place.visit == 0) end_report();
@@ -311,7 +311,7 @@ class Gatherer {
   std::vector<std::string> all_outcomes_;
   std::vector<RunnerReport> reports_;  // of the row under way, one a task; of a visit that one
   std::map<std::uint32_t, std::pair<int, int>> figures_;  // of a row: its test and its place there
-  // Tests that may be visited again: handed over when all is done.
+  // Tests that may be visited again, reported when all tasks have ended.
   std::vector<int> held_;
   std::optional<ProfilePlace> last_;
   Final child_end_;
@@ -321,7 +321,7 @@ class Gatherer {
 
 }  // namespace
 
-// Starts a child again as long as each one gets at least one task further.
+// Starts a new child as long as each one completes at least one further task.
 ProfileEnd run_profile(const ProfileOptions& options, const ProfileHost& host,
                        const std::function<void(const ProfileTest&)>& on_test) {
   Gatherer gatherer(options, on_test);
@@ -339,7 +339,7 @@ ProfileEnd run_profile(const ProfileOptions& options, const ProfileHost& host,
       return gatherer.finish(rest, end.exit_code);
     }
     const bool visited = gatherer.last() && gatherer.last()->visit > 0;
-    // No progress, or a further visit that died: another child would die in the same place.
+    // No progress, or a further visit that died: another child would die in the same task.
     if (visited || gatherer.last() == done)
       return gatherer.finish(gatherer.child_end(), end.exit_code);
   }

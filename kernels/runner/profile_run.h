@@ -1,6 +1,6 @@
 // The profiles of nvbandwidth and gdrcopy: their command lines (profile_command.cc), and the run of
-// all tasks in one child process (profile_run.cc), in which contexts and buffers may stay from one
-// kernel to the next.
+// all tasks in one child process (profile_run.cc), which may keep contexts and buffers between
+// kernels.
 #pragma once
 
 #include <functional>
@@ -20,23 +20,23 @@ struct ProfileHost {
   std::function<std::shared_ptr<void>()> keep_warm;
 };
 
-// The whole report, and the worst exit code of its tasks.
+// The complete report, and the worst exit code of its tasks.
 struct ProfileEnd {
   ProfileReport report;
   int exit_code = 0;
 };
 
-// Runs every task and hands over each test as it ends; those that may be visited again (profile.h)
-// when all is done. When the child dies, the task under way has crashed and a new child continues
-// behind it. Signals must be blocked (block_ending_signals) and no other thread may run.
+// Runs every task and calls `on_test` as each test ends; if tasks may be visited again (profile.h),
+// once all have ended. When the child dies, the current task has crashed, and a new child continues
+// with the next one. Signals must be blocked (block_ending_signals) and no other thread may run.
 ProfileEnd run_profile(const ProfileOptions& options, const ProfileHost& host,
                        const std::function<void(const ProfileTest&)>& on_test);
 
-// "nvbandwidth", "gdrcopy_copybw", ...
+// Returns the names of all profiles: "nvbandwidth", "gdrcopy_copybw", ...
 std::vector<std::string> profile_names();
 
-// Parses the arguments of the profile `name`, runs it, prints; the exit code. No other thread may
-// run yet.
+// Parses the arguments of the profile `name`, runs it and prints; returns the exit code. No other
+// thread may run yet.
 int run_profile_command(const std::string& name, const std::vector<std::string>& arguments,
                         const ProfileHost& host);
 

@@ -1,4 +1,4 @@
-// Profiles as a person calls them: by name, or through a link of that name.
+// Profiles from the command line: by name, or through a link of that name.
 #include <unistd.h>
 
 #include <filesystem>

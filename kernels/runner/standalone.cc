@@ -36,7 +36,7 @@ namespace railgauge {
 namespace {
 
 constexpr double kConnectSeconds = 10;      // for the other terminal to come up
-constexpr double kPeerWaitSeconds = 86400;  // of a listener that nobody calls
+constexpr double kPeerWaitSeconds = 86400;  // of a listener for its first peer
 constexpr const char* kEraseLine = "\r\x1b[K";
 constexpr double kPeerEndSeconds = 10;  // for the peer to come to its end as well
 
@@ -50,7 +50,7 @@ std::string endpoint_of_rank(const std::string& endpoint, std::uint32_t rank) {
 // --- in the child: one run
 // ------------------------------------------------------------------------
 
-// One rank's run, in the child. Not thread safe but for its watchdog.
+// One rank's run, in the child. Not thread safe, except for its watchdog.
 class Run {
  public:
   // `ranks` is this host's group, where there is one.
@@ -64,7 +64,8 @@ class Run {
         info_(options.row->info()),
         records_(sink, RecordKey{}) {}
 
-  // The exit code. Until parameters are settled the watchdog waits as long as a listener may.
+  // Runs and returns the exit code. Until the parameters are agreed, the watchdog waits as long as
+  // a listener may.
   int execute() {
     become_task_process();
     watchdog_.guard(records_, monotonic_now_ns() + kPeerWaitSeconds * 1e9);
@@ -90,7 +91,7 @@ class Run {
     return run_kernel(task, group, records_, [](const Status&) -> Status { return {}; });
   }
 
-  // Errors of either side reach the other one before both end.
+  // Both sides exchange their errors before they end.
   Status run_with_peer() {
     const std::unique_ptr<Group> group = RG_TRY(join());
     entered_monotonic_ns_ = monotonic_now_ns();  // waiting for the peer is no phase of the task
@@ -119,7 +120,7 @@ class Run {
     return telling.agree(ended, kPeerEndSeconds);
   }
 
-  // kUnavailable where nobody answers.
+  // Connects or accepts. kUnavailable: no peer answers.
   Result<std::unique_ptr<Group>> join() {
     // The rendezvous compares these, so two kernels never meet.
     Started same;  // parameters are settled in the meeting, where one side rules
@@ -172,7 +173,7 @@ int run_ranks(const StandaloneOptions& options, double spawned_ns, RecordSink& s
   return finish_task(tl::unexpected(ranks.error()), records);
 }
 
-// MPI gives no deadline to its end, and MPICH over UCX was seen not to return from it: measured and
+// MPI_Finalize has no deadline, and MPICH over UCX sometimes does not return from it. Measured and
 // verified figures count all the same.
 volatile std::sig_atomic_t exit_code_of_world = kExitInvalid;
 // A signal handler: async-signal-safe calls only.
@@ -223,7 +224,7 @@ class Terminal {
  public:
   explicit Terminal(const StandaloneOptions& options) : options_(options) {}
 
-  // One run to its end; what was to be printed is printed.
+  // Makes one run and prints it.
   ChildEnd run(TcpListener* listener) {
     ChildEnd end =
         measure(options_, listener, report_, [this](const Record& record) { take(record); });
@@ -274,11 +275,11 @@ class Terminal {
     return {};
   }
 
-  // The listener's one line; for the others only what went wrong.
+  // Prints the listener's result in one line; for other forms, only failures.
   void say_outcome(int exit_code) const {
     std::string what =
         report_.outcome() + (report_.reason().empty() ? "" : ": ") + report_.reason();
-    // A wrong call has no outcome that would help.
+    // For wrong use the outcome does not help, only the reason.
     if (exit_code == kExitUsage) what = report_.reason();
     if (options_.listen) {
       const std::string peer = value_of(report_.started().facts(), "peer");

@@ -1,6 +1,6 @@
 // Standalone use: two terminals with `--listen` and `--connect`, several ranks on this host, or one
-// kernel alone. The kernel runs in a child process, so that a crash, a hang or a library's exit()
-// still ends in a report and in one of our exit codes.
+// rank alone. The kernel runs in a child process, so that a crash, a hang or a library's exit()
+// still gives a report and one of our exit codes.
 #pragma once
 
 #include <cstdint>
@@ -18,9 +18,9 @@
 
 namespace railgauge {
 
-// The time of day as reports have it (rfc3339.h).
+// Returns the present time in the format of reports (rfc3339.h).
 std::string now_in_words();
-// A RunnerReport or ProfileReport of what begins now.
+// Returns a RunnerReport or ProfileReport that starts now.
 template <class Report>
 Report begin_report() {
   Report report;
@@ -30,31 +30,32 @@ Report begin_report() {
   return report;
 }
 
-// Writes a second file and renames it, so that a reader never sees half a document. kUnavailable.
+// Writes a second file and renames it, so that a reader never sees half a document. kUnavailable:
+// the file cannot be written.
 Status write_document(const std::string& path, const std::string& text);
 
-// wants_colour() of this process's standard output: a terminal, and neither NO_COLOR nor a dumb
-// one.
+// Returns wants_colour() for this process's stdout: a terminal that is not dumb, without NO_COLOR.
 bool stdout_takes_colour();
 
-// The result of one run, before anything of it is printed.
+// The result of one run, before it is printed.
 struct StandaloneEnd {
-  // The report is complete in each case; the exit code follows from its outcome or the signal.
+  // Always complete. The exit code follows from its outcome or from the signal.
   RunnerReport report;
   int exit_code = 0;
-  // By a signal: what was to follow is not wanted.
+  // A signal ended the run: do not start further runs.
   bool interrupted = false;
 };
 
-// kInvalidArgument for options that run_standalone() would refuse: parameters, ranks, endpoints.
+// Checks parameters, ranks and endpoints. kInvalidArgument: run_standalone() would refuse the
+// options.
 Status check_standalone(const StandaloneOptions& options);
-// One run alone or with this host's ranks, of options that are right; hands over the records as
-// they come. Conditions as run_standalone.
+// Makes one run alone or with this host's ranks. The options must have passed check_standalone().
+// Calls `on_record` with each record on arrival. Conditions: see run_standalone().
 StandaloneEnd measure_standalone(const StandaloneOptions& options,
                                  const std::function<void(const Record&)>& on_record);
 
-// Runs, prints, and returns the exit code. With `keep` it serves until a signal. Call
-// block_ending_signals() first, and start no thread before.
+// Runs, prints, and returns the exit code. With `keep` it serves peers until a signal. Call
+// block_ending_signals() first; no other thread may run.
 int run_standalone(const StandaloneOptions& options);
 
 }  // namespace railgauge

@@ -9,19 +9,19 @@
 
 namespace railgauge::agent {
 
-// The place of a PCI device.
+// The place of a PCI device in the tree of bridges.
 struct PciPlace {
   std::string host_bridge{};             // "pci0000:15"; "": not known
   std::vector<std::string> bridges{};    // from the root port down to the device's own, by address
   std::uint32_t numa_node_plus_one = 0;  // 0: unknown
 };
 
-// Reads the device's folder below `sysfs` (/sys on a node), a link into the tree of bridges, which
-// shows all but the NUMA node. Without the link the host bridge is "".
+// Reads the place from the device's folder below `sysfs` (/sys on a node), a link into the tree of
+// bridges; the NUMA node stays unknown. Without the link the host bridge is "".
 PciPlace place_of(const std::string& sysfs, const std::string& pci_address);
 
-// A word of kPciDistances. kUnknownDistance: a host bridge is not known, or NUMA nodes are not
-// known on a machine with more than one. Pure.
+// Returns a word of kPciDistances. kUnknownDistance: a host bridge is not known, or a NUMA node is
+// not known on a machine with more than one. Pure.
 std::string distance_between(const PciPlace& a, const PciPlace& b, std::size_t numa_nodes);
 
 }  // namespace railgauge::agent

@@ -1,4 +1,4 @@
-// Trees as machines of several shapes show them; addresses are made up.
+// Trees of several kinds of machines; addresses are made up.
 #include "agent/inventory/facts/distances.h"
 
 #include <gmock/gmock.h>
@@ -117,7 +117,7 @@ TEST_F(Distances, ANicBehindTheOtherSocketIsSys) {
   EXPECT_THAT(of_gpu(0), UnorderedElementsAre(Pair("mlx5_0", "SYS"), Pair("mlx5_1", "NODE")));
 }
 
-// A volume device's root makes a tree of its own below a host bridge: that is another one.
+// A volume device's root forms another tree below a host bridge.
 TEST_F(Distances, AHostBridgeBelowAHostBridgeIsNotTheSameOne) {
   add_gpu("pci0000:15/0000:15:01.0/0000:16:00.0", 0);
   add_nic("mlx5_0", "pci0000:15/0000:15:05.5/pci10000:00/10000:00:01.0/10000:01:00.0", 0);

@@ -9,26 +9,26 @@
 
 namespace railgauge::agent {
 
-// Whether a fact is known, and why not.
+// Whether a fact is known, and the kind of reason if it is not.
 enum class FactState : std::uint8_t {
-  kUnknown,  // not known: no privilege, no time, nobody asked. `reason` says which and the remedy
+  kUnknown,  // no privilege, no time, or not asked; `reason` names which and the remedy
   kKnown,
-  kAbsent,  // the node has no such thing: no file, no device
-  kError,   // something is there, and it makes no sense or cannot be read; `reason` says what
+  kAbsent,  // the node has no such file or device
+  kError,   // the source exists but cannot be read or does not parse; `reason` says why
 };
 
-// All of a fact but its value.
+// A fact without its value.
 struct FactInfo {
   FactState state = FactState::kUnknown;
   std::string source{};  // path on the node ("/sys/module/nvidia/version") or call
-  std::string reason{};  // one line; empty when absent, and when all of it is known
+  std::string reason{};  // one line; empty when absent or fully known
 
   [[nodiscard]] bool is_known() const { return state == FactState::kKnown; }
   [[nodiscard]] bool is_absent() const { return state == FactState::kAbsent; }
-  // It may be there, and was not read: unknown or an error.
+  // Unknown or an error: the thing may exist, but was not read.
   [[nodiscard]] bool is_open() const { return !is_known() && !is_absent(); }
-  // Takes over the state of `other` if that is open and this is not: a value then describes only a
-  // part.
+  // Takes over the state of `other` if `other` is open and this fact is not: the value then
+  // describes only a part.
   void spoil_by(const FactInfo& other) {
     if (!is_open() && other.is_open()) *this = other;
   }
@@ -39,7 +39,7 @@ template <class T>
 struct Fact : FactInfo {
   T value{};
 
-  // The value where it is known, else `otherwise`.
+  // Returns the value if known, else `otherwise`.
   [[nodiscard]] T value_or(T otherwise) const { return is_known() ? value : std::move(otherwise); }
   [[nodiscard]] bool is(const T& expected) const { return is_known() && value == expected; }
 
@@ -55,12 +55,12 @@ struct Fact : FactInfo {
   static Fact error(std::string source, std::string reason) {
     return {{FactState::kError, std::move(source), std::move(reason)}, T{}};
   }
-  // The same state, source and reason as a fact of another type.
+  // Returns the same state, source and reason as a fact of another type.
   template <class U>
   [[nodiscard]] Fact<U> without_value() const {
     return {*this, U{}};
   }
-  // `convert(value)` where this is known, else the same state without a value.
+  // Returns `convert(value)` if the value is known, else the same state without a value.
   template <class Convert>
   [[nodiscard]] auto as(Convert convert) const {
     using U = std::remove_cvref_t<decltype(convert(value))>;

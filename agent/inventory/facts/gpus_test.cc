@@ -1,4 +1,4 @@
-// GPUs by sysfs and the folder of the driver, without its library.
+// GPUs read from sysfs and the driver's folder, without its library.
 #include "agent/inventory/contract.h"
 #include "agent/inventory/read_inventory.h"
 

@@ -1,4 +1,4 @@
-// One fact of several devices as one value: a common value appears once.
+// One fact of several devices, combined to one value: a common value appears once.
 #pragma once
 
 #include <map>
@@ -9,13 +9,13 @@
 
 namespace railgauge::agent {
 
-// Collects a fact over devices.
+// A collector of one fact over devices.
 class Grouped {
  public:
   // An absent fact adds nothing.
   void add(const std::string& subject, const Fact<std::string>& fact);
-  // Adds nothing if no device has the fact. Writes kUnknownPart if one of them could not be read:
-  // the values of the others alone would look like a change.
+  // Writes the combined value to `words`; nothing if no device has the fact. Writes kUnknownPart if
+  // one device could not be read: the values of the others alone would look like a change.
   void put(std::map<std::string, std::string>& words, const std::string& name) const;
 
  private:
@@ -23,7 +23,7 @@ class Grouped {
   bool is_unknown_ = false;
 };
 
-// The fact as a word; kUnknownPart where it is open, nothing where it is absent.
+// Writes the fact to `words`; kUnknownPart if it is open, nothing if it is absent.
 void put(std::map<std::string, std::string>& words, const std::string& name,
          const Fact<std::string>& fact);
 

@@ -1,6 +1,6 @@
-// Everything that the agent knows of its node, as plain values: what was read, from where, and why
-// not where it was not. Filled by read_inventory(); topology, preflight and the stack fingerprint
-// are pure functions over it. Fields are only ever added.
+// The agent's knowledge of its node, as plain values: each fact with its source, or the reason of
+// its absence. Filled by read_inventory(); topology, preflight and the stack fingerprint are pure
+// functions over it. Fields are only ever added.
 #pragma once
 
 #include <algorithm>
@@ -28,8 +28,8 @@ struct PciBar {
   bool is_prefetchable = false;
 };
 
-// The window into a GPU's memory, which NVIDIA calls BAR1 whatever its place among the regions (the
-// third where the registers' is a 64-bit one too): the largest prefetchable region; 0: none.
+// Returns the size of the window into a GPU's memory, the largest prefetchable region; 0: none.
+// NVIDIA calls the window BAR1 whatever its index (BAR2 if the registers have a 64-bit BAR too).
 inline std::uint64_t memory_window_bytes(const std::vector<PciBar>& bars) {
   std::uint64_t largest = 0;
   for (const PciBar& bar : bars)
@@ -45,7 +45,7 @@ struct PciDevice {
   Fact<std::uint32_t> class_code{};    // 24 bits: 0x030200 is a 3D controller, 0x0604xx a bridge
   Fact<std::uint32_t> vendor{};        // 0x10de NVIDIA, 0x15b3 Mellanox
   Fact<std::uint32_t> device{};
-  Fact<std::string> driver{};         // absent: none is bound
+  Fact<std::string> driver{};         // absent: no driver is bound
   Fact<int> numa_node{};              // known and -1: the firmware does not report it
   Fact<std::string> local_cpus{};     // "0-55,112-167"
   Fact<double> link_gigatransfers{};  // per second and lane: 2.5, 5, 8, 16, 32, 64
@@ -55,21 +55,21 @@ struct PciDevice {
   Fact<std::uint32_t> iommu_group{};      // absent: no IOMMU translates for it
   Fact<std::string> iommu_group_type{};   // "identity", "DMA", "DMA-FQ"
   Fact<std::string> physical_function{};  // address; known for a virtual function only
-  Fact<std::vector<PciBar>> bars{};       // those with a size
+  Fact<std::vector<PciBar>> bars{};       // regions with a size
   Fact<Counters> aer_correctable{};       // "TOTAL_ERR_COR", "BadTLP", ...
   Fact<Counters> aer_nonfatal{};
   Fact<Counters> aer_fatal{};
   PciConfig config{};
 
-  // The second function of a ConnectX-8 or later, beside a GPU, by which the NIC reaches that GPU's
-  // memory (Data Direct). Neither the NIC's own function nor of a network controller's class.
+  // Whether this is the Data Direct function of a ConnectX-8 or later: a second function beside a
+  // GPU, by which the NIC reaches the GPU's memory. It has not the class of a network controller.
   [[nodiscard]] bool is_data_direct() const { return vendor.is(0x15b3) && device.is(0x2100); }
 };
 
 // --- GPUs ----------------------------------------------------------------------------------------
 
-// Facts that only the driver library reports. All are unknown without NVML; test fixtures fill them
-// in.
+// GPU facts that only the driver's library reports. All are unknown without NVML; test fixtures
+// fill them in.
 struct NvmlGpu {
   Fact<std::uint64_t> bar1_total_bytes{};
   Fact<std::uint64_t> bar1_used_bytes{};
@@ -86,7 +86,7 @@ struct NvmlGpu {
   Fact<std::uint32_t> sm_clock_mhz{};
   Fact<std::uint32_t> max_sm_clock_mhz{};
   Fact<std::uint64_t> clock_reasons{};      // bits of ml::kReason... in kernels/dl/nvml.h
-  Fact<std::uint32_t> compute_processes{};  // of anybody, ours too
+  Fact<std::uint32_t> compute_processes{};  // of all users, Railgauge included
   Fact<std::uint64_t> pcie_replays{};
   Fact<std::vector<bool>> nvlink_active{};          // by link
   Fact<std::vector<std::string>> nvlink_remotes{};  // PCI address by link; "" where unknown
@@ -113,8 +113,8 @@ struct GpuFacts {
 struct GidEntry {
   std::uint32_t index = 0;
   std::string gid{};     // "fe80:0000:..."
-  std::string type{};    // "RoCE v2", "IB/RoCE v1"; "" on InfiniBand kernels that do not report it
-  std::string netdev{};  // "" where there is none
+  std::string type{};    // "RoCE v2", "IB/RoCE v1"; "": not reported (InfiniBand)
+  std::string netdev{};  // "": none
 };
 
 // One port of an RDMA device.
@@ -124,12 +124,13 @@ struct RdmaPort {
   Fact<std::string> phys_state{};  // "linkup", "disabled", "polling", ...
   Fact<double> rate_bits_per_second{};
   Fact<std::string> link_layer{};  // "ethernet", "infiniband"
-  // By the verbs, which a runner asks (preflight/port_probe.h); InfiniBand's stand in no file.
+  // Reported by verbs, which a runner asks (preflight/probe/port_probe.h): no file shows the MTU of
+  // an InfiniBand port.
   Fact<std::uint32_t> active_mtu_bytes{};
   Fact<std::uint32_t> max_mtu_bytes{};
   Fact<std::uint32_t> lid{};
-  std::vector<GidEntry> gids{};  // those that are not zero
-  Fact<bool> gids_told{};        // known: those are all; else why some may lack
+  std::vector<GidEntry> gids{};  // entries that are not zero
+  Fact<bool> gids_told{};        // known: complete; else the reason
   Fact<Counters> counters{};
   Fact<Counters> hw_counters{};
 };
@@ -140,36 +141,36 @@ struct RdmaDevice {
   std::string pci_address{};  // "" for a software device
   std::string driver{};       // "mlx5_core", "rdma_rxe"; "" where unknown
   Fact<std::string> node_guid{};
-  Fact<std::string> node_type{};  // "ca" of InfiniBand and RoCE, "rnic" of iWARP, ...
+  Fact<std::string> node_type{};  // "ca": InfiniBand and RoCE; "rnic": iWARP; ...
   Fact<std::string> firmware{};
   Fact<std::string> board_id{};   // PSID
   Fact<std::string> model{};      // hca_type: "MT4129"
   Fact<std::string> uverbs{};     // "uverbs0"
-  Fact<bool> registers_dmabuf{};  // asked by verbs
+  Fact<bool> registers_dmabuf{};  // reported by verbs
   std::vector<std::string> netdevs{};
   std::vector<RdmaPort> ports{};
-  Fact<bool> ports_told{};  // known: those are all; else why some may lack
+  Fact<bool> ports_told{};  // known: complete; else the reason
 };
 
 // A network interface that belongs to a NIC.
 struct NetDevice {
   std::string name{};         // "ens1f0np0"
-  std::string pci_address{};  // "" where it has none
+  std::string pci_address{};  // "": none
   std::string driver{};
   Fact<std::uint32_t> mtu_bytes{};
-  // Vendor settings below the interface's folder, by path from it: "ecn/roce_np/enable/3",
-  // "qos/trust"; only those that are there.
+  // Vendor settings that exist, by path below the interface's folder: "ecn/roce_np/enable/3",
+  // "qos/trust".
   Facts qos{};
 };
 
 // --- software ------------------------------------------------------------------------------------
 
-// A module by /sys/module.
+// A loaded module, read from /sys/module.
 struct LoadedModule {
   bool is_loaded = false;
-  Fact<std::string> version{};         // absent: it has none
-  Facts parameters{};                  // unknown where they are for root
-  Fact<bool> parameters_told{};        // known or absent: those are all; else why some may lack
+  Fact<std::string> version{};         // absent: not declared
+  Facts parameters{};                  // unknown: readable by root only
+  Fact<bool> parameters_told{};        // known or absent: complete; else the reason
   std::vector<std::string> holders{};  // modules that use it
   Fact<bool> holders_told{};           // likewise
 };
@@ -180,22 +181,22 @@ struct ModuleFacts : LoadedModule {
   Fact<double> file_modified_unix_seconds{};
 };
 
-// The state of a service by the files of systemd or SysV; nothing is asked or run.
+// The state of a service, read from files of systemd or SysV: no service manager is asked.
 struct ServiceFacts {
   Fact<std::string>
       enablement{};     // "enabled", "disabled", "masked", "static"; absent: no such unit
-  Fact<bool> active{};  // it has a control group now
+  Fact<bool> active{};  // a control group of the service exists now
 };
 
 // Limits of the agent's process and its control group.
 struct MemoryLimits {
-  Fact<std::uint64_t> memlock_soft_bytes{};  // kUnlimited where there is none
+  Fact<std::uint64_t> memlock_soft_bytes{};  // kUnlimited: no limit
   Fact<std::uint64_t> cgroup_memory_max_bytes{};
   Fact<std::uint64_t> cgroup_memory_now_bytes{};
   Fact<std::string> cgroup_cpus{};  // "0-31": cpuset.cpus.effective
   Facts cgroup_rdma_max{};          // by device: "hca_handle=2 hca_object=2000"
-  Facts cgroup_rdma_now{};          // what is in use, likewise
-  Fact<bool> cgroup_rdma_told{};    // known or absent: those are all; else why some may lack
+  Facts cgroup_rdma_now{};          // handles in use, by device
+  Fact<bool> cgroup_rdma_told{};    // known or absent: complete; else the reason
   Fact<bool> cap_ipc_lock{};        // the agent has it
 };
 inline constexpr std::uint64_t kUnlimited = ~std::uint64_t{0};
@@ -222,25 +223,25 @@ struct NumaNode {
   std::uint32_t number = 0;
 };
 
-// A file in /dev that a measurement needs.
+// A device file that a measurement needs.
 struct DeviceNode {
-  Fact<bool> can_open{};  // by the agent, for reading and writing; absent: not there
+  Fact<bool> can_open{};  // by the agent, for reading and writing; absent: no such file
 };
 
 // --- the node ------------------------------------------------------------------------------------
 
-// A part of the inventory is what one source finds.
+// Each part below is filled by one source.
 
 using TextMap = Fact<std::map<std::string, std::string>>;
 
 struct PciTree {
   std::map<std::string, PciDevice> pci{};  // by address: GPUs, NICs, bridges above them, switches
-  Fact<bool> pci_told{};                   // known or absent: those are all; else why some may lack
+  Fact<bool> pci_told{};                   // known or absent: complete; else the reason
 };
 
 struct RdmaList {
   std::vector<RdmaDevice> rdma{};  // by name
-  Fact<bool> rdma_told{};          // known or absent: those are all; else why some may lack
+  Fact<bool> rdma_told{};          // known or absent: complete; else the reason
 };
 
 struct MemorySizes {
@@ -258,17 +259,18 @@ struct LinuxFacts {
   Fact<std::string> rdma_netns_mode{};  // "shared", "exclusive"; absent: no RDMA in this kernel
 };
 
-// Settings of modules for the next boot, by module with underscores.
+// Settings of modules for the next boot, by module with underscores. Values of `autoload` and
+// `blacklist` are the files that name the module.
 struct BootSettings {
   TextMap autoload{};        // to the file naming it
-  TextMap module_options{};  // "nvidia NAME=..." lines of modprobe.d: to its options
+  TextMap module_options{};  // "nvidia NAME=..." of modprobe.d to its options
   TextMap blacklist{};       // to the file naming it
 };
 
 struct KernelLogLines {
   Fact<std::vector<std::string>>
       kernel_log{};                // lines about GPUs, NICs, peer memory, AER; newest last
-  bool kernel_log_is_cut = false;  // its ring was written over: what is not there may have been
+  bool kernel_log_is_cut = false;  // lines were overwritten in the kernel's ring and may be missing
 };
 
 // Software, by version. Absent: not installed.
@@ -291,7 +293,7 @@ struct Libraries {
 inline constexpr std::size_t kMaxGpus = 64;
 inline constexpr std::size_t kMaxNicPorts = 256;
 
-// Everything that one reading found.
+// The result of one reading of a node.
 struct Inventory : PciTree,
                    RdmaList,
                    MemorySizes,
@@ -301,8 +303,8 @@ struct Inventory : PciTree,
                    Libraries {
   // Hardware.
   std::vector<GpuFacts> gpus{};   // by number
-  bool has_gpu_folders = false;   // the driver shows GPUs in /proc: those of this container
-  std::vector<NetDevice> nets{};  // by name; those with a device and those of RDMA
+  bool has_gpu_folders = false;   // the driver lists this container's GPUs in /proc
+  std::vector<NetDevice> nets{};  // by name; interfaces with a device, and of RDMA
   std::vector<NumaNode> numa{};
   CpuFacts cpu{};
   Facts dmi{};  // sys_vendor, product_name, board_name, bios_vendor, bios_version, bios_date, ...
@@ -310,26 +312,26 @@ struct Inventory : PciTree,
 
   // Linux.
   Fact<std::set<std::string>> loaded_modules{};  // all names of /proc/modules
-  std::map<std::string, ModuleFacts> modules{};  // those of kModules, by name with underscores
+  std::map<std::string, ModuleFacts> modules{};  // of known_modules(), by name
   Fact<bool> peer_memory_symbol{};               // the kernel has ib_register_peer_memory_client
   MemoryLimits limits{};
-  std::map<std::string, ServiceFacts> services{};  // those of kServices, by name without ".service"
+  std::map<std::string, ServiceFacts> services{};  // of kServices, by name without ".service"
   std::map<std::string, DeviceNode>
       device_nodes{};  // "/dev/gdrdrv", "/dev/infiniband/uverbs0", ...; "/dev/infiniband" where it
                        // was not listed. Empty: not read
 
   // Software, by version. Absent: not installed.
   Fact<std::string> gpu_driver_flavour{};  // "open" or "proprietary"
-  Facts mpi_installations{};  // those that the agent's setting names: "openmpi 4.1.7, ucx 1.17.0"
+  Facts mpi_installations{};               // of the agent's setting: "openmpi 4.1.7, ucx 1.17.0"
   Fact<std::string> fabric_manager{};
-  TextMap packages{};         // name to version, of kPackages' prefixes
-  Facts nic_settings{};       // firmware configuration, QoS: as files report them
-  std::string nvml_reason{};  // why NVML was not asked; "" when it was
+  TextMap packages{};         // name to version, of the prefixes in software.cc
+  Facts nic_settings{};       // firmware configuration and QoS, read from files
+  std::string nvml_reason{};  // the reason why NVML was not asked; "": it was
 
-  // How the reading went: source to milliseconds, and those that took too long.
+  // Times of the reading: milliseconds by source, and the sources that took too long.
   std::map<std::string, double> source_milliseconds{};
   std::vector<std::string> late_sources{};
-  std::vector<double> wave_seconds{};  // what the sources of each wave were given
+  std::vector<double> wave_seconds{};  // time limit of each wave's sources
 
   [[nodiscard]] const PciDevice* pci_device(const std::string& address) const {
     const auto found = pci.find(address);
@@ -353,18 +355,18 @@ struct Inventory : PciTree,
 // --- reading -------------------------------------------------------------------------------------
 
 struct InventoryOptions {
-  // Precedes /sys, /proc, /etc, ...: a tree of files is a node. "": the machine itself.
+  // Prefix of /sys, /proc, /etc, ..., for a node that is a tree of files. "": the machine itself.
   std::string root{};
-  std::string sysfs{};  // used in place of /sys; "": below root
+  std::string sysfs{};  // replaces /sys; "": below root
   std::string proc{};   // likewise for /proc
-  // A source that takes longer is unknown; the others go on. All take 16 ms on a server, and 0.9 s
-  // in an emulated guest, which must not lose its NICs for that.
+  // Limit of one source, whose facts are unknown after it; other sources continue. All sources take
+  // 16 ms on a server and 0.9 s in an emulated guest, whose NICs must not be lost.
   double source_seconds = 3;
-  // For all of it; 0: as long as the slowest source of each wave may take.
+  // Limit of the whole reading; 0: source_seconds for each wave.
   double all_seconds = 0;
-  bool with_nvml = true;  // of the machine itself only
+  bool with_nvml = true;  // read only if the node is the machine itself
   bool with_kernel_log = true;
-  std::vector<MpiInstallation> mpi_installations{};  // looked at beside the system's
+  std::vector<MpiInstallation> mpi_installations{};  // beside the system's own
 };
 
 }  // namespace railgauge::agent

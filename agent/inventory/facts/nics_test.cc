@@ -1,4 +1,4 @@
-// NIC ports and versions by files, as the controller hears of them.
+// NIC ports and versions read from files, in the messages to the controller.
 #include "agent/inventory/contract.h"
 #include "agent/inventory/read_inventory.h"
 

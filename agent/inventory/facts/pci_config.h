@@ -1,4 +1,4 @@
-// The facts of a PCI function's configuration space, from its bytes. Pure; any bytes are safe.
+// Facts of a PCI function's configuration space, parsed from its bytes. Pure; accepts any bytes.
 #pragma once
 
 #include <cstdint>
@@ -24,7 +24,7 @@ struct PciAcs {
   bool operator==(const PciAcs&) const = default;
 };
 
-// From the PCI Express capability.
+// Facts of the PCI Express capability.
 struct PcieControl {
   std::uint8_t port_type =
       0;  // 0 endpoint, 1 legacy endpoint, 4 root port, 5 upstream, 6 downstream
@@ -37,19 +37,19 @@ struct PcieControl {
 struct PciConfig {
   Fact<PcieControl> pcie{};
   Fact<PciAcs> acs{};
-  Fact<bool> ats_enabled{};  // address translation services; absent: it has none
+  Fact<bool> ats_enabled{};  // address translation services; absent: no such capability
 };
 
-// None of it, for one reason.
+// Returns a PciConfig without values, each fact with the state and reason of `info`.
 inline PciConfig config_without_value(const FactInfo& info) {
   return {.pcie = {info, {}}, .acs = {info, {}}, .ats_enabled = {info, {}}};
 }
 
-inline constexpr std::size_t kPublicConfigBytes = 64;  // all that Linux shows without CAP_SYS_ADMIN
+inline constexpr std::size_t kPublicConfigBytes = 64;  // shown without CAP_SYS_ADMIN
 inline constexpr const char* kNeedsSysAdmin = "needs CAP_SYS_ADMIN to read beyond 64 bytes";
 
-// Each fact carries `source` unchanged. 64 bytes or fewer: unknown, with the needed privilege;
-// bytes that end before a capability: error; a chain of capabilities that loops: error.
+// Parses all facts; each has `source` unchanged. Unknown, with the needed privilege: 64 bytes or
+// fewer. Error: the bytes end before a capability, or the chain of capabilities loops.
 PciConfig parse_pci_config(std::span<const std::uint8_t> bytes, const std::string& source);
 
 }  // namespace railgauge::agent

@@ -11,7 +11,7 @@
 
 namespace railgauge::agent {
 
-// The number behind "hca_handle="; nothing for "max" and where there is none.
+// Returns the number behind `key` ("hca_handle="); absent for "max" and without the key.
 inline std::optional<std::uint64_t> number_behind(std::string_view text, std::string_view key) {
   const std::size_t at = text.find(key);
   std::uint64_t number = 0;
@@ -22,7 +22,8 @@ inline std::optional<std::uint64_t> number_behind(std::string_view text, std::st
              : std::nullopt;
 }
 
-// How many more of what is scarcer the group may have; kUnlimited where nothing bounds it.
+// Returns the number of handles or objects, whichever is scarcer, that the group may still create;
+// kUnlimited without a limit.
 inline std::uint64_t rdma_handles_left(std::string_view most, std::string_view in_use) {
   std::uint64_t left = kUnlimited;
   for (const std::string_view key : {"hca_handle=", "hca_object="})

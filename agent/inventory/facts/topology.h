@@ -1,5 +1,5 @@
-// How GPUs and NICs of a node lie to each other. Pure, over the inventory. The words are those that
-// nvidia-smi made known: PIX, PXB, PHB, NODE, SYS, and NV# for # NVLinks between two GPUs.
+// Distances between GPUs and NICs of a node, computed from the inventory. Pure. The words are those
+// of nvidia-smi: PIX, PXB, PHB, NODE, SYS, and NV# for # NVLinks between two GPUs.
 #pragma once
 
 #include <string>
@@ -12,27 +12,28 @@ namespace railgauge::agent {
 
 PciPlace place_of(const PciDevice& device);
 
-// Between two functions of the PCI tree, by address; kUnknownDistance where one is not in it.
+// Returns the distance between two functions, by address; kUnknownDistance if one is not in the
+// tree.
 std::string pci_distance(const Inventory& inventory, const std::string& a, const std::string& b);
 
-// "NV18" where NVLinks join the two, directly or through switches, else pci_distance().
+// Returns "NV18" if NVLinks join the two GPUs, directly or through switches, else pci_distance().
 std::string gpu_distance(const Inventory& inventory, const GpuFacts& a, const GpuFacts& b);
 
-// RDMA devices at the GPU's least distance, by name; those of unknown distance only when there are
-// no others. Software devices are none.
+// Returns the RDMA devices at the GPU's smallest distance, by name; devices at an unknown distance
+// only without others. Software devices are left out.
 std::vector<std::string> nearest_nics(const Inventory& inventory, const GpuFacts& gpu);
 
-// Bridges on the way between two functions of one host bridge, without what both have above them:
-// the ports whose ACS bits decide whether traffic goes straight. Empty where the host bridges
-// differ (everything goes through the host then) or are not known.
+// Returns the bridges between two functions below their last common bridge: the ports whose ACS
+// bits decide whether traffic is routed directly. Empty if the host bridges differ (all traffic
+// then passes the host) or are not known.
 std::vector<std::string> path_bridges(const PciDevice& a, const PciDevice& b);
 
-// The nearest Data Direct function on a PCIe switch with `gpu`; nullptr: there is none. Only its
-// vital product data, readable by root, name its NIC.
+// Returns the nearest Data Direct function on a PCIe switch with `gpu`, or nullptr. Its NIC is
+// named only in its vital product data, which root alone may read.
 const PciDevice* data_direct_function(const Inventory& inventory, const PciDevice& gpu);
 
-// Bridges of all paths between each GPU and its nearest NICs, sorted; with a Data Direct function
-// those between it and the GPU too, and the root port above the two.
+// Returns the bridges of all paths between each GPU and its nearest NICs, sorted. For a Data Direct
+// function, also the bridges between the function and the GPU, and the root port above both.
 std::vector<std::string> gpu_nic_bridges(const Inventory& inventory);
 
 }  // namespace railgauge::agent

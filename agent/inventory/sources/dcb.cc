@@ -38,7 +38,7 @@ std::string priorities_of(std::uint8_t enabled) {
   return text;
 }
 
-// Priorities by the mark that chooses them; nothing where marks choose none.
+// Returns priorities by DSCP mark; empty if no mark chooses a priority.
 std::map<unsigned, unsigned> marks_of(NetlinkBytes table) {
   constexpr unsigned kMarks = 64;
   std::map<unsigned, unsigned> marks;
@@ -51,7 +51,8 @@ std::map<unsigned, unsigned> marks_of(NetlinkBytes table) {
   return marks;
 }
 
-// A driver lists all 64 marks: those are left out whose priority equals their upper bits.
+// Returns the map as text. A driver lists all 64 marks; marks whose priority equals their upper
+// bits are left out.
 std::string map_words(const std::map<unsigned, unsigned>& marks) {
   std::string text;
   for (const auto& [mark, priority] : marks)

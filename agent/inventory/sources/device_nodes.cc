@@ -15,8 +15,9 @@ namespace {
 
 constexpr const char* kVerbsFolder = "/dev/infiniband";
 
-// A mode says little: a control group of devices (a unit's DeviceAllow=, a pod) refuses what the
-// mode allows, and a file may outlive its driver. Opening one of these changes nothing.
+// Opens the file, since its mode proves little: a control group of devices (a unit's DeviceAllow=,
+// a pod) may refuse what the mode allows, and a file may outlive its driver. Opening has no side
+// effect here.
 Fact<bool> try_open(const std::string& path) {
   const Fd fd(::open(path.c_str(), O_RDWR | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
   if (fd) return Fact<bool>::known(true, path);

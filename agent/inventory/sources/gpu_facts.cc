@@ -36,8 +36,8 @@ bool is_gpu(const PciDevice& device) {
   return device.vendor.is(kNvidiaVendor) && (kind == 0x0300 || kind == 0x0302);
 }
 
-// Why the driver does not show a GPU here; "active" when it does. A container has a folder only for
-// the GPUs that it was given.
+// Returns "active" if the driver shows the GPU here, else the reason. A container has a folder only
+// for its own GPUs.
 std::string state_of(const GpuFacts& gpu, const std::string& driver, bool has_folders,
                      bool has_folder) {
   if (gpu.is_excluded) return "excluded";

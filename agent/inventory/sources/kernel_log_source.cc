@@ -1,5 +1,5 @@
-// Lines of the kernel's log about what we measure. /dev/kmsg is read without waiting; without the
-// right to read it (kernel.dmesg_restrict) the fact names the remedy.
+// Reads the kernel log's lines about GPUs, NICs and PCIe from /dev/kmsg without waiting. Without
+// the right to read it (kernel.dmesg_restrict), the fact names the remedy.
 #include <cerrno>
 #include <cstring>
 

@@ -1,4 +1,4 @@
-// The system's limits for this process: locked memory, and its control group, of either generation.
+// The system's limits for this process: locked memory, and its control group (version 1 or 2).
 #include <algorithm>
 #include <optional>
 
@@ -13,15 +13,15 @@ namespace {
 constexpr unsigned kCapIpcLock = 14;  // linux/capability.h
 constexpr std::size_t kMostLevels = 64;
 constexpr const char* kGroups = "/sys/fs/cgroup";
-// Version 1 writes no limit as the largest number of whole pages, of whatever size.
+// Version 1 reports "no limit" as the largest number of whole pages, whatever the page size.
 constexpr std::uint64_t kNoLimitOfOld = std::uint64_t{1} << 62U;
 
-// A number, "max" or "unlimited"; other words bound nothing that we know of, and are no answer.
+// Parses a number, "max" or "unlimited"; absent for other words.
 std::optional<std::uint64_t> limit_in(std::string_view text) {
   return text == "max" || text == "unlimited" ? kUnlimited : number_in(text);
 }
 
-// The field at `place` of the line that begins with `key`; "" where there is none.
+// Returns field number `place` of the line that begins with `key`, or "".
 std::string field_of(const std::string& text, std::string_view key, std::size_t place) {
   for (const std::string_view line : lines_in(text))
     if (const auto fields = fields_of(line); line.starts_with(key) && place < fields.size())
@@ -57,7 +57,8 @@ struct Group {
   bool is_old = false;
 };
 
-// A container often sees its own group as the root of the mount, under the machine's name for it.
+// Finds the group's folder. A container often sees its own group as the root of the mount, while
+// /proc has the machine's name of the group.
 Group group_at(const NodeFiles& files, const std::string& mount, std::string_view path,
                bool is_old) {
   const bool is_below = path.find("..") == std::string_view::npos && path != "/";
@@ -81,7 +82,7 @@ Group group_of(const NodeFiles& files, std::string_view text, std::string_view c
   return group;
 }
 
-// From the group itself up to the mount: what is above bounds what is below.
+// Returns the folders from the group up to the mount: limits of the upper ones bind too.
 std::vector<std::string> upwards(const Group& group) {
   std::vector<std::string> folders{group.folder};
   while (folders.back().size() > group.mount.size() && folders.size() < kMostLevels)
@@ -130,7 +131,7 @@ void take_rdma_lines(const Fact<std::string>& text, Facts& out) {
           Fact<std::string>::known(std::string(halves->second), text.source);
 }
 
-// For each device the level that leaves it least: all of them bind.
+// Reads the tightest level for each device, since all levels bind.
 void read_group_rdma(const NodeFiles& files, const std::string& groups, MemoryLimits& limits) {
   const Group group = group_of(files, groups, "rdma");
   limits.cgroup_rdma_told = Fact<bool>::absent(group.folder + "/rdma.max");
@@ -166,7 +167,7 @@ Apply read_limits(const NodeFiles& files) {
   limits.memlock_soft_bytes = read_memlock(files);
   limits.cap_ipc_lock = read_cap_ipc_lock(files);
   Fact<std::string> groups = files.text("/proc/self/cgroup");
-  // A kernel without control groups has neither; where /proc shows no process, nothing is reported.
+  // A kernel without control groups has no limit; without /proc of the process nothing is known.
   const bool has_mount = files.exists(kGroups);
   const bool has_none = groups.is_absent() && !has_mount && files.exists("/proc/self/status");
   if (groups.is_absent() && !has_none)

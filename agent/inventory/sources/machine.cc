@@ -73,8 +73,7 @@ Fact<std::map<std::string, std::uint32_t>> read_governors(const NodeFiles& files
   FactInfo told = names;
   for (const std::string& name : names.value) {
     if (!number_after(name, "cpu")) continue;
-    // Linux does not report it for a processor that is switched off, and nobody waits for its
-    // clock.
+    // A processor that is switched off reports no governor and is skipped.
     if (files.line(fmt::format("{}/{}/online", folder, name)).is("0")) continue;
     const auto governor = files.line(fmt::format("{}/{}/cpufreq/scaling_governor", folder, name));
     told.spoil_by(governor);
@@ -120,8 +119,8 @@ std::optional<std::string> marked_choice(const std::string& text) {
   return text.substr(open + 1, close - open - 1);
 }
 
-// The name that a hypervisor gives the board; nullptr: none is known. EC2's bare machines have its
-// name too, and say so in the model ("m7g.metal").
+// Returns the board name that shows a hypervisor, or nullptr. EC2's bare machines have that name
+// too, but a model like "m7g.metal".
 const Fact<std::string>* virtual_board(const Facts& dmi) {
   constexpr std::array<std::string_view, 13> kNames{
       "QEMU",      "KVM",      "VMware",  "Xen",        "VirtualBox", "Microsoft", "Google",
@@ -135,8 +134,8 @@ const Fact<std::string>* virtual_board(const Facts& dmi) {
   return nullptr;
 }
 
-// A hypervisor shows itself in an x86 CPU's flags, or in the names that it gives the board. ARM has
-// no such flag: there only a board with a name is known to be none's.
+// Whether this is a virtual machine, by an x86 CPU's flag or by the board's names. ARM has no such
+// flag: there only a board with a name is known to be physical.
 Fact<bool> machine_is_virtual(const CpuInfo& cpu, const Facts& dmi) {
   const std::string flags = " " + cpu.flags + " ";
   if (flags.find(" hypervisor ") != std::string::npos)

@@ -73,7 +73,7 @@ void take_autoload(const NodeFiles& files, const std::string& path, BootSettings
   boot.autoload.spoil_by(files.lines(path, kMostTextBytes, each));
 }
 
-// "softdep nvidia post: nvidia-uvm nvidia-peermem": what comes along with another module.
+// Parses "softdep nvidia post: nvidia-uvm nvidia-peermem": modules that load with another one.
 void take_companions(std::string_view line, const std::string& path, BootSettings& boot) {
   const auto fields = fields_of(line, kMostDepends);
   for (std::size_t i = 2; i < fields.size(); ++i)
@@ -99,8 +99,8 @@ void take_options(const NodeFiles& files, const std::string& path, BootSettings&
 
 using Take = void (*)(const NodeFiles&, const std::string&, BootSettings&);
 
-// A file below /etc hides the one of the same name below /usr/lib. `spoil` takes what became of
-// each folder.
+// Reads each file once: a file below /etc hides the file of the same name below /usr/lib. `spoil`
+// receives the state of each folder.
 template <class Spoil>
 void take_folders(const NodeFiles& files, const std::string& name, Take take, BootSettings& boot,
                   Spoil spoil) {
@@ -112,7 +112,7 @@ void take_folders(const NodeFiles& files, const std::string& name, Take take, Bo
       if (file.ends_with(".conf")) paths[file] = folder + name + "/" + file;
   }
   for (const auto& [file, path] : paths)
-    if (!files.link(path).is("null")) take(files, path, boot);  // a link to /dev/null takes it away
+    if (!files.link(path).is("null")) take(files, path, boot);  // /dev/null disables the file
 }
 
 }  // namespace
@@ -145,7 +145,7 @@ Apply read_modules(const NodeFiles& files) {
   std::map<std::string, LoadedModule> modules;
   for (const std::string_view known : known_modules()) {
     const std::string name(known);
-    // A folder alone may be code that is built into the kernel; what is loaded has a state.
+    // A folder alone may belong to code that is built into the kernel; a loaded module has a state.
     const bool is_there =
         files.exists("/sys/module/" + name + "/initstate") || loaded.contains(name);
     if (is_there || files.exists("/sys/module/" + name)) modules[name] = read_loaded(files, name);
@@ -169,7 +169,7 @@ Apply read_module_files(const NodeFiles& files) {
   });
   std::map<std::string, Fact<double>> modified;
   for (const auto& [name, path] : found) modified[name] = files.modified_unix_seconds(path);
-  // Found modules count, and the rest is open.
+  // Modules that were found count; further ones may exist.
   BootSettings boot{.autoload = TextMap::known({}, "/etc/modules-load.d"),
                     .module_options = TextMap::known({}, "/etc/modprobe.d"),
                     .blacklist = TextMap::known({}, "/etc/modprobe.d")};
@@ -188,7 +188,8 @@ Apply read_module_files(const NodeFiles& files) {
   };
 }
 
-// Names are shown to everybody, addresses are not. Some 10 MB: asked only where it can matter.
+// Symbol names are public, addresses are not. The file has some 10 MB, so it is read only if
+// needed.
 Apply read_symbols(const NodeFiles& files) {
   const char* const path = "/proc/kallsyms";
   const auto put_symbol = [](Fact<bool> symbol) {

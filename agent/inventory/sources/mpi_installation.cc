@@ -19,13 +19,13 @@ std::vector<std::string> folders_of(const std::string& list) {
   return out;
 }
 
-// How pkg-config calls each MPI; MVAPICH2 has its own file beside MPICH's.
+// Returns the names of an MPI's pkg-config files; MVAPICH2 has its own beside MPICH's.
 std::vector<std::string> files_of(const std::string& mpi) {
   if (mpi == "openmpi") return {"ompi"};
   return {"mvapich2", "mvapich", "mpich"};
 }
 
-// "4.1.7" of the MPI itself; without a file for it, its library's number.
+// Reads the MPI's version, "4.1.7"; without a pkg-config file, the number of its library.
 Fact<std::string> mpi_version(const NodeFiles& files, const MpiInstallation& one) {
   const auto folders = folders_of(one.library_folders);
   for (const std::string& name : files_of(one.mpi))

@@ -1,4 +1,4 @@
-// Reading what netlink answers: bytes of the kernel's, which are taken as a stranger's. Pure.
+// Parsing of netlink answers, whose bytes are checked like a stranger's. Pure.
 #pragma once
 
 #include <linux/netlink.h>
@@ -13,7 +13,7 @@ namespace railgauge::agent {
 
 using NetlinkBytes = std::span<const std::uint8_t>;
 
-// A structure at the begin of bytes that need not be aligned; false where they are too few.
+// Copies a structure from the start of unaligned bytes. False: too few bytes.
 template <class Header>
 bool take(NetlinkBytes bytes, Header& header) {
   if (bytes.size() < sizeof header) return false;
@@ -21,12 +21,12 @@ bool take(NetlinkBytes bytes, Header& header) {
   return true;
 }
 
-// The position behind an attribute of `size` bytes, which is padded to four.
+// Returns the bytes behind an attribute of `size` bytes, padded to four.
 inline NetlinkBytes behind(NetlinkBytes bytes, std::size_t size) {
   return bytes.subspan(std::min((size + 3U) & ~std::size_t{3}, bytes.size()));
 }
 
-// `each(type, value)` of each attribute, until one is broken.
+// Calls each(type, value) for each attribute; stops at a broken one.
 template <class Each>
 void for_each_attribute(NetlinkBytes attributes, Each each) {
   for (nlattr head{}; take(attributes, head);) {
@@ -37,7 +37,7 @@ void for_each_attribute(NetlinkBytes attributes, Each each) {
   }
 }
 
-// `each(type, body)` of each message, until one is broken.
+// Calls each(type, body) for each message; stops at a broken one.
 template <class Each>
 void for_each_message(NetlinkBytes answer, Each each) {
   for (nlmsghdr head{}; take(answer, head);) {

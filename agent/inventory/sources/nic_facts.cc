@@ -1,4 +1,4 @@
-// NICs by the content of sysfs without opening a device: RDMA devices with their ports, and network
+// NICs, read from sysfs without opening a device: RDMA devices with their ports, and network
 // interfaces.
 #include <algorithm>
 #include <array>
@@ -16,8 +16,8 @@ namespace {
 constexpr const char* kRdma = "/sys/class/infiniband";
 constexpr const char* kNets = "/sys/class/net";
 constexpr std::uint32_t kMostGids = 4096;
-// The kernel gives a new GID the first free place, so that behind so many empty ones there is none.
-// Soft-RoCE has 1,024 places, and the folder lists them in no order.
+// Reading stops after this many empty entries, since the kernel gives a new GID the first free
+// entry. Soft-RoCE has 1,024 entries, and the folder lists them in no order.
 constexpr std::uint32_t kEmptyGids = 64;
 constexpr std::size_t kMostCounters = 256;
 constexpr std::size_t kMostNets = 512;
@@ -38,8 +38,8 @@ std::optional<double> rate_in(const std::string& text) {
   return gigabits > 0 ? std::optional(gigabits * 1e9) : std::nullopt;
 }
 
-// Fills in the port's GIDs. Some drivers refuse empty places, which means nothing beside other
-// readable ones.
+// Fills in the port's GIDs. Some drivers refuse to read empty entries, which is no error if others
+// are readable.
 void read_gids(const NodeFiles& files, const std::string& port, RdmaPort& out) {
   std::vector<GidEntry>& gids = out.gids;
   out.gids_told = Fact<bool>::known(true, port + "/gids");
@@ -99,7 +99,7 @@ Fact<std::vector<std::uint32_t>> ports_of(const NodeFiles& files, const std::str
   return ports;
 }
 
-// uverbsN of a device: by its own folder, or by what each of them says.
+// Returns the uverbsN of a device, from the device's folder or from the files of each uverbsN.
 Fact<std::string> uverbs_of(const NodeFiles& files, const std::string& device) {
   const std::string folder = "/sys/class/infiniband_verbs";
   for (const std::string& name : files.names(folder))
@@ -153,8 +153,8 @@ Fact<Counters> read_counters(const NodeFiles& files, const std::string& folder) 
   if (names.value.empty())
     return names.is_known() ? Fact<Counters>::absent(folder) : names.without_value<Counters>();
   Fact<Counters> counters = Fact<Counters>::known({}, folder);
-  // One that was not read, for whoever would call the rest all of them. A driver that has nothing
-  // to count for a name of its own (EINVAL) is no loss beside others.
+  // An unread counter is reported, so that the rest is not taken for all. A counter that the driver
+  // refuses (EINVAL) is no loss beside others.
   FactInfo unread = names;
   FactInfo refused = counters;
   for (const std::string& name : names.value) {
@@ -186,7 +186,7 @@ Apply read_rdma_names(const NodeFiles& files) {
     if (device.pci_address.empty() && name.starts_with("rxe")) device.driver = "rdma_rxe";
     if (device.pci_address.empty() && name.starts_with("siw")) device.driver = "siw";
     device.uverbs = uverbs_of(files, name);
-    // Its ports stay even when nothing more can be had of it.
+    // The ports stay even if the second wave cannot read the device.
     const auto ports = ports_of(files, name);
     device.ports_told = ports.without_value<bool>();
     for (const std::uint32_t port : ports.value) device.ports.emplace_back().port = port;

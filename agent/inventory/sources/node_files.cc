@@ -37,7 +37,7 @@ Fact<T> not_read(const std::string& path, int error) {
     case EACCES:
     case EPERM:
       return Fact<T>::unknown(path, fmt::format("{}: {}", path, std::strerror(error)));
-    case EINVAL:  // sysfs: not now, as the speed of a link that is down
+    case EINVAL:  // sysfs: not now, such as the speed of an inactive link
     case EAGAIN:
     case EBUSY:
       return Fact<T>::unknown(path,
@@ -47,7 +47,7 @@ Fact<T> not_read(const std::string& path, int error) {
   }
 }
 
-// Regular files alone: a pipe that somebody put in place must not hold us.
+// Opens regular files only: a pipe must not block the reader.
 int open_file(const std::string& path, Fd& fd) {
   fd = Fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
   if (!fd) return errno;

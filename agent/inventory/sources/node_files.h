@@ -1,5 +1,5 @@
-// Reads the files of a node, or of a tree that simulates one, each into a fact: bounded in size,
-// never waiting at a pipe, with the reason when something was not read.
+// Readers of a node's files, or of a tree that simulates a node, each into a fact. Bounded in size;
+// never waits at a pipe; an unread file has its reason.
 #pragma once
 
 #include <cstddef>
@@ -30,31 +30,31 @@ class NodeFiles {
   explicit NodeFiles(const InventoryOptions& options)
       : root_(options.root), sysfs_(options.sysfs), proc_(options.proc) {}
 
-  // Paths are the node's own ("/sys/class/net"); this one is where the file really is.
+  // Returns the real path of a node's path ("/sys/class/net").
   [[nodiscard]] std::string on_disk(const std::string& path) const;
-  // Separates one tree from another.
+  // Returns a name of the tree, different for different trees.
   [[nodiscard]] std::string place() const { return root_ + sysfs_ + proc_; }
-  // The machine that we run on, not a tree of files.
+  // Whether this is the machine itself, not a tree of files.
   [[nodiscard]] bool is_this_machine() const { return root_.empty() && sysfs_.empty(); }
 
-  // The whole file. More than `most` bytes or no UTF-8 is an error, no permission unknown, no such
-  // file (or a device that has no such thing: ENODEV, EOPNOTSUPP) absent.
+  // Reads the whole file. Error: more than `most` bytes, or no UTF-8. Unknown: no permission.
+  // Absent: no such file, or the device lacks the attribute (ENODEV, EOPNOTSUPP).
   [[nodiscard]] Fact<std::string> text(const std::string& path,
                                        std::size_t most = kMostTextBytes) const;
-  // As it is, also when it is no text.
+  // Does the same without the check for UTF-8.
   [[nodiscard]] Fact<std::string> bytes(const std::string& path,
                                         std::size_t most = kMostLineBytes) const;
-  // Its first line without blanks at both ends.
+  // Reads the first line, without blanks at both ends.
   [[nodiscard]] Fact<std::string> line(const std::string& path) const;
-  // Decimal, or hexadecimal behind "0x". Another text is an error.
+  // Reads a number, decimal or hexadecimal behind "0x". Error: any other text.
   [[nodiscard]] Fact<std::uint64_t> number(const std::string& path) const;
   [[nodiscard]] Fact<std::uint32_t> small(const std::string& path) const;
-  // Last part of where a link points.
+  // Reads the last component of a link's target.
   [[nodiscard]] Fact<std::string> link(const std::string& path) const;
-  // The names in a folder, sorted. No folder is absent, a refused one unknown; a path that is no
-  // folder, loops or holds more than `most` is an error, with the names seen.
+  // Lists the names in a folder, sorted. Absent: no folder. Unknown: no permission. Error, with the
+  // names seen: the path is no folder, loops, or has more than `most` names.
   [[nodiscard]] NameList list(const std::string& path, std::size_t most = kMostNames) const;
-  // The same where it does not matter why there are none.
+  // Lists the names when the reason of an empty list does not matter.
   [[nodiscard]] std::vector<std::string> names(const std::string& path,
                                                std::size_t most = kMostNames) const {
     return list(path, most).value;
@@ -62,9 +62,9 @@ class NodeFiles {
   [[nodiscard]] bool is_file(const std::string& path) const;
   [[nodiscard]] bool exists(const std::string& path) const;
   [[nodiscard]] Fact<double> modified_unix_seconds(const std::string& path) const;
-  // Calls with each line, without keeping the file, until it says false. Lines that are longer than
-  // kMostLineBytes are left out; what is behind `most` bytes is an error. The value says whether
-  // all was seen.
+  // Calls `each` with each line until it returns false; holds one chunk of the file at a time.
+  // Skips lines longer than kMostLineBytes. The value is true when the end was reached. Error: the
+  // file is longer than `most` bytes.
   [[nodiscard]] Fact<bool> lines(const std::string& path, std::size_t most,
                                  const std::function<bool(std::string_view)>& each) const;
 
@@ -75,26 +75,28 @@ class NodeFiles {
 };
 
 std::string_view trimmed(std::string_view text);
-// Fields between blanks; at most `most`.
+// Returns the fields between blanks, at most `most`.
 std::vector<std::string_view> fields_of(std::string_view line, std::size_t most = 64);
-// The lines of a text without their ends.
+// Returns the lines of a text without their line ends.
 std::vector<std::string_view> lines_in(std::string_view text);
-// The texts before and behind the first `mark`, without blanks; nothing where there is none.
+// The texts before and behind the first `mark`, without blanks at their ends; absent without a
+// `mark`.
 using Halves = std::pair<std::string_view, std::string_view>;
 std::optional<Halves> split_at(std::string_view line, char mark);
-// "0x1f" or "31"; nothing for anything else.
+// Parses "0x1f" or "31"; absent for any other text.
 std::optional<std::uint64_t> number_in(std::string_view text);
-// 16 of "16.0 GT/s PCIe" with the unit " GT/s".
+// Parses the amount in front of `unit`: 16 for "16.0 GT/s PCIe" and " GT/s".
 std::optional<double> amount_in(std::string_view text, std::string_view unit);
 
-// A value from a file that was read; absent if the file has none.
+// Returns `value` as a fact of the file `read`: absent if it equals T{}, else known.
 template <class T>
 Fact<T> or_absent(const FactInfo& read, const T& value) {
   if (!read.is_known()) return {read, T{}};
   return value == T{} ? Fact<T>::absent(read.source) : Fact<T>::known(value, read.source);
 }
 
-// A known text as `parse` reads it, which returns nothing for what is no `what`: an error then.
+// Converts a known text by `parse`. Error: `parse` returns nothing; the reason calls the text no
+// `what`.
 template <class Parse>
 auto parsed(const Fact<std::string>& text, std::string_view what, Parse parse) {
   using T = typename std::invoke_result_t<Parse, const std::string&>::value_type;

@@ -1,6 +1,5 @@
-// Facts of GPUs that only the driver's library reports. NVML is opened for the reading and closed
-// after it: an open NVML would keep the driver from being unloaded, which an upgrade does. No CUDA
-// context is made.
+// GPU facts that only the driver's library reports. NVML is open during the reading only: an open
+// NVML would prevent an upgrade from unloading the driver. No CUDA context is made.
 #include <algorithm>
 #include <array>
 
@@ -27,7 +26,7 @@ class Asker {
  public:
   Asker(const Nvml& nvml, ml::Device device) : nvml_(nvml), device_(device) {}
 
-  // Known where `slot(device, rest...)` succeeded: what `rest` points to is written then.
+  // Known if `slot(device, rest...)` succeeded and wrote to the pointers in `rest`.
   template <class Slot, class... Rest>
   FactInfo call(const char* name, Slot slot, Rest... rest) const {
     if (slot == nullptr) return {FactState::kAbsent, name, {}};
@@ -119,7 +118,7 @@ void ask_clocks(const Asker& asker, const Nvml& nvml, NvmlGpu& gpu) {
                                                     : nvml.device_get_throttle_reasons);
 }
 
-// Their number alone: NVML says that there was no room, and how many there are.
+// Returns the number of processes: with no room for the list, NVML returns the number.
 Fact<std::uint32_t> count_processes(const Nvml& nvml, ml::Device device) {
   using Number = Fact<std::uint32_t>;
   constexpr const char* kName = "nvmlDeviceGetComputeRunningProcesses";
@@ -142,7 +141,7 @@ void ask_links(const Asker& asker, const Nvml& nvml, NvmlGpu& gpu) {
   std::vector<std::string> remotes;
   for (unsigned link = 0; link < ml::kMostLinks; ++link) {
     const auto state = asker.number<bool, int>(kState, nvml.device_get_link_state, link);
-    // Past its last link a GPU answers that the number is wrong, one without links for the first.
+    // A GPU rejects the number behind its last link, or the first number if it has no links.
     if (state.is_absent() || asker.last_returned() == ml::kInvalidArgument) break;
     if (!state.is_known()) {
       gpu.nvlink_active = state.without_value<std::vector<bool>>();

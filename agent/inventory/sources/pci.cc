@@ -20,7 +20,8 @@ constexpr std::size_t kMostBars = 6;
 constexpr std::uint64_t kBarIsIo = 0x100;  // bits of a line in "resource" (linux/ioport.h)
 constexpr std::uint64_t kBarIsPrefetchable = 0x2000;
 
-// GPUs, adapters, NVSwitches and what is theirs; bridges come along as somebody's parents.
+// Whether the inventory lists a function: GPUs, adapters, NVSwitches and their functions. Bridges
+// are added as parents of these.
 bool is_wanted(std::uint32_t class_code, std::uint32_t vendor) {
   const std::uint32_t base = class_code >> 16U;
   return base == 0x02 || (vendor == kNvidia && (base == 0x03 || base == 0x06 || base == 0x12)) ||
@@ -134,7 +135,7 @@ Apply read_pci_tree(const NodeFiles& files) {
             Fact<bool>::unknown(kind->source, fmt::format("{}: {}", name, kind->reason)));
     if (is_broken || is_wanted(class_code.value, vendor.value)) {
       devices[name] = read_place(files, name);
-    } else if (vendor.is(kMellanox)) {  // of whatever class its DMA function has
+    } else if (vendor.is(kMellanox)) {  // also DMA functions, which have any class
       PciDevice device = read_place(files, name);
       if (device.is_data_direct()) devices[name] = std::move(device);
     }

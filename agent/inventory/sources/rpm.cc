@@ -24,7 +24,7 @@ constexpr std::uint32_t kReleaseTag = 1002;
 constexpr std::uint32_t kStringType = 6;
 constexpr int kMostNames = 200'000;
 
-// Big-endian. The caller knows that it is there.
+// Returns the big-endian number at `at`, which must be within `bytes`.
 std::uint32_t number_at(std::string_view bytes, std::size_t at) {
   std::uint32_t number = 0;
   for (std::size_t i = 0; i < sizeof number; ++i)
@@ -60,7 +60,7 @@ class RpmDatabase {
   PackageFact read(const std::string& on_disk,
                    const std::function<bool(std::string_view)>& is_wanted, std::size_t most) {
     sqlite3* raw = nullptr;
-    // "immutable": neither its log nor a lock is made, which needs leave to write.
+    // "immutable" makes SQLite create neither log nor lock, which would need write permission.
     const int opened = sqlite3_open_v2(uri_of(on_disk).c_str(), &raw,
                                        SQLITE_OPEN_READONLY | SQLITE_OPEN_URI, nullptr);
     database_ = Handle<DatabaseTraits>(raw);

@@ -1,5 +1,5 @@
-// Packages of distributions with rpm, from its SQLite database: read without running, locking or
-// writing anything. Older formats (Berkeley DB, ndb) are named as such.
+// Packages of distributions with rpm, read from its SQLite database without running, locking or
+// writing anything. Older formats (Berkeley DB, ndb) are unknown, with the format as the reason.
 #pragma once
 
 #include <functional>
@@ -17,12 +17,12 @@ struct RpmPackage {
   std::string version{};  // "2.21.5-1": version and release
 };
 
-// Parses a header as the database has it, which may be cut off behind its first strings. Absent for
-// bytes that are none. Pure.
+// Parses a header as stored in the database; it may be cut off behind its first strings. Absent for
+// other bytes. Pure.
 std::optional<RpmPackage> parse_rpm_header(std::string_view bytes);
 
 using PackageFact = Fact<std::map<std::string, std::string>>;
-// Absent: there is no rpm. At most `most` of those whose names `is_wanted` takes.
+// Reads at most `most` packages whose name satisfies `is_wanted`. Absent: the node has no rpm.
 PackageFact read_rpm(const NodeFiles& files, const std::function<bool(std::string_view)>& is_wanted,
                      std::size_t most);
 

@@ -1,5 +1,5 @@
-// How services are set to start, read from unit files and links: systemd is not asked, so a node
-// whose manager hangs is covered too.
+// The enablement of services, read from unit files and links. systemd is not asked, since it may
+// hang.
 #include <array>
 
 #include <fmt/format.h>
@@ -39,7 +39,7 @@ Enabled enabled_units(const NodeFiles& files) {
   return units;
 }
 
-// /etc/rc3.d/S20nv_peer_mem: scripts of before systemd, which it still runs.
+// Returns the SysV scripts that systemd still runs: /etc/rc3.d/S20nv_peer_mem.
 Enabled enabled_scripts(const NodeFiles& files) {
   constexpr std::size_t kOrder = 3;  // "S20"
   Enabled scripts = Enabled::known({}, "/etc/rc3.d");

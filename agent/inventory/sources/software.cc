@@ -58,7 +58,8 @@ Fact<std::string> setting_of(const Fact<std::string>& text, std::string_view key
   return Fact<std::string>::absent(text.source);
 }
 
-// Its script says what was installed: "MLNX_OFED_LINUX-24.10-0.7.0.0", "OFED-internal-24.10-0.7.0".
+// Reads the installed OFED from its script: "MLNX_OFED_LINUX-24.10-0.7.0.0",
+// "OFED-internal-24.10-0.7.0".
 Fact<std::string> ofed_version(const NodeFiles& files) {
   constexpr std::string_view kPart =
       "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-";

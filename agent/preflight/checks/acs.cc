@@ -1,7 +1,7 @@
-// ACS on the ports between a GPU and a NIC, and nowhere else: a redirect there sends what the two
-// say to each other through the root complex. With Data Direct (ConnectX-8 on Grace) the NIC's own
-// function is on another root port, and the ports are those between the GPU and the NIC's DMA
-// function; their patterns are those that rdma-core's rdma_topo demands.
+// ACS on the ports between a GPU and a NIC only, where a redirect sends their traffic through the
+// root complex. With Data Direct (ConnectX-8 on Grace) the NIC's own function is on another root
+// port; the checked ports are between the GPU and the NIC's DMA function, with the patterns of
+// rdma-core's rdma_topo.
 #include <algorithm>
 #include <array>
 
@@ -20,7 +20,7 @@ struct Pattern {
   std::uint16_t mask = 0;
   std::uint16_t value = 0;
   const char* name = "";
-  bool needs_acs = false;  // a port without ACS cannot be what is needed
+  bool needs_acs = false;  // a port without ACS fails
 };
 constexpr Pattern kPlain{
     kAcsRequestRedirect | kAcsCompletionRedirect | kAcsUpstreamForwarding | kAcsEgressControl, 0,
@@ -33,7 +33,8 @@ constexpr Pattern kTowardDma{kDirectMask,
 constexpr Pattern kTowardGpu{kDirectMask,
                              kAcsSourceValidation | kAcsRequestRedirect | kAcsUpstreamForwarding,
                              "Data Direct, toward the GPU", true};
-// Without source validation all below it is one IOMMU group, as Data Direct needs it.
+// Without source validation all functions below the port form one IOMMU group, as Data Direct
+// requires.
 constexpr Pattern kDirectRoot{kDirectMask,
                               kAcsRequestRedirect | kAcsCompletionRedirect | kAcsUpstreamForwarding,
                               "Data Direct, above GPU and DMA function", true};
@@ -97,7 +98,7 @@ std::string boot_unit(const std::vector<std::string>& commands) {
       unit);
 }
 
-// Functions that this machine gives to virtual machines, "0000:17:00.0"; empty where it hosts none.
+// Returns the functions that are reserved for virtual machines, "0000:17:00.0"; "" for none.
 std::string guests_devices(const Inventory& node) {
   std::string given;
   for (const auto& [address, device] : node.pci)
@@ -123,8 +124,8 @@ std::string config_acs_of_all(const std::vector<Wrong>& wrong) {
   return argument;
 }
 
-// By the kernel as it boots and not by setpci: the IOMMU groups, which must hold GPU and DMA
-// function together, are made of these bits then.
+// Sets the bits by the kernel's command line, not by setpci: the boot forms the IOMMU groups, which
+// must contain GPU and DMA function together, from these bits.
 std::vector<std::string> data_direct_remedy(const Inventory& node,
                                             const std::vector<Wrong>& wrong) {
   std::vector<std::string> remedy{
@@ -134,7 +135,7 @@ std::vector<std::string> data_direct_remedy(const Inventory& node,
       "rdma_topo write-grub-acs writes the same):"};
   const std::string argument = config_acs_of_all(wrong);
   const Family family = family_of(node);
-  // GRUB takes a semicolon for the end of the command unless it is in quotes.
+  // GRUB reads an unquoted semicolon as the end of the command.
   const auto commands =
       family == Family::kDebian || family == Family::kSuse
           ? kernel_argument_commands(node, fmt::format(R"(pci=config_acs=\\"{}\\")", argument))
@@ -166,7 +167,8 @@ std::vector<std::string> acs_remedy(const Inventory& /*node*/, const std::vector
   return remedy;
 }
 
-// Each of `ports`; `remedy` makes those that are wrong right, `fine` says that none is.
+// Judges `ports`. `remedy` returns the commands that correct wrong ports; `fine` is the text if
+// none is wrong.
 CheckResult judge_ports(const Inventory& node, const std::string& subject,
                         const std::vector<WantedPort>& ports, const std::string& fine,
                         std::vector<std::string> (*remedy)(const Inventory&,
@@ -213,7 +215,8 @@ CheckResult judge_pair(const Inventory& node, const GpuNicPair& pair) {
                      acs_remedy);
 }
 
-// There the GPU's traffic is with the DMA function beside it, whichever NIC that belongs to.
+// Judges the ports between a GPU and the DMA function beside it, whichever NIC the function belongs
+// to.
 CheckResult judge_data_direct(const Inventory& node, const PairsOfGpu& one) {
   return judge_ports(node, one.pairs.front().gpu->name,
                      direct_ports(*one.gpu_device, *one.data_direct),

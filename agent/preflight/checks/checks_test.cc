@@ -1,5 +1,5 @@
-// Each check on a node in order, on a faulty one, and on one without the fact. The node is
-// synthetic (testing/sample_node.h).
+// Each check on a healthy node, on a faulty one, and on one without the fact. The node is synthetic
+// (testing/sample_node.h).
 #include <algorithm>
 #include <ostream>
 

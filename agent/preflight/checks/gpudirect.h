@@ -1,5 +1,5 @@
-// The one line that people look for: whether a GPU and its NIC speak GPUDirect, by what, or why not
-// and what to do. Pure.
+// The GPUDirect verdict of a GPU and its NIC: works, and by which mechanism, or the obstacle and
+// its remedy. Pure.
 #pragma once
 
 #include <span>
@@ -11,15 +11,16 @@
 
 namespace railgauge::agent {
 
-// Each GPU with its nearest NICs; one entry without a NIC for a GPU that has none. `node` stays "".
-// Only a registration says "yes"; what is merely in place is "unknown", with what would prove it.
+// Judges each GPU with its nearest NICs; a GPU without a NIC has one entry without a NIC. `node`
+// stays "". Only a successful registration is "yes"; met conditions alone are "unknown", with the
+// command that would prove them.
 std::vector<api::GpuDirectPair> gpudirect_pairs(const CheckInput& input);
 
 struct GpuNicPair;
-// The answer of that pair; nullptr: there is none.
+// Returns the answer of that pair, or nullptr.
 const ProbeAnswer* find_answer(std::span<const ProbeAnswer> answers, const GpuNicPair& pair);
-// "; 3 min ago: registered by dma-buf", the last answer of a registration that was not tried now or
-// found a busy GPU; "" where none is remembered. In registration.cc.
+// Returns "; 3 min ago: registered by dma-buf", the remembered answer of a pair that was not tried
+// now or whose GPU is busy; "" without one. Defined in registration.cc.
 std::string last_answer_words(const CheckInput& input, const GpuNicPair& pair);
 
 }  // namespace railgauge::agent

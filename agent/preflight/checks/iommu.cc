@@ -64,7 +64,7 @@ std::optional<CheckResult> judge_data_direct(const Inventory& node) {
   return std::nullopt;
 }
 
-// NVML's word, or that of the PCI regions.
+// Returns the size of BAR1 from NVML, else from the PCI regions.
 Fact<std::uint64_t> bar1_of(const Inventory& node, const GpuFacts& gpu) {
   if (gpu.nvml.bar1_total_bytes.is_known()) return gpu.nvml.bar1_total_bytes;
   const PciDevice* device = node.pci_device(gpu.pci_address);
@@ -121,7 +121,7 @@ CheckResults judge_iommu(const CheckInput& input) {
                    kernel_argument_commands(node, translation_words(node)))};
   if (const auto unread = std::ranges::find_if(devices, is_unread); unread != devices.end())
     return {not_known("", "how the IOMMU treats GPUs and NICs", (*unread)->iommu_group_type)};
-  // A device in a group is behind one, whether or not that has a name of its own.
+  // A device in a group is behind an IOMMU, even if sysfs names none.
   const bool any_in_group = std::ranges::any_of(
       devices, [](const PciDevice* device) { return device->iommu_group.is_known(); });
   if (none && !any_in_group) return {passed("", "no IOMMU is on", source)};

@@ -1,4 +1,5 @@
-// How GPUs and NICs are linked: speed, width, and what the kernel and the error counters say of it.
+// The PCIe links of GPUs and NICs: speed, width, error counters, and the kernel's message about
+// them.
 #include <algorithm>
 #include <optional>
 
@@ -23,7 +24,7 @@ std::string link_text(double gigatransfers, std::uint32_t width) {
   return fmt::format("{} GT/s x{}", gigatransfers, width);
 }
 
-// The steps to look at a link and to reseat the card.
+// Returns the steps to inspect a link and to reseat the card.
 std::vector<std::string> reseat(const std::string& address, const std::string& port) {
   return {fmt::format("lspci -vv -s {} | grep -E 'LnkCap|LnkSta'", address),
           fmt::format("# power off, reseat the card (or its riser or cable) below port {}; check "

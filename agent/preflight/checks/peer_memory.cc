@@ -26,7 +26,7 @@ std::string name_with_version(const Inventory& node, const char* name) {
 }
 
 CheckResult judge_loaded(const Inventory& node) {
-  const auto& autoload = node.autoload.value;  // what was found; open: there may be more
+  const auto& autoload = node.autoload.value;  // modules found so far; if open, more may exist
   const std::string loaded = name_with_version(node, kModule) + " is loaded";
   if (const auto service = node.services.find("nvidia-peermem");
       service != node.services.end() && service->second.enablement.is("enabled"))
@@ -42,7 +42,7 @@ CheckResult judge_loaded(const Inventory& node) {
                 kModules);
 }
 
-// The kernel's own RDMA stack: no module of the kind can load there, however often it is built.
+// Judges a node with the kernel's own RDMA stack, on which no such module can load.
 CheckResult judge_without_clients(const Inventory& node) {
   const bool is_open = !dmabuf_ruled_out(node);
   std::vector<std::string> remedy;
@@ -133,7 +133,8 @@ std::string what_returns(const Inventory& node) {
   return "";
 }
 
-// A place that could bring the legacy module back and was not read; nothing when all were.
+// Returns the result for an unread file that could load the legacy module at boot; absent if all
+// were read.
 std::optional<CheckResult> unread_place(const Inventory& node) {
   const auto service = node.services.find(kLegacy);
   if (service == node.services.end())

@@ -25,7 +25,8 @@ std::string misfit_in_log(const Inventory& node) {
   return "";
 }
 
-// Loaded, and bound to the ib_core that runs: what did not fit before was mended since.
+// Whether the module is loaded and bound to the running ib_core: an earlier mismatch was then
+// repaired.
 bool serves(const Inventory& node) {
   const ModuleFacts* core = node.module("ib_core");
   return node.is_loaded(kPeermem) && core != nullptr && core->is_loaded &&

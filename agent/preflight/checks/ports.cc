@@ -8,7 +8,7 @@
 namespace railgauge::agent {
 namespace {
 
-// Ethernet frame's MTU from which RoCE can use 4096: that, and its headers.
+// The least Ethernet MTU, in bytes, for RoCE's MTU of 4096: the payload and its headers.
 constexpr std::uint32_t kNetMtuFor4096 = 4200;
 constexpr std::uint32_t kRoceHeaderBytes = 96;
 constexpr std::uint32_t kInfinibandMtu = 4096;
@@ -22,7 +22,7 @@ const NetDevice* net_of(const Inventory& node, const RdmaDevice& device) {
 // The fastest port of the same board on this node.
 double best_rate(const Inventory& node, const RdmaDevice& device) {
   double best = 0;
-  if (!device.board_id.is_known() && !device.model.is_known()) return best;  // whose sister is it?
+  if (!device.board_id.is_known() && !device.model.is_known()) return best;  // unknown board
   for (const RdmaDevice& other : node.rdma)
     for (const RdmaPort& port : other.ports)
       if (other.board_id.value_or("") == device.board_id.value_or("") &&
@@ -38,7 +38,8 @@ bool any_active(const Inventory& node) {
   });
 }
 
-// A port that nobody plugged in is no fault; one of a NIC that was put beside a GPU is a lost rail.
+// Judges a port that is down: an unplugged port is no fault, except on a NIC beside a GPU, where a
+// rail is lost.
 CheckResult judge_down(const Inventory& node, const RdmaDevice& device, const RdmaPort& port) {
   const std::string gpus = gpus_beside(node, device);
   const bool other_port = std::ranges::any_of(
@@ -78,7 +79,7 @@ CheckResult judge_port(const Inventory& node, const RdmaDevice& device, const Rd
   return passed(name, text, port.state);
 }
 
-// The MTU that the port agreed on with the subnet manager: the partition bounds it, not an
+// Judges the MTU that the port negotiated with the subnet manager; the partition bounds it, not an
 // interface.
 CheckResult judge_infiniband_mtu(const RdmaDevice& device, const RdmaPort& port) {
   const std::string name = name_of(device, port);
@@ -97,7 +98,7 @@ CheckResult judge_infiniband_mtu(const RdmaDevice& device, const RdmaPort& port)
        "systemctl restart opensm"});
 }
 
-// Ports of another kind, of which RoCE's rules say nothing; "" for RoCE and InfiniBand.
+// Returns the reason why RoCE's rules do not apply to a port, or "" for RoCE and InfiniBand.
 std::string why_not_roce(const RdmaDevice& device, const RdmaPort& port) {
   if (is_iwarp(device)) return "iWARP: TCP carries it, and cuts its packets";
   const std::string layer = port.link_layer.value_or("ethernet");

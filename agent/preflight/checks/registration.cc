@@ -1,5 +1,5 @@
-// The decisive test: a small GPU buffer registered with the NIC, in a runner, on an idle GPU. That
-// a module is loaded, or a flag is set, proves nothing.
+// The decisive test: a small GPU buffer is registered with the NIC, in a runner, on an idle GPU. A
+// loaded module or a set flag proves nothing.
 #include <algorithm>
 
 #include "agent/preflight/checks/dmabuf.h"

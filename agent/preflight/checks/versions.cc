@@ -1,4 +1,4 @@
-// Versions: what is there, whether the NICs agree, and what GPUDirect RDMA needs at least.
+// Versions: the installed ones, the agreement of the NICs, and the minimum for GPUDirect RDMA.
 #include <algorithm>
 #include <array>
 #include <map>
@@ -35,7 +35,8 @@ CheckResult judge_least(const std::string& what, const Fact<std::string>& have, 
       enough ? std::vector<std::string>{} : std::vector<std::string>{remedy});
 }
 
-// Without a driver nothing reaches a GPU's memory; one that a guest has needs none here.
+// Judges the GPU driver, without which no NIC reaches a GPU's memory. A GPU of a guest needs none
+// here.
 CheckResult judge_gpu_driver(const Inventory& node) {
   const std::string install = fmt::format("# install GPU driver {} or later", kLeastDriver);
   if (!node.gpu_driver.is_absent())
@@ -94,8 +95,8 @@ CheckResult judge_nic_class(const Inventory& node, const RdmaDevice& nic) {
   return passed(nic.name, text, device->device);
 }
 
-// The needs of GDRCopy's driver on its own side; GPU driver and GPU class have their own rows, and
-// need more than it does.
+// Judges GDRCopy's driver itself. Its needs of GPU driver and GPU are below those of their own
+// rows.
 CheckResult judge_gdrdrv(const Inventory& node) {
   if (!node.loaded_modules.is_known())
     return not_known("gdrdrv", "the list of loaded modules", node.loaded_modules);
@@ -112,7 +113,8 @@ std::string version_text(const char* name, const Fact<std::string>& fact) {
   return fmt::format("{} {}", name, fact.is_known() ? fact.value : std::string("?"));
 }
 
-// Part of every stack, and unknown there, with the way to read it.
+// The text for the NIC's configuration, which every stack lists as unknown, with the way to read
+// it.
 constexpr const char* kConfigurationUnknown =
     "; its configuration is unknown: reading it takes root and writes to the NIC's registers "
     "(mlxconfig query), which neither the agent nor its helper does";

@@ -12,7 +12,7 @@ namespace {
 
 constexpr const char* kSwitches = "nvswitch";
 
-// The log knows no repair: who made one writes it there.
+// Returns the command that notes a repair in the log, which has no other record of it.
 std::string repaired(const std::string& what) {
   return fmt::format("echo 'railgauge: repaired {}' > /dev/kmsg  # then it counts no more", what);
 }
@@ -50,12 +50,12 @@ CheckResult judge_gpu(const Inventory& node, const GpuFacts& gpu) {
   return passed(gpu.name, "no fatal Xid since boot", log);
 }
 
-// NVSwitches have no subject of their own: the baseboard is one. Nothing where none has a fault.
+// Judges all NVSwitches as one subject, the baseboard; absent if none has a fault.
 std::optional<CheckResult> judge_switches(const Inventory& node) {
   const std::string* found = nullptr;
   for (const std::string& line : node.kernel_log.value) {
     if (is_repair_of(line, kSwitches)) found = nullptr;
-    // One that is not fatal has lines of its severity and its data behind it, with the same head.
+    // A non-fatal SXid is followed by lines with its severity and data, which have the same head.
     const auto xid = parse_xid(line);
     if (found == nullptr && xid && xid->of_switch && xid->fatal) found = &line;
   }

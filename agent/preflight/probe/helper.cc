@@ -43,7 +43,7 @@ void keep(const Fact<T>& before, Fact<T>& now) {
   if (now.state == FactState::kUnknown) now = before;
 }
 
-// The same place with the same kind of device in it.
+// Returns the device at the same address if it is of the same kind, else nullptr.
 const PciDevice* same_device(const Inventory& before, const PciDevice& device) {
   const PciDevice* old = before.pci_device(device.address);
   const bool same = old != nullptr && old->vendor.value == device.vendor.value &&

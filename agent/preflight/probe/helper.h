@@ -1,5 +1,4 @@
-// Facts that railgauge-node-facts, if it is installed, adds to an inventory read by an ordinary
-// user.
+// Facts that railgauge-node-facts, if installed, adds to an inventory that an ordinary user read.
 #pragma once
 
 #include <cstdint>
@@ -23,34 +22,34 @@ struct NodeFacts {
   bool kernel_log_is_cut = false;
 };
 
-// Its lines; what is none is left out. Pure.
+// Parses the helper's lines; skips unknown ones. Pure.
 NodeFacts parse_node_facts(const std::string& text);
-// Replaces what was not known of devices' configuration spaces and of the kernel's log; what was
-// known stays. Pure.
+// Fills in unknown configuration spaces and an unknown kernel log; known facts stay. Pure.
 void add_node_facts(const NodeFacts& facts, Inventory& node);
 
-// Reads from the service behind a unix socket until it closes. Errors: kNotFound: nobody is there;
-// kDeadlineExceeded, kResourceExhausted: it sent too slowly or more than `most` bytes;
-// kUnavailable.
+// Reads from the service behind a unix socket until it closes. kNotFound: no service listens there,
+// or this user may not connect. kDeadlineExceeded: no end within `seconds`. kResourceExhausted:
+// more than `most` bytes. kUnavailable: other failures of connect().
 Result<std::string> read_socket(const std::string& path, double seconds, std::size_t most);
 
 inline constexpr double kNodeFactsSeconds = 2;  // for the helper's answer
 
-// Asks the helper where something is not known: its service, else the program beside this one.
-// Without either nothing changes.
+// Asks the helper if a fact is unknown: its service, else the program beside this one. Without
+// either, `node` stays as it is.
 void ask_node_facts(Inventory& node, double seconds = kNodeFactsSeconds);
-// The same of configuration spaces alone.
+// Does the same for configuration spaces alone.
 void ask_config_spaces(Inventory& node);
 
-// Completes an inventory that is read again and again: the stack's settings (ACS, MaxReadReq,
+// The completion of an inventory that is read periodically: the stack's settings (ACS, MaxReadReq,
 // relaxed ordering) are in configuration spaces, which the agent itself may not read. The helper is
-// called at first, when a device is new, and every kAskNs; in between its last answer stays.
+// called the first time, for a new device, and every kAskNs; its last answer stays in between.
 class ConfigKeeper {
  public:
   static constexpr double kAskNs = 600e9;
   using Ask = std::function<void(Inventory&)>;
   explicit ConfigKeeper(Ask ask = ask_config_spaces) : ask_(std::move(ask)) {}
-  // `before` is what was completed last. Whether the helper was asked.
+  // Completes `now`; `before` is the last completed inventory. Returns whether the helper was
+  // asked.
   bool complete(const Inventory& before, Inventory& now, double now_ns);
 
  private:

@@ -1,4 +1,4 @@
-// The helper's lines and what becomes of them; synthetic.
+// The helper's lines, their parsing and their effect on an inventory; synthetic.
 #include "agent/preflight/probe/helper.h"
 
 #include <sys/socket.h>
@@ -161,7 +161,7 @@ TEST(ConfigKeeper, WhatTheHelperToldStaysInAnInventoryThatIsReadAgain) {
   Inventory before = plain_inventory();
   EXPECT_TRUE(keeper.complete({}, before, 0));
   EXPECT_EQ(read_request_of(before), 4096U);
-  bytes = 512;  // an upgrade set it back
+  bytes = 512;  // reset by an upgrade
   Inventory soon = plain_inventory();
   EXPECT_FALSE(keeper.complete(before, soon, 30e9));
   EXPECT_EQ(read_request_of(soon), 4096U);

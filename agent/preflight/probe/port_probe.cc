@@ -19,8 +19,9 @@ std::string endpoint_of(const RdmaDevice& device, const RdmaPort& port) {
 
 bool tells_mtu(const RdmaPort& port) { return port.link_layer.is("infiniband"); }
 
-// Those that are up, of InfiniBand, and beside a GPU of all hardware: of Ethernet the interface's
-// MTU says it, and a runner that is started in vain would cost a slow node more than all the rest.
+// Calls `each` for active ports of InfiniBand and, on nodes with GPUs, of all hardware. Other
+// Ethernet ports are left out, since the interface shows their MTU, and a needless runner would
+// take a slow node longer than all other reads.
 template <class Each>
 void for_each_open_port(Inventory& node, Each each) {
   for (RdmaDevice& device : node.rdma)

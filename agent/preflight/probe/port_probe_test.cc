@@ -1,4 +1,4 @@
-// Ports asked by a runner whose answers are scripted. Synthetic.
+// The port probe with a runner whose answers are scripted. Synthetic.
 #include "agent/preflight/probe/port_probe.h"
 
 #include <gmock/gmock.h>

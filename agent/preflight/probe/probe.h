@@ -1,4 +1,4 @@
-// Registrations of GPU memory with NICs, tried by railgauge-runner: the agent itself never makes a
+// Registrations of GPU memory with NICs, tried by railgauge-runner, so that the agent never makes a
 // CUDA context.
 #pragma once
 
@@ -16,12 +16,13 @@ namespace railgauge::agent {
 
 inline constexpr double kProbeSeconds = 9;  // for all pairs of a node, at most
 
-// Each GPU with its nearest NICs. A runner that dies or hangs makes the pairs that it had not
-// answered errors.
+// Tries each GPU with its nearest NICs. When the runner dies or hangs, pairs without an answer are
+// kError.
 std::vector<ProbeAnswer> probe_registrations(const Inventory& node, const std::string& runner,
                                              double seconds = kProbeSeconds);
 
-// `each` line that is a message of that kind; a newer runner's fields are skipped.
+// Calls `each` with the message of each line that parses as JSON of that kind. Skips other lines,
+// and fields that a newer runner added.
 template <class Message, class Each>
 void for_each_message_line(const std::string& text, Each each) {
   google::protobuf::util::JsonParseOptions options;
@@ -32,10 +33,10 @@ void for_each_message_line(const std::string& text, Each each) {
       each(message);
 }
 
-// Why what the runner was asked for has no line.
+// Returns the reason why the runner printed no line for a question.
 std::string why_silent(const Result<CommandOutput>& output);
 
-// The runner's lines as answers; what is no answer is left out. Pure.
+// Parses the runner's lines as answers; skips lines that are no answer. Pure.
 std::vector<ProbeAnswer> parse_probe_lines(const std::string& text, double unix_seconds);
 
 }  // namespace railgauge::agent

@@ -27,7 +27,7 @@ namespace {
 
 constexpr std::uint32_t kSchemaVersion = 1;
 constexpr std::size_t kMaxNameBytes = 64;   // of a GPU, a NIC, a path
-constexpr std::size_t kMaxTextBytes = 300;  // of what an answer says
+constexpr std::size_t kMaxTextBytes = 300;  // of an answer's text
 constexpr int kLockTries = 10;
 constexpr std::chrono::milliseconds kLockPause{20};
 
@@ -59,8 +59,8 @@ bool is_believable(double at_unix_seconds, double now_unix_seconds) {
          at_unix_seconds <= now_unix_seconds + kClockSlackSeconds;
 }
 
-// Two processes may ask at once: who reads, adds and replaces is alone. Released with the
-// descriptor.
+// Locks the folder, since two processes may read, add to and replace the file at once. Released
+// with the descriptor.
 Result<Fd> lock(const std::string& folder) {
   Fd locked(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!locked)
@@ -95,7 +95,7 @@ std::string probe_file_text(std::span<const ProbeAnswer> answers) {
 
 std::vector<ProbeAnswer> parse_probe_file(std::string_view text, double now_unix_seconds) {
   GpuDirectAnswers file;
-  // A text that was cut anywhere is no JSON, and one with fields of others is not ours.
+  // A cut text is no JSON, and a text with unknown fields is foreign.
   if (text.size() > kMaxProbeFileBytes ||
       !google::protobuf::util::JsonStringToMessage(std::string(text), &file).ok() ||
       file.schema_version() != kSchemaVersion ||
@@ -148,7 +148,8 @@ std::vector<ProbeAnswer> ProbeMemory::all(double now_unix_seconds) {
   return known();
 }
 
-// Takes what the file has newer: an operator's `railgauge-agent --preflight --probe` writes it too.
+// Takes newer answers from the file, which an operator's `railgauge-agent --preflight --probe`
+// writes too.
 void ProbeMemory::learn(double now_unix_seconds) {
   std::erase_if(last_, [&](const auto& row) {
     return !is_believable(row.second.at_unix_seconds, now_unix_seconds);

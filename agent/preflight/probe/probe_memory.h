@@ -1,6 +1,6 @@
-// The last results of registrations of GPU memory with NICs, so that a busy GPU's last answer can
-// be reported. Kept in a small file of the state folder: neither an agent's restart nor its absence
-// (`railgauge-agent --preflight`) forgets a proof.
+// The last results of registrations of GPU memory with NICs, reported while a GPU is busy. Kept in
+// a small file of the state folder, so that a proof survives a restart and reaches `railgauge-agent
+// --preflight`.
 #pragma once
 
 #include <functional>
@@ -18,14 +18,14 @@
 namespace railgauge::agent {
 
 inline constexpr const char* kProbeFile = "agent-gpudirect";
-inline constexpr std::size_t kMaxKeptAnswers = 256;  // pairs of a GPU and a NIC; the newest stay
-inline constexpr std::size_t kMaxProbeFileBytes = 1U << 20U;  // more than these can fill
-inline constexpr double kClockSlackSeconds = 60;  // so far a clock may have been set back
+inline constexpr std::size_t kMaxKeptAnswers = 256;           // one a pair; the newest stay
+inline constexpr std::size_t kMaxProbeFileBytes = 1U << 20U;  // above the size of kMaxKeptAnswers
+inline constexpr double kClockSlackSeconds = 60;  // a clock set back by less is tolerated
 
-// The file's text. Pure.
+// Returns the file's text, without answers of busy GPUs and untried pairs. Pure.
 std::string probe_file_text(std::span<const ProbeAnswer> answers);
-// None where the text is cut, not ours, or has an answer of the future: a clock was set, and no age
-// of it would be right. Pure.
+// Parses the file's text. Empty if the text is cut, foreign, or has an answer from the future: the
+// clock was set, so every age would be wrong. Pure.
 std::vector<ProbeAnswer> parse_probe_file(std::string_view text, double now_unix_seconds);
 
 // Thread safe.
@@ -34,12 +34,13 @@ class ProbeMemory {
   using Complain = std::function<void(const Error&)>;
 
   ProbeMemory() = default;  // without a file
-  // `folder` is not made; "" is none. `complain` hears why the file could not be written.
+  // `folder` must exist; "": no file. `complain` receives the error when the file cannot be
+  // written.
   ProbeMemory(std::string folder, Complain complain);
 
-  // Notes `answers` and gives, for those that are kBusy, the last one that was an answer.
+  // Stores `answers` and returns the last real answer of each pair that is kBusy now.
   std::vector<ProbeAnswer> exchange(std::span<const ProbeAnswer> answers, double now_unix_seconds);
-  // All that is remembered.
+  // Returns all stored answers.
   std::vector<ProbeAnswer> all(double now_unix_seconds);
 
  private:

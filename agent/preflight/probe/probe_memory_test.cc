@@ -44,7 +44,7 @@ std::string text_of(const TempDir& folder) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-// In a folder; what it complains of is an error of the test.
+// A memory in a folder. Its complaints fail the test.
 class Memory : public ProbeMemory {
  public:
   explicit Memory(const TempDir& folder)

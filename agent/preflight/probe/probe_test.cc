@@ -1,4 +1,4 @@
-// The probe by a runner whose answers are scripted. Synthetic.
+// The registration probe with a runner whose answers are scripted. Synthetic.
 #include "agent/preflight/probe/probe.h"
 
 #include <filesystem>
@@ -98,8 +98,7 @@ TEST(Probe, WhatALibraryPrintsBetweenIsNoAnswer) {
   EXPECT_EQ(answers[0].at_unix_seconds, 5);
 }
 
-// The results of --probe are reported afterwards without it, with their age, and prove nothing any
-// more.
+// Later preflights without --probe report its results with their age, but no longer as a proof.
 TEST(LastAnswer, ThePreflightAfterAProbeTellsItsAnswerAndAge) {
   Inventory node = node_with({"mlx5_0"});
   const std::vector<ProbeAnswer> last{{.gpu = "gpu0",

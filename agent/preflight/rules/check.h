@@ -1,5 +1,5 @@
-// A check of preflight: a pure function from what is known of the node to results. THE list of
-// checks is table.cc; a new one is a function, its declaration and row there, and its tests.
+// A check of preflight: a pure function from the known facts of a node to results. THE list of
+// checks is table.cc; a new check is a function, its declaration and row there, and its tests.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +22,7 @@ struct CheckResult {
   std::string subject{};   // "mlx5_0:1", "gpu0", "gpu0+mlx5_0"; "" is the node
   std::string observed{};  // one line
   std::string source{};    // the place of the fact
-  // For the operator: commands, and comments that begin with "# ". Nothing here is ever run by us.
+  // For the operator: commands, and comments that begin with "# ". Railgauge runs none of them.
   std::vector<std::string> remedy{};
 };
 using CheckResults = std::vector<CheckResult>;
@@ -33,13 +33,13 @@ struct ProbeAnswer {
   std::string gpu{};  // "gpu0"
   std::string nic{};  // "mlx5_0"
   State state = State::kError;
-  std::string path{};  // "dma-buf", "nvidia-peermem"; of kRegistered
-  std::string text{};  // what was refused, who is busy, why not tried
+  std::string path{};  // "dma-buf", "nvidia-peermem"; for kRegistered
+  std::string text{};  // the refusal, the GPU's user, or the reason of kNotTried
   double at_unix_seconds = 0;
-  bool is_synthetic = false;  // a fake driver or device had a part in it
+  bool is_synthetic = false;  // a fake driver or device took part
 };
 
-// The site profile's values about the fabric; nothing where there is none.
+// The site profile's values about the fabric; absent: not declared.
 struct SiteRules {
   std::optional<std::uint32_t> lossless_priority{};  // 0 to 7
   std::optional<std::uint32_t> traffic_class{};      // production's, 0 to 255
@@ -47,10 +47,10 @@ struct SiteRules {
 
 struct CheckInput {
   const Inventory& node;
-  std::span<const ProbeAnswer> probes{};  // the newest of each pair; busy ones too
-  // The last that was no kBusy, of pairs whose newest is, or that were not tried now.
+  std::span<const ProbeAnswer> probes{};  // the newest of each pair, kBusy included
+  // The last real answer of each pair that is kBusy or was not tried now.
   std::span<const ProbeAnswer> earlier{};
-  std::set<std::string> required{};  // ids that somebody relies on
+  std::set<std::string> required{};  // ids that a user relies on
   double now_unix_seconds = 0;
   SiteRules site{};
 };
@@ -66,12 +66,12 @@ struct Check {
   Judge* judge;
 };
 
-// In the order of the report.
+// Returns all checks in the order of the report.
 std::span<const Check> all_checks();
-// nullptr: there is none of that id.
+// Returns the check with that id, or nullptr.
 const Check* find_check(std::string_view id);
 
-// Checks that are asked by themselves too; table.cc declares the others.
+// Checks that other code calls directly; table.cc declares the others.
 Judge judge_peer_memory_client, judge_peer_memory_conflict, judge_registration, judge_peermem_build,
     judge_acs, judge_iommu, judge_rdma_device_nodes, judge_minimum_versions;
 

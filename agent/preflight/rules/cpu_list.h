@@ -1,4 +1,4 @@
-// Linux' lists of processors, "0-55,112-167". Pure.
+// Linux's lists of processors, "0-55,112-167". Pure.
 #pragma once
 
 #include <set>
@@ -8,7 +8,7 @@ namespace railgauge::agent {
 
 inline constexpr unsigned kMaxProcessor = 65535;
 
-// An entry without a meaning is left out; a range that is too large ends at kMaxProcessor.
+// Parses a list. Skips entries that do not parse; cuts a range at kMaxProcessor.
 std::set<unsigned> processors_of(std::string_view list);
 bool lists_meet(std::string_view a, std::string_view b);
 

@@ -1,4 +1,4 @@
-// The NIC of each GPU, and the PCIe bridges between them. Pure.
+// Pairs of GPUs and their NICs, with the PCIe bridges between them. Pure.
 #pragma once
 
 #include <optional>
@@ -18,8 +18,8 @@ struct GpuNicPair {
   const PciDevice* nic_device = nullptr;
   std::string distance{};  // a word of kPciDistances, or "unknown"
   [[nodiscard]] std::string subject() const { return gpu->name + "+" + nic->name; }
-  // The ports that traffic between the two passes below the last bridge that they share, from each
-  // side; empty where they share none or nothing is between.
+  // Returns the switch ports between the two below their last common bridge, the GPU's side first.
+  // Empty if they share no bridge, or no port is between them.
   [[nodiscard]] std::vector<std::string> ports_between() const;
   [[nodiscard]] bool shares_a_bridge() const { return distance == "PIX" || distance == "PXB"; }
 };
@@ -27,36 +27,36 @@ struct GpuNicPair {
 [[nodiscard]] inline bool is_software(const RdmaDevice& device) {
   return device.pci_address.empty();
 }
-// RDMA devices on PCI; those with an active port alone, where there is any.
+// Returns RDMA devices on PCI; if any has an active port, only devices with one.
 std::vector<const RdmaDevice*> fabric_nics(const Inventory& node);
-// Each GPU with each of those; without GPUs or NICs whose device is not known.
+// Returns each GPU with each of fabric_nics(), without GPUs and NICs whose PCI device is not known.
 std::vector<GpuNicPair> all_pairs(const Inventory& node);
-// Each GPU with the NICs of its smallest distance.
+// Returns each GPU with the NICs at its smallest distance.
 std::vector<GpuNicPair> nearest_pairs(const Inventory& node);
 
-// GPUs on a PCIe switch with this NIC, whether its ports are up or not: "gpu0 gpu1"; "" where it
-// has none.
+// Returns the GPUs on a PCIe switch with `nic`, "gpu0 gpu1", whatever the state of its ports; ""
+// for none.
 std::string gpus_beside(const Inventory& node, const RdmaDevice& nic);
 
-// The pairs of a node, those of one GPU together.
+// One GPU with its nearest pairs.
 struct PairsOfGpu {
   const PciDevice* gpu_device = nullptr;
-  const PciDevice* data_direct = nullptr;  // nullptr: there is no such function beside it
+  const PciDevice* data_direct = nullptr;  // nullptr: no such function beside the GPU
   std::vector<GpuNicPair> pairs{};
 };
 std::vector<PairsOfGpu> nearest_by_gpu(const Inventory& node);
 
-// Why there is no pair to judge, in words; "" when there is one.
+// Returns the reason why no pair can be judged, or "" when there is a pair.
 std::string why_no_pairs(const Inventory& node);
-// The same as what a check then says; nothing when there is one.
+// Returns that reason as the results of a check; absent when there is a pair.
 std::optional<CheckResults> no_pairs(const Inventory& node);
-// The result of a check without a GPU: waived for that reason, or unknown where the list of devices
-// was not read.
+// Returns the result of a check on a node without a GPU: waived for the reason `why`, or unknown if
+// the PCI devices could not be read.
 CheckResults no_gpu(const Inventory& node, std::string why = "there is no NVIDIA GPU");
-// The result of a check without an RDMA NIC: waived for that reason, or unknown where the list was
-// not read.
+// Returns the result of a check on a node without an RDMA NIC: waived for the reason `why`, or
+// unknown if the RDMA devices could not be read.
 CheckResults no_rdma(const Inventory& node, std::string why = "no NIC here has RDMA");
-// A device with unread ports; nothing when all were read.
+// Returns the result for a device whose ports could not be read; absent for other devices.
 std::optional<CheckResult> untold_ports(const RdmaDevice& device);
 
 // A GPU or a NIC of the fabric with its PCI function.
@@ -65,24 +65,24 @@ struct LinkedDevice {
   const PciDevice* device;
   const GpuFacts* gpu;  // nullptr: a NIC
 };
-// GPUs and fabric NICs on PCIe; each device once.
+// Returns GPUs and fabric NICs on PCIe, each device once.
 std::vector<LinkedDevice> linked_devices(const Inventory& node);
 
-// judge(node, gpu) of each GPU.
+// Collects judge(node, gpu) over the GPUs; no_gpu() without one.
 template <class Judge>
 CheckResults for_each_gpu(const Inventory& node, Judge judge) {
   CheckResults results;
   for (const GpuFacts& gpu : node.gpus) results.push_back(judge(node, gpu));
   return results.empty() ? no_gpu(node) : results;
 }
-// judge(node, nic) of each NIC of the fabric.
+// Collects judge(node, nic) over fabric_nics(); no_rdma() without one.
 template <class Judge>
 CheckResults for_each_nic(const Inventory& node, Judge judge) {
   CheckResults results;
   for (const RdmaDevice* nic : fabric_nics(node)) results.push_back(judge(node, *nic));
   return results.empty() ? no_rdma(node) : results;
 }
-// judge(node, device) of each of linked_devices().
+// Collects judge(node, device) over linked_devices(); waived without one.
 template <class Judge>
 CheckResults for_each_linked(const Inventory& node, Judge judge) {
   CheckResults results;
@@ -98,8 +98,8 @@ struct WantedPorts {
   bool hardware_only = false;
   bool active_only = false;
 };
-// judge(node, device, port) of each wanted port, and a result for each device with unread ports.
-// Without any `why` waives the check, as in no_rdma().
+// Collects judge(node, device, port) over the wanted ports, and a result for each device with
+// unread ports. Without any result, `why` waives the check, as in no_rdma().
 template <class Judge>
 CheckResults for_each_port(const Inventory& node, WantedPorts wanted, std::string why,
                            Judge judge) {
@@ -114,20 +114,21 @@ CheckResults for_each_port(const Inventory& node, WantedPorts wanted, std::strin
   return results.empty() ? no_rdma(node, std::move(why)) : results;
 }
 
-// A function that this machine keeps for virtual machines: vfio-pci, or a vendor's own of the kind
-// (mlx5_vfio_pci, nvgrace_gpu_vfio_pci, nvidia-vgpu-vfio).
+// Whether the function is reserved for virtual machines: its driver is vfio-pci or a vendor's
+// variant (mlx5_vfio_pci, nvgrace_gpu_vfio_pci, nvidia-vgpu-vfio).
 [[nodiscard]] inline bool is_given_away(const PciDevice& device) {
   return device.driver.value_or("").find("vfio") != std::string::npos;
 }
-// RDMA over TCP: neither RoCE's GIDs nor its packets.
+// Whether the device speaks RDMA over TCP, which has neither RoCE's GIDs nor its packets.
 [[nodiscard]] inline bool is_iwarp(const RdmaDevice& device) { return device.node_type.is("rnic"); }
-// A GPU whose memory is the host's too (GB10, Orin, Thor): no peer of a NIC by design.
+// Whether the GPU shares the host's memory (GB10, Orin, Thor, Xavier), so that it is no peer of a
+// NIC by design.
 [[nodiscard]] bool is_unified(const GpuFacts& gpu);
-// GH200, GB200: the GPU hangs on the CPU's NVLink, not on a PCIe switch.
+// Whether a GPU is a GH200, GB200 or GB300, connected by the CPU's NVLink and not by a PCIe switch.
 [[nodiscard]] bool is_grace(const Inventory& node);
 
-// GPUs of the machine that the agent's container was not given are not this node's to judge:
-// nothing here may ask them, so that every check of theirs would be unknown for ever.
+// Removes the machine's GPUs that the agent's container was not given: no process here may ask
+// them, so every check of them would be unknown for ever.
 void leave_out_hidden_gpus(Inventory& node);
 
 }  // namespace railgauge::agent

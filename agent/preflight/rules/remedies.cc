@@ -24,8 +24,8 @@ unsigned major_release(const Inventory& node) {
   return parts.empty() ? 0 : parts[0];
 }
 
-// From 8 to 9 NVIDIA's packages were streams of a module; before and after, and where dnf has no
-// modules (Fedora, Amazon Linux), the open driver is a package.
+// Whether NVIDIA's packages are streams of a dnf module, in releases 8 and 9. In other releases,
+// and without dnf modules (Fedora, Amazon Linux), the open driver is a package.
 bool has_driver_streams(const Inventory& node) {
   const std::string id = node.distribution.value_or("");
   return id != "fedora" && id != "amzn" && (major_release(node) == 8 || major_release(node) == 9);

@@ -1,4 +1,4 @@
-// Commands that differ between distributions. Text only.
+// Remedies whose commands differ between distributions. Text only: nothing is run.
 #pragma once
 
 #include <string>
@@ -11,21 +11,21 @@ namespace railgauge::agent {
 enum class Family { kDebian, kRedHat, kSuse, kOther };
 Family family_of(const Inventory& node);
 
-// Takes a package away. Names differ by distribution: `deb` and `rpm`.
+// Returns the command that removes a package, named `deb` on Debian's family and `rpm` on others.
 std::string uninstall_command(const Inventory& node, const std::string& deb,
                               const std::string& rpm);
-// Words added to the kernel's command line, for the next boot and those after it.
+// Returns commands that add `words` to the kernel's command line from the next boot on.
 std::vector<std::string> kernel_argument_commands(const Inventory& node, const std::string& words);
-// Loads `module` now and at each boot.
+// Returns commands that load `module` now and at each boot.
 std::vector<std::string> load_module_commands(const std::string& module);
 std::string load_at_boot_command(const std::string& module);
-// Takes `module` (with underscores) out of a file that loads it at boot: its own line in
-// modules-load.d, its word in a softdep of modprobe.d. A package's file is hidden by one of the
-// same name below /etc, which its next version leaves alone.
+// Returns commands that remove `module` (with underscores) from a file that loads it at boot: its
+// line in modules-load.d, or its word in a softdep of modprobe.d. A package's file is hidden by a
+// file of the same name below /etc, which survives the package's next version.
 std::vector<std::string> stop_loading_commands(const std::string& file, const std::string& module);
-// The GPU driver built again for the running kernel and RDMA stack.
+// Returns commands that rebuild the GPU driver for the running kernel and RDMA stack.
 std::vector<std::string> rebuild_gpu_driver_commands(const Inventory& node);
-// The open kernel modules in place of the proprietary ones.
+// Returns commands that replace the proprietary kernel modules by the open ones.
 std::vector<std::string> open_driver_commands(const Inventory& node);
 
 }  // namespace railgauge::agent

@@ -2,8 +2,8 @@
 
 namespace railgauge::agent {
 namespace {
-// The packaged agent may gain no privilege, so that capabilities of a file do not help it: it asks
-// over a socket.
+// The packaged agent asks the helper over a socket: it may gain no privilege, so file capabilities
+// have no effect.
 constexpr const char* kStartHelper = "systemctl enable --now railgauge-node-facts.socket";
 constexpr const char* kCapabilities =
     "# without systemd, beside an agent that may gain privileges: setcap "

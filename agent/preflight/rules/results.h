@@ -1,5 +1,5 @@
-// How checks build their results. An unknown fact never becomes a pass: its result is unknown or
-// error, with the reader's own reason.
+// Builders of check results. An unknown fact never becomes a pass: its result is unknown or error,
+// with the reader's own reason.
 #pragma once
 
 #include <string>
@@ -13,7 +13,7 @@
 
 namespace railgauge::agent {
 
-// The place that a result names: a fact's, or one in words.
+// The source that a result names: that of a fact, or free text.
 struct Source {
   std::string text{};
   Source() = default;
@@ -22,7 +22,7 @@ struct Source {
   Source(const char* words) : text(words) {}
 };
 
-// Makes results of one state.
+// A factory of results of one state.
 struct ResultOf {
   CheckState state;
   CheckResult operator()(std::string subject, std::string observed, Source source = {},
@@ -30,7 +30,7 @@ struct ResultOf {
     return {state, std::move(subject), std::move(observed), std::move(source.text),
             std::move(remedy)};
   }
-  // For the whole node, when the check has nothing to look at here.
+  // The result for the whole node, when the check has no subject here.
   CheckResults operator()(std::string why) const { return {(*this)("", std::move(why))}; }
 };
 inline constexpr ResultOf passed{CheckState::kPass};
@@ -40,7 +40,7 @@ inline constexpr ResultOf unknown{CheckState::kUnknown};
 inline constexpr ResultOf in_error{CheckState::kError};
 inline constexpr ResultOf waived{CheckState::kWaived};
 
-// The result when `fact`, in words `what`, is not known.
+// Returns the result for a fact that is not known; `what` describes the fact.
 inline CheckResult not_known(std::string subject, std::string_view what, const FactInfo& fact,
                              std::vector<std::string> remedy = {}) {
   if (fact.state == FactState::kError)
@@ -52,12 +52,12 @@ inline CheckResult not_known(std::string subject, std::string_view what, const F
   return unknown(std::move(subject), std::move(text), fact, std::move(remedy));
 }
 
-// The operator's remedy where only a privileged reader sees a device's configuration space.
+// Returns the remedy when only a privileged reader sees a device's configuration space.
 std::vector<std::string> config_space_remedy(const std::string& pci_address);
-// The same for the kernel's log.
+// Returns the remedy when only a privileged reader sees the kernel's log.
 std::vector<std::string> kernel_log_remedy();
-// That lines with `words` are not in the kernel's log, where the log no longer reaches back to the
-// boot and so does not say that there were none.
+// Returns the result when the kernel's log has no line with `words` but no longer reaches back to
+// the boot, so that such lines may have been overwritten.
 CheckResult cut_log(const Inventory& node, std::string subject, std::string_view words);
 
 }  // namespace railgauge::agent

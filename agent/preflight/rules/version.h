@@ -1,4 +1,4 @@
-// Version numbers as people write them, compared part by part. Pure.
+// Version numbers in free text, compared part by part. Pure.
 #pragma once
 
 #include <string_view>
@@ -6,10 +6,11 @@
 
 namespace railgauge::agent {
 
-// The first run of digits and points: {24, 10, 0} of "MLNX_OFED_LINUX-24.10-0.7.0" is {24, 10}; of
-// "6.8.0-48-generic" {6, 8, 0}. Empty when there is no number.
+// Returns the first run of digits and points: {24, 10} for "MLNX_OFED_LINUX-24.10-0.7.0", {6, 8, 0}
+// for "6.8.0-48-generic". Empty when there is no number.
 std::vector<unsigned> version_of(std::string_view text);
-// Missing parts count as 0. False when `text` has no number.
+// Whether the version in `text` is `least` or later. Missing parts count as 0. False when `text`
+// has no number.
 bool at_least(std::string_view text, std::string_view least);
 
 }  // namespace railgauge::agent

@@ -1,5 +1,4 @@
-// The cases of checks_test.cc: what is changed on the sample node, and what one check then says.
-// Synthetic.
+// The cases of checks_test.cc: a change of the sample node, and the result of one check. Synthetic.
 #pragma once
 
 #include <functional>
@@ -29,8 +28,8 @@ struct World {
 
 struct Case {
   const char* check;
-  CheckState state;  // the worst of its results
-  const char* says;  // part of what one of them observed
+  CheckState state;  // the worst state of its results
+  const char* says;  // part of the `observed` of one result
   std::function<void(World&)> change = [](World&) {};
   const char* remedy = "";  // part of a line of its remedy
 };

@@ -1,14 +1,15 @@
-// A node in order, made in memory, for tests of checks: one GPU and one ConnectX-7 below a PCIe
-// switch. Synthetic. A test changes one fact and looks at one check.
+// A healthy node in memory, for tests of checks: one GPU and one ConnectX-7 below a PCIe switch.
+// Synthetic. A test changes one fact and examines one check.
 #pragma once
 
 #include "agent/preflight/rules/check.h"
 
 namespace railgauge::agent {
 
-// Every check passes on it, except those that need a probe or a file of another driver.
+// Returns the node. Every check passes on it, except checks that need a probe or a file of another
+// driver.
 Inventory sample_node();
-// A registration by dma-buf of its GPU with its NIC.
+// Returns a registration of its GPU with its NIC by dma-buf.
 ProbeAnswer sample_probe();
 
 inline constexpr const char* kSampleUplink = "0000:16:00.0";   // the switch's port toward the CPU

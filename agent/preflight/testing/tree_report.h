@@ -1,4 +1,4 @@
-// Preflight's report of a synthetic node that is a tree of files.
+// Preflight reports of synthetic nodes that are trees of files.
 #pragma once
 
 #include <set>
@@ -14,7 +14,7 @@ inline api::PreflightReport report_on(const Inventory& node, std::set<std::strin
       "node", {.node = node, .required = std::move(required), .now_unix_seconds = 1.7e9}, 0);
 }
 
-// The worst state of one check's results.
+// Returns the worst state of one check's results.
 inline std::string state_of(const api::PreflightReport& report, const std::string& id) {
   api::PreflightReport one;
   for (const api::PreflightCheck& check : report.checks())

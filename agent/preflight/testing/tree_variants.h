@@ -1,4 +1,4 @@
-// Broken copies of synthetic nodes, one fault each, and what one check must say of it.
+// Copies of synthetic nodes with one fault each, and the state that one check must report.
 #pragma once
 
 #include <set>
@@ -10,7 +10,7 @@ namespace railgauge::agent {
 struct TreeVariant {
   const char* check;
   const char* state;  // the worst of its results
-  const char* edits;  // lines of a node tree, on top
+  const char* edits;  // lines added to the node tree
   const char* base = "one_rail";
   std::set<std::string> required{};  // ids that somebody relies on
 };

@@ -1,4 +1,4 @@
-// Checks that cannot fail: what they lack is a warning, a record, or taken away with its kernel.
+// Checks that never fail: a fault gives a warning or an error instead.
 #pragma once
 
 #include <set>
@@ -13,8 +13,8 @@ inline const std::set<std::string_view>& warn_at_most() {
   return kIds;
 }
 
-// The three states that each check is shown in: in order, broken, and on a node without the fact.
-// Returns the one that `seen` lacks, "" where it lacks none.
+// Every check is tested in three states: pass, fault, and unknown. Returns the state that `seen`
+// lacks, or "".
 inline std::string_view lacking(std::string_view check, const std::set<std::string_view>& seen) {
   if (!seen.contains("pass")) return "pass";
   if (!seen.contains("unknown")) return "unknown";

@@ -1,5 +1,5 @@
-// A synthetic node whole: its files, and what is asked of others than files. Their answers stand in
-// files of the tree, too:
+// A whole synthetic node: its files, and the answers of NVML, netlink and the runner, which are
+// files of the tree too:
 //
 // - answers/nvml: settings of the fake NVML, as in RAILGAUGE_FAKE_NVML; not there: no NVML.
 // - answers/dcb/INTERFACE: the kernel's answer on netlink, its bytes.
@@ -15,7 +15,7 @@
 
 namespace railgauge::agent {
 
-// Preflight's report of it, by the agent's own readers and parsers.
+// Returns the preflight report of the node, by the agent's own readers and parsers.
 api::PreflightReport report_on_whole(const NodeTree& tree, std::set<std::string> required = {});
 
 }  // namespace railgauge::agent

@@ -49,7 +49,7 @@ struct Network {
   }
 };
 
-// "192.0.2.0/24"; nothing where the text is no network.
+// Parses "192.0.2.0/24"; absent for another text.
 std::optional<Network> network_of(const std::string& text) {
   const std::size_t slash = text.find('/');
   if (slash == std::string::npos) return std::nullopt;
@@ -59,7 +59,7 @@ std::optional<Network> network_of(const std::string& text) {
   return Network{*address, static_cast<unsigned>(*bits)};
 }
 
-// For messages: what this host has instead.
+// Returns this host's addresses as text, for messages.
 std::string known_names(const std::vector<HostAddress>& addresses) {
   std::string out;
   for (const HostAddress& one : addresses)
@@ -68,7 +68,7 @@ std::string known_names(const std::vector<HostAddress>& addresses) {
   return out.empty() ? "no IPv4 address at all" : out;
 }
 
-// Sorted; none where the folder is not there.
+// Returns the entries of a folder, sorted; empty if the folder does not exist.
 std::vector<std::filesystem::path> entries(const std::filesystem::path& folder) {
   std::vector<std::filesystem::path> out;
   std::error_code none;
@@ -127,8 +127,8 @@ bool in_network(const std::string& address, const std::string& network) {
   return net && number && net->has(*number);
 }
 
-// An own address must be on the declared network and on the interface's own: MPI would bind to the
-// interface and be called at an address that it does not answer.
+// An own address must be on the declared network and in the interface's subnet: MPI binds to the
+// interface, and would be called at an address that the interface does not answer.
 Result<DataAddress> data_address(const std::string& declared, const std::string& own,
                                  const std::vector<HostAddress>& addresses,
                                  const std::vector<std::string>& netdevs) {

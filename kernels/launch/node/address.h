@@ -1,4 +1,4 @@
-// Where a node is on the data network: the one that the site declares for what is no control.
+// A node's address on the data network, which the site declares for all traffic except control.
 #pragma once
 
 #include <string>
@@ -20,23 +20,24 @@ struct DataAddress {
   std::string address;                     // of this node
   std::string network;                     // "192.0.2.0/24"
   std::string interface;                   // "eth0"
-  std::vector<std::string> own_addresses;  // the same, and what the interface itself is called
+  std::vector<std::string> own_addresses;  // `address`, and the interface's own if it differs
 };
 
-// This host's addresses that are up.
+// Returns the IPv4 addresses of this host's interfaces that are up.
 std::vector<HostAddress> host_addresses();
-// Network devices of RDMA ports, below /sys.
+// Returns the network devices of RDMA devices (port 1, GID 0), sorted by RDMA device.
 std::vector<std::string> rdma_netdevs(const std::string& sysfs = "/sys");
-// "mlx5_0:1" of each RDMA port, below /sys.
+// Returns "mlx5_0:1" for each RDMA port, sorted.
 std::vector<std::string> rdma_ports(const std::string& sysfs = "/sys");
 
-// Whether the address ("192.0.2.7") is in the network ("192.0.2.0/24").
+// Whether the address ("192.0.2.7") is in the network ("192.0.2.0/24"). False if one does not
+// parse.
 bool in_network(const std::string& address, const std::string& network);
 
-// `declared`: an interface, a network ("192.0.2.0/24"), or "" for the first of `netdevs` that has
-// an address. `own`: this node's address where the network alone does not say ("" otherwise); it
-// must be one that the interface of the network answers to. Pure. kInvalidArgument, and
-// kFailedPrecondition where this host has nothing on that network.
+// Chooses this node's data address. `declared`: an interface, a network ("192.0.2.0/24"), or "" for
+// the first address on one of `netdevs`. `own`: this node's address on the network if declared,
+// else ""; it must be in the subnet of the chosen interface. kInvalidArgument: a text does not
+// parse or fit. kFailedPrecondition: this host has no address on the network. Pure.
 Result<DataAddress> data_address(const std::string& declared, const std::string& own,
                                  const std::vector<HostAddress>& addresses,
                                  const std::vector<std::string>& netdevs);

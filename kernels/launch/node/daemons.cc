@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::size_t kMostBytes = 8U << 10U;  // of one stream in one piece of news
 
-// Hydra passes every node the interface of the launcher's.
+// Replaces the interface's name: Hydra passes every node the name on the launcher's node.
 void name_own_interface(std::vector<std::string>& arguments, const std::string& interface) {
   const auto option = std::ranges::find(arguments, "--iface");
   if (!interface.empty() && option != arguments.end() && option + 1 != arguments.end())
@@ -22,8 +22,8 @@ void name_own_interface(std::vector<std::string>& arguments, const std::string& 
 
 }  // namespace
 
-// Everything is checked here again: the request comes from another node. kPermissionDenied for what
-// may not be started, kNotFound where the daemon is not installed.
+// Checks all of the request again, since it comes from another node. kPermissionDenied: it may not
+// be started. kNotFound: the daemon is not installed.
 Result<MpiProcess> MpiDaemons::open(const LaunchAsk& ask) const {
   const std::vector<std::string> words(ask.words().begin(), ask.words().end());
   auto command = RG_TRY(launch::read_daemon_command(words, options_.shim));
@@ -67,11 +67,11 @@ void MpiDaemons::end() const {
   for (const auto& [number, kept] : running_) kept.end();
 }
 
-// Reads what is there and reports ends. An end is reported only when all output has been read.
+// Reads available output and reports ends. An end is reported only when all output has been read.
 void MpiDaemons::service() {
   for (auto it = running_.begin(); it != running_.end();) {
     MpiProcess& kept = it->second;
-    // First: what was said before the end is read after it.
+    // The status is read first, so that output from before the end is read after it.
     const auto status = kept.ended();
     std::string out;
     std::string err;

@@ -1,5 +1,6 @@
-// The launchers' daemons on this node: started for the task that holds the lease, in the words that
-// the grammar knows, in a clean environment, under a keeper. A passive object; the owner polls.
+// The launcher's daemons on this node: started for the task that holds the lease, with arguments
+// that the grammar allows, in a clean environment, under a keeper. A passive object; the owner
+// polls.
 #pragma once
 
 #include <functional>
@@ -21,27 +22,27 @@ class MpiDaemons {
   // How this node starts a daemon.
   struct Options {
     std::string keeper;
-    std::string daemon;  // its path here; "" where this node has none
-    std::string shim;    // as the launcher's words name it
+    std::string daemon;  // its path here; "": not installed
+    std::string shim;    // its path in the launcher's words
     launch::Lease lease;
     std::vector<std::string> environment;
-    std::string interface {};  // of this node on the data network, which other nodes may call else
+    std::string interface {};  // this node's on the data network; other nodes may differ
   };
-  // Hears what came of an ask; the last word on it has `refused` or `wait_status`.
+  // Receives the news of a request; the last of them has `refused` or `wait_status`.
   using Report = std::function<void(LaunchNews)>;
 
   MpiDaemons(Options options, Report report)
       : options_(std::move(options)), report_(std::move(report)) {}
 
-  // Starts the daemon, or returns the reason: a word that has no place, a lease that does not cover
-  // it, a second daemon, a missing one. The reason is for the log; "" when it was started.
+  // Starts the daemon. Returns "" or the reason of a refusal, for the log: a forbidden word, a
+  // lease that does not cover the request, a second daemon, or a daemon that is not installed.
   std::string start(const LaunchAsk& ask);
-  // The launcher's side of it got a signal, or is gone: it ends.
+  // Ends one daemon, because the launcher's side of it got a signal or is gone.
   void stop(std::uint32_t number);
-  // All of them: asked the first time, killed the second.
+  // Ends all daemons: the first call asks, the second kills.
   void end() const;
 
-  // Call it when a descriptor of add_to() is readable.
+  // Reads output and ends, and reports them. Call it when a descriptor of add_to() is readable.
   void service();
   void add_to(std::vector<pollfd>& set) const;
   [[nodiscard]] bool empty() const { return running_.empty(); }

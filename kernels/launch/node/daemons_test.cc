@@ -1,4 +1,4 @@
-// The target's own check of what it is asked to start, whatever the launcher's node let through.
+// The target node's own check of a request, whatever the launcher's node has allowed.
 #include "kernels/launch/node/daemons.h"
 
 #include <poll.h>

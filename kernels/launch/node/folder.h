@@ -1,4 +1,4 @@
-// A folder of one run's own, which nobody else may enter, removed at its end.
+// A private folder of one run, closed to other users, removed at its end.
 #pragma once
 
 #include <string>
@@ -11,7 +11,7 @@ namespace railgauge {
 // Owns the folder; move only. Its contents are removed with it, errors ignored.
 class OwnFolder {
  public:
-  // Below the folder for temporary files. kUnavailable.
+  // Creates the folder below that for temporary files. kUnavailable: it cannot be created.
   static Result<OwnFolder> make();
   OwnFolder(OwnFolder&& other) noexcept : path_(std::exchange(other.path_, {})) {}
   OwnFolder& operator=(OwnFolder&&) = delete;

@@ -28,7 +28,8 @@ tl::unexpected<Error> refused(std::string_view what, std::string_view word) {
 // ------------------------------------------------------------------------
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
-// A value that begins like an option is none, but for numbers.
+// Whether the text is a value of letters, digits and `others`. A value must not begin like an
+// option.
 bool is_word(std::string_view text, std::string_view others) {
   return !text.empty() && !text.starts_with('-') && made_of(text, others);
 }
@@ -75,8 +76,8 @@ bool is_end_point(std::string_view text) {
          is_port(text.substr(colon + 1));
 }
 
-// "2036596736.0;tcp://192.0.2.2,198.51.100.2:44811;tcp6://[fd00::2]:33673": the addresses with the
-// port, or nothing where it is something else. PRRTE adds the networks' sizes: ":44811:24,16".
+// Parses "2036596736.0;tcp://192.0.2.2,198.51.100.2:44811;tcp6://[fd00::2]:33673" and returns each
+// address with its port; absent for another form. PRRTE adds the networks' sizes: ":44811:24,16".
 std::optional<std::vector<std::string>> addresses_in_uri(std::string_view uri) {
   std::vector<std::string> out;
   std::size_t semicolon = uri.find(';');
@@ -118,8 +119,7 @@ struct Rule {
 // --- the words
 // ------------------------------------------------------------------------
 
-// The launcher quotes for a shell that is not there: a pair of quotes around the whole, none
-// inside.
+// Removes the launcher's quotes for a remote shell: a pair around the word, none inside.
 std::optional<std::string> unquoted(std::string_view word) {
   if (word.size() >= 2 && word.front() == '"' && word.back() == '"')
     word = word.substr(1, word.size() - 2);
@@ -127,8 +127,8 @@ std::optional<std::string> unquoted(std::string_view word) {
   return std::string(word);
 }
 
-// Where the user's shell is sh, Open MPI would have it read the user's profile first: these words
-// in front of its daemon, and ")" at the end. They are known, and left out.
+// Words that Open MPI puts in front of its daemon if the user's shell is sh, to read the profile
+// first, with ")" at the end. They are known and removed.
 constexpr std::array<std::string_view, 8> kProfile{"(",          "test", "!", "-r",
                                                    "./.profile", "||",   ".", "./.profile;"};
 
@@ -171,7 +171,7 @@ std::optional<std::string> without_variables(std::string_view word) {
 
 bool is_uri(std::string_view text) { return addresses_in_uri(text).has_value(); }
 
-// Open MPI up to release 4. Without tree spawn, or daemons would start daemons behind our back.
+// Open MPI up to release 4. Tree spawn must be off, since daemons would start further daemons.
 constexpr std::array kOrtedRules{Rule{"ess", is_env, true},
                                  Rule{"ess_base_jobid", is_count, true},
                                  Rule{"ess_base_vpid", is_count, true},
@@ -229,7 +229,7 @@ constexpr std::array kDialects{Dialect{Daemon::kOrted, "orted", kOrtedOptions, k
                                Dialect{Daemon::kPrted, "prted", kPrtedOptions, kPrtedRules},
                                Dialect{Daemon::kHydraProxy, "hydra_pmi_proxy", {}, kHydraRules}};
 
-// Reads one command. Each option may come once; the daemon decides which options there are.
+// A parser of one command. Each option may occur once; the daemon determines the valid options.
 class Reader {
  public:
   Reader(std::span<const std::string> words, std::string_view shim) : words_(words), shim_(shim) {}
@@ -286,8 +286,8 @@ class Reader {
     return {};
   }
 
-  // An option of Open MPI's daemons that has no value. `--daemonize` is left out: the agent watches
-  // over the daemon, so that it must stay.
+  // Takes an option of Open MPI's daemons without a value. `--daemonize` is removed, so that the
+  // daemon stays a child that the agent can watch.
   Result<bool> take_flag(const std::string& option) {
     const bool stays = option == "--daemonize" && out_.daemon != Daemon::kHydraProxy;
     const bool as_root = option == "--allow-run-as-root" && out_.daemon == Daemon::kPrted;

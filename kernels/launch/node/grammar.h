@@ -1,6 +1,6 @@
-// The requests that an MPI launcher may make to another node through us: to start its own daemon
-// there, in exactly the words that the launcher itself makes, and nothing else. No shell ever reads
-// them. Pure.
+// The only request that an MPI launcher may send to another node through us: to start its own
+// daemon there, with exactly the words that the launcher itself generates. No shell ever reads the
+// words. Pure.
 #pragma once
 
 #include <cstdint>
@@ -18,21 +18,21 @@ namespace railgauge::launch {
 enum class Daemon : std::uint8_t { kOrted, kPrted, kHydraProxy };
 std::string_view daemon_name(Daemon daemon);  // "orted", "prted", "hydra_pmi_proxy"
 
-// A launcher's command, read and found harmless.
+// A launcher's command, parsed and found harmless.
 struct DaemonCommand {
   Daemon daemon = Daemon::kOrted;
-  std::string node;  // as the launcher names it
-  // Without the launcher's quotes; the program's path is the target's own to choose.
+  std::string node;  // the launcher's name for it
+  // Without the launcher's quotes, and without the program's path, which the target chooses.
   std::vector<std::string> arguments;
-  // Where the daemon will call: "192.0.2.1:44811".
+  // The addresses that the daemon will call: "192.0.2.1:44811".
   std::vector<std::string> calls_back;
-  // The network (orted, prted) or interface (Hydra) that its own connections are bound to.
+  // The network (orted, prted) or interface (Hydra) that the daemon's own connections are bound to.
   std::vector<std::string> networks;
 };
 
-// Reads the words that a launcher gives to its remote shell, the program's name not among them:
-// node, daemon, options. `shim` is our own path, which the words name too. kPermissionDenied with
-// the first word that has no place: the message is for the log and for the launcher.
+// Parses the words that a launcher passes to its remote shell, without the shell's name: node,
+// daemon, options. `shim` is our own path, which the words contain too. kPermissionDenied with the
+// first forbidden word; the message is for the log and for the launcher.
 Result<DaemonCommand> read_daemon_command(std::span<const std::string> words,
                                           std::string_view shim);
 
@@ -40,15 +40,15 @@ Result<DaemonCommand> read_daemon_command(std::span<const std::string> words,
 struct Lease {
   std::string task;
   Daemon daemon = Daemon::kOrted;
-  std::set<std::string> nodes;      // addresses, as the launcher was given them
+  std::set<std::string> nodes;      // addresses passed to the launcher
   std::set<std::string> launchers;  // addresses of the launcher's node on the data network
   std::string network;  // as passed to the launcher: "192.0.2.0/24", or "eth0" for Hydra
   double expires_monotonic_ns = 0;
 };
 
-// kPermissionDenied for another daemon, a node that is none of the task's, a daemon that would call
-// elsewhere than to the task's launcher or over another network, or an expired lease; the message
-// says which.
+// Checks a command against the lease. kPermissionDenied, naming the violation: another daemon, a
+// node outside the task, a call to another address than the launcher's or over another network, or
+// an expired lease.
 Status check_lease(const DaemonCommand& command, const Lease& lease, double now_monotonic_ns);
 
 }  // namespace railgauge::launch

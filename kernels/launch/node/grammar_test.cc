@@ -69,7 +69,7 @@ Words hydra() {
           "--proxy-id",      "2"};
 }
 
-// As PRRTE's documentation has it; none runs here, so that this proves our reading and no more.
+// From PRRTE's documentation, without a real PRRTE: this tests our understanding of it only.
 Words prted() {
   return {"192.0.2.1",
           "prted",
@@ -239,7 +239,7 @@ TEST(LaunchGrammar, RefusesAnyOtherProgram) {
 }
 
 TEST(LaunchGrammar, RefusesEachWordThatIsNotTheLaunchersOwn) {
-  // Every word in turn, made into what a shell or a daemon could take for more.
+  // Replaces every word in turn by text that a shell or a daemon could misread.
   for (const Words& good : {orted(), prted(), hydra()})
     for (std::size_t at = 0; at < good.size(); ++at)
       for (const std::string bad : {"; reboot", "`id`", "$(id)", "a b", "\"a\" \"b\"", "'x", "x\ny",

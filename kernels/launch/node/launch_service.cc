@@ -19,12 +19,13 @@
 namespace railgauge {
 namespace {
 
-// A shim that does not read for so long is let go: the rest of a torn frame has no meaning.
+// The limit for a shim that does not read. It is then dropped, since the rest of a cut frame is
+// useless.
 constexpr double kWriteSeconds = 2;
 // One read from a shim.
 constexpr std::size_t kRequestReadBytes = 16U << 10U;
 
-// False where the shim does not read or is gone.
+// Writes a frame. False: the shim does not read or is gone.
 bool write_frame(int socket, launch::Kind kind, std::string_view bytes) {
   return write_all(socket, launch::encode(kind, bytes), kWriteSeconds).has_value();
 }
@@ -73,12 +74,12 @@ void LaunchService::service() {
       ++it;
       continue;
     }
-    if (it->second.asked) end_daemon(it->first);  // it has no use any more
+    if (it->second.asked) end_daemon(it->first);  // the shim is finished
     it = shims_.erase(it);
   }
 }
 
-// A signal for the daemon of that shim, wherever it runs.
+// Sends a signal to the shim's daemon, on whatever node it runs.
 void LaunchService::end_daemon(std::uint32_t number) {
   LaunchSignal signal;
   signal.set_number(number);

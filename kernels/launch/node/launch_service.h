@@ -1,6 +1,6 @@
-// Where the shims of this node's launcher come: a unix socket in a folder of the task's own. Each
-// asks for one daemon; what the grammar or the lease refuses goes no further than here. A passive
-// object; the owner polls.
+// The service for the shims of this node's launcher, on a unix socket in the task's private folder.
+// Each shim asks for one daemon; a request that the grammar or the lease refuses never leaves this
+// node. A passive object; the owner polls.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,8 @@
 
 namespace railgauge {
 
-// A socket that listens there; it accepts no process of another user.
+// Returns a non-blocking unix socket that listens at `path`. The caller checks each connection with
+// is_own_user(). kInvalidArgument: the path is too long. kUnavailable: bind() or listen() failed.
 Result<Fd> listen_at_path(const std::string& path);
 // Whether the peer of a connected unix socket runs as this process's user.
 bool is_own_user(int socket);
@@ -27,17 +28,17 @@ bool is_own_user(int socket);
 // Not thread safe.
 class LaunchService {
  public:
-  // Bounds against a launcher gone wild: shims at once, and bytes of one request.
+  // Bounds against a faulty launcher: concurrent shims, and bytes of one request.
   static constexpr std::size_t kMostShims = 4096;
   static constexpr std::size_t kMostAskBytes = 32U << 10U;
 
   // The task's own facts, constant while it runs.
   struct Options {
-    std::string shim;  // its path, which the launcher's words repeat
+    std::string shim;  // its path, which the launcher's words contain
     launch::Lease lease;
     std::map<std::string, std::uint32_t> rank_of;  // by the node's address
   };
-  // Called from service() and forward(); they must not call back.
+  // Called from service() and forward(); must not call back.
   struct Hooks {
     std::function<void(LaunchAsk)> ask;
     std::function<void(LaunchSignal)> signal;
@@ -47,13 +48,12 @@ class LaunchService {
   LaunchService(Fd listener, Options options, Hooks hooks)
       : listener_(std::move(listener)), options_(std::move(options)), hooks_(std::move(hooks)) {}
 
-  // Call it when a descriptor of add_to() is readable.
+  // Accepts shims and handles their messages. Call it when a descriptor of add_to() is readable.
   void service();
   void add_to(std::vector<pollfd>& set) const;
-  // The answer to a request, for its shim. `rank` identifies it: ignored where another one was
-  // asked.
+  // Passes news to the shim that asked. News from a rank other than the asked one are ignored.
   void forward(std::uint32_t rank, const LaunchNews& news);
-  // Shims that wait for their daemon's end.
+  // Returns the number of shims that wait for their daemon's end.
   [[nodiscard]] std::size_t waiting() const { return shims_.size(); }
 
  private:
@@ -63,13 +63,13 @@ class LaunchService {
     launch::Decoder decoder;
     std::optional<std::uint32_t> asked{};  // the rank whose daemon it controls
   };
-  // False when it is finished, with its daemon asked to end where it has one.
+  // Reads from a shim. False: the shim is finished, and its daemon, if any, is asked to end.
   bool read(std::uint32_t number, Shim& shim);
   bool take(std::uint32_t number, Shim& shim, const launch::Frame& frame);
-  // False, for what is no shim's way to speak: refused and logged.
+  // Logs a refusal of a peer that does not follow the protocol. Returns false.
   bool turn_away(const std::string& what);
   void end_daemon(std::uint32_t number);
-  // The request as it travels to the target node.
+  // Checks a request and returns it in the form for the target node.
   Result<LaunchAsk> checked(std::uint32_t number, const std::string& bytes) const;
   void accept();
 

@@ -1,4 +1,4 @@
-// The service for a launcher's shims: its answers to callers that are no shim, or one no more.
+// The service for a launcher's shims: its answers to callers that are no shim, or no longer one.
 #include "kernels/launch/node/launch_service.h"
 
 #include <sys/socket.h>

@@ -16,13 +16,13 @@ constexpr double kReapPauseSeconds = 0.01;
 
 }  // namespace
 
-// Sends SIGTERM again and again: the second one makes the keeper kill without grace. A keeper that
-// does not end is killed in the end.
+// Sends SIGTERM repeatedly: the second one makes the keeper kill without grace. Finally kills a
+// keeper that does not end.
 void KeeperTraits::release(pid_t pid) {
   for (int i = 0; i < kReapTries; ++i) {
     ::kill(pid, SIGTERM);
     if (wait_for_end(pid, kReapPauseSeconds)) return;
-    if (::kill(pid, 0) != 0) return;  // reaped by somebody else
+    if (::kill(pid, 0) != 0) return;  // already reaped
   }
   ::kill(pid, SIGKILL);
   wait_for_end(pid);
@@ -57,7 +57,7 @@ std::optional<int> MpiProcess::ended() {
   return status_;
 }
 
-// Nothing once it has ended: the process id may belong to another process by then.
+// Does nothing once the keeper has ended, since its pid may belong to another process.
 void MpiProcess::end() const {
   if (keeper_) ::kill(keeper_.get(), SIGTERM);
 }

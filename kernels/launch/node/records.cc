@@ -16,10 +16,9 @@ namespace railgauge {
 std::vector<Record> MpiRecords::read() {
   if (listener_) {
     connection_.reset(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
-    // Only these records may carry figures; the next in line is looked at when this is called
-    // again.
+    // Records of another user are refused; the next connection is accepted by the next call.
     if (connection_ && !is_own_user(connection_.get())) connection_.reset();
-    if (connection_) listener_.reset();  // there is one rank 0
+    if (connection_) listener_.reset();  // one rank 0, one connection
   }
   std::string bytes;
   read_what_is_there(connection_, bytes, std::numeric_limits<std::size_t>::max());

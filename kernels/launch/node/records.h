@@ -1,4 +1,4 @@
-// The records of rank 0 of an MPI task, from the socket that its process connects to. A passive
+// The records of an MPI task's rank 0, from the socket that its process connects to. A passive
 // object; the owner polls.
 #pragma once
 
@@ -12,14 +12,14 @@
 
 namespace railgauge {
 
-// Not thread safe. The first connection of this user counts.
+// The reader of one connection, the first of this user. Not thread safe.
 class MpiRecords {
  public:
   explicit MpiRecords(Fd listener) : listener_(std::move(listener)) {}
 
-  // Whatever is there, without waiting.
+  // Returns the records that have arrived, without waiting.
   std::vector<Record> read();
-  // Nothing more is polled for once rank 0 has closed its end: it would be readable for ever.
+  // Adds no descriptor once rank 0 has closed its end, which would be readable for ever.
   void add_to(std::vector<pollfd>& set) const;
 
  private:

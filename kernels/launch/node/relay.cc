@@ -13,7 +13,7 @@
 namespace railgauge {
 namespace {
 
-// A step still gets this long when the deadline has come, so that its error is the group's own.
+// The least time of a step at the deadline, so that the error comes from the group.
 constexpr double kLeastStepSeconds = 0.001;
 
 // An empty step keeps the group's pace and carries nothing.
@@ -21,8 +21,8 @@ bool is_empty(const LaunchStep& step) {
   return step.asks().empty() && step.signals().empty() && step.news().empty() && !step.has_end();
 }
 
-// The bytes that fit into a step; the rest waits for the next. A daemon's output comes in small
-// pieces.
+// Moves out the messages that fit into one step; the rest waits for the next one. A daemon's output
+// comes in small pieces.
 LaunchStep first_part(LaunchStep& all) {
   LaunchStep part;
   std::size_t bytes = 0;
@@ -136,7 +136,8 @@ void MpiRelay::join() {
   if (thread_.joinable()) thread_.join();
 }
 
-// False when nothing more is to be said. Rank 0 waits for something to say, or for its pace.
+// Fills in this rank's part of the next step. Rank 0 waits for a message to send, or for its
+// period. False: the steps have ended.
 bool MpiRelay::wait_for_turn(LaunchStep& mine) {
   std::unique_lock lock(mutex_);
   if (group_.rank() == 0) {
@@ -154,7 +155,7 @@ bool MpiRelay::wait_for_turn(LaunchStep& mine) {
   return true;
 }
 
-// The bytes that this rank accepts from that rank; empty where it accepts nothing else.
+// Returns the messages that this rank accepts from `rank`; all others are dropped.
 LaunchStep MpiRelay::heard(std::size_t rank, const std::string& payload) const {
   LaunchStep step;
   const bool to_or_of_first = group_.rank() == 0 || rank == 0;

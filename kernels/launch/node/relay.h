@@ -1,6 +1,6 @@
-// The steps of an MPI task's rendezvous while its launcher runs, on a thread of their own. Rank 0
-// sets the pace: the others have always sent their part of the next step already, so that a step
-// ends as soon as rank 0 takes it. While ranks measure that is once in kQuietSeconds.
+// Exchanges the steps of an MPI task's rendezvous on a thread of its own while the launcher runs.
+// Rank 0 sets the pace: the others have sent their part of the next step already, so a step ends as
+// soon as rank 0 joins it. While ranks measure, a step takes kQuietSeconds.
 #pragma once
 
 #include <condition_variable>
@@ -18,32 +18,32 @@ namespace railgauge {
 // Thread safe; the callbacks of a group's steps run on the relay's own thread.
 class MpiRelay {
  public:
-  // The pace of steps without anything to carry, in seconds: while daemons start and end, and while
-  // ranks measure, when a step must not disturb them.
+  // The period of empty steps, in seconds: while daemons start and end, and while ranks measure,
+  // which steps must not disturb.
   static constexpr double kBusySeconds = 0.05;
   static constexpr double kQuietSeconds = 2;
-  static constexpr std::size_t kMaxNewsBytes = 32U << 10U;   // of output in one step
+  static constexpr std::size_t kMaxNewsBytes = 32U << 10U;   // output in one step
   static constexpr std::size_t kMaxUnsentBytes = 1U << 20U;  // then has_room() is false
 
-  // `deadline_ns` on monotonic_now_ns(): no step waits longer. The group is the relay's until
-  // join() or the destructor, which needs the group's waits to end: by the deadline, by a cancel.
+  // `deadline_ns`, by monotonic_now_ns(), bounds every step. The relay uses the group until join()
+  // or the destructor, which waits for the current step: it ends by the deadline or a cancel.
   MpiRelay(Group& group, double deadline_ns);
   ~MpiRelay();
 
-  // Readable when take() has something.
+  // An eventfd, readable when take() has messages or error() has changed.
   [[nodiscard]] int fd() const { return wake_.get(); }
-  // Adds to the next step.
+  // Adds a request to the next step. Rank 0 only.
   void post(LaunchAsk ask);
-  // Rank 0 only, as requests are.
+  // Adds a signal to the next step. Rank 0 only.
   void post(LaunchSignal signal);
-  // Without room, only the result of the daemon is kept of the news, and nothing after the last
-  // step.
+  // Adds news of a daemon to the next step. Without room, only its end or refusal is kept; after
+  // the last step, nothing.
   void post(LaunchNews news);
-  // While false a daemon's output stays in its pipe, where the daemon waits.
+  // Whether output can be posted. While false, leave it in the pipe, so that the daemon blocks.
   [[nodiscard]] bool has_room();
-  // For rank 0: the last step. Nothing is posted after it.
+  // Marks the last step. Rank 0 only; nothing may be posted after it.
   void end(LaunchEnd end);
-  // Whether ranks are measuring: then steps come in kQuietSeconds.
+  // Sets whether ranks are measuring: the period is then kQuietSeconds.
   void set_quiet(bool quiet);
 
   // One rank's message of one step.
@@ -51,13 +51,13 @@ class MpiRelay {
     std::uint32_t rank = 0;
     LaunchStep step;
   };
-  // The others' messages, in order: rank 0 gets the news of each, the others get rank 0's requests.
-  // A message that a rank may not send is dropped: no node but the first may have anything started
-  // or ended on another one.
+  // Returns the other ranks' messages, in order: rank 0 gets news, the others get rank 0's
+  // requests. A message that a rank may not send is dropped: only the first node may start or end a
+  // process on another node.
   std::vector<RankStep> take();
-  // Why no more steps come: the group's error. Nothing while they do, and after an end.
+  // Returns the group's error that ended the steps; absent while they continue, and after end().
   [[nodiscard]] std::optional<Error> error();
-  // Waits for the end() to have reached all, or for an error.
+  // Waits until end() has reached all ranks, or until an error.
   void join();
 
  private:
@@ -67,7 +67,7 @@ class MpiRelay {
   [[nodiscard]] LaunchStep heard(std::size_t rank, const std::string& payload) const;
   void ring() const;
 
-  // Used by the relay's thread alone until it has ended.
+  // Used by the relay's thread only, until it has ended.
   Group& group_;
   const double deadline_ns_;
   Fd wake_;  // eventfd

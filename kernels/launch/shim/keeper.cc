@@ -36,7 +36,7 @@ double now_ms() {
   return static_cast<double>(now.tv_sec) * 1e3 + static_cast<double>(now.tv_nsec) / 1e6;
 }
 
-// The parent of a process, as /proc says; 0 where it is gone.
+// Returns the parent of a process from /proc; 0: the process is gone.
 pid_t parent_of(const char* process) {
   const std::string path = std::string("/proc/") + process + "/stat";
   const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
@@ -76,22 +76,23 @@ class Keeper {
       wait_for_signal(kLookNs);
       reap();
     }
-    // One that Linux holds in a system call dies later: longer and longer pauses.
+    // The pauses grow, since a process that Linux holds in a system call dies later.
     for (long pause_ns = kKillLookNs;; pause_ns = std::min(2 * pause_ns, kMostKillLookNs)) {
-      kill_children();  // theirs become ours, and come next
+      kill_children();  // orphans become our children, for the next round
       if (!reap()) return status_;
       wait_for_signal(pause_ns);
     }
   }
 
  private:
-  // The first signal to end starts the grace, the second one ends it. SIGCHLD only wakes the loop.
+  // Waits for a signal. The first SIGTERM starts the grace, the second one ends it; SIGCHLD only
+  // wakes the loop.
   void wait_for_signal(long ns) {
     const timespec longest{0, ns};
     siginfo_t info{};
     const int got = ::sigtimedwait(&signals_, &info, &longest);
     if (got <= 0 || got == SIGCHLD) return;
-    if (kill_at_ms_ != 0) {  // asked twice
+    if (kill_at_ms_ != 0) {  // second request
       kill_at_ms_ = now_ms();
       return;
     }
@@ -115,12 +116,13 @@ class Keeper {
   const pid_t child_;
   const sigset_t signals_;
   const double grace_ms_;
-  double kill_at_ms_ = 0;  // 0: nobody asked it to end
+  double kill_at_ms_ = 0;  // 0: no request to end yet
   bool ended_ = false;
   int status_ = 0;
 };
 
-// In the child. exec keeps that fork_process() kills it where the keeper itself is killed.
+// Runs the program, in the child. exec keeps the setting of fork_process() that kills the child
+// with the keeper.
 int become(std::span<char* const> words) {
   sigset_t none;
   sigemptyset(&none);
@@ -153,7 +155,7 @@ int keep(std::span<char* const> words) {
   ::sigprocmask(SIG_BLOCK, &signals, nullptr);
   ::prctl(PR_SET_CHILD_SUBREAPER, 1);
   ::prctl(PR_SET_PDEATHSIG, SIGTERM);
-  if (::getppid() != std::atoi(words[0])) return 128 + SIGTERM;  // it died before we asked
+  if (::getppid() != std::atoi(words[0])) return 128 + SIGTERM;  // the parent died before prctl()
   const auto child =
       fork_process("railgauge-launch-shim", [&] { return become(words.subspan(2)); });
   if (!child) {

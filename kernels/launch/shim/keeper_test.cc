@@ -1,5 +1,5 @@
-// The keeper as a real process: whatever its program leaves behind, in groups and sessions of its
-// own, is gone when the keeper is.
+// The keeper as a real process: when it has ended, all processes that its program left are gone, in
+// whatever groups and sessions.
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>

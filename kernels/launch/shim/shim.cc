@@ -21,18 +21,18 @@ namespace {
 // One read from the runner.
 constexpr std::size_t kReadBytes = 16U << 10U;
 
-// One line on stderr, which the launcher shows; the exit code of a refusal.
+// Prints one line on stderr, which the launcher shows; returns the exit code of a refusal.
 int complain(const char* what, const std::string& why) {
   std::fprintf(stderr, "railgauge-launch-shim: %s: %s\n", what, why.c_str());
   return kRefusedExit;
 }
 
-// Until all is written, or nobody reads.
+// Writes all bytes, unless the reader is gone.
 void write_whole(int fd, std::string_view bytes) {
   while (!bytes.empty()) {
     const ssize_t n = ::write(fd, bytes.data(), bytes.size());
     if (n < 0 && errno == EINTR) continue;
-    if (n <= 0) return;  // nobody reads it any more
+    if (n <= 0) return;  // the reader is gone
     bytes.remove_prefix(static_cast<std::size_t>(n));
   }
 }
@@ -48,7 +48,7 @@ int signals_fd() {
   return ::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 }
 
-// -1: more is to come.
+// Handles a frame. Returns the exit code, or -1 before the last frame.
 int take(const Frame& frame) {
   switch (frame.kind) {
     case Kind::kOut:
@@ -70,7 +70,7 @@ int take(const Frame& frame) {
   return complain("the task's runner", "says what it cannot mean");
 }
 
-// Signals go to the runner, frames come from it; the exit code of the daemon ends the loop.
+// Sends signals to the runner and handles its frames until the last one; returns the exit code.
 int relay(int socket, int signals) {
   Decoder decoder;
   std::array<char, kReadBytes> bytes;
@@ -93,7 +93,7 @@ int relay(int socket, int signals) {
 
 }  // namespace
 
-// 128 and the signal stand for one that ends nobody.
+// If the signal does not end the process, the exit code is 128 + `signal`.
 void die_of(int signal) {
   sigset_t one;
   sigemptyset(&one);
@@ -104,8 +104,7 @@ void die_of(int signal) {
   ::_exit(128 + signal);
 }
 
-// Without the variable of a running task nothing is asked: a launcher that was not started by a
-// task has no lease.
+// Refuses without the variable of a running task: a launcher that no task started has no lease.
 int ask(const std::vector<std::string>& words) {
   const int signals = signals_fd();
   const char* path = std::getenv(kSocketVariable);

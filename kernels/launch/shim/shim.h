@@ -1,4 +1,4 @@
-// The two things that railgauge-launch-shim does.
+// The two modes of railgauge-launch-shim.
 #pragma once
 
 #include <span>
@@ -7,19 +7,19 @@
 
 namespace railgauge::launch {
 
-// Called by a launcher in place of ssh, with the words that it would give to that: hands them to
-// the runner of the task on this node, which asks the target's, and is the daemon's stand-in from
-// then on: its output, exit code and signals. The exit code; 255 as ssh where nothing was started.
+// Replaces ssh for a launcher, with ssh's arguments in `words`. Passes them to the task's runner on
+// this node, which asks the target node's; then stands in for the daemon: its output, exit code and
+// signals. Returns the exit code; 255, as ssh does, if the daemon was not started.
 int ask(const std::vector<std::string>& words);
 
-// Ends this process by the signal that ended another one; it may be blocked here.
+// Ends this process by the signal that ended another one, even if the signal is blocked here.
 [[noreturn]] void die_of(int signal);
 
-// `words`: our parent's process id, the grace in milliseconds, a program's path, its argv. Starts
-// the program and stays until it AND every process that it left anywhere are gone: what loses its
-// parent becomes our child (PR_SET_CHILD_SUBREAPER), so that "no child" means "nothing is left".
-// SIGTERM, also by the parent's death, is passed on once; after the grace all are killed. Ends as
-// the program did.
+// Starts a program and stays until it AND every process that it left anywhere have ended. `words`:
+// the parent's process id, the grace in milliseconds, the program's path, its argv. Orphans become
+// our children (PR_SET_CHILD_SUBREAPER), so "no child" means "nothing is left". SIGTERM, also sent
+// by the parent's death, is passed on once; after the grace all processes are killed. Ends as the
+// program did.
 int keep(std::span<char* const> words);
 
 }  // namespace railgauge::launch

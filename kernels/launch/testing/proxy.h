@@ -1,5 +1,5 @@
-// A launcher's words for one node's daemon, as Hydra on 192.0.2.1 has them, and a lease that covers
-// them. For tests only.
+// The words of Hydra on 192.0.2.1 for one node's daemon, and a lease that covers them. For tests
+// only.
 #pragma once
 
 #include <string>

@@ -1,5 +1,4 @@
-// The table of nccl-tests' options, the reader that follows it with getopt_long, and the tasks that
-// the read options make.
+// The table of nccl-tests' options, the parser by getopt_long, and the tasks of the parsed options.
 #include "kernels/peers/nccl_tests/options.h"
 
 #include <array>
@@ -23,7 +22,7 @@
 
 namespace railgauge {
 
-// The options as given, with the tool's defaults.
+// The options as typed, with the tool's defaults.
 struct NcclTestsReading {
   static constexpr std::uint64_t kDefaultBytes = 32U << 20U;
   NcclTestsCall call;
@@ -45,11 +44,11 @@ struct NcclTestsReading {
   bool adaptive = false;
   // Parameters that hold for all tasks.
   std::map<std::string, std::string> parameters;
-  // --set has the last word.
+  // --set has the highest priority.
   std::map<std::string, std::string> set;
 };
 
-// One option: how it is typed, and the function that reads its value.
+// One option: its spelling, and the function that reads its value.
 struct NcclTestsOption {
   using Take = Status (*)(NcclTestsReading& reading, const NcclTestsOption& row,
                           const std::string& option, const std::string& value);
@@ -58,7 +57,8 @@ struct NcclTestsOption {
   char letter;
   bool takes_value;
   Take take;
-  // Honoured: for --help. Else: why it changes nothing, or what to do instead.
+  // Honoured option: the text of --help. Other option: the reason why it has no effect, or the
+  // alternative.
   std::string_view why;
   // Never honoured.
   bool refused = false;
@@ -110,7 +110,7 @@ Status take_number(Reading& reading, const Row&, const std::string& option,
   reading.*kField = RG_TRY(option_number(option, value, kLeast, kMost));
   return {};
 }
-// -n excludes --adaptive, so it is remembered that it was given.
+// Notes that -n was typed, since it excludes --adaptive.
 Status take_count(Reading& reading, const Row& row, const std::string& option,
                   const std::string& value) {
   reading.counted = true;
@@ -148,7 +148,7 @@ Status take_registered(Reading& reading, const Row&, const std::string& option,
       RG_TRY(option_number(option, value, 0, 1)) == 1 ? "true" : "false";
   return {};
 }
-// 0 leaves our own deadline, as it leaves the tool without one.
+// 0 keeps our own deadline; in the tool it means no deadline.
 Status take_timeout(Reading& reading, const Row&, const std::string& option,
                     const std::string& value) {
   const std::int64_t seconds = RG_TRY(option_number(option, value, 0, kMostSeconds));
@@ -162,7 +162,7 @@ Status take_file(Reading& reading, const Row&, const std::string& option,
   reading.call.infos.push_back(option + " writes railgauge's document, not nccl-tests'");
   return {};
 }
-// Options that have one value already, and cannot have another.
+// Accepts the only value that an option can have here.
 template <int kOnly>
 Status take_only(Reading&, const Row& row, const std::string& option, const std::string& value) {
   const auto parsed = parse_integer(value);
@@ -174,7 +174,7 @@ Status take_adaptive(Reading& reading, const Row&, const std::string&, const std
   reading.adaptive = true;
   return {};
 }
-// A stream makes no sense for a table of several tasks.
+// Refuses NDJSON, since a table of several tasks cannot be streamed.
 Status take_format(Reading& reading, const Row&, const std::string& option,
                    const std::string& value) {
   reading.call.format = RG_TRY(parse_format(value));
@@ -348,7 +348,7 @@ Status add_tasks(const KernelInfo& kernel, NcclTestsReading& reading) {
 
 }  // namespace
 
-// --help wins over everything that is wrong.
+// --help precedes all errors.
 Result<NcclTestsCall> read_nccl_tests_call(const NcclTestsProgram& program,
                                            const Strings& arguments, const FindKernel& find) {
   NcclTestsReading reading;
@@ -370,7 +370,7 @@ Result<NcclTestsCall> read_nccl_tests_call(const NcclTestsProgram& program,
   return std::move(reading.call);
 }
 
-// Refused options are left out: their own message says more.
+// Lists no refused option: its own message has the alternative.
 std::string nccl_tests_help(const NcclTestsProgram& program) {
   std::string out = fmt::format(
       "Measures what {0} of nccl-tests measures, by {1}, in its units.\n"

@@ -1,5 +1,5 @@
-// The command lines of nccl-tests' programs, as people type them, read for our kernels. Options and
-// defaults are those of 2.19. Pure, but not thread safe: it reads with getopt_long.
+// Parses command lines of nccl-tests' programs for our kernels. Options and defaults are those of
+// 2.19. Pure, but not thread safe: getopt_long keeps its state in globals.
 #pragma once
 
 #include <cstdint>
@@ -13,36 +13,36 @@
 
 namespace railgauge {
 
-// One measurement of all sizes: the program makes one for each type, reduction, root and placement.
+// One measurement of all sizes; a call has one for each type, reduction, root and placement.
 struct NcclTestsTask {
-  // That tool's name.
+  // The tool's name of the data type.
   std::string type{};
-  // "none" where the kernel reduces nothing.
+  // "none" if the kernel reduces nothing.
   std::string redop{};
   std::int64_t root = -1;
   bool in_place = false;
   std::map<std::string, std::string> parameters{};  // of the kernel
 };
 
-// One command line, read and checked.
+// One command line, parsed and checked.
 struct NcclTestsCall {
-  bool help = false;  // then nothing else counts
+  bool help = false;  // the other fields are then ignored
   std::uint32_t ranks = 1;
   std::vector<NcclTestsTask> tasks{};
   double deadline_seconds = 0;  // of one task
   Format format = Format::kTable;
   // For the document; "": none.
   std::string file{};
-  std::vector<std::string> infos{};  // what an accepted option does not do here, one line each
+  std::vector<std::string> infos{};  // a line for each accepted option without effect
 };
 
-// kInvalidArgument: one line that names the option and says what is allowed; kUnimplemented where
-// this build lacks the kernel.
+// Parses the arguments behind the program's name. kInvalidArgument: one line with the option and
+// the allowed values. kUnimplemented: this build lacks the kernel.
 Result<NcclTestsCall> read_nccl_tests_call(const NcclTestsProgram& program,
                                            const std::vector<std::string>& arguments,
                                            const FindKernel& find);
 
-// The text of --help: the program, the kernel that measures it, and the options that are honoured.
+// Returns the text of --help: the program, the kernel that measures it, and the honoured options.
 std::string nccl_tests_help(const NcclTestsProgram& program);
 
 }  // namespace railgauge

@@ -1,5 +1,4 @@
-// nccl-tests' command lines: what they mean for our kernels, what is refused and how, and the
-// table.
+// nccl-tests' command lines: their meaning for our kernels, the refused options, and the table.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// The tables of nccl-tests' programs, types and settings; each is read in both directions.
+// The tables of nccl-tests' programs, types and settings, each used in both directions.
 #include "kernels/peers/nccl_tests/profile.h"
 
 #include <array>

@@ -1,6 +1,6 @@
-// The programs of nccl-tests and the kernels that measure the same, with that tool's names of data
-// types and, for NCCL's own settings, the variables behind our parameters. `profile: nccl-tests` in
-// a suite and `railgauge-runner all_reduce_perf` use it. Pure; thread safe.
+// The programs of nccl-tests with the kernels that measure the same, the tool's names of data
+// types, and the NCCL variables behind our parameters. Used by `profile: nccl-tests` in a suite and
+// by `railgauge-runner all_reduce_perf`. Pure; thread safe.
 #pragma once
 
 #include <map>
@@ -22,24 +22,23 @@ struct NcclTestsProgram {
   std::string_view kernel;
 };
 
-// Its hypercube_perf and alltoallv_perf are not here: no kernel measures these.
+// Returns all programs except hypercube_perf and alltoallv_perf, which no kernel measures.
 std::span<const NcclTestsProgram> nccl_tests_programs();
-// By the program's name or by the kernel's; nullptr where there is none.
+// Finds a program by its name or by its kernel; nullptr: none.
 const NcclTestsProgram* find_nccl_tests_program(std::string_view name);
 const NcclTestsProgram* nccl_tests_program_of(std::string_view kernel);  // nullptr: none
 
 // The word of `profile:` in a suite.
 inline constexpr std::string_view kNcclTestsProfile = "nccl-tests";
-// The tool's defaults, in our parameters; canonical text.
+// Returns the tool's defaults as our parameters, in canonical text.
 const std::map<std::string, std::string>& nccl_tests_defaults();
 
-// "half" is our "float16", ...; absent for a name that is none.
+// Converts names of data types, the tool's "half" and our "float16"; absent for an unknown name.
 std::optional<std::string_view> type_from_nccl_tests(std::string_view theirs);
 std::optional<std::string_view> type_for_nccl_tests(std::string_view ours);
-std::vector<std::string> nccl_tests_types();  // its names, in its order
+std::vector<std::string> nccl_tests_types();  // the tool's names, in its order
 
-// "NCCL_IB_DISABLE" and "1", ... for those of `parameters` that set something, in the table's
-// order.
+// Returns the variables that `parameters` set, {"NCCL_IB_DISABLE", "1"}, in the table's order.
 std::vector<std::pair<std::string, std::string>> nccl_environment(
     const std::map<std::string, std::string>& parameters);
 

@@ -1,4 +1,4 @@
-// nccl-tests' layout over the wall-clock points of our reports.
+// The wall-clock points of our reports in nccl-tests' layout.
 #include "kernels/peers/nccl_tests/table.h"
 
 #include <algorithm>
@@ -16,17 +16,17 @@
 namespace railgauge {
 namespace {
 
-// In place of a figure that was not measured.
+// Replaces a figure that was not measured.
 constexpr std::string_view kAbsent = "-";
 // The meaning of points that are measured as nccl-tests does.
 constexpr const char* kAggregate = "aggregate_wall";
 
-// The bytes of a call: the size asked for, unless it had to be rounded.
+// Returns the bytes of a call: the requested size, unless it had to be rounded.
 double moved_bytes(const Point& point) {
   return parse_number(value_of(point.facts(), "moved_bytes")).value_or(point.message_bytes());
 }
 
-// nullptr for one rank, which has no bus bandwidth.
+// Returns the busbw point beside an algbw point; nullptr for one rank, which has no busbw.
 const Point* busbw_beside(const RunnerReport& report, const Point& algbw) {
   for (const Point& point : report.points())
     if (point.metric() == "busbw_bytes_per_second" && point.meaning() == kAggregate &&
@@ -35,19 +35,19 @@ const Point* busbw_beside(const RunnerReport& report, const Point& algbw) {
   return nullptr;
 }
 
-// Time follows from the bandwidth, so that both are of the same samples.
+// Computes the time from the bandwidth, so that both describe the same samples.
 NcclTestsFigure figure_of(const RunnerReport& report, const Point& algbw) {
   NcclTestsFigure figure;
   figure.set_time_us(moved_bytes(algbw) / algbw.median() * 1e6);
   figure.set_algbw_gigabytes_per_second(algbw.median() / 1e9);
   if (const Point* busbw = busbw_beside(report, algbw))
     figure.set_busbw_gigabytes_per_second(busbw->median() / 1e9);
-  if (algbw.verified()) figure.set_wrong(0);  // one wrong element and the task has failed
+  if (algbw.verified()) figure.set_wrong(0);  // a wrong element would have failed the task
   return figure;
 }
 
-// The row of that size, type, reduction and root. It is made where it is not there: the task of the
-// other placement may have made it.
+// Returns the row of that size, type, reduction and root, which the task of the other placement may
+// have added already.
 NcclTestsRow& row_of(const NcclTestsTask& task, double size_bytes, NcclTestsReport& report) {
   const auto root = static_cast<double>(task.root);
   for (NcclTestsRow& row : *report.mutable_rows())
@@ -68,7 +68,7 @@ std::string shown(double value) {
   return fmt::format("{:.{}f}", value, value >= 1000 ? 0 : value >= 100 ? 1 : value >= 10 ? 2 : 3);
 }
 
-// Four cells in each case; dashes where that placement was not measured.
+// Adds four cells; dashes if the placement was not measured.
 void add_cells(bool there, const NcclTestsFigure& figure, std::vector<std::string>& cells) {
   const auto cell = [&](bool has, double value) {
     cells.push_back(there && has ? shown(value) : std::string(kAbsent));
@@ -80,7 +80,7 @@ void add_cells(bool there, const NcclTestsFigure& figure, std::vector<std::strin
                                               : std::string(kAbsent));
 }
 
-// "20 calls": as many as each time is the mean of; the kernel may bound what was asked for.
+// Returns "20 calls", over which each time is a mean; the kernel may bound the requested number.
 std::string calls_of(const RunnerReport& report) {
   std::string count;
   for (const Point& point : report.points())
@@ -91,8 +91,8 @@ std::string calls_of(const RunnerReport& report) {
                      value_of(report.started().parameters(), "graph_calls"));
 }
 
-// A line for each reason of a task that did not pass, each reason once: a machine without a GPU has
-// one for all tasks.
+// Returns a line for each reason why tasks did not pass, each reason once: without a GPU all tasks
+// have the same.
 std::string unsuccessful(const NcclTestsReport& report) {
   std::vector<std::string> lines;
   std::string out;

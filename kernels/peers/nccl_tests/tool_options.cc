@@ -1,4 +1,4 @@
-// The reader with getopt_long, and what several tools' options have in common.
+// The parser by getopt_long, and functions for options of several tools.
 #include "kernels/peers/nccl_tests/tool_options.h"
 
 #include <getopt.h>
@@ -23,7 +23,7 @@ std::pair<std::size_t, std::string> row_of(const std::vector<OptionSpelling>& op
           fmt::format("-{}", static_cast<char>(found))};
 }
 
-// With the nearest known word, where a word was typed.
+// Names the nearest known word if a word was typed.
 tl::unexpected<Error> unknown(std::string_view program, const std::string& typed,
                               const std::vector<OptionSpelling>& options) {
   std::vector<std::string> words;
@@ -81,7 +81,7 @@ Result<std::vector<std::string>> read_spelled_options(std::string_view program,
   return std::vector<std::string>(argv.begin() + optind, argv.end() - 1);
 }
 
-// Checked against the kernel when all options are read.
+// The setting is checked against the kernel once all options are read.
 Status take_setting(const std::string& option, const std::string& value,
                     std::map<std::string, std::string>& set) {
   const std::size_t equals = value.find('=');

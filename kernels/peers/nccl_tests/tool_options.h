@@ -1,4 +1,4 @@
-// Another tool's command line, read by the table of its options. Each row has a word, a letter (0:
+// Parses another tool's command line by a table of its options. Each row has a word, a letter (0:
 // none), whether a value follows, and the function `take` that reads it. Not thread safe:
 // getopt_long keeps its state in globals. Errors are kInvalidArgument of one line.
 #pragma once
@@ -19,24 +19,24 @@
 
 namespace railgauge {
 
-// How one option is typed. The word is "" where the tool has a letter alone.
+// The spelling of one option. The word is "" if the tool has a letter only.
 struct OptionSpelling {
   std::string word;
   char letter = 0;
   bool takes_value = false;
 };
 
-// Reads one option: the number of its row, the option as it was typed, and its value or "".
+// Reads one option: the index of its row, the option as typed, and its value or "".
 using TakeOption =
     std::function<Status(std::size_t row, const std::string& option, const std::string& value)>;
 
-// Calls `take` for each option in order. Returns the words that are no options.
+// Calls `take` for each option in order. Returns the arguments that are no options.
 Result<std::vector<std::string>> read_spelled_options(std::string_view program,
                                                       const std::vector<OptionSpelling>& options,
                                                       const std::vector<std::string>& arguments,
                                                       const TakeOption& take);
 
-// The same for a table whose rows read into `reading`.
+// Does the same for a table whose rows read into `reading`.
 template <class Row, class Reading>
 Result<std::vector<std::string>> read_options(std::string_view program, std::span<const Row> rows,
                                               const std::vector<std::string>& arguments,
@@ -51,23 +51,23 @@ Result<std::vector<std::string>> read_options(std::string_view program, std::spa
       });
 }
 
-// "-g: what is wrong with it", as fmt::format() makes it of `what`.
+// Returns kInvalidArgument "OPTION: TEXT", with fmt::format() of `what` as the text.
 template <class... Args>
 tl::unexpected<Error> wrong_option(std::string_view option, fmt::format_string<Args...> what,
                                    Args&&... args) {
   return invalid("{}: {}", option, fmt::format(what, std::forward<Args>(args)...));
 }
-// Adds "KEY=VALUE" of --set.
+// Adds "KEY=VALUE" of --set to `set`.
 Status take_setting(const std::string& option, const std::string& value,
                     std::map<std::string, std::string>& set);
-// A duration above 0 with its unit, in seconds.
+// Parses a duration above 0 with its unit; returns seconds.
 Result<double> option_seconds(const std::string& option, const std::string& value);
-// The kernel's declaration of the parameter; nullptr where it has none.
+// Returns the kernel's declaration of the parameter, or nullptr.
 const ParameterInfo* find_declared(const KernelInfo& kernel, std::string_view name);
 
 // --- what rows of several tools do -------------------------------------------------------------
 //
-// A `Reading` has `call` with help, deadline_seconds and infos, and `set`; a `Row` has `why`.
+// A `Reading` has `set`, and `call` with help, deadline_seconds and infos; a `Row` has `why`.
 
 template <class Reading, class Row>
 Status take_help(Reading& reading, const Row&, const std::string&, const std::string&) {
@@ -84,7 +84,7 @@ Status take_deadline(Reading& reading, const Row&, const std::string& option,
   reading.call.deadline_seconds = RG_TRY(option_seconds(option, value));
   return {};
 }
-// Accepted with a line that says why it changes nothing; without a reason in silence.
+// Accepts an option without effect, with a line that explains why, or silently without a reason.
 template <class Reading, class Row>
 Status take_nothing(Reading& reading, const Row& row, const std::string& option,
                     const std::string&) {
@@ -92,13 +92,13 @@ Status take_nothing(Reading& reading, const Row& row, const std::string& option,
     reading.call.infos.push_back(fmt::format("{} changes nothing here: {}", option, row.why));
   return {};
 }
-// An option that would change the measurement in a way that ours does not have.
+// Refuses an option that would change the measurement in a way that our kernels cannot.
 template <class Reading, class Row>
 Status refuse(Reading&, const Row& row, const std::string& option, const std::string&) {
   return wrong_option(option, "{}", row.why);
 }
 
-// "  -t, --tx-depth VALUE": how --help begins an option's line.
+// Returns the start of an option's line of --help, " -t, --tx-depth VALUE".
 template <class Row>
 std::string option_help(const Row& row) {
   const std::string letter = row.letter == 0 ? "    " : fmt::format("-{}, ", row.letter);

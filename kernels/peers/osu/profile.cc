@@ -60,7 +60,7 @@ tl::unexpected<Error> wrong(const std::string& option, std::string_view what) {
   return invalid("{}: {}", option, what);
 }
 
-// The command line as read so far.
+// The part of the command line that was parsed so far.
 struct Reading {
   Parameters set;
   std::vector<std::string> rest;
@@ -93,7 +93,7 @@ Status take_accelerator(const std::string& option, const std::string& value, Rea
   return {};
 }
 
-// The options of OSU's that are read; their values go to take().
+// OSU's options that are honoured; take() receives their values.
 struct Option {
   std::string_view letter;
   std::string_view word;
@@ -113,7 +113,7 @@ Status take(const OsuProgram& program, std::string_view letter, const std::strin
   if (letter == "-i") reading.set["iterations"] = reading.set["large_iterations"] = value;
   if (letter == "-x") reading.set["skip"] = reading.set["large_skip"] = value;
   if (letter == "-W") reading.set["window"] = value;
-  return {};  // data is always verified, and every percentile shown that the samples can bound
+  return {};  // always so: data is verified, and every percentile shown that the samples can bound
 }
 
 // OSU's letters: host, device, and the two managed ones.
@@ -155,7 +155,7 @@ const OsuProgram* find_mpi_spelling(std::string_view mpi_name) {
   return mpi_name.empty() ? nullptr : row_where(kPrograms, &OsuProgram::mpi_name, mpi_name);
 }
 
-// OSU counts its own way by kind and size; above 8 KiB the counts are the large ones.
+// OSU's counts depend on kind and size; above 8 KiB the counts of large messages apply.
 Parameters osu_defaults(const OsuProgram& program) {
   // OSU counts osu_mbw_mr with the bandwidth programs.
   const bool collective = program.kernel == "mpi.rate" ? false : !program.pair;
@@ -172,7 +172,7 @@ Parameters osu_defaults(const OsuProgram& program) {
   return out;
 }
 
-// Words without a dash are sides, unless they follow an option of ours.
+// Words without a dash are the memory of a side, unless they follow an option of ours.
 Result<std::vector<std::string>> read_osu_command(const OsuProgram& program,
                                                   const std::vector<std::string>& words) {
   Reading reading;

@@ -1,5 +1,5 @@
-// The programs of the OSU micro-benchmarks 7.4 and the kernels that measure what they measure; what
-// `profile: osu` in a suite and `railgauge-runner osu_latency` mean. Pure; thread safe.
+// The programs of the OSU micro-benchmarks 7.4 with the kernels that measure the same. Used by
+// `profile: osu` in a suite and by `railgauge-runner osu_latency`. Pure; thread safe.
 #pragma once
 
 #include <map>
@@ -20,11 +20,11 @@ struct OsuProgram {
   std::string_view mpi_name;
   // "mpi.all_reduce".
   std::string_view kernel;
-  // Between two ranks: memory is chosen for each side.
+  // Between two ranks, each with its own choice of memory.
   bool pair = false;
 };
 
-// All programs, and searches by each name; nullptr where none has it.
+// Return all programs, and the program with a given name.
 std::span<const OsuProgram> osu_programs();
 const OsuProgram* find_osu_program(std::string_view name);       // nullptr: none
 const OsuProgram* osu_program_of(std::string_view kernel);       // nullptr: none
@@ -32,13 +32,13 @@ const OsuProgram* find_mpi_spelling(std::string_view mpi_name);  // nullptr: non
 
 // The word of `profile:` in a suite.
 inline constexpr std::string_view kOsuProfile = "osu";
-// The program's defaults, in our parameters; canonical text: sizes, window, and the counts of
-// messages up to 8 KiB and above, with the uncounted ones before each.
+// Returns the program's defaults as our parameters, in canonical text: sizes, window, and the
+// counts of messages up to 8 KiB and above, each with its warm-up.
 std::map<std::string, std::string> osu_defaults(const OsuProgram& program);
 
-// The command line of one of its programs (the words after its name) as ours: "mpi.lat", "--set",
-// "memory=device", ... Options that begin with two dashes and are not its own stay as they are.
-// kInvalidArgument: one line that names the option and says what to do instead.
+// Converts the arguments of an OSU program to ours: "mpi.lat", "--set", "memory=device", ...
+// Options with two dashes that are not OSU's own stay unchanged. kInvalidArgument: one line with
+// the option and the alternative.
 Result<std::vector<std::string>> read_osu_command(const OsuProgram& program,
                                                   const std::vector<std::string>& words);
 

@@ -1,5 +1,5 @@
-// A combination that is legal without the profile is legal with it: each kernel that perftest has a
-// program for, on the fakes, with the parameters that only ours have.
+// Combinations that are legal without the profile stay legal with it: each kernel that has a
+// perftest program, on the fakes, with parameters that only our kernels have.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -72,7 +72,7 @@ TEST_P(Profile, ForbidsNothingThatIsLegalWithoutIt) {
       if (!run(row, given)) continue;
       auto merged = with_profile(kPerftestProfile, name, given);
       ASSERT_TRUE(merged) << merged.error().message;
-      // That there is a count may be illegal; how many, is only slow.
+      // The count may be illegal, but its size only costs time.
       if (merged->contains("iterations")) (*merged)["iterations"] = "64";
       const Status with = run(row, *merged);
       EXPECT_TRUE(with) << name << ": " << with.error().message;

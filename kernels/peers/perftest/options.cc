@@ -1,4 +1,5 @@
-// Reads perftest's command line by the table of rows.h, then makes our kernel's parameters of it.
+// Parses perftest's command line by the table of rows.h, and converts it to our kernel's
+// parameters.
 #include "kernels/peers/perftest/options.h"
 
 #include <algorithm>
@@ -15,11 +16,12 @@ namespace railgauge {
 namespace {
 
 constexpr std::int64_t kMostIterations = 10'000'000;  // of a kernel
-constexpr const char* kMostSamples = "10000000";      // a stretch of time ends before
+constexpr const char* kMostSamples = "10000000";      // a duration ends before
 
 // --- options to parameters --------------------------------------------------------------------
 
-// -D: a parameter where the kernel has one; latency takes samples until then, however precise.
+// -D sets the kernel's duration if it has one; a latency kernel takes samples for that time,
+// whatever its precision.
 Status take_seconds(const KernelInfo& kernel, PerftestReading& reading) {
   if (!reading.seconds) return {};
   if (reading.said.contains("iterations"))
@@ -49,7 +51,7 @@ Status check_together(PerftestReading& reading) {
   }
   const auto iterations = reading.said.find("iterations");
   if (iterations == reading.said.end()) return {};
-  // -n counts on each queue pair, ours are all of them together.
+  // -n counts for each queue pair, ours for all together.
   if (const auto qps = reading.said.find("qps"); qps != reading.said.end()) {
     const std::int64_t each = parse_integer(iterations->second.value).value_or(0);
     const std::int64_t lanes = parse_integer(qps->second.value).value_or(0);
@@ -65,8 +67,8 @@ Status check_together(PerftestReading& reading) {
   return {};
 }
 
-// Each option is checked against the kernel's declaration, so that a message names the option and
-// not our parameter.
+// Checks each option against the kernel's declaration, so that a message names the option, not our
+// parameter.
 Status take_parameters(const KernelInfo& kernel, const PerftestReading& reading,
                        std::map<std::string, std::string>& out) {
   for (const auto& [name, said] : reading.said) {
@@ -84,7 +86,7 @@ Status take_parameters(const KernelInfo& kernel, const PerftestReading& reading,
   return {};
 }
 
-// Port 1 where none is named, as in the tool.
+// Uses port 1 by default, as the tool does.
 Status take_endpoint(const PerftestReading& reading, std::string& endpoint) {
   if (!reading.device) {
     if (reading.device_port)
@@ -100,7 +102,7 @@ Status take_endpoint(const PerftestReading& reading, std::string& endpoint) {
 
 }  // namespace
 
-// The profile fills in what the client's side did not say; the listener follows the client.
+// The profile completes the client's options; the listener follows the client.
 Result<PerftestCall> read_perftest_call(const PerftestProgram& program,
                                         const std::vector<std::string>& arguments,
                                         const FindKernel& find) {
@@ -115,7 +117,7 @@ Result<PerftestCall> read_perftest_call(const PerftestProgram& program,
   // The one operand is the host, as in the tool.
   if (!hosts.empty()) call.host = hosts.front();
   if (call.help || call.version) return std::move(call);
-  // Only writes have a form with immediate data.
+  // Only writes have a variant with immediate data.
   if (reading.immediate && program.immediate.empty())
     return invalid("--write_with_imm: {} writes nothing", program.name);
   call.kernel = reading.immediate ? program.immediate : program.kernel;
@@ -133,7 +135,7 @@ Result<PerftestCall> read_perftest_call(const PerftestProgram& program,
   return std::move(call);
 }
 
-// Options that the kernel does not have are left out, as refused ones are.
+// Lists neither refused options nor options that the kernel lacks.
 std::string perftest_help(const PerftestProgram& program, const FindKernel& find) {
   std::string out = fmt::format(
       "Measures what {0} measures, by {1}, in its units.\n"

@@ -1,5 +1,5 @@
-// The command lines of perftest's programs, as people type them, read for our kernels. Pure, but
-// not thread safe: it reads with getopt_long, so that letters may be joined and words cut as there.
+// Parses command lines of perftest's programs for our kernels. Pure, but not thread safe: it uses
+// getopt_long, so letters may be joined and words shortened as in perftest.
 #pragma once
 
 #include <cstdint>
@@ -17,13 +17,13 @@ namespace railgauge {
 // The tool's own default of -p.
 inline constexpr std::uint16_t kPerftestPort = 18515;
 
-// One command line, read and checked.
+// One command line, parsed and checked.
 struct PerftestCall {
-  bool help = false;  // then nothing else counts
+  bool help = false;  // the other fields are then ignored
   bool version = false;
   std::string kernel{};
-  // The listener's are what was said alone, so that it meets whatever the client asks for; the
-  // client's have the profile under them.
+  // The listener's are the typed options only, so that it accepts whatever the client asks for. The
+  // client's also have the profile's defaults.
   std::map<std::string, std::string> parameters{};
   std::string endpoint{};
   // Absent: this side listens.
@@ -35,15 +35,16 @@ struct PerftestCall {
   Format format = Format::kTable;
   // "": none.
   std::string file{};
-  std::vector<std::string> infos{};  // what an accepted option does not do here, one line each
+  std::vector<std::string> infos{};  // a line for each accepted option without effect
 };
 
-// kInvalidArgument: one line that names the option and says what to do instead.
+// Parses the arguments behind the program's name. kInvalidArgument: one line with the option and
+// the alternative.
 Result<PerftestCall> read_perftest_call(const PerftestProgram& program,
                                         const std::vector<std::string>& arguments,
                                         const FindKernel& find);
 
-// The options that are honoured, for --help.
+// Returns the honoured options for --help.
 std::string perftest_help(const PerftestProgram& program, const FindKernel& find);
 
 }  // namespace railgauge

@@ -1,4 +1,4 @@
-// perftest's defaults by program, and the rules by which it changes them for what is given.
+// perftest's defaults by program, and its rules that change them by the given options.
 #include "kernels/peers/perftest/profile.h"
 
 #include <algorithm>
@@ -32,7 +32,7 @@ Parameters stream(std::string iterations) {
           {"signal_every", std::to_string(kSignalEvery)}};
 }
 
-// It registers for relaxed ordering by default, except the program that polls memory.
+// perftest registers for relaxed ordering by default, except in the program that polls memory.
 Parameters sized_stream(const std::string& iterations) {
   Parameters out = stream(iterations);
   out["sizes"] = "64KiB";
@@ -67,7 +67,7 @@ std::vector<PerftestProgram> make_programs() {
   };
 }
 
-// The value of a given whole number; 0 where it is absent, or is no number.
+// Returns a given whole number; 0 if it is absent or no number.
 std::int64_t number_in(const Parameters& given, const std::string& name) {
   return parse_integer(value_of(given, name)).value_or(0);
 }
@@ -82,14 +82,15 @@ bool has(const Parameters& given, const std::string& name) {
   return !value_of(given, name).empty();
 }
 
-// Its time, or a direction or several ports that share one: ours count no messages then.
+// Whether the run is bounded by time: a duration, both directions, or several ports. Our kernels
+// then count no messages.
 bool is_a_stretch_of_time(const Parameters& given) {
   if (is(given, "direction", "both") || has(given, "devices")) return true;
   return parse_duration_ns(value_of(given, "duration")).value_or(0) > 0;
 }
 
-// Whether the tool would ask for the completion of each message, which it does where all are large
-// and nobody named an interval. Over all sizes (-a), of which the small ones are more, it does not.
+// Whether the tool completes each message: if all are large and no interval is given. Not over all
+// sizes (-a), most of which are small.
 bool signals_each(const Parameters& given, const Parameters& chosen) {
   if (is(given, "transport", "UD") || is(given, "poll", "events")) return false;
   const auto sizes = parse_bytes_list(value_of(given, "sizes", value_of(chosen, "sizes")));
@@ -102,20 +103,20 @@ bool signals_each(const Parameters& given, const Parameters& chosen) {
 std::int64_t interval_of(const Parameters& given, const Parameters& chosen) {
   const std::int64_t depth = has(given, "depth") ? number_in(given, "depth") : kDepth;
   const std::int64_t list = number_in(given, "post_list");
-  // The tool takes the list's length. Ours wants room in the queue for both, or the profile would
-  // forbid a long list that is allowed without it.
+  // The tool uses the list's length. Our kernel needs room in the queue for list and interval, so
+  // the interval shrinks for a long list that is legal without the profile.
   if (list > 1) return depth >= list ? std::min(list, depth + 1 - list) : list;
   if (signals_each(given, chosen)) return 1;
   return depth > 0 ? std::min(depth, kSignalEvery) : kSignalEvery;
 }
 
-// The tool's settings have no place beside parameters that only ours have.
+// Removes settings of the tool that conflict with parameters that only our kernels have.
 void leave_out(const Parameters& given, Parameters& chosen) {
-  // A staging refuses relaxed ordering: the count that reports a chunk must not pass it. Its twin
-  // in GPU memory runs without it too, so that they differ in nothing else.
+  // Staging refuses relaxed ordering: the count that reports a chunk must not overtake the chunk.
+  // Its twin in GPU memory runs without it too, so that the two differ in nothing else.
   const bool staged = is(given, "memory", "staged") || is(given, "target_memory", "staged");
   if (staged || is(given, "staged_twin", "true")) chosen.erase("relaxed_ordering");
-  // Each of its chunks completes by itself, into receives of its own.
+  // Each staged chunk completes by itself, into receives of its own.
   if (staged)
     for (const char* name : {"signal_every", "receive_depth"}) chosen.erase(name);
   if (is_a_stretch_of_time(given)) chosen.erase("iterations");
@@ -133,7 +134,7 @@ void follow(const Parameters& given, Parameters& chosen) {
   if (!chosen.contains("depth")) return;
   chosen["signal_every"] = std::to_string(interval_of(given, chosen));
   leave_out(given, chosen);
-  // It counts on each queue pair, ours are all of them together.
+  // The tool counts for each queue pair, ours for all together.
   if (const std::int64_t qps = number_in(given, "qps"); qps > 1 && chosen.contains("iterations"))
     chosen["iterations"] = std::to_string(qps * number_in(chosen, "iterations"));
 }

@@ -16,7 +16,7 @@ namespace {
 using Reading = PerftestReading;
 using Row = PerftestRow;
 
-// Keeps the value under our parameter's name, with the option for messages; the last one counts.
+// Stores the value under our parameter's name, with the option for messages; the last one counts.
 void say(Reading& reading, const Row& row, const std::string& option, std::string value) {
   reading.said[std::string(row.parameter)] = {option, std::move(value), row.why};
 }
@@ -39,15 +39,15 @@ constexpr char kTrue[] = "true";
 constexpr char kBoth[] = "both";
 constexpr char kEvents[] = "events";
 constexpr char kRdmaCm[] = "rdma_cm";
-// Only streams can be relaxed. Other kernels never are, so the option is true for them without a
-// parameter.
+// Only streams can use relaxed ordering. Other kernels never do, so they satisfy the option without
+// a parameter.
 Status take_not_relaxed(Reading& reading, const Row& row, const std::string& option,
                         const std::string&) {
   say(reading, row, option, "false");
   reading.said[std::string(row.parameter)].is_so_anyhow = true;
   return {};
 }
-// Options that have one value already, and cannot have another.
+// Accepts the only value that an option can have here.
 template <int kOnly>
 Status take_only(Reading&, const Row& row, const std::string& option, const std::string& value) {
   const auto number = parse_integer(value);
@@ -94,7 +94,7 @@ Status take_atomic(Reading& reading, const Row& row, const std::string& option,
   say(reading, row, option, value == "CMP_AND_SWAP" ? "compare_swap" : "fetch_add");
   return {};
 }
-// Device and port make the endpoint together.
+// Device and port together form the endpoint.
 template <std::optional<std::string> Reading::*kField>
 Status take_text(Reading& reading, const Row&, const std::string&, const std::string& value) {
   reading.*kField = value;
@@ -129,8 +129,8 @@ Status take_immediate(Reading& reading, const Row&, const std::string&, const st
   reading.immediate = true;
   return {};
 }
-// Memory of a GPU on both sides. Without --use_cuda_dmabuf perftest registers it by its address,
-// which needs nvidia-peermem, and so does this.
+// GPU memory on both sides. Without --use_cuda_dmabuf perftest registers it by address, which needs
+// nvidia-peermem; this option does the same.
 Status take_gpu(Reading& reading, const Row& row, const std::string& option,
                 const std::string& value) {
   reading.said["memory"] = {option, "cuda", row.why};
@@ -142,7 +142,7 @@ Status take_gpu(Reading& reading, const Row& row, const std::string& option,
       option));
   return {};
 }
-// Wins over the registration that --use_cuda alone means.
+// Replaces the registration by address of --use_cuda.
 Status take_dma_buf(Reading& reading, const Row& row, const std::string& option,
                     const std::string&) {
   say(reading, row, option, "dma-buf");
@@ -185,13 +185,13 @@ constexpr std::string_view kInSuites =
 constexpr std::string_view kNoEncryption = "encryption is not measured here; use perftest";
 constexpr std::string_view kOwnMemory = "memory is our own, registered once; leave it out";
 
-// The row of an option that is never honoured, with what to do instead.
+// Makes the row of a refused option, with the alternative.
 constexpr Row refused(std::string_view word, char letter, bool takes_value, std::string_view why) {
   return {word, letter, takes_value, refuse<Reading, Row>, {}, why};
 }
 
 constexpr std::array kRows{
-    // Where, and how far.
+    // Devices and connections.
     Row{"ib-dev", 'd', true, take_text<&Reading::device>},
     Row{"ib-port", 'i', true, take_text<&Reading::device_port>},
     Row{"port", 'p', true, take_tcp_port},
@@ -235,7 +235,7 @@ constexpr std::array kRows{
     Row{"out_json_file", 0, true, take_json},
     Row{"help", 'h', false, take_help},
     Row{"version", 'V', false, take_flag<&PerftestCall::version>},
-    // So it is here anyhow.
+    // Options whose effect is always on here.
     Row{"CPU-freq", 'F', false, take_nothing},
     Row{"noPeak", 'N', false, take_nothing},
     Row{"use_old_post_send", 0, false, take_nothing},
@@ -248,7 +248,7 @@ constexpr std::array kRows{
     Row{"dont_xchg_versions", 0, false, take_nothing, {}, "both sides must be railgauge-runner"},
     Row{"recv_post_list", 0, true, take_only<1>, {}, "receives are given out one by one; take 1"},
     Row{"hop_limit", 'L', true, take_only<64>, {}, "the hop limit is 64 here"},
-    // Not to be had.
+    // Refused options.
     refused("run_infinitely", 0, false, "a run has an end; repeat it, or let a schedule do so"),
     refused("margin", 'f', true, "-D counts all of its seconds, from a running stream on"),
     refused("perform_warm_up", 0, false,
@@ -325,7 +325,7 @@ constexpr std::array kRows{
 
 std::span<const PerftestRow> perftest_rows() { return kRows; }
 
-// By the function, so that no row needs a flag for it.
+// Compares the function, so that rows need no flag.
 bool is_refused(const PerftestRow& row) { return row.take == refuse<Reading, Row>; }
 
 }  // namespace railgauge

@@ -1,4 +1,4 @@
-// THE list of perftest's options: what each means here, or what to do instead.
+// THE list of perftest's options, each with its meaning here or the alternative.
 #pragma once
 
 #include <map>
@@ -12,20 +12,20 @@
 
 namespace railgauge {
 
-// The options as given, before the kernel's own parameters are known.
+// The options as typed, before they are checked against the kernel's parameters.
 struct PerftestReading {
-  // One option that names a parameter of ours.
+  // One option that sets a parameter of ours.
   struct GivenOption {
     // "-t", "--tx-depth": as it was typed.
     std::string option;
     std::string value;
-    // The kernel's lack of that parameter, in words.
+    // The reason why a kernel may lack that parameter.
     std::string_view why;
-    // Where it lacks it, so that nothing is refused.
+    // A kernel without the parameter behaves as the option asks, so the option is not refused.
     bool is_so_anyhow = false;
   };
   PerftestCall call{};
-  // By parameter; the last one counts.
+  // By parameter; the last option counts.
   std::map<std::string, GivenOption> said{};
   bool immediate = false;
   bool all_sizes = false;
@@ -41,20 +41,20 @@ struct PerftestRow {
   // `option` as typed; `value` is "" where the row takes none.
   using Take = Status (*)(PerftestReading& reading, const PerftestRow& row,
                           const std::string& option, const std::string& value);
-  // "tx-depth"; "" where the tool has a letter alone.
+  // "tx-depth"; "" if the tool has a letter only.
   std::string_view word;
   // 0: none.
   char letter = 0;
   bool takes_value = false;
   Take take = nullptr;
-  std::string_view parameter{};  // of ours, where the option is one
-  // Parameters: why a kernel may lack it; "" where each has it. Refused options: what to do
-  // instead. Options without effect: why that is so; "" is silent.
+  std::string_view parameter{};  // our parameter, if the option sets one
+  // For a parameter: the reason why a kernel may lack it; "": every kernel has it. For a refused
+  // option: the alternative. For an option without effect: the reason; "": accepted silently.
   std::string_view why{};
 };
 
 std::span<const PerftestRow> perftest_rows();
-// Whether the row's option is never honoured.
+// Whether the row's option is always refused.
 bool is_refused(const PerftestRow& row);
 
 }  // namespace railgauge

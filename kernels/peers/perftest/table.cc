@@ -37,7 +37,7 @@ std::string interval_of(const Point& point, double factor) {
                      shown(point.median_high() * factor));
 }
 
-// The count that was asked for; without one, how many the time was enough for.
+// Returns the requested count; without one, the number of messages in the measured time.
 std::string messages_of(const RunnerReport& report, const Point& point) {
   if (const auto count = parse_integer(value_of(report.started().parameters(), "iterations"));
       count && *count > 0)
@@ -57,7 +57,7 @@ const Point* rate_beside(const RunnerReport& report, const Point& bandwidth) {
   return nullptr;
 }
 
-// Several links, or a staged twin: a row says which it is.
+// Whether rows need a name, for several links or for a staged twin.
 bool has_pairs(const RunnerReport& report) {
   return std::ranges::any_of(report.points(),
                              [](const Point& point) { return !point.pair().empty(); });
@@ -133,7 +133,7 @@ bool has(const RunnerReport& report, std::string_view metric) {
 
 }  // namespace
 
-// A report without points is its head alone.
+// A report without points gives the head only.
 std::string perftest_table(const RunnerReport& report, const TableStyle& style, bool gigabits) {
   std::string out = report_head(report, style);
   if (has(report, "bandwidth_bytes_per_second")) out += bandwidth_table(report, gigabits);

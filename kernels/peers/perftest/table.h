@@ -1,5 +1,5 @@
-// A run's table under perftest's headings and in its units: bytes, MiB/s or Gb/s, million messages
-// a second, us. Columns that perftest lacks follow them.
+// A report as a table with perftest's headings and units: bytes, MiB/s or Gb/s, million messages a
+// second, us. Columns that perftest lacks follow.
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@
 
 namespace railgauge {
 
-// Pure. A figure that is absent is "-".
+// Returns the table; an absent figure is "-". Pure.
 std::string perftest_table(const RunnerReport& report, const TableStyle& style, bool gigabits);
 
 }  // namespace railgauge

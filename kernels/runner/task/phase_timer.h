@@ -1,4 +1,4 @@
-// How long the phases of a task took, from when its process was asked for.
+// The durations of a task's phases, counted from the request for its process.
 #pragma once
 
 #include <algorithm>
@@ -10,7 +10,7 @@
 
 namespace railgauge {
 
-// Milestones on CLOCK_MONOTONIC, in ns; each lap goes to the records at once.
+// A timer of laps on CLOCK_MONOTONIC, in ns, each passed to the records at once.
 class PhaseTimer {
  public:
   PhaseTimer(RecordWriter& records, const Task& task) : records_(records) {
@@ -19,7 +19,7 @@ class PhaseTimer {
     last_ns_ = task.entered_monotonic_ns > 0 ? task.entered_monotonic_ns : monotonic_now_ns();
     records_.phases(phases_);
   }
-  // Stores the time since the lap before in the field that `set` names, in ns.
+  // Stores the time since the previous lap, in ns, by the setter `set`.
   void lap(void (Phases::*set)(double)) {
     const double now = monotonic_now_ns();
     (phases_.*set)(now - last_ns_);
@@ -28,7 +28,7 @@ class PhaseTimer {
   }
 
  private:
-  // Gets the phases after each lap, so that a crash keeps those before it.
+  // Receives the phases after each lap, so that a crash keeps the earlier ones.
   RecordWriter& records_;
   Phases phases_;
   double last_ns_ = 0;

@@ -12,11 +12,11 @@
 
 namespace railgauge {
 
-// Where records go. write() is called by one thread at a time.
+// The destination of records. write() is called by one thread at a time.
 class RecordSink {
  public:
   virtual ~RecordSink() = default;
-  // Returns when the record is delivered, or with the reason why it cannot be.
+  // Returns when the record is delivered, or the error that prevents it.
   virtual Status write(const Record& record) = 0;
 };
 
@@ -34,18 +34,18 @@ class RecordWriter {
   void point(Point point);
   // `severity` is "info", "warn" or "warning"; the text is one line for a person.
   void note(std::string_view severity, std::string text);
-  // Where the time went so far; the final record carries the last value.
+  // Stores the phases so far; the final record carries the last value.
   void phases(const Phases& phases);
-  // Writes the final record. False when it is written already, or when another thread has been
-  // stuck in the sink for kStuckSeconds.
+  // Writes the final record. False: it is written already, or another thread was stuck in the sink
+  // for kStuckSeconds.
   bool finish(std::string_view outcome, std::string reason);
 
-  // The points so far, dropped ones included.
+  // Returns the number of points so far, dropped ones included.
   [[nodiscard]] std::uint32_t point_count() const;
-  // The sink's first error: nobody reads the records any more.
+  // Returns the sink's first error, after which all records are dropped.
   [[nodiscard]] Status sink_status() const;
 
-  // How long finish() tries, in seconds.
+  // The limit of finish(), in seconds.
   static constexpr double kStuckSeconds = 1;
 
  private:

@@ -21,8 +21,8 @@ constexpr double kCalibrationSeconds = 0.02;
 // A preempted read shows as drift once; real drift shows every time.
 constexpr int kDriftReads = 5;
 
-// Calibrates beside prepare and the wait for the other ranks, which only need coarse time: until
-// adopt(), clock() reads CLOCK_MONOTONIC_RAW.
+// A clock that is calibrated during prepare and the wait for the other ranks, which need only
+// coarse time: until adopt(), clock() reads CLOCK_MONOTONIC_RAW.
 class BackgroundClock {
  public:
   // Starts the calibration at once.
@@ -47,7 +47,7 @@ class BackgroundClock {
   std::thread thread_;
 };
 
-// Turns what the kernel reports into records; facts gather until started() takes them.
+// A reporter that converts a kernel's reports to records; facts are collected until started().
 class RecordReporter final : public Reporter {
  public:
   // `records` outlives it.
@@ -95,7 +95,7 @@ class RecordReporter final : public Reporter {
   bool taken_ = false;
 };
 
-// One step of a kernel; exceptions of third parties end here.
+// Runs one step of a kernel and converts exceptions to errors.
 template <class Step>
 Status guarded(const char* act, Step step) {
   try {
@@ -107,7 +107,7 @@ Status guarded(const char* act, Step step) {
   }
 }
 
-// How well the clock of this run resolves.
+// Adds the facts about the clock of this run.
 void add_clock_facts(const TickClock& clock, Reporter& reporter) {
   reporter.fact("clock_source", clock.source());
   reporter.fact("clock_overhead_ns", fmt::format("{:.1f}", clock.overhead_ns()));
@@ -124,7 +124,7 @@ Status check_drift(const TickClock& clock) {
   return drift_status(clock.source(), drift);
 }
 
-// Everything between the made kernel and its destruction.
+// Runs all steps of a kernel, from its creation to its destruction.
 Status run_steps(const Task& task, Group& group, RecordWriter& records, const Ready& ready,
                  RecordReporter& reporter, PhaseTimer& timer, Kernel& kernel) {
   BackgroundClock clock;
@@ -135,7 +135,7 @@ Status run_steps(const Task& task, Group& group, RecordWriter& records, const Re
   // The clock calibrates meanwhile; prepare needs coarse time alone.
   const Status prepared = guarded("prepare", [&] { return kernel.prepare(context); });
   timer.lap(&Phases::set_open_ns);
-  // Also after an error: the other ranks must hear of it.
+  // Called after an error too, because the other ranks need it.
   const Status go = ready(prepared);
   if (prepared && go) clock.adopt();
   timer.lap(&Phases::set_wait_ns);
@@ -192,8 +192,8 @@ Status run_kernel(const Task& task, Group& group, RecordWriter& records, const R
     return {};
   });
   if (ended) ended = run_steps(task, group, records, ready, reporter, timer, *kernel);
-  reporter.started();  // a task that was waived says what it was about to do as well
-  // Teardown is a phase of its own, and its crash leaves the points that were written before.
+  reporter.started();  // a waived task has a started record too
+  // Teardown is a phase of its own; a crash in it leaves the points that were written before.
   kernel.reset();
   timer.lap(&Phases::set_stop_ns);
   return ended;

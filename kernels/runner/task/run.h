@@ -1,5 +1,5 @@
-// The life of one rank of one task: prepare, wait for the others, connect, measure, tear down,
-// final record. The same in all forms: under an agent, between two terminals, alone.
+// The run of one rank of one task: prepare, wait for the others, connect, measure, tear down, write
+// the final record. The same under an agent, between two terminals, and alone.
 #pragma once
 
 #include <functional>
@@ -26,7 +26,7 @@ struct Task {
   bool raw_samples = false;
   // 0: unknown.
   double spawned_monotonic_ns = 0;
-  // This process's first statement.
+  // The time of this process's first statement; 0: unknown.
   double entered_monotonic_ns = 0;
   // Known before the kernel runs.
   std::map<std::string, std::string> facts = {};
@@ -41,21 +41,20 @@ using Ready = std::function<Status(const Status& prepared)>;
 // first. Returns the error that decides the outcome.
 Status run_kernel(const Task& task, Group& group, RecordWriter& records, const Ready& ready);
 
-// kInternal where the clock drifted by more than TickClock::kMaxDriftPpm, in parts per million, so
-// that its figures do not count. That says nothing about the fabric, so the task crashed and did
-// not fail.
+// kInternal: the clock drifted by more than TickClock::kMaxDriftPpm (parts per million), so its
+// figures are invalid. This is no fault of the fabric, so the outcome is crashed, not failed.
 Status drift_status(std::string_view source, double drift_ppm);
 
-// The started record as far as it is known before the kernel runs: the declaration, the effective
-// parameters, the facts of the task. The group has `ranks` ranks.
+// Returns the part of the started record that is known before the kernel runs: the declaration, the
+// effective parameters, the facts of the task. The group has `ranks` ranks.
 Started started_of(const Task& task, std::uint32_t ranks);
 
-// Seconds until the deadline; negative past it.
+// Returns the seconds until the deadline; negative past it.
 inline double left_seconds(double deadline_monotonic_ns) {
   return (deadline_monotonic_ns - monotonic_now_ns()) / 1e9;
 }
 
-// Writes the final record for the result of run_kernel(); the exit code.
+// Writes the final record for the result of run_kernel(); returns the exit code.
 int finish_task(const Status& ended, RecordWriter& records);
 
 }  // namespace railgauge

@@ -22,7 +22,7 @@ class KeptRecords final : public RecordSink {
   std::size_t fail_at = 1000;
 };
 
-// Each step is what the test says; alive_count sees the kernel's destruction.
+// The steps of a scripted kernel; alive_count shows the kernel's destruction.
 struct Steps {
   std::function<Status(Context&)> prepare = [](Context&) -> Status { return {}; };
   std::function<Status(Context&, Group&)> connect = [](Context&, Group&) -> Status { return {}; };

@@ -1,5 +1,4 @@
-// The options of a standalone run, from `railgauge-runner` itself or from an MPI's launcher on its
-// behalf.
+// The options of a standalone run, which a person or an MPI's launcher started.
 #pragma once
 
 #include <cstdint>
@@ -16,28 +15,28 @@
 
 namespace railgauge {
 
-// Ranks that a launcher started, this process being one of them.
+// The ranks that a launcher started, with this process as one of them.
 struct World {
   std::uint32_t rank = 0;
   std::uint32_t size = 1;
-  // The group of all ranks; MPI is initialised by its first exchange.
+  // Returns the group of all ranks, whose first exchange initialises MPI.
   std::function<std::unique_ptr<Group>()> join;
-  std::function<void()> leave;  // with all ranks; may hang
+  std::function<void()> leave;  // collective; may hang
 };
 
-// The command line, checked for form; check_standalone() checks it against the kernel.
+// The command line, checked for syntax; check_standalone() checks it against the kernel.
 struct StandaloneOptions {
   const KernelRow* row = nullptr;
-  std::map<std::string, std::string> parameters;  // as given
-  std::string endpoint;  // of several ranks: one for all, or one for each, separated by commas
+  std::map<std::string, std::string> parameters;  // as typed
+  std::string endpoint;  // with several ranks: one for all, or one for each, separated by commas
   // "[ADDR:]PORT".
   std::optional<std::string> listen;
-  // Neither: alone, or with the ranks of this host.
+  // Neither `listen` nor `connect`: alone, or with the ranks of this host.
   std::optional<TcpAddress> connect;
-  // On this host, a process each; rank 0 reports.
+  // The number of ranks on this host, each a process; rank 0 reports.
   std::uint32_t ranks = 1;
-  std::optional<World> world;  // in place of the two above; rank 0 reports
-  std::string records_to;      // of a world: rank 0 writes to this socket and prints nothing
+  std::optional<World> world;  // replaces the two above; rank 0 reports
+  std::string records_to;      // with `world`: rank 0 writes to this socket and prints nothing
   // The ranks are processes that an MPI's launcher starts.
   bool launches = false;
   bool keep = false;
@@ -45,10 +44,10 @@ struct StandaloneOptions {
   double deadline_seconds = kDefaultDeadlineSeconds;
   // Whether the document keeps every sample.
   bool raw_samples = false;
-  // On stdout.
+  // The format on stdout.
   Format format = Format::kTable;
   TableStyle style;
-  // In place of report_table.
+  // The function that prints the table.
   std::function<std::string(const RunnerReport&, const TableStyle&)> table = report_table;
   // "": none.
   std::string file;

@@ -108,7 +108,7 @@ void Watchdog::watch() {
       left_ms = (end_monotonic_ns_ - monotonic_now_ns()) / 1e6;
       why = why_;
     }
-    // A cancel's reason wins over the deadline, which it shortened.
+    // A cancel, which shortened the deadline, is the reason then.
     if (left_ms <= 0 && why) end_process(outcome_of(why->code), why->message, exit_code_of(*why));
     if (left_ms <= 0)
       end_process(kTimedOut, "the kernel did not come back by its deadline",

@@ -1,6 +1,6 @@
-// The second line of defence inside a runner: ends the process when its kernel cannot, on a signal,
-// a cancel, the agent's end, or past the deadline. The agent (or the person's terminal) is the
-// first.
+// A watchdog inside a runner: ends the process when a kernel hangs, on a signal, a cancel, the
+// agent's end, or past the deadline. It is the second line of defence; the agent (or the person's
+// terminal) is the first.
 #pragma once
 
 #include <mutex>
@@ -15,39 +15,40 @@
 
 namespace railgauge {
 
-// Blocks SIGINT and SIGTERM in this thread and in those that it starts. Call it before any thread
-// exists. The watchdog, or a supervisor, then reads them from a descriptor.
+// Blocks SIGINT and SIGTERM in this thread and in threads that it starts. Call it before any thread
+// exists. The watchdog, or a supervisor, then reads the signals from a descriptor.
 void block_ending_signals();
-// A signalfd for both signals: not blocking, close on exec, -1 with errno set on failure. The
-// caller owns it. Each signal can be read once in the process.
+// Returns a signalfd for both signals: non-blocking, close on exec; -1 with errno set on failure.
+// The caller owns it. Each signal can be read once in the process.
 int ending_signals_fd();
 
-// The outcome of a task that SIGINT or SIGTERM ended: its reason, and this program's exit code.
+// Return the reason of a task that SIGINT or SIGTERM ended, and this program's exit code.
 const char* words_of_signal(int signal);
 int exit_code_of_signal(int signal);
 
-// How a process ended, from its wait status: "was ended by signal 11 (SIGSEGV)", "exited with 3".
+// Describes a wait status: "was ended by signal 11 (SIGSEGV)", "exited with 3".
 std::string words_of_end(int wait_status);
 
-// Ends with _exit, after the final record: a thread that hangs in a driver cannot be unwound.
+// A thread that ends the process with _exit after the final record, since a thread that hangs in a
+// driver cannot be unwound.
 class Watchdog {
  public:
   // Signals must be blocked already.
   Watchdog();
   ~Watchdog();
 
-  // From now on an end is written to `records`, and comes at the latest kGraceSeconds after
-  // `deadline_monotonic_ns`. `records` must live until release().
+  // Directs the final record to `records` from now on, and ends the process at the latest
+  // kGraceSeconds after `deadline_monotonic_ns`. `records` must live until release().
   void guard(RecordWriter& records, double deadline_monotonic_ns);
-  // The final record is written; from here on the process ends by itself.
+  // Call it when the final record is written: the watchdog writes no further record.
   void release();
-  // Another thread saw the reason to end (cancelled, agent gone). The task has kCancelGraceSeconds
-  // to come back by itself. Returns at once; the first reason counts.
+  // Requests the end for a reason that another thread saw (cancelled, agent gone). The task has
+  // kCancelGraceSeconds to return by itself. Does not block; the first reason counts.
   void end(const Error& why);
 
-  // Past the deadline.
+  // Seconds past the deadline.
   static constexpr double kGraceSeconds = 3;
-  // From end() to _exit.
+  // Seconds from end() to _exit.
   static constexpr double kCancelGraceSeconds = 0.2;
 
  private:

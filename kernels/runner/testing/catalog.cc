@@ -26,7 +26,8 @@ Result<int> count_gpus() {
 
 std::shared_ptr<void> keep_gpus_warm() { return nullptr; }
 
-// "gpu0@ADDRESS+NIC": a NIC named "dies" does, "busy" is, others register.
+// Named behaviours: "dies" aborts, "refused" has no MTU, "small" has 2048 bytes, "old" registers no
+// dma-buf.
 PortProbe probe_port(std::string_view endpoint) {
   PortProbe probe;
   probe.set_endpoint(std::string(endpoint));
@@ -41,6 +42,7 @@ PortProbe probe_port(std::string_view endpoint) {
   return probe;
 }
 
+// "gpu0@ADDRESS+NIC": a NIC named "dies" aborts, "busy" has a busy GPU, others register.
 GpuDirectProbe probe_gpudirect(std::string_view pair) {
   GpuDirectProbe probe;
   probe.set_gpu(std::string(pair.substr(0, pair.find('@'))));

@@ -1,5 +1,5 @@
-// Shared by tests of MPI tasks between nodes: which MPI (RAILGAUGE_TEST_MPI), waiting, and how all
-// ranks of a task ended. For tests only.
+// Helpers for tests of MPI tasks between nodes: the MPI under test (RAILGAUGE_TEST_MPI), waits, and
+// the expected end of all ranks. For tests only.
 #pragma once
 
 #include <functional>
@@ -28,7 +28,7 @@ inline bool wait_until(const std::function<bool()>& met) {
   return true;
 }
 
-// With that in each one's reason; and no process of the task is left on any node.
+// Expects `outcome` on every rank, with `reason` in its text, and no process left on any node.
 inline void expect_all_ended(const Folder& folder, const std::vector<Rank>& ranks,
                              const std::string& outcome, const std::string& reason = "") {
   for (const Rank& rank : ranks) {

@@ -1,5 +1,5 @@
-// Nodes of an MPI task for tests: a runner for each, at addresses of this host's loopback. This
-// plays agents and controller: it starts the runners and carries their steps. For tests only.
+// Nodes of an MPI task for tests: a runner for each, at addresses of this host's loopback. Acts as
+// agents and controller: starts the runners and carries their steps. For tests only.
 #pragma once
 
 #include <filesystem>
@@ -17,14 +17,14 @@ namespace railgauge::testing_nodes {
 
 using Words = std::vector<std::string>;
 
-// Every process of a task has tmp/ADDRESS of it as TMPDIR, ADDRESS its node's: runners, the
-// launcher, daemons, ranks, and nobody else.
+// The folder of a test. Every process of its tasks (runners, launcher, daemons, ranks) has
+// tmp/ADDRESS below it as TMPDIR, with its node's address; no other process has.
 struct Folder {
   Folder();
   ~Folder() { std::filesystem::remove_all(path); }
   Folder(const Folder&) = delete;
   Folder& operator=(const Folder&) = delete;
-  // Its path; programs of this folder come first for a task.
+  // Writes a script and returns its path. A task finds programs of this folder first.
   [[nodiscard]] std::string script(const std::string& name, const std::string& body) const;
   [[nodiscard]] std::string read(const std::string& name) const;
   [[nodiscard]] std::size_t processes() const;
@@ -47,7 +47,7 @@ struct Order {
   std::uint32_t nodes = 2;
   std::map<std::string, std::string> parameters{};
   double deadline_seconds = 120;
-  std::vector<Words> environments{};  // of each rank, beside what all have
+  std::vector<Words> environments{};  // of each rank, added to the common one
 };
 
 class Nodes {
@@ -75,7 +75,7 @@ class Nodes {
 };
 
 std::vector<Rank> run(const Folder& folder, const Order& order);
-// All ranks' output, for a test that fails.
+// Returns all ranks' output, for the message of a failed test.
 std::string story(const std::vector<Rank>& ranks);
 
 }  // namespace railgauge::testing_nodes

@@ -11,7 +11,7 @@
 namespace railgauge::testing_rows {
 namespace {
 
-// Those that the tests run; a profile meets a build without the others.
+// The kernels that the tests run. For a profile, this build lacks all others.
 constexpr std::array<std::string_view, 6> kKernels{"bar.read_bw",       "bar.read_lat",
                                                    "bar.write_bw",      "bar.write_lat",
                                                    "cuda.host_copy_bw", "cuda.peer_copy_bw"};
@@ -19,7 +19,7 @@ constexpr std::array<std::string_view, 6> kKernels{"bar.read_bw",       "bar.rea
 bool is_rate(std::string_view kernel) { return kernel.ends_with("_bw"); }
 bool is_peer(std::string_view kernel) { return kernel == "cuda.peer_copy_bw"; }
 
-// As the table of peer tools names the parameters; `act` as in the other rows.
+// Declares the parameters of the table of peer tools, and `act` as in the other rows.
 KernelInfo peer_info(std::string_view kernel) {
   KernelInfo info;
   info.set_name(std::string(kernel));
@@ -79,7 +79,7 @@ class PeerKernel final : public Kernel {
   }
 
  private:
-  // Noisy rows in this process.
+  // The number of noisy rows in this process.
   static int& visits() {
     static int count = 0;
     return count;

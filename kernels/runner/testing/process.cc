@@ -24,7 +24,7 @@ PipeEnds make_pipe() {
   return {Fd(fds[0]), Fd(fds[1])};
 }
 
-// Appends what is there; closes at the end.
+// Appends available bytes; closes the descriptor at end of file.
 void read_some(Fd& fd, std::string& to) {
   std::array<char, 65536> bytes;
   const ssize_t got = ::read(fd.get(), bytes.data(), bytes.size());

@@ -1,4 +1,4 @@
-// A program under test: started with pipes, watched with deadlines. For tests only.
+// A program under test, started with pipes and limited by deadlines. For tests only.
 #pragma once
 
 #include <sys/types.h>
@@ -13,9 +13,9 @@
 
 namespace railgauge::testing_process {
 
-inline constexpr double kPatienceSeconds = 30;  // a test that waits so long has failed
+inline constexpr double kPatienceSeconds = 30;  // limit of every wait of a test
 
-// The path of a program of this build.
+// Returns the path of a program of this build.
 std::string program(const std::string& name);
 
 struct Ended {
@@ -25,7 +25,7 @@ struct Ended {
   std::string err;
 };
 
-// Killed when it goes out of scope.
+// A process that is killed at the end of its scope.
 class Process {
  public:
   // `agent_pipes` adds "--task --request-fd N --record-fd M" and keeps the other ends.
@@ -37,19 +37,19 @@ class Process {
 
   [[nodiscard]] pid_t pid() const { return pid_; }
   void signal(int number) const;
-  // Everything it printed, and how it ended; kills it after kPatienceSeconds.
+  // Waits for the end and returns all output; kills the process after kPatienceSeconds.
   Ended wait();
-  // Waits until stderr holds `text`; false after kPatienceSeconds or at its end.
+  // Waits until stderr contains `text`. False: the process ended, or kPatienceSeconds passed.
   bool wait_for_stderr(const std::string& text);
-  // "127.0.0.1:PORT" once it says that it listens there.
+  // Waits for the message that it listens, and returns "127.0.0.1:PORT".
   std::string listening_address();
 
-  // With agent pipes.
+  // Sends a message. Needs agent pipes, as all calls below.
   void tell(const ToRunner& message);
-  // The same to one that may have ended already; false when it has.
+  // Sends to a process that may have ended. False: it has ended.
   bool offer(const ToRunner& message) const;
   void close_request_pipe() { request_.reset(); }
-  // The next message of the runner; nullopt at its end. Garbage fails a CHECK.
+  // Returns the runner's next message; nullopt at its end. Garbage fails a CHECK.
   std::optional<FromRunner> hear();
 
  private:

@@ -1,5 +1,5 @@
-// One rank of a task as the child of an agent, for tests that are agent and controller themselves.
-// For tests only.
+// One rank of a task as the child of an agent, for tests that act as agent and controller. For
+// tests only.
 #pragma once
 
 #include <optional>
@@ -25,7 +25,7 @@ struct RankProcess {
     *message.mutable_request() = std::move(task);
     process.tell(message);
   }
-  // The next message that is no record; nullopt at the runner's end.
+  // Returns the next message that is no record, and collects records; nullopt at the runner's end.
   std::optional<FromRunner> hear() {
     for (;;) {
       auto message = process.hear();

@@ -24,8 +24,8 @@ double left_seconds(const Context& context) {
   return std::min(kExchangeSeconds, (context.deadline_monotonic_ns - monotonic_now_ns()) / 1e9);
 }
 
-// Does what is asked for at the step of that name: "none", or "STEP_WHAT". Parameter `act` asks all
-// ranks, an endpoint asks its own alone.
+// Acts at the named step: "none", or "STEP_WHAT". The parameter `act` applies to all ranks, an
+// endpoint to its own rank.
 Status act(const Context& context, std::string_view step) {
   const std::string& asked =
       context.endpoint.empty() ? context.params.text("act") : context.endpoint;
