@@ -106,13 +106,12 @@ std::string privileged_facts(const std::string& root) {
   for (std::filesystem::directory_iterator it(folder, error), end; !error && it != end;
        it.increment(error)) {
     if (devices.size() == kMaxDevices) break;
-    devices.push_back(it->path());
+    if (is_of_interest(it->path())) devices.push_back(it->path());
   }
   std::ranges::sort(devices);
   std::string text;
   for (const std::filesystem::path& device : devices)
-    if (is_of_interest(device))
-      text += "pci_config " + device.filename().string() + " " + hex_of(device / "config") + "\n";
+    text += "pci_config " + device.filename().string() + " " + hex_of(device / "config") + "\n";
   return text + kernel_log(root + "/dev/kmsg");
 }
 

@@ -86,12 +86,12 @@ KernelLog::KernelLog(std::string device, std::vector<std::string> files)
 // neither is readable.
 Status KernelLog::open() {
   log_.reset(::open(device_.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
-  const std::string device_error = std::strerror(errno);
   std::array<char, 1> probe{};
   // Some containers allow open() and refuse read().
   const bool readable =
       log_ && (::lseek(log_.get(), 0, SEEK_END) >= 0) &&
       (::read(log_.get(), probe.data(), 0) >= 0 || errno == EAGAIN || errno == EINVAL);
+  const std::string device_error = std::strerror(errno);
   is_device_ = readable;
   source_ = readable ? device_ : "";
   if (readable) return {};
@@ -137,7 +137,10 @@ void KernelLog::read_file(std::vector<std::string>& lines) {
     offset_ = 0;
     rest_.clear();
   }
-  if (status.st_size < offset_) offset_ = 0;
+  if (status.st_size < offset_) {
+    offset_ = 0;
+    rest_.clear();
+  }
   std::array<char, 4096> chunk{};
   for (std::size_t got = 0; got < kMostFileBytes;) {
     const ssize_t n = ::pread(log_.get(), chunk.data(), chunk.size(), offset_);
