@@ -38,7 +38,7 @@ class AnsweringGpu {
   [[nodiscard]] std::uint32_t stale() const;
   // Returns the address of the answer in pinned memory; its lowest byte changes with each value.
   [[nodiscard]] const std::uint8_t* answer() const;
-  // Reports whether the kernel ended by itself before it answered `last`, for no other fault.
+  // Reports whether the kernel ended by its own idle limit before it answered `last`.
   [[nodiscard]] bool gave_up_before(std::uint32_t last) const;
   // Ends the kernel and waits until it has ended: memory in its use must stay until then.
   Status end();

@@ -14,7 +14,7 @@
 
 namespace railgauge {
 
-// Reports whether to walk every call instead of the short check's selection.
+// Reports whether the full check runs (RAILGAUGE_CHECK_FULL=1) instead of the short one.
 inline bool full_check() {
   const char* full = std::getenv("RAILGAUGE_CHECK_FULL");
   return full != nullptr && std::string_view(full) == "1";

@@ -30,7 +30,7 @@ class Progress {
 
   // Polled by the worker in its waiting loops.
   [[nodiscard]] bool stopped() const { return stopped_.load(std::memory_order_acquire); }
-  // Returns the error of stop() with the current action `act` in front; ok when not stopped.
+  // Returns the error of stop() with the current action `act` in front. Call after stop().
   [[nodiscard]] Status stopped_at(std::string_view act) const;
   // Returns the time of the last beat, CLOCK_MONOTONIC in ns; begin() counts as a beat.
   [[nodiscard]] double last_beat_ns() const { return last_beat_ns_.load(); }
