@@ -1,5 +1,5 @@
-// The device code of this build on a real GPU: the driver compiles the PTX of every source, what it
-// compiled does what the machine code does, and the pattern finds one wrong byte. Part of
+// The device code of this build on a real GPU: the driver compiles the PTX of every source, the
+// result does what the machine code does, and the pattern finds one wrong byte. Part of
 // gpu_catalog_gpu_test.
 #include <gmock/gmock.h>
 
@@ -55,8 +55,8 @@ std::vector<Source> sources() {
        {"railgauge_nccl_fill", "railgauge_nccl_check", "railgauge_nccl_tell"}}};
 }
 
-// Why this build, this driver or this GPU cannot take the PTX, "" when it must. A driver that
-// should and does not (a compiler that is not installed, PTX that it refuses) is no such reason.
+// Returns the reason why this build, driver or GPU cannot take the PTX, "" when it must. A driver
+// that fails although it should work (no compiler installed, PTX refused) is not such a reason.
 std::string why_not(const gpu::Gpu& gpu, const gpu::DeviceCode& code) {
   if (code.ptx.empty()) return "this build has no device code, nvcc was not there";
   const int needed = gpu::cuda_release_of_ptx(code.ptx_version);

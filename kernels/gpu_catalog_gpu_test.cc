@@ -127,8 +127,8 @@ void read_nodes(const std::vector<gpu::Gpu>& gpus, GpuMachine& machine) {
   machine.may_bind_memory = syscall(SYS_set_mempolicy, 0 /* default */, nullptr, 0) == 0;
 }
 
-// An error where a GPU that CUDA counts does not open, though it is no slice: no such machine may
-// waive anything for that.
+// Reads the machine. Fails when a GPU that CUDA counts does not open and is no slice: such a
+// machine may not waive anything for that reason.
 Result<GpuMachine> read_machine() {
   const int count = RG_TRY(gpu::Gpu::count());
   GpuMachine machine;
@@ -174,7 +174,7 @@ struct Way {
       if (!kHow.contains(parameter)) words.append(" ").append(parameter).append("=").append(value);
     return words;
   }
-  // How long and of what size to measure, not what.
+  // Parameters of the duration and the sizes, not of the measured thing.
   static inline const std::set<std::string> kHow{"time_cap", "min_samples", "busy", "sizes"};
 };
 void PrintTo(const Way& way, std::ostream* out) { *out << way.name(); }
@@ -182,8 +182,8 @@ void PrintTo(const Way& way, std::ostream* out) { *out << way.name(); }
 // Below the L2 of any GPU and above it: the first rotates through memory, the second does not.
 constexpr const char* kSizes = "64KiB,256MiB";
 
-// Those whose values are combined with each other; each value of any other choice is taken with
-// the direction and the engine alone.
+// Parameters whose values are combined with each other. Each value of any other choice is combined
+// only with direction and engine.
 const std::vector<std::string> kCombined{"pattern", "direction", "engine", "bidirectional"};
 const std::vector<std::string> kBesideOthers{"direction", "engine"};
 

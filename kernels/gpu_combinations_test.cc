@@ -1,8 +1,7 @@
-// Beyond the kernels' defaults (gpu_contract_test.cc): the SM engine, copies under load, every kind
-// of host memory, sizes that the second-level cache does not hold, several sizes, more GPUs than
-// two. Walked are the calls that neither the kernel's defaults, which are walked there, nor an
-// earlier combination of the kernel makes between the same neighbours. The full check
-// (RAILGAUGE_CHECK_FULL=1) walks all.
+// Walks combinations beyond the kernels' defaults (gpu_contract_test.cc): the SM engine, copies
+// under load, every kind of host memory, sizes beyond the second-level cache, several sizes, more
+// than two GPUs. Skips calls that the defaults or an earlier combination of the kernel make between
+// the same neighbours; the full check (RAILGAUGE_CHECK_FULL=1) walks all.
 #include "kernels/testing/gpu_contract.h"
 
 namespace railgauge {

@@ -162,7 +162,7 @@ std::vector<Way> ways() {
     for (const ParameterInfo& parameter : info.parameters())
       for (const std::string& choice : parameter.choices()) {
         if (parameter.name() != "backend" || choice == "auto") continue;
-        // Where the CPU reaches GPU memory as it is there is nothing to map: it waives.
+        // When the CPU reaches GPU memory directly there is nothing to map: the kernel waives.
         if (info.name() != "bar.map_cost" || choice != "coherent")
           all.push_back({.kernel = info.name(), .backend = choice});
         chooses = true;

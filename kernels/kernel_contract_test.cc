@@ -1,6 +1,6 @@
 // The contract of every catalogued kernel between NICs, on the fakes: call number N of the vendor
-// library fails, for N = 1, 2, 3 ... until the task succeeds; each error is one clear line and
-// nothing leaks. gpu_contract_test.cc is the same for GPUs, net/fault_test.cc for system calls.
+// library fails, for N = 1, 2, 3 ... until the task succeeds; each error is one clear line, and
+// nothing leaks. gpu_contract_test.cc covers GPUs, net/fault_test.cc system calls.
 #include <gmock/gmock.h>
 
 #include <array>
@@ -23,7 +23,7 @@ using fake::run_pair;
 using fake::verbs_control;
 
 constexpr std::uint64_t kMaxCalls = 2000;
-// Another path registers a GPU's memory then, and says so.
+// Another path then registers a GPU's memory and is reported.
 constexpr std::array<std::string_view, 1> kSurvivableCalls{"ibv_reg_dmabuf_mr"};
 
 class EveryKernel : public ::testing::TestWithParam<std::string> {
@@ -34,8 +34,8 @@ class EveryKernel : public ::testing::TestWithParam<std::string> {
   }
   void SetUp() override { verbs_control().reset(); }
 
-  // As short as the kernel can be: each failed call costs a whole task. A kernel takes of these
-  // what it declares.
+  // Returns the shortest parameters, because each failed call costs a whole task. A kernel uses the
+  // ones that it declares.
   static PairOptions shortest() {
     PairOptions options{.deadline_seconds = 20};
     const std::map<std::string, std::string> wanted{{"sizes", "16"},

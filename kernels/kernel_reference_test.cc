@@ -1,4 +1,4 @@
-// The reference pages of kernels and parameters are those that the catalog renders.
+// The committed reference pages of kernels and parameters equal the ones that the catalog renders.
 #include "kernels/core/report/kernel_reference.h"
 
 #include <gmock/gmock.h>

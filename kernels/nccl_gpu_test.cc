@@ -1,7 +1,7 @@
-// Every collective on the GPUs of this machine, a process for each rank as in production: on one
-// GPU and on all of them, by what NCCL chooses (direct copies) and by sockets alone, with the data
-// verified. Without a GPU or without NCCL the program waives. NVLink multicast is off here, by this
-// test's own environment: shared machines do not let everybody use it.
+// Every collective on the GPUs of this machine, one process a rank as in production: on one GPU and
+// on all of them, by NCCL's own choice (direct copies) and by sockets alone, with verified data.
+// Waives without a GPU or NCCL. This test's environment turns NVLink multicast off, because shared
+// machines do not permit it to everybody.
 #include <gmock/gmock.h>
 
 #include <csignal>
@@ -67,7 +67,8 @@ TEST_P(OnGpus, MeasuresVerifiedFiguresOrWaivesWithAReason) {
   }
 }
 
-// The others wait in vain, inside NCCL or on the GPU: they give up, abort, and say where they were.
+// The other ranks wait in vain, inside NCCL or on the GPU; they give up, abort, and report their
+// place.
 TEST(OnGpusThatLoseARank, TheOthersEndAndSayWhere) {
   ASSERT_NE(gpus_here().kind, GpuPresence::Kind::kBroken) << gpus_here().why;
   if (gpus_here().kind == GpuPresence::Kind::kAbsent) GTEST_SKIP() << gpus_here().why;

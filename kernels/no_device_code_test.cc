@@ -1,6 +1,6 @@
-// A build without nvcc, on the fakes: copy engines and CPU copies measure and are verified, what
-// needs the GPU's threads waives and says why. The program is linked with the device code of such a
-// build, whatever this one has.
+// A build without nvcc, on the fakes: copy engines and CPU copies measure and are verified; kernels
+// that need the GPU's threads waive with the reason. The program always links the device code of
+// such a build.
 #include <algorithm>
 
 #include "kernels/gpu/device_code.h"
@@ -51,7 +51,7 @@ TEST_P(WithoutDeviceCode, MeasuresOrWaivesWithTheReason) {
   }
 }
 
-// Nobody would trust a kernel that only a machine with nvcc could test.
+// A kernel that only a machine with nvcc could test would not be trusted.
 TEST_P(WithoutDeviceCode, RunsAllOfItOnTheFakesTwins) { expect_measured(); }
 
 std::vector<Way> ways() {

@@ -1,7 +1,6 @@
-// Verbs kernels on real GPU memory, over the fake wire: kernels that poll, flushes, staged
-// pipelines, patterns and the driver's exports are real, only the wire is not, which copies by
-// cuMemcpy. So each point is synthetic, and says nothing of a fabric. Without a GPU the program
-// waives.
+// Verbs kernels on real GPU memory, over the fake wire, which copies by cuMemcpy: polling kernels,
+// flushes, staged pipelines, patterns and the driver's exports are real, only the wire is not. Each
+// point is thus synthetic and does not describe a fabric. Waives without a GPU.
 #include <gmock/gmock.h>
 
 #include <cstdio>

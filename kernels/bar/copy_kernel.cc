@@ -175,9 +175,9 @@ struct Declared {
 };
 
 // A sample is the time of one copy, or of `repeat` small ones, to host memory. Each load waits for
-// its data to come over PCIe, so the figure is a round trip's time shared by as many loads as the
-// CPU keeps in flight. The GPU writes the pattern, the CPU compares what the timed copies read.
-// Fewer samples than a write's: a read of 16 MiB takes some 16 ms.
+// its data over PCIe, so the figure is the time of a round trip shared by all loads that the CPU
+// keeps in flight. The GPU writes the pattern, and the CPU compares the bytes that the timed copies
+// read. Fewer samples than for a write: a read of 16 MiB takes some 16 ms.
 constexpr Declared kReadBw{"bar.read_bw", "CPU reads of GPU memory through the PCIe BAR: bandwidth",
                            CopyDirection::kRead, CopyFigure::kBandwidth, 30};
 
@@ -188,8 +188,8 @@ constexpr Declared kReadLat{
     CopyDirection::kRead, CopyFigure::kLatency, 1000};
 
 // A sample is the time of one copy, or of `repeat` small ones, from host memory that is warm in the
-// CPU's caches, to one place of GPU memory. Each copy ends in a store fence inside the sample, so
-// that no store of it waits in the CPU when the clock is read; PCIe writes are posted, so the GPU
+// CPU's caches to one place of GPU memory. Each copy ends in a store fence inside the sample, so
+// none of its stores is left in the CPU when the clock is read. PCIe writes are posted, so the GPU
 // may see the last of them later. The GPU compares the bytes of the timed copies.
 constexpr Declared kWriteBw{"bar.write_bw",
                             "CPU writes to GPU memory through the PCIe BAR: bandwidth",

@@ -1,5 +1,5 @@
-// The routines on host memory: no figure of a BAR, but what the loops themselves cost, and whether
-// a change made one slower.
+// The routines on host memory: not figures of a BAR, but the cost of the loops themselves, to show
+// whether a change made one slower.
 #include <benchmark/benchmark.h>
 
 #include "kernels/bar/copy_routines.h"

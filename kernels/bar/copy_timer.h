@@ -1,4 +1,4 @@
-// Times copies one after the other.
+// Times copies one after another.
 #pragma once
 
 #include <cstddef>
@@ -12,7 +12,7 @@
 
 namespace railgauge::bar {
 
-// A copy as plain values, so that the timed loop follows no pointer of a kernel object.
+// A copy as plain values, so that the timed loop reads no kernel object.
 struct TimedCopy {
   Copy copy = nullptr;
   // Both ranges have `bytes` bytes and do not overlap.
@@ -23,21 +23,21 @@ struct TimedCopy {
   std::uint64_t repeat = 1;
 };
 
-// stamps[0] before the first sample, stamps[i] after sample i: one reading of the clock a sample.
-// No allocation, no system call where the clock needs none.
+// Copies and stamps: stamps[0] before the first sample, stamps[i] after sample i, one clock reading
+// a sample. No allocation, and no system call unless the clock needs one.
 void stamp_copies(const TickClock& clock, const TimedCopy& timed, std::uint64_t count,
                   std::uint64_t* stamps);
 
 // The unit of a sample: nanoseconds of one copy (the mean of its `repeat`), or its bytes per
 // second.
 enum class SampleUnit : std::uint8_t { kNanoseconds, kBytesPerSecond };
-// Samples `timed` by the options. kDeadlineExceeded between two batches at the context's deadline.
+// Samples `timed` by the options. kDeadlineExceeded between two batches, at the context's deadline.
 // `ready` as in gpu::Session::sample.
 Result<Sampled> sample_copies(Context& context, gpu::Session& session,
                               const SamplerOptions& options, const TimedCopy& timed,
                               SampleUnit unit, const Sampler::Ready& ready);
 
-// kDeadlineExceeded at the context's deadline; `act` appears in the message.
+// Returns kDeadlineExceeded after the context's deadline; `act` appears in the message.
 Status check_deadline(const Context& context, const char* act);
 
 }  // namespace railgauge::bar

@@ -1,9 +1,9 @@
-// Up to which size a copy by the CPU through the BAR beats cuMemcpy, in one direction. Both copy
-// the same bytes between the same pinned host memory and the same GPU memory, and each call is
-// timed from before it until it returns: cuMemcpy then has its data at the other end, a BAR read
-// too, a BAR write is posted: its stores are out of the CPU (its fence is in the time; meaning and
-// the fact ends_at say so). The crossing is where the medians' lines meet; beyond it cuMemcpy stays
-// the faster.
+// The size up to which a copy by the CPU through the BAR beats cuMemcpy, in one direction. Both
+// copy the same bytes between the same pinned host memory and the same GPU memory. Each call is
+// timed from before it until it returns. By then cuMemcpy and a BAR read have their data at the
+// other end. A BAR write is posted: its stores have left the CPU (its fence is in the time; the
+// meaning and the fact ends_at record this). The crossing is where the medians' lines meet; beyond
+// it cuMemcpy stays faster.
 #include <algorithm>
 
 #include <fmt/format.h>
@@ -150,8 +150,8 @@ class CrossoverKernel final : public Kernel {
                             by_bar ? "BAR" : copy_name(), mismatch_words(*mismatch)));
   }
 
-  // Reports the crossing as a point, or a note that says why there is none. A point has one sample:
-  // the crossing is computed, not sampled.
+  // Reports the crossing as a point, or a note with the reason why there is none. A point has one
+  // sample: the crossing is computed, not sampled.
   void report_crossover(Context& context, const Crossover& found) {
     const std::string range = sizes_.size() == 1
                                   ? "at " + canonical_bytes(sizes_.front())

@@ -32,7 +32,7 @@ class MapCost final : public Kernel {
     sizes_ = context.params.bytes_list("sizes");
     options_ = RG_TRY(sampler_options(context.params));
     options_.batch = kRoundsInBatch;
-    // Proves the path with the largest size; what is timed is made anew.
+    // Proves the path with the largest size; the timed windows are made anew.
     setup_ = RG_TRY(Setup::open(context, *std::ranges::max_element(sizes_)));
     if (setup_.backend().has_steps()) return {};
     return fail(Code::kFailedPrecondition,

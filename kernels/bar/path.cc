@@ -26,7 +26,7 @@ Result<std::unique_ptr<Window>> open_window(Backend& backend, const MakeWindow& 
   return window;
 }
 
-// The graver of two reasons: wrong bytes first, then an error that is no waiver.
+// Returns the graver of two reasons: wrong bytes first, then an error that is not a waiver.
 Code graver(Code a, Code b) {
   for (const Code code : {a, b})
     if (code == Code::kDataLoss) return code;

@@ -1,5 +1,5 @@
-// The choice among the backends: in their order, the first whose memory holds the same bytes seen
-// from both sides.
+// The choice of the backend: the first, in their order, whose memory shows equal bytes from both
+// sides.
 #pragma once
 
 #include <functional>
@@ -13,31 +13,32 @@
 
 namespace railgauge::bar {
 
-// A backend with a window that is pinned, mapped and proved. The window refers to the backend,
-// which the caller owns.
+// A backend with a pinned, mapped and verified window. The window refers to the backend, which the
+// caller owns.
 struct Path {
   Backend* backend = nullptr;
   std::unique_ptr<Window> window;
-  // Why each earlier backend was not taken, in one line; "" when none was refused.
+  // The reason why each earlier backend was refused, in one line; "" when none was.
   std::string refused;
   // An earlier backend was refused for wrong bytes or an error, not because it is absent.
   bool alarming = false;
-  // kDataLoss when an earlier backend is here and its bytes are wrong; the message says which.
+  // kDataLoss, naming the backend, when an earlier backend exists but has wrong bytes.
   Status corrupt{};
 };
 
 // Makes a backend's window, neither pinned nor mapped.
 using MakeWindow = std::function<Result<std::unique_ptr<Window>>(Backend&)>;
-// Whether what one side writes is what the other reads.
+// Verifies that each side reads the bytes that the other wrote.
 using Prove = std::function<Status(const View&)>;
 
-// `wanted` is "auto" or a backend's name, then no other is tried. Fails with the reason of every
-// backend in one line: kDataLoss when one gave wrong bytes, else a waiver unless an error was none.
+// Chooses among all backends for "auto", or tries only the backend named `wanted`. Fails with every
+// backend's reason in one line: kDataLoss when one had wrong bytes; else a waiver, unless one error
+// was no waiver.
 Result<Path> choose_path(std::span<const std::unique_ptr<Backend>> backends,
                          std::string_view wanted, const MakeWindow& make, const Prove& prove);
 
-// Proves the path: seeded patterns at the beginning and the end of `view`, written by the CPU and
-// read back by cuMemcpy, and the reverse. kDataLoss when a byte differs. `name` appears in the
+// Verifies the path with seeded patterns at the beginning and the end of `view`: written by the CPU
+// and read back by cuMemcpy, and the reverse. kDataLoss when a byte differs. `name` appears in the
 // message.
 Status prove_view(const gpu::Gpu& gpu, const View& view, const Copier& copier,
                   std::string_view name);

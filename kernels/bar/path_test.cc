@@ -1,4 +1,4 @@
-// The choice among backends, with backends that only say what they do.
+// The choice among backends, with backends of scripted results.
 #include "kernels/bar/path.h"
 
 #include <gmock/gmock.h>

@@ -1,9 +1,9 @@
-// Round trip between CPU and GPU: the CPU writes a word through the BAR, a kernel of one thread
-// polls it in the GPU's memory and answers into pinned host memory, which the CPU polls. So a write
-// is timed until the GPU has seen it, and its answer until the CPU has: the time of a flag to a
-// kernel that runs. A sample is the time from one answer to the next, so one reading of the clock
-// is inside. The kernel is launched once for each batch, outside the samples; each answer is
-// compared with what was written.
+// Round trip between CPU and GPU. The CPU writes a word through the BAR; a one-thread kernel polls
+// the word in GPU memory and answers into pinned host memory, which the CPU polls. The time thus
+// runs until the GPU has seen the write and the CPU has seen the answer: the time of a flag to a
+// running kernel. A sample is the time from one answer to the next, including one clock reading.
+// The kernel is launched once for each batch, outside the samples; each answer is compared with the
+// written value.
 //
 // A GPU kernel that never ends hangs the card, so this one ends by the number of its rounds, by a
 // word of host memory that the CPU sets whenever it leaves, and by the GPU's own clock.
@@ -28,8 +28,8 @@ constexpr unsigned kPollsBetweenLooks = 1024;
 // Trips that are not kept after a reading of NVML, which slows the first ones.
 constexpr std::uint64_t kTripsAfterReading = 8;
 
-// Loads pinned host memory that the GPU writes. Acquire: what the GPU wrote before is visible
-// after.
+// Loads pinned host memory that the GPU writes. Acquire: the GPU's earlier writes are visible
+// afterwards.
 std::uint32_t load(const std::uint8_t* word) {
   return std::atomic_ref(*reinterpret_cast<std::uint32_t*>(const_cast<std::uint8_t*>(word)))
       .load(std::memory_order_acquire);
@@ -72,7 +72,7 @@ std::optional<std::uint32_t> play(const Court& court, const TickClock& clock, st
 }
 
 // One batch is one launch of the GPU kernel. Values never repeat within a task, so that an old
-// answer is no new one.
+// answer cannot pass as a new one.
 class PingPong final : public Kernel {
  public:
   // Loads the GPU code before the mapping is measured; a build without device code waives here.
@@ -103,7 +103,7 @@ class PingPong final : public Kernel {
   }
 
  private:
-  // One launch and `count` round trips. The kernel has ended when this returns, whatever happened.
+  // Runs one launch and `count` round trips. The kernel has ended on return, even after an error.
   Status batch(const Context& context, std::uint64_t count, std::vector<double>& out) {
     RG_CHECK(count < stamps_.size());
     RG_TRY_OK(check_deadline(context, "ping-pong through the BAR"));

@@ -1,11 +1,11 @@
-// Whether the BAR carries bytes exactly. It yields no figure to compare, but it makes the figures
-// of the family worth comparing. Checked in both directions are unaligned starts and lengths
-// (sanity_cases.h) with guard bytes before and after, whole mappings written and read by a GPU
-// kernel on the other side, and memory that begins where cuMemAlloc put it, beside a GPU page's
-// start. A path that cannot map such memory waives that part in a note, and so does managed memory,
-// which has no fixed page to map. Wrong bytes fail the task, also those of an earlier path that the
-// proof refused: the other kernels use the next path with a warning. `check_ns` is the time of one
-// piece's check, both directions, comparison included.
+// Checks that the BAR carries bytes exactly. Its only figure, `check_ns`, is the time of one
+// piece's check (both directions, comparison included) and is not worth comparing, but the check
+// makes the family's figures trustworthy. Both directions are checked with unaligned starts and
+// lengths (sanity_cases.h) between guard bytes, whole mappings against a GPU kernel on the other
+// side, and memory that begins where cuMemAlloc put it, beside a GPU page's start. A path that
+// cannot map such memory waives that part in a note. Managed memory is waived too: it has no fixed
+// page to map. Wrong bytes fail the task, even those of an earlier path that the proof refused; the
+// other kernels use the next path with a warning.
 #include <algorithm>
 #include <optional>
 
@@ -195,7 +195,7 @@ class Sanity final : public Kernel {
       return {};
     }
     auto window = open_adopted(unaligned, kUnalignedBytes);
-    // It is not proved before: what the checks below find wrong fails the task.
+    // Not proved before: wrong bytes in the checks below fail the task.
     if (window) return check_pieces(context, (*window)->view(), times_ns);
     if (outcome_of(window.error().code) != kWaived) return tl::unexpected(window.error());
     if (tell)

@@ -1,5 +1,5 @@
-// The common opening of every kernel of the family: the GPU, a proved mapping of its memory, the
-// copy routine, and the parameters for them.
+// The common opening of every kernel of the family: the GPU, a verified mapping of its memory, the
+// copy routine, and their parameters.
 #pragma once
 
 #include <cstddef>
@@ -18,27 +18,28 @@ namespace railgauge::bar {
 // Declares `backend`, `routine`, and the session's parameters.
 void add_bar_parameters(InfoBuilder& builder);
 
-// Owns the session, the mapping and the choice of the routine. Movable. Not thread safe: it belongs
-// to the kernel's thread.
+// Owns the session, the mapping and the chosen routine. Movable. Not thread safe: use on the
+// kernel's thread.
 class Setup {
  public:
   // Opens the context's endpoint and maps at least `bytes` of its memory. Adds the facts path,
-  // path_caching, path_library, path_refused (where another was tried first) and copy_routine.
-  // Waives when no backend works here. The CPU copies with one of `known`, which outlives it.
+  // path_caching, path_library, path_refused (when another path was tried first) and copy_routine.
+  // Waives when no backend works here. The CPU copies with one of `known`, which outlives the
+  // setup.
   static Result<Setup> open(Context& context, std::size_t bytes,
                             std::span<const Routine> known = routines());
 
-  // The parts, valid for as long as the setup lives.
+  // The parts, valid while the setup lives.
   [[nodiscard]] gpu::Session& session() { return session_; }
   [[nodiscard]] const gpu::Gpu& gpu() const { return session_.gpu(); }
   [[nodiscard]] const View& view() const { return view_; }
   [[nodiscard]] const Copier& copier() const { return copier_; }
   [[nodiscard]] Backend& backend() const { return *path_.backend; }
-  // kDataLoss where a path that is tried before the one taken is here and gave wrong bytes: its own
-  // words. The path that was taken is proved; that the machine carries every byte is not.
+  // Returns kDataLoss, with the path's own error, when a path tried before the chosen one exists
+  // but had wrong bytes. The chosen path is verified, but the machine as a whole is not.
   [[nodiscard]] Status check_earlier_paths() const;
 
-  // Statistics of one size, ready for session().report().
+  // Makes a point with the statistics of one size, ready for session().report().
   [[nodiscard]] Point make_point(const PointNames& names, std::uint64_t message_bytes,
                                  const Sampled& sampled, bool raw_samples) const;
 

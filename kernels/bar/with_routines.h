@@ -1,5 +1,4 @@
-// The kernels of the family that take other copy routines than this CPU's: a test passes some that
-// copy wrongly.
+// Kernels of the family with replaceable copy routines: a test passes routines that copy wrongly.
 #pragma once
 
 #include <memory>
@@ -15,12 +14,12 @@ enum class CopyDirection : std::uint8_t { kWrite, kRead };
 // kBandwidth reports bytes per second, kLatency nanoseconds of one copy.
 enum class CopyFigure : std::uint8_t { kBandwidth, kLatency };
 
-// How many copies share a sample where the parameter `repeat` is 0: a latency is of one copy; a
-// bandwidth's sample moves at least 64 KiB written or 4 KiB read, so that reading the clock is
-// below 1 % of it. Pure.
+// Returns the copies in a sample when the parameter `repeat` is 0. A latency has one copy; a
+// bandwidth's sample writes at least 64 KiB or reads at least 4 KiB, so that reading the clock
+// costs below 1 % of it. Pure.
 std::uint64_t default_repeat(CopyDirection direction, CopyFigure figure, std::uint64_t bytes);
 
-// Kernels that are not prepared. `known` as in Setup::open; it outlives them. The copy kernels are
+// Make unprepared kernels. `known` as in Setup::open; it outlives them. The copy kernels are
 // bar.read_bw, bar.read_lat, bar.write_bw and bar.write_lat.
 std::unique_ptr<Kernel> make_copy_kernel(CopyDirection direction, CopyFigure figure,
                                          std::span<const Routine> known = routines());

@@ -1,7 +1,7 @@
-// Routines that copy wrongly, on the fakes of driver and gdrcopy: the proof of the mapping,
-// bar.sanity, and the comparison after timed copies must each end in kDataLoss and name the byte,
-// what it is and what it should be. Bytes beside a copy are bar.sanity's to find; the kernels that
-// time have no guards.
+// Routines that copy wrongly, on the fakes of driver and gdrcopy. The proof of the mapping,
+// bar.sanity, and the comparison after timed copies must each end in kDataLoss with the byte's
+// offset, value and expected value. Only bar.sanity checks bytes beside a copy; the timing kernels
+// have no guards.
 #include <gmock/gmock.h>
 
 #include <array>
@@ -143,7 +143,7 @@ class WrongBytes : public gpu::OnFakes {
     parameters.insert(tested.parameters.begin(), tested.parameters.end());
     return fake::run_solo({tested.like->info, tested.make}, {.parameters = parameters});
   }
-  // kDataLoss, a byte by its offset, what it is, what it should be; and no figure.
+  // Expects kDataLoss with a byte's offset, value and expected value, and no figure.
   static void expect_named(const RankResult& result, const std::string& part) {
     ASSERT_FALSE(result.status) << "wrong bytes passed";
     const std::string& message = result.status.error().message;
@@ -160,7 +160,7 @@ class Timed : public WrongBytes, public ::testing::WithParamInterface<Tested> {
     (GetParam().writes ? g_write : g_read) = plan;
     return run(GetParam());
   }
-  // Found in what the timed copies left.
+  // Expects the fault to be found in the bytes of the timed copies.
   static void expect_found(Fault fault, const std::string& part) {
     const RankResult result = run_with({fault});
     expect_named(result, part);
@@ -233,7 +233,7 @@ TEST_F(AnEarlierPath, ThatIsAbsentIsNoFaultOfSanity) {
   ASSERT_TRUE(result.status) << result.status.error().message;
 }
 
-// Each fault in each direction, with what bar.sanity says of it.
+// Each fault in each direction, with the message of bar.sanity.
 struct SanityCase {
   const char* name;
   Fault fault;

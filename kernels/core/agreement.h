@@ -1,5 +1,5 @@
-// Ends a step together: every rank learns the result of the others. For kernels of several ranks,
-// between their timed regions. Thread safety is that of the group.
+// Joint end of a step: every rank learns the other ranks' results. For kernels of several ranks,
+// between their timed regions. As thread safe as the group.
 #pragma once
 
 #include <algorithm>
@@ -17,31 +17,31 @@
 
 namespace railgauge {
 
-// Seconds until the task's deadline, at least 0.
+// Returns the seconds until the task's deadline, at least 0.
 inline double seconds_left(const Context& context) {
   return std::max(0.0, (context.deadline_monotonic_ns - monotonic_now_ns()) / 1e9);
 }
 
-// Seconds that a rank which failed waits for the others at most: they may be the cause of its
+// Most seconds that a failed rank waits for the others: one of them may be the cause of the
 // failure.
 inline constexpr double kTellSeconds = 5;
 
-// How much the other ranks need this rank's state. A rank that was aborted or timed out has less to
-// say than the cause.
+// Returns how much the other ranks need this rank's state. An abort or a timeout yields to its
+// cause.
 inline Group::Loudness loudness_of(const Status& mine) {
   if (mine || mine.error().code == Code::kAborted) return Group::Loudness::kQuiet;
   return mine.error().code == Code::kDeadlineExceeded ? Group::Loudness::kWaitedInVain
                                                       : Group::Loudness::kCause;
 }
 
-// Whose words a rank needs: everybody's, or (all but rank 0) only rank 0's and the errors.
+// The reports that a rank needs: every rank's, or (all but rank 0) only rank 0's and the errors.
 enum class Hear : std::uint8_t { kAll, kFirst };
 
-// Shares this rank's status with all ranks, together with `told`, a message of the family's own
-// with the fields `code` and `message`. Returns each rank's report in rank order, with empty ones
-// for silent ranks. Ok only when all are ok. Otherwise the error is this rank's own, or the first
-// other rank's with its number in front. kAborted only means that the other side gave up, so it
-// yields to the other side's own words.
+// Shares this rank's status with all ranks, together with `told`, a message of the family with the
+// fields `code` and `message`. Returns each rank's report in rank order; silent ranks have empty
+// ones. Ok only when all ranks are ok. The error is this rank's own, or the first other rank's with
+// the rank's number in front. kAborted only means that the other side gave up, so it yields to the
+// other side's error.
 template <class Told>
 Result<std::vector<Told>> agree_on(Group& group, const Status& mine, Told told,
                                    double timeout_seconds, Hear hear = Hear::kAll) {
@@ -68,7 +68,7 @@ Result<std::vector<Told>> agree_on(Group& group, const Status& mine, Told told,
   return statuses;
 }
 
-// The same with no content but the result.
+// Shares only the status and returns the common result.
 template <class Told>
 Status agree(Group& group, const Status& mine, double timeout_seconds) {
   RG_TRY(agree_on(group, mine, Told{}, timeout_seconds));

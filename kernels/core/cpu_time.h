@@ -1,5 +1,5 @@
-// The CPU cost of a transfer, beside its figure: CPU time, user and system, of the working threads.
-// The kernel's work in interrupts or in threads of its own is not counted.
+// The CPU cost of a transfer: CPU time, user and system, of the working threads, reported beside
+// the figure. Work of the Linux kernel in interrupts or in its own threads is not counted.
 #pragma once
 
 #include <string>
@@ -7,18 +7,18 @@
 
 namespace railgauge {
 
-// CPU time of the calling thread in ns. A system call: for the ends of a sampling, never for a
-// timed iteration.
+// Returns the CPU time of the calling thread in ns. A system call: call it at the ends of a
+// sampling, never in a timed iteration.
 double thread_cpu_ns();
 
-// The CPU time that one end spent on some messages.
+// The CPU time that one end spent on a number of messages.
 struct CpuCost {
   double cpu_ns = 0;
-  // Messages of this end; 0 where there is nothing to divide by.
+  // Messages of this end; 0 when no cost can be computed.
   double messages = 0;
 };
 
-// "0.125": four significant digits, enough for a fact.
+// Formats a cost with four significant digits, "0.125": enough for a fact.
 std::string cost_words(double value);
 
 // Adds the facts beside a bandwidth: CPU seconds for 10^9 bytes and for 10^6 messages. `prefix`

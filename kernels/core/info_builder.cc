@@ -123,8 +123,8 @@ InfoBuilder& InfoBuilder::per_rank() {
   return *this;
 }
 
-// The stop rule's parameters are no identity: they change the precision of a figure, not its
-// meaning.
+// The stop rule's parameters are not part of the identity: they change the precision of a figure,
+// not its meaning.
 InfoBuilder& InfoBuilder::sampling(const std::string& operation, std::int64_t min_samples,
                                    std::int64_t max_samples) {
   return integer("iterations",

@@ -13,19 +13,19 @@ namespace railgauge {
 // thread safe.
 class InfoBuilder {
  public:
-  // `name` is "family.kernel". `revision` rises when the figures change their meaning. `summary` is
-  // one line without a period.
+  // `name` is "family.kernel". `revision` increases when the figures change their meaning.
+  // `summary` is one line without a period.
   InfoBuilder(std::string name, std::uint32_t revision, std::string summary);
-  // One rank and no endpoint, unless these say otherwise. A maximum of 0 means any number. `kind`
-  // is "nic", "gpu" or "none".
+  // The defaults are one rank and no endpoint. A maximum of 0 means any number. `kind` is "nic",
+  // "gpu" or "none".
   InfoBuilder& ranks(std::uint32_t minimum, std::uint32_t maximum);
   InfoBuilder& endpoint(std::string kind);
   // Names of the metrics that the kernel's points have; a name ends in its unit.
   InfoBuilder& metrics(const std::vector<std::string>& names);
   // `minimum` is 0 where empty messages are measured too.
   InfoBuilder& sizes(std::string default_value, double minimum = 1);
-  // A parameter for each type. The default is the text that a person would write; bounds are in the
-  // parameter's unit.
+  // Each declares a parameter of its type. The default is the text that a person would write;
+  // bounds are in the parameter's unit.
   InfoBuilder& integer(std::string name, std::string summary, std::int64_t default_value,
                        double minimum, double maximum);
   InfoBuilder& number(std::string name, std::string summary, std::string default_value,
@@ -39,21 +39,21 @@ class InfoBuilder {
   // The first of `choices` is the default.
   InfoBuilder& choice(std::string name, std::string unit, std::string summary,
                       const std::vector<std::string>& choices);  // the first is the default
-  // The parameter declared last is part of a series' identity.
+  // Makes the parameter declared last part of a series' identity.
   InfoBuilder& identity();
-  // The parameter declared last is each rank's own choice.
+  // Lets each rank choose its own value of the parameter declared last.
   InfoBuilder& per_rank();
-  // iterations, min_samples, max_samples, precision, time_cap, verify. `operation` is what
-  // iterations count.
+  // Declares iterations, min_samples, max_samples, precision, time_cap and verify. `operation` is
+  // the unit of iterations.
   InfoBuilder& sampling(const std::string& operation, std::int64_t min_samples,
                         std::int64_t max_samples);
-  // A family's own set of parameters: `declare` declares them here.
+  // Calls `declare`, which declares a family's own set of parameters here.
   template <class Declare>
   InfoBuilder& apply(Declare declare) {
     declare(*this);
     return *this;
   }
-  // The declaration as it is now.
+  // Returns the declaration built so far.
   [[nodiscard]] KernelInfo build() const { return info_; }
 
  private:

@@ -1,6 +1,6 @@
-// A kernel is a declaration (KernelInfo: names, parameters, ranges)
-// and a class with three steps. The runner calls prepare (alone), then connect and measure (with
-// the group), and then destroys it.
+// The interface of a kernel: a declaration (KernelInfo: names, parameters, ranges) and a class with
+// three steps. The runner calls prepare (alone), then connect and measure (with the group), and
+// then destroys the kernel.
 #pragma once
 
 #include <cstdint>
@@ -23,11 +23,12 @@ class Clock;  // kernels/core/base/clock.h
 class Reporter {
  public:
   virtual ~Reporter() = default;
-  // A figure of one size or pair.
+  // Reports the figure of one size or pair.
   virtual void point(Point point) = 0;
-  // `severity` is "info" or "warning"; `text` is one line for people.
+  // Reports a note. `severity` is "info" or "warning"; `text` is one line for people.
   virtual void note(std::string_view severity, std::string text) = 0;
-  // A fact of the task (gid, mtu, path...): goes into Started, so only during prepare and connect.
+  // Reports a fact of the task (gid, mtu, path...). Facts are part of Started: call during prepare
+  // and connect only.
   virtual void fact(std::string_view name, std::string value) = 0;
 };
 
@@ -42,7 +43,7 @@ struct Context {
   double deadline_monotonic_ns;
   // Whether points carry their samples.
   bool raw_samples;
-  // In the task's group; known before connect.
+  // This rank in the task's group; known before connect.
   std::uint32_t rank = 0;
 };
 
@@ -51,22 +52,22 @@ struct Context {
 class Kernel {
  public:
   virtual ~Kernel() = default;
-  // Opens, allocates, registers: everything that needs no peer. Not timed. A lack of the machine is
-  // best found here.
+  // Opens, allocates and registers: everything that needs no peer. Not timed. A kernel finds what
+  // the machine lacks here.
   virtual Status prepare(Context& context) = 0;
-  // Exchanges addresses and connects. Not timed. A kernel of one rank has nobody to connect to.
+  // Exchanges addresses and connects. Not timed. Does nothing for a kernel of one rank.
   virtual Status connect(Context& /*context*/, Group& /*group*/) { return {}; }
   // Warms up, measures, verifies; reports one or more points on rank 0.
   virtual Status measure(Context& context, Group& group) = 0;
 };
 
-// A row of the catalog: the declaration, and a new kernel that is not prepared.
+// A row of the catalog: functions that return the declaration and a new, unprepared kernel.
 struct KernelRow {
   KernelInfo (*info)();
   std::unique_ptr<Kernel> (*make)();
 };
 
-// The row of a kernel's name, or nullptr where there is none.
+// Returns the row of the kernel `name`, or nullptr when there is none.
 using FindKernel = std::function<const KernelRow*(std::string_view name)>;
 
 // The deadline of a task without a stated one.

@@ -1,5 +1,5 @@
-// MPI installations that a site names beside those that are found: HPC-X, MVAPICH, or any that a
-// module would load.
+// MPI installations that a site's setting names beside the detected ones: HPC-X, MVAPICH, or any
+// other that a module would load.
 #pragma once
 
 #include <string>
@@ -9,11 +9,11 @@
 
 namespace railgauge {
 
-// One installation.
+// One MPI installation.
 struct MpiInstallation {
-  // The site's name for it.
+  // The site's name for the installation.
   std::string name;
-  // "openmpi" or "mpich": the interface that it has.
+  // "openmpi" or "mpich": the interface of its library.
   std::string mpi;
   // Absolute folder above bin and lib.
   std::string prefix;
@@ -21,9 +21,10 @@ struct MpiInstallation {
   std::string library_folders;
 };
 
-// Parses the agent's setting mpi_installations: "hpcx=openmpi:/opt/hpcx/ompi,mv=mpich:/opt/mv";
-// behind the prefix folders of further libraries, "hpcx=openmpi:/opt/hpcx/ompi:/opt/hpcx/ucx/lib".
-// kInvalidArgument, with the fault, for a malformed list or a repeated name.
+// Parses the agent's setting mpi_installations: "hpcx=openmpi:/opt/hpcx/ompi,mv=mpich:/opt/mv".
+// Folders of further libraries may follow the prefix:
+// "hpcx=openmpi:/opt/hpcx/ompi:/opt/hpcx/ucx/lib". kInvalidArgument, with the fault, for a
+// malformed list or a repeated name.
 Result<std::vector<MpiInstallation>> read_installations(const std::string& list);
 
 }  // namespace railgauge

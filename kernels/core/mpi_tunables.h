@@ -1,5 +1,5 @@
-// The MPI kernels' parameters that become variables of the MPI (kernels/mpi/tunables.h). The
-// program that starts the ranks reads them too: the variables must be set before MPI_Init.
+// Parameters of the MPI kernels that become variables of the MPI library (kernels/mpi/tunables.h).
+// The program that starts the ranks reads them too: the variables must be set before MPI_Init.
 #pragma once
 
 #include <array>

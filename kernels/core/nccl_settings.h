@@ -1,5 +1,5 @@
-// The settings of NCCL that a task may name: parameters of the NCCL kernels that become NCCL's own
-// variables (kernels/nccl/communicator/environment.h). Pure; thread safe.
+// NCCL's settings that a task may name: parameters of the NCCL kernels that become NCCL's
+// environment variables (kernels/nccl/communicator/environment.h). Pure; thread safe.
 #pragma once
 
 #include <array>
@@ -10,21 +10,21 @@
 
 namespace railgauge {
 
-// One setting.
+// One setting: its parameter, its variable and its type.
 struct NcclSetting {
-  // How it is declared and written: false or true, a text, a whole number, a level of distance.
+  // The type of the value: false or true, a text, a whole number, a level of distance.
   enum Kind : std::uint8_t { kFlag, kText, kNumber, kLevel };
   // "ib_hca".
   const char* parameter;
   // "NCCL_IB_HCA".
   const char* variable;
   Kind kind;
-  // The parameter's default, which leaves the setting as the site has it.
+  // The parameter's default, which leaves the site's own setting in place.
   std::string_view unset;
   const char* summary;
-  double highest = 0;  // of a number; the lowest is `unset`
-  // The variable's value for the parameter's canonical text; "" where it sets nothing. Switches are
-  // 1 and 0 in the environment.
+  double highest = 0;  // of a number; `unset` is the lowest
+  // Returns the variable's value for the parameter's canonical text, or "" when the variable stays
+  // unset. Flags become 1 and 0.
   [[nodiscard]] std::string value(const std::string& text) const {
     if (text == unset) return "";
     if (kind != kFlag) return text;
@@ -32,7 +32,7 @@ struct NcclSetting {
   }
 };
 
-// The neutral value of settings that are words.
+// The default of flags and levels: keep the site's own setting.
 inline constexpr const char* kSite = "site";
 inline constexpr std::array kNcclSettings{
     NcclSetting{"ib_disable", "NCCL_IB_DISABLE", NcclSetting::kFlag, kSite,

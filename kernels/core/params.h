@@ -1,4 +1,4 @@
-// Declared parameters: the check of text against a KernelInfo, and typed access afterwards.
+// Checks the text of parameters against a KernelInfo and gives typed access to the values.
 #pragma once
 
 #include <cstdint>
@@ -12,30 +12,30 @@
 
 namespace railgauge {
 
-// The effective parameters of one task: every declared one has a checked value. A lookup of an
-// undeclared name, or with the wrong type, is a programmer error and CHECKs. Thread safe once it is
-// parsed.
+// The effective parameters of one task: every declared parameter has a checked value. A lookup of
+// an undeclared name, or with the wrong type, is a programmer error and CHECKs. Thread safe after
+// parse().
 class Params {
  public:
-  // Fills in defaults and checks each value against its declaration. Errors: kInvalidArgument, one
-  // line naming kernel, parameter, value and what is allowed ("did you mean" for an unknown name);
+  // Fills in defaults and checks each value against its declaration. kInvalidArgument, in one line
+  // with kernel, parameter, value and the allowed values ("did you mean" for an unknown name);
   // kInternal when a declaration itself is wrong.
   static Result<Params> parse(const KernelInfo& kernel,
                               const std::map<std::string, std::string>& given);
 
-  // The value by its type: sizes in bytes, durations in ns.
+  // Return the value by its type: sizes in bytes, durations in ns.
   [[nodiscard]] std::int64_t integer(std::string_view name) const;
   [[nodiscard]] double number(std::string_view name) const;
   [[nodiscard]] std::uint64_t bytes(std::string_view name) const;
   [[nodiscard]] double duration_ns(std::string_view name) const;
   [[nodiscard]] bool boolean(std::string_view name) const;
-  // For the types text and choice.
+  // Returns the value of the types text and choice.
   [[nodiscard]] const std::string& text(std::string_view name) const;
   [[nodiscard]] std::vector<std::uint64_t> bytes_list(
       std::string_view name) const;  // "8,64KiB", "1:4KiB" (powers of two)
-  // Whether the value equals the declared default, also where a person gave it.
+  // Reports whether the value equals the declared default, even one that a person gave.
   [[nodiscard]] bool is_default(std::string_view name) const;
-  // Name to canonical text, defaults included.
+  // Returns name to canonical text, defaults included.
   [[nodiscard]] const std::map<std::string, std::string>& effective() const { return values_; }
 
  private:
@@ -47,8 +47,8 @@ class Params {
   std::map<std::string, std::string> types_;
 };
 
-// Sizes in bytes from the text of a parameter of type bytes_list: "8,64KiB", "1:4KiB".
-// kInvalidArgument. Pure.
+// Parses the text of a bytes_list parameter into sizes in bytes: "8,64KiB", "1:4KiB" (powers of
+// two). kInvalidArgument. Pure.
 Result<std::vector<std::uint64_t>> parse_bytes_list(std::string_view text);
 
 // Checks one value against its declaration and returns the canonical text. The suite reader uses it

@@ -1,4 +1,4 @@
-// The distance of a GPU and a NIC of one node on PCIe, in the words of nvidia-smi topo.
+// The PCIe distance between a GPU and a NIC of one node, in the words of nvidia-smi topo.
 #pragma once
 
 #include <algorithm>
@@ -8,20 +8,21 @@
 
 namespace railgauge {
 
-// Nearest first. PIX: one switch, or one bridge. PXB: several bridges, but no host bridge. PHB: one
-// host bridge, by different root ports. NODE: different host bridges of one NUMA node. SYS: across
-// NUMA nodes.
+// Nearest first. PIX: one switch or one bridge. PXB: several bridges, no host bridge. PHB: one host
+// bridge, different root ports. NODE: different host bridges of one NUMA node. SYS: different NUMA
+// nodes.
 inline constexpr std::array<std::string_view, 5> kPciDistances{"PIX", "PXB", "PHB", "NODE", "SYS"};
 inline constexpr std::string_view kUnknownDistance = "unknown";
 
-// Place of `distance` in kPciDistances, nearest first; behind the last for any other word.
+// Returns the index of `distance` in kPciDistances, nearest first; the list's size for any other
+// word.
 constexpr std::size_t pci_distance_rank(std::string_view distance) {
   return static_cast<std::size_t>(std::ranges::find(kPciDistances, distance) -
                                   kPciDistances.begin());
 }
 
-// Facts of a task that its placement knows and its runner cannot find: the distance, and whether
-// both ranks use one port ("true").
+// Facts of a task that only its placement knows, not its runner: the distance, and "true" when both
+// ranks use one port.
 inline constexpr const char* kDistanceFact = "gpu_nic_distance";
 inline constexpr const char* kLoopbackFact = "loopback";
 

@@ -73,8 +73,8 @@ std::uint64_t Session::block_size(double until_ns, std::uint64_t least) const {
   return std::clamp(static_cast<std::uint64_t>(fit), least, most);
 }
 
-// Runs one batch and returns its duration in ns. A sample that is no finite number is a defect of
-// the kernel.
+// Runs one batch and returns its duration in ns. A sample that is not finite is a defect of the
+// kernel.
 Result<double> Session::append(std::uint64_t count, std::vector<double>& samples) {
   const std::size_t before = samples.size();
   const double start_ns = clock_.now_ns();
@@ -101,7 +101,7 @@ Status Session::warm_up() {
     RG_TRY_OK(append(count, block));
     out_.warmup_count += count;
     const double median = median_of(block);
-    // A first block of one operation sizes the next; it is no measure of steadiness.
+    // A first block of one operation sizes the next; it does not measure steadiness.
     const bool steady = last && std::abs(median - *last) <= kSteady * std::abs(*last);
     if (steady) return {};
     if (out_.warmup_count > 1) last = median;

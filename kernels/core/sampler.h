@@ -1,6 +1,5 @@
 // The one owner of warm-up, batches, stop rule and time cap. A kernel supplies the operation: "run
-// it `count` times and append `count` samples". Every sample that it appends is kept; none is
-// dropped.
+// it `count` times and append `count` samples". Every appended sample is kept; none is dropped.
 #pragma once
 
 #include <cstdint>
@@ -17,20 +16,20 @@ namespace railgauge {
 struct SamplerOptions {
   std::uint64_t min_samples = 1000;
   std::uint64_t max_samples = 100'000;
-  // Stop when half of the median's 95 % interval is at most this share of the median.
+  // Stops when half of the median's 95 % interval is at most this share of the median.
   double relative_half_width = 0.01;
-  // Nanoseconds of warm-up and measuring together.
+  // The limit of warm-up and measuring together, in nanoseconds.
   double time_cap_ns = 5e9;
-  // Exactly this many samples, without stop rule and time cap (profiles of other tools); 0 is
-  // adaptive. The batch bounds a fixed run's time: it fails at the task's deadline.
+  // Exactly this many samples, without stop rule and time cap (profiles of other tools); 0 selects
+  // adaptive sampling. A fixed run ends early only at the task's deadline, where its batch fails.
   std::uint64_t fixed_samples = 0;
-  // Until two blocks' medians agree within 1 %, or 10 % of the time cap is used.
+  // Warms up until two blocks' medians agree within 1 %, or 10 % of the time cap is used.
   bool warm_up = true;
-  // Samples between two decisions.
+  // Most samples between two decisions of the stop rule.
   std::uint64_t batch = 100;
-  // At most `batch`. Kept samples come in batches of at least this many, even if the time cap
-  // passes by half as much. An operation whose first sample in a batch differs (a GPU that idled)
-  // then has few such samples.
+  // Smallest batch of kept samples, at most `batch`, even where it overruns the time cap by half
+  // its own length. Limits the number of first samples for operations whose first sample in a batch
+  // differs (a GPU that idled).
   std::uint64_t least_batch = 1;
 };
 
@@ -46,19 +45,19 @@ struct Sampled {
   std::string stop_reason;
 };
 
-// Runs one operation. Not thread safe. The clock outlives it.
+// Samples one operation. Not thread safe. The clock outlives it.
 class Sampler {
  public:
   // Appends exactly `count` samples to `out`, which already has the capacity: no allocation inside.
   using Batch = std::function<Status(std::uint64_t count, std::vector<double>& out)>;
-  // Called once, after the warm-up (also where there is none) and before the first kept sample. Its
-  // time does not count. A kernel makes its targets wrong here, so that the bytes that it verifies
-  // later are the work of kept samples.
+  // Called once, after the warm-up (or where there is none) and before the first kept sample. Its
+  // time does not count. A kernel overwrites its targets here with wrong bytes, so that later
+  // verification covers the work of kept samples.
   using Ready = std::function<Status()>;
 
   Sampler(const Clock& clock, SamplerOptions options) : clock_(clock), options_(options) {}
-  // Warms up, then samples until the stop rule, the time cap or the count. Errors are the batch's
-  // own, or `ready`'s; zero samples within the cap is kDeadlineExceeded.
+  // Warms up, then samples until the stop rule, the time cap or the sample limit. Errors are the
+  // batch's or `ready`'s; no sample within the cap is kDeadlineExceeded.
   Result<Sampled> run(const Batch& batch, const Ready& ready = {});
 
  private:

@@ -1,5 +1,5 @@
-// The link between a kernel and its sampler: options from the shared parameters, points from the
-// samples.
+// The link between a kernel and its sampler: makes options from the shared parameters and points
+// from the samples.
 #pragma once
 
 #include <cstdint>
@@ -11,25 +11,25 @@
 
 namespace railgauge {
 
-// The clock that stamps: the runner's own. CHECKs that the context's clock is one.
+// Returns the clock for stamps, the runner's own. CHECKs that the context's clock is a TickClock.
 const TickClock& tick_clock(const Context& context);
 
-// The sampler's options from the parameters of InfoBuilder::sampling(), an iteration being a
-// sample. kInvalidArgument when min_samples is above max_samples.
+// Returns the sampler's options from the parameters of InfoBuilder::sampling(); one iteration is
+// one sample. kInvalidArgument when min_samples is above max_samples.
 Result<SamplerOptions> sampler_options(const Params& params);
 
-// The words of a point; they are wire and database content.
+// The words of a point; the wire and the database contain them.
 struct PointNames {
   std::string metric;
-  // "half_rtt", "completion", "posted" and others: what the timed interval covers.
+  // The extent of the timed interval: "half_rtt", "completion", "posted" and others.
   std::string meaning;
   std::string unit;
   // True for bandwidths and rates.
   bool larger_is_better = false;
 };
 
-// A point with the statistics of one size; kernels add pair, facts and `verified`. `synthetic`: a
-// fake library had a part in it. Pure.
+// Makes a point with the statistics of one size; kernels add pair, facts and `verified`.
+// `synthetic` means that a fake library took part. Pure.
 Point make_point(const PointNames& names, std::uint64_t message_bytes, const Sampled& sampled,
                  bool raw_samples, bool synthetic);
 

@@ -1,6 +1,5 @@
-// The fingerprint of a stack. A stack is everything that an upgrade changes on a node, as ordered
-// maps of names to values. Two nodes with the same words have the same fingerprint, on every
-// machine. Pure.
+// The fingerprint of a stack: everything on a node that an upgrade changes, as ordered maps of
+// names to values. Equal maps have equal fingerprints on every machine. Pure.
 #pragma once
 
 #include <map>
@@ -9,13 +8,13 @@
 
 namespace railgauge {
 
-// Marks a part that could not be read. It is neither equal to another value nor a change to it.
+// Marks a part that could not be read. It neither equals another value nor counts as a change.
 inline constexpr std::string_view kUnknownPart = "unknown";
 
-// 16 hexadecimal digits: FNV-1a of "name=value" lines in the map's order. For recognising, not for
-// security.
+// Returns 16 hexadecimal digits: FNV-1a of "name=value" lines in the map's order. For recognition,
+// not for security.
 std::string stack_hash(const std::map<std::string, std::string>& part);
-// The hash of the two parts together.
+// Returns the hash of both parts together.
 std::string stack_hash(const std::map<std::string, std::string>& versions,
                        const std::map<std::string, std::string>& settings);
 

@@ -1,5 +1,5 @@
-// A pointer chase by one GPU thread: each load's address is the result of the load before it, so
-// the time of one load is the time to the memory and back.
+// A pointer chase by one GPU thread: each load yields the address of the next one, so the time of
+// one load is the round trip to the memory.
 #pragma once
 
 #include <cstdint>
@@ -15,43 +15,43 @@
 
 namespace railgauge::cuda {
 
-// Bytes of a line, with one node in each: no two nodes share an access.
+// Bytes of a line; each has one node, so no two nodes share an access.
 inline constexpr std::uint64_t kLineBytes = 128;
 
-// Lines of a chain in `bytes` of memory: as many as fit, less the few that leave a number with no
-// divisor in common with `accesses`. So a launch that does nothing leaves the chase on a line where
-// no other number of launches below the chain's length ends. All that fit where no number from 2 on
-// is such. Pure.
+// Returns the lines of a chain in `bytes` of memory: as many as fit, less the few that make the
+// number coprime to `accesses`. A launch without effect then leaves the chase on a line where no
+// other number of launches below the chain's length ends. All that fit when no number from 2 on is
+// coprime. Pure.
 std::uint64_t chain_lines(std::uint64_t bytes, std::uint64_t accesses);
-// The order in which a chain visits `lines` lines, from line 0, each once: upwards, or at random
-// from `seed`. At least 2. Pure.
+// Returns the order in which a chain visits `lines` lines (at least 2), from line 0, each once:
+// upwards, or at random from `seed`. Pure.
 std::vector<std::uint32_t> chain_order(std::uint64_t lines, bool random, std::uint64_t seed);
-// A buffer of such a chain that begins at `address`: each line's first word is the address of the
-// next one, the last's is the first's. The rest is zero. Pure.
+// Returns the words of such a chain at `address`: each line's first word is the address of the next
+// line, the last line's that of the first; other words are zero. Pure.
 std::vector<std::uint64_t> chain_words(const std::vector<std::uint32_t>& order,
                                        std::uint64_t address);
 
-// Samples in a row that visit all multiprocessors. Some multiprocessors are nearer to the link than
-// others, by some per cent. A sample therefore visits a tenth of them, from one end of the chip to
-// the other, with a launch on each. So the result does not depend on where a run stopped. Odd,
-// because neighbouring multiprocessors work in pairs and so fall into different samples.
+// Samples in a row that visit all multiprocessors. The distance of a multiprocessor to the link
+// changes its time by some per cent, so each sample launches on a tenth of them, spread from one
+// end of the chip to the other, and the result does not depend on where a run stopped. Odd, because
+// neighbouring multiprocessors work in pairs and thus fall into different samples.
 inline constexpr unsigned kRounds = 11;
-// Launches in a sample on a GPU of so many multiprocessors. Pure.
+// Returns the launches in a sample on a GPU with this number of multiprocessors. Pure.
 unsigned launches_in_sample(unsigned multiprocessors);
-// The multiprocessor of launch number `launch`, counted from 0. Pure.
+// Returns the multiprocessor of launch number `launch`, counted from 0. Pure.
 unsigned multiprocessor_of(std::uint64_t launch, unsigned multiprocessors);
 
-// A chase of one GPU through one buffer. Needs the parameters of add_chase(). Movable. Not thread
+// A chase by one GPU through one buffer. Needs the parameters of add_chase(). Movable. Not thread
 // safe.
 class Chase {
  public:
-  // In Kernel::prepare: `reader` chases through `memory`, which has at least the parameter `buffer`
-  // of bytes. Waives without device code. Both outlive the chase.
+  // Prepares a chase by `reader` through `memory` of at least the parameter `buffer`; both outlive
+  // the chase. Waives without device code. For Kernel::prepare.
   static Result<Chase> prepare(const Context& context, const gpu::Gpu& reader, const Area& memory);
-  // Samples, compares the end of the chain with the expected one, reports the point. `pair` names
-  // the two ends, or is "".
+  // Samples, compares the end of the chain with the expected one, and reports the point. `pair`
+  // names the two ends, or is "".
   Status measure(Context& context, gpu::Session& session, const std::string& pair);
-  // The form of the device code, as LoadedCode::image(): a fact.
+  // Returns the form of the device code for a fact, as LoadedCode::image().
   [[nodiscard]] const std::string& image() const { return code_.image(); }
 
  private:
@@ -61,9 +61,9 @@ class Chase {
   Status verify(std::uint64_t launches) const;
   Result<Sampled> sample(Context& context, gpu::Session& session, Lanes& lanes) const;
 
-  // The GPU that loads; it outlives this.
+  // The GPU that loads; outlives this object.
   const gpu::Gpu* reader_ = nullptr;
-  // The address of line 0, as the reader sees it.
+  // The address of line 0 as the reader sees it.
   cu::DevicePtr address_ = 0;
   std::string memory_name_;
   std::vector<std::uint32_t> order_;
@@ -76,7 +76,7 @@ class Chase {
   gpu::Lent<GpuBuffer> state_;
 };
 
-// The parameter `buffer` in bytes; kInvalidArgument when it is shorter than two lines.
+// Returns the parameter `buffer` in bytes; kInvalidArgument when it is below two lines.
 Result<std::uint64_t> chain_bytes(const Params& params);
 
 }  // namespace railgauge::cuda

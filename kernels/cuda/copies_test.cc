@@ -34,7 +34,7 @@ RankResult run_once(const KernelRow& row, Parameters parameters) {
   return fake::run_solo(row, {.parameters = parameters, .endpoint = single ? "gpu0" : ""});
 }
 
-// On a machine that is busy enough a load ends too early to be one, and the run says so.
+// On a very busy machine a load ends too early to cover the run, and the run reports it.
 bool load_ended_early(const RankResult& result) {
   return !result.status && result.status.error().code == Code::kFailedPrecondition &&
          result.status.error().message.find("copy under load: the load") != std::string::npos;
@@ -97,7 +97,7 @@ TEST_P(EachWay, FailsWhenAByteIsWrong) {
   EXPECT_TRUE(result.points.empty());
 }
 
-// Which copies of a run's last point counted, as the fake numbers copies from 1.
+// The copies of a run's last point that counted, by the fake's numbers from 1.
 class HeldWork {
  public:
   // The last streams of each measured one: those of `samples`, and of others that were not kept. A

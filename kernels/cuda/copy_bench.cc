@@ -16,7 +16,7 @@
 namespace railgauge::cuda {
 namespace {
 
-// A copy both ways moves units of 512 bytes, as many one way as the other, so sizes are multiples
+// A copy in both directions moves equal numbers of 512-byte units each way, so sizes are multiples
 // of two units.
 constexpr std::uint64_t kBothStep = 1024;
 // Least samples behind one gate. The first sample begins on engines that idled. Under a short time

@@ -1,5 +1,5 @@
-// The kernel of all copy bandwidths: sizes and sampling from the parameters, the memory of all
-// routes, one point for each size of a route.
+// The kernel of all copy bandwidths: reads sizes and sampling from the parameters, allocates the
+// memory of all routes, and reports one point for each size of a route.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@
 
 namespace railgauge::cuda {
 
-// The routes of one task, and how they are copied.
+// The routes of one task, and their way of copying.
 struct CopyPlan {
   gpu::Session session;
   Engine engine = Engine::kCopyEngine;
@@ -27,28 +27,28 @@ struct CopyPlan {
   std::vector<Route> routes{};
   HostMemory host_memory = HostMemory::kPinned;
 };
-// Opens the session and chooses the routes, in Kernel::prepare. All that differs between the
-// kernels that copy.
+// Opens the session and chooses the routes, in Kernel::prepare: the only difference between copy
+// kernels.
 using PlanCopies = Result<CopyPlan> (*)(Context& context);
 
-// The kernel that measures every size of every route; a point for each. Needs the parameters of
-// add_engine(), add_copy_sampling() and gpu::add_session_parameters(). Not thread safe.
+// Measures every size of every route, with a point for each. Needs the parameters of add_engine(),
+// add_copy_sampling() and gpu::add_session_parameters(). Not thread safe.
 class CopyBench final : public Kernel {
  public:
   explicit CopyBench(PlanCopies plan) : plan_copies_(plan) {}
-  // Allocates the memory that the routes need at once and loads code. Waives where the memory is
-  // not there, or the engine cannot run or cannot reach the memory. Reports facts.
+  // Allocates the memory that the routes need at once and loads code. Waives when memory is
+  // lacking, or when the engine cannot run or cannot reach the memory. Reports facts.
   Status prepare(Context& context) override;
   Status measure(Context& context, Group&) override;
 
  private:
-  // Memory of one end: the bytes that the largest size needs.
+  // Memory of one end, with the bytes that the largest size needs.
   struct Held {
     std::uint64_t bytes = 0;
     Area area;
   };
-  // The GPU, whether the end is the host's memory beside it, and how many earlier ends of the route
-  // are in the same place.
+  // The GPU, true for host memory beside the GPU, and the number of earlier ends of the route in
+  // the same place.
   using Key = std::tuple<int, bool, std::size_t>;
 
   [[nodiscard]] Status check() const;
@@ -73,18 +73,19 @@ class CopyBench final : public Kernel {
   Kits kits_;
 };
 
-// The `make` of a KernelRow.
+// Makes the kernel: the `make` of a KernelRow.
 template <PlanCopies kPlan>
 std::unique_ptr<Kernel> make_copy_bench() {
   return std::make_unique<CopyBench>(kPlan);
 }
 
-// The engine of a word of the parameter `engine`: "ce", "sm", "sm_again". The last two differ only
-// where one kernel moves both ways.
+// Reads a word of the parameter `engine`: "ce", "sm", "sm_again". The last two differ only when one
+// kernel moves both ways.
 Engine engine_of(std::string_view word);
-// For copies between the host and a GPU both ways.
+// Reads the engine of copies between the host and a GPU in both directions.
 Engine both_ways_engine_of(std::string_view word);
-// "near:0": the place of the session's host memory, as gpu/reuse.h distinguishes buffers.
+// Returns the place of the session's host memory, "near:0", by which gpu/reuse.h distinguishes
+// buffers.
 std::string place_of(const Params& params, const gpu::Gpu& gpu);
 
 }  // namespace railgauge::cuda

@@ -92,7 +92,7 @@ class CopyLatency final : public Kernel {
         });
   }
 
-  // The first copy of a size is not kept: the driver may set up what the size needs.
+  // Discards the first copy of a size: the driver may set up resources for the size.
   Status measure_size(Context& context, std::uint64_t size) {
     RG_TRY_OK(kits_.fill(source(), size, kSourceSeed));
     RG_TRY_OK(gpu_status(session_.gpu(), call(size), "copy for the first time"));

@@ -53,8 +53,8 @@ Route host_route(std::span<const gpu::Gpu> gpus, const gpu::Gpu& measured, bool 
   return route;
 }
 
-// The route of all pairs with peer access that reach `one` (`to_one`) or leave it. Its flows are
-// empty where there is none.
+// Returns the route of all pairs with peer access that reach `one` (`to_one`) or leave it. Without
+// such a pair it has no flows.
 Route gpu_route(const std::vector<GpuPair>& pairs, const gpu::Gpu& one, bool to_one, bool reads,
                 bool both_ways) {
   Route route{.flows = {},

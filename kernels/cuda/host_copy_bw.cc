@@ -1,13 +1,13 @@
 // Bandwidth of copies between the host's memory and one GPU's. Bytes count once, where they arrive.
-// A sample is as many copies as last 8 ms, one of a long one; the GPU's own events stamp it while
-// the stream is held until the whole batch is queued, so the time to queue is in no sample. Copies
-// of pageable memory block the caller: the CPU's clock stamps those.
+// A sample has the number of copies that last 8 ms, or one long copy. The GPU's own events stamp
+// it, with the stream held until the whole batch is queued, so no sample includes queueing time.
+// Copies of pageable memory block the caller, so the CPU's clock stamps them.
 //
-// `bidirectional`: copies the other way run meanwhile and outlast what is measured; the figure is
-// the measured direction alone. By sm one kernel moves half of the bytes each way (odd and even
-// warps); the figure is the bytes of one way. By sm_again each thread moves its word 16 times
-// before the next one, and each time counts: nvbandwidth does the same, so caches take part.
-// Ceiling: the PCIe link as it is trained.
+// `bidirectional`: copies in the other direction run meanwhile and outlast the measured ones; the
+// figure is the measured direction alone. With sm one kernel moves half of the bytes each way (odd
+// and even warps); the figure is the bytes of one way. With sm_again each thread moves its word 16
+// times before the next one, and each time counts: nvbandwidth does the same, so caches take part.
+// Ceiling: the PCIe link as trained.
 #include <fmt/format.h>
 
 #include "kernels/cuda/copy_bench.h"

@@ -66,8 +66,8 @@ TEST_F(KeptWork, OfAChaseIsVerified) {
     }
 }
 
-// The fake's copies take what is said here, so what is covered is the same on any machine. Batches
-// are of 4 and then of 32 samples.
+// The fake's copies take the times given here, so coverage is equal on any machine. Batches have 4
+// and then 32 samples.
 Parameters under_load(const char* size) {
   return {{"bidirectional", "true"},
           {"sizes", size},

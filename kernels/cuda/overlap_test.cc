@@ -59,7 +59,7 @@ class Simulation {
   double next_factor() {
     return 1 + scene_.unevenness * std::uniform_real_distribution(-1.0, 1.0)(random_);
   }
-  // Which streams move now, by their speeds.
+  // Returns the speed at which each stream moves now.
   std::vector<double> speeds() {
     std::vector<double> out(left_.size(), 0);
     std::vector<std::size_t> busy;

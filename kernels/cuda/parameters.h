@@ -1,4 +1,4 @@
-// Parameters that several kernels of the family share, and the words of their points.
+// Parameters that kernels of the family share, and the words of their points.
 #pragma once
 
 #include <string_view>
@@ -7,21 +7,21 @@
 
 namespace railgauge::cuda {
 
-// Names of metrics; wire and database content.
+// Names of metrics; the wire and the database contain them.
 inline constexpr std::string_view kBandwidthMetric = "bandwidth_bytes_per_second";
 inline constexpr std::string_view kLatencyMetric = "latency_ns";
 
-// `engine`: copy engines or threads.
+// Declares `engine`: copy engines or threads.
 void add_engine(InfoBuilder& builder);
-// The same with sm_again, of kernels that copy between the host and GPUs.
+// Declares `engine` with sm_again too, for kernels that copy between the host and GPUs.
 void add_host_engine(InfoBuilder& builder);
-// `host_memory`: the words of host_memory_of() in route/area.h.
+// Declares `host_memory`: the words of host_memory_of() in route/area.h.
 void add_host_memory(InfoBuilder& builder);
-// `bidirectional`: a load the other way.
+// Declares `bidirectional`: a load in the opposite direction.
 void add_bidirectional(InfoBuilder& builder);
-// `sizes`, `copies` and InfoBuilder::sampling(), the same for all copy bandwidths.
+// Declares `sizes`, `copies` and InfoBuilder::sampling(), equal for all copy bandwidths.
 void add_copy_sampling(InfoBuilder& builder);
-// `buffer`, `order`, `accesses` and the sampling of the pointer chases.
+// Declares `buffer`, `order`, `accesses` and the sampling of the pointer chases.
 void add_chase(InfoBuilder& builder);
 
 }  // namespace railgauge::cuda

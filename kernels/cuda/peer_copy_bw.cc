@@ -1,8 +1,8 @@
 // Bandwidth of copies from one GPU's memory to another's, over every ordered pair: NVLink, or PCIe
-// where the driver allows peer access; copies that the driver would stage through the host are not
-// measured. Bytes count once, where they arrive. `direction` says who executes: read, the GPU that
-// the data reaches; write, the one that it leaves. Samples and `bidirectional` as in
-// host_copy_bw.cc; by sm the load is a second kernel.
+// where the driver allows peer access. Copies that the driver would stage through the host are not
+// measured. Bytes count once, where they arrive. `direction` selects the executing GPU: read, the
+// target; write, the source. Samples and `bidirectional` as in host_copy_bw.cc; with sm the load is
+// a second kernel.
 #include <fmt/format.h>
 
 #include "kernels/cuda/copy_bench.h"

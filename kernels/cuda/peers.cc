@@ -15,7 +15,7 @@ Result<bool> can_access(const gpu::Gpu& from, const gpu::Gpu& memory) {
   return can != 0;
 }
 
-// Lets the context of `from` address `memory`. An access that is already enabled is no error: an
+// Lets the context of `from` address `memory`. Access that is already enabled is not an error: an
 // earlier kernel of this process may have enabled it.
 Status enable(const gpu::Gpu& from, const gpu::Gpu& memory) {
   RG_TRY_OK(from.make_current());

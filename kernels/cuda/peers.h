@@ -15,13 +15,13 @@ struct GpuPair {
   const gpu::Gpu* source;
   const gpu::Gpu* target;
 };
-// "gpu0>gpu1": the pair of a point.
+// Returns the pair of a point: "gpu0>gpu1".
 std::string name_of(const GpuPair& pair);
 
-// Every ordered pair where both GPUs have access to the other's memory; access is enabled. For each
-// pair that lacks it a warning: the driver would stage its copies through the host, which must not
-// pass as a peer copy. Facts: peer_pairs, pairs_without_access. kUnimplemented when there is none.
-// The first GPU's context is current afterwards. In Kernel::prepare.
+// Enables access and returns every ordered pair in which both GPUs reach the other's memory. Warns
+// for each other pair: the driver would stage its copies through the host, which must not pass as a
+// peer copy. Adds the facts peer_pairs and pairs_without_access. kUnimplemented without any pair.
+// Leaves the first GPU's context current. For Kernel::prepare.
 Result<std::vector<GpuPair>> enable_pairs(Context& context, std::span<const gpu::Gpu> gpus);
 
 }  // namespace railgauge::cuda

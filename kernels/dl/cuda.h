@@ -1,6 +1,6 @@
-// The CUDA driver API as far as we call it, declared by ourselves and loaded at run time: no CUDA
-// toolkit is needed to build, no driver to start. cuda_abi_test.cc compares every declaration with
-// the vendor's cuda.h where that is installed.
+// The CUDA driver API, as far as we call it: declared here and loaded at run time, so that building
+// needs no CUDA toolkit and starting needs no driver. cuda_abi_test.cc compares every declaration
+// with the vendor's cuda.h where that is installed.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +10,7 @@
 
 #include "kernels/core/base/result.h"
 
-// The vendor's types and numbers under our own names, so that both headers can meet in a test.
+// The vendor's types and numbers under our own names, so that a test can include both headers.
 namespace railgauge::cu {
 
 using Return = int;  // CUresult
@@ -127,11 +127,11 @@ inline constexpr unsigned long long kRangeMappingPcie = 1;
 
 }  // namespace railgauge::cu
 
-// One row a function: slot, exported symbol (the version suffix is part of it), parameters. Each
-// returns cu::Return. The newest of the required ones are cuDevicePrimaryCtxRetain and -Release, of
-// CUDA 7.0 (next cuMemHostRegister_v2 and cuOccupancyMax..., of 6.5), so that is the oldest release
-// that loads: kOldestCudaRelease; cuda_abi_test.cc compares it with the vendor's cudaTypedefs.h.
-// Only functions that production code calls are here: an unused row is one more reason not to load.
+// One row a function: slot, exported symbol (with its version suffix), parameters. Each returns
+// cu::Return. The newest required functions are cuDevicePrimaryCtxRetain and -Release of CUDA 7.0
+// (next: cuMemHostRegister_v2 and cuOccupancyMax... of 6.5), so 7.0 is the oldest release that
+// loads: kOldestCudaRelease. cuda_abi_test.cc compares it with the vendor's cudaTypedefs.h. Only
+// functions that production code calls have a row: an unused row is one more reason not to load.
 #define RAILGAUGE_CUDA_REQUIRED(ROW)                                                        \
   ROW(init, cuInit, (unsigned int))                                                         \
   ROW(driver_get_version, cuDriverGetVersion, (int*))                                       \
@@ -210,8 +210,7 @@ inline constexpr unsigned long long kRangeMappingPcie = 1;
 
 namespace railgauge {
 
-// The driver's functions and what is known of the library. Read-only once it is loaded, so threads
-// share it.
+// The driver's functions and facts. Read-only once loaded, so threads share it.
 struct Cuda {
 // NOLINTNEXTLINE(bugprone-macro-parentheses): names cannot stand in parentheses
 #define RAILGAUGE_SLOT(slot, symbol, parameters) cu::Return(*slot) parameters = nullptr;
@@ -223,51 +222,51 @@ struct Cuda {
   std::string path;
   // The driver's release from the file's name: "580.159.04".
   std::string version;
-  // True for a fake, which exports kSyntheticCudaMarker. Figures are marked then.
+  // True for a fake, which exports kSyntheticCudaMarker. Its figures are marked as synthetic.
   bool synthetic = false;
   // The newest CUDA release that the driver supports: 13000 is 13.0.
   int driver_version = 0;
 };
 
-// The oldest CUDA release whose driver has every required function, and the Linux driver of it.
+// The oldest CUDA release whose driver has every required function, and its Linux driver.
 inline constexpr int kOldestCudaRelease = 7'000;
 inline constexpr const char* kOldestCudaDriver = "346.46";
 
 // The fake's marker, and the name by which the loader finds the driver.
 inline constexpr const char* kSyntheticCudaMarker = "railgauge_synthetic_cuda";
 inline constexpr const char* kCudaLibrary = "libcuda.so.1";
-// Names another file to load instead: the fake of kernels/fakes.
+// Names another file to load instead, such as the fake of kernels/fakes.
 inline constexpr const char* kCudaLibraryVariable = "RAILGAUGE_LIBCUDA";
 
-// Hardware queues of a context (CUDA_DEVICE_MAX_CONNECTIONS) on a host of `gpus` GPUs: more than
-// the streams that one GPU runs at once. These are one for each other GPU where all copy to or from
-// one, and two to and from the host. At least the driver's default, at most its limit. Not always
-// the limit: on an H200 with driver 580 a context opens in 0.13 s and closes in 0.08 s with 8 of
-// them, in 0.48 s and 0.30 s with 32. Pure.
+// Returns the hardware queues of a context (CUDA_DEVICE_MAX_CONNECTIONS) on a host with `gpus`
+// GPUs: more than the streams that one GPU runs at once, which are one for each other GPU (when all
+// copy to or from it) and two to and from the host. At least the driver's default, at most its
+// limit. The limit itself would be slow: on an H200 with driver 580 a context opens in 0.13 s and
+// closes in 0.08 s with 8 queues, in 0.48 s and 0.30 s with 32. Pure.
 unsigned hardware_queues(std::size_t gpus);
 
-// Keeps the environment's CUDA_DEVICE_MAX_CONNECTIONS in this process, for what measures as
-// production's jobs do. Call it before load_cuda(). Thread safe.
+// Keeps the environment's CUDA_DEVICE_MAX_CONNECTIONS in this process, for kernels that measure as
+// production jobs do. Call before load_cuda(). Thread safe.
 void keep_sites_hardware_queues();
 
-// A table over the library `name`, not initialised. kNotFound: no driver; kUnimplemented: it lacks
-// a function.
+// Fills a table from the library `name`, not initialised. kNotFound: no driver; kUnimplemented: a
+// function is missing.
 Result<Cuda> bind_cuda(const std::string& name);
 
-// The process's table, initialised (cuInit) with GPUs in the order of their PCI addresses. Errors
-// are waivers: no driver, no GPU, a driver that is not ready. Thread safe.
+// Returns the process's table, initialised (cuInit), with GPUs ordered by PCI address. Errors
+// waive: no driver, no GPU, a driver that is not ready. Thread safe.
 Result<const Cuda*> load_cuda();
 
-// The table after load_cuda() succeeded; CHECKs that it did. For releasing handles.
+// Returns the loaded table, for releasing handles; CHECKs that load_cuda() succeeded before.
 const Cuda& loaded_cuda();
 
-// A call's result as a Status: "`act`: CUDA_ERROR_OUT_OF_MEMORY (2): out of memory", with the
-// remedy where it is known. `act` names the thing and the action ("gpu0: allocate 1 GiB"). A result
-// that means a lack of this machine or driver becomes a waiver (kFailedPrecondition, kNotFound,
-// kUnimplemented), everything else kInternal.
+// Converts a call's result to a Status: "`act`: CUDA_ERROR_OUT_OF_MEMORY (2): out of memory", with
+// the remedy where one is known. `act` has thing and action ("gpu0: allocate 1 GiB"). A lack of
+// this machine or driver becomes a waiver (kFailedPrecondition, kNotFound, kUnimplemented),
+// everything else kInternal.
 Status cuda_status(const Cuda& cuda, cu::Return returned, std::string_view act);
 
-// 13000 as "13.0".
+// Formats 13000 as "13.0".
 std::string cuda_release(int version);
 
 }  // namespace railgauge

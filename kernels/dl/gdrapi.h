@@ -1,6 +1,6 @@
-// GDRCopy's library as far as we call it, declared by ourselves and loaded at run time: it maps GPU
-// memory for the CPU through the kernel module gdrdrv. gdrapi_abi_test.cc compares every
-// declaration with the vendor's header where that is installed.
+// GDRCopy's library, as far as we call it: declared here and loaded at run time. It maps GPU memory
+// for the CPU through the kernel module gdrdrv. gdrapi_abi_test.cc compares every declaration with
+// the vendor's header where that is installed.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +10,7 @@
 
 #include "kernels/core/base/result.h"
 
-// The library's types and numbers under our own names, so that both headers can meet in a test.
+// The library's types and numbers under our own names, so that a test can include both headers.
 namespace railgauge::gdr {
 
 // gdr_t: an open session with the module.
@@ -45,7 +45,7 @@ inline constexpr int kAttributeUsingDmaBufMmap = 3;
 }  // namespace railgauge::gdr
 
 // One row a function: slot, exported symbol, result, parameters. An `int` result is 0 or an errno.
-// The oldest release with all required ones is 2.0.
+// The oldest release with all required functions is 2.0.
 #define RAILGAUGE_GDRAPI_REQUIRED(ROW)                                                        \
   ROW(open, gdr_open, gdr::Session, ())                                                       \
   ROW(close, gdr_close, int, (gdr::Session))                                                  \
@@ -64,7 +64,7 @@ inline constexpr int kAttributeUsingDmaBufMmap = 3;
 
 namespace railgauge {
 
-// The library's functions and what is known of it. Read-only once it is loaded.
+// The library's functions and facts. Read-only once loaded.
 struct Gdrapi {
 #define RAILGAUGE_SLOT(slot, symbol, result, parameters) \
   result(*slot) parameters = nullptr;  // NOLINT(bugprone-macro-parentheses)
@@ -80,22 +80,22 @@ struct Gdrapi {
 // The fake's marker, and the name by which the loader finds the library.
 inline constexpr const char* kSyntheticGdrapiMarker = "railgauge_synthetic_gdrapi";
 inline constexpr const char* kGdrapiLibrary = "libgdrapi.so.2";
-// Names another file to load instead: the fake of kernels/fakes.
+// Names another file to load instead, such as the fake of kernels/fakes.
 inline constexpr const char* kGdrapiLibraryVariable = "RAILGAUGE_LIBGDRAPI";
 
-// A table over the library `name`. kNotFound: it is absent; kUnimplemented: it lacks a function.
+// Fills a table from the library `name`. kNotFound: absent; kUnimplemented: a function is missing.
 Result<Gdrapi> bind_gdrapi(const std::string& name);
 
-// The process's table, loaded at the first call that succeeds. Errors as bind_gdrapi(). Thread
+// Returns the process's table, loaded at the first successful call. Errors as bind_gdrapi(). Thread
 // safe.
 Result<const Gdrapi*> load_gdrapi();
 
-// The table after load_gdrapi() succeeded; CHECKs that it did. For releasing handles.
+// Returns the loaded table, for releasing handles; CHECKs that load_gdrapi() succeeded before.
 const Gdrapi& loaded_gdrapi();
 
-// A call's result as a Status: "`act`: Invalid argument (errno 22)". A lack of this machine waives:
-// ENODEV, ENOTSUP, ENOMEM (kFailedPrecondition), EPERM, EACCES (kPermissionDenied); all else, as
-// EIO, is kInternal.
+// Converts a call's result to a Status: "`act`: Invalid argument (errno 22)". ENODEV, ENOTSUP,
+// ENOMEM (kFailedPrecondition) and EPERM, EACCES (kPermissionDenied) waive as a lack of this
+// machine; everything else, such as EIO, is kInternal.
 Status gdrapi_status(int returned, std::string_view act);
 
 }  // namespace railgauge

@@ -1,5 +1,5 @@
-// NCCL as far as we call it, declared by ourselves and loaded at run time. nccl_abi_test.cc
-// compares every declaration with the vendor's nccl.h where that is installed.
+// NCCL, as far as we call it: declared here and loaded at run time. nccl_abi_test.cc compares every
+// declaration with the vendor's nccl.h where that is installed.
 #pragma once
 
 #include <climits>
@@ -10,7 +10,7 @@
 #include "kernels/core/base/result.h"
 #include "kernels/dl/cuda.h"
 
-// The library's types and numbers under our own names, so that both headers can meet in a test.
+// The library's types and numbers under our own names, so that a test can include both headers.
 namespace railgauge::nc {
 
 using Return = int;    // ncclResult_t
@@ -43,7 +43,7 @@ struct Config {
 };
 static_assert(sizeof(Config) == 48);
 
-// ncclResult_t. kInProgress is no error: a communicator that does not block is still at work.
+// ncclResult_t. kInProgress is not an error: a non-blocking communicator is still at work.
 inline constexpr Return kSuccess = 0;
 inline constexpr Return kUnhandledCudaError = 1;
 inline constexpr Return kSystemError = 2;
@@ -74,7 +74,7 @@ inline constexpr RedOp kMax = 2;
 inline constexpr RedOp kMin = 3;
 inline constexpr RedOp kAvg = 4;
 
-// A release as ncclGetVersion reports it, from 2.9 on: 2.28.9 is 22809.
+// Returns a release as ncclGetVersion reports it, from 2.9 on: 22809 for 2.28.9.
 inline constexpr int version_code(int major, int minor, int patch) {
   return major * 10000 + minor * 100 + patch;
 }
@@ -84,8 +84,8 @@ inline constexpr int kFirstWithFloat8 = version_code(2, 24, 0);
 
 }  // namespace railgauge::nc
 
-// One row a function: slot, exported symbol, result, parameters. The oldest release that we take is
-// 2.18, which has all required ones.
+// One row a function: slot, exported symbol, result, parameters. The oldest accepted release, 2.18,
+// has all required functions.
 #define RAILGAUGE_NCCL_REQUIRED(ROW)                                                             \
   ROW(get_version, ncclGetVersion, nc::Return, (int*))                                           \
   ROW(get_unique_id, ncclGetUniqueId, nc::Return, (nc::UniqueId*))                               \
@@ -129,7 +129,7 @@ inline constexpr int kFirstWithFloat8 = version_code(2, 24, 0);
 
 namespace railgauge {
 
-// The library's functions and what is known of it. Read-only once it is loaded.
+// The library's functions and facts. Read-only once loaded.
 struct Nccl {
 #define RAILGAUGE_SLOT(slot, symbol, result, parameters) \
   result(*slot) parameters = nullptr;  // NOLINT(bugprone-macro-parentheses)
@@ -147,29 +147,29 @@ struct Nccl {
 // The fake's marker, and the name by which the loader finds the library.
 inline constexpr const char* kSyntheticNcclMarker = "railgauge_synthetic_nccl";
 inline constexpr const char* kNcclLibrary = "libnccl.so.2";
-// Names another file to load instead: the fake of kernels/fakes, or one that the loader's path does
-// not have.
+// Names another file to load instead: the fake of kernels/fakes, or a library outside the loader's
+// path.
 inline constexpr const char* kNcclLibraryVariable = "RAILGAUGE_LIBNCCL";
 
-// A table over the library `name`. kNotFound: it is absent; kUnimplemented: it lacks a function or
-// is older than 2.18.
+// Fills a table from the library `name`. kNotFound: absent; kUnimplemented: a function is missing,
+// or the release is older than 2.18.
 Result<Nccl> bind_nccl(const std::string& name);
 
-// The process's table. The library reads its environment when it is first used, so set that before.
-// Thread safe.
+// Returns the process's table. The library reads its environment at first use, so set variables
+// before. Thread safe.
 Result<const Nccl*> load_nccl();
 
-// The table after load_nccl() succeeded; CHECKs that it did. For releasing handles.
+// Returns the loaded table, for releasing handles; CHECKs that load_nccl() succeeded before.
 const Nccl& loaded_nccl();
 
-// 22809 as "2.28.9".
+// Formats 22809 as "2.28.9".
 std::string nccl_release(int code);
 
-// A call's result as a Status: "`act`: unhandled system error (NCCL 2): its last words". The last
-// error that `comm` (or the process, for nullptr) logged follows in one line. Everything is
-// kInternal, except: a lost peer is kUnavailable, and NCCL's invalid argument or use is
-// kInvalidArgument: settings that make the call impossible (an algorithm that cannot do the
-// operation), or our own mistake. Neither may count as a lack of the machine and waive.
+// Converts a call's result to a Status: "`act`: unhandled system error (NCCL 2): its last words".
+// The last error that `comm` (or the process, for nullptr) logged follows on the same line. A lost
+// peer is kUnavailable. NCCL's invalid argument or usage is kInvalidArgument: settings that make
+// the call impossible (an algorithm that cannot do the operation), or our own mistake; neither may
+// waive as a lack of the machine. Everything else is kInternal.
 Status nccl_status(const Nccl& nccl, nc::Return returned, std::string_view act,
                    nc::Comm comm = nullptr);
 

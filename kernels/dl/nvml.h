@@ -1,6 +1,6 @@
-// NVML as far as we call it, declared by ourselves and loaded at run time: clocks, throttle reasons
-// and other users of a GPU. nvml_abi_test.cc compares the declarations with the vendor's nvml.h
-// where that is installed, and the figures with nvidia-smi where there is a GPU.
+// NVML, as far as we call it: declared here and loaded at run time. It reports clocks, throttle
+// reasons and other users of a GPU. nvml_abi_test.cc compares the declarations with the vendor's
+// nvml.h where that is installed, and the figures with nvidia-smi where there is a GPU.
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@
 #include "kernels/core/base/handle.h"
 #include "kernels/core/base/result.h"
 
-// The vendor's types and numbers under our own names, so that both headers can meet in a test.
+// The vendor's types and numbers under our own names, so that a test can include both headers.
 namespace railgauge::ml {
 
 using Return = int;  // nvmlReturn_t
@@ -34,7 +34,7 @@ struct Process {
   unsigned int gpu_instance;
   unsigned int compute_instance;
 };
-// The same as the first form writes it, whose name has no suffix.
+// The layout of the first form of the call, whose name has no suffix.
 struct ProcessV1 {
   unsigned int pid;
   unsigned long long used_bytes;
@@ -47,7 +47,7 @@ struct FieldValue {
   long long latency_us;
   int type;
   Return returned;          // of this field
-  unsigned long long bits;  // a union, of which `type` says the member
+  unsigned long long bits;  // a union; `type` selects the member
 };
 // nvmlViolationTime_t: how long a policy held the clocks down, since the driver was loaded.
 struct ViolationTime {
@@ -100,7 +100,7 @@ inline constexpr int kAggregateCount = 1;  // of the board's life
 inline constexpr unsigned kMostLinks = 36;
 inline constexpr unsigned char kFabricCompleted = 3;
 
-// Why the clocks are where they are (nvmlClocksEventReasons).
+// Reasons for the present clocks (nvmlClocksEventReasons).
 inline constexpr unsigned long long kReasonIdle = 0x1;
 inline constexpr unsigned long long kReasonApplicationClocks = 0x2;
 inline constexpr unsigned long long kReasonPowerCap = 0x4;
@@ -117,14 +117,15 @@ inline constexpr unsigned kFieldHeldBySyncBoost = 76;
 inline constexpr unsigned kFieldHeldByHeatSoftware = 269;
 inline constexpr unsigned kFieldHeldByHeatHardware = 270;
 inline constexpr unsigned kFieldHeldByPowerBrake = 271;
-// The last three were 18 lower up to CUDA 13.0; those numbers are settings of power smoothing
-// since, and the younger numbers were before (the headers of CUDA 12.9, 13.0 and 13.1).
+// Up to CUDA 13.0 the last three numbers were lower by 18. Since then the lower numbers are
+// settings of power smoothing, which had the higher numbers before (headers of CUDA 12.9, 13.0 and
+// 13.1).
 inline constexpr unsigned kOlderFieldsBelow = 18;
 inline constexpr int kTypeUnsigned = 1;
 inline constexpr int kTypeUnsignedLong = 2;
 inline constexpr int kTypeUnsignedLongLong = 3;
 inline constexpr int kTypeSignedLongLong = 4;
-// The same counters as older drivers have them (nvmlPerfPolicyType_t).
+// The same counters in older drivers (nvmlPerfPolicyType_t).
 inline constexpr int kPolicyPower = 0;
 inline constexpr int kPolicyThermal = 1;
 inline constexpr int kPolicySyncBoost = 2;
@@ -153,9 +154,9 @@ inline constexpr int kPolicySyncBoost = 2;
   ROW(device_get_max_pcie_width, nvmlDeviceGetMaxPcieLinkWidth, (ml::Device, unsigned int*))  \
   ROW(device_get_utilization, nvmlDeviceGetUtilizationRates, (ml::Device, ml::Utilization*))
 
-// Functions that some drivers lack: the slot may be nullptr. The clocks' reasons changed their name
-// on the way; an older driver has only the second one. Processes are listed by _v3 from CUDA 11.6
-// on, by _v2 from 11.0 on, by the first form always.
+// Functions that some drivers lack: the slot may be nullptr. The clocks' reasons were renamed;
+// older drivers have only the second name. Processes are listed by _v3 from CUDA 11.6 on, by _v2
+// from 11.0 on, and by the first form always.
 #define RAILGAUGE_NVML_OPTIONAL(ROW)                                                         \
   ROW(device_get_clock_reasons, nvmlDeviceGetCurrentClocksEventReasons,                      \
       (ml::Device, unsigned long long*))                                                     \
@@ -197,7 +198,7 @@ inline constexpr int kPolicySyncBoost = 2;
 
 namespace railgauge {
 
-// The library's functions and what is known of it. Read-only once it is loaded.
+// The library's functions and facts. Read-only once loaded.
 struct Nvml {
 // NOLINTNEXTLINE(bugprone-macro-parentheses): names cannot stand in parentheses
 #define RAILGAUGE_SLOT(slot, symbol, parameters) ml::Return(*slot) parameters = nullptr;
@@ -214,18 +215,19 @@ struct Nvml {
 // The fake's marker, and the name by which the loader finds the library.
 inline constexpr const char* kSyntheticNvmlMarker = "railgauge_synthetic_nvml";
 inline constexpr const char* kNvmlLibrary = "libnvidia-ml.so.1";
-// Names another file to load instead: the fake of kernels/fakes.
+// Names another file to load instead, such as the fake of kernels/fakes.
 inline constexpr const char* kNvmlLibraryVariable = "RAILGAUGE_LIBNVML";
 
-// A table over the library `name`. kNotFound: no driver; kUnimplemented: it lacks a function.
+// Fills a table from the library `name`. kNotFound: no driver; kUnimplemented: a function is
+// missing.
 Result<Nvml> bind_nvml(const std::string& name);
-// The process's table, not initialised: NvmlUse does that. Thread safe.
+// Returns the process's table, not initialised: NvmlUse does that. Thread safe.
 Result<const Nvml*> load_nvml();
-// The table after load_nvml() succeeded; CHECKs that it did.
+// Returns the loaded table; CHECKs that load_nvml() succeeded before.
 const Nvml& loaded_nvml();
 
-// A call's result as a Status: "`act`: Not Supported (NVML error 3)". A figure that this GPU lacks
-// is kUnimplemented, a missing right kPermissionDenied.
+// Converts a call's result to a Status: "`act`: Not Supported (NVML error 3)". A figure that this
+// GPU lacks is kUnimplemented, a missing permission kPermissionDenied.
 Status nvml_status(const Nvml& nvml, ml::Return returned, std::string_view act);
 
 // One use of NVML. The handle is a flag: true while NVML is initialised for this user.
@@ -234,7 +236,7 @@ struct NvmlUseTraits {
   static Type empty() { return false; }
   static void release(Type) { static_cast<void>(loaded_nvml().shutdown()); }
 };
-// Keeps NVML initialised as long as it lives; NVML counts its users.
+// Keeps NVML initialised while alive; NVML counts its users.
 using NvmlUse = Handle<NvmlUseTraits>;
 // Loads and initialises NVML. Errors as load_nvml() and nvml_status(). Thread safe.
 Result<NvmlUse> use_nvml();

@@ -1,4 +1,4 @@
-// GPUs and their processes as NVML lists them, by whichever form of a call the driver has.
+// Lists GPUs and their processes by NVML, with the form of each call that the driver has.
 #pragma once
 
 #include <optional>
@@ -10,16 +10,16 @@
 
 namespace railgauge {
 
-// A GPU as NVML knows it. The handle is valid while NVML is in use.
+// A GPU in NVML's list. The handle is valid while NVML is in use.
 struct NvmlGpu {
   ml::Device device = nullptr;
   std::string pci_address;  // as sysfs and CUDA write it: "0000:00:06.0"
 };
-// The GPUs that answer; one that is lost or closed to this process is left out. NVML must be in
-// use. An error when they cannot be counted.
+// Returns the GPUs that answer; lost GPUs and GPUs closed to this process are omitted. NVML must be
+// in use. Fails when NVML cannot count the GPUs.
 Result<std::vector<NvmlGpu>> nvml_gpus(const Nvml& nvml);
-// Every process with a context for computing or for graphics (an X server, a Vulkan program), each
-// once. Uses the newest form of the call that the library has. Nothing where no form answers.
+// Returns each process with a context for computing or graphics (an X server, a Vulkan program)
+// once. Uses the newest form of the call that the library has; absent when no form answers.
 std::optional<std::vector<ml::Process>> processes_on(const Nvml& nvml, ml::Device device);
 
 }  // namespace railgauge

@@ -1,4 +1,4 @@
-// librdmacm's table. Its calls return -1 and set errno, so there is no status function here.
+// librdmacm's table. It has no status function, since the calls return -1 and set errno.
 #include "kernels/dl/rdmacm.h"
 
 #include "kernels/dl/table.h"

@@ -1,5 +1,5 @@
-// The librdmacm entry points that we call, loaded at run time as libibverbs is (verbs.h): only
-// connecting by the RDMA connection manager needs it.
+// The librdmacm functions that we call, loaded at run time like libibverbs (verbs.h). Only
+// connecting by the RDMA connection manager needs them.
 #pragma once
 
 #include <rdma/rdma_cma.h>
@@ -8,8 +8,8 @@
 
 #include "kernels/core/base/result.h"
 
-// One row a function: slot in the table, symbol in the library (its type is the header's). The
-// oldest release with all of them is rdma-core 23, which brought queue pairs of the caller's own.
+// One row a function: slot, exported symbol; the type is the header's. The oldest release with all
+// functions is rdma-core 23, the first to accept the caller's own queue pairs.
 #define RAILGAUGE_RDMACM_REQUIRED(ROW)                   \
   ROW(create_event_channel, rdma_create_event_channel)   \
   ROW(destroy_event_channel, rdma_destroy_event_channel) \
@@ -31,7 +31,7 @@
 
 namespace railgauge {
 
-// The library's functions, with the types of its own header. Read-only once it is loaded.
+// The library's functions with the types of its header, and its facts. Read-only once loaded.
 struct Rdmacm {
 // NOLINTNEXTLINE(bugprone-macro-parentheses): names cannot stand in parentheses
 #define RAILGAUGE_SLOT(slot, symbol) decltype(&::symbol) slot = nullptr;
@@ -44,17 +44,17 @@ struct Rdmacm {
 
 // The name by which the loader finds the library.
 inline constexpr const char* kRdmacmLibrary = "librdmacm.so.1";
-// Names another file to load instead: the fake of kernels/fakes, which is part of its libibverbs.
+// Names another file to load instead, such as the fake of kernels/fakes, a part of its libibverbs.
 inline constexpr const char* kRdmacmLibraryVariable = "RAILGAUGE_LIBRDMACM";
 
-// A table over the library `name`. kNotFound: not installed; kUnimplemented: it lacks a function.
+// Fills a table from the library `name`. kNotFound: absent; kUnimplemented: a function is missing.
 Result<Rdmacm> bind_rdmacm(const std::string& name);
 
-// The process's table, loaded at the first call that succeeds. Errors as bind_rdmacm(). Thread
+// Returns the process's table, loaded at the first successful call. Errors as bind_rdmacm(). Thread
 // safe.
 Result<const Rdmacm*> load_rdmacm();
 
-// The table after load_rdmacm() succeeded; CHECKs that it did. For releasing handles.
+// Returns the loaded table, for releasing handles; CHECKs that load_rdmacm() succeeded before.
 const Rdmacm& loaded_rdmacm();
 
 }  // namespace railgauge

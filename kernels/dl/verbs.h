@@ -1,5 +1,5 @@
-// The libibverbs entry points that we call, loaded at run time: the host's own library is part of
-// what we judge, so nothing links it. Posting and polling are inline in rdma-core's header (calls
+// The libibverbs functions that we call, loaded at run time: the host's own library is part of the
+// measured stack, so nothing links it. Posting and polling are inline in rdma-core's header (calls
 // through the context) and need no slot.
 #pragma once
 
@@ -9,7 +9,7 @@
 
 #include "kernels/core/base/result.h"
 
-// One row a function: slot in the table, symbol in the library (its type is the header's).
+// One row a function: slot, exported symbol; the type is the header's.
 #define RAILGAUGE_VERBS_REQUIRED(ROW)            \
   ROW(get_device_list, ibv_get_device_list)      \
   ROW(free_device_list, ibv_free_device_list)    \
@@ -47,7 +47,7 @@
 
 namespace railgauge {
 
-// The library's functions, with the types of its own header. Read-only once it is loaded.
+// The library's functions with the types of its header, and its facts. Read-only once loaded.
 struct Verbs {
 // NOLINTNEXTLINE(bugprone-macro-parentheses): names cannot stand in parentheses
 #define RAILGAUGE_SLOT(slot, symbol) decltype(&::symbol) slot = nullptr;
@@ -59,8 +59,8 @@ struct Verbs {
   std::string version;     // from its name
   bool synthetic = false;  // a fake: it exports kSyntheticMarker
 
-  // As the header's inline ibv_query_port: the context's own query where it has one, else the
-  // library's older entry. Returns 0 or an errno.
+  // Does what the header's inline ibv_query_port does: calls the context's own query where it has
+  // one, else the library's older function. Returns 0 or an errno.
   int query_port(ibv_context* context, std::uint8_t port, ibv_port_attr& attributes) const;
 };
 
@@ -70,13 +70,14 @@ inline constexpr const char* kVerbsLibrary = "libibverbs.so.1";
 // Names another file to load instead: another release, or the fake of kernels/fakes.
 inline constexpr const char* kVerbsLibraryVariable = "RAILGAUGE_LIBIBVERBS";
 
-// A table over the library `name`. kNotFound: not installed; kUnimplemented: it lacks a function.
+// Fills a table from the library `name`. kNotFound: absent; kUnimplemented: a function is missing.
 Result<Verbs> bind_verbs(const std::string& name);
 
-// The process's table, loaded at the first call that succeeds. Errors as bind_verbs(). Thread safe.
+// Returns the process's table, loaded at the first successful call. Errors as bind_verbs(). Thread
+// safe.
 Result<const Verbs*> load_verbs();
 
-// The table after load_verbs() succeeded; CHECKs that it did. For releasing handles.
+// Returns the loaded table, for releasing handles; CHECKs that load_verbs() succeeded before.
 const Verbs& loaded_verbs();
 
 }  // namespace railgauge

@@ -1,5 +1,5 @@
-// Vulkan as far as we call it, declared by ourselves and loaded at run time: memory of the GPU that
-// the CPU sees, exported to CUDA. vulkan_abi_test.cc compares every declaration with the vendor's
+// Vulkan, as far as we call it: declared here and loaded at run time. It gives GPU memory that the
+// CPU can map, exported to CUDA. vulkan_abi_test.cc compares every declaration with the vendor's
 // header where that is installed.
 #pragma once
 
@@ -9,7 +9,7 @@
 
 #include "kernels/core/base/result.h"
 
-// The API's types and numbers under our own names, so that both headers can meet in a test.
+// The API's types and numbers under our own names, so that a test can include both headers.
 namespace railgauge::vk {
 
 using Return = int;  // VkResult
@@ -155,13 +155,13 @@ struct MemoryGetFdInfo {
 // NOLINTEND(modernize-avoid-c-arrays)
 
 using VoidFunction = void (*)();
-// From get_device_proc_addr: the loader exports no function of an extension.
+// From get_device_proc_addr: the loader does not export functions of extensions.
 using GetMemoryFd = Return (*)(Device, const MemoryGetFdInfo*, int*);
 
 }  // namespace railgauge::vk
 
-// One row a function: slot, exported symbol, result, parameters. All are of Vulkan 1.1. The last
-// parameter of what creates or destroys is the allocator's callbacks: always nullptr here.
+// One row a function: slot, exported symbol, result, parameters. All are in Vulkan 1.1. The last
+// parameter of create and destroy functions is the allocator's callbacks, always nullptr here.
 #define RAILGAUGE_VULKAN_ROWS(ROW)                                                            \
   ROW(create_instance, vkCreateInstance, vk::Return,                                          \
       (const vk::InstanceCreateInfo*, const void*, vk::Instance*))                            \
@@ -185,7 +185,7 @@ using GetMemoryFd = Return (*)(Device, const MemoryGetFdInfo*, int*);
 
 namespace railgauge {
 
-// The loader's functions and what is known of it. Read-only once it is loaded.
+// The loader's functions and facts. Read-only once loaded.
 struct Vulkan {
 #define RAILGAUGE_SLOT(slot, symbol, result, parameters) \
   result(*slot) parameters = nullptr;  // NOLINT(bugprone-macro-parentheses)
@@ -200,22 +200,23 @@ struct Vulkan {
 // The fake's marker, and the name by which the system's loader finds Vulkan's.
 inline constexpr const char* kSyntheticVulkanMarker = "railgauge_synthetic_vulkan";
 inline constexpr const char* kVulkanLibrary = "libvulkan.so.1";
-// Names another file to load instead: the fake of kernels/fakes.
+// Names another file to load instead, such as the fake of kernels/fakes.
 inline constexpr const char* kVulkanLibraryVariable = "RAILGAUGE_LIBVULKAN";
 
-// A table over the library `name`. kNotFound: no loader; kUnimplemented: it lacks a function.
+// Fills a table from the library `name`. kNotFound: no loader; kUnimplemented: a function is
+// missing.
 Result<Vulkan> bind_vulkan(const std::string& name);
 
-// The process's table, loaded at the first call that succeeds. Errors as bind_vulkan(). Thread
+// Returns the process's table, loaded at the first successful call. Errors as bind_vulkan(). Thread
 // safe.
 Result<const Vulkan*> load_vulkan();
 
-// The table after load_vulkan() succeeded; CHECKs that it did. For releasing handles.
+// Returns the loaded table, for releasing handles; CHECKs that load_vulkan() succeeded before.
 const Vulkan& loaded_vulkan();
 
-// A call's result as a Status: "`act`: VK_ERROR_OUT_OF_DEVICE_MEMORY (-2)", with the remedy where
-// it is known. A lack of this machine or driver waives (kFailedPrecondition): memory, an extension,
-// layer or feature, a driver; all else, as a lost device, is kInternal.
+// Converts a call's result to a Status: "`act`: VK_ERROR_OUT_OF_DEVICE_MEMORY (-2)", with the
+// remedy where one is known. A lack of memory, an extension, a layer, a feature or a driver waives
+// (kFailedPrecondition); everything else, such as a lost device, is kInternal.
 Status vulkan_status(vk::Return returned, std::string_view act);
 
 }  // namespace railgauge

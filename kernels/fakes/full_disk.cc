@@ -18,7 +18,7 @@ namespace {
 std::atomic<std::int64_t> room_bytes = 0;
 std::atomic<std::int64_t> refused = 0;
 
-// How much of it fits; a write within the file needs no room.
+// Returns the bytes that fit; a write within the file needs no room.
 std::size_t fitting(int fd, std::size_t size, off_t at) {
   struct stat file {};
   if (::fstat(fd, &file) != 0) return size;
@@ -54,7 +54,7 @@ int fallocate_on_full_disk(int fd, off_t at, off_t size) {
   return ::posix_fallocate(fd, at, size);
 }
 
-// A null pointer puts back what was there.
+// A null pointer restores the original call.
 void put(const char* name, sqlite3_syscall_ptr call) {
   sqlite3_vfs* const vfs = sqlite3_vfs_find(nullptr);
   static_cast<void>(vfs->xSetSystemCall(vfs, name, call));

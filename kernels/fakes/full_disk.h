@@ -1,21 +1,21 @@
-// A disk that fills up, for tests that may not mount one: SQLite writes its files through system
-// calls that a test can replace. Writes beyond the limit are refused as the kernel does it: the
-// part that still fits is written, ENOSPC for the rest.
+// A full disk for tests that cannot mount one: replaces the system calls by which SQLite writes its
+// files. As the kernel does, a write beyond the limit writes the part that fits and returns ENOSPC
+// for the rest.
 #pragma once
 
 #include <cstdint>
 
 namespace railgauge::fake {
 
-// While it lives, files that SQLite writes may grow by `bytes` all together. One at a time; not for
-// connections on several threads that open or close meanwhile.
+// While alive, lets SQLite's files grow by `bytes` in total. One at a time; not for connections
+// that other threads open or close meanwhile.
 class FullDisk {
  public:
   explicit FullDisk(std::int64_t bytes);
   ~FullDisk();
   FullDisk(const FullDisk&) = delete;
   FullDisk& operator=(const FullDisk&) = delete;
-  // Room for more, as when a person removed something.
+  // Adds room, as when a person removed a file.
   void add_room(std::int64_t bytes);
   [[nodiscard]] std::int64_t refusals() const;
 };

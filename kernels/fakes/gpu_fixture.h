@@ -1,4 +1,4 @@
-// For tests of GPU code on the fakes: every fake fresh, and nothing left alive afterwards.
+// For tests of GPU code on the fakes: resets every fake, and checks for live handles afterwards.
 #pragma once
 
 #include <gmock/gmock.h>

@@ -1,5 +1,5 @@
-// For a test's life: a small limit on locked memory, and no CAP_IPC_LOCK, which would lift it, for
-// this thread and those that it starts.
+// Limits locked memory during a test and drops CAP_IPC_LOCK, which would lift the limit, for this
+// thread and the threads that it starts.
 #pragma once
 
 #include <linux/capability.h>
@@ -29,7 +29,7 @@ class LockedMemoryLimit {
   LockedMemoryLimit(const LockedMemoryLimit&) = delete;
   LockedMemoryLimit& operator=(const LockedMemoryLimit&) = delete;
 
-  // As a process has it that may lock what it likes. False where this one never had it.
+  // Restores the process's capabilities. Returns false when it never had CAP_IPC_LOCK.
   [[nodiscard]] bool lift() {
     syscall(SYS_capset, &header_, capabilities_.data());
     return (capabilities_[0].effective >> CAP_IPC_LOCK & 1U) != 0;

@@ -1,5 +1,5 @@
-// A queue pair whose posts complete at once and move nothing: for measuring and checking what our
-// own loops cost. It can answer each post as a ping-pong's peer would.
+// A queue pair whose posts complete at once and move nothing, to measure and check the cost of our
+// own loops. Can answer each post like a ping-pong's peer.
 #pragma once
 
 #include <infiniband/verbs.h>
@@ -21,7 +21,7 @@ class NullQueue {
   NullQueue(const NullQueue&) = delete;
   NullQueue& operator=(const NullQueue&) = delete;
 
-  // Each post adds one to `byte`: the peer's answer.
+  // Makes each post add one to `byte`: the peer's answer.
   void answer_in(std::uint8_t* byte) { answer_ = byte; }
 
   [[nodiscard]] ibv_qp* queue_pair() { return &queue_pair_; }

@@ -1,4 +1,4 @@
-// Runs one task of two ranks inside the test: two threads, a group in memory.
+// Runs one task of two ranks inside the test: two threads and a group in memory.
 #pragma once
 
 #include <array>
@@ -25,16 +25,16 @@ struct RankResult {
 struct PairOptions {
   std::map<std::string, std::string> parameters{};
   std::array<std::string, 2> endpoints{"fake0:1", "fake1:1"};
-  std::map<std::string, std::string> target_parameters{};  // where rank 1's differ
+  std::map<std::string, std::string> target_parameters{};  // where rank 1 differs
   double deadline_seconds = 20;
   bool raw_samples = false;
 };
 
-// One clock for the test program, calibrated once.
+// Returns the test program's clock, calibrated once.
 TickClock& test_clock();
 
-// Both ranks through prepare, connect and measure. A rank that ends early leaves the group, which
-// the other sees as kUnavailable. CHECKs that the parameters parse.
+// Runs both ranks through prepare, connect and measure. A rank that ends early leaves the group,
+// which the other sees as kUnavailable. CHECKs that the parameters parse.
 std::array<RankResult, 2> run_pair(const KernelRow& row, const PairOptions& options);
 
 }  // namespace railgauge::fake

@@ -148,7 +148,7 @@ std::vector<RankResult> run_ranks(const KernelRow& row, const RanksOptions& opti
                                                          options.raw_samples, i});
     ranks[i].kernel = row.make();
     results[i].status = ranks[i].kernel->prepare(*ranks[i].context);
-    // Nobody starts when one cannot.
+    // No rank starts when one cannot.
     if (!results[i].status) return results;
   }
   Meeting meeting(options.ranks);

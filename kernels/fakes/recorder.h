@@ -1,4 +1,4 @@
-// The reports of a task in a test.
+// Records the reports of a task in a test.
 #pragma once
 
 #include <string>

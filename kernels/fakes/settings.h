@@ -1,5 +1,5 @@
-// Switches of all fakes: a test sets them, or an environment variable names them as
-// NAME=VALUE,NAME=VALUE; a name alone is 1.
+// Switches of all fakes: set by a test, or by an environment variable as NAME=VALUE,NAME=VALUE; a
+// name alone means 1.
 #pragma once
 
 #include <algorithm>
@@ -18,7 +18,7 @@ struct Setting {
   std::uint64_t initial;
 };
 
-// Every setting to its initial value, then to what the environment's `variable` says.
+// Sets every setting to its initial value, then to the value in the environment's `variable`.
 inline void apply_settings(std::span<const Setting> settings, const char* variable) {
   for (const Setting& setting : settings) setting.value = setting.initial;
   const char* environment = std::getenv(variable);

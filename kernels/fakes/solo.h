@@ -15,11 +15,11 @@ struct SoloOptions {
   bool raw_samples = false;
 };
 
-// The rank through prepare, connect and measure; the kernel is gone when this returns. CHECKs that
-// the parameters parse.
+// Runs the rank through prepare, connect and measure, and destroys the kernel. CHECKs that the
+// parameters parse.
 RankResult run_solo(const KernelRow& row, const SoloOptions& options);
 
-// The parameters of `wanted` that the kernel declares.
+// Returns the parameters of `wanted` that the kernel declares.
 std::map<std::string, std::string> declared_among(const KernelInfo& kernel,
                                                   const std::map<std::string, std::string>& wanted);
 

@@ -1,5 +1,5 @@
-// The main of tests that need hardware: when every test was skipped the program ends with 77, which
-// ctest shows as skipped. A pass would say that something was checked.
+// The main of tests that need hardware: the program ends with 77 when every test was skipped, which
+// ctest shows as skipped. A pass would claim a check.
 #include <gtest/gtest.h>
 
 int main(int argc, char** argv) {

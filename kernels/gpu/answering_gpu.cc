@@ -23,7 +23,7 @@ constexpr double kMinIdleNs = 1.5e9;
 constexpr double kMaxIdleNs = 100e9;
 constexpr double kEndNs = 10e9;  // for the kernel's end after its stop word
 
-// Released, so that the GPU sees what was written before the word.
+// Released, so that the GPU sees all writes before the word.
 void store(std::byte* word, std::uint32_t value) {
   std::atomic_ref(*reinterpret_cast<std::uint32_t*>(word)).store(value, std::memory_order_release);
 }

@@ -1,6 +1,6 @@
-// A GPU that answers flags: a kernel of one thread polls a word of GPU memory and answers each new
-// value into pinned host memory, for the CPU to see. Or gated: it polls a word of host memory that
-// the CPU sets, looks at the word of GPU memory once, and answers.
+// A GPU that answers flags: a one-thread kernel polls a word of GPU memory and answers each new
+// value into pinned host memory, where the CPU sees it. The gated form polls a word of host memory
+// that the CPU sets, then looks at the word of GPU memory once and answers.
 #pragma once
 
 #include <cstdint>
@@ -15,43 +15,43 @@
 
 namespace railgauge::gpu {
 
-// Owns the kernel while it runs. Used by one thread.
+// Owns the kernel while it runs. Use on one thread.
 class AnsweringGpu {
  public:
-  // `gpu` outlives it, and its context is current. The kernel waits for a value as long as the
-  // CPU does, `stall_ns`, and longer. kUnimplemented without device code.
+  // `gpu` outlives this object, and its context is current. The kernel waits for a value at least
+  // as long as the CPU does, `stall_ns`. kUnimplemented without device code.
   static Result<AnsweringGpu> create(const Gpu& gpu, double stall_ns);
   AnsweringGpu(AnsweringGpu&&) = default;
   AnsweringGpu& operator=(AnsweringGpu&&) = delete;
   ~AnsweringGpu() { static_cast<void>(end()); }
 
   // Launches the kernel for the values `first`, `first` + 1, ... of the word at `flag`. The answer
-  // is `first` - 1 once it polls. It ends after `rounds` answers, at end(), or when a value does
-  // not come for longer than the stall limit.
+  // becomes `first` - 1 once the kernel polls. It ends after `rounds` answers, at end(), or when a
+  // value is missing for longer than the stall limit.
   Status begin(cu::DevicePtr flag, std::uint32_t first, std::uint32_t rounds);
-  // The same, but that each answer waits for open_gate(value); the word at `flag` must hold the
-  // value by then, or it counts as stale.
+  // Launches the gated form: each answer waits for open_gate(value). The word at `flag` must hold
+  // the value by then, or it counts as stale.
   Status begin_gated(cu::DevicePtr flag, std::uint32_t first, std::uint32_t rounds);
   // Lets the gated kernel look at the flag for `value`.
   void open_gate(std::uint32_t value);
-  // Answers since begin_gated() that saw an older word. After end().
+  // Returns the number of answers since begin_gated() that saw an older word. Call after end().
   [[nodiscard]] std::uint32_t stale() const;
-  // The address of the answer, a word of pinned memory: its lowest byte changes with each value.
+  // Returns the address of the answer in pinned memory; its lowest byte changes with each value.
   [[nodiscard]] const std::uint8_t* answer() const;
-  // Whether it ended by itself before it answered `last`: nobody else is to blame then.
+  // Reports whether the kernel ended by its own idle limit before it answered `last`.
   [[nodiscard]] bool gave_up_before(std::uint32_t last) const;
-  // Ends the kernel and waits for that: nothing that it uses may be freed before.
+  // Ends the kernel and waits until it has ended: memory in its use must stay until then.
   Status end();
 
-  // The form of the device code: a fact.
+  // Returns the form of the device code, for a fact.
   [[nodiscard]] const std::string& image() const { return code_.image(); }
-  // All words of pinned memory that it uses.
+  // Returns all words of pinned memory that the kernel uses.
   [[nodiscard]] std::span<std::byte> words() const { return words_.span(); }
 
  private:
   AnsweringGpu(const Gpu& gpu, double stall_ns);
 
-  // Words of pinned memory, each in a line of its own.
+  // Words of pinned memory, each in its own cache line.
   enum class Word : std::uint8_t { kAnswer, kStop, kGate, kStale, kCount };
   // Address of a word for the CPU.
   [[nodiscard]] std::byte* word(Word which) const;

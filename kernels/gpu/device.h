@@ -1,4 +1,4 @@
-// One GPU as a task uses it: found, its primary context retained, its facts read.
+// One GPU of a task: found, its primary context retained, its facts read.
 #pragma once
 
 #include <string>
@@ -16,15 +16,15 @@ namespace railgauge::gpu {
 // queries.
 class Gpu {
  public:
-  // `endpoint` is "gpuN", N counted by PCI address among the GPUs that CUDA shows; "" is gpu0.
+  // Opens `endpoint`: "gpuN", N counted by PCI address among the GPUs that CUDA shows; "" is gpu0.
   // Waives (kNotFound, kFailedPrecondition) without a driver or a GPU, for an index out of range,
-  // for a slice of a partitioned GPU (MIG). Leaves the GPU's context current on this thread.
+  // and for a slice of a partitioned GPU (MIG). Leaves the GPU's context current on this thread.
   static Result<Gpu> open(std::string_view endpoint);
-  // Every GPU, in order; the first one's context is current afterwards. At least one, else as
-  // open().
+  // Opens every GPU, in order, and leaves the first one's context current. Returns at least one
+  // GPU, else an error as open().
   static Result<std::vector<Gpu>> open_all();
 
-  // How many GPUs CUDA shows; errors as load_cuda().
+  // Returns the number of GPUs that CUDA shows; errors as load_cuda().
   static Result<int> count();
 
   // Identity and facts, read when the GPU was opened.
@@ -34,29 +34,29 @@ class Gpu {
   [[nodiscard]] const std::string& pci_address() const { return pci_address_; }  // "0000:00:06.0"
   [[nodiscard]] const std::string& uuid() const { return uuid_; }  // "GPU-16b0...", "" if unknown
   [[nodiscard]] int capability() const { return capability_; }     // compute capability 9.0 is 90
-  // CUDA's handles, for calls of the driver; the context is owned here.
+  // CUDA's handles, for driver calls; this object owns the context.
   [[nodiscard]] cu::Device device() const { return device_; }
   [[nodiscard]] cu::Context context() const { return context_; }
 
   // Makes this GPU's context current on the calling thread.
   [[nodiscard]] Status make_current() const;
-  // An attribute's value; an attribute that the driver does not know is 0. Any other failure is an
-  // error: it decides what is measured, and how.
+  // Returns an attribute's value, 0 for an attribute that the driver does not know. Any other
+  // failure is an error, because attributes decide what is measured and how.
   [[nodiscard]] Result<int> attribute(int which) const;
-  // Bytes of memory that are free now, by cuMemGetInfo. This GPU's context must be current.
+  // Returns the free bytes of memory, by cuMemGetInfo. This GPU's context must be current.
   [[nodiscard]] Result<std::uint64_t> free_bytes() const;
-  // NUMA node of the GPU's slot from `sysfs` (/sys), or -1 where the machine does not report it.
+  // Returns the NUMA node of the GPU's slot from `sysfs` (/sys), or -1 where it is not reported.
   [[nodiscard]] int numa_node(const std::string& sysfs = "/sys") const;
 
-  // device, gpu_model, gpu_uuid, pci_address, cuda_driver, cuda_release, compute_capability and
-  // (where known) numa_node of the GPU.
+  // Reports the GPU's facts: device, gpu_model, gpu_uuid, pci_address, cuda_driver, cuda_release,
+  // compute_capability and (where known) numa_node.
   void report_facts(Reporter& reporter) const;
 
  private:
   static Result<Gpu> open_index(const Cuda& cuda, int index);
 
   cu::Device device_ = 0;
-  // Released when the GPU is destroyed; `context_` is its handle.
+  // Releases the context with this object; `context_` is its handle.
   PrimaryContext retained_;
   cu::Context context_ = nullptr;
   std::string name_;
@@ -66,8 +66,8 @@ class Gpu {
   int capability_ = 0;
 };
 
-// The result of a call about `gpu` as a Status: "gpu0: `act`: CUDA_ERROR_... ". Outcomes as
-// cuda_status().
+// Converts the result of a call about `gpu` to a Status: "gpu0: `act`: CUDA_ERROR_... ". Outcomes
+// as cuda_status().
 Status gpu_status(const Gpu& gpu, cu::Return returned, std::string_view act);
 
 }  // namespace railgauge::gpu

@@ -128,7 +128,7 @@ Result<LoadedCode> LoadedCode::load(const Gpu& gpu, const DeviceCode& code) {
   return loaded;
 }
 
-// A missing function is a defect of the build, so it is no waiver.
+// A missing function is a defect of the build, so it does not waive.
 Result<cu::Function> LoadedCode::function(const char* name) const {
   cu::Function function = nullptr;
   const cu::Return returned = loaded_cuda().module_get_function(&function, module_.get(), name);

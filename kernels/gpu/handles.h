@@ -1,5 +1,5 @@
-// Owners of CUDA objects, each released through the table that was loaded. The context that owns
-// the object must be current on the releasing thread.
+// Owners of CUDA objects, each released through the loaded table. The context that owns the object
+// must be current on the releasing thread.
 #pragma once
 
 #include <string_view>
@@ -9,8 +9,8 @@
 
 namespace railgauge::gpu {
 
-// Logs a failed release in one line on stderr and continues. A GPU that fell off the bus, or a
-// kernel that faulted, makes every later call fail; the task still has its outcome to write.
+// Logs a failed release in one line on stderr and continues. After a lost GPU or a faulted kernel
+// every later call fails, but the task must still write its outcome.
 void note_release(std::string_view act, cu::Return returned);
 
 // The context that all users of a device share in this process. Older drivers have only the first
@@ -35,8 +35,8 @@ using Stream = CudaHandle<cu::Stream, &Cuda::stream_destroy, "destroy the stream
 using Event = CudaHandle<cu::Event, &Cuda::event_destroy, "destroy the event">;
 // Loaded device code; its functions end with it.
 using Module = CudaHandle<cu::Module, &Cuda::module_unload, "unload the module">;
-// Memory of another API that CUDA imported. The function is optional in the table: only a driver
-// that imports has it.
+// Imported memory of another API. The release function is optional in the table; a driver that can
+// import has it.
 using ExternalMemory =
     CudaHandle<cu::ExternalMemory, &Cuda::destroy_external_memory, "release the imported memory">;
 

@@ -50,7 +50,7 @@ struct Stock {
 
 Stock* g_stock = nullptr;  // owned by the KeepWarm that lives
 
-// Takes the smallest buffer that will do out of the stock; an empty one where there is none.
+// Takes the smallest sufficient buffer from the stock; returns an empty one without any.
 template <class Buffer>
 Buffer take(const std::string& shelf, std::size_t bytes) {
   if (g_stock == nullptr) return {};

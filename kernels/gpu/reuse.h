@@ -1,5 +1,5 @@
-// Large buffers and contexts that stay from one kernel to the next in one process: pinning 512 MiB
-// or making a context takes longer than many measurements. Nothing stays unless a KeepWarm lives.
+// Keeps large buffers and contexts from one kernel to the next in one process, but only while a
+// KeepWarm lives: pinning 512 MiB or making a context takes longer than many measurements.
 #pragma once
 
 #include <cstddef>
@@ -15,8 +15,8 @@
 namespace railgauge::gpu {
 
 // While one lives, contexts registered by keep_context() stay, and released buffers wait for the
-// next borrower. Its end releases all of it: destroy it after the last kernel. At most one at a
-// time (CHECKed). For one thread, the one that runs the kernels.
+// next borrower. Its destructor releases all of them: destroy it after the last kernel. At most one
+// at a time (CHECKed). Use on the thread that runs the kernels.
 class KeepWarm {
  public:
   KeepWarm();
@@ -25,19 +25,19 @@ class KeepWarm {
   KeepWarm& operator=(const KeepWarm&) = delete;
 };
 
-// Whether a KeepWarm lives. NVML's view of the last second may then be this process's own work.
+// Reports whether a KeepWarm lives. NVML's utilisation of the last second may then be this
+// process's own.
 bool warm();
 
-// Holds the GPU's context, and NVML initialised, until the KeepWarm ends; does nothing without one.
+// Keeps the GPU's context, and NVML initialised, until the KeepWarm ends; does nothing without one.
 // A failure only costs time.
 void keep_context(const Gpu& gpu);
 
-// Holds `thing` until the KeepWarm ends; does nothing without one. For objects that cost time at
-// each creation, or that leave something in the driver each time (an instance of Vulkan).
+// Keeps `thing` until the KeepWarm ends; does nothing without one. For objects that are slow to
+// create, or whose every creation leaves something in the driver (an instance of Vulkan).
 void keep_while_warm(std::shared_ptr<void> thing);
 
-// A buffer that goes back when its borrower ends: to the stock where a KeepWarm lives, else it is
-// freed.
+// A buffer that its destructor returns: to the stock while a KeepWarm lives, else to the driver.
 template <class Buffer>
 class Lent {
  public:
@@ -63,17 +63,17 @@ class Lent {
  private:
   void give_back();
 
-  // Empty after a move. `shelf_` is the sort of the buffer in the stock.
+  // Empty after a move. `shelf_` is the buffer's category in the stock.
   Buffer buffer_;
   std::string shelf_;
 };
 
-// At least `bytes`; the content is unknown. `place` names where its pages are ("near:0"): only a
-// buffer of the same place is taken again. Errors as PinnedBuffer::allocate; before one is
-// returned, the stock is emptied and the allocation tried again.
+// Returns a buffer of at least `bytes` with unknown content. `place` names the place of its pages
+// ("near:0"): only a buffer of the same place is reused. Errors as PinnedBuffer::allocate; before
+// an error is returned, the stock is emptied and the allocation retried.
 Result<Lent<PinnedBuffer>> lend_pinned(std::size_t bytes, PinnedKind kind,
                                        const std::string& place);
-// The same in memory of `gpu`, whose context is current; errors as GpuBuffer::allocate.
+// Returns a buffer in memory of `gpu`, whose context is current. Errors as GpuBuffer::allocate.
 Result<Lent<GpuBuffer>> lend_gpu(const Gpu& gpu, std::size_t bytes);
 
 }  // namespace railgauge::gpu

@@ -1,5 +1,5 @@
-// The parts of GPU time by events: streams, events, and a gate that holds streams until a whole
-// batch is queued, so that the time to queue it is in no sample.
+// Building blocks of GPU time by events: streams, events, and a gate that holds streams until a
+// whole batch is queued, so that no sample includes queueing time.
 #pragma once
 
 #include <atomic>
@@ -13,20 +13,20 @@
 
 namespace railgauge::gpu {
 
-// A stream and an event of the current context. Errors as gpu_status().
+// Make a stream or an event in the current context. Errors as gpu_status().
 Result<Stream> make_stream(const Gpu& gpu);
 Result<Event> make_event(const Gpu& gpu);
 
-// Returns when the event was reached. Polls at first, then sleeps 50 us between two looks.
-// kDeadlineExceeded at `deadline_monotonic_ns`, with `act` in its message; an error of earlier work
-// of the stream shows here.
+// Returns when the event is reached. Polls at first, then sleeps 50 us between two looks.
+// kDeadlineExceeded at `deadline_monotonic_ns`, with `act` in its message. Errors of earlier work
+// in the stream appear here.
 Status wait_for(const Gpu& gpu, const Event& event, double deadline_monotonic_ns,
                 std::string_view act);
 
-// Streams of any GPU wait for a word of host memory; release() lets all of them go within a few us
-// of each other. The driver's stream memory operations do it, so no device code is needed. Not
-// thread safe. kUnimplemented where the driver has no such operation, or has it turned off, as
-// those before CUDA 11.7 have unless their module was loaded with NVreg_EnableStreamMemOPs=1.
+// Makes streams of any GPU wait for a word of host memory; release() frees all of them within a few
+// us of each other. Uses the driver's stream memory operations, so needs no device code. Not thread
+// safe. kUnimplemented where the driver lacks the operation or has it disabled: the default before
+// CUDA 11.7, unless the module was loaded with NVreg_EnableStreamMemOPs=1.
 class StreamGate {
  public:
   static Result<StreamGate> create(const Gpu& gpu);
@@ -36,7 +36,7 @@ class StreamGate {
 
   // Queues the wait; the stream's context must be current.
   Status hold(const Gpu& gpu, cu::Stream stream);
-  // Opens for every stream that was held since the last release.
+  // Opens the gate for every stream held since the last release.
   void release();
 
  private:

@@ -11,15 +11,15 @@
 
 namespace railgauge {
 
-// Owns one allocation; movable. Freed in whatever context is current at its end.
+// Owns one allocation; movable. Freed in the context that is current at its destruction.
 class GpuBuffer {
  public:
-  // The size of the GPU's pages: what is pinned, exported or mapped begins and ends on one.
+  // The size of the GPU's pages: pinned, exported or mapped ranges begin and end at a page.
   static constexpr std::size_t kPageBytes = 64U << 10U;
 
   GpuBuffer() = default;
-  // At least `bytes`, whole GPU pages, beginning on one; not initialised. `gpu` ("gpu0") appears in
-  // messages. kFailedPrecondition when less is free, with both figures.
+  // Allocates at least `bytes` in whole GPU pages, page aligned and not initialised. `gpu` ("gpu0")
+  // appears in messages. kFailedPrecondition, with both figures, when less is free.
   static Result<GpuBuffer> allocate(std::string_view gpu, std::size_t bytes);
 
   [[nodiscard]] cu::DevicePtr data() const { return data_; }

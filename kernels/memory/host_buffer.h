@@ -1,4 +1,4 @@
-// Page-aligned host memory, touched at allocation, and the seeded pattern that proves transfers.
+// Page-aligned host memory, touched at allocation, and the seeded pattern that verifies transfers.
 #pragma once
 
 #include <cstddef>
@@ -12,14 +12,15 @@
 
 namespace railgauge {
 
-// Owns its memory; movable, and data() stays the same when it moves.
+// Owns its memory; movable, and a move keeps data().
 class HostBuffer {
  public:
   HostBuffer() = default;
-  // At least `bytes`, rounded up to pages, all zero. kResourceExhausted when there is no memory.
+  // Allocates at least `bytes`, rounded up to pages, all zero. kResourceExhausted when memory runs
+  // out.
   static Result<HostBuffer> allocate(std::size_t bytes);
-  // The same in huge pages of 2 MiB. kFailedPrecondition, with what to set, where the system has
-  // not that many to give.
+  // Allocates the same in huge pages of 2 MiB. kFailedPrecondition, with the setting to change,
+  // where the system has too few free huge pages.
   static Result<HostBuffer> allocate_huge(std::size_t bytes);
   static constexpr std::size_t kHugePageBytes = 2U << 20U;
 
@@ -42,27 +43,27 @@ class HostBuffer {
   std::size_t size_ = 0;
 };
 
-// The machine's page size in bytes.
+// Returns the machine's page size in bytes.
 std::size_t page_bytes();
-// `bytes` rounded up to whole pages.
+// Rounds `bytes` up to whole pages.
 std::size_t round_up_to_pages(std::size_t bytes);
 
-// Fills with the pseudo-random bytes of `seed`: neither zeros nor a repeat, so that lost, shifted
-// and stale data all show. Pure.
+// Fills `bytes` with pseudo-random bytes from `seed`, which are neither zero nor repeated, so that
+// lost, shifted and stale data are all detected. Pure.
 void fill_pattern(std::span<std::byte> bytes, std::uint64_t seed);
 
-// The first wrong byte, its offset in the pattern, and both values.
+// The first wrong byte: its offset in the pattern, and both values.
 struct Mismatch {
   std::size_t offset = 0;
   std::uint8_t expected = 0;
   std::uint8_t seen = 0;
 };
-// "byte 4096 is 0x00, expected 0x5c"; offsets count from `from` on. ", expected": by it a reader
-// separates wrong bytes from other failures.
+// Formats "byte 4096 is 0x00, expected 0x5c"; offsets count from `from`. Readers recognise wrong
+// bytes, among other failures, by the text ", expected".
 std::string mismatch_words(const Mismatch& wrong, std::size_t from = 0);
-// The first byte that differs from the pattern of `seed`, or nothing. Every byte is compared.
-// `bytes` begin at the pattern's byte `first`, a multiple of 8; offsets count from the pattern's
-// begin.
+// Returns the first byte that differs from the pattern of `seed`; absent when none does. Every byte
+// is compared. `bytes` start at byte `first` of the pattern, a multiple of 8; offsets count from
+// the pattern's start.
 std::optional<Mismatch> find_mismatch(std::span<const std::byte> bytes, std::uint64_t seed,
                                       std::size_t first = 0);
 

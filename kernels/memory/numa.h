@@ -1,5 +1,5 @@
-// Where the CPU's side of a task runs and has its memory: the nodes of the machine, and the calling
-// thread bound to one of them. By raw system calls: libnuma is on few machines.
+// The machine's NUMA nodes, and a binding of the calling thread and its memory to one of them. By
+// raw system calls: few machines have libnuma.
 #pragma once
 
 #include <cstddef>
@@ -16,32 +16,32 @@ namespace railgauge {
 struct NumaNode {
   // The kernel's number, as in /sys/devices/system/node/nodeID.
   int id = 0;
-  // Ascending; none on a node that is only memory.
+  // Ascending; empty on a node that has only memory.
   std::vector<int> cpus;
-  // To each node of the list, in its order; 10 is the node itself.
+  // Distance to each node of the list, in list order; 10 is the node itself.
   std::vector<int> distances;
 };
 
-// The nodes that are online, from `sysfs` (/sys), by id. A kernel without NUMA is one node 0 with
-// no CPUs named. kInternal when a file of the tree cannot be read or parsed.
+// Reads the online nodes from `sysfs` (/sys), sorted by id. A kernel without NUMA yields one node 0
+// without CPUs. kInternal when a file of the tree cannot be read or parsed.
 Result<std::vector<NumaNode>> numa_nodes(const std::string& sysfs = "/sys");
 
-// "0-3,8" as numbers; nothing when it is no such list.
+// Parses "0-3,8" to numbers; absent for any other text.
 std::optional<std::vector<int>> parse_cpu_list(const std::string& text);
 
-// The index of the node that runs nearest to `node`: itself, or where it has no CPUs the nearest
-// one that has. kNotFound when no node of that id is online.
+// Returns the index of the node whose CPUs are nearest to `node`: `node` itself when it has CPUs.
+// kNotFound when no node of that id is online.
 Result<std::size_t> nearest_node(const std::vector<NumaNode>& nodes, int node);
-// The index of the node with CPUs that is farthest from `node`. kFailedPrecondition when there is
-// none but the nearest.
+// Returns the index of the node with CPUs that is farthest from `node`. kFailedPrecondition when
+// only the nearest node has CPUs.
 Result<std::size_t> farthest_node(const std::vector<NumaNode>& nodes, int node);
 
-// The bytes that the node can give at once without taking memory from programs: free, and occupied
-// by files. From its meminfo under `sysfs`; nothing where that lacks them.
+// Returns the bytes that the node can give at once without taking memory from programs: free ones,
+// and ones occupied by files. From its meminfo under `sysfs`; absent where meminfo lacks them.
 std::optional<std::uint64_t> available_on_node(int node, const std::string& sysfs = "/sys");
 
-// The calling thread and what it allocates on one node; as before when this goes. Threads that are
-// started meanwhile are bound too, and stay so. Belongs to the thread that made it.
+// Binds the calling thread and its allocations to one node; the destructor restores the previous
+// state. Threads started meanwhile are bound too and stay bound. Use on the thread that created it.
 class NumaBinding {
  public:
   NumaBinding() = default;  // binds nothing
@@ -49,19 +49,20 @@ class NumaBinding {
   NumaBinding& operator=(NumaBinding&& other) noexcept;
   ~NumaBinding() { restore(); }
 
-  // Waives (kFailedPrecondition) when none of the node's CPUs is allowed to this process. Where the
-  // memory policy may not be set (a container's filter), only the CPUs are bound: see memory_bound.
+  // Waives (kFailedPrecondition) when this process may use none of the node's CPUs. Where the
+  // memory policy may not be set (a container's filter), only the CPUs are bound: see
+  // memory_bound().
   static Result<NumaBinding> bind(const NumaNode& node);
 
-  // Whether allocations are bound too.
+  // Reports whether allocations are bound too.
   [[nodiscard]] bool memory_bound() const { return before_.memory_bound; }
 
  private:
-  // Idempotent; refusals are ignored.
+  // Idempotent; a refused system call is ignored.
   void restore();
 
   using Mask = std::vector<unsigned long>;
-  // The state that restore() sets.
+  // The state before bind(), which restore() sets again.
   struct Before {
     Mask cpus{};  // empty: not bound
     // The policy and its nodes, where memory is bound.

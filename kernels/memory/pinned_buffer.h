@@ -1,5 +1,6 @@
-// Host memory that the driver pinned: copy engines read and write it at full speed, every GPU can
-// address it. The context that allocates must be current; any may be at release.
+// Host memory that the driver pinned: copy engines read and write it at full speed, and every GPU
+// can address it. The allocating context must be current at allocation; at release any context may
+// be.
 #pragma once
 
 #include <cstddef>
@@ -22,14 +23,14 @@ enum class PinnedKind : std::uint8_t {
 class PinnedBuffer {
  public:
   PinnedBuffer() = default;
-  // `bytes` of memory, pinned and portable, not initialised. kFailedPrecondition when the driver
-  // cannot pin as much.
+  // Allocates `bytes`, pinned and portable, not initialised. kFailedPrecondition when the driver
+  // cannot pin that much.
   static Result<PinnedBuffer> allocate(std::size_t bytes, PinnedKind kind);
 
   [[nodiscard]] std::byte* data() const { return static_cast<std::byte*>(memory_.get()); }
   [[nodiscard]] std::size_t size() const { return size_; }
   [[nodiscard]] std::span<std::byte> span() const { return {data(), size_}; }
-  // The address that GPUs use for it.
+  // Returns the address that GPUs use for this memory.
   [[nodiscard]] cu::DevicePtr device_pointer() const { return device_pointer_; }
 
  private:

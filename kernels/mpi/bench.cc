@@ -49,8 +49,8 @@ PointNames names_of(const Operation& operation) {
           .larger_is_better = true};
 }
 
-// How ranks come to run on other nodes; nothing of it is part of what is measured, but for a chosen
-// installation.
+// Declares the parameters of launching ranks on other nodes; only a chosen installation is part of
+// the identity.
 void add_launch(InfoBuilder& builder) {
   builder
       .text("mpi_installation",
@@ -109,7 +109,7 @@ KernelInfo info_of(const Operation& operation) {
   builder.choice("mpi", "", "which MPI measures: its program and launcher", {"openmpi", "mpich"})
       .identity();
   builder.apply(add_launch);
-  // A bandwidth of empty messages is none.
+  // An empty message has no bandwidth.
   const double least = operation.reduces                        ? sizeof(float)
                        : operation.figure == Figure::kBandwidth ? 1
                                                                 : 0;

@@ -1,5 +1,5 @@
-// One rank of an MPI task. Rank 0 decides: it broadcasts each next step, outside the timed region;
-// the others follow until it announces the end.
+// One rank of an MPI task. Rank 0 broadcasts each next step outside the timed region; the others
+// follow until it announces the end.
 #pragma once
 
 #include <cstdint>
@@ -15,17 +15,17 @@
 
 namespace railgauge::mpi {
 
-// How long one exchange over the task's own rendezvous may take, in seconds.
+// Limit of one exchange over the task's own rendezvous, in seconds.
 inline constexpr double kExchangeSeconds = 60;
 
 // The kernel of one Operation, one object a rank. Not thread safe: MPI is used from one thread, as
-// MPI_Init without MPI_THREAD_MULTIPLE asks.
+// MPI_Init without MPI_THREAD_MULTIPLE requires.
 class Bench final : public Kernel {
  public:
   explicit Bench(const Operation& operation) : operation_(operation) {}
-  // Refuses what is wrong with the program or the parameters; allocates memory.
+  // Rejects faults of the program or the parameters; allocates memory.
   Status prepare(Context& context) override;
-  // MPI_Init; compares the MPIs of all ranks.
+  // Calls MPI_Init; compares the MPIs of all ranks.
   Status connect(Context& context, Group& group) override;
   // Measures every size; reports the same error on all ranks.
   Status measure(Context& context, Group& group) override;
@@ -40,25 +40,25 @@ class Bench final : public Kernel {
     std::uint64_t count = 0;
   };
 
-  // Whether this rank's messages are in GPU memory; ranks may differ.
+  // Reports whether this rank's messages are in GPU memory; ranks may differ.
   [[nodiscard]] bool on_gpu() const { return memory_ != Memory::kHost; }
   [[nodiscard]] Share share_of(std::size_t size_index) const;
-  // Writes the tunables of the task into this process's environment, and reports them as a fact.
+  // Writes the task's tunables into this process's environment, and reports them as a fact.
   Status set_tunables(Context& context, std::uint32_t local_rank);
-  // Opens the GPU where one is used and allocates both areas.
+  // Opens the GPU if one is used, and allocates both areas.
   Status open_memory(Context& context);
-  // kFailedPrecondition where the MPI would crash on this rank's device pointers.
+  // kFailedPrecondition when the MPI would crash on this rank's device pointers.
   Status check_cuda(Context& context);
-  // kFailedPrecondition where a rank has another version of the MPI.
+  // kFailedPrecondition when a rank has another version of the MPI.
   Status check_same_mpi(Group& group);
 
   void send_order(Act act, std::size_t size_index = 0, std::uint64_t count = 0);
-  // The steps of one size, on every rank alike.
+  // The steps of one size, equal on every rank.
   void begin(std::size_t size_index);
   void play(const TickClock& clock, std::size_t size_index, std::uint64_t count);
   Status verify(std::size_t size_index);
 
-  // Rank 0 decides and the others follow; batch() is one order with its samples, in the metric's
+  // Rank 0 leads and the others follow; batch() is one order with its samples, in the metric's
   // unit.
   Status lead(Context& context);
   Status follow(Context& context);
@@ -69,7 +69,7 @@ class Bench final : public Kernel {
   Status share(Group& group, const Status& mine) const;
   [[nodiscard]] bool counts(std::uint32_t rank) const;
   [[nodiscard]] double value(double ns, std::size_t size_index) const;
-  // These run on rank 0 alone, which has all times.
+  // Run on rank 0 only, which has all times.
   [[nodiscard]] Point point_of(const Context& context, std::size_t size_index,
                                const Sampled& sampled) const;
   void report(Context& context, std::size_t size_index, Sampled sampled, std::uint64_t skipped);
@@ -95,14 +95,12 @@ class Bench final : public Kernel {
   Area send_;
   Area receive_;
   std::vector<int> floats_of_rank_;
-  // The times of the batch under way: of this rank in ticks and ns, of all ranks in ns, rank by
-  // rank.
+  // Times of the current batch: this rank's in ticks and ns, all ranks' in ns, rank by rank.
   std::vector<std::uint64_t> ticks_;
   std::vector<double> own_ns_;
   std::vector<double> all_ns_;                   // of all ranks, on rank 0
   std::vector<std::vector<double>> by_rank_ns_;  // of kept samples
-  // Set on all ranks at the verification in which one of them found a fault: no further size is
-  // measured.
+  // Set on all ranks once a verification fails on any of them: no further size is measured.
   bool stopped_ = false;
 };
 

@@ -1,5 +1,5 @@
-// Contents that no other message of the task has: a message that arrives late, twice, or from the
-// wrong rank therefore differs from what is expected.
+// Message contents that are unique in the task, so that a message that arrives late, twice, or from
+// the wrong rank differs from the expected one.
 #include "kernels/mpi/data.h"
 
 #include <cstring>

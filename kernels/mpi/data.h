@@ -11,12 +11,12 @@
 
 namespace railgauge::mpi {
 
-// Writes the contents of a segment of size number `size_index`. With `reduces` they are floats
-// whose sum over many ranks is exact; else they are the pattern of size, rank and block.
+// Writes the content of a segment of size number `size_index`. With `reduces` it consists of floats
+// with an exact sum over many ranks; else of the pattern of size, rank and block.
 void fill_segment(std::span<std::byte> memory, const Segment& segment, std::size_t size_index,
                   bool reduces);
-// Nothing where the received segment is right; else its first fault: "byte 7 is 0x00, expected
-// 0x5e". A reduction is compared with the sum over `ranks`.
+// Returns the first fault of a received segment: "byte 7 is 0x00, expected 0x5e"; absent when it is
+// right. A reduction is compared with the sum over `ranks`.
 std::optional<std::string> wrong_in(std::span<const std::byte> memory, const Segment& segment,
                                     std::size_t size_index, bool reduces, std::uint32_t ranks);
 

@@ -1,4 +1,4 @@
-// Which ranks' own distributions are worth keeping where there are too many for all. Pure.
+// Selects the ranks whose own distributions are kept when there are too many ranks. Pure.
 #pragma once
 
 #include <cstddef>
@@ -7,10 +7,10 @@
 
 namespace railgauge::mpi {
 
-// Numbers of at most `most` ranks, ascending: all, or those whose median time is farthest from the
-// middle, half of them the longest and half the shortest. Both ends are informative: in a
-// collective the rank that the others wait for has the shortest time of all. `by_rank_ns`: samples
-// by rank; a rank without samples counts as 0 ns.
+// Returns at most `most` ranks, ascending: all, or the ones with medians farthest from the middle,
+// half of them the longest and half the shortest. Both ends are informative: in a collective the
+// rank that the others wait for has the shortest time. `by_rank_ns`: samples by rank; a rank
+// without samples counts as 0 ns.
 std::vector<std::uint32_t> far_ranks(const std::vector<std::vector<double>>& by_rank_ns,
                                      std::size_t most);
 

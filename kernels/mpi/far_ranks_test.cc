@@ -1,4 +1,4 @@
-// Which ranks' distributions are kept.
+// The selection of ranks whose distributions are kept.
 #include "kernels/mpi/far_ranks.h"
 
 #include <gmock/gmock.h>

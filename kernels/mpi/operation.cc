@@ -15,8 +15,8 @@ Memory memory_of(std::string_view word) {
   return word == "managed" ? Memory::kManaged : Memory::kHost;
 }
 
-// A host buffer is there in every case: it is the memory itself, the staging buffer, or the view in
-// which contents are filled and compared.
+// Always allocates a host buffer: the memory itself, the staging buffer, or the view in which
+// contents are filled and compared.
 Result<Area> Area::allocate(Memory memory, bool staged, std::string_view gpu, std::size_t bytes) {
   // One byte at least, so that the address of an empty message is valid.
   const std::size_t room = std::max<std::size_t>(bytes, 1);
@@ -57,8 +57,8 @@ void Area::pull(std::size_t offset, std::size_t bytes) {
                         fmt::format("copy {} from the GPU", canonical_bytes(bytes)));
 }
 
-// Asked of the driver and not repeated from the parameter, so that a result says where messages
-// really were.
+// Asks the driver instead of repeating the parameter, so that a result has the actual place of its
+// messages.
 std::string Area::observed() const {
   if (gpu_ == 0) return "host";
   int managed = 0;

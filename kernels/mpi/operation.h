@@ -1,5 +1,5 @@
-// The parts by which one MPI kernel differs from another: its calls, the memory that they need, and
-// the expected content afterwards. Each kernel's file holds one Operation; bench.cc has the rest.
+// The differences between MPI kernels: calls, memory, and expected content. Each kernel's file has
+// one Operation; bench.cc has the common part.
 #pragma once
 
 #include <algorithm>
@@ -26,38 +26,40 @@ namespace railgauge::mpi {
 enum class Memory : std::uint8_t { kHost, kDevice, kManaged };
 Memory memory_of(std::string_view word);
 
-// A rank's memory as MPI gets it: host, device or managed; or staged, where MPI sees a host buffer
-// and each message is copied to or from the GPU around it, as with GPUDirect off. Not thread safe.
+// A rank's memory as MPI's argument: host, device or managed; or staged, where MPI gets a host
+// buffer and each message is copied to or from the GPU around the call, as with GPUDirect off. Not
+// thread safe.
 class Area {
  public:
   Area() = default;
-  // Holds at least `bytes`. For GPU memory its context must be current; waives where memory is
+  // Allocates at least `bytes`. For GPU memory its context must be current; waives when memory is
   // lacking.
   static Result<Area> allocate(Memory memory, bool staged, std::string_view gpu, std::size_t bytes);
 
-  // The memory that MPI receives as an argument.
+  // Returns the memory that MPI receives as its argument.
   [[nodiscard]] std::byte* data() const { return data_; }
-  // The host's view of the contents, whole after pull() and brought to the memory by push().
+  // Returns the host's view of the contents: complete after pull(), written to the memory by
+  // push().
   [[nodiscard]] std::span<std::byte> view() const { return host_.span(); }
-  // Copies a range between the host's view and the memory; nothing for host memory.
+  // Copy a range between the host's view and the memory; do nothing for host memory.
   void push(std::size_t offset, std::size_t bytes);
   void pull(std::size_t offset, std::size_t bytes);
-  // Around a measured message: nothing but where messages are staged.
+  // Surround a measured message; do nothing unless messages are staged.
   void stage_out(std::size_t offset, std::size_t bytes) {
     if (staged_) pull(offset, bytes);
   }
   void stage_in(std::size_t offset, std::size_t bytes) {
     if (staged_) push(offset, bytes);
   }
-  // Overwrites the host's copy where messages are staged, so that a message which was not brought
-  // from the GPU is found. Nothing elsewhere.
+  // Overwrites the host's copy of staged messages, so that a message that did not come from the GPU
+  // is detected. Otherwise does nothing.
   void forget_host_copy() {
     if (staged_) std::ranges::fill(host_.span(), std::byte{0x5a});
   }
-  // The first copy that failed.
+  // Returns the first failed copy.
   [[nodiscard]] const Status& status() const { return status_; }
-  // The kind of memory that the CUDA driver reports for MPI's argument: "host", "device",
-  // "managed", or "unknown" where the driver does not answer.
+  // Returns the kind of memory that the CUDA driver reports for MPI's argument: "host", "device",
+  // "managed", or "unknown" without an answer.
   [[nodiscard]] std::string observed() const;
 
  private:
@@ -67,7 +69,7 @@ class Area {
     static void release(Type memory) { static_cast<void>(loaded_cuda().mem_free(memory)); }
   };
 
-  // One of the two GPU owners is set; gpu_ is its address.
+  // At most one of the two GPU owners is set; gpu_ is its address.
   HostBuffer host_;
   GpuBuffer device_;
   Handle<ManagedTraits> managed_;
@@ -87,16 +89,16 @@ struct Share {
   // Messages in flight.
   std::uint64_t window = 1;
 
-  // Messages of a window take turns on so many places, so that two in flight have one each unless
-  // that would be more memory than kMostWindowBytes.
+  // Returns the number of places that a window's messages use in turn: one each, unless that would
+  // exceed kMostWindowBytes.
   static constexpr std::uint64_t kMostWindowBytes = 64U << 20U;
   [[nodiscard]] std::uint64_t places() const {
     return std::clamp<std::uint64_t>(kMostWindowBytes / std::max<std::uint64_t>(stride(), 1), 1,
                                      window);
   }
-  // Messages of a window begin at multiples of a cache line of 64 bytes.
+  // Returns the distance between messages of a window, a multiple of a cache line of 64 bytes.
   [[nodiscard]] std::uint64_t stride() const { return (bytes + 63) / 64 * 64; }
-  // The offset of that message of a window, in bytes.
+  // Returns the offset of a window's message in bytes.
   [[nodiscard]] std::uint64_t place(std::uint64_t message) const {
     return message % places() * stride();
   }
@@ -115,11 +117,11 @@ struct Work {
   Area& send;
   Area& receive;
   std::span<const int> floats_of_rank;  // of reduce_scatter
-  bool target_staged = false;           // of one-sided calls: rank 1's memory is staged
+  bool target_staged = false;           // one-sided calls: rank 1's memory is staged
 };
 
-// Bytes at `offset` that are the contents number `block` of rank `rank`. For a reduction: elements
-// from number `block` on, of that rank or, received, of the sum of all.
+// Bytes at `offset` with content number `block` of rank `rank`. For a reduction: elements from
+// number `block` on, of that rank or, when received, of the sum over all.
 struct Segment {
   std::uint64_t offset = 0;
   std::uint64_t bytes = 0;
@@ -152,11 +154,11 @@ inline std::vector<Segment> own_window(const Share& share) { return window_of(sh
 enum class Timed : std::uint8_t { kFirst, kFirstHalf, kAll };  // the slowest of several counts
 // The kind of figure; it decides the metric, its unit and its direction.
 enum class Figure : std::uint8_t { kLatency, kBandwidth, kRate };
-// The memory of the other ranks that one-sided calls reach.
+// The memory of other ranks that one-sided calls access.
 enum class Exposed : std::uint8_t { kNothing, kReceive, kSend };
 
-// One kernel's declaration. The functions are pure and are called on every rank with its own share;
-// `send_bytes` and `receive_bytes` are 0 where a rank has no part of that buffer.
+// One kernel's declaration. The functions are pure and called on every rank with its own share;
+// `send_bytes` and `receive_bytes` are 0 on ranks without that buffer.
 struct Operation {
   std::string_view name;
   std::string_view summary;
@@ -164,7 +166,7 @@ struct Operation {
   std::string_view meaning = "completion";
   Timed timed = Timed::kFirst;
   double divisor = 1;  // of a latency: 2 for half a round trip
-  // How often each message of a window counts: 2 where both sides send.
+  // Number of times that each message of a window counts: 2 when both sides send.
   double ways = 1;
   bool windowed = false;
   bool sized = true;
@@ -180,14 +182,14 @@ struct Operation {
   std::uint64_t (*receive_bytes)(const Share&) = one_message;
   std::vector<Segment> (*sent)(const Share&) = own_message;
   std::vector<Segment> (*received)(const Share&) = own_message;
-  // Runs the calls of ticks.size() samples, and writes one tick count for each. Ranks that are not
-  // timed make their calls and leave their counts as they are.
+  // Runs the calls of ticks.size() samples and writes one tick count for each. Untimed ranks make
+  // their calls and leave their counts unchanged.
   void (*play)(Work&, std::span<std::uint64_t> ticks) = nullptr;
   void (*call)(Work&) = nullptr;  // a collective's one call
 };
 
-// The kernel's row: what it declares, and a fresh object for one task. `operation` lives as long as
-// the process.
+// Return the kernel's declaration, and a new kernel for one task. `operation` lives as long as the
+// process.
 KernelInfo info_of(const Operation& operation);
 std::unique_ptr<Kernel> make_kernel(const Operation& operation);
 // The catalog's row of an operation.

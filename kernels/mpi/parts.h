@@ -1,5 +1,5 @@
-// How a sum is dealt out among the ranks: as evenly as whole elements go, the first ones get one
-// more.
+// The division of a sum among the ranks: parts of whole elements, as equal as possible; the first
+// ranks get one more.
 #pragma once
 
 #include "kernels/mpi/operation.h"
@@ -12,7 +12,7 @@ struct Part {
   std::uint64_t bytes = 0;
 };
 
-// The part of rank `share.rank`. `first_float` counts elements, `bytes` bytes.
+// Returns the part of rank `share.rank`. `first_float` counts elements, `bytes` bytes.
 inline Part part_of(const Share& share) {
   const std::uint64_t each = share.floats() / share.ranks;
   const std::uint64_t more = share.floats() % share.ranks;
@@ -21,8 +21,7 @@ inline Part part_of(const Share& share) {
           .bytes = mine * sizeof(float)};
 }
 
-// The number of elements of each rank's part, in rank order: MPI_Reduce_scatter takes these as
-// `recvcounts`.
+// Returns the elements of each rank's part in rank order: the `recvcounts` of MPI_Reduce_scatter.
 inline std::vector<int> floats_of_ranks(Share share) {
   std::vector<int> all;
   for (share.rank = 0; share.rank < share.ranks; ++share.rank)

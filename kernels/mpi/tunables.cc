@@ -18,7 +18,7 @@ namespace {
 
 using Place = Setting::Place;
 
-// How a value is written there.
+// The notation of a value for an implementation.
 enum class Style : std::uint8_t {
   kText,
   kOneOrZero,
@@ -87,8 +87,8 @@ bool is_set(const std::string& parameter, const std::string& value) {
   return !value.empty() && !(is_size && value == "0");  // a rail may have the number 0
 }
 
-// Device names and numbers, as they stand in lists: nothing that another reader could take for
-// more.
+// Reports whether a value consists of device names and numbers in lists only, with nothing that
+// another reader could interpret.
 bool is_plain(std::string_view value) { return made_of(value, "_-.,:/^"); }
 
 // The value in the words of that implementation. `local_rank` counts from 0 on each node.
@@ -217,13 +217,13 @@ Result<std::vector<Setting>> settings_of(Flavour flavour,
     if (std::string port = RG_TRY(common_port(found->second)); !port.empty())
       settings.push_back({kEnv, "MV2_DEFAULT_PORT", std::move(port)});
   }
-  // Open MPI looks for NICs and may choose another layer, which would ignore what was set.
+  // Open MPI looks for NICs and may choose another layer, which would ignore these settings.
   const bool named = value_of(parameters, "layer", "auto") != "auto";
   if (flavour == Flavour::kOpenMpiUcx && (named || !settings.empty()))
     settings.insert(settings.begin(), {kMca, "pml", "ucx"});
   if ((named || !settings.empty()) &&
       (flavour == Flavour::kOpenMpiOpenib || flavour == Flavour::kOpenMpiOb1)) {
-    // ob1 takes openib where a NIC suits it, and TCP where none does, whatever was asked for.
+    // ob1 takes openib when a NIC suits it, and TCP otherwise, regardless of the request.
     const auto chosen = std::ranges::find(settings, "btl", &Setting::name);
     if (chosen == settings.end())
       settings.push_back(
@@ -253,8 +253,7 @@ std::vector<std::string> open_mpi_parameters() {
   return names;
 }
 
-// Environment variables of UCX cannot be checked this way; UCX warns of those that it does not
-// read.
+// Does not check UCX's environment variables: UCX itself warns about unknown ones.
 Status check_installed(const std::vector<Setting>& settings,
                        const std::function<bool(const std::string&)>& has) {
   for (const Setting& setting : settings)

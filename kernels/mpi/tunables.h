@@ -1,5 +1,5 @@
-// The settings that a site tunes in its MPI, under one set of names, and each implementation's own
-// name for them. Also THE allow-list: a task sets these variables of an MPI and no others. Pure.
+// The settings that a site tunes in its MPI, under common names, and each implementation's name for
+// them. Also THE allow-list: a task sets only these variables of an MPI. Pure.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@
 
 namespace railgauge::mpi {
 
-// Implementations as far as their tunables differ.
+// Implementations with different tunables.
 enum class Flavour : std::uint8_t {
   kMvapich2,
   kMvapich2Gdr,
@@ -29,42 +29,42 @@ enum class Flavour : std::uint8_t {
 };
 std::string_view flavour_words(Flavour flavour);  // "Open MPI over UCX"
 
-// One variable that is set in the ranks' environment.
+// One variable for the ranks' environment.
 struct Setting {
   enum class Place : std::uint8_t { kEnvironment, kMca };
   Place place = Place::kEnvironment;
   std::string name;  // "UCX_TLS", "btl_openib_if_include"
   std::string value;
   bool operator==(const Setting&) const = default;
-  // The variable by which a process gets it: Open MPI's parameters as OMPI_MCA_....
+  // Returns the environment variable; for Open MPI's parameters it begins with OMPI_MCA_.
   [[nodiscard]] std::string variable() const {
     return place == Place::kMca ? "OMPI_MCA_" + name : name;
   }
 };
 
-// kTunables, and binding.
+// Declares kTunables and binding.
 void add_tunables(InfoBuilder& builder);
 
-// Translates the set ones of `parameters` (canonical text). `local_rank` picks this process's entry
-// of process_to_rail where the implementation knows no such list. kFailedPrecondition, naming both,
-// for a tunable that this implementation lacks; kInvalidArgument for one that makes no sense.
+// Translates the `parameters` that are set (canonical text). `local_rank` selects this process's
+// entry of process_to_rail when the implementation has no such list. kFailedPrecondition, naming
+// both, when this implementation lacks a tunable; kInvalidArgument for a meaningless one.
 Result<std::vector<Setting>> settings_of(Flavour flavour,
                                          const std::map<std::string, std::string>& parameters,
                                          bool on_gpu, std::uint32_t local_rank);
 
-// Extra settings for one-sided calls: a named layer's own way, which a site's file may switch off.
+// Returns the extra setting of one-sided calls for a named layer, which a site's file may turn off.
 std::optional<Setting> one_sided_setting(Flavour flavour, std::string_view layer);
 
-// All that settings_of() and flavour_of() may ask an Open MPI for.
+// Returns all parameters that settings_of() and flavour_of() may query in Open MPI.
 std::vector<std::string> open_mpi_parameters();
 
-// kFailedPrecondition where `has` says that the installed MPI lacks one of Open MPI's parameters:
-// Open MPI itself takes any name in silence.
+// Returns kFailedPrecondition when, by `has`, the installed MPI lacks one of Open MPI's parameters:
+// Open MPI itself silently accepts any name.
 Status check_installed(const std::vector<Setting>& settings,
                        const std::function<bool(const std::string&)>& has);
 
-// From the library's report about itself (library_facts.h), the parameter `layer`, and whether Open
-// MPI has a parameter.
+// Returns the implementation from the library's facts (library_facts.h), the parameter `layer`, and
+// `has`, which reports whether Open MPI has a parameter.
 Result<Flavour> flavour_of(const std::map<std::string, std::string>& facts, std::string_view layer,
                            const std::function<bool(const std::string&)>& has);
 

@@ -25,8 +25,8 @@ namespace {
 constexpr std::uint64_t kBatch = 20;           // iterations between two meetings of the ranks
 constexpr std::uint64_t kWallIterations = 20;  // in one sample of the aggregate, as nccl-tests has
 constexpr std::uint64_t kWallSamples = 5;
-// Where the task asks for it (repeat=0), a sample lasts this long, as a stamp between two costs up
-// to 2 us; at most so many iterations share one, as many as nccl-tests divides by.
+// Duration of a sample with repeat=0, because a stamp between two costs up to 2 us. At most this
+// many iterations share a sample, the number that nccl-tests divides by.
 constexpr double kSampleNs = 1e6;
 constexpr std::uint64_t kMostRepeat = 20;
 constexpr double kOwnWorkNs = 60e9;  // filling, verifying, allocating: waits for no other rank
@@ -60,7 +60,7 @@ Status CollectiveBench::guarded(std::string step, double allowed_ns, Comm comm,
       watch);
 }
 
-// Nothing to do without a communicator, and nothing possible once the worker is lost.
+// Does nothing without a communicator; nothing is possible once the worker is lost.
 void CollectiveBench::give_up() {
   if (worker_ == nullptr || worker_->lost() || !state_->comm) return;
   stop_monotonic_ns_ = std::max(stop_monotonic_ns_, monotonic_now_ns() + kEndNs);
@@ -372,8 +372,8 @@ Status check_gpus(const std::vector<Told>& all) {
   return {};
 }
 
-// Among the ranks of a host without a given GPU, the first takes gpu0, and so on. Returns nothing
-// where each rank is alone on its host.
+// Numbers the GPUs of ranks without a given GPU: on each host the first takes gpu0, and so on.
+// Changes nothing when each rank is alone on its host.
 void number_gpus(const std::vector<Told>& all, Told& told) {
   std::map<std::string, std::uint32_t> next;
   std::vector<std::uint32_t> numbers;

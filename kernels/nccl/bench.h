@@ -1,5 +1,5 @@
-// The kernel that measures an operation: meets, joins, and size by size warms up, samples and
-// verifies on all ranks together.
+// The kernel that measures an operation: meets the ranks, joins, and for each size warms up,
+// samples and verifies on all ranks together.
 #pragma once
 
 #include <functional>
@@ -21,7 +21,7 @@
 
 namespace railgauge::nccl {
 
-// State of the worker's calls. A call that is left behind keeps it alive.
+// State of the worker's calls; an abandoned call keeps it alive.
 struct RankState {
   gpu::Session session;
   std::shared_ptr<Progress> progress = std::make_shared<Progress>();
@@ -29,15 +29,15 @@ struct RankState {
   std::unique_ptr<Stage> stage;  // ends before the communicator does: declared after it
 };
 
-// One rank of one task. The kernel's thread talks with the other ranks; a Worker makes every call
-// of NCCL, so that a call that never returns cannot hang the task. Not thread safe.
+// One rank of one task. The kernel's thread communicates with the other ranks; a Worker makes every
+// NCCL call, so that a call that never returns cannot hang the task. Not thread safe.
 class CollectiveBench final : public Kernel {
  public:
   explicit CollectiveBench(const Operation& operation)
       : operation_(&operation), state_(std::make_shared<RankState>()) {}
   ~CollectiveBench() override;
 
-  // Reads parameters, opens the GPU where one is named, loads NCCL.
+  // Reads parameters, opens the GPU when one is named, loads NCCL.
   Status prepare(Context& context) override;
   // Meets the other ranks, joins the communicator, makes the first calls.
   Status connect(Context& context, Group& group) override;
@@ -54,16 +54,16 @@ class CollectiveBench final : public Kernel {
   Status set_stage(Context& context, Team& team, const std::string& unique_id);
   Status first_calls(Context& context, Team& team);
   void report_facts(Context& context, const LogFacts& seen, const std::string& path);
-  // Runs `job` on the worker, its GPU's context current; `job` must own the memory that it uses.
-  // Gives up when nothing happens for `allowed_ns`, or when the communicator reports an error
+  // Runs `job` on the worker with its GPU's context current; `job` must own the memory that it
+  // uses. Gives up after `allowed_ns` without progress, or when the communicator reports an error
   // (kWatched).
   enum class Comm : std::uint8_t { kWatched, kUnwatched };
   Status guarded(std::string step, double allowed_ns, Comm comm,
                  std::function<Status(RankState&)> job);
-  // Aborts calls that wait for other ranks. Reports nothing, because the error is reported already.
+  // Aborts calls that wait for other ranks. Reports nothing: the error is reported already.
   void give_up();
 
-  // Steps of measure(). Those that take a Team meet the other ranks.
+  // Steps of measure(). Functions with a Team meet the other ranks.
   Status measure_all(Context& context, Team& team);
   Status measure_size(Context& context, Team& team, std::uint64_t size);
   Status verify(const std::string& size);
@@ -83,20 +83,20 @@ class CollectiveBench final : public Kernel {
   Plan plan_;
   std::vector<std::uint64_t> sizes_;
   SamplerOptions options_;
-  std::map<std::string, std::string> parameters_;  // what all ranks must have alike
+  std::map<std::string, std::string> parameters_;  // must be equal on all ranks
   double join_timeout_ns_ = 0;
-  // Before the deadline: a call ends at the first time, so that the ranks can exchange the reason;
-  // at the second they wait for no more words, so that NCCL can be ended.
+  // Times before the deadline: at the first a call ends, so that the ranks can exchange the reason;
+  // at the second they stop waiting for messages, so that NCCL can be ended.
   double stop_monotonic_ns_ = 0;
   double words_monotonic_ns_ = 0;
   std::uint64_t asked_repeat_ = 1;  // 0: chosen for each size
-  std::uint64_t repeat_ = 1;        // of the size that is measured
+  std::uint64_t repeat_ = 1;        // of the measured size
   bool report_choice_ = true;
   std::shared_ptr<RankState> state_;
-  std::unique_ptr<Worker> worker_;  // from the joining on
+  std::unique_ptr<Worker> worker_;  // exists from the joining on
   bool opened_ = false;
   DebugOutput log_;
-  std::optional<Choice> choice_;  // of the size that is measured
+  std::optional<Choice> choice_;  // of the measured size
 };
 
 }  // namespace railgauge::nccl

@@ -61,7 +61,7 @@ const TypeRow& row_of(nc::DataType type) {
   return *row;
 }
 
-// Which formula verify.cu uses for the input.
+// Returns the formula that verify.cu uses for the input.
 unsigned mode_of(const Values& values) {
   if (!values.reduced) return kModeCopy;
   const auto* row = std::ranges::find(kReductions, values.reduction, &ReductionRow::op);
@@ -157,7 +157,8 @@ Status Data::fill(cu::DevicePtr memory, std::uint64_t count, const Values& value
   return launch(fill_, RG_TRY(blocks()), memory, whole, values, {});
 }
 
-// Segment by segment; the first wrong one ends the check, because its message says the most.
+// Compares segment by segment; the first wrong one ends the check, because its message is the most
+// useful.
 Status Data::verify(cu::DevicePtr memory, std::span<const Segment> segments, const Values& values,
                     const std::string& what) {
   const Cuda& cuda = loaded_cuda();

@@ -1,5 +1,5 @@
-// The data of a collective: typed elements in GPU memory that are filled by a formula of (seed,
-// rank, index) and compared with the expected result, both by the GPU (verify.cu).
+// The data of a collective: typed elements in GPU memory, filled by a formula of (seed, rank,
+// index) and compared with the expected result, both by the GPU (verify.cu).
 #pragma once
 
 #include <cstdint>
@@ -17,18 +17,18 @@
 
 namespace railgauge::nccl {
 
-// The parameter `datatype`: "float32", ...; the first is the default.
+// Returns the words of the parameter `datatype`: "float32", ...; the first is the default.
 std::vector<std::string> datatype_names();
-// These end the process for a name or a type that is not in the table.
+// Look up a type; end the process for an unknown name or type.
 nc::DataType datatype_of(std::string_view name);
 std::uint64_t bytes_of(nc::DataType type);
 bool is_float8(nc::DataType type);
 
-// The parameter `reduction`: "sum", "prod", "max", "min", "avg".
+// Return or read the words of the parameter `reduction`: "sum", "prod", "max", "min", "avg".
 std::vector<std::string> reduction_names();
 nc::RedOp reduction_of(std::string_view name);
 
-// Which input: bits that are only moved, or numbers that are reduced.
+// The kind of input: bits that are only moved, or numbers that are reduced.
 struct Values {
   nc::DataType type = nc::kFloat32;
   bool reduced = false;
@@ -40,8 +40,8 @@ struct Values {
 // In place of a source rank: the element is the reduction over all ranks.
 inline constexpr int kReduced = -1;
 
-// Elements [offset, offset + count) of a buffer hold those of the input of rank `source` from index
-// `first` on, or (kReduced) the reduction over all ranks from there on.
+// Elements [offset, offset + count) of a buffer are those of the input of rank `source` from index
+// `first` on, or (kReduced) of the reduction over all ranks.
 struct Segment {
   std::uint64_t offset = 0;
   std::uint64_t count = 0;
@@ -49,25 +49,25 @@ struct Segment {
   std::uint64_t first = 0;
 };
 
-// Synchronous; the GPU's context must be current. Not thread safe.
+// Fills and verifies. Synchronous; the GPU's context must be current. Not thread safe.
 class Data {
  public:
-  // Waives (kUnimplemented) in a build without device code and on a driver that cannot load it.
+  // Loads the code. Waives (kUnimplemented) without device code, or when the driver cannot load it.
   static Result<Data> create(const gpu::Gpu& gpu);
 
-  // Input of `rank`, elements from index 0 on.
+  // Writes the input of `rank`, elements from index 0 on.
   Status fill(cu::DevicePtr memory, std::uint64_t count, const Values& values, std::uint32_t rank);
-  // kDataLoss at the first segment with a wrong element: "`what`: element 17 is 3, expected 5
-  // (...)"
+  // Compares the segments; kDataLoss at the first with a wrong element: "`what`: element 17 is 3,
+  // expected 5 (...)".
   Status verify(cu::DevicePtr memory, std::span<const Segment> segments, const Values& values,
                 const std::string& what);
 
-  // Where it runs: "sm_90": a fact.
+  // Returns the place of execution for a fact: "sm_90".
   [[nodiscard]] const std::string& runs_on() const { return code_.image(); }
 
  private:
   explicit Data(const gpu::Gpu& gpu) : gpu_(&gpu) {}
-  // Runs one function of verify.cu to its end.
+  // Runs one function of verify.cu and waits for its end.
   Status launch(cu::Function function, unsigned blocks, cu::DevicePtr memory,
                 const Segment& segment, const Values& values, std::initializer_list<void*> more);
   [[nodiscard]] Result<unsigned> blocks() const;
@@ -80,7 +80,7 @@ class Data {
   cu::Function fill_ = nullptr;
   cu::Function check_ = nullptr;
   cu::Function describe_ = nullptr;
-  // The first wrong block, or what describe_wrong() found.
+  // The first wrong block, or the result of describe_wrong().
   GpuBuffer scratch_;
 };
 

@@ -4,7 +4,7 @@
 namespace railgauge::nccl {
 namespace {
 
-// The first error; a call that continues in the background is none.
+// Reports whether a call failed; a call that continues in the background has not.
 bool bad(nc::Return returned) { return returned != nc::kSuccess && returned != nc::kInProgress; }
 
 // Queues this rank's part; stops at the first error. Offsets are shares in rank order.

@@ -18,7 +18,7 @@ namespace {
 constexpr std::uint64_t kSeed = 0x5eed;
 // Written over the receive buffer, so that an element that did not arrive is wrong.
 constexpr unsigned char kPoison = 0xa5;
-// An event is looked at without a nap for so long: what the CPU's clock times has no nap in it.
+// Duration of polling an event without sleep, so that no sleep is in times by the CPU's clock.
 constexpr double kSpinNs = 2e6;
 // Within a measured wait: half a second without a nap, since a nap would be part of the figure.
 constexpr double kTimedSpinNs = 5e8;
@@ -40,9 +40,9 @@ Stage::Stage(const gpu::Gpu& gpu, const TickClock& clock, const Operation& opera
       comm_(&comm),
       progress_(&progress) {}
 
-// A kernel that waits for a lost rank ends when the communicator is aborted; only then can what it
-// uses be freed. One that could not be made has queued nothing, and its watcher still asks the
-// communicator for its health.
+// Aborts the communicator first: only then does a kernel that waits for a lost rank end, and its
+// memory can be freed. A stage whose creation failed has queued nothing, and its watcher still
+// checks the communicator's health.
 Stage::~Stage() {
   if (whole_) give_up();
 }
@@ -171,8 +171,8 @@ Status Stage::queue_call() {
 // One launch of the graph, or one call.
 Status Stage::queue_sample() { return graph_ ? graph_.launch(*gpu_, stream_.get()) : queue_call(); }
 
-// A tiny all-reduce: behind it the ranks' streams go on within microseconds of each other, while
-// the rendezvous leaves them milliseconds apart.
+// Runs a tiny all-reduce, after which the ranks' streams continue within microseconds of each
+// other; the rendezvous leaves them milliseconds apart.
 Status Stage::align() {
   if (plan_.ranks == 1) return {};
   const Nccl& nccl = loaded_nccl();
@@ -207,9 +207,9 @@ Status Stage::wait(std::size_t event, std::string_view act, double spin_ns) {
   }
 }
 
-// One call goes before the first stamp: it is launched while the others are queued. Nothing but
-// calls and, once a sample, a stamp is queued from there on; what the host does late shows only
-// where the GPU is faster than it can queue, as in every loop of such calls.
+// Makes one call before the first stamp, which is launched while the others are queued. After it
+// only calls and, once a sample, a stamp are queued. Delays of the host show only when the GPU is
+// faster than the queueing, as in every loop of such calls.
 Status Stage::batch(std::uint64_t count, std::uint64_t repeat, std::vector<double>& samples_ns) {
   RG_CHECK(count <= kMaxBatch && repeat > 0);
   RG_TRY_OK(align());

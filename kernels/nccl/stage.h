@@ -1,5 +1,5 @@
-// One rank's side of the measuring: stream, events and buffers, and the batches that are timed on
-// them. All ranks must run the same batches. Its calls wait for other ranks: a Worker makes them.
+// One rank's side of the measurement: stream, events, buffers, and the timed batches. All ranks
+// must run the same batches. Calls wait for other ranks, so a Worker makes them.
 #pragma once
 
 #include <cstdint>
@@ -28,13 +28,12 @@ namespace railgauge::nccl {
 // A CUDA graph of NCCL calls. Empty until capture().
 class Graph {
  public:
-  // Captures the work that `queue` puts onto the stream. kUnimplemented where the driver has no
-  // graphs (CUDA 11.4 is the first with the calls needed). The stream captures no more, also after
-  // an error.
+  // Captures the work that `queue` puts onto the stream. kUnimplemented when the driver lacks
+  // graphs (CUDA 11.4 is the first with the required calls). Capturing ends even after an error.
   static Result<Graph> capture(const gpu::Gpu& gpu, cu::Stream stream,
                                const std::function<Status()>& queue);
 
-  // Whether there is a graph to launch.
+  // Reports whether there is a graph to launch.
   explicit operator bool() const { return static_cast<bool>(executable_); }
   Status launch(const gpu::Gpu& gpu, cu::Stream stream) const;
 
@@ -55,33 +54,33 @@ class Graph {
     }
   };
 
-  // The executable graph is made of the other one, and is released before it.
+  // Made from the graph, and released before it.
   Handle<GraphTraits> graph_;
   Handle<ExecutableTraits> executable_;
 };
 
-// A buffer of the current context's GPU. A registered one must end before its communicator does.
+// A buffer on the current context's GPU. Release a registered one before its communicator.
 class Buffer {
  public:
   Buffer() = default;
-  // Errors as GpuBuffer::allocate.
+  // Allocates without registration. Errors as GpuBuffer::allocate.
   static Result<Buffer> plain(const gpu::Gpu& gpu, std::uint64_t bytes);
-  // kUnimplemented where this NCCL has no registration (before 2.19).
+  // Allocates and registers. kUnimplemented when this NCCL has no registration (before 2.19).
   static Result<Buffer> registered(const gpu::Gpu& gpu, const Communicator& comm,
                                    std::uint64_t bytes);
 
   [[nodiscard]] cu::DevicePtr data() const { return data_; }
-  // Its communicator ends next.
+  // Releases the registration; call before the communicator ends.
   void deregister() { registration_.reset(); }
 
  private:
-  // ncclMemFree for memory of ncclMemAlloc.
+  // Releases ncclMemAlloc's memory by ncclMemFree.
   struct MemoryTraits {
     using Type = void*;
     static Type empty() { return nullptr; }
     static void release(Type memory) { static_cast<void>(loaded_nccl().mem_free(memory)); }
   };
-  // ncclCommDeregister needs both.
+  // The two arguments of ncclCommDeregister.
   struct Registration {
     nc::Comm comm = nullptr;
     void* handle = nullptr;
@@ -97,12 +96,12 @@ class Buffer {
 
   GpuBuffer plain_;
   Handle<MemoryTraits> memory_;
-  // Ends before the memory does: declared after it.
+  // Declared after the memory, so that it is released first.
   Handle<RegistrationTraits> registration_;
   cu::DevicePtr data_ = 0;
 };
 
-// The operation that a task's parameters select; the same on all ranks but for `rank`.
+// The operation that a task's parameters select; equal on all ranks except for `rank`.
 struct Plan {
   std::uint32_t ranks = 1;
   std::uint32_t rank = 0;
@@ -112,51 +111,52 @@ struct Plan {
   bool in_place = false;
   bool registered = false;
   bool verify = true;
-  std::uint64_t graph_calls = 0;  // in one graph; 0: no graph
-  // No sample takes longer, in ns.
+  std::uint64_t graph_calls = 0;  // in one graph; 0: without graphs
+  // The longest time of a sample, in ns.
   double stall_timeout_ns = 0;
 };
 
-// Not thread safe; its GPU's context must be current. All that is given by reference outlives it.
+// Not thread safe; its GPU's context must be current. All references passed in outlive it.
 class Stage {
  public:
-  // With buffers for shares of up to `most` elements. Waives where memory is lacking. After an
-  // error the communicator still lives.
+  // Makes buffers for shares of up to `most` elements. Waives when memory is lacking. After an
+  // error the communicator is still alive.
   static Result<std::unique_ptr<Stage>> create(const gpu::Gpu& gpu, const TickClock& clock,
                                                const Operation& operation, const Plan& plan,
                                                Communicator& comm, Progress& progress,
                                                std::uint64_t most);
   ~Stage();
 
-  // Shares of `count` elements from now on: fresh data, and the first calls, which may connect.
+  // Begins shares of `count` elements: fills fresh data and makes the first calls, which may
+  // connect.
   Status begin_size(std::uint64_t count);
-  // The receive buffer wrong, the send buffer as it must be.
+  // Fills the receive buffer with wrong bytes and the send buffer with its input.
   Status reset_data();
-  // `count` samples by events, in ns an iteration: each is the mean of `repeat` iterations in a
-  // row; with a graph of as many launches' calls.
+  // Takes `count` samples by events, in ns an iteration: each is the mean of `repeat` iterations in
+  // a row. With graphs, `repeat` counts launches.
   Status batch(std::uint64_t count, std::uint64_t repeat, std::vector<double>& samples_ns);
-  // One sample: `count` iterations queued and waited for, by the CPU's clock, in ns, divided.
+  // Takes one sample by the CPU's clock: queues `count` iterations, waits, and divides; in ns.
   Status wall(std::uint64_t count, std::vector<double>& samples_ns);
-  // One call, waited for; of graphs it knows nothing.
+  // Makes one call, never by a graph, and waits for it.
   Status call();
-  // After reset_data(): one more call (of a graph, one more launch), all ranks together, waited
-  // for; after the measured calls the data would be right even if the last of them did nothing.
+  // Makes one more call (with graphs, one more launch) after reset_data(), on all ranks together,
+  // and waits for it. Data of the measured calls would be right even if the last one did nothing.
   Status call_to_verify();
-  // kDataLoss when the receive buffer is wrong. Waits for nobody.
+  // Returns kDataLoss when the receive buffer is wrong. Does not wait for other ranks.
   Status check_data();
 
-  // Aborts the communicator, and so ends what waits for other ranks; nothing can be run any more.
+  // Aborts the communicator, which ends waits for other ranks; nothing can run any more.
   void give_up();
-  // The orderly end of the communicator, with all ranks.
+  // Ends the communicator orderly, with all ranks.
   Status finish();
 
   [[nodiscard]] std::string data_runs_on() const { return data_ ? data_->runs_on() : ""; }
-  // Calls per sample of a batch.
+  // Returns the calls in a sample of a batch.
   [[nodiscard]] std::uint64_t calls_in_sample() const {
     return plan_.graph_calls == 0 ? 1 : plan_.graph_calls;
   }
 
-  // The most samples of one batch: one event is made for each, and one for the beginning.
+  // Most samples of one batch: each needs an event, and one more marks the beginning.
   static constexpr std::uint64_t kMaxBatch = 64;
 
  private:
@@ -181,7 +181,7 @@ class Stage {
   Progress* progress_;
   // Registered buffers end before the communicator does.
   Buffer send_;
-  Buffer receive_;  // in place: nothing, all is in send_
+  Buffer receive_;  // in place: empty, send_ has all data
   Buffer aligner_;
   std::optional<Data> data_;
   gpu::Stream stream_;
@@ -189,7 +189,7 @@ class Stage {
   Graph graph_;
   Call call_;
   Values values_;
-  // From here on its end is the communicator's too.
+  // Set once the stage owns the communicator's end too.
   bool whole_ = false;
 };
 

@@ -1,6 +1,6 @@
-// All types and reductions: what the fake really computes, rounded step by step, is found right,
-// and the smallest change is found wrong. Input, arithmetic and check are put together without
-// tasks, so that ranks cost nothing; a few sorts go through tasks too.
+// All types and reductions: the fake's actual results, rounded step by step, must pass, and the
+// smallest change must fail. Input, arithmetic and check run without tasks, so that ranks cost
+// nothing; a few types go through tasks too.
 #include <algorithm>
 #include <cstring>
 

@@ -25,7 +25,7 @@ namespace fs = std::filesystem;
 
 using AddressList = Handle<ReleasedBy<ifaddrs*, freeifaddrs>>;  // of getifaddrs()
 
-// The first value of a file, or `otherwise` where there is none.
+// Returns the first value of a file, or `otherwise` without one.
 template <class Value>
 Value value_in_file(const fs::path& file, Value otherwise) {
   Value value{};
@@ -49,8 +49,8 @@ int preference(const InterfaceAddress& address) {
   return address.is_link_local ? 2 : 1;
 }
 
-// The netdev of an RDMA port: RoCE and iWARP say it beside their GIDs, InfiniBand's is an IPoIB
-// interface of the device with the port's number.
+// Returns the netdev of an RDMA port. RoCE and iWARP list it beside their GIDs; InfiniBand's is an
+// IPoIB interface of the device with the port's number.
 std::string netdev_of(const fs::path& device, const std::string& port) {
   const fs::path gids = device / "ports" / port / "gid_attrs/ndevs";
   for (const std::string& index : names_in(gids))
@@ -189,7 +189,7 @@ Result<Chosen> choose(const Wanted& wanted, std::span<const InterfaceAddress> ad
   return chosen;
 }
 
-// A virtual device reports a speed that nothing enforces, so its rate is no bound.
+// A virtual device reports a speed without enforcing it, so its rate is not a bound.
 NetdevFacts netdev_facts(const std::string& netdev, const std::string& sysfs) {
   const fs::path folder = fs::path(sysfs) / "class/net" / netdev;
   NetdevFacts facts;

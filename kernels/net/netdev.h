@@ -1,5 +1,5 @@
-// Which network interface and address a rank measures with: those of its RDMA port, chosen as the
-// port's GID is, so that TCP and RDMA share a port.
+// Chooses the network interface and address of a rank: the ones of its RDMA port, by the rule for
+// the port's GID, so that TCP and RDMA share a port.
 #pragma once
 
 #include <cstdint>
@@ -19,26 +19,26 @@ struct InterfaceAddress {
   bool is_link_local = false;
 };
 
-// Every address of this host's interfaces that are up, in the kernel's order.
+// Returns every address of this host's interfaces that are up, in the kernel's order.
 Result<std::vector<InterfaceAddress>> interface_addresses();
 
-// A rank's wishes, from the task's endpoint and parameters.
+// A rank's request, from the task's endpoint and parameters.
 struct Wanted {
   std::string endpoint{};  // "DEV:PORT", "DEV" or ""
   std::string netdev{};    // "" leaves it to the endpoint
   std::string address{};   // "" takes the netdev's
 };
-// The result of the rule.
+// The chosen interface and address.
 struct Chosen {
-  // The RDMA device, or "" where none was named.
+  // The RDMA device, or "" when none was named.
   std::string device;
   std::string port;
   InterfaceAddress address;
 };
-// The rule: a given address; else the given netdev's, or that of the endpoint's port (the first
-// RDMA port with one where the endpoint is empty). Among a netdev's addresses IPv4 first, then
-// global IPv6, then link-local. `sysfs` is "/sys", or a folder used in its place. kNotFound and
-// kInvalidArgument list the present ones.
+// Chooses in this order: the given address; an address of the given netdev; an address of the
+// netdev of the endpoint's port (for an empty endpoint, of the first RDMA port with a netdev). A
+// netdev's IPv4 addresses come first, then global IPv6, then link-local. `sysfs` is "/sys", or a
+// folder in its place. kNotFound and kInvalidArgument list the existing ones.
 Result<Chosen> choose(const Wanted& wanted, std::span<const InterfaceAddress> addresses,
                       const std::string& sysfs);
 
@@ -46,15 +46,15 @@ Result<Chosen> choose(const Wanted& wanted, std::span<const InterfaceAddress> ad
 struct NetdevFacts {
   std::uint32_t mtu_bytes = 0;
   double rate_bits_per_second = 0;
-  // "none" without a device behind it.
+  // "none" without a device behind the netdev.
   std::string driver;
-  // Whether hardware bounds the rate; a virtual device only names one.
+  // True when hardware limits the rate; a virtual device merely reports one.
   bool is_rate_physical = false;
 };
-// From /sys/class/net/NETDEV under `sysfs`. Never fails.
+// Reads /sys/class/net/NETDEV under `sysfs`. Never fails.
 NetdevFacts netdev_facts(const std::string& netdev, const std::string& sysfs);
 
-// The folder that netdevs and RDMA devices are read from; tests set another.
+// The folder of netdevs and RDMA devices; tests set another.
 const std::string& sysfs_folder();
 void set_sysfs_folder(std::string folder);
 

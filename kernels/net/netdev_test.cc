@@ -1,4 +1,4 @@
-// Which interface and address a rank takes.
+// The choice of a rank's interface and address.
 #include "kernels/net/netdev.h"
 
 #include <gmock/gmock.h>

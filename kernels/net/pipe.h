@@ -1,5 +1,5 @@
-// One connected stream, as one thread uses it: whole messages out and in, with an end to every
-// wait. Nothing here allocates; a wait that sleeps does so inside the kernel for kLookNs at a time.
+// One connected stream for one thread: sends and receives whole messages with a limit on every
+// wait. Allocates nothing; a sleeping wait sleeps inside the kernel for kLookNs at a time.
 #pragma once
 
 #include <atomic>
@@ -12,37 +12,37 @@
 
 namespace railgauge::net {
 
-// `stop` may be set by any thread; the rest is set before the threads start.
+// Any thread may set `stop`; the rest is set before the threads start.
 struct Limits {
   double deadline_monotonic_ns = 0;
-  double stall_ns = 0;            // nothing moved for this long
-  std::atomic<bool> stop{false};  // the own side wants no more
+  double stall_ns = 0;            // longest time without progress
+  std::atomic<bool> stop{false};  // this side ends the transfer
 };
 
 inline constexpr double kLookNs = 20e6;  // the socket's own time limit between two looks
 
-// Each thread has a pipe of its own; see twin().
+// Each thread needs its own pipe; see twin().
 class Pipe {
  public:
   Pipe() = default;
-  // The socket is set to block for kLookNs at a time. `who` opens every message: "net.tcp: stream 2
-  // to rank 1 (192.0.2.2:40001)". With `spins` a receive looks without rest and never sleeps.
+  // Takes the socket and makes it block for at most kLookNs at a time. `who` opens every message:
+  // "net.tcp: stream 2 to rank 1 (192.0.2.2:40001)". With `spins` a receive polls without sleeping.
   static Result<Pipe> adopt(Fd socket, std::string who, const Limits& limits, bool spins);
 
-  // False ends it; failure() says why. kAborted: the own side said stop.
+  // Return false on failure; failure() has the reason. kAborted: `stop` was set.
   [[nodiscard]] bool send_all(std::span<const std::byte> bytes);
   [[nodiscard]] bool receive_all(std::span<std::byte> bytes);
-  // Receives: bytes, 0 where nothing came for kLookNs, negative on failure. `since_ns` is the
-  // caller's, 0 at a wait's beginning.
+  // Returns the received bytes, 0 when nothing came for kLookNs, negative on failure. The caller
+  // keeps `since_ns` and sets it to 0 at a wait's beginning.
   [[nodiscard]] std::ptrdiff_t receive_some(std::span<std::byte> bytes, double& since_ns);
-  // The same stream for a second thread: one sends, the other receives.
+  // Returns the same stream for a second thread: one sends, the other receives.
   [[nodiscard]] Result<Pipe> twin() const;
 
-  // One line: who, act and cause. After a call that failed.
+  // Describes the failure in one line: who, act and cause. Call after a failed call.
   [[nodiscard]] Error failure() const;
   [[nodiscard]] bool failed() const { return failure_ != Failure::kNone; }
   [[nodiscard]] int fd() const { return socket_.get(); }
-  // Ends both directions; the other side sees it at once.
+  // Ends both directions; the other side notices at once.
   void shut_down() const;
 
  private:
@@ -53,7 +53,7 @@ class Pipe {
     error_ = error;
     return false;
   }
-  // After a call that moved nothing.
+  // Checks the limits after a call that moved nothing.
   [[nodiscard]] bool may_continue(double& since_ns);
 
   Fd socket_;

@@ -1,4 +1,4 @@
-// The system calls of this family as a table, so that a test can make each of them fail.
+// A table of this family's system calls, so that a test can make each of them fail.
 #pragma once
 
 #include <poll.h>
@@ -23,12 +23,12 @@ struct Sockets {
   int (*poll)(pollfd* wanted, nfds_t count, int timeout_ms);
 };
 
-// The C library's.
+// The C library's functions.
 extern const Sockets kSystemSockets;
 
-// The system calls of the family.
+// Returns the system calls of the family.
 const Sockets& sockets();
-// For tests, while nothing runs; the table outlives its use.
+// Replaces the table, for tests, while no call runs; the table outlives its use.
 void set_sockets(const Sockets& table);
 
 }  // namespace railgauge::net

@@ -1,12 +1,12 @@
 // TCP bandwidth, the floor that RDMA must beat: each stream has a thread that sends messages and
-// one on the other side that takes them. Bytes count when the other side's kernel has acknowledged
-// them, as TCP itself counts it (tcpi_bytes_acked), read for all streams at the ends of each
-// window: bytes in this side's socket buffers are no bandwidth. The threads that move data are
-// never asked anything meanwhile. A window lasts 10 ms, and as long as nothing was acknowledged in
-// it: a pause is one slow window, not many of rate 0, which no statistic of ratios could hold.
+// one on the other side that receives them. Bytes count once the other side's kernel has
+// acknowledged them, by TCP's own count (tcpi_bytes_acked), read for all streams at the ends of
+// each window: bytes in this side's socket buffers are no bandwidth. The reads do not interrupt the
+// threads that move data. A window lasts 10 ms, and longer while nothing is acknowledged in it: a
+// pause is one slow window instead of many of rate 0, which no statistic of ratios could hold.
 //
-// In direction both rank 0 also adds what arrived from the other side (tcpi_bytes_received), so
-// that one clock and one interval hold for both.
+// In direction both, rank 0 also adds the bytes that arrived from the other side
+// (tcpi_bytes_received), so that one clock and one interval cover both.
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -73,8 +73,7 @@ class Movers {
     }
     return {};
   }
-  // Runs `run(number)` in a thread for each stream. Those that did start are joined by the owner's
-  // end.
+  // Runs `run(number)` in a thread for each stream. The owner's destructor joins the started ones.
   template <class Run>
   Status start_threads(Run run) {
     try {
@@ -161,9 +160,9 @@ class Receivers : public Movers {
     join();
   }
 
-  // Waits until each stream has brought as many bytes as the other side sent; joins. kInternal
-  // where it sent on another number of streams, kDataLoss where one brought another number of
-  // bytes.
+  // Waits until each stream has received all bytes that the other side sent; joins. kInternal when
+  // the other side used another number of streams, kDataLoss when a stream received another number
+  // of bytes.
   Status finish(std::span<const std::uint64_t> sent_bytes) {
     if (sent_bytes.size() != work_.size())
       return fail(Code::kInternal, fmt::format("net: the other side sent on {} streams, not on {}",

@@ -185,7 +185,7 @@ class TcpLatency final : public Kernel {
     return word.order == Order::kVerified ? compare(size_index) : nonsense();
   }
 
-  // The target: does what the initiator orders until it says done.
+  // Runs the target: performs the initiator's orders until kDone.
   Status serve_all() {
     AccountBook book(*link_);
     std::optional<std::size_t> current;

@@ -167,8 +167,8 @@ Status TcpLink::listen(const Params& params) {
   return {};
 }
 
-// Binds to the own address first, so that the peer sees the address that this rank exchanged. On
-// the wire packets leave by this interface whatever the routes are, where the system permits it.
+// Binds to the own address first, so that the peer sees the exchanged address. Across hosts,
+// packets leave by this interface whatever the routes are, if the system permits it.
 Result<Fd> TcpLink::connect_to_peer(double deadline_ns) {
   const InterfaceAddress& own = chosen_.address;
   const std::string& address = peer_.address();
@@ -201,7 +201,7 @@ namespace {
 constexpr double kConnectSeconds = 10;    // from the addresses to the last stream
 constexpr std::size_t kMaxWaiting = 256;  // connections that have not said who they are
 
-// How every stream begins.
+// The first bytes of every stream.
 struct Greeting {
   std::uint64_t token = 0;
   std::uint32_t stream = 0;
@@ -242,14 +242,14 @@ Result<tcp_info> info_of(int fd) {
   return info;
 }
 
-// A connection that has not yet said which stream it is.
+// A connection that has not identified its stream yet.
 struct Stranger {
   Fd socket;
   std::array<std::byte, sizeof(Greeting)> bytes{};
   std::size_t count = 0;
 };
 
-// Reads what is there of the greeting. False: it will never be one.
+// Reads the available part of the greeting. Returns false when it can never become one.
 bool read_on(Stranger& one) {
   while (one.count < one.bytes.size()) {
     const ssize_t got = sockets().recv(one.socket.get(), one.bytes.data() + one.count,

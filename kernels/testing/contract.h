@@ -1,4 +1,4 @@
-// The rules that the contract tests apply to every error, and how much they walk.
+// The rules of the contract tests for every error, and the extent of their walk.
 #pragma once
 
 #include <gmock/gmock.h>
@@ -14,13 +14,13 @@
 
 namespace railgauge {
 
-// Every issue's count instead of the short check's.
+// Reports whether the full check runs (RAILGAUGE_CHECK_FULL=1) instead of the short one.
 inline bool full_check() {
   const char* full = std::getenv("RAILGAUGE_CHECK_FULL");
   return full != nullptr && std::string_view(full) == "1";
 }
 
-// One clear line. `call` says which call was made to fail.
+// Expects one clear line. `call` is the number of the call that was made to fail.
 inline void expect_clear(const Status& status, std::uint64_t call) {
   if (status) return;
   const std::string& message = status.error().message;
@@ -30,7 +30,7 @@ inline void expect_clear(const Status& status, std::uint64_t call) {
   EXPECT_THAT(message, ::testing::Not(::testing::HasSubstr("Success")));
 }
 
-// That a failed call was not swallowed: it ends a rank, but for those of `survivable`.
+// Expects that a failed call ended a rank, unless the call is one of `survivable`.
 template <class Results>
 void expect_told(const Results& results, std::string_view failed_call,
                  std::span<const std::string_view> survivable) {

@@ -22,8 +22,8 @@ std::set<Neighbours> neighbours_among(const std::vector<std::string>& names) {
 
 std::vector<std::uint64_t> calls_worth_failing(const std::vector<std::string>& names,
                                                const std::set<Neighbours>& walked) {
-  // How often a call between the same neighbours is walked: the rest of a loop shows little new,
-  // and some tasks make thousands of calls.
+  // Number of walks of a call between the same neighbours: the rest of a loop shows little new, and
+  // some tasks make thousands of calls.
   const int alike = full_check() ? 5 : 1;
   std::vector<std::uint64_t> calls;
   std::map<Neighbours, int> seen;
@@ -84,7 +84,7 @@ int OnFakeGpus::expect_waived_without_memory(std::set<Neighbours>& known) const 
     cuda_control().fail_call = i + 1;
     cuda_control().fail_error = cu::kOutOfMemory;
     const RankResult result = run();
-    // How many calls come before can depend on how fast the task runs: look at what failed.
+    // The number of earlier calls may depend on the task's speed: check which call failed.
     const std::vector<std::string> made = cuda_control().call_names();
     if (i >= made.size() || made[i] != names[i]) continue;
     ++found_none;

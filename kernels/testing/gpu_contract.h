@@ -1,5 +1,5 @@
-// Shared by the contract tests of the GPU kernels: a way to run one on the fakes, and the
-// conditions that hold after every run. A program's own, as the vendor tables are loaded once a
+// Shared by the contract tests of GPU kernels: runs a kernel on the fakes and checks the conditions
+// after every run. Each test is a separate program, because vendor tables are loaded once a
 // process.
 #pragma once
 
@@ -33,8 +33,7 @@
 
 namespace railgauge {
 
-// A kernel, the way by which it reaches GPU memory ("" where it has no choice), and what else is
-// not its default.
+// A kernel, its way to GPU memory ("" without a choice), and all non-default settings.
 struct Way {
   std::string kernel{};
   std::string backend{};
@@ -54,7 +53,7 @@ inline std::string test_name(const ::testing::TestParamInfo<Way>& info) {
   return name;
 }
 
-// A call and its neighbours: its purpose, as far as names show it.
+// A call with the calls before and after it: its purpose, as far as names show it.
 using Neighbours = std::array<std::string, 3>;
 
 class OnFakeGpus : public ::testing::TestWithParam<Way> {
@@ -72,7 +71,7 @@ class OnFakeGpus : public ::testing::TestWithParam<Way> {
     descriptors_ = open_descriptors();
   }
 
-  // The fakes as this way needs them.
+  // Resets the fakes to this way's settings.
   static void reset() {
     fake::cuda_control().reset();
     fake::nvml_control().reset();
@@ -89,8 +88,9 @@ class OnFakeGpus : public ::testing::TestWithParam<Way> {
   static const KernelRow& row() { return *find_kernel(GetParam().kernel); }
   static bool of_several() { return row().info().endpoint_kind() != "gpu"; }
 
-  // As short as the kernel can be with its defaults: each failed call costs a whole task. A fan is
-  // measured under load, which threads that play it on a busy machine keep up with larger copies.
+  // Returns the shortest parameters for the kernel's defaults: each failed call costs a whole task.
+  // A fan is measured under load; on a busy machine, the threads that simulate it keep up only with
+  // larger copies.
   static std::map<std::string, std::string> shortest_defaults() {
     const bool loaded = GetParam().kernel == std::string_view("cuda.fan_copy_bw");
     return fake::declared_among(row().info(), {{"sizes", loaded ? "256KiB" : "4KiB"},
@@ -110,7 +110,8 @@ class OnFakeGpus : public ::testing::TestWithParam<Way> {
   }
   static fake::RankResult run() { return run(shortest()); }
 
-  // Without the memory for NCCL's output, which a process has from its first such task on.
+  // Counts open descriptors, without the memory for NCCL's output, which stays open after a
+  // process's first such task.
   static std::ptrdiff_t open_descriptors() {
     std::ptrdiff_t open = 0;
     for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) {
@@ -129,7 +130,7 @@ class OnFakeGpus : public ::testing::TestWithParam<Way> {
     EXPECT_EQ(fake::nccl_control().live_handles(), 0) << "call " << call;
     EXPECT_EQ(open_descriptors(), descriptors_) << "call " << call;
   }
-  // Not measured, for a reason that is no fault, in one line; nothing is left.
+  // Expects a waiver with `part` in one line, and no resources left.
   void expect_waived(const fake::RankResult& result, const std::string& part) const {
     expect_nothing_left(0);
     ASSERT_FALSE(result.status) << "it measured";
@@ -138,11 +139,11 @@ class OnFakeGpus : public ::testing::TestWithParam<Way> {
     EXPECT_THAT(result.status.error().message, ::testing::HasSubstr(part));
   }
   void expect_measured() const;
-  // Lets the calls with these numbers fail, one a task.
+  // Fails each of these calls, one a task.
   void expect_survived(const std::vector<std::uint64_t>& calls) const;
-  // Lets each allocation of a task find no memory, but for those that `known` has (the full check
-  // takes all), and adds them there. Returns how many did or are known: a test that checked none
-  // proves nothing.
+  // Fails each allocation of a task for lack of memory, except for neighbours in `known` (the full
+  // check walks all), and adds the failed ones to it. Returns the number of failed or known
+  // allocations: a test without any proves nothing.
   [[nodiscard]] int expect_waived_without_memory(std::set<Neighbours>& known) const;
   void expect_wrong_byte_found() const;
 
@@ -151,8 +152,8 @@ class OnFakeGpus : public ::testing::TestWithParam<Way> {
 
 std::set<Neighbours> neighbours_among(const std::vector<std::string>& names);
 
-// The numbers of a clean task's calls, but for those deep in its loops and those that `walked` has,
-// and one more, so that none fails.
+// Returns the numbers of a clean task's calls, without calls deep in loops or in `walked`, and one
+// number beyond the last, where no call fails.
 std::vector<std::uint64_t> calls_worth_failing(const std::vector<std::string>& names,
                                                const std::set<Neighbours>& walked = {});
 

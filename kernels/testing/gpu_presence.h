@@ -1,6 +1,6 @@
-// Whether a test on real GPUs has something to run on. A machine without a GPU waives; one whose
-// GPUs the driver's other parts show and CUDA does not is broken, and its tests fail: they would
-// pass on it by having tested nothing.
+// Decides whether a test on real GPUs can run. A machine without a GPU waives. A machine whose GPUs
+// are visible to other parts of the driver but not to CUDA is broken, and its tests fail, because
+// passing would mean that nothing was tested.
 #pragma once
 
 #include <cstddef>
@@ -11,13 +11,13 @@
 
 namespace railgauge {
 
-// The sources that show GPUs beside CUDA.
+// Sources of GPUs beside CUDA.
 struct GpuEvidence {
   std::size_t listed = 0;          // by NVML
-  std::size_t partitioned = 0;     // of those: MIG is on, CUDA shows slices and no others
+  std::size_t partitioned = 0;     // of those: with MIG, where CUDA shows only slices
   std::vector<std::string> nodes;  // the driver's device nodes: "/dev/nvidia0"
 };
-// `devices` is /dev.
+// Reads NVML and the device nodes; `devices` is /dev.
 GpuEvidence find_gpu_evidence(const std::string& devices = "/dev");
 
 struct GpuPresence {
@@ -26,20 +26,20 @@ struct GpuPresence {
   int count = 0;    // as CUDA shows them; 0 unless usable
   std::string why;  // one line, unless usable
 };
-// `cuda` is what CUDA counted. Absent: no driver, or no device that anything shows, or whole GPUs
-// none (MIG is on and no slice is made). Pure.
+// Judges by `cuda`, CUDA's count, and the other sources. Absent: no driver, no visible device, or
+// no whole GPU (MIG is on without slices). Pure.
 GpuPresence judge_gpu_presence(const Result<int>& cuda, const GpuEvidence& seen);
-// For this machine; its device nodes count only where CUDA is the driver's own library and not one
-// that RAILGAUGE_LIBCUDA names. Initialises CUDA and NVML: not in a process that forks afterwards.
+// Judges this machine; its device nodes count only when CUDA is the driver's own library, not one
+// that RAILGAUGE_LIBCUDA names. Initialises CUDA and NVML: never call before a fork.
 GpuPresence gpu_presence();
 
-// Whether the GPU `index` that CUDA shows is a slice of a partitioned one (MIG); CUDA must be
-// loaded. An index that cannot be asked is none.
+// Reports whether CUDA's GPU `index` is a slice of a partitioned GPU (MIG); CUDA must be loaded.
+// False for an index that cannot be queried.
 bool is_gpu_slice(int index);
 
-// In a test's SetUp: skips the test where GPUs are absent, fails it where they are broken.
+// For a test's SetUp: skips the test when GPUs are absent, fails it when they are broken.
 void need_gpu();
-// Also skips it where one of the GPUs is a slice, which kernels waive.
+// Also skips the test when a GPU is a slice, which kernels waive.
 void need_whole_gpus();
 
 }  // namespace railgauge

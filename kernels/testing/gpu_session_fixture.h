@@ -23,7 +23,7 @@ class GpuSession : public OnFakes {
     OnFakes::SetUp();
     forget_own_number();
   }
-  // A session of the endpoint, or of several GPUs where `minimum` is not 0.
+  // Opens a session of the endpoint, or of several GPUs when `minimum` is not 0.
   Result<Session> open(const std::map<std::string, std::string>& given,
                        const std::string& endpoint = "gpu0", std::size_t minimum = 0) {
     params_ = *Params::parse(info(), given);

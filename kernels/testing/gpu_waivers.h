@@ -1,5 +1,5 @@
-// The waivers that a GPU kernel may give on a real machine, by what that machine lacks: the test on
-// real GPUs fails for any other waiver, which would otherwise look like a measurement.
+// The waivers that a GPU kernel may give on a real machine, by what the machine lacks. The test on
+// real GPUs fails for any other waiver, which would otherwise pass for a measurement.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +10,7 @@
 
 namespace railgauge {
 
-// The equipment of a machine, as far as a kernel may need it. Read without the kernels' own code.
+// The equipment of a machine that kernels may need, read without the kernels' own code.
 struct GpuMachine {
   std::size_t gpus = 1;
   bool slice = false;              // gpu0 is one of a partitioned GPU (MIG)
@@ -25,13 +25,13 @@ struct GpuMachine {
   bool dmabuf_mmap = false;        // the driver lets a dma-buf be mapped
   bool vulkan = false;             // loader, NVIDIA's driver file, and a large BAR
   bool device_code = false;        // nvcc was there at build time
-  bool driver_reads_code = false;  // it is not older than the PTX of any of it
+  bool driver_reads_code = false;  // not older than what any of the PTX needs
   bool gpu_runs_code = false;      // no GPU's compute capability is below the PTX's
   bool stream_memops = false;      // the driver's default
   std::set<std::string> routines;  // of the CPU, to copy with
 };
 
-// The words one of which is in the reason of a waiver that this machine explains. None: the kernel
+// Returns texts, one of which must be in the reason of a waiver on this machine. Empty: the kernel
 // must measure. Pure.
 std::vector<std::string> may_waive(const GpuMachine& machine, const std::string& kernel,
                                    const std::map<std::string, std::string>& parameters);

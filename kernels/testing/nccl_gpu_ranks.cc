@@ -90,7 +90,9 @@ Status run_kernel(const KernelRow& row, Context& context, Group& group) {
   return kernel->measure(context, group);
 }
 
-// In the child: never returns. Says "end CODE\nMESSAGE\n" and what it measured.
+// Runs in the child and never returns. Writes "end CODE
+// MESSAGE
+// " and the measured lines.
 [[noreturn]] void rank_main(const Way& way, int fd, std::uint32_t rank) {
   alarm(static_cast<unsigned>(kDeadlineSeconds) + 30);
   setenv("NCCL_NVLS_ENABLE", "0", 1);

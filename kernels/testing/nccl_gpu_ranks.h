@@ -1,5 +1,5 @@
-// Ranks of a collective in processes of their own, as in production, and a look for GPUs that
-// leaves no CUDA behind in the process that forks them.
+// Runs the ranks of a collective in separate processes, as in production, and looks for GPUs
+// without initialising CUDA in the process that forks.
 #pragma once
 
 #include <cstdint>
@@ -29,7 +29,7 @@ struct Ended {
 };
 std::vector<Ended> run_ranks(const Way& way);
 
-// In a process of its own; nothing where that dies before.
+// Returns the text of `say` from a forked process; absent when the process dies first.
 std::optional<std::string> said_by_child(const std::function<std::string()>& say);
 
 const GpuPresence& gpus_here();

@@ -1,4 +1,4 @@
-// Comparison of a text with a committed file that the program renders.
+// Compares a rendered text with its committed file.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -10,7 +10,7 @@
 
 namespace railgauge {
 
-// Expects that the file at `path`, from the root of the tree, holds `rendered`.
+// Expects that the file at `path`, relative to the tree's root, equals `rendered`. With
 // RAILGAUGE_UPDATE_GOLDEN=1 writes the file first.
 inline void expect_file(const std::string& path, const std::string& rendered) {
   if (const char* update = std::getenv("RAILGAUGE_UPDATE_GOLDEN"); update && *update == '1')

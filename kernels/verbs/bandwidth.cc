@@ -55,8 +55,8 @@ class Bandwidth final : public LinkKernel {
     double uncertainty_ns = 0;
   };
 
-  // Whether lost messages are subtracted. Nobody learns of the arrival of an unreliable write: its
-  // figure counts the bytes that left the initiator, which has a meaning of its own, so nothing
+  // Reports whether lost messages are subtracted. The arrival of an unreliable write is unknown:
+  // its figure counts the bytes that left the initiator under a separate meaning, so nothing
   // compares it with arrived bytes.
   [[nodiscard]] bool counts_arrivals() const {
     return link_->is_reliable() || link_->operation().takes_receive;
@@ -110,7 +110,7 @@ class Bandwidth final : public LinkKernel {
     return end_stream(part, stream, mine);
   }
 
-  // How many posts make a window: whole groups, for about kWindowNs.
+  // Returns the posts of a window: whole groups, for about kWindowNs.
   Result<std::uint64_t> choose_window(const TickClock& clock, Stream& stream,
                                       std::uint64_t signal_every) {
     if (!stream.top_up() || stream.retire() < 0 || !stream.top_up()) return failure();
@@ -182,7 +182,7 @@ class Bandwidth final : public LinkKernel {
     return {};
   }
 
-  // Adds up the slots of this rank, and in direction both those of the other one.
+  // Adds up the slots of this rank and, in direction both, the other rank's.
   Status add_slots(const Context& context, const Told& told, Outcome& outcome,
                    PointForm& form) const {
     // One row a rank, of equal length: both count in the same slots.
@@ -205,7 +205,7 @@ class Bandwidth final : public LinkKernel {
     return {};
   }
 
-  // Makes the points of a size. The facts say how each figure came about: bytes in flight,
+  // Makes the points of a size. The facts record the origin of each figure: bytes in flight,
   // completions per group, CPU, counters, and on unreliable transports the share that arrived.
   Status report(Context& context, std::size_t size_index, Outcome& outcome, const Told& told,
                 const Told& closed) const {

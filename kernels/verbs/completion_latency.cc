@@ -1,6 +1,6 @@
-// Latency of what the target's adapter answers without its CPU: one operation at a time, from the
-// stamp before its post to the poll that finds its completion, a full round trip, which perftest
-// reports likewise. The target sleeps in the group.
+// Latency of operations that the target's adapter answers without its CPU: one at a time, from the
+// stamp before the post to the poll that finds its completion; a full round trip, as perftest
+// reports it. The target sleeps in the group.
 #include <optional>
 #include <span>
 

@@ -70,7 +70,7 @@ void add_manner(InfoBuilder& builder) {
           "0s", 0, kHourNs);
 }
 
-// Parameters of streams alone, with those of receives where messages take some.
+// Adds the parameters of streams, and of receives when messages use some.
 void add_bandwidth(InfoBuilder& builder, const Operation& does) {
   builder.metrics({"bandwidth_bytes_per_second", "message_rate_per_second"});
   if (does.is_atomic())
@@ -109,7 +109,7 @@ void add_bandwidth(InfoBuilder& builder, const Operation& does) {
                  "made longer by this share of its own time");
 }
 
-// `signal_every` exists only where completions are no part of the figure: reads and atomics
+// `signal_every` exists only when completions are not part of the figure: reads and atomics
 // complete one by one.
 void add_latency(InfoBuilder& builder, const Operation& does) {
   builder.metrics({"latency_ns"});
@@ -204,8 +204,8 @@ constexpr KernelForm kSendLat{"verbs.send_lat", 2,
                               "SEND latency between two ports, half a round trip, by ping-pong",
                               Verb::kSend, Figure::kPingPong};
 
-// One read at a time. Its data is there when it completes, so this is a full round trip and no half
-// of one.
+// One read at a time. Its data has arrived when it completes, so the figure is a full round trip,
+// not half of one.
 constexpr KernelForm kReadLat{
     "verbs.read_lat", 2,
     "RDMA READ latency between two ports, a full round trip, from post to completion", Verb::kRead,

@@ -8,7 +8,7 @@
 
 namespace railgauge::verbs {
 
-// Each is a class of its own, in the file of its name.
+// Each figure is a class in the file of its name.
 enum class Figure : std::uint8_t {
   kBandwidth,
   // Half a round trip of write, write with immediate data, or send: the target's CPU answers.
@@ -20,7 +20,7 @@ enum class Figure : std::uint8_t {
 // The declaration of one kernel, as its catalog row needs it.
 struct KernelForm {
   const char* name;  // in the catalog, as "verbs.write_bw"
-  // Raised when figures are no longer comparable with those of the revision before.
+  // Raised when figures are no longer comparable with the previous revision's.
   std::uint32_t revision;
   const char* summary;  // one line for the list of kernels
   Verb verb;

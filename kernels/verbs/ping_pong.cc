@@ -1,9 +1,9 @@
 // Latency by ping-pong, half a round trip. A write is detected by polling the last byte of the
 // message in the own memory, which adapters place last; a message that uses up a receive, by that
-// receive's completion. Each side waits, then answers. One time stamp precedes each post; a sample
-// is half the time from one stamp to the next, with the completion of the own message polled in
-// between, as perftest does it. Relaxed ordering is no parameter here: with it the last byte would
-// not have to come last. The CPU never polls GPU memory: a write into it has no latency here.
+// receive's completion. Each side waits, then answers. One time stamp precedes each post. A sample
+// is half the time from one stamp to the next; in between the completion of the own message is
+// polled, as in perftest. Relaxed ordering is not a parameter here: with it the last byte need not
+// come last. The CPU never polls GPU memory: a write into it has no latency here.
 #include <algorithm>
 #include <optional>
 #include <vector>
@@ -44,7 +44,7 @@ class PingPong final : public LinkKernel {
   }
 
   // Rank 0 measures, rank 1 serves. Points of sizes that ended before a failure are reported too,
-  // which is why the report follows the agreement even when that failed.
+  // so the report follows the agreement even after a failure.
   Status measure(Context& context, Group& group) override {
     set_limits(context);
     RG_TRY_OK(begin(context, group));
@@ -63,7 +63,7 @@ class PingPong final : public LinkKernel {
   }
 
  private:
-  // The points, with what they cost both ends; what was measured before a failure counts too.
+  // Reports the points with the costs of both ends, including sizes measured before a failure.
   void report(const Context& context, const PeerStatus& peer) {
     for (std::size_t i = 0; i < points_.size(); ++i) {
       auto& facts = *points_[i].mutable_facts();
@@ -126,8 +126,8 @@ class PingPong final : public LinkKernel {
     return set_up_areas(*link_, single_layout(*link_, sizes_[size_index]), size_index, rank_);
   }
 
-  // One size on rank 0: set up, sample, verify both directions, keep the point until the accounts
-  // of the peer are known.
+  // Measures one size on rank 0: set up, sample, verify both directions, keep the point until the
+  // peer's accounts are known.
   Status measure_size(Context& context, Group& /*group*/, std::size_t size_index) override {
     const TickClock& clock = tick_clock(context);
     RG_TRY_OK(set_up(size_index));
@@ -185,7 +185,7 @@ class PingPong final : public LinkKernel {
         {.size_index = size_index, .from = 1 - rank_, .slots = 1, .uncompared = kUncompared});
   }
 
-  // The target: does what the initiator orders until it reads kDone. A size changes with its first
+  // Runs the target: performs the initiator's orders until kDone. A size changes with its first
   // batch.
   Status serve_all(Context& context) {
     std::optional<std::size_t> current;  // the size whose areas are set up

@@ -1,5 +1,5 @@
-// The timed loops of latency, for both sides. Nothing in them allocates or makes a system call
-// where the TSC is the clock and completions are polled.
+// The timed loops of latency, for both sides. They neither allocate nor make system calls when the
+// TSC is the clock and completions are polled.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace railgauge::verbs {
 
-// One side's part in a round_trip; plain values for the timed loop.
+// One side's part in a round trip; plain values for the timed loop.
 struct RoundTrip {
   // The message, posted again each time.
   Request request;
@@ -21,14 +21,13 @@ struct RoundTrip {
   std::uint8_t* last_in = nullptr;
   // Posts from one completion to the next.
   std::uint64_t signal_every = 1;
-  // Share of its own time by which each round trip is made longer; a test control.
+  // Test control: lengthens each round trip by this share of its own time.
   double added_cost = 0;
-  // Compare-and-swap: each operation expects the value that the one before left.
+  // Compare-and-swap: each operation expects the value that the previous one left.
   bool counts_up = false;
 };
 
-// How a side learns that ball number `turn` has come. A write's: by the last byte of the message,
-// which adapters place last.
+// Detects ball number `turn` of a write by the last byte of the message, which adapters place last.
 struct ByMemory {
   const std::uint8_t* last_in = nullptr;
   [[nodiscard]] bool wait(SendQueue& queue, std::uint64_t turn) const {
@@ -36,7 +35,7 @@ struct ByMemory {
   }
   [[nodiscard]] bool give_back() const { return true; }
 };
-// A message's that uses up a receive: by its completion. The receive is given out again while the
+// Detects a message that uses up a receive by its completion, and posts the receive again while the
 // next ball flies.
 struct ByReceive {
   ReceiveQueue& receives;
@@ -46,15 +45,15 @@ struct ByReceive {
   [[nodiscard]] bool give_back() const { return receives.give_back(); }
 };
 
-// Posts message number `turn`; waits for completions where it asks for one. A tail without a
-// completion is carried into the next batch.
+// Posts message number `turn` and waits for its completion, if requested. A tail without a
+// completion carries over into the next batch.
 inline bool serve_ball(SendQueue& queue, RoundTrip& round_trip, std::uint64_t turn) {
   __atomic_store_n(round_trip.last_out, static_cast<std::uint8_t>(turn), __ATOMIC_RELAXED);
   const bool signalled = queue.lane(0).unsignalled + 1 >= round_trip.signal_every;
   return queue.post(round_trip.request, signalled) && (!signalled || queue.wait_retired());
 }
 
-// The initiator's timed loop: `count` round trips, count + 1 stamps.
+// Runs the initiator's timed loop: `count` round trips, count + 1 stamps.
 template <class Arrival>
 bool initiate(SendQueue& queue, RoundTrip& round_trip, const Arrival& arrival,
               const TickClock& clock, std::uint64_t count, std::uint64_t* stamps) {
@@ -70,7 +69,7 @@ bool initiate(SendQueue& queue, RoundTrip& round_trip, const Arrival& arrival,
   return true;
 }
 
-// The target's side of it.
+// Runs the target's side of the loop.
 template <class Arrival>
 bool answer(SendQueue& queue, RoundTrip& round_trip, const Arrival& arrival, std::uint64_t count) {
   for (std::uint64_t i = 0; i < count; ++i) {
@@ -80,8 +79,8 @@ bool answer(SendQueue& queue, RoundTrip& round_trip, const Arrival& arrival, std
   return true;
 }
 
-// Where the target's CPU takes no part: `count` operations, one after the other, each from its post
-// to its completion.
+// Runs `count` operations one after another, each from post to completion, without the target's
+// CPU.
 inline bool complete_each(SendQueue& queue, RoundTrip& round_trip, const TickClock& clock,
                           std::uint64_t count, std::uint64_t* stamps) {
   for (std::uint64_t i = 0; i < count; ++i) {

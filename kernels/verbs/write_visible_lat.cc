@@ -1,23 +1,22 @@
-// How long until a GPU's kernel sees bytes that another node wrote into its memory. The flag is the
-// last word of the message, which adapters place last; a kernel of one thread polls it in the
-// target's GPU memory and answers. Four figures, three of them for each size, on the initiator's
-// clock alone:
+// Time until a GPU's kernel sees bytes that another node wrote into its memory. The flag is the
+// last word of the message, which adapters place last; a one-thread kernel polls it in the target's
+// GPU memory and answers. Four figures, three of them for each size, by the initiator's clock
+// alone:
 //
-// completion: from the post to the completion of the write, which others call the latency.
+// completion: from the post to the completion of the write, commonly called the latency.
 // gpu_visible: from the post until the kernel's answer is in the initiator's memory. The kernel
 // polls the flag itself, and nothing is flushed.
-// gpu_visible_flushed: the same with the flush that a platform requires which does not order remote
-// writes for the GPU (fact flush_required). The target's CPU learns of the arrival by a receive,
-// flushes, and only then lets the kernel look. A kernel that still sees an older flag fails the
-// task.
-// gpu_visible_read_back: where the host has no such flush. The initiator reads the flag back over
-// the same queue pair, which pushes the write before it, then signals the target's CPU, which lets
-// the kernel look.
+// gpu_visible_flushed: the same with the flush that platforms without ordered remote writes for the
+// GPU require (fact flush_required). The target's CPU detects the arrival by a receive, flushes,
+// and only then lets the kernel look. A kernel that still sees an older flag fails the task.
+// gpu_visible_read_back: for hosts without such a flush. The initiator reads the flag back over the
+// same queue pair, which pushes the write before it, then signals the target's CPU, which lets the
+// kernel look.
 //
 // All but the first are round trips: the way back is the same short write of the target's CPU,
-// which polls the kernel's answer in pinned host memory. The other way would be a kernel that rings
-// the adapter's doorbell itself: a shorter way back, but one for each vendor's adapter, in its
-// private words, and the question is how soon the GPU sees, not how soon it can speak. So the CPU
+// which polls the kernel's answer in pinned host memory. Rejected: a kernel that rings the
+// adapter's doorbell itself. Its way back is shorter, but needs private code for each vendor's
+// adapter, and the question is how soon the GPU sees, not how soon it can answer. So the CPU
 // relays.
 #include <cstring>
 #include <optional>
@@ -304,9 +303,9 @@ class WriteVisible final : public LinkKernel {
       RG_CHECK(count < stamps_.size());
       if (!link_->waiting().before_deadline()) return failure();
       const std::uint32_t first = next_ + 1;  // the kernel's first word, first - 1, is new as well
-      // Only what the target hears of counts for both.
+      // Only values that the target observes count for both.
       if (way != Way::kCompletion) next_ = first + static_cast<std::uint32_t>(count);
-      // Nothing there may look like the first answer: its lowest byte is compared.
+      // No leftover may look like the first answer, whose lowest byte is compared.
       const std::uint32_t before = first - 1;
       std::memcpy(link_->receive_area().data(), &before, sizeof before);
       ControlWord ready;
@@ -334,7 +333,7 @@ class WriteVisible final : public LinkKernel {
       const std::uint32_t value = first + static_cast<std::uint32_t>(i);
       std::memcpy(flag, &value, sizeof value);
       if (!sends.post(posts.message, true)) return false;
-      // The read is behind the message; its completion says that both are done.
+      // The read follows the message, so its completion covers both.
       if (way == Way::kReadBack && (!sends.post(posts.read_back, true) || !sends.wait_retired() ||
                                     !sends.post(posts.telling, true)))
         return false;

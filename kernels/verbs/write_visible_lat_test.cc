@@ -1,5 +1,5 @@
-// A platform that orders remote writes for nobody: a running kernel sees them late unless they were
-// flushed, so a figure that claims a flush fails where there was none.
+// A platform without ordered remote writes: a running kernel sees them late unless they were
+// flushed, so a figure that claims a flush fails without one.
 #include "kernels/verbs/testing/memory_fixture.h"
 
 namespace railgauge {

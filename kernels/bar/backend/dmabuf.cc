@@ -23,9 +23,9 @@ constexpr const char* kFirstDriver = "610";
 
 class DmabufWindow final : public Window {
  public:
-  // Exports whole pages of the host: those that hold `memory` and `bytes` from there. `worked`
-  // belongs to the backend, which outlives the window. It holds the flags of the last export that
-  // could be mapped, so that a later pin() and map() are one call each.
+  // Exports whole pages of the host: the ones with `memory` and the following `bytes`. `worked`
+  // belongs to the backend, which outlives the window. It has the flags of the last export that
+  // could be mapped, so that a later pin() and map() need one call each.
   DmabufWindow(GpuBuffer own, cu::DevicePtr memory, std::size_t bytes, bool coherent,
                unsigned long long& worked)
       : own_(std::move(own)), memory_(memory), bytes_(bytes), coherent_(coherent), worked_(worked) {

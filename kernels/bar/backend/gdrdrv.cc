@@ -41,7 +41,7 @@ Caching caching_of(const gdr::Info& info) {
 // exists, so the window owns it.
 class GdrdrvWindow final : public Window {
  public:
-  // Pins whole GPU pages: those that hold `memory` and `bytes` from there.
+  // Pins whole GPU pages: the ones with `memory` and the following `bytes`.
   GdrdrvWindow(Session session, GpuBuffer own, cu::DevicePtr memory, std::size_t bytes)
       : own_(std::move(own)), session_(std::move(session)), memory_(memory), bytes_(bytes) {
     constexpr cu::DevicePtr kPage = GpuBuffer::kPageBytes;
@@ -99,8 +99,8 @@ class GdrdrvWindow final : public Window {
   // map(), so that the time of map() is that of gdr_map. Where the query is refused, the proof of
   // path.h finds a wrong beginning.
   [[nodiscard]] View view() const override {
-    // The mapping begins where gdrdrv says that it pinned, if it says so. Asked here, so that the
-    // time of map() is that of gdr_map; were it refused, the proof would find a wrong beginning.
+    // The mapping begins at gdrdrv's reported address, if there is one. Queried here, so that the
+    // time of map() is gdr_map's alone; if refused, the proof would find a wrong beginning.
     const Gdrapi& gdrapi = loaded_gdrapi();
     gdr::Info info;
     if (gdrapi.get_info != nullptr && gdrapi.get_info(session_.get(), pinned_, &info) != 0)
@@ -132,7 +132,7 @@ class GdrdrvWindow final : public Window {
   cu::DevicePtr first_page_ = 0;
   std::size_t pages_bytes_ = 0;
   gdr::Pinned pinned_;
-  // `pinned_` has no value that means "none", so a flag says whether it is valid.
+  // No value of `pinned_` means "none", so a flag records whether it is valid.
   bool is_pinned_ = false;
   void* mapped_ = nullptr;
 };

@@ -110,7 +110,7 @@ class VulkanWindow final : public Window {
     static_cast<void>(unpin());
   }
 
-  // Allocates, exports and imports: there is no memory before.
+  // Allocates, exports and imports: no memory exists before.
   Status pin() override {
     Status pinned = allocate_and_import();
     if (!pinned) static_cast<void>(unpin());

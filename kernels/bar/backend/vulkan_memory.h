@@ -1,4 +1,4 @@
-// The Vulkan backend's own decisions. Pure.
+// Decisions of the Vulkan backend. Pure.
 #pragma once
 
 #include <cstdint>
@@ -8,10 +8,10 @@
 
 namespace railgauge::bar {
 
-// The memory type to allocate `bytes` from: on the GPU and visible to the CPU, among those that
-// `type_bits` allows; coherent ones first, then those that the CPU does not cache, then the order
-// of the driver, which is its preference. kFailedPrecondition when there is none, or when its heap
-// is smaller: no large BAR.
+// Returns the memory type for an allocation of `bytes`: on the GPU, visible to the CPU and allowed
+// by `type_bits`; coherent types first, then types that the CPU does not cache, then by the
+// driver's order, which is its preference. kFailedPrecondition without such a type, or when its
+// heap is smaller: no large BAR.
 Result<std::uint32_t> pick_memory_type(const vk::MemoryProperties& memory, std::uint32_t type_bits,
                                        std::uint64_t bytes);
 

@@ -1,4 +1,4 @@
-// How long an instance of Vulkan lives: the real driver gives a process only some dozens.
+// The lifetime of a Vulkan instance: the real driver gives a process only some dozens.
 #include <gtest/gtest.h>
 
 #include "kernels/core/text/units.h"

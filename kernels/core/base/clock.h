@@ -27,8 +27,8 @@ class Clock {
 // CLOCK_MONOTONIC in ns: deadlines and phases, comparable between processes of one host.
 double monotonic_now_ns();
 
-// Whether this clocksource of the kernel reads the CPU's counter itself. Another one (hpet,
-// acpi_pm, jiffies) means that the kernel found the counter unstable. Pure.
+// Reports whether the kernel's clocksource `name` reads the CPU's counter itself. Any other one
+// (hpet, acpi_pm, jiffies) means that the kernel found the counter unstable. Pure.
 bool clocksource_trusts_counter(std::string_view name);
 
 // Ticks for stamps in the timed region: no virtual call, and no system call where the counter is
@@ -47,8 +47,8 @@ class TickClock final : public Clock {
   static TickClock calibrate(const Options& options);
   static TickClock calibrate() { return calibrate(Options{}); }
 
-  // The counter now, ordered against the surrounding loads and stores (lfence; rdtsc; lfence / isb;
-  // cntvct). Nanoseconds in the fallback.
+  // Returns the counter's present value, ordered against the surrounding loads and stores (lfence;
+  // rdtsc; lfence / isb; cntvct). Nanoseconds in the fallback.
   [[nodiscard]] std::uint64_t ticks() const {
 #if defined(__x86_64__)
     if (counter_) [[likely]] {
@@ -69,30 +69,30 @@ class TickClock final : public Clock {
     return static_cast<std::uint64_t>(t.tv_sec) * 1'000'000'000U +
            static_cast<std::uint64_t>(t.tv_nsec);
   }
-  // A difference of ticks in nanoseconds.
+  // Converts a difference of ticks() to nanoseconds.
   [[nodiscard]] double to_ns(std::uint64_t ticks) const {
     return static_cast<double>(ticks) * ns_per_tick_;
   }
   [[nodiscard]] double now_ns() const override { return to_ns(ticks()); }
 
-  // The counter of this architecture: what source() says where it serves.
+  // The counter of this architecture, as source() names it.
 #if defined(__aarch64__)
-  // The counter of this architecture, which source() names while it serves.
+  // The counter of this architecture, as source() names it.
   static constexpr const char* kCounterName = "cntvct";
 #else
   static constexpr const char* kCounterName = "tsc";
 #endif
   [[nodiscard]] const char* source() const { return counter_ ? kCounterName : "monotonic_raw"; }
   [[nodiscard]] double ns_per_tick() const { return ns_per_tick_; }
-  // The cost of one ticks() call in ns: the smallest difference of two successive ones.
+  // Returns the cost of one ticks() call in ns: the smallest difference of two successive calls.
   [[nodiscard]] double overhead_ns() const { return overhead_ns_; }
-  // The step in which ticks() advances, in ns.
+  // Returns the step in ns by which ticks() advances.
   [[nodiscard]] double granularity_ns() const { return granularity_ns_; }
-  // Why the counter does not serve; empty where it does.
+  // Returns the reason why the counter is not used, or "" when it is.
   [[nodiscard]] const std::string& fallback_reason() const { return fallback_reason_; }
-  // Relative difference in parts per million between the calibration and the rate since then, less
-  // the uncertainty of the two readings; 0 without the counter. A run whose clock drifted by more
-  // than kMaxDriftPpm is rejected.
+  // Returns the relative difference in parts per million between the calibrated rate and the rate
+  // since then, less the uncertainty of both readings; 0 without the counter. A run with a drift
+  // above kMaxDriftPpm is rejected.
   [[nodiscard]] double drift_ppm() const;
   static constexpr double kMaxDriftPpm = 50;
 
@@ -106,7 +106,7 @@ class TickClock final : public Clock {
   double overhead_ns_ = 0;
   double granularity_ns_ = 0;
   std::string fallback_reason_;
-  // The last moment of the calibration on both clocks, from which the drift is counted.
+  // The end of the calibration on both clocks; the drift counts from here.
   std::uint64_t origin_ticks_ = 0;
   double origin_raw_ns_ = 0;
   double origin_width_ns_ = 0;

@@ -13,7 +13,8 @@
 
 namespace railgauge {
 
-// A named place. Does nothing unless the environment chooses this name.
+// Ends or hangs the process at the place `name` where RAILGAUGE_FAILPOINT names it; otherwise does
+// nothing.
 inline void failpoint([[maybe_unused]] const char* name) {
 #ifdef RAILGAUGE_FAILPOINTS
   const char* chosen = std::getenv("RAILGAUGE_FAILPOINT");

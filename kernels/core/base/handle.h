@@ -11,7 +11,7 @@
 namespace railgauge {
 
 // Traits of a value that the function `kRelease` releases; its result is ignored. 0 or nullptr is
-// the empty one.
+// the empty value.
 template <class Value, auto kRelease>
 struct ReleasedBy {
   using Type = Value;
@@ -19,7 +19,7 @@ struct ReleasedBy {
   static void release(Type value) { static_cast<void>(kRelease(value)); }
 };
 
-// A text as an argument of a template.
+// A string literal as a template argument.
 template <std::size_t kLength>
 struct ActText {
   // NOLINTBEGIN(modernize-avoid-c-arrays): a literal is one
@@ -27,9 +27,8 @@ struct ActText {
   char text[kLength]{};
   // NOLINTEND(modernize-avoid-c-arrays)
 };
-// Traits of a value that a function of a library's table releases: slot `kRelease` of what `kTable`
-// returns. `kNote` is called with the act in words and the function's result, unless there are
-// none.
+// Traits of a value that a library's table releases: by slot `kRelease` of the table that `kTable`
+// returns. With a non-empty `kAct`, `kNote` receives the act and the function's result.
 template <class Value, auto kTable, auto kRelease, auto kNote = nullptr, ActText kAct = "">
 struct ReleasedByTable {
   using Type = Value;

@@ -5,7 +5,7 @@
 
 namespace railgauge {
 
-// The value of a key; `otherwise` where the map has no such key.
+// Returns a copy of the key's value, or `otherwise` when the map lacks the key.
 template <class Map>
 typename Map::mapped_type value_of(const Map& map, const auto& key,
                                    typename Map::mapped_type otherwise = {}) {

@@ -33,19 +33,20 @@ enum ExitCode : int {
   kExitTerminated = 143,
 };
 
-// The outcome of a kernel's error: a lack of the machine waives, wrong bytes fail, a deadline is
-// timed_out, all else is crashed. Pure.
+// Maps a kernel's error to its outcome: a lack of the machine is waived, wrong bytes are failed, a
+// missed deadline is timed_out, every other code is crashed. Pure.
 std::string_view outcome_of(Code code);
-// An error as a payload between ranks, "CODE MESSAGE", and the way back; nothing for another text.
-// Pure.
+// Writes an error as a payload between ranks, "CODE MESSAGE", and reads one back; absent for any
+// other text. Pure.
 std::string error_text(const Error& error);
 std::optional<Error> error_in(std::string_view text);
-// Exit code of one outcome. Pure.
+// Returns the exit code of one outcome. Pure.
 int exit_code_of(std::string_view outcome);
-// Exit code of an error outside a task (a CLI's own failure): usage 2, unreachable and the rest 4.
+// Returns the exit code of an error outside a task (a CLI's own failure): 2 for usage, 4 for
+// unreachable and every other error.
 int exit_code_of(const Error& error);
-// One code for a mixture: the first that applies of 130, 143, 2, 1, 4, 3, 5, 0; passed plus waived
-// is 0; nothing at all is 4, since missing data never passes.
+// Combines exit codes into one: the first present of 130, 143, 2, 1, 4, 3, 5, 0. Passed with waived
+// yields 0; no code at all yields 4, since missing data never passes.
 int combine_exit_codes(std::span<const int> codes);
 
 }  // namespace railgauge

@@ -1,6 +1,5 @@
-// Result<T>: a value or an Error, for all that the outside world causes. Programmer errors CHECK
-// instead. tl::expected has std::expected's interface, so that the move to C++23 changes this alias
-// alone.
+// Result<T>: a value, or an Error that the outside world causes. Programmer errors CHECK instead.
+// tl::expected has std::expected's interface, so the move to C++23 changes only this alias.
 #pragma once
 
 #include <cstdio>
@@ -18,13 +17,13 @@ namespace railgauge {
 enum class Code : int {
   kCancelled = 1,
   kUnknown = 2,
-  kInvalidArgument = 3,   // the caller's words are wrong: exit code 2
+  kInvalidArgument = 3,   // the caller's input is wrong: exit code 2
   kDeadlineExceeded = 4,  // outcome timed_out
   kNotFound = 5,          // a thing this machine lacks: outcome waived
   kAlreadyExists = 6,
   kPermissionDenied = 7,  // outcome waived, the message says what to grant
   kResourceExhausted = 8,
-  kFailedPrecondition = 9,  // cannot run here as things stand: outcome waived
+  kFailedPrecondition = 9,  // impossible in the present state: outcome waived
   kAborted = 10,
   kOutOfRange = 11,
   kUnimplemented = 12,  // this build or driver cannot: outcome waived
@@ -46,17 +45,17 @@ template <class T>
 using Result = tl::expected<T, Error>;
 using Status = Result<void>;
 
-// An error to return from a function of Result or Status.
+// Makes an error to return from a function of Result or Status.
 inline tl::unexpected<Error> fail(Code code, std::string message) {
   return tl::unexpected<Error>(Error{code, std::move(message)});
 }
-// The same with the message of fmt::format().
+// Makes the same error with a message formatted by fmt::format().
 template <class First, class... Args>
 tl::unexpected<Error> fail(Code code, fmt::format_string<First, Args...> text, First&& first,
                            Args&&... args) {
   return fail(code, fmt::format(text, std::forward<First>(first), std::forward<Args>(args)...));
 }
-// The caller's words are wrong: kInvalidArgument.
+// Makes a kInvalidArgument error: the caller's input is wrong.
 inline tl::unexpected<Error> invalid(std::string message) {
   return fail(Code::kInvalidArgument, std::move(message));
 }
@@ -74,11 +73,12 @@ tl::unexpected<Error> invalid(fmt::format_string<First, Args...> text, First&& f
 
 }  // namespace railgauge
 
-// Ends the process where the condition is false, in release builds too. For programmer errors only.
+// Ends the process when the condition is false, in release builds too. For programmer errors only.
 #define RG_CHECK(condition) \
   ((condition) ? static_cast<void>(0) : ::railgauge::check_failed(#condition, __FILE__, __LINE__))
 
-// The value of a Result; returns its error from the enclosing function (GNU statement expression).
+// Yields the value of a Result; on error, returns the error from the enclosing function (GNU
+// statement expression).
 #define RG_TRY(expression)                                                 \
   __extension__({                                                          \
     auto rg_result_ = (expression);                                        \
@@ -86,7 +86,7 @@ tl::unexpected<Error> invalid(fmt::format_string<First, Args...> text, First&& f
     std::move(*rg_result_);                                                \
   })
 
-// The same for a Status.
+// Does the same for a Status, which has no value.
 #define RG_TRY_OK(expression)                               \
   do {                                                      \
     if (auto rg_status_ = (expression); !rg_status_)        \

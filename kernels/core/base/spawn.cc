@@ -44,7 +44,7 @@ std::vector<char*> pointers(const std::vector<std::string>& words) {
   return out;
 }
 
-// The objects of posix_spawn, released whatever happens.
+// The objects of posix_spawn, released on every path.
 struct Setup {
   posix_spawn_file_actions_t actions;
   posix_spawnattr_t attributes;

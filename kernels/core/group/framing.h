@@ -16,18 +16,18 @@ namespace railgauge {
 // The largest message: a point with 10^6 raw samples fits.
 inline constexpr std::size_t kMaxFrameBytes = 8U << 20U;
 
-// The message with its length in front. CHECKs that it is below kMaxFrameBytes.
+// Returns the message with its length in front. CHECKs that the message is below kMaxFrameBytes.
 std::string frame(const google::protobuf::MessageLite& message);
 
-// Takes bytes as they come and returns whole frames. Not thread safe.
+// Collects bytes in any portions and returns whole frames. Not thread safe.
 class FrameReader {
  public:
-  // Appends bytes; the caller bounds what it reads at once.
+  // Appends bytes; the caller bounds the size of each portion.
   void feed(std::string_view bytes) { buffer_.append(bytes); }
-  // The next frame's bytes; nullopt when more bytes are needed. kDataLoss when the length cannot be
-  // one (more than kMaxFrameBytes, or no varint): the stream is garbage from there on.
+  // Returns the next frame's bytes, or nullopt when more bytes are needed. kDataLoss for an invalid
+  // length (above kMaxFrameBytes, or no varint): the rest of the stream is garbage.
   Result<std::optional<std::string>> next();
-  // Bytes that belong to no whole frame yet.
+  // Returns the number of bytes that do not form a whole frame yet.
   [[nodiscard]] std::size_t pending() const { return buffer_.size() - begin_; }
 
  private:

@@ -1,5 +1,5 @@
-// The two pipes between a runner and its agent, and the rendezvous over them: a step is sent
-// through the agent to the controller, and comes back with every rank's payload.
+// The two pipes between a runner and its agent, and the rendezvous over them: each step travels
+// through the agent to the controller and returns with every rank's payload.
 #pragma once
 
 #include <condition_variable>
@@ -20,23 +20,23 @@ namespace railgauge {
 // while the kernel measures. Thread safe.
 class RelayChannel {
  public:
-  // Called at most once, on the channel's thread: the agent cancelled (kCancelled), is gone
-  // (kUnavailable) or sent garbage (kDataLoss). Every wait then returns the same error.
+  // Called at most once, on the channel's thread, when the agent cancels (kCancelled), is gone
+  // (kUnavailable) or sends garbage (kDataLoss). Every wait then returns the same error.
   using OnEnd = std::function<void(const Error&)>;
 
-  // The descriptors stay the caller's and must outlive the channel.
+  // The caller keeps the descriptors, which must outlive the channel.
   RelayChannel(int request_fd, int record_fd, OnEnd on_end);
   ~RelayChannel();
 
-  // One whole message, never mixed with another thread's. kUnavailable when the agent is gone,
-  // kDeadlineExceeded when it has not read for kSendTimeoutSeconds.
+  // Sends one whole message; messages of several threads never mix. kUnavailable when the agent is
+  // gone, kDeadlineExceeded when it has not read for kSendTimeoutSeconds.
   Status send(const FromRunner& message);
-  // Each waits for one message of the agent. Errors: the channel's end, kDeadlineExceeded.
+  // Each waits for one message from the agent. Errors: the channel's end, kDeadlineExceeded.
   Result<TaskRequest> wait_request(double timeout_seconds);
   Status wait_go(double timeout_seconds);
   Result<GroupStep> wait_step(double timeout_seconds);
 
-  // An agent that reads nothing for this long is stuck.
+  // An agent that reads nothing for this long counts as stuck.
   static constexpr double kSendTimeoutSeconds = 10;
 
  private:
@@ -57,15 +57,15 @@ class RelayChannel {
   std::mutex mutex_;
   std::condition_variable changed_;
   std::optional<TaskRequest> request_;
-  // At most one: the next is sent only after all ranks took this one.
+  // At most one: the agent sends the next step only after all ranks took this one.
   std::optional<GroupStep> step_;
   bool go_ = false;
   std::optional<Error> ended_;
   std::thread reader_;
 };
 
-// The group of a task whose ranks meet through the controller. Not thread safe. After an error the
-// group is of no use: steps of the ranks may no longer match.
+// The group of a task whose ranks meet through the controller. Not thread safe. Unusable after an
+// error: the ranks' steps may no longer match.
 class RelayGroup final : public Group {
  public:
   RelayGroup(RelayChannel& channel, std::uint32_t rank, std::uint32_t size)

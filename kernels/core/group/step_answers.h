@@ -1,4 +1,4 @@
-// The recipients of each payload of a complete rendezvous step. Pure.
+// Selects each rank's payloads of a complete rendezvous step. Pure.
 #pragma once
 
 #include <cstddef>
@@ -11,23 +11,23 @@
 
 namespace railgauge {
 
-// Payloads in a brief answer beside rank 0's: the loudest ones; among equally loud ones the first
-// by rank.
+// Most payloads in a brief answer beside rank 0's: the loudest, and among equally loud ones the
+// lowest ranks.
 inline constexpr std::size_t kMostHeardAloud = 8;
 
-// Both answers to one step; each rank gets the kind that it asked for.
+// Both answers to one step; each rank receives the kind that it asked for.
 struct StepAnswers {
-  // Everybody's payload.
+  // Every rank's payload.
   GroupStep full;
   // For ranks that asked for a brief answer.
   GroupStep brief;
 };
 
-// The answers to step number `step`. `said` is what the ranks sent for it, in rank order.
+// Builds the answers to step `step`. `said` has every rank's message for the step, in rank order.
 StepAnswers answers_of(std::uint32_t step, std::vector<GroupStep> said);
 
-// The payloads of an answer for a group of `size` ranks, in rank order, empty where it has none.
-// kInternal when it answers another step or names a rank beyond `size`.
+// Returns an answer's payloads for a group of `size` ranks, in rank order; "" for ranks without
+// one. kInternal when the answer is for another step or names a rank beyond `size`.
 Result<std::vector<std::string>> payloads_of(GroupStep answer, std::uint32_t step,
                                              std::uint32_t size);
 

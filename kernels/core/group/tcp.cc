@@ -222,15 +222,15 @@ TcpAddress local_address(const Fd& socket) { return address_by(getsockname, sock
 
 TcpAddress peer_address(const Fd& socket) { return address_by(getpeername, socket); }
 
-// Errors about a connection that died in the queue concern nobody (accept(2)); only a lack of
-// descriptors or memory is returned.
+// Ignores errors of connections that died in the queue (accept(2)); returns only a lack of
+// descriptors or memory.
 Result<Accepted> tcp_accept(const Fd& listener) {
   sockaddr_storage storage{};
   socklen_t length = sizeof(storage);
   Fd socket(::accept4(listener.get(), reinterpret_cast<sockaddr*>(&storage), &length,
                       SOCK_NONBLOCK | SOCK_CLOEXEC));
   if (socket) return Accepted{std::move(socket), address_of(storage, length)};
-  // An error of accept about a connection that died in the queue concerns nobody.
+  // An accept error of a connection that died in the queue is ignored.
   const bool fatal = errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM;
   if (fatal) return fail(Code::kResourceExhausted, "accept: " + errno_text(errno));
   return Accepted{};

@@ -26,7 +26,7 @@ constexpr std::size_t kMaxGreeting = 64U << 10U;
 // Bytes of one payload with its field headers, and of all payloads of a step.
 constexpr std::size_t kMaxStep = Group::kMaxPayload + 64;
 constexpr std::size_t kMaxAllPayloads = kMaxTcpRanks * kMaxStep;
-// Time in ns for a peer to say who it is.
+// Time in ns for a peer's greeting.
 constexpr double kGreetingNs = 5e9;
 // Connections that may wait for their greeting; older ones are pushed out.
 constexpr std::size_t kMaxPending = 64;
@@ -227,7 +227,7 @@ Result<TcpListener> TcpListener::bind(std::string_view address) {
   return TcpListener(std::move(socket), std::move(where));
 }
 
-// Counts the stranger and keeps its reason for the error of a listener that nobody joined.
+// Counts the stranger and keeps its reason for the error of a listener without any peer.
 void TcpListener::refuse(const Pending& pending, std::string_view why) {
   ++refused_;
   last_refusal_ = fmt::format("{}: {}", pending.stream.peer(), why);
@@ -248,7 +248,7 @@ Status TcpListener::take_waiting(std::vector<Pending>& pending, double deadline_
   return {};
 }
 
-// Until a connection or a greeting comes, or the next deadline passes.
+// Waits until a connection or a greeting comes, or the next deadline passes.
 void TcpListener::wait(const std::vector<Pending>& pending, double deadline_ns) const {
   std::vector<pollfd> waits{{socket_.get(), POLLIN, 0}};
   for (const Pending& one : pending) {

@@ -8,17 +8,17 @@
 
 namespace railgauge {
 
-// The ranks that it takes: "1", "2 to 64", "2 or more". Pure.
+// Returns the kernel's number of ranks: "1", "2 to 64", "2 or more". Pure.
 std::string ranks_text(const KernelInfo& kernel);
 
-// Markdown of deploy/docs/reference/kernels.md: a table for each family, with meaning, metrics and
-// their units, ranks, endpoint and parameters of each kernel. `kernels` are sorted by name, and the
-// part of a name before its point is its family; CHECKs that the family has a description. Pure.
+// Renders deploy/docs/reference/kernels.md: a table for each family with meaning, metrics and
+// units, ranks, endpoint and parameters of each kernel. `kernels` are sorted by name; the part
+// before the point is the family. CHECKs that the family has a description. Pure.
 std::string kernel_page(std::span<const KernelInfo> kernels);
 
-// Markdown of deploy/docs/reference/parameters.md: each parameter with the kernels that declare it
-// so, its meaning, unit, default and bounds. A name that kernels declare differently has a row for
-// each declaration. Pure.
+// Renders deploy/docs/reference/parameters.md: each parameter with meaning, unit, default, bounds
+// and the kernels that share the declaration. A name with several declarations has a row for each.
+// Pure.
 std::string parameter_page(std::span<const KernelInfo> kernels);
 
 }  // namespace railgauge

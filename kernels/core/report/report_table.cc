@@ -1,5 +1,5 @@
-// The table of a run: a head that says what was measured and how far it can be trusted, then a
-// section for each metric.
+// The table of a run: a head with the measured path and its trustworthiness, then a section for
+// each metric.
 #include <algorithm>
 #include <array>
 #include <cmath>

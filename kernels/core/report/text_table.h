@@ -7,19 +7,19 @@
 
 namespace railgauge {
 
-// A table in the making. Not thread safe.
+// A table under construction. Not thread safe.
 class TextTable {
  public:
   enum class Align { kLeft, kRight };
-  // A column's title; numbers are aligned at the right.
+  // A column's title and alignment; numbers align right.
   struct Column {
     std::string title;
     Align align = Align::kRight;
   };
   explicit TextTable(std::vector<Column> columns) : columns_(std::move(columns)) {}
-  // Adds a row. CHECKs that it has as many cells as there are columns.
+  // Adds a row. CHECKs that it has one cell for each column.
   void add(std::vector<std::string> cells);
-  // Title line and rows, each ended by a newline, no blanks at a line's end.
+  // Returns title line and rows; each line ends in a newline and has no trailing blanks.
   [[nodiscard]] std::string text() const;
 
  private:

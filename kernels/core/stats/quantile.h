@@ -1,4 +1,4 @@
-// Quantiles of values without an order. Pure; thread safe.
+// Quantiles of unsorted values. Pure; thread safe.
 #pragma once
 
 #include <algorithm>
@@ -8,17 +8,18 @@
 
 namespace railgauge {
 
-// The q-quantile, q in [0, 1], by linear interpolation between order statistics (Hyndman and Fan's
-// type 7). Reorders `scratch`, which is not empty: a programmer error ends the process.
+// Returns the q-quantile, q in [0, 1], by linear interpolation between order statistics (Hyndman
+// and Fan's type 7). Reorders `scratch`; CHECKs that it is not empty.
 double quantile_in(std::span<double> scratch, double q);
 
-// The median of `scratch`, which is reordered and not empty.
+// Returns the median of `scratch`, which is reordered and not empty.
 double median_in(std::span<double> scratch);
 
-// The median of a copy of `values`, which is not empty.
+// Returns the median of a copy of `values`, which is not empty.
 double median(std::span<const double> values);
 
-// One of the values: the median, for an even count the upper one of the middle two. 0 for none.
+// Returns one of the values: the median, or the upper of the middle two for an even count. 0 for
+// none.
 template <class Number = double>
 Number upper_median(std::vector<Number> values) {
   if (values.empty()) return 0;

@@ -23,7 +23,7 @@ double between(const SizeTimes& below, const SizeTimes& above) {
 
 // Slope of the logarithms from which a figure rises; 1 is "twice the size, twice the value".
 constexpr double kRises = 0.5;
-// How far a slope must be beyond a bound to leave the trend before it.
+// Distance beyond a bound at which a slope leaves the previous trend.
 constexpr double kMargin = 0.1;
 
 // The slope of the logarithms between two points.

@@ -21,7 +21,7 @@ constexpr double kPercentileConfidence = 0.99;
 constexpr double kNegligible = 1e-17;
 // Longest lag that is computed; beyond it the sign series is halved instead.
 constexpr std::size_t kMaxLag = 128;
-// Shorter series say nothing about their dependence.
+// Shorter series do not show their dependence.
 constexpr std::size_t kMinSigns = 16;
 // Values below share the bucket of 0.
 constexpr double kNothing = 1e-290;

@@ -1,4 +1,4 @@
-// The cost of our own statistics: what the sampler pays at a check and a runner at its end.
+// The cost of our own statistics, at the sampler's checks and at a runner's end.
 #include <algorithm>
 #include <cmath>
 #include <random>

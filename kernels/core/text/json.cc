@@ -146,10 +146,10 @@ class Writer {
     out_ += fmt::format("{}", value);
   }
   void number(double value) { out_ += json_number(value); }
-  // Not those of the double that a float converts to.
+  // The digits of the float, not of the double that it converts to.
   void number(float value) { out_ += shortest(value); }
   void boolean(bool value) { out_ += value ? "true" : "false"; }
-  // CHECKs that the field is no bytes: JSON has no form for them.
+  // CHECKs that the field is not of type bytes: JSON has no form for them.
   void text(const FieldDescriptor* field, const std::string& value) {
     RG_CHECK(field->type() != FieldDescriptor::TYPE_BYTES);
     out_ += json_string(value);

@@ -18,18 +18,18 @@ enum class JsonLayout {
   kIndented,
 };
 
-// The message as JSON. Keys are the proto's field names in the order of declaration. Primitives
+// Prints the message as JSON. Keys are the proto's field names in declaration order. Primitives
 // always appear; absent `optional` fields and messages are null; members of a oneof appear only
 // when set. NaN and infinities are null. Doubles read back as the same value, whole ones below 2^53
-// without point or exponent. Map keys are sorted. Bytes that are no UTF-8 become U+FFFD. The locale
-// has no influence. Fields of type bytes are a programmer error: output messages have none.
+// without point or exponent. Map keys are sorted. Invalid UTF-8 becomes U+FFFD. The locale has no
+// influence. Fields of type bytes are a programmer error: output messages have none.
 std::string to_json(const google::protobuf::Message& message,
                     JsonLayout layout = JsonLayout::kIndented);
 
-// `text` as a JSON string, quotes included.
+// Returns `text` as a JSON string, quotes included.
 std::string json_string(std::string_view text);
 
-// `value` as a JSON number, or null where JSON has none.
+// Returns `value` as a JSON number, or null for NaN and infinities.
 std::string json_number(double value);
 
 }  // namespace railgauge

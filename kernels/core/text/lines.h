@@ -1,5 +1,5 @@
-// Cuts text that other programs wrote into lines and words. Never fails; pure. All results refer to
-// the given text.
+// Cuts the text of other programs into lines and words. Never fails; pure. All results refer to the
+// given text.
 #pragma once
 
 #include <algorithm>
@@ -10,14 +10,14 @@ namespace railgauge {
 
 inline constexpr std::string_view kBlanks = " \t\r\f\v";
 
-// The text without blanks at both ends.
+// Returns the text without blanks at both ends.
 inline std::string_view trimmed(std::string_view text) {
   const std::size_t first = text.find_first_not_of(kBlanks);
   if (first == std::string_view::npos) return {};
   return text.substr(first, text.find_last_not_of(kBlanks) - first + 1);
 }
 
-// Pieces between separators; an empty text has one empty piece.
+// Splits the text at separators; an empty text yields one empty piece.
 inline std::vector<std::string_view> pieces_of(std::string_view text, char between) {
   std::vector<std::string_view> out;
   while (true) {
@@ -32,7 +32,7 @@ inline std::vector<std::string_view> lines_of(std::string_view text) {
   return pieces_of(text, '\n');
 }
 
-// Words between blanks; no empty ones.
+// Returns the words between blanks; none of them is empty.
 inline std::vector<std::string_view> words_of(std::string_view line) {
   std::vector<std::string_view> out;
   std::size_t at = 0;
@@ -44,12 +44,12 @@ inline std::vector<std::string_view> words_of(std::string_view line) {
   return out;
 }
 
-// The line up to the first `#`.
+// Returns the line up to the first `#`.
 inline std::string_view without_comment(std::string_view line) {
   return line.substr(0, line.find('#'));
 }
 
-// The text between the first two quotes from `at` on; empty without a pair of quotes.
+// Returns the text between the first two quotes from `at` on; empty without a pair of quotes.
 inline std::string_view quoted_in(std::string_view line, std::size_t at = 0) {
   const std::size_t open = line.find('"', at);
   if (open == std::string_view::npos) return {};

@@ -3,7 +3,7 @@
 // file, the file over the default.
 //
 // The file has "key = value" lines. "#" at the beginning of a line or after a blank starts a
-// comment. Double quotes around a value are no part of it and keep blanks and "#" inside.
+// comment. Double quotes around a value are not part of it; blanks and "#" inside them are.
 #pragma once
 
 #include <cstddef>
@@ -18,7 +18,7 @@
 
 namespace railgauge {
 
-// A larger file is refused: it is no settings file.
+// A larger file is refused as not a settings file.
 inline constexpr std::size_t kMaxSettingsFileBytes = 64U << 10U;
 
 // A value and its source.
@@ -29,26 +29,26 @@ struct Setting {
 };
 // Settings by the flag's name.
 using SettingsFile = std::map<std::string, Setting, std::less<>>;
-// The value of a variable, or nothing where it is not set.
+// Returns the value of an environment variable; absent when it is not set.
 using Environment = std::function<std::optional<std::string>(const std::string& name)>;
 
-// "some-name" as a key ("some_name") and as a variable ("RAILGAUGE_SOME_NAME"). Pure.
+// Convert the flag "some-name" to its key ("some_name") and its variable ("RAILGAUGE_SOME_NAME").
+// Pure.
 std::string setting_key(std::string_view flag);
 std::string setting_variable(std::string_view flag);
 
-// Parses the file's text. `flags` are the names, without dashes in front, of all settings that the
-// file may have. Errors: kInvalidArgument with file and line: an unknown key ("did you mean", and
-// the allowed ones), a key twice, no "key = value". Pure.
+// Parses the file's text. `flags` has the names, without leading dashes, of all settings that the
+// file may set. kInvalidArgument, with file and line, for an unknown key ("did you mean", and the
+// allowed keys), a repeated key, or a line without "key = value". Pure.
 Result<SettingsFile> parse_settings_file(std::string_view text, std::string_view file_name,
                                          std::span<const std::string> flags);
-// Reads and parses a file. An absent file is empty, unless it `must_exist`. Errors:
-// kInvalidArgument; those above, a file that cannot be read or is longer than
-// kMaxSettingsFileBytes.
+// Reads and parses a file. An absent file counts as empty, unless it `must_exist`. kInvalidArgument
+// as above, and for a file that cannot be read or exceeds kMaxSettingsFileBytes.
 Result<SettingsFile> read_settings_file(const std::string& path, std::span<const std::string> flags,
                                         bool must_exist);
 
-// The value for the flag `name` from the source with the highest priority; nothing means that the
-// default holds. A variable counts when `environment` knows it, empty or not.
+// Returns the value for the flag `name` from the source with the highest priority; absent when the
+// default applies. A variable counts when `environment` has it, empty or not.
 std::optional<Setting> given_setting(std::string_view name, const std::optional<std::string>& flag,
                                      const Environment& environment, const SettingsFile& file);
 

@@ -77,8 +77,8 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
   return last[b.size()];
 }
 
-// A word that begins a candidate counts as one step away. Further than a third of the word is no
-// typing error.
+// A word that begins a candidate counts as one step away. A distance above a third of the word is
+// not a typing error.
 std::string did_you_mean(std::string_view word, std::span<const std::string> candidates) {
   constexpr std::size_t kMinPrefix = 3;
   const std::string* nearest = nullptr;

@@ -9,7 +9,7 @@ HostMemory host_memory_of(std::string_view word) {
   return word == "pageable" ? HostMemory::kPageable : HostMemory::kPinned;
 }
 
-// Borrowed memory may be larger than `bytes`; the area's size is what was asked for.
+// Lent memory may be larger than `bytes`; the area's size is the requested one.
 Result<Area> Area::on_gpu(const gpu::Gpu& gpu, std::uint64_t bytes) {
   RG_TRY_OK(gpu.make_current());
   Area area;

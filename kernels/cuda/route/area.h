@@ -1,4 +1,4 @@
-// Memory that copies leave or reach: of a GPU, or of the host in one of three kinds.
+// Source or target memory of copies: a GPU's, or one of three kinds of host memory.
 #pragma once
 
 #include <cstdint>
@@ -13,35 +13,36 @@
 
 namespace railgauge::cuda {
 
-// kPinned: page-locked and cached. kWriteCombined: page-locked and not cached by the CPU.
-// kPageable: plain memory, which the driver stages.
+// kPinned: page-locked and cached. kWriteCombined: page-locked, not cached by the CPU. kPageable:
+// plain memory, which the driver stages.
 enum class HostMemory : std::uint8_t { kPinned, kWriteCombined, kPageable };
 
-// "pinned", "write_combined", "pageable": the words of the parameter host_memory.
+// Reads a word of the parameter host_memory: "pinned", "write_combined", "pageable".
 HostMemory host_memory_of(std::string_view word);
 
-// One end's memory, owned or borrowed. Movable. Not thread safe.
+// One end's memory, owned or lent. Movable. Not thread safe.
 class Area {
  public:
-  // Memory of `gpu`, which outlives the area; its context is current afterwards.
+  // Allocates memory of `gpu`, which outlives the area, and leaves its context current.
   static Result<Area> on_gpu(const gpu::Gpu& gpu, std::uint64_t bytes);
-  // `place` says where the pages are: gpu/reuse.h. Pageable memory is touched here.
+  // Allocates host memory. `place` names the place of its pages (gpu/reuse.h). Pageable memory is
+  // touched here.
   static Result<Area> on_host(HostMemory memory, std::uint64_t bytes, const std::string& place);
 
-  // The address for copies; for pageable memory the host's own address.
+  // Returns the address for copies; for pageable memory the host's own address.
   [[nodiscard]] cu::DevicePtr address() const { return address_; }
-  // The GPU that owns the memory; nullptr where it is the host's.
+  // Returns the GPU that owns the memory; nullptr for host memory.
   [[nodiscard]] const gpu::Gpu* gpu() const { return gpu_; }
-  // Whether a GPU's threads can address it.
+  // Reports whether a GPU's threads can address the memory.
   [[nodiscard]] bool reachable() const {
     return gpu_ != nullptr || memory_ != HostMemory::kPageable;
   }
   [[nodiscard]] std::span<std::byte> host() const;  // empty for a GPU's
   [[nodiscard]] std::uint64_t size() const { return size_; }
-  // "gpu0", "host".
+  // Returns "gpu0" or "host".
   [[nodiscard]] std::string name() const { return gpu_ != nullptr ? gpu_->name() : "host"; }
-  // The kind that the driver reports: "gpu", "pinned", or "pageable" where it does not know the
-  // address. It reports write-combined memory as pinned.
+  // Returns the kind that the driver reports: "gpu", "pinned" (also for write-combined memory), or
+  // "pageable" when the driver does not know the address.
   [[nodiscard]] std::string observed() const;
 
  private:

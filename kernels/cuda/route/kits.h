@@ -1,5 +1,5 @@
-// The equipment of every GPU in a copy measurement: the pattern that proves the bytes and, for SM
-// copies, the code that copies.
+// The equipment of every GPU in a copy measurement: the pattern for verification and, for SM
+// copies, the device code.
 #pragma once
 
 #include <cstdint>
@@ -19,33 +19,32 @@
 
 namespace railgauge::cuda {
 
-// The means by which bytes move.
+// The unit that moves the bytes.
 enum class Engine : std::uint8_t {
   kCopyEngine,  // the driver's copy call
   kSm,          // the GPU's threads load and store
-  kSmBoth,      // those, half of the bytes one way and half the other in one kernel
+  kSmBoth,      // SM threads; one kernel moves half of the bytes each way
   kSmBothAgain  // the same, each word kTimesAgain times before the next
 };
-// Whether one launch moves bytes in both directions.
+// Reports whether one launch moves bytes in both directions.
 inline bool moves_both_ways(Engine engine) {
   return engine == Engine::kSmBoth || engine == Engine::kSmBothAgain;
 }
-// Moves of each word by kSmBothAgain, as nvbandwidth has them.
+// Moves of each word by kSmBothAgain, as in nvbandwidth.
 inline constexpr unsigned kTimesAgain = 16;
 
 // One kit for each GPU of a session. The GPUs outlive it. Not thread safe.
 class Kits {
  public:
-  // Loads code into each GPU's context and makes them stay while a KeepWarm lives. SM engines waive
-  // where the build or the driver has no device code. The first GPU's context is current
-  // afterwards.
+  // Loads code into each GPU's context and keeps the contexts while a KeepWarm lives. SM engines
+  // waive when the build or the driver has no device code. Leaves the first GPU's context current.
   static Result<Kits> create(std::span<const gpu::Gpu> gpus, Engine engine);
-  // Adds pattern_code and path; for SM engines also copy_code and copy_threads (the grid of a
+  // Reports pattern_code and path; for SM engines also copy_code and copy_threads (the grid of a
   // launch).
   void report_facts(Reporter& reporter) const;
 
-  // One copy of `bytes` by the threads or the engines of `runs_on`. Engines that move both ways:
-  // `bytes` in total, odd units of 512 bytes from source to target, even ones back.
+  // One copy of `bytes` by the threads or the engines of `runs_on`. For engines that move both
+  // ways, `bytes` is the total: odd units of 512 bytes go from source to target, even ones back.
   struct Copy {
     const gpu::Gpu* runs_on;
     cu::DevicePtr target;
@@ -53,21 +52,22 @@ class Kits {
     std::uint64_t bytes;
     std::uint64_t beside = 1;  // copies that run on this GPU at once, this one among them
   };
-  // Queues it on `stream` of its GPU, whose context is current.
+  // Queues the copy on `stream` of its GPU, whose context is current.
   Status copy(const Copy& copy, cu::Stream stream) const;
-  // The blocks that kSm launches where `beside` copies run on the GPU at once; 0 for the other
+  // Returns the blocks of a kSm launch when `beside` copies run on the GPU at once; 0 for other
   // engines.
   [[nodiscard]] unsigned copy_blocks(const gpu::Gpu& gpu, std::uint64_t beside) const;
 
-  // The first `bytes` become the pattern of `seed`. Changes the current context.
+  // Fills the first `bytes` with the pattern of `seed`. Changes the current context.
   Status fill(const Area& area, std::uint64_t bytes, std::uint64_t seed);
-  // Both areas become the pattern of `seed`, less the units that come from the other one.
+  // Fills both areas with the pattern of `seed`, except for the units that come from the other
+  // area.
   Status fill_both(const gpu::Gpu& runs_on, const Area& target, const Area& source,
                    std::uint64_t bytes, std::uint64_t seed);
-  // kDataLoss when the first `bytes` are not the pattern of `seed`.
+  // Returns kDataLoss when the first `bytes` are not the pattern of `seed`.
   Status verify(const Area& area, std::uint64_t bytes, std::uint64_t seed);
-  // The same where `copies` copies went through the slots of `rotation`: their bytes are the
-  // pattern of `source_seed` at their place, all others still that of `target_seed`.
+  // Verifies after `copies` copies through the slots of `rotation`: their bytes are the pattern of
+  // `source_seed` at their place, all others still the pattern of `target_seed`.
   Status verify_slots(const Area& area, const Rotation& rotation, std::uint64_t copies,
                       std::uint64_t source_seed, std::uint64_t target_seed);
 
@@ -90,7 +90,7 @@ class Kits {
   };
 
   static Result<CopyCode> load_code(const gpu::Gpu& gpu);
-  // The grid and the block of a launch, one-dimensional.
+  // Grid and block of a one-dimensional launch.
   struct Shape {
     unsigned blocks;
     unsigned threads;
@@ -101,17 +101,17 @@ class Kits {
   [[nodiscard]] Kit& kit_of(const gpu::Gpu& gpu) const;
   Status clear_units(const Kit& kit, const Area& area, std::uint64_t bytes, unsigned parity) const;
 
-  // At least `bytes` of the pattern in host memory. Grows the store, never shrinks it.
+  // Returns at least `bytes` of the pattern in host memory. Grows the store, never shrinks it.
   Result<std::span<const std::byte>> host_pattern(std::uint64_t seed, std::uint64_t bytes);
 
   Engine engine_ = Engine::kCopyEngine;
   std::vector<std::unique_ptr<Kit>> kits_;
-  // By seed; they take long to make.
+  // By seed, because patterns are slow to make.
   std::map<std::uint64_t, HostBuffer> host_patterns_;
 };
 
-// The first byte of `seen` that is not `base`'s, or `written`'s within the copies of `copy_bytes`
-// bytes that begin at `offsets` (ascending, apart). Nothing: all are right. Pure.
+// Returns the first byte of `seen` that differs from `base` or, within the copies of `copy_bytes`
+// bytes that begin at `offsets` (ascending, apart), from `written`; absent when none does. Pure.
 std::optional<Mismatch> first_difference(std::span<const std::byte> seen,
                                          std::span<const std::byte> base,
                                          std::span<const std::byte> written,

@@ -1,5 +1,5 @@
-// Several streams of one or more GPUs, started together by one gate and stamped by their own
-// events.
+// Several streams of one or more GPUs, started together by one gate and timed by events of their
+// own.
 #pragma once
 
 #include <algorithm>
@@ -19,16 +19,15 @@ namespace railgauge::cuda {
 // The lanes of one measurement. Movable. Not thread safe.
 class Lanes {
  public:
-  // The most that a lane may hold behind the closed gate without filling the driver's queue, which
-  // would block the caller before it could open the gate.
+  // Most operations of a lane behind the closed gate. More would fill the driver's queue, which
+  // blocks the caller before it can open the gate.
   static constexpr std::uint64_t kMaxQueued = 128;
 
-  // Queues the lane's operation number `operation`, counted from 0 over all runs since the count
-  // began.
+  // Queues the lane's operation number `operation`, counted from 0 over all runs since the last
+  // restart_count().
   using Enqueue = std::function<Status(cu::Stream stream, std::uint64_t operation)>;
   // One lane's work in a run: `marks` times `repeat` operations and an event. The product is at
-  // most kMaxQueued, except for a lane of one mark (a load): its remainder is queued once the gate
-  // is open.
+  // most kMaxQueued; only a lane of one mark (a load) may have more, queued after the gate opens.
   struct Quota {
     std::uint64_t marks = 1;
     std::uint64_t repeat = 1;
@@ -38,37 +37,37 @@ class Lanes {
     [[nodiscard]] std::uint64_t queued_later() const { return marks * repeat - queued_first(); }
   };
 
-  // The gate's memory belongs to the current context, which is that of `gpu`; the GPU outlives the
-  // lanes. kUnimplemented where the driver has no gate.
+  // Makes the gate in the current context, which is `gpu`'s; the GPU outlives the lanes.
+  // kUnimplemented when the driver has no gate.
   static Result<Lanes> create(const gpu::Gpu& gpu);
-  // Adds a lane with a stream of its own. `gpu` is the one whose context queues and runs the
-  // operations; it outlives the lanes too.
+  // Adds a lane with its own stream. The context of `gpu` queues and runs the operations; the GPU
+  // outlives the lanes.
   Status add(const gpu::Gpu& gpu, Enqueue enqueue);
 
-  // Runs one operation of each lane, one lane after the other, without a gate: what a driver does
-  // at the first use of a function or a copy (loading it, say) would wait for ever behind one.
+  // Runs one operation of each lane in turn, without a gate: work that a driver does at the first
+  // use of a function or a copy (loading, for example) would wait for ever behind a gate.
   Status touch(double deadline_monotonic_ns);
-  // One lane's times in ns after the opening: its begin and each of its marks, ascending.
+  // One lane's times in ns after the opening: its begin and each mark, ascending.
   struct Passed {
     double opened_ns = 0;
     std::vector<double> marks_ns{};
   };
-  // Queues everything on every lane, opens the gate, waits for all. Gives when each lane began and
-  // passed its marks, in ns after the opening of its GPU's first lane: streams that share a
-  // hardware queue take turns, and the later ones begin when the others have ended. Lanes of
-  // different GPUs pass the gate within a few us.
+  // Queues all work on every lane, opens the gate and waits. Returns each lane's begin and marks in
+  // ns after the opening of its GPU's first lane: streams that share a hardware queue take turns,
+  // and later ones begin when earlier ones have ended. Lanes of different GPUs pass the gate within
+  // a few us.
   Result<std::vector<Passed>> run(const std::vector<Quota>& quotas, double deadline_monotonic_ns);
 
-  // For operations that return when they are done (pageable memory): the first lane only, without
-  // a gate, by the CPU's clock; its stream is waited for before each mark.
+  // Runs only the first lane, without a gate and by the CPU's clock, for operations that return
+  // when complete (pageable memory). Waits for the stream before each mark.
   Result<std::vector<double>> run_by_cpu(const TickClock& clock, const Quota& quota,
                                          double deadline_monotonic_ns);
 
-  // Operations that were queued on the lane since the count began.
+  // Returns the lane's operations since restart_count().
   [[nodiscard]] std::uint64_t operations(std::size_t lane) const {
     return lanes_[lane]->operations;
   }
-  // Every lane's next operation is number 0 again.
+  // Restarts every lane's operation number at 0.
   void restart_count() {
     for (auto& lane : lanes_) lane->operations = 0;
   }
@@ -98,7 +97,7 @@ class Lanes {
   void drain(double deadline_monotonic_ns);
 
   std::vector<std::unique_ptr<Lane>> lanes_;
-  // Declared last, so that it opens before the streams are destroyed.
+  // Declared last, so that the gate opens before the streams are destroyed.
   gpu::StreamGate gate_;
 };
 

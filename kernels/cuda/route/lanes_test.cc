@@ -1,4 +1,5 @@
-// How lanes hold, run and stamp what is queued on them, on the fake driver; its times mean nothing.
+// Tests that lanes hold, run and stamp their queued work, on the fake driver; its times mean
+// nothing.
 #include "kernels/cuda/route/lanes.h"
 
 #include <algorithm>

@@ -88,8 +88,8 @@ TEST(LoadSizing, GrowsUntilItLastsWithinEightRuns) {
   }
 }
 
-// Speeds wander by a fifth to either side; a load is shorter than what it loads in few runs, and
-// not much longer on the whole.
+// With speeds that wander by a fifth either way, the load is too short in few runs and not much too
+// long overall.
 TEST(LoadSizing, OutlastsWanderingSpeedsAndWastesLittle) {
   constexpr int kRuns = 500;
   for (unsigned seed = 0; seed < 20; ++seed) {

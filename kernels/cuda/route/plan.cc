@@ -18,7 +18,7 @@ constexpr std::uint64_t kRegionsPerCache = 2;
 // The step from one copy to the next, as a part of the region.
 constexpr double kLeap = 0.618;
 
-// `value` rounded up, within [least, most]; a value that is no number becomes `least`.
+// Returns `value` rounded up, within [least, most]; NaN becomes `least`.
 std::uint64_t whole(double value, std::uint64_t least, std::uint64_t most) {
   if (!(value > static_cast<double>(least))) return least;  // NaN too
   if (value >= static_cast<double>(most)) return most;

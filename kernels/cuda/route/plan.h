@@ -1,5 +1,5 @@
-// The arithmetic of copy measurements: how many copies share a sample, where each of them goes, and
-// what may be counted when several run at once. Pure; thread safe.
+// The arithmetic of copy measurements: number of copies in a sample, place of each copy, and the
+// bytes that count when several run at once. Pure; thread safe.
 #pragma once
 
 #include <cstdint>
@@ -10,34 +10,34 @@ namespace railgauge::cuda {
 
 // --- how many ---------------------------------------------------------------------------------
 
-// Least duration of a sample, where the queue holds as many copies. Between two samples the stream
-// stamps an event. A copy engine pauses for it by some us, and the stamp is exact to half of one:
+// Least duration of a sample, if the queue has room for its copies. Between two samples the stream
+// stamps an event, for which a copy engine pauses by some us; the stamp is exact to half a pause:
 // 0.05 % of this duration.
 inline constexpr double kSampleNs = 8e6;
-// The work behind one gate, so that opening it and waiting cost little beside it.
+// Duration of the work behind one gate, long against opening the gate and waiting.
 inline constexpr double kGateNs = 20e6;
 
-// Operations of `operation_ns` each that share a sample: 1 to `most`.
+// Returns the operations of `operation_ns` each in a sample: 1 to `most`.
 std::uint64_t choose_repeat(double operation_ns, std::uint64_t most);
-// Samples of `repeat` operations behind one gate: at least 1, at most 4 of long operations, at most
-// `most_operations` operations.
+// Returns the samples of `repeat` operations behind one gate: at least 1, at most 4 of long
+// operations, with at most `most_operations` operations in all.
 std::uint64_t choose_batch(double operation_ns, std::uint64_t repeat,
                            std::uint64_t most_operations);
 
 // --- where ------------------------------------------------------------------------------------
 
-// A slot begins where memory of the driver's own may begin: an odd size is a copy of so many bytes,
-// not one from and to an odd address.
+// Slots begin where the driver's own allocations may begin: an odd size changes the length of a
+// copy, not the alignment of its addresses.
 inline constexpr std::uint64_t kSlotAlignment = 256;
 
-// A copy that fits in the GPU's second-level cache goes through a buffer larger than it, slot by
-// slot in an order that leaps, so that no copy finds the bytes of a recent one there.
+// A copy that fits in the GPU's L2 cache rotates through a buffer larger than the cache, slot by
+// slot in leaps, so that no copy finds the bytes of a recent one in the cache.
 class Rotation {
  public:
   Rotation() = default;
-  // `size` below or equal to `cache_bytes` rotates, a larger one stays.
+  // A `size` up to `cache_bytes` rotates; a larger one stays in place.
   Rotation(std::uint64_t size, std::uint64_t cache_bytes);
-  // `size` in `count` equal slices that follow each other; `count` divides it.
+  // Divides `size` into `count` adjacent equal slices; `count` divides it.
   static Rotation of_slices(std::uint64_t size, std::uint64_t count);
 
   [[nodiscard]] bool rotates() const { return slots_ > 1; }
@@ -45,7 +45,8 @@ class Rotation {
   [[nodiscard]] std::uint64_t copy_bytes() const { return copy_bytes_; }  // at a slot's beginning
   [[nodiscard]] std::uint64_t slot_bytes() const { return slot_bytes_; }
   [[nodiscard]] std::uint64_t region_bytes() const { return slots_ * slot_bytes_; }
-  // Byte offset of the copy number `copy` (from 0). The first slots() ones go to different slots.
+  // Returns the byte offset of copy number `copy` (from 0). The first slots() copies have different
+  // slots.
   [[nodiscard]] std::uint64_t offset(std::uint64_t copy) const {
     return copy % slots_ * leap_ % slots_ * slot_bytes_;
   }
@@ -59,42 +60,42 @@ class Rotation {
 
 // --- what counts ------------------------------------------------------------------------------
 
-// One stream of a gate's opening: when each mark was passed, in ns from the opening, ascending.
-// Between two marks the same number of bytes moves.
+// The marks of one stream in ns after the gate's opening, ascending. Equal numbers of bytes move
+// between neighbouring marks.
 struct Marks {
   std::vector<double> ns;
   double bytes_between = 0;
 };
 
-// Time between neighbouring marks, the first counted from the opening.
+// Returns the time between neighbouring marks, the first counted from the opening.
 std::vector<double> steps_ns(std::span<const double> marks_ns);
-// The copies that several streams certainly completed in a stretch that begins at the opening.
+// The copies that several streams certainly completed in an interval from the opening.
 struct Overlap {
-  double ns = 0;     // the stretch's length
-  double bytes = 0;  // between marks that were passed in it
-  // In parts of copies that were under way at its end, where each stream moves evenly; not in
-  // `bytes`. Streams that take turns moved less of them.
+  double ns = 0;     // length of the interval
+  double bytes = 0;  // between marks passed in the interval
+  // Bytes of copies in flight at its end, if each stream moves evenly; not in `bytes`. Streams that
+  // take turns moved fewer of them.
   double under_way_bytes = 0;
 
   [[nodiscard]] double rate() const { return bytes / (ns / 1e9); }  // bytes per second
   [[nodiscard]] double counted_share() const { return bytes / (bytes + under_way_bytes); }
 };
-// The rate never exceeds the bytes moved in the stretch, whatever the streams' order and speeds:
-// streams of one GPU may run together or take turns by whole copies, and marks do not show which.
-// (In proportion between marks, n that take turns would count (n - 1) / 2 copies that did not
-// move.) It is the larger of two such rates:
-//   - until the last stream ended, of everything, as nvbandwidth counts. Exact where the streams
-//     take turns or share what bounds them; low where some end early and leave their links unused.
-//   - until the mark, of those in the second half of the time before the first stream ended, with
-//     the largest counted_share(): all are at work. Low by what was under way, less than one mark's
+// Returns a rate that never exceeds the bytes moved in the interval, whatever the streams' order
+// and speeds: streams of one GPU may overlap or take turns by whole copies, and marks do not show
+// which. (Interpolating between marks would count (n - 1) / 2 unmoved copies of n streams that take
+// turns.) The larger of two such rates:
+//   - everything, until the last stream ended, as nvbandwidth counts. Exact when the streams take
+//     turns or share a bottleneck; low when some end early and leave their links unused.
+//   - until the mark with the largest counted_share() in the second half of the time before the
+//     first stream ended: all streams are at work. Low by the bytes in flight, less than one mark's
 //     bytes of each stream but one.
 // `streams` is not empty, and each has a mark.
 Overlap overlap_of(std::span<const Marks> streams);
-// The share of the whole time that passed between the first stream's end and the last one's.
+// Returns the share of the whole time between the first stream's end and the last one's.
 double ended_apart(std::span<const Marks> streams);
 
-// Blocks of a copy kernel's grid when `copies` of them run on one GPU at once, of which `blocks`
-// fit. A grid that fills the GPU lets no other begin: the copies would take turns.
+// Returns the blocks of a copy kernel's grid when `copies` of them run on one GPU that has room for
+// `blocks`. A grid that fills the GPU blocks the others: the copies would take turns.
 unsigned share_of_blocks(unsigned blocks, std::uint64_t copies);
 
 }  // namespace railgauge::cuda

@@ -22,7 +22,7 @@ constexpr double kGateSkewNs = 20e3;
 constexpr std::uint64_t kMostLoadCopies = 8192;
 // Seed of the patterns; each flow's source and target get their own.
 constexpr std::uint64_t kSeed = 0x5241494cU;
-// A load may need more copies behind the gate than what it loads.
+// A load may need more copies behind the gate than the measured stream.
 constexpr std::uint64_t kMostWhenLoaded = Lanes::kMaxQueued / 4;
 
 // A load copies pieces, so that it ends soon after the measured copies.
@@ -102,7 +102,7 @@ Status RouteRun::bind(const Route& route,
   return {};
 }
 
-// Where one kernel copies both ways, each end is both source and target.
+// With a kernel that copies both ways, each end is both source and target.
 Status RouteRun::fill_source(const Bound& bound) {
   if (moves_both_ways(parts_.engine)) return fill_target(bound);
   return parts_.kits->fill(*bound.source, bound.rotation.region_bytes(), bound.source_seed);
@@ -145,9 +145,9 @@ Result<double> RouteRun::time_copies(std::uint64_t copies) {
   return longest_ns / static_cast<double>(copies);
 }
 
-// Repeats long copies until one is no faster than the one before. The sampler's own warm-up would
-// cost more copies than a long one needs samples. A copy counts as warm when it gets no faster:
-// where others use the host's memory too, copies never become equal.
+// Repeats long copies until one is no faster than the previous one. The sampler's own warm-up would
+// cost more copies than a long copy needs samples. Waiting for equal times would not end where
+// others use the host's memory too.
 Status RouteRun::repeat_until_steady(double copy_ns) {
   constexpr double kLongCopyNs = 1e6;
   constexpr double kFaster = 0.01;
@@ -177,8 +177,9 @@ Status RouteRun::probe() {
   return repeat_until_steady(copy_ns);
 }
 
-// Learns the loads' speeds for the next run. Returns the samples that the shortest load covered;
-// with several measured streams a run is one sample. `copies` are those of a measured stream.
+// Updates the loads' speeds for the next run and returns the samples that the shortest load
+// covered; with several measured streams a run is one sample. `copies` counts a measured stream's
+// copies.
 Covered RouteRun::follow_load(const std::vector<Lanes::Passed>& passed, std::uint64_t copies) {
   double end_ns = 0;
   for (std::size_t i = 0; i < measured_; ++i) end_ns = std::max(end_ns, passed[i].marks_ns.back());

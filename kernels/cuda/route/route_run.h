@@ -1,4 +1,4 @@
-// One size of one route: copies that run together, some measured, some only their load.
+// Runs one size of one route: copies that run together, some measured, others only as load.
 #pragma once
 
 #include <cstdint>
@@ -17,8 +17,8 @@
 
 namespace railgauge::cuda {
 
-// The copies of one stream. Data goes from `source` to `target`; nullptr is the host's memory. A
-// read is run by the target's GPU, a write by the source's.
+// The copies of one stream from `source` to `target`; nullptr is the host's memory. A read runs on
+// the target's GPU, a write on the source's.
 struct Flow {
   const gpu::Gpu* runs_on = nullptr;
   const gpu::Gpu* source = nullptr;
@@ -30,21 +30,21 @@ struct Flow {
 // The copies that run together for one point, at each size.
 struct Route {
   std::vector<Flow> flows;  // the measured ones first, at least one
-  // "gpu0>gpu1", or "" where the endpoint names the route; and the meaning of the figure.
+  // "gpu0>gpu1", or "" when the endpoint names the route.
   std::string pair;
   std::string meaning;
-  // The GPU whose PCIe link bounds the figure; nullptr where none does.
+  // The GPU whose PCIe link bounds the figure; nullptr without a bound.
   const gpu::Gpu* linked = nullptr;
 };
 
-// A load copies pieces of at most this size, so that it ends soon after what it loads. How many is
-// found from the time that the measured copies take.
+// Most bytes of one load copy, so that a load ends soon after the measured copies, whose time
+// determines the number of pieces.
 inline constexpr std::uint64_t kLoadPieceBytes = 128U << 20U;
 
 // One size of one route. Movable. Not thread safe.
 class RouteRun {
  public:
-  // The run's surroundings; all of them outlive it.
+  // The run's surroundings; all pointers outlive it.
   struct Parts {
     Kits* kits;
     Engine engine;
@@ -56,37 +56,37 @@ class RouteRun {
     double deadline_monotonic_ns;
     const TickClock* clock;
   };
-  // `areas`: of each flow the source and the target, large enough for area_bytes() of this size.
-  // Fills the sources, copies once, and finds how long a copy takes.
+  // Fills the sources, copies once, and finds the duration of a copy. `areas` has source and target
+  // of each flow, large enough for area_bytes() of this size.
   static Result<RouteRun> start(const Parts& parts, const Route& route,
                                 const std::vector<std::pair<const Area*, const Area*>>& areas,
                                 std::uint64_t size);
-  // The memory of a flow at each end for copies of `size`.
+  // Returns the bytes that a flow needs at each end for copies of `size`.
   static std::uint64_t area_bytes(const Flow& flow, Engine engine, std::uint64_t size,
                                   std::uint64_t cache_bytes);
 
-  // Whether copies are so long that start() already repeated them until two in a row agreed: then
-  // no further warm-up is worth its time.
+  // Reports whether start() already repeated long copies until two in a row agreed: further warm-up
+  // is not worth its time.
   [[nodiscard]] bool warm() const { return warm_; }
-  // Copies before the first sample.
+  // Returns the copies since the last restart().
   [[nodiscard]] std::uint64_t copies_so_far() const { return lanes_->operations(0); }
-  // Copies of each measured stream in a sample.
+  // Returns the copies of each measured stream in a sample.
   [[nodiscard]] std::uint64_t copies_in_sample() const;
-  // Samples between two decisions of the sampler.
+  // Returns the samples between two decisions of the sampler.
   [[nodiscard]] std::uint64_t batch() const { return batch_; }
-  // Called before the first kept sample: makes every target wrong and counts from here, so that
-  // verify() sees the work of kept samples. Bytes of earlier copies would prove others that moved
-  // nothing.
+  // Fills every target with wrong bytes and restarts the count, before the first kept sample, so
+  // that verify() covers the work of kept samples. Bytes of earlier copies would hide copies that
+  // moved nothing.
   Status restart();
-  // Appends `count` samples in bytes per second: of the one measured flow a sample is `repeat`
-  // copies; of several what overlap_of() counts. kFailedPrecondition when the
-  // load cannot be made to last.
+  // Appends `count` samples in bytes per second. With one measured flow a sample is `repeat`
+  // copies; with several it is the result of overlap_of(). kFailedPrecondition when the load cannot
+  // be made long enough.
   Status sample(std::uint64_t count, std::vector<double>& out);
-  // Every flow's target holds what was copied since restart(); kDataLoss otherwise.
+  // Verifies that every flow's target has the bytes copied since restart(); else kDataLoss.
   Status verify();
-  // timed_by, copies_in_sample, rotates_bytes, bytes_counted; of several measured streams: streams
-  // and streams_ended_apart (the largest share of a sample); copy_blocks where SM copies share a
-  // GPU; under load: load_coverage and samples_without_load.
+  // Adds the facts timed_by, copies_in_sample, rotates_bytes, bytes_counted; for several measured
+  // streams: streams and streams_ended_apart (the largest share of a sample); copy_blocks when SM
+  // copies share a GPU; under load: load_coverage and samples_without_load.
   void report_facts(Point& point) const;
 
  private:
@@ -121,7 +121,7 @@ class RouteRun {
   [[nodiscard]] bool loaded() const { return measured_ < bounds_.size(); }
 
   Parts parts_;
-  // The lanes point to them; the first `measured_` are measured.
+  // At fixed addresses, since the lanes point to them; the first `measured_` are measured.
   std::vector<std::unique_ptr<Bound>> bounds_;
   std::size_t measured_ = 0;
   std::optional<Lanes> lanes_;

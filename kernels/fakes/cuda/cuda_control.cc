@@ -1,4 +1,4 @@
-// How a test steers the fake driver, and how RAILGAUGE_FAKE_CUDA does.
+// The control of the fake driver, by tests and by RAILGAUGE_FAKE_CUDA.
 #include <array>
 #include <chrono>
 #include <mutex>

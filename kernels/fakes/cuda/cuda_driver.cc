@@ -130,7 +130,7 @@ namespace fake = railgauge::fake;
 
 #define RAILGAUGE_ENTER(function) \
   if (const cu::Return failed = function(__func__); failed != cu::kSuccess) return failed
-// Also what it is about must be a GPU.
+// Also requires that `device` is a GPU.
 #define RAILGAUGE_ENTER_GPU(device) \
   RAILGAUGE_ENTER(enter);           \
   if (!is_gpu(device)) return cu::kInvalidDevice

@@ -1,6 +1,6 @@
-// Adapter writes into GPU memory that the GPU does not see yet, as on a platform that does not
-// order remote writes: held back from running kernels until the host flushes, the adapter reads
-// there, a GPU gets work, or their time has come.
+// Adapter writes into GPU memory that the GPU does not see yet, as on a platform without ordered
+// remote writes. They are hidden from running kernels until the host flushes, the adapter reads
+// there, a GPU gets work, or their time is over.
 #include <chrono>
 #include <cstring>
 #include <deque>

@@ -83,8 +83,8 @@ std::optional<Memory> map_device_memory(std::size_t bytes) {
   return memory;
 }
 
-// A descriptor of [address, address + bytes), which are whole pages of the host that hold memory of
-// the GPU: a file that takes the place of these pages, with what they hold. -1 when there is none.
+// Exports [address, address + bytes), whole pages of the host with GPU memory, and returns a
+// descriptor: a file replaces these pages and keeps their content. -1 on failure.
 int export_pages(std::uintptr_t address, std::size_t bytes) {
   const std::lock_guard lock(memories().mutex);
   auto found = memories().by_begin.upper_bound(address + bytes - 1);

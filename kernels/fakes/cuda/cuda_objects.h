@@ -1,4 +1,4 @@
-// The fake driver's own structures behind the handles.
+// The fake driver's structures behind the handles.
 #pragma once
 
 #include <algorithm>
@@ -18,31 +18,32 @@
 
 namespace railgauge::fake {
 
-// Longer than any wait of a test: what takes longer would hang on hardware, and ends the process
+// Longer than any wait of a test: a longer operation would hang on hardware, and ends the process
 // with one line.
 inline constexpr double kHangSeconds = 60;
 
-// One thing after another, on a thread of its own.
+// Runs work in order on its own thread.
 class Queue {
  public:
   static std::shared_ptr<Queue> start();
 
   void push(std::function<void()> work);
   [[nodiscard]] bool idle();
-  // False when it is not idle after `seconds`.
+  // Waits until idle; false when it is not idle after `seconds`.
   bool wait_idle(double seconds);
-  // Ends after what was pushed.
+  // Ends the thread after the pushed work.
   void close();
-  // Work that is pushed from now on is kept for a graph, and not done.
+  // Keeps work pushed from now on for a graph, without running it.
   void begin_capture();
-  // The kept work; nothing where no capture was begun.
+  // Returns the kept work; absent when no capture was begun.
   std::optional<std::vector<std::function<void()>>> end_capture();
-  // Now, and at least half a microsecond after the last one, as the real events' step; or the time
-  // of advance(), where the control says how long copies take.
+  // Returns the present time, at least half a microsecond after the last stamp, the step of real
+  // events; or the time of advance(), when the control sets the duration of copies.
   std::int64_t stamp_ns();
-  // By the queue's own thread.
+  // Called on the queue's own thread.
   void advance(std::int64_t ns);
-  // The next stamp is of then: a gate lets all go at one time, however late a thread wakes.
+  // Makes the next stamp `ns`: a gate opens for all queues at one time, however late a thread
+  // wakes.
   void opened_at(std::int64_t ns) { opened_ns_ = ns; }
   void begin_at(std::int64_t ns) { told_ns_ = std::max(told_ns_, ns); }
 
@@ -60,14 +61,14 @@ class Queue {
   std::optional<std::vector<std::function<void()>>> captured_;
 };
 
-// When the first of the queues that waited for this saw it come.
+// Returns the time at which the first of the queues in this wait saw it end.
 std::int64_t opened_ns(std::uint64_t wait);
-// The furthest that advance() has brought any queue: streams that are held now begin there.
+// Returns the furthest time of any queue by advance(): streams held now begin there.
 std::int64_t latest_told_ns();
 
 struct Stamp {
-  std::atomic<std::uint64_t> recorded{0};  // records asked for
-  std::atomic<std::uint64_t> done{0};      // the last one that was reached
+  std::atomic<std::uint64_t> recorded{0};  // number of requested records
+  std::atomic<std::uint64_t> done{0};      // the last one reached
   std::atomic<std::int64_t> time_ns{0};
   bool timing = true;
 };
@@ -85,54 +86,54 @@ struct Memory {
   std::uintptr_t exported = 0;
   std::size_t exported_bytes = 0;
 };
-// The memory that holds [address, address + bytes), or nothing.
+// Returns the memory with [address, address + bytes); absent when there is none.
 std::optional<Memory> memory_at(std::uintptr_t address, std::size_t bytes);
-// Whether they are memory of a GPU, or managed.
+// Reports whether the bytes are memory of a GPU, or managed.
 bool is_on_gpu(std::uintptr_t address, std::size_t bytes);
-// Whether a copy may touch these bytes: they lie in one piece of known memory, or begin in none
-// (plain host memory, which we cannot check).
+// Reports whether a copy may touch these bytes: inside one known memory, or beginning in none
+// (plain host memory, which cannot be checked).
 bool may_touch(std::uintptr_t address, std::size_t bytes);
-// Bytes of GPU memory in use.
+// Returns the bytes of GPU memory in use.
 std::size_t used_bytes(int device);
 
-// Counts the call; the error when it is the one that shall fail, else kSuccess.
+// Counts the call; returns the error when this call must fail, else kSuccess.
 cu::Return enter(const char* name);
-// The same for a call that needs a current context.
+// Does the same for a call that needs a current context.
 cu::Return enter_context(const char* name);
-// The current context's GPU, or -1.
+// Returns the current context's GPU, or -1.
 int current_device();
-// The queue of a stream; the default stream of the current GPU for nullptr.
+// Returns the queue of a stream; for nullptr the current GPU's default stream.
 std::shared_ptr<Queue> queue_of(cu::Stream stream);
-// Waits until all streams are idle; ends the process when that takes kHangSeconds.
+// Waits until all streams are idle; ends the process after kHangSeconds.
 void wait_for_all_queues();
-// Counts a copy that could be measured; whether it shall move its bytes. One on a stream that shall
-// not is queued here as the time that it takes.
+// Counts a measurable copy and returns whether it must move its bytes. If not, only its duration is
+// queued on the stream.
 bool begin_copy(cu::Stream stream);
-// Queues the control's slow_h2d_us, h2d_ns or d2h_ns where the copy is one of those.
+// Queues the control's slow_h2d_us, h2d_ns or d2h_ns, if the copy has such a delay.
 void delay_copy(Queue& queue, std::uintptr_t to, std::uintptr_t from);
-// A copy that is measured: with the control's flip_byte, one of its bytes is wrong.
+// Copies for a measurement; with the control's flip_byte, one byte is wrong.
 void copy_bytes(std::uintptr_t to, std::uintptr_t from, std::size_t bytes);
 
-// Remote writes that the GPU does not see yet (cuda_held_writes.cc): all of them are placed, or
-// those whose time has come.
+// Place remote writes that the GPU does not see yet (cuda_held_writes.cc): all of them, or the
+// overdue ones.
 void settle_writes();
 void settle_overdue_writes();
 
-// A device function's stand-in: takes its arguments at the launch, returns what to do.
+// A launch of a device function's twin, which takes its arguments then and returns the work.
 struct Launch {
   std::uint64_t blocks = 1;
   std::uint64_t threads = 1;
   void** arguments = nullptr;
-  // Argument number `index` as the launch has it.
+  // Returns argument number `index` of the launch.
   template <class T>
   [[nodiscard]] T argument(std::size_t index) const {
     return *static_cast<T*>(arguments[index]);
   }
 };
 using Twin = std::function<void()> (*)(const Launch&);
-// nullptr when there is none of this name.
+// Returns the twin; nullptr when there is none of this name.
 cu::Function twin_named(const char* name);
-cu::Function nccl_twin_named(std::string_view name);  // those of kernels/nccl
+cu::Function nccl_twin_named(std::string_view name);  // twins of kernels/nccl
 
 }  // namespace railgauge::fake
 

@@ -1,4 +1,4 @@
-// Native twins of our device functions: what the .cu files do, in the same order of arguments.
+// Native twins of our device functions: same work as the .cu files, same order of arguments.
 #include <algorithm>
 #include <array>
 #include <chrono>
@@ -52,8 +52,8 @@ std::function<void()> compare(const Launch& launch) {
 
 // kernels/gpu/flag_answer.cu
 
-// Until `*word` is `expected`; false when the kernel shall end before. Writes that are held back
-// from the GPU come to be seen in time.
+// Waits until `*word` is `expected`; false when the kernel must end before. Makes overdue held-back
+// writes visible meanwhile.
 bool wait_for(const unsigned* word, unsigned expected, const unsigned* stop, Word idle_cycles) {
   const auto begin = std::chrono::steady_clock::now();
   while (__atomic_load_n(word, __ATOMIC_ACQUIRE) != expected) {
@@ -115,7 +115,7 @@ std::function<void()> copy(const Launch& launch) {
   return [=] { copy_bytes(to, from, bytes); };
 }
 
-// How often each word is moved changes nothing in what is there afterwards.
+// Moving each word several times leaves the same bytes as moving it once.
 std::function<void()> copy_both(const Launch& launch) {
   const auto a = launch.argument<std::uintptr_t>(0);
   const auto b = launch.argument<std::uintptr_t>(1);

@@ -1,9 +1,9 @@
 // A CUDA driver without hardware: libcuda-fake.so, loaded through RAILGAUGE_LIBCUDA. GPU memory is
-// the host's; a stream is a thread that does one thing after another; events carry real times;
-// native twins, found by their functions' names, replace device code. An unsupported call fails
-// with CUDA_ERROR_NOT_SUPPORTED. Points measured with it are `synthetic`.
+// host memory; a stream is a thread with a queue of work; events have real times; native twins,
+// found by function name, replace device code. An unsupported call fails with
+// CUDA_ERROR_NOT_SUPPORTED. Points are marked `synthetic`.
 //
-// Tests link it and steer it here; other processes by RAILGAUGE_FAKE_CUDA=NAME=VALUE,... with the
+// Tests link it and control it here; other processes by RAILGAUGE_FAKE_CUDA=NAME=VALUE,... with the
 // names below. Thread safe.
 #pragma once
 
@@ -15,8 +15,8 @@
 namespace railgauge::fake {
 
 struct CudaControl {
-  // Calls since reset() that could fail: all but releases, words of an error, and asking for an
-  // event or a stream that is not done.
+  // Calls since reset() that could fail: all except releases, error texts, and queries of an event
+  // or a stream that is not done.
   std::atomic<std::uint64_t> calls{0};
   std::atomic<std::uint64_t> fail_call{0};     // this call fails, once; 0: none
   std::atomic<std::uint64_t> fail_error{999};  // with this CUresult
@@ -44,23 +44,23 @@ struct CudaControl {
   // 1: a byte of every asynchronous copy above 8 bytes is wrong, and the end of a pointer chase.
   std::atomic<std::uint64_t> flip_byte{0};
   std::atomic<std::uint64_t> flip_synchronous{0};  // the same for cuMemcpyHtoD and cuMemcpyDtoH
-  // Copies that could be measured, since reset(): those on a stream that was made (by a copy engine
-  // or by our device code), launches of the pointer chase, and synchronous ones above 8 bytes.
+  // Measurable copies since reset(): on a created stream (by a copy engine or by our device code),
+  // launches of the pointer chase, and synchronous copies above 8 bytes.
   std::atomic<std::uint64_t> copies{0};
   std::atomic<std::uint64_t> copy_blocks{0};  // of the last launch among them
-  // From this one of them on they report success and only take some time; 0: none.
+  // From this copy on they report success but only take time; 0: none.
   std::atomic<std::uint64_t> drop_copies_from{0};
-  // So much longer takes an asynchronous copy from the host's memory to a GPU's.
+  // Additional time of an asynchronous copy from the host's memory to a GPU's.
   std::atomic<std::uint64_t> slow_h2d_us{0};
-  // Where either is not 0, events carry a clock of their own for each stream, which only
-  // asynchronous copies between the host and a GPU move on: times are what the test says, on any
-  // machine. Those to the host take a quarter from the one of this number on (from 1); 0: none.
+  // When either is not 0, each stream's events have a separate clock, which only asynchronous
+  // copies between the host and a GPU advance: times are the test's, on any machine. Copies to the
+  // host take a quarter from this number on (from 1); 0: none.
   std::atomic<std::uint64_t> h2d_ns{0};
   std::atomic<std::uint64_t> d2h_ns{0};
   std::atomic<std::uint64_t> d2h_quick_from{0};
   std::atomic<std::uint64_t> opens_late_ns{0};  // with these clocks: all streams of a gate but one
   std::atomic<std::uint64_t> d2h_timed{0};      // such copies since reset()
-  // This asynchronous copy from the host to a GPU, or the other way, is not done; 0: none.
+  // This asynchronous copy from the host to a GPU, or the reverse, moves nothing; 0: none.
   std::atomic<std::uint64_t> drop_to_gpu{0};
   std::atomic<std::uint64_t> drop_to_host{0};
   std::atomic<std::uint64_t> copies_to_gpu{0};  // asynchronous ones since reset()
@@ -68,29 +68,29 @@ struct CudaControl {
   std::atomic<std::uint64_t> writes_ordering{200};  // GPU_DIRECT_RDMA_WRITES_ORDERING
   std::atomic<std::uint64_t> no_flush{0};           // 1: the host cannot flush remote writes
   std::atomic<std::uint64_t> flushes{0};            // done since reset()
-  // A running kernel sees what the fake wire writes into GPU memory so much later, but at once
-  // after a flush by the host or a read by the adapter. 0: at once.
+  // Delay until a running kernel sees the fake wire's writes into GPU memory; a flush by the host
+  // or a read by the adapter ends it. 0: no delay.
   std::atomic<std::uint64_t> hold_writes_us{0};
-  std::atomic<std::uint64_t> flush_does_nothing{0};  // 1: it reports success all the same
+  std::atomic<std::uint64_t> flush_does_nothing{0};  // 1: it reports success nevertheless
   std::atomic<std::uint64_t> dmabuf{1};              // memory can be exported
   std::atomic<std::uint64_t> dmabuf_mmap{0};         // and the export mapped
   std::atomic<std::uint64_t> coherent{0};            // plain loads and stores reach the GPU
-  std::atomic<std::uint64_t> import_other{0};        // 1: imported memory is not what was exported
+  std::atomic<std::uint64_t> import_other{0};        // 1: imports other memory than exported
 
-  // Back to what RAILGAUGE_FAKE_CUDA says; live objects stay.
+  // Resets to the values in RAILGAUGE_FAKE_CUDA; live objects stay.
   void reset();
-  // The names of the calls since reset(), in order: call number N is at N - 1.
+  // Returns the names of the calls since reset(), in order: call number N is at N - 1.
   [[nodiscard]] std::vector<std::string> call_names() const;
   std::atomic<std::uint64_t> streams_made{0};  // since reset()
-  // On which stream each of `copies` was, in order: the first made since reset() is 1; 0 is none.
+  // Returns the stream of each of `copies`, in order: the first made since reset() is 1; 0 is none.
   [[nodiscard]] std::vector<std::uint64_t> copy_streams() const;
 };
 
-// The loaded library's own, one for the process.
+// Returns the control of the loaded library, one a process.
 CudaControl& cuda_control();
 
-// Waits until every stream is idle; false when one is not after `seconds`. A leak of a closed gate
-// shows here.
+// Waits until every stream is idle; false when one is not after `seconds`. Detects a leaked closed
+// gate.
 bool cuda_idle(double seconds);
 
 }  // namespace railgauge::fake

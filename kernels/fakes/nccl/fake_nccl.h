@@ -1,11 +1,11 @@
-// NCCL without hardware: libnccl-fake.so, taken by the loader through RAILGAUGE_LIBNCCL, on the
-// fake driver's streams and memory. Ranks are threads of one process or, with `processes`, of
-// several on one host, which meet in memory that they share. It really moves and reduces
-// the data, so that what is verified is verified, and blocks as the real one does: joining, and the
-// first call of a communicator, return when all ranks came. libnccl-old-fake.so is the same without
-// all that releases after 2.18 brought. Points that it had a part in are `synthetic`.
+// NCCL without hardware: libnccl-fake.so, loaded through RAILGAUGE_LIBNCCL, on the fake driver's
+// streams and memory. Ranks are threads of one process or, with `processes`, of several on one
+// host, which meet in shared memory. It actually moves and reduces the data, so that verification
+// is real, and blocks as NCCL does: joining, and a communicator's first call, return when all ranks
+// came. libnccl-old-fake.so is the same without the additions of releases after 2.18. Points are
+// marked `synthetic`.
 //
-// Tests link it and steer it here; other processes by RAILGAUGE_FAKE_NCCL=NAME=VALUE,... with the
+// Tests link it and control it here; other processes by RAILGAUGE_FAKE_NCCL=NAME=VALUE,... with the
 // names below. Thread safe.
 #pragma once
 
@@ -15,8 +15,8 @@
 namespace railgauge::fake {
 
 struct NcclControl {
-  // Calls since reset() that could fail: all but releases, words of an error, and asking for the
-  // state of a communicator.
+  // Calls since reset() that could fail: all except releases, error texts, and queries of a
+  // communicator's state.
   std::atomic<std::uint64_t> calls{0};
   std::atomic<std::uint64_t> fail_call{0};   // this call fails, once; 0: none
   std::atomic<std::uint64_t> fail_error{3};  // with this ncclResult_t
@@ -30,20 +30,20 @@ struct NcclControl {
   }
 
   std::atomic<std::uint64_t> async_error{0};  // a communicator's state, once all ranks have joined
-  // The rank, counted from 1, in which a call never ends until nccl_release(); 0: none. The call is
-  // the join, the first call of a collective, an abort, or the GPU's part of collective number
-  // stuck_at (from 1).
+  // The rank, counted from 1, in which a call hangs until nccl_release(); 0: none. The call is the
+  // join, the first call of a collective, an abort, or the GPU's part of collective number stuck_at
+  // (from 1).
   std::atomic<std::uint64_t> hang_join_of{0};
   std::atomic<std::uint64_t> hang_call_of{0};
   std::atomic<std::uint64_t> hang_abort_of{0};
   std::atomic<std::uint64_t> stuck_of{0};
   std::atomic<std::uint64_t> stuck_at{1};
   std::atomic<std::uint64_t> skip_call{0};  // this collective (from 1) moves nothing; 0: none
-  std::atomic<std::uint64_t> slow_us{0};    // so long each collective takes at least
+  std::atomic<std::uint64_t> slow_us{0};    // least duration of each collective
   // The connections in the debug output: 0 copies between GPUs, 1 a network with GPUDirect RDMA, 2
-  // without it.
+  // a network without it.
   std::atomic<std::uint64_t> told_network{0};
-  // Unique ids are made for ranks that are processes: calls of NCCL's own up to 64 KiB a rank, no
+  // Makes unique ids for ranks in separate processes: NCCL's own calls up to 64 KiB a rank, without
   // sends and receives.
   std::atomic<std::uint64_t> processes{0};
   std::atomic<bool> released{false};          // until reset()
@@ -52,14 +52,14 @@ struct NcclControl {
   std::atomic<std::uint64_t> messages{0};     // sent and received since reset()
   std::atomic<std::uint64_t> aborts{0};       // since reset()
 
-  // Back to what RAILGAUGE_FAKE_NCCL says; live objects stay.
+  // Resets to the values in RAILGAUGE_FAKE_NCCL; live objects stay.
   void reset();
 };
 
-// The loaded library's own, one for the process.
+// Returns the control of the loaded library, one a process.
 NcclControl& nccl_control();
 
-// Every call that waits, or hangs, comes back with an error; false when one has not after
+// Makes every call that waits or hangs return with an error; false when one has not returned after
 // `seconds`.
 bool nccl_release(double seconds);
 

@@ -1,6 +1,6 @@
-// Where the fake NCCL's ranks meet that are processes of one host: memory of the first one, which
-// the others open by its name in /proc. A process that is stopped keeps the others waiting, as one
-// does on hardware; no file is left by any ending.
+// The meeting place of the fake NCCL's ranks that are processes of one host: memory of the first
+// rank, which the others open by its name in /proc. A stopped process keeps the others waiting, as
+// on hardware. No file is left, however the processes end.
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -92,7 +92,7 @@ nc::Return join_board(Board& board) {
   return all ? nc::kSuccess : nc::kRemoteError;
 }
 
-// Nobody's input is written over before all have taken what came of it.
+// No rank's input is overwritten before all ranks have taken its result.
 bool put_on_board(Board& board, int rank, std::uint64_t number, const Bytes& input,
                   const std::function<bool()>& stop) {
   if (input.size() > kMostBytes) return false;

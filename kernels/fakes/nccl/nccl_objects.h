@@ -1,4 +1,4 @@
-// The fake NCCL's own structures behind the handles.
+// The fake NCCL's structures behind the handles.
 #pragma once
 
 #include <atomic>
@@ -22,7 +22,7 @@ namespace railgauge::fake {
 using Bytes = std::vector<unsigned char>;
 
 std::size_t bytes_of_type(nc::DataType type);
-// The reduction of all inputs, which have the same size, element by element, rank after rank.
+// Reduces all inputs, which have equal sizes, element by element in rank order.
 Bytes reduce(std::span<const Bytes> inputs, nc::DataType type, nc::RedOp op);
 
 enum class Kind : std::uint8_t {
@@ -36,7 +36,7 @@ enum class Kind : std::uint8_t {
   kScatter,
 };
 
-// One rank's call; `bytes` is of `count` elements.
+// One rank's call; `bytes` is the size of `count` elements.
 struct Collective {
   Kind kind = Kind::kAllReduce;
   const void* send = nullptr;
@@ -60,35 +60,35 @@ struct Part {  // of a group of sends and receives
   int peer = 0;
 };
 
-// One rank's state, as long as any of its queued work.
+// One rank's state; lives as long as any of its queued work.
 struct Member {
   int rank = 0;
   std::atomic<bool> aborted = false;
   bool connected = false;
-  std::uint64_t done = 0;  // collectives that it came to
+  std::uint64_t done = 0;  // number of collectives that it reached
 };
 
-// A call that does not return; it holds no lock.
+// Hangs as a call that does not return; holds no lock.
 void hang();
 
 // Memory that the ranks of one unique id share, each in a process of its own (nccl_board.cc).
 class Board;
-// A new one; the unique id by which other processes of this host open it, "" when it cannot be
-// made.
+// Makes a board and returns the unique id by which other processes of this host open it; "" on
+// failure.
 std::string make_board();
-// Opens what make_board() named; nullptr for any other id.
+// Opens the board of make_board(); nullptr for any other id.
 std::shared_ptr<Board> open_board(const std::string& id, int ranks);
 // Returns when all ranks have joined, or were released.
 nc::Return join_board(Board& board);
-// A rank's input for collective `number`; returns when all ranks' inputs are there. False when
-// `stop` says so before, or the input is too long.
+// Puts a rank's input for collective `number` on the board; returns when all ranks' inputs are
+// there. False when `stop` becomes true before, or the input is too long.
 bool put_on_board(Board& board, int rank, std::uint64_t number, const Bytes& input,
                   const std::function<bool()>& stop);
-// That input, until the rank has taken its result.
+// Returns that input, valid until the rank has taken its result.
 const void* on_board(const Board& board, int rank);
 void take_from_board(Board& board, int rank, std::uint64_t number);
 
-// Bytes of a rank's send buffer.
+// Returns the bytes of a rank's send buffer.
 std::size_t sent_bytes(const Collective& call, int rank, int ranks);
 
 // All ranks of one unique id.
@@ -96,14 +96,14 @@ class World {
  public:
   World(int ranks, const std::string& id) : ranks_(ranks), board_(open_board(id, ranks)) {}
 
-  // All wait for all others, but `join` not with `wait` false; kRemoteError when one left before
-  // (its sockets close) or all were released.
+  // Wait for all other ranks (`join` only with `wait`); kRemoteError when one left before (its
+  // sockets close) or all were released.
   nc::Return join(bool wait);
   nc::Return connect(Member& member);
   [[nodiscard]] bool complete();
   void leave(Member& member, bool aborted);
-  // On a stream's thread: returns when all ranks came to the same one and it is done, or when this
-  // member was aborted.
+  // Called on a stream's thread: returns when all ranks came to the same work and it is done, or
+  // when this member was aborted.
   void run(Member& member, const Collective& call);
   void run(Member& member, const std::vector<Part>& parts);
 
@@ -114,7 +114,7 @@ class World {
     int left = 0;
   };
   nc::Return gather(std::unique_lock<std::mutex>& lock, const int& came);
-  // The result of all calls for all ranks, or for one of them.
+  // Computes the result of all calls for all ranks, or for rank `only`.
   void compute(const std::map<int, Collective>& calls, int only = -1) const;
   void run_on_board(Member& member, const Collective& call);
   void receive(std::unique_lock<std::mutex>& lock, Member& member, const Part& part);

@@ -1,4 +1,4 @@
-// How the fake NCCL's ranks meet, and what becomes of their data.
+// The meetings of the fake NCCL's ranks, and the processing of their data.
 #include <chrono>
 #include <cstring>
 #include <thread>

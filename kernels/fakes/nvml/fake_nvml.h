@@ -1,7 +1,7 @@
-// NVML without hardware: libnvidia-ml-fake.so, taken by the loader through RAILGAUGE_LIBNVML. It
-// knows the GPUs of libcuda-fake.so by their PCI addresses.
+// NVML without hardware: libnvidia-ml-fake.so, loaded through RAILGAUGE_LIBNVML. Lists the GPUs of
+// libcuda-fake.so by their PCI addresses.
 //
-// Tests link it and steer it here; other processes by RAILGAUGE_FAKE_NVML=NAME=VALUE,... with the
+// Tests link it and control it here; other processes by RAILGAUGE_FAKE_NVML=NAME=VALUE,... with the
 // names below. Thread safe.
 #pragma once
 
@@ -29,24 +29,25 @@ struct NvmlControl {
   std::atomic<std::uint64_t> no_violations{0};   // 1: nor as violation times
   std::atomic<std::uint64_t> busy_pid{0};        // a process on GPU busy_gpu; 0: none
   std::atomic<std::uint64_t> busy_gpu{0};        //
-  // Not before this many readings of that GPU's processes, as one that starts meanwhile; 0: always.
+  // Readings of that GPU's processes before busy_pid appears, like a process that starts meanwhile;
+  // 0: always present.
   std::atomic<std::uint64_t> busy_after{0};
   std::atomic<std::uint64_t> graphics_pid{0};  // on GPU busy_gpu too, without a compute context
   std::atomic<std::uint64_t> no_processes{0};  // 1: no list of processes
-  // Who asks, by a number that is not its own: a process on each GPU from the second time on that
-  // its processes are asked for; 0: none.
+  // The asking process under a foreign number: a process on each GPU from the second reading of its
+  // processes on; 0: none.
   std::atomic<std::uint64_t> foreign_pid{0};
   std::atomic<std::uint64_t> utilization{0};        // percent
-  std::atomic<std::uint64_t> utilization_looks{0};  // that often asked it falls to 0; 0: it stays
+  std::atomic<std::uint64_t> utilization_looks{0};  // readings until it falls to 0; 0: it stays
   std::atomic<std::uint64_t> no_clocks{0};          // 1: no clocks and no reasons
   std::atomic<std::uint64_t> sm_clock_mhz{1980};
   std::atomic<std::uint64_t> remapped_rows{0};  // of each GPU, after uncorrectable errors
   std::atomic<std::uint64_t> remap_pending{0};  // 1: more wait for a reset
   std::atomic<std::uint64_t> nvlinks{0};        // of each GPU, all up
-  std::atomic<std::uint64_t> nvlink_error{0};   // what the last of them answers; 0: it is up
-  // 1: also memory errors, modes, BAR1 and fabric, with these values (fake_nvml_health.cc).
+  std::atomic<std::uint64_t> nvlink_error{0};   // what the last link answers; 0: it is up
+  // 1: adds memory errors, modes, BAR1 and fabric, with these values (fake_nvml_health.cc).
   std::atomic<std::uint64_t> health{0};
-  std::atomic<std::uint64_t> health_error{0};  // what those calls answer instead
+  std::atomic<std::uint64_t> health_error{0};  // what these calls return instead
   std::atomic<std::uint64_t> ecc{1};
   std::atomic<std::uint64_t> ecc_errors{0};  // uncorrected, since the driver was loaded
   std::atomic<std::uint64_t> persistence{1};
@@ -57,11 +58,11 @@ struct NvmlControl {
   std::atomic<std::uint64_t> utilization_readings{0};             // since reset()
   std::array<std::atomic<std::uint64_t>, 16> process_readings{};  // since reset(), of each GPU
 
-  // Back to what RAILGAUGE_FAKE_NVML says; live handles stay.
+  // Resets to the values in RAILGAUGE_FAKE_NVML; live handles stay.
   void reset();
 };
 
-// The loaded library's own, one for the process.
+// Returns the control of the loaded library, one a process.
 NvmlControl& nvml_control();
 
 }  // namespace railgauge::fake

@@ -1,10 +1,10 @@
-// The real libibverbs with one difference, for a program that runs under callgrind: instructions
-// are counted from the first completion to the last, but not while the completion queue is polled.
-// So what is counted is what a program does to post. A poll waits until something completed (a
-// moment at most), for how often a program polls in vain says more about the machine than about it.
+// The real libibverbs with one difference, for a program under callgrind: instructions are counted
+// from the first completion to the last, but not while the completion queue is polled, so the count
+// is the cost of posting. A poll waits (a moment at most) until something completed, because the
+// number of empty polls depends more on the machine than on the program.
 //
-// Preloaded, or loaded in libibverbs' place. COUNTED_VERBS_COMPLETIONS: which completion is the
-// last. Only for programs with one thread and one completion queue in use.
+// Preloaded, or loaded in place of libibverbs. COUNTED_VERBS_COMPLETIONS is the number of the last
+// completion. Only for programs with one thread and one completion queue in use.
 #include <dlfcn.h>
 #include <infiniband/verbs.h>
 #include <valgrind/callgrind.h>
@@ -42,7 +42,7 @@ int poll_uncounted(ibv_cq* queue, int most, ibv_wc* completions) {
 }  // namespace
 
 extern "C" [[gnu::visibility("default")]] ibv_context* ibv_open_device(ibv_device* device) {
-  // Not RTLD_NEXT: where this is loaded late, no order says what comes next.
+  // Not RTLD_NEXT: after a late load, no order determines the next library.
   void* library = dlopen("libibverbs.so.1", RTLD_LAZY | RTLD_NOLOAD);
   using Open = ibv_context* (*)(ibv_device*);
   const auto open = library == nullptr

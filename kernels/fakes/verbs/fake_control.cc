@@ -1,4 +1,4 @@
-// How a test steers the fake, and how RAILGAUGE_FAKE_VERBS does.
+// The control of the fake, by tests and by RAILGAUGE_FAKE_VERBS.
 #include <array>
 #include <cerrno>
 

@@ -12,7 +12,7 @@
 namespace railgauge::fake {
 namespace {
 
-// Functions of the driver API, as kernels/dl/cuda.h declares them; this library is built without
+// Functions of the driver API as kernels/dl/cuda.h declares them; this library is built without
 // that table.
 using DevicePtr = unsigned long long;
 constexpr int kMemoryType = 2;

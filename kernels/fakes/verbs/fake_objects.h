@@ -1,4 +1,4 @@
-// The fake's own structures behind the handles, each with rdma-core's structure first.
+// The fake's structures behind the handles; each begins with rdma-core's structure.
 #pragma once
 
 #include <infiniband/verbs.h>
@@ -31,10 +31,10 @@ struct FakeQueuePair;
 struct Completion {
   ibv_wc wc{};
   FakeQueuePair* queue_pair = nullptr;
-  std::uint32_t retires = 0;  // posts whose places in the send queue it frees
+  std::uint32_t retires = 0;  // posts whose places in the send queue become free
 };
 
-// Its descriptor ticks; which queue has something is seen when an event is asked for.
+// Its descriptor ticks; a request for an event looks for queues with completions.
 struct FakeChannel {
   ibv_comp_channel channel{};
   std::vector<FakeCompletionQueue*> queues;
@@ -44,8 +44,8 @@ struct FakeCompletionQueue {
   ibv_cq cq{};
   std::mutex mutex;
   std::deque<Completion> entries;
-  std::vector<FakeQueuePair*> senders;  // whose posts complete here
-  std::vector<std::uint32_t> inboxes;   // whose arrivals do; a shared one once for each sharer
+  std::vector<FakeQueuePair*> senders;  // queue pairs whose posts complete here
+  std::vector<std::uint32_t> inboxes;   // with arrivals here; a shared one once for each sharer
   bool overrun = false;
   std::atomic<bool> armed{false};
   std::atomic<std::uint32_t> waiting{0};  // posts that wait for the other side's receives
@@ -62,7 +62,7 @@ struct FakeQueuePair {
   ibv_qp qp{};
   ibv_qp_cap cap{};
   std::uint32_t destination = 0;
-  std::uint32_t outstanding = 0;  // posts whose completion was not polled
+  std::uint32_t outstanding = 0;  // posts whose completion was not polled yet
   std::uint32_t unsignalled = 0;  // since the last completion
   std::uint32_t inbox = 0;
   std::shared_ptr<Table> peer;
@@ -86,8 +86,8 @@ struct FakeRegion {
   bool on_gpu = false;  // of a real driver
 };
 
-// One lock for all objects of this process: control calls and posts of sends. Polls have the
-// queue's own, posts of receives one beside it.
+// One lock for all objects of this process: control calls and posts of sends. Polls use the queue's
+// own lock, posts of receives another one.
 std::mutex& objects_mutex();
 
 // The operations that rdma-core's header calls through the context.
@@ -97,37 +97,37 @@ int post_srq_recv(ibv_srq* srq, ibv_recv_wr* wr, ibv_recv_wr** bad_wr);
 int poll_cq(ibv_cq* cq, int count, ibv_wc* wc);
 int req_notify_cq(ibv_cq* cq, int solicited_only);
 
-// Does what waits for the other side's receives, as far as it can be done now.
+// Continues posts that wait for the other side's receives, as far as possible now.
 void continue_all(FakeCompletionQueue& queue);
 
-// Whether a poll would find something.
+// Reports whether a poll would find a completion.
 bool has_completion(FakeCompletionQueue& queue);
 
-// A fresh inbox's key, or 0 when all are taken.
+// Returns a fresh inbox's key, or 0 when all are taken.
 std::uint32_t take_inbox();
 void release_inbox(std::uint32_t key);
 
-// The bookkeeping of live handles: made once, released once.
+// Count live handles: one call at creation, one at release.
 template <class Object>
 Object* made(Object* object) {
   ++verbs_control().live_handles;
   return object;
 }
 inline void released() { --verbs_control().live_handles; }
-// The object is gone here in any case, so that a test can see that nothing is left.
+// Counts the release even when it returns an error, so that a test can check that nothing is left.
 inline int released_with_answer() {
   released();
   return verbs_control().fail_destroy != 0 ? EIO : 0;
 }
 
-// The device itself, by its number in the list.
+// Returns the device by its number in the list.
 ibv_device* device_number(std::size_t number);
 
-// As an iWARP driver does when its connection manager has connected them: both to RTS.
+// Brings both to RTS, as an iWARP driver does once its connection manager has connected them.
 void connect_queue_pairs(std::uint32_t one, std::uint32_t other);
 
-// Counts the call; true when it is the one that shall fail (errno is set to EIO).
-// `call`: the caller's own name, which VerbsControl::failed_call then says.
+// Counts the call; returns true, with errno EIO, when this call must fail. `call` is the caller's
+// own name, which VerbsControl::failed_call then has.
 bool fails_now(const char* call = __builtin_FUNCTION());
 bool transfer_fails_now(const char* call = __builtin_FUNCTION());  // of a post or a poll
 

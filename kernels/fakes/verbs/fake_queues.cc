@@ -38,7 +38,7 @@ int required_mask(ibv_qp_type type, ibv_qp_state from, ibv_qp_state to) {
   return to == IBV_QPS_ERR ? IBV_QP_STATE : -1;
 }
 
-// Only RC has all of them: what a driver answers to attributes that a type does not have.
+// Only RC has all attributes; a driver rejects ones that a type lacks.
 int forbidden_mask(ibv_qp_type type) {
   constexpr int kReliableOnly = IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER | IBV_QP_TIMEOUT |
                                 IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC;

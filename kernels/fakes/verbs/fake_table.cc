@@ -33,7 +33,7 @@ Table* create_table() {
     close(fd);
     return nullptr;
   }
-  // Where the Yama module restricts it, peers could not write into this process otherwise.
+  // With the Yama module's restriction, peers could not write into this process otherwise.
   prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY);
   return table;  // the descriptor stays open: peers find the table by it
 }

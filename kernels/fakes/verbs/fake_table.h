@@ -1,6 +1,6 @@
-// One process's RDMA objects, in memory that its peers on this host can map: registered regions,
-// queue pairs and their receives. A memfd holds it; peers find it in /proc/PID/fd, so it vanishes
-// with its process, however that ends.
+// One process's RDMA objects in memory that peers on this host can map: registered regions, queue
+// pairs and their receives. A memfd holds them; peers find it in /proc/PID/fd, so it vanishes with
+// its process, however that ends.
 #pragma once
 
 #include <sys/types.h>
@@ -12,7 +12,7 @@
 
 namespace railgauge::fake {
 
-// Keys and queue pair numbers carry the process: pid * kSlots + slot. (Process ids end at 2^22.)
+// Keys and queue pair numbers contain the process: pid * kSlots + slot. (Process ids end at 2^22.)
 inline constexpr std::uint32_t kSlots = 1024;
 inline constexpr std::uint32_t kInboxDepth = 1024;  // receives that wait or were not polled
 inline pid_t pid_of(std::uint32_t key) { return static_cast<pid_t>(key / kSlots); }
@@ -31,14 +31,14 @@ struct QueuePairSlot {
   std::atomic<std::uint32_t> destination{0};
   std::atomic<std::uint32_t> type{0};  // ibv_qp_type
   std::atomic<std::uint32_t> qkey{0};
-  std::atomic<std::uint32_t> inbox{0};  // key of its receives: its own or those it shares
+  std::atomic<std::uint32_t> inbox{0};  // key of its receives: its own or shared ones
 };
 
 struct PostedReceive {
   std::uint64_t wr_id = 0;
   std::uint64_t address = 0;
   std::uint32_t bytes = 0;
-  std::uint32_t is_valid = 0;  // its key covered it when it was posted
+  std::uint32_t is_valid = 0;  // its key covered the memory at the post
 };
 
 struct Arrival {
@@ -51,8 +51,8 @@ struct Arrival {
   std::uint32_t queue_pair = 0;
 };
 
-// A receive queue as two rings. The owner posts and polls, one process sends; each side's calls are
-// serialised, so that each counter has one writer. Counters only grow.
+// A receive queue as two rings. The owner posts and polls, one process sends; each side serialises
+// its calls, so each counter has one writer. Counters only grow.
 struct Inbox {
   std::atomic<std::uint32_t> in_use{0};
   std::atomic<std::uint32_t> posted{0};   // by the owner
@@ -62,21 +62,22 @@ struct Inbox {
   std::array<Arrival, kInboxDepth> arrivals;
 };
 
-// All zero at first, as a memfd is: nobody constructs it, so only what is used takes memory.
+// All zero at first, like a memfd: never constructed, so only used parts take memory.
 struct Table {
   std::array<RegionSlot, kSlots> regions;
   std::array<QueuePairSlot, kSlots> queue_pairs;
   std::array<Inbox, kSlots> inboxes;
 };
 
-// This process's own table, made at the first call (again after a fork); nullptr with errno.
+// Returns this process's own table, made at the first call (again after a fork); nullptr with
+// errno.
 Table* own_table();
 
-// The table of `pid`, or nullptr when no such process offers one.
+// Returns the table of `pid`, or nullptr when no such process offers one.
 std::shared_ptr<Table> table_of(pid_t pid);
 
-// Takes a free slot and returns its key, or 0 when all are taken. Slots are given out in turn, so
-// that a key is not soon used again.
+// Takes a free slot and returns its key, or 0 when all are taken. Takes slots in turn, so that a
+// key is not reused soon.
 template <class Slot>
 std::uint32_t take_slot(std::array<Slot, kSlots>& slots, std::atomic<std::uint32_t>& turn,
                         pid_t pid) {
@@ -91,10 +92,10 @@ std::uint32_t take_slot(std::array<Slot, kSlots>& slots, std::atomic<std::uint32
 
 enum class Copied { kDone, kPeerGone, kFault };
 
-// Copies into the memory of `pid`, the last byte last and not before the others. Memory of a real
-// GPU is reached in this process only.
+// Copies into the memory of `pid`, the last byte after all others. A real GPU's memory is reachable
+// only in this process.
 Copied copy_to(pid_t pid, std::uint64_t remote_address, const void* bytes, std::size_t count);
-// Copies out of it.
+// Copies out of the memory of `pid`.
 Copied copy_from(pid_t pid, std::uint64_t remote_address, void* bytes, std::size_t count);
 
 }  // namespace railgauge::fake

@@ -1,13 +1,13 @@
-// A libibverbs without hardware: libibverbs-fake.so, taken by the loader through
-// RAILGAUGE_LIBIBVERBS. Two devices, fake0 and fake1, with one RoCE port each; any queue pair
-// reaches any other on this host, in the same process or in another of the same user. RC, UC and
-// UD; writes, reads, sends and atomics are done when the post returns, a write's last byte last; a
-// send on RC without a receive waits, and continues when its owner posts or polls. A channel's
-// descriptor becomes readable every 100 us; reading an event never blocks. A call that it lacks
-// fails with EOPNOTSUPP. Results measured with it carry `synthetic`.
+// A libibverbs without hardware: libibverbs-fake.so, loaded through RAILGAUGE_LIBIBVERBS. Two
+// devices, fake0 and fake1, with one RoCE port each; any queue pair reaches any other on this host,
+// in this process or another of the same user. Supports RC, UC and UD. Writes, reads, sends and
+// atomics are complete when the post returns, a write's last byte last; a send on RC without a
+// receive waits, and continues when its owner posts or polls. A channel's descriptor becomes
+// readable every 100 us; reading an event never blocks. An unsupported call fails with EOPNOTSUPP.
+// Results are marked `synthetic`.
 //
-// Tests link it and steer it here; other processes by RAILGAUGE_FAKE_VERBS=NAME=VALUE,... with the
-// names below. Thread safe.
+// Tests link it and control it here; other processes by RAILGAUGE_FAKE_VERBS=NAME=VALUE,... with
+// the names below. Thread safe.
 #pragma once
 
 #include <atomic>
@@ -23,44 +23,44 @@ struct VerbsControl {
   std::atomic<std::uint64_t> calls{0};
   std::atomic<std::uint64_t> fail_call{0};   // this call fails with EIO, once; 0: none
   std::atomic<const char*> failed_call{""};  // its name; "" before
-  // Posts and polls since reset(), and how many of them, from the first on, are calls that count:
-  // where a task lasts for a time there are as many as the scheduler lets be.
+  // Posts and polls since reset(), and the number of them, from the first on, that count as calls:
+  // in a task with a given duration their number depends on the scheduler.
   std::atomic<std::uint64_t> transfers{0};
   std::atomic<std::uint64_t> transfers_that_count{UINT64_MAX};
   std::atomic<std::int64_t> live_handles{0};
 
   // 1: one byte of each operation above 8 bytes is wrong, and no atomic does its work
   std::atomic<std::uint64_t> flip_byte{0};
-  std::atomic<std::uint64_t> flip_write{0};    // as flip_byte, of this one among them; 0: none
-  std::atomic<std::uint64_t> fail_destroy{0};  // 1: releasing answers EIO, as of a lost device
+  std::atomic<std::uint64_t> flip_write{0};    // as flip_byte, only of this operation; 0: none
+  std::atomic<std::uint64_t> fail_destroy{0};  // 1: releases return EIO, as with a lost device
   std::atomic<std::uint64_t> lose_after{0};    // writes until the peer is unreachable; 0: never
   std::atomic<std::uint64_t> memlock{0};       // 1: registration obeys RLIMIT_MEMLOCK for everybody
   std::atomic<std::uint64_t> port_down{0};     // 1: ports are down
   std::atomic<std::uint64_t> max_inline{256};  // bytes a queue pair can send inline
   std::atomic<std::uint64_t> delay_ns{0};      // a write takes at least this long
-  // This data operation finds its local memory not registered; 0: none.
+  // This data operation's local memory counts as not registered; 0: none.
   std::atomic<std::uint64_t> unregister_at{0};
   std::atomic<std::uint64_t> infiniband{0};  // 1: the ports are InfiniBand; 2: and want a GRH
   std::atomic<std::uint64_t> iwarp{0};       // 1: the devices are iWARP's
-  // 1: the ports' rates, 200 Gb/s, count as hardware's, which nothing measured may pass
+  // 1: the ports' rates, 200 Gb/s, count as hardware limits, which no figure may exceed
   std::atomic<std::uint64_t> hardware_rate{0};
-  std::atomic<std::uint64_t> slow_port{0};  // 1: fake0's port says 2.5 Gb/s, 2: fake1's; 0: none
+  std::atomic<std::uint64_t> slow_port{0};  // 1: fake0's port reports 2.5 Gb/s, 2: fake1's; 0: none
   std::atomic<std::uint64_t> max_message{1U << 31U};   // a port's largest message, in bytes
   std::atomic<std::uint64_t> no_memory_for_queues{0};  // 1: CQs, 2: QPs cannot be made: ENOMEM
-  std::atomic<std::uint64_t> lose_datagram{0};         // this one on UC or UD is lost; 0: none
-  std::atomic<std::uint64_t> lose_empty{0};            // the same of those without bytes
-  // Registering GPU memory by a dma-buf, or by its address as nvidia-peermem lets it: fails with
-  // this errno; 0: it works.
+  std::atomic<std::uint64_t> lose_datagram{0};         // this message on UC or UD is lost; 0: none
+  std::atomic<std::uint64_t> lose_empty{0};            // the same for messages without bytes
+  // Errno for registering GPU memory by a dma-buf, or by its address as with nvidia-peermem; 0: it
+  // works.
   std::atomic<std::uint64_t> no_dmabuf{0};
   std::atomic<std::uint64_t> no_peermem{0};
   std::atomic<std::uint64_t> writes{0};        // operations done since reset()
-  std::atomic<std::uint64_t> data_writes{0};   // those above 8 bytes, and atomics
-  std::atomic<std::uint64_t> datagrams{0};     // those on UC and UD above 8 bytes
-  std::atomic<std::uint64_t> empties{0};       // those without bytes
+  std::atomic<std::uint64_t> data_writes{0};   // operations above 8 bytes, and atomics
+  std::atomic<std::uint64_t> datagrams{0};     // operations on UC and UD above 8 bytes
+  std::atomic<std::uint64_t> empties{0};       // operations without bytes
   std::atomic<std::uint64_t> gathers{0};       // times that a post's own bytes were read
   std::atomic<std::uint64_t> pinned_bytes{0};  // registered now
-  // Called with the number of each data operation, by the thread that posts it and before its
-  // bytes go; set and taken back while nothing runs. reset() leaves it.
+  // Called with the number of each data operation, by the posting thread before the bytes move. Set
+  // and clear it while nothing runs. reset() keeps it.
   std::function<void(std::uint64_t)> on_data_write;
 
   // The path of the last queue pair or address handle.
@@ -71,15 +71,15 @@ struct VerbsControl {
   std::atomic<std::uint32_t> last_pkey_index{0};
   std::atomic<std::uint32_t> last_outstanding_reads{0};
 
-  // Back to what RAILGAUGE_FAKE_VERBS says; live handles stay.
+  // Resets to the values in RAILGAUGE_FAKE_VERBS; live handles stay.
   void reset();
 };
 
-// The folder used in place of /sys/class/infiniband, or "" for none: the kernel's files of fakeN's
-// port are then read below `folder`/fakeN/ports/1. Set before the device is opened.
+// Sets the folder used in place of /sys/class/infiniband, or "" for none: the kernel's files of
+// fakeN's port are then read below `folder`/fakeN/ports/1. Call before the device is opened.
 void set_sysfs_folder(std::string_view folder);
 
-// The loaded library's own, one for the process.
+// Returns the control of the loaded library, one a process.
 VerbsControl& verbs_control();
 
 }  // namespace railgauge::fake

@@ -120,7 +120,7 @@ Status judge_newcomers(const Context& context, const Gpu& gpu, const std::string
 Status check_busy(const Context& context, const Gpu& gpu, const std::vector<GpuUsage>& before,
                   std::span<const unsigned> partners) {
   const auto usage = std::ranges::find(before, gpu.pci_address(), &GpuUsage::pci_address);
-  // Where NVML does not know it there is no answer.
+  // Without an entry NVML gives no answer.
   if (usage != before.end()) RG_TRY_OK(judge(context, gpu, *usage, partners));
   measured_here().add(gpu.pci_address());  // only once it was accepted
   return {};

@@ -1,5 +1,5 @@
-// Clocks, throttle reasons, temperature, power and PCIe link of GPUs, watched by NVML while a point
-// is measured: a figure that was taken with the clocks held down says so.
+// Clocks, throttle reasons, temperature, power and PCIe link of GPUs, read by NVML while a point is
+// measured, so that a figure taken with throttled clocks is marked.
 #pragma once
 
 #include <condition_variable>
@@ -41,43 +41,45 @@ struct GpuHealth {
   Seen memory_clock_mhz;
   Seen temperature_c;
   Seen power_w;
-  // The link as it is trained: an idle link trains down.
+  // The link as trained at the reading: an idle link trains down.
   Seen pcie_generation;
   Seen pcie_width;
   std::uint64_t reason_readings = 0;
   std::uint64_t throttled_readings = 0;
   // The reasons of all readings together (nvmlClocksEventReasons).
   unsigned long long reasons = 0;
-  // By the counters, from their first reading to their last: `interval_ns`.
+  // From the counters; `interval_ns` is the time from their first reading to their last.
   Held held;
   double interval_ns = 0;
-  // With a context on it at one of the looks but the first, this process too; each once.
+  // Processes with a context on the GPU at any look but the first, this process included; each
+  // once.
   std::vector<ml::Process> processes;
 };
 
-// Counters that grew by less than this share of the interval make no figure throttled: samples are
-// many, and fewer than one in a thousand could have met it. The fact throttled_ns has the time.
+// A point is not throttled when its counters grew by less than this share of the interval: fewer
+// than one in a thousand of its many samples could be affected. The fact throttled_ns has the time.
 inline constexpr double kLeastHeldShare = 0.001;
 
-// The bits of `reasons` that hold the clocks down: all but idle and a chosen application clock.
+// Returns the bits of `reasons` that hold the clocks down: all but idle and chosen application
+// clocks.
 unsigned long long throttling(unsigned long long reasons);
-// The same in words: "power cap, thermal slowdown by software"; "none".
+// Formats throttling reasons: "power cap, thermal slowdown by software"; "none".
 std::string throttle_words(unsigned long long reasons);
 
-// Adds to `point` the readings of the GPUs that its pair names (of all where it names none):
+// Adds to `point` the readings of the GPUs that its pair names (of all GPUs when it names none):
 // sm_clock_mhz (mean), sm_clock_mhz_min, memory_clock_mhz, temperature_c and power_w (highest),
 // pcie_generation and pcie_width (highest: an idle link trains down), throttle_reasons,
 // throttled_readings, throttled_ns (by NVML's counters), and `throttled`. With several GPUs the
 // worst counts. Pure.
 void add_health(std::span<const GpuHealth> seen, Point& point);
 
-// Reads at begin(), from a thread of its own after 5, 10, 20, 40, 80 and then every 100 ms, and at
-// end(). So short intervals, as most are, have readings too; NVML's counters cover the time between
-// two. A reading disturbs small copies that the CPU stamps (the first one after it was slow), so it
-// waits until after the first ms, its pauses grow, and those before the first 100 ms read clocks
-// and reasons alone. The users of the GPUs are read once a second and at end(). Call begin() before
-// the last copies that are not kept. Never fails: a value that NVML does not report is absent.
-// Not thread safe.
+// Reads at begin(), on its own thread after 5, 10, 20, 40, 80 and then every 100 ms, and at end().
+// Short intervals, the usual case, thus have readings too; NVML's counters cover the time between
+// readings. A reading disturbs small copies that the CPU stamps (the first copy after one was
+// slow), so the first pause is 5 ms, the pauses grow, and readings before the first 100 ms cover
+// only clocks and reasons. Users of the GPUs are read once a second and at end(). Call begin()
+// before the last copies that are not kept. Never fails: a value that NVML does not report is
+// absent. Not thread safe.
 class HealthWatch {
  public:
   explicit HealthWatch(std::span<const Gpu> gpus);
@@ -85,17 +87,17 @@ class HealthWatch {
   HealthWatch& operator=(const HealthWatch&) = delete;
   ~HealthWatch() { stop(); }
 
-  // Why nothing is watched; empty when it is.
+  // Returns the reason why nothing is watched, or "" when the watch works.
   [[nodiscard]] const std::string& blind() const { return blind_; }
 
-  // Starts an interval; ends one that is still open.
+  // Starts an interval; ends an open one first.
   void begin();
-  // The last reading of the interval; nothing where none is under way.
+  // Takes the last reading and ends the interval; does nothing without an open one.
   void end();
-  // Adds what was seen in the interval that ended last, to one point or to several. Without begin()
-  // there is nothing to add.
+  // Adds the readings of the last ended interval to `point`; may be called for several points. Adds
+  // nothing without begin().
   void add_to(Point& point) const;
-  // The processes of the interval that ended last, on the GPU `name`: GpuHealth::processes.
+  // Returns GpuHealth::processes of the last ended interval for the GPU `name`.
   [[nodiscard]] std::vector<ml::Process> processes(std::string_view name) const;
 
  private:
@@ -104,7 +106,7 @@ class HealthWatch {
 
   std::string blind_;
   NvmlUse use_;
-  // Those that NVML shows, and their names.
+  // The GPUs that NVML shows, and their names.
   std::vector<NvmlGpu> gpus_;
   std::vector<std::string> names_;
   // Owned by the thread while it runs.

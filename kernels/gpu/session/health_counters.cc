@@ -11,7 +11,7 @@ namespace {
 // The counters that moved come last, so that both sets of their answers are contiguous.
 static_assert(std::ranges::is_sorted(kHeldCounters, {}, &HeldCounter::field));
 
-// The value as a number; nothing for an error or for a type that is no count.
+// Returns the value as a number; absent for an error or for a type that is not a count.
 std::optional<unsigned long long> number_of(const ml::FieldValue& value) {
   if (value.returned != ml::kSuccess) return std::nullopt;
   switch (value.type) {
@@ -43,7 +43,7 @@ bool are_counters(std::span<const ml::FieldValue> values) {
   return any;
 }
 
-// One query for everything: first all counters, then those that moved by their older numbers.
+// Asks for everything in one query: first all counters, then the moved ones by their older numbers.
 std::vector<ml::FieldValue> questions() {
   std::vector<ml::FieldValue> values;
   for (const bool older : {false, true})

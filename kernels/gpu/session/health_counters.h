@@ -1,5 +1,5 @@
-// For how long a GPU's clocks were held down, by counters that NVML keeps. A reading sees what
-// holds them at its instant; a counter misses nothing between two looks.
+// The time for which a GPU's clocks were held down, by counters of NVML. A reading shows the
+// reasons of its instant; a counter misses nothing between two readings.
 #pragma once
 
 #include <array>
@@ -9,9 +9,9 @@
 
 namespace railgauge::gpu {
 
-// One throttle reason that has a counter. NVML has more counters (reliability, low utilisation, the
-// board's limit). Those also count a GPU at its highest clock or idle, and none of them is a reason
-// that NVML reports.
+// A throttle reason that has a counter. NVML's further counters (reliability, low utilisation, the
+// board's limit) are omitted: they also count a GPU at its highest clock or idle, and NVML reports
+// none of them as a reason.
 struct HeldCounter {
   unsigned long long reason;
   unsigned field;             // of nvmlDeviceGetFieldValues; some were lower in older drivers
@@ -24,19 +24,19 @@ inline constexpr std::array kHeldCounters{
     HeldCounter{ml::kReasonHardwareThermal, ml::kFieldHeldByHeatHardware, std::nullopt},
     HeldCounter{ml::kReasonPowerBrake, ml::kFieldHeldByPowerBrake, std::nullopt}};
 
-// Each counter's time in ns since the driver was loaded; nothing where NVML does not report it.
+// Each counter's time in ns since the driver was loaded; absent where NVML does not report it.
 using HeldTimes = std::array<std::optional<unsigned long long>, kHeldCounters.size()>;
-// Reads all counters of one GPU. Never fails: a driver that lacks a function or a counter leaves
-// its times empty.
+// Reads all counters of one GPU. Never fails: a missing function or counter leaves its times
+// absent.
 HeldTimes read_held_times(const Nvml& nvml, ml::Device device);
 
-// For how long, and by which reasons, the clocks were held down.
+// Duration and reasons for which the clocks were held down.
 struct Held {
   bool known = false;              // at least one counter was read at both ends
   unsigned long long reasons = 0;  // of the counters that grew
   double longest_ns = 0;           // by one of them; reasons may hold at once
 };
-// The growth between two readings. A counter that fell says nothing: the driver was loaded anew.
+// Returns the growth between two readings. A counter that fell is ignored: the driver was reloaded.
 // Pure.
 Held held_between(const HeldTimes& before, const HeldTimes& after);
 

@@ -19,7 +19,7 @@ ml::Return young_driver(ml::Device, int count, ml::FieldValue* values) {
   }
   return ml::kSuccess;
 }
-// Up to CUDA 13.0: at the younger numbers stand settings of power smoothing.
+// Up to CUDA 13.0 the younger numbers are settings of power smoothing.
 ml::Return older_numbers(ml::Device, int count, ml::FieldValue* values) {
   for (int i = 0; i < count; ++i) {
     values[i].returned = ml::kSuccess;

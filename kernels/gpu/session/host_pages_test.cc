@@ -69,7 +69,7 @@ TEST(HostPages, ThatAreNotToldAreNoSidesAndSaySo) {
   EXPECT_EQ(told.notes.size(), 1U) << "only where a side was asked for and is not known";
 }
 
-// Whatever this machine and its rights are, the answer is one that the facts can have.
+// On any machine and with any rights, the answer is one that the facts allow.
 TEST(HostPages, OfThisProcessAreOnANodeThatIsOnlineOrNotTold) {
   const auto buffer = HostBuffer::allocate(1000 * page_bytes());
   ASSERT_TRUE(buffer);

@@ -1,4 +1,4 @@
-// The most that a GPU's PCIe link can carry, from sysfs: a faster copy was measured wrong.
+// The upper bound of a GPU's PCIe link, from sysfs: a faster copy was measured wrong.
 #pragma once
 
 #include <optional>
@@ -11,38 +11,38 @@ namespace railgauge::gpu {
 
 // A trained link. Equal links have equal speed and width.
 struct PcieLink {
-  double giga_transfers = 0;  // a second on one lane
+  double giga_transfers = 0;  // per second on one lane
   int lanes = 0;
 
-  // In one direction: transfers times lanes, less the line code (8b/10b up to 5 GT/s, 128b/130b
-  // from 8 GT/s; 64 GT/s has none). Packet headers are not taken off.
+  // Returns the rate of one direction: transfers times lanes, less the line code (8b/10b up to 5
+  // GT/s, 128b/130b from 8 GT/s, none at 64 GT/s). Packet headers are not subtracted.
   [[nodiscard]] double bytes_per_second() const;
   bool operator==(const PcieLink&) const = default;
 };
 
-// The link of the device at `pci_address` as it is trained now. Nothing where sysfs does not report
-// it, as in many virtual machines.
+// Returns the present link of the device at `pci_address`; absent where sysfs does not report it,
+// as in many virtual machines.
 std::optional<PcieLink> present_link(const std::string& pci_address,
                                      const std::string& sysfs = "/sys");
-// The best that both ends of the link can do: the device, and the port above it where that is a
-// real one. (Both ends of a real link report the same present link; an emulated port need not.)
+// Returns the best link that both ends support: the device, and the port above it where that port
+// is real. (Both ends of a real link report the same present link; an emulated port need not.)
 std::optional<PcieLink> possible_link(const std::string& pci_address,
                                       const std::string& sysfs = "/sys");
-// "32 GT/s x16", "2.5 GT/s x16 now, at most 32 GT/s x16"; "" where sysfs does not report it.
+// Formats "32 GT/s x16" or "2.5 GT/s x16 now, at most 32 GT/s x16"; "" where sysfs has no report.
 std::string link_in_words(const std::string& pci_address, const std::string& sysfs = "/sys");
 
-// Bytes per second of the present link in one direction; nothing where it is unknown.
+// Returns bytes per second of the present link in one direction; absent when unknown.
 std::optional<double> link_bytes_per_second(const std::string& pci_address,
                                             const std::string& sysfs = "/sys");
 
-// The bound of every copy in bytes per second. It is the link at its best: an idle link is trained
-// down to save power, perhaps both before and after a measurement. An observed link (`before`
-// measuring, and now) counts where it is better. Nothing where the present link is unknown.
+// Returns the bound of every copy in bytes per second: the link at its best, because power saving
+// trains an idle link down, perhaps both before and after a measurement. An observed link (`before`
+// measuring, and now) counts when it is better. Absent when the present link is unknown.
 std::optional<double> link_ceiling(const std::string& pci_address, std::optional<double> before,
                                    const std::string& sysfs = "/sys");
 
-// kDataLoss when `bytes_per_second` is above the link's ceiling. GPUs that do not reach the host's
-// memory over PCIe (coherent ones) have no such ceiling.
+// Returns kDataLoss when `bytes_per_second` exceeds the link's ceiling. GPUs that reach the host's
+// memory by other means than PCIe (coherent ones) have no ceiling.
 Status check_link(const Gpu& gpu, std::optional<double> before, double bytes_per_second);
 
 }  // namespace railgauge::gpu

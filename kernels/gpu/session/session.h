@@ -1,5 +1,5 @@
-// The frame of every GPU kernel around its measuring: opens GPUs and adds facts, binds the thread
-// and its memory to a NUMA node, notices other users of the GPU, watches clocks and throttle
+// The frame around the measuring of every GPU kernel: opens GPUs and adds facts, binds the thread
+// and its memory to a NUMA node, detects other users of the GPU, watches clocks and throttle
 // reasons.
 #pragma once
 
@@ -17,10 +17,11 @@
 
 namespace railgauge::gpu {
 
-// Parameters of every GPU kernel: `busy` (waive, measure: what to do when another process uses the
-// GPU) and `numa` (near, far, any: where the CPU's side runs and has its memory; identity).
+// Declares the parameters of every GPU kernel: `busy` (waive, measure: the reaction to another
+// process on the GPU) and `numa` (near, far, any: the node of the CPU's side and its memory;
+// identity).
 void add_session_parameters(InfoBuilder& builder);
-// For kernels over several GPUs (endpoint "none"): `gpus`, "all" or "0,2,3" (identity).
+// Declares `gpus` for kernels over several GPUs (endpoint "none"): "all" or "0,2,3" (identity).
 void add_gpus_parameter(InfoBuilder& builder);
 
 // Holds the GPUs of a task. Not thread safe: belongs to the kernel's thread, which stays bound.
@@ -31,37 +32,38 @@ class Session {
   Session& operator=(Session&&) noexcept;
   ~Session();
 
-  // The GPU of the context's endpoint; its context is current afterwards. Waives when it is busy
-  // and `busy` does not say to measure, when `numa` is far and there is no other node.
+  // Opens the GPU of the context's endpoint and leaves its context current. Waives when the GPU is
+  // busy without busy=measure, and for numa=far on a machine without another node.
   static Result<Session> open(Context& context);
-  // Those of the parameter `gpus`; the first one's context is current. Kernels over pairs ask for
-  // at least two by `minimum`: fewer waive. `apart` as in placement.h.
+  // Opens the GPUs of the parameter `gpus` and leaves the first one's context current. Waives with
+  // fewer than `minimum`, 2 for kernels over pairs. `apart` as in placement.h.
   static Result<Session> open_several(Context& context, std::size_t minimum,
                                       Apart apart = Apart::kUnbound);
 
   [[nodiscard]] std::span<const Gpu> gpus() const;
   [[nodiscard]] const Gpu& gpu() const { return gpus().front(); }
 
-  // For host memory that is copied from or to and not filled yet, in Kernel::prepare: adds the NUMA
-  // node of its pages as the fact `fact`. Waives when that is not the node of `numa`.
+  // Checks host memory that is a copy's source or target, in Kernel::prepare and before it is
+  // filled: adds the NUMA node of its pages as the fact `fact`. Waives when it is not the node of
+  // `numa`.
   Status check_host_memory(Context& context, std::span<std::byte> memory,
                            const std::string& fact = "host_node") const;
 
-  // Around the measuring of one point: begin_point() before the first kept sample, with work that
-  // is not kept between them, since it reads NVML and what follows that is slow; end_point() right
-  // after the last one: verification, in which the GPU idles, is no part of it. report() adds what
-  // NVML saw in between (sm_clock_mhz, sm_clock_mhz_min, throttle_reasons, temperature_c,
-  // `throttled`) and hands the point to the context's reporter; it ends an interval that is still
-  // open, and several points of one interval may follow each other.
+  // Enclose the measuring of one point. Call begin_point() before the first kept sample, with some
+  // discarded work in between, because work right after its NVML reading is slow. Call end_point()
+  // right after the last sample, before verification, in which the GPU idles. report() adds NVML's
+  // readings of the interval (sm_clock_mhz, sm_clock_mhz_min, throttle_reasons, temperature_c,
+  // `throttled`), passes the point to the context's reporter, and ends an interval that is still
+  // open. Several points may report one interval.
   void begin_point();
   void end_point();
-  // After end_point(): a process that was not there when the session opened and used one of the
-  // GPUs in the interval shared what was measured. Waives then, or by busy=measure warns, and
-  // report() adds the fact in_use_by.
+  // Call after end_point(). A process that came after the session opened and used one of the GPUs
+  // in the interval shared the measured resource: waives, or warns with busy=measure, and report()
+  // adds the fact in_use_by.
   [[nodiscard]] Status check_undisturbed(Context& context);
-  // Samples `batch` as one interval: begin_point(), then `ready`, between the warm-up and the first
-  // kept sample; end_point() and check_undisturbed() after the last one. Errors are theirs and the
-  // sampler's.
+  // Samples `batch` as one interval: calls begin_point(), then `ready`, between the warm-up and the
+  // first kept sample; end_point() and check_undisturbed() after the last one. Errors are from
+  // `ready`, check_undisturbed() and the sampler.
   Result<Sampled> sample(Context& context, const SamplerOptions& options,
                          const Sampler::Batch& batch, const Sampler::Ready& ready);
   // Adds the interval's readings to the point and passes it to the context's reporter.

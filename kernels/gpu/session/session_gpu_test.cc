@@ -1,4 +1,4 @@
-// A session on a real GPU: it opens, its clocks are seen, and its own context is no other user.
+// A session on a real GPU: it opens, reads clocks, and does not count its own context as a user.
 #include "kernels/gpu/session/session.h"
 
 #include <poll.h>

@@ -15,8 +15,8 @@ namespace {
 // Processes named in one message; more are counted.
 constexpr std::size_t kMaxNamedUsers = 4;
 
-// This process's number in NVML's lists, where it is not its own. A container has numbers of its
-// own, NVML those of the host.
+// This process's number in NVML's lists when it is not the pid: a container has its own pids, NVML
+// uses the host's.
 struct Learned {
   std::mutex mutex;
   OwnNumber number;
@@ -192,7 +192,7 @@ void forget_own_number() {
   learned().number = OwnNumber();
 }
 
-// Nothing where NVML, the GPU or the figure is absent.
+// Absent when NVML, the GPU or the figure is absent.
 std::optional<unsigned> gpu_utilization_percent(std::string_view pci_address) {
   const auto use = use_nvml();
   if (!use) return std::nullopt;

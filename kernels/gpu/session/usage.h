@@ -1,4 +1,4 @@
-// Other users of the GPUs, by NVML. In a container NVML may show processes by the host's numbers:
+// Other users of the GPUs, by NVML. In a container NVML may list processes by the host's numbers;
 // this process then learns its own number from the processes that appear with its contexts.
 #pragma once
 
@@ -21,29 +21,29 @@ using railgauge::processes_on;
 // The use of one GPU by other processes.
 struct GpuUsage {
   std::string pci_address;
-  bool told = false;                   // its processes; where not, none are listed
-  std::vector<ml::Process> processes;  // with a context on it, but for this process
-  bool shows_us = false;               // this process is among them, by the number it has itself
+  bool told = false;                   // NVML listed its processes; if not, the list is empty
+  std::vector<ml::Process> processes;  // with a context on it, except this process
+  bool shows_us = false;               // NVML lists this process by its own pid
   bool mig = false;                    // partitioned
 };
-// The use of every GPU; empty where NVML is not there.
+// Returns the use of every GPU; empty without NVML.
 std::vector<GpuUsage> gpu_usage();
 
-// The number that NVML has for this process, where that is not its own: the one that was absent
-// before its first context, and is present whenever it has one. Another that came at the same time
-// is separated once it has gone; until then both count as others. Pure.
+// The number that NVML has for this process, where it differs from the pid: the number that was
+// absent before the first context and is present with each context since. While another process
+// that came at the same time remains, both count as other users. Pure.
 class OwnNumber {
  public:
-  // `before` was read before this process took its first context; from the second call on it is not
-  // looked at, since then this process may be in it. `after` was read while it had a context on
-  // each of the GPUs `pci_addresses`.
+  // Learns from `before`, read before this process took its first context, and `after`, read while
+  // it had a context on each of the GPUs `pci_addresses`. From the second call on `before` is
+  // ignored, because this process may be in it.
   void learn(const std::vector<GpuUsage>& before, const std::vector<GpuUsage>& after,
              std::span<const std::string> pci_addresses);
-  // The number, once it is the only candidate.
+  // Returns the number, once there is only one candidate.
   [[nodiscard]] std::optional<unsigned> number() const;
-  // The candidates: one where it is known, none where NVML does not report or has our own.
+  // Returns the candidates: one when known, none when NVML does not report or lists our own pid.
   [[nodiscard]] std::vector<unsigned> candidates() const;
-  // Another call could narrow it down: nothing is known yet and something may be.
+  // Reports whether another call could narrow the candidates down.
   [[nodiscard]] bool asks() const;
 
  private:
@@ -51,23 +51,24 @@ class OwnNumber {
   std::optional<std::set<unsigned>> not_us_;     // there before us
   std::optional<std::set<unsigned>> may_be_us_;  // there with each of our contexts so far
 };
-// Learns this process's number in NVML's list, by OwnNumber: called by every task, once it has a
-// context on each of its GPUs, with the usage from before it took them. Returns `before` without
-// this process. A learned number is no user for gpu_usage().
+// Learns this process's number in NVML's list by OwnNumber. Every task calls it once it has a
+// context on each of its GPUs, with the usage from before. Returns `before` without this process.
+// gpu_usage() no longer counts a learned number as a user.
 std::vector<GpuUsage> learn_own_number(std::vector<GpuUsage> before,
                                        std::span<const std::string> pci_addresses);
-// OwnNumber::candidates() of this process so far. Thread safe.
+// Returns OwnNumber::candidates() of this process so far. Thread safe.
 std::vector<unsigned> possible_own_numbers();
-// Those of `now` on the GPU `pci_address` that were not there in `before`, which has not this
-// process, and are neither this process, as far as NVML's number for it is known, nor MPS's server.
+// Returns the processes of `now` on the GPU `pci_address` that are absent from `before` (which
+// excludes this process) and are neither this process, as far as its number is known, nor the MPS
+// server.
 GpuUsage newcomers(const std::vector<GpuUsage>& before, std::string_view pci_address,
                    std::span<const ml::Process> now);
 // Forgets the learned number; for tests.
 void forget_own_number();
-// The share of time that the GPU computed, in percent, of the driver's last period.
+// Returns the share of the driver's last period in which the GPU computed, in percent.
 std::optional<unsigned> gpu_utilization_percent(std::string_view pci_address);
 
-// "pid 4242 (python3, 1.0 GiB) and pid 7" or "" when there are none.
+// Formats "pid 4242 (python3, 1.0 GB) and pid 7"; "" without users.
 std::string users_in_words(const GpuUsage& usage);
 
 }  // namespace railgauge::gpu

@@ -1,4 +1,4 @@
-// The rank that a launcher gave to this process, and the rendezvous of all ranks over MPI itself.
+// The rank that a launcher gave to this process, and the rendezvous of all ranks over MPI.
 #pragma once
 
 #include <cstdint>
@@ -12,33 +12,33 @@
 
 namespace railgauge::mpi {
 
-// A process's place among the ranks, as the launcher reports it in the environment. MPI need not be
-// initialised.
+// A process's place among the ranks, from the launcher's environment variables. Needs no
+// initialised MPI.
 struct LaunchedRank {
   std::uint32_t rank = 0;
   std::uint32_t size = 1;
-  // The number among the ranks of this node; the rank itself where no launcher reports it.
+  // The number among the ranks of this node; equal to the rank when no launcher reports it.
   std::uint32_t local_rank = 0;
 };
 
-// A variable's value; nullopt where it is not set.
+// Returns a variable's value; nullopt when it is not set.
 using Environment = std::function<std::optional<std::string>(const char* name)>;
-// The variables of this process, read with getenv on each call.
+// Returns access to this process's variables, read with getenv on each call.
 Environment process_environment();
 
-// Nothing where no launcher (Open MPI's, PMI's, PMIx's, MVAPICH's, Slurm's srun) started this
-// process.
+// Returns this process's rank; absent when no launcher (Open MPI's, PMI's, PMIx's, MVAPICH's,
+// Slurm's srun) started it.
 std::optional<LaunchedRank> launched_rank(const Environment& environment);
 
-// The rendezvous over MPI. MPI has no deadlines: a rank that is gone ends all by the launcher, and
-// a call that hangs is ended by the runner's watchdog.
+// The rendezvous over MPI. MPI has no deadlines: for a lost rank the launcher ends all ranks, and
+// the runner's watchdog ends a call that hangs.
 class MpiGroup final : public Group {
  public:
-  // `launched`: what rank() says before MPI is initialised, which the first exchange does.
+  // `launched` supplies rank() before MPI is initialised, which the first exchange does.
   MpiGroup(Calls& calls, const LaunchedRank& launched) : calls_(calls), launched_(launched) {}
   [[nodiscard]] std::uint32_t rank() const override { return launched_.rank; }
   [[nodiscard]] std::uint32_t size() const override { return launched_.size; }
-  // kInternal where MPI counts the ranks otherwise than the launcher: one of another MPI.
+  // kInternal when MPI's rank count differs from the launcher's: the launcher of another MPI.
   Result<std::vector<std::string>> exchange(std::string mine, double timeout_seconds) override;
 
  private:

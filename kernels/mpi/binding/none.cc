@@ -1,4 +1,4 @@
-// A program without MPI. Those that have one are linked with binding.cc, whose object comes first.
+// A program without MPI. Programs with MPI link binding.cc, whose object comes first.
 #include "kernels/mpi/binding/calls.h"
 
 namespace railgauge::mpi {

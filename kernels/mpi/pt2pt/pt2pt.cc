@@ -69,9 +69,9 @@ void one_window(Work& work, bool first, std::uint32_t other) {
     work.receive.stage_in(share.place(i), share.bytes);
 }
 
-// The timed loop of all kernels that keep a window of messages in flight. A window ends for its
-// sender when the receiver's answer of one byte is there, as OSU's programs have it: the completion
-// of a send says only that its buffer is free. Both ways at once need no answer.
+// The timed loop of all kernels with a window of messages in flight. The sender's window ends at
+// the receiver's one-byte answer, as in OSU's programs: the completion of a send only means that
+// its buffer is free. Transfers in both directions need no answer.
 template <bool kBothWays>
 void play_windows(Work& work, std::span<std::uint64_t> ticks) {
   const bool first = sends(work.share);

@@ -4,8 +4,8 @@
 namespace railgauge::nccl {
 namespace {
 
-// Queues one of NCCL's own calls: all take the same arguments but for the reduction and the root,
-// which come between the type and the communicator.
+// Queues one of NCCL's own calls. All take the same arguments, except for the reduction and the
+// root, which come between type and communicator.
 template <class Function, class... Own>
 nc::Return queue(Function function, const Call& call, Own... own) {
   return function(call.send, call.receive, call.share.count, call.type, own..., call.comm,

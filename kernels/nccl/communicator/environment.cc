@@ -51,8 +51,8 @@ std::vector<std::string> variables_of(std::string_view library) {
 }
 std::string name_of(const std::string& entry) { return entry.substr(0, entry.find('=')); }
 
-// Where NCCL's output goes: memory of this process alone, under a name that only it can open. No
-// folder has a file of it, so none is left however the process ends.
+// The destination of NCCL's output: memory private to this process, under a name that only it can
+// open. It has no file in any folder, so none is left however the process ends.
 struct Output {
   bool decided = false;
   std::string refused;  // why there is none
@@ -96,8 +96,8 @@ void decide_output() {
   }
 }
 
-// Beyond `environment=clean` too, and instead of the site's level, since what NCCL is asked to say
-// changes nothing that it does. Only who wants it in a file gets it there.
+// Sets the output also with `environment=clean`, and in place of the site's level, because NCCL's
+// output level does not change its work. Only a site that names a file gets the output there.
 void set_output() {
   decide_output();
   if (output().path.empty()) return;
@@ -113,12 +113,12 @@ std::string joined(const std::vector<std::string>& parts) {
   return valid_utf8(all);
 }
 
-// "none" says that there was nothing, where an absent fact would say that nobody looked.
+// Returns "none" for an empty list: an absent fact would mean that nothing was read.
 std::string or_none(const std::vector<std::string>& parts) {
   return parts.empty() ? "none" : joined(parts);
 }
 
-// The settings of one nccl.conf; NCCL takes those that the environment has not.
+// Returns the settings of one nccl.conf; NCCL uses the ones that the environment does not set.
 std::string conf_text(const std::string& path) {
   std::ifstream file(path);
   std::vector<std::string> lines;
@@ -137,7 +137,7 @@ std::string home_folder() {
   return found->pw_dir;
 }
 
-// In the order in which NCCL reads them: what the first says holds.
+// Returns the files in the order in which NCCL reads them: the first file with a setting decides.
 std::vector<std::string> conf_files() {
   std::vector<std::string> files;
   if (const char* named = std::getenv("NCCL_CONF_FILE"); named != nullptr && *named != '\0')
@@ -186,7 +186,7 @@ void set_declared(Context& context) {
   if (!replaced.empty()) context.reporter.fact("nccl_environment_replaced", joined(replaced));
 }
 
-// The fact nccl_net_gdr_level in NCCL's own words; nothing where nobody set a level.
+// Adds the fact nccl_net_gdr_level in NCCL's own words; nothing when no level is set.
 void tell_gdr_level(Context& context) {
   const std::string level = in_force("NCCL_NET_GDR_LEVEL");
   if (level.empty()) return;

@@ -1,5 +1,5 @@
-// How a task's settings appear in the process's environment. A program of its own: NCCL_DEBUG is
-// the site's here, and the owner of output is decided once a process.
+// A task's settings in the process's environment. A separate program: it sets NCCL_DEBUG as a site
+// would, and the owner of output is decided once a process.
 #include "kernels/nccl/communicator/environment.h"
 
 #include <unistd.h>

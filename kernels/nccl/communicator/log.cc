@@ -144,7 +144,7 @@ void take_nvls(std::string_view line, LogFacts& seen) {
   seen.nvls = seen.nvls.value_or(true) && there;
 }
 
-// From the connections over a network; "" when there is none.
+// Returns the use of GPUDirect RDMA by connections over a network; "" without any.
 std::string gdr_use(const LogFacts& seen) {
   int all = 0;
   int direct = 0;
@@ -205,7 +205,7 @@ std::string gdr_by_rail(const LogFacts& seen) {
   return words;
 }
 
-// Cut at kMaxFact bytes, and valid UTF-8 whatever NCCL printed.
+// Cuts the text at kMaxFact bytes and makes it valid UTF-8, whatever NCCL printed.
 std::string short_fact(std::string text) {
   if (text.size() > kMaxFact) text = text.substr(0, kMaxFact) + "...";
   return valid_utf8(text);
@@ -232,7 +232,7 @@ LogFacts parse_log(std::string_view text) {
   }
 }
 
-// Absent facts are left out: the report never says "unknown".
+// Omits absent facts: the report never contains "unknown".
 void report(const LogFacts& seen, Reporter& reporter) {
   const auto add = [&reporter](const char* name, std::string value) {
     if (!value.empty()) reporter.fact(name, short_fact(std::move(value)));

@@ -102,7 +102,7 @@ Result<Communicator> Communicator::join(const gpu::Gpu& gpu, const Progress& pro
                                                                   static_cast<int>(rank), &config);
   const std::string act =
       fmt::format("{}: join {} rank{} as rank {}", gpu.name(), ranks, ranks == 1 ? "" : "s", rank);
-  // A handle beside an error is none of ours to end.
+  // A handle returned with an error is not ours to end.
   if (returned != nc::kSuccess && returned != nc::kInProgress)
     return tl::unexpected(nccl_status(loaded_nccl(), returned, act).error());
   if (raw == nullptr) return fail(Code::kInternal, act + ": NCCL gave no communicator");
@@ -145,8 +145,8 @@ Status Communicator::finish() {
   return returned == nc::kInProgress ? Status{} : nccl_status(nccl, returned, act);
 }
 
-// Adds the ranks that the group misses, each one's last report, and this rank's place. A rank that
-// waits in vain for a lost one has an error of its own, which names nobody.
+// Adds the missing ranks with each one's last report, and this rank's place. A rank that waits in
+// vain for a lost one has its own error, without the lost rank's name.
 Error Team::explain(Error error, const Error* group_error) const {
   if (!may_be_anothers(error.code)) return error;
   if (group_error != nullptr && error.message != group_error->message)

@@ -1,5 +1,5 @@
 // The ranks of one task: NCCL's communicator, in which they compute, and the team, in which they
-// agree on the next step over the task's own rendezvous.
+// agree on each next step over the task's own rendezvous.
 #pragma once
 
 #include <cstdint>
@@ -18,35 +18,35 @@
 
 namespace railgauge::nccl {
 
-// The id that all ranks join with, as bytes; one rank makes it.
+// Makes the id by which all ranks join, as bytes; only one rank makes it.
 Result<std::string> make_unique_id();
 
-// One rank's NCCL communicator, blocking: its calls return when the work is queued, and those that
-// meet other ranks (joining, the first call of a kind, the end) when these have come. So they are
-// made by a Worker. A communicator that does not end in order is aborted, which also ends kernels
-// that wait for a rank that is gone.
+// One rank's blocking NCCL communicator. Its calls return when the work is queued; calls that meet
+// other ranks (joining, the first call of a kind, the end) return when all ranks have come, so a
+// Worker makes them. A communicator without an orderly end is aborted, which also ends kernels that
+// wait for a lost rank.
 class Communicator {
  public:
-  // Joins `ranks` ranks as number `rank` with the GPU whose context is current; returns when all
-  // have. Errors are NCCL's words. `gpu` and `progress` outlive it.
+  // Joins `ranks` ranks as number `rank`, with the GPU whose context is current; returns when all
+  // ranks have joined. Errors have NCCL's text. `gpu` and `progress` outlive the communicator.
   static Result<Communicator> join(const gpu::Gpu& gpu, const Progress& progress,
                                    std::uint32_t ranks, std::uint32_t rank,
                                    const std::string& unique_id);
 
-  Communicator() = default;  // of no ranks
+  Communicator() = default;  // without ranks
 
-  // For NCCL's own calls; nullptr without ranks.
+  // Returns the handle for NCCL's own calls; nullptr without ranks.
   [[nodiscard]] nc::Comm get() const { return comm_.get(); }
   explicit operator bool() const { return static_cast<bool>(comm_); }
 
-  // Converts the result of a call on this communicator. Where the site sets NCCL_COMM_BLOCKING=0,
-  // calls continue in the background; this waits for them until `progress` is stopped.
+  // Converts the result of a call on this communicator. With the site's NCCL_COMM_BLOCKING=0 calls
+  // continue in the background; this waits for them until `progress` is stopped.
   Status done(nc::Return returned, std::string_view act) const;
-  // Returns a background error, such as a lost connection, in NCCL's words; ok without ranks. Any
-  // thread may call it while the communicator lives.
+  // Returns a background error, such as a lost connection, in NCCL's words; ok without ranks.
+  // Thread safe while the communicator lives.
   [[nodiscard]] Status health() const;
 
-  // The orderly end, all ranks together. Without it the destructor aborts.
+  // Ends the communicator orderly, with all ranks. Without it the destructor aborts.
   Status finish();
 
  private:
@@ -62,21 +62,21 @@ class Communicator {
   Handle<Traits> comm_;
 };
 
-// The kinds of orders. The numbers travel in peer.proto and stay.
+// The kinds of orders. peer.proto carries the numbers, so they never change.
 enum class Command : std::uint32_t { kNone, kReady, kBatch, kWall, kEnd, kCall };
-// The next step of all ranks: `count` samples of `repeat` iterations. kCall is one call, not timed.
+// The next step of all ranks: `count` samples of `repeat` iterations. kCall is one untimed call.
 struct Order {
   Command command = Command::kNone;
   std::uint64_t count = 0;
   std::uint64_t repeat = 1;
 };
 
-// The ranks between their timed regions: rank 0 announces the next step, all do it, each reports
-// the result. A lost rank is named with the last step that it reported. Not thread safe; the group
-// outlives it.
+// The ranks between their timed regions: rank 0 announces the next step, all ranks perform it, and
+// each reports the result. Errors name a lost rank with its last reported step. Not thread safe;
+// the group outlives the team.
 class Team {
  public:
-  // Does what is ordered; appends samples where it has some.
+  // Performs an order; appends its samples, if it has any.
   using Perform = std::function<Status(const Order& order, std::vector<double>& samples_ns)>;
 
   // Waits for the others until `until_monotonic_ns`.
@@ -85,41 +85,40 @@ class Team {
 
   [[nodiscard]] std::uint32_t rank() const { return group_->rank(); }
   [[nodiscard]] std::uint32_t size() const { return group_->size(); }
-  // Rank 0 orders, the others follow.
+  // Reports whether this rank orders: rank 0 does, the others follow.
   [[nodiscard]] bool leads() const { return rank() == 0; }
 
-  // The step that this rank is about to take: it appears in the others' message when this rank is
-  // lost.
+  // Sets the next step of this rank; the others' message has it when this rank is lost.
   void begin_step(std::string step) {
     step_ = std::move(step);
     group_->set_place(step_);
   }
   [[nodiscard]] const std::string& step() const { return step_; }
 
-  // When it went well everywhere: on rank 0 all ranks' messages, in rank order; on the others rank
-  // 0's, and empty ones, since what each hears must not grow with their number.
+  // Shares the ranks' results. On success rank 0 gets all ranks' messages in rank order; the others
+  // get rank 0's and empty ones, so that their traffic does not grow with the number of ranks.
   Result<std::vector<Told>> agree(const Status& mine, Told told = {});
 
-  // On rank 0: all ranks do it, this one too. Gives each rank's samples. After an error no rank
-  // listens any more.
+  // On rank 0: makes all ranks, itself included, perform the order, and returns each rank's
+  // samples. After an error no rank accepts orders.
   Result<std::vector<std::vector<double>>> order(const Order& order, const Perform& perform);
-  // On rank 0, when no order failed: the others stop following; `mine` is their error too.
+  // On rank 0, when no order failed: ends following; `mine` becomes the others' error too.
   Status end_orders(const Status& mine);
-  // On the others: does what rank 0 orders until it ends.
+  // On the other ranks: performs rank 0's orders until it ends them.
   Status follow(const Perform& perform);
-  // An error of the team: all ranks know.
+  // Reports an error of the team, which all ranks know.
   [[nodiscard]] bool broken() const { return broken_; }
 
  private:
   Result<std::vector<Told>> carry_out(const Order& order, const Perform& perform);
-  // Adds what this rank knows of the lost one to an error.
+  // Adds this rank's knowledge of the lost rank to an error.
   [[nodiscard]] Error explain(Error error, const Error* group_error) const;
 
   Group* group_;
-  // On CLOCK_MONOTONIC: no step waits longer.
+  // On CLOCK_MONOTONIC: the end of every wait.
   double until_monotonic_ns_;
   std::string step_ = "start";
-  // By rank; "" where that rank never reported one.
+  // By rank; "" for a rank that never reported a step.
   std::vector<std::string> last_steps_;
   bool broken_ = false;
 };

@@ -1,7 +1,7 @@
-// Calls that may never return: a thread of their own, the worker, makes NCCL's and the driver's
-// calls while the kernel's thread watches it. A worker that hangs between calls is stopped. One
-// that hangs inside a library is left behind, and the task still ends with a line that names the
-// place.
+// Calls that may never return: a separate thread, the worker, makes the calls of NCCL and the
+// driver while the kernel's thread watches it. A worker that hangs between calls is stopped. A
+// worker that hangs inside a library is abandoned, and the task still ends with a line that names
+// the place.
 #pragma once
 
 #include <atomic>
@@ -18,21 +18,21 @@
 
 namespace railgauge::nccl {
 
-// How far the worker is, and whether it shall go on. Thread safe.
+// The worker's progress, and the order to stop. Thread safe.
 class Progress {
  public:
-  // A new piece of work; an earlier stop() holds no more.
+  // Begins a new piece of work; cancels an earlier stop().
   void begin(std::string step);
-  // The worker: something came to its end just now.
+  // Called by the worker: some work has just ended.
   void beat();
-  // The watcher: `why` ends what the worker does, as soon as it looks.
+  // Called by the watcher: stops the worker with the error `why` as soon as it looks.
   void stop(Error why);
 
-  // Read by the worker in its waiting loops.
+  // Polled by the worker in its waiting loops.
   [[nodiscard]] bool stopped() const { return stopped_.load(std::memory_order_acquire); }
-  // The error of stop(), `act` (what was under way) in front of its words.
+  // Returns the error of stop() with the current action `act` in front. Call after stop().
   [[nodiscard]] Status stopped_at(std::string_view act) const;
-  // CLOCK_MONOTONIC, in ns; begin() counts as a beat.
+  // Returns the time of the last beat, CLOCK_MONOTONIC in ns; begin() counts as a beat.
   [[nodiscard]] double last_beat_ns() const { return last_beat_ns_.load(); }
   [[nodiscard]] std::string step() const;
 
@@ -44,31 +44,30 @@ class Progress {
   std::atomic<double> last_beat_ns_{0};  // CLOCK_MONOTONIC
 };
 
-// When a job is stopped.
+// The limits of a job.
 struct Watch {
-  double deadline_monotonic_ns = 0;  // of the job; words about it may take as long as they need
+  double deadline_monotonic_ns = 0;  // of the job; messages about it may take longer
   double stall_ns = 0;               // the longest time without a beat
-  std::string hint{};                // what may be wrong when it is; may be empty
-  std::function<Status()> health{};  // asked some ten times a second and at the end; may be empty
+  std::string hint{};                // likely cause of a stall; may be empty
+  std::function<Status()> health{};  // called some ten times a second and at the end; may be empty
 };
 
-// Its thread begins with the caller's CPUs and memory policy. Not thread safe.
+// Runs jobs on a thread with the caller's CPUs and memory policy. Not thread safe.
 class Worker {
  public:
-  // Owns all that it touches: it may outlive whoever ordered it.
+  // Owns all memory that it touches, because it may outlive its caller.
   using Job = std::function<Status()>;
 
   explicit Worker(std::shared_ptr<Progress> progress);
   ~Worker();
 
-  // Returns when the job has ended, and with its error, or health()'s. A job that was stopped and
-  // did not look up in kLeaveSeconds is left behind: kDeadlineExceeded or the stop's own code,
-  // naming `step`.
+  // Runs a job and returns its error, or health()'s. A stopped job that does not react within
+  // kLeaveSeconds is abandoned: kDeadlineExceeded or the stop's own code, naming `step`.
   Status run(std::string step, Job job, const Watch& watch);
-  // A job was left behind: nothing can be run any more.
+  // Reports whether a job was abandoned; nothing can run any more.
   [[nodiscard]] bool lost() const { return lost_; }
 
-  // How long a stopped job may take to come back, in seconds.
+  // Seconds that a stopped job may take to return.
   static constexpr double kLeaveSeconds = 0.5;
 
  private:
@@ -82,7 +81,7 @@ class Worker {
   };
   // The thread's loop: takes a job, runs it without the lock, reports its end.
   static void work(const std::shared_ptr<Service>& service);
-  // Nothing while the job may continue.
+  // Returns the reason to stop the job; absent while it may continue.
   std::optional<Error> reason_to_stop(const Watch& watch) const;
   Status leave_behind();
 

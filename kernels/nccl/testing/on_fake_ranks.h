@@ -1,4 +1,5 @@
-// For tests of collectives on the fakes: all fresh before, nothing left alive afterwards.
+// For tests of collectives on the fakes: resets them before, and checks for live handles
+// afterwards.
 #pragma once
 
 #include <gmock/gmock.h>
@@ -46,8 +47,8 @@ class OnFakeRanks : public ::testing::Test {
     EXPECT_EQ(fake::nccl_control().live_handles(), 0);
   }
 
-  // Calls that were left behind come back, and what they hold is released: a process's end does
-  // that, which tests do not have.
+  // Releases abandoned calls and waits until their resources are free: in production the end of the
+  // process does that.
   static void settle() {
     EXPECT_TRUE(fake::nccl_release(10));
     const auto alive = [] {

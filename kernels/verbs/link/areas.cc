@@ -22,7 +22,7 @@ Area sending(const Link& link) { return {link.memory(), 0}; }
 Area receiving(const Link& link) { return {link.memory(), link.memory().size() / 2}; }
 
 // Compares the slots that the peer reports as used. kDataLoss names the first wrong byte; kInternal
-// where the report exceeds the slots.
+// when the report exceeds the slots.
 Status compare(const Link& link, Slots slots, const Brought& brought) {
   if (brought.slots == 0 || brought.slots > slots.count)
     return fail(Code::kInternal, fmt::format("rank {}: {} slots used, of {}", brought.from,

@@ -1,6 +1,6 @@
-// The connection between the two ranks of a task: a port, a send and a receive area in the host's
-// or a GPU's memory, completion queues, and one or more queue pairs ("lanes"), beside a reliable
-// one for control words.
+// The connection between the two ranks of a task: a port, send and receive areas in the memory of
+// the host or a GPU, completion queues, one or more queue pairs ("lanes"), and a reliable queue
+// pair for control words.
 #pragma once
 
 #include <cstddef>
@@ -28,7 +28,7 @@
 
 namespace railgauge::verbs {
 
-// Owns everything of one connection. Used by one thread.
+// Owns every resource of one connection. For one thread.
 class Link {
  public:
   struct Options {
@@ -40,9 +40,9 @@ class Link {
     std::size_t largest_bytes = 0;
     // Number of queue pairs.
     std::uint32_t lanes = 1;
-    // Posts in flight on each lane, at most.
+    // Most posts in flight on each lane.
     std::uint32_t send_depth = 1;
-    // Receives that wait on each lane, or in the shared queue. 0 makes no receive queue.
+    // Posted receives on each lane, or in the shared queue. 0 makes no receive queue.
     std::uint32_t receive_depth = 0;
     // Messages up to this size are sent inline, as far as the device can.
     std::uint32_t inline_bytes = 0;
@@ -54,58 +54,59 @@ class Link {
     bool sleeps = false;
     // Registers the areas for PCIe relaxed ordering.
     bool relaxed_ordering = false;
-    // Pins the calling thread near the adapter while the link is there.
+    // Pins the calling thread near the adapter while the link exists.
     bool pins = true;
     // Kind of memory of this rank's areas.
     Memory::Form memory;
     // Path by which a GPU's memory is registered: "auto", "dma-buf", "nvidia-peermem".
     std::string registration = "auto";
-    // This rank's IP address for the connection manager; empty takes the GID's.
+    // This rank's IP address for the connection manager; "" uses the GID's.
     std::string cm_address;
   };
-  // Opens the context's endpoint and makes everything that needs no peer. Reads the parameters of
-  // add_connection. It stays where it is: queues point into it. Where it pins, the calling thread
-  // is the one that works on it and the one that it goes in.
+  // Opens the context's endpoint and makes everything that needs no peer, by the parameters of
+  // add_connection. Never moves: queues point into the link. A pinning link is used and destroyed
+  // on the calling thread.
   static Result<std::unique_ptr<Link>> open(const Context& context, const Options& options);
 
-  // Swaps addresses with the peer and brings the queue pairs to RTS. Both ranks return well or
-  // neither does.
+  // Exchanges addresses with the peer and brings the queue pairs to RTS. Succeeds on both ranks or
+  // on neither.
   Status connect(const Context& context, Group& group);
 
-  // The facts of this connection, for Started. Called after connect.
+  // Reports the facts of this connection, for Started. Call after connect().
   void report_facts(Reporter& reporter) const;
 
-  // One of the operation's posts on `lane`: `bytes` between the beginnings of the areas.
+  // Returns one post of the operation on `lane`: `bytes` between the beginnings of the areas.
   [[nodiscard]] Request request(std::size_t bytes, std::size_t lane = 0) const;
 
-  // For what a control channel needs beside: more memory, which takes no relaxed ordering.
+  // Registers further memory for a control channel, without relaxed ordering by default.
   [[nodiscard]] Result<MemoryRegionHandle> register_memory(std::span<std::byte> memory, int access,
                                                            bool relaxed_ordering = false) const;
-  // A GPU that the rank uses beside the areas' own, before connect: GpuWatch::add.
+  // Watches a GPU that this rank uses beside the areas' own; call before connect(). See
+  // GpuWatch::add.
   void watch(const gpu::Gpu& gpu, std::vector<gpu::GpuUsage> before) {
     gpus_.add(gpu, std::move(before));
   }
-  // The protection domain of all regions and queue pairs.
+  // Returns the protection domain of all regions and queue pairs.
   [[nodiscard]] ibv_pd* domain() const { return domain_.get(); }
-  // A queue of `entries`; `channel` may be nullptr. kFailedPrecondition where locked memory is
-  // limited.
+  // Makes a queue of `entries`; `channel` may be nullptr. kFailedPrecondition when the limit on
+  // locked memory refuses it.
   Result<CompletionQueueHandle> make_completions(std::uint32_t entries,
                                                  ibv_comp_channel* channel) const;
 
-  // The areas' addresses; the CPU may follow them where memory() is the host's.
+  // Return the areas' addresses; the CPU may dereference them when memory() is the host's.
   [[nodiscard]] std::span<std::byte> send_area() const;
   [[nodiscard]] std::span<std::byte> receive_area() const;
-  // The areas' memory: the receive area begins at half its size.
+  // Returns the areas' memory; the receive area begins at half its size.
   [[nodiscard]] Memory& memory() const { return *memory_; }
-  // The key of the areas' region, for local access.
+  // Returns the key of the areas' region for local access.
   [[nodiscard]] std::uint32_t local_key() const { return registered_.region.get()->lkey; }
-  // Bytes that both ranks' areas hold: page sizes differ between machines.
+  // Returns the bytes that fit both ranks' areas: page sizes differ between machines.
   [[nodiscard]] std::size_t common_area_bytes() const;
   [[nodiscard]] const Operation& operation() const { return operation_of(options_.verb); }
   [[nodiscard]] const Options& options() const { return options_; }
-  // Whether every post either arrives or fails.
+  // Reports whether every post either arrives or fails.
   [[nodiscard]] bool is_reliable() const { return options_.transport == IBV_QPT_RC; }
-  // Bytes in front of each arriving message: the GRH of a datagram.
+  // Returns the bytes in front of each arriving message: the GRH of a datagram.
   [[nodiscard]] std::size_t grh_bytes() const {
     return options_.transport == IBV_QPT_UD ? kGrhBytes : 0;
   }
@@ -115,27 +116,27 @@ class Link {
   [[nodiscard]] const Device& device() const { return device_; }
   [[nodiscard]] PeerAddress& mine() { return mine_; }  // to add to, before connect
   [[nodiscard]] const PeerAddress& mine() const { return mine_; }
-  // The other side's address; empty before connect().
+  // Returns the other side's address; empty before connect().
   [[nodiscard]] const PeerAddress& peer() const { return peer_; }
-  // The parameters for bringing one more queue pair up to the same peer.
+  // Returns the parameters for bringing up one more queue pair to the same peer.
   [[nodiscard]] Introduction introduction(const Params& params, int access) const {
     return {device_, params, addressing_, mine_, peer_, access, connector_.get()};
   }
 
  private:
   Link() = default;
-  // kInvalidArgument above the port's or a datagram's largest message; kUnimplemented without
-  // atomics.
+  // Returns kInvalidArgument above the largest message of the port or of a datagram; kUnimplemented
+  // without atomics.
   Status check_sizes(std::size_t mtu_bytes) const;
-  // kFailedPrecondition where the parameter is above the port's active MTU.
+  // kFailedPrecondition when the parameter is above the port's active MTU.
   Status choose_mtu(const Params& params);
-  // The bytes that areas and lanes grant.
+  // Returns the access bits that areas and lanes grant.
   [[nodiscard]] int granted_access() const;
-  // Protection domain, areas and their registration.
+  // Makes protection domain, areas and their registration.
   Status make_memory();
-  // Channels, completion queues, and the shared receive queue.
+  // Makes channels, completion queues, and the shared receive queue.
   Status make_queues();
-  // The queue pairs and the queues over them.
+  // Makes the queue pairs and the queues over them.
   Status make_lanes();
   // Fills mine_, which connect() sends.
   void describe(const Params& params);
@@ -164,12 +165,12 @@ class Link {
   Addressing addressing_;
   // Inline bytes that the driver granted.
   std::uint32_t inline_bytes_ = 0;
-  // Path MTU: this side's proposal, after connect() the agreed one.
+  // Path MTU: this side's proposal; after connect() the agreed value.
   unsigned mtu_bytes_ = 0;
   PeerAddress mine_;
   PeerAddress peer_;
   GpuWatch gpus_;
-  // Empty where addresses are exchanged.
+  // Empty when the ranks exchange addresses.
   std::unique_ptr<Connector> connector_;
 };
 

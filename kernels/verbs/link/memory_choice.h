@@ -1,5 +1,5 @@
-// The parameters that say whose memory the messages come from and go to. Each side has its own, and
-// both ranks know both, so that the matrix of device and host is one task a cell.
+// The parameters that select source and target memory of the messages. Each side has its own, and
+// both ranks know both, so that each cell of the device and host matrix is one task.
 #pragma once
 
 #include "kernels/core/info_builder.h"
@@ -10,13 +10,13 @@
 
 namespace railgauge::verbs {
 
-// memory (rank 0's), target_memory (rank 1's), gpu, registration, huge_pages, staged_twin,
+// Declares memory (rank 0's), target_memory (rank 1's), gpu, registration, huge_pages, staged_twin,
 // stage_chunk, stage_depth.
 void add_memory(InfoBuilder& builder);
 
-// gpu and registration, where the target's memory is a GPU's and the initiator's the host's.
+// Declares gpu and registration, for a target in GPU memory and an initiator in host memory.
 void add_gpu_target(InfoBuilder& builder);
-// Writes rank 1's GPU and the way of registration into `options`.
+// Writes rank 1's GPU and its registration path into `options`.
 void choose_gpu_target(const Context& context, Link::Options& options);
 
 // Both sides' memory. Plain value.
@@ -26,17 +26,17 @@ struct MemoryChoice {
   [[nodiscard]] MemoryKind of(std::uint32_t rank) const { return rank == 0 ? initiator : target; }
   [[nodiscard]] bool is(MemoryKind kind) const { return initiator == kind || target == kind; }
 };
-// Resolves target_memory "same" to rank 0's kind.
+// Returns both sides' memory; target_memory "same" becomes rank 0's kind.
 MemoryChoice memory_choice(const Params& params);
 
-// Writes the kind of memory of this rank's areas into `options`. Nothing is sent inline out of GPU
+// Writes the memory kind of this rank's areas into `options`. Turns inline sending off for GPU
 // memory, because the CPU would have to read it.
 void choose_memory(const Context& context, Link::Options& options);
 
-// For a kernel whose CPU polls the message: kUnimplemented where either side's is in a GPU.
+// For kernels whose CPU polls the message: kUnimplemented when either side's memory is a GPU's.
 Status check_cpu_may_poll(const Context& context);
 
-// The facts memory, path, peer_memory and peer_path.
+// Reports the facts memory, path, peer_memory and peer_path.
 void report_memory(const PeerAddress& mine, const PeerAddress& peer, Reporter& reporter);
 
 }  // namespace railgauge::verbs

@@ -60,7 +60,7 @@ bool take_rest(Link& link, const TickClock& clock, std::uint64_t total, bool aga
   return true;
 }
 
-// Takes, and lets `busy` do its part, until that has come to its end.
+// Takes messages and calls `busy` in turn until `busy` has finished.
 template <class Busy>
 bool take_while(ReceiveQueue& receives, Busy busy) {
   std::uint64_t since = 0;
@@ -90,8 +90,8 @@ void wait_quiet(const TickClock& clock) {
   }
 }
 
-// Both ranks say a number and hear the other's; rank 1 after it has heard, so that no word comes
-// before the last one was read.
+// Exchanges a number between both ranks. Rank 1 sends only after it has received, so that no word
+// comes before the previous one was read.
 bool swap_words(ControlChannel& control, std::uint32_t rank, std::uint64_t mine,
                 ControlWord& theirs) {
   const ControlWord word = ControlWord::of(Order::kDone, mine);
@@ -99,9 +99,9 @@ bool swap_words(ControlChannel& control, std::uint32_t rank, std::uint64_t mine,
                    : control.receive(theirs) && control.send(word);
 }
 
-// Empties both sides' rings: in each turn both send, hear of the other's sends, take, and report
-// how many are missing. The ring that lacks them is not known, so each gets as many: an unreliable
-// queue pair drops a message without a receive.
+// Empties both sides' rings: in each turn both sides send, exchange their numbers of sends, take,
+// and report how many are missing. The ring that lacks them is unknown, so each ring gets that
+// many: an unreliable queue pair drops a message without a receive.
 bool use_up_all(Link& link, ControlChannel& control, const TickClock& clock, const Parts& parts,
                 std::uint32_t rank) {
   ReceiveQueue& receives = link.receives();

@@ -1,4 +1,4 @@
-// A kernel's operation on the wire, as plain facts that the shared parts read.
+// A kernel's operation on the wire, as plain facts for the shared code.
 #pragma once
 
 #include <infiniband/verbs.h>
@@ -15,27 +15,27 @@ struct Operation {
   Verb verb = Verb::kWrite;
   // Name in messages: "write".
   std::string_view words;
-  // "to" or "from", in front of the other rank in messages.
+  // "to" or "from", written before the other rank in messages.
   std::string_view way;
   ibv_wr_opcode opcode = IBV_WR_RDMA_WRITE;
   // Remote access that the target grants to the initiator.
   int target_access = 0;
   // Each message uses up a receive of the target's.
   bool takes_receive = false;
-  // Data comes back: never inline, and bound by the outstanding reads of both devices.
+  // Data comes back: never inline, and limited by the outstanding reads of both devices.
   bool fetches = false;
 
   [[nodiscard]] bool is_atomic() const {
     return verb == Verb::kFetchAdd || verb == Verb::kCompareSwap;
   }
-  // Whether the request names memory of the target's.
+  // Reports whether the request names memory of the target.
   [[nodiscard]] bool is_aimed() const { return verb != Verb::kSend; }
 };
 
-// The row of `verb`. Pure.
+// Returns the row of `verb`. Pure.
 const Operation& operation_of(Verb verb);
 
 inline constexpr std::size_t kAtomicBytes = sizeof(std::uint64_t);
-inline constexpr std::size_t kGrhBytes = 40;  // in front of what a datagram brings
+inline constexpr std::size_t kGrhBytes = 40;  // in front of a datagram's data
 
 }  // namespace railgauge::verbs

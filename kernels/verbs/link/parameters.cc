@@ -48,8 +48,8 @@ void add_addressing(InfoBuilder& builder) {
 
 }  // namespace
 
-// `qp_timeout` and `retry_count` are the fields of ibv_modify_qp with the same meaning; they change
-// nothing on a path without loss, so they are no part of a series' identity.
+// `qp_timeout` and `retry_count` are the fields of ibv_modify_qp with the same meaning; they have
+// no effect on a path without loss, so they are not part of a series' identity.
 void add_connection(InfoBuilder& builder, const ConnectionForm& form) {
   constexpr double kMaxInlineBytes = 4096;
   builder

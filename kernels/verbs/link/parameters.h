@@ -9,7 +9,7 @@
 
 namespace railgauge::verbs {
 
-// The differences between the kernels' parameters of a connection.
+// The differences between kernels in the parameters of a connection.
 struct ConnectionForm {
   // Values of parameter transport; the first is the default.
   std::vector<std::string> transports{"RC"};
@@ -18,18 +18,18 @@ struct ConnectionForm {
   // Declares the parameters of both sides' memory.
   bool has_memory = true;
 };
-// transport, the addressing, mtu, inline_bytes, qp_timeout, retry_count, stall_timeout.
+// Declares transport, the addressing, mtu, inline_bytes, qp_timeout, retry_count, stall_timeout.
 void add_connection(InfoBuilder& builder, const ConnectionForm& form);
-// poll: how completions are waited for.
+// Declares poll: how to wait for completions.
 void add_poll(InfoBuilder& builder);
-// operation: which of the atomics.
+// Declares operation: which of the atomics.
 void add_atomic_operation(InfoBuilder& builder);
-// added_cost_fraction: a test control.
+// Declares added_cost_fraction: a test control.
 void add_added_cost(InfoBuilder& builder, const std::string& summary);
 
-// Bytes of the messages that are measured; 8 for atomics.
+// Returns the message sizes in bytes; 8 for atomics.
 std::vector<std::uint64_t> sizes_of(const Params& params, const Operation& does);
-// The link's options as far as these parameters say them; `verb` is replaced by the chosen atomic.
+// Returns the link options that these parameters determine; the chosen atomic replaces `verb`.
 Link::Options link_options(const Params& params, Verb verb);
 
 }  // namespace railgauge::verbs

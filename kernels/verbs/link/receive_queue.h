@@ -1,6 +1,6 @@
-// The receives of a connection: given out before messages come, polled, given out again. They go to
-// the slots of the receive area in turn, as the initiator's messages come from the slots of its
-// own. The calls of a timed loop are inline and allocate nothing. Not thread safe.
+// The receives of a connection: posted before messages come, polled, posted again. They use the
+// slots of the receive area in turn, as the initiator's messages use the slots of its own area. The
+// calls of a timed loop are inline and allocate nothing. Not thread safe.
 #pragma once
 
 #include <infiniband/verbs.h>
@@ -15,11 +15,12 @@
 
 namespace railgauge::verbs {
 
-// All calls return false or a negative number on failure, and the link's `Waiting` has the reason.
+// Every call returns false or a negative number on failure; the link's `Waiting` has the reason.
 class ReceiveQueue {
  public:
   ReceiveQueue() = default;
-  // With `shared` one ring serves all queue pairs, else each has its own. Everything outlives it.
+  // With `shared` one ring serves all queue pairs, else each has its own. All arguments outlive
+  // this object.
   ReceiveQueue(Waiting& waiting, const Completions& completions,
                std::span<ibv_qp* const> queue_pairs, ibv_srq* shared)
       : waiting_(&waiting),
@@ -28,13 +29,13 @@ class ReceiveQueue {
         queue_pairs_(queue_pairs.begin(), queue_pairs.end()),
         shared_(shared) {}
 
-  // Posts `depth` receives a ring, into `slots` at `area`; receives without a buffer when
-  // `slots.bytes` is 0. The rings are empty before the call.
+  // Posts `depth` receives a ring into `slots` at `area`, without a buffer when `slots.bytes` is 0.
+  // The rings are empty before the call.
   [[nodiscard]] bool fill(const Slots& slots, std::span<std::byte> area, std::uint32_t key,
                           std::uint32_t depth);
 
-  // Takes what has come: messages, negative on failure. Each one's receive is given out again
-  // when `again`.
+  // Takes the arrived messages and returns their number; negative on failure. With `again`, posts
+  // each one's receive again.
   [[nodiscard]] std::int64_t take(bool again) {
     const int count = ibv_poll_cq(completions_.queue, SendQueue::kPollBatch, completion_.data());
     if (count < 0) [[unlikely]] {
@@ -53,8 +54,8 @@ class ReceiveQueue {
     return count;
   }
 
-  // Waits for the next message, whose receive is given out by give_back(). A queue of sends that
-  // failed ends the wait.
+  // Waits for the next message; give_back() posts its receive again. A failure of `sends` ends the
+  // wait.
   [[nodiscard]] bool wait_one(SendQueue& sends) {
     for (std::uint64_t since = 0;;) {
       for (unsigned i = 0; i < polls_between_looks_; ++i) {
@@ -73,24 +74,24 @@ class ReceiveQueue {
       if (sends.poll() < 0 || !waiting_->may_continue(since, completions_)) return false;
     }
   }
-  // Gives out again the receive of the message that came last.
+  // Posts the last message's receive again.
   [[nodiscard]] bool give_back() {
     if (!is_owed_) return true;
     is_owed_ = false;
     return give_out(owed_);
   }
 
-  // Waits, as take does, until something came.
+  // Takes as take() does, but waits until a message comes.
   [[nodiscard]] std::int64_t take_or_wait(bool again);
-  // A look at the limits between two takes that found nothing; `since` as in Waiting.
+  // Checks the limits between two takes that found nothing; `since` as in Waiting.
   [[nodiscard]] bool may_continue(std::uint64_t& since) {
     return waiting_->may_continue(since, completions_);
   }
 
-  // 1 where the queue sleeps on events, so that every empty poll may sleep.
+  // Returns 1 when the queue sleeps on events, so that every empty poll may sleep.
   [[nodiscard]] unsigned polls_between_looks() const { return polls_between_looks_; }
 
-  // Messages since count_from_zero().
+  // Returns the number of messages since count_from_zero().
   [[nodiscard]] std::uint64_t arrived() const { return arrived_; }
   void count_from_zero() { arrived_ = 0; }
 
@@ -104,7 +105,8 @@ class ReceiveQueue {
     ibv_recv_wr wr{};
   };
 
-  // The id names the ring, which queue pairs may share; the completion names which it was.
+  // Fails with the queue pair that the completion names: rings may be shared, so the id does not
+  // suffice.
   bool fail_completion(const ibv_wc& wc) {
     ibv_qp* failed = queue_pairs_[wc.wr_id >> kLaneShift];
     for (ibv_qp* queue_pair : queue_pairs_)

@@ -1,5 +1,5 @@
-// Who else uses the GPUs whose memory a link uses. The two ranks of a task may share one, so it is
-// judged once they know of each other.
+// Detects other users of the GPUs whose memory a link uses. The two ranks of a task may share a
+// GPU, so the judgement waits until they know of each other.
 #pragma once
 
 #include <utility>
@@ -12,20 +12,20 @@
 
 namespace railgauge::verbs {
 
-// By which numbers NVML on this side's machine may show the two ranks. Its own count of a process
-// says something only to who shares it. The host's numbers, which NVML shows in containers, are
-// learned by who came when: two ranks that came at once are two numbers of which each may be
-// either. A third one among them is a stranger's, so that then only what is sure counts. Pure.
+// Returns the numbers by which NVML on this machine may list the two ranks. A pid counts only for a
+// rank in the same pid namespace. In containers NVML lists the host's numbers, which are learned by
+// order of arrival: two ranks that start at once have two numbers, and each may be either's. A
+// third number is a stranger's, so then only certain ones count. Pure.
 std::vector<unsigned> partners_of(const PeerAddress& mine, const PeerAddress& peer);
 
 class GpuWatch {
  public:
-  // `before` is gpu::gpu_usage() of before this process took a context there; `gpu` outlives
-  // check().
+  // Adds `gpu`, which outlives check(). `before` is gpu::gpu_usage() from before this process took
+  // a context on it.
   void add(const gpu::Gpu& gpu, std::vector<gpu::GpuUsage> before);
-  // By which numbers the peer's view of a GPU may show this process; after the last add().
+  // Writes the numbers by which the peer may see this process on a GPU; call after the last add().
   static void describe(PeerAddress& mine);
-  // As gpu::check_busy for each; the peer's own process is no stranger on this machine.
+  // Checks each GPU as gpu::check_busy; the peer's own process is no stranger on this machine.
   [[nodiscard]] Status check(const Context& context, const PeerAddress& mine,
                              const PeerAddress& peer) const;
 

@@ -1,4 +1,4 @@
-// Which of NVML's processes are the task's own.
+// The selection of NVML's processes that belong to the task.
 #include "kernels/verbs/memory/gpu_watch.h"
 
 #include <gmock/gmock.h>

@@ -1,4 +1,4 @@
-// A thread on the NUMA node next to its adapter, so that its polls and its memory cross no socket.
+// Places a thread on its adapter's NUMA node, so that polls and memory cross no socket.
 #pragma once
 
 #include <string>
@@ -14,8 +14,8 @@ struct Pinned {
   std::string words;
 };
 
-// The calling thread, and what it allocates, to the node nearest to `node`, which is the adapter
-// `who`'s (-1: not known). Nothing of it fails: where affinity forbids it, the words say so.
+// Binds the calling thread and its allocations to the node nearest to `node`, the node of adapter
+// `who` (-1: unknown). Never fails: a refused affinity is reported in `words`.
 Pinned pin_near(int node, const std::string& who, const std::string& sysfs = "/sys");
 
 }  // namespace railgauge::verbs

@@ -1,6 +1,6 @@
-// How a NIC comes to reach memory. The host's is registered by its address. A GPU's by a dma-buf of
-// the CUDA driver (ibv_reg_dmabuf_mr) first, for which no module of anybody else must fit both
-// drivers; then by its address, which works where nvidia-peermem is loaded.
+// Registers memory with a NIC. Host memory is registered by its address. GPU memory is registered
+// by a dma-buf of the CUDA driver (ibv_reg_dmabuf_mr) first, which needs no third-party module that
+// fits both drivers; then by its address, which works with nvidia-peermem loaded.
 #pragma once
 
 #include <string>
@@ -23,17 +23,17 @@ struct Registration {
   MemoryRegionHandle region;
   // The path that worked: "host", "dma-buf", "nvidia-peermem".
   std::string path;
-  // The paths that were tried before it, each with the failing call and its error.
+  // The paths tried before, each with the failing call and its error.
   std::string refused;
 };
 
-// Plain memory of the host, or addresses that a module of the kernel knows.
+// Registers host memory, or addresses that a kernel module knows.
 Result<MemoryRegionHandle> register_addresses(const Device& device, ibv_pd* domain,
                                               std::span<std::byte> memory, int access,
                                               bool relaxed_ordering);
 
-// Registers all of `memory`. kFailedPrecondition with every failing call where none of the paths
-// works for a GPU's.
+// Registers all of `memory`. kFailedPrecondition, with every failing call, when no path works for
+// GPU memory.
 Result<Registration> register_all(const Device& device, ibv_pd* domain, const Memory& memory,
                                   const RegistrationForm& form);
 

@@ -61,7 +61,7 @@ Result<Attempt> attempt(const ProbePair& pair, const Device& device, const Memor
   return done;
 }
 
-// Opens both ends first: their errors are no statement about the pair.
+// Opens both ends first: their errors do not describe the pair.
 Result<Attempt> try_pair(const ProbePair& pair) {
   const Device device = RG_TRY(Device::open(pair.nic));
   const Memory memory =

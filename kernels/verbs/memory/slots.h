@@ -14,37 +14,38 @@ namespace railgauge::verbs {
 struct Slots {
   // Bytes of a message.
   std::size_t bytes = 0;
-  // Distance between two slots; 0 where there is one.
+  // Distance between two slots; 0 for a single slot.
   std::size_t stride_bytes = 0;
   std::size_t count = 1;
   // Offset of the message in its slot: the GRH before a datagram.
   std::size_t offset_bytes = 0;
   // Number of the message whose content slot 0 holds.
   std::size_t first_number = 0;
-  // All slots hold the same bytes, because any message may come to any slot.
+  // All slots hold the same bytes, because any message may arrive in any slot.
   bool are_alike = false;
 };
-// Small messages move through one page, as perftest's do: all writes to one cache line would
-// measure that line. Both ranks come to the same slots, whatever their page sizes, when both give
-// the smaller one of their areas.
+// Returns the slots of one size. Small messages move through one page, as perftest's do, because
+// writes to a single cache line would measure that line. Both ranks get equal slots on any page
+// size when both pass the smaller of their areas.
 Slots slots_in(std::size_t area_bytes, std::size_t message_bytes, std::size_t offset_bytes = 0);
 
-// Fills the slots' bytes with what `rank` writes for size number `size_index`; the gaps stay.
-// An area begins `begin` bytes into its memory.
+// An area: it begins `begin` bytes into its memory.
 struct Area {
   Memory& memory;
   std::size_t begin = 0;
 };
+// Fills the slots with the content that `rank` writes for size number `size_index`; gaps stay
+// unchanged.
 Status fill_slots(const Area& area, const Slots& slots, std::size_t size_index, std::uint32_t rank);
-// Zeros in the slots' bytes.
+// Writes zeros into the slots.
 Status clear_slots(const Area& area, const Slots& slots);
-// Compares `slots.count` slots with what `rank` wrote; `uncompared` bytes at a message's end are
-// left out. Wrong bytes are kDataLoss, with their offset in the area. `what` is "fake1:1: verify a
-// 64 write" without the size: thing and operation.
+// The words of a verification message: "fake1:1: verify a 64 write" without the size.
 struct Compared {
   std::string who;        // "fake1:1"
   std::string_view what;  // "write"
 };
+// Compares `slots.count` slots with the content that `rank` writes, except for `uncompared` bytes
+// at each message's end. Wrong bytes are kDataLoss, with their offset in the area.
 Status verify_slots(const Area& area, const Slots& slots, std::size_t size_index,
                     std::uint32_t rank, std::size_t uncompared, const Compared& compared);
 

@@ -1,5 +1,5 @@
-// Which links several devices make, and by which name a port keeps its series: a driver that names
-// devices anew leaves it as it is.
+// The links between several devices, and the name of a port in its series, which stays the same
+// when a driver renames devices.
 #include <algorithm>
 #include <cerrno>
 #include <filesystem>

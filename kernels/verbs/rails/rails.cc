@@ -28,7 +28,7 @@ constexpr double kRailsNs = 1e9;  // the common interval where no duration is gi
 // 8 ports on each side, all to all; bounds threads and memory.
 constexpr std::size_t kMaxPairs = 64;
 
-// One link and what it came to.
+// One link and its results.
 struct Rail {
   std::unique_ptr<Link> link;
   std::optional<ControlChannel> control;  // after the link, whose domain it is registered in
@@ -272,7 +272,7 @@ class Rails final : public Kernel {
     return {};
   }
 
-  // That a peer gave up says less than what another link saw.
+  // An abort by the peer is less informative than another link's error.
   [[nodiscard]] Status what_ended() const {
     const Rail* worst = nullptr;
     for (const auto& rail : rails_) {

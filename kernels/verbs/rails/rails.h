@@ -1,5 +1,4 @@
-// Bandwidth over several NICs of a node at once: which port of the one side talks to which of the
-// other, one link a pair.
+// Bandwidth over several NICs of a node at once: pairs the two sides' ports, one link a pair.
 #pragma once
 
 #include <cstdint>
@@ -21,14 +20,14 @@ struct RailPair {
   std::size_t target = 0;
   bool operator==(const RailPair&) const = default;
 };
-// same: each with its own position; cross: each with the next one, the last with the first; all:
-// each with each. Pure.
+// Pairs ports. same: equal positions; cross: each with the next, the last with the first; all: each
+// with each. Pure.
 std::vector<RailPair> rail_pairs(std::string_view rails, std::size_t count);
 
-// "mlx5_0:1,mlx5_1:1". kInvalidArgument for an empty or repeated name.
+// Parses "mlx5_0:1,mlx5_1:1". kInvalidArgument for an empty or repeated name.
 Result<std::vector<std::string>> parse_devices(const std::string& text);
-// A value for each of `count` devices: the one that `text` is, or its list's. kInvalidArgument
-// names `parameter` where the list is of another length. Pure.
+// Returns a value for each of `count` devices: the single value of `text`, or its list.
+// kInvalidArgument names `parameter` when the list has another length. Pure.
 Result<std::vector<std::string>> one_for_each(std::string_view parameter, const std::string& text,
                                               std::size_t count);
 
@@ -37,18 +36,17 @@ struct DevicePlace {
   std::string name;
   std::string pci_address;  // "" where it is in no slot
 };
-// Reads all devices of this host. kFailedPrecondition where they cannot be listed.
+// Lists all devices of this host. kFailedPrecondition when they cannot be listed.
 Result<std::vector<DevicePlace>> device_places();
-// The rail of device `name`: its position among them by PCI address, those in no slot last by name,
-// as the planner counts them. kNotFound. Pure.
+// Returns the rail of device `name`, as the planner counts: its position by PCI address, devices
+// without a slot last by name. kNotFound. Pure.
 Result<std::uint32_t> rail_number(std::vector<DevicePlace> places, std::string_view name);
-// "rail0", "rail1:2": a port other than 1 follows its number. Pure.
+// Formats "rail0", or "rail1:2" for a port other than 1. Pure.
 std::string rail_word(const RailPort& port);
-// The name of several rails, or of one among several: "rails0-3+6", in their order, each once, runs
-// joined. Pure.
+// Formats the name of several rails: "rails0-3+6", sorted, without repeats, runs joined. Pure.
 std::string rails_words(std::span<const RailPort> ports);
 
-// The kernel that a bandwidth kernel becomes when its parameter `devices` names some.
+// Makes the kernel that replaces a bandwidth kernel when the parameter `devices` is set.
 std::unique_ptr<Kernel> make_rails(Verb verb);
 
 }  // namespace railgauge::verbs

@@ -1,4 +1,4 @@
-// From what several links came to in one stretch of time, to the points of each and of all.
+// Makes points from the results of several links in one interval: for each link and for all.
 #pragma once
 
 #include <array>
@@ -19,11 +19,11 @@ namespace railgauge::verbs {
 // One link, as rank 0 reports it.
 struct RailFigure {
   const Link* link = nullptr;
-  // Messages of each rank in each slot; empty where the rank posts none.
+  // Messages of each rank by slot; empty for a rank that posts none.
   std::array<std::vector<std::uint32_t>, 2> counts;
-  // CPU and counters of each rank.
+  // CPU and port counters of each rank.
   std::array<Account, 2> accounts;
-  // Facts that hold for this link alone.
+  // Facts of this link only.
   std::map<std::string, std::string> facts;
 };
 // Facts of the size that all links share.
@@ -33,12 +33,12 @@ struct RailsForm {
   // Relative half width at which a point counts as converged.
   double precision = 0.01;
   bool verified = false;
-  // Uncertainty of the common begin; in direction both.
+  // Uncertainty of the common begin; only in direction both.
   double uncertainty_ns = 0;
 };
-// Bandwidth and message rate of each link, named by the rails of its pair (their devices' names are
-// facts), and of all together, which has the fact `links`. kDataLoss where
-// a link, or all links of one port, came to more than the line rate.
+// Reports bandwidth and message rate of each link, named by the rails of its pair (device names are
+// facts), and of all links together, with the fact `links`. kDataLoss when a link, or all links of
+// one port, exceed the line rate.
 Status report_rails(const Context& context, std::span<const RailFigure> figures,
                     const RailsForm& form);
 
@@ -47,12 +47,12 @@ struct PortLoad {
   std::uint32_t port_of = 0;  // the rank whose port it is
   std::uint32_t from = 0;     // the rank that posts
   std::string endpoint;
-  // Line rate of the port; 0: no rate is a bound.
+  // Line rate of the port; 0: no bound.
   double rate_bits_per_second = 0;
   double bytes_per_second = 0;
 };
-// kDataLoss where the links of a port together exceed its line rate in one direction. Returns how
-// many ports were compared with their line rate. Pure.
+// Returns the number of ports compared with their line rate. kDataLoss when a port's links together
+// exceed its line rate in one direction. Pure.
 Result<std::size_t> check_port_loads(std::span<const PortLoad> loads);
 
 }  // namespace railgauge::verbs

@@ -275,8 +275,8 @@ class StagedTransfer final : public LinkKernel {
     return {};
   }
 
-  // Rank 1: takes, and in a ping-pong sends each message's answer, until rank 0 has said how many
-  // there were.
+  // Runs rank 1: receives and, in a ping-pong, sends each answer, until rank 0 has sent the number
+  // of messages.
   Status follow() {
     const auto answer = [this] {
       if (!is_bandwidth() && staging_->received() > staging_->allowed())
@@ -386,7 +386,8 @@ class StagedTransfer final : public LinkKernel {
     return {};
   }
 
-  // `count` windows. Deliveries between two batches belong to nobody, except with a fixed number.
+  // Takes `count` windows. Deliveries between two batches belong to no window, except with a fixed
+  // number.
   Status batch(const TickClock& clock, std::uint64_t window, std::uint64_t count, double bytes,
                std::vector<double>& out) {
     if (!link_->waiting().before_deadline()) return failure();

@@ -41,7 +41,7 @@ std::vector<SizeTimes> times_of(const Curve& direct, const Curve& staged, bool s
 
 // The sum over links counts for the curve, a single link does not.
 void CurveReporter::point(Point point) {
-  // With several links each has points of its own beside those of all together.
+  // With several links, each link has its own points beside the points of all together.
   const bool is_whole = point.pair().empty() || point.facts().contains("links");
   if (!pair_.empty()) point.set_pair(pair_);
   point.mutable_facts()->insert(places_.begin(), places_.end());

@@ -16,7 +16,7 @@ namespace {
 // Counts and slots begin on cache lines of their own.
 constexpr std::uint64_t kLineBytes = 64;
 constexpr std::size_t kWordBytes = sizeof(std::uint64_t);
-// Where the counts stand: the peer writes the first two; after them what is written to the peer.
+// Offsets of the counts: the peer writes the first two; the rest is written to the peer.
 constexpr std::size_t kArrived = 0;
 constexpr std::size_t kEmptied = kLineBytes;
 constexpr std::size_t kOwnEmptied = 2 * kLineBytes;
@@ -83,7 +83,7 @@ Status Staging::plan(const Context& context, const Form& form, Link::Options& op
         fmt::format("memory staged: a {} names the target's memory, whose CPU would have to "
                     "fill the host's copy first; take a write or a send",
                     operation_of(options.verb).words));
-  // A send goes where the receive says: of the rings' slots that is known before.
+  // A send goes where the receive points; for the rings' slots this is known before.
   if (options.verb == Verb::kSend && (choice.initiator != choice.target))
     return fail(Code::kUnimplemented,
                 "memory staged: a send is staged on both sides or on none; take a write for one "
@@ -273,7 +273,7 @@ Status Staging::drain(std::uint64_t number) {
                     "mark the end of a chunk's copy");
 }
 
-// Never blocks. Without a GPU there is no copy, so nothing to wait for.
+// Never blocks. Without a GPU there is no copy to wait for.
 Result<bool> Staging::is_done(const std::vector<gpu::Event>& events, std::uint64_t number) const {
   if (gpu_ == nullptr) return true;
   const cu::Return returned = loaded_cuda().event_query(events[number % form_.depth].get());
@@ -282,7 +282,7 @@ Result<bool> Staging::is_done(const std::vector<gpu::Event>& events, std::uint64
   return true;
 }
 
-// Loads as far as the peer's credit permits, and posts what is loaded, in order.
+// Loads chunks as far as the peer's credit permits, and posts loaded ones in order.
 Result<bool> Staging::send_on() {
   const std::uint64_t before = loading_ + posted_ + credit_;
   credit_ = load_word(kEmptied);

@@ -29,7 +29,8 @@ Point make_one(const Context& context, const PointNames& names, const Measured& 
   return point;
 }
 
-// How many neighbouring slots hold kGroupsInSlot completions on average, a tenth of all at most.
+// Returns the neighbouring slots that have kGroupsInSlot completions on average, at most a tenth of
+// all.
 std::size_t slots_together(std::span<const double> slots, double writes, std::uint64_t group) {
   constexpr double kGroupsInSlot = 10;
   const double wanted = kGroupsInSlot * static_cast<double>(group);

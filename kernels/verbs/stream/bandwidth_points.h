@@ -1,4 +1,4 @@
-// From what a stream came to, to its points.
+// Makes points from a stream's results.
 #pragma once
 
 #include <map>
@@ -13,7 +13,7 @@
 
 namespace railgauge::verbs {
 
-// One size, before it is known whether the data was right.
+// The results of one size, before the data is verified.
 struct Measured {
   Sampled sampled;  // bytes per second of each window or slot
   // Messages of all samples together.
@@ -24,55 +24,56 @@ struct Measured {
   std::map<std::string, std::string> facts;
 };
 
-// `kept` are the windows of the samples, without the warm-up.
+// Makes the results of windows. `kept` are the windows of the samples, without the warm-up.
 Measured measured_by_windows(const TickClock& clock, Sampled sampled, std::span<const Window> kept,
                              std::uint64_t window_writes);
 
-// From the time slots of one or of both ranks: `counts[rank][slot]`, which are added up. Where a
-// slot is too short for some completions (`group` messages each), neighbours are joined, because
-// otherwise the slots would show the groups and not the link; the fact slot_ms has the resulting
-// length.
+// The form of time slots. Slots that are too short for some completions (`group` messages each) are
+// joined with neighbours, or they would show the groups instead of the link; the fact slot_ms has
+// the resulting length.
 struct SlotForm {
-  // Length of a slot as both ranks counted it.
+  // Length of a slot, equal on both ranks.
   double slot_seconds = 0;
   std::uint64_t message_bytes = 0;
   // Messages that one completion retires.
   std::uint64_t group = 1;
 };
+// Makes the results of the time slots of one or both ranks, `counts[rank][slot]`, which are added
+// up.
 Measured measured_by_slots(std::span<const std::vector<std::uint32_t>> counts,
                            const SlotForm& form);
 
-// One rank's stream in a common interval, beside the sum.
+// One rank's stream in a common interval, beside the sum of both.
 struct Direction {
   // Mean over the whole interval.
   double bytes_per_second = 0;
-  // The figure that is compared with the line rate: less the messages that one look at the queue
-  // can have found too late.
+  // The figure for the line-rate check: without the messages that one look at the queue may have
+  // found too late.
   double held_bytes_per_second = 0;
 };
-// Adds the facts NAME_bytes_per_second and NAME_smallest_slot_bytes_per_second of the stream of the
-// rank that `name` says.
+// Adds the facts NAME_bytes_per_second and NAME_smallest_slot_bytes_per_second for the stream of
+// the rank `name`.
 Direction add_direction(const std::string& name, const std::vector<std::uint32_t>& counts,
                         const SlotForm& form, std::map<std::string, std::string>& facts);
 
-// Bandwidth and message rate. `delivered` is the share of the messages that arrived; what got lost
-// is no bandwidth. kDataLoss above the line rate, in each of `directions`; the fact line_rate_check
-// says whether it was looked at.
+// The form of bandwidth points.
 struct PointForm {
   std::uint64_t message_bytes = 0;
   // Meaning of the points, part of the series' name.
   std::string meaning;
-  // Share of the messages that arrived.
+  // Share of the messages that arrived; lost messages are no bandwidth.
   double delivered = 1;
-  // 1, or 2 where the samples add up both directions.
+  // 1, or 2 when the samples are the sum of both directions.
   unsigned directions = 1;
-  // Each direction by itself, where it is known; compared with the line rate as well.
+  // Each direction alone, where known; also compared with the line rate.
   std::vector<Direction> each{};
   // The bound of each direction.
   LineRate line_rate{};
-  // Relative half width for `converged`, where the sampler does not decide it.
+  // Relative half width for `converged`, where the sampler does not decide.
   double precision = 0.01;
 };
+// Makes the points of bandwidth and message rate. kDataLoss when one of `directions` exceeds the
+// line rate; the fact line_rate_check reports whether the check was made.
 Result<std::vector<Point>> make_points(const Context& context, Measured measured,
                                        const PointForm& form);
 

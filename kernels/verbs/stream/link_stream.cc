@@ -32,7 +32,7 @@ Status check_depth(const Stream::Plan& plan) {
   return {};
 }
 
-// Checks what a stretch of time excludes.
+// Rejects parameters that a given duration excludes.
 Status check_duration(const Params& params, const StreamForm& form) {
   if (!form.both && form.duration_ns == 0) return {};
   const auto without = [&](std::string_view other) {
@@ -122,7 +122,7 @@ bool choose_begin(ControlChannel* control, const TickClock& clock, std::uint32_t
   return true;
 }
 
-// Looked at before the streams start: half an interval is no result.
+// Checked before the streams start: half an interval is not a result.
 Status check_time_left(const Context& context, double duration_ns) {
   if (seconds_left(context) * 1e9 >= kLeadNs + duration_ns) return {};
   return fail(Code::kDeadlineExceeded,

@@ -1,5 +1,5 @@
-// A stream over one link: the shape that the parameters select, what it posts, how both ranks begin
-// and end it, and the proof that it arrived.
+// A stream over one link: the form that the parameters select, its posts, its begin and end on both
+// ranks, and the verification of its data.
 #pragma once
 
 #include <cstdint>
@@ -15,54 +15,55 @@
 
 namespace railgauge::verbs {
 
-// Checked values; the fields fit each other.
+// Checked values that fit each other.
 struct StreamForm {
   Stream::Plan plan;
   bool both = false;       // both ranks are initiators
   double duration_ns = 0;  // 0: until the estimate is precise
 };
-// kInvalidArgument names the parameter that does not fit the others.
+// Reads the form. kInvalidArgument names a parameter that does not fit the others.
 Result<StreamForm> stream_form(const Params& params);
-// Lanes, depths, areas and manner of waiting of such streams; `options` has the largest message.
+// Adds lanes, depths, areas and waiting mode of a stream; `options` has the largest message.
 void add_stream_options(const Params& params, const Stream::Plan& plan, Link::Options& options);
 
-// One a lane.
+// Returns one request a lane.
 std::vector<Request> stream_requests(const Link& link, std::uint64_t message_bytes);
-// How the operation moves through the layout's slots.
+// Returns the operation's path through the layout's slots.
 Stream::Aim stream_aim(const Link& link, const Layout& layout);
-// For one size: a group of huge messages would not complete within the stall limit or the cap.
+// Adapts the plan to one size: a group of huge messages would exceed the stall limit or the cap.
 Stream::Plan stream_plan(Stream::Plan plan, std::uint64_t message_bytes);
 
-// When the slots of a stretch of time begin, some time after the stream: where `control` is not
-// nullptr a moment that both ranks agree on. False when its queue failed.
+// Chooses the begin of the slots, some time after the stream's own begin; with a non-null `control`
+// a moment that both ranks agree on. False when its queue failed.
 [[nodiscard]] bool choose_begin(ControlChannel* control, const TickClock& clock, std::uint32_t rank,
                                 CommonBegin& begin);
-// kDeadlineExceeded where such a stretch does not fit before the task's deadline.
+// Returns kDeadlineExceeded when an interval of `duration_ns` does not fit before the task's
+// deadline.
 Status check_time_left(const Context& context, double duration_ns);
 TimeSlots empty_slots(const CommonBegin& begin, const TickClock& clock, double duration_ns);
 
-// One rank's part in the stream of one size. Everything outlives it.
+// One rank's part in the stream of one size. All members outlive it.
 struct StreamPart {
   Link& link;
-  ControlChannel* control;  // nullptr where no message takes a receive, in one direction
+  ControlChannel* control;  // nullptr: no message takes a receive, one direction
   AccountBook& book;
   const TickClock& clock;
   bool both;
 };
-// The rank that posts nothing takes the messages until the last one. Adds their number to `mine`.
+// Receives messages until the last one, on a rank that posts none. Adds their number to `mine`.
 Status sink_stream(const StreamPart& part, PeerStatus& mine);
-// The last messages of a rank that posts, which may take the other's too. Adds the counts to
-// `mine`.
+// Completes the last messages of a posting rank, which may also receive the other's. Adds the
+// counts to `mine`.
 Status end_stream(const StreamPart& part, Stream& stream, PeerStatus& mine);
 
-// This rank as the target of the other's stream, and as the initiator of its own. `told` has both
-// ranks' numbers of this link.
+// This rank's ends: the target of the other rank's stream, the initiator of its own, or both.
 struct StreamEnds {
   std::size_t size_index = 0;
   std::uint32_t rank = 0;
   bool both = false;
 };
-// kDataLoss names the first wrong byte or count. Nothing is compared where all messages are lost.
+// Verifies both ends. kDataLoss names the first wrong byte or count. Compares nothing when all
+// messages are lost.
 Status verify_stream(Link& link, const Layout& layout, const StreamEnds& ends,
                      const PeerStatus& mine, const PeerStatus& theirs);
 

@@ -1,4 +1,4 @@
-// From samples to points, and what makes a figure void.
+// Makes points from samples, and rejects figures that cannot be true.
 #pragma once
 
 #include <cstdint>
@@ -14,32 +14,32 @@
 
 namespace railgauge::verbs {
 
-// make_point of kernels/core/sampling.h, marked as the loaded library is.
+// Calls make_point of kernels/core/sampling.h and marks the point as synthetic with a fake library.
 Point make_verbs_point(const PointNames& names, std::uint64_t message_bytes, const Sampled& sampled,
                        bool raw_samples);
 
-// The bound of a figure between two ports: the smaller of the known rates of both. For hardware
-// only; a software device merely names a rate.
+// The bound of a figure between two ports: the smaller of both known rates. For hardware only; a
+// software device merely reports a rate.
 struct LineRate {
-  // The smaller known rate; 0 with a waiver.
+  // The smaller known rate; 0 when there is a waiver.
   double bits_per_second = 0;
-  // The port whose rate it is, in words.
+  // The port with this rate, in words.
   std::string endpoint{};
-  // Why no rate is a bound; empty where one is.
+  // The reason why no rate is a bound, or "" when one is.
   std::string waiver{};
 };
-// Between a port and itself the messages turn round inside the adapter and never see the wire.
+// Returns the bound. None between a port and itself: messages turn round inside the adapter.
 LineRate line_rate_between(const Device& device, const PeerAddress& mine, const PeerAddress& peer);
 
-// More than the wire can carry means that the time or the count is wrong: kDataLoss. 0 is an
-// unknown rate, which bounds nothing.
+// Returns kDataLoss above the line rate: the time or the count is wrong. A rate of 0 is unknown and
+// bounds nothing.
 Status check_line_rate(std::string_view endpoint, double rate_bits_per_second,
                        double bytes_per_second);
-// The same of a latency, during which the message crosses the wire.
+// Checks a latency, in which the message crosses the wire, in the same way.
 Status check_latency_rate(std::string_view endpoint, double rate_bits_per_second,
                           const Point& point);
-// Where a rate is a bound: kDataLoss when the latency would need a faster wire than there is. Adds
-// the fact line_rate_check.
+// Checks a latency where a rate is a bound: kDataLoss when it would need a faster wire. Adds the
+// fact line_rate_check.
 Status hold_to_line_rate(const Device& device, const PeerAddress& mine, const PeerAddress& peer,
                          Point& point);
 // Waits until the time since `begin_ticks` has grown by `fraction` of itself: the added cost of a

@@ -1,6 +1,6 @@
-// The timed loop of bandwidth: a stream of posts over all lanes that is kept full, and the windows
-// that its completions are cut into. Nothing between two windows allocates or makes a system call
-// where the TSC is the clock and completions are polled.
+// The timed loop of bandwidth: a stream of posts that keeps all lanes full, and windows over its
+// completions. Between two windows it neither allocates nor makes system calls when the TSC is the
+// clock and completions are polled.
 #pragma once
 
 #include <algorithm>
@@ -18,43 +18,43 @@
 
 namespace railgauge::verbs {
 
-// Posts that completed, and the time that they took.
+// Completed posts, and the time that they took.
 struct Window {
   std::uint64_t writes = 0;
   std::uint64_t ticks = 0;
 };
 
-// The posts of one size: what is posted next on each lane. Plain values for the timed loop.
+// The posts of one size: the next post of each lane. Plain values for the timed loop.
 class Stream {
  public:
   struct Plan {
-    // Posts in flight on each lane, at most.
+    // Most posts in flight on each lane.
     std::uint64_t depth = 1;
-    // Posts of a lane from one completion to the next.
+    // Posts of a lane between two completions.
     std::uint64_t signal_every = 1;
-    // Posts that one call of ibv_post_send hands over, as a chain.
+    // Posts that one call of ibv_post_send submits as a chain.
     std::uint64_t post_list = 1;
-    // Posts in all; 0 has no end.
+    // Total posts; 0: endless.
     std::uint64_t writes = 0;
-    // Share of its own time by which each group is made longer; a test control.
+    // Test control: lengthens each group by this share of its own time.
     double added_cost = 0;
   };
-  // How the slots are used: all lanes share them, or each has its own after the lane before.
+  // The use of the slots: shared by all lanes, or separate for each lane, one lane behind another.
   struct Aim {
     // Slots of the source area.
     Slots slots{};
-    // Each lane has slots of its own, so that lanes never touch the same word.
+    // Each lane has its own slots, so that lanes never touch the same word.
     bool each_lane_its_own = false;
-    // The request names memory of the target's, whose address moves as well.
+    // The request names memory of the target, whose address advances too.
     bool is_remote = true;
-    // Compare-and-swap: a word is expected to hold the number of laps.
+    // Compare-and-swap: each word is expected to hold the number of laps.
     bool counts_laps = false;
   };
-  // `requests` has one a lane, as Link makes them.
+  // `requests` has one request a lane, as Link makes them.
   Stream(SendQueue& queue, const TickClock& clock, std::span<const Request> requests,
          const Plan& plan, const Aim& aim)
       : queue_(queue), clock_(clock), plan_(plan), aim_(aim) {
-    // The control posts a group when the one before has completed and its cost is paid.
+    // The control posts a group only after the previous one has completed and its cost is paid.
     if (plan_.added_cost > 0) plan_.depth = plan_.signal_every;
     const std::size_t list = plan_.post_list;
     for (std::size_t lane = 0; lane < requests.size(); ++lane) {
@@ -88,28 +88,29 @@ class Stream {
     return true;
   }
 
-  // Ends the stream without waiting: the posts in the queues will complete.
+  // Ends the stream without waiting; posts in the queues still complete.
   bool close() {
     for (std::size_t lane = 0; lane < lanes_.size(); ++lane) {
       SendQueue::Lane& state = queue_.lane(lane);
-      // The tail of a group that has no completion: one more post brings it.
+      // A group's tail lacks a completion: one more post brings it.
       if (state.unsignalled > 0 && !post_chain(lanes_[lane], state, first_of(lane), 1, true))
         return false;
     }
     return true;
   }
-  // Afterwards no post of the stream is in the queues and the counts are final.
+  // Ends the stream and waits; afterwards none of its posts is in flight and the counts are final.
   bool finish() { return queue_.wait_retired() && close() && queue_.wait_retired(); }
 
-  // Derived from laps and positions: the timed loop counts nothing besides.
+  // Returns the number of posts, derived from laps and positions: the timed loop counts nothing
+  // else.
   [[nodiscard]] std::uint64_t posted() const {
     std::uint64_t all = 0;
     for (const Lane& lane : lanes_) all += lane.lap * aim_.slots.count + slot_of(lane);
     return all;
   }
-  // Posts that the adapter has completed, those without a completion of their own included.
+  // Returns the posts that the adapter has completed, including posts without their own completion.
   [[nodiscard]] std::uint64_t completed() const { return posted() - queue_.in_flight(); }
-  // How many of the first slots were used, each at least once.
+  // Returns how many of the first slots were used at least once.
   [[nodiscard]] std::uint64_t slots_written() const {
     std::uint64_t most = 0;
     for (const Lane& lane : lanes_)
@@ -117,14 +118,14 @@ class Stream {
     return most;
   }
 
-  // Waits for completions: posts retired, negative on failure.
+  // Waits for completions and returns the retired posts; negative on failure.
   std::int64_t retire() {
     const std::int64_t retired = queue_.poll_or_wait();
     if (plan_.added_cost > 0 && retired > 0) add_cost(clock_, group_began_, plan_.added_cost);
     return retired;
   }
 
-  // Completions since the last look: posts retired, negative on failure.
+  // Takes completions without waiting and returns the retired posts; negative on failure.
   std::int64_t drain() {
     std::int64_t all = 0;
     for (std::int64_t retired = queue_.poll(); retired != 0; retired = queue_.poll()) {
@@ -138,7 +139,7 @@ class Stream {
  private:
   // The next post of one queue pair. The loop works on a copy in registers.
   struct Lane {
-    // Posts until the stream's end, where it has one.
+    // Remaining posts, when the stream has an end.
     std::uint64_t left = UINT64_MAX;
     // Address of the first slot in the send area.
     std::uint64_t first = 0;
@@ -147,18 +148,18 @@ class Stream {
     // Address behind the last slot.
     std::uint64_t end = 0;
     std::uint64_t stride = 0;
-    // Distance from an address here to the target's.
+    // Distance from a local address to the target's.
     std::uint64_t to_remote = 0;
-    // How often the lane went through its slots.
+    // Number of passes of the lane through its slots.
     std::uint64_t lap = 0;
   };
   static_assert(offsetof(ibv_send_wr, wr.rdma.remote_addr) ==
                 offsetof(ibv_send_wr, wr.atomic.remote_addr));
 
-  // The head of the lane's chain.
+  // Returns the head of the lane's chain.
   [[nodiscard]] Request* first_of(std::size_t lane) { return &chains_[lane * plan_.post_list]; }
 
-  // The next post's.
+  // Returns the slot of the next post.
   [[nodiscard]] static std::uint64_t slot_of(const Lane& lane) {
     return lane.stride == 0 ? 0 : (lane.next - lane.first) / lane.stride;
   }
@@ -170,7 +171,7 @@ class Stream {
     SendQueue::Lane& state = queue_.lane(lane);
     Request* const chain = first_of(lane);
     const std::uint64_t list = plan_.post_list;
-    // A copy, which a post cannot change behind the compiler's back.
+    // A copy, which a post cannot change without the compiler's knowledge.
     Lane own = lanes_[lane];
     bool well = true;
     while (well && state.in_flight + list <= plan_.depth) {
@@ -206,7 +207,7 @@ class Stream {
     return well;
   }
 
-  // Posts the first `count` of a chain, the last of them signalled where `ends`.
+  // Posts the first `count` requests of a chain; with `ends`, the last one is signalled.
   bool post_chain(Lane& own, SendQueue::Lane& state, Request* chain, std::uint64_t count,
                   bool ends) {
     for (std::uint64_t i = 0; i < count; ++i) {
@@ -223,7 +224,7 @@ class Stream {
     return posted;
   }
 
-  // Gives the request the lane's next slot.
+  // Moves the request to the lane's next slot.
   void aim(Request& request, Lane& own) const {
     if (aim_.counts_laps) [[unlikely]] {
       request.wr.wr.atomic.compare_add = own.lap;
@@ -231,7 +232,7 @@ class Stream {
     }
     aim_.is_remote ? move_on<true>(request, own) : move_on<false>(request, own);
   }
-  // Aims at the next slot; the last one is followed by the first of the next lap.
+  // Moves to the next slot; the first slot of the next lap follows the last.
   template <bool kIsRemote>
   static void move_on(Request& request, Lane& own) {
     request.sge.addr = own.next;
@@ -248,15 +249,15 @@ class Stream {
   Aim aim_;
   std::vector<Lane> lanes_;
   std::vector<Request> chains_;  // post_list a lane, chained
-  // Begin of the group whose cost the control adds.
+  // Begin of the group to which the control adds its cost.
   std::uint64_t group_began_ = 0;
 };
 
-// One size being measured: turns the stream's completions into windows.
+// Divides the completions of one size's stream into windows.
 class WindowMeter {
  public:
-  // `fixed_writes`: the stream's end, whose windows hold exactly `window_writes` but for the last;
-  // 0 where it has none.
+  // `fixed_writes` is the stream's end, with windows of exactly `window_writes` except for the
+  // last; 0 for a stream without an end.
   WindowMeter(Stream& stream, const TickClock& clock, std::uint64_t window_writes,
               std::uint64_t fixed_writes)
       : stream_(stream),
@@ -264,7 +265,7 @@ class WindowMeter {
         window_writes_(window_writes),
         fixed_writes_(fixed_writes),
         fixed_(fixed_writes != 0) {
-    // Its windows follow each other from the first post to the last: no room is made in between.
+    // Windows follow each other from the first post to the last: no reallocation in between.
     if (fixed_) make_room(fixed_writes / window_writes + 1 + SendQueue::kPollBatch);
   }
   // Makes `count` more windows. False when the queue failed.
@@ -284,15 +285,15 @@ class WindowMeter {
     return true;
   }
 
-  // The last `count` windows that were asked for.
+  // Returns the last `count` requested windows.
   [[nodiscard]] std::span<const Window> last(std::uint64_t count) const {
     return std::span(all_).first(taken_).last(count);
   }
 
  private:
-  // Sets the first window's beginning. Fixed: before the first post. Otherwise at a completion with
-  // the queue full: completions between two batches belong to nobody. Where there were none, the
-  // queue never ran low and the window continues.
+  // Sets the first window's begin: before the first post when fixed; otherwise at a completion with
+  // the queue full, since completions between two batches belong to no window. Without any between
+  // them, the queue never ran low and the window continues.
   bool begin() {
     if (fixed_ && !running_) {
       running_ = true;
@@ -310,7 +311,7 @@ class WindowMeter {
     return stream_.top_up();
   }
 
-  // Closing a window allocates nothing; the one that is open where room must be made is nobody's.
+  // Reserves room, so that closing a window allocates nothing; an open window is discarded.
   void make_room(std::uint64_t count) {
     if (all_.capacity() >= count) return;
     RG_CHECK(!fixed_ || !running_);
@@ -318,7 +319,7 @@ class WindowMeter {
     running_ = false;
   }
 
-  // Windows that one poll closed share its writes and its time: nothing separates them.
+  // Windows closed by one poll share its writes and time: nothing separates them.
   void close(std::uint64_t windows, std::uint64_t now) {
     for (std::uint64_t left = windows; left > 0; --left) {
       const std::uint64_t writes = fixed_ ? std::min(window_writes_, writes_) : writes_ / left;
@@ -331,7 +332,7 @@ class WindowMeter {
 
   [[nodiscard]] std::uint64_t windows_in(std::uint64_t writes) const {
     const std::uint64_t whole = writes / window_writes_;
-    // The last window of a fixed number can be short.
+    // The last window of a fixed number may be short.
     const bool has_rest = fixed_ && retired_ == fixed_writes_ && writes % window_writes_ != 0;
     return whole + (has_rest ? 1 : 0);
   }
@@ -340,7 +341,7 @@ class WindowMeter {
   const TickClock& clock_;
   // Posts that close a window.
   std::uint64_t window_writes_;
-  // End of the stream; 0 where it has none.
+  // End of the stream; 0: endless.
   std::uint64_t fixed_writes_;
   bool fixed_;
   std::uint64_t retired_ = 0;  // in all
@@ -350,9 +351,9 @@ class WindowMeter {
   std::uint64_t writes_ = 0;
   // Begin of the open window, in ticks.
   std::uint64_t since_ = 0;
-  // Windows that were asked for.
+  // Requested windows.
   std::uint64_t taken_ = 0;
-  // A poll can close more windows than were asked for.
+  // A poll may close more windows than requested.
   std::vector<Window> all_;
 };
 

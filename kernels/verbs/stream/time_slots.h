@@ -1,7 +1,7 @@
-// Bandwidth over a stretch of time that is known beforehand, cut into slots of equal length: for
-// long runs, where a flapping link shows in the smallest slot, and for both directions at once,
-// where both sides count in the same stretch of time. Nothing between the stretch's ends allocates
-// or makes a system call where the TSC is the clock and completions are polled.
+// Bandwidth over a given interval, divided into slots of equal length: for long runs, where a
+// flapping link shows in the smallest slot, and for both directions at once, where both sides count
+// in the same interval. Between the interval's ends the loop neither allocates nor makes system
+// calls when the TSC is the clock and completions are polled.
 #pragma once
 
 #include <algorithm>
@@ -28,8 +28,9 @@ struct TimeSlots {
   [[nodiscard]] std::uint64_t end_ticks() const { return begin_ticks + counts.size() * slot_ticks; }
 };
 
-// Keeps the stream full until the slots end, counting in them alone. `receives`, where not nullptr,
-// are given out again meanwhile: the other side sends too. False when a queue failed.
+// Keeps the stream full until the slots end, and counts completions only inside them. Posts the
+// receives of `receives` again when it is not nullptr: the other side sends too. False when a queue
+// failed.
 inline bool count_in(TimeSlots& slots, Stream& stream, ReceiveQueue* receives,
                      const TickClock& clock) {
   SendQueue& queue = stream.queue();
@@ -39,13 +40,13 @@ inline bool count_in(TimeSlots& slots, Stream& stream, ReceiveQueue* receives,
   std::uint64_t moved = slots.begin_ticks;
   std::uint64_t since = 0;
   unsigned idle = 0;
-  // The stream runs before the first slot begins, so the first slot sees it in full flow.
+  // The stream runs before the first slot begins, so that slot sees it in full flow.
   if (!stream.top_up()) return false;
   for (;;) {
     const std::int64_t retired = queue.poll();
     if (retired < 0 || (receives != nullptr && receives->take(true) < 0)) return false;
     const std::uint64_t now = clock.ticks();
-    // Completions after the end count nowhere.
+    // Completions after the end are not counted.
     if (now >= end) break;
     if (retired == 0) {
       if (++idle % queue.polls_between_looks() == 0 && !queue.may_continue(since)) return false;

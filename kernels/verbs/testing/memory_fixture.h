@@ -1,5 +1,5 @@
-// For tests of verbs kernels on GPU memory: the fake libibverbs and the fake CUDA driver, fresh,
-// and nothing left alive afterwards.
+// For tests of verbs kernels on GPU memory: resets the fake libibverbs and the fake CUDA driver,
+// and checks that no handle is left afterwards.
 #pragma once
 
 #include <gmock/gmock.h>
@@ -42,20 +42,20 @@ using Parameters = std::map<std::string, std::string>;
 
 inline constexpr std::uint64_t kMaxCalls = 3000;
 
-// Failures after which a task continues because another path registers the memory, and reports it.
+// Failures after which a task continues, because another path registers the memory, and reports it.
 inline constexpr std::array<std::string_view, 3> kCallsWithAnotherPath{
     "ibv_reg_dmabuf_mr", "cuMemGetHandleForAddressRange", "cuDeviceGetAttribute"};
 
-// Whether a task rightly continues after its CUDA call `call` (from 1) of `names`, or a verbs call,
-// failed: as above; a fact of the GPU that not every driver has; the wait for running work as a
-// task's streams are released, after its last copy.
+// Reports whether a task rightly continues after its CUDA call `call` (from 1) of `names`, or a
+// verbs call, failed: a call with another path, a GPU fact that some drivers lack, or the wait at
+// the release of a task's streams, after its last copy.
 inline bool may_continue(const std::array<RankResult, 2>& results, const std::string& failed,
                          const std::vector<std::string>& names, std::uint64_t call) {
   if (std::ranges::find(kCallsWithAnotherPath, failed) != kCallsWithAnotherPath.end())
     return std::ranges::any_of(
         results, [](const RankResult& result) { return result.facts.contains("path_refused"); });
   if (failed == "cuDeviceGetUuid") return true;
-  // Then nothing is copied or run any more, by either rank.
+  // After that call neither rank copies or runs anything.
   const auto after = names.begin() + static_cast<std::ptrdiff_t>(std::min(call, names.size()));
   const bool at_the_end = std::none_of(after, names.end(), [](const std::string& name) {
     return name.starts_with("cuMemcpy") || name.starts_with("cuLaunch");
@@ -95,7 +95,7 @@ class Memories : public ::testing::Test {
     return std::distance(std::filesystem::directory_iterator("/proc/self/fd"),
                          std::filesystem::directory_iterator());
   }
-  // A kernel takes of `wanted` what it declares.
+  // Runs a kernel with the declared ones of the `wanted` parameters.
   static auto run(std::string_view kernel, Parameters wanted) {
     wanted.emplace("stall_timeout", "30s");
     wanted.emplace("iterations", "50");
@@ -104,7 +104,7 @@ class Memories : public ::testing::Test {
     return run_pair(row, {.parameters = fake::declared_among(row.info(), wanted)});
   }
 
-  // The walk of kernel_contract_test with GPU memory: call number N of each of `libraries` fails,
+  // Walks as kernel_contract_test does, on GPU memory: call number N of each of `libraries` fails,
   // for N = 1, 2, 3 ... until the task succeeds.
   enum Library : bool { kVerbsLibrary, kCudaLibrary };
   static void walk(const std::string& kernel, const Parameters& shortest,

@@ -1,5 +1,5 @@
-// The cost of a size at one end beside its time: the CPU of the working thread, and the port's
-// counters of trouble and traffic. All of it is read outside timed regions.
+// The cost of a size at one end beside its time: CPU of the working thread, and the port's trouble
+// and traffic counters. All are read outside timed regions.
 #pragma once
 
 #include <string>
@@ -14,21 +14,22 @@
 
 namespace railgauge::verbs {
 
-// One end's own; not thread safe, and CPU time is the calling thread's.
+// For one end. Not thread safe; CPU time is the calling thread's.
 class AccountBook {
  public:
-  // Reads the counters of the device's port; the device may go after it.
+  // Selects the device's port; the device need not outlive the call.
   void set_port(const Device& device);
-  // A size begins.
+  // Opens the account of a size.
   void open();
-  // Around each stretch of work; `messages` is what it moved.
+  // Enclose each stretch of work; `messages` is the number that it moved.
   void begin_work();
   void end_work(double messages);
-  // The result of the size.
+  // Closes the size and returns its account.
   Account close();
-  // Trouble counters that grew since open(): words for a note about a failure, or "".
+  // Returns the trouble counters that grew since open(), in words for a failure note, or "".
   [[nodiscard]] std::string troubles() const;
-  // "port_counters": how many can be read here; that none grew says nothing where it is 0.
+  // Reports the fact port_counters: the number of readable counters. With 0, absent growth means
+  // nothing.
   void report_fact(Reporter& reporter) const;
 
  private:
@@ -38,23 +39,23 @@ class AccountBook {
   std::string sysfs_port_;
   Counters before_;
   double began_cpu_ns_ = 0;
-  // The size that is open.
+  // The account of the open size.
   Account account_;
 };
 
-// The counters in the units that their names then say: InfiniBand's port_xmit_data and
+// Converts counters to the bytes that their names imply: InfiniBand's port_xmit_data and
 // port_rcv_data count words of four bytes. Pure.
 Counters with_bytes(const Counters& counters);
 
-// Added to a point's facts: this end's, and those of the peer, received through the group.
+// Adds grown trouble counters to a point's facts: this end's, or the peer's from the group.
 template <class Facts>
 void add_troubles(const Account& account, const std::string& prefix, Facts& facts) {
   const Counters counters(account.counters().begin(), account.counters().end());
   if (!counters.empty()) facts[prefix + "port_counters_grown"] = counter_words(counters);
 }
 
-// The port's traffic from before the size's first message until after its last, by all users of the
-// port. A counter that the driver lacks, or that did not change, is left out.
+// Adds the port's traffic, of all its users, from before the size's first message until after its
+// last. Counters that the driver lacks, or that did not change, are omitted.
 template <class Facts>
 void add_traffic(const Account& account, const std::string& prefix, Facts& facts) {
   const Counters traffic(account.traffic().begin(), account.traffic().end());
@@ -73,7 +74,7 @@ void add_latency_account(const Account& account, const std::string& prefix, Fact
   add_port_counters(account, prefix, facts);
 }
 
-// Beside a latency, the costs of both ends; `closed` has an account of each rank.
+// Adds the costs of both ends to a latency's facts; `closed` has an account of each rank.
 template <class Facts>
 void add_latency_accounts(const std::vector<PeerStatus>& closed, Facts& facts) {
   add_latency_account(closed[0].accounts(0), "", facts);
@@ -86,7 +87,7 @@ void add_bandwidth_account(const Account& account, std::uint64_t message_bytes,
                      prefix, facts);
   add_port_counters(account, prefix, facts);
 }
-// The same beside a bandwidth.
+// Adds the costs of both ends to a bandwidth's facts.
 template <class Facts>
 void add_bandwidth_accounts(const std::vector<PeerStatus>& closed, std::uint64_t message_bytes,
                             Facts& facts) {
@@ -94,7 +95,7 @@ void add_bandwidth_accounts(const std::vector<PeerStatus>& closed, std::uint64_t
   add_bandwidth_account(closed[1].accounts(0), message_bytes, "peer_", facts);
 }
 
-// A counter that grew while a task failed may be the reason.
+// Notes the counters that grew while a task failed: one may be the cause.
 void note_troubles(const AccountBook& book, const Device& device, const Status& ended,
                    Reporter& reporter);
 

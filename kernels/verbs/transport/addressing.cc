@@ -19,7 +19,8 @@ constexpr std::uint8_t kHopLimit = 64;
 constexpr std::uint16_t kFullMember = 0x8000;
 constexpr std::uint16_t kPartition = 0x7fff;
 
-// "0x8001" and no other way to write it, so that a series has one name. 0: it is no key.
+// Parses "0x8001" and no other notation, so that a series has one name. Returns 0 for any other
+// text.
 std::uint16_t parse_pkey(std::string_view text) {
   constexpr std::size_t kLength = 6;
   constexpr int kHex = 16;

@@ -1,4 +1,4 @@
-// GIDs by rule and partitions by value: what the parameters mean, and what is refused.
+// GIDs by rule and partitions by value: the parameters' meaning, and the refused values.
 #include "kernels/verbs/transport/addressing.h"
 
 #include <gmock/gmock.h>

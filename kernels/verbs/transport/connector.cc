@@ -210,7 +210,7 @@ Result<CmEventHandle> Connector::wait(rdma_cm_id* id,
     const bool is_request = seen.event == RDMA_CM_EVENT_CONNECT_REQUEST;
     const rdma_cm_id* whose = is_request ? seen.listen_id : seen.id;
     if (whose != id) {
-      // An earlier connection's end, or a request that nobody asked for: its id would leak.
+      // An earlier connection's end, or an unexpected request, whose id would leak.
       const CmIdHandle stray(is_request ? seen.id : nullptr);
       event.reset();
       continue;

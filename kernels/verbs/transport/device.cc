@@ -155,8 +155,8 @@ Status Device::choose_port(std::int64_t wanted) {
   return fail(Code::kFailedPrecondition, fmt::format("{}; an active port is needed", seen));
 }
 
-// Without a name the first device with an active port is taken, and the refusals of the others are
-// the error where there is none.
+// Without a name the first device with an active port is taken; without any, the refusals of all
+// devices are the error.
 Result<Device> Device::open(const std::string& endpoint) {
   const Wanted wanted = RG_TRY(parse_endpoint(endpoint));
   const Verbs& verbs = *RG_TRY(load_verbs());

@@ -1,4 +1,4 @@
-// One RDMA port: opened by name, with what is known about it.
+// One RDMA port, opened by name, and its facts.
 #pragma once
 
 #include <string>
@@ -9,12 +9,12 @@
 
 namespace railgauge::verbs {
 
-// Movable, not copyable; facts are read at open() except where a function reads sysfs.
+// Movable, not copyable. Facts are read at open(), unless a function reads sysfs.
 class Device {
  public:
-  // `endpoint` is "DEV:PORT", "DEV" (its first active port) or "" (the first active port here).
-  // kNotFound: no such device or port, the message lists what is there. kFailedPrecondition: the
-  // port is not active. kPermissionDenied: the device file. kInvalidArgument: not an endpoint.
+  // Opens `endpoint`: "DEV:PORT", "DEV" (its first active port) or "" (this host's first active
+  // port). kNotFound, with the devices or ports that exist. kFailedPrecondition: the port is not
+  // active. kPermissionDenied: the device file. kInvalidArgument: not an endpoint.
   static Result<Device> open(const std::string& endpoint);
 
   [[nodiscard]] ibv_context* context() const { return context_.get(); }
@@ -25,24 +25,25 @@ class Device {
   [[nodiscard]] const ibv_device_attr& attributes() const { return attributes_; }
   // "mlx5_core", "rdma_rxe", "siw", "fake" or "unknown".
   [[nodiscard]] const std::string& driver() const { return driver_; }
-  // The bound of a figure of the port: 0 where nothing bounds it, with the reason in no_bound().
+  // Returns the upper bound of the port's figures; 0 without a bound, with the reason in
+  // no_bound().
   [[nodiscard]] double line_rate_bits_per_second() const;
   [[nodiscard]] std::string no_bound() const;
-  // The rate that the port reports, by the verbs or by sysfs, whichever is higher: sysfs alone has
-  // a speed that is newer than the library's words. 0: neither reports one.
+  // Returns the port's rate by verbs or by sysfs, whichever is higher: only sysfs has speeds newer
+  // than the library. 0 when neither reports one.
   [[nodiscard]] double port_rate_bits_per_second() const;
-  // The bond that the port's netdev is a member of, or "". The RDMA device of a bond says one
-  // member's rate and uses all of them.
+  // Returns the bond of the port's netdev, or "". The RDMA device of a bond reports one member's
+  // rate but uses all members.
   [[nodiscard]] std::string bond() const;
-  // Whether the port's rate is a limit of hardware: a software device only names one.
+  // Reports whether hardware limits the port's rate: a software device merely reports one.
   [[nodiscard]] bool rate_is_physical() const;
   [[nodiscard]] bool is_ethernet() const;
   [[nodiscard]] bool is_iwarp() const;
-  // Where the kernel shows the port: /sys/class/infiniband/DEV/ports/N.
+  // Returns the port's folder in sysfs: /sys/class/infiniband/DEV/ports/N.
   [[nodiscard]] std::string sysfs_port() const;
-  // The NUMA node of its slot, or -1 where the machine does not say.
+  // Returns the NUMA node of its slot, or -1 where the machine does not report it.
   [[nodiscard]] int numa_node() const;
-  // By rule when index is negative.
+  // Returns entry `index`, or the choice by rule when it is negative.
   [[nodiscard]] Result<GidEntry> gid(std::int64_t index) const;
 
  private:

@@ -1,4 +1,4 @@
-// Owners of verbs objects, each released through the table that was loaded.
+// Owners of verbs objects, each released through the loaded table.
 #pragma once
 
 #include <string_view>
@@ -8,11 +8,11 @@
 
 namespace railgauge::verbs {
 
-// A device that vanished answers releases with an error. Nothing can be done about it, and the task
-// still has its outcome to write: one line on stderr, and on. `error` as the release gave it.
+// Logs a failed release in one line on stderr and continues. A vanished device answers releases
+// with an error, and the task must still write its outcome. `error` is the release's result.
 void note_release(std::string_view act, int error);
 
-// `kRelease` is a slot of the table that returns 0 or an error; `kAct` is for the line about it.
+// `kRelease` is a slot of the table that returns 0 or an error; `kAct` appears in the log line.
 template <class Object, auto kRelease, ActText kAct>
 using VerbsHandle = Handle<ReleasedByTable<Object*, loaded_verbs, kRelease, note_release, kAct>>;
 

@@ -10,8 +10,8 @@
 namespace railgauge::verbs {
 namespace {
 
-// Asked to register a descriptor that is none, a device that knows dma-bufs complains of the
-// descriptor, and another, or its driver, of the call.
+// Tries to register an invalid descriptor: a device with dma-buf support rejects the descriptor,
+// any other device or its driver rejects the call.
 std::string registers_dmabuf(const Device& device) {
   constexpr std::size_t kBytes = 4096;
   const Verbs& verbs = loaded_verbs();

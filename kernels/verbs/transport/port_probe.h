@@ -1,4 +1,4 @@
-// Facts of a port that only the verbs report: on InfiniBand the MTU agreed with the subnet manager.
+// Facts of a port that only verbs report: on InfiniBand, the MTU agreed with the subnet manager.
 #pragma once
 
 #include <string>
@@ -7,7 +7,7 @@
 
 namespace railgauge::verbs {
 
-// `endpoint` is "DEV:PORT". A port that cannot be opened, or is not up, is reported with the
+// Probes `endpoint`, "DEV:PORT". A port that is down or cannot be opened is reported with the
 // reason.
 PortProbe probe_port(const std::string& endpoint);
 

@@ -14,8 +14,8 @@ namespace {
 constexpr std::uint8_t kRnrTimer = 12;  // 0.64 ms
 constexpr std::uint8_t kRnrRetry = 7;   // for ever: the stall limit bounds the wait
 
-// One state change. The error names both GIDs, because a wrong GID is the usual cause. kUnavailable
-// where the peer's address did not resolve.
+// Changes one state. The error names both GIDs, because a wrong GID is the usual cause.
+// kUnavailable when the peer's address did not resolve.
 Status modify(const Introduction& with, ibv_qp* queue_pair, ibv_qp_attr& attributes, int mask,
               std::string_view to) {
   const int error = loaded_verbs().modify_qp(queue_pair, &attributes, mask);
@@ -31,7 +31,7 @@ Status modify(const Introduction& with, ibv_qp* queue_pair, ibv_qp_attr& attribu
                   gid_words(theirs), with.peer.gid_type(), with.peer.endpoint()));
 }
 
-// The path as the parameters would have it, over what a manager found.
+// Overwrites the path that a manager found with the parameters' values.
 void impose(const Introduction& with, std::size_t lane, ibv_ah_attr& path) {
   const Addressing& addressing = with.addressing;
   if (addressing.service_level != 0) path.sl = addressing.service_level;

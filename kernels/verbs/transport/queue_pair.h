@@ -1,4 +1,4 @@
-// Making a queue pair of one transport and bringing it up to its peer.
+// Makes a queue pair of one transport and connects it to its peer.
 #pragma once
 
 #include <string_view>
@@ -14,40 +14,42 @@ std::string_view transport_words(ibv_qp_type type);
 
 inline constexpr std::uint32_t kDatagramKey = 0x5261696c;  // bit 31 is the kernel's own
 
-// As many inline bytes as the driver accepts, `init.cap.max_inline_data` at most; afterwards it
-// holds the accepted number. Drivers report the limit by refusing.
+// Makes a queue pair with as many inline bytes as the driver accepts, at most
+// `init.cap.max_inline_data`, which afterwards has the accepted number. Drivers report their limit
+// only by refusing.
 Result<QueuePairHandle> make_queue_pair(const Device& device, ibv_pd* domain,
                                         ibv_qp_init_attr& init);
 
 class Connector;  // kernels/verbs/transport/connector.h
 
-// Parameters for bringing up a queue pair. Everything outlives it.
+// Parameters for bringing up a queue pair. All references outlive it.
 struct Introduction {
   const Device& device;
   const Params& params;
   const Addressing& addressing;
   const PeerAddress& mine;
   const PeerAddress& peer;
-  // Remote access (IBV_ACCESS_*) that the peer has here.
+  // Remote access (IBV_ACCESS_*) granted to the peer here.
   int access = 0;
-  // Makes the connection; nullptr where addresses are exchanged.
+  // Makes the connection; nullptr when the ranks exchange addresses.
   Connector* connector = nullptr;
 };
 
-// To RTS, towards the peer's queue pair `number` (which datagrams name in each post instead).
+// Brings a queue pair to RTS, towards the peer's queue pair `number` (which datagrams name in each
+// post instead).
 Status bring_up(const Introduction& introduction, ibv_qp* queue_pair, std::uint32_t number,
                 std::size_t lane);
 
-// The steps where a connection manager has negotiated the values in `agreed`: partition and port,
-// the peer's number and sequence, the path. This process sets access, retries, MTU and, where given
-// by parameters, service level, traffic class and flow label.
+// The steps of bring_up() with the values that a connection manager negotiated in `agreed`:
+// partition and port, the peer's number and sequence, the path. This process sets access, retries,
+// MTU and, where parameters give them, service level, traffic class and flow label.
 Status to_init(const Introduction& introduction, ibv_qp* queue_pair, const ibv_qp_attr* agreed,
                int agreed_mask);
 Status to_receive(const Introduction& introduction, ibv_qp* queue_pair, std::size_t lane,
                   const ibv_qp_attr& agreed);
 Status to_send(const Introduction& introduction, ibv_qp* queue_pair, std::uint32_t first_sequence);
 
-// How many reads and atomics the initiator may have outstanding towards `theirs`.
+// Returns how many reads and atomics the initiator may have outstanding towards `theirs`.
 std::uint32_t outstanding_reads(const PeerAddress& mine, const PeerAddress& theirs);
 
 Result<AddressHandle> make_address(const Introduction& introduction, ibv_pd* domain,

@@ -15,7 +15,7 @@ namespace {
 
 constexpr int kSleepMs = 20;  // then the limits are looked at
 
-// Asked of the device after a failure: ERR says that the connection ended.
+// Queries the device after a failure: ERR means that the connection ended.
 std::string state_of(ibv_qp* queue_pair) {
   ibv_qp_attr attributes{};
   ibv_qp_init_attr init{};

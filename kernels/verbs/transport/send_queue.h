@@ -1,6 +1,6 @@
-// The hot side of a connection's sending: posting on its queue pairs, retiring completions, polling
-// memory. The calls of a timed loop are inline here, allocate nothing and make no system call where
-// the TSC is the clock and completions are polled. Not thread safe.
+// The hot side of sending: posts on queue pairs, retires completions, polls memory. Calls of a
+// timed loop are inline here; they neither allocate nor make system calls when the TSC is the clock
+// and completions are polled. Not thread safe.
 #pragma once
 
 #include <infiniband/verbs.h>
@@ -21,41 +21,41 @@ namespace railgauge::verbs {
 struct Completions {
   ibv_cq* queue = nullptr;
   ibv_comp_channel* channel = nullptr;
-  // An event is requested and has not come.
+  // An event is requested and has not arrived yet.
   bool is_armed = false;
 };
 
-// The limits of every wait of a link, and the first failure that ended one. One per link, on its
-// thread.
+// The limits of every wait of a link, and the first failure that ended one. One a link, on the
+// link's thread.
 class Waiting {
  public:
-  // The failing act; failure() puts it into words.
+  // The failed action; failure() describes it.
   enum class Failure { kNone, kPost, kPoll, kEvent, kCompletion, kStalled, kDeadline, kAborted };
 
-  // `who` opens every message: "fake0:1: write to rank 1 (fake1:1)"; `queue_pair` is the one whose
-  // state is named where none is known to have failed.
+  // `who` opens every message: "fake0:1: write to rank 1 (fake1:1)". The message names the state of
+  // `queue_pair` when no other queue pair is known to have failed.
   void set_who(std::string who, ibv_qp* queue_pair) {
     who_ = std::move(who);
     queue_pair_ = queue_pair;
   }
-  // From now until the next call, waits end at these limits.
+  // Ends waits at these limits from now until the next call.
   void set_limits(const TickClock& clock, double deadline_monotonic_ns, double stall_ns);
-  // The peer writes this byte when it gives up; waits then end at once. May stay unset.
+  // Ends waits at once when the peer writes this byte, which means that it gives up. Optional.
   void watch_abort(const std::uint8_t* flag) { abort_flag_ = flag; }
 
-  // Between polls that found nothing; `since` is 0 at a wait's beginning. False ends the wait.
+  // Call between polls that found nothing; `since` is 0 at a wait's beginning. False ends the wait.
   [[nodiscard]] bool may_continue(std::uint64_t& since);
-  // The same, and with a channel it sleeps until there is something, a moment at most.
+  // Does the same; with a channel it sleeps until an event, for a moment at most.
   [[nodiscard]] bool may_continue(std::uint64_t& since, Completions& completions);
-  // False, and a failure, once the task's deadline has come. For between two batches: a fast peer
-  // never makes a wait look at the clock.
+  // Returns false, with a failure, once the task's deadline has passed. For use between two
+  // batches: with a fast peer no wait ever reads the clock.
   [[nodiscard]] bool before_deadline();
 
-  // Always false. `queue_pair` is the one whose state the message names.
+  // Records the failure and returns false. The message names the state of `queue_pair`.
   bool fail_with(Failure failure, int detail, ibv_qp* queue_pair);
   [[nodiscard]] bool failed() const { return failure_ != Failure::kNone; }
-  // After a call said that it failed: one line, with the status in words, the queue pair's state
-  // and the side to look at.
+  // Describes the failure that a call reported: one line, with the status in words, the queue
+  // pair's state and the side to look at.
   [[nodiscard]] Error failure() const;
 
  private:
@@ -63,7 +63,7 @@ class Waiting {
   bool sleep_until_event(Completions& completions);
 
   const TickClock* clock_ = nullptr;
-  // A byte that the peer writes; nullptr: no abort.
+  // The byte that the peer writes; nullptr: no abort.
   const std::uint8_t* abort_flag_ = nullptr;
   std::uint64_t deadline_ticks_ = 0;
   std::uint64_t stall_ticks_ = 0;
@@ -83,7 +83,8 @@ struct Request {
   ibv_send_wr wr{};
   unsigned flags = 0;  // besides IBV_SEND_SIGNALED
 
-  // A write of `bytes` of this process's memory, of the region `local`, to the peer's address `to`.
+  // Makes a write of `bytes` from this process's memory at `from`, in the region `local`, to the
+  // peer's address `to`.
   static Request write(const std::byte* from, std::size_t bytes, const ibv_mr* local,
                        std::uint64_t to, std::uint32_t remote_key) {
     Request request;
@@ -98,7 +99,7 @@ struct Request {
   }
 };
 
-// All posts of a link. A completion retires every post of its lane up to it, because queue pairs
+// All posts of a link. A completion retires every earlier post of its lane, because queue pairs
 // complete in order.
 class SendQueue {
  public:
@@ -107,14 +108,14 @@ class SendQueue {
     ibv_qp* queue_pair = nullptr;
     // Posts that no completion has retired yet.
     std::uint64_t in_flight = 0;
-    // Posts since the last one that asked for a completion.
+    // Posts since the last one that requested a completion.
     std::uint64_t unsignalled = 0;
-    // The lane's number, shifted as each post's id carries it.
+    // The lane's number, shifted as in each post's id.
     std::uint64_t tag = 0;
   };
 
   SendQueue() = default;
-  // Everything outlives it.
+  // All arguments outlive this object.
   SendQueue(Waiting& waiting, const Completions& completions, std::span<ibv_qp* const> queue_pairs)
       : waiting_(&waiting),
         completions_(completions),
@@ -123,10 +124,10 @@ class SendQueue {
       lanes_.push_back({.queue_pair = queue_pair, .tag = lanes_.size() << kLaneShift});
   }
 
-  // Makes `request`, whose sg_list is set, the lane's next post; ring() then posts it and what it
-  // is chained to.
+  // Makes `request`, whose sg_list is set, the lane's next post; ring() then posts it and the rest
+  // of its chain.
   void prepare(Request& request, bool signalled, Lane& lane) {
-    // How many posts its completion retires, and of which lane.
+    // The id has the number of posts that the completion retires, and their lane.
     request.wr.wr_id = lane.tag | ++lane.unsignalled;
     ++lane.in_flight;
     if (!signalled) {
@@ -137,10 +138,10 @@ class SendQueue {
     awaited_ += lane.unsignalled;
     lane.unsignalled = 0;
   }
-  // `count` posts of one request that ask for no completion; `aim` moves it before each.
+  // Posts one request `count` times without a completion; `aim` moves it before each post.
   template <class Aim>
   [[nodiscard]] bool post_silently(Request& request, std::uint64_t count, Lane& lane, Aim aim) {
-    // A failed one completes nevertheless, and names its lane.
+    // A failed post completes nevertheless; its id names the lane.
     request.wr.wr_id = lane.tag;
     request.wr.send_flags = request.flags;
     lane.in_flight += count;
@@ -152,7 +153,7 @@ class SendQueue {
     }
     return true;
   }
-  // Hands a chain over to the adapter: one call, one doorbell.
+  // Submits a chain to the adapter: one call, one doorbell.
   [[nodiscard]] bool ring(Request& first, const Lane& lane) {
     ibv_send_wr* bad = nullptr;
     const int error = ibv_post_send(lane.queue_pair, &first.wr, &bad);
@@ -167,7 +168,7 @@ class SendQueue {
     return ring(request, lanes_[lane_number]);
   }
 
-  // Posts retired by the completions that are there; negative on failure.
+  // Returns the posts retired by available completions; negative on failure.
   [[nodiscard]] std::int64_t poll() {
     const int count = ibv_poll_cq(completions_.queue, kPollBatch, completion_.data());
     if (count <= 0) [[likely]] {
@@ -199,7 +200,7 @@ class SendQueue {
     return true;
   }
 
-  // As poll, but waits until something was retired.
+  // Polls as poll() does, but waits until posts were retired.
   [[nodiscard]] std::int64_t poll_or_wait() {
     for (std::uint64_t since = 0;;) {
       for (unsigned i = 0; i < polls_between_looks_; ++i)
@@ -208,7 +209,7 @@ class SendQueue {
     }
   }
 
-  // Waits until the peer has written `value` there: the last byte of a message, which adapters
+  // Waits until the peer has written `value` to `byte`, the last byte of a message, which adapters
   // place last.
   [[nodiscard]] bool wait_for_byte(const std::uint8_t* byte, std::uint8_t value) {
     for (std::uint64_t since = 0;;) {
@@ -218,8 +219,7 @@ class SendQueue {
     }
   }
 
-  // A look at the limits after polls_between_looks() polls that found nothing; `since` as in
-  // Waiting.
+  // Checks the limits after polls_between_looks() polls that found nothing; `since` as in Waiting.
   [[nodiscard]] bool may_continue(std::uint64_t& since) {
     return waiting_->may_continue(since, completions_);
   }
@@ -231,17 +231,17 @@ class SendQueue {
     for (const Lane& lane : lanes_) all += lane.in_flight;
     return all;
   }
-  [[nodiscard]] std::uint64_t awaited() const { return awaited_; }  // of those: will complete
+  [[nodiscard]] std::uint64_t awaited() const { return awaited_; }  // will complete
   [[nodiscard]] Waiting& waiting() const { return *waiting_; }
 
-  // Completions that one poll takes, at most.
+  // Most completions of one poll.
   static constexpr int kPollBatch = 16;
-  // Empty polls between two looks at clock and abort flag, so that the looks cost little beside the
+  // Empty polls between two looks at clock and abort flag: the looks then cost little beside the
   // polls.
   static constexpr unsigned kPollsBetweenLooks = 1024;
 
  private:
-  // A post's id: the lane above these bits, below them the posts that its completion retires.
+  // A post's id: the lane above these bits, and below them the posts that its completion retires.
   static constexpr unsigned kLaneShift = 32;
   static constexpr std::uint64_t kPostsMask = (1ULL << kLaneShift) - 1;
 

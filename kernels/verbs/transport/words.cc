@@ -117,7 +117,7 @@ std::string_view blamed_side(ibv_wc_status status) {
   }
 }
 
-// Timeouts and flushes say that the peer went silent.
+// Timeouts and flushes mean that the peer went silent.
 Code code_of(ibv_wc_status status) {
   const bool silent = status == IBV_WC_RETRY_EXC_ERR || status == IBV_WC_RNR_RETRY_EXC_ERR ||
                       status == IBV_WC_RESP_TIMEOUT_ERR || status == IBV_WC_WR_FLUSH_ERR;
