@@ -17,7 +17,7 @@ import alerts  # noqa: E402
 import boards  # noqa: E402
 from promql import selectors  # noqa: E402
 
-# What Prometheus and its target lists add to every series, and what it makes itself.
+# Labels that Prometheus and its target lists add to every series, and metrics that Prometheus makes itself.
 TARGET_LABELS = {"cluster", "node", "job", "instance"}
 FOREIGN = {"up": set(), "scrape_duration_seconds": set(), "scrape_samples_scraped": set(), "ALERTS": {"alertname", "alertstate", "severity"}}
 # They fire because of what is not there.
@@ -136,7 +136,7 @@ NAMED_COMMAND = re.compile(r"\brailgauge ([a-z][a-z-]*(?: [a-z][a-z-]*)?)((?: --
 
 
 def verbs_of(program):
-    """What `railgauge help` lists, each with its own help's text."""
+    """The verbs that `railgauge help` lists, each with its own help's text."""
     listed = subprocess.run([program, "help"], check=True, capture_output=True, text=True).stdout
     return set(re.findall(r"^  ([a-z]+(?: [a-z][a-z-]*)?)(?= |$)", listed, re.MULTILINE))
 

@@ -25,7 +25,7 @@ sys.path.insert(0, str(HERE / "source"))
 import alerts  # noqa: E402
 import boards  # noqa: E402
 
-# What Grafana puts in for variables when everything is chosen.
+# The values that Grafana substitutes for variables when everything is chosen.
 VARIABLES = {"$__rate_interval": "1m", "$cluster": ".*", "$node": ".*", "$device": ".*", "$rail": ".*", "$kernel": ".*", "$part": "railgauge", "$before": "5s"}
 HIDDEN = {"__name__", "job", "instance", "cluster"}
 MOST_ROWS = 12
@@ -79,14 +79,14 @@ def shown(value, unit):
 
 
 def legend_of(labels, legend):
-    """What Grafana writes beside a line; without a legend the labels themselves."""
+    """The legend that Grafana writes beside a line; without one, the labels."""
     if legend:
         return " ".join(re.sub(r"\{\{(\w+)\}\}", lambda found: labels.get(found[1], ""), legend).split())
     return ", ".join(f"{key}={value}" for key, value in sorted(labels.items()) if key not in HIDDEN and value) or "all"
 
 
 def value_name(panel):
-    """What a table calls its values; nothing where it hides them."""
+    """The heading of a table's values; nothing where it hides them."""
     organize = panel["transformations"][0]["options"]
     return "" if organize["excludeByName"].get("Value") else organize["renameByName"]["Value"]
 

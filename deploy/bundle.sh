@@ -25,7 +25,7 @@ programs=(railgauge railgauge-agent railgauge-controller railgauge-runner railga
 # Built where that MPI was found; the MPI itself is the host's.
 mpi_programs=(railgauge-runner-openmpi railgauge-runner-mpich)
 readonly kMaxMegabytes=40
-# Of the host, by the beginning of the name.
+# Libraries of the host, by the beginning of the name.
 readonly kHosts='^(linux-vdso|ld-linux|libc|libm|libdl|librt|libpthread|libresolv|libutil|libnsl|libanl|libstdc\+\+|libgcc_s|libibverbs|librdmacm|libmlx[45]|libefa|libnl-3|libnl-route-3|libcuda|libnvidia-[a-z]+|libnccl|libvulkan|libgdrapi|libmpi[a-z_]*)(\.|-)'
 
 fail() { echo "bundle.sh: $*" >&2; exit 4; }
@@ -104,7 +104,7 @@ walk() {
 }
 for program in "$root"/bin/*; do walk "$program"; done
 
-# Their licences, where the distribution's packages tell.
+# Their licences, where the distribution's packages have them.
 mkdir -p "$root/share/doc/licences"
 if command -v dpkg-query >/dev/null; then
   while read -r package; do
@@ -119,7 +119,7 @@ strip --strip-all "$root"/bin/*
 strip --strip-unneeded "$root"/lib/*
 chmod 755 "$root"/bin/* "$root"/lib/*
 
-# What it asks of the host is no more than what is said above.
+# The bundle needs nothing else from the host.
 deploy/bundle_symbols.sh "$root"/bin/* "$root"/lib/*
 glibc=$(readelf -V "$root"/bin/* "$root"/lib/* | grep -o 'GLIBC_2\.[0-9]*' | sort -uV | tail -n 1)
 for program in "${programs[@]}"; do

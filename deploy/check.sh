@@ -14,7 +14,7 @@ steps="deps format house build unit none tidy asan tsan e2e"
 parts="unit asan tsan tidy headers demo e2e pairs upgrade compare path"
 kept=deploy/docs/results/full-check.tsv
 
-# What each part of the long check is, for the list.
+# The purpose of each part of the long check, for the list.
 title_of() {
   case $1 in
     unit) echo "unit tests with the issues' counts of kills and rounds" ;;

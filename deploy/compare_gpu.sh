@@ -81,11 +81,11 @@ counts=()
 [ "$exact" = 1 ] || counts=(--adaptive)
 arguments() { if [ "$1" = nvbandwidth ] && [ ${#nvbandwidth_tests[@]} -gt 0 ]; then printf '%s\n' "${nvbandwidth_tests[@]}"; fi; }
 
-# Figures as lines of test, label, value. What is no positive number is none.
+# Figures as lines of test, label, value. Only positive numbers count.
 peer_figures() {
   awk -v tool="$1" -v OFS='\t' '
     function size(bytes) { return bytes % 1048576 == 0 ? bytes / 1048576 " MiB" : bytes % 1024 == 0 ? bytes / 1024 " KiB" : bytes " B" }
-    # Of two streams at once it prints both and their sum; ours is the first.
+    # For two streams at once it prints both and their sum; ours is the first.
     function figure(test, label, value) { if (value + 0 > 0) print test, label, value + 0 }
     tool == "nvbandwidth" && $1 == "SUM" && $2 !~ /_(read2|write2|total)$/ { sub(/_(read|write)1$/, "", $2); figure($2, "sum", $3) }
     tool == "gdrcopy_copybw" && $2 == "BW:" { figure("copybw", $1, $3) }
@@ -110,7 +110,7 @@ expected() {
     *) echo "${1#gdrcopy_}" ;;
   esac
 }
-# What the last launch said last, for a line that says why.
+# The last line that the last launch printed, as a reason.
 last_words() { { grep -v '^ *$' "$work/err" || grep -v '^ *$' "$work/out" || true; } | tail -n 1; }
 
 # launch SIDE TOOL: one process; its figures and its time.
@@ -162,7 +162,7 @@ awk -F '\t' -v rounds="$rounds" -v json="${json:-}" -v times="$work/times" -v fl
     middle = median(key)
     return middle == 0 ? "" : sprintf("%.2f", 100 * (high - low) / middle)
   }
-  # Of each launch, in their order.
+  # The figures of each launch, in order.
   function each(key,  i, out) { for (i = 1; i <= count[key]; i++) out = out (i > 1 ? ", " : "") number(values[key, i]); return "[" out "]" }
   function number(v) { return v == "" ? "null" : sprintf("%.9g", v) }
   { name = $2 FS $3

@@ -51,7 +51,7 @@ trap finish EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM
 
-# What the MPI is told, alike for both programs. UCX may use the fabric alone: mgmt0 has one address in all guests.
+# The settings of the MPI, equal for both programs. UCX may use the fabric alone: mgmt0 has one address in all guests.
 settings=()
 case $mpi-$layer in
   openmpi-auto) [ -z "$transports$devices" ] || refuse "name the --layer whose transports and devices these are" ;;
@@ -142,7 +142,7 @@ for measure in "${measures[@]}"; do
   # The first launch of an MPI reads its libraries; it counts for nothing.
   run "$theirs" "$kind" "$bytes" "$iterations" "$skipped" "$kWindow" >/dev/null || true
   for ((round = 0; round < rounds; ++round)); do
-    # Over four rounds each program stands at each place once, and once behind each other program.
+    # Over four rounds each program runs at each place once, and once after each other program.
     read -ra order <<<"${orders[round % 4]}"
     for program in "${order[@]}"; do figure "$program" >&2; done
   done

@@ -62,10 +62,10 @@ trap 'rm -rf "$work"' EXIT
 
 # ours_code CODE: what this script ends with when the runner ended so; a signal is a crash.
 ours_code() { case "$1" in 1 | 2 | 5 | 130 | 143) echo "$1" ;; *) echo 4 ;; esac; }
-# What the last launch said last, for a line that says why.
+# The last line that the last launch printed, as a reason.
 last_words() { { grep -v '^ *$' "$work/err" || grep -v '^ *$' "$work/out" || true; } | tail -n 1; }
 
-# One small run tells whether this machine can, and with what.
+# One small run shows whether this machine can, and with which versions.
 code=0
 timeout $kRunSeconds "$runner" "${programs[0]}" -b 1K -e 1K -n 1 -g "$gpus" --placement out --format json >"$work/out" 2>"$work/err" || code=$?
 reason=$(sed -n 's/^  "reason": "\(.*\)",$/\1/p' "$work/out" | head -n 1)
@@ -79,8 +79,8 @@ sizes=(-b 8 -e 512M -f 4)
 counts=(-n "$iterations")
 [ "$exact" = 1 ] || counts=(--adaptive --set time_cap=1s)
 
-# Lines of test, size asked for, time in us, bus bandwidth in GB/s. What a call moves is rounded down from what was
-# asked for; nothing moved is no figure.
+# Lines of test, size asked for, time in us, bus bandwidth in GB/s. A call rounds the size asked for
+# down; a size of 0 is no figure.
 figures() {
   awk -v OFS='\t' -v test="$1" -v side="$2" '
     function asked(size,  s) { for (s = 8; s < size; s *= 4); return s }
@@ -166,7 +166,7 @@ awk -F '\t' -v rounds="$rounds" -v json="$json" -v floor="$floor" -v ceiling="$c
     document = document (shown++ ? "," : "") sprintf("\n    {\"test\": \"%s\", \"figure\": \"%s\", \"unit\": \"%s\", \"size_bytes\": %d, \"ours\": %s, \"theirs\": %s, \"ratio\": %s, \"spread_percent_ours\": %s, \"spread_percent_theirs\": %s, \"launches_ours\": %d, \"launches_theirs\": %d}", test, what, unit, size, number(ours), number(theirs), number(ratio), number(spread("ours" key)), number(spread("theirs" key)), count["ours" key], count["theirs" key])
   }
   { if (!($2 in seen)) { seen[$2] = 1; names[++n] = $2 }
-    # Several sizes asked for may end as one: the last stands, once a launch.
+    # Several sizes asked for may end as one: the last counts, once a launch.
     add($1 FS $2 FS $3 FS "time", $4); add($1 FS $2 FS $3 FS "rate", $5) }
   END {
     printf "%-22s %-14s %9s %10s %10s %8s %9s %9s\n", "test", "figure", "size", "ours", "theirs", "ratio", "spread %", "theirs %"

@@ -37,7 +37,7 @@ compare --peer "$work/peer" --tests all_reduce_perf,alltoall_perf --json "$work/
 row 'all_reduce_perf busbw GB/s 8 MiB 150 120 1.250 0.00 0.00'
 row 'all_reduce_perf busbw GB/s 512 MiB 150 120 1.250 0.00 0.00'
 row 'all_reduce_perf time us 8 B 8e-05 5 0.000 0.00 0.00'
-# What theirs does not move is no figure: the next size that both have.
+# A size that theirs rounds to 0 is no figure: the next size that both have.
 row 'alltoall_perf time us 32 B 0.00032 5 0.000 0.00 0.00'
 grep -q 'NCCL 2.99.0, nccl-tests 2.17.6' "$work/out" || fails "no versions"
 grep -q 'warning: theirs runs NCCL 29901, ours 29900' "$work/err" || fails "two libraries are not told"
@@ -52,7 +52,7 @@ sed -i 's/time=5.00/time=0.00001/' "$work/peer/all_reduce_perf"
 compare --peer "$work/peer" --tests all_reduce_perf --ceiling 1.0
 [ $code = 1 ] && grep -q 'time 8 B: ratio 8.000 is above 1.0' "$work/out" || fails "above the ceiling is no failure"
 
-# Sockets alone: both sides are told by the environment.
+# Sockets alone: the environment sets both sides.
 printf '#!/bin/sh\n[ "$NCCL_P2P_DISABLE$NCCL_SHM_DISABLE$NCCL_IB_DISABLE" = 111 ] || exit 9\nexec %s\n' "$work/peer/alltoall_perf" >"$work/bad/alltoall_perf"
 chmod +x "$work/bad/alltoall_perf"
 compare --peer "$work/bad" --tests alltoall_perf --sockets 1

@@ -52,7 +52,7 @@ count() {
   "${fabric[@]}" exec n2 sh -c "exec timeout -k 5 250 $server" >"$logs/server" 2>&1 &
   waiting=$!
   sleep 2
-  # What was posted before the first completion is not counted: a full queue.
+  # Posts before the first completion are not counted: they fill the queue.
   counted=$("${fabric[@]}" exec n1 sh -c "rm -f $shared/callgrind.*
     COUNTED_VERBS_COMPLETIONS=$((messages / kSignalEvery)) RAILGAUGE_LIBIBVERBS=$library LD_PRELOAD=$library \
     timeout -k 5 240 valgrind --tool=callgrind --collect-atstart=no --callgrind-out-file=$shared/callgrind.%p $client 192.0.2.2 >&2

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Holds `railgauge topo` against `nvidia-smi topo -m` on this machine, cell by cell, and tells what reading the node and preflight took and
-# the most memory that the agent held with NVML. A controller and an agent run for it in a temporary folder, on a
+# Compares `railgauge topo` with `nvidia-smi topo -m` on this machine, cell by cell, and prints the time of reading the node
+# and of preflight, and the most memory that the agent held with NVML. A controller and an agent run for it in a temporary folder, on a
 # unix socket; nothing is installed, and what GPUs do is left alone but for --probe's small registrations.
 # Exit 0 when every cell agrees; 1 one differs or is missing on a side, or with --limits a limit is passed; 2 wrong
 # use; 4 a program failed or gave no matrix; 5 waived (no nvidia-smi, no GPU).
@@ -79,15 +79,15 @@ wait_until() {
   while [ "$(date +%s)" -lt $until ]; do "$@" >/dev/null 2>&1 && return; sleep 0.1; done
   die "waited $kWaitSeconds s in vain: $what: $(tail -n 1 "$log")"
 }
-# told WHAT FIGURE UNIT LIMIT: a line; the limit counts with --limits alone.
+# print_limit WHAT FIGURE UNIT LIMIT: a line; the limit counts with --limits alone.
 past=0
-told() {
+print_limit() {
   local word
   word=$(awk -v have="$2" -v most="$4" 'BEGIN { print (have + 0 > 0 && have + 0 < most + 0) ? "below" : "NOT below" }')
   echo "$1: $2 $3, $word the limit of $4"
   [ "$word" = below ] || past=1
 }
-# Its exit code tells of the node, not of the asking.
+# Its exit code reports the state of the node, not of the request.
 asks_preflight() {
   timeout $kWaitSeconds "$bin/railgauge" preflight $kNode "$@" -o json >"$work/preflight.json" 2>"$work/err" || true
   tr ',{' '\n\n' <"$work/preflight.json" | sed -n 's/^ *"seconds": *\([0-9.e+-]*\).*/\1/p' >"$work/seconds"
@@ -102,11 +102,11 @@ measure() {
   checks=$({ grep -o '"id": *"[a-z0-9_]*"' "$work/preflight.json" || true; } | sort -u | wc -l)
   probed=$(preflight_of --probe)
   bytes=$(awk '$1 == "VmHWM:" { print $2 * 1024 }' "/proc/$agent/status")
-  told "reading the node's inventory" "$reading" ms 300
-  told "preflight, $checks checks" "$plain" s 2
-  told "preflight with the probe" "$probed" s 10
-  if grep -q libnvidia-ml "/proc/$agent/maps"; then told "the agent's most resident memory (VmHWM), with NVML" "$bytes" bytes 60000000
-  else told "the agent's most resident memory (VmHWM), NVML not loaded" "$bytes" bytes 25000000; fi
+  print_limit "reading the node's inventory" "$reading" ms 300
+  print_limit "preflight, $checks checks" "$plain" s 2
+  print_limit "preflight with the probe" "$probed" s 10
+  if grep -q libnvidia-ml "/proc/$agent/maps"; then print_limit "the agent's most resident memory (VmHWM), with NVML" "$bytes" bytes 60000000
+  else print_limit "the agent's most resident memory (VmHWM), NVML not loaded" "$bytes" bytes 25000000; fi
 }
 
 if [ -z "$ours" ]; then

@@ -74,7 +74,7 @@ mlx5_3  SYS     PXB     SYS      X
 T
 ended 0 --ours "$work/ours" --theirs "$work/older"
 
-# What is no matrix is no agreement.
+# Output without a matrix is no agreement.
 echo 'Failed to initialize NVML: Driver/library version mismatch' >"$work/none"
 ended 4 --ours "$work/ours" --theirs "$work/none"
 grep -q 'nvidia-smi topo -m: no matrix of two devices: Failed to initialize NVML' "$work/out" || fails "why is not said"

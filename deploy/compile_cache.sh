@@ -7,7 +7,7 @@ if command -v ccache >/dev/null; then
   export CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime
 fi
 
-# name_precompiled TREE: a precompiled header's bytes differ from build to build. ccache tells them apart by the sum
+# name_precompiled TREE: a precompiled header's bytes differ from build to build. ccache compares them by the sum
 # beside them instead: of the list of headers, of the compiler, and of the packages that the headers came from.
 name_precompiled() {
   local list

@@ -86,7 +86,7 @@ if [ "$missing" -gt 0 ]; then
 fi
 # The share of the build's time, in percent, that had passed at each tenth of its steps; measured on 2 cores at v0.2.0.
 kShareOfTime=(0 6 12 18 28 33 45 56 68 87 100)
-# seconds_left DONE ALL ELAPSED: of a build that goes on as the measured one did.
+# seconds_left DONE ALL ELAPSED: the time left, if the build takes the course of the measured one.
 seconds_left() {
   local tenth=$(($1 * 10 / $2)) share
   [ "$tenth" -lt 10 ] || { echo 0; return; }

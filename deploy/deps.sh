@@ -54,7 +54,7 @@ if [ -z "${1:-}" ]; then
 fi
 "${as_root[@]}" apt-get update -qq
 # The guests load modules of their own kernel; the host's services that these packages bring are not wanted, nor a
-# Prometheus on every address: while this installs, nothing is started, and what systemd would start later is told not to.
+# Prometheus on every address: while this installs, nothing is started, and systemd is kept from starting it later.
 policy=/usr/sbin/policy-rc.d
 if [ ! -e $policy ]; then
   printf '#!/bin/sh\nexit 101\n' | "${as_root[@]}" tee $policy >/dev/null

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# What an operator installs on nodes: systemd's units are read by systemd itself, Slurm's scripts are run.
+# The files that an operator installs on nodes: systemd reads its units, Slurm's scripts are run.
 # Exit 77: no systemd-analyze here, so nothing is said of the units.
 set -uo pipefail
 cd "$(dirname "$0")" || exit 4
@@ -38,7 +38,7 @@ if ! command -v systemd-analyze >/dev/null; then
   echo "waived: no systemd-analyze here to read the units"
   exit 77
 fi
-# The programs need not be installed here: something that is there stands for them.
+# The programs need not be installed here: programs that exist take their place.
 mkdir "$work/units"
 for unit in systemd/*.service systemd/*.socket; do
   sed 's|/usr/bin/railgauge-[a-z-]*|/bin/true|' "$unit" >"$work/units/$(basename "$unit")"

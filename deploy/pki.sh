@@ -7,7 +7,7 @@
 #   pki.sh operator DIR NAME        DIR/NAME.crt and .key: may run and cancel
 #   pki.sh viewer DIR NAME          DIR/NAME.crt and .key: may look
 #
-# EC P-256. The role stands in the subject as OU, the node or name as CN. Nothing is ever overwritten.
+# EC P-256. The subject has the role as OU, the node or name as CN. Nothing is ever overwritten.
 # PKI_DAYS changes how long certificates hold (ca 3650, others 730). They hold from an hour ago on, so that
 # a node whose clock is a little behind accepts them.
 set -euo pipefail

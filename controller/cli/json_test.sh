@@ -1,19 +1,19 @@
 #!/usr/bin/env bash
 # Reads every golden JSON document with jq: one document each, schema_version first, keys in snake_case,
-# each ndjson line a document of its own. What is missing is null: no time and no outcome is "".
+# each ndjson line a document of its own. A missing value is null: no time and no outcome is "".
 set -euo pipefail
 cd "$(dirname "$0")/testdata"
 command -v jq >/dev/null || { echo "waived: jq is not installed"; exit 77; }
 
 fail() { echo "$1" >&2; exit 1; }
 
-# Of one document or one line.
+# The conditions on one document or one line.
 known='[.. | objects | to_entries[] |
         if .key | endswith("_at") then .value == null or (.value | type == "string" and endswith("Z"))
         elif .key == "outcome" or .key == "reason" then .value != ""
         else true end] | all'
 
-# What a node calls its own devices, modules and variables ("mlx5_0:1.rate", "nccl_conf.NCCL_IB_TC") stands behind a dot.
+# Names that a node gives to its devices, modules and variables ("mlx5_0:1.rate", "nccl_conf.NCCL_IB_TC") follow a dot.
 own_name='length > 1 and (.[-2] | IN("facts", "stack_versions", "stack_settings")) and (.[-1] | contains("."))'
 
 count=0

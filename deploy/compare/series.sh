@@ -19,13 +19,13 @@ readonly kLaunchSeconds=60 kCost=0.2 kNoCost=0.000001 kOurPort=7479 kTheirPort=1
 readonly kOutput=/run/railgauge-series.txt
 gid_index=$(cat /run/vfabric/gid_index)
 
-# Of each measure VERB_KIND_BYTES: the program's name, the options that perftest and our alias both take, and where the
-# figure stands in the table that both print. Of latency the median; of bandwidth MiB/s, which have two decimals; a few
-# thousand messages of 8 B in a second do not reach these, so of small ones the message rate, which has six.
+# For each measure VERB_KIND_BYTES: the program's name, the options that perftest and our alias both take, and the column
+# of the figure in the table that both print. Latency: the median. Bandwidth: MiB/s, which have two decimals. Small
+# messages: the message rate, which has six, because a few thousand messages of 8 B a second do not reach two decimals.
 declare -A program options bytes iterations column
-# Launches differ by 9 to 20 %, whether they take 400 or 1600 round trips: more launches tell more than longer ones. Of
+# Launches differ by 9 to 20 %, whether they take 400 or 1600 round trips: more launches help more than longer ones. With
 # small messages in a row pairs of launches differ by 28 % (atomics) and 48 % (writes) with 1000, by 13 % and 8 % with 4000.
-# What a launch costs at its start is not the same for both: with 4000 writes of 4 KiB ours took 0.93 and 0.94 of
+# The cost of a launch's start is not the same for both: with 4000 writes of 4 KiB ours took 0.93 and 0.94 of
 # perftest's time (23 and 16 pairs), with 16000 0.99 (27); so launches last 3 s or more where a message takes long.
 describe() {
   local measure=$1 verb kind size count depth
@@ -90,7 +90,7 @@ pipe() {
 pipe idle
 rest() { read -r -t 0.05 -u "$idle" || true; }
 
-# One watchdog for all launches: one that takes longer than it may is ended, and the series goes on.
+# One watchdog for all launches: a launch that takes too long is ended, and the series continues.
 pipe alive
 watch() {
   local said=on

@@ -43,7 +43,7 @@ preflight_knows_a_guest() {
   preflight_is_complete 1 10 n1 --probe
 }
 
-# What the agent says of its guest, against what the guest itself says.
+# The inventory that the agent reports, compared with the guest's own files.
 inventory_of_a_guest_is_true() {
   local rdma=/sys/class/infiniband/rxe0
   cli nodes show n1 -o json >"$work/n1.json"

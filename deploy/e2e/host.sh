@@ -19,7 +19,7 @@ ranks_stored() {
   sqlite3 "$work/railgauge.db" "SELECT count(*) FROM rank JOIN attempt ON attempt.id = rank.attempt
     JOIN task ON task.id = attempt.task JOIN run ON run.id = task.run WHERE run.run_id = '$1'"
 }
-# A series stands once for each rank of an attempt, and nothing that was sent again became an orphan.
+# Each rank of an attempt has a series once, and no record that was sent again became an orphan.
 nothing_stored_twice() {
   [ "$(sqlite3 "$work/railgauge.db" "SELECT count(*) - count(DISTINCT rank || ' ' || series) FROM point")" = 0 ]
   [ "$(sqlite3 "$work/railgauge.db" 'SELECT count(*) FROM orphan_record')" = 0 ]
@@ -193,7 +193,7 @@ cancel_is_verified() {
   ! pgrep -f "$bin/railgauge-runner --task"
 }
 
-# In bytes; the kernel's kB are of 1024. The controller's is a guard: it held 41 MB. Of agents the most that they ever held:
+# In bytes; the kernel's kB are of 1024. The controller's limit is a guard: it held 41 MB. An agent's limit is for its peak:
 # agent c's node has no GPU, so that NVML is not loaded there. A run is over by now.
 memory_stays_small() {
   local process field limit bytes
@@ -205,12 +205,12 @@ memory_stays_small() {
   done
 }
 
-# What an exit code follows from: the states, and whose unknown counts ("all", or ids by commas).
+# The exit code that follows from the states; $2: the checks whose "unknown" counts ("all", or ids by commas).
 exit_code_in() {
   jq --arg counts "$2" '[.checks[].state] as $states | if any($states[]; . == "fail") then 1 elif any($states[]; . == "error") then 4
     elif any(.checks[]; .state == "unknown" and ($counts == "all" or (.id | IN($counts | split(",")[])))) then 3 else 0 end' "$1"
 }
-# Of trees of files whose answers are known, and of this host: the agent alone, and the CLI that calls it.
+# The agent alone, and the CLI that calls it, on trees of files whose answers are known and on this host.
 preflight_needs_no_controller() {
   local tree=$work/bare of_host=$work/of-host.json id
   agent() { "$bin/railgauge-agent" --preflight --root "$tree" "$@"; }
@@ -246,7 +246,7 @@ preflight_needs_no_controller() {
 
 preflight_is_complete_in_time() { preflight_is_complete 3 2; preflight_is_complete 3 10 --probe; }
 
-# Nobody tells who uses the fake GPUs, so that they count as busy; an hour before they were not.
+# No source reports who uses the fake GPUs, so that they count as busy; an hour before they were not.
 busy_gpus_tell_the_answer_of_before() {
   cli preflight a --probe -o json >"$work/busy.json" || true
   jq -e '[.checks[] | select(.id == "gpudirect_registration")] | length == 2 and all(.[]; .state == "unknown"

@@ -117,8 +117,8 @@ overhead_below() {
 }
 
 # preflight_is_complete NODES SECONDS [FLAG...]: so many nodes answered, each all 37 checks within so many seconds; each in
-# one of the six states with what was seen and why it matters, a fault with where that stands and what to do. What the
-# answers are is the host's affair.
+# one of the six states with what was seen and why it matters, a fault with its source and a remedy. The answers
+# themselves depend on the host.
 preflight_is_complete() {
   local nodes=$1 seconds=$2; shift 2
   cli preflight "$@" -o json >"$work/preflight.json" || true

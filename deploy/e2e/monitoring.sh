@@ -12,17 +12,17 @@ render=()
 . "$(dirname "$0")/prometheus.sh"
 # shellcheck source-path=SCRIPTDIR
 . "$(dirname "$0")/lib.sh"
-# Looks at counters often, so that a fault shows soon; a marker file tells of maintenance.
+# Looks at counters often, so that a fault shows soon; a marker file reports maintenance.
 export RAILGAUGE_WATCH_SECONDS=0.2 RAILGAUGE_BUSY_SETTLE_SECONDS=0.2
 
 shipped_configuration_is_sound() {
   promtool check config "$work/prometheus/prometheus.yml"
-  # What the list of agents does not name is named by its address.
+  # A target that the list of agents does not name has its address as its name.
   cp "$top/deploy/monitoring/prometheus.yml" "$work/"
   mkdir -p "$work/railgauge"; cp "$top/deploy/monitoring/agents.json" "$work/railgauge/"
   promtool check service-discovery --timeout=2s "$work/prometheus.yml" railgauge-agent >"$work/targets.json"
   jq -e '[.[].labels | [.node, .cluster]] == [["gpu001", "example"], ["gpu002", "example"]]' "$work/targets.json"
-  # What compose.yaml mounts is there.
+  # The files that compose.yaml mounts exist.
   local mounted
   for mounted in $(sed -n 's|^ *- \(\.[^:]*\):/.*|\1|p' "$top/deploy/monitoring/compose.yaml"); do
     [ -e "$top/deploy/monitoring/$mounted" ] || { echo "compose.yaml: no $mounted"; return 1; }
@@ -77,7 +77,7 @@ Y
   wait_for "recording rules are made" 60 answers 'railgauge:link_bandwidth:ratio'
 }
 every_query_is_answered() { "$top/dashboards/prove.py" "$url" --seen "$work/seen.json"; }
-# What the judge would write, on a real series; it measured nothing.
+# Rows as the judge would write them, on a real series; nothing was measured.
 open_a_finding() {
   sqlite3 -cmd '.timeout 5000' "$work/railgauge.db" "INSERT INTO finding (finding_id, kind, state, severity, suspect, summary, evidence,
     opened_at, changed_at) VALUES ('f-made-up', 'step', 'new', 'warning', 'a', 'made up by a test', '{}', unixepoch(), unixepoch());

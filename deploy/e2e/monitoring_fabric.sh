@@ -41,7 +41,7 @@ everything_was_measured() {
   cli results -o json | jq -e '[.points[] | .point.synthetic] | any | not'
 }
 active_ports() { [ "$(cli nodes -o json | jq '[.nodes[].nics[]? | select(.state == "active")] | length')" = "$1" ]; }
-# soft-RoCE's rate is a name, so no port has a line rate to be held against.
+# soft-RoCE's rate is a name, so no port has a line rate to compare with.
 every_query_is_answered() { "$top/dashboards/prove.py" "$url" --no-line-rate "${render[@]}"; }
 nothing_is_down_yet() {
   expect_exit 1 alert_is_up RailgaugeLinksDown

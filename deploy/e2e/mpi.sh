@@ -41,7 +41,7 @@ start_node() {
   RAILGAUGE_DATA_ADDRESS=127.0.0.$2 UCX_TLS=posix,sysv,cma,tcp,self UCX_NET_DEVICES=lo UCX_WARN_UNUSED_ENV_VARS=n TMPDIR=$work/tmp/$1 \
     PATH=$work/remote:$PATH start_agent "$1"
 }
-# What is there of tasks: runners, launchers, daemons, shims, ranks. TMPDIR tells ours from another test's.
+# The processes of tasks: runners, launchers, daemons, shims, ranks. TMPDIR separates ours from another test's.
 task_processes() {
   local folder
   for folder in /proc/[0-9]*; do

@@ -49,8 +49,9 @@ suite() { printf 'version: 1\nmetadata: {name: %s}\nstages:\n' "$1"; }
   done
 } >"$work/roce.yaml"
 
-# told FILE: one line for each figure, with what carried it; and why a task did not pass, with the launcher's last lines.
-told() {
+# print_figures FILE: one line for each figure, with its transport; and the reason of each task that did not
+# pass, with the launcher's last lines.
+print_figures() {
   jq -r '(.tasks[] | select(.outcome != "passed") | "\(.task_id) \(.kernel) \(.outcome): \(.reason)"),
     (.points[] | select(.point.pair == "") | "\(.kernel) \(.facts.mpi_version) \(.point.message_bytes) B: \(.point.median) \(.point.unit), "
       + ([.facts.mpi_pml, .facts.mpi_mtl, .facts.mpi_provider, .facts.mpi_btl, .facts.mpi_transports] | map(select(. != null)) | join(" ")))' "$1"
@@ -58,7 +59,7 @@ told() {
 # measures SUITE FILTER: all passed, each MPI and kernel with verified figures, and FILTER holds of every point's facts.
 measures() {
   cli run "$work/$1.yaml" -o json >"$work/$1.json" || true
-  told "$work/$1.json" | tee "$work/$1.txt"
+  print_figures "$work/$1.json" | tee "$work/$1.txt"
   jq -e --argjson mpis "$(printf '%s\n' "${mpis[@]}" | jq -R . | jq -s .)" '. as $all | .run.outcome == "passed"
     and all($mpis[] as $mpi | ("mpi.lat", "mpi.bw") as $kernel
       | [$all.points[] | select(.facts.mpi == $mpi and .kernel == $kernel and .point.verified and .point.median > 0)] | length; . > 0)
@@ -72,7 +73,7 @@ over_soft_roce() { measures roce '(.mpi_transports | test("(rc|ud)_[a-z]+/rxe0:1
 # With what was first seen of each MPI out of the way, so that the suite's own deadlines fit an emulated guest or not.
 shipped_suite_shows_its_figures() {
   timeout 3600 "$bin/railgauge" run mpi -o json >"$work/shipped.json" || true
-  told "$work/shipped.json" | tee "$work/shipped.txt"
+  print_figures "$work/shipped.json" | tee "$work/shipped.txt"
   jq -e '.run.outcome == "passed"' "$work/shipped.json"
 }
 # From the other guest: by the way to the host each has one, which is how this test comes in.
@@ -97,6 +98,6 @@ check "each MPI measures over TCP" over_tcp
 check "each MPI measures over soft-RoCE" over_soft_roce
 check "nothing of an MPI is left on any guest" nothing_is_left
 [ "$shipped" = 0 ] || check "the suite mpi shows its figures" shipped_suite_shows_its_figures
-# What carried what is the result of this test too.
+# The transport of each task is a result of this test too.
 for name in chosen tcp roce shipped; do [ ! -s "$work/$name.txt" ] || sed "s/^/  $name: /" "$work/$name.txt"; done
 summary

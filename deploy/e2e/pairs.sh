@@ -81,7 +81,7 @@ rest_of_a_cancelled_run_is_run() {
 }
 some_task_passed() { cli runs show "$1" -o json | jq -e '[.tasks[] | select(.outcome == "passed")] | length > 0'; }
 
-# The run goes on: pairs of other guests pass, also those whose partner died; of n4 nothing is called passed after that.
+# The run continues: pairs of other guests pass, also those whose partner died; no later pair of n4 passes.
 a_dead_guest_costs_its_own_pairs_alone() {
   local run code=0
   run=$(cli run "$work/pairs.yaml" --detach)
@@ -96,8 +96,8 @@ a_dead_guest_costs_its_own_pairs_alone() {
 }
 
 # short_suite NAME: the shipped suite, stage for stage, with caps of 200 ms, a few samples and no sizes of hundreds of MB.
-# Acknowledgements may take 1 s instead of 67 ms: an emulated guest stands still for so long now and then, and what
-# soft-RoCE then sends again from the middle of a message its other side refuses at times (remote invalid request error).
+# Acknowledgements may take 1 s instead of 67 ms: an emulated guest pauses for so long now and then. The other
+# side at times refuses the message that soft-RoCE then sends again from its middle (remote invalid request error).
 short_suite() {
   sed -E 's/time_cap: [0-9]+s/time_cap: 200ms/; s/min_samples: [0-9]+/min_samples: 10/; s/max_samples: [0-9]+/max_samples: 100/; s/, 512MiB\]/]/
     /kernel: verbs\./{n; s/parameters: \{/parameters: {qp_timeout: 18, /}' "$top/suites/$1.yaml" >"$work/short_$1.yaml"
@@ -106,7 +106,7 @@ short_suite() {
 outcomes_of() { jq -r --argjson stages "$2" '[.tasks[] | select(.stage | IN($stages[])) | .outcome] | unique | join(" ")' "$1"; }
 
 # Loopback, scan, latency and bandwidth of every pair and direction; the scan into GPU memory waives, since guests have none.
-# What follows suspects up may add tasks: on emulated guests figures differ.
+# The retests of suspects may add tasks: on emulated guests figures differ.
 suite_fabric_runs() {
   local run code=0
   short_suite fabric

@@ -38,7 +38,7 @@ for s in sockets: s.bind(("127.0.0.1", 0))
 print(*[s.getsockname()[1] for s in sockets])'
 }
 
-# configure TRACKING: slurm.conf and what stands beside it.
+# configure TRACKING: slurm.conf and the files beside it.
 configure() {
   local host ports script
   host=$(hostname -s)

@@ -42,7 +42,7 @@ wait_for "it is ready" curl -fsS -o /dev/null "$url/-/ready"
 # alert NAME SEVERITY [CLUSTER]
 alert() { printf '{"labels": {"alertname": "%s", "severity": "%s", "cluster": "%s"}}\n' "$1" "$2" "${3-c}"; }
 post() { jq -s . | curl -fsS -X POST -H 'Content-Type: application/json' --data @- "$url/api/v2/alerts"; }
-# What it would not send now because of another alert.
+# The alerts that another alert inhibits now.
 inhibited() { curl -fsS "$url/api/v2/alerts" | jq -r '[.[] | select(.status.inhibitedBy | length > 0) | .labels.alertname] | sort | join(" ")'; }
 is_inhibited() { [ "$(inhibited)" = "$1" ]; }
 known() { [ "$(curl -fsS "$url/api/v2/alerts" | jq length)" = "$1" ]; }

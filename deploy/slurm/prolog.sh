@@ -1,5 +1,5 @@
 #!/bin/sh
-# Slurm's Prolog: tells the agent that a job has this node, before the job begins. Where several prologs run, any
+# Slurm's Prolog: marks for the agent that a job has this node, before the job begins. Where several prologs run, any
 # place among them will do. A prolog that fails drains its node, so this one never fails: without the marker the agent
 # still sees the job by its control group.
 #   slurm.conf: Prolog=/etc/slurm/prolog.d/50-railgauge   PrologFlags=Alloc   (else it runs with the first step only)

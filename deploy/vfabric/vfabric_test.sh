@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The virtual fabric held against what its users rely on, with real guests. Prints PASS or FAIL for
+# Tests, with real guests, the properties of the virtual fabric that its users rely on. Prints PASS or FAIL for
 # each, exits 1 when one failed and 77 when the fabric cannot be tried here. About two minutes.
 # shellcheck disable=SC2016,SC2317 # guests expand words, cases are called by name
 set -uo pipefail

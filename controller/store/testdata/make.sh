@@ -9,7 +9,7 @@ cd "$(dirname "$0")"
 file="version$version.db"
 [ ! -e "$file" ] || { echo "$file is there; written files are never changed" >&2; exit 2; }
 sqlite3 "$file" 'PRAGMA page_size=512; PRAGMA auto_vacuum=INCREMENTAL; PRAGMA application_id=0x52474744;'
-# What the tables that come with a version get, in that version's columns.
+# The rows of the tables that a version adds, in that version's columns.
 rows_of() {
   case $1 in
     1) cat <<'SQL'

@@ -1,11 +1,11 @@
 # shellcheck shell=bash disable=SC2034,SC2154 # settings are shared with ../vfabric and its other parts
-# What a guest boots: Debian's own kernel package, unpacked into a cache, and a small initramfs.
+# The kernel and initramfs of a guest: Debian's own kernel package, unpacked into a cache, and a small initramfs.
 
 # In load order; dependencies are resolved by modprobe. rdma_rxe's checksum needs crc32_generic.
 readonly kBootModules=(virtio_pci virtio_net virtio_rng 9pnet_virtio 9p overlay)
 readonly kRdmaModules=(crc32_generic ib_uverbs rdma_ucm rdma_rxe)
 
-# default_kernel: what linux-image-amd64 stands for now; without apt's lists, what was fetched before.
+# default_kernel: the package that linux-image-amd64 depends on now; without apt's lists, the one fetched before.
 default_kernel() {
   local package
   package=$(apt-cache depends linux-image-amd64 2>/dev/null | sed -n 's/^ *Depends: \(linux-image-[^ ]*\)$/\1/p' | head -n 1)

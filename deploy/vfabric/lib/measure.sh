@@ -1,6 +1,6 @@
 # shellcheck shell=bash disable=SC2034,SC2154 # settings are shared with ../vfabric and its other parts
 # One small RDMA write: it proves the whole path, and its time says whether the fabric itself is sick.
-# The minimum tells the two causes apart: a busy machine raises the median, a sick fabric every write.
+# The minimum separates the two causes: a busy machine raises the median, a sick fabric every write.
 
 readonly kSickMicroseconds=5000   # minimum; 280 to 350 is usual, 20,000 was once a fault of the backend
 readonly kBusyMicroseconds=10000  # median; 300 to 600 is usual on a quiet machine

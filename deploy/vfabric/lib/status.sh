@@ -1,5 +1,5 @@
 # shellcheck shell=bash disable=SC2034,SC2154 # settings are shared with ../vfabric and its other parts
-# What the fabric is doing now, for people and for programs.
+# The state of the fabric, for people and for programs.
 
 # node_state N: booted, booting, frozen or dead, read from the process itself.
 node_state() {

@@ -2,7 +2,7 @@
 # A guest's true upgrade, for the demo and the end-to-end test: another of Debian's 6.1 kernels is booted, and the agent
 # that is started afterwards is the node's old one.
 
-# What a guest writes is gone with its reboot, but for this folder. The id alone is kept there: the spool's WAL wants a
+# A guest's files are gone with its reboot, but for this folder. The id alone is kept there: the spool's WAL wants a
 # file system that maps memory for writing.
 readonly kKeptId=/run/vfabric/shared/agent-node-id
 
@@ -26,11 +26,11 @@ reboot_into() {
 suites_for_guests() { mkdir -p "$1" && cp suites/*.yaml deploy/vfabric/suites/*.yaml "$1/"; }
 
 # One changed node wants controls: six are five pairs on the ring. With four a loss of tenfold was called chance here:
-# three pairs tell little of what guests drift by.
+# three pairs show little of the drift of guests.
 # shellcheck disable=SC2034
 readonly kUpgradeNodes=7
 
-# What a fault adds to n1's messages: 8 bytes take 0.3 to 0.5 ms one way between these guests, so half a round trip is 50 to
+# The delay that a fault adds to n1's messages: 8 bytes take 0.3 to 0.5 ms one way between these guests, so half a round trip is 50 to
 # 80 times what it was. Fifteenfold was no sure loss beside what these guests drift by from run to run.
 # shellcheck disable=SC2034  # its users are the scripts that read this
 readonly kUpgradeDelay=50ms

@@ -8,7 +8,7 @@
 namespace railgauge::launch {
 
 // Replaces ssh for a launcher, with ssh's arguments in `words`. Passes them to the task's runner on
-// this node, which asks the target node's; then stands in for the daemon: its output, exit code and
+// this node, which asks the target node's; then acts as the daemon: its output, exit code and
 // signals. Returns the exit code; 255, as ssh does, if the daemon was not started.
 int ask(const std::vector<std::string>& words);
 
