@@ -1,6 +1,6 @@
 // The waivers of every GPU kernel on a machine without a driver, without a GPU, or without the
-// library of a mapping. Vendor libraries are loaded once a process, so this is a program of its
-// own; its tests run in this order.
+// library of a mapping. Vendor libraries are loaded once a process, so this is a separate program;
+// its tests run in this order.
 #include <gmock/gmock.h>
 
 #include <cstdlib>

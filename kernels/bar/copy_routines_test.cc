@@ -1,4 +1,5 @@
-// Every routine that this CPU has, on plain host memory: the bytes of the range and no other.
+// Every routine that this CPU has, on plain host memory: writes all bytes of the range and no
+// other.
 #include "kernels/bar/copy_routines.h"
 
 #include <gmock/gmock.h>

@@ -1,4 +1,4 @@
-// The starts and lengths beside each width at which a routine or a page changes.
+// Starts and lengths beside each width of a routine's step or of a page.
 #include "kernels/bar/sanity_cases.h"
 
 #include <algorithm>

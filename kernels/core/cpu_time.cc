@@ -1,4 +1,4 @@
-// CPU time of the calling thread.
+// Reads the CPU time of the calling thread.
 #include "kernels/core/cpu_time.h"
 
 #include <ctime>

@@ -1,4 +1,4 @@
-// Parameters to options, and samples to a point.
+// Makes options from parameters, and a point from samples.
 #include "kernels/core/sampling.h"
 
 #include <fmt/format.h>

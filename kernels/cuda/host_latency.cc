@@ -1,7 +1,7 @@
 // Latency of one GPU's loads from the host's memory: a chain of dependent 8-byte loads by one
-// thread, 128 bytes or more apart, past the first-level cache. A sample is the time of some
-// launches on different multiprocessors over their accesses; the launches themselves are in it. The
-// end of the chain is compared with where it has to lead.
+// thread, 128 bytes or more apart, past the first-level cache. A sample is the time of several
+// launches on different multiprocessors, divided by their accesses; it includes the launches
+// themselves. The end of the chain is compared with the expected one.
 #include <fmt/format.h>
 
 #include "kernels/cuda/chase.h"

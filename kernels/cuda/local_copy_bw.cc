@@ -1,6 +1,6 @@
-// Bandwidth of copies within one GPU's memory. Bytes count once, as nvbandwidth's device_local_copy
-// counts them: the memory moves twice as many, each is read and written. Samples as in
-// host_copy_bw.cc.
+// Bandwidth of copies within one GPU's memory. Bytes count once, as in nvbandwidth's
+// device_local_copy, although the memory moves twice as many: each byte is read and written.
+// Samples as in host_copy_bw.cc.
 #include <fmt/format.h>
 
 #include "kernels/cuda/copy_bench.h"

@@ -1,5 +1,5 @@
-// Latency of one GPU's loads from another GPU's memory, over every ordered pair: as
-// host_latency.cc. The pair is named by where the data goes: "gpu0>gpu1" is gpu1 that reads gpu0's
+// Latency of one GPU's loads from another GPU's memory, over every ordered pair, measured as in
+// host_latency.cc. The pair is named by the data's direction: in "gpu0>gpu1" gpu1 reads gpu0's
 // memory.
 #include <memory>
 #include <optional>

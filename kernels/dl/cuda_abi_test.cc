@@ -1,5 +1,5 @@
-// Our declarations of the CUDA driver API against the vendor's cuda.h, at compile time, where a
-// toolkit is installed; without one this program waives. The table against the fake always.
+// Compares our declarations of the CUDA driver API with the vendor's cuda.h, at compile time, where
+// a toolkit is installed; without one this program waives. Always compares the table with the fake.
 #include <gmock/gmock.h>
 
 #include <algorithm>

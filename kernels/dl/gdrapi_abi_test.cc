@@ -1,5 +1,5 @@
-// Our declarations of GDRCopy's library against the vendor's gdrapi.h, at compile time, where it is
-// installed; without it the first test waives.
+// Compares our declarations of GDRCopy's library with the vendor's gdrapi.h, at compile time, where
+// it is installed; without it the first test waives.
 #include "kernels/dl/gdrapi.h"
 
 #include <gmock/gmock.h>

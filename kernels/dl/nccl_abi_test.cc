@@ -1,5 +1,5 @@
-// Our declarations of NCCL against the vendor's nccl.h, at compile time, where it is installed;
-// without it the first test waives.
+// Compares our declarations of NCCL with the vendor's nccl.h, at compile time, where it is
+// installed; without it the first test waives.
 #include "kernels/dl/nccl.h"
 
 #include <gmock/gmock.h>

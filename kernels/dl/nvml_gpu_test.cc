@@ -1,4 +1,4 @@
-// Our calls of NVML on a real GPU against nvidia-smi, which is the vendor's own user of it.
+// Compares our calls of NVML on a real GPU with nvidia-smi, the vendor's own user of NVML.
 #include <gmock/gmock.h>
 
 #include <array>

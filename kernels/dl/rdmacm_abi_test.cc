@@ -1,4 +1,4 @@
-// The table against rdma-core's header (at compile time) and against the libraries on this host.
+// Compares the table with rdma-core's header (at compile time) and with this host's libraries.
 #include <gmock/gmock.h>
 
 #include <type_traits>

@@ -1,4 +1,4 @@
-// Our declarations of Vulkan against the real header, at compile time, where it is installed;
+// Compares our declarations of Vulkan with the real header, at compile time, where it is installed;
 // without it the first test waives.
 #include "kernels/dl/vulkan.h"
 

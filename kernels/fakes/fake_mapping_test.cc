@@ -1,4 +1,4 @@
-// The ways by which a CPU reaches the fake GPUs' memory: all fakes must mean the same bytes.
+// The ways by which a CPU reaches the fake GPUs' memory: all fakes must address the same bytes.
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 

@@ -1,4 +1,4 @@
-// Opening of a GPU and the facts that identify it.
+// Opens a GPU and reads the facts that identify it.
 #include "kernels/gpu/device.h"
 
 #include <algorithm>

@@ -23,7 +23,7 @@ struct DeviceCode {
   const char* name;  // of the source: "kernels/gpu/pattern.cu"
   std::span<const CubinImage> cubins;
   std::span<const unsigned char> ptx;  // ends in a zero byte
-  int ptx_version;                     // 32 is PTX ISA 3.2: the lowest that ptxas accepts
+  int ptx_version;                     // 32 is PTX ISA 3.2: the lowest at which ptxas accepts it
   int ptx_capability;                  // lowest compute capability that it runs on
   int toolkit_version;                 // CUDA release of the compiler: 13000 is 13.0
 };

@@ -1,5 +1,5 @@
-// An older driver than the one that the code was built for. The driver's release is read once a
-// process, so this is a program of its own.
+// A driver older than the code's target. The driver's release is read once a process, so this is a
+// separate program.
 #include <array>
 
 #include "kernels/fakes/gpu_fixture.h"

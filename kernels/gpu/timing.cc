@@ -1,4 +1,4 @@
-// Events, waiting for them, and the gate.
+// Makes and awaits events, and operates the gate.
 #include "kernels/gpu/timing.h"
 
 #include <time.h>

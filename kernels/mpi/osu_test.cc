@@ -1,4 +1,4 @@
-// OSU's command lines and settings against the kernels that take them.
+// Compares OSU's command lines and settings with the kernels that replace them.
 #include <gmock/gmock.h>
 
 #include "kernels/catalog.h"

@@ -1,5 +1,5 @@
-// Every collective on the fakes: it measures on any number of ranks, its data is really checked,
-// and each way that a rank can end is seen by the others.
+// Every collective on the fakes: measures on any number of ranks and verifies its data, and the
+// other ranks notice each way in which a rank can end.
 #include <algorithm>
 
 #include "kernels/core/base/clock.h"

@@ -1,4 +1,4 @@
-// Makes points out of samples. Only rank 0 calls it, once a size.
+// Makes points from samples, on rank 0 only, once a size.
 #include "kernels/nccl/figures.h"
 
 #include <algorithm>

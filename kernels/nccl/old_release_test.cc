@@ -1,5 +1,5 @@
-// NCCL 2.18: what later releases brought is done with sends and receives, or waives. Libraries are
-// loaded once a process, so this is a program of its own.
+// NCCL 2.18: additions of later releases are replaced by sends and receives, or waive. Libraries
+// are loaded once a process, so this is a separate program.
 #include "kernels/core/base/outcome.h"
 #include "kernels/nccl/testing/on_fake_ranks.h"
 

@@ -1,5 +1,5 @@
-// The TCP kernels when system calls fail, a peer leaves, hangs or sends wrong data, or a stranger
-// calls.
+// The TCP kernels when system calls fail, when a peer leaves, hangs or sends wrong data, and when a
+// stranger connects.
 #include <gmock/gmock.h>
 #include <unistd.h>
 

@@ -1,5 +1,5 @@
-// Every verbs kernel on the fake libibverbs: its figures' meaning, its manners, its proof of the
-// data.
+// Every verbs kernel on the fake libibverbs: the meaning of its figures, its behaviour under faults
+// and parameters, and the verification of its data.
 #include <gmock/gmock.h>
 
 #include <cstdlib>

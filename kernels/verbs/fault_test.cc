@@ -1,4 +1,4 @@
-// A kernel's behaviour when timed writes arrive wrong, and when a device is sick or gone.
+// The kernels' behaviour when timed writes arrive wrong, and when a device is faulty or gone.
 #include <gmock/gmock.h>
 
 #include <cstdlib>

@@ -1,4 +1,4 @@
-// The cost of the posting loops by themselves: the queue behind them completes at once.
+// The cost of the posting loops alone: the queue behind them completes at once.
 #include <benchmark/benchmark.h>
 
 #include <array>

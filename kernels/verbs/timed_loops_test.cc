@@ -1,5 +1,5 @@
-// The timed loops neither allocate nor call the system. A child process runs them where any system
-// call but exit is deadly.
+// The timed loops neither allocate nor call the system. They run in a child process where any
+// system call except exit is deadly.
 #include <gtest/gtest.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>

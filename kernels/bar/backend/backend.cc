@@ -1,12 +1,12 @@
-// Decisions that all backends share: their order, their words, and the memory that none of them may
-// map.
+// Decisions that all backends share: their order, the words for caching, and the memory that none
+// may map.
 #include "kernels/bar/backend/backend.h"
 
 #include <fmt/format.h>
 
 namespace railgauge::bar {
 
-// The words of the fact path_caching.
+// Returns the words of the fact path_caching.
 std::string_view caching_in_words(Caching caching) {
   switch (caching) {
     case Caching::kWriteCombined:

@@ -1,4 +1,4 @@
-// Gathering of records, CSV and the event stream.
+// Gathers records, and prints CSV and the event stream.
 #include "kernels/core/report/report.h"
 
 #include <array>

@@ -1,4 +1,4 @@
-// Hodges and Lehmann's estimate by all Walsh averages, and the exact null distribution.
+// The Hodges-Lehmann estimate by all Walsh averages, and the exact null distribution.
 #include "kernels/core/stats/paired_ratio.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// The arithmetic of loads.
+// The size of a load, and its coverage of samples.
 #include "kernels/cuda/route/load.h"
 
 #include <algorithm>

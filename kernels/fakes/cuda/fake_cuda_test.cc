@@ -1,4 +1,4 @@
-// The fake keeps the rules that the driver keeps, so that a kernel which breaks them fails here.
+// The fake enforces the driver's rules, so that a kernel which breaks them fails here.
 #include "kernels/fakes/cuda/fake_cuda.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// The GPU health and modes that the fake NVML reports where its setting `health` is on.
+// The GPU health and modes that the fake NVML reports with its setting `health`.
 #include "kernels/dl/nvml.h"
 #include "kernels/fakes/nvml/fake_nvml.h"
 

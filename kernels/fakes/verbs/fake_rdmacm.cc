@@ -1,7 +1,7 @@
 // A connection manager without a network, part of the fake libibverbs: any id of this process
-// reaches any listener of it by its port. Events come at once. As the library, it leaves queue
-// pairs that are the caller's own alone, but on iWARP, where the driver moves them. Destroying an
-// id whose events were not acknowledged ends the program, where the library would wait for ever.
+// reaches any listener of this process by its port. Events come at once. Like the library, it does
+// not change the caller's own queue pairs, except on iWARP, where the driver moves them. Destroying
+// an id with unacknowledged events ends the program, where the library would wait for ever.
 #include <arpa/inet.h>
 #include <rdma/rdma_cma.h>
 #include <sys/eventfd.h>

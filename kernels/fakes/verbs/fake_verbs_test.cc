@@ -1,4 +1,4 @@
-// The fake keeps the rules that an adapter keeps, so that a kernel which breaks them fails here.
+// The fake enforces an adapter's rules, so that a kernel which breaks them fails here.
 #include "kernels/fakes/verbs/fake_verbs.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// Other users of the GPU: there before, or come while it is measured.
+// Other users of the GPU: present before, or starting during the measurement.
 #include <unistd.h>
 
 #include <chrono>

@@ -1,7 +1,7 @@
 // The MPI of railgauge-runner-openmpi and railgauge-runner-mpich: compiled once for each, with its
-// own <mpi.h>. Functions are looked up, so that MPICH's program starts without MPI and finds it
-// under any of its names; Open MPI's is linked, since its handles are addresses in the library. MPI
-// 3 only.
+// own <mpi.h>. MPICH's functions are looked up at run time, so its program starts without MPI and
+// finds the library under any of its names. Open MPI's library is linked, since its handles are
+// addresses in the library. MPI 3 only.
 #define OMPI_SKIP_MPICXX 1
 #define MPICH_SKIP_MPICXX 1
 #include <mpi.h>

@@ -1,5 +1,5 @@
-// Reads the variables by which launchers number their processes, and exchanges messages between
-// them.
+// Reads the variables by which launchers number their processes, and exchanges messages between the
+// ranks.
 #include "kernels/mpi/binding/launched.h"
 
 #include <algorithm>

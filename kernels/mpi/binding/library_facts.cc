@@ -1,5 +1,5 @@
-// Short facts out of the text of MPI_Get_library_version(), and the name of an Open MPI component
-// out of its in-memory record.
+// Extracts short facts from the text of MPI_Get_library_version(), and the name of an Open MPI
+// component from its in-memory record.
 #include "kernels/mpi/binding/library_facts.h"
 
 #include <algorithm>

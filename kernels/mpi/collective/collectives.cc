@@ -1,4 +1,4 @@
-// MPI's collectives. The slowest rank's time counts, from behind a barrier that starts all
+// MPI's collectives. The slowest rank's time counts, measured after a barrier that starts all ranks
 // together.
 #include "kernels/mpi/parts.h"
 

@@ -1,6 +1,7 @@
-// Rank 0 writes to or reads from rank 1's exposed memory, which only waits. Each sample is `calls`
-// calls and the flush that confirms them at the target. A staged one-sided call reaches the
-// target's host memory alone, so an empty message asks the target to copy, and another answers.
+// Rank 0 writes to or reads from the exposed memory of rank 1, which only waits. Each sample is
+// `calls` calls and the flush that confirms them at the target. A staged one-sided call reaches
+// only the target's host memory, so an empty message makes the target copy, and another one
+// answers.
 #include "kernels/mpi/operation.h"
 
 namespace railgauge::mpi {

@@ -1,9 +1,10 @@
-// A plain loop in OSU's manner over the same MPI, to hold our figures against: no sampler, no
-// seam, nothing of ours. Two ranks:
+// A plain loop in OSU's manner over the same MPI, for comparison with our figures: no sampler, no
+// seam, none of our code. Two ranks:
 //   mpi-osu-loop-openmpi lat|bw BYTES ITERATIONS SKIPPED WINDOW [ADDED_COST]
-// ADDED_COST: rank 0 is idle for that share of each iteration's time behind it, which counts; a
-// comparison has to see it. Rank 0 prints the mean that OSU's programs print, and the median of the
-// same iterations: microseconds one way, or bytes in a second. For comparisons only; not packed.
+// ADDED_COST: after each iteration rank 0 idles for this share of its time. The idle time counts,
+// and a comparison must detect it. Rank 0 prints the mean that OSU's programs print, and the median
+// of the same iterations: microseconds one way, or bytes per second. For comparisons only; not
+// packaged.
 #define OMPI_SKIP_MPICXX 1
 #define MPICH_SKIP_MPICXX 1
 #include <mpi.h>

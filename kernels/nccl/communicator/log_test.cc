@@ -1,5 +1,4 @@
-// The parser of NCCL's debug output. All lines are synthetic, made for these tests in the words of
-// several releases.
+// The parser of NCCL's debug output. All lines are synthetic, in the words of several releases.
 #include "kernels/nccl/communicator/log.h"
 
 #include <gmock/gmock.h>

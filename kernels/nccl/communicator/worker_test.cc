@@ -1,4 +1,4 @@
-// Who waits for a call that may never come back, comes back itself.
+// A caller that waits for a call which may never return must itself return.
 #include "kernels/nccl/communicator/worker.h"
 
 #include <gmock/gmock.h>

@@ -67,7 +67,7 @@ class ControlChannel {
   // Reports whether receive() would return at once.
   [[nodiscard]] bool has_word() const;
 
-  // Signals the peer, in any of its waits, that this side gives up, as far as the queue still
+  // Reports to the peer, in any of its waits, that this side gives up, as far as the queue still
   // works.
   void abort();
 

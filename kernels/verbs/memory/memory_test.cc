@@ -1,5 +1,6 @@
 // Every memory kind of every verbs kernel, on the fake libibverbs and the fake CUDA driver: the
-// path and its fallbacks, the proof of the data, and call number N of either library that fails.
+// path and its fallbacks, the verification of the data, and failures of call number N of either
+// library.
 #include "kernels/verbs/testing/memory_fixture.h"
 
 #include <algorithm>

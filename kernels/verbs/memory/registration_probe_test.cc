@@ -1,5 +1,5 @@
-// The probe on the fakes: registered by the first path or the second, refused, busy; never a
-// context on a GPU that somebody uses. Synthetic throughout.
+// The probe on the fakes: registered by the first path or the second, refused, busy; never makes a
+// context on a GPU in use. Synthetic throughout.
 #include "kernels/verbs/memory/registration_probe.h"
 
 #include "kernels/gpu/session/usage.h"

@@ -1,4 +1,4 @@
-// Conditions that make a verbs figure void.
+// Conditions that invalidate a verbs figure.
 #include "kernels/verbs/stream/report.h"
 
 #include <gmock/gmock.h>
