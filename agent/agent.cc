@@ -471,7 +471,7 @@ void Agent::refresh_inventory() {
     note_work();  // so that the memory of the answer is freed
   inventory_ = std::move(now);
   for (const std::string& source : inventory_.late_sources)
-    spdlog::warn("inventory: {} did not answer in {} s; what it tells is unknown", source,
+    spdlog::warn("inventory: {} did not answer in {} s; its facts are unknown", source,
                  options.source_seconds);
   fill_hello(inventory_, hello_);
   metrics_.set_node(hello_);

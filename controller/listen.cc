@@ -54,7 +54,7 @@ Status clear_stale(const std::string& path, const sockaddr_un& address) {
   if (::lstat(path.c_str(), &file) != 0) return {};
   if (!S_ISSOCK(file.st_mode))
     return fail(Code::kAlreadyExists,
-                fmt::format("--socket {}: a file that is no socket stands there", path));
+                fmt::format("--socket {}: there is a file that is no socket", path));
   const Fd probe(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   const int connected =
       ::connect(probe.get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address));

@@ -53,7 +53,7 @@ BusyReasons judge_gpus(std::span<const GpuUse> gpus, bool ours_lately, double mo
     for (const GpuProcess& process : gpu.processes)
       if (!process.ours) others.push_back(pid_in_words(process));
     if (!gpu.told)
-      reasons.push_back({"gpu", fmt::format("{}: the driver does not tell its processes; without "
+      reasons.push_back({"gpu", fmt::format("{}: the driver does not report its processes; without "
                                             "gpu in busy_sources the node is judged by the rest",
                                             gpu.gpu)});
     else if (!others.empty())

@@ -30,7 +30,7 @@ ProbeMemory memory_of(const PreflightCommand& command, const std::string& state_
   std::error_code ignored;
   if (!command.root.empty() || !std::filesystem::is_directory(state_folder, ignored)) return {};
   return ProbeMemory(state_folder, [](const Error& error) {
-    fmt::print(stderr, "railgauge-agent: {}; these answers will not be told later\n",
+    fmt::print(stderr, "railgauge-agent: {}; these answers are not kept for later\n",
                error.message);
   });
 }

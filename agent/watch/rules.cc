@@ -45,7 +45,7 @@ constexpr std::array kRules{
     WatchRule{WatchPlace::kPortHardware, "np_cnp_sent", 64, kMinute, 1000 * kMinute, true, "warn",
               "the network marks congestion towards this port"},
     WatchRule{WatchPlace::kPortHardware, "rp_cnp_handled", 64, kMinute, 1000 * kMinute, true,
-              "warn", "this port is told to slow down"},
+              "warn", "this port is asked to slow down"},
     WatchRule{WatchPlace::kNetdev, "carrier_changes", 32, kDay, 9, false, "fail",
               "the link flaps: five losses a day"},
     WatchRule{WatchPlace::kNetdev, "carrier_changes", 32, 10 * kMinute, 2, false, "warn",

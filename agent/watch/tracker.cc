@@ -89,11 +89,10 @@ void Tracker::judge(const Reading& reading, Series& series, double grown, double
   const bool stuck =
       !rules.empty() && rules[0]->bits < 32 && reading.value == largest(rules[0]->bits);
   if (stuck && !series.stuck)
-    out.push_back(
-        {"counter", "warn", reading.device,
-         fmt::format("{} {}: stands at {}, the most it can count; nothing more is seen of "
-                     "it until it is cleared (perfquery -R)",
-                     reading.device, reading.counter, reading.value)});
+    out.push_back({"counter", "warn", reading.device,
+                   fmt::format("{} {}: is at {}, the most it can count; nothing more is seen of "
+                               "it until it is cleared (perfquery -R)",
+                               reading.device, reading.counter, reading.value)});
   series.stuck = stuck;
 }
 

@@ -88,9 +88,10 @@ TEST_F(Commands, RunEndsAsUnreachableWhenTheControllerStaysAway) {
 TEST_F(Commands, WaitingEndsAfterTheGivenTimeAndTheRunGoesOn) {
   control_.endless = true;
   EXPECT_EQ(run({"runs", "wait", kSampleRun, "--wait", "200ms"}), kExitInvalid);
-  EXPECT_THAT(err_, HasSubstr("it goes on; cancel it with: railgauge --controller unix:/test runs "
-                              "cancel " +
-                              std::string(kSampleRun)));
+  EXPECT_THAT(err_,
+              HasSubstr("it continues; cancel it with: railgauge --controller unix:/test runs "
+                        "cancel " +
+                        std::string(kSampleRun)));
   EXPECT_EQ(control_.cancels(), 0);
 }
 

@@ -119,7 +119,7 @@ TEST_F(Process, TermEndsAsTerminatedAndTheRunGoesOn) {
   ASSERT_TRUE(control_.wait_until_watched(kChildSeconds));
   kill(child_, SIGTERM);
   EXPECT_EQ(wait_for_end(), kExitTerminated);
-  EXPECT_THAT(err_, HasSubstr("goes on; cancel it with"));
+  EXPECT_THAT(err_, HasSubstr("continues; cancel it with"));
   EXPECT_EQ(control_.cancels(), 0);
 }
 

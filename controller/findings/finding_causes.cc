@@ -144,7 +144,7 @@ void look_at_stacks(const FindingFacts& facts, FindingCauses& out) {
   for (const auto& [text, part] : parts) out.parts.push_back(part);
   if (out.causes.size() > 1)
     out.causes.push_back(
-        "no figure lies between these, so they cannot be separated: a node with "
+        "no figure is between these, so they cannot be separated: a node with "
         "one of them alone would separate them");
   if (out.causes.empty())
     out.excluded.push_back(fmt::format("software: no part of the stack of {} changed {}",

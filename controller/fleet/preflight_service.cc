@@ -86,7 +86,7 @@ api::PreflightReport PreflightService::ask(const PreflightQuestion& question) {
     const api::PreflightReport& one =
         report ? *report
                : silence_of(name, fmt::format("it gave no answer within {} s; railgauge-agent "
-                                              "--preflight on it tells what it waits for",
+                                              "--preflight on it shows what it waits for",
                                               seconds));
     api::append_report(one, all);
     keep(question, name, one);

@@ -99,8 +99,7 @@ void StageRounds::lay_out_nodes() {
 void StageRounds::lay_out_leaves() {
   const auto leaves = by_leaf(context_.own.order, context_.own.places);
   if (leaves.empty()) {
-    leave_out(
-        "group: leaf wants a topology that tells the nodes' leaves; name one in the site profile");
+    leave_out("group: leaf wants a topology with the nodes' leaves; name one in the site profile");
     return;
   }
   fixed_.emplace_back();

@@ -142,7 +142,7 @@ void TaskMachine::ended(std::uint32_t attempt, std::uint32_t rank, const std::st
   std::string_view known = known_outcome(outcome);
   if (known == kPassed && r->phase != Phase::kRunning) {
     known = kCrashed;
-    reason = "ended before it was told to go";
+    reason = "ended before its start signal";
   }
   end_rank(rank, known, std::move(reason), now, out);
 }
@@ -313,7 +313,7 @@ void TaskMachine::tick(double now, TaskActions& out) {
       ranks_[rank].phase = Phase::kEnded;
       ranks_[rank].final_stored = true;
       unverified_ = true;
-      add_cause(kCrashed, fmt::format("{} did not report an end within {:.0f} s of being told to",
+      add_cause(kCrashed, fmt::format("{} did not report an end within {:.0f} s of the request to",
                                       who(rank), kEndSeconds));
     }
   }

@@ -56,7 +56,7 @@ Result<Nccl> bind_nccl(const std::string& name) {
   Nccl table;
   RAILGAUGE_BIND(get_version, ncclGetVersion)
   if (table.get_version(&table.version_code) != nc::kSuccess)
-    return fail(Code::kInternal, library.path() + ": ask its version: it does not tell");
+    return fail(Code::kInternal, library.path() + ": ask its version: no answer");
   if (table.version_code < nc::kOldest)
     return fail(Code::kUnimplemented,
                 fmt::format("{}: it is NCCL {}; 2.18 or later is needed", library.path(),

@@ -462,7 +462,7 @@ Status Bench::open_memory(Context& context) {
   if (on_gpu()) context.reporter.fact("gpu_path", staged_ ? "staged" : "direct");
   if (target_staged_)
     context.reporter.fact("one_sided_staging",
-                          "the target copies to or from its GPU when a message tells it to, within "
+                          "the target copies to or from its GPU when a message asks it to, within "
                           "the time");
   return {};
 }

@@ -205,7 +205,7 @@ TEST_F(Losses, OfARankThatHangsAreNamedThoughTheDeadlineIsWhatEndsThem) {
     EXPECT_EQ(outcome_of(results[rank].status.error().code), kTimedOut) << message;
     EXPECT_THAT(message, HasSubstr("not done in time for the task's deadline"));
     EXPECT_THAT(message,
-                HasSubstr("rank 2 did not answer in time; the last step that rank 2 told"));
+                HasSubstr("rank 2 did not answer in time; the last step that rank 2 reported"));
   }
 }
 
@@ -258,7 +258,7 @@ TEST_F(Losses, AreBlamedOnTheRankThatToldAnError) {
   EXPECT_THAT(failed.message, HasSubstr("internal error (NCCL error 3)"));
   EXPECT_THAT(waited.message, HasSubstr(first ? "rank 0: gpu0: " : "rank 1: gpu1: "));
   EXPECT_THAT(waited.message, HasSubstr("internal error (NCCL error 3)"));
-  EXPECT_THAT(waited.message, HasSubstr("told: "));
+  EXPECT_THAT(waited.message, HasSubstr("reported: "));
 }
 
 TEST_F(Losses, ByWrongUseAreNotWaived) {

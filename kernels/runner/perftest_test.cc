@@ -101,7 +101,7 @@ TEST(PerftestOptions, GpuMemoryIsRegisteredAsTheToolWouldAndNeverSentInline) {
   EXPECT_THAT(said.parameters,
               IsSupersetOf({Pair("memory", "cuda"), Pair("gpu", "3"), Pair("inline_bytes", "0"),
                             Pair("registration", "nvidia-peermem")}));
-  EXPECT_THAT(said.infos, ElementsAre(HasSubstr("--use_cuda stands for both sides")));
+  EXPECT_THAT(said.infos, ElementsAre(HasSubstr("--use_cuda applies to both sides")));
   for (const Words& words :
        {Words{"--use_cuda=3", "--use_cuda_dmabuf"}, Words{"--use_cuda_dmabuf", "--use_cuda=3"}})
     EXPECT_EQ(call("ib_write_bw", words).parameters.at("registration"), "dma-buf");

@@ -46,7 +46,7 @@ Fact<bool> read_cap_ipc_lock(const NodeFiles& files) {
   const Fact<std::string> text = files.text("/proc/self/status");
   const auto bits = number_in("0x" + field_of(text.value, "CapEff:", 1));
   if (text.is_known() && !bits)
-    return Fact<bool>::error(text.source, text.source + ": tells no capabilities");
+    return Fact<bool>::error(text.source, text.source + ": reports no capabilities");
   return {text, bits && (*bits >> kCapIpcLock & 1U) != 0};
 }
 

@@ -142,13 +142,13 @@ Fact<bool> machine_is_virtual(const CpuInfo& cpu, const Facts& dmi) {
     return Fact<bool>::known(true, "/proc/cpuinfo");
   if (const Fact<std::string>* board = virtual_board(dmi); board != nullptr)
     return Fact<bool>::known(true, board->source);
-  if (cpu.flags.empty())
-    return Fact<bool>::unknown("/proc/cpuinfo", "/proc/cpuinfo: tells no flags");
+  if (cpu.flags.empty()) return Fact<bool>::unknown("/proc/cpuinfo", "/proc/cpuinfo: has no flags");
   const auto vendor = dmi.find("sys_vendor");
   if (cpu.is_arm && (vendor == dmi.end() || !vendor->second.is_known()))
-    return Fact<bool>::unknown("/sys/class/dmi/id/sys_vendor",
-                               "/sys/class/dmi/id/sys_vendor: not told, and an ARM CPU's flags do "
-                               "not name a hypervisor");
+    return Fact<bool>::unknown(
+        "/sys/class/dmi/id/sys_vendor",
+        "/sys/class/dmi/id/sys_vendor: not readable, and an ARM CPU's flags do "
+        "not name a hypervisor");
   return Fact<bool>::known(false, cpu.is_arm ? vendor->second.source : "/proc/cpuinfo");
 }
 
@@ -221,7 +221,7 @@ Apply read_linux(const NodeFiles& files) {
       files.is_this_machine()
           ? read_rdma_netns_mode()
           : Fact<std::string>::unknown(
-                "netlink", "RDMA namespaces: only netlink tells their mode (rdma system show)");
+                "netlink", "RDMA namespaces: only netlink reports their mode (rdma system show)");
   return put(std::move(read));
 }
 

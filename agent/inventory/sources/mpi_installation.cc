@@ -47,7 +47,7 @@ Fact<std::string> mpi_version(const NodeFiles& files, const MpiInstallation& one
   if (!files.exists(one.prefix)) return Fact<std::string>::absent(one.prefix);
   return Fact<std::string>::unknown(
       one.prefix,
-      fmt::format("{}: no file below lib or lib64 tells which {} this is", one.prefix, one.mpi));
+      fmt::format("{}: no file below lib or lib64 shows which {} this is", one.prefix, one.mpi));
 }
 
 }  // namespace

@@ -41,7 +41,7 @@ Fact<T> not_read(const std::string& path, int error) {
     case EAGAIN:
     case EBUSY:
       return Fact<T>::unknown(path,
-                              fmt::format("{}: not told now: {}", path, std::strerror(error)));
+                              fmt::format("{}: not readable now: {}", path, std::strerror(error)));
     default:
       return Fact<T>::error(path, fmt::format("{}: read: {}", path, std::strerror(error)));
   }

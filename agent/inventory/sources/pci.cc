@@ -65,7 +65,7 @@ PciDevice read_place(const NodeFiles& files, const std::string& address) {
 Fact<double> read_speed(const NodeFiles& files, const std::string& path) {
   const Fact<std::string> text = files.line(path);
   if (text.is_known() && text.value.starts_with("Unknown"))
-    return Fact<double>::unknown(path, path + ": the device tells no speed");
+    return Fact<double>::unknown(path, path + ": the device reports no speed");
   return parsed(text, "speed of a link",
                 [](const std::string& value) { return amount_in(value, " GT/s"); });
 }

@@ -21,16 +21,16 @@ using Mode = Fact<std::string>;
 
 // The fact with the reason of a failed netlink call.
 Mode mode_error(int error) {
-  return Mode::unknown(
-      kModeSource,
-      fmt::format("RDMA namespaces: netlink: {}; rdma system show tells", std::strerror(error)));
+  return Mode::unknown(kModeSource,
+                       fmt::format("RDMA namespaces: netlink: {}; rdma system show reports it",
+                                   std::strerror(error)));
 }
 
 }  // namespace
 
 Fact<std::string> rdma_netns_mode_of(std::span<const std::uint8_t> answer) {
-  Mode mode =
-      Mode::unknown(kModeSource, "RDMA namespaces: this kernel's netlink does not tell their mode");
+  Mode mode = Mode::unknown(kModeSource,
+                            "RDMA namespaces: this kernel's netlink does not report their mode");
   for_each_message(answer, [&](std::uint16_t type, NetlinkBytes body) {
     if (nlmsgerr error{}; type == NLMSG_ERROR && take(body, error) && error.error != 0)
       mode = mode_error(-error.error);

@@ -209,7 +209,7 @@ Fact<std::string> library_version(const NodeFiles& files, const std::string& fol
   if (target.is_known() && target.value.starts_with(prefix) && target.value.size() > prefix.size())
     return Fact<std::string>::known(target.value.substr(prefix.size()), path);
   if (target.is_known() || target.state == FactState::kError)
-    return Fact<std::string>::unknown(path, path + ": its name tells no version");
+    return Fact<std::string>::unknown(path, path + ": its name has no version");
   return Fact<std::string>::absent(path);
 }
 
@@ -260,7 +260,7 @@ Apply read_packages(const NodeFiles& files) {
     inventory.nccl = or_package(inventory.nccl, packages, {"libnccl"});
     const Fact<std::string> manager =
         has_manager ? Fact<std::string>::unknown("/usr/bin/nv-fabricmanager",
-                                                 "fabric manager: no package tells its version")
+                                                 "fabric manager: no package shows its version")
                     : Fact<std::string>::absent("/usr/bin/nv-fabricmanager");
     inventory.fabric_manager =
         or_package(manager, packages, {"nvidia-fabricmanager", "nvidia-fabric-manager"});

@@ -47,7 +47,7 @@ CheckResult judge_nic(const CheckInput& input, const RdmaDevice& nic) {
                           "modprobe nvidia-peermem"});
   if (!is_mlx5(nic))
     return unknown(nic.name,
-                   fmt::format("whether driver {} registers dma-bufs stands nowhere",
+                   fmt::format("whether driver {} registers dma-bufs is documented nowhere",
                                nic.driver.empty() ? "of this NIC" : nic.driver),
                    source, {"railgauge preflight --probe"});
   if (!node.rdma_core.is_known())

@@ -87,7 +87,7 @@ CheckResult judge_trust(const Port& port, const SiteRules& site) {
   if (trust == nullptr && lossless == nullptr)
     return unknown(
         port.name(),
-        "trust and priority flow control are told by no file and no netlink of this driver",
+        "trust and priority flow control are in no file and no netlink answer of this driver",
         "/sys/class/net/*/qos, netlink DCB", look);
   for (const Fact<std::string>* fact : {trust, lossless})
     if (fact != nullptr && !fact->is_known())
@@ -102,8 +102,8 @@ CheckResult judge_trust(const Port& port, const SiteRules& site) {
                   remedy);
   if (trust == nullptr || lossless == nullptr)
     return unknown(port.name(),
-                   trust == nullptr ? "flow control is on, its trust is not told"
-                                    : "trust is dscp, its flow control is not told",
+                   trust == nullptr ? "flow control is on, its trust is not reported"
+                                    : "trust is dscp, its flow control is not reported",
                    (trust == nullptr ? lossless : trust)->source, look);
   if (site.lossless_priority && lossless->value != std::to_string(wanted))
     return warned(port.name(),
@@ -138,9 +138,9 @@ CheckResult judge_ecn(const Port& port, const SiteRules& site) {
     react = enabled_below(*port.net, "ecn/roce_rp/enable/", any);
   }
   if (!any)
-    return unknown(
-        port.name(), "whether the NIC heeds congestion marks stands in no file of this driver",
-        source, {fmt::format("mlxconfig -d {} query | grep -i ROCE_CC", port.device->name)});
+    return unknown(port.name(),
+                   "whether the NIC heeds congestion marks is in no file of this driver", source,
+                   {fmt::format("mlxconfig -d {} query | grep -i ROCE_CC", port.device->name)});
   std::string on;
   std::string half;
   const auto add = [](std::string& list, const std::string& priority) {

@@ -23,7 +23,7 @@ constexpr std::uint64_t kIdle = 0x1;
 // The result if NVML is not available.
 CheckResult not_told(const Inventory& node, const GpuFacts& gpu, std::string_view what) {
   return unknown(gpu.name,
-                 fmt::format("{} only NVML tells{}{}", what, node.nvml_reason.empty() ? "" : ": ",
+                 fmt::format("{} only NVML reports{}{}", what, node.nvml_reason.empty() ? "" : ": ",
                              node.nvml_reason),
                  "NVML", {"nvidia-smi -q"});
 }

@@ -58,8 +58,8 @@ std::optional<CheckResult> judge_data_direct(const Inventory& node) {
         fmt::format("{} ({}) is in IOMMU group {}, its DMA function {} in {}", gpu,
                     one.gpu_device->address, words(own), one.data_direct->address, words(other)),
         "/sys/bus/pci/devices/*/iommu_group",
-        {"# ACS of the ports between them divides the group: what the platform needs "
-         "there tells railgauge preflight --explain acs"});
+        {"# ACS of the ports between them divides the group: railgauge preflight --explain acs "
+         "shows the platform's needs"});
   }
   return std::nullopt;
 }
@@ -92,7 +92,7 @@ CheckResult judge_bar1(const Inventory& node, const GpuFacts& gpu) {
                   text + ": registrations beyond it fail, and are made and undone all the time",
                   bar1, remedy);
   if (!memory.is_known())
-    return unknown(gpu.name, text + "; how much memory there is only NVML tells", bar1,
+    return unknown(gpu.name, text + "; only NVML reports how much memory there is", bar1,
                    {"nvidia-smi -q -d MEMORY"});
   return passed(gpu.name, text, bar1);
 }

@@ -36,7 +36,7 @@ CheckResult judge_gpu(const Inventory& node, const GpuFacts& gpu, std::size_t mo
   if (links.state == FactState::kError) return not_known(gpu.name, "the NVLinks' state", links);
   if (!links.is_known())
     return unknown(gpu.name,
-                   fmt::format("the NVLinks' state only NVML tells{}{}",
+                   fmt::format("only NVML reports the NVLinks' state{}{}",
                                node.nvml_reason.empty() ? "" : ": ", node.nvml_reason),
                    "NVML", {"nvidia-smi nvlink -s"});
   const std::size_t active = active_links(gpu);

@@ -50,7 +50,7 @@ CheckResult judge_guests_link(const LinkedDevice& linked) {
     return unknown(
         linked.subject,
         fmt::format("{} where the card could {}: whether slot, card or hypervisor bounds "
-                    "it, only its host tells",
+                    "it, only its host reports",
                     now,
                     link_text(device.max_link_gigatransfers.value, device.max_link_width.value)),
         source, remedy);
@@ -94,7 +94,7 @@ CheckResult judge_link(const Inventory& node, const LinkedDevice& linked) {
     if (linked.gpu != nullptr)
       return unknown(linked.subject,
                      fmt::format("{} where {} is possible: idle GPUs lower their links, so only a "
-                                 "look under load tells",
+                                 "look under load shows",
                                  now, best),
                      source,
                      {"# under load: nvidia-smi --query-gpu=pcie.link.gen.current --format=csv"});
@@ -228,7 +228,7 @@ CheckResult judge_limited(const Inventory& node, const RdmaDevice& nic) {
     return unknown(nic.name,
                    *limited +
                        ": the ports above it are the hypervisor's invention, so only the "
-                       "host tells what bounds it",
+                       "host shows what bounds it",
                    log,
                    {"# on the host: dmesg | grep 'limited by'; lspci -vv of the physical function, "
                     "LnkCap against LnkSta"});

@@ -47,7 +47,7 @@ CheckResult judge_without_clients(const Inventory& node) {
   const bool is_open = !dmabuf_ruled_out(node);
   std::vector<std::string> remedy;
   if (is_open)
-    remedy.emplace_back("railgauge preflight --probe  # tells whether dma-buf takes its place");
+    remedy.emplace_back("railgauge preflight --probe  # reports whether dma-buf takes its place");
   else if (!dmabuf_gpu_obstacle(node).empty()) {
     remedy.emplace_back("# either dma-buf, which needs the GPU driver's open kernel modules:");
     for (std::string& line : open_driver_commands(node)) remedy.push_back(std::move(line));
@@ -84,7 +84,8 @@ CheckResult judge_absent(const Inventory& node) {
     remedy.push_back(load_at_boot_command("nvidia-peermem"));
   }
   const bool is_open = !dmabuf_ruled_out(node);
-  if (is_open) remedy.insert(remedy.begin(), "railgauge preflight --probe  # tells; if it fails:");
+  if (is_open)
+    remedy.insert(remedy.begin(), "railgauge preflight --probe  # reports it; if it fails:");
   return (is_open ? unknown : failed)(
       "",
       fmt::format(

@@ -28,7 +28,7 @@ CheckResult judge_distance(const CheckInput& input, const GpuNicPair& pair) {
                                pair.distance),
                    kPlacementSource,
                    {"# on the host: lspci -t, for the physical functions behind the two; how fast "
-                    "the pair is only a measurement tells here"});
+                    "the pair is only a measurement shows here"});
   if (pair.distance == "PHB")
     return warned(pair.subject(),
                   "PHB: through the root complex of one socket; works, slower than by a switch",
@@ -51,7 +51,7 @@ CheckResult judge_device(const Inventory& node, const std::string& subject,
   if (!device.numa_node.is_known()) return not_known(subject, "its NUMA node", device.numa_node);
   if (device.numa_node.value < 0)
     return warned(
-        subject, "the firmware does not tell its NUMA node", device.numa_node,
+        subject, "the firmware does not report its NUMA node", device.numa_node,
         node.is_virtual_machine.is(true)
             ? std::vector<std::string>{"# on the host: give the guest NUMA nodes and the "
                                        "device the one that it is on (pxb-pcie)"}

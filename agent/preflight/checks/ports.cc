@@ -85,7 +85,7 @@ CheckResult judge_infiniband_mtu(const RdmaDevice& device, const RdmaPort& port)
   const std::string name = name_of(device, port);
   const Fact<std::uint32_t>& mtu = port.active_mtu_bytes;
   if (!mtu.is_known())
-    return not_known(name, "the active MTU, which stands in no file for InfiniBand,", mtu,
+    return not_known(name, "the active MTU, which is in no file for InfiniBand,", mtu,
                      {fmt::format("ibv_devinfo -d {} -i {} | grep mtu", device.name, port.port)});
   const std::uint32_t most = port.max_mtu_bytes.value_or(0);
   if (mtu.value >= kInfinibandMtu || mtu.value == most)
@@ -163,7 +163,7 @@ CheckResult judge_port_gid(const Inventory& /*node*/, const RdmaDevice& device,
     return not_known(name, "which GIDs it has", port.gids_told, {"show_gids"});
   if (port.gids.empty()) return failed(name, "the port has no GID", source, remedy);
   if (best == nullptr && untold_type)
-    return unknown(name, "the types of its GIDs are not told", source, {"show_gids"});
+    return unknown(name, "the types of its GIDs are not reported", source, {"show_gids"});
   if (best == nullptr)
     return failed(name, "no GID is of RoCE v2", source,
                   {fmt::format("cma_roce_mode -d {} -p {} -m 2", device.name, port.port)});

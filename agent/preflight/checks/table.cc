@@ -19,7 +19,7 @@ namespace {
 constexpr std::string_view kConfigSpace = "CAP_SYS_ADMIN, for PCI configuration space";
 constexpr std::string_view kKernelLog =
     "CAP_SYSLOG, for the kernel's log where dmesg_restrict is set";
-constexpr std::string_view kNvml = "NVML, for what only the driver's library tells";
+constexpr std::string_view kNvml = "NVML, for facts that only the driver's library reports";
 
 constexpr std::array kChecks{
     Check{"peer_memory_client", "peer-memory module",
@@ -37,7 +37,7 @@ constexpr std::array kChecks{
           "error",
           kKernelLog, judge_peermem_build},
     Check{"peermem_mode", "nvidia-peermem's mode",
-          "in the wrong mode buffers stay pinned, or a lost one is never told", "",
+          "in the wrong mode buffers stay pinned, or a lost one is never reported", "",
           judge_peermem_mode},
     Check{"dmabuf_gpu", "dma-buf, the GPU's side",
           "dma-buf is the path that needs no module between two vendors' drivers", "",
@@ -82,7 +82,7 @@ constexpr std::array kChecks{
           "two ends that choose GIDs of different kinds do not connect", "", judge_gid},
     Check{"lossless", "trust and flow control",
           "RoCE without its lossless class loses packets under load and falls to a fraction",
-          "the NIC's own tools, where no file tells it", judge_lossless},
+          "the NIC's own tools, where no file shows it", judge_lossless},
     Check{"congestion_control", "ECN",
           "without notification and reaction one busy port stalls its neighbours", "",
           judge_congestion_control},

@@ -82,12 +82,12 @@ CheckResult judge_gpu_class(const GpuFacts& gpu) {
 CheckResult judge_nic_class(const Inventory& node, const RdmaDevice& nic) {
   const PciDevice* device = node.pci_device(nic.pci_address);
   if (device == nullptr || !device->vendor.is_known() || !device->device.is_known())
-    return unknown(nic.name, "what NIC this is was not told", "/sys/bus/pci/devices");
+    return unknown(nic.name, "the model of this NIC is not reported", "/sys/bus/pci/devices");
   const bool is_connectx = device->device.value <= kLastConnectX;
   const std::string text = fmt::format("{} ({:04x}:{:04x})", nic.model.value_or("NIC"),
                                        device->vendor.value, device->device.value);
   if (device->vendor.value != kMellanox || device->device.value == kConnectX3Vf)
-    return unknown(nic.name, text + ": whether it reaches GPU memory stands nowhere",
+    return unknown(nic.name, text + ": whether it reaches GPU memory is documented nowhere",
                    device->device, {"railgauge preflight --probe"});
   if (is_connectx && device->device.value < kConnectX3Pro)
     return failed(nic.name, text + " is older than ConnectX-3 Pro", device->device,

@@ -98,7 +98,7 @@ std::vector<std::string> stop_loading_commands(const std::string& file, const st
                   name);
   if (file.starts_with("/etc/")) return {fmt::format("sed -i {} {}", script, shell_quoted(file))};
   const std::size_t slash = file.rfind('/', file.rfind('/') - 1);
-  return {"# a file of the same name below /etc stands for it:",
+  return {"# a file of the same name below /etc replaces it:",
           fmt::format("sed {} {} > {}", script, shell_quoted(file),
                       shell_quoted("/etc" + file.substr(slash)))};
 }

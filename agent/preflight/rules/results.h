@@ -46,7 +46,7 @@ inline CheckResult not_known(std::string subject, std::string_view what, const F
   if (fact.state == FactState::kError)
     return in_error(std::move(subject), fmt::format("{}: {}", what, fact.reason), fact,
                     std::move(remedy));
-  std::string text = fact.is_absent()      ? fmt::format("{} is not told here", what)
+  std::string text = fact.is_absent()      ? fmt::format("{} is not reported here", what)
                      : fact.reason.empty() ? fmt::format("{} is not known", what)
                                            : fmt::format("{} is not known: {}", what, fact.reason);
   return unknown(std::move(subject), std::move(text), fact, std::move(remedy));

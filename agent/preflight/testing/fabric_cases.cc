@@ -47,7 +47,7 @@ std::vector<Case> fabric_cases() {
       {"mtu", kWarn, "RDMA can use 1024 bytes alone",
        [](World& w) { w.node.nets[0].mtu_bytes.value = 1500; }, "ip link set ens1 mtu 9000"},
       {"mtu", kUnknown, "nobody may read it", [](World& w) { hide(w.node.nets[0].mtu_bytes); }},
-      {"mtu", kUnknown, "stands in no file for InfiniBand",
+      {"mtu", kUnknown, "is in no file for InfiniBand",
        [](World& w) { port(w).link_layer.value = "infiniband"; }, "ibv_devinfo"},
       {"mtu", kPass, "4096 of 4096", [](World& w) { use_infiniband(w, 4096); }},
       {"mtu", kWarn, "2048 where 4096 is possible", [](World& w) { use_infiniband(w, 2048); },
@@ -74,7 +74,7 @@ std::vector<Case> fabric_cases() {
        [](World& w) { port(w).gids.clear(), hide(port(w).gids_told); }},
       {"gid", kError, "which GIDs it has",
        [](World& w) { port(w).gids.pop_back(), spoil(port(w).gids_told); }},
-      {"gid", kUnknown, "types of its GIDs are not told",
+      {"gid", kUnknown, "types of its GIDs are not reported",
        [](World& w) { port(w).gids[1].type.clear(); }},
       {"gid", kPass, "at index 3", [](World& w) { spoil(port(w).gids_told); }},
       {"gid", kWarn, "link-local alone",
@@ -84,7 +84,7 @@ std::vector<Case> fabric_cases() {
          port(w).link_layer.value = "infiniband";
          port(w).lid = told<std::uint32_t>(0);
        }},
-      {"gid", kUnknown, "types of its GIDs are not told",
+      {"gid", kUnknown, "types of its GIDs are not reported",
        [](World& w) {
          for (GidEntry& entry : port(w).gids) entry.type.clear();
        }},
@@ -99,9 +99,10 @@ std::vector<Case> fabric_cases() {
          qos["dcb/trust"] = qos["qos/trust"];
          qos.erase("qos/trust");
        }},
-      {"lossless", kUnknown, "its flow control is not told",
+      {"lossless", kUnknown, "its flow control is not reported",
        [](World& w) { w.node.nets[0].qos.erase("dcb/pfc"); }, "dcb pfc show"},
-      {"lossless", kUnknown, "told by no file", [](World& w) { w.node.nets[0].qos.clear(); }},
+      {"lossless", kUnknown, "in no file and no netlink",
+       [](World& w) { w.node.nets[0].qos.clear(); }},
       {"lossless", kUnknown, "nobody may read it",
        [](World& w) { hide(w.node.nets[0].qos["dcb/pfc"]); }},
       {"lossless", kPass, "flow control is on for priorities 3",
@@ -151,7 +152,7 @@ std::vector<Case> fabric_cases() {
          w.node.nets[0].qos["ecn/roce_np/enable/2"] = told<std::string>("1");
          w.node.nets[0].qos["ecn/roce_rp/enable/5"] = told<std::string>("1");
        }},
-      {"congestion_control", kUnknown, "stands in no file",
+      {"congestion_control", kUnknown, "is in no file",
        [](World& w) { w.node.nets[0].qos.clear(); }},
       {"port_errors", kPass, "no error counter stands out"},
       {"port_errors", kWarn, "symbol_error 5000",
@@ -178,7 +179,7 @@ std::vector<Case> fabric_cases() {
        [](World& w) { hide(w.node.rdma[0].firmware); }},
       {"versions", kPass, "GPU driver 550.54.15"},
       {"versions", kError, "makes no sense", [](World& w) { spoil(w.node.gpu_driver); }},
-      {"versions", kUnknown, "release is not told here",
+      {"versions", kUnknown, "release is not reported here",
        [](World& w) { lack(w.node.kernel_release); }},
       {"versions", kUnknown, "nobody may read it", [](World& w) { hide(w.node.kernel_release); }},
       {"minimum_versions", kPass, "at least 418.40 is needed"},
@@ -208,9 +209,9 @@ std::vector<Case> fabric_cases() {
          lack(w.node.gpu_driver);
          gpu(w).driver = told<std::string>("nvgrace_gpu_vfio_pci");
        }},
-      {"minimum_versions", kUnknown, "stands nowhere",
+      {"minimum_versions", kUnknown, "documented nowhere",
        [](World& w) { nic(w).vendor.value = 0x8086; }, "--probe"},
-      {"minimum_versions", kUnknown, "stands nowhere",
+      {"minimum_versions", kUnknown, "documented nowhere",
        [](World& w) { nic(w).device.value = 0x1004; }},
       {"minimum_versions", kError, "is no version",
        [](World& w) { w.node.gpu_driver.value = "none"; }},

@@ -13,7 +13,7 @@ std::vector<Case> health_cases() {
        [](World& w) { nvml(w).remap_failed.value = true; }},
       {"gpu_ecc", kFail, "3 uncorrected",
        [](World& w) { nvml(w).ecc_volatile_uncorrected.value = 3; }},
-      {"gpu_ecc", kUnknown, "only NVML tells", [](World& w) { hide(nvml(w).ecc_enabled); }},
+      {"gpu_ecc", kUnknown, "only NVML reports", [](World& w) { hide(nvml(w).ecc_enabled); }},
       {"gpu_ecc", kUnknown, "row remaps is not known",
        [](World& w) { hide(nvml(w).remap_pending); }},
       {"gpu_ecc", kUnknown, "the count of memory errors is not known",
@@ -74,7 +74,7 @@ std::vector<Case> health_cases() {
        [](World& w) { hide(nvml(w).compute_processes); }},
       {"gpu_mode", kUnknown, "compute mode is not known",
        [](World& w) { hide(nvml(w).compute_mode); }},
-      {"gpu_mode", kUnknown, "only NVML tells",
+      {"gpu_mode", kUnknown, "only NVML reports",
        [](World& w) {
          hide(nvml(w).persistence_mode);
          hide(nvml(w).compute_mode);
@@ -83,14 +83,14 @@ std::vector<Case> health_cases() {
       {"gpu_clocks", kPass, "power cap", [](World& w) { nvml(w).clock_reasons.value = 0x4; }},
       {"gpu_clocks", kFail, "hardware slowdown, external power brake",
        [](World& w) { nvml(w).clock_reasons.value = 0x88; }},
-      {"gpu_clocks", kUnknown, "only NVML tells", [](World& w) { hide(nvml(w).clock_reasons); }},
+      {"gpu_clocks", kUnknown, "only NVML reports", [](World& w) { hide(nvml(w).clock_reasons); }},
       {"nvlink", kPass, "18 of 18 links are up"},
       {"nvlink", kFail, "17 of 18", [](World& w) { nvml(w).nvlink_active.value[4] = false; },
        "nvidia-fabricmanager"},
       {"nvlink", kFail, "0 of 18", [](World& w) { nvml(w).nvlink_active.value.assign(18, false); }},
       {"nvlink", kFail, "has not joined", [](World& w) { nvml(w).fabric_state.value = 2; }},
       {"nvlink", kWaived, "has no NVLink", [](World& w) { lack(nvml(w).nvlink_active); }},
-      {"nvlink", kUnknown, "only NVML tells", [](World& w) { hide(nvml(w).nvlink_active); }},
+      {"nvlink", kUnknown, "only NVML reports", [](World& w) { hide(nvml(w).nvlink_active); }},
   };
 }
 

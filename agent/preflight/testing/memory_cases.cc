@@ -182,7 +182,7 @@ std::vector<Case> memory_cases() {
          w.node.rdma_core.value = "33.1";
          unload(w, "nvidia_peermem");
        }},
-      {"dmabuf_nic", kUnknown, "stands nowhere",
+      {"dmabuf_nic", kUnknown, "documented nowhere",
        [](World& w) {
          w.node.rdma[0].name = "irdma0";
          w.node.rdma[0].driver = "irdma";

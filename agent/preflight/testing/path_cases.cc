@@ -79,7 +79,7 @@ std::vector<Case> path_cases() {
          gpu(w).iommu_group_type.value = "DMA";
        },
        "/&iommu=pt /"},
-      {"iommu", kUnknown, "how the IOMMU treats GPUs and NICs is not told here",
+      {"iommu", kUnknown, "how the IOMMU treats GPUs and NICs is not reported here",
        [](World& w) { lack(gpu(w).iommu_group_type); }},  // an older Linux has no such file
       {"iommu", kPass, "passes GPUs and NICs through",
        [](World& w) { lack(gpu(w).iommu_group), lack(gpu(w).iommu_group_type); }},
@@ -97,7 +97,7 @@ std::vector<Case> path_cases() {
       {"bar1_size", kPass, "BAR1 is 131072 MiB of 81920 MiB"},
       {"bar1_size", kPass, "BAR1 is 131072 MiB",
        [](World& w) { hide(nvml(w).bar1_total_bytes); }},  // as PCI reports it
-      {"bar1_size", kUnknown, "BAR1 is 131072 MiB; how much memory there is only NVML tells",
+      {"bar1_size", kUnknown, "BAR1 is 131072 MiB; only NVML reports how much memory there is",
        [](World& w) {
          hide(nvml(w).bar1_total_bytes);
          hide(nvml(w).memory_total_bytes);
@@ -155,7 +155,7 @@ std::vector<Case> path_cases() {
          nic(w).link_width.value = 0;
          hide(nic(w).link_gigatransfers);
        }},
-      {"pcie_link", kUnknown, "only its host tells",
+      {"pcie_link", kUnknown, "only its host reports",
        [](World& w) {
          w.node.is_virtual_machine.value = true;
          nic(w).link_width.value = 8;
@@ -169,7 +169,7 @@ std::vector<Case> path_cases() {
                   "mlx5_core 0000:19:00.0: 63.008 Gb/s available PCIe bandwidth, limited by 8.0 "
                   "GT/s PCIe x8 link at 0000:17:01.0");
        }},
-      {"pcie_limited", kUnknown, "only the host tells",
+      {"pcie_limited", kUnknown, "only the host shows",
        [](World& w) {
          w.node.is_virtual_machine.value = true;
          log_line(w,
@@ -235,8 +235,8 @@ std::vector<Case> path_cases() {
        }},
       {"gpu_nic_distance", kUnknown, "is not known", [](World& w) { nic(w).host_bridge = ""; }},
       {"numa_locality", kPass, "NUMA node 0"},
-      {"numa_locality", kWarn, "does not tell", [](World& w) { gpu(w).numa_node.value = -1; }},
-      {"numa_locality", kWarn, "does not tell",
+      {"numa_locality", kWarn, "does not report", [](World& w) { gpu(w).numa_node.value = -1; }},
+      {"numa_locality", kWarn, "does not report",
        [](World& w) {
          w.node.is_virtual_machine.value = true;
          gpu(w).numa_node.value = -1;

@@ -327,7 +327,7 @@ Status write_report(Session& session, const std::string& run_id, Bundle& bundle)
     print_report({.out = text, .err = text, .format = format}, report);
     bundle.begin(name, left_out == 0 ? "the report of run " + run_id
                                      : fmt::format("the report of run {}, WITHOUT its last {} "
-                                                   "tasks; tasks.csv tells of them",
+                                                   "tasks; tasks.csv lists them",
                                                    run_id, left_out));
     bundle.append(text.str());
   }

@@ -225,7 +225,7 @@ std::string nccl_settings_table(const google::protobuf::RepeatedPtrField<NcclSet
   return render_section(
       "ENDPOINTS|KERNEL|PARAMETERS|SIZE>|RANK>|SETTINGS|MEDIAN>|95 % INTERVAL>|OF BEST>|NCCL CHOSE|"
       "WHY NOT",
-      rows, colour, "NCCL settings by size; what the intervals do not tell apart shares a rank");
+      rows, colour, "NCCL settings by size; settings whose intervals overlap share a rank");
 }
 
 }  // namespace railgauge::cli

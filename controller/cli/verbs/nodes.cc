@@ -200,7 +200,7 @@ Result<int> diff_node_sets(Session& session, const Arguments& arguments) {
   const Output& output = session.output;
   if (print_document(output, diff, "differences")) return 0;
   if (diff.differences().empty()) {
-    print_notice(output, fmt::format("no fact tells {} from {}", arguments.operand(0),
+    print_notice(output, fmt::format("no fact of {} differs from {}", arguments.operand(0),
                                      arguments.operand(1)));
     return 0;
   }

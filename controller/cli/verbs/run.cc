@@ -53,13 +53,13 @@ Result<int> detach_or_cancel(Session& session, const std::string& run_id) {
   // The first Ctrl-C detaches; a second one within linger_seconds cancels.
   if (seen < 2) {
     print_notice(session.output,
-                 fmt::format("run {} goes on; cancel it with: {} (or press Ctrl-C again within "
+                 fmt::format("run {} continues; cancel it with: {} (or press Ctrl-C again within "
                              "{:.0f} s)",
                              run_id, cancel_command(session, run_id), session.linger_seconds));
     session.interrupts.wait_beyond(seen, session.linger_seconds);
   }
   if (session.interrupts.presses() < 2)
-    return fail(Code::kCancelled, fmt::format("detached from run {}, which goes on", run_id));
+    return fail(Code::kCancelled, fmt::format("detached from run {}, which continues", run_id));
   print_notice(session.output, fmt::format("run {}: cancelling", run_id));
   const auto cancelled = cancel_run(session, run_id);
   if (!cancelled) {
@@ -81,16 +81,16 @@ Result<int> follow_to_the_end(Session& session, const std::string& run_id, doubl
     case FollowEnd::kInterrupted:
       if (owner) return detach_or_cancel(session, run_id);
       return fail(Code::kCancelled,
-                  fmt::format("stopped waiting; run {} goes on; cancel it with: {}", run_id,
+                  fmt::format("stopped waiting; run {} continues; cancel it with: {}", run_id,
                               cancel_command(session, run_id)));
     case FollowEnd::kTerminated:
-      return fail(Code::kCancelled, fmt::format("terminated; run {} goes on; cancel it with: {}",
+      return fail(Code::kCancelled, fmt::format("terminated; run {} continues; cancel it with: {}",
                                                 run_id, cancel_command(session, run_id)));
     case FollowEnd::kTimeUp:
       break;
   }
   return fail(Code::kDeadlineExceeded,
-              fmt::format("run {}: still \"{}\" after {}; it goes on; cancel it with: {}", run_id,
+              fmt::format("run {}: still \"{}\" after {}; it continues; cancel it with: {}", run_id,
                           followed.run.state(), seconds_text(wait_seconds),
                           cancel_command(session, run_id)));
 }

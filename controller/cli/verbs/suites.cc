@@ -112,7 +112,7 @@ Result<int> check_suite(Session& session, const Arguments& arguments) {
   if (!check.ok()) return kExitUsage;
   if (!check.kernels_checked()) {
     print_notice(session.output,
-                 "kernels and parameters were not checked, since no attached node has told its "
+                 "kernels and parameters were not checked, since no attached node has reported its "
                  "kernels");
     return kExitInconclusive;
   }

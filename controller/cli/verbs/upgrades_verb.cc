@@ -40,7 +40,7 @@ Result<RunSummary> wait_for(Session& session, const std::string& run_id, double 
   if (followed.end == FollowEnd::kRunEnded) return std::move(followed.run);
   const bool is_late = followed.end == FollowEnd::kTimeUp;
   return fail(is_late ? Code::kDeadlineExceeded : Code::kCancelled,
-              fmt::format("{}; run {} goes on; cancel it with: {}",
+              fmt::format("{}; run {} continues; cancel it with: {}",
                           is_late ? "the time is over" : "stopped waiting", run_id,
                           cancel_command(session, run_id)));
 }

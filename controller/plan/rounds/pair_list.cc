@@ -40,7 +40,7 @@ struct Reader {
       return "";
     }
     const NodePair pair = std::minmax(a->second, b->second);
-    if (!all.insert(pair).second) return "this pair stands in the list already";
+    if (!all.insert(pair).second) return "this pair is in the list already";
     rounds[*round].push_back(pair);
     return "";
   }

@@ -205,7 +205,7 @@ Status PairRounds::fill(const Placement& placement, const PairInput& input) {
       places_, [](const LeafPlace& place) { return place.leaf != LeafPlace::kUnknown; });
   if (by_leaves && !any_known)
     return fail(Code::kInvalidArgument,
-                "leaves: within and across want a topology that tells the nodes' leaves; name one "
+                "leaves: within and across want a topology with the nodes' leaves; name one "
                 "in the site profile");
   std::vector<std::uint32_t> members(places_.size());
   std::iota(members.begin(), members.end(), 0U);

@@ -269,7 +269,7 @@ TEST(PairList, IsReadByRoundsAndLeavesOutWhoIsNotChosen) {
   const std::vector<std::string> nodes{"a", "b", "c", "d"};
   const auto listed = parse_pair_list("# by hand\n2 a b\n1 d c  # first\n2 c x\n\n1 b a\n", nodes);
   ASSERT_FALSE(listed) << "a and b meet twice";
-  EXPECT_THAT(listed.error().message, HasSubstr("line 6: this pair stands"));
+  EXPECT_THAT(listed.error().message, HasSubstr("line 6: this pair is in the list"));
   const auto good = parse_pair_list("# by hand\r\n2 a b\r\n1 d c\n2 c x\n", nodes);
   ASSERT_TRUE(good) << good.error().message;
   EXPECT_THAT(good->rounds, ElementsAre(ElementsAre(Pair(2, 3)), ElementsAre(Pair(0, 1))));

@@ -81,7 +81,7 @@ TEST(Suite, VaryIsCheckedLikeParametersAndBounded) {
               HasSubstr("vary.depth[1]: 5000 is out of range"));
   EXPECT_THAT(problem_of(varied("vary: {depth: 4}")), HasSubstr("must be a list of values"));
   EXPECT_THAT(problem_of(varied("parameters: {depth: 4}, vary: {depth: [8]}")),
-              HasSubstr("vary.depth: stands in parameters too"));
+              HasSubstr("vary.depth: is in parameters too"));
   const std::string with_profile =
       fmt::format("{}    profile: perftest\n    vary: {{depth: [8]}}\n",
                   "version: 1\nmetadata: {name: x}\nstages:\n  - kernel: verbs.write_bw\n    "

@@ -29,7 +29,7 @@ std::vector<std::string> read_checks(const YamlValue& value) {
     if (id && !is_word(*id))
       element.problem(fmt::format("is {}; no preflight check's id", in_quotes(*id)));
     else if (id && std::ranges::find(checks, *id) != checks.end())
-      element.problem("stands in the list already");
+      element.problem("is in the list already");
     else if (id)
       checks.push_back(*id);
   }
@@ -221,7 +221,7 @@ void read_precision(const YamlValue& value, const KernelInfo* kernel, Stage& sta
     const auto declared = find_declared(name, given, kernel);
     if (!declared) continue;
     if (stage.parameters.contains(name))
-      given.key_problem("stands in parameters too");
+      given.key_problem("is in parameters too");
     else if (auto text = read_parameter(given, *declared))
       stage.parameters[name] = std::move(*text);
   }
@@ -249,7 +249,7 @@ std::vector<Stage> combinations(const YamlValue& value, const KernelInfo* kernel
     const auto declared = find_declared(name, given, kernel);
     if (!declared) continue;
     if (stage.parameters.contains(name)) {
-      given.key_problem("stands in parameters too");
+      given.key_problem("is in parameters too");
       continue;
     }
     std::vector<std::string> texts;

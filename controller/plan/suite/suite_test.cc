@@ -184,7 +184,7 @@ TEST(Suite, KernelsAndParametersAreHeldAgainstTheirDeclarations) {
 
 TEST(Suite, AKeyThatStandsTwiceIsAProblem) {
   EXPECT_THAT(problem_of(with("      depth: 4", "      depth: 4\n      depth: 8")),
-              HasSubstr("x.yaml:14:7: stages[1].parameters.depth: stands here twice"));
+              HasSubstr("x.yaml:14:7: stages[1].parameters.depth: is here twice"));
 }
 
 TEST(Suite, AllProblemsAreReportedInTheOrderOfTheirLines) {

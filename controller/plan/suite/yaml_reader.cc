@@ -205,7 +205,7 @@ std::vector<YamlValue::Entry> YamlValue::entries(std::string_view wanted) const 
     }
     const std::string path = (key_.empty() ? "" : key_ + ".") + path_part(name.Scalar());
     if (!seen.insert(name.Scalar()).second) {
-      problems_->add(name.Mark(), path, "stands here twice; take one away");
+      problems_->add(name.Mark(), path, "is here twice; remove one");
       continue;
     }
     out.push_back(

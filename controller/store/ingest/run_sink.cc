@@ -178,7 +178,7 @@ Status RunSink::insert_task(std::int64_t run, const TaskRow& task, double now) {
       task.reason, task.attempts);
   if (!inserted && inserted.error().code == Code::kAlreadyExists)
     return fail(Code::kAlreadyExists,
-                fmt::format("task {}: create: this id stands twice in the run", task.task_id));
+                fmt::format("task {}: create: this id is twice in the run", task.task_id));
   RG_TRY_OK(inserted);
   const std::int64_t id = connection_.last_id();
   for (std::size_t i = 0; i < task.ranks.size(); ++i)

@@ -102,7 +102,7 @@ constexpr std::array kParts{
          "NULL)) AS after FROM pair JOIN node ON node.id=pair.node JOIN fact ON fact.stack IN "
          "(past, present) WHERE past IS NOT NULL GROUP BY pair.node, valid_from, part, key HAVING "
          "before IS NOT after ORDER BY node.name, valid_from, part, key"},
-    Part{"events", "what happened to them; stack_changed tells what an upgrade changed",
+    Part{"events", "what happened to them; stack_changed shows what an upgrade changed",
          "SELECT datetime(at, 'unixepoch') AS at, event.kind, name AS node, run_id, text FROM "
          "event LEFT JOIN node ON node.node_id=event.node_id WHERE (event.node_id<>'' AND "
          "event.node_id IN (SELECT node_id FROM node WHERE id IN {nodes})) OR (event.run_id<>'' "

@@ -60,7 +60,7 @@ Result<vk::PhysicalDevice> find_device(const gpu::Gpu& gpu, const Instance& inst
   const Vulkan& vulkan = loaded_vulkan();
   cu::Uuid uuid{};
   if (cuda.device_get_uuid == nullptr)
-    return fail(Code::kUnimplemented, fmt::format("vulkan: driver {} tells no UUID of the GPU; "
+    return fail(Code::kUnimplemented, fmt::format("vulkan: driver {} reports no UUID of the GPU; "
                                                   "CUDA 9.2 and later drivers do",
                                                   cuda.version));
   RG_TRY_OK(gpu_status(gpu, cuda.device_get_uuid(&uuid, gpu.device()), "ask its UUID"));

@@ -156,8 +156,8 @@ Error Team::explain(Error error, const Error* group_error) const {
   if (const std::uint32_t lost = rank_in(blame, size()); lost < size() && lost != rank())
     error.message +=
         last_steps_[lost].empty()
-            ? fmt::format("; rank {} told no step", lost)
-            : fmt::format("; the last step that rank {} told: {}", lost, last_steps_[lost]);
+            ? fmt::format("; rank {} reported no step", lost)
+            : fmt::format("; the last step that rank {} reported: {}", lost, last_steps_[lost]);
   error.message += fmt::format(" (this is rank {}, at: {})", rank(), step_);
   return error;
 }
@@ -205,8 +205,8 @@ Result<std::vector<std::vector<double>>> Team::order(const Order& order, const P
   // Samples are compared rank by rank, so their numbers must agree.
   for (std::size_t rank = 0; rank < samples.size(); ++rank)
     if (samples[rank].size() != samples[0].size())
-      return fail(Code::kInternal, "rank {}: told {} samples, not {}", rank, samples[rank].size(),
-                  samples[0].size());
+      return fail(Code::kInternal, "rank {}: reported {} samples, not {}", rank,
+                  samples[rank].size(), samples[0].size());
   return samples;
 }
 

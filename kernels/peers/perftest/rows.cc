@@ -138,7 +138,7 @@ Status take_gpu(Reading& reading, const Row& row, const std::string& option,
   reading.said.try_emplace("registration",
                            Reading::GivenOption{option, std::string("nvidia-peermem"), row.why});
   reading.call.infos.push_back(fmt::format(
-      "{} stands for both sides; --set target_memory=host leaves the other one's with its host",
+      "{} applies to both sides; --set target_memory=host leaves the other one's with its host",
       option));
   return {};
 }
@@ -181,7 +181,7 @@ constexpr std::string_view kOverTcp =
     "addresses go over TCP; -R connects the queue pairs themselves by rdma_cm";
 constexpr std::string_view kNoMulticast = "multicast is not measured here; use perftest";
 constexpr std::string_view kInSuites =
-    "a floor stands in a suite, and `railgauge run` judges by it";
+    "a floor is set in a suite, and `railgauge run` judges by it";
 constexpr std::string_view kNoEncryption = "encryption is not measured here; use perftest";
 constexpr std::string_view kOwnMemory = "memory is our own, registered once; leave it out";
 
@@ -244,7 +244,7 @@ constexpr std::array kRows{
         false,
         take_nothing,
         {},
-        "what the CPUs of both ends spent is told anyhow, with each figure of --format json"},
+        "what the CPUs of both ends spent is reported anyhow, with each figure of --format json"},
     Row{"dont_xchg_versions", 0, false, take_nothing, {}, "both sides must be railgauge-runner"},
     Row{"recv_post_list", 0, true, take_only<1>, {}, "receives are given out one by one; take 1"},
     Row{"hop_limit", 'L', true, take_only<64>, {}, "the hop limit is 64 here"},
@@ -255,10 +255,9 @@ constexpr std::array kRows{
             "leave it out, or take the kernel under our name, which warms up until it is steady"),
     refused("limit_bw", 'w', true, kInSuites),
     refused("limit_msgrate", 'y', true, kInSuites),
-    refused(
-        "report-counters", 'W', true,
-        "counters are not chosen here: those that tell of trouble and grew stand with each figure "
-        "of --format json"),
+    refused("report-counters", 'W', true,
+            "counters are not chosen here: those that show trouble and grew are with each figure "
+            "of --format json"),
     refused("report-histogram", 'H', false, kKeepsSamples),
     refused("report-unsorted", 'U', false, kKeepsSamples),
     refused("report-cycles", 'C', false, "times are us; leave it out"),
@@ -299,7 +298,7 @@ constexpr std::array kRows{
     refused("connectionless", 0, false, kNoMulticast),
     refused("ipv6-addr", 0, true, "name the host by its IPv6 address"),
     refused("bind_source_ip", 0, true, "the routing table chooses; leave it out"),
-    refused("dlid", 0, true, "the peer tells its address; leave it out"),
+    refused("dlid", 0, true, "the peer sends its address; leave it out"),
     refused("force-link", 0, true, "the port says what it is; leave it out"),
     refused("ipv6", 0, false, "name the GID by its index, -x, or --set gid_rule=roce_v2"),
     refused("source_ip", 0, true, "the routing table chooses; leave it out"),

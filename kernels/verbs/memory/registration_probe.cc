@@ -25,10 +25,10 @@ constexpr unsigned kIdlePercent = 10;
 std::string use_of(const std::string& pci_address) {
   const auto all = gpu::gpu_usage();
   const auto found = std::ranges::find(all, pci_address, &gpu::GpuUsage::pci_address);
-  if (found == all.end()) return "NVML does not tell of this GPU who uses it";
+  if (found == all.end()) return "NVML does not report the users of this GPU";
   if (found->mig) return "the GPU is partitioned (MIG is on)";
   if (!found->processes.empty()) return gpu::users_in_words(*found);
-  if (!found->told) return "NVML does not tell who uses it";
+  if (!found->told) return "NVML does not report its users";
   const auto percent = gpu::gpu_utilization_percent(pci_address);
   if (percent && *percent > kIdlePercent)
     return fmt::format("computing {} % of the time", *percent);

@@ -208,7 +208,7 @@ class Rails final : public Kernel {
     for (const auto& rail : rails_) *told.add_links() = rail->told;
     const auto all = RG_TRY(agree_on(group, here, told, seconds_left(context)));
     if (all[1 - rank_].links_size() != static_cast<int>(rails_.size()))
-      return fail(Code::kInternal, fmt::format("rank {}: tells of other links", 1 - rank_));
+      return fail(Code::kInternal, fmt::format("rank {}: reports other links", 1 - rank_));
     if (context.params.boolean("verify")) here = verify(size_index, all);
     PeerStatus closing;
     for (const auto& rail : rails_) *closing.add_accounts() = rail->book.close();
@@ -332,7 +332,7 @@ class Rails final : public Kernel {
         // A rank that posts nothing reports no slots; any other number is the peer's fault.
         const bool fits = figure.counts.at(rank).size() == (rank == 0 || form_.both ? count : 0);
         if (!fits || number >= closed[rank].accounts_size())
-          return fail(Code::kInternal, fmt::format("rank {}: tells of other slots or links", rank));
+          return fail(Code::kInternal, fmt::format("rank {}: reports other slots or links", rank));
         figure.accounts.at(rank) = closed[rank].accounts(number);
       }
       figures.push_back(std::move(figure));

@@ -67,7 +67,7 @@ class ByMemory final : public Kernel {
     if (has_twin) {
       if (choice.is(MemoryKind::kStaged) || !choice.is(MemoryKind::kCuda))
         return fail(Code::kInvalidArgument,
-                    "parameter staged_twin: stands beside memory cuda; leave it out");
+                    "parameter staged_twin: excludes memory cuda; leave it out");
       twin_.kernel = make_staged(verb_, figure_,
                                  {staged_twin_of(choice.initiator), staged_twin_of(choice.target)},
                                  StagedPart::kTwin);

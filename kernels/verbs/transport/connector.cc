@@ -291,7 +291,8 @@ Status Connector::connect(const Introduction& with, ibv_qp* queue_pair, std::siz
   connections_.push_back(std::move(connection));
   if (answer.get()->event == RDMA_CM_EVENT_ESTABLISHED) return {};
   RG_TRY_OK(to_ready(with, id, queue_pair, lane));
-  return check(rdmacm.establish(id), "tell that queue pair " + std::to_string(lane) + " is ready");
+  return check(rdmacm.establish(id),
+               "report that queue pair " + std::to_string(lane) + " is ready");
 }
 
 // Waits for the request with this task's token and this lane. Others are rejected and the wait
