@@ -98,7 +98,7 @@ void RoundEngine::start(double now) {
 // A task that waited through one busy period has not waited through the next.
 void RoundEngine::set_busy(std::string who) {
   busy_ = std::move(who);
-  held_since_.reset();  // who has waited through one busy stretch has not waited through the next
+  held_since_.reset();
 }
 
 void RoundEngine::drop(std::size_t index) {
