@@ -50,7 +50,7 @@ constexpr double kZ95 = 1.96;
 // Runs whose level the CUSUM watches against, at least.
 constexpr std::size_t kLevelRuns = 12;
 
-// From values as measured to what the detector looks at.
+// Conversion of measured values to the detector's scale.
 struct Scaled {
   // Values of the runs that have one, in order, on the detector's scale.
   std::vector<double> values;

@@ -146,7 +146,7 @@ TwoWay fit_two_way(const std::vector<double>& values, std::size_t n) {
   return Fit(values, n).fit();
 }
 
-// Rows or columns: fewer cannot say which is the odd one.
+// Fewest rows or columns that show the odd one.
 constexpr double kLeastLines = 3;
 // Share of pairs with one direction only, above which rows and columns are joined.
 constexpr double kOneWayShare = 0.5;
@@ -196,7 +196,7 @@ double share_of(double effect) { return 1 - std::exp(-effect); }
 // Judges each side of each node against the other nodes' sides.
 class Effects {
  public:
-  // `is_symmetric`: rows and columns say the same, once.
+  // `is_symmetric`: rows and columns have the same figures, which count once.
   Effects(const TwoWay& fit, double least_noise, bool is_symmetric)
       : fit_(fit),
         rows_{fit.rows, fit.row_known},

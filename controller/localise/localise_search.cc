@@ -218,7 +218,7 @@ namespace {
 constexpr double kLowPair = -3.5;
 // Beyond, the fabric is no set of single faults.
 constexpr std::size_t kMostLowPairs = 200'000;
-// Figures that say what an end gives with others.
+// Fewest figures that show the level of an end with other partners.
 constexpr double kLeastOfEnd = 8;
 // Standard errors from which on a slow rail is reported.
 constexpr double kClearRail = 6;

@@ -254,7 +254,7 @@ void Fabric::inject(const Fault& fault) {
     if (concerns(fault.element, keys_[l])) apply(layers_[l], fault);
 }
 
-// A modelled fabric's figures: what chance and what is wrong make of each pair.
+// Figures of a modelled fabric: each pair's figure from chance and faults.
 
 namespace {
 
@@ -341,7 +341,7 @@ std::vector<char> Fabric::touched_leaves(const LayerState& layer) const {
   return touched;
 }
 
-// Makes those anew that something wrong may show in; false: none.
+// Rewrites the figures that a fault may change; false: no fault changes any.
 bool Fabric::patch(const LayerState& layer, const LayerChance& chance,
                    std::vector<float>& values) const {
   const std::uint32_t n = spec_.nodes;

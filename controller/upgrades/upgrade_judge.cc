@@ -369,7 +369,7 @@ Result<api::Upgrade> upgrade_report(const store::Store& store, const std::string
   return report;
 }
 
-// --- what the before side promises ---
+// --- the promise of the before side ---
 
 namespace {
 
