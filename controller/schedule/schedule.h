@@ -1,5 +1,5 @@
-// When a schedule starts its suite, and when it skips. Pure: the time is passed in, the state comes
-// from the store.
+// Decides when a schedule starts its suite, and when it skips a due time. Pure: the caller passes
+// the time, and the state from the store.
 #pragma once
 
 #include <array>
@@ -41,7 +41,7 @@ struct Window {
 
 enum class Concurrency : std::uint8_t { kSkip, kQueue, kReplace };
 
-// A schedule ready to be asked; the fields are those of ScheduleText.
+// A compiled schedule; the fields are those of ScheduleText.
 struct Schedule {
   std::string name{};
   Cron cron{};
@@ -53,10 +53,10 @@ struct Schedule {
   double catch_up_seconds = 0;
 };
 
-// kInvalidArgument, one line that says which part is wrong and what is allowed.
+// Compiles a schedule. kInvalidArgument: one line with the wrong part and the allowed values.
 Result<Schedule> compile(const ScheduleText& text);
 
-// A due time and when its run is to begin.
+// A due time and the planned begin of its run.
 struct Due {
   double due_at = 0;
   double start_at = 0;
@@ -87,12 +87,12 @@ inline constexpr double kInTimeSeconds = 300;
 // schedule catches up, if that is longer.
 inline constexpr double kResumeSeconds = 6 * 3600;
 
-// The decisions on everything that became due up to `now`, in order. A start is the last one: later
-// due times are decided when the start was carried out.
+// Returns the decisions on all due times up to `now`, in order. A start is the last decision: later
+// due times are decided after the start was carried out.
 std::vector<Decision> decide(const Schedule& schedule, const ScheduleState& state, double now);
 
-// Why an interrupted run that was due at `due_at` may not be resumed now, in a few words; "": it
-// may.
+// Returns the reason, in a few words, why an interrupted run that was due at `due_at` may not be
+// resumed now; "": it may.
 std::string reason_not_to_resume(const Schedule& schedule, double due_at, double now);
 
 // The next due time after `after` at which a run begins, outside blackouts and within windows.
