@@ -299,7 +299,7 @@ class ChangeReporter {
     change.effect_low = effect(shift - kZ95 * deviation);
     change.effect_high = effect(shift + kZ95 * deviation);
   }
-  // Whether a change is already reported near this run.
+  // Reports whether a change is already reported near this run.
   [[nodiscard]] bool near_another(std::size_t run) const {
     return std::ranges::any_of(findings_.changes, [&](const Change& change) {
       return run + kLeastPiece >= change.first && run <= change.last + kLeastPiece;

@@ -146,7 +146,7 @@ bool pages(std::span<const double> nights, double worse_tonight, double delta) {
 
 namespace {
 
-// Whether the figure was measured, between two different nodes.
+// Reports whether the figure was measured, between two different nodes.
 bool is_there(const PairFigure& figure) {
   return std::isfinite(figure.value) && figure.value > 0 && figure.from != figure.to;
 }

@@ -58,7 +58,8 @@ class UpgradeWatch {
  private:
   // One look: judge, extend one upgrade, then propose or gate each stable cohort.
   Status look(double now);
-  // Whether the policy lets it measure now: the window limits the begin of runs, not their end.
+  // Reports whether the policy lets it measure now: the window limits the begin of runs, not their
+  // end.
   [[nodiscard]] bool may_begin(double now) const {
     return policy_ == UpgradePolicy::kRun && (!window_ || run::in_window(*window_, now));
   }
@@ -68,8 +69,8 @@ class UpgradeWatch {
   // Adds a run to one upgrade that is inconclusive, or slower and not confirmed yet, also where
   // that had to wait. Returns whether it did.
   Result<bool> extend_one(const std::vector<store::UpgradeRow>& upgrades, double now);
-  // Whether a further run may settle the upgrade: it is recent, of this watch, below kMostRuns, and
-  // its nodes still have the measured stack.
+  // Reports whether a further run may settle the upgrade: it is recent, of this watch, below
+  // kMostRuns, and its nodes still have the measured stack.
   Result<bool> may_extend(const store::UpgradeRow& upgrade, double now);
   // Asks the gate for a further run. False: the gate waits.
   Result<bool> extend(const store::UpgradeRow& upgrade);

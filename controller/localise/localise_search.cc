@@ -230,7 +230,7 @@ std::uint8_t low_edge() { return static_cast<std::uint8_t>(kZeroBin + kLowPair /
 
 constexpr std::size_t kAtOnce = 64;
 
-// Whether kAtOnce bins are all at or above the edge. A plain minimum, which the compiler
+// Reports whether kAtOnce bins are all at or above the edge. A plain minimum, which the compiler
 // vectorises.
 bool none_below(const std::uint8_t* bins, std::uint8_t edge) {
   std::uint8_t least = kNoFigure;

@@ -140,8 +140,8 @@ void RoundEngine::count(const Task& task, bool begins) {
   }
 }
 
-// Whether the task keeps to the limits of kindness while production work is on the fabric. A leaf
-// whose uplinks are unknown gets no load across leaves.
+// Reports whether the task keeps to the limits of kindness while production work is on the fabric.
+// A leaf whose uplinks are unknown gets no load across leaves.
 bool RoundEngine::is_kind(const Task& task) const {
   const Kindness& kindness = policy_.kindness;
   if (busy_.empty() || kindness.exclusive) return true;

@@ -101,9 +101,9 @@ std::optional<Due> next_start(const Schedule& schedule, double after);
 // The longest time between two of the next 15 starts, in seconds; absent with fewer than two.
 std::optional<double> longest_pause(const Schedule& schedule, double after);
 
-// Whether a run may begin at that moment. Without windows it always may.
+// Reports whether a run may begin at that moment. Without windows it always may.
 bool in_window(const Schedule& schedule, double unix_seconds);
-// Whether the moment is on a blackout day of the schedule's zone.
+// Reports whether the moment is on a blackout day of the schedule's zone.
 bool in_blackout(const Schedule& schedule, double due_at);
 // The delay of a start, in seconds. It depends only on name, day and settings, so it is the same
 // after a restart. It never reaches the next due time, nor a moment at which no run may begin.

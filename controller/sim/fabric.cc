@@ -76,13 +76,13 @@ using localise::Kind;
 constexpr double kBandwidth = 48.5e9;
 constexpr double kGpuShare = 0.97;
 
-// Whether a fault shows on this layer.
+// Reports whether a fault shows on this layer.
 bool concerns(const Element& element, const localise::Layer& layer) {
   return (element.rail < 0 || element.rail == layer.rail) &&
          (element.memory.empty() || element.memory == layer.memory);
 }
 
-// Whether the element's numbers are those of nodes, not of leaves.
+// Reports whether the element's numbers are those of nodes, not of leaves.
 bool names_nodes(const Element& element) {
   return localise::is_of_node(element) || element.kind == Kind::kPair;
 }

@@ -43,7 +43,7 @@ class Tally {
  public:
   // Adds an outcome. kAlreadyExists: the seed has another outcome, which equal code cannot yield.
   Status add(const Cell& cell, std::uint64_t seed, const Outcome& outcome);
-  // Whether the trial of this cell and seed was counted.
+  // Reports whether the trial of this cell and seed was counted.
   [[nodiscard]] bool has(const Cell& cell, std::uint64_t seed) const;
   // Sums over the seeds of the cell; all 0 for a cell that was not run.
   [[nodiscard]] Score score(const Cell& cell) const;

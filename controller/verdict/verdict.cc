@@ -53,7 +53,7 @@ std::string_view word(LossKind kind) {
 
 namespace {
 
-// Returns the rank of one path. Of several words ("net/ib", "ib via dmabuf") the best counts, but a
+// Returns the rank of one path. The best of several words ("net/ib", "ib via dmabuf") counts, but a
 // detour (staged, socket, tcp) decides.
 int rank_of_one(std::string_view lower) {
   int best = 0;

@@ -53,9 +53,9 @@ struct LostFunction {
 // because of wrong bytes: this is corruption even without a measurement before.
 std::vector<LostFunction> lost_functions(std::span<const FunctionSides> all);
 
-// Returns the rank of a path: larger is better, 0 cannot be compared. Of several paths separated by
-// commas, as a collective reports them ("NET/IB/0/GDRDMA, NET/IB/1"), the worst counts: one worse
-// rail is a loss.
+// Returns the rank of a path: larger is better, 0 cannot be compared. A collective reports several
+// paths, separated by commas ("NET/IB/0/GDRDMA, NET/IB/1"); the worst counts, since one worse rail
+// is a loss.
 int path_rank(std::string_view path);
 
 // One endpoint (or pair of them) with a figure for each run of either side.

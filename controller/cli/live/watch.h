@@ -19,7 +19,7 @@ namespace railgauge::cli {
 // and end with the line. Pure.
 std::string fit_line(std::string_view line, int columns);
 
-// Fits the lines of a view to the screen, whose last line stays free. Of a longer view, returns the
+// Fits the lines of a view to the screen, whose last line stays free. Shortens a longer view to its
 // first lines and the number of omitted ones. Pure.
 std::vector<std::string> fit_view(const std::string& view, const Screen& screen);
 

@@ -15,8 +15,8 @@ namespace railgauge::cli {
 // Reports whether both ranks were on one port: then the point does not measure the fabric.
 bool is_loopback(const api::ResultPoint& point);
 
-// Whether the parameter sets how long and how precisely to measure (or the sizes, which have a
-// column). Figures that differ in such a parameter alone measure the same thing.
+// Reports whether the parameter sets how long and how precisely to measure (or the sizes, which
+// have a column). Figures that differ in such a parameter alone measure the same thing.
 bool is_effort_parameter(std::string_view name);
 
 // Renders tables in the points' order, each with memory kind and path in its first line, and below

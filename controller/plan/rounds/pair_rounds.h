@@ -178,7 +178,7 @@ class PairRounds {
   void leave_out_absent();
   // Sets number, distance and mixture of a round from its pairs.
   void count(std::span<const NodePair> pairs, Round& round) const;
-  // Whether the round keeps pairs of this distance.
+  // Reports whether the round keeps pairs of this distance.
   [[nodiscard]] bool is_kept(const Round& round, const NodePair& pair) const;
   [[nodiscard]] bool is_there(const NodePair& pair) const;
 

@@ -87,7 +87,7 @@ constexpr std::int64_t point_id(std::int64_t rank, std::uint32_t sequence) {
   return rank << kSequenceBits | static_cast<std::int64_t>(sequence);
 }
 
-// Adds an event. Of the kinds that every restart repeats, the oldest beyond kMaxEvents are deleted.
+// Adds an event. Deletes the oldest events beyond kMaxEvents, of kinds that every restart repeats.
 Status insert_event(Connection& connection, const EventRow& event);
 
 // The sink of records. Used on the writer thread only.

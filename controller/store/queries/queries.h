@@ -76,7 +76,8 @@ Result<ComparisonRow> compare_runs(Connection& connection, std::string_view a, s
                                    std::size_t max_series = kMaxComparedSeries);
 // Reads rows into a table up to its bounds of rows and bytes; sets `truncated` beyond them.
 Result<SqlTable> read_table(Rows& rows, std::uint32_t max_rows);
-// Runs one statement that only reads. kInvalidArgument, with SQLite's message: any other statement.
+// Runs one statement that only reads. kInvalidArgument, with SQLite's message: any other statement,
+// or one that SQLite rejects while it runs.
 Result<SqlTable> run_sql(Connection& connection, const std::string& sql, std::uint32_t max_rows);
 Result<Histogram> read_histogram(Connection& connection, const PointKey& key);
 Result<std::vector<double>> read_samples(Connection& connection, const PointKey& key);
