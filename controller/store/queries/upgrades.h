@@ -53,7 +53,7 @@ Result<std::vector<SideTaskRow>> read_side_tasks(Connection& connection,
                                                  const std::vector<std::string>& node_ids = {});
 
 // Sets a series' baseline, in place of an earlier one. A `level` of 0 becomes the median of the
-// series' newest kBaselinePoints. kNotFound: no such series, or a series without points.
+// series' newest kBaselinePoints; kNotFound: such a series has no points, or does not exist.
 Status write_baseline(Connection& connection, const BaselineRow& baseline);
 // Sets all baselines or none. Among several, a series without points is left out.
 Status write_baselines(Connection& connection, const std::vector<BaselineRow>& baselines);
