@@ -1,5 +1,5 @@
-// The controller's settings: from flag, environment variable, settings file or default, in that
-// order.
+// The controller's settings, from flag, environment variable, settings file or default; the first
+// of these that names a setting wins.
 #pragma once
 
 #include <functional>
@@ -15,7 +15,7 @@
 
 namespace railgauge {
 
-// Used if the file exists and no other is named.
+// Files that are used if they exist and no other file is named.
 inline constexpr std::string_view kDefaultSitePath = "/etc/railgauge/site.yaml";
 inline constexpr std::string_view kDefaultConfigPath = "/etc/railgauge/controller.conf";
 
@@ -28,10 +28,10 @@ struct SettingInfo {
 };
 std::span<const SettingInfo> settings();
 std::vector<std::string> setting_names();
-// The text of deploy/docs/reference/controller-settings.md.
+// Renders the text of deploy/docs/reference/controller-settings.md.
 std::string controller_settings_page();
 
-// How long data is kept, in days; 0 keeps it for ever.
+// Age in days at which each kind of data is deleted; 0 keeps it for ever.
 struct KeepDays {
   double raw_samples = 0;
   double distributions = 0;
@@ -55,13 +55,13 @@ struct Config {
 
 using Values = std::map<std::string, std::string, std::less<>>;  // by setting name
 
-// kInvalidArgument naming the setting: a switch that is neither true nor false, or TCP without
-// certificates and without --insecure. Pure.
+// Resolves all settings. kInvalidArgument, with the setting's name: a switch that is neither true
+// nor false, or TCP without certificates and without --insecure. Pure.
 Result<Config> resolve(const Values& flags, const Environment& environment,
                        const SettingsFile& file);
 
-// The suites beside the program: installed (<prefix>/share/railgauge/suites), or in the source tree
-// around the build folder; "" if there are none.
+// Finds the suites that belong to the program: installed (<prefix>/share/railgauge/suites), or in
+// the source tree around the build folder; "" if there are none.
 std::string default_suites_folder();
 
 }  // namespace railgauge

@@ -1,4 +1,4 @@
-// "HOST:PORT" of a flag.
+// Parser of "HOST:PORT" flags.
 #pragma once
 
 #include <string>
@@ -14,7 +14,8 @@ struct HostPort {
   int port = 0;
 };
 
-// "127.0.0.1:7470", "[::1]:7470", ":7443" (every address). kInvalidArgument naming the flag. Pure.
+// Parses "127.0.0.1:7470", "[::1]:7470" or ":7443" (every address). kInvalidArgument, with the
+// flag's name: any other text. Pure.
 Result<HostPort> parse_host_port(std::string_view flag, std::string_view text);
 
 }  // namespace railgauge

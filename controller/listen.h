@@ -1,5 +1,5 @@
-// The ports of the controller. Unix socket: accepted here, so that the peer's credentials are
-// checked before gRPC reads a byte. TCP: mutual TLS, or plain only on request.
+// The ports of the controller. Connections of the unix socket are accepted here, so that the peer's
+// credentials are checked before gRPC reads a byte. TCP uses mutual TLS; plain TCP only on request.
 #pragma once
 
 #include <memory>
@@ -24,26 +24,27 @@ using Fd = Handle<FdTraits>;
 
 // The settings of the TCP port.
 struct TcpOptions {
-  std::string listen;  // HOST:PORT; "" is no TCP at all  // HOST:PORT; "" for no TCP
+  std::string listen;  // HOST:PORT; "": no TCP
   std::string tls_cert;
   std::string tls_key;
   std::string tls_ca;
   bool insecure = false;
 };
-// kInvalidArgument: TCP without certificates and without --insecure, an incomplete set of files, or
-// both certificates and --insecure.
+// Checks the options. kInvalidArgument: TCP without certificates and without --insecure, an
+// incomplete set of files, or both certificates and --insecure.
 Status check_tcp_options(const TcpOptions& options);
-// Mutual TLS, or plain with --insecure. kInvalidArgument naming a file that cannot be read, or that
-// certificate and key do not match.
+// Makes credentials for mutual TLS, or for plain TCP with --insecure. kInvalidArgument: a file, by
+// name, cannot be read, or certificate and key do not match.
 Result<std::shared_ptr<grpc::ServerCredentials>> tcp_credentials(const TcpOptions& options);
 
-// Accepts on its own thread. Create, start and stop it on one thread.
+// Listener of the unix socket; accepts on its own thread. Create, start and stop it on one thread.
 class UnixListener {
  public:
   static constexpr int kBacklog = 64;
 
-  // Binds and listens. Replaces the socket of a dead controller. kAlreadyExists: a live controller
-  // answers there. kPermissionDenied, kNotFound: the folder.
+  // Binds and listens. Replaces the socket of a dead controller. kInvalidArgument: a path of wrong
+  // length, or an unknown group. kAlreadyExists: a live controller answers there, or the file is no
+  // socket. kNotFound: the folder is missing. kPermissionDenied: the socket cannot be used.
   static Result<std::unique_ptr<UnixListener>> open(const std::string& path,
                                                     const std::string& group);
   ~UnixListener();

@@ -48,9 +48,9 @@ class Server {
   static constexpr double kPruneGraceSeconds = 2 * kPruneSeconds;
   // The largest share that one pruning deletes: a clock far ahead must not delete everything.
   static constexpr double kLargestPrunedShare = 0.5;
-  // Seconds after the start.
+  // Seconds from the start to the first pruning.
   static constexpr double kFirstPruneSeconds = 600;
-  // Seconds for calls to end by themselves.
+  // Seconds that calls get to end by themselves at shutdown.
   static constexpr double kShutdownSeconds = 0.5;
 
   // Opens the database, ends the runs that an earlier controller left open, then takes calls.

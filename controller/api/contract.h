@@ -1,5 +1,5 @@
-// The version of the contract between agent and controller, and the rule of which versions work
-// together: both sides use this.
+// The version of the contract between agent and controller, and the rule by which versions work
+// together. Both sides use this file.
 #pragma once
 
 #include <cstdint>
@@ -11,10 +11,10 @@
 
 namespace railgauge {
 
-// The version of every printed document: raised when a key changes its meaning.
+// The version of every printed document; it is raised when a key changes its meaning.
 inline constexpr std::uint32_t kSchemaVersion = 1;
 
-// An empty document with its version.
+// Makes an empty document with its version.
 template <class Document>
 Document new_document() {
   Document document;
@@ -45,14 +45,15 @@ inline ContractVersion to_message(Contract contract) {
   return message;
 }
 
-// One minor version apart works together.
+// Reports whether two versions work together: equal major, minor at most one apart.
 inline bool contracts_match(const ContractVersion& theirs, Contract ours = kContract) {
   const std::uint32_t apart =
       theirs.minor() > ours.minor ? theirs.minor() - ours.minor : ours.minor - theirs.minor();
   return theirs.major() == ours.major && apart <= 1;
 }
 
-// For the controller: kFailedPrecondition names both and whom to upgrade.
+// Checks an agent's version for the controller. kFailedPrecondition: the versions do not work
+// together; the message names both versions and the side to upgrade.
 inline Status check_contract(const ContractVersion& agents, Contract ours = kContract) {
   if (contracts_match(agents, ours)) return {};
   const bool agent_older =

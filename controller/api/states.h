@@ -1,6 +1,6 @@
-// States that the contract, the database, JSON and metrics spell: for each one enumeration and one
-// table of texts, which never change. SQL repeats the texts as literals, because partial indexes
-// apply only to literals. Pure.
+// States of the contract, the database, JSON and metrics: one enumeration and one table of texts
+// for each. The texts never change. SQL repeats them as literals, because partial indexes apply
+// only to literals. Pure.
 #pragma once
 
 #include <algorithm>
@@ -13,9 +13,9 @@
 
 namespace railgauge::api {
 
-// The result of a check of preflight, from the best to the worst. A check that could not look is
-// worse than a warning: missing data is never a pass. A waived check says nothing, so it is worst
-// only where it is alone.
+// The result of a preflight check, from the best to the worst. A check without data is worse than a
+// warning: missing data is never a pass. A waived check proves nothing, so it is the worst state
+// only when all checks are waived.
 enum class CheckState : std::uint8_t { kWaived, kPass, kWarn, kUnknown, kError, kFail };
 constexpr auto texts_of(CheckState) {
   return std::to_array<std::string_view>({"waived", "pass", "warn", "unknown", "error", "fail"});
@@ -27,7 +27,7 @@ constexpr auto texts_of(RunState) {
   return std::to_array<std::string_view>({"planned", "running", "cancelling", "ended"});
 }
 
-// The life of a task. An ending one, whose ranks end, is "running" for others.
+// The life of a task. A task whose ranks are ending is shown as "running".
 enum class TaskState : std::uint8_t { kWaiting, kPreparing, kRunning, kEnding, kEnded };
 constexpr auto texts_of(TaskState) {
   return std::to_array<std::string_view>({"waiting", "preparing", "running", "running", "ended"});
@@ -44,7 +44,7 @@ constexpr auto texts_of(DueResult) {
   return std::to_array<std::string_view>({"started", "skipped", "missed", "by_hand"});
 }
 
-// The presence of a node. A detached one may come back as it was.
+// The presence of a node. A detached node may come back with its tasks.
 enum class NodePresence : std::uint8_t { kAttached, kDetached, kLost };
 constexpr auto texts_of(NodePresence) {
   return std::to_array<std::string_view>({"attached", "detached", "lost"});
@@ -73,7 +73,7 @@ constexpr auto texts_of(UpgradeState) {
 
 // The result of one step of the gate.
 enum class GateState : std::uint8_t {
-  kWaiting,    // for nodes, a run or a stack; the reason says for which
+  kWaiting,    // for nodes, a run or a stack; the reason names it
   kMeasuring,  // a run of the after side has begun
   kMeasured    // no run can be planned because endpoints are gone: judge without one
 };
@@ -81,14 +81,14 @@ constexpr auto texts_of(GateState) {
   return std::to_array<std::string_view>({"waiting", "measuring", "measured"});
 }
 
-// The text of a state, as it is stored and printed.
+// Returns the text of a state, as stored and printed.
 template <class State>
 requires std::is_enum_v<State>
 constexpr std::string_view text_of(State state) {
   return texts_of(state).at(static_cast<std::size_t>(state));
 }
 
-// The state with that text; absent for any other text.
+// Returns the state of a text; absent when the table lacks the text.
 template <class State, std::size_t Count>
 constexpr std::optional<State> state_of(const std::array<std::string_view, Count>& texts,
                                         std::string_view text) {
@@ -101,15 +101,16 @@ constexpr std::optional<State> state_of(std::string_view text) {
   return state_of<State>(texts_of(State()), text);
 }
 
-// Whether nobody looked at the finding since it began, or began again.
+// Reports whether no run or person has confirmed the finding since it began, or began again.
 constexpr bool is_unseen(FindingState state) {
   return state == FindingState::kNew || state == FindingState::kReopened;
 }
-// Whether the finding is over: fixed or a false alarm. An accepted one is settled, yet listed.
+// Reports whether the finding is over: fixed or a false alarm. An accepted finding is settled, but
+// still listed.
 constexpr bool is_closed(FindingState state) {
   return state == FindingState::kFixed || state == FindingState::kFalse;
 }
-// Whether the finding still asks for something: it is neither closed nor accepted.
+// Reports whether the finding still needs a step: it is neither closed nor accepted.
 constexpr bool is_open(FindingState state) {
   return !is_closed(state) && state != FindingState::kAccepted;
 }

@@ -1,7 +1,7 @@
-// How long until the last agent of a large round has its task: 1,000 scripted agents over real gRPC
-// in one process with the controller, which share its cores. Timed from the first agent's
-// PrepareTask to the last one's; beside it from the call that starts the run, so with planning and
-// storing it.
+// Measures the time until the last agent of a large round has its task: 1,000 scripted agents over
+// real gRPC, in one process with the controller and on its cores. Timed from the first agent's
+// PrepareTask to the last agent's; a second figure begins with the call that starts the run, and
+// includes planning and storing.
 #include <algorithm>
 #include <chrono>
 #include <memory>

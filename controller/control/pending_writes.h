@@ -8,7 +8,7 @@
 
 namespace railgauge::run {
 
-// Whether the store could not take the write now and may take it later.
+// Reports whether the store could not take the write now and may take it later.
 bool is_busy(const Status& status);
 
 // A queue of writes. A write that the store has no room for waits, and every later write waits

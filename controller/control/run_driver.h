@@ -74,7 +74,8 @@ class RunDriver {
   RunDriver& operator=(const RunDriver&) = delete;
 
   [[nodiscard]] const api::RunSummary& summary() const { return summary_; }
-  // Whether the run's end is on its way into the store. Nothing changes the run from then on.
+  // Reports whether the run's end is on its way into the store. Nothing changes the run from then
+  // on.
   [[nodiscard]] bool ended() const { return ended_; }
 
   // Sends the current state as the first event. kResourceExhausted: kMaxWatchers follow the run.

@@ -50,7 +50,7 @@ constexpr double kZ95 = 1.96;
 // Runs whose level the CUSUM watches against, at least.
 constexpr std::size_t kLevelRuns = 12;
 
-// From values as measured to what the detector looks at.
+// Conversion of measured values to the detector's scale.
 struct Scaled {
   // Values of the runs that have one, in order, on the detector's scale.
   std::vector<double> values;
@@ -299,7 +299,7 @@ class ChangeReporter {
     change.effect_low = effect(shift - kZ95 * deviation);
     change.effect_high = effect(shift + kZ95 * deviation);
   }
-  // Whether a change is already reported near this run.
+  // Reports whether a change is already reported near this run.
   [[nodiscard]] bool near_another(std::size_t run) const {
     return std::ranges::any_of(findings_.changes, [&](const Change& change) {
       return run + kLeastPiece >= change.first && run <= change.last + kLeastPiece;

@@ -1,5 +1,5 @@
-// The changes of one series and their times: the detector of levels, drifts, spreads and modes over
-// time. Pure and without chance: equal values give equal findings.
+// Detector of the changes of one series over time: levels, drifts, spreads and modes. Pure and
+// deterministic: equal values give equal findings.
 #pragma once
 
 #include <array>
@@ -13,8 +13,8 @@
 
 namespace railgauge::analysis {
 
-// State of the sums after some runs. A plain value: copies are independent, and a caller may
-// continue a stored one.
+// State of a two-sided CUSUM after some runs. A plain value: copies are independent, and a caller
+// may continue a stored state.
 struct Cusum {
   // Sums in standard deviations.
   double up = 0;
@@ -25,44 +25,45 @@ struct Cusum {
   // Number of runs that were added.
   std::size_t runs = 0;
 
-  // `away` is the run's distance from its level in standard deviations (correlation included).
+  // Adds a run. `away`: its distance from the level in standard deviations, correlation included.
   void add(double away);
-  // The first run of a shift that is beyond doubt, else nothing.
+  // Returns the first run of a shift whose sum exceeds kCusumThreshold; absent without one.
   [[nodiscard]] std::optional<std::size_t> alarm_since() const;
 };
-// Slack k: shifts below twice this are not looked for.
+// Slack k: shifts below twice this value are not detected.
 inline constexpr double kCusumSlack = 1;
-// Threshold h: with k = 1 one false alarm in 2e7 normal runs.
+// Threshold h: with k = 1, one false alarm in 2e7 normal runs.
 inline constexpr double kCusumThreshold = 8;
 
-// The sums over `values`, about `level`, with `deviation` > 0.
+// Returns the sums over `values` about `level`, in units of `deviation`, which is above 0.
 Cusum cusum_of(std::span<const double> values, double level, double deviation);
 
-// How a series moved. The detector finds the first four.
+// Kinds of changes of a series. The detector finds the first four.
 enum class ChangeKind {
   kStep,
   kDrift,
-  kVariance,  // it scatters more
-  kModeMix,   // the worse of two levels is held more often
-  kPeer,      // away from what its peers do
-  kKnee       // the curve over sizes bends elsewhere
+  kVariance,  // the spread changed
+  kModeMix,   // the share of runs at each of two levels changed
+  kPeer,      // the series differs from its peers
+  kKnee       // the knee of the curve over sizes moved
 };
-// Their words, as they are in the database and in JSON: they never change.
+// Words of the kinds in the database and in JSON; they never change.
 inline constexpr std::array<std::string_view, 6> kChangeKindWords{"step",     "drift", "variance",
                                                                   "mode_mix", "peer",  "knee"};
 constexpr std::string_view word(ChangeKind kind) {
   return kChangeKindWords.at(static_cast<std::size_t>(kind));
 }
-// Whether it goes from one level to another, which a single figure can show.
+// Reports whether the change is from one level to another, which a single figure can show.
 constexpr bool is_of_level(ChangeKind kind) {
   return kind == ChangeKind::kStep || kind == ChangeKind::kDrift;
 }
 
 // One change of a series. Indices count runs of the input, missing ones included.
 struct Change {
-  // First run of the new level; of a drift, its first run.
+  // First run of the new level, or of a drift.
   std::size_t index = 0;
-  // Earliest and latest run at which it may have begun, both included; a drift's extent.
+  // Earliest and latest run at which the change may have begun, both included; the extent of a
+  // drift.
   std::size_t first = 0;
   std::size_t last = 0;
   ChangeKind kind = ChangeKind::kStep;
@@ -70,16 +71,16 @@ struct Change {
   // a mode mix the levels of its two modes.
   double before = 0;
   double after = 0;
-  // after / before - 1 where values are judged by their logarithms, else after - before; of a
-  // variance change always the ratio. With a 95 % interval.
+  // Effect with its 95 % interval: after / before - 1 when values are judged by their logarithms
+  // and for a variance change, else after - before.
   double effect = 0;
   double effect_low = 0;
   double effect_high = 0;
-  // Chance of such a split anywhere in a series without change; 1 where not asked.
+  // Chance of such a split anywhere in a series without change; 1 when not computed.
   double p = 1;
 };
 
-// One run that is far from its level and has no successors there.
+// A single run far from its level, whose successors are back at the level.
 struct Spike {
   std::size_t index = 0;
   // The figure of this run, in the unit of the values.
@@ -88,11 +89,11 @@ struct Spike {
   double expected = 0;
 };
 
-// Input of the detector beside the values. Defaults judge a series alone.
+// Input of the detector besides the values. The defaults judge a series alone.
 struct DetectorSettings {
   // The practical bound, a fraction; steps below half of it are not reported.
   double delta = 0;
-  // Noise of the peers of this series; weight 0: judged without them.
+  // Noise of the series' peers; weight 0: the series is judged alone.
   Prior prior{};
 };
 
@@ -102,12 +103,12 @@ struct Findings {
   std::vector<Change> changes;
   // Sorted by index.
   std::vector<Spike> spikes;
-  // From this run on a shift is suspected: it may be too young to be placed.
+  // First run of a suspected shift, which may be too young to be placed.
   std::optional<std::size_t> suspected_since;
   std::size_t cycle_runs =
-      // Length of a regular swing between levels, which is no change; 0: none.
+      // Length in runs of a regular swing between levels, which is no change; 0: no swing.
       0;
-  // Fewer than kMinRuns values: nothing was looked for.
+  // True for fewer than kMinRuns values: no search was made.
   bool too_few = false;
   // True when effects are fractions of the level.
   bool relative = false;
@@ -119,8 +120,8 @@ struct Findings {
 inline constexpr std::size_t kMinRuns = 12;
 
 // Finds steps, drifts, changed spreads, mode mixes and spikes. `values` are in the order of runs;
-// NaN and infinities are missing runs, which keep their index. Cost: about linear in the length.
-// Thread safe.
+// NaN and infinities are missing runs, which keep their index. The cost is about linear in the
+// length. Thread safe.
 Findings detect_changes(std::span<const double> values, const DetectorSettings& settings);
 
 }  // namespace railgauge::analysis

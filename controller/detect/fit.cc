@@ -193,8 +193,8 @@ std::size_t end_of_stairs(const Fit& fit, std::size_t k) {
   return next;
 }
 
-// Whether one ramp fits runs of changes k to next - 1 better than these steps, price included. Sets
-// `found`.
+// Reports whether one ramp fits runs of changes k to next - 1 better than these steps, price
+// included. Sets `found`.
 bool ramp_explains(const Fit& fit, std::size_t k, std::size_t next, RampFit& found) {
   const std::size_t begin = fit.bounds[k - 1];
   const std::size_t end = fit.bounds[next];
@@ -370,8 +370,8 @@ std::optional<double> surrounding(const Fit& fit, std::size_t k) {
                                                  : std::nullopt;
 }
 
-// Whether piece k is nothing but spikes: short, its surroundings are one level, and chance explains
-// so many spikes in one place.
+// Reports whether piece k is nothing but spikes: short, its surroundings are one level, and chance
+// explains so many spikes in one place.
 bool is_cluster(const Fit& fit, std::size_t k) {
   const std::size_t begin = fit.bounds[k];
   const std::size_t end = fit.bounds[k + 1];

@@ -1,4 +1,4 @@
-// Where a curve over message sizes bends. Pure.
+// The knee of a curve over message sizes: the size at which the curve bends. Pure.
 #pragma once
 
 #include <optional>
@@ -14,19 +14,18 @@ struct CurvePoint {
   double value = 0;
 };
 
-// Fewer sizes show no bend.
+// Fewest sizes that show a knee.
 inline constexpr std::size_t kLeastKneeSizes = 4;
 // Least relevant move of a knee, as a share of its size. A smaller move is no change of protocol.
 inline constexpr double kKneeDelta = 0.25;
 
-// In bytes. For a rate the size from which on it is half of its best, for a time the size from
-// which on it is twice its least; between two sizes on a line through logarithms. All sizes slower
-// by the same share leave it where it is; a switch between protocols that moves takes it along.
-// Absent: too few sizes, a figure that is not positive, or a curve that bends nowhere between its
-// ends.
+// Returns the knee in bytes: the size from which a rate is at least half of its best, or a time at
+// least twice its least. Interpolates between two sizes on a line through logarithms. A slowdown of
+// all sizes by the same share does not move the knee; a moved switch between protocols does.
+// Absent: too few sizes, a size twice, a figure that is not positive, or no bend between the ends.
 std::optional<double> knee_of(std::span<const CurvePoint> curve, Better better);
 
-// Which way a knee gets worse: a rate's to larger sizes, a time's to smaller ones.
+// Returns the better direction of a knee: smaller sizes for a rate, larger sizes for a time.
 Better better_knee(Better better);
 
 }  // namespace railgauge::analysis

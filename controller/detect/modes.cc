@@ -29,7 +29,7 @@ constexpr std::size_t kLeastSide = 10;
 constexpr double kLeastMove = 0.1;
 constexpr double kModesProof = 1e-4;
 
-// Whether a run is in the upper mode.
+// Reports whether a run is in the upper mode.
 bool is_high(double value, const Mixture& mixture) { return value > mixture.cut; }
 
 // Share of the runs in [begin, end) that are in the upper mode.

@@ -1,4 +1,5 @@
-// Series that jump between a few levels: what moves is how often they hold each. Pure.
+// Series that jump between a few levels: their changes are changes of each level's share of runs.
+// Pure.
 #pragma once
 
 #include <optional>
@@ -9,12 +10,13 @@
 
 namespace railgauge::analysis {
 
-// Which changes go between levels that the series held before and comes back to: A B A B is one
-// process with two modes, A B A a step and its end. `levels` in order; [k] is about the change from
-// levels[k] to levels[k + 1].
+// Marks changes between levels to which the series returns: A B A B is one process with two modes,
+// A B A is a step and its end. `levels` are in order; result [k] is for the change from levels[k]
+// to levels[k + 1].
 std::vector<bool> returning_changes(std::span<const double> levels);
 
-// The length in runs of a regular swing: changes that return, evenly spaced. `bounds` as in Fit.
+// Returns the length in runs of a regular swing: returning changes at even distances. Absent
+// without one. `bounds` as in Fit.
 std::optional<std::size_t> cycle_of(std::span<const std::size_t> bounds,
                                     const std::vector<bool>& returning);
 
@@ -25,6 +27,8 @@ struct Mixture {
   // Border between the two modes.
   double cut = 0;
 };
+// Finds the two modes. Absent unless they are clearly apart, each holds at least a tenth of the
+// runs, and the series often switches between them.
 std::optional<Mixture> find_mixture(const Fit& fit);
 
 // A change of the share of runs in the upper mode.
@@ -35,11 +39,12 @@ struct WeightChange {
   double after = 0;
   double p = 1;
 };
-// The best split of the modes' weights, when it moves more than 10 points beyond chance.
+// Finds the best split of the modes' shares; absent unless the share moves by more than 10
+// percentage points and significantly.
 std::optional<WeightChange> find_weight_change(const Fit& fit, const Mixture& mixture);
 
-// Whether the change at bounds[k] only moves weight between the mixture's modes: either side holds
-// at least a tenth of its runs in each mode, or the new level was already held so often before.
+// Reports whether the change at bounds[k] only moves runs between the mixture's modes: the piece
+// before it or the piece after it holds at least a tenth of its runs in each mode.
 bool is_mix_of(const Fit& fit, std::size_t k, const Mixture& mixture);
 
 }  // namespace railgauge::analysis

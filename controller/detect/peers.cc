@@ -146,12 +146,13 @@ bool pages(std::span<const double> nights, double worse_tonight, double delta) {
 
 namespace {
 
-// Whether the figure was measured, between two different nodes.
+// Reports whether the figure was measured, between two different nodes.
 bool is_there(const PairFigure& figure) {
   return std::isfinite(figure.value) && figure.value > 0 && figure.from != figure.to;
 }
 
-// Nodes that are in enough figures, after the others have gone, whose figures go with them.
+// Marks nodes with at least kLeastPartners partners. Removes other nodes with their figures, until
+// all remaining nodes have enough partners.
 std::vector<bool> well_connected(std::span<const PairFigure> figures, std::size_t nodes) {
   std::vector<bool> kept(nodes, true);
   for (bool again = true; again;) {
@@ -171,7 +172,7 @@ std::vector<bool> well_connected(std::span<const PairFigure> figures, std::size_
   return kept;
 }
 
-// Logarithms by row (sender); a direction that nobody measured is as the other one.
+// Returns logarithms by row (sender); a direction without figures gets those of the other one.
 std::vector<double> matrix_of(std::span<const PairFigure> figures, std::size_t nodes,
                               const std::vector<bool>& kept) {
   std::vector<std::vector<double>> cells(nodes * nodes);

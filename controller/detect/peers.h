@@ -1,4 +1,4 @@
-// Is this node worse than its peers tonight, and was it always? Pure.
+// Comparison of nodes and paths with their peers on one night, and the decision to page. Pure.
 #pragma once
 
 #include <cstddef>
@@ -9,26 +9,27 @@
 
 namespace railgauge::analysis {
 
-// value = overall + row + column + residual, for each cell.
+// Decomposition of a matrix: value = overall + row + column + residual, for each cell.
 struct Polish {
   double overall = 0;
   // Effect of each sending side.
   std::vector<double> rows;
   // Effect of each receiving side.
   std::vector<double> columns;
-  // Residuals of the paths, by row; NaN where nothing was measured.
+  // Residuals of the paths, by row; NaN: not measured.
   std::vector<double> residuals;
 };
 
-// Tukey's median polish: one bad port shows in its own effect and does not accuse its partners.
-// `values` by row, rows * columns of them (logarithms; NaN is missing, as on a diagonal).
+// Decomposes a matrix by Tukey's median polish: a bad port shows in its own effect and does not
+// accuse its partners. `values`: rows * columns logarithms by row; NaN is missing, as on a
+// diagonal.
 Polish median_polish(std::span<const double> values, std::size_t rows, std::size_t columns);
 
-// A class with fewer members gives no verdict.
+// Fewest members with which a class is judged.
 inline constexpr std::size_t kLeastPeers = 8;
-// z that pages when two of three nights exceed it.
+// Bound of z for a page when two of the last three nights exceed it.
 inline constexpr double kPageZ = 3.7;
-// On one night, when it matters (2 delta), too.
+// Bound of z for a page on a single night, if the loss is also above twice delta.
 inline constexpr double kPageAtOnceZ = 5.5;
 
 // One member of a class (same metric, hardware class and distance class) on one night.
@@ -43,20 +44,20 @@ struct PeerScore {
   bool judged = false;
   // Robust z of the logarithm within the class; positive is worse.
   double z = 0;
-  // Fraction by which it is worse than the class's median.
+  // Loss as a fraction of the class's median.
   double worse = 0;
 };
 
-// `floor` is the least deviation of logarithms that the class is taken to have. Members far off are
-// taken out and the class is learned again until nothing moves, so that several bad ones do not
-// make themselves look normal.
+// Scores each member against its class. `floor`: least assumed deviation of the class's logarithms.
+// Learns the class repeatedly without far members until it is stable, so that several bad members
+// do not look normal.
 std::vector<PeerScore> judge_peers(std::span<const Peer> peers, Better better, double floor);
 
-// Whether to page: two of the last three nights beyond kPageZ, or tonight beyond kPageAtOnceZ and
-// more than twice delta. `nights` are z in the worse direction, the newest last.
+// Decides whether to page: two of the last three nights are beyond kPageZ, or tonight is beyond
+// kPageAtOnceZ with a loss above twice `delta`. `nights`: z in the worse direction, newest last.
 bool pages(std::span<const double> nights, double worse_tonight, double delta);
 
-// With fewer partners a median cannot show which of them is slow.
+// Fewest partners with which a median shows the slow one.
 inline constexpr std::size_t kLeastPartners = 3;
 
 // Figure of one directed pair on one night.
@@ -68,18 +69,18 @@ struct PairFigure {
   double value = 0;
 };
 
-// Scores of nodes and paths; empty lists where `apart` is false.
+// Scores of nodes and paths; the lists are empty when `apart` is false.
 struct PairScores {
-  // False: too few nodes with enough partners to take the figures apart.
+  // False when too few nodes have enough partners to separate nodes from paths.
   bool apart = false;
-  // By node: its score in the direction in which it is worse.
+  // By node: its score in its worse direction.
   std::vector<PeerScore> nodes;
   // By figure: the score of the path, after the effects of both ends are removed.
   std::vector<PeerScore> paths;
 };
 
-// By median polish, so that one slow node does not accuse its partners, nor a slow path its ends.
-// `floor`: as for judge_peers().
+// Scores nodes and paths by median polish, so that a slow node does not accuse its partners, nor a
+// slow path its ends. `floor`: as for judge_peers().
 PairScores judge_pairs(std::span<const PairFigure> figures, std::size_t nodes, Better better,
                        double floor);
 

@@ -36,7 +36,8 @@ void keep_newest(std::vector<T>& list, std::size_t most) {
 
 }  // namespace
 
-// Findings in the window, with indices of the whole series, without those that were kept before.
+// Returns the findings in the window, with indices of the whole series, without findings that were
+// kept before.
 Findings SeriesState::window_findings(const DetectorSettings& settings) const {
   Findings found = detect_changes(values_, settings);
   for (Change& change : found.changes) {

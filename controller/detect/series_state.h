@@ -1,6 +1,6 @@
-// One series as it grows, in bounded memory: a window of its newest runs and what was found before.
-// Runs that are added one at a time give the same findings as all at once, after every run: what is
-// kept depends on how many runs there were, never on how they came.
+// State of a growing series in bounded memory: a window of its newest runs, and the findings of
+// older runs. Runs added one at a time and runs added together give the same findings after each
+// run, since the state depends only on the number and the values of the runs.
 #pragma once
 
 #include <cstddef>
@@ -18,26 +18,26 @@ struct WindowSettings {
   std::size_t window = 90;
   // Number of runs that leave a full window.
   std::size_t hop = 30;
-  // Changes, and spikes, of runs that left: the newest are remembered.
+  // Bound of remembered changes, and of spikes, in runs that left the window; the newest are kept.
   std::size_t most = 256;
 };
-// A series among millions.
+// Window of a series among millions.
 inline constexpr WindowSettings kFleetWindow{};
 inline constexpr WindowSettings kFileWindow{// For the one series of a file.
                                             .window = 2000,
                                             .hop = 1000,
                                             .most = std::numeric_limits<std::size_t>::max()};
 
-// Not thread safe: one owner at a time.
+// The state of one series. Not thread safe.
 class SeriesState {
  public:
   explicit SeriesState(WindowSettings window = kFleetWindow) : window_(window) {}
 
-  // NaN is a missing run. `settings` judge what leaves the window with this run, if anything does.
+  // Appends a run; NaN is a missing run. `settings` judge the runs that leave the window, if any.
   void append(double value, const DetectorSettings& settings);
   void append_all(std::span<const double> values, const DetectorSettings& settings);
 
-  // About all runs so far; indices count from the first one.
+  // Returns the findings over all runs so far; indices count from the first run.
   [[nodiscard]] Findings findings(const DetectorSettings& settings) const;
 
   [[nodiscard]] std::size_t runs() const { return offset_ + values_.size(); }

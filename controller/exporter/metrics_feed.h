@@ -21,11 +21,11 @@ namespace railgauge {
 
 struct PairFigures;
 
-// The `count` slowest pairs of all layers, slowest first. Pure.
+// Returns the `count` slowest pairs of all layers, slowest first. Pure.
 std::vector<WorstPair> worst_pairs(const PairFigures& figures, std::size_t count);
 
-// Median and worst percentile of the pairs of each rail and memory, by whether both nodes hang on
-// one leaf. Latencies in seconds. Pure.
+// Returns median and worst percentile of the pairs of each rail and memory, separately for nodes on
+// one leaf and on two. Latencies are in seconds. Pure.
 std::vector<RailFigure> rail_figures(const PairFigures& figures);
 
 // Copies values of the database into the metrics. restore() and update() are called by one worker;
@@ -34,8 +34,9 @@ class MetricsFeed {
  public:
   static constexpr double kKnownNodeSeconds = 7 * 24 * 3600;  // then a node is forgotten
 
-  // Metrics and store outlive it. `matrices_written`: a number that grows whenever a run's matrices
-  // were written, and then they are read anew; without it, when another run has some.
+  // Metrics and store outlive it. `matrices_written` returns a number that grows whenever a run's
+  // matrices were written; then they are read anew. Without it, they are read anew only when
+  // another run has matrices.
   MetricsFeed(Metrics& metrics, store::Store& store, std::string database_path,
               LeafSource leaves = {}, std::function<std::uint64_t()> matrices_written = {})
       : metrics_(metrics),
@@ -44,10 +45,10 @@ class MetricsFeed {
         leaves_(std::move(leaves)),
         matrices_written_(std::move(matrices_written)) {}
 
-  // Before the first scrape: what ended under earlier controllers, and all that is quickly read.
+  // Sets runs of earlier controllers and all quickly read values; call before the first scrape.
   void restore(double now);
-  // All there is. The figures of pairs are those of the newest run whose matrices are stored: they
-  // are there at once and whole, while a run's points may be millions.
+  // Sets all values. The figures of pairs come from the newest run with stored matrices, which are
+  // written at once and complete, while a run may have millions of points.
   void update(double now);
   // Names of nodes that attached within a week before the last update(), from any thread.
   [[nodiscard]] std::shared_ptr<const std::vector<std::string>> known_nodes() const;
@@ -68,7 +69,7 @@ class MetricsFeed {
   const std::string database_path_;
   const LeafSource leaves_;
   const std::function<std::uint64_t()> matrices_written_;
-  // Whose pairs are shown, as of which writing.
+  // Run whose pairs are exported, and the value of matrices_written_ at that time.
   std::optional<std::pair<std::string, std::uint64_t>> shown_{};
   // The last result of longest_pause() for a schedule, the settings it was computed from, and the
   // unix time until which it is used.

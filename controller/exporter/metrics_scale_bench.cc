@@ -38,7 +38,7 @@ double milliseconds(Clock::duration duration) {
   return std::chrono::duration<double, std::milli>(duration).count();
 }
 
-// A node without a thread of its own: says Hello, then only that it lives.
+// A node without its own thread: sends Hello, then only heartbeats.
 class QuietNode final : public grpc::ClientBidiReactor<api::AgentMessage, api::ControllerMessage> {
  public:
   QuietNode(api::AgentLink::Stub& stub, const std::string& name, std::atomic<std::size_t>& welcomed)

@@ -40,8 +40,8 @@ struct Change {
   std::vector<store::StackChange> parts{};
 };
 
-// Whether the finding is a move from one known level to another; other kinds begin at no single
-// figure.
+// Reports whether the finding is a move from one known level to another; other kinds begin at no
+// single figure.
 bool moves_a_level(const FindingFacts& facts) {
   const std::optional<MovedKind> kind = moved_kind_of(facts.kind);
   return kind && is_of_level(*kind) && facts.before.value_or(0) > 0 && facts.after.value_or(0) > 0;
@@ -82,7 +82,7 @@ std::vector<Change> stack_changes_of(const NodePast& node) {
   return changes;
 }
 
-// Whether the time is after the last good figure and not after the first bad one.
+// Reports whether the time is after the last good figure and not after the first bad one.
 bool is_between(double at, const FindingCauses& found) {
   return found.since && at <= *found.since && (!found.good_at || at > *found.good_at);
 }

@@ -84,7 +84,7 @@ std::size_t first_of_new_level(std::span<const LevelPoint> points, double before
 // The nodes that all of the series have in common; where there is none, the nodes of all.
 std::set<std::string> nodes_in_common(const std::vector<store::SeriesRow>& all);
 
-// Its figures of runs that passed, by time.
+// Returns the figures of runs that passed, by time.
 std::vector<LevelPoint> passed_points(const store::HistoryRow& history);
 
 // Reads the figures of the finding's first series and the stacks of `nodes`. Events are left empty.

@@ -19,7 +19,7 @@
 namespace railgauge {
 namespace {
 
-// Whether the times of both overlap and they share a mark.
+// Reports whether the times of both overlap and they share a mark.
 bool are_one(const FindingPlace& a, const FindingPlace& b) {
   if (a.from > b.until || b.from > a.until) return false;
   return std::ranges::any_of(a.marks,

@@ -13,7 +13,7 @@
 
 namespace railgauge {
 
-// Where and when a finding began.
+// The place and the begin of a finding.
 struct FindingPlace {
   // It began between these two times; unix seconds.
   double from = 0;

@@ -106,12 +106,12 @@ api::Baseline to_api(const store::BaselineRow& row) {
   return out;
 }
 
-// Whether the event is a report of the agents' watch or a replaced device.
+// Reports whether the event is a report of the agents' watch or a replaced device.
 bool is_hardware_event(const store::EventRow& event) {
   return event.kind.starts_with("watch_") || event.kind == kReplacedCause;
 }
 
-// Whether two series differ in their endpoints alone.
+// Reports whether two series differ in their endpoints alone.
 bool is_same_measure(const store::SeriesRow& a, const store::SeriesRow& b) {
   return a.revision == b.revision && a.meaning == b.meaning && a.rank == b.rank &&
          a.parameters == b.parameters;

@@ -119,8 +119,8 @@ Nights peer_nights(const std::vector<const SeriesRuns*>& members, analysis::Bett
   return out;
 }
 
-// Whether it fell behind on the last nights, less its usual distance: a pair over more switches is
-// always slower.
+// Reports whether it fell behind on the last nights, less its usual distance: a pair over more
+// switches is always slower.
 bool fell_behind(const std::vector<double>& z, double worse, double delta) {
   if (z.size() < kNights + kLeastPastNights || worse <= delta) return false;
   const auto split = z.end() - static_cast<std::ptrdiff_t>(kNights);
@@ -284,9 +284,9 @@ std::optional<std::pair<double, double>> levels_of(const SeriesRuns& one,
   return std::pair(unit * change.before, unit * change.after);
 }
 
-// Whether the newest change ends an improvement that held for a few runs only: the present level is
-// no worse than the one before the improvement, which was no loss itself. A level that was better
-// for long is the reference.
+// Reports whether the newest change ends an improvement that held for a few runs only: the present
+// level is no worse than the one before the improvement, which was no loss itself. A level that was
+// better for long is the reference.
 bool ends_improvement(const store::SeriesRow& series,
                       const std::vector<analysis::Change>& changes) {
   const double delta = traits_of(series).delta;

@@ -38,7 +38,7 @@ const store::FindingSeriesRow* known_of(const store::FindingRow& known, std::int
   return found == known.series.end() ? nullptr : &*found;
 }
 
-// Whether a person decided that the level is right, or that the finding is none.
+// Reports whether a person decided that the level is right, or that the finding is none.
 bool is_settled(store::FindingState state) {
   return state == store::FindingState::kAccepted || state == store::FindingState::kFalse;
 }
@@ -180,9 +180,9 @@ std::optional<double> lost_by_others(const std::vector<SeriesRuns>& all, const R
   return median(lost);
 }
 
-// Whether the confirming run itself shows the event: most of its series are still at least half as
-// bad, and worse by the bound than the other series of the metric. The runs before it are the
-// reason for the event and prove nothing again.
+// Reports whether the confirming run itself shows the event: most of its series are still at least
+// half as bad, and worse by the bound than the other series of the metric. The runs before it are
+// the reason for the event and prove nothing again.
 bool shows(const std::vector<SeriesRuns>& all, const RunEvent& event) {
   if (!is_of_level(event.kind) && event.kind != MovedKind::kPeer)
     return true;  // one figure proves nothing, and a knee's share is of sizes, not of levels
@@ -304,7 +304,7 @@ constexpr std::size_t kBackModeRuns = 8;
 // The factor by which a spread may exceed the earlier one and count as back.
 constexpr double kSpreadSlack = 1.25;
 
-// Whether the last runs scatter as they did before the spread grew.
+// Reports whether the last runs scatter as they did before the spread grew.
 bool is_calm(const SeriesRuns& runs, double deviation_before) {
   if (runs.values.size() < kBackSpreadRuns) return false;
   const std::span newest = std::span(runs.values).last(kBackSpreadRuns);
@@ -315,7 +315,8 @@ bool is_calm(const SeriesRuns& runs, double deviation_before) {
   return std::sqrt(sum / (kBackSpreadRuns - 1)) <= kSpreadSlack * deviation_before;
 }
 
-// Whether the last runs are within the bound of the level before; a spread compares deviations.
+// Reports whether the last runs are within the bound of the level before; a spread compares
+// deviations.
 bool is_back(const SeriesRuns& runs, MovedKind kind, double before) {
   if (kind == MovedKind::kVariance) return is_calm(runs, before);
   const std::size_t asked = kind == MovedKind::kModeMix ? kBackModeRuns : kBackRuns;
@@ -363,7 +364,7 @@ Status look_elsewhere(const store::Store& store, const store::FindingRow& findin
   return {};
 }
 
-// Whether the finding is over. `back` is the number of series of this run that are back.
+// Reports whether the finding is over. `back` is the number of series of this run that are back.
 Result<bool> is_over(const store::Store& store, const store::FindingRow& finding, MovedKind kind,
                      const SeriesById& by_id, RunTimes& made, std::size_t& back) {
   ReturnCounts counts;

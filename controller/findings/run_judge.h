@@ -19,9 +19,9 @@
 
 namespace railgauge {
 
-// Whether `event` is worse by the bound than `known` records: by the levels of the series that both
-// have, else by their losses. `delta`: the practical bound of their metric, a fraction. `series`
-// may lack some of the event's.
+// Reports whether `event` is worse by the bound than `known` records: by the levels of the series
+// that both have, else by their losses. `delta`: the practical bound of their metric, a fraction.
+// `series` may lack some of the event's.
 bool has_grown(const store::FindingRow& known, const RunEvent& event, const SeriesById& series,
                double delta);
 

@@ -61,8 +61,8 @@ class RunPlaces {
   // The id and the hardware of each node, by name.
   std::map<std::string, std::string> ids_{};
   std::map<std::string, std::string> hardware_{};
-  // How many different leaves, kinds of hardware and rails the fabric has: a mark that all share
-  // says nothing.
+  // Numbers of different leaves, kinds of hardware and rails of the fabric: a mark that the whole
+  // fabric shares separates nothing.
   std::size_t leaves_ = 0;
   std::size_t kinds_ = 0;
   std::size_t rails_ = 0;

@@ -1,6 +1,6 @@
-// One agent's stream on the wire: reads one message at a time, and the next only when the owner has
-// dealt with the last (back-pressure reaches the agent); writes from a bounded queue. Callbacks
-// come on gRPC's threads and are handed on as they are; send, read_next and close are thread safe.
+// One agent's gRPC stream. Reads one message at a time, and the next one only when the owner has
+// handled the last, so that back-pressure reaches the agent. Writes from a bounded queue. Events
+// are called on gRPC's threads; send(), read_next(), finish() and abort() are thread safe.
 #pragma once
 
 #include <cstddef>
@@ -33,11 +33,12 @@ class AgentStream final
                                            auth::Peer peer, Events events);
 
   void read_next();
-  // A full queue closes the stream: the agent comes back and gets what it missed.
+  // Queues a message. A full queue closes the stream; the agent attaches again and gets the missed
+  // messages.
   void send(api::ControllerMessage message);
-  // Sends what is queued, then ends the call.
+  // Sends the queued messages, then ends the call.
   void finish(grpc::Status status);
-  // Ends the call now: for a peer that is taken for dead.
+  // Ends the call at once, for a peer that counts as dead.
   void abort(grpc::Status status);
 
   [[nodiscard]] Session session() const { return session_; }

@@ -1,6 +1,5 @@
-// Who calls, and what they may do. A caller came through the unix socket (checked by its
-// credentials when it connected), with a certificate whose OU is its role, or through --insecure
-// TCP.
+// Callers and their rights. A caller comes through the unix socket, which checks its credentials at
+// the connection, with a certificate whose OU is its role, or through --insecure TCP.
 #pragma once
 
 #include <sys/types.h>
@@ -29,20 +28,19 @@ struct Peer {
   std::string address{};
 };
 
-// --- unix sockets
-// ----------------------------------------------------------------------------------
+// --- unix sockets ------------------------------------------------------------------------------
 struct Credentials {
   uid_t uid = 0;
   gid_t gid = 0;
   std::vector<gid_t> groups{};  // supplementary ones of the user
 };
-// root, the controller's own user, or a member of `group`. Pure.
+// Reports whether the peer is root, the controller's own user, or a member of `group`. Pure.
 bool may_connect(const Credentials& peer, uid_t own_uid, std::optional<gid_t> group);
-// SO_PEERCRED of a connected unix socket, with the user's groups from the system's database.
+// Reads SO_PEERCRED of a connected unix socket, and the user's groups from the system's database.
 Result<Credentials> credentials_of(int fd);
 std::string user_name(uid_t uid);
 
-// Which user is behind each descriptor that was handed to gRPC, which knows them as "fd:N" only.
+// The user of each descriptor that was passed to gRPC, which knows descriptors as "fd:N" only.
 // Thread safe.
 class PeerBook {
  public:
@@ -54,19 +52,17 @@ class PeerBook {
   std::map<int, std::string> users_;  // by descriptor: as many as the process may have open
 };
 
-// --- certificates
-// ----------------------------------------------------------------------------------
+// --- certificates ------------------------------------------------------------------------------
 struct Subject {
   std::vector<std::string> common_names{};
   std::vector<std::string> units{};  // OU
 };
-// "CN=n1,OU=agent,O=Railgauge" (RFC 2253, with its escapes). Pure.
+// Parses "CN=n1,OU=agent,O=Railgauge" (RFC 2253, with its escapes). Pure.
 Subject parse_subject(std::string_view rfc2253);
-// agent, operator or viewer; kNone when the subject has another OU, none or several. Pure.
+// Returns agent, operator or viewer; kNone when the subject has another OU, none or several. Pure.
 Role role_of(const Subject& subject);
 
-// --- rights: kPermissionDenied naming who, what they are and what is needed. Pure
-// -------------------
+// --- rights: kPermissionDenied naming who, what they are and what is needed. Pure --------------
 Status may_control(const Peer& peer, bool read_only);
 Status may_attach(const Peer& peer);
 Status may_speak_for(const Peer& peer, const std::string& node_name);

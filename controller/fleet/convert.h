@@ -1,4 +1,4 @@
-// Rows, plans and nodes as messages of control.proto. Pure.
+// Converts rows, plans and nodes to messages of control.proto. Pure.
 #pragma once
 
 #include <string>
@@ -13,7 +13,7 @@ namespace railgauge {
 
 std::string endpoint_text(const std::string& node, const std::string& endpoint);  // "n1/rxe0:1"
 
-// The row that the store keeps of a node, with its endpoints.
+// Returns the store's row of a node, with its endpoints.
 store::NodeRow row_of(const fleet::NodeState& node);
 // The node as lost, in its last seen state. Data that only a plan of a single node needs (a GPU's
 // distances) is absent.
@@ -23,16 +23,16 @@ plan::PlanNode plan_node_of(const fleet::NodeState& node);
 plan::TopologyNode topology_node_of(const fleet::NodeState& node);
 api::NodeInfo to_api(const fleet::NodeState& node);  // without facts and stack
 api::NodeInfo to_api(const store::NodeRow& row);     // as the store knows it
-// With its tasks where a run could dispatch them all, else without.
+// Includes the tasks when one run can dispatch them all.
 api::RunPlan to_api(const plan::PlanOutline& outline);
 api::RunSummary to_api(const store::RunSummaryRow& row);
 api::TaskDetail to_api(const store::TaskDetailRow& row);
 api::ResultPoint to_api(store::ResultRow row);
 
-// With the nodes' ids by name.
+// `node_ids`: the nodes' ids by name.
 store::TaskRow task_row(const plan::PlannedTask& task,
                         const std::map<std::string, std::string>& node_ids);
-// The rows that a planned run starts with.
+// Returns the rows of all tasks of a planned run.
 std::vector<store::TaskRow> task_rows(const plan::Plan& plan,
                                       const std::map<std::string, std::string>& node_ids);
 

@@ -1,5 +1,5 @@
-// Points through the whole path: agents' gRPC streams, the fleet, the store's commits on the disk,
-// and back as acknowledgements. In one process, so agents and controller share the cores.
+// Measures points on the whole path: agents' gRPC streams, the fleet, the store's commits on the
+// disk, and acknowledgements back. Agents and controller share one process and its cores.
 #include <benchmark/benchmark.h>
 
 #include <chrono>

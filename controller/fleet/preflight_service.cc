@@ -12,7 +12,7 @@
 namespace railgauge {
 namespace {
 
-// Whoever it says it is about, it is about the node whose stream it came on.
+// The report counts for the node whose stream brought it, whatever node it names.
 api::PreflightReport report_of(const std::string& name, api::PreflightReport report) {
   for (auto& check : *report.mutable_checks()) check.set_node(name);
   for (auto& pair : *report.mutable_pairs()) pair.set_node(name);

@@ -21,7 +21,7 @@ struct PreflightQuestion {
   std::map<std::string, std::string> nodes{};  // name to node id
   std::vector<std::string> require{};
   bool probe = false;
-  std::string run_id{};  // "": asked for by itself  // the run that asked; "": a person asked
+  std::string run_id{};  // the run that asked; "": a person asked
 };
 
 // Settings of the site profile that nodes must match.

@@ -1,5 +1,5 @@
-// Threads for work that may wait (database reads, YAML), so that gRPC's threads and the event loop
-// do not. The queue is bounded; a full queue refuses work.
+// Threads for blocking work (database reads, YAML), so that gRPC's threads and the event loop do
+// not block. The queue is bounded; a full queue refuses work.
 #pragma once
 
 #include <condition_variable>
@@ -37,7 +37,7 @@ class WorkerPool {
   std::vector<std::thread> threads_;
 };
 
-// Runs by their ids on a thread of its own, because the work for one takes seconds to minutes.
+// A queue of run ids with its own thread, because the work for one run takes seconds to minutes.
 class RunQueue {
  public:
   using Work = std::function<void(const std::string& run_id)>;

@@ -31,7 +31,7 @@ std::string hardware_of(const api::NodeInfo& node) {
   return text + fmt::format("{} GPUs", node.gpus_size());
 }
 
-// Whether the cause of the error may go away without a change of the request.
+// Reports whether the cause of the error may go away without a change of the request.
 bool may_pass(Code code) {
   return code == Code::kFailedPrecondition || code == Code::kUnavailable ||
          code == Code::kResourceExhausted;
@@ -201,9 +201,9 @@ Result<std::string> not_ready(store::Store& store, const store::UpgradeRow& upgr
   return "";
 }
 
-// Whether an endpoint that worked before is gone. `is_stored`: whether the store has the row; else
-// it is written first. Judges by the inventory and the before side alone: no figure of the after
-// side is used.
+// Reports whether an endpoint that worked before is gone. `is_stored`: whether the store has the
+// row; else it is written first. Judges by the inventory and the before side alone: no figure of
+// the after side is used.
 Result<bool> has_lost_an_endpoint(store::Store& store, const store::UpgradeRow& upgrade,
                                   bool is_stored) {
   const std::set<std::string> changed = changed_ids(upgrade);
@@ -262,8 +262,8 @@ Result<api::GateStep> start_after(Control& control, store::Store& store,
   return tl::unexpected(started.error());
 }
 
-// Whether the upgrade passed and its nodes have moved to another stack since: any changed node with
-// another stack ends the upgrade.
+// Reports whether the upgrade passed and its nodes have moved to another stack since: any changed
+// node with another stack ends the upgrade.
 Result<bool> is_over(store::Store& store, const store::UpgradeRow& row) {
   if (row.verdict != word(analysis::Verdict::kPass)) return false;
   for (const store::UpgradeNodeRow& node : row.nodes) {

@@ -1,6 +1,5 @@
-// Upgrades as people and pipelines drive them: the before side, then the gate step by step. Called
-// on worker threads. Every decision is in the store, so that no state here has to survive a
-// restart.
+// Upgrades driven by people and pipelines: the before side, then the gate step by step. Called on
+// worker threads. Every decision is in the store, so no state here has to survive a restart.
 #pragma once
 
 #include <array>
@@ -20,7 +19,7 @@
 
 namespace railgauge {
 
-// The name of the suite that measures an upgrade where the request names none.
+// Returns the suite that measures an upgrade: the requested one, or "upgrade".
 inline std::string suite_or_default(const std::string& suite) {
   return suite.empty() ? "upgrade" : suite;
 }
@@ -30,11 +29,12 @@ using api::GateState;
 // Starts the runs of both sides. Thread safe: its only state is in the store and in Control.
 class GateService {
  public:
-  // Controls of an upgrade of few nodes. In a ring six are five pairs. Two would be one pair, which
-  // shows nothing about the drift of nodes; with the two pairs of three the interval between
-  // emulated guests was a hundredfold.
+  // Number of controls of an upgrade of few nodes. On a ring, six nodes are five pairs. Two nodes
+  // are one pair, which shows nothing about the drift of nodes. With the two pairs of three nodes,
+  // the interval between emulated guests was a hundred times as wide.
   static constexpr std::size_t kLeastControls = 6;
-  // Controls of an upgrade of many nodes; more cost measuring time and narrow the interval little.
+  // Most controls of an upgrade of many nodes; more of them cost time and hardly narrow the
+  // interval.
   static constexpr std::size_t kMostControls = 16;
 
   // Everything outlives it.

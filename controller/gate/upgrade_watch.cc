@@ -22,7 +22,8 @@ constexpr std::string_view kProposed = "upgrade_proposed";
 // Joins the proposal and the reason why the policy did not measure.
 constexpr std::string_view kNotByItself = "; not measured by policy: ";
 
-// Whether an upgrade of the node to this stack is measured, or one was judged since the change.
+// Reports whether an upgrade of the node to this stack is measured, or one was judged since the
+// change.
 bool is_handled(const std::vector<store::UpgradeRow>& upgrades, const std::string& node_id,
                 std::int64_t stack, double since) {
   for (const store::UpgradeRow& upgrade : upgrades)
@@ -33,14 +34,14 @@ bool is_handled(const std::vector<store::UpgradeRow>& upgrades, const std::strin
   return false;
 }
 
-// Whether the watch started the newest run of the after side.
+// Reports whether the watch started the newest run of the after side.
 Result<bool> is_ours(const store::Store& store, const store::UpgradeRow& upgrade) {
   if (upgrade.runs.empty() || !upgrade.runs.back().after) return false;
   const store::RunRow newest = RG_TRY(store.run_summary(upgrade.runs.back().run_id)).run;
   return newest.requested_by == UpgradeWatch::kWho;
 }
 
-// Whether only one look has shown the slowdown: nobody is paged before another does.
+// Reports whether only one look has shown the slowdown: nobody is paged before another does.
 Result<bool> is_unconfirmed(const store::Store& store, const store::UpgradeRow& upgrade) {
   if (upgrade.kind != "performance" && upgrade.kind != "mode_mix") return false;
   const auto finding =
@@ -50,7 +51,7 @@ Result<bool> is_unconfirmed(const store::Store& store, const store::UpgradeRow& 
   return api::is_unseen(finding->state);
 }
 
-// Whether further runs can settle an open metric.
+// Reports whether further runs can settle an open metric.
 bool may_settle(const api::Upgrade& upgrade) {
   for (const api::JudgedMetric& metric : upgrade.metrics())
     if (metric.verdict() == word(analysis::Verdict::kInconclusive) && metric.more_runs() > 0)

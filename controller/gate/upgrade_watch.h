@@ -1,4 +1,4 @@
-// Finds upgrades that nobody gates. Proposes a gate or runs it, as the policy says.
+// Watch for upgrades without a gate. Proposes a gate or runs it, by the policy.
 #pragma once
 
 #include <array>
@@ -18,8 +18,7 @@
 
 namespace railgauge {
 
-// The treatment of upgrades that nobody gates, and the one table of the texts of
-// `--upgrade-policy`.
+// The treatment of upgrades without a gate, with the texts of `--upgrade-policy`.
 enum class UpgradePolicy : std::uint8_t {
   kOff,
   kPropose,  // an event names the nodes and the command
@@ -32,14 +31,14 @@ struct WatchPolicy {
   UpgradePolicy policy = UpgradePolicy::kPropose;
   std::optional<run::Schedule> window{};  // in which kRun may begin to measure; absent: always
 };
-// The policy and the window from the settings' texts; an unknown policy proposes. kInvalidArgument:
-// the window cannot be read.
+// Reads the policy and the window from the settings; an unknown policy means kPropose.
+// kInvalidArgument: the window cannot be read.
 Result<WatchPolicy> watch_policy_of(const std::string& policy, const std::string& window);
 
-// Thread safe. The store holds the state, so that a restarted controller continues it.
+// The watch. The store holds its state, so a restarted controller continues. Thread safe.
 class UpgradeWatch {
  public:
-  // Runs of an after side, while it is inconclusive.
+  // Most runs of an after side while it is inconclusive.
   static constexpr std::size_t kMostRuns = 5;
   // The requester of its runs.
   static constexpr std::string_view kWho = "policy";
@@ -59,7 +58,8 @@ class UpgradeWatch {
  private:
   // One look: judge, extend one upgrade, then propose or gate each stable cohort.
   Status look(double now);
-  // Whether the policy lets it measure now: the window limits the begin of runs, not their end.
+  // Reports whether the policy lets it measure now: the window limits the begin of runs, not their
+  // end.
   [[nodiscard]] bool may_begin(double now) const {
     return policy_ == UpgradePolicy::kRun && (!window_ || run::in_window(*window_, now));
   }
@@ -69,8 +69,8 @@ class UpgradeWatch {
   // Adds a run to one upgrade that is inconclusive, or slower and not confirmed yet, also where
   // that had to wait. Returns whether it did.
   Result<bool> extend_one(const std::vector<store::UpgradeRow>& upgrades, double now);
-  // Whether a further run may settle the upgrade: it is recent, of this watch, below kMostRuns, and
-  // its nodes still have the measured stack.
+  // Reports whether a further run may settle the upgrade: it is recent, of this watch, below
+  // kMostRuns, and its nodes still have the measured stack.
   Result<bool> may_extend(const store::UpgradeRow& upgrade, double now);
   // Asks the gate for a further run. False: the gate waits.
   Result<bool> extend(const store::UpgradeRow& upgrade);

@@ -111,7 +111,7 @@ api::SqlTable to_api(const store::SqlTable& table) {
   return answer;
 }
 
-// Whether the filter leaves few series, so that reading by series may be cheaper.
+// Reports whether the filter leaves few series, so that reading by series may be cheaper.
 bool chooses_series(const store::ResultsFilter& filter) {
   return !filter.nodes.empty() || !filter.endpoint.empty() || !filter.kernel.empty() ||
          !filter.metric.empty() || filter.message_bytes || filter.rail;

@@ -11,7 +11,7 @@
 
 namespace railgauge {
 
-// Whether the caller is gone; empty: never. Long work polls it.
+// Returns whether the caller is gone; empty: never gone. Long work polls it.
 using Cancelled = std::function<bool()>;
 
 // The position of an export. One thread at a time.
@@ -19,7 +19,7 @@ struct ExportCursor {
   store::ResultsFilter filter{};
   // The last key that belongs to the export.
   std::int64_t through = 0;
-  // Where a filter leaves few series: these one after the other, each by its index in the table.
+  // The series to read one after the other, by their index in the table, when a filter leaves few.
   std::optional<std::vector<std::int64_t>> series{};
   // The index in `series` of the one that is read.
   std::size_t at = 0;
@@ -27,12 +27,12 @@ struct ExportCursor {
   std::int64_t first = 0;
 };
 
-// Thread safe as the store is; it keeps no state of its own. A name or id that is not known is
-// kInvalidArgument.
+// The archive over one store; as thread safe as the store, without its own state. An unknown name
+// or id is kInvalidArgument.
 class Archive {
  public:
-  // Ranks whose points one page of an export examines. With a filter that matches few points a page
-  // would else read the whole table.
+  // Bound of the ranks whose points one page of an export examines: with a filter that matches few
+  // points, a page without this bound would read the whole table.
   static constexpr std::int64_t kExportRanks = 20'000;
   // An export of at most so many series reads those alone, not along the table.
   static constexpr std::size_t kFewSeries = 20'000;
@@ -63,7 +63,7 @@ class Archive {
   Result<api::SqlTable> run_sql(const api::SqlRequest& request, const Cancelled& cancelled = {});
   // A page of the tasks of a run, with the position of the next page.
   Result<api::TaskPage> get_tasks(const api::TasksRequest& request);
-  // One part of a support bundle; the last one says so.
+  // Returns one part of a support bundle; the last part is marked as such.
   Result<api::BundlePart> get_bundle_part(const api::BundleRequest& request);
   // The size of the database by table, with the free space of its disk; bytes.
   Result<api::Space> get_space(const api::SpaceRequest& request);

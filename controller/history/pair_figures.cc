@@ -16,7 +16,7 @@
 namespace railgauge {
 namespace {
 
-// Whether the request, as far as it states a series, means this one.
+// Reports whether the request, as far as it states a series, means this one.
 bool matches(const PairSeries& series, const api::PairsRequest& request) {
   return (request.kernel().empty() || series.kernel == request.kernel()) &&
          (request.metric().empty() || series.metric == request.metric()) &&
@@ -88,7 +88,7 @@ Status add_to(PairTable& table, const store::Store& store, const store::PairMatr
   });
 }
 
-// Whether the figures are synthetic: a matrix has no such flag, and any point of the series
+// Reports whether the figures are synthetic: a matrix has no such flag, and any point of the series
 // represents all.
 Result<bool> is_synthetic(store::Store& store, const std::string& run_id,
                           const PairSeries& series) {
@@ -314,8 +314,8 @@ std::string PortMap::leaf(const std::string& node) const { return value_of(leave
 
 namespace {
 
-// Whether the row is the figure of a pair, follow-ups included. An RDMA read transfers from the
-// target to the initiator, so that its ends are swapped.
+// Reports whether the row is the figure of a pair, follow-ups included. An RDMA read transfers from
+// the target to the initiator, so that its ends are swapped.
 bool figure_of(const store::ResultRow& row, PairPoint& point) {
   const bool measured = row.outcome == kPassed || row.only_a_limit_failed;
   const bool pair = row.endpoints.size() == 2 && measured && row.point.pair().empty();

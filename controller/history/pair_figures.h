@@ -1,6 +1,6 @@
-// The figures of a run's pairs, by node, rail and memory, as localisation and heat maps take them:
-// from stored matrices where the run has some, else from its points. Called on worker threads;
-// functions without a store are pure.
+// Figures of a run's pairs by node, rail and memory, for localisation and heat maps. They come from
+// stored matrices if the run has any, else from its points. Called on worker threads; functions
+// without a store are pure.
 #pragma once
 
 #include <compare>
@@ -20,8 +20,7 @@
 
 namespace railgauge {
 
-// One kernel's metric at one message size, of which a run has figures of pairs. `unit` is the text
-// that the kernel reports.
+// One kernel's metric at one message size with figures of pairs. `unit` is the kernel's text.
 struct PairSeries {
   std::string kernel{};
   std::string metric{};
@@ -44,7 +43,7 @@ struct PairFigures {
   double across_rails = 0;
 };
 
-// A point as far as it is a pair's figure.
+// The fields of a point that make it the figure of a pair.
 struct PairPoint {
   PairSeries series{};
   // "node/DEV:PORT" of the end that sends the data, then of the end that receives it.
@@ -58,16 +57,16 @@ struct PairPoint {
   double spread = 0;
   bool synthetic = false;
 };
-// Fills `point` and returns whether the row is the figure of a pair. It is not for a loopback, a
-// collective, a follow-up of a suspect (it would count twice), the sum of both directions, several
-// rails together, or a task that was not measured to its end. A figure beyond a limit of the suite
-// is one: nothing shows a slow part as well.
+// Fills `point` and returns whether the row is the figure of a pair. Loopback, collectives,
+// follow-ups of a suspect (which would count twice), sums of both directions, several rails
+// together, and tasks without a complete measurement are no figures of pairs. A figure beyond a
+// limit of the suite is one: it shows a slow part best.
 bool pair_point_of(const store::ResultRow& row, PairPoint& point);
-// The suffix by which a stored matrix names the row of an end without a port, of memory "gpu".
+// Suffix of a stored matrix's row for an end without a port and with memory "gpu".
 inline constexpr std::string_view kGpuRow = "+gpu";
-// The node and the port of "n1/mlx5_0:1+gpu0"; the port is "" for "n1" and "n1+gpu".
+// Splits "n1/mlx5_0:1+gpu0" into node and port; the port is "" for "n1" and "n1+gpu".
 std::pair<std::string, std::string> split_endpoint(const std::string& endpoint);
-// "gpu" or "host", from the name of a row of a stored matrix.
+// Returns "gpu" or "host" from the name of a row of a stored matrix.
 std::string memory_of_row(const std::string& endpoint);
 
 // The rail of each port and the leaf of each node. Immutable, so that threads may share it.
@@ -86,10 +85,10 @@ class PortMap {
   LeafMap leaves_{};
 };
 
-// The ports of the nodes as they are known now.
+// Reads the nodes' present ports.
 Result<PortMap> read_ports(const store::Store& store, const LeafSource& leaves);
 
-// Cells of one answer: nodes squared, for each rail and memory. More would not fit a message.
+// Bound of one answer's cells: nodes squared, for each rail and memory. More do not fit a message.
 inline constexpr std::size_t kMaxPairCells = 50'000'000;
 
 // The pairs that are read.
@@ -99,20 +98,20 @@ struct PairChoice {
   std::size_t max_cells = kMaxPairCells;
 };
 
-// The series with most figures (bandwidth before latency, of several the largest size); several
-// figures of one pair become their median. `nodes` took part, so that a node without a single
-// figure is present too. kNotFound: the run has no figures of pairs. kInvalidArgument: too many
-// cells.
+// Chooses the series with most figures (bandwidth before latency, then the largest size) and
+// arranges its figures; several figures of one pair become their median. `nodes` are the run's
+// nodes, so that a node without figures is present too. kNotFound: the run has no figures of pairs.
+// kInvalidArgument: too many cells.
 Result<PairFigures> figures_of_points(std::string run_id, const std::vector<PairPoint>& points,
                                       const PortMap& ports,
                                       const std::vector<std::string>& nodes = {},
                                       const PairChoice& choice = {});
 
-// Points of one answer in memory, some 300 bytes each.
+// Bound of one answer's points in memory, about 300 bytes each.
 inline constexpr std::size_t kMaxPairPoints = 4'000'000;
 
-// The points that `request` matches within `scope`; the run of the request is ignored.
-// kInvalidArgument: more than `most`.
+// Reads the points that `request` matches within `scope`; ignores the run of the request.
+// kInvalidArgument: more than `most` points.
 Result<std::vector<PairPoint>> read_pair_points(store::Store& store,
                                                 const store::ExportScope& scope,
                                                 const api::PairsRequest& request,
@@ -129,13 +128,13 @@ struct FollowUpPoint {
   std::string purpose{};
   double value = 0;
 };
-// The follow-up figures of the series of `figures`; none where the run measured none. kNotFound: no
+// Reads the follow-up figures of the series of `figures`; empty if the run has none. kNotFound: no
 // such run.
 Result<std::vector<FollowUpPoint>> read_follow_ups(store::Store& store, const PairFigures& figures,
                                                    const LeafSource& leaves = {});
 
-// The figures that the request matches. kNotFound: no such run, or the run has no figure of a pair.
-// kInvalidArgument: too many cells, or a wrong node set.
+// Reads the figures that the request matches. kNotFound: no such run, or a run without figures of
+// pairs. kInvalidArgument: too many cells, or a wrong node set.
 Result<PairFigures> read_pair_figures(store::Store& store, const api::PairsRequest& request,
                                       const LeafSource& leaves = {});
 

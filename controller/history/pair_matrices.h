@@ -15,7 +15,7 @@
 
 namespace railgauge {
 
-// Outliers that a matrix keeps, the worst ones.
+// Bound of a matrix's outliers; the worst are kept.
 inline constexpr std::size_t kMaxOutliersOfMatrix = 1'000;
 
 // Receives a matrix; an error ends the work.

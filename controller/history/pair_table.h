@@ -12,7 +12,7 @@
 
 namespace railgauge {
 
-// One thread at a time.
+// The figures of one answer. Not thread safe.
 class PairTable {
  public:
   // The number of a node that the choice leaves out.
@@ -21,10 +21,10 @@ class PairTable {
   // Both must outlive it.
   PairTable(const PortMap& ports, const PairChoice& choice) : ports_(ports), choice_(choice) {}
 
-  // The node takes part, though it may have no figure.
+  // Adds a node that takes part, even without a figure.
   void node(const std::string& name);
-  // The number of a node for add(); numbers stay valid while others are added. A name alone does
-  // not take part.
+  // Returns the number of a node for add(), or kNotChosen; numbers stay valid while others are
+  // added. A node takes part only by a figure or by node().
   std::int32_t number(const std::string& name);
   // The number of a layer for add().
   std::size_t layer(std::int32_t rail, const std::string& memory);

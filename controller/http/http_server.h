@@ -12,7 +12,7 @@ namespace railgauge::http {
 // A small server for Prometheus and for probes. Thread safe; the destructor stops it.
 class Server {
  public:
-  // One for a slow scrape, one for /healthz beside it.
+  // Two threads: /healthz answers during a slow scrape.
   static constexpr int kThreads = 2;
 
   // Called from the threads of the server; both must be thread safe and answer from memory.
@@ -20,11 +20,11 @@ class Server {
     std::function<std::string()> metrics;
     std::function<bool()> healthy;
   };
-  // Binds (port 0: any) and serves. kAlreadyExists: the port is taken, or the address not this
-  // host's.
+  // Binds (port 0: any free port) and serves. kAlreadyExists: the port is taken, or the address is
+  // not one of this host.
   static Result<std::unique_ptr<Server>> start(const std::string& host, int port, Pages pages);
   ~Server();
-  // The bound port, also where any was asked for.
+  // Returns the bound port, also after a start with port 0.
   [[nodiscard]] int port() const;
 
  private:

@@ -106,7 +106,7 @@ Pass search(const Cells& cells, Model model, const Options& options) {
   return pass;
 }
 
-// Whether what is expected was seen wrongly because of what was found since.
+// Reports whether elements found since then have changed the expected figures.
 bool moved(const Cells& cells, const Cells::Centres& centres) {
   for (std::size_t l = 0; l < centres.size(); ++l)
     for (std::size_t c = 0; c < 2; ++c) {
@@ -219,7 +219,7 @@ void drop_usual_nodes(Searched& searched) {
   searched.found = std::move(kept);
 }
 
-// Many nodes: repeats the search with better expectations, until what is expected stays.
+// Searches among many nodes: repeats with better expected figures until these are stable.
 Searched search_many(const PairData& data, const Options& options, Cells cells) {
   Searched out{.cells = std::move(cells)};
   Pass pass = search(*out.cells, data.model, options);

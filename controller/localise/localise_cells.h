@@ -1,6 +1,7 @@
-// The figures in the form that the search reads: each as a byte with its distance, in deviations of
-// the noise, from the level of its class (inside a leaf, across) on its layer, with sums by sender,
-// receiver and pair of leaves. A byte a figure, since 1,024 nodes on 8 rails are 8 million.
+// The search's form of the figures: one byte for each figure, with sums by sender, receiver and
+// pair of leaves. The byte is the distance, in deviations of the noise, from the level of the
+// figure's class (inside a leaf, or across leaves) on its layer. 1,024 nodes on 8 rails have 8
+// million figures.
 #pragma once
 
 #include <algorithm>
@@ -13,31 +14,31 @@
 
 namespace railgauge::localise {
 
-// So few nodes that elements are nearly as many as figures (localise_few.cc).
+// Largest number of nodes for localise_few.cc: elements are nearly as many as figures.
 inline constexpr std::size_t kFewNodes = 8;
 
 inline constexpr int kBins = 64;
 // Width of a bin, in deviations of the noise.
 inline constexpr double kBinWidth = 0.375;
-// Bin that begins at deviation 0: bins reach from -18 to +6.
+// Bin that begins at deviation 0; bins reach from -18 to +6.
 inline constexpr int kZeroBin = 48;
-// Not measured, or explained already.
+// Bin of a pair that was not measured, or whose figure is explained already.
 inline constexpr std::uint8_t kNoFigure = 255;
-// Limit of a low figure; a healthy one is below it once in 160.
+// Limit of a low figure, in deviations; one healthy figure of 160 is below it.
 inline constexpr double kLowDeviation = -2.5;
 
 constexpr double deviation_of(int bin) { return (bin + 0.5 - kZeroBin) * kBinWidth; }
 
-// Sums over a set of figures; a figure beyond the bins counts as the last one, so that no single
-// figure outweighs a set.
-// Whole numbers times powers of two, so that the order of additions does not change them.
+// Sums over a set of figures. A figure beyond the bins counts as the outermost bin, so that no
+// single figure outweighs a set. Values are whole numbers times powers of two: the order of
+// additions does not change the sums.
 struct Sums {
   double count = 0;
   // Number of figures below kLowDeviation.
   double low = 0;
   // Sum of the deviations.
   double sum = 0;
-  // No explanation of the set can win more log likelihood.
+  // Upper bound of the gain in log likelihood by any explanation of the set.
   double bound = 0;
   constexpr Sums& operator+=(const Sums& other) {
     count += other.count;
@@ -51,14 +52,14 @@ struct Sums {
   }
 };
 
-// The contribution of one figure in that bin to the sums.
+// Returns the contribution of one figure of `bin` to the sums.
 constexpr Sums bin_sums(std::uint8_t bin) {
   const double z = deviation_of(bin);
   return {
       .count = 1, .low = z < kLowDeviation ? 1.0 : 0.0, .sum = z, .bound = z < -1 ? z * z / 2 : 0};
 }
 
-// Who is in which leaf. Nodes of unknown leaf make up a leaf of their own that is never accused.
+// The leaf of each node. Nodes of unknown leaf form a leaf of their own that is never accused.
 struct Topology {
   std::size_t nodes = 0;
   std::vector<std::int32_t> leaf_of{};
@@ -90,17 +91,18 @@ struct LayerCells {
   std::vector<Sums> blocks{};
 };
 
-// Immutable but for put(). Copies are independent. Not thread safe while put() runs.
+// The figures of all layers as bins. Immutable except for put(), during which it is not thread
+// safe. Copies are independent.
 class Cells {
  public:
   // By layer: the expected figure inside a leaf and across leaves.
   using Centres = std::vector<std::array<double, 2>>;
 
-  // Without `centres`: the medians of all figures, which are off where half of them are slow.
-  // Without `noise` (by layer): as figures that follow each other in a row or column show it.
+  // Empty `centres`: the medians of all figures, which are wrong when half of them are slow. Empty
+  // `noise` (by layer): estimated from neighbouring figures of a row or column.
   Cells(const PairData& data, const Options& options, const Centres& centres = {},
         const std::vector<double>& noise = {});
-  // The medians of what is not explained yet.
+  // Returns the medians of the figures that are not explained yet.
   [[nodiscard]] Centres centres(Model model) const;
 
   [[nodiscard]] const Topology& topology() const { return topology_; }
@@ -113,10 +115,10 @@ class Cells {
                                   std::size_t to_leaf) const {
     return layers_[layer].blocks[from_leaf * topology_.members.size() + to_leaf];
   }
-  // The expected value of that pair, in the layer's unit.
+  // Returns the expected figure of a pair, in the layer's unit.
   [[nodiscard]] double expected(std::size_t layer, std::int32_t from, std::int32_t to) const;
 
-  // Gives the figure another bin (kNoFigure takes it away), sums included.
+  // Moves a figure to another bin and updates the sums; kNoFigure removes it.
   void put(std::size_t layer, std::int32_t from, std::int32_t to, std::uint8_t bin);
 
  private:
@@ -127,24 +129,23 @@ class Cells {
   std::vector<LayerCells> layers_;
 };
 
-// A class with fewer figures has no median of its own.
+// Fewest figures with which a class has its own median.
 inline constexpr std::size_t kSmallClass = 4;
 
-// A figure that was measured.
-// Excludes NaN, infinities, 0 and negative figures.
+// Reports whether a figure was measured: false for NaN, infinities, 0 and negative values.
 inline bool usable(float value) {
-  // False for NaN and for infinity.
+  // Both comparisons are false for NaN, the second one for infinity.
   return value > 0 && value <= std::numeric_limits<float>::max();
 }
 
-// The medians inside a leaf and across leaves, in the layer's unit; 0: no figure at all.
+// Returns the medians inside a leaf and across leaves, in the layer's unit; 0 without figures.
 std::array<double, 2> centres_of(const Layer& layer, const Topology& topology);
 
-// The scatter of one figure, as a share of its class's centre.
+// Returns the scatter of one figure as a share of its class's centre.
 double noise_of(const Layer& layer, const Topology& topology, const std::array<double, 2>& centres);
 
-// The value of which `share` of the others lie below; reorders them. They must be finite and not
-// be none.
+// Returns the value below which `share` of the values are; reorders the values, which must be
+// finite and not empty.
 double quantile(std::vector<float>& values, double share);
 
 }  // namespace railgauge::localise

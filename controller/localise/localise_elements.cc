@@ -143,7 +143,7 @@ std::vector<Histogram> histograms_of(const Cells& cells, const LayerSet& set,
   for (const std::size_t layer : set.layers) {
     Histogram& histogram = histograms.emplace_back();
     histogram.per_share = 1 / cells.layers()[layer].noise;
-    // Where hardly anything else is left, what most of its own figures show is what to expect.
+    // With hardly any other figures left, the expected figure is that of most of its own figures.
     const Sums own = sums_of(cells, layer, element);
     histogram.rest_known = cells.layers()[layer].all.count > 1.2 * own.count;
     if (histogram.rest_known) histogram.rest = rest_mean(cells, layer, own);

@@ -1,5 +1,5 @@
-// The elements of a fabric: the pairs of nodes that use each, the sums of their figures, and how
-// well a slow element explains these figures. Pure; thread safe.
+// The elements of a fabric: the pairs of nodes that use each element, the sums of their figures,
+// and the fit of a slow element to these figures. Pure; thread safe.
 #pragma once
 
 #include <cstddef>
@@ -10,18 +10,17 @@
 
 namespace railgauge::localise {
 
-// The layers that an element concerns.
-// Layers are indices into Cells::layers().
+// The layers of an element, as indices into Cells::layers().
 struct LayerSet {
-  // -1: all.
+  // -1: all rails.
   std::int32_t rail = -1;
   // "": every kind.
   std::string memory{};
   std::vector<std::size_t> layers{};
 };
 
-// Each rail with every kind of memory and, where there are several, each kind alone; then the same
-// for all rails together, where there are several rails.
+// Returns, for each rail, the set of all its layers and, with several kinds of memory, a set for
+// each kind; with several rails, also the same sets over all rails.
 std::vector<LayerSet> layer_sets(const std::vector<LayerCells>& layers);
 
 // Calls visit(from, to) once for each ordered pair of two nodes that uses the element.
@@ -71,29 +70,29 @@ void visit_pairs(const Topology& topology, const Element& element, Visit visit) 
   }
 }
 
-// Sums of the element's figures on one layer, and on some layers; not of a pair.
+// Return the sums of the element's figures on one layer, or on several layers; empty for a pair.
 Sums sums_of(const Cells& cells, std::size_t layer, const Element& element);
 Sums sums_of(const Cells& cells, std::span<const std::size_t> layers, const Element& element);
 
-// A shift of all the element's figures, by least squares against the rest of their layers.
+// A common shift of the element's figures against the rest of their layers, by least squares.
 struct Shift {
-  // Log likelihood won over "all as the rest"; 0 when the figures are not lower.
+  // Gain in log likelihood over "all like the rest"; 0 when the figures are not lower.
   double weight = 0;
-  // The same, but what the rest gives is only known from the rest: never more.
+  // The gain when the level of the rest is itself an estimate from the rest; at most `weight`.
   double proof = 0;
   // Drop as a share of the expected figure.
   double drop = 0;
 };
 Shift shift_of(const Cells& cells, const LayerSet& set, const Element& element);
 
-// Mean deviation of the layer's figures that are not the element's; 0 where there are none.
+// Returns the mean deviation of the layer's figures outside the element; 0 without such figures.
 double rest_mean(const Cells& cells, std::size_t layer, const Sums& own);
 
-// Some of the element's tasks are slow by `drop`, the others are as expected.
+// A mixture: some of the element's tasks are slow by `drop`, the others are as expected.
 struct Mixture {
-  // Log likelihood won over "all as expected".
+  // Gain in log likelihood over "all as expected".
   double weight = 0;
-  // The same over "all a little wider spread than thought": never more.
+  // Gain over "all as expected, with a slightly larger spread"; at most `weight`.
   double proof = 0;
   // Drop as a share of the expected figure.
   double drop = 0;
@@ -101,25 +100,25 @@ struct Mixture {
   double share = 0;
   double tasks = 0;
 };
-// Fits a share of slow tasks and their drop by expectation and maximisation over histograms of the
+// Fits the share of slow tasks and their drop by expectation-maximisation over histograms of the
 // bins.
 Mixture mixture_of(const Cells& cells, const LayerSet& set, const Element& element);
 
-// The tasks of an element, counted one by one, which sums cannot show.
+// Counts over the single tasks of an element, which sums do not contain.
 struct Census {
   double tasks = 0;
-  // Nearer to the slow figure than to the expected one.
+  // Number of tasks nearer to the slow figure than to the expected one.
   double slow = 0;
   // Numbers of distinct nodes, here and in the two members below.
   std::size_t slow_senders = 0;
   std::size_t slow_receivers = 0;
   // Number of slow nodes other than the element's first one.
   std::size_t slow_partners = 0;
-  // Whether chance may decide which tasks are slow, by how they lie over nodes and over pairs of
-  // leaves; not when some of these always are.
+  // True when the slow tasks are spread over nodes and pairs of leaves as by chance; false when
+  // some nodes or pairs of leaves are always slow.
   bool even = true;
 };
-// Visits each task of the element once: linear in their number.
+// Counts the element's tasks; `drop` separates slow ones. Linear in the number of tasks.
 Census census_of(const Cells& cells, const LayerSet& set, const Element& element, double drop);
 
 }  // namespace railgauge::localise

@@ -15,7 +15,7 @@ namespace railgauge::localise {
 namespace {
 
 constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
-// Times the chance at which a finding is confirmed: to be seen.
+// Factor on the chance of a confirmed finding, up to which a finding is listed.
 constexpr double kListed = 5;
 constexpr double kSamePart =
     // A layer, or the other direction, has the fault too from this share of the largest drop on.
@@ -112,7 +112,7 @@ class FewSearch {
     return best;
   }
 
-  // How far the side is below the others on one layer; 0 where that cannot be said.
+  // Returns how far the side is below the others on one layer; 0 when that is unknown.
   double effect_on(const Cells& cells, std::size_t layer, const NodeEffect& of) const {
     const std::vector<double> values = together(rest_, cells, {layer});
     double sum = 0;

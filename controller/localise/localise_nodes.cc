@@ -65,7 +65,7 @@ class Fit {
   }
 
  private:
-  // Whether the cell has a figure and both of its lines are known.
+  // Reports whether the cell has a figure and both of its lines are known.
   [[nodiscard]] bool used(std::size_t row, std::size_t column) const {
     return fit_.row_known[row] && fit_.column_known[column] &&
            std::isfinite(values_[row * n_ + column]);
@@ -146,7 +146,7 @@ TwoWay fit_two_way(const std::vector<double>& values, std::size_t n) {
   return Fit(values, n).fit();
 }
 
-// Rows or columns: fewer cannot say which is the odd one.
+// Fewest rows or columns that show the odd one.
 constexpr double kLeastLines = 3;
 // Share of pairs with one direction only, above which rows and columns are joined.
 constexpr double kOneWayShare = 0.5;
@@ -196,7 +196,7 @@ double share_of(double effect) { return 1 - std::exp(-effect); }
 // Judges each side of each node against the other nodes' sides.
 class Effects {
  public:
-  // `is_symmetric`: rows and columns say the same, once.
+  // `is_symmetric`: rows and columns have the same figures, which count once.
   Effects(const TwoWay& fit, double least_noise, bool is_symmetric)
       : fit_(fit),
         rows_{fit.rows, fit.row_known},
@@ -275,8 +275,8 @@ class Effects {
     return chance_of(apart.t, apart.degrees) < chance_of(with.t, with.degrees) ? apart : with;
   }
 
-  // Whether both sides are slow by comparable drops and the lesser one is significant alone: then
-  // the node as a whole is slow.
+  // Reports whether both sides are slow by comparable drops and the lesser one is significant
+  // alone: then the node as a whole is slow.
   [[nodiscard]] bool is_both(std::int32_t node, double sends, double receives) const {
     const bool less_sends = sends < receives;
     const double lesser = std::min(sends, receives);
@@ -297,7 +297,7 @@ class Effects {
   double residual_degrees_ = 0;
 };
 
-// Whether most pairs have a figure in one direction alone.
+// Reports whether most pairs have a figure in one direction alone.
 bool is_one_way(const std::vector<double>& values, std::size_t n) {
   double pairs = 0;
   double one_way = 0;

@@ -1,5 +1,5 @@
-// The distance of each side of each node, or each pair, below the others, and its significance when
-// the scatter is known from these figures alone. Pure.
+// Effects of the sides of nodes, and of pairs: their distance below the others, and its
+// significance when the scatter is only known from these figures. Pure.
 #pragma once
 
 #include <cstddef>
@@ -10,21 +10,23 @@
 
 namespace railgauge::localise {
 
-// In units of the values that came in; positive: lower than the others.
+// Effect of one side of a node, or of both, in units of the input; positive is lower than the
+// others.
 struct NodeEffect {
   std::int32_t node = 0;
   Direction direction = Direction::kBoth;
   double effect = 0;
-  // Effect over its standard error, which follows from the differences of the other sides.
+  // Effect over its standard error; the differences of the other sides give this error.
   double t = 0;
   // Degrees of freedom of that standard error.
   double degrees = 0;
 };
 
-// `values`: from-major, n squared, NaN: no figure; `least_noise`: of one of them, however alike
-// they are. Returns, for each node that can be judged, its sending and its receiving side; or both,
-// where each direction is significant by itself and the lesser drop is half of the larger one at
-// least, and where hardly a pair was measured both ways.
+// Computes the effects of each node that can be judged. `values`: from-major, n squared; NaN: no
+// figure. `least_noise`: lower bound of one value's noise, however alike the values are. Returns
+// the sending and the receiving side of a node. Returns one effect for both sides when each is
+// significant by itself and the lesser drop is at least half of the larger one, or when most pairs
+// were measured in one direction only.
 std::vector<NodeEffect> node_effects(const std::vector<double>& values, std::size_t n,
                                      double least_noise);
 
@@ -36,14 +38,15 @@ struct PairEffect {
   double t = 0;
   double degrees = 0;
 };
-// Each figure against what its row and its column say without it. None where rows and columns
-// explain all.
+// Compares each figure with the prediction of its row and column without that figure. Empty when
+// rows and columns leave no degrees of freedom.
 std::vector<PairEffect> pair_effects(const std::vector<double>& values, std::size_t n,
                                      double least_noise);
 
-// That a side that is like the others is so low, one-sided. 1 without degrees of freedom.
+// Returns the one-sided chance of such a low value in a side like the others; 1 without degrees of
+// freedom.
 double chance_of(double t, double degrees);
-// The same as log likelihood: half of the square of the standard normal deviate of that chance.
+// Converts a chance to a gain in log likelihood: half the square of its standard normal deviate.
 double weight_of(double chance);
 
 }  // namespace railgauge::localise

@@ -97,7 +97,7 @@ std::string drop_text(std::string_view what, const Drop& drop) {
                      drop.drop > 0 ? "worse too" : "better");
 }
 
-// Each phrase says which other part behaves as expected, so that an operator need not look there.
+// Adds phrases about other parts, so that an operator need not examine those as expected.
 void add_ruled_out(const PairData& data, const Cells& cells, const Found& found, Suspect& suspect) {
   const auto add = [&suspect](std::string text) {
     if (!text.empty()) suspect.ruled_out.push_back(std::move(text));
@@ -206,8 +206,8 @@ std::string_view cause_of(const Element& element) {
   return "";
 }
 
-// One line without a period: what is slow, by how much, seen in how many tasks, what is likely to
-// be wrong, and what is not. Uses all other fields of `suspect`.
+// Returns one line without a period: the slow part, its drop, its number of tasks, the likely cause
+// and the excluded parts. Uses all other fields of `suspect`.
 std::string sentence_of(const PairData& data, const Suspect& suspect) {
   const Element& element = suspect.element;
   const bool node = is_of_node(element);

@@ -1,4 +1,4 @@
-// From a found element to the suspect shown to a person: figures, parts ruled out, the sentence.
+// Reports a found element as a suspect for a person: figures, excluded parts, and the sentence.
 // Pure.
 #pragma once
 
@@ -10,10 +10,11 @@
 
 namespace railgauge::localise {
 
-// Builds the report of one found element; `cells` as they stand when it was found. Thread safe.
+// Builds the report of one found element. `cells`: their state when the element was found. Thread
+// safe.
 Suspect suspect_of(const PairData& data, const Cells& cells, const Found& found);
 
-// "gpu017 rail 2", "leaf a and leaf b", "gpu017 to gpu031 on rail 2".
+// Returns the element's name: "gpu017 rail 2", "leaf a and leaf b", "gpu017 to gpu031 on rail 2".
 std::string name_of(const PairData& data, const Element& element);
 
 }  // namespace railgauge::localise

@@ -218,7 +218,7 @@ namespace {
 constexpr double kLowPair = -3.5;
 // Beyond, the fabric is no set of single faults.
 constexpr std::size_t kMostLowPairs = 200'000;
-// Figures that say what an end gives with others.
+// Fewest figures that show the level of an end with other partners.
 constexpr double kLeastOfEnd = 8;
 // Standard errors from which on a slow rail is reported.
 constexpr double kClearRail = 6;
@@ -230,7 +230,7 @@ std::uint8_t low_edge() { return static_cast<std::uint8_t>(kZeroBin + kLowPair /
 
 constexpr std::size_t kAtOnce = 64;
 
-// Whether kAtOnce bins are all at or above the edge. A plain minimum, which the compiler
+// Reports whether kAtOnce bins are all at or above the edge. A plain minimum, which the compiler
 // vectorises.
 bool none_below(const std::uint8_t* bins, std::uint8_t edge) {
   std::uint8_t least = kNoFigure;

@@ -1,5 +1,5 @@
-// The search for the element that explains the figures best. Each explanation's weight is the log
-// likelihood that it wins, less what must be won to stand out among all of its kind.
+// Search for the element that explains the figures best. An explanation's weight is its gain in log
+// likelihood; its score subtracts the gain that chance yields among all elements of its kind.
 #pragma once
 
 #include <optional>
@@ -16,33 +16,34 @@ struct Found {
   // Indices of the layers that show it.
   std::vector<std::size_t> layers{};
   double weight = 0;
-  // Weight less its price.
+  // Weight less its price: the gain that chance yields among all elements of the kind.
   double score = 0;
   // Share of the bandwidth that is missing, or of the latency that is added.
   double drop = 0;
   double share = 1;
   bool confirmed = true;
-  // Why it is not confirmed, where it is not that it was seen once only.
+  // Reason why the element is not confirmed; "" when it was merely seen only once.
   std::string doubt{};
 };
 
-// The best element of many pairs (all kinds but pairs and rails); absent when none is an outlier.
+// Finds the best element of many pairs (every kind except pairs and rails); absent when none is an
+// outlier.
 std::optional<Found> best_element(const Cells& cells, const Options& options);
 
-// Single pairs that are slow although nothing above explains them, by weight, at most
+// Finds single slow pairs that no larger element explains, by weight, at most
 // options.max_suspects.
 std::vector<Found> slow_pairs(const Cells& cells, const Options& options);
 
-// Rails that are slower than the others as a whole, by what is left of their figures.
+// Finds rails that are slower than the others as a whole, from their unexplained figures.
 std::vector<Found> slow_rails(const Cells& cells, Model model, const Options& options);
 
-// The search among few nodes, where elements are nearly as many as figures. The scatter of figures
-// is then known badly, and a temporary disturbance of a host bends all of its figures alike. So a
-// side of a node is compared with the differences of the nodes' sides among themselves, by
-// Student's t with as many degrees of freedom as there are of these, never with the noise of single
-// figures.
+// Result of the search among few nodes, where elements are nearly as many as figures. The scatter
+// of figures is then badly known, and a temporary disturbance of a host shifts all of its figures
+// alike. The search therefore compares a side of a node with the differences between the nodes'
+// sides, by Student's t with the degrees of freedom of these differences, and never with the noise
+// of single figures.
 struct FewFindings {
-  // Steady ones; in the order of their weight.
+  // Nodes and ports that are slow in all their tasks, in the order in which they were found.
   std::vector<Found> nodes{};
   // Slow pairs among the figures that `nodes` do not explain.
   std::vector<Found> pairs{};
@@ -52,8 +53,8 @@ struct FewFindings {
   std::vector<double> noise{};
 };
 
-// Parts that are slow in some tasks only, leaves, trunks and spines cannot be separated from noise
-// among so few nodes, and are not named.
+// Searches among few nodes. Does not name intermittent parts, leaves, trunks and spines: so few
+// nodes cannot separate these from noise.
 FewFindings find_few(const PairData& data, const Options& options);
 
 }  // namespace railgauge::localise

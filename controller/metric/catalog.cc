@@ -48,8 +48,7 @@ constexpr std::array kCatalog{
          "Tasks that run on this node now"},
     Info{"railgauge_agent_tasks_total", kCounter, kAgent, "1", "kernel outcome", 12, 300,
          "Tasks that ended on this node, by outcome"},
-    // --- agent: what was measured last
-    // --------------------------------------------------------------
+    // --- agent: what was measured last ---------------------------------------------------------
     Info{"railgauge_link_latency_seconds", kGauge, kAgent, "seconds",
          "device port kernel size memory stat", kPorts* kLatencyKernels* kSizes* kMemories* kStats,
          kMostFigures,
@@ -75,8 +74,7 @@ constexpr std::array kCatalog{
     Info{"railgauge_result_timestamp_seconds", kGauge, kAgent, "seconds", "device port gpu kernel",
          kPorts*(kBandwidthKernels + kLatencyKernels) + kGpus* kGpuKernels, kMostFigures,
          "When a port or GPU was last measured by a task that passed, unix time"},
-    // --- agent: its node
-    // ------------------------------------------------------------------------------
+    // --- agent: its node -----------------------------------------------------------------------
     Info{"railgauge_nic_info", kGauge, kAgent, "1",
          "device port netdev pci_bus_id link_layer driver firmware", kPorts, kMostPorts,
          "Always 1; what a NIC port is"},
@@ -101,8 +99,7 @@ constexpr std::array kCatalog{
          "Results of the last preflight, by check and state"},
     Info{"railgauge_preflight_timestamp_seconds", kGauge, kAgent, "seconds", "", 1, 1,
          "When this node was last checked, unix time; 0: never"},
-    // --- controller: runs and what they found
-    // -------------------------------------------------------
+    // --- controller: runs and what they found --------------------------------------------------
     Info{"railgauge_controller_info", kGauge, kController, "1", "version", 1, 1,
          "Always 1; the controller's version"},
     Info{"railgauge_runs_total", kCounter, kController, "1", "trigger outcome", 6, 40,
@@ -146,8 +143,7 @@ constexpr std::array kCatalog{
         "kernel rail memory distance stat", 32, 256,
         "Between the nodes of the newest run that measured pairs: the median, and what one pair of "
         "a hundred exceeds"},
-    // --- controller: schedules
-    // ------------------------------------------------------------------------
+    // --- controller: schedules -----------------------------------------------------------------
     Info{"railgauge_schedule_enabled", kGauge, kController, "1", "schedule suite", 4,
          kMostSchedules, "1 while a schedule starts its suite, 0 while it is paused"},
     Info{"railgauge_schedule_pause_seconds", kGauge, kController, "seconds", "schedule suite", 4,
@@ -158,8 +154,7 @@ constexpr std::array kCatalog{
          "schedule", 4, kMostSchedules, "A schedule's newest due time"},
     Info{"railgauge_schedule_first_due_timestamp_seconds", kGauge, kController, "seconds",
          "schedule suite", 4, kMostSchedules, "A schedule's oldest due time that the database has"},
-    // --- controller: fleet and store
-    // ------------------------------------------------------------------
+    // --- controller: fleet and store -----------------------------------------------------------
     Info{"railgauge_nodes", kGauge, kController, "1", "state", 4, 4,
          "Nodes seen within a week, by state; absent: not since the controller's start"},
     Info{"railgauge_nodes_busy", kGauge, kController, "1", "", 1, 1,
@@ -184,8 +179,7 @@ constexpr std::array kCatalog{
          "Acknowledged records kept that fit no known run"},
     Info{"railgauge_orphan_records_dropped_total", kCounter, kController, "1", "", 1, 1,
          "Orphan records dropped since the start because there were too many"},
-    // --- both
-    // -----------------------------------------------------------------------------------------
+    // --- both ----------------------------------------------------------------------------------
     Info{"railgauge_series_refused_total", kCounter, kBoth, "1", "", 1, 1,
          "Values that would have made a series beyond its family's bound"},
     Info{"process_cpu_seconds_total", kCounter, kBoth, "seconds", "", 1, 1,
@@ -198,8 +192,7 @@ constexpr std::array kCatalog{
     Info{"process_max_fds", kGauge, kBoth, "1", "", 1, 1, "Limit of open file descriptors"},
     Info{"process_start_time_seconds", kGauge, kBoth, "seconds", "", 1, 1,
          "Start of the process, unix time"},
-    // --- the agent's server's own
-    // -----------------------------------------------------------------------
+    // --- the agent's server's own --------------------------------------------------------------
     Info{"exposer_transferred_bytes_total", kCounter, kExposer, "bytes", "", 1, 1,
          "Transferred bytes to metrics services"},
     Info{"exposer_scrapes_total", kCounter, kExposer, "1", "", 1, 1,

@@ -1,11 +1,11 @@
-// THE list of what agents and controller show to Prometheus. Registration is made from it, and so
-// are `railgauge metrics --describe`, deploy/docs/reference/metrics.md, the series budgets and the
-// lint of dashboards and alerts. A metric without a row here cannot be exported.
+// THE list of metrics that agents and controller export to Prometheus. Registration, `railgauge
+// metrics --describe`, deploy/docs/reference/metrics.md, the series budgets and the lint of
+// dashboards and alerts are made from it. A metric without a row here cannot be exported.
 //
-// Names and labels by Prometheus' conventions; `device` and `port` as node_exporter has them,
-// `UUID` and `pci_bus_id` as dcgm-exporter has them, so that their series can be joined. No label
-// is a run, a peer, an error text or a firmware but on an `_info` series; pairs stand in one family
-// of kWorstPairs only.
+// Names and labels follow Prometheus' conventions; `device` and `port` are those of node_exporter,
+// `UUID` and `pci_bus_id` those of dcgm-exporter, so that series can be joined. Only an `_info`
+// series may have a run, a peer, an error text or a firmware as a label. Pairs of nodes are labels
+// of one family only, with kWorstPairs series.
 #pragma once
 
 #include <cstdint>
@@ -16,9 +16,9 @@
 
 namespace railgauge::metric {
 
-// Types of the exposition format. A counter only grows; a summary has _sum and _count beside it.
+// Types of the exposition format. A counter only grows; a summary also has _sum and _count.
 enum class Type { kGauge, kCounter, kSummary };
-// Who shows it. kExposer: prometheus-cpp's own, of the agent's server.
+// Program that exports a family. kExposer: prometheus-cpp itself, in the agent's server.
 enum class Owner { kAgent, kController, kBoth, kExposer };
 
 // One family of series: a row of the catalog. All texts live as long as the program.
@@ -27,9 +27,9 @@ struct Info {
   Type type = Type::kGauge;
   Owner owner = Owner::kAgent;
   std::string_view unit;      // "seconds", "bytes", "1" (a share, a count, a state)
-  std::string_view labels;    // names, by spaces; what may stand there: label_values()
+  std::string_view labels;    // names, separated by spaces; label_values() has their values
   std::uint32_t typical = 1;  // series of one process: an agent of 8 NIC ports and 8 GPUs
-  std::uint32_t most = 1;     // the registry takes no more
+  std::uint32_t most = 1;     // bound of series in the registry
   std::string_view help;
 };
 
@@ -37,22 +37,22 @@ struct Info {
 // for Prometheus.
 inline constexpr std::uint32_t kWorstPairs = 20;
 
-// All rows, in the order of the reference.
+// Returns all rows in the order of the reference.
 std::span<const Info> catalog();
-// nullptr: no such metric.
+// Finds a family by name; nullptr: no such metric.
 const Info* find(std::string_view name);
-// The label names of a family, in the order of its row.
+// Returns the label names of a family in the order of its row.
 std::vector<std::string_view> label_names(const Info& info);
-// The values of a label, in words that name their bound; "" for a label that is not declared.
+// Describes the values of a label and their bound; "" for an undeclared label.
 std::string_view label_values(std::string_view label);
 
-// The words of the reference: "gauge", "controller".
+// Return the words of the reference: "gauge", "controller".
 std::string_view word(Type type);
 std::string_view word(Owner owner);
-// Whether `process` (kAgent or kController) exports the family.
+// Reports whether `process` (kAgent or kController) exports the family.
 bool is_shown_by(const Info& info, Owner process);
 
-// Series of a whole fleet, as the catalog bounds them.
+// Numbers of series of a whole fleet, from the bounds of the catalog.
 struct Budget {
   double agent_typical = 0;  // of one agent
   double agent_most = 0;
@@ -60,10 +60,10 @@ struct Budget {
   double controller_most = 0;
   double fleet_typical = 0;  // all agents and the controller
 };
-// The sums for a fleet of `nodes` agents and one controller. Pure.
+// Computes the sums for a fleet of `nodes` agents and one controller. Pure.
 Budget budget(std::uint32_t nodes);
 
-// The text of deploy/docs/reference/metrics.md: every metric with type, unit, labels, bounds and
+// Renders deploy/docs/reference/metrics.md: every metric with type, unit, labels, bounds and
 // meaning, then the labels and the budget. Pure.
 std::string reference_markdown();
 

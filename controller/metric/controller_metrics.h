@@ -14,8 +14,8 @@
 
 namespace railgauge {
 
-// One of the slowest pairs of a run; the ratio is below 1 where it is slower than its rail's
-// median, in latency too.
+// One of the slowest pairs of a run. `ratio` is relative to the rail's median; below 1 is slower,
+// also for a latency.
 struct WorstPair {
   std::string kernel{};
   std::string from{};
@@ -36,7 +36,7 @@ struct RailFigure {
   double worst_percent = 0;
 };
 
-// Nodes by state of their connection, as the fleet counts them now.
+// Present numbers of nodes by the state of their connection.
 struct FleetCounts {
   std::uint32_t attached = 0;
   std::uint32_t detached = 0;
@@ -45,7 +45,7 @@ struct FleetCounts {
   double waiting_records = 0;  // in the agents' spools
 };
 
-// How a suite's newest run ended, and when its newest that passed did, in unix seconds.
+// The outcome and end of a suite's newest run, and the end of its newest passed run; unix seconds.
 struct SuiteEnd {
   std::string suite{};
   std::string outcome{};
@@ -64,7 +64,7 @@ struct ScheduleState {
   std::optional<double> first_due_unix_seconds{};  // oldest due time that is known
 };
 
-// How many findings, or series that findings name, there are of each set of labels.
+// Numbers of findings, or of series that findings name, by set of labels.
 using LabelledCounts = std::map<metric::Labels, double>;
 
 // Converts events and counts of the controller into series of the registry. A value that is set
@@ -77,24 +77,26 @@ class Metrics {
   // stored with the run.
   void run_ended(const std::string& suite, const std::string& trigger, const std::string& outcome,
                  double unix_seconds);
-  // Restores the ends of runs from the store. Where a suite has one already, the newer end stays.
+  // Restores the ends of runs from the store. If a suite already has an end, the newer one stays.
   void restore_runs(std::span<const SuiteEnd> ends);
-  // Gauges of the fleet; absent nodes come from the store and are set apart.
+  // Sets the gauges of the fleet. Absent nodes are set separately, from the store.
   void set_nodes(const FleetCounts& counts);
-  // Figures that were measured twice, and of them those that differ; none: no rate is shown.
+  // Sets the number of figures that were measured twice, and the number of these that differ.
+  // Without figures, no rate is exported.
   void set_repeats(double figures, double apart);
-  // All schedules there are; a schedule that is missing ends its series.
+  // Sets all schedules; the series of a missing schedule end.
   void set_schedules(std::span<const ScheduleState> schedules);
-  // Pairs and rails of one run, which ended at `unix_seconds`; they replace those of the run
-  // before.
+  // Sets the pairs and rails of one run, which ended at `unix_seconds`, in place of those of the
+  // previous run.
   void set_pairs(std::span<const WorstPair> worst, std::span<const RailFigure> rails,
                  double unix_seconds);
   // Reads memory, CPU time and descriptors of this process.
   void sample_process();
 
-  // Every other metric: whoever knows the value sets it under the name and labels of its row.
+  // Returns the registry for every other metric: the owner of a value sets it by the name and
+  // labels of its row.
   metric::Registry& series() { return registry_; }
-  // The text exposition format.
+  // Returns all series in the text exposition format.
   [[nodiscard]] std::string text() const { return registry_.text(); }
 
  private:
@@ -105,7 +107,7 @@ class Metrics {
   metric::Registry registry_{metric::Owner::kController};
   std::mutex mutex_;
   std::map<std::string, SuiteEnd> ends_{};  // by suite, as many as the catalog allows
-  std::set<std::string> scheduled_{};       // suites that stay longest in it
+  std::set<std::string> scheduled_{};       // suites that are forgotten last
 };
 
 }  // namespace railgauge

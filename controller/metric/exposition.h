@@ -16,11 +16,12 @@ struct Sample {
   std::string value{};
 };
 
-// Samples of a page in Prometheus' text format; a line that is none has its text as name.
+// Reads the samples of a page in Prometheus' text format. A malformed line becomes a sample with
+// the line's text as its name.
 std::vector<Sample> read_exposition(std::string_view page);
 
-// One line for each sample that the catalog does not allow `process`: unknown or another's name, an
-// undeclared label, more series than the family may have.
+// Returns one line for each sample that the catalog does not allow for `process`: an unknown name,
+// a name of another process, an undeclared label, or more series than the family's bound.
 std::vector<std::string> outside_catalog(std::string_view page, Owner process);
 
 }  // namespace railgauge::metric

@@ -1,5 +1,5 @@
-// The series of one process, registered from the catalog. A name, a label or a series beyond what
-// the catalog allows is refused and counted (railgauge_series_refused_total), never shown. Thread
+// The series of one process, registered from the catalog. A name, label or series that the catalog
+// does not allow is refused and counted (railgauge_series_refused_total), never exported. Thread
 // safe; reading the page touches memory only.
 #pragma once
 
@@ -27,12 +27,12 @@ class Registry {
 
   void set(std::string_view gauge, const Labels& labels, double value);
   void add(std::string_view counter, const Labels& labels, double more = 1);
-  // A counter that somebody else counts; it never falls.
+  // Raises a counter to a total that is counted elsewhere; the counter never falls.
   void raise_to(std::string_view counter, const Labels& labels, double total);
-  // All values of a gauge family at once: what is not named goes.
+  // Replaces all series of a gauge family; series that `values` lacks end.
   void replace(std::string_view gauge, const std::map<Labels, double>& values);
 
-  // The exposition text, as a scrape gets it.
+  // Returns the exposition text, as a scrape receives it.
   [[nodiscard]] std::string text() const;
   [[nodiscard]] const std::shared_ptr<prometheus::Registry>& collectable() const;
 

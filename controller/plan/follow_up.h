@@ -1,5 +1,6 @@
-// Tasks that a run gets after its rounds: a pair that separates a suspect from its partners, a part
-// of a group that failed, a task with another end. All are made from planned tasks. Pure.
+// Follow-ups: tasks that a run gets after its rounds. A pair separates a suspect from its partners,
+// a part of a failed group halves the search, a task gets another end. Each copies a planned task.
+// Pure.
 #pragma once
 
 #include <cstdint>
@@ -15,18 +16,18 @@
 
 namespace railgauge::plan {
 
-// Fact on the points of such a task: its purpose ("same leaf", "halving").
+// Fact on the points of a follow-up: its purpose ("same leaf", "halving").
 inline constexpr const char* kFollowUpFact = "follow_up";
 
 // Purpose of a repeated pair that is no suspect's partner: two figures of one pair show how far
 // such figures differ.
 inline constexpr std::string_view kMeasuredTwice = "measured twice";
 
-// Decides by the id: "d0001" is a pair, "a0001" a pair measured twice, "g0001" a part of a group.
-// Planned tasks begin with a t.
+// Reports whether the id is a follow-up's: "d0001" is a pair, "a0001" a pair measured twice,
+// "g0001" a part of a group. Ids of planned tasks begin with "t".
 bool is_follow_up(std::string_view task_id);
 
-// Bytes from one node to another.
+// A wanted pair measurement in one direction: bytes go from node `from` to node `to`.
 struct WantedPair {
   std::string kernel{};
   std::string from{};
@@ -36,30 +37,29 @@ struct WantedPair {
   std::string memory{};
   // Value of kFollowUpFact on the points of the task.
   std::string purpose{};
-  // Node whose GPU is to be another one than planned; "": of none.
+  // Node that uses another GPU than planned; "": both ends keep their GPUs.
   std::string other_gpu_of{};
 };
 
-// A node with the endpoints that it has now; absent: it is not known.
+// Returns a node with its present endpoints, or absent when the node is unknown.
 using NodeOf = std::function<std::optional<PlanNode>(const std::string& name)>;
 
-// A task for each, numbered from the first on: as the planned one of that kernel, memory and rail
-// between the two, of the last stage that fits; where none was planned, between the ends that the
-// two have in others. None for a pair of which one has no such task, or no other GPU.
-// One pass over the plan for all wanted pairs.
+// Makes one task for each wanted pair, with ids numbered from `first_number`. Copies the planned
+// task of that kernel, memory and rail between the two nodes, from the last stage that has one.
+// Without such a task, connects the ends that both nodes have in other tasks. Skips a pair when one
+// of its nodes has no fitting task or no other GPU. Reads the plan once for all pairs.
 std::vector<PlannedTask> follow_ups_of(const Plan& plan, std::span<const WantedPair> wanted,
                                        std::uint32_t first_number, const NodeOf& node_of = {});
 
-// The ranks of a group's task that are on these nodes.
-// The task has the id "gNNNN" and one rank for each endpoint of the given nodes.
+// Copies a group's task with only the ranks on `nodes`. The copy has the id "gNNNN", from `number`.
 PlannedTask part_of_group(const Plan& plan, const PlannedTask& whole,
                           const std::set<std::string>& nodes, std::uint32_t number);
 
-// On the points of such a task: the id of the one that it was made from.
+// Fact on the points of a with_partner() task: the id of the copied task.
 inline constexpr const char* kInsteadOfFact = "instead_of";
 
-// The task with the end of `replaced_rank` exchanged for `partner`: its id is the task's with "e"
-// and that rank ("t0007e1"), its round the plan's last but for such tasks.
+// Copies the task with the end of `replaced_rank` exchanged for `partner`. The copy's id appends
+// "e" and that rank ("t0007e1"); its round is the one after the planned rounds.
 PlannedTask with_partner(const Plan& plan, const PlannedTask& task, std::uint32_t replaced_rank,
                          const PlannedRank& partner);
 

@@ -37,7 +37,7 @@ std::uint64_t seed_of(const Suite& suite, std::uint32_t block) {
 // Largest `slice` of a placement (suite_keys.cc).
 constexpr std::uint32_t kMaxSlices = 366;
 
-// By the day; how thin is the planner's to choose.
+// Reports whether the day chooses the stage's slice; the planner may then make slices thinner.
 bool is_sliced(const Stage& stage) {
   return stage.placement.slice_of > 1 && !stage.placement.slice;
 }
@@ -47,9 +47,9 @@ bool is_all_pairs(const Placement& placement) {
   return placement.kind == PlacementKind::kPairs && placement.pairs == PairChoice::kAll;
 }
 
-// Number of slices that makes each slice a run that can be dispatched. A slice has its share of the
-// all-pairs stages' tasks, at most one round's worth more, and the whole of every other stage. 0:
-// not even single rounds would fit.
+// Returns the number of slices with which each slice fits one run. A slice has its share of the
+// all-pairs stages' tasks, up to one round's tasks more, and every other stage as a whole. 0: not
+// even single rounds fit.
 std::uint32_t slices_for(const Suite& suite, const Plan& head) {
   double sliced = 0;
   double rest = 0;
@@ -256,9 +256,9 @@ struct PlanOutline::Inside {
   }
 };
 
-// A night that would be more than one run dispatches is cut into thinner slices, over more nights.
-// How thin is read off the first slice, which has most rounds: it must not change from night to
-// night, or slices in a row would not cover all.
+// Makes slices thinner, over more nights, when a slice has too many tasks for one run. The first
+// slice, which has most rounds, decides the number of slices: a number that changed from night to
+// night would leave rounds out.
 Result<PlanOutline> PlanOutline::make(const Suite& suite, std::span<const PlanNode> nodes,
                                       std::span<const KernelInfo> kernels, const Site& site,
                                       const PlanOptions& options) {
@@ -266,7 +266,7 @@ Result<PlanOutline> PlanOutline::make(const Suite& suite, std::span<const PlanNo
     return PlanOutline(RG_TRY(Inside::make(suite, nodes, kernels, site, options)));
   PlanOptions first = options;
   first.slice_index = 0;
-  // As if nobody were away.
+  // Every node counts as present.
   const std::vector<PlanNode> all = nodes_of_slices(nodes, options);
   first.slice_nodes.clear();
   Suite thinner = suite;

@@ -1,4 +1,5 @@
-// One stage made ready: its kernel, its parameters, and which endpoints each node has for it. Pure.
+// One prepared stage: its kernel, its parameters, and the endpoints that each node has for it.
+// Pure.
 #pragma once
 
 #include <cstddef>
@@ -18,13 +19,13 @@
 
 namespace railgauge::plan {
 
-// The parameter of that name and type; nullptr when the kernel has none.
+// Finds the kernel's parameter of that name and type; nullptr when the kernel has none.
 const ParameterInfo* find_parameter(const KernelInfo& kernel, std::string_view name,
                                     std::string_view type);
-// Whether any of the kernel's metrics is a bandwidth.
+// Reports whether any of the kernel's metrics is a bandwidth.
 bool measures_bandwidth(const KernelInfo& kernel);
 
-// Read off a stage's parameters once, asked for each of its tasks.
+// Cost of a stage's tasks. Reads the stage's parameters once and serves all of its tasks.
 class StageCost {
  public:
   // `params` are effective: defaults included.
@@ -32,35 +33,34 @@ class StageCost {
   [[nodiscard]] TaskCost of(double rate_bits_per_second, std::size_t node_gpus) const;
 
  private:
-  // All sizes, one pair of GPUs where there are several.
+  // Time of all sizes; with several GPUs, of one pair of GPUs.
   double seconds_per_point_ = 0;
   double bytes_per_point_ = 0;
-  // Bytes by the port's rate and the time.
+  // True when bytes are the port's rate times the time.
   bool by_rate_ = false;
-  // Every ordered pair of the node's GPUs is a point.
+  // True when every ordered pair of the node's GPUs is a point.
   bool by_node_gpus_ = false;
   // Number of GPUs that the stage names.
   std::size_t named_gpus_ = 1;
 };
 
-// An endpoint for a task, or why there is none.
-// Exactly one of `endpoint` and `reason` is set, except for kernels without an endpoint, where both
-// are "".
+// An endpoint for a task, or the reason for its absence. Exactly one of `endpoint` and `reason` is
+// set; both are "" for a kernel without endpoints.
 struct Choice {
   std::string endpoint{};
-  // "gpu3": whose memory the ranks on a NIC port use; "" where none is chosen.
+  // GPU whose memory the ranks on a NIC port use ("gpu3"); "" when none is chosen.
   std::string gpu{};
-  // Between the two: a word of kPciDistances, or "unknown".
+  // PCIe distance between port and GPU: a word of kPciDistances, or "unknown".
   std::string distance{};
-  // Why there is no endpoint; "": there is one.
+  // Reason why the node has no endpoint for the task; "" when it has one.
   std::string reason{};
   double rate_bits_per_second = 0;
 };
 
-// Endpoints of the kind that the kernel runs on: one, or with `each` all that the node has; at
-// least one choice, which may hold only a reason. With loopback: all, `each: gpu_nic` is every GPU
-// with every NIC port, GPU by GPU, and `gpu` every GPU with the nearest active port. Active ones
-// come first, then by slot.
+// Chooses the node's endpoints of the kernel's kind: one, or all with `each`. Returns at least one
+// choice, which may hold only a reason. For loopback, `each: gpu_nic` pairs every GPU with every
+// NIC port, GPU by GPU, and `each: gpu` pairs every GPU with its nearest active port. Active
+// endpoints come first; slots decide the rest of the order.
 std::vector<Choice> choose_endpoints(const PlanNode& node, const std::string& kind,
                                      const Placement& placement);
 
@@ -70,9 +70,9 @@ struct NodeLayout {
   std::vector<LeafPlace> places{};
   // By node: the number of its kind of hardware.
   std::vector<std::uint32_t> kinds{};
-  // Nodes by pod, leaf and place on it.
+  // Nodes sorted by pod, leaf and place on the leaf.
   std::vector<std::uint32_t> order{};
-  // PairInput::numbers; none: over the plan's nodes.
+  // PairInput::numbers; empty: the layout covers exactly the plan's nodes.
   std::vector<std::uint32_t> numbers{};
 };
 
@@ -82,14 +82,14 @@ struct PlanContext {
   NodeLayout own{};
   // By node: the name of its leaf; "" where none is known.
   std::vector<std::string> leaf_names{};
-  // The same of nodes_of_slices(), for sliced rounds; without numbers: there are none.
+  // Layout of nodes_of_slices(), for sliced rounds; without numbers, sliced rounds use `own`.
   NodeLayout sliced{};
 };
-// The context of a plan; it copies the nodes.
+// Makes the context of a plan, with a copy of the nodes.
 PlanContext context_of(std::span<const PlanNode> nodes, const PlanOptions& options);
 
-// PlanOptions::slice_nodes, each as the plan has it where it is in it, then those of the plan that
-// are not among them.
+// Returns PlanOptions::slice_nodes, with the plan's own entry for each node of the plan, followed
+// by the plan's other nodes.
 std::vector<PlanNode> nodes_of_slices(std::span<const PlanNode> nodes, const PlanOptions& options);
 
 // A prepared stage: everything that its tasks have in common.
@@ -112,7 +112,7 @@ struct StagePlan {
 Result<StagePlan> prepare_stage(const Stage& stage, std::uint32_t index, const PlanContext& context,
                                 std::span<const KernelInfo> kernels, const Site& site);
 
-// Where a rank is: a node, and which of its choices.
+// Place of a rank: a node, and the index of one of the node's choices.
 struct Seat {
   std::uint32_t node = 0;
   std::uint32_t choice = 0;
@@ -125,7 +125,7 @@ struct TaskSeats {
   bool idle_filler = false;
 };
 
-// Without id, round and repetition.
+// Makes a task without id, round and repetition.
 PlannedTask make_task(const StagePlan& plan, const PlanContext& context, const TaskSeats& seats);
 
 struct PlanOptions;
@@ -134,11 +134,11 @@ struct PlanOptions;
 inline constexpr std::string_view kNobodyOfSlice =
     "each pair of the slice has a node that takes no part now";
 
-// Refers to the stage plan and the context, which must outlive it. Thread safe for readers.
+// The rounds of one stage. The stage plan and the context must outlive it. Thread safe for readers.
 class StageRounds {
  public:
-  // kInvalidArgument: a number of ranks that the kernel does not take, a list of pairs that cannot
-  // be read.
+  // Lays out the rounds. kInvalidArgument: a number of ranks that the kernel does not take, or a
+  // list of pairs that cannot be read.
   static Result<StageRounds> make(const StagePlan& plan, const PlanContext& context,
                                   std::uint64_t seed, const PlanOptions& options);
 
@@ -149,13 +149,13 @@ class StageRounds {
     PlannedRound round{};
     double bytes = 0;
   };
-  // Cheap: no task is made for pairs.
+  // Returns the counts of a round. Cheap for pairs: no task is made.
   [[nodiscard]] Info info(std::size_t round) const;
-  // The tasks of a round, from 0, in order.
+  // Returns the seats of a round's tasks in order; rounds count from 0.
   [[nodiscard]] std::vector<TaskSeats> tasks(std::size_t round) const;
   [[nodiscard]] const std::vector<std::string>& notes() const { return notes_; }
-  // Why there are no rounds, where the chosen nodes give none: "pairs need at least 2 nodes, 1
-  // chosen". The suite's other stages are measured.
+  // Returns the reason why the chosen nodes yield no round ("pairs need at least 2 nodes, 1
+  // chosen"); "" when rounds exist. The suite's other stages are still measured.
   [[nodiscard]] const std::string& left_out() const { return left_out_; }
 
  private:
@@ -166,12 +166,12 @@ class StageRounds {
     std::size_t gpus = 0;
     bool waived = false;
   };
-  // The choices of both ends of a pair; all of them without rails.
+  // The choices of both ends of a pair; absent: all choices of that end, without rails.
   struct Link {
     std::optional<std::uint32_t> first{};
     std::optional<std::uint32_t> second{};
   };
-  // The measurement that a round of the stage makes of a round of pairs.
+  // A round of the stage: one pass over a round of pairs, in one direction.
   struct Turn {
     std::size_t pairs_round;
     const std::vector<Link>* links;
@@ -191,7 +191,7 @@ class StageRounds {
   void add_all_seats(std::uint32_t node, std::vector<Seat>& seats) const;
   // Fills `passes_`.
   void add_passes();
-  // kInvalidArgument where a task would have a number of ranks that the kernel does not take.
+  // kInvalidArgument when a task has a number of ranks that the kernel does not take.
   [[nodiscard]] Status check_ranks() const;
   [[nodiscard]] Turn turn_of(std::size_t round) const;
   void add_seats(std::uint32_t node, const std::optional<std::uint32_t>& choice,
@@ -206,12 +206,12 @@ class StageRounds {
 
   const StagePlan& plan_;
   const PlanContext& context_;
-  // Rounds of all placements but pairs.
+  // Rounds of every placement except pairs.
   std::vector<std::vector<TaskSeats>> fixed_;
   std::optional<PairRounds> pairs_;
   // For pairs: the links that are measured at one time.
   std::vector<std::vector<Link>> passes_;
-  // All choices together, then one by one; of each node.
+  // By node: the cost of all choices together, then of each choice.
   std::vector<std::vector<NodeCost>> costs_;
   std::vector<std::string> notes_;
   std::string left_out_;

@@ -172,8 +172,8 @@ Status StageRounds::lay_out_pairs(std::uint64_t seed, const PlanOptions& options
   return {};
 }
 
-// Which links of a pair are measured at one time. Without rails all choices of both nodes are ranks
-// of one task.
+// Groups the links of a pair that are measured at one time. Without rails, all choices of both
+// nodes are ranks of one task.
 void StageRounds::add_passes() {
   const Placement& placement = plan_.stage.placement;
   if (placement.rails == RailChoice::kNone) {
@@ -265,7 +265,7 @@ std::vector<TaskSeats> StageRounds::tasks(std::size_t round) const {
   return tasks;
 }
 
-// Whom the round leaves over, both ranks on its first choice.
+// Adds a loopback task for each node without a partner, with both ranks on its first choice.
 void StageRounds::add_idle(const std::vector<NodePair>& pairs,
                            std::vector<TaskSeats>& tasks) const {
   std::vector<bool> busy(context_.nodes.size(), false);

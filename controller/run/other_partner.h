@@ -1,6 +1,6 @@
-// Chooses other partners for the ends of a failed pair, once all rounds are over. A pair that
-// failed shows that something is wrong between two places. Each place with another, known-good
-// partner shows which one it is. Pure.
+// Chooses other partners for the ends of a failed pair, after all rounds. A failed pair shows a
+// fault somewhere between two places. Measuring each place with another, known-good partner shows
+// which place has the fault. Pure.
 #pragma once
 
 #include <array>
@@ -18,8 +18,8 @@
 
 namespace railgauge::run {
 
-// A task to add: the one at index `failed` with the end of rank `replaced_rank` exchanged for the
-// end that rank `partner_rank` of the task `partner_task` has.
+// A task to add: the task at index `failed`, with the end of rank `replaced_rank` exchanged for the
+// end of rank `partner_rank` of task `partner_task`.
 struct Elsewhere {
   std::size_t failed = 0;
   std::uint32_t replaced_rank = 0;
@@ -34,27 +34,27 @@ class PartnerBook {
   // `tasks` are all planned tasks; tasks without two ends take no part.
   explicit PartnerBook(std::span<const RunTaskSpec> tasks);
 
-  // The task passed, which counts for both of its ends.
+  // Counts a passed task for both of its ends.
   void passed(std::size_t task);
-  // The task failed for good: it has no attempt left. Each of its ends gets another partner, once
-  // in a stage. A task that was added itself gets none.
+  // Counts a task that failed in its last attempt. Each of its ends gets another partner, once in a
+  // stage; the ends of an added task get none.
   void failed(std::size_t task);
-  // The tasks to add. A partner has the same stage and kind, is on neither node, and passed more
-  // often than it failed. A partner under the leaf of the replaced end is preferred, then the one
-  // that was asked least. A place without a partner is dropped. The cost grows with the number of
-  // ends plus the number of wanted tasks, not with their product.
+  // Returns the tasks to add. A partner has the same stage and kind, is on neither node, and passed
+  // more often than it failed. Prefers a partner under the leaf of the replaced end, then the least
+  // often chosen one. Drops a place without a partner. The cost grows with the number of ends plus
+  // the number of wanted tasks, not with their product.
   std::vector<Elsewhere> next();
-  // Enters the task that was added for `one`. Its number follows the number of the last task.
+  // Enters the task made from `one`, with the next free task number.
   void add(const Elsewhere& one);
-  // Enters a task that takes no part. Its number follows the number of the last task.
+  // Enters a task that takes no part, with the next free task number.
   void add_other() { tasks_.push_back({kNoPlace, kNoPlace}); }
-  // Adds nothing more: for the stage, or for all stages if absent.
+  // Stops adding tasks for the stage, or for all stages if absent.
   void close(std::optional<std::uint32_t> stage);
 
-  // The places that next() has looked at since the beginning: its cost.
+  // Returns the number of places that next() has examined so far, as a measure of its cost.
   [[nodiscard]] std::size_t looked_at() const { return looked_at_; }
 
-  // The endpoints and leaves of a task that next() returned.
+  // Return the endpoints and the leaves of a task from next().
   [[nodiscard]] std::vector<std::string> endpoints_of(const Elsewhere& one) const;
   [[nodiscard]] std::vector<std::string> leaves_of(const Elsewhere& one) const;
 
@@ -76,8 +76,8 @@ class PartnerBook {
 
   std::uint32_t place_of(std::uint32_t stage, const PairEnd& end, std::size_t task,
                          std::uint32_t rank);
-  // Known-good places of one stage and kind, under one leaf ("" too) or under all, by the number of
-  // times that they were asked.
+  // Known-good places of one stage and kind, under one leaf (or "") or under all leaves, by the
+  // number of times that each was chosen.
   using Queue = std::set<std::pair<std::uint32_t, std::uint32_t>>;
   struct Queues {
     std::map<std::string_view, Queue> by_leaf{};
@@ -85,7 +85,7 @@ class PartnerBook {
   };
   using Choice = std::map<std::pair<std::uint32_t, std::string_view>, Queues>;  // by stage and kind
   [[nodiscard]] Choice known_good() const;
-  // The best partner for the end that rank `replaced_rank` has now. Counts it as asked.
+  // Returns the best partner in place of the end at rank `replaced_rank`, and counts the choice.
   std::optional<std::uint32_t> take_partner(Choice& choice, const Ends& ends,
                                             std::uint32_t replaced_rank);
   std::optional<std::uint32_t> first_apart(const Queue& queue, const Place& one,

@@ -98,7 +98,7 @@ void RoundEngine::start(double now) {
 // A task that waited through one busy period has not waited through the next.
 void RoundEngine::set_busy(std::string who) {
   busy_ = std::move(who);
-  held_since_.reset();  // who has waited through one busy stretch has not waited through the next
+  held_since_.reset();
 }
 
 void RoundEngine::drop(std::size_t index) {
@@ -120,8 +120,7 @@ void RoundEngine::ended(std::size_t index, bool retry, double now) {
   if (retry) leftovers_.emplace(task.stage, index);
 }
 
-// --- what may begin
-// -------------------------------------------------------------------------------
+// --- tasks that may begin ----------------------------------------------------------------------
 
 // Takes or returns the endpoints and loads of a task.
 void RoundEngine::count(const Task& task, bool begins) {
@@ -141,8 +140,8 @@ void RoundEngine::count(const Task& task, bool begins) {
   }
 }
 
-// Whether the task keeps to the limits of kindness while production work is on the fabric. A leaf
-// whose uplinks are unknown gets no load across leaves.
+// Reports whether the task keeps to the limits of kindness while production work is on the fabric.
+// A leaf whose uplinks are unknown gets no load across leaves.
 bool RoundEngine::is_kind(const Task& task) const {
   const Kindness& kindness = policy_.kindness;
   if (busy_.empty() || kindness.exclusive) return true;
@@ -211,8 +210,7 @@ bool RoundEngine::launch(std::size_t index, double now, EngineActions& out) {
   return true;
 }
 
-// --- rounds
-// ---------------------------------------------------------------------------------------
+// --- rounds ------------------------------------------------------------------------------------
 
 // Opens the next round that has waiting tasks; after the last round, the leftovers.
 void RoundEngine::open_next(double now) {
@@ -331,8 +329,7 @@ void RoundEngine::poll(double now, EngineActions& out) {
   if (phase_ == Phase::kLeftovers) work_off_leftovers(now, out);
 }
 
-// --- leftovers
-// ------------------------------------------------------------------------------------
+// --- leftovers ---------------------------------------------------------------------------------
 
 // Starts leftovers of one stage at a time. True if any was started or skipped.
 bool RoundEngine::launch_leftovers(double now, EngineActions& out) {

@@ -1,11 +1,10 @@
 // Decides which tasks may be under way: rounds in order, leases of endpoints, caps, kindness to
-// neighbours, the end of a round, and the leftovers after all rounds. Events in, actions out, the
-// time passed in: no clock, socket or file.
+// neighbours, the end of a round, and the leftovers after all rounds. Takes events and the time,
+// returns actions; uses no clock, socket or file.
 //
-// Rules it keeps, whatever the order of events: no endpoint in two tasks under way; no cap
-// exceeded; a task under way that does not end holds nothing but its own endpoints once its round
-// has closed; while the fabric is busy nothing begins that kindness forbids; leftovers of two
-// stages never run together.
+// Invariants, whatever the order of events: No endpoint is in two tasks under way. No cap is
+// exceeded. A hung task holds only its own endpoints once its round has closed. While the fabric is
+// busy, no task begins that kindness forbids. Leftovers of two stages never run together.
 #pragma once
 
 #include <cstdint>
@@ -23,13 +22,13 @@
 
 namespace railgauge::run {
 
-// Bits per second of each leaf's uplinks together; a leaf that is not in it is unknown.
+// Total rate of each leaf's uplinks in bits per second; a missing leaf is unknown.
 using LeafUplinks = std::map<std::string, double>;
 
 struct StartTask {
   std::size_t index;
 };
-// The round no longer waits for the task. The owner ends it and reports the end with ended().
+// The round no longer waits for the task. The owner ends the task and reports that with ended().
 struct GiveUpTask {
   std::size_t index;
   std::string reason{};
@@ -43,31 +42,31 @@ struct SkipTask {
 using EngineAction = std::variant<StartTask, GiveUpTask, SkipTask>;
 using EngineActions = std::vector<EngineAction>;
 
-// Not thread safe. Times are seconds of a monotonic clock; indices are those of `tasks`.
+// The rounds of one run. Not thread safe. Times are seconds of a monotonic clock; indices are those
+// of `tasks`.
 class RoundEngine {
  public:
-  // Added to a task's own deadline if the policy sets no deadline for the round: agents end their
-  // runners at the deadline and report it within this time.
+  // Added to a task's own deadline when the policy sets no deadline for the round: agents end their
+  // runners at the deadline and report the end within this time.
   static constexpr double kDeadlineSlackSeconds = 15;
 
   RoundEngine(std::span<const RunTaskSpec> tasks, RoundPolicy policy, const LeafUplinks& uplinks);
 
   // Opens the first round. Call it once.
   void start(double now);
-  // Adds a task that waits among the leftovers and returns its index. It is like the task `like`,
-  // between other ends.
+  // Adds a copy of the task `like`, between other ends, to the leftovers. Returns its index.
   std::size_t add(std::size_t like, const std::vector<std::string>& endpoints,
                   const std::vector<std::string>& leaves);
-  // Adds a task of its own to the leftovers and returns its index.
+  // Adds a new task to the leftovers. Returns its index.
   std::size_t add(const RunTaskSpec& spec);
-  // A task under way ended. With `retry` it waits among the leftovers for another start.
+  // Records the end of a task under way. With `retry`, the task waits among the leftovers for
+  // another start.
   void ended(std::size_t index, bool retry, double now);
-  // A waiting task will not be started any more.
+  // Removes a waiting task: it is never started.
   void drop(std::size_t index);
-  // Sets the production work that keeps any node busy. `who` is shown to people; "": no node is
-  // busy.
+  // Sets the production work on the fabric. People see `who`; "": no node is busy.
   void set_busy(std::string who);
-  // Decides which tasks begin or are given up. Call it after each of the functions above, and
+  // Decides which tasks begin and which are given up. Call after each function above, and
   // regularly.
   void poll(double now, EngineActions& out);
 
@@ -77,7 +76,7 @@ class RoundEngine {
   [[nodiscard]] std::uint32_t rounds_begun() const { return next_round_; }
   [[nodiscard]] bool in_leftovers() const { return phase_ == Phase::kLeftovers; }
   [[nodiscard]] std::size_t leftovers() const { return leftovers_.size(); }
-  // Why nothing may begin although tasks wait; "" if nothing is held.
+  // Returns the reason why no waiting task may begin; "" if none is held back.
   [[nodiscard]] const std::string& held_by() const { return held_by_; }
 
  private:
@@ -106,7 +105,7 @@ class RoundEngine {
     std::uint32_t nodes = 1;
     bool loads_fabric = false;
     double load_bits_per_second = 0;
-    double limit_seconds = 0;  // from its start; then its round does not wait for it any more
+    double limit_seconds = 0;  // from its start; after that its round no longer waits for it
     double expected_seconds = 0;
     State state = State::kWaiting;
     double started_at = 0;

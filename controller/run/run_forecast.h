@@ -1,5 +1,4 @@
-// Estimates how long a run will take, from the plan and from the duration of the rounds so far.
-// Pure.
+// Estimates a run's remaining time from the plan and from the duration of the rounds so far. Pure.
 #pragma once
 
 #include <cstdint>
@@ -14,16 +13,17 @@ struct ForecastTask {
   double expected_seconds = 0;
 };
 
-// Not thread safe. Times are seconds of a monotonic clock.
+// The forecast of one run. Not thread safe. Times are seconds of a monotonic clock.
 class RunForecast {
  public:
-  // The largest correction of the plan, either way: one hung round is no measure of the others.
+  // Bound of the plan's correction, up and down: one hung round does not predict the others.
   static constexpr double kMaxRatio = 10;
 
   explicit RunForecast(std::span<const ForecastTask> tasks);
 
   void start(double now) { started_at_ = now; }
-  // `rounds_begun` counts the rounds with tasks that have begun. All but the last of them are over.
+  // Returns the expected remaining seconds. `rounds_begun` counts the rounds that have begun; all
+  // but the last of them are over.
   [[nodiscard]] double seconds_left(std::uint32_t rounds_begun, double now) const;
 
  private:

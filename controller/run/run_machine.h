@@ -1,6 +1,6 @@
 // One run as an explicit state machine. The round engine decides which tasks begin. The run machine
 // counts their ends, retries tasks, stops by the suite's rules, and reports the worst outcome.
-// Events in, actions out, the time passed in: no clock, socket or file.
+// Takes events and the time, returns actions; uses no clock, socket or file.
 #pragma once
 
 #include <cstdint>
@@ -29,7 +29,7 @@ struct RunFinished {
   std::string outcome{};
   std::string reason{};
 };
-// The run has one more task, which starts and ends like any other.
+// The run got one more task, which starts and ends like any other.
 struct AddTask {
   std::size_t index;
   Elsewhere made_of{};
@@ -40,7 +40,7 @@ using RunAction = std::variant<StartTask, GiveUpTask, CancelTaskAction, SkipTask
                                AddTask, WantFollowUps>;
 using RunActions = std::vector<RunAction>;
 
-// The end of all attempts that one start of a task had.
+// The end of one start of a task, after all of its attempts.
 struct TaskEnd {
   std::string outcome{};
   std::string reason{};
@@ -48,10 +48,10 @@ struct TaskEnd {
   bool unverified = false;  // a runner of it may still be there
 };
 
-// Not thread safe. Times are seconds of a monotonic clock.
+// The state machine of one run. Not thread safe. Times are seconds of a monotonic clock.
 class RunMachine {
  public:
-  // The number of different reasons in the reason of a run.
+  // Most different task reasons in the reason of a run.
   static constexpr std::size_t kMaxReasons = 3;
 
   // `tasks` in the order of the plan. Waived tasks count and are never started.
@@ -60,22 +60,22 @@ class RunMachine {
 
   // Skips waived tasks and starts the first round. Call it once.
   void start(double now, RunActions& out);
-  // The number of times that the run asks for follow-ups.
+  // Most times that the run asks for follow-ups.
   static constexpr std::uint32_t kMostWaves = 64;
 
-  // The answer to WantFollowUps: more tasks, numbered from the last one on. When they have ended,
-  // the machine asks again. Without tasks the run ends. False, without effect, if nothing was asked
-  // or the run is over or being cancelled.
+  // Answers WantFollowUps with more tasks, numbered after the last one. The machine asks again when
+  // they have ended; without tasks the run ends. Returns false, without effect, if no answer is
+  // expected, or if the run is over or being cancelled.
   bool add_follow_ups(const std::vector<RunTaskSpec>& tasks, double now, RunActions& out);
-  // A task under way ended. True if it will be started once more; then this was not its end. CHECKs
-  // that it was started and had not ended.
+  // Records the end of a task under way. Returns true if the task will be started once more, so
+  // that this was not its final end. CHECKs that the task was started and had not ended.
   bool task_ended(std::size_t index, TaskEnd end, double now, RunActions& out);
-  // Starts nothing more. The run ends when every task under way has reported that its runners are
-  // gone.
+  // Cancels the run: no further task starts, and the run ends when every task under way has
+  // reported that its runners are gone.
   void cancel(std::string reason, RunActions& out);
-  // Sets the production work that keeps any node busy; "": none.
+  // Sets the production work on the fabric; "": no node is busy.
   void set_busy(std::string who, double now, RunActions& out);
-  // Call it regularly: deadlines of rounds depend on the time.
+  // Applies deadlines of rounds; call regularly.
   void tick(double now, RunActions& out);
 
   [[nodiscard]] RunState state() const { return state_; }

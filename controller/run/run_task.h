@@ -19,18 +19,17 @@ struct PairEnd {
 // One task of the plan.
 struct RunTaskSpec {
   std::uint32_t round = 0;
-  bool waived = false;   // the planner found that it cannot run; it counts, and is never started
+  bool waived = false;   // by the planner; the task counts, and is never started
   std::string reason{};  // of the waiver
   std::uint32_t stage = 0;
-  std::vector<std::string> endpoints{};  // "n1/rxe0:1": leased while it is under way  //
-                                         // "n1/rxe0:1": leased while it is under way
-  std::vector<std::string>
-      leaves{};                     // that it touches; none known: all such tasks count as one leaf
+  std::vector<std::string> endpoints{};  // "n1/rxe0:1": leased while the task is under way
+  // Leaves that the task touches. Tasks without a known leaf count together as one leaf.
+  std::vector<std::string> leaves{};
   std::uint32_t nodes = 1;          // number of different nodes
   bool loads_fabric = false;        // bandwidth or collectives: fills the path between nodes
   double load_bits_per_second = 0;  // at line rate, through the uplinks of each of several leaves
   double deadline_seconds = 60;
-  double expected_seconds = 0;  // it is no straggler before; 0: not known
+  double expected_seconds = 0;  // no straggler before this time; 0: not known
   // Both ends by rank, of a pair that is measured with other partners after a failure; else empty.
   std::vector<PairEnd> ends{};
 };

@@ -412,7 +412,7 @@ void TaskMachine::wait_for_idle(double now, TaskActions& out) {
   if (yield_.over(now)) finish(std::string(kCancelledOutcome), yield_.end_reason(), out);
 }
 
-// Whether the attempt that just ended yielded, so that its task waits for another attempt.
+// Reports whether the attempt that just ended yielded, so that its task waits for another attempt.
 bool TaskMachine::retries_after_yield(double now) {
   const bool again = yielded_ && !cancelled_ && !unverified_ &&
                      last_.outcome == kCancelledOutcome && !yield_.over(now);

@@ -1,11 +1,11 @@
-// One task as an explicit state machine: waiting, preparing, running, ending, ended. An attempt
-// that lost a node goes back to waiting. Events in, actions out, time passed in: no clock, socket
-// or file.
+// One task as an explicit state machine: waiting, preparing, running, ending, ended. A task whose
+// attempt lost a node returns to waiting. Takes events and the time, returns actions; uses no
+// clock, socket or file.
 //
 // Invariants, whatever the order of events: Go is sent only when every rank is prepared. Nothing is
-// sent to a node that is not attached. Each rank that was asked to prepare ends by itself, or gets
-// one cancel, or its node is lost; a node that came back gets the cancel again, since the first may
-// be lost. The task always ends.
+// sent to a node that is not attached. Each rank that was asked to prepare ends by itself, gets one
+// cancel, or is lost with its node; a returning node gets the cancel again, since the first may be
+// lost. The task always ends.
 #pragma once
 
 #include <cstdint>
@@ -50,8 +50,7 @@ struct Presence {
 
 using api::TaskState;
 
-// --- actions
-// -------------------------------------------------------------------------------------------
+// --- actions -----------------------------------------------------------------------------------
 struct SendPrepare {
   std::uint32_t rank;
 };
@@ -92,13 +91,12 @@ using TaskAction = std::variant<SendPrepare, SendGo, SendStep, SendCancel, Attem
                                 AttemptEnded, TaskFinished>;
 using TaskActions = std::vector<TaskAction>;
 
-// Not thread safe. Times are seconds of a monotonic clock.
+// The state machine of one task. Not thread safe. Times are seconds of a monotonic clock.
 class TaskMachine {
  public:
-  // The most bytes of one step sent to a rank: a frame of its runner's pipe, less room for its
-  // head.
+  // Most bytes of one step sent to a rank: a frame of its runner's pipe, less 64 KiB for the head.
   static constexpr std::size_t kMostAnswerBytes = kMaxFrameBytes - (64U << 10U);
-  // A lost node gets this long to come back.
+  // Time that a lost node has to come back.
   static constexpr double kReturnSeconds = 15;
   // The longest wait for all nodes of an attempt to be attached together.
   static constexpr double kMaxWaitSeconds = 60;
@@ -138,8 +136,7 @@ class TaskMachine {
                     TaskActions& out);
   void node_lost(const std::string& node, double now, TaskActions& out);
   // An agent attached for the first time, or after a loss.
-  void node_attached(const std::string& node, double now,
-                     TaskActions& out);  // first, or after a loss
+  void node_attached(const std::string& node, double now, TaskActions& out);
 
   // Production work began on a node. An attempt under way ends as cancelled, and the task waits for
   // the node to be idle again within YieldWindow's window. May be called before start().
@@ -167,7 +164,7 @@ class TaskMachine {
     bool told_cancel = false;  // a cancel is due or was sent
     bool owes_final = false;   // its agent ended it; the final record is not committed yet
     bool final_stored = false;
-    std::optional<RankEnd> final{};  // what its final record says
+    std::optional<RankEnd> final{};  // outcome and reason of its final record
     std::uint32_t points = 0;
     std::optional<double> resume_by{};  // its node came back without it
     std::optional<GroupStep> said{};    // its message for the current step

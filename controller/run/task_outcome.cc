@@ -8,7 +8,7 @@
 namespace railgauge::run {
 namespace {
 
-// Which of several outcomes of one attempt is the attempt's: the first of these that occurs.
+// Outcomes by precedence: an attempt gets the first of these that any of its ranks has.
 constexpr std::array kWorstFirst{kFailed, kCrashed, kTimedOut, kWaived, kCancelledOutcome};
 
 }  // namespace

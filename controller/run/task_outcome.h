@@ -1,4 +1,4 @@
-// Outcome words of ranks and what they mean for their task. Pure.
+// Outcome words of ranks, and the outcome of their task. Pure.
 #pragma once
 
 #include <span>
@@ -7,7 +7,7 @@
 
 namespace railgauge::run {
 
-// How a rank or an attempt ended: an outcome word and one line.
+// End of a rank or an attempt: an outcome word, and a reason in one line.
 struct RankEnd {
   std::string outcome{};
   std::string reason{};
@@ -15,12 +15,13 @@ struct RankEnd {
 
 inline constexpr std::size_t kMaxReasonBytes = 512;
 
-// The contract's word, or "crashed" for a word that it does not know.
+// Returns the outcome word if the contract has it, else "crashed".
 std::string_view known_outcome(std::string_view outcome);
-// The outcome of ranks that must stop because another rank ended as `cause`: a bystander of a
-// waived rank did not crash.
+// Returns the outcome of ranks that must stop because another rank ended as `cause`: a bystander of
+// a waived rank did not crash.
 std::string_view bystander_outcome(std::string_view cause);
-// The worst of several ends, with all reasons that have its outcome; "passed" of none.
+// Returns the worst of several ends, with the reasons of all ends of that outcome; "passed" for an
+// empty list.
 RankEnd worst_of(std::span<const RankEnd> ends);
 
 }  // namespace railgauge::run

@@ -1,6 +1,6 @@
-// Production work comes first. A YieldWindow knows which nodes of a task are busy, whether an
-// attempt may begin, and how long the task waits for them to become idle. Pure: no clock, no
-// socket.
+// Yielding of tasks to production work, which comes first. A YieldWindow records the busy nodes of
+// a task, decides whether an attempt may begin, and bounds the wait for idle nodes. Pure: no clock,
+// no socket.
 #pragma once
 
 #include <map>
@@ -9,11 +9,11 @@
 
 namespace railgauge::run {
 
-// Not thread safe. Times are seconds of a monotonic clock.
+// The yielding of one task. Not thread safe. Times are seconds of a monotonic clock.
 class YieldWindow {
  public:
-  // The longest wait, from the first time that the task waited or yielded to its end as cancelled.
-  // Idle moments in between do not extend it, so the task always ends.
+  // Longest wait, from the task's first wait or yield to its end as cancelled. Idle moments in
+  // between do not extend it, so the task always ends.
   static constexpr double kWindowSeconds = 30 * 60;
 
   // A forced task yields to nothing.
@@ -22,17 +22,17 @@ class YieldWindow {
   // Records the work on a node; `reason` is one line.
   void busy(const std::string& node, std::string reason) { busy_[node] = std::move(reason); }
   void idle(const std::string& node) { busy_.erase(node); }
-  // Whether an attempt may neither begin nor continue.
+  // Reports whether an attempt may neither begin nor continue.
   [[nodiscard]] bool blocks() const { return !forced_ && !busy_.empty(); }
-  // "node n1 is busy: slurm: job 4711 here".
+  // Returns "node n1 is busy: slurm: job 4711 here".
   [[nodiscard]] std::string reason() const;
-  // reason() and the length of the wait, for a task that ends because of it.
+  // Returns reason() with the length of the wait, for a task that ends because of it.
   [[nodiscard]] std::string end_reason() const;
-  // The task waits or yields from `now_seconds` on. Only the first call counts.
+  // Starts the window: the task waits or yields from `now_seconds`. Only the first call counts.
   void begin(double now_seconds) {
     if (!began_) began_ = now_seconds;
   }
-  // The end of the window; absent until begin().
+  // Returns the end of the window; absent before begin().
   [[nodiscard]] std::optional<double> until() const {
     return began_ ? std::optional(*began_ + kWindowSeconds) : std::nullopt;
   }
@@ -44,8 +44,8 @@ class YieldWindow {
   std::optional<double> began_;
 };
 
-// The refusal of a run on busy nodes: the nodes, the reasons, and the ways out. `reasons` is by
-// node.
+// Returns the refusal of a run on busy nodes, with the nodes, their reasons and the ways out.
+// `reasons` is by node.
 std::string busy_refusal(const std::map<std::string, std::string>& reasons);
 
 }  // namespace railgauge::run

@@ -1,5 +1,5 @@
-// When a schedule starts its suite, and when it skips. Pure: the time is passed in, the state comes
-// from the store.
+// Decides when a schedule starts its suite, and when it skips a due time. Pure: the caller passes
+// the time, and the state from the store.
 #pragma once
 
 #include <array>
@@ -41,7 +41,7 @@ struct Window {
 
 enum class Concurrency : std::uint8_t { kSkip, kQueue, kReplace };
 
-// A schedule ready to be asked; the fields are those of ScheduleText.
+// A compiled schedule; the fields are those of ScheduleText.
 struct Schedule {
   std::string name{};
   Cron cron{};
@@ -53,10 +53,10 @@ struct Schedule {
   double catch_up_seconds = 0;
 };
 
-// kInvalidArgument, one line that says which part is wrong and what is allowed.
+// Compiles a schedule. kInvalidArgument: one line with the wrong part and the allowed values.
 Result<Schedule> compile(const ScheduleText& text);
 
-// A due time and when its run is to begin.
+// A due time and the planned begin of its run.
 struct Due {
   double due_at = 0;
   double start_at = 0;
@@ -87,12 +87,12 @@ inline constexpr double kInTimeSeconds = 300;
 // schedule catches up, if that is longer.
 inline constexpr double kResumeSeconds = 6 * 3600;
 
-// The decisions on everything that became due up to `now`, in order. A start is the last one: later
-// due times are decided when the start was carried out.
+// Returns the decisions on all due times up to `now`, in order. A start is the last decision: later
+// due times are decided after the start was carried out.
 std::vector<Decision> decide(const Schedule& schedule, const ScheduleState& state, double now);
 
-// Why an interrupted run that was due at `due_at` may not be resumed now, in a few words; "": it
-// may.
+// Returns the reason, in a few words, why an interrupted run that was due at `due_at` may not be
+// resumed now; "": it may.
 std::string reason_not_to_resume(const Schedule& schedule, double due_at, double now);
 
 // The next due time after `after` at which a run begins, outside blackouts and within windows.
@@ -101,9 +101,9 @@ std::optional<Due> next_start(const Schedule& schedule, double after);
 // The longest time between two of the next 15 starts, in seconds; absent with fewer than two.
 std::optional<double> longest_pause(const Schedule& schedule, double after);
 
-// Whether a run may begin at that moment. Without windows it always may.
+// Reports whether a run may begin at that moment. Without windows it always may.
 bool in_window(const Schedule& schedule, double unix_seconds);
-// Whether the moment is on a blackout day of the schedule's zone.
+// Reports whether the moment is on a blackout day of the schedule's zone.
 bool in_blackout(const Schedule& schedule, double due_at);
 // The delay of a start, in seconds. It depends only on name, day and settings, so it is the same
 // after a restart. It never reaches the next due time, nor a moment at which no run may begin.

@@ -132,7 +132,7 @@ Result<std::size_t> count_resumed_runs(store::Store& store, std::string run_id) 
   return resumed_runs;
 }
 
-// Whether a person resumed the run already.
+// Reports whether a person resumed the run already.
 Result<bool> is_resumed(store::Store& store, const std::string& run_id) {
   const auto runs = RG_TRY(store.list_runs(kNewestRuns));
   return std::ranges::any_of(
@@ -209,7 +209,7 @@ void ScheduleService::tick(double now) {
     if (!row.paused) decide(row, now);
 }
 
-// Whether the schedule's previous run has not ended.
+// Reports whether the schedule's previous run has not ended.
 bool ScheduleService::under_way(const store::ScheduleRow& row) {
   if (!row.last) return false;
   return loop_.call([&] { return director_.summary(row.last->run_id).has_value(); });
@@ -259,7 +259,7 @@ void ScheduleService::carry_out(const store::ScheduleRow& row, const run::Decisi
             start_at, now, nobody ? std::optional(row.started) : std::nullopt);
 }
 
-// Whether the next tick would still be in time for the start.
+// Reports whether the next tick would still be in time for the start.
 bool ScheduleService::may_try_again(const store::ScheduleRow& row, const run::Decision& decision,
                                     double start_at, double now) {
   constexpr double kMargin = 2 * kRetrySeconds;
@@ -321,7 +321,8 @@ Result<bool> ScheduleService::try_to_resume(const store::ScheduleRow& row,
   return true;
 }
 
-// Whether to wait for nodes that are not back yet: the tasks of an absent node would be waived.
+// Reports whether to wait for nodes that are not back yet: the tasks of an absent node would be
+// waived.
 Result<bool> ScheduleService::waits_for_nodes(const std::string& run_id, double now) {
   if (now > first_tick_at_ + run::kInTimeSeconds - 2 * kRetrySeconds) return false;
   std::vector<std::string> nodes = RG_TRY(store_.run_summary(run_id)).run.nodes;

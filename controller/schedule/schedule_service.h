@@ -34,10 +34,10 @@ class ScheduleService {
   // again at the next tick while it is still in time; after that the due time counts as missed. A
   // late start for a missed due time gets the same length of time from its first try, because after
   // a power cut the controller is up before its nodes are.
-  // Before that, the first ticks resume runs that the previous controller left unfinished, by its
-  // stop or its crash: a new run measures the missing tasks, once for each interruption and at most
-  // kMaxResumedRuns times. Where a resumed run would not be valid any more, the due time counts as
-  // missed, with the reason.
+  // The first ticks also resume runs that a stop or crash of the previous controller interrupted: a
+  // new run measures the missing tasks, once for each interruption and at most kMaxResumedRuns
+  // times. If a resumed run would no longer be valid, the due time counts as missed, with the
+  // reason.
   void tick(double now);
 
   // All schedules, or the named one with its newest due times. kInvalidArgument: no such schedule.
@@ -51,7 +51,7 @@ class ScheduleService {
   Result<api::RunSummary> run_now(const std::string& name, const std::string& who);
 
  private:
-  // Resumes what the previous controller left unfinished, until each run is resumed or given up.
+  // Resumes unfinished runs of the previous controller, until each is resumed or given up.
   void resume_runs(double now);
   bool resume_run(const store::ScheduleRow& row, const store::BrokenOffRow& broken, double now);
   Result<bool> try_to_resume(const store::ScheduleRow& row, const store::BrokenOffRow& broken,

@@ -1,4 +1,4 @@
-// detection_bench's flags.
+// Flags of detection_bench.
 #pragma once
 
 #include <cstdint>
@@ -26,15 +26,15 @@ struct BenchFlags {
   bool usual = true;
   std::vector<std::uint32_t> quick{// Rounds of the quick scan; 3 is the default, 4 what fabric has.
                                    3, 4};
-  // How long a localisation takes; not of a piece or a merge.
+  // True to time a localisation; not for a piece or a merge.
   bool speed = true;
-  // A file of counts to go on with.
+  // File of counts to continue; "": none.
   std::string sums{};
-  // Files of counts that are added up.
+  // Files of counts to add up.
   std::vector<std::string> merge{};
 };
 
-// --name value, or --name=value. kInvalidArgument: an unknown name, a value that is none.
+// Parses "--name value" and "--name=value". kInvalidArgument: an unknown name or a malformed value.
 Result<BenchFlags> bench_flags(const std::vector<std::string>& words);
 
 }  // namespace railgauge::simulator

@@ -1,6 +1,6 @@
-// The detection table: how often each kind of fault is named, with its direction, in the first
-// place, over seeds, sizes of fabrics and sizes of faults; and the time of a localisation. All of
-// it is SYNTHETIC: a model's figures. Exit codes: 0 the bar is met, 1 it is not, 2 wrong use.
+// Measures the detection table: how often each kind of fault is named first, with its direction,
+// over seeds, sizes of fabrics and sizes of faults; and the time of a localisation. All figures are
+// SYNTHETIC, from a model. Exit codes: 0 the bound is met, 1 it is missed, 2 wrong use.
 //
 //   detection_bench
 //     The whole table, then the times.

@@ -76,13 +76,13 @@ using localise::Kind;
 constexpr double kBandwidth = 48.5e9;
 constexpr double kGpuShare = 0.97;
 
-// Whether a fault shows on this layer.
+// Reports whether a fault shows on this layer.
 bool concerns(const Element& element, const localise::Layer& layer) {
   return (element.rail < 0 || element.rail == layer.rail) &&
          (element.memory.empty() || element.memory == layer.memory);
 }
 
-// Whether the element's numbers are those of nodes, not of leaves.
+// Reports whether the element's numbers are those of nodes, not of leaves.
 bool names_nodes(const Element& element) {
   return localise::is_of_node(element) || element.kind == Kind::kPair;
 }
@@ -254,7 +254,7 @@ void Fabric::inject(const Fault& fault) {
     if (concerns(fault.element, keys_[l])) apply(layers_[l], fault);
 }
 
-// A modelled fabric's figures: what chance and what is wrong make of each pair.
+// Figures of a modelled fabric: each pair's figure from chance and faults.
 
 namespace {
 
@@ -341,7 +341,7 @@ std::vector<char> Fabric::touched_leaves(const LayerState& layer) const {
   return touched;
 }
 
-// Makes those anew that something wrong may show in; false: none.
+// Rewrites the figures that a fault may change; false: no fault changes any.
 bool Fabric::patch(const LayerState& layer, const LayerChance& chance,
                    std::vector<float>& values) const {
   const std::uint32_t n = spec_.nodes;

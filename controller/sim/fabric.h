@@ -1,5 +1,5 @@
-// A modelled fabric: nodes under leaves, leaves under spines, rails, flows spread over the spines
-// by a hash, noise, faults. Gives figures of pairs as a run does, marked synthetic. Pure.
+// Model of a fabric: nodes under leaves, leaves under spines, rails, flows spread over the spines
+// by a hash, noise, faults. Yields figures of pairs like a run, marked synthetic. Pure.
 #pragma once
 
 #include <cstdint>
@@ -25,7 +25,7 @@ struct FabricSpec {
   bool operator==(const FabricSpec&) const = default;
 };
 
-// For one figure.
+// The random part of one figure.
 struct Draw {
   // The spine (inside a leaf: 0), and kSlowTask.
   std::uint16_t path = 0;
@@ -35,23 +35,24 @@ struct Draw {
 // Marks a slow task of a part that flaps.
 inline constexpr std::uint16_t kSlowTask = 0x8000;
 
-// The next figure's: of one sequence of random numbers, so that a seed means the same for ever.
+// Draws the random part of the next figure, from a single sequence of random numbers, so that a
+// seed keeps its meaning.
 Draw draw(Random& random, const FabricSpec& spec, bool is_across, bool is_flapping);
 
-// For all pairs on one layer, from-major. A node's figure to itself is no number.
+// The random parts of all pairs on one layer, from-major. A node's factor to itself is NaN.
 struct LayerChance {
   std::vector<float> factors{};
   std::vector<std::uint16_t> paths{};
 };
 
-// Whether a node flaps, by layer and node: its tasks take one number more.
+// Marks of flapping nodes, by layer and node; their tasks draw one more random number.
 using Flapping = std::vector<std::vector<char>>;
 
-// Not thread safe: each thread has its own, inside Figures.
+// The random parts of all layers. Not thread safe: each thread has its own, inside Figures.
 class Chance {
  public:
-  // Draws for all pairs from `random` on, layer by layer, or takes what the last call drew from the
-  // same state. `random` is left behind them. True: they were drawn anew.
+  // Draws for all pairs, layer by layer, or reuses the last call's draws from the same state of
+  // `random`. Advances `random` past these draws. Returns true for new draws.
   bool prepare(Random& random, const FabricSpec& spec, const Flapping& flapping);
   [[nodiscard]] const std::vector<LayerChance>& layers() const { return layers_; }
 
@@ -94,9 +95,9 @@ inline constexpr int kFaultKinds = 13;
 // The word of a kind in tables and files.
 std::string_view fault_word(FaultKind kind);
 
-// A fault: the element as a localisation should name it, and the share of the bandwidth (of its
-// slow tasks) that it takes.
-// Faults on different parts of one pair do not multiply: the slowest part decides.
+// A fault: the element that a localisation should name, and the share of bandwidth (of its slow
+// tasks) that the fault takes. Faults on different parts of one pair do not multiply: the slowest
+// part decides.
 struct Fault {
   localise::Element element{};
   // Number of the spine, for a spine link; else -1.
@@ -138,11 +139,11 @@ class Fabric {
   // Adds a fault. Faults stay for the life of the fabric.
   void inject(const Fault& fault);
 
-  // Every node with every other, both directions, all rails and kinds of memory.
+  // Measures every node with every other, in both directions, on all rails and kinds of memory.
   localise::PairData all_pairs();
-  // So many rounds of random pairs, both directions.
+  // Measures `rounds` rounds of random pairs, in both directions.
   localise::PairData quick_scan(std::uint32_t rounds);
-  // The same figures, in `reused`'s memory: until its next use.
+  // Return the same figures in the memory of `reused`, valid until its next use.
   const localise::PairData& all_pairs(Figures& reused);
   const localise::PairData& quick_scan(std::uint32_t rounds, Figures& reused);
 

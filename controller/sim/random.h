@@ -1,4 +1,4 @@
-// Random numbers that are the same on every machine and for every order of use of their own.
+// Random numbers that are equal on every machine.
 #pragma once
 
 #include <cmath>
@@ -7,25 +7,25 @@
 
 namespace railgauge::simulator {
 
-// splitmix64: a counter, well mixed.
-// A plain value of 8 bytes: a copy continues the same sequence.
+// Generator by splitmix64, a well mixed counter. A plain value of 8 bytes: a copy continues the
+// same sequence.
 class Random {
  public:
   explicit Random(std::uint64_t seed) : state_(seed) {}
   // Equal generators give the same numbers from here on.
   bool operator==(const Random&) const = default;
-  // The next 64 bits.
+  // Returns the next 64 bits.
   std::uint64_t bits() {
     std::uint64_t z = (state_ += 0x9E3779B97F4A7C15ULL);
     z = (z ^ (z >> 30U)) * 0xBF58476D1CE4E5B9ULL;
     z = (z ^ (z >> 27U)) * 0x94D049BB133111EBULL;
     return z ^ (z >> 31U);
   }
-  // 0 to n - 1; n is small against 2^32.
+  // Returns a number from 0 to n - 1; n is small compared with 2^32.
   std::uint32_t below(std::uint32_t n) {
     return static_cast<std::uint32_t>(((bits() >> 32U) * n) >> 32U);
   }
-  // In (0, 1), never one of its ends.
+  // Returns a uniform number in (0, 1), without the ends.
   double uniform() { return (static_cast<double>(bits() >> 11U) + 0.5) * 0x1p-53; }
 
  private:

@@ -1,4 +1,4 @@
-// How often a localisation names what is really wrong, over many modelled fabrics.
+// Score of localisations: how often they name the injected fault, over many modelled fabrics.
 #pragma once
 
 #include <cstdint>
@@ -19,20 +19,20 @@ struct Trial {
 // Sums over the runs of a trial.
 struct Score {
   std::uint32_t runs = 0;
-  // Each fault among the first as many suspects; of no fault: no suspect.
+  // Runs whose first confirmed suspects, as many as faults, are the faults; without a fault: runs
+  // without a confirmed suspect.
   std::uint32_t right = 0;
-  // Some confirmed suspect that is none of the faults.
+  // Runs with a confirmed suspect that is none of the faults.
   std::uint32_t wrong = 0;
 };
 
-// One fabric with that seed, its figures in `reused`'s memory: the same score whatever was there.
+// Scores one fabric with that seed; `reused` holds the figures and does not change the score.
 // Deterministic. Thread safe with one Figures for each thread.
 Score score_of(const Trial& trial, std::uint64_t seed, Figures& reused);
 Score score_of(const Trial& trial, std::uint64_t seed);
 
-// The share of bandwidth that a fault of the table takes: 0.1, of a flapping part's slow tasks 0.5,
-// of one slow pair 0.3.
-// Drops of the table's main column; see deploy/docs/guide/localisation.md.
+// Returns the share of bandwidth that a fault takes in the table's main column: 0.1; 0.5 of the
+// slow tasks of a flapping part; 0.3 of one slow pair. See deploy/docs/guide/localisation.md.
 double usual_drop(FaultKind kind);
 
 }  // namespace railgauge::simulator

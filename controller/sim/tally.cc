@@ -26,7 +26,7 @@ std::string percent(std::uint32_t part, std::uint32_t whole) {
 using Row = std::tuple<std::uint32_t, std::uint32_t, std::uint32_t, FaultKind>;
 Row row_of(const Cell& cell) { return {cell.nodes, cell.rails, cell.quick_rounds, cell.kind}; }
 
-// Whether the cell has the share of bandwidth that the table shows for its kind.
+// Reports whether the cell has the share of bandwidth that the table shows for its kind.
 bool is_usual(const Cell& cell) { return cell.takes_percent == usual_percent(cell.kind); }
 
 // One row of the table: the usual share first, then a column for each other share.

@@ -41,9 +41,9 @@ struct Outcome {
 // Outcomes by cell and seed. Not thread safe.
 class Tally {
  public:
-  // kAlreadyExists: that seed is there with another outcome, which the same code cannot give.
+  // Adds an outcome. kAlreadyExists: the seed has another outcome, which equal code cannot yield.
   Status add(const Cell& cell, std::uint64_t seed, const Outcome& outcome);
-  // Whether the trial of this cell and seed was counted.
+  // Reports whether the trial of this cell and seed was counted.
   [[nodiscard]] bool has(const Cell& cell, std::uint64_t seed) const;
   // Sums over the seeds of the cell; all 0 for a cell that was not run.
   [[nodiscard]] Score score(const Cell& cell) const;
@@ -55,24 +55,24 @@ class Tally {
   std::map<Cell, std::map<std::uint64_t, Outcome>> cells_;
 };
 
-// A short name of the answers that simulator and localisation give on a set of small fabrics:
-// counts of code that answers otherwise must not be added up. Runs 78 small localisations.
+// Returns a short name of this code, from the answers of simulator and localisation on a set of
+// small fabrics: counts of code with other answers must not be added. Runs 78 small localisations.
 std::string code_name();
 
-// A file of counts: the header, then a line a trial. `code` is code_name() of what made them.
+// Returns the header of a file of counts, which has one line for each trial.
 std::string csv_header();
-// One line for one trial, with its end of line.
+// Returns the line of one trial, with its end of line. `code`: code_name() of the code that ran it.
 std::string csv_line(const Cell& cell, std::uint64_t seed, const Outcome& outcome,
                      std::string_view code);
-// Adds a file's lines to `into`. An empty `code` becomes that of the first line; another one is
-// kFailedPrecondition. A line that does not fit the header is kInvalidArgument, named by file and
-// line. A last line without its end was cut off while it was written, and is left out.
+// Adds the lines of a file to `into`. An empty `code` becomes the code of the first line.
+// kFailedPrecondition: a line of other code. kInvalidArgument, with file and line: a line that does
+// not fit the header. A last line without its end was cut off during the write and is left out.
 Status read_csv(std::string_view text, std::string_view file, std::string& code, Tally& into);
 
-// The table, with a row for all pairs and one for the quick scan; a cell that was not run is "-".
+// Renders the table, with rows for all pairs and for the quick scan; "-": the cell was not run.
 std::string table_of(const Tally& tally);
-// Where the bar is missed with all pairs and the usual share, a line each: 95 % right, of no fault
-// fewer than 1 % with a suspect.
+// Returns a line for each cell with all pairs and the usual share that misses its bound: 95 % right
+// with a fault, fewer than 1 % with a suspect without one.
 std::vector<std::string> below_bar(const Tally& tally);
 
 }  // namespace railgauge::simulator

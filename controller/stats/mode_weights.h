@@ -1,4 +1,4 @@
-// Whether runs hold the slower of two levels more often, where their medians do not differ. Pure.
+// Test for more runs at the slower of two levels, which the medians may not show. Pure.
 #pragma once
 
 #include <optional>
@@ -8,8 +8,8 @@
 
 namespace railgauge::analysis {
 
-// How often the slower of two modes was held: a finding of kind "mode mix" when its weight moves by
-// more than 10 points beyond chance, whatever the median does.
+// Shares of runs in the slower of two modes. `moved`: the share changed by more than 10 percentage
+// points and significantly, which makes a finding "mode mix" whatever the median is.
 struct ModeWeights {
   // Share of runs in the worse mode.
   double before = 0;
@@ -17,8 +17,8 @@ struct ModeWeights {
   double p = 1;
   bool moved = false;
 };
-// Modes are estimated from all runs together; nothing when they have only one.
-// At least 8 runs in all. Fisher's exact test gives p.
+// Estimates two modes from all runs together, and their shares on each side. Absent for fewer than
+// 8 runs or a single mode. Fisher's exact test gives p.
 std::optional<ModeWeights> mode_weights(std::span<const double> before,
                                         std::span<const double> after, Better better);
 

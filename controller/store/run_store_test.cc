@@ -17,7 +17,6 @@ using testing::ElementsAre;
 using testing::IsEmpty;
 
 using RunStoreTest = StoreTest;
-// ---------------------------------------------------------------------------------
 
 TEST_F(RunStoreTest, RunsAndTasksComeBackAsTheyWereLastUpdated) {
   plan_run(*store_, "r1", 2);

@@ -142,7 +142,7 @@ Status Store::flush() { return impl_->writer.flush(impl_->options.wait_seconds);
 
 void Store::stop_upkeep() { impl_->upkeep.stop(); }
 
-// On a connection of its own: what a person asks for can be slow, and readers are few.
+// Uses its own connection: a person's statement can be slow, and readers are few.
 Result<SqlTable> Store::sql(const std::string& text, std::uint32_t max_rows, double seconds,
                             const std::function<bool()>& cancelled) const {
   Connection reader =

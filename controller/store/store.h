@@ -117,7 +117,6 @@ class Store {
   }
 
   // --- writing without waiting: ordered, an error means not accepted and `done` is never called
-  // ----
 
   // Records of one node, as its spool delivers them: all are committed, or none. A record that is
   // stored already is skipped. A record that fits no planned task, or is garbage, is stored as an

@@ -21,8 +21,7 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-// --- points
-// -----------------------------------------------------------------------------------------
+// --- points ------------------------------------------------------------------------------------
 
 TEST_F(StoreTest, APointComesBackWithAllThatBelongsToIt) {
   plan_run(*store_, "r1", 1);
@@ -267,8 +266,7 @@ TEST_F(StoreTest, TheNewestEndedRunIsTheDefault) {
   EXPECT_THAT(unknown.error().message, HasSubstr("run r9"));
 }
 
-// --- records that fit nowhere
-// -----------------------------------------------------------------------
+// --- records that fit nowhere ------------------------------------------------------------------
 
 TEST_F(StoreTest, WhatFitsNoPlannedTaskIsPutAsideWithOneEvent) {
   plan_run(*store_, "r1", 1);

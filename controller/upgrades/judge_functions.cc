@@ -37,8 +37,8 @@ struct Outcomes {
 };
 using Functions = std::map<TaskPlace, Outcomes>;
 
-// Whether data was read back wrong, as opposed to a missed floor. Kernels report both as failed,
-// and only the reason separates them.
+// Reports whether data was read back wrong, as opposed to a missed floor. Kernels report both as
+// failed, and only the reason separates them.
 bool is_corruption(const store::SideTaskRow& task) {
   if (task.outcome != kFailed) return false;
   for (const char* word : {"was written", "expected", "wrong", "corrupt", " is 0x"})
@@ -136,7 +136,7 @@ std::string path_after(const Outcomes& before, const Outcomes& after) {
       ->first;
 }
 
-// Whether wrong bytes appear now in a larger share of attempts than before.
+// Reports whether wrong bytes appear now in a larger share of attempts than before.
 bool is_newly_corrupted(const Outcomes& before, const Outcomes& after) {
   return after.corrupted > 0 &&
          (before.all == 0 || after.corrupted * before.all > before.corrupted * after.all);
@@ -295,7 +295,8 @@ std::size_t count_with(const std::vector<std::set<std::string>>& tasks, const st
       std::ranges::count_if(tasks, [&](const auto& ends) { return ends.contains(node); }));
 }
 
-// Whether the reason of the task names the node as lost; the controller writes that sentence.
+// Reports whether the reason of the task names the node as lost; the controller writes that
+// sentence.
 bool is_said_lost(const store::SideTaskRow& task, const std::string& node) {
   return task.outcome != kPassed &&
          task.reason.find(fmt::format("node {} lost", node)) != std::string::npos;

@@ -39,8 +39,8 @@ std::set<std::string> worse_nodes(const UpgradeData& sides,
   return out.empty() ? changed_names(sides.upgrade) : out;
 }
 
-// Whether the change only reflects that a device is gone. Values of several devices are one text,
-// "VALUE: DEVICE; VALUE: DEVICE", and the value that is left was one of them before.
+// Reports whether the change only reflects that a device is gone. Values of several devices are one
+// text, "VALUE: DEVICE; VALUE: DEVICE", and the value that is left was one of them before.
 bool goes_with_device(std::string_view device, const store::StackChange& change) {
   if (!store::is_of_device(device, change.part)) return false;
   return change.to == "none" || change.from.find(change.to + ": ") != std::string::npos;
@@ -108,7 +108,7 @@ void add_look_at(api::Upgrade& out) {
                   place.node(), place.endpoint(), either));
 }
 
-// Whether every open metric needs more nodes, so that no number of runs would settle it.
+// Reports whether every open metric needs more nodes, so that no number of runs would settle it.
 bool only_nodes_help(const analysis::UpgradeVerdict& verdict) {
   bool is_open = false;
   for (const analysis::MetricVerdict& metric : verdict.metrics) {

@@ -42,7 +42,7 @@ BySeries by_series(const std::vector<store::SidePointRow>& points) {
   return out;
 }
 
-// Whether the side measured the series and every point has the statistic.
+// Reports whether the side measured the series and every point has the statistic.
 bool all_have(const BySeries& side, std::int64_t series, std::string_view statistic) {
   const auto found = side.find(series);
   return found != side.end() &&

@@ -82,7 +82,7 @@ inline constexpr std::string_view kOwnPart = "railgauge";
 // The suspect that a NIC or GPU is another device than before.
 inline constexpr std::string_view kHardwareReplaced = "hardware replaced";
 
-// Whether the endpoint cannot be used now: it is not there, or not active.
+// Reports whether the endpoint cannot be used now: it is not there, or not active.
 bool is_away(const store::EndpointStateRow& endpoint);
 
 // The nodes that the upgrade changed; their names, and their ids.
@@ -100,7 +100,7 @@ std::set<std::string> lost_controls(const UpgradeData& sides);
 // Nodes without a task on the after side, where that side has any: they were busy or away.
 std::set<std::string> absent_nodes(const UpgradeData& sides);
 
-// Whether the changed nodes have the stack of the before side again.
+// Reports whether the changed nodes have the stack of the before side again.
 bool is_same_stack(const UpgradeData& sides);
 
 // The series' pair without figures, the changed end first; absent where a node has no role.

@@ -72,8 +72,8 @@ std::set<std::string> lost_of(const api::Upgrade& report) {
   return out;
 }
 
-// Whether the upgrade is worse than the finding records: by the bound where both have a loss, else
-// where a function was lost that the earlier report does not have.
+// Reports whether the upgrade is worse than the finding records: by the bound where both have a
+// loss, else where a function was lost that the earlier report does not have.
 bool is_worse(const store::FindingRow& known, const store::FindingRow& now,
               const api::Upgrade& report) {
   if (known.worse && now.worse) {
@@ -120,11 +120,12 @@ store::FindingRow finding_of(const UpgradeData& sides, const api::Upgrade& repor
 constexpr std::array<std::string_view, 4> kKinds{"performance", "mode_mix", "lost_function",
                                                  "corruption"};
 
-// Whether the kind is a loss of speed, which chance can produce; the others need no second look.
+// Reports whether the kind is a loss of speed, which chance can produce; the others need no second
+// look.
 bool is_slower(const std::string& kind) { return kind == "performance" || kind == "mode_mix"; }
 
-// Whether the verdict shows that nothing of the kind is left. A metric that could not be judged may
-// still be as it was.
+// Reports whether the verdict shows that nothing of the kind is left. A metric that could not be
+// judged may still be as it was.
 bool is_over(const analysis::UpgradeVerdict& verdict, const std::string& kind) {
   if (verdict.verdict == analysis::Verdict::kPass) return true;
   if (verdict.verdict != analysis::Verdict::kRegressed) return false;
@@ -165,8 +166,8 @@ Status close_findings(store::Store& store, const analysis::UpgradeVerdict& verdi
 
 // The side of an upgrade whose stack is compared.
 enum class Side { kBefore, kAfter };
-// Whether all changed nodes of `earlier` have on side `now` of this upgrade the stack of side
-// `then` of the earlier one. An unknown stack is none.
+// Reports whether all changed nodes of `earlier` have on side `now` of this upgrade the stack of
+// side `then` of the earlier one. An unknown stack is none.
 Result<bool> is_stack_of(const store::Store& store, const UpgradeData& sides, Side now,
                          const store::UpgradeRow& earlier, Side then) {
   for (const store::UpgradeNodeRow& node : changed_nodes(earlier)) {
@@ -180,8 +181,8 @@ Result<bool> is_stack_of(const store::Store& store, const UpgradeData& sides, Si
   return true;
 }
 
-// Whether the report shows a known and unconfirmed slowdown by another run than the one it was
-// found in. Each run of the after side is a fresh one, so that two are no single chance.
+// Reports whether the report shows a known and unconfirmed slowdown by another run than the one it
+// was found in. Each run of the after side is a fresh one, so that two are no single chance.
 bool is_confirmed_by(const store::FindingRow& known, const store::FindingRow& now) {
   return is_slower(now.kind == "regression" ? "performance" : now.kind) &&
          api::is_unseen(known.state) && !now.run_id.empty() && known.run_id != now.run_id;
@@ -275,9 +276,9 @@ Result<std::optional<OwnPast>> add_own_past(const store::Store& store, const Upg
   return std::optional(std::move(own));
 }
 
-// Whether the own past decides. A stack that comes back has its own baseline: a loss against that
-// is a loss, however bad the stack was that the nodes left. Where the before side is of this stack,
-// it is the baseline already.
+// Reports whether the own past decides. A stack that comes back has its own baseline: a loss
+// against that is a loss, however bad the stack was that the nodes left. Where the before side is
+// of this stack, it is the baseline already.
 bool decides(const std::optional<OwnPast>& own, const UpgradeData& sides,
              const analysis::UpgradeVerdict& verdict) {
   return own && !is_same_stack(sides) && own->verdict.verdict == analysis::Verdict::kRegressed &&
@@ -369,7 +370,7 @@ Result<api::Upgrade> upgrade_report(const store::Store& store, const std::string
   return report;
 }
 
-// --- what the before side promises ---
+// --- the promise of the before side ---
 
 namespace {
 

@@ -20,7 +20,7 @@ namespace {
 constexpr std::uint32_t kEpochsLooked = 50;
 constexpr double kSecondsPerDay = 86'400;
 
-// Whether nothing differs that makes an upgrade.
+// Reports whether nothing differs that makes an upgrade.
 bool is_same(const store::EpochRow& a, const store::EpochRow& b) {
   return moved_to(a.parts, b.parts).empty();
 }
@@ -194,8 +194,8 @@ Result<double> present_since(const store::Store& store, const UpgradeData& sides
   return since == std::numeric_limits<double>::max() ? 0 : since;
 }
 
-// Whether runs of other upgrades measured the changed nodes since then. A gate that is repeated
-// until it passes gives chance as many tries.
+// Reports whether runs of other upgrades measured the changed nodes since then. A gate that is
+// repeated until it passes gives chance as many tries.
 Result<bool> tried_before(const store::Store& store, const store::UpgradeRow& upgrade,
                           const std::vector<std::string>& changed, double since) {
   if (!(since > 0)) return false;

@@ -32,7 +32,7 @@ struct Stay {
   double until = 0;
 };
 
-// Whether the run measures no more.
+// Reports whether the run measures no more.
 bool has_ended(const store::RunRow& run);
 
 // When the newest run of the before side began; unix seconds, 0: it has no run.
@@ -58,8 +58,8 @@ struct EarlierSelf {
 Result<std::optional<EarlierSelf>> earlier_self(const store::Store& store,
                                                 const store::UpgradeRow& upgrade);
 
-// Whether the changed nodes had another stack since the before side was measured, and have the
-// stack of the before side again. New figures are then compared with the stack's own figures.
+// Reports whether the changed nodes had another stack since the before side was measured, and have
+// the stack of the before side again. New figures are then compared with the stack's own figures.
 Result<bool> came_back(const store::Store& store, const store::UpgradeRow& upgrade);
 
 }  // namespace railgauge

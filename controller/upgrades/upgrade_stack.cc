@@ -15,14 +15,14 @@ namespace {
 // Attached nodes for each node that may be measured at once.
 constexpr std::size_t kOneIn = 20;
 
-// Whether the part names the key. "nic_firmware.MODEL" is each model's nic_firmware.
+// Reports whether the part names the key. "nic_firmware.MODEL" is each model's nic_firmware.
 bool is_key(const std::string& key, const std::string& part) {
   const std::string without_model = key.substr(0, key.find('.'));
   return key == part || key.ends_with("_" + part) || key.ends_with("." + part) ||
          without_model == part || without_model.ends_with("_" + part);
 }
 
-// Whether the value is the version or refines it: the next character is no letter or digit.
+// Reports whether the value is the version or refines it: the next character is no letter or digit.
 bool is_version(const std::string& value, const std::string& wanted) {
   if (!value.starts_with(wanted)) return false;
   return value.size() == wanted.size() ||

@@ -43,7 +43,7 @@ Cause cause_of(const std::string& exposed, std::span<const ExposedNode> nodes) {
 std::vector<Cause> likely_causes(std::span<const ExposedNode> nodes) {
   std::set<std::string> changes;
   for (const ExposedNode& node : nodes) changes.insert(node.changes.begin(), node.changes.end());
-  // Those that the same nodes have are one.
+  // Changes on the same nodes are one cause.
   std::map<std::string, Cause> causes;
   for (const std::string& change : changes) {
     // A letter for each node.

@@ -1,4 +1,4 @@
-// The change behind a regression, among all that changed. Pure.
+// Ranks the changes of an upgrade as causes of a regression. Pure.
 #pragma once
 
 #include <cstddef>
@@ -9,7 +9,7 @@
 
 namespace railgauge::analysis {
 
-// A node of the comparison: whether it got worse, and what changed on it.
+// A node of the comparison: whether it got worse, and its changes.
 struct ExposedNode {
   std::string node;
   bool affected = false;
@@ -17,8 +17,8 @@ struct ExposedNode {
   std::set<std::string> changes{};
 };
 
-// Changes that always came together: nothing here separates them.
-// Counts are nodes. A cause that explains nothing is listed too, after those that do.
+// A cause: changes that always came together, so that these nodes cannot separate them. Counts are
+// numbers of nodes.
 struct Cause {
   std::vector<std::string> changes;
   // Number of nodes that have the changes.
@@ -26,17 +26,17 @@ struct Cause {
   std::size_t exposed_affected = 0;
   std::size_t unexposed = 0;
   std::size_t unexposed_affected = 0;
-  // That so many of the affected have them by chance (hypergeometric).
+  // Chance that at least as many affected nodes have the changes (hypergeometric).
   double p = 1;
-  // At least 80 % of the exposed and at most 5 % of the others are affected.
+  // True when at least 80 % of the exposed and at most 5 % of the other nodes are affected.
   bool explains = false;
   std::vector<std::string>
-      // Nodes on which undoing one of them would decide, two at most.
+      // At most two nodes on which undoing one change would separate several; else empty.
       separators;
 };
 
-// The causes of a regression, the most likely first: those that explain it, then by p. Changes that
-// exactly the same nodes have are one cause. Thread safe.
+// Returns all causes, the most likely first: explaining causes before others, then by p. Changes on
+// exactly the same nodes are one cause. Thread safe.
 std::vector<Cause> likely_causes(std::span<const ExposedNode> nodes);
 
 }  // namespace railgauge::analysis

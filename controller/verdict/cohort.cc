@@ -15,7 +15,7 @@ namespace railgauge::analysis {
 
 namespace {
 
-// The mean loss of the node's pairs with anybody but `partner`; absent: it has none.
+// Returns the mean loss of the node's pairs without `partner`; absent: no such pair.
 std::optional<double> loss_elsewhere(std::span<const PairLoss> pairs, const std::string& node,
                                      const std::string& partner) {
   double sum = 0;
@@ -231,8 +231,8 @@ Cohort gather(const MetricRuns& metric, const UpgradeRuns& upgrade, MetricVerdic
 
 namespace {
 
-// A node's figure is that of the pairs which count with it, and those may be slow for their other
-// end: where all of them are, that one is named.
+// Returns the node to name for the loss of `node`: its only partner, if the other end is to blame
+// in all pairs that count for the node; else the node itself.
 std::string node_behind(const Cohort& cohort, const std::string& node) {
   std::string blamed;
   for (std::size_t i = 0; i < cohort.losses.size(); ++i) {

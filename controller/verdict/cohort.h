@@ -1,4 +1,4 @@
-// From runs of pairs to one shift a node, which is what a verdict counts. Pure.
+// Condenses the runs of pairs into one shift for each node, the unit of a verdict. Pure.
 #pragma once
 
 #include <cstddef>
@@ -15,19 +15,20 @@ namespace railgauge::analysis {
 // The loss of one pair.
 struct PairLoss {
   std::string node{};
-  // "" where there is none.
+  // "" for a figure of a single node.
   std::string other_node{};
-  // Else only the first end can be blamed.
+  // True when the other end changed too; false: only the first end can be blamed.
   bool other_changed = false;
   // Loss as a logarithm; positive is worse.
   double loss = 0;
 };
 
-// The end of a pair that is behind its loss.
+// The end of a pair that causes its loss.
 enum class End { kFirst, kOther, kEither };
 
-// Decided by the losses of the two ends in their other pairs, half as much as here at least.
-// kEither where both did or neither, and where an end has no other pair that could decide.
+// Returns the end that causes the loss of pair `which`: the only end whose other pairs lost, on
+// average, at least half as much. kEither when this holds for both ends or for neither, or when an
+// end has no other pair.
 End blamed_end(std::span<const PairLoss> pairs, std::size_t which);
 
 // A node or pair with its shift.
@@ -39,18 +40,18 @@ struct PlaceShift {
   double run_error2 = 0;
 };
 
-// Chance of one false call among all that were asked.
+// Chance of one false call among all places and metrics.
 inline constexpr double kFarProof = 0.01;
 
-// Which of the changed places lost more than `delta` (logarithm) for sure, less what the controls'
-// median moved by. A place's error is what places of its kind scatter by, by the median absolute
-// deviation, so that the far ones do not hide behind themselves; at least that of its own runs.
-// Bonferroni over the changed places and `metrics`. Few places scatter by an amount that nobody
-// knows: nothing is called then.
+// Returns the indices of changed places that certainly lost more than `delta` (logarithm), relative
+// to the controls' median. A place's error is the scatter of all places by the median absolute
+// deviation, which far places do not inflate, but at least the error of the place's own runs.
+// Corrects by Bonferroni over the changed places and `metrics`. Returns none when the places are
+// too few to know their scatter.
 std::vector<std::size_t> far_losses(std::span<const PlaceShift> places, double delta,
                                     std::size_t metrics);
 
-// Shifts and the names of their places, in the same order.
+// Shifts, and the names of their places in the same order.
 struct NamedShifts {
   std::vector<PlaceShift> shifts{};
   std::vector<std::string> names{};
@@ -75,13 +76,14 @@ struct Cohort {
   std::vector<PairLoss> losses{};
 };
 
-// Figures that are one: finite and positive.
+// Returns the number of valid figures: finite and positive.
 std::size_t measured(const std::vector<double>& runs);
 
-// Shifts of all pairs that have both sides; changed ones that have not are named in `out`.
+// Gathers the shifts of all pairs with enough runs on both sides. Adds the names of other changed
+// pairs to out.missing, and pairs beyond the bound to out.flags.
 Cohort gather(const MetricRuns& metric, const UpgradeRuns& upgrade, MetricVerdict& out);
 
-// Pairs and nodes that lost much by themselves, in `out`.
+// Adds pairs and nodes with far losses to out.far, and their largest loss to out.far_worse.
 void find_far_losses(const MetricRuns& metric, const Cohort& cohort, std::size_t metrics,
                      MetricVerdict& out);
 

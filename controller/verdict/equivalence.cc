@@ -55,9 +55,8 @@ Products products_of(const Group& group) {
   return out;
 }
 
-// With ends that are shared: the spread's part beyond that of the runs, times what the mean holds
-// over what the spread shows.
-// Sets error2, degrees and widening for shifts that share nodes.
+// Sets error2, degrees and widening for shifts that share nodes. The drift is the spread beyond
+// that of the runs; it is scaled by the ratio of its part in the mean to its part in the spread.
 void widen(const Group& group, double spread, MeanSpread& out) {
   const auto n = static_cast<double>(group.shifts.size());
   const Products g = products_of(group);
@@ -222,7 +221,7 @@ CohortEffect lone_effect(const Group& changed, const Group& controls, double run
   out.high = kOpen;
   if (!(run_degrees > 0) || changed.shifts.empty()) return out;
   double one = changed.run_error2 / static_cast<double>(changed.shifts.size());
-  // It drifts as those do that did not change, though nothing shows by how much of its own.
+  // The node is assumed to drift as the controls do; nothing shows its own drift.
   if (out.controlled) one = std::max(one, b.error2 * static_cast<double>(controls.shifts.size()));
   out.standard_error = std::sqrt(one + (out.controlled ? b.error2 : 0));
   out.degrees = out.controlled ? std::min(run_degrees, b.degrees) : run_degrees;

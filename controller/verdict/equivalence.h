@@ -1,4 +1,4 @@
-// From shifts of single pairs to a statement with a bound about all of them. Pure.
+// Bounds the common shift of a group from the shifts of its nodes, and decides by the bound. Pure.
 #pragma once
 
 #include <cstddef>
@@ -10,48 +10,48 @@
 
 namespace railgauge::analysis {
 
-// The nodes that changed, or those that did not.
+// The shifts of the changed nodes, or of the controls.
 struct Group {
-  // One a node: the mean of its pairs, logarithms, positive is worse.
+  // One shift for each node: the mean of its pairs as a logarithm; positive is worse.
   std::vector<double> shifts{};
   // Variance of a shift that the spread of its runs alone explains.
   double run_error2 = 0;
-  // By shift: the nodes at the ends of its pairs, by number, and in what share of them each is.
-  // Empty: every shift has a node of its own.
+  // By shift: the numbers of the nodes at the ends of its pairs, each with its share of the pairs.
+  // Empty: no two shifts share a node.
   std::vector<std::vector<std::pair<std::size_t, double>>> ends{};
 };
 
 struct MeanSpread {
   double mean = 0;
-  // Variance of the mean; infinite where nothing bounds it.
+  // Variance of the mean; infinite when nothing bounds the mean.
   double error2 = 0;
   // Degrees of freedom of that variance; 0: nothing bounds the mean.
   double degrees = 0;
-  // Factor on the part of the drift, relative to shifts that share no node.
+  // Factor on the drift's part of the variance, relative to shifts that share no node.
   double widening = 1;
 };
 
-// Each node's drift enters once for each end, so shifts that share a node move together: their
-// spread shows less of the drift than their mean holds. By how much follows from the ends alone;
-// the spread of single runs, which nobody shares, is taken out first. Shifts that are all of one
-// and the same pair bound nothing, as a single one.
+// Returns the mean of the shifts with its error. A node's drift is part of each pair at the node,
+// so shifts that share a node move together: their spread contains less of the drift than their
+// mean. The correction follows from the ends alone, after the spread of single runs, which no two
+// shifts share, is removed. Shifts of one and the same pair bound nothing, nor does a single shift.
 MeanSpread spread_of(const Group& group);
 
 // Answer about one metric or upgrade.
 enum class Verdict { kPass, kRegressed, kInconclusive, kInvalid };
-// "pass", "regressed", "inconclusive", "invalid".
+// Returns "pass", "regressed", "inconclusive" or "invalid".
 std::string_view word(Verdict verdict);
 
-// Chance of an error to one side: of the 90 % interval, and of the wider one of a verdict that was
-// looked at again with more runs.
+// One-sided chance of error: of the 90 % interval, and of the wider interval of a repeated look
+// with more runs.
 inline constexpr double kOneSided = 0.05;
 inline constexpr double kOneSidedAgain = 0.02;
 
-// The mean shift of `changed` pairs, less that of `controls` where there are any, with the interval
-// of Welch's t (two-sided, 90 % unless `one_sided` says otherwise).
+// The mean shift of the changed nodes relative to that of the controls, with its interval.
+// `controlled` is false when there are too few controls: then the shift is absolute.
 struct CohortEffect {
   double estimate = 0;
-  // -infinity and infinity where the pairs are too few to bound it.
+  // -infinity and infinity when the nodes are too few to bound the estimate.
   double low = 0;
   double high = 0;
   double standard_error = 0;
@@ -59,38 +59,37 @@ struct CohortEffect {
   double degrees = 0;
   // One-sided p of Welch's t.
   double p_worse = 1;
-  // The same by turned signs or exchanged labels; asked when low > 0.
+  // One-sided p of the permutation test (turned signs or exchanged labels); computed if low > 0.
   double p_exchanged = 1;
-  // That so few pairs can give in that way at all.
+  // Smallest p that the permutation test can reach with so few nodes.
   double p_least = 0;
   bool controlled = false;
 };
 CohortEffect cohort_effect(const Group& changed, const Group& controls, std::uint64_t seed,
                            double one_sided = kOneSided);
-// The same where the changed shifts are of a single node, or of a single pair: bounded by the
-// spread of its runs, known with `run_degrees` of freedom, or what the controls scatter by, where
-// that is more.
+// Estimates the effect on a single changed node or pair. The error is the spread of its runs, with
+// `run_degrees` degrees of freedom, or the controls' scatter when that is larger.
 CohortEffect lone_effect(const Group& changed, const Group& controls, double run_degrees,
                          double one_sided = kOneSided);
 
-// Verdict from one interval, with the reasons that a report states.
+// Verdict from one interval, with flags for the report.
 struct Decision {
   Verdict verdict = Verdict::kInconclusive;
-  // A pass whose interval is above 0.
+  // True for a pass whose interval is above 0.
   bool loss_is_real = false;
-  // Welch says worse and the permutation does not: no verdict.
+  // True when Welch's t shows a loss and the permutation test does not: the verdict stays open.
   bool tests_disagree = false;
 };
-// One interval answers both questions: its upper end tests non-inferiority, its lower end a loss.
-// In this order: upper end below `delta`: pass. Else lower end above 0: regressed, unless the
-// permutation test is far from agreeing. Else inconclusive. `delta` as a logarithm.
+// Decides by one interval: its upper end tests non-inferiority, its lower end a loss. Pass: the
+// upper end is below `delta` (a logarithm). Otherwise regressed: the lower end is above 0, and the
+// permutation test does not clearly disagree. Otherwise inconclusive.
 Decision decide(const CohortEffect& effect, double delta);
 
 // The measurements that would settle an inconclusive verdict.
 struct Need {
-  // More runs of each pair after the upgrade; 0 when they cannot settle it.
+  // Further runs of each pair after the upgrade; 0: no number of runs settles the verdict.
   std::size_t runs = 0;
-  // More changed nodes, and as many controls where there are any.
+  // Further changed nodes, with as many further controls if there are any; 0: no number settles it.
   std::size_t nodes = 0;
 };
 struct Design {
@@ -106,14 +105,14 @@ struct Design {
   // Runs after; 0: as many as before.
   std::size_t after = 0;
 };
-// More runs are more after the upgrade: the before side is over. They are a second look, which has
-// the wider interval. `questions`: metrics that are asked at once, of which one alone must stand
-// out.
+// Returns the further measurements that would settle an inconclusive verdict. Runs can only be
+// added after the upgrade; they are a second look with the wider interval. `questions`: number of
+// metrics judged together, among which a single one must be significant.
 Need needed(const Design& design, const CohortEffect& effect, double delta,
             std::size_t questions = 1);
 
-// The smallest loss that a design will call with a chance of 80 % (logarithm). A single changed
-// node must lose more than `delta` for sure.
+// Returns the smallest loss (logarithm) that a design detects with a chance of 80 %; infinite for
+// an empty design. With a single changed node the loss must certainly exceed `delta`.
 double smallest_loss(const Design& design, double delta);
 
 }  // namespace railgauge::analysis

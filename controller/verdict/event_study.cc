@@ -46,8 +46,9 @@ std::optional<double> mean_log(const RolloutNode& node, Better better, std::size
   return sum / static_cast<double>(count);
 }
 
-// The node's change from the nights of [base, upgrade) to those of [from, until), less the change
-// of those without an upgrade until then; absent: not measured, or nobody left.
+// Returns the node's change from the nights [base, upgrade) to the nights [from, until), less the
+// mean change of the nodes not upgraded until then. Absent: the node was not measured, or fewer
+// than two other nodes are left.
 struct Difference {
   double shift = 0;
   double control_error2 = 0;
@@ -129,7 +130,8 @@ void add_node(std::span<const RolloutNode> nodes, const RolloutNode& node, Bette
   if (earlier.size() >= kLeastStudyNights) study.slopes.push_back(slope_of(earlier));
 }
 
-// Whether upgraded nodes moved before, by half of the bound within the nights that are looked at.
+// Reports whether upgraded nodes moved significantly before their upgrade, by at least half of the
+// bound within kStudyNights.
 bool has_trend(const std::vector<double>& slopes, double delta) {
   if (slopes.size() < 2) return false;
   const Spread spread = spread_of(slopes);

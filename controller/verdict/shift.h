@@ -1,4 +1,4 @@
-// By how much one pair of endpoints moved between two groups of runs. Pure.
+// Shift of one pair of endpoints between two groups of runs. Pure.
 #pragma once
 
 #include <cstddef>
@@ -11,17 +11,18 @@
 
 namespace railgauge::analysis {
 
-// Variance of Hodges and Lehmann's shift over that of a difference of means.
+// Variance of the Hodges-Lehmann shift relative to that of a difference of means.
 inline constexpr double kMedianLoss = std::numbers::pi / 3;
 
-// Logarithms, positive is worse. The interval holds with 95 % at least, by the order statistics of
-// the pairwise differences (Mann and Whitney's distribution, exact); without bounds below 4 + 4.
+// A shift in logarithms; positive is worse. The interval covers at least 95 %, by order statistics
+// of the pairwise differences (exact Mann-Whitney distribution). Fewer than 4 + 4 runs bound
+// nothing.
 struct Shift {
   double log_worsening = 0;
-  // -infinity and infinity where so few runs bound nothing.
+  // -infinity and infinity when the runs are too few to bound the shift.
   double low = 0;
   double high = 0;
-  // Variance of one run's logarithm, both sides pooled; 0 for single runs.
+  // Variance of one run's logarithm, pooled over both sides; 0 for single runs.
   double run_variance = 0;
   // Variance of log_worsening from the spread of runs alone.
   double run_error2 = 0;
@@ -29,10 +30,9 @@ struct Shift {
   std::size_t run_degrees = 0;
 };
 
-// `before` and `after`: one figure a run (a run is a fresh process). Not finite ones are missing
-// runs. Errors: kFailedPrecondition when a side is empty, kInvalidArgument for a figure that is
-// not positive.
-// Source: Hodges and Lehmann, Ann. Math. Statist. 34 (1963). Thread safe.
+// Estimates the shift from `before` to `after`: one figure for each run, a fresh process. A figure
+// that is not finite is a missing run. kFailedPrecondition: a side is empty. kInvalidArgument: a
+// figure is not positive. Source: Hodges and Lehmann, Ann. Math. Statist. 34 (1963). Thread safe.
 Result<Shift> shift_of(std::span<const double> before, std::span<const double> after,
                        Better better);
 

@@ -53,7 +53,8 @@ std::string_view word(LossKind kind) {
 
 namespace {
 
-// The word may stand among others ("net/ib", "ib via dmabuf"): the best counts, a detour decides.
+// Returns the rank of one path. The best of several words ("net/ib", "ib via dmabuf") counts, but a
+// detour (staged, socket, tcp) decides.
 int rank_of_one(std::string_view lower) {
   int best = 0;
   for (const Rank& rank : kPaths) {
@@ -180,7 +181,8 @@ std::optional<ModeWeights> modes_of(const MetricRuns& metric, bool changed) {
   return mode_weights(before, after, metric.traits.better);
 }
 
-// The slower of two levels is held more often, and that is no shift of all runs, nor the controls'.
+// Reports whether more runs are at the slower of two levels, without a shift of all runs and
+// without a similar move of the controls.
 bool slow_mode_grew(const MetricRuns& metric, const std::optional<ModeWeights>& modes) {
   if (!modes || !modes->moved || modes->after <= modes->before) return false;
   if (modes->before <= 0 && modes->after >= 1) return false;
@@ -280,7 +282,7 @@ void add_far_losses(std::vector<MetricVerdict>& metrics) {
 // Chance of one false mode mix among all metrics together.
 constexpr double kModeProof = 0.01;
 
-// A slow mode that is held more often is a loss although the median may stand still.
+// Makes a regression of a larger share of slow runs, which the median may not show.
 void add_mode_mixes(std::vector<MetricVerdict>& metrics) {
   const auto asked = static_cast<double>(metrics.size());
   for (MetricVerdict& metric : metrics) {
@@ -297,7 +299,7 @@ void add_mode_mixes(std::vector<MetricVerdict>& metrics) {
   }
 }
 
-// Among many metrics some look worse by chance: those are asked for more runs.
+// Among many metrics some look worse by chance: these become inconclusive and need more runs.
 void hold_as_family(std::vector<MetricVerdict>& metrics) {
   std::vector<double> p;
   std::vector<MetricVerdict*> asked;

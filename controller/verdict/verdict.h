@@ -1,4 +1,4 @@
-// The answer about an upgrade: pass, regressed, inconclusive or invalid, with what it rests on.
+// Verdict on an upgrade: pass, regressed, inconclusive or invalid, with the figures behind it.
 // Pure.
 #pragma once
 
@@ -15,12 +15,12 @@
 
 namespace railgauge::analysis {
 
-// The outcome of an endpoint that is not there any more.
+// The outcome of an endpoint that is gone.
 inline constexpr std::string_view kGone = "gone";
 
-// One task or check on one place, on both sides of an upgrade. Outcomes and states are DESIGN's
-// words; "" is not measured, "gone" is that the endpoint is not there any more. Paths are the
-// kernels' facts "path" and "transport".
+// One task or check at one place, on both sides of an upgrade. Outcomes and states are DESIGN's
+// words; "" is not measured, kGone is an endpoint that is gone. Paths are the kernels' facts "path"
+// and "transport".
 struct FunctionSides {
   std::string node{};
   std::string endpoint{};
@@ -30,15 +30,15 @@ struct FunctionSides {
   std::string outcome_after{};
   std::string path_before{};
   std::string path_after{};
-  // Else a check, or that an endpoint is there.
+  // False for a check and for the presence of an endpoint.
   bool is_task = true;
-  // A task that did not pass after, nor always before: nothing is known of it.
+  // True for a task that did not pass after and did not always pass before: it proves nothing.
   bool never_passed = false;
 };
 
 // Corruption outranks every other loss.
 enum class LossKind { kLostFunction, kCorruption };
-// "lost_function", "corruption".
+// Returns "lost_function" or "corruption".
 std::string_view word(LossKind kind);
 
 // One function that was lost, with both of its sides.
@@ -49,24 +49,25 @@ struct LostFunction {
   std::string what;
 };
 
-// The lost functions, in the order given. The outcome "corrupted" marks a task that failed because
-// of wrong bytes: that is corruption, also where nothing was measured before.
+// Returns the lost functions in the given order. The outcome "corrupted" marks a task that failed
+// because of wrong bytes: this is corruption even without a measurement before.
 std::vector<LostFunction> lost_functions(std::span<const FunctionSides> all);
 
-// The rank of a path; larger is better, paths that cannot be compared are 0. For several, parted by
-// commas as a collective's are ("NET/IB/0/GDRDMA, NET/IB/1"), the worst: one rail is a loss.
+// Returns the rank of a path: larger is better, 0 cannot be compared. A collective reports several
+// paths, separated by commas ("NET/IB/0/GDRDMA, NET/IB/1"); the worst counts, since one worse rail
+// is a loss.
 int path_rank(std::string_view path);
 
 // One endpoint (or pair of them) with a figure for each run of either side.
 struct PairRuns {
-  // Node of the endpoint that counts: the changed one where only one end changed.
+  // Node of the first end; the changed node when only one end changed.
   std::string node;
   std::string endpoint;
   // True when the stack of the node changed.
   bool changed = false;
   std::vector<double> before;
   std::vector<double> after;
-  // The other end, whose drift is in it as well; "" where there is none.
+  // The other end, whose drift is part of the figures too; "" for a single endpoint.
   std::string other_node{};
   std::string other_endpoint{};
   bool other_changed = false;
@@ -77,10 +78,10 @@ struct MetricRuns {
   // Name of the metric for people: "verbs.write_lat latency_ns p50 8 B".
   std::string name;
   MetricTraits traits;
-  // Every one that was to be measured, measured or not.
+  // Every pair that was to be measured, with or without figures.
   std::vector<PairRuns> pairs;
-  // A joint property of other metrics, as where a curve over sizes bends: one that moved for the
-  // worse is a loss, with the bound and among the metrics as any; but no pass asks for it.
+  // True for a joint property of other metrics, such as the knee of a curve over sizes. Its loss
+  // counts like that of any metric, but a pass does not require it.
   bool is_shape = false;
 };
 
@@ -92,28 +93,27 @@ struct UpgradeRuns {
   std::vector<FunctionSides> functions;
   // Share of changed pairs that a pass must rest on.
   double min_coverage = 1;
-  // A side and pair.
   // Runs that each pair needs on each side.
   std::size_t min_runs = 5;
-  // Runs of the before side, where fewer nights exist; 0: min_runs.
+  // Runs that the before side needs, when fewer nights exist; 0: min_runs.
   std::size_t min_before = 0;
-  // Not the first look: more runs, or a new after side.
+  // True for a repeated look, with more runs or a new after side.
   bool again = false;
   // True when nightly points replace a prepared before side.
   bool before_is_history = false;
-  // The left-out parts, printed with the verdict.
+  // Notes on omitted parts, printed with the verdict.
   std::vector<std::string> notes{};
-  // Metrics that the after side has and nothing before it: no pass rests on those.
+  // Metrics with figures on the after side only; a pass does not rest on them.
   std::vector<std::string> uncompared{};
-  // Why the sides are not what they should be; "" they are.
+  // Reason why the sides cannot be compared; "" for valid sides.
   std::string invalid{};
 };
 
-// A pair whose own interval is beyond the bound, by the end that is behind it.
+// A pair whose own interval is beyond the bound, with the end that causes the loss.
 struct PairFlag {
   std::string node;
   std::string endpoint;
-  // Where both ends changed and their other pairs do not decide which of them it is; else "".
+  // The other end when both changed and their other pairs do not decide between them; else "".
   std::string other_node{};
   std::string other_endpoint{};
   // Fraction, with its 95 % interval.
@@ -122,7 +122,7 @@ struct PairFlag {
   double high = 0;
 };
 
-// Verdict of one metric with the figures behind it. Fractions are positive where it got worse.
+// Verdict of one metric with the figures behind it. Fractions are positive for a loss.
 struct MetricVerdict {
   std::string name;
   Verdict verdict = Verdict::kInconclusive;
@@ -135,29 +135,29 @@ struct MetricVerdict {
   double p_worse = 1;
   bool controlled = false;
   bool loss_is_real = false;
-  // Nodes measured on both sides, of which each counts once.
+  // Number of nodes measured on both sides; each counts once.
   std::size_t changed = 0;
   std::size_t controls = 0;
   bool is_shape = false;
-  // A single node or pair: its drift is not known.
+  // True for a single changed node or pair, whose drift is unknown.
   bool lone = false;
   // Measured share of the changed pairs that were to be measured.
   double coverage = 0;
-  // "node/endpoint with node/endpoint" of those that were not.
+  // "node/endpoint with node/endpoint" of each changed pair without enough runs.
   std::vector<std::string> missing;
-  // Modes of the changed pairs' runs, where these have two levels.
+  // Modes of the changed pairs' runs when these have two levels and the slower one grew.
   std::optional<ModeWeights> modes;
-  // Regressed because the runs are at the slower level more often.
+  // True for a regression because more runs are at the slower level.
   bool is_mode_mix = false;
   Need need;
-  // Places that lost more than the bound by themselves.
+  // Places with a certain loss beyond the bound, whatever the mean of all.
   std::vector<std::string> far;
   // Largest loss among the places of `far`, as a fraction.
   double far_worse = 0;
-  // Loss of the controls, where it is beyond the bound for sure.
+  // Loss of the controls when it is certainly beyond the bound.
   std::optional<double> common;
   std::vector<PairFlag> flags;
-  // Why it is not a pass; "" for a pass.
+  // Reason of a verdict other than pass; "" for a pass.
   std::string reason;
 };
 
@@ -175,15 +175,15 @@ struct UpgradeVerdict {
   std::string reason;
 };
 
-// A node is the unit: its pairs share its drift, so that their mean counts once. With a single
-// changed node its own runs bound the shift, and nothing separates its drift from the upgrade.
-// Judges one metric alone; judge_upgrade() corrects for the number of metrics. Thread safe.
+// Judges one metric alone; judge_upgrade() corrects for the number of metrics. The unit is the
+// node: its pairs share its drift, so their mean counts once. The shift of a single changed node is
+// bounded by its own runs, and nothing separates its drift from the upgrade. Thread safe.
 MetricVerdict judge_metric(const MetricRuns& metric, const UpgradeRuns& upgrade);
 
-// Corruption and lost function first, then the metrics as one family: a metric is regressed when
-// its p holds under Benjamini and Hochberg's bound among all of them; a pass needs every metric's.
-// Thread safe; the permutation tests draw from the upgrade's id, so that equal input gives an equal
-// verdict.
+// Judges an upgrade: corruption and lost functions first, then the metrics as one family. A metric
+// is regressed when its p is within Benjamini and Hochberg's bound over all metrics; a pass needs a
+// pass of every metric. The upgrade's id seeds the permutation tests, so equal input gives an equal
+// verdict. Thread safe.
 UpgradeVerdict judge_upgrade(const UpgradeRuns& upgrade);
 
 }  // namespace railgauge::analysis

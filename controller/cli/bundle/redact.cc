@@ -61,7 +61,7 @@ std::string_view address_at(std::string_view token, std::size_t begin) {
 bool says_something(std::string_view part) {
   return part.size() > 1 && !std::ranges::all_of(part, is_digit);
 }
-// Whether the name is one token. Other names ("Ada Lovelace") are searched as phrases.
+// Reports whether the name is one token. Other names ("Ada Lovelace") are searched as phrases.
 bool is_word(std::string_view name) { return std::ranges::all_of(name, is_token); }
 
 }  // namespace
@@ -210,8 +210,8 @@ constexpr std::string_view kBlanks = " \t";
 bool is_name(char c) { return is_alnum(c) || c == '_' || c == '-'; }
 bool is_blank(char c) { return kBlanks.find(c) != std::string_view::npos; }
 
-// Whether the name says that its value is a secret, by its letters in lower case: a word of kWords
-// anywhere, or a word of kParts as one part between underscores or dashes.
+// Reports whether the name says that its value is a secret, by its letters in lower case: a word of
+// kWords anywhere, or a word of kParts as one part between underscores or dashes.
 bool is_secret(std::string_view name) {
   std::string joined = lower(name);
   std::ranges::replace(joined, '-', '_');

@@ -8,9 +8,9 @@
 namespace railgauge::cli {
 
 // Replaces names and addresses by numbered words ("node-3"). A name has the same word everywhere,
-// in upper and lower case, also inside of another word ("gpu001-ib0"). A node's name is recognised
-// without its domain too. Text that is not learnt and does not look like an address is kept: people
-// have to read a bundle before they send it. Not thread safe.
+// in upper and lower case, also inside another word ("gpu001-ib0"). A node's name also matches
+// without its domain. Text that is neither learnt nor like an address is kept: people have to read
+// a bundle before they send it. Not thread safe.
 class Redactor {
  public:
   // Adds a name of one kind ("node", "person", "leaf", "address", "id"). From now on it becomes

@@ -106,7 +106,7 @@ Status split_flags(const Grammar& grammar, std::span<const std::string> words, A
   return {};
 }
 
-// Whether a verb begins with this noun.
+// Reports whether a verb begins with this noun.
 bool is_noun(const Grammar& grammar, std::string_view noun) {
   return std::ranges::any_of(grammar.verbs, [&](const Verb& v) { return v.noun == noun; });
 }

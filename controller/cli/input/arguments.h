@@ -1,4 +1,4 @@
-// The command line: which verb, with which operands and flags. Pure: no environment, no file.
+// Parser of the command line: verb, operands and flags. Pure: no environment, no file.
 #pragma once
 
 #include <map>
@@ -32,7 +32,7 @@ struct Verb {
   Result<int> (*run)(Session&, const Arguments&);  // the exit code
 };
 
-// "runs show"; the noun alone where the verb has no name.
+// Returns "runs show"; the noun alone when the verb has no name.
 std::string full_name(const Verb& verb);
 
 // The whole language of the program. The spans outlive every use.
@@ -54,14 +54,14 @@ struct Arguments {
   [[nodiscard]] std::string operand(std::size_t index) const;    // "" when absent
 };
 
-// Errors: kInvalidArgument, one line that says what would have been right.
+// Parses the command line. kInvalidArgument: one line with the fault and the correct form.
 Result<Arguments> parse_arguments(const Grammar& grammar, std::span<const std::string> words);
 
-// Help for what `arguments` names: one verb, one noun's verbs, or everything.
+// Returns the help for one verb, one noun's verbs, or everything, as `arguments` names them.
 std::string help_text(const Grammar& grammar, const Arguments& arguments);
 
-// The text of deploy/docs/reference/cli.md: every verb with its operands and flags, the flags that
-// every verb takes, the exit codes. Pure; the same text on every call.
+// Renders deploy/docs/reference/cli.md: every verb with its operands and flags, the flags of all
+// verbs, and the exit codes. Pure; equal text on every call.
 std::string command_page(const Grammar& grammar);
 
 }  // namespace railgauge::cli

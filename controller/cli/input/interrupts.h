@@ -1,5 +1,5 @@
-// Ctrl-C and SIGTERM as values that verbs can ask for, so that "detach first, cancel second" is
-// tested without signals.
+// Ctrl-C and SIGTERM as values that verbs query, so that "detach first, cancel second" is tested
+// without signals.
 #pragma once
 
 #include <condition_variable>
@@ -20,7 +20,7 @@ class Interrupts {
   [[nodiscard]] int presses() const;
   [[nodiscard]] bool terminated() const;
   [[nodiscard]] bool any() const { return presses() > 0 || terminated(); }
-  // True once there are more than `seen` presses or a termination; false after `seconds` without.
+  // Waits for more than `seen` presses or a termination; returns false after `seconds` without.
   bool wait_beyond(int seen, double seconds);
 
   // While it lives, a press or a termination calls `cancel`, which must not wait.
@@ -44,9 +44,9 @@ class Interrupts {
   std::list<std::function<void()>> hooks_;
 };
 
-// Blocks SIGINT, SIGTERM and SIGHUP and hands them to `interrupts` from a thread of its own; made
-// before any other thread, so that all inherit the mask. A third Ctrl-C or a second SIGTERM ends
-// the process at once: the way out when something inside does not come back.
+// Blocks SIGINT, SIGTERM and SIGHUP and reports them to `interrupts` from its own thread. Make it
+// before any other thread, so that all threads inherit the mask. A third Ctrl-C or a second SIGTERM
+// ends the process at once, as the way out of a hang.
 class SignalListener {
  public:
   explicit SignalListener(Interrupts& interrupts);

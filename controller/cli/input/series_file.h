@@ -12,7 +12,7 @@
 
 namespace railgauge::cli {
 
-// In the order of time where every row has one, else in the order of the file.
+// The rows of a file, in the order of time when every row has a time, else in the file's order.
 struct SeriesFile {
   std::vector<double> values;      // NaN is a gap
   std::vector<std::size_t> rows;   // of each value: its row in the file, from 0, header not counted
@@ -28,11 +28,12 @@ inline constexpr std::size_t kMaxSeriesRows = 20'000'000;
 // series, and for a file without any value.
 Result<SeriesFile> read_series(std::istream& in, const std::string& name);
 
-// Seconds (since 1970 for dates, in the number's own unit otherwise): "1700000000", "2024-05",
-// "2024-05-17", "2024-05-17T12:30:00.5Z", "2024-05-17 12:30:00+02:00". Nothing for anything else.
+// Parses a time into seconds (since 1970 for dates, else in the number's own unit): "1700000000",
+// "2024-05", "2024-05-17", "2024-05-17T12:30:00.5Z", "2024-05-17 12:30:00+02:00". Absent for any
+// other text.
 std::optional<double> parse_series_time(std::string_view text);
 
-// Whether the text is a date rather than a number.
+// Reports whether the text is a date instead of a number.
 bool is_calendar_time(std::string_view text);
 
 }  // namespace railgauge::cli

@@ -1,4 +1,5 @@
-// Where the controller is and how to print: flag beats variable beats file beats default.
+// Settings of the CLI: the controller's address and the output. A flag takes precedence over a
+// variable, a variable over the file, the file over the default.
 #pragma once
 
 #include <span>
@@ -26,15 +27,15 @@ struct Settings {
   double answer_seconds = 15;  // deadline of one call
 };
 
-// The flags of the settings above, which every verb takes; with --config, --help and --version.
+// Returns the flags of all verbs: those of the settings above, --config, --help and --version.
 std::span<const Flag> common_flags();
 
 // Reads the file that --config or RAILGAUGE_CONFIG names (it must exist), else kDefaultConfig where
 // it exists. Errors: kInvalidArgument, naming flag, variable or file and line, and what is allowed.
 Result<Settings> resolve_settings(const Arguments& arguments, const Environment& environment);
 
-// How a person reaches the same controller again, from any shell: "railgauge" with the connection
-// flags that `settings` amount to, quoted for a shell where they must be.
+// Returns the command with which a person reaches the same controller from any shell: "railgauge"
+// with the connection flags of `settings`, quoted where a shell needs quotes.
 std::string same_invocation(const Settings& settings);
 
 }  // namespace railgauge::cli

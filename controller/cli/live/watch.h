@@ -1,5 +1,5 @@
-// `--watch`: a verb that lists something, asked again and again. On a terminal its view is drawn
-// over itself, elsewhere it is printed again when it has changed.
+// `--watch`: repeats a verb that prints a list. On a terminal each view is drawn over the previous
+// one; elsewhere a view is printed when it has changed.
 #pragma once
 
 #include <cstddef>
@@ -14,16 +14,16 @@
 
 namespace railgauge::cli {
 
-// `line` on a terminal of so many columns (0: any number): what does not fit is cut off and marked
-// by '>', since a wrapped line could not be drawn over. Counts characters of UTF-8; colours take no
-// room and end with the line. Pure.
+// Fits `line` to a terminal of `columns` (0: any number). A longer line is cut and marked by '>',
+// since a wrapped line could not be drawn over. Counts characters of UTF-8; colours take no columns
+// and end with the line. Pure.
 std::string fit_line(std::string_view line, int columns);
 
-// The lines of a view as they fit on the screen, which keeps its last one free: of more the first,
-// and how many are left out. Pure.
+// Fits the lines of a view to the screen, whose last line stays free. Shortens a longer view to its
+// first lines and the number of omitted ones. Pure.
 std::vector<std::string> fit_view(const std::string& view, const Screen& screen);
 
-// The bytes that draw `lines` over the `drawn` lines above the cursor. Pure.
+// Returns the bytes that draw `lines` over the `drawn` lines above the cursor. Pure.
 std::string drawn_over(const std::vector<std::string>& lines, std::size_t drawn);
 
 struct WatchOptions {
@@ -34,9 +34,9 @@ struct WatchOptions {
 // --interval, and the time of day. Errors: kInvalidArgument.
 Result<WatchOptions> watch_options(const Arguments& arguments);
 
-// Runs the verb until Ctrl-C or SIGTERM (130, 143), or until nobody reads what it prints (0). A
-// controller that does not answer ends it at the first look only; later its last view stays, and
-// why it is old. Errors: kInvalidArgument for formats that have one document; the verb's own.
+// Runs the verb until Ctrl-C or SIGTERM (130, 143), or until its output has no reader (0). A
+// controller without an answer ends it at the first view only; later the last view stays, with the
+// reason for its age. Errors: kInvalidArgument for formats of one document; the verb's own.
 Result<int> watch_verb(Session& session, const Arguments& arguments, const WatchOptions& options);
 
 }  // namespace railgauge::cli

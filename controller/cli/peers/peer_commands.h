@@ -1,4 +1,4 @@
-// `runs show RUN --as TOOL`: how another tool would measure what a run measured.
+// `runs show RUN --as TOOL`: the commands with which another tool measures the same as a run.
 #pragma once
 
 #include "controller/api/control.pb.h"
@@ -8,8 +8,8 @@
 
 namespace railgauge::cli {
 
-// The tools' command lines for each task, or why there is none. kInvalidArgument for a tool that is
-// not known. Pure.
+// Returns the tool's command lines for each task, or the reason why a task has none.
+// kInvalidArgument: an unknown tool. Pure.
 Result<PeerCommands> peer_commands(const api::RunDetail& detail, const std::string& tool);
 
 void print_peer_commands(const Output& output, const PeerCommands& commands);

@@ -103,7 +103,7 @@ class CommandLine {
   [[nodiscard]] std::int64_t number(const std::string& name, std::int64_t absent = 0) const {
     return parse_integer(value(name)).value_or(absent);
   }
-  // Whether the parameter is there and has the value, or (`same` false) another one.
+  // Reports whether the parameter is there and has the value, or (`same` false) another one.
   [[nodiscard]] bool is(const std::string& name, std::string_view other, bool same) const {
     const std::string found = value(name);
     return !found.empty() && (found == other) == same;
@@ -139,7 +139,7 @@ class CommandLine {
     return std::clamp<std::uint64_t>(kMostBytesPerCompletion / std::max<std::uint64_t>(1, size), 1,
                                      asked);
   }
-  // Whether -a of the tool gives exactly the task's sizes in one launch.
+  // Reports whether -a of the tool gives exactly the task's sizes in one launch.
   [[nodiscard]] bool takes_all_sizes() const {
     return value("sizes") == "2:8MiB" && value("transport") != "UD" && seconds() <= 0 &&
            (is_latency() || number("signal_every") <= 1);

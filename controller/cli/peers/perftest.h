@@ -1,4 +1,4 @@
-// Which command lines of perftest measure what a task of ours measured.
+// Command lines of perftest that measure the same as a task of ours.
 #pragma once
 
 #include <string>
@@ -15,8 +15,8 @@ struct PeerLine {
   std::string command{};  // ready for a shell
 };
 
-// Two lines for each size, the listening side's first, with the devices, GIDs and MTU that the task
-// used, where it got that far. kUnimplemented with the reason where perftest has no such test.
+// Returns two lines for each size, the listening side's first, with the devices, GIDs and MTU of
+// the task, if the task came that far. kUnimplemented, with the reason: perftest has no such test.
 // Pure.
 Result<std::vector<PeerLine>> perftest_lines(const api::TaskDetail& task);
 

@@ -18,10 +18,10 @@ namespace railgauge::cli {
 
 using Parameters = std::vector<std::pair<std::string, std::string>>;
 
-// The point's parameters, by name, but for those that say how long and how precisely was measured,
-// for the sizes, and for `but`.
+// Returns the point's parameters by name, without parameters of effort (length and precision of the
+// measurement), without the sizes and without `but`.
 Parameters telling_parameters(const api::ResultPoint& point, const std::string& but);
-// The same of a task, which has those that are at their defaults too.
+// Returns the same parameters of a task, which includes parameters at their defaults.
 Parameters telling_parameters(const api::TaskDetail& task, const std::string& but);
 
 // An entry about the point's figure: the fields that distinguish it, and its unit.
@@ -42,7 +42,7 @@ Entry entry_for(const api::ResultPoint& point, const Parameters& parameters) {
   return entry;
 }
 
-// One text for each figure of each revision of a kernel.
+// Returns a text that is unique for each figure of each revision of a kernel.
 std::string key_of(const api::ResultPoint& point, const google::protobuf::Message& entry);
 
 // The items by key, in the order in which the keys appear; items with the key "" are left out.
@@ -60,7 +60,7 @@ auto grouped(const Items& items, KeyOf key_of) {
   return groups;
 }
 
-// Value and unit as people read them: "55.60 GB/s".
+// Returns value and unit for people: "55.60 GB/s".
 std::string value_text(double value, const std::string& unit);
 
 // Calls `take` with each message, which has `kernel` and `parameters`, and with the parameters that

@@ -1,4 +1,4 @@
-// Messages as CSV (RFC 4180, lines end in \n here and quotes stand only where they must).
+// Messages as CSV (RFC 4180, but lines end in \n, and only cells that need quotes have them).
 #pragma once
 
 #include <string>
@@ -15,10 +15,10 @@ namespace railgauge::cli {
 std::string csv_header(const google::protobuf::Descriptor& descriptor);
 std::string csv_row(const google::protobuf::Message& message);
 
-// `text` as one cell.
+// Returns `text` as one cell, quoted if necessary.
 std::string csv_cell(const std::string& text);
 
-// A value of a query as a table or CSV shows it; null is empty.
+// Returns a value of a query for a table or CSV; null is empty.
 std::string sql_text(const api::SqlValue& value);
 
 }  // namespace railgauge::cli

@@ -9,10 +9,10 @@
 
 namespace railgauge::cli {
 
-// How far a figure is from what most pairs of its class (inside a leaf, across) give.
+// Distance of a figure from that of most pairs of its class (inside a leaf, across leaves).
 enum class Heat { kMissing, kBetter, kUsual, kLower, kLow, kBad, kWorst };
 
-// The matrix in the order in which it is drawn, with what is expected of each figure.
+// The matrix in the order of drawing, with the expected figure of each cell.
 struct HeatGrid {
   std::vector<std::string> nodes{};   // by leaf, then by name
   std::vector<std::string> leaves{};  // of them

@@ -53,7 +53,7 @@ class RowPrinter {
     if (output.format == Format::kJson)
       output.out << "{\n  \"schema_version\": 1,\n  " << head << ": [";
   }
-  // One row; `csv()` and `json()` make its text in one line.
+  // Prints one row; `csv()` and `json()` make its text in one line.
   template <class Csv, class Json>
   void print(Csv csv, Json json) {
     if (output_.format == Format::kCsv) output_.out << csv() << '\n';
@@ -92,12 +92,13 @@ std::string line_of(const std::string& text, Tone tone = Tone::kPlain, bool colo
 // before a wait begins.
 void print_notice(const Output& output, std::string_view text);
 
-// The error as one line on `err` and, with json or ndjson, as a document on `out`. Returns the exit
-// code.
+// Prints the error as one line on `err` and, with json or ndjson, as a document on `out`. Returns
+// the exit code.
 int report_error(const Output& output, const Error& error);
 
-// Exit code of an error of a call or of the command line: 130 when the user interrupted, 2 when the
-// words were wrong (also a name that is not there), else 4. An error outside a task never waives.
+// Returns the exit code of an error of a call or of the command line: 130 when the user
+// interrupted, 2 for wrong input (also a name that does not exist), else 4. An error outside a task
+// never waives.
 int exit_code_of_call(const Error& error);
 
 }  // namespace railgauge::cli

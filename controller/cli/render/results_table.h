@@ -1,5 +1,5 @@
 // Points as tables for people: one table for each kernel, metric, memory kind and path, since
-// figures of two paths must not stand in one column unmarked.
+// figures of two paths must not share a column without a mark.
 #pragma once
 
 #include <string>
@@ -12,19 +12,20 @@
 
 namespace railgauge::cli {
 
-// Whether both ranks were on one port: then nothing of it is the fabric's.
+// Reports whether both ranks were on one port: then the point does not measure the fabric.
 bool is_loopback(const api::ResultPoint& point);
 
-// Whether the parameter sets how long and how precisely to measure (or the sizes, which have a
-// column). Figures that differ in such a parameter alone measure the same thing.
+// Reports whether the parameter sets how long and how precisely to measure (or the sizes, which
+// have a column). Figures that differ in such a parameter alone measure the same thing.
 bool is_effort_parameter(std::string_view name);
 
-// Tables in the points' order, each with memory kind and path in its first line, and below them
-// what must be known to read them: soft-RoCE, synthetic figures. "" for no points.
+// Renders tables in the points' order, each with memory kind and path in its first line, and below
+// them remarks for their readers: soft-RoCE, synthetic figures. "" without points.
 std::string results_tables(const google::protobuf::RepeatedPtrField<api::ResultPoint>& points,
                            Units units, bool colour);
 
-// Four significant digits without an exponent, at most six decimals: "2.317", "97.43", "12345".
+// Formats four significant digits without an exponent, with at most six decimals: "2.317", "97.43",
+// "12345".
 std::string figure(double value);
 
 }  // namespace railgauge::cli

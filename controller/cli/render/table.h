@@ -41,32 +41,33 @@ struct Column {
   bool right = false;  // numbers stand right
 };
 
-// Columns from one line of headings: "NODE|COUNT>|WHY". '>' marks numbers, which stand right.
+// Makes columns from one line of headings: "NODE|COUNT>|WHY". '>' marks numbers, aligned right.
 std::vector<Column> columns_of(std::string_view headings);
 
-// From now on this process' tables are for a terminal of so many columns; 0, as at first: for none.
-// A program has one terminal and says so before its first table, which no verb has to know.
+// Sets the number of columns of the terminal for all later tables of this process; 0, the initial
+// value: no terminal. A program has one terminal and sets it before its first table, so that no
+// verb has to know it.
 void fold_tables_at(int columns);
 
-// Lines, each ending in a newline; no trailing blanks; nothing cut. A column that is empty in every
-// row is left out. On a terminal that is too narrow, columns that do not fit stand on indented
-// lines below, headings and cells alike; only a cell that is wider than the terminal is left to it.
+// Renders lines that end in a newline, without trailing blanks and without cutting cells. A column
+// that is empty in every row is left out. On a narrow terminal, further columns continue on
+// indented lines below, headings and cells alike; the terminal wraps a cell wider than itself.
 std::string render_table(const std::vector<Column>& columns, const Rows& rows, bool colour);
 std::string render_table(std::string_view headings, const Rows& rows, bool colour);
 
-// The table behind an empty line, and below `title` where there is one; "" without rows.
+// Renders the table after an empty line, and below `title` if there is one; "" without rows.
 std::string render_section(std::string_view headings, const Rows& rows, bool colour,
                            const std::string& title = "");
 
-// Rows of name and value without a heading line; empty values are left out.
+// Renders rows of name and value without a heading line; empty values are left out.
 std::string render_list(const Rows& rows, bool colour);
 
-// `text` in the tone's colour when `colour`.
+// Returns `text`, in the tone's colour if `colour`.
 std::string toned(const std::string& text, Tone tone, bool colour);
 
-// How an outcome, a node's or a task's state looks.
+// Returns the tone of an outcome, or of a node's or a task's state.
 Tone tone_of(const std::string& word);
-// The word in the tone that it has.
+// Returns the word as a cell in its tone.
 Cell state_cell(const std::string& word);
 
 }  // namespace railgauge::cli

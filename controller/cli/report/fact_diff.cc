@@ -13,7 +13,7 @@ using namespace railgauge::api;
 
 constexpr const char* kNone = "";  // no node says an empty word
 
-// How many nodes of a set say what.
+// Numbers of nodes of a set by value.
 struct Said {
   std::map<std::string, std::uint32_t> values;
   std::uint32_t unknown = 0;

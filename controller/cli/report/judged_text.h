@@ -17,11 +17,11 @@ std::string upgrade_text(const api::Upgrade& upgrade, bool colour);
 // The exit code of a verdict: 0 pass, 1 regressed, 3 inconclusive, 4 without a verdict.
 int exit_code_of_verdict(const api::Upgrade& upgrade);
 
-// Levels before and after as bars of one scale, parted by '|'; "" where there is none.
+// Renders levels before and after as bars of one scale, separated by '|'; "" without levels.
 std::string sparkline(const google::protobuf::RepeatedField<double>& before,
                       const google::protobuf::RepeatedField<double>& after);
 
-// The heading, and each line below it; "" where there is none.
+// Renders the heading and each line below it; "" without lines.
 std::string headed_lines(const std::string& heading,
                          const google::protobuf::RepeatedPtrField<std::string>& lines);
 

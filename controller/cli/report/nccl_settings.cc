@@ -23,7 +23,7 @@ using Tasks = google::protobuf::RepeatedPtrField<TaskDetail>;
 constexpr double kLatencyUpToBytes = 1U << 20U;  // from here on kernels/nccl reports none
 constexpr const char* kEnvironment = "environment";
 
-// Whether the parameter sets an NCCL variable, or is the environment as a whole.
+// Reports whether the parameter sets an NCCL variable, or is the environment as a whole.
 bool is_setting(const std::string& parameter) {
   return parameter == kEnvironment ||
          std::ranges::any_of(nccl_settings(), [&](const NcclSetting& setting) {
@@ -105,8 +105,8 @@ NcclSettingRank measured_entry(const Contest& contest, const std::string& settin
   return out;
 }
 
-// Whether all of `better` is on the good side of all of `worse`; without an interval a figure is
-// apart from none.
+// Reports whether all of `better` is on the good side of all of `worse`; without an interval a
+// figure is apart from none.
 bool is_apart(const NcclSettingRank& better, const NcclSettingRank& worse, bool larger_is_better) {
   if (!better.has_median_low() || !worse.has_median_low()) return false;
   return larger_is_better ? better.median_low() > worse.median_high()
@@ -145,7 +145,7 @@ std::string reason_of(const TaskDetail& task) {
   return task.outcome() + (task.reason().empty() ? "" : ": ") + task.reason();
 }
 
-// Whether the task was to measure messages of so many bytes.
+// Reports whether the task was to measure messages of so many bytes.
 bool has_size(const TaskDetail& task, double bytes) {
   const auto list = parse_bytes_list(value_of(task.parameters(), "sizes"));
   return list && std::ranges::any_of(*list, [bytes](std::uint64_t size) {

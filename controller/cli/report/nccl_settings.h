@@ -1,5 +1,5 @@
-// Which of NCCL's settings was best at each size: what one run measured with several of them,
-// ranked. Pure.
+// Ranks NCCL's settings by the figures of one run that measured several of them, for each size.
+// Pure.
 #pragma once
 
 #include <string>
@@ -23,7 +23,7 @@ std::vector<NcclSettingRank> nccl_setting_ranks(
     const google::protobuf::RepeatedPtrField<api::ResultPoint>& points,
     const google::protobuf::RepeatedPtrField<api::TaskDetail>& tasks);
 
-// As a table with an empty line before it; "" for none.
+// Renders the ranks as a table after an empty line; "" without ranks.
 std::string nccl_settings_table(const google::protobuf::RepeatedPtrField<NcclSettingRank>& ranks,
                                 bool colour);
 

@@ -97,8 +97,8 @@ bool used_gpu(const ResultPoint& point) {
   return memory != "host" || (target != "host" && target != "same" && !target.empty());
 }
 
-// Whether the point says something about a GPU and a NIC: passed, over loopback, with a known
-// distance and a GPU.
+// Reports whether the point says something about a GPU and a NIC: passed, over loopback, with a
+// known distance and a GPU.
 bool counts(const ResultPoint& point) {
   const std::string& unit = point.point().unit();
   return point.outcome() == kPassed && is_loopback(point) &&

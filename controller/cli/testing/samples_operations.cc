@@ -1,4 +1,4 @@
-// Samples of what operators ask beside runs: schedules and preflight.
+// Sample answers for operators besides runs: schedules and preflight.
 #include <fmt/format.h>
 
 #include "controller/cli/testing/samples.h"

@@ -1,4 +1,4 @@
-// Completion for bash and zsh, written from the grammar: what is added there is completed here.
+// Completion for bash and zsh, generated from the grammar: every new verb and flag is completed.
 #pragma once
 
 #include <string>
@@ -7,8 +7,8 @@
 
 namespace railgauge::cli {
 
-// Scripts to be sourced. Names of suites, nodes, runs, kernels and schedules are asked of the
-// controller while a person types, at most a second each time.
+// Return the script to source. While a person types, the script requests names of suites, nodes,
+// runs, kernels and schedules from the controller, for at most a second each time.
 std::string bash_completion(const Grammar& grammar);
 std::string zsh_completion(const Grammar& grammar);
 

@@ -162,7 +162,7 @@ Result<int> pin_baselines(Session& session, const Arguments& arguments) {
   return print_baselines(session.output, RG_TRY(call(session, rpc::kPinBaselines, request)));
 }
 
-// Against the golden ones: what accepted losses add up to.
+// Lists golden baselines with the present levels: the difference is the sum of accepted losses.
 Result<int> diff_baselines(Session& session, const Arguments&) {
   ListBaselinesRequest request;
   request.set_kind("golden");

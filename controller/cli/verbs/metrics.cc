@@ -1,4 +1,4 @@
-// metrics: what agents and controller show to Prometheus
+// metrics: the metrics that agents and controller export to Prometheus
 #include <fmt/format.h>
 
 #include "controller/cli/input/session.h"

@@ -116,7 +116,7 @@ Result<double> coverage_of(const Arguments& arguments) {
                           in_quotes(arguments.value("min-coverage"))));
 }
 
-// Whether measuring once more can settle anything: more runs, or what was not measured.
+// Reports whether measuring once more can settle anything: more runs, or what was not measured.
 bool may_settle(const Upgrade& upgrade, int extensions) {
   for (const JudgedMetric& metric : upgrade.metrics()) {
     if (metric.verdict() != "inconclusive") continue;
@@ -150,7 +150,7 @@ Result<Upgrade> extended(Session& session, GateRequest request, Upgrade upgrade,
   return upgrade;
 }
 
-// Whether an inconclusive verdict is measured again: --on-inconclusive.
+// Reports whether an inconclusive verdict is measured again: --on-inconclusive.
 Result<bool> extends(const Arguments& arguments) {
   const std::string word =
       arguments.has("on-inconclusive") ? arguments.value("on-inconclusive") : "extend";

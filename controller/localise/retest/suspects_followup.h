@@ -1,7 +1,7 @@
-// The next measurements about a suspect, and the meaning of their answers: with two known-good
-// partners under the same leaf and one elsewhere, from host and from GPU memory, with another GPU
-// on the same NIC. Pure: the first function returns the wanted tasks, the second takes their
-// results.
+// Follow-up measurements of a suspect and the judgement of their results. A suspect is measured
+// with two known-good partners under the same leaf and one elsewhere, from host and from GPU
+// memory, and with another GPU on the same NIC. Pure: follow_ups() returns the wanted tasks,
+// judge_follow_ups() takes their results.
 #pragma once
 
 #include <cstddef>
@@ -18,16 +18,16 @@ namespace railgauge::localise {
 enum class Purpose {
   // Task with a known-good partner under the same leaf.
   kSameLeaf,
-  // Task with a known-good partner under another leaf; any partner where no leaf is known.
+  // Task with a known-good partner under another leaf, or with any one when no leaf is known.
   kElsewhere,
-  // The same as above, from another GPU on the same NIC.
+  // Task with a known-good partner, from another GPU on the same NIC.
   kOtherGpu,
-  // The same once more, over a new connection.
+  // The suspect task once more, over a new connection.
   kAgain,
-  // A part of it with others: should be as expected.
+  // An end of the suspect with another partner; its figure should be as expected.
   kControl,
 };
-// The word that points and reports carry.
+// Returns the word of a purpose in points and reports.
 std::string_view purpose_word(Purpose purpose);
 
 // One task that is wanted.
@@ -45,14 +45,14 @@ struct FollowUp {
 // Bound of the tasks for one suspect.
 inline constexpr std::size_t kMaxFollowUpsOfSuspect = 64;
 
-// In the order of the suspects. A suspect for which no known-good partner is left (all are
-// suspected, or were not measured) has none.
+// Returns the wanted tasks in the order of the suspects. A suspect gets none when no known-good
+// partner is left, since all nodes are suspected or were not measured.
 std::vector<FollowUp> follow_ups(const PairData& data, const Localisation& found);
 
 // A follow-up with its figure.
 struct FollowUpResult {
   FollowUp asked{};
-  // Figure in the unit of the layers; absent: the task gave none.
+  // Figure in the unit of the layers; absent: the task yielded none.
   std::optional<double> value{};
 };
 
@@ -70,8 +70,8 @@ struct Retest {
   std::string sentence{};
 };
 
-// One for each suspect of which something was asked. Two failures with different partners confirm;
-// a missing figure is a failure of neither side and never clears.
+// Judges each suspect with at least one follow-up. Two failures with different partners confirm a
+// suspect. A missing figure counts as no failure and never clears a suspect.
 std::vector<Retest> judge_follow_ups(const PairData& data, const Localisation& found,
                                      std::span<const FollowUpResult> results);
 

@@ -1,6 +1,6 @@
-// Which members make a collective slow: the group is halved where it fails, and where both halves
-// pass, mixed halves say which parts fail only together. Each node that is called bad failed with
-// two different known-good partners. Pure; driven from outside.
+// Search for the members that make a collective fail. A failing group is halved; if both halves
+// pass, tests of mixed halves find parts that fail only together. Each node that is called bad
+// failed with two different known-good partners. Pure; the caller runs the tests.
 #pragma once
 
 #include <cstddef>
@@ -16,8 +16,8 @@ namespace railgauge::localise {
 
 using NodeGroup = std::vector<std::int32_t>;
 
-// Not thread safe. The caller runs the tests that next() returns and reports each of them once, in
-// any order.
+// The search in one group. The caller runs the tests from next() and reports each of them once, in
+// any order. Not thread safe.
 class GroupHalving {
  public:
   struct Test {
@@ -27,28 +27,29 @@ class GroupHalving {
   };
   // The result so far; complete when finished() is true.
   struct Verdict {
-    // Failed with two different known-good partners.
+    // Nodes that failed with two different known-good partners.
     NodeGroup bad{};
-    // Each passes alone, together they fail: the fault is in between.
+    // Two groups that pass alone and fail together: the fault is between them.
     std::vector<std::pair<NodeGroup, NodeGroup>> boundaries{};
-    // No known-good partner was left, the tests ran out, or theirs was not measured. Sorted.
+    // Nodes without an answer, sorted: no known-good partner was left, the tests ran out, a test
+    // was not measured, or the node passed with its second partner.
     NodeGroup unresolved{};
     // Number of tests that were reported.
     std::size_t tests = 0;
-    // Number of these that gave no measurement.
+    // Number of reported tests without a measurement.
     std::size_t not_measured = 0;
   };
-  // Bound of the tests; then what is open becomes unresolved.
+  // Bound of the tests; beyond it, open nodes become unresolved.
   static constexpr std::size_t kMaxTests = 1'024;
 
-  // Fewer than 2 nodes: finished at once. Nodes are distinct.
+  // Starts the search among distinct nodes; finished at once for fewer than 2 nodes.
   explicit GroupHalving(NodeGroup nodes);
 
-  // Tests that may run now, all at the same time: no node is in two of them. Empty while those
-  // given out before wait for their report; empty and finished() when all is said.
+  // Returns tests that may run at the same time: no node is in two of them. May be empty while
+  // earlier tests have no report; empty with finished() when the search is over.
   std::vector<Test> next();
-  // kNotMeasured: it never ran (waived, cancelled), which accuses nobody; what crashed or hung has
-  // failed. kInvalidArgument: no such test is out.
+  // Reports the result of a test. kNotMeasured: the test never ran (waived, cancelled) and accuses
+  // no node; a test that crashed or hung is kFailed. kInvalidArgument: no such test is under way.
   enum class Answer : std::uint8_t { kPassed, kFailed, kNotMeasured };
   Status report(std::uint32_t id, Answer answer);
   [[nodiscard]] bool finished() const { return cases_.empty(); }

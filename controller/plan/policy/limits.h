@@ -1,4 +1,4 @@
-// Floors and ceilings that a suite states: a point beyond one makes its task failed. Pure.
+// Floors and ceilings of a suite: a point beyond a limit makes its task failed. Pure.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 namespace railgauge::plan {
 
-// In the metric's own unit, which its name ends in.
+// One limit, in the unit at the end of the metric's name.
 struct Limit {
   // "bandwidth_bytes_per_second".
   std::string metric{};
@@ -21,8 +21,8 @@ struct Limit {
   bool operator==(const Limit&) const = default;
 };
 
-// Why a point is beyond a limit, naming the limit, in one line; nothing when it is within all of
-// them. A value that is not finite is beyond every limit on its metric.
+// Returns one line that names the first limit that the point is beyond; absent when the point is
+// within all limits. A value that is not finite is beyond every limit on its metric.
 std::optional<std::string> limit_problem(std::span<const Limit> limits, const std::string& metric,
                                          std::optional<std::uint64_t> size_bytes, double value);
 

@@ -1,5 +1,5 @@
-// How strictly a run's rounds are driven: what closes a round, what may run beside what, when the
-// run gives up. Plain values with units and defaults; the suite's `rounds:` keys are read into it.
+// Policy of a run's rounds: when a round closes, which tasks may run together, when the run gives
+// up. Plain values with units and defaults, read from the suite's mapping `rounds:`.
 #pragma once
 
 #include <array>
@@ -44,38 +44,39 @@ struct Kindness {
   double wait_seconds = 600;
 };
 
-// When a run gives up by itself: more tasks than this ended as failed, crashed or timed_out.
+// Bounds on tasks that ended as failed, crashed or timed_out; beyond one, the run stops by itself.
 struct StopBudget {
   // Number of allowed failures; 0: any number.
   std::uint32_t failures = 0;
   // Allowed share of the tasks that ended so far, 0 to 1; 1: any share.
   double failed_share = 1;
-  // The share counts only when at least so many tasks have ended: one bad task of two says little.
+  // Number of ended tasks from which the share counts: one bad task of two proves little.
   std::uint32_t share_after = 20;
 };
 
 // Values of the suite's mapping `rounds:`. suite_keys.cc has the allowed ranges.
 struct RoundPolicy {
-  // Share of a round's tasks, 0 to 1, after whose end the others get straggler time; rounded up,
-  // but below 1 at most all but one: a hung pair never holds a round of few. 1: all are waited for.
+  // Share of a round's tasks, 0 to 1, whose end starts the straggler time of the others. The count
+  // is rounded up, but below 1 it is at most all but one: a hung pair never holds a small round. 1:
+  // the round waits for all.
   double quorum = 0.98;
-  // Straggler time, in seconds, counted from the quorum's end or, of a task that a cap held back,
-  // from its own start: as long again as the quorum took times this factor, but at least the slack.
-  // Nobody is a straggler before its own expected time and the slack.
+  // Straggler time, in seconds: this factor times the quorum's duration, at least the slack. It
+  // counts from the quorum's end, or from the start of a task that a cap delayed. No task is a
+  // straggler before its own expected time plus the slack.
   double straggler_factor = 0.5;
   double straggler_slack_seconds = 5;
-  // A round closes at the latest so long after its last task was started, in seconds; 0: the
-  // longest deadline of its tasks and 15 s.
+  // Seconds from the start of a round's last task to the round's forced end; 0: the longest
+  // deadline of its tasks plus 15 s.
   double round_deadline_seconds = 0;
-  // Between the last end of a round's tasks and the next round, in seconds.
+  // Pause between the end of a round's last task and the next round, in seconds.
   double settle_seconds = 0;
-  // Attempts of a task in all. A task that a closed round left over, that was lost with its node,
-  // or that timed out is tried again after all rounds.
+  // Most attempts of one task. A task is tried again after all rounds when its round closed without
+  // it, when it was lost with its node, or when it timed out.
   std::uint32_t max_attempts = 2;
-  // Tasks under way at one time, in all and for each leaf that they touch; 0: no cap.
+  // Most tasks under way at one time, in all and on each leaf; 0: no cap.
   std::uint32_t max_tasks = 0;
   std::uint32_t max_tasks_per_leaf = 0;
-  // Once all rounds are through: suspects against known-good partners, failed groups by halves.
+  // After all rounds, measures suspects with known-good partners, and failed groups by halves.
   bool drill_down = false;
   StopBudget stop{};
   Kindness kindness{};

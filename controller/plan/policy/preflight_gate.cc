@@ -19,7 +19,7 @@ bool contains(const std::vector<std::string>& words, const std::string& word) {
   return std::ranges::find(words, word) != words.end();
 }
 
-// Whether one result of a required check lets the node take part.
+// Reports whether one result of a required check lets the node take part.
 bool passes(const PreflightGate& gate, const GateCheck& check) {
   const auto state = api::state_of<CheckState>(check.state);
   if (state == CheckState::kUnknown) return contains(gate.allow_unknown, check.id);

@@ -1,5 +1,5 @@
-// Which nodes a suite may use, from what preflight says of them. Pure. A node whose answer is
-// missing, late or incomplete does not pass: gates fail closed.
+// Preflight gate: selects a suite's nodes by their preflight results. Gates fail closed: a node
+// with a missing, late or incomplete answer does not pass. Pure.
 #pragma once
 
 #include <optional>
@@ -12,12 +12,12 @@ namespace railgauge::plan {
 // The suite's key `preflight`: {require: [...], allow_unknown: [...]}, ids of checks.
 struct PreflightGate {
   std::vector<std::string> require{};
-  // Those required checks that may be `unknown`.
+  // Required checks whose state may be `unknown`.
   std::vector<std::string> allow_unknown{};
   [[nodiscard]] bool empty() const { return require.empty(); }
 };
 
-// One result of a check, as far as a gate reads it.
+// The fields of one check's result that a gate reads.
 struct GateCheck {
   std::string id{};
   // Subject of the check; "" is the node.
@@ -30,14 +30,14 @@ struct GateCheck {
 // All results of one node.
 struct NodePreflight {
   std::string node{};
-  // Why it gave no answer; "" when it did.
+  // Reason why the node gave no answer; "" when it answered.
   std::string error{};
   std::vector<GateCheck> checks{};
 };
 
-// Why the node may not take part, in one line; nothing when it may. pass, warn and waived pass;
-// fail and error never do; unknown only where the gate allows it; a required check without a result
-// does not.
+// Returns the reason in one line why the gate refuses the node; absent when the node is admitted.
+// A required check passes as pass, warn or waived, and as unknown where the gate allows that. It is
+// refused as fail or error, or without a result.
 std::optional<std::string> refusal_of(const PreflightGate& gate, const NodePreflight& node);
 
 // A node that may not take part, and the reason in one line.
@@ -50,7 +50,8 @@ struct Admission {
   std::vector<std::string> admitted{};
   std::vector<RefusedNode> refused{};
 };
-// An empty gate admits every node, also one that gave no answer: nothing was asked.
+// Applies the gate to each node. An empty gate admits every node, even one without an answer, since
+// no check is required.
 Admission admit(const PreflightGate& gate, std::span<const NodePreflight> nodes);
 
 }  // namespace railgauge::plan

@@ -1,4 +1,4 @@
-// Reading a list of pairs. pair_rounds.h declares it.
+// Parser of lists of pairs. pair_rounds.h declares it.
 #include <map>
 #include <set>
 #include <unordered_map>
@@ -16,7 +16,7 @@ namespace {
 // Bound of a round's number in a list.
 constexpr std::int64_t kMaxRoundNumber = 1'000'000'000;
 
-// Rounds by number and what was seen so far.
+// Rounds by number, and the pairs and nodes read so far.
 struct Reader {
   std::unordered_map<std::string_view, std::uint32_t> numbers{};
   std::map<std::int64_t, std::vector<NodePair>> rounds{};

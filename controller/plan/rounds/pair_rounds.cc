@@ -241,7 +241,7 @@ const PairSource& PairRounds::add(std::unique_ptr<PairSource> source) {
   return *sources_.emplace_back(std::move(source));
 }
 
-// Those of the source's rounds that hold such pairs.
+// Adds the source's rounds that have pairs of these classes.
 void PairRounds::add_rounds(const PairSource& source, std::uint32_t classes) {
   std::vector<NodePair> pairs;
   for (std::uint32_t index = 0; index < source.rounds(); ++index) {
@@ -255,7 +255,7 @@ void PairRounds::add_rounds(const PairSource& source, std::uint32_t classes) {
   }
 }
 
-// Those of its classes, and which distance most of them have.
+// Counts the pairs of the round's classes and finds the distance of most of them.
 void PairRounds::count(std::span<const NodePair> pairs, Round& round) const {
   Counts counts{};
   for (const auto& [a, b] : pairs)
@@ -271,8 +271,8 @@ void PairRounds::count(std::span<const NodePair> pairs, Round& round) const {
   round.info.mixed = counts[most] != round.info.pairs;
 }
 
-// Instead of the mixed rounds: the pairs of each leaf side by side, then what each round has of
-// each other class. Left as it is where no round is mixed.
+// Replaces mixed rounds: first the pairs of each leaf side by side, then, class by class, each
+// round's pairs of that class. Without mixed rounds, changes nothing.
 void PairRounds::add_strict_rounds(const PairSource& within, const PairSource& base,
                                    std::uint32_t classes) {
   const std::size_t before = rounds_.size();
@@ -289,7 +289,7 @@ void PairRounds::add_strict_rounds(const PairSource& within, const PairSource& b
                   rounds_.size(), rounds_.size() - before, before));
 }
 
-// The fullest ones, in random order.
+// Keeps the fullest rounds; equally full ones in random order.
 void PairRounds::take_matchings(const Placement& placement, const PairInput& input) {
   Seeded(input.seed + 1).shuffle(rounds_);
   std::ranges::stable_sort(rounds_, std::ranges::greater{},
@@ -303,8 +303,9 @@ void PairRounds::take_matchings(const Placement& placement, const PairInput& inp
                               static_cast<std::uint32_t>(rounds_.size()))));
 }
 
-// Every slice_of-th round, so that each slice has some of each distance. Slices in a row cover all
-// rounds once, as long as nodes and topology stay. Not more slices than rounds: none is empty.
+// Keeps every slice_of-th round, so that each slice has pairs of each distance. Consecutive slices
+// cover all rounds once while nodes and topology stay. There are at most as many slices as rounds,
+// so none is empty.
 void PairRounds::take_slice(const Placement& placement, const PairInput& input) {
   const std::size_t all = rounds_.size();
   const std::size_t slices = std::min<std::size_t>(placement.slice_of, all);
@@ -326,7 +327,7 @@ bool PairRounds::is_there(const NodePair& pair) const {
   return numbers_[pair.first] != kNotThere && numbers_[pair.second] != kNotThere;
 }
 
-// After the slice was taken: rounds and slices are those of all nodes, whoever is away tonight.
+// Runs after take_slice(): rounds and slices are laid out over all nodes, present or not.
 void PairRounds::leave_out_absent() {
   const auto away = static_cast<std::size_t>(std::ranges::count(numbers_, kNotThere));
   if (away == 0) return;

@@ -1,6 +1,6 @@
-// Which pairs of nodes meet in which round, for each choice that a placement knows: all pairs, a
-// few random rounds, a ring, halves, a list; filtered by leaf, split by distance, sliced. Rounds
-// are made one at a time. Pure.
+// Lays out pairs of nodes in rounds, for each choice of a placement: all pairs, a few random
+// rounds, a ring, halves, a list. Filters pairs by leaf, splits rounds by distance, and slices
+// them. Makes one round at a time. Pure.
 #pragma once
 
 #include <array>
@@ -23,12 +23,12 @@ class PairSource {
   virtual ~PairSource() = default;
   // Number of rounds.
   [[nodiscard]] virtual std::size_t rounds() const = 0;
-  // Replaces what `out` held; no node twice, no order.
+  // Replaces the content of `out` by the round's pairs, in no order; no node is in two of them.
   virtual void pairs(std::size_t round, std::vector<NodePair>& out) const = 0;
 };
 
-// All pairs of some nodes, nested by their places. `members` are their numbers, in an order that
-// the circles follow.
+// All pairs of some nodes, nested by their places. `members` are the nodes' numbers; the round
+// robins follow their order.
 class NestedSource final : public PairSource {
  public:
   // `places` is by node number, not by member.
@@ -41,7 +41,7 @@ class NestedSource final : public PairSource {
   PairSchedule schedule_;
 };
 
-// All pairs within each group, groups side by side: as many rounds as the largest needs.
+// All pairs within each group, groups side by side: as many rounds as the largest group needs.
 class ParallelSource final : public PairSource {
  public:
   ParallelSource(const std::vector<std::vector<std::uint32_t>>& groups,
@@ -54,8 +54,9 @@ class ParallelSource final : public PairSource {
   std::size_t rounds_ = 0;
 };
 
-// Mixed hardware: all pairs within each kind, kinds side by side, then those between two kinds
-// each, as many kinds side by side as there can be. More rounds than N - 1: kinds differ in size.
+// Pairs of mixed hardware: first all pairs within each kind, kinds side by side, then all pairs
+// between two kinds, as many couples of kinds side by side as possible. Takes more than N - 1
+// rounds, since kinds differ in size.
 class KindSource final : public PairSource {
  public:
   KindSource(std::vector<std::vector<std::uint32_t>> kinds, std::span<const LeafPlace> places);
@@ -63,7 +64,7 @@ class KindSource final : public PairSource {
   void pairs(std::size_t round, std::vector<NodePair>& out) const override;
 
  private:
-  // Meetings of kinds that begin with the same round.
+  // Couples of kinds whose meetings begin in the same round.
   struct Between {
     std::size_t begin;
     std::vector<NodePair> kinds;
@@ -85,28 +86,28 @@ class ListedSource final : public PairSource {
   std::vector<std::vector<NodePair>> rounds_;
 };
 
-// Each node with the next in `order`, the last with the first: 2 rounds, 3 when odd, 1 of two
-// nodes.
+// Pairs each node with the next one in `order`, the last with the first. Returns 2 rounds, 3 for an
+// odd number of nodes, 1 for two nodes.
 std::vector<std::vector<NodePair>> ring_of(std::span<const std::uint32_t> order);
-// The first half with the second, one round.
+// Pairs the first half of `order` with the second half, in one round.
 std::vector<std::vector<NodePair>> halves_of(std::span<const std::uint32_t> order);
-// Nodes by leaf, in the order of `members`; those of no known leaf are left out.
+// Groups `members` by leaf and keeps their order; nodes without a known leaf are left out.
 std::vector<std::vector<std::uint32_t>> by_leaf(std::span<const std::uint32_t> members,
                                                 std::span<const LeafPlace> places);
 
-// Spans refer to the caller's memory, which must outlive the call of make().
+// Input of PairRounds::make(). The spans must stay valid during that call only.
 struct PairInput {
   // By node.
   std::span<const LeafPlace> places{};
   // By node: the number of its kind of hardware; empty: all nodes are alike.
   std::span<const std::uint32_t> kinds{};
-  // Node numbers by place in the topology, in the order of a ring.
+  // Node numbers sorted by place in the topology; a ring follows this order.
   std::span<const std::uint32_t> order{};
   std::uint64_t seed = 1;
   // Modulo the placement's slice_of.
   std::uint64_t slice_index = 0;
-  // By node: its number in the plan, by which pairs are reported. kNotThere: it takes no part
-  // tonight, and its pairs are left out. Empty: all nodes take part under their own numbers.
+  // By node: its number in the plan, which reported pairs use. kNotThere: the node is absent from
+  // this plan, and its pairs are left out. Empty: all nodes take part under their own numbers.
   std::span<const std::uint32_t> numbers{};
   // Rounds of a list, for PairChoice::kFile.
   std::span<const std::vector<NodePair>> listed{};
@@ -114,8 +115,9 @@ struct PairInput {
 
 inline constexpr std::uint32_t kNotThere = UINT32_MAX;
 
-// Nodes without a fault that meet only nodes with one, of n nodes and R matchings, when a share of
-// nodes is bad: what a quick scan accuses wrongly before its retest. n x share^R.
+// Returns the expected number of good nodes that meet only bad ones, out of `nodes` with a share
+// `bad_share` of bad ones, in R `matchings`: nodes x bad_share^R. A quick scan accuses them wrongly
+// until its retest.
 double expected_false_suspects(std::size_t nodes, double bad_share, std::uint32_t matchings);
 
 // The rounds of one placement. Immutable after make(); thread safe for readers.
@@ -128,21 +130,21 @@ class PairRounds {
     DistanceClass distance = DistanceClass::kNone;
     // True when some pairs have another distance.
     bool mixed = false;
-    // Nothing was filtered: who is missing is left over.
+    // True when no filter removed pairs, so that a node without a pair is the odd one out.
     bool whole = true;
   };
 
-  // kInvalidArgument: a choice by leaf without a topology that names leaves, or no pair left. The
-  // result has no rounds where every pair of the slice has an absent end.
+  // Lays out the rounds. kInvalidArgument: a choice by leaf without a topology that names leaves,
+  // or no pair left. The result has no rounds when every pair of the slice has an absent end.
   static Result<PairRounds> make(const Placement& placement, const PairInput& input);
 
   [[nodiscard]] std::size_t size() const { return rounds_.size(); }
   [[nodiscard]] const Info& info(std::size_t round) const { return rounds_[round].info; }
-  // In order; replaces what `out` held.
+  // Replaces the content of `out` by the round's pairs, sorted.
   void pairs(std::size_t round, std::vector<NodePair>& out) const;
-  // The same in no order, which is quicker.
+  // Like pairs(), but unsorted and faster.
   void unordered_pairs(std::size_t round, std::vector<NodePair>& out) const;
-  // For people: what strict_class costs, what a scan may miss, which slice this is.
+  // Lines for people: the cost of strict_class, the blind spots of a scan, the number of the slice.
   [[nodiscard]] const std::vector<std::string>& notes() const { return notes_; }
 
  private:
@@ -176,7 +178,7 @@ class PairRounds {
   void leave_out_absent();
   // Sets number, distance and mixture of a round from its pairs.
   void count(std::span<const NodePair> pairs, Round& round) const;
-  // Whether the round keeps pairs of this distance.
+  // Reports whether the round keeps pairs of this distance.
   [[nodiscard]] bool is_kept(const Round& round, const NodePair& pair) const;
   [[nodiscard]] bool is_there(const NodePair& pair) const;
 
@@ -187,15 +189,15 @@ class PairRounds {
   std::vector<std::string> notes_;
 };
 
-// The rounds of a list of pairs.
+// The rounds that a list of pairs describes.
 struct ListedPairs {
   std::vector<std::vector<NodePair>> rounds;
   // Pairs with a node that was not chosen.
   std::size_t left_out = 0;
 };
-// Lines of `ROUND NODE NODE`, rounds in the order of their numbers; `#` begins a comment.
-// kInvalidArgument, naming the line: no such line, a node with itself or twice in a round, a pair
-// twice.
+// Parses lines of `ROUND NODE NODE` into rounds in the order of their numbers; `#` begins a
+// comment. kInvalidArgument, with the line: a malformed line, a node with itself, a node twice in a
+// round, a pair twice.
 Result<ListedPairs> parse_pair_list(std::string_view text, std::span<const std::string> nodes);
 
 }  // namespace railgauge::plan

@@ -1,13 +1,15 @@
-// Every pair of nodes once in N - 1 rounds (N when N is odd), near pairs first: a nested
-// 1-factorisation. Rounds are made one at a time, so that ten thousand nodes cost no memory. Pure.
+// Schedules every pair of nodes once in N - 1 rounds (N when N is odd), near pairs first: a nested
+// 1-factorisation. Makes one round at a time, so that ten thousand nodes need no memory for it.
+// Pure.
 //
-// With equal groups (leaves, or pods of leaves) of even size g the rounds are first the groups'
-// own, all groups side by side, then those between groups: each round holds pairs of one distance.
-// For these the groups are halved, and the 2G halves meet as in a round robin whose turn of "both
-// halves of one group" is left out, each meeting of halves being g/2 shifts. With equal groups of
-// odd size, an even number of them, g rounds are mixed, which is the least: an odd group always has
-// one node over. Anything else is cut into two halves along groups where that works out: mixed
-// rounds stay few, a leaf's size for each cut, but a plan with the fewest may have fewer.
+// G equal groups (leaves, or pods of leaves) of even size g: rounds within the groups come first,
+// all groups side by side, then rounds between groups, so each round holds pairs of one distance.
+// For rounds between groups, each group is halved. The 2G halves meet as in a round robin without
+// the turn "both halves of one group"; each meeting of two halves takes g/2 shifts.
+// An even number of equal groups of odd size g: g rounds are mixed. This is the minimum, since an
+// odd group always has one node over.
+// All other fabrics are cut into two halves along groups where possible. Mixed rounds stay few (a
+// leaf's size for each cut), but their number is not always minimal.
 #pragma once
 
 #include <cstddef>
@@ -21,20 +23,20 @@
 
 namespace railgauge::plan {
 
-// Positions among the nodes, first lower.
+// Two positions among the nodes; the first is the lower one.
 using NodePair = std::pair<std::uint32_t, std::uint32_t>;
 
-// Where a node hangs, as numbers.
+// Place of a node in the topology, as numbers.
 struct LeafPlace {
   static constexpr std::uint32_t kUnknown = UINT32_MAX;
-  // A leaf's number means one leaf in the whole fabric.
+  // Leaf number, unique in the whole fabric.
   std::uint32_t leaf = kUnknown;
   // Pod number; kUnknown in a fabric without pods.
   std::uint32_t pod = kUnknown;
   bool operator==(const LeafPlace&) const = default;
 };
 
-// Distance of two different nodes.
+// Returns the distance between two different nodes.
 constexpr DistanceClass distance_of(const LeafPlace& a, const LeafPlace& b) {
   if (a.leaf == LeafPlace::kUnknown || b.leaf == LeafPlace::kUnknown)
     return DistanceClass::kUnknown;
@@ -43,32 +45,32 @@ constexpr DistanceClass distance_of(const LeafPlace& a, const LeafPlace& b) {
                                                         : DistanceClass::kFabric;
 }
 
-// A 1-factorisation of the complete graph on size() positions, an even number.
-// Immutable; thread safe.
+// A 1-factorisation of the complete graph on size() positions; size() is even. Immutable; thread
+// safe.
 class Factorisation {
  public:
   virtual ~Factorisation() = default;
   [[nodiscard]] virtual std::uint32_t size() const = 0;
-  // Appends the pairs of a round, from 0 to size() - 2, each position once; first is not always
-  // lower.
+  // Appends the pairs of a round (0 to size() - 2) with each position once. A pair's first position
+  // is not always the lower one.
   virtual void append(std::uint32_t round, std::vector<NodePair>& out) const = 0;
 };
 
-// Immutable; thread safe.
+// The schedule of all pairs of some nodes. Immutable; thread safe.
 class PairSchedule {
  public:
-  // One place for each node; none, or all the same: no topology.
+  // `places` has one element for each node. Equal places mean that no topology is known.
   explicit PairSchedule(std::span<const LeafPlace> places);
 
   [[nodiscard]] std::size_t rounds() const { return rounds_; }
-  // The pairs of a round, from 0; replaces what `out` held. In no particular order. With an odd
-  // number of nodes one is missing, another one each round.
+  // Replaces the content of `out` by the pairs of a round, in no order; rounds count from 0. With
+  // an odd number of nodes, each round leaves out another node.
   void pairs(std::size_t round, std::vector<NodePair>& out) const;
 
  private:
   std::uint32_t nodes_;
   std::size_t rounds_ = 0;
-  // Position -> node; from nodes_ on: nobody.
+  // Node by position; values from nodes_ on are no node.
   std::vector<std::uint32_t> arrangement_;
   std::unique_ptr<Factorisation> factors_;
 };

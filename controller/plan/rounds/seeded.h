@@ -1,4 +1,4 @@
-// Random choices that are the same on every machine and with every standard library. Pure.
+// Seeded random choices, equal on every machine and with every standard library. Pure.
 #pragma once
 
 #include <cstddef>
@@ -8,13 +8,13 @@
 
 namespace railgauge::plan {
 
-// std::shuffle and the distributions of <random> differ between standard libraries. Not thread
-// safe.
+// Generator and shuffle of our own: std::shuffle and the distributions of <random> differ between
+// standard libraries. Not thread safe.
 class Seeded {
  public:
   explicit Seeded(std::uint64_t seed) : state_(seed) {}
 
-  // The next number, by splitmix64.
+  // Returns the next number of the sequence, by splitmix64.
   std::uint64_t next() {
     state_ += 0x9e3779b97f4a7c15U;
     std::uint64_t z = state_;
@@ -22,7 +22,7 @@ class Seeded {
     z = (z ^ (z >> 27U)) * 0x94d049bb133111ebU;
     return z ^ (z >> 31U);
   }
-  // From 0 to n - 1; even but for a share of n / 2^64.
+  // Returns a number from 0 to n - 1, uniform up to a bias of n / 2^64. `n` is above 0.
   std::size_t below(std::size_t n) { return next() % n; }
 
   template <class T>

@@ -1,6 +1,6 @@
-// A suite: what to measure, on which placements, how strictly. Read from YAML, checked whole: every
-// problem is reported at once and a suite with one does not run. suite_keys.h has the table of the
-// keys.
+// A suite: kernels to measure, their placements, and the policy of the run. Read from YAML and
+// checked as a whole: all problems are reported at once, and a suite with a problem does not run.
+// suite_keys.h has the table of keys.
 #pragma once
 
 #include <cstddef>
@@ -25,11 +25,11 @@ namespace railgauge::plan {
 // sends.
 inline constexpr std::uint32_t kSuiteVersion = 1;
 inline constexpr std::size_t kMaxSuiteBytes = 1U << 20U;
-// After `vary`.
+// Bound of stages after `vary` is expanded.
 inline constexpr std::size_t kMaxStages = 1'000;
 // Largest N of `slice: K/N`.
 inline constexpr std::uint32_t kMaxRunSlices = 10'000;
-// Further ones are counted, not listed.
+// Bound of listed problems; further ones are only counted.
 inline constexpr std::size_t kMaxSuiteProblems = 50;
 inline constexpr double kMaxDeadlineSeconds = 24 * 3600.0;
 
@@ -45,16 +45,16 @@ enum class PlacementKind : std::uint8_t {
   kLeaf,
   // One task of one rank on each node.
   kLocal,
-  // One task of two ranks on each node, both on one NIC port: what it costs within the node. Never
-  // a figure of the fabric.
+  // One task of two ranks on each node, both on one NIC port. Measures the cost within the node,
+  // never the fabric.
   kLoopback,
 };
 
-// Which pairs of nodes.
+// Choice of the pairs of nodes.
 enum class PairChoice : std::uint8_t {
   // Every pair once: N - 1 rounds, N when N is odd.
   kAll,
-  // Some seeded random rounds, as many as `matchings` says.
+  // Seeded random rounds; `matchings` is their number.
   kQuick,
   // Each node with the next one, as a ring.
   kRing,
@@ -64,9 +64,9 @@ enum class PairChoice : std::uint8_t {
   kFile,
 };
 
-// Which links between the nodes of a pair.
+// Choice of the links between the nodes of a pair.
 enum class RailChoice : std::uint8_t {
-  // Each node's endpoint as `endpoint` and `each` say.
+  // Endpoints chosen by `endpoint` and `each`, without rails.
   kNone,
   // Each rail with the same rail of the other node.
   kSame,
@@ -77,7 +77,7 @@ enum class RailChoice : std::uint8_t {
 // The mapping `placement:` of a stage.
 struct Placement {
   PlacementKind kind = PlacementKind::kPairs;
-  // The members down to `slice` apply to kPairs only.
+  // This member and those down to `slice` apply to kPairs only.
   PairChoice pairs = PairChoice::kAll;
   // Number of random rounds of kQuick.
   std::uint32_t matchings = 3;
@@ -85,35 +85,34 @@ struct Placement {
   std::string pairs_file{};
   enum class Leaves : std::uint8_t { kAny, kWithin, kAcross } leaves = Leaves::kAny;
   RailChoice rails = RailChoice::kNone;
-  // The rails of a pair at once, rather than one after the other.
+  // Measures all rails of a pair at once, instead of one after the other.
   bool rails_together = false;
-  // Each pair once more with its ranks exchanged.
+  // Measures each pair once more with its ranks exchanged.
   bool both_directions = false;
-  // One distance class a round, also where that costs more rounds.
+  // Allows one distance class per round, even at the cost of more rounds.
   bool strict_class = false;
-  // Whom an odd number leaves over measures itself.
+  // With an odd number of nodes, the node without a partner measures itself by loopback.
   bool idle_loopback = false;
   // Each run takes every slice_of-th round; 1: all.
   std::uint32_t slice_of = 1;
-  // Which of them, from 0: the suite's own `slice: K/N`. Absent: the night's,
-  // PlanOptions::slice_index.
+  // Number of the slice from 0, by the suite's own `slice: K/N`; absent: PlanOptions::slice_index.
   std::optional<std::uint32_t> slice{};
-  // "DEV:PORT" or "gpuN", the same on every node; "" takes each node's first active one.
+  // "DEV:PORT" or "gpuN", the same on every node; "": each node's first active endpoint.
   std::string endpoint{};
-  // With kLocal, "gpu" or "nic": a task for each of a node's endpoints of that kind. With
-  // kLoopback, "nic": for each port; "gpu_nic": for each GPU with each port; "gpu": for each GPU
-  // with the nearest port. Those of one node one after the other. "": one task a node.
-  // With kPairs, kGroup and kNode, "gpu" or "nic": a rank on each of a node's endpoints. With
-  // kGroup "rail" too: a task for each place among a node's endpoints, by slot, with the one of
-  // every node.
+  // With kLocal: "gpu" or "nic" makes a task for each endpoint of that kind. With kLoopback: "nic"
+  // makes a task for each port, "gpu_nic" for each GPU with each port, "gpu" for each GPU with its
+  // nearest port. Tasks of one node run one after the other. "" makes one task per node.
+  // With kPairs, kGroup and kNode: "gpu" or "nic" puts a rank on each endpoint of a node. With
+  // kGroup also "rail": a task for each place among a node's endpoints, by slot, over the endpoints
+  // at that place on every node.
   std::string each{};
-  // Whether the placement names the GPU of each task.
+  // Reports whether the placement chooses the GPU of each task.
   [[nodiscard]] bool chooses_gpu() const {
     return kind == PlacementKind::kLoopback && each.starts_with("gpu");
   }
-  // Whether tasks are placed by rail numbers.
+  // Reports whether tasks are placed by rail numbers.
   [[nodiscard]] bool is_by_rail() const { return each == "rail" || rails != RailChoice::kNone; }
-  // Rather than leave it to the node's first active one.
+  // Reports whether the placement chooses the port; otherwise the node's first active one is used.
   [[nodiscard]] bool chooses_port() const {
     return kind == PlacementKind::kLoopback || !each.empty() || !endpoint.empty() || is_by_rail();
   }
@@ -125,11 +124,11 @@ struct Stage {
   std::string name{};
   // "verbs.write_bw".
   std::string kernel{};
-  // As given; canonical text when the kernel's declaration was at hand. With a profile, that one's
-  // settings stand under what is given.
+  // Values as given, in canonical text when the kernel's declaration was available. A parameter
+  // profile fills the parameters that the stage leaves open.
   std::map<std::string, std::string> parameters{};
   Placement placement{};
-  // Deadline of one task; absent: the rule of the planner.
+  // Deadline of one task; absent: the planner's rule (kDeadlineFactor).
   std::optional<double> deadline_seconds{};
   // Every sample is stored, for a week by default.
   bool raw_samples = false;
@@ -140,15 +139,16 @@ struct Stage {
   // Time budget of the stage; a task that has not begun by then is not started.
   std::optional<double> time_budget_seconds{};
   run::OnFailure on_failure = run::OnFailure::kContinue;
-  // Stages that one `vary` made have the same: repetitions of a block are mixed with each other.
+  // Block number, equal for the stages of one `vary`. Repetitions within a block are mixed with
+  // each other.
   std::uint32_t block = 0;
 };
 
-// `night:`: what slices were taken of, so that a run of them can be planned once more.
+// Key `night:`: the origin of a run's slices, with which the run can be planned again.
 struct SliceOrigin {
   // Number of the slice (PlanOptions::slice_index).
   std::uint64_t number = 0;
-  // Over which the rounds were laid out, in that order.
+  // Nodes over which the rounds were laid out, in that order.
   std::vector<std::string> nodes{};
 };
 
@@ -164,30 +164,31 @@ struct Suite {
   std::uint64_t seed = 1;
   // The mapping `preflight:`; an empty gate admits every node.
   PreflightGate preflight{};
-  // `bounds:`: by statistic, the fraction by which worse matters when two runs are judged.
+  // Key `bounds:`: by statistic, the loss as a fraction from which a judge of two runs reports it.
   std::map<std::string, double> bounds{};
-  // `rounds:`; on_failure and stage_budget_seconds are the planner's.
+  // Key `rounds:`; the planner fills in on_failure and stage_budget_seconds.
   run::RoundPolicy rounds{};
   std::optional<SliceOrigin> night{};
 };
 
-// Whether what the suite measures depends on the day, or on which slice its text names.
+// Reports whether any stage measures only a slice, chosen by the day or by the suite's text.
 bool has_slices(const Suite& suite);
-// The text with `night` as its last key; as it is where it has one, or cannot have one.
+// Returns the text with `night` as its last key, or the text unchanged when it has that key already
+// or is no readable suite.
 std::string with_night(const std::string& text, const SliceOrigin& night);
 
-// Whether a run's text, which with_night() may have made, is that suite still.
+// Reports whether a run's text equals `suite`, apart from a key that with_night() added.
 bool is_same_suite(const std::string& of_run, const std::string& suite);
 
-// Ports that a rank runs in its port's stead.
+// Parameter with the ports that a rank uses instead of its own port.
 inline constexpr const char* kDevicesParameter = "devices";
-// Why a kernel cannot run `devices` on such a placement: it would not be on the port that its
-// series is labelled with. Nothing where it can. Pure.
+// Returns the reason why `devices` conflicts with the placement: the kernel would not use the port
+// that labels its series. Absent when they fit. Pure.
 std::optional<std::string> devices_problem(const Placement& placement, const std::string& devices);
 
 using SuiteProblem = YamlProblem;
 
-// Parameters that decide when a measurement ends: what a stage's `precision` may set.
+// Returns the parameters that decide when a measurement ends; a stage's `precision` may set them.
 std::span<const std::string> stop_rule_parameters();
 
 // Result of reading a suite.
@@ -195,7 +196,7 @@ struct SuiteReading {
   // Set exactly when there are no problems.
   std::optional<Suite> suite{};
   std::vector<SuiteProblem> problems{};
-  // False: no declarations were given, so kernels and parameters are unchecked.
+  // False when no declarations were given: kernels and parameters are unchecked.
   bool kernels_checked = false;
 };
 

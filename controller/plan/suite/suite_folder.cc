@@ -95,7 +95,7 @@ Result<SuiteFolder::Text> SuiteFolder::text_of(const api::SuiteSource& source) c
                                                     folder_, did_you_mean(name, known)));
   const std::string path = path_of(name);
   std::string text = RG_TRY(read_whole_file(path, plan::kMaxSuiteBytes));
-  // A key of the text, so that it is stored with the run: what a stopped one left is planned by it.
+  // The slice is a key of the text, so that it is stored with the run and a stopped run can resume.
   if (!slice.empty()) text += fmt::format("\nslice: {}\n", slice);
   return Text{std::move(text), path};
 }

@@ -1,5 +1,5 @@
-// The suites that the controller offers: NAME.yaml in one folder, also NAME:K/N (with the key
-// `slice: K/N`), or text that a caller sends.
+// Suites of the controller: NAME.yaml in one folder, NAME:K/N (the same with the key `slice: K/N`),
+// or text from a caller.
 #pragma once
 
 #include <span>
@@ -14,7 +14,7 @@
 
 namespace railgauge {
 
-// kInvalidArgument, naming the path: not readable, or larger than `max_bytes`.
+// Reads a file. kInvalidArgument, with the path: not readable, or larger than `max_bytes`.
 Result<std::string> read_whole_file(const std::string& path, std::size_t max_bytes);
 
 // Reads the folder on each call, so that new files need no restart. Thread safe.
@@ -24,7 +24,7 @@ class SuiteFolder {
 
   explicit SuiteFolder(std::string folder) : folder_(std::move(folder)) {}
 
-  // Names in order. No folder is no suites.
+  // Returns the suites' names in order, at most kMaxSuites; empty when the folder is unreadable.
   [[nodiscard]] std::vector<std::string> names() const;
   [[nodiscard]] std::string path_of(std::string_view name) const;
   struct Text {
@@ -32,12 +32,13 @@ class SuiteFolder {
     // Name for messages.
     std::string file_name;
   };
-  // kInvalidArgument: an unknown name ("did you mean"), neither name nor text, a file beyond the
-  // bound.
+  // Returns the source's text. kInvalidArgument: an unknown name ("did you mean"), neither name nor
+  // text, or a file beyond kMaxSuiteBytes.
   Result<Text> text_of(const api::SuiteSource& source) const;
-  // A file beside the suites, by its name alone. kInvalidArgument.
+  // Reads another file of the folder by its name. kInvalidArgument: unreadable, or larger than
+  // kMaxSuiteBytes.
   Result<std::string> text_beside(std::string_view name) const;
-  // Reads and checks; kernels that nobody declared leave `kernels_checked` false.
+  // Reads and checks a suite; an empty `kernels` leaves `kernels_checked` false.
   Result<api::SuiteCheck> check(const api::SuiteSource& source,
                                 std::span<const KernelInfo> kernels) const;
 

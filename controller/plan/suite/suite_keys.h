@@ -1,7 +1,7 @@
-// THE table of what a suite may say: each key with its kind of value, its bounds and its help. The
-// reader takes allowed keys and bounds from it; suites/schema.json and the reference page are
-// rendered from it (suite_reference.cc). A new key is a member of its struct and a row here that
-// names this member; only a value of another kind needs a reader of its own. Pure.
+// THE table of a suite's keys: each key with its kind of value, its bounds and its help. The reader
+// takes allowed keys and bounds from the table; suite_reference.cc renders suites/schema.json and
+// the reference page from it. A new key needs a member in its struct and a row here that names the
+// member; only a value of another kind needs its own reader. Pure.
 #pragma once
 
 #include <cstdint>
@@ -24,8 +24,8 @@
 
 namespace railgauge::plan {
 
-// The kind of value that a key takes.
-// read_scalar() and suite_stage.cc have its readers, suite_reference.cc its schema and description.
+// The kind of value that a key takes. read_scalar() and suite_stage.cc read values,
+// suite_reference.cc renders schema and description.
 enum class ValueKind {
   // Letters, digits, and _ - .
   kWord,
@@ -49,8 +49,8 @@ enum class ValueKind {
   kOther,
 };
 
-// The member that a key's value goes to, so that a key with a row needs no line in a reader. Empty:
-// a reader of its own.
+// The member that receives a key's value, so that a key with a row needs no line in a reader.
+// monostate: the key has its own reader.
 using KeyField =
     std::variant<std::monostate, std::uint64_t Suite::*, bool Stage::*, std::uint32_t Stage::*,
                  std::optional<double> Stage::*, run::OnFailure Stage::*, bool Placement::*,
@@ -60,8 +60,8 @@ using KeyField =
                  std::uint32_t run::StopBudget::*, double run::StopBudget::*, bool run::Kindness::*,
                  std::uint32_t run::Kindness::*, double run::Kindness::*>;
 
-// A word that a choice takes, and the number of the enumerator, or of the bool, that it means; 0
-// where its reader decides.
+// A word of a choice, and the number of the enumerator or bool for it; 0 when the key's reader
+// interprets the word.
 struct ChoiceWord {
   ChoiceWord(const char* text) : word(text) {}
   template <class Meaning>
@@ -90,11 +90,11 @@ struct SuiteKey {
   KeyField field{};
 };
 
-// A mapping's rows. `name` is that of its definition in the schema.
+// The rows of one mapping. `name` is the name of the mapping's definition in the schema.
 struct KeyTable {
   KeyTable(std::string_view table_name, std::string table_help, std::vector<SuiteKey> rows,
            std::string table_rule = {});
-  // The row of a key that the table has. A key without a row is a programmer error.
+  // Returns the row of a key. A key without a row is a programmer error.
   [[nodiscard]] const SuiteKey& row(std::string_view key) const;
 
   std::string_view name;
@@ -118,35 +118,36 @@ extern const KeyTable kBoundsKeys;
 extern const KeyTable kStageKeys;
 extern const KeyTable kPlacementKeys;
 extern const KeyTable kLimitKeys;
-// All tables, in the order of the schema and the page.
+// Returns all tables in the order of the schema and the page.
 std::vector<const KeyTable*> all_key_tables();
 
-// The text of suites/schema.json: JSON Schema, draft 2020-12, one line a key.
+// Renders the text of suites/schema.json: JSON Schema, draft 2020-12, one line for each key.
 std::string suite_schema();
-// The text of deploy/docs/reference/suite-keys.md: a table for each mapping of a suite.
+// Renders the text of deploy/docs/reference/suite-keys.md: a table for each mapping of a suite.
 std::string suite_key_page();
 
 // Longest duration that a suite may state: one week.
 inline constexpr double kMaxSuiteSeconds = 7 * 24 * 3600.0;
 
-// Adds a problem where the value is another version than `wanted`: only the current one is read.
+// Adds a problem when the value is not the version `wanted`: older versions are not read.
 void read_version(const YamlValue& value, std::uint32_t wanted);
-// "40Gb/s" (bits) or "5GB/s" (bytes), into bytes per second. kInvalidArgument.
+// Parses "40Gb/s" (bits) or "5GB/s" (bytes) into bytes per second. kInvalidArgument: another text.
 Result<double> parse_rate(std::string_view text);
 
-// A kCount, kNumber, kDuration (seconds), kBoolean (0 or 1) or kChoice (its meaning), as its row
-// allows. Another kind is a programmer error.
+// Reads a kCount, kNumber, kDuration (in seconds), kBoolean (0 or 1) or kChoice (its meaning).
+// Absent, with a problem, when the row does not allow the value. Another kind is a programmer
+// error.
 std::optional<double> read_scalar(const YamlValue& value, const SuiteKey& row);
 
-// The mapping, with the keys of its table.
+// Reads a mapping with the keys of its table.
 YamlMap map_of(const YamlValue& value, const KeyTable& table);
 
-// The text of `key` within the bytes of its row; "" where the key is absent or has a problem.
-// `wanted` completes "must be ...".
+// Reads the text of `key`, bounded by the bytes of its row; "" when the key is absent or has a
+// problem. `wanted` completes "must be ...".
 std::string read_text(const YamlMap& map, const KeyTable& table, std::string_view key,
                       std::string_view wanted);
 
-// Sets `to` to the value of `key` in `map`, where it is there and fits its row of `table`.
+// Sets `to` to the value of `key` when `map` has the key and its row of `table` allows the value.
 template <class To>
 void read_key(const YamlMap& map, const KeyTable& table, std::string_view key, To& to) {
   const YamlValue* value = map.find(key);
@@ -154,7 +155,7 @@ void read_key(const YamlMap& map, const KeyTable& table, std::string_view key, T
   if (const auto figure = read_scalar(*value, table.row(key))) to = static_cast<To>(*figure);
 }
 
-// Sets the members of `to` that rows of `table` name.
+// Sets each member of `to` that a row of `table` names, as read_key() does.
 template <class To>
 void read_fields(const YamlMap& map, const KeyTable& table, To& to) {
   for (const SuiteKey& key : table.keys)

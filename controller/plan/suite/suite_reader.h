@@ -1,6 +1,6 @@
-// The parts of the suite reader: each reads one mapping of the suite and adds a problem for every
-// value that does not fit. suite.h has the results, suite_keys.cc the keys. The readers share no
-// state; a suite is read on one thread.
+// Parts of the suite reader. Each part reads one mapping and adds a problem for every value that
+// does not fit. suite.h has the results, suite_keys.cc the keys. The readers share no state; one
+// thread reads a suite.
 #pragma once
 
 #include <cstddef>
@@ -16,27 +16,27 @@
 
 namespace railgauge::plan {
 
-// Reads a word that names something. Absent for nullptr, and, with a problem, where the value is
-// not a word.
+// Reads a name that is_word() accepts. Absent for nullptr; absent with a problem for another value.
 std::optional<std::string> read_word(const YamlValue* value, std::string_view wanted);
 
-// Appends one stage, or with `vary` one for each combination of its values. All get number `block`.
+// Appends one stage, or with `vary` one stage for each combination of values, all with number
+// `block`.
 void read_stage(const YamlValue& value, std::span<const KernelInfo> kernels, std::uint32_t block,
                 std::vector<Stage>& stages);
 
 inline constexpr std::size_t kMaxWordBytes = 64;
-// Whether `text` has only letters, digits, and _ - . and at most kMaxWordBytes of them.
+// Reports whether `text` has only letters, digits, and _ - . and at most kMaxWordBytes bytes.
 bool is_word(std::string_view text);
 
-// Call it after the stage's parameters are read. `kernel` checks ranks and endpoint kind; nullptr
-// skips these checks.
+// Reads the mapping `placement` into `stage`; call after reading the stage's parameters. Checks
+// ranks and endpoint kind by `kernel`; nullptr skips these checks.
 void read_placement(const YamlValue& value, const KernelInfo* kernel, Stage& stage);
 
-// Mapping `preflight`.
+// Reads the mapping `preflight`.
 PreflightGate read_preflight(const YamlValue& value);
-// Mapping `rounds`, with `stop` and `kindness`.
+// Reads the mapping `rounds`, with its mappings `stop` and `kindness`.
 run::RoundPolicy read_rounds(const YamlValue& value);
-// Mapping `bounds`; absent keys are absent in the result.
+// Reads the mapping `bounds`: fractions by statistic. Absent keys are absent in the result.
 std::map<std::string, double> read_bounds(const YamlValue& value);
 
 }  // namespace railgauge::plan

@@ -1,5 +1,5 @@
 // The schema for editors and the page of suite keys, both rendered from THE table in suite_keys.cc.
-// The same text on every call.
+// Equal text on every call.
 #include "controller/plan/suite/suite_keys.h"
 
 #include <algorithm>
@@ -59,7 +59,7 @@ std::string value_schema(const SuiteKey& key) {
   return "";
 }
 
-// The same for people, as the page's column "value".
+// Describes a key's value for people, in the page's column "value".
 std::string value_words(const SuiteKey& key) {
   switch (key.kind) {
     case ValueKind::kWord:

@@ -144,7 +144,8 @@ std::string unknown_parameter(const std::string& name, const KernelInfo& kernel)
                      fmt::join(names, ", "), did_you_mean(name, names));
 }
 
-// Its declaration, nullptr where no declarations are at hand; absent when it cannot be one.
+// Finds a parameter's declaration; nullptr when no declarations are available. Absent, with a
+// problem: the kernel lacks the parameter, or the name is no word.
 std::optional<const ParameterInfo*> find_declared(const std::string& name, const YamlValue& given,
                                                   const KernelInfo* kernel) {
   if (kernel != nullptr) {

@@ -1,4 +1,4 @@
-// The faults of a YAML document that a person wrote, and their texts. Pure.
+// Faults of a YAML document that a person wrote, and their texts. Pure.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@ struct YamlProblem {
   std::string file{};
   // Line from 1; 0: the document as a whole.
   std::uint32_t line = 0;
-  // Column from 1; 0 where the line is 0.
+  // Column from 1; 0 when the line is 0.
   std::uint32_t column = 0;
   // "stages[0].parameters.depth".
   std::string key{};
@@ -22,9 +22,9 @@ struct YamlProblem {
   std::string message{};
 };
 
-// "quick.yaml:7:5: stages[0].parameters.depth: ..."
+// Formats a problem as "quick.yaml:7:5: stages[0].parameters.depth: ...".
 std::string describe(const YamlProblem& problem);
-// The first problem and how many more there are, as one line of kInvalidArgument.
+// Makes one kInvalidArgument line of the first problem and the number of further ones.
 Error error_of(std::span<const YamlProblem> problems);
 
 }  // namespace railgauge::plan

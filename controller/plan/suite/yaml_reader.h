@@ -1,5 +1,5 @@
-// Strict reading of one YAML document: the caller takes the keys that it knows, whatever is left is
-// a problem, and every problem has a place. Bounded in size, depth and aliases; never throws.
+// Strict reading of one YAML document: a key that the caller does not know is a problem, and every
+// problem has a place. Bounded in size, depth and aliases; never throws.
 #pragma once
 
 #include <cstddef>
@@ -20,10 +20,10 @@ namespace railgauge::plan {
 // Bounds of a document; a larger one is refused before a tree is built.
 struct YamlBounds {
   std::size_t max_bytes = 1U << 20U;
-  // An alias counts as often as it is used.
+  // Bound of nodes; an alias counts at each use.
   std::size_t max_nodes = 20'000;
   std::size_t max_depth = 16;
-  // Further ones are only counted.
+  // Bound of listed problems; further ones are only counted.
   std::size_t max_problems = 50;
 };
 
@@ -35,7 +35,7 @@ class YamlProblems {
   void add(const YAML::Mark& mark, std::string_view key, std::string message);
   // True when no problem was added.
   [[nodiscard]] bool none() const { return count_ == 0; }
-  // In the order of their places; the last one says how many are not listed.
+  // Returns the problems in the order of their places; the last one counts the unlisted problems.
   [[nodiscard]] std::vector<YamlProblem> take();
 
  private:
@@ -45,8 +45,8 @@ class YamlProblems {
   std::vector<YamlProblem> listed_;
 };
 
-// A node and its place in the document. Each function adds a problem and returns "absent" when the
-// node has another kind, so that the reader continues and reports all problems at once.
+// A node and its place in the document. Each reading function adds a problem and returns an empty
+// result when the node has another kind, so the reader continues and reports all problems at once.
 class YamlValue {
  public:
   YamlValue(const YAML::Node& node, std::string key, YAML::Mark key_mark, YamlProblems& problems)
@@ -54,21 +54,21 @@ class YamlValue {
 
   [[nodiscard]] bool is_sequence() const { return node_.IsSequence(); }
   [[nodiscard]] bool is_map() const { return node_.IsMap(); }
-  // Whether a mapping has the key, with a value or without.
+  // Reports whether a mapping has the key, with a value or without.
   [[nodiscard]] bool has_key(const std::string& name) const;
   // Adds a problem at the place of the value.
   void problem(std::string message) const;
   // Adds a problem at the place of the key before the value.
   void key_problem(std::string message) const;
 
-  // A scalar with content and without control characters; `wanted` completes "must be ...".
+  // Returns a non-empty scalar without control characters; `wanted` completes "must be ...".
   [[nodiscard]] std::optional<std::string> text(std::string_view wanted,
                                                 std::size_t max_bytes = 256) const;
-  // The elements of a sequence that is not empty.
+  // Returns the elements of a non-empty sequence, at most `max_elements`.
   [[nodiscard]] std::vector<YamlValue> elements(std::string_view wanted,
                                                 std::size_t max_elements) const;
   struct Entry;
-  // The entries of a mapping. Keys are scalars and unique.
+  // Returns the entries of a mapping. Keys must be scalars and unique.
   [[nodiscard]] std::vector<Entry> entries(std::string_view wanted) const;
 
  private:
@@ -84,21 +84,20 @@ struct YamlValue::Entry {
   YamlValue value;
 };
 
-// A mapping with a fixed set of keys: an unknown key is a problem with "did you mean" and the list
-// of what is allowed, as is a missing one of `required`.
+// A mapping with a fixed set of keys. Problems are an unknown key, with "did you mean" and the list
+// of allowed keys, and a missing key of `required`.
 class YamlMap {
  public:
   YamlMap(const YamlValue& value, std::span<const std::string> required,
           std::span<const std::string> optional);
-  // The value of a key; nullptr where the mapping does not have it.
+  // Returns the value of a key; nullptr when the mapping lacks the key.
   [[nodiscard]] const YamlValue* find(std::string_view name) const;
 
  private:
   std::vector<YamlValue::Entry> entries_;
 };
 
-// Parses `text`, which problems call `file_name`, and hands its root to `read`; afterwards, the
-// problems of both.
+// Parses `text` and passes its root to `read`. Returns the problems of both; they name `file_name`.
 std::vector<YamlProblem> read_yaml(std::string_view text, std::string_view file_name,
                                    const YamlBounds& bounds,
                                    const std::function<void(const YamlValue& root)>& read);

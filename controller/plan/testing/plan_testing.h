@@ -75,7 +75,7 @@ inline Stage stage_of(std::string kernel, PlacementKind kind) {
   return {.name = kernel, .kernel = kernel, .placement = {.kind = kind}};
 }
 
-// "ROUND NODE/ENDPOINT" of each task's rank 0, with why it is waived.
+// Returns "ROUND NODE/ENDPOINT" of each task's rank 0, followed by the reason of a waived task.
 inline std::vector<std::string> placed(const Plan& plan) {
   std::vector<std::string> out;
   for (const PlannedTask& task : plan.tasks)

@@ -17,12 +17,12 @@ inline SuiteReading read(std::string_view text) {
   return read_suite(text, "x.yaml", fake_kernels());
 }
 
-// An unreadable file is an empty text, which is no suite.
+// Reads a suite's file. An unreadable file counts as an empty text, which is no suite.
 inline SuiteReading read_suite_file(const std::string& path, std::span<const KernelInfo> kernels) {
   return read_suite(read_whole_file(path, kMaxSuiteBytes).value_or(""), path, kernels);
 }
 
-// The only problem of a text, with its place.
+// Returns the only problem of a text, with its place; fails the test when there are more or none.
 inline std::string problem_of(std::string_view text) {
   const SuiteReading reading = read(text);
   EXPECT_FALSE(reading.suite);

@@ -1,4 +1,4 @@
-// Node sets in text: `gpu[001-064,070]`, `a,b`, `rack[1-2]n[01-04]`, `!excluded`. Pure.
+// Node sets as text: `gpu[001-064,070]`, `a,b`, `rack[1-2]n[01-04]`, `!excluded`. Pure.
 #pragma once
 
 #include <cstddef>
@@ -12,10 +12,10 @@
 namespace railgauge::plan {
 
 inline constexpr std::size_t kMaxNodeSetBytes = 64U << 10U;
-// After expansion, exclusions counted too.
+// Bound of names after expansion, exclusions included.
 inline constexpr std::size_t kMaxNodeSetNames = 16'384;
 
-// The parsed text, before it is compared with known nodes.
+// A parsed node set, not yet compared with known nodes.
 struct NodeSet {
   struct Item {
     // Text of the item without `!`, for messages.
@@ -28,14 +28,15 @@ struct NodeSet {
   std::vector<Item> excluded;
 };
 
-// kInvalidArgument: a word that cannot be a node name, an open bracket, an empty or falling range,
-// `@label` and `key=value` (labels are not known yet), or more than the bounds above.
+// Parses a node set. kInvalidArgument: a word that cannot be a node name, an open bracket, an empty
+// or falling range, `@label` and `key=value` (labels are not supported yet), or a text beyond the
+// bounds above.
 Result<NodeSet> parse_node_set(std::string_view text);
 
-// The nodes of `known` that `text` selects, without duplicates: in the order of the text, or of
-// `known` when the text includes nothing by name ("" and "!a"). An exclusion wins in any position.
+// Returns the nodes of `known` that `text` selects, without duplicates: in the order of the text,
+// or of `known` when the text includes no name ("" and "!a"). An exclusion wins in any position.
 // kInvalidArgument: an unknown name (with "did you mean"), an exclusion that matches no known node
-// (a typing error would measure a node that was to be left alone), or nothing left.
+// (after a typing error, the run would measure a node that a person excluded), or no node left.
 Result<std::vector<std::string>> select_nodes(std::string_view text,
                                               std::span<const std::string> known);
 

@@ -139,7 +139,8 @@ tl::unexpected<Error> wrong(std::string message) {
   return fail(Code::kInvalidArgument, "site profile " + std::move(message));
 }
 
-// Whether the task says it, or says what the profile's `value` cannot stand beside.
+// Reports whether the task sets the key itself, or sets a value that excludes the profile's
+// `value`.
 bool decides(const std::map<std::string, std::string>& parameters, const Key& key,
              std::string_view value) {
   if (parameters.contains(std::string(key.name)) || parameters.contains(std::string(key.beside)))

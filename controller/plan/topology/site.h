@@ -1,6 +1,6 @@
-// The site profile (site.yaml): what production sets on this fabric, so that figures are
-// production's. It gives declared parameters that a task leaves open their values; what a task sets
-// itself rules. suites/README.md documents the keys.
+// The site profile (site.yaml): production's settings on this fabric, so that figures are those of
+// production. Its values fill declared parameters that a task leaves open; a task's own values take
+// precedence. suites/README.md documents the keys.
 #pragma once
 
 #include <cstdint>
@@ -21,27 +21,28 @@ inline constexpr std::size_t kMaxSiteBytes = 64U << 10U;
 
 // A site profile. A default-constructed one gives no defaults.
 struct Site {
-  // "" where there is no profile.
+  // Name of the site; "" without a profile.
   std::string name{};
   std::string file{};
-  // By parameter: the value as written.
+  // By parameter: the value as written in the profile.
   std::map<std::string, std::string> defaults{};
   TopologySource topology{};
   // Lossless priority of the fabric, 0 to 7; preflight checks it.
   std::optional<std::uint32_t> lossless_priority{};
 };
 
-// Never throws. kInvalidArgument: one line with place and key; an unknown key is one.
+// Reads a profile. kInvalidArgument: the first problem in one line, with place and key; an unknown
+// key is a problem. Never throws.
 Result<Site> read_site(std::string_view text, std::string_view file_name);
-// Reads the file first; one that cannot be read is kInvalidArgument too.
+// Reads a profile from a file. An unreadable file is kInvalidArgument too.
 Result<Site> read_site_file(const std::string& path);
 
-// Adds to `parameters` what the profile says about parameters that `kernel` declares and that are
-// not given, directly or by another that decides the same (gid_index beside gid_rule, pkey_index or
-// rdma_cm beside pkey; a partition, UC or UD beside connection rdma_cm, which has none). A
-// collective gets NCCL's settings, ib_tc, ib_sl and ib_gid_index also from what verbs take, unless
-// its environment is clean. The names of those that were added. kInvalidArgument naming the file
-// where a value does not fit the declaration.
+// Adds the profile's values of parameters that `kernel` declares and `parameters` leaves open.
+// Returns the names of the added parameters, sorted. A parameter is not open when a related one
+// decides it: gid_index for gid_rule, pkey_index or rdma_cm for pkey; a partition, UC or UD for
+// connection rdma_cm, which supports none of them. A collective gets NCCL's settings, and ib_tc,
+// ib_sl and ib_gid_index also from the verbs keys, unless its environment is clean.
+// kInvalidArgument, with the file's name: a value that does not fit the declaration.
 Result<std::vector<std::string>> add_site_defaults(const Site& site, const KernelInfo& kernel,
                                                    std::map<std::string, std::string>& parameters);
 

@@ -1,5 +1,5 @@
-// The place of nodes in the fabric, as far as a source reports it: the leaf switch of each node,
-// and the pod of each leaf. Plain values; topology_*.h read them from the sources.
+// Places of nodes in the fabric, as far as a source reports them: the leaf switch of each node, and
+// the pod of each leaf. Plain values; topology_*.cc read them from the sources.
 #pragma once
 
 #include <array>
@@ -11,7 +11,7 @@
 
 namespace railgauge::plan {
 
-// How far two nodes are from each other, near to far.
+// Distance between two nodes, from near to far.
 enum class DistanceClass : std::uint8_t {
   // Not a pair of nodes.
   kNone,
@@ -21,11 +21,11 @@ enum class DistanceClass : std::uint8_t {
   kLeaf,
   // The nodes are on two leaves of one pod.
   kPod,
-  // On two leaves, of two pods where there are any.
+  // The nodes are on two leaves of two pods, or of a fabric without pods.
   kFabric,
 };
 
-// "", "unknown", "within_leaf", "within_pod", "across_fabric".
+// Returns "", "unknown", "within_leaf", "within_pod" or "across_fabric".
 constexpr std::string_view name_of(DistanceClass distance) {
   constexpr std::array<std::string_view, 5> kNames{"", "unknown", "within_leaf", "within_pod",
                                                    "across_fabric"};
@@ -37,19 +37,19 @@ struct NodePlace {
   std::string leaf{};
   // "": the fabric has no pods, or no source reports them.
   std::string pod{};
-  // Place on the leaf, where the source knows one.
+  // Position on the leaf, when the source reports one.
   std::uint32_t order = 0;
   bool operator==(const NodePlace&) const = default;
 };
 
-// A plain value; missing nodes and leaves are unknown, never guessed.
+// Places of all known nodes. Missing nodes and leaves are unknown, never guessed.
 struct Topology {
   // "labels", "slurm", "ibnetdiscover", ...; "": none.
   std::string source{};
   // By node name; a missing node has no known leaf.
   std::map<std::string, NodePlace> nodes{};
-  // Number of links of a leaf to other switches, where the source reports it. Cross-leaf load is a
-  // share of them.
+  // Number of a leaf's links to other switches, when the source reports it. The bound of cross-leaf
+  // load is a share of these links.
   std::map<std::string, std::uint32_t> uplinks{};
 };
 

@@ -1,5 +1,5 @@
-// Topologies from what neighbours say (LLDP) and from measured latency. topology_sources.h declares
-// them.
+// Readers of topologies from neighbours' reports (LLDP) and from measured latency.
+// topology_sources.h declares them.
 #include <algorithm>
 #include <cmath>
 #include <numeric>

@@ -1,4 +1,4 @@
-// Topologies that InfiniBand's diagnostic programs print. topology_sources.h declares them.
+// Readers of the output of InfiniBand's diagnostic programs. topology_sources.h declares them.
 #include <algorithm>
 #include <set>
 

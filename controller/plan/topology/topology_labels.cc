@@ -1,4 +1,5 @@
-// Topologies that somebody wrote down: labels and Slurm's files. topology_sources.h declares them.
+// Readers of topologies that people wrote: labels and Slurm's files. topology_sources.h declares
+// them.
 #include <algorithm>
 #include <map>
 #include <set>

@@ -23,7 +23,7 @@ constexpr std::array<std::pair<std::string_view, Reader>, 5> kReaders{
 
 constexpr std::size_t kGuidDigits = 16;
 
-// Lower-case hex digits alone; "" for what is no GUID.
+// Returns a GUID's hex digits in lower case; "" for another text.
 std::string plain_guid(std::string_view guid) {
   if (guid.starts_with("0x") || guid.starts_with("0X")) guid.remove_prefix(2);
   std::string out;

@@ -1,6 +1,6 @@
-// Topologies from the output of other programs. Each reader takes text, knows no files, and skips
-// lines that it does not understand. kInvalidArgument, in one line, where the text as a whole is of
-// another kind or names none of the nodes. Pure; thread safe.
+// Readers of topologies from the output of other programs. Each reader takes text, opens no file,
+// and skips lines of unknown form. kInvalidArgument, in one line: the text as a whole has another
+// form, or names none of the nodes. Pure; thread safe.
 #pragma once
 
 #include <map>
@@ -16,7 +16,7 @@ namespace railgauge::plan {
 
 inline constexpr std::size_t kMaxTopologyBytes = 256U << 20U;
 
-// Names by which a source may know a node.
+// Names that a source may use for a node.
 struct TopologyNode {
   std::string name{};
   // GUIDs of ports, 16 hex digits: "0xb8ce..." or "b8ce:...".
@@ -31,24 +31,24 @@ struct TopologyNode {
 struct TopologySource {
   // A word of topology_words(); "": none.
   std::string source{};
-  // File of the text; empty with labels of the nodes themselves.
+  // File of the text; "" for labels that the nodes report.
   std::string file{};
   std::string leaf_label = "leaf";
   std::string pod_label = "pod";
   bool operator==(const TopologySource&) const = default;
 };
-// "labels", "slurm", "ibnetdiscover", "iblinkinfo", "lldp", "latency".
+// Returns "labels", "slurm", "ibnetdiscover", "iblinkinfo", "lldp" and "latency".
 std::span<const std::string> topology_words();
 
-// By the source's word; "" gives an empty topology.
+// Reads the text of the source that `source` names; "" gives an empty topology.
 Result<Topology> read_topology(const TopologySource& source, std::string_view text,
                                std::span<const TopologyNode> nodes);
 
-// Lines of `NODES key=value ...`, NODES a set like gpu[001-016]; without text the nodes' own
-// labels.
+// Reads lines of `NODES key=value ...` with a node set like gpu[001-016]; an empty text means the
+// labels that the nodes report.
 Result<Topology> topology_from_labels(const TopologySource& source, std::string_view text,
                                       std::span<const TopologyNode> nodes);
-// topology.conf, or what `scontrol show topology` prints; tree and block.
+// Reads topology.conf or the output of `scontrol show topology`, for the plugins tree and block.
 Result<Topology> topology_from_slurm(std::string_view text, std::span<const TopologyNode> nodes);
 // Reads the output of `ibnetdiscover`.
 Result<Topology> topology_from_ibnetdiscover(std::string_view text,
@@ -59,16 +59,16 @@ Result<Topology> topology_from_iblinkinfo(std::string_view text,
 // Reads the output of `lldpctl -f keyvalue` of each node, each line after the node's name and a
 // colon, as clush and pdsh print it.
 Result<Topology> topology_from_lldp(std::string_view text, std::span<const TopologyNode> nodes);
-// Lines of `node,node,latency_ns`, one for each pair or two: nodes that are nearer to each other
-// than a clear gap in the latencies are taken for one leaf.
+// Reads lines of `node,node,latency_ns`, one or two for each pair. Nodes with a latency below a
+// clear gap in all latencies are placed on one leaf.
 Result<Topology> topology_from_latency(std::string_view text, std::span<const TopologyNode> nodes);
 
-// Finds nodes by the names that a source uses.
+// Index of nodes by the names that a source uses.
 class NodeFinder {
  public:
   explicit NodeFinder(std::span<const TopologyNode> nodes);
-  // By a port's GUID, then by name; of a host's name the part before the first dot counts too. ""
-  // where it is none of the nodes.
+  // Return a node's name, by a port's GUID or by a name; a host's name also matches by its part
+  // before the first dot. "": none of the nodes matches.
   [[nodiscard]] std::string by_guid(std::string_view guid) const;
   [[nodiscard]] std::string by_name(std::string_view name) const;
 
@@ -77,10 +77,10 @@ class NodeFinder {
   std::map<std::string, std::string, std::less<>> guids_;
 };
 
-// Switches, the links between them, and which node hangs on which.
+// Switches, the links between them, and the nodes on each switch.
 struct SwitchGraph {
   struct Switch {
-    // Name for people; the key where it is "".
+    // Name for people; "": the key is used.
     std::string name{};
     // By key of the other switch: the number of links.
     std::map<std::string, std::uint32_t> switches{};
@@ -90,11 +90,12 @@ struct SwitchGraph {
   // By GUID or other key.
   std::map<std::string, Switch> switches{};
 };
-// A node with ports on several leaves (rails) is counted to the one that it is first found on, in
-// the order of keys: nodes that share all leaves share that one too. Pods are leaves with a switch
-// above in common, or a link, where there are at least two such sets.
+// Derives leaves and pods from the graph. A node with ports on several leaves (rails) belongs to
+// the first of them in the order of keys: nodes that share all leaves share this one too. A pod is
+// a set of leaves with a common upper switch or a link; pods exist only with at least two such
+// sets.
 Topology topology_of(const SwitchGraph& graph, std::string source);
-// kInvalidArgument where no chosen node has a place.
+// Returns the topology unchanged. kInvalidArgument: no chosen node has a place.
 Result<Topology> checked(Topology topology, std::span<const TopologyNode> nodes);
 
 }  // namespace railgauge::plan

@@ -1,5 +1,5 @@
-// Ids of what repeats: nodes, endpoints, series, sets of facts and parameters. Looks up or inserts,
-// inside the writer's transaction; remembers in bounded caches, which forget everything when a
+// Ids of repeated rows: nodes, endpoints, series, sets of facts and parameters. Looks up or inserts
+// rows inside the writer's transaction. Bounded caches hold the ids; they are cleared when a
 // transaction is rolled back.
 #pragma once
 
@@ -27,7 +27,7 @@ struct SeriesKey {
   std::span<const std::int64_t> endpoints{};  // by position
 };
 
-// The writer thread's alone.
+// The interner of one connection. Used on the writer thread only.
 class Interner {
  public:
   explicit Interner(Connection& connection) : connection_(connection) {}
@@ -35,15 +35,15 @@ class Interner {
   Result<std::int64_t> fact_set(const TextMap& facts);
   Result<std::int64_t> fact_set(std::string_view json);  // as json_of() writes it
   Result<std::int64_t> parameter_set(const TextMap& parameters);
-  // The node with that id; inserted under `name` when it is new.
+  // Returns the row id of a node; inserts a new node under `name`.
   Result<std::int64_t> node(std::string_view node_id, std::string_view name, double now);
-  // The endpoint of a node that "DEV:PORT", "gpuN" or "DEV:PORT+gpuN" means now; inserted when the
-  // agent never reported such a device. "" is the node itself.
+  // Returns the row id of the node's endpoint with the present name "DEV:PORT", "gpuN" or
+  // "DEV:PORT+gpuN"; inserts one for a device that the agent never reported. "" is the node itself.
   Result<std::int64_t> endpoint(std::int64_t node, std::string_view text, double now);
-  // Inserts or refreshes one that the agent reports. The answer is how a GUID or UUID changed in
-  // its slot ("a -> b"), "" when it did not: other hardware.
+  // Inserts or refreshes an endpoint that the agent reports. Returns the change of the GUID or UUID
+  // in its slot ("a -> b"), which means other hardware; "" without a change.
   Result<std::string> put_endpoint(std::int64_t node, const EndpointRow& row, double now);
-  // A number for the key without its group, good as long as this object.
+  // Returns a number for the key without its group, valid during the life of this object.
   std::uint64_t series_group(const SeriesKey& key);
   Result<std::int64_t> series(const SeriesKey& key, const Point& point);
 
@@ -72,7 +72,7 @@ class Interner {
   std::unordered_map<std::string, std::int64_t, TextHash, std::equal_to<>> ids_;
   std::size_t cached_bytes_ = 0;
 
-  // Series, of which there are hundreds of thousands, by numbers instead of texts.
+  // Key of a series by numbers instead of texts: there are hundreds of thousands of series.
   struct SeriesPlace {
     std::uint64_t group;
     std::uint64_t words;  // number of metric, meaning and pair together
@@ -86,7 +86,7 @@ class Interner {
   std::uint64_t number_of(Numbers& numbers, std::string_view text);
 
   std::unordered_map<SeriesPlace, std::int64_t, SeriesPlaceHash> series_;
-  // Numbers are never given twice, so that one outlives the forgetting of its text.
+  // Numbers are never reused, so a number stays unique after its text was forgotten.
   std::uint64_t last_number_ = 0;
   Numbers groups_;
   Numbers words_;

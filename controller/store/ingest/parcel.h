@@ -1,5 +1,5 @@
-// Records with all that can be made of them before they are written: the writer is one thread, they
-// come on many.
+// Records prepared for the writer: checks, compression and JSON run on the many threads that
+// receive records, because a single thread writes.
 #pragma once
 
 #include <cstddef>
@@ -13,18 +13,18 @@ namespace railgauge::store {
 
 struct ReadyRecord {
   Record record{};
-  std::optional<std::string> fault{};      // why it is not sound
+  std::optional<std::string> fault{};      // reason why the record is not sound
   std::optional<std::string> histogram{};  // of a point, compressed
-  std::optional<std::string> samples{};    // likewise
+  std::optional<std::string> samples{};    // of a point, compressed
   std::string point_facts{};               // as JSON; "" without any
 };
 
 struct Parcel {
   std::vector<ReadyRecord> records{};
-  std::size_t bytes = 0;  // about what it takes in memory
+  std::size_t bytes = 0;  // approximate size in memory
 };
 
-// Pure; thread safe.
+// Check and prepare records; pack() prepares all of them. Pure; thread safe.
 ReadyRecord make_ready(Record record);
 Parcel pack(std::vector<Record> records);
 

@@ -205,8 +205,7 @@ Result<RecordSink::Refusal> RecordSink::store_one(std::string_view node_id,
   }
 }
 
-// --- where a record belongs
-// -----------------------------------------------------------------------
+// --- where a record belongs --------------------------------------------------------------------
 
 Result<RecordSink::Refusal> RecordSink::find_rank(std::string_view node_id, const RecordKey& key,
                                                   double now, Rank*& found) {
@@ -320,8 +319,7 @@ void RecordSink::identify(Rank& rank, const TextMap& parameters) {
                                               .endpoints = rank.endpoints});
 }
 
-// --- one function for each kind of record
-// -----------------------------------------------------------
+// --- one function for each kind of record ------------------------------------------------------
 
 Result<RecordSink::Refusal> RecordSink::store_started(Rank& rank, const Record& record,
                                                       double now) {

@@ -1,6 +1,6 @@
-// Turns records into rows, inside the writer's transaction. Records that fit no planned task or are
-// not sound are put aside (orphan_record, and one event for each delivery): a delivery never fails
-// because of what its records say, only because of the database.
+// Turns records into rows, inside the writer's transaction. A record that fits no planned task or
+// is not sound goes to orphan_record, with one event for each delivery: only the database can make
+// a delivery fail, never the content of its records.
 #pragma once
 
 #include <atomic>
@@ -20,18 +20,18 @@
 
 namespace railgauge::store {
 
-// The size of the stored orphans.
+// Totals of the stored orphans.
 struct OrphanTotals {
   std::int64_t records = 0;
-  std::int64_t bytes = 0;  // with an estimate of each one's row and index
+  std::int64_t bytes = 0;  // includes an estimate of each orphan's row and index
 };
 
 // Reads all orphan records.
 Result<OrphanTotals> count_orphans(Connection& connection);
 
-// Records that were acknowledged but fit no planned task: records of a run that a restored backup
-// does not know, or garbage. They are kept up to a bound of bytes, and stored as results once their
-// run exists. Used on the writer thread only, except for the counts.
+// Store of orphans: acknowledged records that fit no planned task, because a restored backup lacks
+// their run or because they are garbage. Keeps them up to a bound of bytes; they become results
+// once their run exists. Used on the writer thread only, except for the counts.
 class Orphans {
  public:
   Orphans(Connection& connection, std::int64_t max_bytes, OrphanTotals totals)
@@ -40,8 +40,9 @@ class Orphans {
         bytes_(totals.bytes),
         records_(totals.records) {}
 
-  // True if the record was not there before. Beyond the bound the oldest are deleted, which is
-  // logged, counted and stored as an event. `now` is the controller's time.
+  // Stores an orphan. Returns true if it was not stored before. Beyond the bound, the oldest
+  // orphans are deleted, which is logged, counted and stored as an event. `now` is the controller's
+  // time.
   Result<bool> put(std::string_view node_id, const Record& record, std::string_view reason,
                    double now);
 
@@ -50,12 +51,12 @@ class Orphans {
     std::string node_id;
     Record record;
   };
-  // Orphan records of a run by task, attempt, rank and sequence, at most `limit` after `after`
-  // (null: from the first).
+  // Returns orphans of a run, sorted by task, attempt, rank and sequence: at most `limit`, after
+  // `after` (null: from the first).
   Result<std::vector<Entry>> of_run(std::string_view run_id, const Entry* after,
                                     std::uint32_t limit);
   Status remove(std::int64_t id);
-  // Call it after a rollback: the totals are counted again.
+  // Makes the totals be counted again; call after a rollback.
   void forget() { counted_ = false; }
 
   [[nodiscard]] std::int64_t records() const { return records_; }
@@ -72,7 +73,7 @@ class Orphans {
   std::atomic<std::int64_t> dropped_ = 0;
 };
 
-// Bounds the events of nodes that come and go and of refused records; the newest are kept.
+// Bound of events about nodes that come and go and about refused records; the newest are kept.
 inline constexpr std::int64_t kMaxEvents = 100'000;
 
 // Bits of point.flags.
@@ -81,25 +82,25 @@ inline constexpr std::int64_t kFlagSynthetic = 2;
 inline constexpr std::int64_t kFlagVerified = 4;
 inline constexpr std::int64_t kFlagThrottled = 8;
 
-// The key of a point. The record check bounds the sequence.
+// Returns the key of a point. The record check bounds the sequence.
 constexpr std::int64_t point_id(std::int64_t rank, std::uint32_t sequence) {
   return rank << kSequenceBits | static_cast<std::int64_t>(sequence);
 }
 
-// Adds an event; of those that come with every restart the oldest go past kMaxEvents.
+// Adds an event. Deletes the oldest events beyond kMaxEvents, of kinds that every restart repeats.
 Status insert_event(Connection& connection, const EventRow& event);
 
-// The writer thread's alone.
+// The sink of records. Used on the writer thread only.
 class RecordSink {
  public:
   RecordSink(Connection& connection, Interner& interner, Orphans& orphans)
       : connection_(connection), interner_(interner), orphans_(orphans) {}
 
-  // One delivery of a node's spool. `now` is the controller's time.
+  // Stores one delivery of a node's spool. `now` is the controller's time.
   Status store(std::string_view node_id, std::span<const ReadyRecord> records, double now);
-  // Stores what was put aside of a run that has come to exist; the answer is how many.
+  // Stores the orphans of a run that now exists. Returns their number.
   Result<std::uint64_t> take_orphans(std::string_view run_id, double now);
-  // After a rollback, and when a task changed.
+  // Clears the caches; call after a rollback and when a task changed.
   void forget() {
     last_ = {};
     ranks_.clear();
@@ -119,9 +120,9 @@ class RecordSink {
     std::vector<std::int64_t> endpoints;    // by position, as planned
     std::optional<std::uint32_t> revision;  // absent: no Started record yet
     std::string parameters;                 // of the identity, as JSON
-    std::uint64_t series_group = 0;  // the interner's, for all that a series is beside a point
+    std::uint64_t series_group = 0;         // Interner::series_group() of its series
   };
-  // Absent: the record is put aside for this reason.
+  // Reason for which a record becomes an orphan; absent: the record was stored.
   using Refusal = std::optional<std::string>;
 
   Result<Refusal> store_one(std::string_view node_id, const ReadyRecord& ready, double now);

@@ -1,4 +1,4 @@
-// Writes nodes, runs, tasks and their states, inside the writer's transaction.
+// Writes nodes, runs, tasks and their states inside the writer's transaction.
 #pragma once
 
 #include <cstdint>
@@ -15,23 +15,24 @@
 
 namespace railgauge::store {
 
-// Used on the writer thread only. `now` is the controller's time in unix seconds.
+// The sink of states. Used on the writer thread only. `now` is the controller's time in unix
+// seconds.
 class RunSink {
  public:
   RunSink(Connection& connection, Interner& interner)
       : connection_(connection), interner_(interner) {}
 
   Status put_node(const NodeRow& node, double now);
-  // Without effect for an unknown node.
+  // Sets the time at which the node was last seen. Without effect for an unknown node.
   Status note_seen(const std::string& node_id, double now);
-  // kAlreadyExists when the id is taken.
+  // Inserts a run with its tasks. kAlreadyExists: the id is taken.
   Status create_run(const RunRow& run, std::span<const TaskRow> tasks, double now);
-  // kNotFound when there is no such run; kAlreadyExists when it has one of the ids.
+  // Adds tasks to a run. kNotFound: no such run. kAlreadyExists: the run has one of the ids.
   Status add_tasks(const std::string& run_id, std::span<const TaskRow> tasks, double now);
-  // kNotFound when there is no such run or task.
+  // Change a run or a task. kNotFound: no such run or task.
   Status update_run(const RunUpdate& update);
   Status update_task(const TaskUpdate& update);
-  // Ends open runs as Store::end_interrupted_runs describes. Their ids go to `ended`.
+  // Ends open runs as Store::end_interrupted_runs() describes, and appends their ids to `ended`.
   Status end_interrupted(double now, std::vector<std::string>& ended);
 
  private:

@@ -1,5 +1,6 @@
-// The one thread that writes. Jobs wait in a bounded queue; the thread takes what is there, runs it
-// in one transaction and commits (group commit: the fsync is shared), then completes each job.
+// The single thread that writes the database. Jobs wait in a bounded queue. The thread takes the
+// waiting jobs, runs them in one transaction and commits (group commit: the jobs share one fsync),
+// then completes each job.
 #pragma once
 
 #include <condition_variable>
@@ -21,13 +22,13 @@ struct WriterLimits {
   std::size_t max_bytes = 16U << 20U;
   std::size_t max_batch_records = 4'096;  // in one transaction
   double close_seconds = 30;
-  // Between two tries of jobs that nobody else repeats: doubled up to the second one.
+  // Pause between two tries of kept jobs; it doubles up to `max_retry_seconds`.
   double retry_seconds = 0.05;
   double max_retry_seconds = 1;
 };
 
-// Jobs that carry no records (states of runs, events) have room of their own, so that a full queue
-// of records does not stop them.
+// Bound of waiting jobs without records (states of runs, events). It is separate, so that a full
+// queue of records does not stop them.
 inline constexpr std::size_t kMaxControlJobs = 32'768;
 
 struct WriteJob {
@@ -37,9 +38,10 @@ struct WriteJob {
   std::function<void(const Status&)> done{};  // may be empty
   std::size_t records = 0;                    // 0: a control job
   std::size_t bytes = 0;
-  // Nobody sends it again (a run's end, a node, an event): while the database as a whole is in
-  // trouble (locked, full, not writable) it stays and is tried again, in order with its like, until
-  // it is committed or the store ends. Others go on meanwhile. `apply` may run many times.
+  // True for a job whose caller does not repeat it (a run's end, a node, an event). While the
+  // database as a whole fails (locked, full, not writable), the job stays queued and is tried again
+  // until it is committed or the store ends. Kept jobs keep their order; other jobs continue.
+  // `apply` may run many times.
   bool is_kept = false;
   bool is_barrier = false;  // overtakes nothing but kept jobs that wait for another try
   bool is_alone = false;    // runs by itself, outside of a transaction
@@ -47,7 +49,7 @@ struct WriteJob {
 
 enum class Waited : std::uint8_t { kInTurn, kBarrier, kAlone };
 
-// The waiting jobs that may be written at present.
+// Waiting jobs that may be written at present.
 enum class Room : std::uint8_t { kAll, kControl, kNothing };
 
 struct WriterStats {
@@ -57,14 +59,14 @@ struct WriterStats {
   std::uint64_t committed_records = 0;
   std::uint64_t failed_batches = 0;
   double last_commit_seconds = 0;
-  std::size_t kept_jobs = 0;  // of is_kept, that wait to be tried again
+  std::size_t kept_jobs = 0;  // jobs with is_kept that wait for another try
 };
 
 class Writer {
  public:
-  // `forget` drops what the jobs remember of rows: called after every rollback.
-  // `room` is asked between batches, on the writer thread: what it does not allow stays in the
-  // queue, which fills, and its callers are refused.
+  // Starts the thread. `forget` clears the caches of rows; it is called after every rollback.
+  // `room` is called between batches, on the writer thread: jobs that it does not allow stay in the
+  // queue, and once the queue is full their callers are refused.
   Writer(Connection& connection, WriterLimits limits, std::function<void()> forget,
          std::function<Room()> room = {});
   // Commits queued jobs for at most close_seconds; the others end with kUnavailable.
@@ -72,15 +74,16 @@ class Writer {
   Writer(const Writer&) = delete;
   Writer& operator=(const Writer&) = delete;
 
-  // kResourceExhausted when the queue is full: not accepted, `done` is never called. A job larger
-  // than the bounds is taken when the queue is empty.
+  // Queues a job. kResourceExhausted: the queue is full, the job is not accepted and `done` is
+  // never called. A job larger than the bounds is accepted when the queue is empty.
   Status submit(WriteJob job);
-  // Submits and waits for the outcome. Never on the writer thread. kDeadlineExceeded: not applied,
-  // and never will be; unless the commit itself hangs, for twice wait_seconds.
+  // Submits a job and waits for its outcome. CHECKs that the caller is not the writer thread.
+  // kDeadlineExceeded: the job was not applied and never will be. A job that has begun gets a
+  // second wait of wait_seconds; if that ends too, the job may still be committed.
   Status submit_and_wait(std::function<Status()> apply, double wait_seconds,
                          Waited kind = Waited::kInTurn);
-  // Until all that was submitted before is committed. kUnavailable at once while kept jobs wait to
-  // be tried again, with the reason.
+  // Waits until all earlier jobs are committed. kUnavailable at once, with the reason, while kept
+  // jobs wait for another try.
   Status flush(double wait_seconds);
   [[nodiscard]] WriterStats stats() const;
 
@@ -109,11 +112,11 @@ class Writer {
   WriterStats stats_;
   bool closing_ = false;
   double close_by_ns_ = 0;
-  double retry_at_ns_ = 0;       // of kept jobs; 0: none failed
+  double retry_at_ns_ = 0;       // next try of kept jobs; 0: none failed
   double retry_seconds_ = 0;     // the present pause
-  double failing_since_ns_ = 0;  // likewise 0
-  Error kept_for_;               // why
-  Room allowed_ = Room::kAll;    // the writer thread's alone
+  double failing_since_ns_ = 0;  // first failure of kept jobs; 0: none failed
+  Error kept_for_;               // last failure of kept jobs
+  Room allowed_ = Room::kAll;    // used on the writer thread only
 
   std::thread thread_;  // last: starts when all other members exist
 };

@@ -1,4 +1,4 @@
-// Levels that people hold series to.
+// Baselines: levels with which people compare series.
 #include <fmt/format.h>
 
 #include "controller/store/queries/queries.h"

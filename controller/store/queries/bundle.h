@@ -1,5 +1,5 @@
-// The support archive of a run, a finding or a node, table by table: everything except the points,
-// under names that can be read without Railgauge.
+// The support bundle of a run, a finding or a node, table by table: everything except the points,
+// under names that make sense without Railgauge.
 #pragma once
 
 #include <cstddef>
@@ -12,11 +12,12 @@ namespace railgauge::store {
 
 class Connection;
 
-// The part with all names of all nodes, in one column: to be recognized in texts, never written.
+// The part with all names of all nodes, in one column. Its reader recognizes names in texts by it
+// and never writes it out.
 inline constexpr std::string_view kKnownNames = "known_names";
 
-// `subject` is a run's id, a finding's id, or a node's id or name, in this order; parts are counted
-// from 0. kNotFound: there is no such subject, or no such part.
+// Reads one part, from 0. `subject` is looked up as a run's id, a finding's id, and a node's id or
+// name, in this order. kNotFound: no such subject, or no such part.
 Result<BundlePartRow> read_bundle_part(Connection& connection, std::string_view subject,
                                        std::size_t part);
 

@@ -1,5 +1,5 @@
 // Queries behind the controller's metrics: aggregates over runs, findings, schedules and nodes.
-// Each runs in one snapshot of the connection and returns at most kMaxMetricRows rows.
+// Each query runs in one snapshot of the connection and returns at most kMaxMetricRows rows.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@ namespace railgauge::store {
 
 class Connection;
 
-// Bounds the labels that one metric can get.
+// Bound of the label values of one metric.
 inline constexpr std::uint32_t kMaxMetricRows = 20'000;
 
 // The newest ended run of a suite. Times are unix seconds; 0 is never.
@@ -28,12 +28,12 @@ struct SuiteEndRow {
 // Open findings of one kind, state and severity.
 struct FindingCountRow {
   std::string kind{};
-  std::string state{};  // as people see it: an acknowledgement that has run out is "reopened"
+  std::string state{};  // as people see it: an expired acknowledgement is "reopened"
   std::string severity{};
   double findings = 0;
 };
 
-// Series that open findings name, of one kernel and metric.
+// The number of series of one kernel and metric that open findings name.
 struct OpenSeriesRow {
   std::string kernel{};
   std::string metric{};
@@ -46,16 +46,18 @@ struct PairRunRow {
   double at = 0;  // its end, or its creation while it has none
 };
 
-// One row a suite, that of the newest run first.
+// Returns one row for each suite, the suite of the newest run first.
 Result<std::vector<SuiteEndRow>> read_suite_ends(Connection& connection);
-// `now`: unix seconds, with which ends of acknowledgements are compared.
+// Counts open findings by kind, state and severity. `now` (unix seconds) decides which
+// acknowledgements have expired.
 Result<std::vector<FindingCountRow>> count_open_findings(Connection& connection, double now);
 Result<std::vector<OpenSeriesRow>> count_open_series(Connection& connection);
-// By schedule name: the oldest due time that is stored, unix seconds.
+// Returns the oldest stored due time by schedule name, in unix seconds.
 Result<std::map<std::string, double>> read_first_dues(Connection& connection);
-// Names of nodes that were attached after `since`, each once; a reinstalled node has several rows.
+// Returns the names of nodes that were attached after `since` (unix seconds). Each name is there
+// once, although a reinstalled node has several rows.
 Result<std::vector<std::string>> read_names_seen_since(Connection& connection, double since);
-// The newest run whose matrices belong to a rail; absent: there is none.
+// Returns the newest run with a matrix of a rail; absent when no run has one.
 Result<std::optional<PairRunRow>> read_newest_pair_run(Connection& connection);
 
 }  // namespace railgauge::store

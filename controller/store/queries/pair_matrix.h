@@ -1,5 +1,5 @@
 // All-pairs matrices: one compressed blob of float32 for each (run, rail, kernel, metric, size),
-// with the outlier pairs as rows, since a full sweep over 1,000 nodes would be 4 million points.
+// with only the outlier pairs as rows: a full sweep over 1,000 nodes would be 4 million points.
 #pragma once
 
 #include <functional>
@@ -13,28 +13,29 @@ namespace railgauge::store {
 
 class Connection;
 
-// 576 MiB before compression, in memory while it is stored or read as a whole.
+// Bound of a matrix: 576 MiB before compression, in memory while it is stored or read as a whole.
 inline constexpr std::size_t kMaxMatrixEndpoints = 12'288;
 
-// Called for each measured figure with the matrix without values, row, column and figure.
+// Receives each measured figure: the matrix (without values), row, column and figure.
 using PairVisitor = std::function<void(const PairMatrixRow&, std::size_t, std::size_t, float)>;
 
-// Inside the writer's transaction. kInvalidArgument: sizes that do not fit; kNotFound: no such run.
+// Stores a matrix inside the writer's transaction. kInvalidArgument: sizes that do not fit.
+// kNotFound: no such run.
 Status write_pair_matrix(Connection& connection, const PairMatrixRow& matrix);
-// All that a run has, in place of what it had.
+// Replaces all matrices of a run. Errors: those of write_pair_matrix().
 Status write_pair_matrices(Connection& connection, std::string_view run_id,
                            const std::vector<PairMatrixRow>& matrices);
 Result<PairMatrixRow> read_pair_matrix(Connection& connection, const PairMatrixKey& key);
-// Its figures, row after row; 16 MiB of it are in memory at a time. kDataLoss comes after those
-// that are sound.
+// Visits a matrix's figures row after row, with 16 MiB of the matrix in memory at a time.
+// kDataLoss: the blob is damaged; the sound figures before the damage were visited.
 Status visit_pair_matrix(Connection& connection, const PairMatrixKey& key,
                          const PairVisitor& visit);
-// Their keys, units and directions alone.
+// Lists a run's matrices with their keys, units and directions only.
 Result<std::vector<PairMatrixRow>> list_pair_matrices(Connection& connection,
                                                       std::string_view run_id);
 
-// The SQL function matrix_endpoint(id, endpoints, index) on this connection: the endpoint's text,
-// of a matrix's own blob; NULL where that is damaged.
+// Adds the SQL function matrix_endpoint(id, endpoints, index) to the connection. It returns the
+// endpoint's text from a matrix's blob of endpoints, or NULL when the blob is damaged.
 Status add_matrix_endpoint(Connection& connection);
 
 }  // namespace railgauge::store

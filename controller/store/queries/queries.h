@@ -1,4 +1,5 @@
-// Reading. Each function runs in one read transaction of the connection, which sees one snapshot.
+// Queries over runs, results, series and nodes. Each function runs in one read transaction of the
+// connection, which sees one snapshot.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +17,7 @@ namespace railgauge::store {
 class Connection;
 class Rows;
 
-// A point's key as people and records name it.
+// A point's key in the terms of people and records.
 struct PointKey {
   std::string_view run_id;
   std::string_view task_id;
@@ -27,27 +28,27 @@ struct PointKey {
 
 Result<std::vector<RunSummaryRow>> read_runs(Connection& connection, std::uint32_t limit);
 Result<RunSummaryRow> read_run(Connection& connection, std::string_view run_id);
-// kNotFound: there is no such run.
+// Returns the row id of a run. kNotFound: no such run.
 Result<std::int64_t> id_of_run(Connection& connection, std::string_view run_id);
 Result<RunDetailRow> read_run_detail(Connection& connection, std::string_view run_id);
 inline constexpr std::uint32_t kMaxPageTasks = 1'000;
 inline constexpr std::size_t kMaxPageBytes = 4U << 20U;
-// A page of its tasks, from where the page before says or from 0. It ends after `max_tasks`, or
-// with the task that makes it larger than `max_bytes`.
+// Reads a page of a run's tasks. `from` is 0 or the `next` of the previous page. The page ends
+// after `max_tasks`, or with the first task that makes it larger than `max_bytes`.
 Result<TaskPageRow> read_task_page(Connection& connection, std::string_view run_id,
                                    std::int64_t from, std::uint32_t max_tasks,
                                    std::size_t max_bytes);
 Result<std::vector<ResultRow>> read_results(Connection& connection, const ResultsFilter& filter);
-// Its statement; `one_run`: of a run, not of all.
+// Returns the statement of read_results(). `one_run`: over a single run instead of all runs.
 std::string sql_of_results(const ResultsFilter& filter, bool one_run);
-// The series that a filter selects, as a statement: ?2 kernel, ?3 metric, ?4 size, ?5 JSON list of
-// nodes, ?8 endpoint ("DEV:PORT" or "gpuN", under its present or a former name), ?9 rail. The
-// statement has a clause only for what the filter names, and begins with the narrowest one: there
-// are hundreds of thousands of series, and no query may read them all for a few.
+// Returns a statement that selects the filter's series: ?2 kernel, ?3 metric, ?4 size, ?5 JSON list
+// of nodes, ?8 endpoint ("DEV:PORT" or "gpuN", under its present or a former name), ?9 rail. The
+// statement has clauses only for fields that the filter sets and begins with the narrowest one:
+// there are hundreds of thousands of series, and no query may read them all to find a few.
 std::string series_choice(const ResultsFilter& filter);
-// Joins that give the present names of the endpoint `used`, in `named` and `gpu_named`: an upgrade
-// may rename devices, and the place is the same. A port with a GPU has its names where the port and
-// the GPU have them.
+// Joins that yield the present names of the endpoint `used`, in `named` and `gpu_named`: an upgrade
+// may rename a device in the same place. An endpoint of a port with a GPU gets the names of that
+// port and that GPU.
 inline constexpr std::string_view kPresentNames =
     "LEFT JOIN endpoint AS plain ON plain.node=used.node AND plain.slot=used.slot AND "
     "plain.port=used.port AND plain.gpu_slot='' LEFT JOIN endpoint_attribute AS named ON "
@@ -55,27 +56,28 @@ inline constexpr std::string_view kPresentNames =
     "used.gpu_slot<>'' AND gpu.node=used.node AND gpu.slot=used.gpu_slot AND gpu.port=0 AND "
     "gpu.gpu_slot='' LEFT JOIN endpoint_attribute AS gpu_named ON gpu_named.endpoint=gpu.id AND "
     "gpu_named.valid_to IS NULL";
-// The range of points that exist now. For a run, its oldest to its newest key; keys of other runs
-// may be between them.
+// Returns the range of the points that exist now; for a run, from its oldest to its newest key.
+// Keys of other runs may be between them.
 Result<ExportScope> read_export_scope(Connection& connection, const std::string& run_id);
-// A series' points, oldest first; the newest `limit` of them, then days of pruned ones.
+// Returns the newest `limit` points of a series, oldest first, and the days of its pruned points.
 Result<HistoryRow> read_history(Connection& connection, std::int64_t series,
                                 std::optional<double> since, std::uint32_t limit);
-// The ids of the series that a filter selects, ascending; none when there are more than `most`.
+// Returns the ids of the filter's series, ascending; absent when there are more than `most`.
 Result<std::optional<std::vector<std::int64_t>>> read_few_series(Connection& connection,
                                                                  const ResultsFilter& filter,
                                                                  std::size_t most);
-// Series that a filter selects (kernel, metric, size, nodes, endpoint, rail).
+// Returns the series that a filter selects by kernel, metric, size, nodes, endpoint and rail.
 Result<std::vector<SeriesRow>> read_series(Connection& connection, const ResultsFilter& filter);
 Result<SeriesRow> read_one_series(Connection& connection, std::int64_t id);  // kNotFound
 inline constexpr std::size_t kMaxComparedSeries = 100'000;
-// Compares points of attempts that count and passed. `a`, `b`: ids of runs. kInvalidArgument: more
-// than `max_series` in common, of some 1 KB each.
+// Compares points of attempts that count and passed. `a`, `b`: ids of runs. kInvalidArgument: the
+// runs have more than `max_series` series in common, which take about 1 KB each.
 Result<ComparisonRow> compare_runs(Connection& connection, std::string_view a, std::string_view b,
                                    std::size_t max_series = kMaxComparedSeries);
-// Reads rows into a table, until there are too many rows or bytes.
+// Reads rows into a table up to its bounds of rows and bytes; sets `truncated` beyond them.
 Result<SqlTable> read_table(Rows& rows, std::uint32_t max_rows);
-// One statement that only reads. Errors: kInvalidArgument with SQLite's words.
+// Runs one statement that only reads. kInvalidArgument, with SQLite's message: any other statement,
+// or one that SQLite rejects while it runs.
 Result<SqlTable> run_sql(Connection& connection, const std::string& sql, std::uint32_t max_rows);
 Result<Histogram> read_histogram(Connection& connection, const PointKey& key);
 Result<std::vector<double>> read_samples(Connection& connection, const PointKey& key);

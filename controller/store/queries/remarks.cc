@@ -210,8 +210,7 @@ Status write_operator_note(Connection& connection, const OperatorNoteRow& note) 
       note.at, note.who, note.subject_kind, note.subject, note.text);
 }
 
-// --- reading
-// ----------------------------------------------------------------------------------------
+// --- reading -----------------------------------------------------------------------------------
 
 namespace {
 

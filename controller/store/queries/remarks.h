@@ -13,36 +13,37 @@ namespace railgauge::store {
 
 class Connection;
 
-// Replaces the node's preflight of that time. kNotFound: no such node or run; kInvalidArgument: a
-// state that is none.
+// Stores a preflight, in place of the node's preflight of the same time. kNotFound: no such node or
+// run. kInvalidArgument: an unknown state.
 Status write_preflight(Connection& connection, const PreflightRow& preflight);
-// kAlreadyExists: the id is taken; kNotFound: no such node, run or series; kInvalidArgument:
-// evidence that is no JSON.
+// Stores a finding. kAlreadyExists: the id is taken. kNotFound: no such node, run or series.
+// kInvalidArgument: the evidence is no JSON.
 Status write_finding(Connection& connection, const FindingRow& finding);
-// kNotFound: no such finding; kInvalidArgument: no such action; kFailedPrecondition: its state does
-// not allow it.
+// Stores a step of a finding. kNotFound: no such finding. kInvalidArgument: no such action.
+// kFailedPrecondition: the finding's state does not allow the action.
 Status write_finding_step(Connection& connection, std::string_view finding_id,
                           const FindingStepRow& step);
-// The step, and what was found this time in place of what was before: figures, series, evidence,
-// suspect and run. Errors: write_finding_step()'s and write_finding()'s.
+// Stores a step, and replaces the finding's figures, series, evidence, suspect and run by those of
+// `finding`. Errors: those of write_finding_step() and write_finding().
 Status write_finding_again(Connection& connection, const FindingRow& finding,
                            const FindingStepRow& step);
-// kInvalidArgument: a kind that is none, or no text.
+// Stores a person's note. kInvalidArgument: an unknown kind of subject, or no text.
 Status write_operator_note(Connection& connection, const OperatorNoteRow& note);
 
-// Newest first, without series and steps; without a state those of any state.
+// Returns findings of a state (absent: of any), newest first, without series and steps.
 Result<std::vector<FindingRow>> read_findings(Connection& connection,
                                               std::optional<FindingState> state,
                                               std::uint32_t limit);
-// With its series and steps. kNotFound.
+// Returns a finding with its series and steps. kNotFound: no such finding.
 Result<FindingRow> read_finding(Connection& connection, std::string_view finding_id);
-// The node's newest, or its newest for that run. kNotFound.
+// Returns the node's newest preflight, or its newest one for `run_id` unless that is "". kNotFound:
+// there is none.
 Result<PreflightRow> read_preflight(Connection& connection, std::string_view node_id,
                                     std::string_view run_id);
-// The node's newest in [from, until). kNotFound.
+// Returns the node's newest preflight in [from, until), in unix seconds. kNotFound: there is none.
 Result<PreflightRow> read_preflight_between(Connection& connection, std::string_view node_id,
                                             double from, double until);
-// Oldest first.
+// Returns the notes about a subject, oldest first.
 Result<std::vector<OperatorNoteRow>> read_operator_notes(Connection& connection,
                                                          std::string_view subject_kind,
                                                          std::string_view subject);

@@ -1,5 +1,5 @@
-// Counts of figures that a run measured twice with nothing changed in between: the judge's rate of
-// false alarms at a site.
+// Counts of figures that a run measured twice without a change in between. They show the judge's
+// rate of false alarms at a site.
 #pragma once
 
 #include <cstdint>
@@ -29,7 +29,8 @@ struct RepeatCountRow {
 
 // Stores the run's counts and an event with them. A run that has counts keeps the first ones.
 Status write_repeat_counts(Connection& connection, const RepeatCountRow& row);
-// Sums of the runs at or after `since` (unix seconds). Absent: no run measured anything twice.
+// Returns the sums over runs at or after `since` (unix seconds); absent when no run measured a
+// figure twice.
 Result<std::optional<RepeatCounts>> sum_repeat_counts(Connection& connection, double since);
 
 }  // namespace railgauge::store

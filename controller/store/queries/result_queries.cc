@@ -68,7 +68,7 @@ constexpr std::string_view kNewest = "ORDER BY point.id DESC LIMIT ?7";
 constexpr std::string_view kOldest =
     "AND point.id>?14 AND point.id<=?16 ORDER BY point.id LIMIT ?7";
 
-// So that every text has all values, and one call binds them.
+// Names the last value, so that every statement has all values and one call binds them.
 constexpr std::string_view kAllValues = " WHERE ?16 IS ?16";
 
 // Without a filter by series there is no clause about it, so that the newest points are found from

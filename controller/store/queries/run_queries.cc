@@ -27,7 +27,7 @@ Status count_tasks(Connection& connection, std::int64_t run, RunSummaryRow& summ
   const auto total =
       RG_TRY(connection.integer("SELECT count(*) FROM task WHERE run=?1", run)).value_or(0);
   summary.tasks_total = static_cast<std::uint32_t>(total);
-  // Those that passed have no index of their own: they are the rest.
+  // Passed tasks have no index of their own: they are the rest.
   std::uint32_t rest = summary.tasks_total;
   Rows rows = RG_TRY(connection.query(
       "SELECT state='ended', outcome, count(*) FROM task WHERE run=?1 AND NOT (state='ended' AND "
@@ -194,7 +194,7 @@ std::size_t size_of(const TextMap& map) {
   return bytes;
 }
 
-// About what it takes in memory.
+// Returns the approximate size of a task in memory.
 std::size_t size_of(const TaskDetailRow& task) {
   std::size_t bytes = 512 + size_of(task.task.parameters);
   for (const RankDetailRow& rank : task.ranks) {

@@ -39,7 +39,7 @@ Status insert_due(Connection& connection, std::int64_t id, std::string_view name
   return forget_old(connection, id);
 }
 
-// The due time is this caller's, and nobody's after it.
+// Claims the due time for this caller alone.
 Status decide_due(Connection& connection, std::int64_t id, std::string_view name, double due_at) {
   RG_TRY_OK(connection.execute(
       "UPDATE schedule SET decided_until=?2 WHERE id=?1 AND paused=0 AND decided_until < ?2", id,
@@ -52,8 +52,8 @@ Status decide_due(Connection& connection, std::int64_t id, std::string_view name
               fmt::format("schedule {}: the due time {:.0f} has been decided", name, due_at));
 }
 
-// Where two runs took the same number, one by hand, the second is not counted, so that no number is
-// left out.
+// Counts a start. If two runs took the same number, one by hand, the second is not counted, so that
+// no number is left out.
 Status count_start(Connection& connection, std::int64_t id, std::uint64_t number) {
   return connection.execute("UPDATE schedule SET started=?2 + 1 WHERE id=?1 AND started <= ?2", id,
                             number);

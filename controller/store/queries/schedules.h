@@ -15,28 +15,29 @@ class Connection;
 inline constexpr double kMissedDays = 30;          // span of a schedule's count of missed due times
 inline constexpr std::uint32_t kMaxDueRows = 400;  // rows kept for each schedule
 
-// kAlreadyExists: the name is taken.
+// Stores a new schedule. kAlreadyExists: the name is taken.
 Status write_schedule(Connection& connection, const ScheduleRow& schedule);
-// After a resume, due times count from `now` on. kNotFound.
+// Pauses or resumes a schedule; after a resume, due times count from `now`. kNotFound: no such
+// schedule.
 Status write_schedule_paused(Connection& connection, std::string_view name, bool paused,
                              double now);
 Status remove_schedule(Connection& connection, std::string_view name);  // kNotFound
-// kNotFound: no such schedule. kFailedPrecondition: it is paused, unless started by hand.
-// kAlreadyExists: the due time is decided, or belongs to another run than the one that the claim
-// resumes.
+// Claims a due time for a run. kNotFound: no such schedule. kFailedPrecondition: the schedule is
+// paused; a start by hand is allowed. kAlreadyExists: the due time is decided already, or belongs
+// to another run than the one that the claim resumes.
 Status claim_due(Connection& connection, const ScheduleClaim& claim, std::string_view run_id,
                  double now);
-// A due time without a run. Errors as above.
+// Stores the decision on a due time without a run. Errors: those of claim_due().
 Status write_due(Connection& connection, std::string_view name, const DueRow& due, double now);
-// Sets result and reason of a due time that was started with due.run_id. kNotFound: it was not, or
-// it belongs to another run.
+// Sets result and reason of a due time that was started with due.run_id. kNotFound: the due time
+// was not started, or belongs to another run.
 Status write_started_due(Connection& connection, std::string_view name, const DueRow& due);
 
 Result<std::vector<ScheduleRow>> read_schedules(Connection& connection, double now);  // by name
 Result<std::vector<DueRow>> read_dues(Connection& connection, std::string_view name,
                                       std::uint32_t limit);  // newest first
-// Due times of all schedules after `since`, not by hand, whose run ended with tasks lost to a stop
-// or a crash of the controller; oldest first.
+// Returns due times after `since` whose run lost tasks to a stop or a crash of the controller,
+// oldest first. Covers all schedules; starts by hand are left out.
 Result<std::vector<BrokenOffRow>> read_broken_off(Connection& connection, double since);
 
 }  // namespace railgauge::store

@@ -1,4 +1,4 @@
-// Writes and reads upgrades, what their sides measured, and baselines. The writers run inside the
+// Writes and reads upgrades, the figures of their sides, and baselines. The writers run inside the
 // writer's transaction, the readers inside a snapshot.
 #pragma once
 
@@ -12,38 +12,39 @@ namespace railgauge::store {
 
 class Connection;
 
-inline constexpr std::uint32_t kBaselinePoints = 20;  // newest ones that a level is the median of
+inline constexpr std::uint32_t kBaselinePoints = 20;  // newest points whose median is a level
 
-// kAlreadyExists: the id is taken; kNotFound: no such node or run.
+// Stores a new upgrade. kAlreadyExists: the id is taken. kNotFound: no such node or run.
 Status write_upgrade(Connection& connection, const UpgradeRow& upgrade);
-// A run of the after side. `anew`: those before it do not count any more. The nodes' present stacks
-// become what they have after. kNotFound.
+// Adds a run to the after side; with `anew`, earlier runs of that side no longer count. The nodes'
+// present stacks become their stacks of the after side. kNotFound: no such upgrade or run.
 Status write_upgrade_after(Connection& connection, std::string_view upgrade_id,
                            std::string_view run_id, bool anew);
-// Verdict, kind, reason, time and report of `upgrade`, which is judged then. kNotFound.
+// Stores verdict, kind, reason, time and report of `upgrade` and marks it as judged. kNotFound: no
+// such upgrade.
 Status write_upgrade_verdict(Connection& connection, const UpgradeRow& upgrade);
 
-// Newest first, with nodes and runs, without reports.
+// Returns upgrades, newest first, with nodes and runs, without reports.
 Result<std::vector<UpgradeRow>> read_upgrades(Connection& connection, std::uint32_t limit);
 Result<UpgradeRow> read_upgrade(Connection& connection, std::string_view upgrade_id);  // kNotFound
 
-// The parts of one stack, which outlive the epochs that had it. kNotFound.
+// Returns the parts of one stack; they outlive its epochs. kNotFound: no such stack.
 Result<StackParts> read_stack_parts(Connection& connection, std::int64_t stack);
-// The exact text of the run's suite. kNotFound.
+// Returns the exact text of the run's suite. kNotFound: no such run.
 Result<std::string> read_suite_text(Connection& connection, std::string_view run_id);
-// Newest first. kNotFound: no such node.
+// Returns the node's epochs, newest first. kNotFound: no such node.
 Result<std::vector<EpochRow>> read_epochs(Connection& connection, std::string_view node_id,
                                           std::uint32_t limit);
-// NIC ports and GPUs of the nodes.
+// Returns the states of the nodes' NIC ports and GPUs.
 Result<std::vector<EndpointStateRow>> read_endpoint_states(
     Connection& connection, const std::vector<std::string>& node_ids);
-// Runs that one of the nodes took part in, created from `from` on and ended before `until`, the
-// newest `limit`, oldest first.
+// Returns the newest `limit` runs with at least one of the nodes, oldest first; they were created
+// at or after `from` and ended before `until` (unix seconds).
 Result<std::vector<std::string>> read_runs_of_nodes(Connection& connection,
                                                     const std::vector<std::string>& node_ids,
                                                     double from, double until, std::uint32_t limit);
-// Points of attempts that count and passed, by series, then by time. With `node_ids` only those of
-// tasks that no other node took part in, because nights measure the whole fabric.
+// Returns points of attempts that count and passed, sorted by series, then by time. With
+// `node_ids`, only points of tasks among these nodes: nightly runs measure the whole fabric.
 Result<std::vector<SidePointRow>> read_side_points(Connection& connection,
                                                    const std::vector<std::string>& run_ids,
                                                    const std::vector<std::string>& node_ids = {});
@@ -51,12 +52,12 @@ Result<std::vector<SideTaskRow>> read_side_tasks(Connection& connection,
                                                  const std::vector<std::string>& run_ids,
                                                  const std::vector<std::string>& node_ids = {});
 
-// Replaces what was set before. `level` of 0 is the median of the series' newest kBaselinePoints.
-// kNotFound: no such series, or no points.
+// Sets a series' baseline, in place of an earlier one. A `level` of 0 becomes the median of the
+// series' newest kBaselinePoints; kNotFound: such a series has no points, or does not exist.
 Status write_baseline(Connection& connection, const BaselineRow& baseline);
-// All of them or none. Among several, a series without points is left out.
+// Sets all baselines or none. Among several, a series without points is left out.
 Status write_baselines(Connection& connection, const std::vector<BaselineRow>& baselines);
-// By series, golden before accepted; "" is any kind.
+// Returns baselines of a kind ("": any), by series, golden before accepted.
 Result<std::vector<BaselineRow>> read_baselines(Connection& connection, std::string_view kind);
 
 }  // namespace railgauge::store

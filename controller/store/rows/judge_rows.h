@@ -1,6 +1,5 @@
-// Rows that judging reads and writes, as plain values: stacks of nodes over time, upgrades with
-// their two sides, and levels that people set. Times are seconds since 1970 (UTC) by the
-// controller's clock.
+// Rows of the judges, as plain values: stacks of nodes over time, upgrades with their two sides,
+// and levels that people set. Times are seconds since 1970 (UTC) by the controller's clock.
 #pragma once
 
 #include <cstdint>
@@ -25,12 +24,12 @@ struct EpochRow {
   StackParts parts{};
 };
 
-// An endpoint that a node had, and does not have any more or has in another state.
+// The last state of an endpoint, which may be gone.
 struct EndpointStateRow {
   std::string node{};
   std::string endpoint{};  // "rxe0:1", "gpu0"
   std::string state{};     // the last one seen
-  bool gone = false;       // it was not there at the node's last attach
+  bool gone = false;       // missing at the node's last attach
 };
 
 struct UpgradeNodeRow {
@@ -51,7 +50,7 @@ struct UpgradeRow {
   std::string requested_by{};
   double created_at = 0;
   bool before_is_history = false;
-  std::string verdict{};  // "" not judged yet; here and below
+  std::string verdict{};  // "" before the verdict; so are the texts below
   std::string kind{};
   std::string reason{};
   double judged_at = 0;  // 0: not yet
@@ -60,7 +59,7 @@ struct UpgradeRow {
   std::vector<UpgradeRunRow> runs{};  // oldest first
 };
 
-// One figure of a task that passed: one fresh process.
+// One figure of a passed task, from one fresh process.
 struct SidePointRow {
   std::string run_id{};
   std::int64_t series = 0;
@@ -71,9 +70,9 @@ struct SidePointRow {
   std::optional<double> p999{};
   bool synthetic = false;
   std::int64_t launch = 0;  // equal for what one rank of one attempt measured
-  bool again = false;       // of a pair that the run measured twice, the second time
+  bool again = false;       // second figure of a pair that the run measured twice
 };
-// The outcome of a task, to find functions that worked and do not any more.
+// The outcome of a task, to find functions that were lost.
 struct SideTaskRow {
   std::string run_id{};
   std::string kernel{};
@@ -85,7 +84,7 @@ struct SideTaskRow {
   std::string path{};  // fact of the reporting rank; "" unknown
 };
 
-// A level that a person has set, with what the series gives now.
+// A level that a person has set, with the present level of the series.
 struct BaselineRow {
   std::int64_t series_id = 0;
   std::string kind{};  // golden, accepted
@@ -94,7 +93,7 @@ struct BaselineRow {
   double set_at = 0;
   std::string who{};
   std::string note{};
-  std::string finding_id{};     // that was accepted with it; "" none
+  std::string finding_id{};     // finding accepted with the level; "": none
   SeriesRow series{};           // filled in by the store
   std::optional<double> now{};  // median of the newest points; filled in by the store
 };

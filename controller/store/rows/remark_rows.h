@@ -25,7 +25,7 @@ struct CheckRow {
 // One pass of the checks over one node.
 struct PreflightRow {
   std::string node_id{};
-  std::string run_id{};  // "": asked for by itself
+  std::string run_id{};  // run that asked; "": a person asked
   double at = 0;
   std::string state{};  // the worst of its checks; filled in by the store
   std::vector<CheckRow> checks{};
@@ -49,14 +49,14 @@ struct FindingRow {
   std::string kind{};
   FindingState state = FindingState::kNew;  // filled in by the store
   std::string severity{};
-  std::string run_id{};  // "" where it concerns none; here and below
+  std::string run_id{};  // "": the finding concerns no run; likewise node_id
   std::string node_id{};
   std::string suspect{};
   std::string summary{};        // one line
   std::string evidence = "{}";  // JSON
   double opened_at = 0;
   double changed_at = 0;          // filled in by the store
-  std::string upgrade_id{};       // "" where it is none's
+  std::string upgrade_id{};       // "": the finding belongs to no upgrade
   std::optional<double> worse{};  // fraction of the level before
   std::optional<double> until{};  // of an acknowledged one; filled in by the store
   std::vector<FindingSeriesRow> series{};

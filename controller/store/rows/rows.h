@@ -54,7 +54,7 @@ struct NodeRow {
   // In both maps "unknown" marks a value that could not be read now. Incomplete: names that are
   // missing were not read either.
   bool stack_incomplete = false;
-  TextMap described{};  // what merely describes it
+  TextMap described{};  // facts that only describe the node
   std::vector<EndpointRow> endpoints{};
   double first_seen_at = 0;  // filled in by the store
   double last_seen_at = 0;   // attached then; behind by hours at most; filled in by the store
@@ -68,9 +68,9 @@ struct RankRow {
   std::string endpoint{};  // "DEV:PORT"; "" for kernels without one
 };
 
-// Why tasks ended that were under way, or waited, when the controller ended.
+// Reason of tasks that were under way or waiting when the controller ended.
 inline constexpr std::string_view kControllerRestarted = "controller restarted";
-// Why they ended that a controller cancelled before it ended.
+// Reason of tasks that a controller cancelled because it was stopping.
 inline constexpr std::string_view kControllerStopping = "the controller is stopping";
 
 struct TaskRow {
@@ -79,7 +79,7 @@ struct TaskRow {
   std::uint32_t round = 0;
   std::string kernel{};
   TextMap parameters{};                            // as planned
-  std::vector<std::string> identity_parameters{};  // names: which of them identify the series
+  std::vector<std::string> identity_parameters{};  // names of those that identify the series
   std::vector<RankRow> ranks{};
   double deadline_seconds = 0;
   double expected_seconds = 0;
@@ -93,7 +93,7 @@ struct TaskRow {
 struct RunRow {
   std::string run_id{};
   std::string suite{};       // its name
-  std::string suite_text{};  // what was run, to the letter
+  std::string suite_text{};  // exact text of the suite
   std::string trigger{};     // "cli", "schedule", "upgrade"
   std::string requested_by{};
   RunState state = RunState::kPlanned;
@@ -161,30 +161,30 @@ struct TaskPageRow {
 inline constexpr std::uint32_t kDefaultResultRows = 1'000;
 inline constexpr std::uint32_t kMaxResultRows = 100'000;
 
-// Points by key, to be read a page at a time: behind `after`, up to and with `through`.
+// A range of points by key, to be read a page at a time: above `after`, up to `through` included.
 struct PointRange {
   std::int64_t after = 0;
   std::int64_t through = 0;
 
-  // Its part that the last `ranks` have.
+  // Returns the part of the range that covers its last `ranks` ranks.
   [[nodiscard]] PointRange of_last_ranks(std::int64_t ranks) const {
     return {.after = std::max(after, through - (ranks << kSequenceBits)), .through = through};
   }
 };
 
 struct ResultsFilter {
-  std::string run_id{};  // "" is the newest ended run, "all" is all runs
-  std::string kernel{};  // "" is any, here and below
+  std::string run_id{};  // "": the newest ended run; "all": all runs
+  std::string kernel{};  // "": any; likewise the texts below
   std::string metric{};
-  std::vector<std::string> nodes{};  // names or ids: points that have one of them at some rank
+  std::vector<std::string> nodes{};  // names or ids; one of them at some rank is enough
   std::optional<double> message_bytes{};
-  std::string endpoint{};              // "DEV:PORT" or "gpuN" as named now or ever
-  std::optional<std::int32_t> rail{};  // points that have an endpoint of it
+  std::string endpoint{};              // "DEV:PORT" or "gpuN", a present or former name
+  std::optional<std::int32_t> rail{};  // of one of the endpoints
   std::string stack{};                 // "gpu_driver=550.2": a part of a node's stack at that time
   std::optional<std::int64_t> series{};
   std::optional<double> since{};      // by the node's clock
   std::optional<double> until{};      // before it
-  std::optional<PointRange> range{};  // of it the first by key; else the newest
+  std::optional<PointRange> range{};  // takes its first points by key; absent: the newest points
   bool all_attempts = false;          // also attempts that do not count
   std::uint32_t limit = 0;            // 0 is kDefaultResultRows; never more than kMaxResultRows
 };
@@ -246,11 +246,11 @@ struct HistoryPointRow {
   std::int64_t flags = 0;
   std::optional<std::int64_t> epoch{};  // of the reporting node; changes where its stack changed
 };
-// A day (UTC) whose points retention has taken away, except for what they came to.
+// The summary of a day (UTC) whose points were pruned.
 struct HistoryDayRow {
   double day_at = 0;  // its begin
   double point_count = 0;
-  double mean = 0;  // of the points' medians, as the two below
+  double mean = 0;  // of the points' medians; likewise the two below
   double lowest = 0;
   double highest = 0;
 };
@@ -260,7 +260,7 @@ struct HistoryRow {
   std::vector<HistoryPointRow> points{};  // by time
 };
 
-// A series that two runs have in common: the medians of its points' medians.
+// A series of two runs, with the median of its points' medians in each run.
 struct ComparedRow {
   SeriesRow series{};
   double a = 0;
@@ -274,8 +274,8 @@ struct ComparisonRow {
   std::uint32_t only_b = 0;
 };
 
-// A value as the database has it: null, a number, an integer that no double holds, a text, or the
-// size of a blob.
+// A value of the database: null, a number, an integer beyond the exact range of a double, a text,
+// or the size of a blob in words.
 using SqlValue = std::variant<std::monostate, double, std::int64_t, std::string>;
 struct SqlTable {
   std::vector<std::string> columns{};
@@ -286,24 +286,24 @@ struct SqlTable {
 // One table of a bundle.
 struct BundlePartRow {
   std::string kind{};    // of the subject: run, finding, node
-  std::string run_id{};  // whose points belong to it; "" of a node
-  std::string node{};    // its present name; "" of a run
+  std::string run_id{};  // run whose points belong to the subject; "" for a node
+  std::string node{};    // present name of the node; "" for a run
   std::string name{};    // of the part: "tasks"
   std::string about{};   // one line
   SqlTable table{};
   bool last = false;
 };
 
-// Why records or nodes were not taken as they came, and what an operator wants to find later.
+// An event for operators: nodes that come and go, refused nodes and records, measurements by force.
 struct EventRow {
   double at = 0;          // 0: filled in by the store
   std::string kind{};     // "node_attached", "node_lost", "node_refused", "record_refused", ...
-  std::string node_id{};  // "" when it concerns none; here and below
+  std::string node_id{};  // "": the event concerns no node; likewise run_id
   std::string run_id{};
   std::string text{};  // one line
 };
 
-// Everybody's figure to everybody of one rail, in one blob.
+// The figures of all ordered pairs of endpoints on one rail.
 struct PairMatrixRow {
   std::string run_id{};
   std::int32_t rail = 0;  // -1: across rails
@@ -314,8 +314,8 @@ struct PairMatrixRow {
   std::string unit{};
   bool larger_is_better = false;
   std::vector<std::string> endpoints{};  // "node/DEV:PORT", in the order of rows and columns
-  // From-major, endpoints squared; NaN: not measured, and always a port's own with itself, since
-  // loopback never shows or judges the fabric.
+  // From-major, endpoints squared. NaN: not measured. A port with itself is always NaN, since
+  // loopback never measures the fabric.
   std::vector<float> values{};
   struct Outlier {
     std::uint32_t from = 0;
@@ -326,7 +326,7 @@ struct PairMatrixRow {
   std::vector<Outlier> outliers{};
 };
 
-// Which matrix of a run. Absent fields (and "") match any; the first that matches is taken.
+// Selects a matrix of a run: the first one that matches. Absent fields and "" match any.
 struct PairMatrixKey {
   std::string run_id{};
   std::optional<std::int32_t> rail{};
@@ -341,16 +341,16 @@ struct SpacePart {
   std::string name{};
   std::string kind{};   // "table", "index"
   std::string table{};  // that an index belongs to
-  double bytes = 0;     // pages, also what is unused on them
+  double bytes = 0;     // whole pages, with their unused parts
   double payload_bytes = 0;
   double entries = 0;
 };
 
-// Where the bytes are.
+// Space of the database, by table and index.
 struct SpaceRow {
   double page_bytes = 0;
-  double free_bytes = 0;  // pages in the file that nothing uses
-  double file_bytes = 0;  // filled in by the store, as the two below
+  double free_bytes = 0;  // unused pages in the file
+  double file_bytes = 0;  // filled in by the store; likewise the two below
   double wal_bytes = 0;
   double disk_free_bytes = 0;
   std::vector<SpacePart> parts{};
@@ -361,11 +361,11 @@ struct SpaceRow {
   double nodes = 0;
 };
 
-// How long what is kept, in days. 0 keeps it for ever.
+// Age in days at which each kind of data is deleted; 0 keeps it for ever.
 struct Retention {
   double raw_sample_days = 7;
   double distribution_days = 396;  // 13 months
-  double point_days = 1826;        // 5 years; then only the roll-up by days stays
+  double point_days = 1826;        // 5 years; after that only the roll-up by days remains
   double event_days = 3653;        // 10 years
   // The largest share of runs with distributions (or points) that one pruning may strip. Above it
   // pruning is refused, because most likely the clock is wrong. 1: a person asked for it.
@@ -391,7 +391,7 @@ struct StoreStats {
   double failed_batches = 0;
   double kept_jobs = 0;        // changes that wait for a database in trouble
   double orphan_records = 0;   // refused but acknowledged, in the database
-  double orphans_dropped = 0;  // of these, since open: there were too many
+  double orphans_dropped = 0;  // deleted beyond the bound since open
 };
 
 }  // namespace railgauge::store

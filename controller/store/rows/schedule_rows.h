@@ -1,5 +1,5 @@
-// Schedules and what became of their due times, as plain values. Times are seconds since 1970 (UTC)
-// by the controller's clock.
+// Schedules and the decisions on their due times, as plain values. Times are seconds since 1970
+// (UTC) by the controller's clock.
 #pragma once
 
 #include <cstdint>
@@ -21,11 +21,13 @@ struct DueRow {
   std::string reason{};
   // The reason without the text that resumed runs added; filled in by the store.
   std::string note{};
-  // Not stored: ScheduleClaim::number of the start that found nobody of its slice, which is spent.
+  // Not stored: ScheduleClaim::number of a start whose slice had no present pair; the number is
+  // spent.
   std::optional<std::uint64_t> spent{};
 };
 
-// The words of cron, windows and the like are the schedule's own (controller/schedule/schedule.h).
+// A schedule with its state. controller/schedule/schedule.h defines the texts of cron, windows,
+// blackouts and concurrency.
 struct ScheduleRow {
   std::string name{};
   std::string suite{};
@@ -44,19 +46,19 @@ struct ScheduleRow {
   double decided_until = 0;        // every due time up to this one is decided
   std::uint64_t started = 0;       // runs, also by hand, and slices spent; counted by the store
   std::optional<DueRow> last{};    // newest that was started, also by hand; filled in by the store
-  std::uint32_t missed = 0;        // rows of the last 30 days that say so; likewise
-  std::optional<DueRow> newest{};  // newest row of all; likewise
+  std::uint32_t missed = 0;        // missed due times of the last 30 days; filled in by the store
+  std::optional<DueRow> newest{};  // newest row of all; filled in by the store
 };
 
-// Makes the due time the run's, together with creating it.
+// A claim of a due time for a run, stored together with the run.
 struct ScheduleClaim {
   std::string schedule{};
   double due_at = 0;
   std::string reason{};
-  bool by_hand = false;      // started by a person: no due time is decided by it
-  std::uint64_t number = 0;  // of the schedule's starts, from 0: its `started` when this was made
-  // Given: the due time was started already, with that run, which was interrupted. The new run
-  // takes the due time over. The claim decides and counts nothing.
+  bool by_hand = false;      // started by a person; decides no due time
+  std::uint64_t number = 0;  // of this start, from 0: the schedule's `started` before it
+  // Interrupted run that started the due time before; the new run takes the due time over, and the
+  // claim decides and counts nothing. "": the due time is new.
   std::string resumes_run_id{};
   std::string note{};  // ends the reason that the run has from its start
 };

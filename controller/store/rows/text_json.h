@@ -1,5 +1,5 @@
-// Maps and lists of text as JSON text: what the database's interned sets hold. Written here, one
-// text for each map; read back through SQLite's own json_each.
+// Maps and lists of text as JSON text, the content of the database's interned sets. Equal maps have
+// equal texts; SQLite's json_each reads them back.
 #pragma once
 
 #include <cstdint>
@@ -16,11 +16,11 @@
 
 namespace railgauge::store {
 
-// {"a":"1","b":"x"}: keys sorted, no blanks.
+// Returns {"a":"1","b":"x"}: keys sorted, no blanks.
 std::string json_of(const TextMap& map);
-// ["a","b"]
+// Returns ["a","b"], in the given order.
 std::string json_of(std::span<const std::string> list);
-// "" is the empty map.
+// Reads a map back; "" is the empty map.
 Result<TextMap> read_map(Connection& connection, std::string_view json);
 // The stored texts of a stack's two maps.
 struct StackBodies {
@@ -35,7 +35,7 @@ class TextSets {
  public:
   explicit TextSets(Connection& connection) : connection_(connection) {}
 
-  // Pointers stay good as long as this object. Id 0 is the empty set.
+  // Return a set by its id; 0 is the empty set. Pointers are valid during the life of this object.
   Result<const TextMap*> facts(std::int64_t id) {
     return get(facts_, "SELECT body FROM fact_set WHERE id=?1", id);
   }
@@ -59,7 +59,7 @@ class TextSets {
   Known parameters_;
 };
 
-// 64-bit FNV-1a, for lookups that compare the text afterwards.
+// Returns the 64-bit FNV-1a hash, for lookups that compare the text afterwards.
 std::int64_t hash_of(std::string_view text);
 
 }  // namespace railgauge::store

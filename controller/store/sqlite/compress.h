@@ -10,16 +10,17 @@
 
 namespace railgauge::store {
 
-// Bounds the memory that a damaged or hostile frame can take.
+// Bound of the memory that a damaged or hostile frame can take.
 inline constexpr std::size_t kMaxDecompressedBytes = 64U << 20U;
 
-// One zstd frame.
+// Compresses bytes into one zstd frame.
 std::string compress(std::string_view bytes);
-// kDataLoss: no whole zstd frame, or one that says it holds more than kMaxDecompressedBytes.
+// Decompresses one frame. kDataLoss: no whole zstd frame, or a frame whose header states more than
+// kMaxDecompressedBytes.
 Result<std::string> decompress(std::string_view bytes);
 
-// For data larger than one frame: frames of 16 MiB each, one after the other. The reader accepts
-// the output of compress() as well.
+// Compresses data larger than one frame into consecutive frames of 16 MiB each.
+// decompress_blocks() also reads the output of compress().
 std::string compress_blocks(std::string_view bytes);
 // Passes the frames to `take` one by one. kDataLoss also if the total is not `size` bytes.
 Status decompress_blocks(std::string_view bytes, std::size_t size,

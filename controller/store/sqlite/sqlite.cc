@@ -224,7 +224,7 @@ Status Connection::script(const char* sql) {
 Result<sqlite3_stmt*> Connection::prepared(std::string_view sql) {
   const auto address = reinterpret_cast<std::uintptr_t>(sql.data());
   Recent& recent = recent_[(address / 8 + sql.size()) % recent_.size()];
-  // The text is compared too: at the same address another one may stand by now.
+  // The text is compared too: another text may be at the same address by now.
   if (recent.key.data() == sql.data() && recent.text == sql) {
     RG_CHECK(sqlite3_stmt_busy(recent.statement) == 0);  // one execution at a time
     return recent.statement;

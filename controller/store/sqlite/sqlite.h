@@ -1,6 +1,6 @@
-// The C API of SQLite behind Handle, Result and typed binding. Prepared statements only; each is
-// prepared once for a connection and kept, while there are not too many texts. Errors are one line
-// that names file, act and cause.
+// The C API of SQLite behind Handle, Result and typed binding. Uses prepared statements only; a
+// connection prepares each text once and keeps it, up to a bound of texts. Errors are one line that
+// names file, act and cause.
 #pragma once
 
 #include <algorithm>
@@ -77,7 +77,7 @@ class Rows {
   [[nodiscard]] std::optional<double> optional_real(int column) const;
   [[nodiscard]] std::string text(int column) const;
   [[nodiscard]] std::string blob(int column) const;
-  // Reads column after column, each as its field's type; NULL is 0, "" or absent.
+  // Reads the columns in order, each as the type of its field; NULL becomes 0, "" or absent.
   template <class... Fields>
   void read(Fields&... fields) const {
     int column = 0;
@@ -85,7 +85,7 @@ class Rows {
   }
   [[nodiscard]] int column_count() const;
   [[nodiscard]] std::string column_name(int column) const;
-  // The value as stored. Integers stay integers beyond 2^53; a blob is its size in words.
+  // Returns the value as stored. Integers beyond 2^53 stay integers; a blob is its size in words.
   [[nodiscard]] std::variant<std::monostate, double, std::int64_t, std::string> value(
       int column) const;
 
@@ -97,8 +97,8 @@ class Rows {
   void get(int column, Integer& field) const {
     field = static_cast<Integer>(integer(column));
   }
-  // An enumeration by the table of its texts (controller/api/states.h). NULL leaves the field as it
-  // is. Another text makes check_states() fail.
+  // Reads an enumeration by the table of its texts (controller/api/states.h). NULL leaves the field
+  // unchanged. A text that the table lacks makes check_states() fail.
   template <class State>
   requires std::is_enum_v<State>
   void get(int column, State& field) const {
@@ -148,8 +148,8 @@ class Connection {
     return bound(sql, SQLITE_TRANSIENT, values...);
   }
   // Runs a person's statement, which may only read this database: no other file, no pragma, no
-  // second statement. Its values have at most 16 MiB, as long as this connection lives.
-  // kInvalidArgument with SQLite's own words.
+  // second statement. From then on, values of this connection have at most 16 MiB.
+  // kInvalidArgument, with SQLite's message: any other statement.
   Result<Rows> query_once(const std::string& sql);
   // Runs a statement to its end and ignores rows.
   template <class... Values>
@@ -158,7 +158,7 @@ class Connection {
     for (bool more = true; more;) more = RG_TRY(rows.next());
     return {};
   }
-  // The first column of the first row; absent without rows.
+  // Returns the first column of the first row; absent without rows.
   template <class... Values>
   Result<std::optional<std::int64_t>> integer(std::string_view sql, const Values&... values) {
     Rows rows = RG_TRY(bound(sql, SQLITE_STATIC, values...));
@@ -176,7 +176,7 @@ class Connection {
     RG_TRY_OK(rows.check_states());
     return true;
   }
-  // All rows of a query, by their columns.
+  // Returns all rows of a query, read by `columns`.
   template <class Row, class... Fields, class... Values>
   Result<std::vector<Row>> list(const Columns<Row, Fields...>& columns, std::string_view sql,
                                 const Values&... values) {
@@ -185,7 +185,7 @@ class Connection {
     while (RG_TRY(rows.next())) columns.read(rows, list.emplace_back());
     return list;
   }
-  // The first column of all rows.
+  // Returns the first column of all rows.
   template <class Value, class... Values>
   Result<std::vector<Value>> column(std::string_view sql, const Values&... values) {
     std::vector<Value> list;

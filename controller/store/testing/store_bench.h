@@ -1,4 +1,4 @@
-// Shared by the store's benchmarks.
+// Helper of the store's benchmarks.
 #pragma once
 
 #include <cstdio>

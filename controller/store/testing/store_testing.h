@@ -1,4 +1,4 @@
-// Shared by the tests of this folder: a folder of their own, and records as an agent sends them.
+// Helpers of the store's tests: a temporary folder, and records as an agent sends them.
 #pragma once
 
 #include <unistd.h>
@@ -18,7 +18,7 @@
 
 namespace railgauge::store {
 
-// A folder that is gone after the test.
+// A temporary folder, removed after the test.
 class TempFolder {
  public:
   TempFolder() {
@@ -181,7 +181,7 @@ inline Status append(Store& store, const std::string& node_id, std::vector<Recor
   return told;
 }
 
-// Everything that both ranks of an attempt send when all goes well, one point.
+// Appends the records of both ranks of a passed attempt, with one point.
 inline void append_passed(Store& store, At at, double median = 1500) {
   at.rank = 0;
   EXPECT_TRUE(

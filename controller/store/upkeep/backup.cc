@@ -143,7 +143,8 @@ Status check_backup(const std::string& backup, const std::string& database) {
                           problems.size(), problems.front()));
 }
 
-// Root restores what the controller's user must be able to open.
+// Gives the copy the owner and mode of the database: root may restore a file that the controller's
+// user must open.
 Status take_over_owner(const std::string& part, const std::string& database) {
   struct stat old {};
   const bool replaces = ::stat(database.c_str(), &old) == 0;
@@ -157,7 +158,7 @@ Status take_over_owner(const std::string& part, const std::string& database) {
   return {};
 }
 
-// Where the old file goes: where an interrupted restore began to put it, or a new name.
+// Returns the path for the old file: the one of an interrupted restore, or a new name.
 std::string name_of_kept(const std::string& database) {
   std::string begun;
   std::ifstream mark(database + kMark);

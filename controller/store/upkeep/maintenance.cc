@@ -57,8 +57,7 @@ Result<SpaceRow> read_space(Connection& connection) {
   return space;
 }
 
-// --- retention
-// --------------------------------------------------------------------------------------
+// --- retention ---------------------------------------------------------------------------------
 
 // The clock may have been slow when the run was made: then its end, an earlier run or a node's
 // clock has a later time. Times in the future prove nothing.

@@ -20,8 +20,7 @@ Result<std::vector<std::string>> find_problems(Connection& connection);
 // The bytes of each table and index, the largest first.
 Result<SpaceRow> read_space(Connection& connection);
 
-// --- retention, inside the writer's transactions
-// --------------------------------------------------
+// --- retention, inside the writer's transactions -----------------------------------------------
 
 // The data that a pruning deletes, in the order of age.
 enum class PruneLevel : std::uint8_t { kRawSamples = 1, kDistributions = 2, kPoints = 3 };

@@ -18,7 +18,7 @@ Result<std::int64_t> pragma(Connection& connection, std::string_view sql) {
   return value.value_or(0);
 }
 
-// The version that the file has; refuses what is not ours to write.
+// Returns the file's version. Refuses databases of other programs and of newer versions.
 Result<std::int64_t> check_file(Connection& connection) {
   const std::int64_t version = RG_TRY(pragma(connection, "PRAGMA user_version"));
   const std::int64_t application = RG_TRY(pragma(connection, "PRAGMA application_id"));

@@ -1,4 +1,4 @@
-// Series made up for tests and the benchmark, the same everywhere for the same seed. Synthetic.
+// Synthetic series for tests and the benchmark; equal seeds give equal series on every machine.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +10,7 @@
 
 namespace railgauge::analysis {
 
-// Normal and uniform numbers whose sequence no standard library decides about.
+// Normal and uniform numbers with the same sequence under every standard library.
 class Chance {
  public:
   explicit Chance(std::uint64_t seed) : bits_(seed) {}
@@ -37,10 +37,10 @@ inline constexpr Null kAllNulls[] = {Null::kGaussian, Null::kSkewed, Null::kCorr
                                      Null::kSticky};
 std::string_view name(Null kind);
 
-// A series of `runs` without change, about 100 with a deviation of 1 as issue and tables have it.
+// Makes a series of `runs` without change, about 100 with a deviation of 1, as in the tables.
 std::vector<double> null_series(Null kind, std::size_t runs, std::uint64_t seed);
 
-// `before` runs of normal noise about 100, deviation 1, then `after` runs higher by `shift`.
+// Makes `before` runs of normal noise about 100 (deviation 1), then `after` runs higher by `shift`.
 std::vector<double> step_series(std::size_t before, std::size_t after, double shift,
                                 std::uint64_t seed);
 

@@ -1,5 +1,5 @@
-// The judge's bar as trials: small ones in unit tests, large ones in the benchmark. All synthetic,
-// all from fixed seeds.
+// Trials of the judge's required rates: small ones in unit tests, large ones in the benchmark. All
+// are synthetic, from fixed seeds.
 #pragma once
 
 #include <cstddef>
@@ -23,8 +23,8 @@ struct Alarms {
   }
 };
 
-// Series without change of `runs` each. Pooled: in groups of 200 that share their noise. In sticky
-// bimodal series a mode mix is no alarm.
+// Counts alarms in series of `runs` without change. `pooled`: groups of 200 series share their
+// noise. A mode mix in a sticky bimodal series is no alarm.
 Alarms count_alarms(Null kind, std::size_t series, std::size_t runs, bool pooled,
                     std::uint64_t seed);
 
@@ -33,11 +33,12 @@ struct Power {
   double found_by_14 = 0;  // share in which the change was reported within 2 runs of its place
   double median_runs = 0;  // after the change until its first report; 99 is never
 };
-// A step of `sigma` deviations after `before` clean runs, judged after each of the next 14 runs.
+// Measures the detection of a step of `sigma` deviations after `before` clean runs, judged after
+// each of the next 14 runs.
 Power measure_power(double sigma, std::size_t before, std::size_t series, bool pooled,
                     std::uint64_t seed);
 
-// The prior of `peers` series of one kind.
+// Returns the prior from `peers` series of one kind.
 Prior pooled_prior(Null kind, std::size_t peers, std::size_t runs, std::uint64_t seed);
 
 }  // namespace railgauge::analysis

@@ -1,4 +1,4 @@
-// The upgrade verdict against its bar: simulated cohorts with a known true loss. Synthetic.
+// Trials of the upgrade verdict: simulated cohorts with a known true loss. Synthetic.
 #pragma once
 
 #include <cstddef>
@@ -15,10 +15,10 @@ struct CohortPlan {
   double node_drift = 0.005;    // standard deviation, added to the after side of each node
   double common_shift = 0.005;  // of everything, after the upgrade
   double delta = 0.01;
-  // How nodes are measured: each by itself, or with its neighbours on rings of their own, one way
-  // or both, where each pair's figure holds the drift of both ends.
+  // Pairs of the measurement: none (each node alone), or neighbours on a ring of the changed nodes
+  // and one of the controls, one way or both ways. A pair's figure contains the drift of both ends.
   enum class Pairs { kNone, kRing, kRingBothWays } pairs = Pairs::kNone;
-  // So many more sides of `runs` after the upgrade while it is inconclusive.
+  // Most further after sides of `runs` while the verdict is inconclusive.
   std::size_t extensions = 0;
 };
 
