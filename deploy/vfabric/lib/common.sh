@@ -15,7 +15,7 @@ die() {
   exit "$code"
 }
 
-# The default folder depends on the user alone, and the ports on the folder's name alone.
+# The default folder depends on the user's environment alone, and the ports on the folder's name alone.
 default_state_dir() { printf '%s/railgauge-vfabric-%s\n' "${XDG_RUNTIME_DIR:-/tmp}" "$UID"; }
 cache_dir() { printf '%s/railgauge/vfabric\n' "${XDG_CACHE_HOME:-$HOME/.cache}"; }
 
@@ -30,7 +30,7 @@ ssh_port() { printf '%s\n' $((port_base + $1)); }
 metrics_port() { printf '%s\n' $((port_base + 64 + $1)); }
 node_dir() { printf '%s/nodes/n%s\n' "$state" "$1"; }
 
-# use_state DIR: sets `state` to the absolute path; refuses a folder of another user.
+# use_state DIR: sets `state` to the absolute path; refuses one too long for sockets, or another user's folder.
 use_state() {
   state=$(realpath -m -- "$1")
   [ ${#state} -le $kMaxStatePath ] ||
