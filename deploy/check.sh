@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The check, on a plain Debian 12 machine: installs what it needs, then format, rules of the house, build, unit tests,
+# Checks the tree on a plain Debian 12 machine: installs packages, then format, rules of the house, build, unit tests,
 # sanitizers, and end-to-end tests on the virtual fabric. Exit 0 only when every step passed.
 #   deploy/check.sh              the short check: at most 40 minutes on a bare machine with two cores
 #   deploy/check.sh --only STEP  one step of it: format house build unit none tidy asan tsan e2e

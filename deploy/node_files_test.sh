@@ -38,7 +38,7 @@ if ! command -v systemd-analyze >/dev/null; then
   echo "waived: no systemd-analyze here to read the units"
   exit 77
 fi
-# /bin/true stands in for the programs, which need not be installed here.
+# /bin/true replaces the programs, which need not be installed here.
 mkdir "$work/units"
 for unit in systemd/*.service systemd/*.socket; do
   sed 's|/usr/bin/railgauge-[a-z-]*|/bin/true|' "$unit" >"$work/units/$(basename "$unit")"
