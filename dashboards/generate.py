@@ -2,8 +2,8 @@
 """Writes dashboards/prometheus, dashboards/grafana and deploy/docs/reference/alerts.md from dashboards/source.
 
   dashboards/generate.py            write them
-  dashboards/generate.py --check    say what differs from the source; exit code 1 when anything does
-Only the standard library.
+  dashboards/generate.py --check    report files that differ from the source; exit code 1 when any does
+Needs only the standard library.
 """
 import json
 import pathlib
@@ -54,7 +54,7 @@ def selector(name, labels):
 
 
 def expected(alert, value, labels):
-    """The alert as it fires: labels and annotations with value and labels filled in."""
+    """Returns the alert as it fires: labels and annotations with value and labels filled in."""
     shown = {"severity": alert["severity"], "cluster": "c", **labels}
     shown = {key: item for key, item in shown.items() if item is not None}
 
@@ -80,7 +80,7 @@ def rule_case(title, alert, series, at, expectation):
 
 
 def cut(values, count):
-    """The first `count` samples of a series in promtool's notation, and nothing after them."""
+    """Returns the first `count` samples of a series in promtool's notation; the series is stale after them."""
     kept = []
     for token in values.split():
         head, _, times = token.partition("x")
@@ -95,7 +95,7 @@ def cut(values, count):
 
 
 def restart_case(alert):
-    """It fires; then all that it looks at is gone for as long as a restart takes, and it fires on."""
+    """Returns a test in which the alert fires, all its series are absent for a restart, and it keeps firing."""
     series, at, value, *labels = alert["fires"]
     minutes = int(at.removesuffix("m"))
     gone = [(name, shown, cut(values, minutes + 1)) for name, shown, values in series]
@@ -104,7 +104,7 @@ def restart_case(alert):
 
 
 def annotation_tests():
-    """An epoch's annotation shows where a version or a setting changed, and not where a node came."""
+    """Returns tests that an epoch's annotation shows a changed version or setting, and no new node."""
     text = ""
     for title, series, expression, want in boards.ANNOTATION_CASES:
         text += f"  - name: {quoted(title)}\n    interval: 1m\n    input_series:\n"
@@ -160,7 +160,7 @@ def alert_page():
 
 
 def without_private(value):
-    """`value` without keys that begin with "_", at any depth."""
+    """Returns `value` without keys that begin with "_", at any depth."""
     if isinstance(value, dict):
         return {key: without_private(item) for key, item in value.items() if not key.startswith("_")}
     return [without_private(item) for item in value] if isinstance(value, list) else value

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Holds dashboards, rules and alerts against the metric catalog, which the program itself prints.
+"""Compares dashboards, rules and alerts with the metric catalog, which the program itself prints.
 
   dashboards/lint.py RAILGAUGE [PROMTOOL]   exit code 1 and a line for each fault
-RAILGAUGE is the CLI's program; with PROMTOOL its own checks run too: rules, their tests, names of metrics.
+RAILGAUGE is the CLI's program; PROMTOOL's own checks run too where it is given: rules, their tests, names of metrics.
 """
 import json
 import pathlib
@@ -20,7 +20,7 @@ from promql import selectors  # noqa: E402
 # Labels that Prometheus and its target lists add to every series, and metrics that Prometheus makes itself.
 TARGET_LABELS = {"cluster", "node", "job", "instance"}
 FOREIGN = {"up": set(), "scrape_duration_seconds": set(), "scrape_samples_scraped": set(), "ALERTS": {"alertname", "alertstate", "severity"}}
-# They fire because of what is not there.
+# Alerts that need no keep_firing_for, because missing series make them fire.
 WITHOUT_KEEP = {"RailgaugeAgentsNotScraped"}
 PANEL_TYPES = {"stat", "timeseries", "table", "bargauge"}
 ORDER = ["datasource", "cluster", "node", "device", "rail", "kernel", "part", "before"]
@@ -40,7 +40,7 @@ def catalog(program):
 def known_series(metrics):
     known = {one["name"]: {label["name"] for label in one["labels"]} for one in metrics}
     known.update(FOREIGN)
-    known.update({name: None for name, _, _ in alerts.RECORDS})  # labels are its expression's
+    known.update({name: None for name, _, _ in alerts.RECORDS})  # labels are not checked
     return known
 
 
@@ -136,13 +136,13 @@ NAMED_COMMAND = re.compile(r"\brailgauge ([a-z][a-z-]*(?: [a-z][a-z-]*)?)((?: --
 
 
 def verbs_of(program):
-    """The verbs that `railgauge help` lists, each with its own help's text."""
+    """Returns the verbs that `railgauge help` lists, as "runs show"."""
     listed = subprocess.run([program, "help"], check=True, capture_output=True, text=True).stdout
     return set(re.findall(r"^  ([a-z]+(?: [a-z][a-z-]*)?)(?= |$)", listed, re.MULTILINE))
 
 
 def check_commands(where, text, program, verbs):
-    """People follow these at three in the morning."""
+    """Reports commands in `text` with an unknown verb or flag: people on call follow them at night."""
     for words, flags in NAMED_COMMAND.findall(text):
         if words not in verbs:
             fault(where, f"names railgauge {words}, which there is not")
@@ -164,7 +164,7 @@ def check_all_commands(program):
 
 
 def check_page():
-    """The tables in the documentation are of these boards and panels."""
+    """Reports boards and panels whose title and description the documentation lacks."""
     page = HERE.parent / "deploy/docs/reference/dashboards.md"
     if not page.exists():
         return fault(page.name, "is not there")
@@ -176,7 +176,7 @@ def check_page():
 
 
 def exposition(metrics):
-    """A page with one sample of each metric of ours, for promtool's naming rules."""
+    """Returns a page of /metrics with one sample of each of our metrics, for promtool's naming rules."""
     page = ""
     for one in metrics:
         if one["name"].startswith("exposer_"):  # prometheus-cpp's own, which break them

@@ -1,4 +1,4 @@
-"""As much of PromQL as a lint needs: which metrics an expression names, and by which labels it selects them."""
+"""Reads the part of PromQL that the lint needs: metrics that an expression names, and the labels of their selectors."""
 import re
 
 STRINGS = re.compile(r'"(?:[^"\\]|\\.)*"')
@@ -11,7 +11,7 @@ MATCHER = re.compile(r"([a-zA-Z_][a-zA-Z0-9_]*)\s*(?:=~|!~|!=|=)")
 
 
 def selectors(expression):
-    """Pairs of a metric's name and the labels that its selector names."""
+    """Returns pairs of a metric's name and the labels that its selector names."""
     text = STRINGS.sub('""', expression)
     text = OFFSETS.sub(" ", RANGES.sub(" ", GROUPING.sub(" ", text)))
     found = []

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Asks a live Prometheus every query of every panel and alert, and shows each panel's answer as a table.
+"""Sends every query of every panel and alert to a live Prometheus, and shows each panel's answer as a table.
 
   dashboards/prove.py URL       exit code 1 when a query is an error, or lacks data that it must have
     --markdown FILE             also writes the tables as a page
-    --no-line-rate              the ports are software devices, which have none
+    --no-line-rate              the ports are software devices, which have no line rate
     --seen FILE                 notes the panels' queries that had data; those of earlier calls stay in it
     --complete                  with --seen: a query that never had data is a fault
 """
@@ -40,7 +40,7 @@ def filled(expression):
 
 
 def ask(url, expression, as_graph):
-    """The series of a query with their newest values, or an error as text."""
+    """Returns the series of a query with their newest values, or an error as text."""
     words = {"query": filled(expression)}
     if as_graph:  # as Grafana asks for a graph
         now = time.time()
@@ -79,20 +79,20 @@ def shown(value, unit):
 
 
 def legend_of(labels, legend):
-    """The legend that Grafana writes beside a line; without one, the labels."""
+    """Returns the legend that Grafana writes beside a line; without one, the labels."""
     if legend:
         return " ".join(re.sub(r"\{\{(\w+)\}\}", lambda found: labels.get(found[1], ""), legend).split())
     return ", ".join(f"{key}={value}" for key, value in sorted(labels.items()) if key not in HIDDEN and value) or "all"
 
 
 def value_name(panel):
-    """The heading of a table's values; nothing where it hides them."""
+    """Returns the heading of a table's values, or "" where the table hides them."""
     organize = panel["transformations"][0]["options"]
     return "" if organize["excludeByName"].get("Value") else organize["renameByName"]["Value"]
 
 
 def columns_of(panel, answers):
-    """Headings and rows: of a table a column for each label, else legend and value."""
+    """Returns headings and rows: a table has a column for each label, other panels have legend and value."""
     unit = panel["fieldConfig"]["defaults"]["unit"]
     if panel["type"] != "table":
         rows = [[legend_of(one["metric"], legend), shown(one["value"][1], unit)] for legend, series in answers for one in series]
@@ -161,7 +161,7 @@ class Proof:
         for panel in board["panels"]:
             page += markdown(panel, self.panel(board["uid"], panel))
         for one in board["templating"]["list"]:
-            if "_source" in one:  # what there is to choose from
+            if "_source" in one:  # the query of a variable's choices
                 self.series(f"{board['uid']}: variable {one['name']}", f"count by ({one['name']}) ({one['_source']})", True)
         for annotation in board["annotations"]["list"]:
             self.series(f"{board['uid']}: {annotation['name']}", annotation["expr"], False, True)

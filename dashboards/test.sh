@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Dashboards, rules and alerts against their source and the metric catalog; with promtool also its checks and the
-# alerts' own tests. 77 where python3 or promtool is not there.
+# Compares dashboards, rules and alerts with their source and the metric catalog; promtool also runs its checks and the
+# alerts' own tests. Exit 77 without python3 or promtool.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 railgauge=${RAILGAUGE_BUILD_DIR:-$here/../build/dev}/bin/railgauge
@@ -10,7 +10,7 @@ command -v python3 >/dev/null || { echo "no python3 here: deploy/deps.sh install
 promtool=$(command -v promtool || true)
 "$here/lint.py" "$railgauge" ${promtool:+"$promtool"}
 
-# The lint finds what it is there for.
+# lint.py must report each spoilt file.
 work=$(mktemp -d); trap 'rm -rf "$work"' EXIT
 mkdir -p "$work/deploy/docs/reference" && cp "$here/../deploy/docs/reference/"{alerts,dashboards}.md "$work/deploy/docs/reference/" && cp -r "$here" "$work/dashboards"
 spoil() {

@@ -2,13 +2,13 @@
 # Packs railgauge-VERSION-linux-ARCH.tar.gz: programs, suites, and the shared libraries that they need. It runs on
 # any Linux of that processor with glibc 2.36 or later and a libstdc++ of GCC 12 or later; nothing is installed.
 #   deploy/bundle.sh [--out FOLDER] [--build DIR] [--with-tests]
-# --build DIR   what was built already is packed (default: preset release is built, in build/release)
+# --build DIR   packs the existing build in DIR (default: builds preset release in build/release)
 # --with-tests  also the tests that need a GPU, and run_gpu_tests.sh
 #
-# Left to the host: glibc; whatever the programs load at run time (libibverbs and its providers, librdmacm, libcuda,
-# NVML, NCCL, Vulkan, MPI), since these are part of what is measured; and libstdc++ and libgcc_s, because a library
-# that the host loads later may need a newer one than ours, and a process has only one. Every distribution with
-# glibc 2.36 has the one of GCC 12.
+# The host supplies glibc; the libraries that the programs load at run time (libibverbs and its providers, librdmacm,
+# libcuda, NVML, NCCL, Vulkan, MPI), which are part of the measured system; and libstdc++ and libgcc_s, because a
+# library loaded later may need newer ones than ours, and a process has only one of each. Every distribution with
+# glibc 2.36 has those of GCC 12.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 out=. build="" with_tests=0
@@ -22,7 +22,7 @@ while [ $# -gt 0 ]; do
   shift
 done
 programs=(railgauge railgauge-agent railgauge-controller railgauge-runner railgauge-launch-shim)
-# Built where that MPI was found; the MPI itself is the host's.
+# Programs that exist only in a build that found their MPI. The host supplies the MPI itself.
 mpi_programs=(railgauge-runner-openmpi railgauge-runner-mpich)
 readonly kMaxMegabytes=40
 # Libraries of the host, by the beginning of the name.
@@ -34,7 +34,7 @@ for tool in readelf strip ldconfig tar gzip; do
 done
 PATH=$PATH:/sbin:/usr/sbin
 
-# The tests with ctest's label gpu are named as their programs.
+# Prints the names of the tests with ctest's label gpu, which are also the names of their programs.
 gpu_tests() { ctest --test-dir "$build" -N -L gpu | sed -n 's/^ *Test *#[0-9]*: \([A-Za-z0-9_]*\)$/\1/p'; }
 
 if [ -z "$build" ]; then

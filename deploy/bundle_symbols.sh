@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Whether programs and libraries ask no more of the host's C and C++ libraries than glibc 2.36 and GCC 12 have: each
-# symbol that they take from there carries the version in which it came.
+# Checks that programs and libraries need no newer C and C++ libraries on the host than those of glibc 2.36 and GCC 12:
+# each symbol imported from them carries the version that introduced it.
 #   deploy/bundle_symbols.sh FILE...     exit 4 and a line for the first symbol of each newer version; 2 wrong use
 set -euo pipefail
 # The newest version of each kind that Debian 12 has.
@@ -11,7 +11,7 @@ newer() { [ "$(printf '%s\n' "$1" "$2" | sort -V | tail -n 1)" != "$2" ]; }
 code=0
 for file in "$@"; do
   table=$(readelf -W --dyn-syms "$file") || { echo "bundle_symbols.sh: $file: readelf does not read it" >&2; exit 4; }
-  # Undefined symbols as NAME@VERSION, the first of each version.
+  # Undefined symbols as NAME@VERSION, one for each version.
   while read -r symbol version; do
     kind=${version%_*} number=${version##*_}
     if [ "$version" = GLIBC_PRIVATE ]; then

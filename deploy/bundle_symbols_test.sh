@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# bundle_symbols.sh on small programs that need symbols of made-up versions, from stand-ins of the C++ library.
+# Tests bundle_symbols.sh on small programs that need symbols of made-up versions, from stand-ins of the C++ library.
 set -euo pipefail
 cd "$(dirname "$0")"
 work=$(mktemp -d)
@@ -8,7 +8,7 @@ cc=${CC:-cc}
 command -v "$cc" >/dev/null || { echo "waived: no C compiler"; exit 77; }
 fails() { echo "bundle_symbols_test: $*"; cat "$work/err"; exit 1; }
 
-# program NAME VERSION: needs the function `newcomer` of that version.
+# program NAME VERSION: builds a program that needs the function `newcomer` of that version.
 program() {
   local lib=$work/lib$1.so
   printf '%s { global: newcomer; };\n' "$2" >"$work/versions"
@@ -17,7 +17,7 @@ program() {
   echo 'int newcomer(void); int main(void) { return newcomer(); }' >"$work/main.c"
   "$cc" "$work/main.c" "$lib" -o "$work/$1"
 }
-# ended CODE FILE...: so it must end.
+# ended CODE FILE...: fails unless bundle_symbols.sh on the files ends with CODE.
 ended() {
   local wanted=$1 code=0
   shift

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Packs what is built, with the GPU tests, unpacks it in a root folder that holds nothing but the host's C and C++ libraries, and runs
-# it there: lists, a GPU test, a controller, two agents on the fake verbs provider (synthetic), and a run. Exit 77: no
-# chroot.
+# Packs the build with its GPU tests, unpacks the bundle in a root folder that has only the host's C and C++ libraries,
+# and runs it there: lists, a GPU test, a controller, two agents on the fake verbs provider (synthetic), and a run.
+# Exit 77: no chroot.
 set -euo pipefail
 self=$(realpath "$0")
 cd "$(dirname "$0")/.."
@@ -14,7 +14,7 @@ finish() {
   umount -l "$work/root/proc" 2>/dev/null || true
   if [ $code = 0 ] || [ $code = 77 ]; then rm -rf "$work"; else cat "$work"/*.log 2>/dev/null | tail -n 40; echo "left: $work"; fi
 }
-# The root's /proc lives in a mount namespace of this script's own.
+# Runs this script again in a mount namespace of its own, where it mounts the root's /proc.
 if [ "${1:-}" != inside ]; then
   unshare -r -m true 2>/dev/null || { echo "waived: no user and mount namespaces here"; exit 77; }
   exec unshare -r -m "$self" inside
@@ -41,7 +41,7 @@ cp -L "$loader" "$root$loader"
 cp "$build/lib/libibverbs-fake.so" "$root/tmp/"
 
 chroot=$(PATH=$PATH:/usr/sbin command -v chroot)
-# In place of this shell, so that the process id of a background call is the program's own.
+# Replaces this shell, so that the process id of a background call is the program's own.
 become_within() { exec env -i PATH="$bundle/bin" RAILGAUGE_CONTROLLER=unix:/tmp/controller.sock "${extra[@]}" "$chroot" "$root" "$@"; }
 within() { (become_within "$@"); }
 extra=()

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# The check, on a plain Debian 12 machine: installs what it needs, then format, rules of the house, build, unit tests,
+# Checks the tree on a plain Debian 12 machine: installs packages, then format, rules of the house, build, unit tests,
 # sanitizers, and end-to-end tests on the virtual fabric. Exit 0 only when every step passed.
 #   deploy/check.sh              the short check: at most 40 minutes on a bare machine with two cores
 #   deploy/check.sh --only STEP  one step of it: format house build unit none tidy asan tsan e2e
-#   deploy/check.sh --no-fabric  leaves out what boots guests; the check is then not complete, and says so
+#   deploy/check.sh --no-fabric  leaves out the step that boots guests, and reports that the check is not complete
 #   deploy/check.sh --full PART  one part of the long check, at most 60 minutes; the result is kept by commit
-#   deploy/check.sh --full       lists the parts, their last results and what this commit lacks
+#   deploy/check.sh --full       lists the parts, their last results, and whether each result is of this commit
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit 4
 . deploy/compile_cache.sh
@@ -62,7 +62,7 @@ mkdir -p "$logs"
 passed=0 failed=0 skipped=0 failed_steps=()
 began=$(date +%s)
 
-# step NAME TITLE COMMAND...: one line a step; the log's tail when it fails.
+# step NAME TITLE COMMAND...: runs a step and prints one line, and its log's tail when it fails. 77 is no statement.
 step() {
   local name=$1 title=$2; shift 2
   [ -z "$only" ] || [ "$only" = "$name" ] || return 0
@@ -81,7 +81,7 @@ step() {
   fi
 }
 
-# The lines of a step's log that name its failures, for a reader who sees only the end of the output.
+# Prints the lines of a step's log that name its failures, for a reader who sees only the end of the output.
 essence() {
   grep -nE -A 4 'FAILED  \]|Failure$|ERROR: |WARNING: ThreadSanitizer|runtime error|left running|(error|fatal):| error: |\*\*\*(Failed|Timeout|Exception)' "$logs/$1.log" |
     head -n 60 | cut -c 1-220 | sed "s/^/  $1: /"
@@ -93,13 +93,13 @@ format() {
   ! git grep -nE '^@[A-Z]+@$' -- README.md || return  # an output that was never pasted
   tracked '*.h' '*.cc' '*.cu' | xargs -P 2 -n 200 clang-format --dry-run -Werror || return
   { tracked '*.sh'; echo deploy/vfabric/vfabric; echo .ci/run; } | xargs shellcheck -x -S warning || return
-  # A path of the author's machine helps nobody.
+  # A path below /home or /root exists on its author's machine only.
   ! git grep -nIE '(^|[^]A-Za-z0-9_"}*/])/(home|root)/[a-z]' -- ':!deploy/check.sh' || return
 }
 house() { deploy/check_includes.sh && deploy/check_includes_test.sh && deploy/house_test.sh && deploy/house.sh --check; }
 configure_and_build() { cmake --preset "$1" && name_precompiled "build/$1" && cmake --build "build/$1" "${@:2}"; }
 
-# Processes of this tree that outlived their test: a test that leaves one fails the step.
+# Prints the processes of this tree that outlived their test, and fails when there is one.
 leftovers() {
   local pid left=""
   for pid in $(pgrep -f railgauge || true); do
@@ -112,8 +112,8 @@ leftovers() {
   return 1
 }
 # tests PRESET JOBS MAX-MISSED CTEST-ARGUMENTS...: tests of real processes have deadlines, and two at once on two busy
-# cores miss one now and then. Those that failed, if few, run once more, each alone; one that passes only alone counts
-# as passed and is named at the end, because it is to be mended. A sanitizer's report is never chance.
+# cores miss one now and then. Up to MAX-MISSED failed tests run once more, each alone. A test that passes only alone
+# counts as passed and is named at the end, because it needs mending. A sanitizer's report is never chance.
 alone=$logs/passed_only_alone
 rm -f "$alone"
 tests() {
@@ -129,9 +129,9 @@ tests() {
   leftovers
 }
 unit() { tests ci 4 3 -L unit; }  # most tests of processes wait, so four share two cores
-# On a machine without nvcc (CI's) every other step is the build without CUDA, so this one adds nothing. Where nvcc is,
-# a tree without it is configured and its device code compiled, the only files that differ; no_device_code_test, a unit
-# test of every build, runs the programs.
+# Without nvcc (as in CI) every other step builds without CUDA, so this one adds nothing. With nvcc, the step configures
+# a tree without it and compiles its device code, the only files that differ; no_device_code_test, a unit test of every
+# build, runs the programs.
 none() {
   grep -q '^RAILGAUGE_NVCC:.*=/' build/ci/CMakeCache.txt || { echo "no nvcc here: the whole check is without it"; return 0; }
   local tree=build/ci-none objects
@@ -153,10 +153,10 @@ tidy() {
   sed -i "s,$PWD/build/tidy,$PWD/build/ci,g" build/tidy/compile_commands.json
   echo "$files" | xargs -P 2 -n 3 clang-tidy -p build/tidy --quiet
 }
-# The short check reads memory where strangers' bytes and C handles are, and threads where there are several, in
-# programs that share most of their objects. A cold build of all took 38 minutes on two cores, so the planner, the
-# store and the catalog of kernels are left to --full. gRPC's own library is not instrumented: its programs run in
-# --full under the address sanitizer only.
+# The short check runs the address sanitizer on rooms that parse foreign bytes or hold C handles, and the thread
+# sanitizer on rooms with several threads, in programs that share most objects. A cold build of all programs took
+# 38 minutes on two cores, so --full alone checks the planner, the store and the catalog of kernels. gRPC's library is
+# not instrumented: programs that use gRPC run under the address sanitizer only, in --full.
 asan_programs=(core_test verbs_test fake_verbs_test fake_cuda_test runner_test vfabric_switch_test)
 tsan_programs=(core_test event_loop_test)
 full_tsan_programs=(core_test runner_test store_test event_loop_test fake_cuda_test cuda_lanes_test gpu_session_test net_test nccl_test
@@ -168,11 +168,11 @@ sanitized() {
   configure_and_build "$preset" --target "$@" &&
     tests "$preset" 2 2 -L unit -R "$regex"
 }
-# A source that uses what only the precompiled headers include fails here.
+# Fails on a source that uses a header which only the precompiled headers include.
 headers() {
   cmake --preset ci -B build/headers -DCMAKE_DISABLE_PRECOMPILE_HEADERS=ON -DRAILGAUGE_UNITY=OFF && cmake --build build/headers && cmake --build build/headers --target headers_alone
 }
-# Label e2e_guests: tests of minutes on guests, which the short check leaves out.
+# e2e [SUFFIX]: label e2e_guests marks tests that run for minutes on guests; the short check leaves them out.
 e2e() { tests ci 1 1 -L "^e2e${1:-}\$"; }
 
 # Noise that forbids a statement is neither a failure of the programs nor a pass: exit code 77, counted as skipped.
@@ -199,7 +199,7 @@ run_part() {
     path) step path "$(title_of path)" post_path ;;
   esac
 }
-# keep_result: one row a part, newest last: part, commit, date, result, seconds, counts.
+# keep_result: writes the row of this part, newest last: part, commit, date, result, seconds, counts.
 keep_result() {
   local result=passed dirty=""
   [ "$skipped" = 0 ] || result="no statement"

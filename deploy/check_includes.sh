@@ -4,8 +4,9 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-# room: rooms that it may include (itself always); =name means the rooms of the row =name. A file belongs to the longest room that its path begins with.
-# A test or benchmark may include any room of its own part (agent, controller, kernels), fakes and contracts.
+# room: rooms that it may include (itself always); =name means the rooms of the row =name. A file belongs to the longest
+# room with which its path begins. A test or benchmark may include any room of its own part (agent, controller,
+# kernels), fakes and contracts.
 rooms='
 =core: kernels/core kernels/core/base kernels/core/group kernels/core/stats kernels/core/text
 =gpu: =core kernels/dl kernels/memory kernels/gpu
@@ -123,12 +124,13 @@ date/tz.h: controller/schedule
 CLI/: agent controller controller/cli controller/cli/* kernels/runner
 spdlog/: agent agent/* controller controller/control controller/exporter controller/findings controller/fleet controller/gate controller/history controller/rpc controller/run controller/schedule controller/store controller/store/* controller/upgrades
 '
-# These judge: they know no clock, file, socket, chance or other state of the process (std::lgamma writes `signgam`).
+# Rooms that judge. Their code reads no clock, file, socket, random number or other state of the process (std::lgamma
+# writes `signgam`).
 pure='controller/stats controller/detect controller/localise controller/localise/retest controller/verdict controller/run controller/plan/rounds'
 impure='_clock|[^_a-z]time\(|random_device|std::rand|srand\(|std::lgamma|getenv|std::[io]?fstream|thread_local'
 impure+='|#include <(chrono|ctime|fstream|iostream|thread|mutex|unistd\.h|sys/[a-z]*\.h)>'
 
-# Every #include and, in the pure rooms, every impure word, as "file<TAB>kind<TAB>text".
+# Prints every file, every #include and, in the pure rooms, every impure word, as "file<TAB>kind<TAB>text".
 facts() {
   { git ls-files -z '*.h' '*.cc' '*.cu' | xargs -0 -r grep -HE '^#include ' || true; } |
     sed -nE 's/^([^:]*):#include "([^"]*)".*/\1\town\t\2/p; s/^([^:]*):#include <([^>]*)>.*/\1\tforeign\t\2/p'

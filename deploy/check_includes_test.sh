@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The include rules catch what they are there for: each line below is planted in a tree of its own.
+# Tests that check_includes.sh finds forbidden includes: each line below is planted in a scratch tree.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 tree=$(mktemp -d)
@@ -8,7 +8,7 @@ mkdir "$tree/deploy"
 cp "$here/check_includes.sh" "$tree/deploy/"
 git -C "$tree" init -q
 
-# planted WANTED_EXIT FILE LINE
+# planted WANTED_EXIT FILE LINE: fails unless check_includes.sh ends so on a tree with FILE, which holds LINE alone.
 planted() {
   local got=0
   mkdir -p "$tree/$(dirname "$2")"
@@ -34,7 +34,7 @@ planted 1 controller/verdict/a.cc 'double seed() { return std::time(nullptr); }'
 planted 1 controller/localise/retest/a.cc 'double f(double x) { return std::lgamma(x); }'
 planted 0 controller/stats/a.cc 'double run_time(double x);  // std::lgamma'
 planted 0 controller/stats/a_bench.cc '#include <chrono>'
-# Two rooms that may include each other are refused in the table itself.
+# The table itself is refused when two of its rooms may include each other.
 sed -i 's,^controller/stats: =core$,controller/stats: =core controller/detect,' "$tree/deploy/check_includes.sh"
 planted 1 controller/stats/a.cc '#include "controller/detect/fit.h"'
 echo "17 passed, 0 failed"

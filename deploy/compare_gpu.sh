@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Holds railgauge-runner's profiles against nvbandwidth and gdrcopy's tools on this machine: the programs take
-# turns, each with all tests of a round in one process; the table gives the ratio of the medians over the rounds
-# (above 1: our figure is larger) and what each program's rounds took. A launch that fails, ends late or lacks a
-# figure ends the comparison with one line: no median is taken of what is left, and no sum of a part.
+# Compares railgauge-runner's profiles with nvbandwidth and gdrcopy's tools on this machine: the programs take turns,
+# each with all tests of a round in one process. The table gives the ratio of the medians over the rounds (above 1: our
+# figure is larger) and the duration of each program's rounds. A launch that fails, ends late or lacks a figure ends
+# the comparison with one line: the script prints no median of the remaining rounds and no partial sum.
 # Exit 0 when both sides have every figure; 1 a ratio below the floor, or ours found wrong bytes; 2 wrong use;
 # 4 a program failed, crashed or timed out, or a figure is missing; 5 waived (no such program, no GPU).
 #   deploy/compare_gpu.sh [--peer PATH] [--runner PATH] [--rounds N] [--tests LIST] [--json OUT]
@@ -45,7 +45,7 @@ if [ -z "$runner" ]; then
 fi
 [ -x "$runner" ] || { echo "compare_gpu.sh: no railgauge-runner; name it with --runner" >&2; exit 2; }
 
-# program TOOL: where the peer's program is; nothing when it is nowhere.
+# program TOOL: prints the path of the peer's program, or nothing when there is none.
 program() {
   if [ -n "$peer" ] && [ -f "$peer" ] && [ "$(basename "$peer")" = "$1" ]; then echo "$peer"
   elif [ -n "$peer" ] && [ -x "$peer/$1" ]; then echo "$peer/$1"
@@ -53,7 +53,7 @@ program() {
   else command -v "$1" || true; fi
 }
 
-# The tests by tool: nvbandwidth takes several in one process.
+# Groups the tests by tool, because nvbandwidth takes several in one process.
 tools=() nvbandwidth_tests=() whole=0
 IFS=, read -r -a wanted <<<"$tests"
 for test in "${wanted[@]}"; do
@@ -70,7 +70,8 @@ for tool in "${tools[@]}"; do
 done
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-# ours_code CODE: what this script ends with when the runner ended so; a signal is a crash.
+# ours_code CODE: prints this script's exit code after the runner ended with CODE: any code but 1, 2, 5, 130 and 143,
+# such as a crash, gives 4.
 ours_code() { case "$1" in 1 | 2 | 5 | 130 | 143) echo "$1" ;; *) echo 4 ;; esac; }
 code=0
 "$runner" nvbandwidth -t host_to_device_memcpy_ce -b 1 -i 1 >"$work/try" 2>&1 || code=$?
@@ -81,7 +82,7 @@ counts=()
 [ "$exact" = 1 ] || counts=(--adaptive)
 arguments() { if [ "$1" = nvbandwidth ] && [ ${#nvbandwidth_tests[@]} -gt 0 ]; then printf '%s\n' "${nvbandwidth_tests[@]}"; fi; }
 
-# Figures as lines of test, label, value. Only positive numbers count.
+# peer_figures TOOL: parses TOOL's output into lines of test, label, value. Only positive numbers count.
 peer_figures() {
   awk -v tool="$1" -v OFS='\t' '
     function size(bytes) { return bytes % 1048576 == 0 ? bytes / 1048576 " MiB" : bytes % 1024 == 0 ? bytes / 1024 " KiB" : bytes " B" }
@@ -92,8 +93,8 @@ peer_figures() {
     tool == "gdrcopy_copylat" && $1 == "gdr_copy_to_mapping" { figure("copylat", "write " size($2), $3) }
     tool == "gdrcopy_copylat" && $1 == "gdr_copy_from_mapping" { figure("copylat", "read " size($2), $3) }'
 }
-# Columns of the profile as CSV: test, kernel, unit, row, column, value, throttled, outcome. A test of which one cell
-# has no value, or that did not pass, has no sum.
+# our_figures TOOL: the same from a profile as CSV, with columns test, kernel, unit, row, column, value, throttled,
+# outcome. A test that did not pass, or has a cell without a value, has no sum.
 our_figures() {
   awk -F, -v tool="$1" -v OFS='\t' '
     NR == 1 { next }
@@ -103,17 +104,17 @@ our_figures() {
     END { for (i = 1; i <= n; i++) if (!(order[i] in lacks)) print order[i], "sum", sum[order[i]] }'
 }
 
-# The tests that a launch of TOOL must have figures of; the whole list is what it says itself.
+# expected TOOL: prints the tests whose figures a launch must have; none when nvbandwidth runs its whole list.
 expected() {
   case "$1" in
     nvbandwidth) if [ ${#nvbandwidth_tests[@]} -gt 0 ]; then printf '%s\n' "${nvbandwidth_tests[@]}" | grep -vx -- -t; fi ;;
     *) echo "${1#gdrcopy_}" ;;
   esac
 }
-# The last line that the last launch printed, as a reason.
+# Prints the last line of the last launch's output, as a reason.
 last_words() { { grep -v '^ *$' "$work/err" || grep -v '^ *$' "$work/out" || true; } | tail -n 1; }
 
-# launch SIDE TOOL: one process; its figures and its time.
+# launch SIDE TOOL: runs one process and keeps its figures and its duration in us.
 launch() {
   local side=$1 tool=$2 command=() code=0 from
   mapfile -t command < <(arguments "$tool")
@@ -142,7 +143,7 @@ for ((round = 0; round < rounds; round++)); do
   done
 done
 
-# Lines of side, test, label, value to a table and a document; the times stand beside.
+# Turns lines of side, test, label, value and the file of durations into a table and a JSON document.
 awk -F '\t' -v rounds="$rounds" -v json="${json:-}" -v times="$work/times" -v floor="$floor" '
   function median(key,  n, i, j, v, sorted) {
     n = count[key]

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# compare_gpu.sh against stand-ins of the peers that print what the peers print, and the runner's testing build:
-# whether figures are read, paired and counted; the figures themselves are made up.
+# Tests compare_gpu.sh with stand-ins that print in the peers' formats and with the runner's testing build: figures
+# must be read, paired and counted. The figures themselves are made up.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 runner=$(realpath "${RAILGAUGE_BUILD_DIR:-build/dev}")/bin/railgauge-runner-testing
@@ -34,13 +34,13 @@ deploy/compare_gpu.sh --peer "$work" --runner "$runner" --rounds 3 --json "$work
 row() { tr -s ' ' <"$work/out" | grep -qx "$1 *" || fails "no line: $1"; }
 row 'host_to_device_memcpy_ce sum 100 80 1.250 0.00 0.00'
 row 'device_to_device_memcpy_read_ce sum 300 80 3.750 0.00 0.00'
-# The first direction alone, and once.
+# A bidirectional test counts its first direction alone, and once.
 row 'device_to_device_bidirectional_memcpy_read_ce sum 300 30 10.000 0.00 0.00'
 row 'copybw write 47684 47684 1.000 0.00 0.00'
 row 'copylat write 4 B 1.004 1.004 1.000 0.00 0.00'
 row 'copylat read 4 KiB 5.096 10.192 0.500 0.00 0.00'
 grep -q '^nvbandwidth, all tests of a round *seconds ' "$work/out" || fails "no times"
-# Ours has sizes that the stand-in has not: said, and no pass.
+# Ours has sizes that the stand-in lacks: the script reports them and does not pass.
 [ $code = 4 ] || fails "exit $code, wanted 4"
 grep -Eqx 'compare_gpu.sh: copylat .*: figures of 3 of our 3 launches and of 0 of theirs' "$work/err" || fails "what is lacking is not said: $(cat "$work/err")"
 grep -q '"test": "host_to_device_memcpy_ce", "figure": "sum", "ours": 100, "theirs": 80, "ratio": 1.25, "spread_percent_ours": 0, "spread_percent_theirs": 0, "launches_ours": 3, "launches_theirs": 3, "each_ours": \[100, 100, 100\], "each_theirs": \[80, 80, 80\]' "$work/json" || fails "JSON"
@@ -52,8 +52,8 @@ code=0
 deploy/compare_gpu.sh --peer "$work" --runner "$runner" --rounds 1 --floor 1.3 --tests host_to_device_memcpy_ce >"$work/out" || code=$?
 [ $code = 1 ] && grep -q 'ratio 1.250 is below 1.3' "$work/out" || fails "below the floor is no pass"
 
-# ended CODE LINE TESTS...: the comparison ends so, with that one line and without a table. A peer of this name in
-# $work/bad and a runner of $bad_runner take part.
+# ended CODE LINE TESTS: fails unless the comparison of the peer in $work/bad with the runner $bad_runner ends with
+# CODE, one line that matches LINE, and no table.
 bad_runner=$runner
 ended() {
   local wanted=$1 line=$2
@@ -64,7 +64,7 @@ ended() {
   [ "$(wc -l <"$work/err")" = 1 ] && ! grep -q ratio "$work/out" || fails "more than one line"
 }
 bad() { mkdir -p "$work/bad"; cat >"$work/bad/$1"; chmod +x "$work/bad/$1"; }
-# The second of two tests has no line: no figure of the first is shown either.
+# A peer that prints no line for the second of two tests: no figure of the first is shown either.
 bad nvbandwidth <<'P'
 #!/bin/sh
 printf 'SUM host_to_device_memcpy_ce 80.00\n'
@@ -75,7 +75,7 @@ bad nvbandwidth <<'P'
 printf 'SUM host_to_device_memcpy_ce nan\n'
 P
 ended 4 'theirs: .*: no figure of host_to_device_memcpy_ce: .*' host_to_device_memcpy_ce
-# It prints its line and fails afterwards, or crashes.
+# A peer that prints its line and fails afterwards, or crashes.
 bad nvbandwidth <<'P'
 #!/bin/sh
 printf 'SUM host_to_device_memcpy_ce 80.00\n'; echo 'CUDA_ERROR_LAUNCH_FAILED' >&2; exit 1
@@ -91,7 +91,7 @@ bad gdrcopy_copybw <<'P'
 printf 'Error in gdr_open\n'; exit 1
 P
 ended 4 'theirs: .*gdrcopy_copybw *: exit 1: Error in gdr_open' gdrcopy_copybw
-# Ours: wrong bytes, and a pair without a figure, of which no partial sum is taken.
+# A runner with wrong bytes, and one with a pair that lacks a figure: no partial sum is taken.
 cp "$work/nvbandwidth" "$work/bad/nvbandwidth"
 bad runner <<'P'
 #!/bin/sh

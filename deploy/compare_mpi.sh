@@ -1,15 +1,15 @@
 #!/usr/bin/env bash
-# Holds the MPI kernels against a plain loop in OSU's manner over the same MPI (kernels/mpi/testing/osu_loop.cc, target
-# mpi-osu-loop-*), by the same launcher, with the same sizes, window, iterations and warm-up: the programs take turns,
-# and the table gives the ratio of the launches' medians with its 95 % interval, and two controls (the loop against
-# itself, and against itself with 20 % added cost). A table whose controls fail is invalid.
+# Compares the MPI kernels with a plain loop in OSU's manner over the same MPI (kernels/mpi/testing/osu_loop.cc, target
+# mpi-osu-loop-*), by the same launcher, with the same sizes, window, iterations and warm-up. The programs take turns.
+# The table gives the ratio of the launches' medians with its 95 % interval, and two controls (the loop against itself,
+# and against itself with 20 % added cost). A table whose controls fail is invalid.
 # Exit 0 passed, 1 failed, 3 too noisy for a statement, 4 invalid, 5 waived (no MPI in this build).
 #   deploy/compare_mpi.sh [--fabric] [--mpi openmpi|mpich] [--layer LAYER] [--transports LIST] [--devices LIST]
 #                         [--rounds N] [--only MEASURE,...] [--bin DIR] [--keep FILE]
-# Without --fabric: two ranks on this host. --fabric: between two guests of the virtual fabric; their launcher is given
+# Without --fabric: two ranks on this host. --fabric: between two guests of the virtual fabric; their launcher uses
 # deploy/compare/rsh_by_host.sh in place of ssh, for this comparison alone. MEASURE: lat_8, lat_4096, bw_65536, ...
-# --layer, --transports, --devices: as the kernels' parameters layer, transports and hca_list; the loop gets the same by
-# the MPI's own variables.
+# --layer, --transports, --devices: as the kernels' parameters layer, transports and hca_list. Both programs get them
+# through the MPI's own variables.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 fabric=0 mpi=openmpi layer=auto transports="" devices="" rounds=9 only=lat_8,lat_4096,bw_65536 bin=${RAILGAUGE_BUILD_DIR:-build/ci}/bin keep=""
@@ -86,7 +86,7 @@ else
 fi
 launch+=(-n 2 "${words[@]}")
 
-# in_guest_or_here WORD...: by `env`, so that the settings reach the launcher.
+# run WORD...: launches a program here or from guest n1, through `env`, so that the settings reach the launcher.
 run() {
   if [ "$fabric" = 1 ]; then
     timeout "$kLaunchSeconds" "$vfabric" --dir "$state/fabric" exec n1 env "${settings[@]}" "${launch[@]}" "$@"
@@ -94,12 +94,13 @@ run() {
     timeout "$kLaunchSeconds" env "${settings[@]}" "${launch[@]}" "$@"
   fi </dev/null 2>>"$state/errors"
 }
-# describe MEASURE: its kind, bytes, iterations and warm-up. Few, since emulated guests are slow; alike for both.
+# describe MEASURE: sets kind, bytes, iterations and warm-up, few for slow emulated guests and alike for both programs.
 describe() {
   IFS=_ read -r kind bytes <<<"$1"
   if [ "$kind" = lat ]; then iterations=4000 skipped=400 window=(); else iterations=160 skipped=16 window=(--window "$kWindow"); fi
 }
-# figure PROGRAM: us one way, or bytes in a second: the median of the launch's iterations. "-" where it failed.
+# figure PROGRAM: launches it and prints its figure: the median of the iterations, in us one way or bytes per second;
+# "-" where the launch failed.
 figure() {
   local value=""
   case $1 in
@@ -113,7 +114,8 @@ figure() {
   [[ $value =~ ^[0-9.e+-]+$ ]] || { value=-; tail -n 3 "$state/errors" >&2; }
   printf '%s\t%s\t%s\n' "$measure" "$1" "$value" | tee -a ${keep:+"$keep"} "$figures"
 }
-# serve: the host's side of rsh_by_host.sh. Any word that a launcher in n1 says runs in the other guest: a test's guests.
+# serve: the host's side of rsh_by_host.sh. Runs any words of a launcher in n1 in the other guest, without a check:
+# both are guests of a test.
 serve() {
   local ask address words
   while sleep 0.05; do
@@ -139,7 +141,7 @@ began=$SECONDS
 orders=("ours theirs slow again" "theirs again ours slow" "again slow theirs ours" "slow ours again theirs")
 for measure in "${measures[@]}"; do
   describe "$measure"
-  # The first launch of an MPI reads its libraries; it counts for nothing.
+  # The first launch of an MPI reads its libraries; its figure is dropped.
   run "$theirs" "$kind" "$bytes" "$iterations" "$skipped" "$kWindow" >/dev/null || true
   for ((round = 0; round < rounds; ++round)); do
     # Over four rounds each program runs at each place once, and once after each other program.

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# compare_mpi.sh with stand-ins of a launcher, of both programs and of the virtual fabric: whether figures are read,
-# paired and judged, and whether the words for the other guest get there; the figures themselves are made up.
+# Tests compare_mpi.sh with stand-ins of a launcher, of both programs and of the virtual fabric: figures must be read,
+# paired and judged, and the words for the other guest must arrive. The figures themselves are made up.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 command -v jq >/dev/null || { echo "waived: no jq"; exit 77; }
@@ -11,7 +11,7 @@ export WORK=$work
 mkdir "$work/bin" "$work/path"
 ln -s "$build/bin/compare_launches" "$work/bin/"
 stand_in() { cat >"$1"; chmod +x "$1"; }
-# One launch in which ours ends badly, where FAIL_ONCE says so.
+# With FAIL_ONCE set, our program fails in its first launch.
 stand_in "$work/bin/railgauge-runner-mpich" <<'P'
 #!/bin/bash
 [ -z "${FAIL_ONCE:-}" ] || [ -e "$WORK/failed" ] || { touch "$WORK/failed"; echo "it went wrong" >&2; exit 4; }

@@ -1,23 +1,23 @@
 #!/usr/bin/env bash
-# Holds railgauge-runner's nccl-tests aliases against nccl-tests' own programs on this machine's GPUs: they take turns,
-# a launch each a round, over the same sizes, out of place. The table gives the ratio of the medians over the rounds of
-# bus bandwidth at 8, 128 and 512 MiB (above 1: ours is larger) and of the time of the smallest message that both move
-# (above 1: ours is slower), with spreads. A launch that fails, ends late or lacks a figure ends the comparison
-# with one line: no median is taken of what is left.
+# Compares railgauge-runner's nccl-tests aliases with nccl-tests' own programs on this machine's GPUs: they take turns,
+# one launch each in a round, over the same sizes, out of place. The table gives ratios of the medians over the rounds:
+# of bus bandwidth at 8, 128 and 512 MiB (above 1: ours is larger) and of the time of the smallest message that both
+# move (above 1: ours is slower), with spreads. A launch that fails, ends late or lacks a figure ends the comparison
+# with one line: the script prints no median of the remaining rounds.
 # Exit 0 when both sides have every figure; 1 a ratio below the floor or above the ceiling, or ours found wrong bytes;
 # 2 wrong use; 4 a program failed, crashed or timed out, or a figure is missing; 5 waived (no such program, no GPU).
 #   deploy/compare_nccl.sh [--peer DIR] [--runner PATH] [--rounds N] [--gpus N] [--tests LIST] [--iterations N]
 #     [--exact 0|1] [--sockets 0|1] [--floor R] [--ceiling R] [--json OUT]
 # --peer        the folder with all_reduce_perf and its sisters (default: the PATH)
 # --runner      railgauge-runner (default: beside this script in a bundle, else build/release/bin, else the PATH)
-# --gpus        ranks (default 2): theirs are GPUs of one process, ours a process each
+# --gpus        ranks (default 2): theirs are GPUs of one process, each of ours is a process
 # --tests       comma separated (default: all_reduce_perf,all_gather_perf,alltoall_perf,sendrecv_perf)
 # --iterations  calls of a size, of theirs and with --exact 1 of ours (default 20)
 # --exact       1 (the default) takes that many; 0: ours stops when the interval is narrow enough (--adaptive)
 # --sockets     1 turns direct copies, shared memory and InfiniBand off, on both sides: a cluster without RDMA
 # --floor       exit 1 when a ratio of bus bandwidths is below R, as 0.99 (default: none)
 # --ceiling     exit 1 when a ratio of small messages' times is above R, as 1.00 (default: none)
-# NCCL_... variables of the caller's environment hold for both and stand in the document.
+# NCCL_... variables of the caller's environment apply to both programs and are written into the document.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 die() { local code=$1; shift; echo "compare_nccl.sh: $*" >&2; exit "$code"; }
@@ -51,7 +51,7 @@ if [ -z "$runner" ]; then
   done
 fi
 [ -x "$runner" ] || die 2 "no railgauge-runner; name it with --runner"
-# program NAME: where the peer's program is; nothing when it is nowhere.
+# program NAME: prints the path of the peer's program, or nothing when there is none.
 program() { if [ -n "$peer" ]; then [ ! -x "$peer/$1" ] || echo "$peer/$1"; else command -v "$1" || true; fi; }
 IFS=, read -r -a programs <<<"$tests"
 for name in "${programs[@]}"; do
@@ -60,12 +60,13 @@ done
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-# ours_code CODE: what this script ends with when the runner ended so; a signal is a crash.
+# ours_code CODE: prints this script's exit code after the runner ended with CODE: any code but 1, 2, 5, 130 and 143,
+# such as a crash, gives 4.
 ours_code() { case "$1" in 1 | 2 | 5 | 130 | 143) echo "$1" ;; *) echo 4 ;; esac; }
-# The last line that the last launch printed, as a reason.
+# Prints the last line of the last launch's output, as a reason.
 last_words() { { grep -v '^ *$' "$work/err" || grep -v '^ *$' "$work/out" || true; } | tail -n 1; }
 
-# One small run shows whether this machine can, and with which versions.
+# One small run shows whether this machine can run the comparison, and with which versions.
 code=0
 timeout $kRunSeconds "$runner" "${programs[0]}" -b 1K -e 1K -n 1 -g "$gpus" --placement out --format json >"$work/out" 2>"$work/err" || code=$?
 reason=$(sed -n 's/^  "reason": "\(.*\)",$/\1/p' "$work/out" | head -n 1)
@@ -79,8 +80,8 @@ sizes=(-b 8 -e 512M -f 4)
 counts=(-n "$iterations")
 [ "$exact" = 1 ] || counts=(--adaptive --set time_cap=1s)
 
-# Lines of test, size asked for, time in us, bus bandwidth in GB/s. A call rounds the size asked for
-# down; a size of 0 is no figure.
+# figures TEST SIDE: parses an output into lines of test, requested size, time in us, bus bandwidth in GB/s. A call
+# rounds the requested size down; a size of 0 is no figure.
 figures() {
   awk -v OFS='\t' -v test="$1" -v side="$2" '
     function asked(size,  s) { for (s = 8; s < size; s *= 4); return s }
@@ -91,7 +92,7 @@ figures() {
     { size = 0 }'
 }
 
-# launch SIDE NAME: one process tree; its figures.
+# launch SIDE NAME: runs one process tree and keeps its figures.
 launch() {
   local side=$1 name=$2 command=() code=0 wrong
   if [ "$side" = ours ]; then
@@ -131,7 +132,7 @@ date=$(date -u +%Y-%m-%dT%H:%M:%SZ)
 echo "$date  $gpus x ${gpu:-GPU}, driver ${driver:-unknown}, NCCL ${nccl:-unknown}, nccl-tests ${tests_version:-unknown}, ${environment:-no NCCL_ variable set}"
 [ -z "$transports" ] || echo "ours by $transports"
 [ -z "$library" ] || [ -z "$own" ] || [ "$library" = "$own" ] || echo "compare_nccl.sh: warning: theirs runs NCCL $library, ours $own: the ratios compare these too" >&2
-# Lines of side, test, size, time, rate to a table and a document.
+# Turns lines of side, test, size, time, rate into a table and a JSON document.
 awk -F '\t' -v rounds="$rounds" -v json="$json" -v floor="$floor" -v ceiling="$ceiling" -v head="\"date\": \"$date\", \"gpus\": $gpus, \"gpu\": \"$gpu\", \"driver\": \"$driver\", \"nccl\": \"$nccl\", \"nccl_tests\": \"$tests_version\", \"environment\": \"${environment% }\", \"sockets\": $sockets, \"iterations\": $iterations, \"exact\": $exact" '
   function median(key,  n, i, j, v, sorted) {
     n = count[key]

@@ -1,13 +1,14 @@
 #!/usr/bin/env bash
-# compare_nccl.sh against stand-ins of nccl-tests' programs that print what those print, and the runner's testing
-# build: whether figures are read, paired and counted; the figures themselves are made up.
+# Tests compare_nccl.sh with stand-ins that print in nccl-tests' format and with the runner's testing build: figures
+# must be read, paired and counted. The figures themselves are made up.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 runner=$(realpath "${RAILGAUGE_BUILD_DIR:-build/dev}")/bin/railgauge-runner-testing
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 mkdir "$work/peer" "$work/bad"
-# peer FILE WRONG: bus bandwidth 120 GB/s at every size, 5 us; alltoall_perf moves nothing below 32 B.
+# peer FILE WRONG: writes a stand-in with bus bandwidth 120 GB/s and 5 us at every size, and WRONG as its count of wrong
+# elements; alltoall_perf moves nothing below 32 B.
 peer() {
   cat >"$1" <<P
 #!/bin/sh
@@ -37,7 +38,7 @@ compare --peer "$work/peer" --tests all_reduce_perf,alltoall_perf --json "$work/
 row 'all_reduce_perf busbw GB/s 8 MiB 150 120 1.250 0.00 0.00'
 row 'all_reduce_perf busbw GB/s 512 MiB 150 120 1.250 0.00 0.00'
 row 'all_reduce_perf time us 8 B 8e-05 5 0.000 0.00 0.00'
-# A size that theirs rounds to 0 is no figure: the next size that both have.
+# A size that theirs rounds to 0 is no figure: the row has the next size that both move.
 row 'alltoall_perf time us 32 B 0.00032 5 0.000 0.00 0.00'
 grep -q 'NCCL 2.99.0, nccl-tests 2.17.6' "$work/out" || fails "no versions"
 grep -q 'warning: theirs runs NCCL 29901, ours 29900' "$work/err" || fails "two libraries are not told"
@@ -52,7 +53,7 @@ sed -i 's/time=5.00/time=0.00001/' "$work/peer/all_reduce_perf"
 compare --peer "$work/peer" --tests all_reduce_perf --ceiling 1.0
 [ $code = 1 ] && grep -q 'time 8 B: ratio 8.000 is above 1.0' "$work/out" || fails "above the ceiling is no failure"
 
-# Sockets alone: the environment sets both sides.
+# --sockets 1 sets the environment of both sides.
 printf '#!/bin/sh\n[ "$NCCL_P2P_DISABLE$NCCL_SHM_DISABLE$NCCL_IB_DISABLE" = 111 ] || exit 9\nexec %s\n' "$work/peer/alltoall_perf" >"$work/bad/alltoall_perf"
 chmod +x "$work/bad/alltoall_perf"
 compare --peer "$work/bad" --tests alltoall_perf --sockets 1
@@ -60,7 +61,7 @@ compare --peer "$work/bad" --tests alltoall_perf --sockets 1
 compare --peer "$work/bad" --tests alltoall_perf
 [ $code = 4 ] || fails "without sockets the variables are set, exit $code"
 
-# ended CODE LINE OPTIONS...: the comparison ends so, with that one line and without a table.
+# ended CODE LINE OPTIONS...: fails unless the comparison ends with CODE, one line that matches LINE, and no table.
 ended() {
   local wanted=$1 line=$2
   shift 2
@@ -79,7 +80,7 @@ P
 ended 4 'theirs: .*: exit 3: Test NCCL failure common.cu:1021' --peer "$work/bad" --tests all_reduce_perf
 sed -i 's/; echo .*//' "$work/bad/all_reduce_perf"
 ended 4 'theirs: .*: no figure of 134217728 B: .*' --peer "$work/bad" --tests all_reduce_perf
-# Ours fails with wrong bytes.
+# A runner that fails with wrong bytes.
 bad runner <<'P'
 #!/bin/sh
 case "$*" in *"-b 1K -e 1K"*) exit 0 ;; esac

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# Holds the verbs kernels against perftest's programs in the virtual fabric: the programs take turns while the fabric
-# stays up; the table gives the ratio of launch medians with its 95 % interval, and two controls for latency and for
+# Compares the verbs kernels with perftest's programs in the virtual fabric. The programs take turns while the fabric
+# stays up. The table gives the ratio of launch medians with its 95 % interval, and two controls for latency and for
 # bandwidth (perftest against itself, ours with 20 % added cost). A table whose controls fail is invalid.
 # Exit 0 passed, 1 failed, 3 too noisy for a statement, 4 invalid, 5 waived (no perftest).
 #   deploy/compare_perftest.sh [--full] [--rounds N] [--only VERB_KIND[_BYTES],...] [--bin DIR] [--keep FILE] [--from FILE]
-# --keep: each launch's figure goes to FILE too, as it comes: measure, program, figure.
-# --from: nothing is launched; the table of a kept FILE, of its whole rounds (with the --full or --only of that run).
+# --keep: also writes each launch's figure to FILE at once, as measure, program, figure.
+# --from: launches nothing and prints the table of a kept FILE's whole rounds (with the --full or --only of that run).
 # Without --full: 8-byte write latency and 64 KiB write bandwidth, 9 launches each. --full: every row below, 27 each.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -22,7 +22,7 @@ while [ $# -gt 0 ]; do
   esac
   shift 2
 done
-# The first of either kind that is chosen carries the controls.
+# The first chosen measure of each kind carries the controls.
 all=(write_lat_8 write_lat_4096 write_lat_65536 read_lat_8 read_lat_4096 send_lat_8 send_lat_4096 atomic_lat_8
   write_bw_65536 write_bw_4096 write_bw_1048576 read_bw_65536 read_bw_1048576 send_bw_65536 send_bw_1048576 atomic_bw_8)
 short=(write_lat_8 write_bw_65536)
@@ -65,7 +65,7 @@ trap 'exit 143' TERM
 
 took=0
 if [ -z "$from" ]; then
-  # Ahead of the host's other work, where that is allowed: whose turn it is on the CPU is most of the spread.
+  # Raises the guests' priority over the host's other work, where that is allowed: scheduling causes most of the spread.
   nice -n -10 "${fabric[@]}" up -n 2 --share "$(pwd)" --share "$state" 2> >(grep --line-buffered -v '^nice: ' >&2) >&2
   series=$(realpath deploy/compare/series.sh)
   began=$SECONDS
@@ -86,7 +86,7 @@ awk -F '\t' -f deploy/compare/whole_rounds.awk "$figures" "$figures" >"$figures.
 left_out=$(($(wc -l <"$figures") - $(wc -l <"$figures.whole")))
 mv "$figures.whole" "$figures"
 
-# Figures to rows; for bandwidth the ratio is turned over, so that above 1 always means slower.
+# Turns figures into rows. Bandwidths are inverted, so that a ratio above 1 always means slower.
 rows() {
   awk -F '\t' -v OFS='\t' -v controls="${measures[*]}" '
     { split($1, part, "_"); lat = part[2] == "lat"

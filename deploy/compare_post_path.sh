@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Instructions that a message costs on the post path, ours and perftest's: writes in the virtual fabric, each program
-# under callgrind in a guest, counted from the first completion to the last, without polling the completion queue and
-# what that calls (kernels/fakes/verbs/counted_verbs.cc says how). Exit 0: ours is at most perftest's; 1: it is not; 4: no
-# figure; 5: waived (no perftest, no valgrind). A few minutes: callgrind runs in an emulated guest.
+# Counts the instructions of a message on the post path, ours and perftest's: writes in the virtual fabric, each program
+# under callgrind in a guest, counted from the first completion to the last, without polls of the completion queue and
+# their callees (see kernels/fakes/verbs/counted_verbs.cc). Exit 0: ours is at most perftest's; 1: ours is more; 4: no
+# figure; 5: waived (no perftest, no valgrind). Takes a few minutes: callgrind runs in an emulated guest.
 #   deploy/compare_post_path.sh [--bin DIR] [--messages N]
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -35,7 +35,7 @@ trap 'exit 143' TERM
 runner=$bin/railgauge-runner
 shared=/run/vfabric/shared
 port=20000  # another one each time: a server that was left alone must not be in the way
-# One side's program: node size program.
+# command_of NODE SIZE PROGRAM: prints the command line of one side.
 command_of() {
   local common="-d rxe0 -s $2 -n $messages -t $kDepth -Q $kSignalEvery -p $port -F"
   case $3 in
@@ -43,7 +43,7 @@ command_of() {
     theirs) echo "ib_write_bw $common -x $("${fabric[@]}" exec "$1" cat /run/vfabric/gid_index)" ;;
   esac
 }
-# `counted` is set to the instructions of one message: size program.
+# count SIZE PROGRAM: sets `counted` to the instructions of one message.
 count() {
   local client server waiting
   port=$((port + 1))

@@ -1,13 +1,14 @@
 #!/usr/bin/env bash
-# Compares `railgauge topo` with `nvidia-smi topo -m` on this machine, cell by cell, and prints the time of reading the node
-# and of preflight, and the most memory that the agent held with NVML. A controller and an agent run for it in a temporary folder, on a
-# unix socket; nothing is installed, and what GPUs do is left alone but for --probe's small registrations.
+# Compares `railgauge topo` with `nvidia-smi topo -m` on this machine, cell by cell, and prints the time of reading the
+# node and of preflight, and the agent's peak memory with NVML. A controller and an agent run for this in a temporary
+# folder, on a unix socket. Nothing is installed, and work on the GPUs is left alone but for --probe's small
+# registrations.
 # Exit 0 when every cell agrees; 1 one differs or is missing on a side, or with --limits a limit is passed; 2 wrong
 # use; 4 a program failed or gave no matrix; 5 waived (no nvidia-smi, no GPU).
 #   deploy/compare_topology.sh [--bin FOLDER] [--limits] [--ours FILE --theirs FILE]
 # --bin     folder of railgauge, -agent, -controller, -runner (default: beside this script in a bundle, else build/release/bin)
-# --limits  the inventory below 300 ms, preflight below 2 s, with the probe below 10 s, the agent below 60 MB, or exit 1
-# --ours, --theirs  saved output of the two programs: they are compared, and nothing is run
+# --limits  exit 1 unless inventory < 300 ms, preflight < 2 s, with the probe < 10 s, and the agent < 60 MB
+# --ours, --theirs  compare saved output of the two programs, and run nothing
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 bin="" ours="" theirs="" limits=0
@@ -35,8 +36,9 @@ trap finish EXIT
 waive() { echo "waived: $*"; exit 5; }
 die() { echo "compare_topology.sh: $*" >&2; exit 4; }
 
-# A matrix as lines "DEVICE DEVICE WORD", with our names; nothing when the text has none. Columns end where those of
-# processors begin (ours leaves out one that is empty); a NIC is a column by itself or a number that the legend names.
+# Prints a matrix as lines "DEVICE DEVICE WORD", with our device names; nothing when the text has no matrix. The device
+# columns end where those of processors begin (ours leaves out an empty one). A NIC's column is its name, or a number
+# that the legend explains.
 cells_of() {
   sed 's/\x1b\[[0-9;]*m//g' "$1" | awk -v last="$2" -v first="$3" '
     function name(word) { if (word in legend) return legend[word]; if (word ~ /^GPU[0-9]+$/) return tolower(word); return word }
@@ -55,7 +57,7 @@ cells_of() {
     }' | sort
 }
 
-# run_ours: a controller and an agent, the matrix, preflight twice and the agent's memory.
+# run_ours: starts a controller and an agent, waits until both answer, and saves our matrix.
 run_ours() {
   for bin in ${bin:+"$bin"} "$here/bin" "$here/../build/release/bin"; do [ ! -x "$bin/railgauge" ] || break; done
   for program in railgauge railgauge-agent railgauge-controller railgauge-runner; do
@@ -79,7 +81,8 @@ wait_until() {
   while [ "$(date +%s)" -lt $until ]; do "$@" >/dev/null 2>&1 && return; sleep 0.1; done
   die "waited $kWaitSeconds s in vain: $what: $(tail -n 1 "$log")"
 }
-# print_limit WHAT FIGURE UNIT LIMIT: a line; the limit counts with --limits alone.
+# print_limit NAME FIGURE UNIT LIMIT: prints a line, and sets `past` unless 0 < FIGURE < LIMIT; `past` counts with
+# --limits alone.
 past=0
 print_limit() {
   local word
@@ -87,7 +90,7 @@ print_limit() {
   echo "$1: $2 $3, $word the limit of $4"
   [ "$word" = below ] || past=1
 }
-# Its exit code reports the state of the node, not of the request.
+# The exit code of preflight is ignored: it reports the state of the node, not of the request.
 asks_preflight() {
   timeout $kWaitSeconds "$bin/railgauge" preflight $kNode "$@" -o json >"$work/preflight.json" 2>"$work/err" || true
   tr ',{' '\n\n' <"$work/preflight.json" | sed -n 's/^ *"seconds": *\([0-9.e+-]*\).*/\1/p' >"$work/seconds"

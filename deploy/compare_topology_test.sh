@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# compare_topology.sh on saved texts. All are synthetic: written by hand in the form of nvidia-smi topo -m (580, tabs
-# and underlined headings; an older one with the NICs' own names) and of railgauge topo.
+# Tests compare_topology.sh on saved texts. All are synthetic: written by hand in the form of nvidia-smi topo -m (580,
+# with tabs and underlined headings; an older one with the NICs' own names) and of railgauge topo.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 work=$(mktemp -d)
@@ -51,7 +51,7 @@ says 'gpu1 mlx5_3: nvidia-smi PXB, railgauge PIX'
 says '12 cells of nvidia-smi, 1 differ or lack on a side'
 mv "$work/ours.bak" "$work/ours"
 
-# A NIC that one side has not.
+# A NIC that one side lacks.
 sed 's/NIC1: mlx5_3/NIC1: mlx5_7/' "$work/theirs" >"$work/other"
 ended 1 --ours "$work/ours" --theirs "$work/other"
 says 'gpu0 mlx5_7: nvidia-smi SYS, railgauge has no such pair'
@@ -74,7 +74,7 @@ mlx5_3  SYS     PXB     SYS      X
 T
 ended 0 --ours "$work/ours" --theirs "$work/older"
 
-# Output without a matrix is no agreement.
+# Output without a matrix never counts as agreement.
 echo 'Failed to initialize NVML: Driver/library version mismatch' >"$work/none"
 ended 4 --ours "$work/ours" --theirs "$work/none"
 grep -q 'nvidia-smi topo -m: no matrix of two devices: Failed to initialize NVML' "$work/out" || fails "why is not said"
@@ -88,8 +88,8 @@ for tool in bash dirname mktemp rm; do ln -s "$(command -v $tool)" "$work/bin/";
 code=0; PATH=$work/bin deploy/compare_topology.sh >"$work/out" 2>&1 || code=$?
 [ $code = 5 ] || fails "exit $code without nvidia-smi, wanted 5"
 
-# The whole way, with the programs as built: a node of files (two GPUs of one switch, one NIC of another), and a
-# stand-in of nvidia-smi.
+# The whole path with the built programs: a node of files (two GPUs on one switch, one NIC on another), and a stand-in
+# of nvidia-smi.
 bin=$(realpath "${RAILGAUGE_BUILD_DIR:-build/dev}")/bin
 sys=$work/sys
 place() {  # PATH CLASS VENDOR

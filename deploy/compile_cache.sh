@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Sourced: where ccache is installed, what was compiled once is taken from it, in other clones of the same machine too.
+# Sourced by other scripts. With ccache installed, builds reuse its objects, also those of other clones on this machine.
 # Without ccache nothing changes.
 if command -v ccache >/dev/null; then
   export CMAKE_C_COMPILER_LAUNCHER=ccache CMAKE_CXX_COMPILER_LAUNCHER=ccache
@@ -7,8 +7,8 @@ if command -v ccache >/dev/null; then
   export CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime
 fi
 
-# name_precompiled TREE: a precompiled header's bytes differ from build to build. ccache compares them by the sum
-# beside them instead: of the list of headers, of the compiler, and of the packages that the headers came from.
+# name_precompiled TREE: writes a sum beside each precompiled header, by which ccache compares them, since their bytes
+# differ from build to build. The sum is of the list of headers, the compiler, and the packages of the headers.
 name_precompiled() {
   local list
   command -v ccache >/dev/null || return 0

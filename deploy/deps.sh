@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Installs what building, testing and the demo need on Debian 12. CUDA is optional and never installed from
-# here: with nvcc in the PATH, GPU device code is built too.
-#   deploy/deps.sh            say what is missing, ask before sudo, install it
+# Installs the packages that building, testing and the demo need on Debian 12. CUDA is optional and never installed
+# by this script: with nvcc in the PATH, GPU device code is built too.
+#   deploy/deps.sh            print the missing packages, ask before sudo, install them
 #   deploy/deps.sh --list     print all package names
 #   deploy/deps.sh --missing  print the missing ones; exit 1 when there are any
 #   deploy/deps.sh --yes      do not ask
@@ -53,8 +53,8 @@ if [ -z "${1:-}" ]; then
   case "$answer" in [nN]*) echo "deps.sh: nothing installed" >&2; exit 130 ;; esac
 fi
 "${as_root[@]}" apt-get update -qq
-# The guests load modules of their own kernel; the host's services that these packages bring are not wanted, nor a
-# Prometheus on every address: while this installs, nothing is started, and systemd is kept from starting it later.
+# Keeps services of these packages from running: the guests load modules of their own kernel, and a Prometheus would
+# listen on every address. Nothing starts during the installation, and systemd is kept from starting it later.
 policy=/usr/sbin/policy-rc.d
 if [ ! -e $policy ]; then
   printf '#!/bin/sh\nexit 101\n' | "${as_root[@]}" tee $policy >/dev/null

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The files that an operator installs on nodes: systemd reads its units, Slurm's scripts are run.
-# Exit 77: no systemd-analyze here, so nothing is said of the units.
+# Tests the files that an operator installs on nodes: systemd-analyze reads the units, and Slurm's scripts run.
+# Exit 77 without systemd-analyze: the units were not checked.
 set -uo pipefail
 cd "$(dirname "$0")" || exit 4
 work=$(mktemp -d)
@@ -27,7 +27,7 @@ touch "$work/file"
 expect "a folder that cannot be drains no node" env RAILGAUGE_BUSY_JOBS_FOLDER="$work/file/jobs" SLURM_JOB_ID=1 slurm/prolog.sh
 if command -v shellcheck >/dev/null; then expect "shellcheck" shellcheck slurm/prolog.sh slurm/epilog.sh; fi
 
-# Privileges are a short list, and these are it.
+# The units have these privileges and no other.
 expect "the agent has no capability" grep -qx 'CapabilityBoundingSet=' systemd/railgauge-agent.service
 expect "nor has the controller" grep -qx 'CapabilityBoundingSet=' systemd/railgauge-controller.service
 expect "the helper has two" grep -qx 'CapabilityBoundingSet=CAP_SYS_ADMIN CAP_SYSLOG' 'systemd/railgauge-node-facts@.service'
@@ -38,19 +38,19 @@ if ! command -v systemd-analyze >/dev/null; then
   echo "waived: no systemd-analyze here to read the units"
   exit 77
 fi
-# The programs need not be installed here: programs that exist take their place.
+# /bin/true replaces the programs, which need not be installed here.
 mkdir "$work/units"
 for unit in systemd/*.service systemd/*.socket; do
   sed 's|/usr/bin/railgauge-[a-z-]*|/bin/true|' "$unit" >"$work/units/$(basename "$unit")"
 done
 cd "$work/units" || exit 4
-# An instance, since a template cannot be verified by itself.
+# Makes an instance, since systemd-analyze cannot verify a template.
 cp railgauge-node-facts@.service railgauge-node-facts@1.service
 for unit in railgauge-agent.service railgauge-controller.service railgauge-node-facts@1.service railgauge-node-facts.socket; do
   SYSTEMD_LOG_LEVEL=warning systemd-analyze verify --man=no --recursive-errors=no "./$unit" >"$work/told" 2>&1
   code=$?
   expect "systemd-analyze verify $unit" test $code = 0
-  # A setting that this systemd does not know is only warned of; a misspelt one looks the same.
+  # systemd-analyze only warns of an unknown setting, and a misspelt one is unknown.
   expect "$unit: no line is ignored" sh -c "! grep -iE 'unknown|ignoring|failed to parse' '$work/told'"
 done
 [ $failures = 0 ] && echo "units and scripts: ok"

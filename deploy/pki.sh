@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# A certificate authority and certificates for a railgauge installation, with nothing but openssl.
+# Makes a certificate authority and certificates for a railgauge installation, with openssl alone.
 #
 #   pki.sh ca DIR                   the authority: DIR/ca.crt, DIR/ca.key (keep that one off the nodes)
 #   pki.sh controller DIR HOST...   DIR/controller.crt and .key, for these host names and addresses
@@ -8,8 +8,8 @@
 #   pki.sh viewer DIR NAME          DIR/NAME.crt and .key: may look
 #
 # EC P-256. The subject has the role as OU, the node or name as CN. Nothing is ever overwritten.
-# PKI_DAYS changes how long certificates hold (ca 3650, others 730). They hold from an hour ago on, so that
-# a node whose clock is a little behind accepts them.
+# PKI_DAYS sets the days for which certificates are valid (ca 3650, others 730). They are valid from an hour ago on, so
+# that a node whose clock is a little behind accepts them.
 set -euo pipefail
 
 readonly program=${0##*/}
@@ -38,7 +38,7 @@ alternative_names() {
   echo "${names[*]}"
 }
 
-# The settings that `openssl ca` wants in a file; $1 is the scratch folder, $2 the extensions' lines.
+# write_config FOLDER EXTENSIONS: writes the settings that `openssl ca` reads from a file; EXTENSIONS are lines.
 write_config() {
   : >"$1/index"
   cat >"$1/config" <<TEXT
@@ -62,7 +62,7 @@ $2
 TEXT
 }
 
-# issue DIR BASE SUBJECT DAYS EXTENSIONS: DIR/BASE.key and DIR/BASE.crt, both or none.
+# issue DIR BASE SUBJECT DAYS EXTENSIONS: writes DIR/BASE.key and DIR/BASE.crt, both or none.
 issue() {
   local dir=$1 base=$2 subject=$3 days=$4 extensions=$5 ending log
   for ending in key crt; do
@@ -83,7 +83,7 @@ issue() {
   } >"$log" 2>&1 || die "$dir/$base.crt: openssl: $(grep -m 1 -iE 'error|unable|invalid|bad' "$log" || tail -n 1 "$log")"
   chmod 600 "$scratch/key"
   chmod 644 "$scratch/crt"
-  # A hard link fails where a file has come meanwhile: two calls at once cannot overwrite each other.
+  # A hard link fails where the file exists by now, so two calls at once cannot overwrite each other.
   ln "$scratch/key" "$dir/$base.key" || die "$dir/$base.key: came into being meanwhile, nothing overwritten"
   ln "$scratch/crt" "$dir/$base.crt" || { rm -f "$dir/$base.key"; die "$dir/$base.crt: came into being meanwhile, nothing overwritten"; }
   echo "$dir/$base.crt: ${subject#/}, valid until $(date -u -d "$(openssl x509 -in "$dir/$base.crt" -noout -enddate | cut -d= -f2)" +%Y-%m-%d)"

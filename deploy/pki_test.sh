@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# pki.sh against openssl itself: chains, roles, names, permissions, refusals.
+# Tests pki.sh with openssl itself: chains, roles, names, permissions, refusals.
 set -euo pipefail
 pki=$(cd "$(dirname "$0")" && pwd)/pki.sh
 command -v openssl >/dev/null || { echo "waived: openssl is not installed"; exit 77; }
@@ -9,7 +9,7 @@ dir=$work/pki
 
 fail() { echo "FAILED: $1" >&2; exit 1; }
 expect() { [ "$2" = "$3" ] || fail "$1: \"$2\", wanted \"$3\""; }
-# expect_exit CODE COMMAND...: its message is in $work/err.
+# expect_exit CODE COMMAND...: fails unless the command ends with CODE; its message is in $work/err.
 expect_exit() {
   local want=$1 got=0
   shift
@@ -33,7 +33,7 @@ for name in ca controller n1 alice bob; do
   expect "mode of $name.crt" "$(stat -c %a "$dir/$name.crt")" 644
   field "$name" -text | grep -q 'ASN1 OID: prime256v1' || fail "$name: key is not EC P-256"
   expect "key of $name" "$(openssl pkey -in "$dir/$name.key" -pubout)" "$(field "$name" -pubkey)"
-  # It holds already, and on a clock half an hour behind.
+  # The certificate is valid now, and on a clock half an hour behind.
   openssl verify -attime "$(($(date +%s) - 1800))" -CAfile "$dir/ca.crt" "$dir/$name.crt" >/dev/null || fail "$name: not yet valid"
 done
 expect "mode of the folder" "$(stat -c %a "$dir")" 700

@@ -1,14 +1,14 @@
 """Recording rules and alerts, each alert with a series that fires it and one that does not.
 
 One alert is one event, never one series: every expression ends in a sum or count by cluster, and the
-description names the command that shows who is meant. Severity `page` wakes somebody, `ticket` waits for
-office hours. `keep` carries a firing alert over a restart of what it looks at (keep_firing_for): whatever reads
-our series has it, and a test of its own that the lint asks for.
+description names the command that shows the nodes concerned. Severity `page` wakes somebody, `ticket` waits for
+office hours. `keep` (keep_firing_for) keeps an alert firing over a restart of the process that it watches: every
+alert on our series has `keep` and a test of it, which the lint demands.
 """
 
 MAINTENANCE = "railgauge:node_maintenance:bool"
-# Nodes whose marker file says maintenance now, or said so when they were last seen within a day. Once it is over
-# they count at once: what an upgrade has broken shows right then. A record, so that a day of 10,000 nodes is read once.
+# Nodes whose marker file reports maintenance, now or in the last sample within a day. After maintenance they count at
+# once, so that damage by an upgrade shows at once. A record, so that a day of 10,000 nodes is read once.
 QUIET_NODE = "railgauge:node_quiet:bool"
 QUIET = f"unless on (cluster, node) {QUIET_NODE} == 1"
 LAST_UP = "railgauge:link_last_up:timestamp_seconds"
@@ -19,7 +19,7 @@ RECORDS = [
      "1 while a node's marker file says maintenance"),
     (QUIET_NODE, f"last_over_time({MAINTENANCE}[1d]) == 1",
      "1 while a node is in maintenance, or was when it went away, for a day"),
-    # It reads itself: a week of every port's state would be too much to read each time.
+    # The record reads its own last value, because a week of every port's state is too much to read each time.
     (LAST_UP, "max by (cluster, node, device, port) (timestamp(railgauge_link_up == 1))"
      f" or last_over_time({LAST_UP}[2h]) > time() - 7 * 86400",
      "when a port was last up, within a week; a Prometheus that was away for two hours forgets it"),
@@ -265,7 +265,7 @@ ALERTS = [
          silent=([("railgauge_series_refused_total", node("n1"), "0x60")], "20m")),
 ]
 
-# More than one case each: what a restart, maintenance and a change of the whole fleet do.
+# Further cases of an alert: effects of a restart, of maintenance and of a change of the whole fleet.
 EXTRA = [
     dict(name="a restart of the controller neither ends nor restarts it", alert="RailgaugeNodesStale", at="24m", value="2", fires=True,
          series=[("railgauge_nodes", controller(state="lost"), "2x20 _x2 0x20"), ("railgauge_nodes", controller(state="absent"), "0x20 _x2 2x20")]),

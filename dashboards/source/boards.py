@@ -128,7 +128,7 @@ def at_node(name, **more):
     return {"cluster": "c", "job": "railgauge-agent", "node": name, **more}
 
 
-# title, series, query, its answer at 20 min.
+# Rows of title, series, query, and the query's answer at 20 min.
 THERE = ("railgauge_agent_info", at_node("n1", version="0.1.0"), "1x30")
 DRIVER = dict(part="gpu_driver")
 ANNOTATION_CASES = [

@@ -1,7 +1,7 @@
 """The parts of every dashboard: panels, variables and their places, as Grafana's JSON has them.
 
-Keys that begin with "_" stay here: `_must` marks a query that has data wherever something was measured ("line_rate":
-on ports that have one, which software devices do not).
+Keys that begin with "_" are not written: `_must` marks a query that has data wherever something was measured
+("line_rate": on ports with a line rate, which software devices lack).
 """
 
 DATASOURCE = {"type": "prometheus", "uid": "${datasource}"}
@@ -13,7 +13,7 @@ def query(expr, legend="", must=True):
 
 
 def maybe(expr, legend=""):
-    """A query that may well be empty: no finding, no lost node, no GPU."""
+    """Returns a query that may be empty: no finding, no lost node, no GPU."""
     return query(expr, legend, must=False)
 
 
@@ -28,8 +28,8 @@ def panel(kind, title, description, unit, queries, width=8, height=8, **more):
             "fieldConfig": {"defaults": {**defaults, **more.pop("defaults", {})}, "overrides": more.pop("overrides", [])},
             "options": more.pop("options", {}), "gridPos": {"w": width, "h": height}}
     if kind == "table":
-        # The time of the query is no column, and Grafana's own names for values are no headings. Where what there is to
-        # say is in the labels, and the value is none either.
+        # Hides the query's time and replaces Grafana's own name of the value. A table that shows labels only hides the
+        # value too.
         value = more.pop("value", None)
         hidden = ["Time", "__name__", "job", "instance"] + ([] if value else ["Value"])
         made["transformations"] = [{"id": "organize", "options": {"excludeByName": {name: True for name in hidden}, "indexByName": {},
@@ -57,7 +57,7 @@ def graph(title, description, queries, unit="short", width=8, dashed=(), **more)
 
 
 def table(title, description, queries, unit="short", width=12, value=None, **more):
-    """`value`: what the column of values is called; None where every value is 1."""
+    """`value`: the heading of the column of values; None hides it, where every value is 1."""
     return panel("table", title, description, unit, queries, width=width, value=value, **more)
 
 
@@ -77,7 +77,7 @@ def fixed(name, label, values):
             "current": {"text": values[0], "value": values[0]}}
 
 
-# In the order in which people narrow down.
+# Variables in the order in which people narrow their choice.
 VARIABLES = [
     {"name": "datasource", "label": "Data source", "type": "datasource", "query": "prometheus", "refresh": 1, "current": {"text": "default", "value": "default"}},
     choice("cluster", "Cluster", "railgauge_controller_info"),
@@ -93,7 +93,7 @@ def named(*names):
 
 
 def place(panels):
-    """Left to right, a new line where one does not fit."""
+    """Places panels from left to right, with a new line where a panel does not fit."""
     x = y = line = 0
     for number, one in enumerate(panels, 1):
         grid = one["gridPos"]

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # One side of the comparison, inside a guest: launches perftest's programs and ours in turn.
 #   series.sh server|client RUNNER PEER ROUNDS TURN MEASURE...  MEASURE: write_lat_8, atomic_bw_8; with "+" it carries the controls
-# Both sides go through the same order. TURN, a file that the server writes and the client sees, holds the number of
-# the last launch whose server listens; without it each of perftest's clients that comes too early costs a second. The
-# client prints "measure<TAB>program<TAB>figure" for each launch: latencies in us, bandwidths in MiB/s, those of messages
-# below 1 KiB in millions of messages a second; - where the launch failed.
+# Both sides launch in the same order. The server writes the number of the last launch whose server listens into the
+# file TURN, which the client reads: a perftest client that connects too early loses a second. The client prints
+# "measure<TAB>program<TAB>figure" for each launch: latency in us, bandwidth in MiB/s, bandwidth of messages below 1 KiB
+# in millions of messages a second; - where the launch failed.
 # A process costs a guest 50 to 300 ms, so nothing but the two programs is started between the launches.
 set -euo pipefail
 side=$1 peer=$3 rounds=$4 turn=$5
@@ -24,7 +24,8 @@ gid_index=$(cat /run/vfabric/gid_index)
 # messages: the message rate, which has six, because a few thousand messages of 8 B a second do not reach two decimals.
 declare -A program options bytes iterations column
 # Launches differ by 9 to 20 %, whether they take 400 or 1600 round trips: more launches help more than longer ones. With
-# small messages in a row pairs of launches differ by 28 % (atomics) and 48 % (writes) with 1000, by 13 % and 8 % with 4000.
+# small messages sent in a row, pairs of launches differ by 28 % (atomics) and 48 % (writes) with 1000 messages, by 13 %
+# and 8 % with 4000.
 # The cost of a launch's start is not the same for both: with 4000 writes of 4 KiB ours took 0.93 and 0.94 of
 # perftest's time (23 and 16 pairs), with 16000 0.99 (27); so launches last 3 s or more where a message takes long.
 describe() {
@@ -38,14 +39,14 @@ describe() {
   options[$measure]="-d rxe0 -F -n $count"
   [ "$verb" = atomic ] || options[$measure]+=" -s $size"
   case $kind-$verb in lat-write | lat-send) options[$measure]+=" -I 0" ;; esac
-  # Completions: ours come every 8 MiB at least, so theirs do.
+  # -Q gives perftest the completions of ours: one every 8 MiB at least.
   [ "$kind" = lat ] || options[$measure]+=" -t $depth -Q $((8388608 / size < 100 ? 8388608 / size : 100))"
 }
 for given in "${measures[@]}"; do describe "${given%+}"; done
 
 is_theirs() { [ "$1" = theirs ] || [ "$1" = again ]; }
 
-# start MEASURE PROGRAM [PEER]: the program of this side, its output in kOutput.
+# start MEASURE PROGRAM [PEER]: runs this side's program, with its output in kOutput.
 start() {
   local words command
   read -ra words <<<"${options[$1]}"
@@ -63,7 +64,7 @@ start() {
   "${command[@]}" "${@:3}" >$kOutput 2>&1
 }
 
-# The figure of a run that measured all its iterations, into `figure`.
+# find_figure MEASURE: sets `figure` to the last run's figure; fails unless that run measured all its iterations.
 figure=""
 find_figure() {
   local line words
@@ -78,7 +79,7 @@ find_figure() {
   return 1
 }
 
-# pipe NAME: a pipe of this shell's own, its descriptor in NAME.
+# pipe NAME: opens an unnamed pipe and sets NAME to its descriptor.
 idle="" alive=""
 pipe() {
   local path
@@ -117,7 +118,7 @@ serve() {
   local server
   start "$1" "$2" &
   server=$!
-  # Ours waits for its server by itself, perftest's client does not.
+  # Our client waits for its server by itself; perftest's does not.
   if is_theirs "$2"; then
     until is_listening $kTheirPort || [ ! -d "/proc/$server" ]; do rest; done
     echo "$number" >"$turn"
@@ -142,8 +143,8 @@ launch() {
   if [ "$side" = server ]; then serve "$1" "$2"; else ask "$1" "$2"; fi
 }
 
-# The programs in an order drawn anew each time, so that none always follows the same one. Both sides draw from one
-# seed: bash's RANDOM gives both the same sequence.
+# Sets `order` to the programs in an order drawn anew at each call, so that none always follows the same one. Both sides
+# draw from one seed, with which bash's RANDOM gives both the same sequence.
 RANDOM=20261121
 shuffled() {
   local i j held

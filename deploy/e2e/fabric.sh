@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The whole path over real RDMA verbs: a controller with mutual TLS on the host, an agent in each of three guests
+# Tests the whole path over real RDMA verbs: a controller with mutual TLS on the host, an agent in each of three guests
 # of the virtual fabric, and the faults that need a real fabric: a dead guest, a killed agent, locked memory.
 # shellcheck source-path=SCRIPTDIR
 . "$(dirname "$0")/guests.sh"
@@ -12,7 +12,7 @@ stages:
     placement: {pairs: all}
 Y
 
-# A runner for the agent in this guest; the bracket keeps pgrep from finding the shell that asks.
+# task_runner_in NODE: prints the pids of runners in this guest; the bracket keeps pgrep from finding its own shell.
 task_runner_in() { fabric exec "$1" pgrep -f '[r]ailgauge-runner --task'; }
 no_task_runner_in() { ! task_runner_in "$1"; }
 running_task() { cli runs show "$1" -o json | jq -e '[.tasks[] | select(.state == "running")] | length > 0'; }
@@ -35,7 +35,7 @@ metrics_of_a_guest_show_its_link() {
   curl -fsS "$address" | grep '^railgauge_link_latency_seconds{device="rxe0"'
 }
 
-# One guest at a time: three that are emulated on two cores would be measured against each other.
+# Asks one guest at a time, because three guests that are emulated on two cores slow each other.
 preflight_knows_a_guest() {
   preflight_is_complete 1 2 n1 || return
   jq -e 'any(.checks[]; .id == "port_state" and .subject == "rxe0:1" and .state == "pass" and (.observed | startswith("active")))
@@ -43,7 +43,7 @@ preflight_knows_a_guest() {
   preflight_is_complete 1 10 n1 --probe
 }
 
-# The inventory that the agent reports, compared with the guest's own files.
+# Compares the inventory that the agent reports with the guest's own files.
 inventory_of_a_guest_is_true() {
   local rdma=/sys/class/infiniband/rxe0
   cli nodes show n1 -o json >"$work/n1.json"
@@ -84,7 +84,7 @@ killed_agent_ends_its_task_and_comes_back() {
   start_guest_agent n2
   wait_for "n2 attaches again" 60 attached 3
   cli runs wait "$run" || true
-  # Tried again on the returned agent and passed, or ended naming the node: never silently.
+  # The task either passed at its second attempt, on the returned agent, or ended with a reason that names the node.
   cli runs show "$run" -o json | jq -e '(.tasks[0].attempts == 2 and .run.outcome == "passed")
     or (.run.outcome == "crashed" and (.run.reason | test("n2")))'
 }
@@ -101,7 +101,7 @@ dead_guest_is_named_and_the_run_ends() {
   cli run "$top/suites/quick.yaml" --nodes n1,n2   # the rest still measures
 }
 
-# The suite's gate lets guests through, and each one's port carries a message; without a GPU the rest is left out.
+# The suite's gate admits guests, and each guest's port carries a message. Stages for GPUs are left out.
 preflight_suite_admits_guests() {
   cli run "$top/suites/preflight.yaml" --nodes n1,n2 -o json >"$work/preflight_run.json"
   jq -e '.run.outcome == "passed"' "$work/preflight_run.json"

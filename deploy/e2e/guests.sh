@@ -14,13 +14,14 @@ tear_down() {
 trap tear_down EXIT
 
 tls_of() { printf -- '--tls-ca %s/ca.crt --tls-cert %s/%s.crt --tls-key %s/%s.key' "$work/pki" "$work/pki" "$1" "$work/pki" "$1"; }
-guest_agent_flags=() guest_agent_settings=()  # the latter: NAME=VALUE of its environment
+guest_agent_flags=() guest_agent_settings=()  # settings: NAME=VALUE for the agent's environment
 start_guest_agent() {
   # shellcheck disable=SC2046
   fabric exec "$1" --detach --log agent env "${guest_agent_settings[@]}" "$bin/railgauge-agent" --controller "10.0.2.2:$port" $(tls_of "$1") --name "$1" \
     --state-dir "${agent_state:-/var/lib/railgauge}" --metrics-listen 0.0.0.0:7471 "${guest_agent_flags[@]}"
 }
-# up_with N: guests n1 to nN, with Debian's package $kernel and $guest_memory MB where these are set, the controller, and an agent in each, attached.
+# up_with N: boots guests n1 to nN (with Debian's package $kernel and $guest_memory MB where these are set), starts the
+# controller and an agent in each guest, and waits until all attach.
 up_with() {
   local nodes; nodes=$(seq -f 'n%.0f' -s ' ' "$1")
   "$top/deploy/pki.sh" ca "$work/pki" >/dev/null

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The whole path as real processes on one host: controller, three agents, runners, on the fake verbs provider.
+# Tests the whole path as real processes on one host: controller, three agents, runners, on the fake verbs provider.
 # Every fault that needs no real fabric is injected here.
 # shellcheck source-path=SCRIPTDIR
 . "$(dirname "$0")/lib.sh"
@@ -19,7 +19,7 @@ ranks_stored() {
   sqlite3 "$work/railgauge.db" "SELECT count(*) FROM rank JOIN attempt ON attempt.id = rank.attempt
     JOIN task ON task.id = attempt.task JOIN run ON run.id = task.run WHERE run.run_id = '$1'"
 }
-# Each rank of an attempt has a series once, and no record that was sent again became an orphan.
+# Each rank of an attempt has at most one point of each series, and no record that was sent again became an orphan.
 nothing_stored_twice() {
   [ "$(sqlite3 "$work/railgauge.db" "SELECT count(*) - count(DISTINCT rank || ' ' || series) FROM point")" = 0 ]
   [ "$(sqlite3 "$work/railgauge.db" 'SELECT count(*) FROM orphan_record')" = 0 ]
@@ -38,7 +38,7 @@ quick_measures_all_pairs() {
     and all(.points[]; .facts.path != null and .point.synthetic)'
 }
 
-# On the fake driver: a task for each GPU, never two of one node at once, and the pairs of the matrix as series.
+# On the fake driver there is a task for each GPU, never two on one node at once, and a point for each pair of GPUs.
 gpus_take_turns() {
   cat >"$work/gpus.yaml" <<'Y'
 version: 1
@@ -56,8 +56,8 @@ Y
   cli suites check gpudirect
 }
 
-# Two GPUs and one port on the fakes: each GPU once with the port, both ranks on one node, and the distance and
-# that it is loopback on every point. Then the suite's own form, device and host memory on either side.
+# Two GPUs and one port on the fakes: each GPU runs once with the port, both ranks on one node, and every point carries
+# the distance and the fact that the path is loopback. Then the suite's own form, device and host memory on either side.
 gpus_meet_the_nic_by_loopback() {
   cat >"$work/loopback.yaml" <<'Y'
 version: 1
@@ -158,7 +158,7 @@ points_of() {
 same_points() { [ "$(points_of "$1")" = "$(cat "$2")" ]; }
 spools_empty() { cli nodes -o json | jq -e 'all(.nodes[]; .spool_records == 0)'; }
 
-# A backup is taken while a run is under way; what came after it is only in the spools once it is restored.
+# A backup is taken during a run. After it is restored, later records are only in the agents' spools.
 restored_controller_gets_everything_back() {
   local run later
   run=$(cli run "$work/long.yaml" --nodes a,b --detach)
@@ -180,7 +180,7 @@ restored_controller_gets_everything_back() {
   wait_for "agents attach again" 40 attached 3
   wait_for "the points are back" 40 same_points "$run" "$work/points"
   grep -q 'a backup was restored' "$work/agent-a.log" && grep -q 'a backup was restored' "$work/agent-b.log"
-  # The plan of the later run is lost, its records are not.
+  # The plan of the later run is lost; its records become orphans.
   wait_for "the later run's records are kept" 40 eval "[ \"\$(sqlite3 $work/railgauge.db \"SELECT count(*) FROM orphan_record WHERE run_id = '$later'\")\" -gt $(wc -l <"$work/later-points") ]"
   cli db check
 }
@@ -193,8 +193,8 @@ cancel_is_verified() {
   ! pgrep -f "$bin/railgauge-runner --task"
 }
 
-# In bytes; the kernel's kB are of 1024. The controller's limit is a guard: it held 41 MB. An agent's limit is for its peak:
-# agent c's node has no GPU, so that NVML is not loaded there. A run is over by now.
+# Limits are in bytes; the kernel's kB has 1024. The controller's is a guard: it held 41 MB. An agent's is for its peak.
+# Agent c's node has no GPU, so NVML is not loaded there. All processes have done a run.
 memory_stays_small() {
   local process field limit bytes
   for process in "controller VmRSS 50000000" "agent-c VmHWM 25000000" "agent-a VmHWM 60000000"; do
@@ -205,12 +205,13 @@ memory_stays_small() {
   done
 }
 
-# The exit code that follows from the states; $2: the checks whose "unknown" counts ("all", or ids by commas).
+# exit_code_in FILE COUNTS: prints the exit code that follows from the states. COUNTS: the checks whose "unknown" counts
+# ("all", or ids separated by commas).
 exit_code_in() {
   jq --arg counts "$2" '[.checks[].state] as $states | if any($states[]; . == "fail") then 1 elif any($states[]; . == "error") then 4
     elif any(.checks[]; .state == "unknown" and ($counts == "all" or (.id | IN($counts | split(",")[])))) then 3 else 0 end' "$1"
 }
-# The agent alone, and the CLI that calls it, on trees of files whose answers are known and on this host.
+# Runs the agent alone, and the CLI that calls it, on trees of files with known answers and on this host.
 preflight_needs_no_controller() {
   local tree=$work/bare of_host=$work/of-host.json id
   agent() { "$bin/railgauge-agent" --preflight --root "$tree" "$@"; }
@@ -246,7 +247,8 @@ preflight_needs_no_controller() {
 
 preflight_is_complete_in_time() { preflight_is_complete 3 2; preflight_is_complete 3 10 --probe; }
 
-# No source reports who uses the fake GPUs, so that they count as busy; an hour before they were not.
+# No source reports the users of the fake GPUs, so they count as busy; an answer from an hour before, when they were
+# not, is shown.
 busy_gpus_tell_the_answer_of_before() {
   cli preflight a --probe -o json >"$work/busy.json" || true
   jq -e '[.checks[] | select(.id == "gpudirect_registration")] | length == 2 and all(.[]; .state == "unknown"

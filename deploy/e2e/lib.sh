@@ -1,5 +1,5 @@
 # Shared by the end-to-end tests: a controller and agents as real processes of this host, on the fake
-# verbs provider (figures are synthetic). Everything lives below one temporary folder and ends with the test.
+# verbs provider (figures are synthetic). All files are below one temporary folder and all processes end with the test.
 # shellcheck shell=bash
 
 set -euo pipefail
@@ -18,12 +18,12 @@ finish() {
 }
 trap finish EXIT
 
-# Processes are known by name (controller, agent-a); tests run in subshells, so their pids live in files.
+# Processes have names (controller, agent-a). Their pids are in files, because tests run in subshells.
 pid_of() { cat "$work/$1.pid"; }
 alive() { kill -0 "$(pid_of "$1")" 2>/dev/null; }
 stop_hard() { kill -KILL "$(pid_of "$1")" 2>/dev/null || true; }
 
-# An agent's view of a host with one fake NIC port: the few sysfs files that the inventory reads.
+# make_sysfs ROOT [DEVICE]: writes the few sysfs files that the inventory reads of a host with one fake NIC port.
 make_sysfs() {
   local root=$1 device=${2:-fake0}
   local port=$root/class/infiniband/$device/ports/1
@@ -36,15 +36,15 @@ make_sysfs() {
   echo "fake" >"$root/class/infiniband/$device/fw_ver"
 }
 
-# add_pci_device SYSFS PATH: a device below SYSFS/devices, and its link by address.
+# add_pci_device SYSFS PATH: makes a device below SYSFS/devices, and its link by address.
 add_pci_device() {
   mkdir -p "$1/devices/$2" "$1/bus/pci/devices"
   echo 0 >"$1/devices/$2/numa_node"
   ln -s "../../../devices/$2" "$1/bus/pci/devices/${2##*/}"
 }
 
-# Two GPUs in the node's files, and the fakes of the libraries that reach them; the fake NIC gets a place on PCIe, on
-# the switch of the first GPU and below the same host bridge as the second. Call before start_agent.
+# make_gpus NODE: adds two GPUs to the node's files and places the fake NIC on PCIe, on the switch of the first GPU and
+# below the same host bridge as the second. Call it before start_agent.
 make_gpus() {
   local node=$1 address folder root=$work/sys-$1
   [ -d "$root/class" ] || make_sysfs "$root"
@@ -68,7 +68,8 @@ start_controller() {
   wait_for "the controller answers" 10 cli version
 }
 
-# start_agent NODE [STATE_DIR [PROCESS]]: PROCESS (agent-NODE) names its log and pid file.
+# start_agent NODE [STATE_DIR [PROCESS]]: starts an agent on fake libraries; PROCESS (agent-NODE) names its log and pid
+# file.
 start_agent() {
   local node=$1 state=${2:-$work/state-$1} process=${3:-agent-$1}
   [ -d "$work/sys-$node/class" ] || make_sysfs "$work/sys-$node"
@@ -82,7 +83,7 @@ start_agent() {
 
 cli() { "$bin/railgauge" "$@"; }
 
-# wait_for WHAT SECONDS COMMAND...: until the command succeeds.
+# wait_for TITLE SECONDS COMMAND...: repeats the command until it succeeds; fails after so many seconds.
 wait_for() {
   local what=$1 limit=$2 until; shift 2
   until=$(($(date +%s) + limit))
@@ -92,7 +93,7 @@ wait_for() {
   done
 }
 
-# at_most_tries N COMMAND...: passes when one of so many tries does. errexit is off inside COMMAND.
+# at_most_tries N COMMAND...: passes when one of N tries passes. errexit is off inside COMMAND.
 at_most_tries() {
   local left=$1; shift
   for ((; left > 0; --left)); do "$@" && return; done
@@ -101,24 +102,24 @@ at_most_tries() {
 
 attached() { [ "$(cli nodes -o json | jq '[.nodes[] | select(.state == "attached")] | length')" = "$1" ]; }
 
-# phases_of_newest_run: where the time of each rank went, in ms, one line a rank.
+# phases_of_newest_run: prints the duration of each rank's phases in ms, one line a rank.
 phases_of_newest_run() {
   cli runs show "$(cli runs -o json | jq -r '.runs[0].run_id')" -o json >"$work/phases.json"
   jq -r '.tasks[] | .task_id as $task | .ranks[] | .rank as $rank | .phases | to_entries
     | map("\(.key | rtrimstr("_ns")) \((.value // 0) / 1e5 | round / 10)") | "\($task) rank \($rank): \(join(", ")) ms"' "$work/phases.json"
 }
 
-# overhead_below SECONDS: beside measuring, and beside waiting for the other ranks, the median rank of the
-# newest run took less. The median, since one scheduler hiccup of the test machine is no property of ours.
+# overhead_below SECONDS: passes when the median rank of the newest run took less than this, without measuring and
+# without waiting for other ranks. The median, since one scheduler hiccup of the test machine is no property of ours.
 overhead_below() {
   phases_of_newest_run
   jq -e --argjson limit "$1" '[.tasks[].ranks[].phases | (.start_ns + .open_ns + .exchange_ns + .stop_ns) / 1e9] | sort
     | length > 0 and .[(length / 2 | floor)] < $limit' "$work/phases.json"
 }
 
-# preflight_is_complete NODES SECONDS [FLAG...]: so many nodes answered, each all 37 checks within so many seconds; each in
-# one of the six states with what was seen and why it matters, a fault with its source and a remedy. The answers
-# themselves depend on the host.
+# preflight_is_complete NODES SECONDS [FLAG...]: passes when NODES nodes answered, each all 37 checks within SECONDS.
+# Each check has one of the six states, an observation and a reason; a fault also has its source and a remedy. The
+# states themselves depend on the host.
 preflight_is_complete() {
   local nodes=$1 seconds=$2; shift 2
   cli preflight "$@" -o json >"$work/preflight.json" || true
@@ -130,7 +131,7 @@ preflight_is_complete() {
       and (.state != "fail" and .state != "warn" or .source != "" and (.remedy | length > 0)))' "$work/preflight.json"
 }
 
-# check NAME COMMAND...: one test; its output only when it fails.
+# check NAME COMMAND...: runs one test and prints its output only when it fails.
 check() {
   local name=$1 log code; shift
   log=$work/check-$((passed + failed)).log

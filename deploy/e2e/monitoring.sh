@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# The proof of dashboards and alerts: Debian's Prometheus with the shipped configuration and rules against a live
-# controller and three agents on this host. Every query of every panel and alert is asked; none may be an error, those
-# that must have data have it, every one of a panel has had some once all faults were there, and a fault makes its
-# alert pending or firing. 77 where Prometheus is not there.
+# Tests dashboards and alerts: Debian's Prometheus with the shipped configuration and rules scrapes a live controller
+# and three agents on this host. No query of a panel or alert may be an error, every query that must have data has it,
+# every query of a panel has had data once all faults are injected, and each fault makes its alert pending or firing.
+# Exit 77 without Prometheus.
 #   deploy/e2e/monitoring.sh                  the test
 #   deploy/e2e/monitoring.sh --render FILE    also writes each panel's data as a page
 set -euo pipefail
@@ -12,7 +12,7 @@ render=()
 . "$(dirname "$0")/prometheus.sh"
 # shellcheck source-path=SCRIPTDIR
 . "$(dirname "$0")/lib.sh"
-# Looks at counters often, so that a fault shows soon; a marker file reports maintenance.
+# Agents read counters often, so that a fault shows soon; a marker file reports maintenance.
 export RAILGAUGE_WATCH_SECONDS=0.2 RAILGAUGE_BUSY_SETTLE_SECONDS=0.2
 
 shipped_configuration_is_sound() {
@@ -29,9 +29,9 @@ shipped_configuration_is_sound() {
   done
   [ -n "$mounted" ]
 }
-# names_on PAGE: the metrics of a page of /metrics.
+# names_on PAGE: prints the names of the metrics on a page of /metrics.
 names_on() { grep -oE '^[a-z][a-z_]*' "$1" | sort -u; }
-# reference_of PROCESS: what may stand there, a summary with its sum and count.
+# reference_of PROCESS: prints the names that its page may have; a summary also has its sum and count.
 reference_of() {
   cli metrics -o json | jq -r --arg process "$1" '.metrics[] | select(.owner | . == "both" or startswith($process))
     | .name, if .type == "summary" then .name + "_sum", .name + "_count" else empty end' | sort
@@ -48,10 +48,10 @@ pages_are_as_promtool_wants_them() {
   curl -fsS "http://127.0.0.1:$(port_of controller)/metrics" >"$work/controller.page"
   promtool check metrics <"$work/controller.page"
   curl -fsS "http://127.0.0.1:$(port_of agent-a)/metrics" >"$work/agent.page"
-  # prometheus-cpp's own summary counts microseconds, which promtool would have otherwise.
+  # prometheus-cpp's own summary counts microseconds; promtool demands seconds.
   grep -v exposer_ "$work/agent.page" | promtool check metrics
 }
-# Prometheus asks for gzip, and both kinds of servers give it.
+# Prometheus asks for gzip, and both kinds of servers reply with it.
 pages_come_packed() {
   local process packed plain
   for process in controller agent-a; do
@@ -77,13 +77,13 @@ Y
   wait_for "recording rules are made" 60 answers 'railgauge:link_bandwidth:ratio'
 }
 every_query_is_answered() { "$top/dashboards/prove.py" "$url" --seen "$work/seen.json"; }
-# Rows as the judge would write them, on a real series; nothing was measured.
+# Inserts the rows that the judge would write, on a real series; nothing was measured.
 open_a_finding() {
   sqlite3 -cmd '.timeout 5000' "$work/railgauge.db" "INSERT INTO finding (finding_id, kind, state, severity, suspect, summary, evidence,
     opened_at, changed_at) VALUES ('f-made-up', 'step', 'new', 'warning', 'a', 'made up by a test', '{}', unixepoch(), unixepoch());
     INSERT INTO finding_series SELECT max(finding.id), min(series.id), 2, 1 FROM finding, series;"
 }
-# With a fault of each kind there is nothing that a panel could not show.
+# With a fault of each kind, every panel has data.
 every_panel_had_data() {
   open_a_finding
   touch "$work/busy-c"
@@ -103,7 +103,7 @@ an_agent_that_starts_anew_shows_what_was_measured_last() {
   start_agent b
   wait_for "the figures are shown again" 60 shows_them_again
 }
-# The proof itself can fail: a query that is wrong, and one that must have data and has none.
+# prove.py must fail on a wrong query, and on one that must have data and has none.
 spoilt_queries_are_seen() {
   cp -r "$top/dashboards" "$work/dashboards"
   local boards=$work/dashboards/source/boards.py
@@ -132,7 +132,7 @@ a_controller_that_is_gone_makes_its_alert_pending() {
   wait_for "the controller's alert" 60 alert_is_up RailgaugeControllerDown
 }
 
-# weaken_agents: from now on they start with 64 KiB to lock, which their preflight has to say.
+# weaken_agents: starts all later agents with 64 KiB of lockable memory, which their preflight must report.
 weaken_agents() {
   mkdir -p "$work/weak/bin"
   ln -s "$(dirname "$bin")/lib" "$work/weak/lib"

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# The proof of dashboards and alerts over real RDMA verbs: Debian's Prometheus with the shipped configuration and rules
-# against a live controller with mutual TLS and an agent in each of two guests of the virtual fabric. A suite runs, every
-# query of every panel and alert is asked, a guest's port goes down and the guest dies: each makes its alert pending or
-# firing. 77 where Prometheus is not there.
+# Tests dashboards and alerts over real RDMA verbs: Debian's Prometheus with the shipped configuration and rules scrapes
+# a live controller with mutual TLS and an agent in each of two guests of the virtual fabric. A suite runs and every
+# query of every panel and alert is asked. A guest's port that goes down, and a guest that dies, each make an alert
+# pending or firing. Exit 77 without Prometheus.
 #   deploy/e2e/monitoring_fabric.sh                  the test
 #   deploy/e2e/monitoring_fabric.sh --render FILE    also writes each panel's data as a page
 set -euo pipefail
@@ -13,7 +13,7 @@ render=()
 # shellcheck source-path=SCRIPTDIR
 . "$(dirname "$0")/guests.sh"
 
-# By few samples: the guests share the host's cores, and what is proven is the way of the figures, not they.
+# Few samples, since the guests share the host's cores: the test proves the path of the figures, not their values.
 cat >"$work/proof.yaml" <<'Y'
 version: 1
 metadata: {name: proof, summary: latency and bandwidth of all pairs}
@@ -31,24 +31,24 @@ metrics_of() { fabric status --format json | jq -r --arg name "$1" '.nodes[] | s
 
 all_targets_are_up() { answers 'count(up == 1) == 3'; }
 everything_was_measured() {
-  # An agent on a busy host may have to look at its node twice before it has seen its port.
+  # On a busy host an agent may see its port only when it reads its node for the second time.
   wait_for "both ports are up" 120 answers 'count(railgauge_link_up == 1) == 2'
   wait_for "the controller has heard of them" 60 active_ports 2
   cli run "$work/proof.yaml"
   cli preflight >/dev/null || true  # guests of an emulated fabric fail some
   all_is_scraped proof 2
-  # All of it measured on real verbs: nothing here is a fake's.
+  # No point is synthetic: all were measured on real verbs.
   cli results -o json | jq -e '[.points[] | .point.synthetic] | any | not'
 }
 active_ports() { [ "$(cli nodes -o json | jq '[.nodes[].nics[]? | select(.state == "active")] | length')" = "$1" ]; }
-# soft-RoCE's rate is a name, so no port has a line rate to compare with.
+# soft-RoCE's rate is only nominal, so no port has a line rate to compare with.
 every_query_is_answered() { "$top/dashboards/prove.py" "$url" --no-line-rate "${render[@]}"; }
 nothing_is_down_yet() {
   expect_exit 1 alert_is_up RailgaugeLinksDown
   expect_exit 1 alert_is_up RailgaugeAgentsNotScraped
   expect_exit 1 alert_is_up RailgaugeNodesStale
 }
-# The agent looks at its ports every 30 s.
+# The agent reads its ports every 30 s.
 a_port_that_goes_down_makes_its_alert_pending() {
   fabric fault n2 down
   wait_for "the port is scraped as down" 120 answers 'railgauge_link_up{node="n2",device="rxe0"} == 0'

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# MPI between nodes with no ssh: a controller and four agents, which are addresses of this host's loopback, and the
-# real launchers of Open MPI and MPICH as `railgauge run` has them started. Exit 77 where neither MPI is built in.
+# Tests MPI between nodes without ssh: a controller and four agents, each with an address of this host's loopback, and
+# the real launchers of Open MPI and MPICH as `railgauge run` starts them. Exit 77 where neither MPI is built in.
 # shellcheck source-path=SCRIPTDIR
 . "$(dirname "$0")/lib.sh"
 mpis=()
@@ -28,20 +28,20 @@ stages:
   - {kernel: mpi.barrier, parameters: {mpi: ${mpis[0]}, time_cap: 60s, min_samples: 1000000, max_samples: 2000000}, placement: {group: all}}
 Y
 
-# Programs that a launcher would look for; each call is noted.
+# Stand-ins of ssh and rsh, which a launcher must not call; a call leaves a file.
 mkdir -p "$work/remote" "$work/tmp"
 for remote in ssh rsh; do
   printf '#!/bin/sh\ntouch %s\nexit 255\n' "$work/ssh-was-called" >"$work/remote/$remote"; chmod +x "$work/remote/$remote"
 done
-# Not tcp,self alone: Debian's MPICH over UCX's TCP hangs in MPI_Finalize, one time in three.
-# A folder for temporary files for each node, as each host has: one launcher's end would take away the session folder
-# that another one is about to use.
+# start_node NODE NUMBER: starts an agent at 127.0.0.NUMBER. UCX_TLS is not tcp,self alone, because Debian's MPICH over
+# UCX's TCP hangs in MPI_Finalize, one time in three. Each node has its own TMPDIR, as each host has: a launcher that
+# ends would otherwise remove the session folder that another is about to use.
 start_node() {
   mkdir -p "$work/tmp/$1"
   RAILGAUGE_DATA_ADDRESS=127.0.0.$2 UCX_TLS=posix,sysv,cma,tcp,self UCX_NET_DEVICES=lo UCX_WARN_UNUSED_ENV_VARS=n TMPDIR=$work/tmp/$1 \
     PATH=$work/remote:$PATH start_agent "$1"
 }
-# The processes of tasks: runners, launchers, daemons, shims, ranks. TMPDIR separates ours from another test's.
+# Prints the processes of tasks: runners, launchers, daemons, shims, ranks. TMPDIR separates ours from another test's.
 task_processes() {
   local folder
   for folder in /proc/[0-9]*; do
@@ -60,8 +60,9 @@ both_measure_four_nodes() {
     and all(.points[] | select(.facts.mpi == "openmpi"); (.facts.mpi_btl // .facts.mpi_transports) | test("tcp"))' "$work/mpi4.json"
   [ ! -e "$work/ssh-was-called" ]
 }
-# All kernels of the shipped suite. Waived: device pointers for an MPI that is not CUDA-aware (the GPUs are fakes), and
-# Open MPI's one-sided calls, which Debian's has none of between nodes without UCX; MPICH's have their figures.
+# Runs all kernels of the shipped suite. Two kinds are waived: device pointers for an MPI that is not CUDA-aware (the
+# GPUs are fakes), and one-sided calls of Debian's Open MPI, which has none between nodes without UCX. MPICH measures
+# them.
 suite_shows_its_figures() {
   [ "${#mpis[@]}" = 2 ] || { echo "one of the MPIs is not in this build: the suite would be waived in part"; return 0; }
   cli run mpi --nodes a,b -o json >"$work/suite.json"

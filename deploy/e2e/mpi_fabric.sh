@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
-# MPI over the virtual fabric: latency and bandwidth between two guests, both MPIs by their own launchers, which reach
-# the other guest through the agents; no ssh server listens there. Over soft-RoCE by UCX, over TCP, and over what each
-# MPI chooses when nobody says. Sizes and windows are small: emulated guests carry some 16 MB/s. Exit 77 where no MPI is
-# built in, or no QEMU is there. --suite: the shipped suite `mpi` too, with an hour for it. Beside OSU-style loops: deploy/compare_mpi.sh.
+# Tests MPI over the virtual fabric: latency and bandwidth between two guests, both MPIs by their own launchers, which
+# reach the other guest through the agents; no ssh server listens there. Runs over soft-RoCE by UCX, over TCP, and over
+# each MPI's own choice. Sizes and windows are small: emulated guests carry some 16 MB/s. Exit 77 without a built-in MPI
+# or without QEMU. --suite: also runs the shipped suite `mpi`, with a limit of an hour. deploy/compare_mpi.sh compares
+# with OSU-style loops.
 # shellcheck source-path=SCRIPTDIR
 . "$(dirname "$0")/guests.sh"
 shipped=0
@@ -11,20 +12,20 @@ mpis=()
 for mpi in openmpi mpich; do [ ! -x "$bin/railgauge-runner-$mpi" ] || mpis+=("$mpi"); done
 [ ${#mpis[@]} -gt 0 ] || { echo "no MPI was found by this build"; exit 77; }
 command -v qemu-system-x86_64 >/dev/null || { echo "no qemu-system-x86_64 here: apt-get install qemu-system-x86"; exit 77; }
-# The network is said twice: the MPIs' ranks and launchers take it from here, UCX from the agents' own nodes.
+# The network is named twice: the MPIs' ranks and launchers take it from here, UCX from the agents' own nodes.
 cat >"$work/site.yaml" <<'Y'
 version: 1
 metadata: {name: vfabric}
 defaults: {data_network: 192.0.2.0/24}
 Y
 export RAILGAUGE_SITE_PROFILE=$work/site.yaml
-# UCX 1.13 throws away UD messages that come by an IPv4 GID of soft-RoCE, and its RC begins with UD: the port's IPv6 GID.
+# Index 0 is the port's IPv6 GID: UCX 1.13 drops UD messages from an IPv4 GID of soft-RoCE, and its RC begins with UD.
 guest_agent_settings=(UCX_IB_GID_INDEX=0)
-# Registered memory and 9p's cache beside two ranks' windows.
+# In MB: room for registered memory and 9p's cache beside two ranks' windows.
 guest_memory=1024
 
-# stages LABEL PARAMETERS: latency and bandwidth. The first start of an MPI reads its libraries through 9p, which takes an
-# emulated guest tens of seconds.
+# stages LABEL PARAMETERS: prints a latency and a bandwidth stage. Deadlines are long, because the first start of an MPI
+# reads its libraries through 9p, which takes an emulated guest tens of seconds.
 stages() {
   cat <<Y
   - {name: $1_lat, kernel: mpi.lat, deadline_seconds: 300, parameters: {$2, sizes: [8, 4KiB], iterations: 100, skip: 10}, placement: {pairs: all}}
@@ -36,7 +37,7 @@ suite() { printf 'version: 1\nmetadata: {name: %s}\nstages:\n' "$1"; }
 {
   suite tcp
   for mpi in "${mpis[@]}"; do
-    # Open MPI's own TCP; UCX's for MPICH, with a second transport, since with TCP alone it hangs in MPI_Finalize.
+    # Open MPI uses its own TCP. MPICH uses UCX's with a second transport: with TCP alone it hangs in MPI_Finalize.
     if [ "$mpi" = openmpi ]; then stages "$mpi" 'mpi: openmpi, layer: ob1, transports: "tcp,self"'
     else stages "$mpi" 'mpi: mpich, transports: "tcp,self,sysv", hca_list: eth0'; fi
   done
@@ -49,14 +50,15 @@ suite() { printf 'version: 1\nmetadata: {name: %s}\nstages:\n' "$1"; }
   done
 } >"$work/roce.yaml"
 
-# print_figures FILE: one line for each figure, with its transport; and the reason of each task that did not
+# print_figures FILE: prints one line for each figure, with its transport, and the reason of each task that did not
 # pass, with the launcher's last lines.
 print_figures() {
   jq -r '(.tasks[] | select(.outcome != "passed") | "\(.task_id) \(.kernel) \(.outcome): \(.reason)"),
     (.points[] | select(.point.pair == "") | "\(.kernel) \(.facts.mpi_version) \(.point.message_bytes) B: \(.point.median) \(.point.unit), "
       + ([.facts.mpi_pml, .facts.mpi_mtl, .facts.mpi_provider, .facts.mpi_btl, .facts.mpi_transports] | map(select(. != null)) | join(" ")))' "$1"
 }
-# measures SUITE FILTER: all passed, each MPI and kernel with verified figures, and FILTER holds of every point's facts.
+# measures SUITE FILTER: passes when all tasks passed, each MPI and kernel has verified figures, and every point's facts
+# satisfy FILTER.
 measures() {
   cli run "$work/$1.yaml" -o json >"$work/$1.json" || true
   print_figures "$work/$1.json" | tee "$work/$1.txt"
@@ -70,13 +72,13 @@ says_by_which() { measures chosen '(.mpi_transports // .mpi_btl // .mpi_provider
 over_tcp() { measures tcp '((.mpi_transports // .mpi_btl) | test("tcp")) and (.mpi != "openmpi" or .mpi_pml == "ob1")'; }
 over_soft_roce() { measures roce '(.mpi_transports | test("(rc|ud)_[a-z]+/rxe0:1")) and (.mpi != "openmpi" or .mpi_pml == "ucx")'; }
 
-# With what was first seen of each MPI out of the way, so that the suite's own deadlines fit an emulated guest or not.
+# Runs after each MPI's slow first start, so that only the suite's own deadlines must fit an emulated guest.
 shipped_suite_shows_its_figures() {
   timeout 3600 "$bin/railgauge" run mpi -o json >"$work/shipped.json" || true
   print_figures "$work/shipped.json" | tee "$work/shipped.txt"
   jq -e '.run.outcome == "passed"' "$work/shipped.json"
 }
-# From the other guest: by the way to the host each has one, which is how this test comes in.
+# Tries each guest from the other one: an ssh server listens on the way to the host alone, which this test itself uses.
 no_ssh_on_the_fabric() {
   local node other=n2
   for node in n1 n2; do

@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
-# Rounds, matrices and suspects over real RDMA verbs, on four guests of the virtual fabric: all pairs in three rounds,
-# a slow or lossy sender named with its direction and nobody else, the shipped suites fabric and nightly in short, what a
-# stopped run left, run afterwards, and a guest that dies in the middle, which costs its own pairs alone.
+# Tests rounds, matrices and suspects over real RDMA verbs, on four guests of the virtual fabric: all pairs in three
+# rounds; a slow or lossy sender named with its direction, and nobody else; short forms of the shipped suites fabric and
+# nightly; the rest of a stopped run; and a guest that dies during a run, which costs its own pairs alone.
 # shellcheck source-path=SCRIPTDIR
 . "$(dirname "$0")/guests.sh"
 
-# Short, and by bytes rather than by time: the guests share the host's cores, and one pair at a time bends figures least.
+# Short, limited by samples rather than by time, one pair at a time: the guests share the host's cores, and this
+# distorts figures least.
 cat >"$work/pairs.yaml" <<'Y'
 version: 1
 metadata: {name: pairs, summary: "bandwidth of all pairs, both ways"}
@@ -41,7 +42,8 @@ matrix_has_both_directions_of_all_pairs() {
 }
 matrix_is_stored() { [ "$(sqlite3 "$work/railgauge.db" 'SELECT count(*) FROM pair_matrix')" -ge 1 ]; }
 
-# Emulated guests differ by a fifth at times, and by more in single figures.
+# No suspect may be confirmed. Unconfirmed ones are allowed: emulated guests at times differ by a fifth, single figures
+# by more.
 healthy_fabric_accuses_nobody() {
   local healthy; healthy=$(cat "$work/healthy")
   cli suspects "$healthy" || [ $? = 3 ]
@@ -49,7 +51,7 @@ healthy_fabric_accuses_nobody() {
   jq -e '[.suspects[] | select(.confirmed)] == []' "$work/suspects.json"
 }
 
-# fault_is_named FAULT VALUE: on what n2 sends, and it alone is called bad for it.
+# fault_is_named FAULT VALUE: passes when a fault on messages that n2 sends confirms n2's port, as sender, and no other.
 fault_is_named() {
   local run code=0
   fabric fault n2 "$@"
@@ -63,9 +65,10 @@ fault_is_named() {
   jq -e '[.suspects[] | select(.confirmed)] | length == 1 and (.[0] | .node == "n2" and .kind == "port" and .direction == "sends")' \
     "$work/suspects.json"
 }
-# A third or less of what a guest sends otherwise. Acknowledgements are held back too, so it receives a little less.
+# 30 Mbit/s are a third or less of a guest's usual rate. Acknowledgements are held back too, so n2 receives a little
+# less.
 slow_sender_is_named_with_its_direction() { fault_is_named rate 30mbit; }
-# Most messages of 64 packets lose one, and what is sent again may be lost too.
+# Most messages of 64 packets lose one, and packets sent again may be lost too.
 lossy_sender_is_named_with_its_direction() { fault_is_named loss 5%; }
 
 rest_of_a_cancelled_run_is_run() {
@@ -95,18 +98,18 @@ a_dead_guest_costs_its_own_pairs_alone() {
   jq -e '[.tasks[] | select(any(.endpoints[]; startswith("n4/")) and .outcome != "passed")] | length > 0' "$work/killed.json"
 }
 
-# short_suite NAME: the shipped suite, stage for stage, with caps of 200 ms, a few samples and no sizes of hundreds of MB.
+# short_suite NAME: writes the shipped suite, stage for stage, with caps of 200 ms, few samples and no size of 512 MiB.
 # Acknowledgements may take 1 s instead of 67 ms: an emulated guest pauses for so long now and then. The other
 # side at times refuses the message that soft-RoCE then sends again from its middle (remote invalid request error).
 short_suite() {
   sed -E 's/time_cap: [0-9]+s/time_cap: 200ms/; s/min_samples: [0-9]+/min_samples: 10/; s/max_samples: [0-9]+/max_samples: 100/; s/, 512MiB\]/]/
     /kernel: verbs\./{n; s/parameters: \{/parameters: {qp_timeout: 18, /}' "$top/suites/$1.yaml" >"$work/short_$1.yaml"
 }
-# outcomes_of FILE STAGES: of the tasks whose stage is in the list, "passed waived".
+# outcomes_of FILE STAGES: prints the different outcomes of the tasks in these stages, as "passed waived".
 outcomes_of() { jq -r --argjson stages "$2" '[.tasks[] | select(.stage | IN($stages[])) | .outcome] | unique | join(" ")' "$1"; }
 
-# Loopback, scan, latency and bandwidth of every pair and direction; the scan into GPU memory waives, since guests have none.
-# The retests of suspects may add tasks: on emulated guests figures differ.
+# Loopback, scan, latency and bandwidth of every pair and direction. The scan into GPU memory waives, since guests have
+# no GPU. Retests of suspects may add tasks: on emulated guests figures differ.
 suite_fabric_runs() {
   local run code=0
   short_suite fabric
@@ -122,7 +125,7 @@ suite_fabric_runs() {
   cli suspects "$run" || [ $? = 1 ] || [ $? = 3 ]
 }
 
-# A slice of three rounds: two pairs both ways, the same two for latency. NCCL has no GPU here.
+# One of three rounds: two pairs both ways, the same two for latency. NCCL waives without a GPU.
 suite_nightly_runs() {
   local run code=0
   short_suite nightly
@@ -138,7 +141,7 @@ suite_nightly_runs() {
   jq -e '[.tasks[] | select(.task_id | startswith("t")) | select(.stage < 3) | .stage] | group_by(.) | map(length) == [2, 4, 4]' "$work/nightly_run.json"
 }
 
-# On a busy host an agent's first look at its NIC may come before the port is up.
+# On a busy host an agent may first read its NIC before the port is up.
 ports_are_active() { [ "$(cli nodes -o json | jq '[.nodes[].nics[] | select(.state == "active")] | length')" = 4 ]; }
 
 up_with 4

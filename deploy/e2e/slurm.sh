@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# A real Slurm of one node on this host (munged, slurmctld and slurmd of our own, below the test's folder, on free
-# ports) and its jobs, as the busy guard sees them: agent a by the files of deploy/slurm's prolog and epilog alone,
-# agent b by slurmstepd's control groups alone. Measuring is on the fake verbs provider. 77 where Slurm cannot run.
+# Tests the busy guard with a real Slurm of one node on this host (own munged, slurmctld and slurmd below the test's
+# folder, on free ports). Agent a sees jobs only by the files of deploy/slurm's prolog and epilog, agent b only by
+# slurmstepd's control groups. Measuring is on the fake verbs provider. Exit 77 where Slurm cannot run.
 # shellcheck source-path=SCRIPTDIR disable=SC2119
 waive() { echo "waived: $1"; exit 77; }
 for program in munged slurmctld slurmd sbatch srun scancel; do
@@ -13,7 +13,7 @@ PATH=$PATH:/usr/sbin:/sbin
 slurm=$work/slurm
 export SLURM_CONF=$slurm/slurm.conf
 
-# Jobs first: their steps are slurmd's to end. Then what the daemons left in the trees of control groups.
+# Ends the jobs first, because slurmd ends their steps, then the daemons, and removes the control groups that they left.
 finish_slurm() {
   local code=$?
   if [ -e "$work/slurmctld.pid" ]; then
@@ -38,13 +38,13 @@ for s in sockets: s.bind(("127.0.0.1", 0))
 print(*[s.getsockname()[1] for s in sockets])'
 }
 
-# configure TRACKING: slurm.conf and the files beside it.
+# configure TRACKING: writes slurm.conf, with this process tracking, and the files beside it.
 configure() {
   local host ports script
   host=$(hostname -s)
   read -r -a ports <<<"$(free_ports)"
   for script in prolog epilog; do
-    # slurmd hands them none of its own environment.
+    # slurmd does not pass its own environment on to them.
     printf '#!/bin/sh\nRAILGAUGE_BUSY_JOBS_FOLDER=%s exec %s/deploy/slurm/%s.sh\n' "$work/jobs" "$top" "$script" >"$slurm/$script"
     chmod 755 "$slurm/$script"
   done
@@ -80,7 +80,7 @@ C
   printf 'CgroupPlugin=cgroup/%s\nCgroupAutomount=no\nCgroupMountpoint=/sys/fs/cgroup\n' $version >"$slurm/cgroup.conf"
 }
 
-# start_daemon NAME COMMAND...
+# start_daemon NAME COMMAND...: starts it in the background; NAME names its log and pid file.
 start_daemon() {
   local name=$1; shift
   "$@" >>"$work/$name.log" 2>&1 &
@@ -102,10 +102,10 @@ start_slurm() {
   wait_for "the node is idle in Slurm" 60 node_is_up
 }
 
-# A job that does nothing for long; its number.
+# Submits a job that sleeps for 10 minutes, and prints its number.
 submit() { sbatch --parsable --output /dev/null --wrap "sleep 600"; }
 job_runs() { [ "$(squeue --noheader --jobs "$1" --format %T)" = RUNNING ]; }
-# busy_by NODE TEXT: the node is busy, and says so.
+# busy_by NODE TEXT: passes when the node is busy and TEXT is among its reasons.
 busy_by() { cli nodes -o json | jq -e --arg name "$1" --arg text "$2" '.nodes[] | select(.name == $name) | .busy and (.busy_reasons | join(" ") | contains($text))'; }
 idle() { cli nodes -o json | jq -e --arg name "$1" '.nodes[] | select(.name == $name) | .busy == false'; }
 both_idle() { idle a && idle b; }
@@ -123,7 +123,7 @@ a_job_makes_the_node_busy_both_ways() {
   [ -z "$(ls "$work/jobs")" ]
 }
 
-# An allocation whose step has not begun has no control group yet: the prolog's file is there.
+# An allocation without a step has no control group yet; only the prolog's file shows it.
 an_allocation_without_a_step_is_seen_by_the_prolog() {
   salloc --no-shell 2>"$work/salloc.err"
   local job; job=$(sed -n 's/.*Granted job allocation \([0-9]*\).*/\1/p' "$work/salloc.err")
@@ -141,7 +141,7 @@ a_step_of_srun_is_seen() {
   wait_for "both are idle again" 40 both_idle
 }
 
-# The job's beginning is the time of the prolog's file; the runner's end is looked for every 20 ms.
+# The job begins at the time of the prolog's file; the runner's end is polled every 20 ms.
 a_run_gives_way_and_comes_again() {
   cat >"$work/long.yaml" <<'Y'
 version: 1

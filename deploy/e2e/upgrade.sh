@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# True upgrades on the virtual fabric: a guest is booted with another of Debian's 6.1 kernels, and the gate says what it
-# cost. The kernel alone is a pass or inconclusive; with a delay beyond the fabric's own noise it is regressed, naming
-# node and part; without its RDMA device it is lost function. 77 where apt offers no second 6.1 kernel.
+# Tests true upgrades on the virtual fabric: a guest boots with another of Debian's 6.1 kernels, and the gate judges the
+# change. The kernel alone is a pass or inconclusive; with a delay beyond the fabric's own noise it is regressed, naming
+# node and part; without its RDMA device it is lost function. Exit 77 where apt offers no second 6.1 kernel.
 # shellcheck source-path=SCRIPTDIR
 . "$(dirname "$0")/guests.sh"
 
@@ -17,7 +17,8 @@ suites=$work/suites  # the controller's
 # On a busy host an agent's first look at its NIC may come before the port is up.
 ports_are_active() { [ "$(cli nodes -o json | jq '[.nodes[].nics[] | select(.state == "active")] | length')" = "$nodes" ]; }
 
-# reboot_n1 KERNEL: until its agent is back the controller may still count the old one, and the gate waits.
+# reboot_n1 KERNEL: reboots n1 and waits for its new kernel and its port. Until the agent is back the controller may
+# still count the old one, and the gate waits.
 reboot_n1() {
   reboot_into n1 "$1" fabric
   start_guest_agent n1
@@ -27,12 +28,12 @@ reboot_n1() {
 n1_runs() { cli nodes show n1 -o json | jq -e --arg kernel "$1" '.nodes[0] | .state == "attached" and .stack_versions.linux_kernel == $kernel'; }
 
 prepare_measures_the_before_side() {
-  # soft-RoCE loses a task now and then; what did not pass is no before side, and the exit code says so.
+  # soft-RoCE loses a task now and then. A failed task is not part of the before side, and the exit code is 1.
   cli upgrades prepare --nodes n1 --controls "$controls" --suite upgrade_guests || [ $? = 1 ]
   cli upgrades show -o json | jq -e '.state == "prepared" and .visible_loss_percent > 0 and (.synthetic | not)'
 }
 
-# gate CODES...: ends with one of them; its report is in gate.json.
+# gate CODES...: runs the gate, which must end with one of the codes; its report is in gate.json.
 gate() {
   local code=0
   cli upgrades gate --nodes n1 --wait 20min --on-inconclusive fail -o json >"$work/gate.json" || code=$?

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# The shipped Alertmanager example against Debian's Alertmanager: it is sound, pages and tickets go their own ways, and a
-# controller that is down keeps quiet what follows from it, and nothing else. 77 where Alertmanager is not there.
+# Tests the shipped Alertmanager example with Debian's Alertmanager: it is valid, pages and tickets go to their own
+# receivers, and a controller that is down mutes the alerts that follow from it and no other. Exit 77 without
+# Alertmanager.
 set -euo pipefail
 for program in prometheus-alertmanager amtool curl jq; do
   command -v "$program" >/dev/null || { echo "no $program here: deploy/deps.sh installs it"; exit 77; }
@@ -24,7 +25,7 @@ receiver() { amtool config routes test --config.file="$here/alertmanager.yml" "$
 prometheus-alertmanager --config.file="$here/alertmanager.yml" --storage.path="$work/data" --cluster.listen-address= \
   --web.listen-address=127.0.0.1:0 >"$work/log" 2>&1 &
 pid=$!
-# wait_for WHAT COMMAND...: until it succeeds, at most a minute.
+# wait_for TITLE COMMAND...: repeats the command until it succeeds, for at most a minute.
 wait_for() {
   local what=$1 until; shift
   until=$(($(date +%s) + 60))
@@ -39,10 +40,10 @@ listens() { url=http://$(sed -n 's/.*msg="Listening on" address=\([0-9.:]*\).*/\
 wait_for "it listens" listens
 wait_for "it is ready" curl -fsS -o /dev/null "$url/-/ready"
 
-# alert NAME SEVERITY [CLUSTER]
+# alert NAME SEVERITY [CLUSTER]: prints the alert as JSON; CLUSTER is c where it is not given.
 alert() { printf '{"labels": {"alertname": "%s", "severity": "%s", "cluster": "%s"}}\n' "$1" "$2" "${3-c}"; }
 post() { jq -s . | curl -fsS -X POST -H 'Content-Type: application/json' --data @- "$url/api/v2/alerts"; }
-# The alerts that another alert inhibits now.
+# inhibited: prints the names of the alerts that another alert inhibits now.
 inhibited() { curl -fsS "$url/api/v2/alerts" | jq -r '[.[] | select(.status.inhibitedBy | length > 0) | .labels.alertname] | sort | join(" ")'; }
 is_inhibited() { [ "$(inhibited)" = "$1" ]; }
 known() { [ "$(curl -fsS "$url/api/v2/alerts" | jq length)" = "$1" ]; }

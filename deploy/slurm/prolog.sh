@@ -1,7 +1,7 @@
 #!/bin/sh
-# Slurm's Prolog: marks for the agent that a job has this node, before the job begins. Where several prologs run, any
-# place among them will do. A prolog that fails drains its node, so this one never fails: without the marker the agent
-# still sees the job by its control group.
+# Slurm's Prolog: marks for the agent that a job has this node, before the job begins. Its place among several prologs
+# does not matter. A prolog that fails drains its node, so this one never fails: without the marker the agent still
+# sees the job by its control group.
 #   slurm.conf: Prolog=/etc/slurm/prolog.d/50-railgauge   PrologFlags=Alloc   (else it runs with the first step only)
 folder=${RAILGAUGE_BUSY_JOBS_FOLDER:-/run/railgauge/jobs}
 case "${SLURM_JOB_ID:-}" in

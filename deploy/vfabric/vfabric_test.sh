@@ -19,7 +19,7 @@ finish() {
 trap finish EXIT
 trap 'exit 130' INT TERM
 
-# check NAME FUNCTION: a case passes when its function returns 0; its output is shown when not.
+# check NAME FUNCTION: runs a case, which passes when its function returns 0; its output is shown when it fails.
 check() {
   if "$2" >"$work/$2.log" 2>&1; then
     echo "PASS $1"
@@ -34,7 +34,7 @@ expect() {
   [ "$1" = "$2" ] || { echo "expected '$2', got '$1'"; return 1; }
 }
 
-# processes DIR: what still runs with DIR in its command line, this shell aside.
+# processes DIR: prints the processes with DIR in their command line, except this shell.
 processes() {
   local entry pid
   for entry in /proc/[0-9]*; do
@@ -48,7 +48,7 @@ median() { fabric measure "$1" "$2" | sed -n 's/median \([0-9.]*\) us.*/\1/p'; }
 
 minimum() { fabric measure "$1" "$2" | sed -n 's/.*minimum \([0-9.]*\) us.*/\1/p'; }
 
-# above A FACTOR B: A > FACTOR * B
+# above A FACTOR B: passes when A > FACTOR * B.
 above() { awk -v a="$1" -v f="$2" -v b="$3" 'BEGIN { print a, f, b; exit !(a != "" && b > 0 && a > f * b) }'; }
 
 # --- cases ----------------------------------------------------------------------------------------
@@ -162,7 +162,7 @@ perftest_measures_every_pair() {
   done
 }
 
-# bandwidth FROM TO: MB/s of 64 KiB writes.
+# bandwidth FROM TO: prints the MB/s of 64 KiB writes.
 bandwidth() {
   local job i
   fabric exec "$2" timeout 60 ib_write_bw -d rxe0 -x 1 -s 65536 -n 200 -F -p 18600 </dev/null >/dev/null 2>&1 &

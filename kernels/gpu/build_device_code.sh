@@ -1,20 +1,21 @@
 #!/usr/bin/env bash
-# One .cu file to one .cc file that defines `DeviceCode SYMBOL`: machine code for the GPU architectures that this
-# nvcc knows, and PTX. A driver reads PTX of its own version or older, so the PTX is stamped with the lowest version
-# and target with which ptxas still accepts it: the driver before an upgrade must run what the one after it runs.
+# Compiles one .cu file to one .cc file that defines `DeviceCode SYMBOL`: machine code for the GPU architectures that
+# this nvcc knows, and PTX. A driver reads PTX of its own version or older, so the PTX is stamped with the lowest
+# version and target with which ptxas still accepts it: drivers before and after an upgrade must run the same code.
 #   build_device_code.sh NVCC SOURCE.cu SYMBOL NAMESPACE OUT.cc     NVCC empty: no code, kernels waive
 set -euo pipefail
 nvcc=$1 source=$2 symbol=$3 namespace=$4 out=$5
 work=${out%.cc}.parts
 mkdir -p "$work"
 
-# array NAME FILE: the file's bytes as a C++ array.
+# array NAME FILE: prints the file's bytes as a C++ array.
 array() {
   printf 'alignas(16) constexpr unsigned char %s[] = {' "$1"
   od -An -v -tu1 "$2" | awk '{ for (i = 1; i <= NF; ++i) printf "%s,", $i } END { print "0};" }'
 }
 
-# The lowest "version target" that ptxas takes: versions ascending, each with its targets ascending.
+# lowest_ptx PTXAS: prints the lowest "version target" that ptxas accepts; tries versions in ascending order, each with
+# ascending targets.
 lowest_ptx() {
   local ptxas=$1 version target
   for version in 3.0 3.1 3.2 4.0 4.1 4.2 4.3 5.0 6.0 6.1 6.3 6.4 6.5 7.0 7.1 7.4 7.8 8.0 8.1 8.6 9.0; do
@@ -33,7 +34,7 @@ lowest_ptx() {
 header() {
   printf '// Made from %s by build_device_code.sh.\n#include "kernels/gpu/device_code.h"\n\nnamespace {\n' "$source"
 }
-# footer PTX_EXPRESSION VERSION TARGET TOOLKIT
+# footer PTX_EXPRESSION VERSION TARGET TOOLKIT: prints the definition of SYMBOL.
 footer() {
   printf '}  // namespace\n\nnamespace %s {\nextern const railgauge::gpu::DeviceCode %s;\n' "$namespace" "$symbol"
   printf 'const railgauge::gpu::DeviceCode %s{"%s", %s, %s, %s, %s};\n}\n' "$symbol" "$source" "$1" "$2" "$3" "$4"
@@ -45,7 +46,7 @@ if [ -z "$nvcc" ]; then
 fi
 
 tools=$(dirname "$(readlink -f "$nvcc")")
-# nvcc takes the host's compiler even where it only makes PTX; the source uses no header of either.
+# nvcc runs the host's compiler even for PTX alone; the source uses no header of either.
 "$nvcc" -ptx -O3 -std=c++17 -arch="$("$nvcc" --list-gpu-arch | head -n 1)" "$source" -o "$work/full.ptx"
 read -r version target <<<"$(lowest_ptx "$tools/ptxas")"
 sed "s/^\.version .*/.version ${version%?}.${version: -1}/; s/^\.target .*/.target sm_$target/; /^\/\//d" "$work/full.ptx" >"$work/low.ptx"
@@ -67,7 +68,7 @@ toolkit=$((${release% *} * 1000 + ${release#* } * 10))
 } >"$out.new"
 mv "$out.new" "$out"
 rm -rf "$work"
-# The first driver that reads this PTX, from the table of device_code.cc; what a driver needs beside it is in --version.
+# The first driver that reads this PTX, from the table in device_code.cc; --version lists a driver's other requirements.
 driver=$(sed -n "s/.*Release{$version, [0-9]*, \"\([0-9.]*\)\"}.*/\1/p" "$(dirname "$0")/device_code.cc")
 echo "device code $source: PTX ${version%?}.${version: -1} for compute capability ${target%?}.${target: -1} and later," \
   "read by driver ${driver:-unknown} and later"

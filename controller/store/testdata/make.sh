@@ -1,7 +1,6 @@
 #!/usr/bin/env bash
-# Writes versionN.db: a database as schema version N leaves it, with a row in each table that it has. A new
-# version's tables get theirs here, below. Run once for a new version, before the next migration; written files
-# are never changed:
+# Writes versionN.db: a database as schema version N leaves it, with a row in each of its tables. Add the rows of a new
+# version's tables below. Run once for a new version, before the next migration. Written files are never changed.
 #   controller/store/testdata/make.sh N
 set -euo pipefail
 version=$1

@@ -1,5 +1,5 @@
 # shellcheck shell=bash disable=SC2034,SC2154 # settings are shared with ../vfabric and its other parts
-# State folder, messages, and processes that are known by a pidfile whose /proc entry proves them ours.
+# State folder, messages, and processes. A pidfile names a process; its /proc entry proves that it belongs to us.
 
 readonly kMaxNodes=32
 readonly kMaxStatePath=70  # unix socket paths end at 107 bytes, ssh adds a suffix of 17
@@ -15,11 +15,11 @@ die() {
   exit "$code"
 }
 
-# The default folder and the ports follow from who asks and from the folder's name alone.
+# The default folder depends on the user's environment alone, and the ports on the folder's name alone.
 default_state_dir() { printf '%s/railgauge-vfabric-%s\n' "${XDG_RUNTIME_DIR:-/tmp}" "$UID"; }
 cache_dir() { printf '%s/railgauge/vfabric\n' "${XDG_CACHE_HOME:-$HOME/.cache}"; }
 
-# default_port_base DIR: below Linux's ephemeral range; 128 ports a fabric.
+# default_port_base DIR: prints the first of a fabric's 128 ports, below Linux's ephemeral range.
 default_port_base() {
   local sum
   sum=$(printf '%s' "$1" | cksum)
@@ -30,7 +30,7 @@ ssh_port() { printf '%s\n' $((port_base + $1)); }
 metrics_port() { printf '%s\n' $((port_base + 64 + $1)); }
 node_dir() { printf '%s/nodes/n%s\n' "$state" "$1"; }
 
-# use_state DIR: absolute path in `state`; refuses what is not ours.
+# use_state DIR: sets `state` to the absolute path; refuses one too long for sockets, or another user's folder.
 use_state() {
   state=$(realpath -m -- "$1")
   [ ${#state} -le $kMaxStatePath ] ||
@@ -38,7 +38,7 @@ use_state() {
   [ ! -e "$state" ] || [ -O "$state" ] || die 2 "$state belongs to somebody else: use another --dir"
 }
 
-# load_fabric: the settings that `up` wrote, for every other command.
+# load_fabric: reads the settings that `up` wrote, for every other command.
 load_fabric() {
   [ -f "$state/fabric" ] || die 4 "no fabric in $state: start one with 'vfabric up -n 3'"
   # shellcheck source=/dev/null
@@ -50,7 +50,7 @@ save_fabric() {
     sed 's/^declare --/declare -g/; s/^declare -a/declare -ga/' >"$state/fabric"
 }
 
-# node_number NAME: n3 -> 3, checked against the fabric.
+# node_number NAME: prints 3 for n3; refuses a node that the fabric lacks.
 node_number() {
   if ! [[ $1 =~ ^n([1-9][0-9]?)$ ]] || ((BASH_REMATCH[1] > nodes)); then
     die 2 "no node '$1' in this fabric: it has n1 to n$nodes"
@@ -58,7 +58,7 @@ node_number() {
   printf '%s\n' "${BASH_REMATCH[1]}"
 }
 
-# lock_state: one up, down or restart at a time; the processes that we start close the descriptor.
+# lock_state: allows one up, down or restart at a time. Processes started by us close the lock's descriptor.
 lock_state() {
   until exec {lock_fd}>"$state.lock" && flock -w 30 "$lock_fd" && [ "$state.lock" -ef "/proc/$$/fd/$lock_fd" ]; do
     [ "$state.lock" -ef "/proc/$$/fd/$lock_fd" ] &&
@@ -67,8 +67,8 @@ lock_state() {
   done
 }
 
-# spawn PIDFILE LOG COMMAND...: in a session of its own. The child writes the pidfile before it
-# becomes COMMAND, so there is no moment in which a running process is in neither pidfile nor `jobs -p`.
+# spawn PIDFILE LOG COMMAND...: starts it in a session of its own. The child writes the pidfile before it becomes
+# COMMAND, so a running process is always in the pidfile or in `jobs -p`.
 spawn() {
   local pidfile=$1 log=$2
   shift 2
@@ -79,7 +79,7 @@ spawn() {
   ) &
 }
 
-# running PIDFILE: prints the pid when it lives and its command line names our state folder.
+# running PIDFILE: prints the pid when the process lives and its command line names our state folder, else fails.
 running() {
   local pid
   { read -r pid <"$1"; } 2>/dev/null || return 1
@@ -88,7 +88,7 @@ running() {
   printf '%s\n' "$pid"
 }
 
-# stop PIDFILE...: TERM, then KILL; returns when all are gone. A stopped process is woken to die.
+# stop PIDFILE...: sends TERM, then KILL, and returns when all have ended. CONT wakes a frozen process so that it ends.
 stop() {
   local pidfile pid polls left
   for pidfile in "$@"; do
@@ -115,7 +115,7 @@ stop_everything() {
   stop "${pidfiles[@]}"
 }
 
-# await COMMAND...: like calling it, but a signal to this shell is served at once, not afterwards.
+# await COMMAND...: runs it, but this shell handles a signal at once, not after the command's end.
 await() {
   "$@" <&0 &
   wait $!

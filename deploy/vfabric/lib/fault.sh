@@ -1,10 +1,10 @@
 # shellcheck shell=bash disable=SC2034,SC2154 # settings are shared with ../vfabric and its other parts
-# Faults: what a fleet's fabric does on a bad day, one node at a time. `faults` beside a node's other
-# files holds one `kind value` line for each that is active; dead and frozen are read from /proc.
+# Injects the faults of a fleet's fabric, one node at a time. The file `faults` in a node's folder has one
+# `kind value` line for each active fault; dead and frozen are read from /proc.
 
 readonly kFaultUsage="fault NODE delay TIME | loss PERCENT | rate RATE | down | up | nic-gone | freeze | thaw | kill | clear"
 
-# set_fault N KIND VALUE: an empty value removes the line.
+# set_fault N KIND VALUE: writes the fault's line; an empty value removes it.
 set_fault() {
   local file
   file=$(node_dir "$1")/faults
@@ -15,8 +15,8 @@ set_fault() {
 
 get_fault() { sed -n "s/^$2 //p" "$(node_dir "$1")/faults" 2>/dev/null; }
 
-# apply_netem N: one qdisc, on what the node sends. A rate alone is tbf's: it leaves packets with their
-# socket, so that a sender slows down as at a slow port; netem takes them away and would only queue.
+# apply_netem N: sets one qdisc for the packets that the node sends. A rate alone uses tbf, which leaves packets
+# with their socket, so that the sender slows down as at a slow port; netem takes them and would only queue.
 apply_netem() {
   local words=() delay loss rate
   delay=$(get_fault "$1" delay) loss=$(get_fault "$1" loss) rate=$(get_fault "$1" rate)
@@ -34,7 +34,7 @@ apply_netem() {
   in_guest "$1" tc qdisc replace dev eth0 root "${words[@]}"
 }
 
-# netem_fault N KIND VALUE PATTERN EXAMPLE: remembers it only when the guest took it.
+# netem_fault N KIND VALUE PATTERN EXAMPLE: applies the fault, and keeps its line only when the guest accepted it.
 netem_fault() {
   local before
   [[ $3 =~ ^$4$ ]] || die 2 "fault n$1 $2 '$3': expected for example '$5'"

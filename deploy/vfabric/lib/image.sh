@@ -5,7 +5,7 @@
 readonly kBootModules=(virtio_pci virtio_net virtio_rng 9pnet_virtio 9p overlay)
 readonly kRdmaModules=(crc32_generic ib_uverbs rdma_ucm rdma_rxe)
 
-# default_kernel: the package that linux-image-amd64 depends on now; without apt's lists, the one fetched before.
+# default_kernel: prints the package on which linux-image-amd64 depends now; without apt's lists, the last one fetched.
 default_kernel() {
   local package
   package=$(apt-cache depends linux-image-amd64 2>/dev/null | sed -n 's/^ *Depends: \(linux-image-[^ ]*\)$/\1/p' | head -n 1)
@@ -23,7 +23,8 @@ kernel_dir() { printf '%s/kernels/%s\n' "$(cache_dir)" "$kernel"; }
 kernel_image() { printf '%s\n' "$(kernel_dir)"/boot/vmlinuz-*; }
 kernel_release() { basename -- "$(kernel_dir)"/lib/modules/*; }
 
-# fetch_kernel: apt checks the signature; nothing is installed. Renamed into place when complete.
+# fetch_kernel: downloads the package and unpacks it into the cache. apt checks the signature; nothing is installed. The
+# folder is renamed into place when complete.
 fetch_kernel() {
   local target work log
   target=$(kernel_dir)
@@ -51,7 +52,7 @@ cached_hint() {
   [ -z "$cached" ] || printf ', or up --kernel %s, which is here already' "$cached"
 }
 
-# module_list NAME...: files in load order, each once; a built-in module has none.
+# module_list NAME...: prints the modules' files in load order, each once; a built-in module has no file.
 module_list() {
   local name
   for name in "$@"; do
@@ -60,7 +61,7 @@ module_list() {
   done | awk 'sub(/^insmod /, "") { sub(/ *$/, ""); if (!seen[$0]++) print }'
 }
 
-# build_initramfs DIR: DIR/initramfs-PACKAGE; one a fabric and kernel, for it holds the fabric's keys.
+# build_initramfs DIR: writes DIR/initramfs-PACKAGE, one for each fabric and kernel, since it holds the fabric's keys.
 build_initramfs() {
   local root=$1/root module stage files
   rm -rf -- "$root"
@@ -83,7 +84,7 @@ build_initramfs() {
   rm -rf -- "$root"
 }
 
-# make_keys DIR: who may enter the guests, and how the guests prove themselves; for this fabric only.
+# make_keys DIR: makes the key that logs in to the guests, and the guests' host key, for this fabric only.
 make_keys() {
   mkdir -p -- "$1"
   ssh-keygen -q -t ed25519 -N '' -C vfabric -f "$1/key" || die 1 "ssh-keygen failed in $1"

@@ -1,13 +1,13 @@
 # shellcheck shell=bash disable=SC2034,SC2154 # settings are shared with ../vfabric and its other parts
-# One small RDMA write: it proves the whole path, and its time says whether the fabric itself is sick.
-# The minimum separates the two causes: a busy machine raises the median, a sick fabric every write.
+# Measures small RDMA writes, which prove the whole path. Their times separate two causes of slow writes: a busy machine
+# raises the median, a sick fabric raises the minimum too.
 
 readonly kSickMicroseconds=5000   # minimum; 280 to 350 is usual, 20,000 was once a fault of the backend
 readonly kBusyMicroseconds=10000  # median; 300 to 600 is usual on a quiet machine
 readonly kMeasureSeconds=60
 readonly kMeasurePort=18515
 
-# measure_write FROM TO: median and minimum of half the round trip, in microseconds.
+# measure_write FROM TO: prints median and minimum of half the round trip of 8 bytes, in us.
 measure_write() {
   local words gid
   gid=$(in_guest "$1" cat /run/vfabric/gid_index) || return 1
@@ -25,7 +25,7 @@ measure_write() {
        /usec\/iter/ { print $(NF - 1) / 2, $(NF - 1) / 2; exit }' "$state/measure.$1.log"
 }
 
-# judge FROM TO MEDIAN MINIMUM
+# judge FROM TO MEDIAN MINIMUM: ends with 1 without a figure or on a sick fabric; warns on a busy machine.
 judge() {
   [ -n "$4" ] || die 1 "no RDMA write from n$1 to n$2, see $state/measure.$1.log and $state/measure.$2.log: try again"
   ! at_least "$4" "$kSickMicroseconds" ||

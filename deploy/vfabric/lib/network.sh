@@ -4,7 +4,7 @@
 readonly kSwitchMtu=4200  # path MTU 4096 and RoCE's headers
 readonly kVdeMtu=1500     # vde_switch loses longer frames
 
-# switch_program: the newest build of the switch, or nothing.
+# switch_program: prints the path of the newest build of the switch, or nothing.
 switch_program() {
   local candidate newest=
   for candidate in "$here"/vfabric-switch "$here"/../../build/*/bin/vfabric-switch; do
@@ -13,7 +13,7 @@ switch_program() {
   [ -z "$newest" ] || realpath -- "$newest"
 }
 
-# choose_network: `network` is auto, switch or vde; `mtu` is empty or asked for.
+# choose_network: replaces `network` auto by switch or vde, and an empty `mtu` by the default of that network.
 choose_network() {
   [ "$network" != auto ] || { [ -n "$(switch_program)" ] && network=switch || network=vde; }
   case $network in
@@ -47,7 +47,7 @@ start_network() {
   die 1 "the switch did not start, see $state/net/switch.log"
 }
 
-# network_backend N: QEMU's side of the wire.
+# network_backend N: prints QEMU's option for node N's end of the wire.
 network_backend() {
   if [ "$network" = switch ]; then
     printf 'dgram,id=fabric,local.type=unix,local.path=%s,remote.type=unix,remote.path=%s' \

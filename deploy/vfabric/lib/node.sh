@@ -1,5 +1,5 @@
 # shellcheck shell=bash disable=SC2034,SC2154 # settings are shared with ../vfabric and its other parts
-# One guest: start it, wait for it, run commands in it.
+# Starts a guest, waits for it, and runs commands in it.
 
 readonly kProbeSeconds=6   # KVM either boots the initramfs in one second or not at all
 readonly kBootSeconds=120  # three guests on two cores: 9 s; a busy machine takes several times that
@@ -8,8 +8,8 @@ readonly kGuestPath=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
 
 qemu_quote() { printf '%s' "${1//,/,,}"; }
 
-# probe_kvm: /dev/kvm may exist and still not run a guest, so one has to say that it booted. The
-# answer holds until the host boots again.
+# probe_kvm: sets `accelerator` to kvm or tcg. /dev/kvm may exist and still run no guest, so a probe guest has to
+# report that it booted. The answer is kept until the host boots again.
 probe_kvm() {
   local memo answer key polls
   accelerator=tcg
@@ -33,7 +33,7 @@ probe_kvm() {
   printf '%s %s\n' "$accelerator" "$key" >"$memo.$$" && mv -- "$memo.$$" "$memo"
 }
 
-# start_node N: returns at once; `wait_ready` says whether it came up.
+# start_node N: starts the guest and returns at once; `wait_ready` fails when it does not boot.
 start_node() {
   local dir cpu=max index=0 share state_q devices=()
   dir=$(node_dir "$1")
@@ -65,7 +65,7 @@ start_node() {
     -device virtio-9p-pci,fsdev=shared,mount_tag=shared "${devices[@]}"
 }
 
-# wait_ready N...: all of them, until one deadline.
+# wait_ready N...: waits until all have booted, with one deadline for all.
 wait_ready() {
   local deadline=$((SECONDS + kBootSeconds)) node dir
   for node in "$@"; do
@@ -86,8 +86,8 @@ wait_ready() {
   done
 }
 
-# ssh_words N: sets `ssh_command`. One connection a guest stays open, so that a command costs a
-# channel and not a handshake; without it ssh quietly makes its own.
+# ssh_words N: sets `ssh_command`. One connection to each guest stays open, so that a command needs a channel
+# and no handshake. Without that connection ssh makes its own, without a message.
 ssh_words() {
   ssh_command=(ssh -F none -T -a -x -S "$(node_dir "$1")/ssh" -p "$(ssh_port "$1")" -i "$state/boot/key"
     -o HostKeyAlias=vfabric -o UserKnownHostsFile="$state/boot/known_hosts" -o GlobalKnownHostsFile=none
@@ -95,7 +95,7 @@ ssh_words() {
     -o ConnectTimeout=20)
 }
 
-# open_login N...: the standing connections.
+# open_login N...: opens these standing connections.
 open_login() {
   local deadline=$((SECONDS + kLoginSeconds)) node dir
   for node in "$@"; do
@@ -112,7 +112,7 @@ open_login() {
   done
 }
 
-# quote WORD...: for the guest's shell.
+# quote WORD...: prints the words quoted for the guest's shell.
 quote() {
   local word
   for word in "$@"; do
@@ -125,15 +125,15 @@ require_alive() {
   [ -e "$(node_dir "$1")/ready" ] || die 4 "n$1 has not booted"
 }
 
-# guest_program NAME: its path. Looked up here, for the guest has the host's files and its login shell,
-# busybox, would take its own applet for `tc` or `ip`.
+# guest_program NAME: prints its path, looked up on the host: the guest has the host's files, and its login
+# shell, busybox, would run its own applet for `tc` or `ip`.
 guest_program() {
   [[ $1 == */* ]] && printf '%s\n' "$1" && return
   (PATH=$kGuestPath && type -P -- "$1") || printf '%s\n' "$1"
 }
 
-# in_guest N COMMAND...: its exit code, stdin, stdout and stderr are the command's; 128 + signal as in
-# any shell. VFABRIC_EXEC marks the command and its children, so that an interrupt finds them.
+# in_guest N COMMAND...: runs it with our stdin, stdout and stderr and returns its exit code, 128 + signal as
+# in any shell. VFABRIC_EXEC marks the command and its children, so that an interrupt finds them.
 in_guest() {
   local node=$1 token="$$.$RANDOM" program pid code
   program=$(guest_program "$2")
@@ -192,7 +192,7 @@ cmd_exec() {
   return $code
 }
 
-# push NODE SOURCE TARGET: one file with its mode, renamed into place when complete.
+# push NODE SOURCE TARGET: copies one file with its mode, and renames it into place when complete.
 cmd_push() {
   local node mode
   [ $# = 3 ] || die 2 "push NODE SOURCE TARGET"
@@ -204,7 +204,7 @@ cmd_push() {
   in_guest "$node" sh -c 'cat >"$1.push" && chmod "$2" "$1.push" && mv "$1.push" "$1"' sh "$3" "$mode" <"$2"
 }
 
-# logs NODE [NAME]: the console, or what `exec --detach` wrote; readable when the guest is dead too.
+# logs NODE [NAME]: prints the console, or the output of an `exec --detach`, also of a dead guest.
 cmd_logs() {
   local node file
   [ $# -ge 1 ] || die 2 "logs NODE [NAME]"

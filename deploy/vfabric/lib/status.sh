@@ -1,7 +1,7 @@
 # shellcheck shell=bash disable=SC2034,SC2154 # settings are shared with ../vfabric and its other parts
-# The state of the fabric, for people and for programs.
+# Prints the state of the fabric as a table or as JSON.
 
-# node_state N: booted, booting, frozen or dead, read from the process itself.
+# node_state N: prints booted, booting, frozen or dead, as read from the process itself.
 node_state() {
   local dir pid rest
   dir=$(node_dir "$1")
