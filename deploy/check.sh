@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Checks the tree on a plain Debian 12 machine: installs packages, then format, rules of the house, build, unit tests,
 # sanitizers, and end-to-end tests on the virtual fabric. Exit 0 only when every step passed.
-#   deploy/check.sh              the short check: at most 40 minutes on a bare machine with two cores
+#   deploy/check.sh              the short check; its measured time is in deploy/docs/results/check.md
 #   deploy/check.sh --only STEP  one step of it: format house build unit none tidy asan tsan e2e
 #   deploy/check.sh --no-fabric  leaves out the step that boots guests, and reports that the check is not complete
 #   deploy/check.sh --full PART  one part of the long check, at most 60 minutes; the result is kept by commit

@@ -313,7 +313,7 @@ void TaskMachine::tick(double now, TaskActions& out) {
       ranks_[rank].phase = Phase::kEnded;
       ranks_[rank].final_stored = true;
       unverified_ = true;
-      add_cause(kCrashed, fmt::format("{} did not report an end within {:.0f} s of the request to",
+      add_cause(kCrashed, fmt::format("{} did not report an end within {:.0f} s of the request",
                                       who(rank), kEndSeconds));
     }
   }

@@ -22,7 +22,7 @@ struct ReleasedBy {
 // A string literal as a template argument.
 template <std::size_t kLength>
 struct ActText {
-  // NOLINTBEGIN(modernize-avoid-c-arrays): a literal is one
+  // NOLINTBEGIN(modernize-avoid-c-arrays): a string literal is a C array
   consteval ActText(const char (&literal)[kLength]) { std::ranges::copy(literal, text); }
   char text[kLength]{};
   // NOLINTEND(modernize-avoid-c-arrays)
