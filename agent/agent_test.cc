@@ -259,6 +259,7 @@ TEST_F(HostileController, AStepLargerThanARunnersFrameEndsTheTaskWithTheReason) 
   ASSERT_TRUE(controller_->send(message));
   ASSERT_TRUE(
       until([](const Heard& heard) { return FakeController::has_final(heard, "t1", "crashed"); }));
+  ASSERT_TRUE(until([](const Heard& heard) { return any(heard, &api::AgentMessage::has_ended); }));
   EXPECT_THAT(reason_of("t1"), HasSubstr("a runner takes at most 8388608"));
   expect_a_whole_task();
 }
@@ -425,9 +426,15 @@ TEST_F(AgentProgramTest, ItsRunnerReachesNeitherItsKeyNorItsSpoolNorItself) {
 TEST_F(AgentProgramTest, ARealRunnerThatLoadsTheKeyAsALibraryIsDenied) {
   if (landlock_version() == 0) GTEST_SKIP() << "this kernel has no Landlock";
   auto words = with_key();
-  words.insert(words.end(), {"--runner", REAL_RUNNER});
+  words.insert(words.end(), {"--runner", PRODUCT_RUNNER});
   Subprocess agent = spawn_agent(words, {{"RAILGAUGE_LIBIBVERBS", folder_ / "tls/node.key"}});
-  send_once_attached([&] { return controller_->prepare("t1", "", 20, "verbs.write_lat"); });
+  api::ControllerMessage message;
+  api::PrepareTask& order = *message.mutable_prepare();
+  *order.mutable_task() = FakeController::ref("t1");
+  order.set_kernel("verbs.write_lat");
+  order.set_size(2);
+  order.set_deadline_seconds(20);
+  send_once_attached([&] { return controller_->send(message); });
   ASSERT_TRUE(until([](const Heard& heard) { return any(heard, &api::AgentMessage::has_ended); }));
   EXPECT_THAT(AgentTest::reason_of("t1"), HasSubstr("Permission denied"));
 }

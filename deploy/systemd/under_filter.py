@@ -223,7 +223,9 @@ def main():
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda number, _: os.kill(child, number))
     status, refused, counted, programs = serve(descriptors[0], allowed, families, child)
-    by_number = {number: name for name, number in (names if given.list else numbers_of_calls()).items()}
+    if any(os.path.exists(path) for path in HEADERS):
+        names = numbers_of_calls() | names
+    by_number = {number: name for name, number in names.items()}
     for number, count in sorted(counted.items(), key=lambda item: -item[1]):
         print(f'used {by_number.get(number, number)} {count}', file=sys.stderr)
     for number, count in sorted(refused.items()):

@@ -155,7 +155,7 @@ TEST(Keeper, QuitKillsAllWithoutGrace) {
 // Each process of the chain is in a session of its own, starts the next one and ends. The number
 // bounds it should the keeper lose.
 constexpr const char* kChain =
-    "#!/bin/sh\n[ $1 -gt 0 ] || exit 0\necho $1 >link\nsetsid \"$0\" $(($1 - 1)) &\n";
+    "#!/bin/sh\n[ $1 -gt 0 ] || exit 0\necho $1 >>link\nsetsid \"$0\" $(($1 - 1)) &\n";
 
 // How far the chain is when its keeper has ended, and a moment later.
 std::pair<std::string, std::string> ends_of_chain(const std::vector<std::string>& options) {
