@@ -55,7 +55,7 @@ refuses "a packet socket is refused" socket python3 -c 'import socket; socket.so
 pair "TCP" net.tcp_lat --address 127.0.0.1
 RAILGAUGE_LIBIBVERBS=$build/lib/libibverbs-fake.so pair "verbs" verbs.write_lat
 for mpi in openmpi mpich; do
-  [ -x "$bin/railgauge-runner-$mpi" ] || continue
+  if ! [ -x "$bin/railgauge-runner-$mpi" ]; then echo "not run: MPI: $mpi: $bin/railgauge-runner-$mpi is not built"; continue; fi
   # 1 MiB: ranks of one host copy from each other's memory (process_vm_readv).
   passes "MPI: $mpi" "$bin/railgauge-runner" mpi.bw --set "mpi=$mpi" --ranks 2 --sizes 1MiB
 done
