@@ -73,6 +73,8 @@ class Agent final : private TaskListener {
   // Deletes acknowledged records from the spool.
   void acknowledge();
   void on_prepare(const api::PrepareTask& prepare);
+  // Answers that the task does not start here.
+  void refuse(const api::TaskRef& task, const Error& error);
   void take_preflights();
   Status start(const api::PrepareTask& prepare);
   // Moves pending records into the spool; messages that depend on them follow.

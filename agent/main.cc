@@ -1,6 +1,7 @@
 // railgauge-agent: wiring and signals.
 #include <malloc.h>
 #include <signal.h>
+#include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
 
@@ -61,7 +62,12 @@ void hand_on(const Settings& settings) {
   ::setenv("RAILGAUGE_DATA_ADDRESS", settings.data_address.c_str(), 1);
 }
 
+// Keeps a process of the same user, such as a runner, from reading the agent's memory, where the
+// key is, and from tracing it. Linux writes no core file of the agent then.
+void hide_memory() { ::prctl(PR_SET_DUMPABLE, 0); }
+
 int run(const Settings& settings) {
+  hide_memory();
   hand_on(settings);
   const Fd signals = catch_signals();
   set_up_log(settings.log_level);
