@@ -116,6 +116,7 @@ int serve(const Config& config) {
   sigemptyset(&signals);
   sigaddset(&signals, SIGTERM);
   sigaddset(&signals, SIGINT);
+  sigaddset(&signals, SIGHUP);
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);  // before any thread: all inherit it
   ::signal(SIGPIPE, SIG_IGN);
   Result<std::unique_ptr<Server>> server = Server::start(config);
@@ -125,7 +126,13 @@ int serve(const Config& config) {
   }
   spdlog::info("railgauge-controller {} serves", RAILGAUGE_VERSION);
   int signal = 0;
-  while (signal == 0) ::sigwait(&signals, &signal);
+  while (signal == 0) {
+    ::sigwait(&signals, &signal);
+    if (signal != SIGHUP) continue;
+    (*server)->reload();
+    signal = 0;
+  }
+  sigdelset(&signals, SIGHUP);  // stays blocked: it does not cut the end short
   spdlog::info("stopping; a second signal does not wait for running tasks");
   (*server)->begin_stop();
   constexpr double kLookSeconds = 0.05;

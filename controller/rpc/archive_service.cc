@@ -13,8 +13,9 @@ namespace {
 // that of one page, and no snapshot is held in between.
 class ExportStream final : public grpc::ServerWriteReactor<api::ResultList> {
  public:
-  ExportStream(Archive& archive, fleet::WorkerPool& pool, api::PointsRequest request)
-      : archive_(archive), pool_(pool), request_(std::move(request)) {}
+  ExportStream(Archive& archive, fleet::WorkerPool& pool, api::PointsRequest request,
+               auth::PeerBook::Call call)
+      : archive_(archive), pool_(pool), request_(std::move(request)), call_(std::move(call)) {}
 
   void next() {
     if (!pool_.submit([this] { write_page(); })) Finish(rpc::busy());
@@ -24,7 +25,10 @@ class ExportStream final : public grpc::ServerWriteReactor<api::ResultList> {
     next();
   }
   void OnCancel() override { cancelled_ = true; }
-  void OnDone() override { delete this; }
+  void OnDone() override {
+    call_.end();
+    delete this;
+  }
 
  private:
   void write_page() {
@@ -50,6 +54,7 @@ class ExportStream final : public grpc::ServerWriteReactor<api::ResultList> {
   Archive& archive_;
   fleet::WorkerPool& pool_;
   const api::PointsRequest request_;
+  auth::PeerBook::Call call_;
   api::ResultList page_;
   std::optional<ExportCursor> cursor_;
   std::uint32_t sent_ = 0;
@@ -101,9 +106,11 @@ class ArchiveService final : public api::Archive::CallbackService {
 
   grpc::ServerWriteReactor<api::ResultList>* ExportPoints(
       rpc::Context* context, const api::PointsRequest* request) override {
-    const grpc::Status status = rpc::check_caller(peers_.peer_of(*context), rpc::Access::kRead);
+    const auth::Peer peer = peers_.peer_of(*context);
+    const grpc::Status status = rpc::check_caller(peer, rpc::Access::kRead);
     if (!status.ok()) return new Refused(status);
-    auto* stream = new ExportStream(archive_, queries_, *request);
+    auto* stream =
+        new ExportStream(archive_, queries_, *request, peers_.begin(*context, peer));
     stream->next();
     return stream;
   }

@@ -24,6 +24,8 @@ class WatchStream final : public grpc::ServerWriteReactor<api::RunEvent>,
   // The most events that wait for the caller.
   static constexpr std::size_t kMaxQueued = 256;
 
+  // Makes the call one that cancel_revoked() ends. Call it once, before begin().
+  void keep(auth::PeerBook::Call call) { call_ = std::move(call); }
   // The stream lives until gRPC is done with it. `control` outlives it.
   static std::shared_ptr<WatchStream> make(Control& control, std::string run_id) {
     std::shared_ptr<WatchStream> stream(new WatchStream(control, std::move(run_id)));
@@ -86,6 +88,7 @@ class WatchStream final : public grpc::ServerWriteReactor<api::RunEvent>,
     finish_now(grpc::Status::CANCELLED);
   }
   void OnDone() override {
+    call_.end();
     control_.unwatch(run_id_, shared_from_this());
     self_.reset();
   }
@@ -98,6 +101,7 @@ class WatchStream final : public grpc::ServerWriteReactor<api::RunEvent>,
 
   Control& control_;
   const std::string run_id_;
+  auth::PeerBook::Call call_;
   std::shared_ptr<WatchStream> self_;  // until OnDone
 
   std::mutex mutex_;
@@ -152,7 +156,9 @@ class ControlService final : public api::Control::CallbackService {
   grpc::ServerWriteReactor<api::RunEvent>* WatchRun(rpc::Context* context,
                                                     const api::RunRef* request) override {
     auto stream = WatchStream::make(control_, request->run_id());
-    const Status allowed = auth::may_control(peers_.peer_of(*context), true);
+    const auth::Peer peer = peers_.peer_of(*context);
+    stream->keep(peers_.begin(*context, peer));
+    const Status allowed = auth::may_control(peer, true);
     if (!allowed)
       stream->fail(rpc::to_grpc(allowed.error()));
     else if (!pool_.submit([stream] { stream->begin(); }))

@@ -2,6 +2,7 @@
 // worker thread, turn an Error into a gRPC status.
 #pragma once
 
+#include <memory>
 #include <utility>
 
 #include <grpcpp/grpcpp.h>
@@ -49,13 +50,18 @@ Unary* unary(Context* context, const auth::PeerBook& peers, Access access, fleet
     reactor->Finish(status);
     return reactor;
   }
-  const bool taken = pool.submit([reactor, response, peer, moved = std::move(work)] {
+  const auto call = std::make_shared<auth::PeerBook::Call>(peers.begin(*context, peer));
+  const bool taken = pool.submit([reactor, response, peer, call, moved = std::move(work)] {
     Result<Response> answer = moved(peer);
+    call->end();
     if (!answer) return reactor->Finish(to_grpc(answer.error()));
     *response = std::move(*answer);
     reactor->Finish(grpc::Status::OK);
   });
-  if (!taken) reactor->Finish(busy());
+  if (!taken) {
+    call->end();
+    reactor->Finish(busy());
+  }
   return reactor;
 }
 
