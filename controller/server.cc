@@ -267,9 +267,8 @@ void Server::feed_metrics() {
 // Looks at all streams and calls each time: one may begin while the list changes.
 void Server::end_revoked() {
   if (!tls_) return;
-  fleet_.end_streams("its certificate is revoked", [this](const auth::Peer& peer) {
-    return tls_->is_revoked(peer.certificate);
-  });
+  fleet_.end_streams("its certificate is revoked",
+                     [this](const auth::Peer& peer) { return tls_->is_revoked(peer.certificate); });
   if (const std::size_t calls = peers_.cancel_revoked(); calls > 0)
     spdlog::warn("{} calls of revoked certificates cancelled", calls);
 }

@@ -70,7 +70,7 @@ class Server {
   // ended.
   void begin_stop();
   [[nodiscard]] bool idle();
-  // What SIGHUP asks for: files are read, or opened, again.
+  // Answers SIGHUP: files are read, or opened, again.
   void reload();
   // Starts the suites that are due at `now` (unix seconds). The server does so itself every second.
   void start_due(double now) { schedules_.tick(now); }

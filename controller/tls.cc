@@ -176,8 +176,9 @@ void TlsKeeper::watch() {
   }
 }
 
-// The stamp is taken before the files are read, so that a change in between is seen next time. After
-// a fault the files are read at every look: a pair that is replaced file by file becomes whole.
+// The stamp is taken before the files are read, so that a change in between is seen next time.
+// After a fault the files are read at every look: a pair that is replaced file by file becomes
+// whole.
 void TlsKeeper::look(bool asked) {
   read_pair(asked);
   if (!files_.crl.empty()) read_crl(asked);
@@ -186,8 +187,8 @@ void TlsKeeper::look(bool asked) {
 }
 
 void TlsKeeper::read_pair(bool asked) {
-  std::string stamp = trust::stamp_of(
-      std::array{files_.pem.certificate, files_.pem.key, files_.pem.authority});
+  std::string stamp =
+      trust::stamp_of(std::array{files_.pem.certificate, files_.pem.key, files_.pem.authority});
   if (stamp == pair_stamp_ && pair_fault_.empty() && !asked) return;
   auto material = trust::load_material(files_.pem);
   if (!material) return failed("certificate", pair_fault_, material.error());
@@ -196,9 +197,8 @@ void TlsKeeper::read_pair(bool asked) {
   const auto before = feed_->current();
   if (*before == *material) return;
   if (before->authority != material->authority) crl_stamp_.clear();  // signed by whom?
-  const std::string text =
-      fmt::format("TLS: new handshakes get serial {}, valid until {}", material->own.id.serial,
-                  rfc3339(material->own.until_unix));
+  const std::string text = fmt::format("TLS: new handshakes get serial {}, valid until {}",
+                                       material->own.id.serial, rfc3339(material->own.until_unix));
   spdlog::info("{}", text);
   feed_->set(std::move(*material));
   note_("tls_reloaded", text);
@@ -210,8 +210,7 @@ void TlsKeeper::read_crl(bool asked) {
   const auto held = list();
   const double now = fleet::unix_seconds();
   const auto read = [&]() -> Result<trust::RevocationList> {
-    const std::string text =
-        RG_TRY(trust::read_pem("tls-crl", files_.crl, trust::kMaxCrlBytes));
+    const std::string text = RG_TRY(trust::read_pem("tls-crl", files_.crl, trust::kMaxCrlBytes));
     auto list = trust::parse_revocations(text, feed_->current()->authority, now);
     if (list && list->issued_unix == held->issued_unix && list->revoked == held->revoked)
       return list;  // unchanged, expired or not: watch_expiry() reports that
@@ -227,9 +226,8 @@ void TlsKeeper::read_crl(bool asked) {
   const bool is_new = list->issued_unix != held->issued_unix || list->revoked != held->revoked ||
                       list->next_update_unix != held->next_update_unix;
   if (!is_new) return;
-  const std::string text =
-      fmt::format("TLS: revocation list with {} certificates, valid until {}", list->revoked.size(),
-                  rfc3339(list->next_update_unix));
+  const std::string text = fmt::format("TLS: revocation list with {} certificates, valid until {}",
+                                       list->revoked.size(), rfc3339(list->next_update_unix));
   spdlog::info("{}", text);
   {
     const std::lock_guard lock(mutex_);

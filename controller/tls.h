@@ -19,7 +19,7 @@
 
 namespace railgauge {
 
-// What new handshakes take; gRPC asks from its own threads.
+// Holds the files for new handshakes; gRPC asks from its own threads.
 class TlsFeed;
 
 // Thread safe. Reads files on a thread of its own, never on a caller's.
@@ -42,7 +42,8 @@ class TlsKeeper {
   TlsKeeper& operator=(const TlsKeeper&) = delete;
 
   // Makes credentials for one port: the client's certificate is required and verified, TLS 1.2 at
-  // least. The keeper outlives the server that has the port. kInvalidArgument: gRPC refuses the files.
+  // least. The keeper outlives the server that has the port. kInvalidArgument: gRPC refuses the
+  // files.
   Result<std::shared_ptr<grpc::ServerCredentials>> credentials();
   // Reads the files at the next moment, whether they look changed or not.
   void reload();

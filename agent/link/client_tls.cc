@@ -16,8 +16,7 @@ constexpr double kDaySeconds = 24 * 3600;
 
 // The stamp is taken before the files are read, so that a change in between is seen next time.
 Status ClientTls::read() {
-  std::string stamp =
-      trust::stamp_of(std::array{files_.certificate, files_.key, files_.authority});
+  std::string stamp = trust::stamp_of(std::array{files_.certificate, files_.key, files_.authority});
   auto material = trust::load_material(files_);
   if (!material) return tl::unexpected(material.error());
   stamp_ = std::move(stamp);

@@ -52,7 +52,8 @@ Result<std::shared_ptr<grpc::Channel>> channel_to(const LinkOptions& options, Cl
   arguments.SetInt(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
   arguments.SetInt(GRPC_ARG_MAX_RECEIVE_MESSAGE_LENGTH, kMaxMessageBytes);
   arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);  // a node's proxy is for other traffic
-  return grpc::CreateCustomChannel(options.controller, RG_TRY(credentials_of(options, tls)), arguments);
+  return grpc::CreateCustomChannel(options.controller, RG_TRY(credentials_of(options, tls)),
+                                   arguments);
 }
 
 double unit_random() {

@@ -116,8 +116,7 @@ Peer PeerBook::peer_of(const grpc::ServerContextBase& context) const {
     peer.who = peer.address;
     return peer;
   }
-  const auto certificate =
-      trust::parse_certificate(only_property(*context_auth, "x509_pem_cert"));
+  const auto certificate = trust::parse_certificate(only_property(*context_auth, "x509_pem_cert"));
   if (!certificate) {
     peer.who = peer.address;
     peer.refusal = certificate.error().message;
@@ -202,8 +201,8 @@ void identify(const Subject& subject, const trust::Certificate& certificate, Pee
     const bool is_it = (*by_uri)->role == name_of(role);
     if (is_it) peer.role = role;
     if (is_it || std::ranges::find(subject.units, name_of(role)) == subject.units.end()) continue;
-    peer.refusal = fmt::format("the certificate's URI says {}, its OU {}", (*by_uri)->role,
-                               name_of(role));
+    peer.refusal =
+        fmt::format("the certificate's URI says {}, its OU {}", (*by_uri)->role, name_of(role));
   }
   if (!peer.refusal.empty()) peer.role = Role::kNone;
 }

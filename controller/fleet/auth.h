@@ -30,9 +30,9 @@ struct Peer {
   std::string who{};          // user name, the certificate's name or address, for people
   std::string common_name{};  // of the certificate, by URI or CN; "" without one
   std::string address{};
-  std::string refusal{};                 // why a certificate gives no role; "": its OU is at fault
-  trust::CertificateId certificate{};    // empty without one
-  double certificate_until_unix = 0;     // likewise 0
+  std::string refusal{};               // why a certificate gives no role; "": its OU is at fault
+  trust::CertificateId certificate{};  // empty without one
+  double certificate_until_unix = 0;   // likewise 0
 };
 
 // --- unix sockets ------------------------------------------------------------------------------

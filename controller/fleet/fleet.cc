@@ -393,8 +393,8 @@ void Fleet::end_streams(const std::string& reason,
     const auth::Peer& peer = stream.wire->peer();
     if (stream.is_barred || !is_barred(peer)) continue;
     stream.is_barred = true;
-    const std::string text = fmt::format("the stream of {} from {} ends: {}", peer.who,
-                                         peer.address, reason);
+    const std::string text =
+        fmt::format("the stream of {} from {} ends: {}", peer.who, peer.address, reason);
     spdlog::warn("{}", text);
     event("node_barred", "", text);
     stream.wire->abort({grpc::StatusCode::PERMISSION_DENIED, reason});

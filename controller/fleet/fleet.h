@@ -134,7 +134,7 @@ class Fleet {
     std::shared_ptr<AgentStream> wire;
     std::string name{};  // "" until its Hello was accepted
     double opened = 0;
-    bool is_barred = false;  // aborted by end_streams()
+    bool is_barred = false;       // aborted by end_streams()
     std::optional<Batch> held{};  // the store was full: tried again at each tick
   };
 

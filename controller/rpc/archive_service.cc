@@ -109,8 +109,7 @@ class ArchiveService final : public api::Archive::CallbackService {
     const auth::Peer peer = peers_.peer_of(*context);
     const grpc::Status status = rpc::check_caller(peer, rpc::Access::kRead);
     if (!status.ok()) return new Refused(status);
-    auto* stream =
-        new ExportStream(archive_, queries_, *request, peers_.begin(*context, peer));
+    auto* stream = new ExportStream(archive_, queries_, *request, peers_.begin(*context, peer));
     stream->next();
     return stream;
   }

@@ -36,12 +36,11 @@ std::string address_text(const std::string& bytes) {
 }
 
 Certificate certificate_of(const X509Object& object) {
-  Certificate certificate{
-      .id = {.issuer = comparable(X509_get_issuer_name(object.get())),
-             .serial = hex_of(X509_get0_serialNumber(object.get()))},
-      .subject = text_of(X509_get_subject_name(object.get())),
-      .from_unix = unix_of(X509_get0_notBefore(object.get())),
-      .until_unix = unix_of(X509_get0_notAfter(object.get()))};
+  Certificate certificate{.id = {.issuer = comparable(X509_get_issuer_name(object.get())),
+                                 .serial = hex_of(X509_get0_serialNumber(object.get()))},
+                          .subject = text_of(X509_get_subject_name(object.get())),
+                          .from_unix = unix_of(X509_get0_notBefore(object.get())),
+                          .until_unix = unix_of(X509_get0_notAfter(object.get()))};
   const Names names(static_cast<GENERAL_NAMES*>(
       X509_get_ext_d2i(object.get(), NID_subject_alt_name, nullptr, nullptr)));
   for (int i = 0; names && i < sk_GENERAL_NAME_num(names.get()); ++i) {

@@ -17,9 +17,8 @@ constexpr std::array<std::string_view, 3> kUriRoles{"agent", "operator", "viewer
 bool is_ours(std::string_view uri) {
   constexpr std::string_view kName = "railgauge:";
   return uri.size() >= kName.size() &&
-         std::ranges::equal(uri.substr(0, kName.size()), kName, {}, [](unsigned char c) {
-           return static_cast<char>(std::tolower(c));
-         });
+         std::ranges::equal(uri.substr(0, kName.size()), kName, {},
+                            [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
 }
 
 std::optional<UriIdentity> parsed(std::string_view uri) {

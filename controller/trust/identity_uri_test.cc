@@ -38,17 +38,37 @@ TEST(IdentityUri, OfOtherSchemesCountsForNothing) {
 }
 
 TEST(IdentityUri, InAnyOtherFormIsRefusedAndNotIgnored) {
-  for (const std::string& uri :
-       {"railgauge://agent/"s, "railgauge://agent"s, "railgauge:///n1"s, "railgauge:agent/n1"s,
-        "railgauge://agent/n%31"s, "railgauge://agent/%6e1"s, "railgauge://agent/n1%00"s,
-        "RAILGAUGE://agent/n1"s, "RailGauge://agent/n1"s, "railgauge://Agent/n1"s,
-        "railgauge://agent/n1/"s, "railgauge://agent//n1"s, "railgauge://agent/../operator/eve"s,
-        "railgauge://agent/.."s, "railgauge://agent/.n1"s, "railgauge://agent/-n1"s,
-        "railgauge://agent/n1?x"s, "railgauge://agent/n1#x"s, "railgauge://agent/n1 "s,
-        "railgauge://agent/n1\n"s, "railgauge://agent/n1\0"s, "railgauge://agent/n1\0.evil"s,
-        "railgauge://agent\0/n1"s, "railgauge://agent:7443/n1"s, "railgauge://eve@agent/n1"s,
-        "railgauge://root/n1"s, "railgauge://controller/c1"s, "railgauge://agent/n\xc3\xa9"s,
-        "railgauge://agent/n\xff"s, "railgauge:"s, "railgauge://"s}) {
+  for (const std::string& uri : {"railgauge://agent/"s,
+                                 "railgauge://agent"s,
+                                 "railgauge:///n1"s,
+                                 "railgauge:agent/n1"s,
+                                 "railgauge://agent/n%31"s,
+                                 "railgauge://agent/%6e1"s,
+                                 "railgauge://agent/n1%00"s,
+                                 "RAILGAUGE://agent/n1"s,
+                                 "RailGauge://agent/n1"s,
+                                 "railgauge://Agent/n1"s,
+                                 "railgauge://agent/n1/"s,
+                                 "railgauge://agent//n1"s,
+                                 "railgauge://agent/../operator/eve"s,
+                                 "railgauge://agent/.."s,
+                                 "railgauge://agent/.n1"s,
+                                 "railgauge://agent/-n1"s,
+                                 "railgauge://agent/n1?x"s,
+                                 "railgauge://agent/n1#x"s,
+                                 "railgauge://agent/n1 "s,
+                                 "railgauge://agent/n1\n"s,
+                                 "railgauge://agent/n1\0"s,
+                                 "railgauge://agent/n1\0.evil"s,
+                                 "railgauge://agent\0/n1"s,
+                                 "railgauge://agent:7443/n1"s,
+                                 "railgauge://eve@agent/n1"s,
+                                 "railgauge://root/n1"s,
+                                 "railgauge://controller/c1"s,
+                                 "railgauge://agent/n\xc3\xa9"s,
+                                 "railgauge://agent/n\xff"s,
+                                 "railgauge:"s,
+                                 "railgauge://"s}) {
     const std::vector<std::string> uris{"spiffe://cluster/x", uri};
     const auto found = identity_in(uris);
     ASSERT_FALSE(found) << uri;

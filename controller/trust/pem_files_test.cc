@@ -78,8 +78,8 @@ TEST(ReadPem, RefusesFoldersPipesStrangeAndEndlessFiles) {
   EXPECT_FALSE(read_pem("tls-ca", folder.path("pipe")));
   std::ofstream(folder.path("text")) << "no certificate\n";
   EXPECT_FALSE(read_pem("tls-ca", folder.path("text")));
-  std::ofstream(folder.path("large"))
-      << "-----BEGIN CERTIFICATE-----\n" << std::string(kMaxPemBytes, 'A');
+  std::ofstream(folder.path("large")) << "-----BEGIN CERTIFICATE-----\n"
+                                      << std::string(kMaxPemBytes, 'A');
   EXPECT_FALSE(read_pem("tls-ca", folder.path("large")));
 }
 

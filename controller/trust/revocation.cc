@@ -48,14 +48,13 @@ Status add_list(const CrlObject& list, double now_unix, RevocationList& all) {
                             issuer));
   const double issued = unix_of(X509_CRL_get0_lastUpdate(list.get()));
   if (issued > now_unix)
-    return fail(Code::kInvalidArgument, fmt::format("the list of {} is valid from {} on only",
-                                                    issuer, rfc3339(issued)));
+    return fail(Code::kInvalidArgument,
+                fmt::format("the list of {} is valid from {} on only", issuer, rfc3339(issued)));
   double& newest = all.issued_unix[issuer];
   newest = std::max(newest, issued);
   const double next = unix_of(X509_CRL_get0_nextUpdate(list.get()));
   if (next > 0)
-    all.next_update_unix =
-        all.next_update_unix == 0 ? next : std::min(all.next_update_unix, next);
+    all.next_update_unix = all.next_update_unix == 0 ? next : std::min(all.next_update_unix, next);
   const auto* entries = X509_CRL_get_REVOKED(list.get());
   for (int i = 0; i < sk_X509_REVOKED_num(entries); ++i)
     all.revoked.insert(
@@ -83,9 +82,8 @@ Result<RevocationList> parse_revocations(std::string_view pem, std::string_view 
     ++read;
   }
   if (read == 0 || read != begun)
-    return fail(Code::kInvalidArgument,
-                fmt::format("{} of {} lists in the file can be read: {}", read, begun,
-                            last_error()));
+    return fail(Code::kInvalidArgument, fmt::format("{} of {} lists in the file can be read: {}",
+                                                    read, begun, last_error()));
   ERR_clear_error();
   return all;
 }

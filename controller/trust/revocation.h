@@ -12,7 +12,7 @@
 
 namespace railgauge::trust {
 
-// What all the lists of a file say together.
+// All the lists of a file together.
 struct RevocationList {
   std::set<CertificateId> revoked{};
   std::map<std::string, double> issued_unix{};  // thisUpdate of each issuer's newest list

@@ -31,8 +31,7 @@ TEST(Revocation, NamesWhatItsAuthorityTookBackAndNothingElse) {
 TEST(Revocation, OfAnotherAuthorityOrWithAnotherSignatureIsRefused) {
   const AuthorityFolder folder;
   const AuthorityFolder other;  // of the same name, made on the same day
-  const auto foreign =
-      parse_revocations(other.read("crl.pem"), folder.read("ca.crt"), unix_now());
+  const auto foreign = parse_revocations(other.read("crl.pem"), folder.read("ca.crt"), unix_now());
   ASSERT_FALSE(foreign);
   EXPECT_THAT(foreign.error().message, HasSubstr("not signed by that authority"));
   folder.issue("agent", "n1");
@@ -45,8 +44,8 @@ TEST(Revocation, HalfAFileIsRefused) {
   EXPECT_FALSE(parse_revocations("", folder.read("ca.crt"), unix_now()));
   for (std::size_t size = 1; size < text.size() - 1; size += 17)
     EXPECT_FALSE(parse_revocations(text.substr(0, size), folder.read("ca.crt"), unix_now()));
-  EXPECT_FALSE(parse_revocations(text + text.substr(0, text.size() / 2), folder.read("ca.crt"),
-                                 unix_now()));
+  EXPECT_FALSE(
+      parse_revocations(text + text.substr(0, text.size() / 2), folder.read("ca.crt"), unix_now()));
   EXPECT_TRUE(parse_revocations(text + text, folder.read("ca.crt"), unix_now()));
 }
 
@@ -56,7 +55,8 @@ TEST(Revocation, OfOpensslIsReadAsWell) {
   ASSERT_TRUE(folder.shell(
       "printf '[ca]\\ndefault_ca=d\\n[d]\\ndatabase=index.txt\\ndefault_md=sha256\\n"
       "default_crl_days=9\\n' > conf; openssl ca -config conf -cert ca.crt -keyfile ca.key "
-      "-revoke n1.crt && openssl ca -config conf -cert ca.crt -keyfile ca.key -gencrl -out crl.pem"))
+      "-revoke n1.crt && openssl ca -config conf -cert ca.crt -keyfile ca.key -gencrl -out "
+      "crl.pem"))
       << folder.read("log");
   EXPECT_TRUE(list_of(folder).has(folder.certificate("n1").id));
 }

@@ -119,9 +119,8 @@ Result<std::shared_ptr<grpc::Channel>> open_channel(const Settings& settings) {
   // A unix socket checks the peer's user; TCP needs certificates on both sides.
   if (!settings.controller.starts_with("unix:") && !settings.insecure) {
     grpc::SslCredentialsOptions options;
-    trust::Material material = RG_TRY(trust::load_material({.certificate = settings.tls_cert,
-                                                            .key = settings.tls_key,
-                                                            .authority = settings.tls_ca}));
+    trust::Material material = RG_TRY(trust::load_material(
+        {.certificate = settings.tls_cert, .key = settings.tls_key, .authority = settings.tls_ca}));
     options.pem_cert_chain = std::move(material.certificate);
     options.pem_private_key = std::move(material.key);
     options.pem_root_certs = std::move(material.authority);

@@ -49,10 +49,9 @@ int print_issued(const Output& output, const std::vector<trust::Issued>& all) {
   RowPrinter rows(output, "path,subject,until,kept", "\"certificates\"");
   for (const trust::Issued& one : all) {
     if (output.format == Format::kTable)
-      output.out << (one.kept
-                         ? fmt::format("{}: is there already, kept\n", one.path)
-                         : fmt::format("{}: {}, valid until {}\n", one.path, one.subject,
-                                       day_of(one.until_unix)));
+      output.out << (one.kept ? fmt::format("{}: is there already, kept\n", one.path)
+                              : fmt::format("{}: {}, valid until {}\n", one.path, one.subject,
+                                            day_of(one.until_unix)));
     rows.print(
         [&one] {
           return fmt::format("{},\"{}\",{},{}", one.path, one.subject, rfc3339(one.until_unix),
@@ -75,8 +74,8 @@ int print_revoked(const Output& output, const trust::Revoked& revoked, const std
     rows.print([&serial] { return serial; },
                [&serial] { return fmt::format("{{\"serial\": {}}}", json_string(serial)); });
   if (output.format == Format::kTable)
-    output.out << fmt::format("{}/crl.pem: {} {}, valid until {}\n", folder,
-                              revoked.serials.size(), summary, day_of(revoked.crl_until_unix));
+    output.out << fmt::format("{}/crl.pem: {} {}, valid until {}\n", folder, revoked.serials.size(),
+                              summary, day_of(revoked.crl_until_unix));
   rows.end();
   return kExitPassed;
 }
@@ -130,15 +129,17 @@ Result<int> show_pki(Session& session, const Arguments& arguments) {
   const Output& output = session.output;
   if (output.format == Format::kTable) {
     output.out << render_table(
-        "NAME|ROLE|STATE|UNTIL|REVOKED|SERIAL", rows_of(all, [](const auto& one) {
-          const bool bad = one.state != "valid" && one.state != "replaced";
-          return Row{one.name,
-                     one.role,
-                     Cell(one.state, bad ? Tone::kDoubtful : Tone::kPlain),
-                     day_of(one.until_unix),
-                     day_of(one.revoked_unix),
-                     one.serial};
-        }),
+        "NAME|ROLE|STATE|UNTIL|REVOKED|SERIAL",
+        rows_of(all,
+                [](const auto& one) {
+                  const bool bad = one.state != "valid" && one.state != "replaced";
+                  return Row{one.name,
+                             one.role,
+                             Cell(one.state, bad ? Tone::kDoubtful : Tone::kPlain),
+                             day_of(one.until_unix),
+                             day_of(one.revoked_unix),
+                             one.serial};
+                }),
         output.colour);
     return kExitPassed;
   }
@@ -150,13 +151,13 @@ Result<int> show_pki(Session& session, const Arguments& arguments) {
                              rfc3339(one.until_unix), rfc3339(one.revoked_unix), one.serial);
         },
         [&one] {
-          return fmt::format("{{\"name\": {}, \"role\": {}, \"state\": {}, \"until\": {}, "
-                             "\"revoked\": {}, \"serial\": {}}}",
-                             json_string(one.name), json_string(one.role), json_string(one.state),
-                             json_string(rfc3339(one.until_unix)),
-                             one.revoked_unix > 0 ? json_string(rfc3339(one.revoked_unix))
-                                                  : std::string("null"),
-                             json_string(one.serial));
+          return fmt::format(
+              "{{\"name\": {}, \"role\": {}, \"state\": {}, \"until\": {}, "
+              "\"revoked\": {}, \"serial\": {}}}",
+              json_string(one.name), json_string(one.role), json_string(one.state),
+              json_string(rfc3339(one.until_unix)),
+              one.revoked_unix > 0 ? json_string(rfc3339(one.revoked_unix)) : std::string("null"),
+              json_string(one.serial));
         });
   rows.end();
   return kExitPassed;

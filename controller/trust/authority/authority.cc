@@ -26,9 +26,8 @@ constexpr const char* kCrlFile = "crl.pem";
 Result<Signer> signer_of(const Folder& folder) {
   auto certificate = folder.read("ca.crt");
   if (!certificate && certificate.error().code == Code::kNotFound)
-    return fail(Code::kNotFound,
-                fmt::format("{}; railgauge pki init makes an authority",
-                            certificate.error().message));
+    return fail(Code::kNotFound, fmt::format("{}; railgauge pki init makes an authority",
+                                             certificate.error().message));
   Signer signer{.certificate = RG_TRY(std::move(certificate)),
                 .key = RG_TRY(folder.read_secret("ca.key"))};
   if (!is_pair(signer.certificate, signer.key))
@@ -43,8 +42,8 @@ Result<Certificate> issued_one(const Folder& folder, const std::string& name,
                                const std::string& authority) {
   const std::string pem = RG_TRY(folder.read(name + ".crt"));
   if (const Status ours = check_issued(pem, authority); !ours)
-    return fail(ours.error().code, fmt::format("{}: {}", folder.path_of(name + ".crt"),
-                                               ours.error().message));
+    return fail(ours.error().code,
+                fmt::format("{}: {}", folder.path_of(name + ".crt"), ours.error().message));
   return parse_certificate(pem);
 }
 
@@ -57,8 +56,7 @@ Result<std::vector<IndexEntry>> whole_index(const Folder& folder, const std::str
   for (const std::string& name : folder.certificates()) {
     if (name == "ca") continue;
     const auto found = issued_one(folder, name, authority);
-    if (found && serials.insert(found->id.serial).second)
-      entries.push_back(entry_of(*found, name));
+    if (found && serials.insert(found->id.serial).second) entries.push_back(entry_of(*found, name));
   }
   return entries;
 }
@@ -97,9 +95,9 @@ Status check_order(const IssueOrder& order) {
 Result<double> end_of(double days, double now_unix, const std::string& authority) {
   const double last = RG_TRY(parse_certificate(authority)).until_unix;
   if (last <= now_unix)
-    return fail(Code::kFailedPrecondition,
-                fmt::format("the authority ended at {}; make another in a new folder",
-                            rfc3339(last)));
+    return fail(
+        Code::kFailedPrecondition,
+        fmt::format("the authority ended at {}; make another in a new folder", rfc3339(last)));
   return std::min(now_unix + days * kDaySeconds, last);
 }
 
@@ -173,10 +171,11 @@ Result<std::vector<Issued>> issue(const std::string& path, const IssueOrder& ord
   for (const std::string& name : std::set<std::string>(order.names.begin(), order.names.end())) {
     if (folder.has(name + ".crt") || folder.has(name + ".key")) {
       if (order.names.size() == 1)
-        return fail(Code::kAlreadyExists,
-                    fmt::format("{}: is there already and is not overwritten; railgauge pki renew "
-                                "replaces a certificate",
-                                folder.path_of(name + (folder.has(name + ".crt") ? ".crt" : ".key"))));
+        return fail(
+            Code::kAlreadyExists,
+            fmt::format("{}: is there already and is not overwritten; railgauge pki renew "
+                        "replaces a certificate",
+                        folder.path_of(name + (folder.has(name + ".crt") ? ".crt" : ".key"))));
       issued.push_back({.path = folder.path_of(name + ".crt"), .kept = true});
       continue;
     }
@@ -226,12 +225,11 @@ Result<std::vector<Issued>> renew(const std::string& path, const RenewOrder& ord
   std::vector<Staged> staged;
   for (const std::string& name : std::set<std::string>(order.names.begin(), order.names.end())) {
     if (!is_good_name(name) || name == "ca")
-      return fail(Code::kInvalidArgument,
-                  fmt::format("name {}: is no name of a certificate that was issued",
-                              in_quotes(name)));
+      return fail(
+          Code::kInvalidArgument,
+          fmt::format("name {}: is no name of a certificate that was issued", in_quotes(name)));
     const Certificate old = RG_TRY(issued_one(folder, name, signer.certificate));
-    CertificateRequest request =
-        RG_TRY(request_again(old, name, folder.path_of(name + ".crt")));
+    CertificateRequest request = RG_TRY(request_again(old, name, folder.path_of(name + ".crt")));
     request.from_unix = now_unix - kLeadSeconds;
     request.until_unix = until;
     const std::string key =
@@ -269,8 +267,8 @@ Result<Revoked> revoke(const std::string& path, const std::string& word, double 
     revoked.serials.push_back(entry.serial);
   }
   if (!found)
-    return fail(Code::kNotFound, fmt::format("{}: no certificate of that name or serial number",
-                                             in_quotes(word)));
+    return fail(Code::kNotFound,
+                fmt::format("{}: no certificate of that name or serial number", in_quotes(word)));
   RG_TRY_OK(folder.publish({}, index, now_unix));
   failpoint("pki.revoked");
   revoked.crl_until_unix = RG_TRY(put_crl(folder, index, days, now_unix, signer));
@@ -326,9 +324,8 @@ Result<std::vector<ShownCertificate>> show(const std::string& path, double now_u
   std::map<std::string, std::string> in_place;  // serial numbers by name
   for (const std::string& name : folder.certificates())
     if (const auto found = issued_one(folder, name, authority)) in_place[name] = found->id.serial;
-  std::ranges::stable_sort(index, {}, [](const IndexEntry& entry) {
-    return std::pair(entry.name(), entry.until_unix);
-  });
+  std::ranges::stable_sort(
+      index, {}, [](const IndexEntry& entry) { return std::pair(entry.name(), entry.until_unix); });
   std::vector<ShownCertificate> all{{.name = "ca",
                                      .role = "authority",
                                      .state = state_by_end(own.until_unix, now_unix),

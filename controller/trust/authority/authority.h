@@ -20,7 +20,7 @@ inline constexpr double kCertificateDays = 730;
 inline constexpr double kCrlDays = 30;
 inline constexpr double kMaxDays = 99'999;
 
-// What an order did to one name.
+// The effect of an order on one name.
 struct Issued {
   std::string path{};     // of the certificate
   std::string subject{};  // RFC 2253

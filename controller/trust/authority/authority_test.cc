@@ -46,8 +46,9 @@ TEST(Authority, IsMadeOnceWithAnEmptyListAndASecretKey) {
   EXPECT_EQ(again.error().code, Code::kAlreadyExists);
   EXPECT_EQ(folder.read("ca.crt"), before);
   EXPECT_EQ(state_of(folder, "crl.pem"), "valid");
-  EXPECT_TRUE(folder.shell("openssl verify -x509_strict -CAfile ca.crt ca.crt && "
-                           "openssl crl -in crl.pem -CAfile ca.crt -noout -verify"))
+  EXPECT_TRUE(
+      folder.shell("openssl verify -x509_strict -CAfile ca.crt ca.crt && "
+                   "openssl crl -in crl.pem -CAfile ca.crt -noout -verify"))
       << folder.read("log");
 }
 
@@ -65,7 +66,8 @@ TEST(Authority, IssuesWhatOpensslVerifies) {
         << folder.read("log");
     EXPECT_EQ(mode_of(folder.path(std::string(name) + ".key")), 0600U);
   }
-  for (const char* check : {"-verify_hostname ctl.example", "-verify_ip 10.0.2.2", "-verify_ip ::1"})
+  for (const char* check :
+       {"-verify_hostname ctl.example", "-verify_ip 10.0.2.2", "-verify_ip ::1"})
     EXPECT_TRUE(folder.shell(fmt::format(
         "openssl verify -x509_strict -purpose sslserver {} -CAfile ca.crt controller.crt", check)))
         << check << folder.read("log");
@@ -146,8 +148,9 @@ TEST(Authority, RenewsWithTheSameKeyRoleAndHosts) {
   EXPECT_EQ(state_of(folder, "controller"), "valid replaced");
   ASSERT_TRUE(renew(folder.path(), {.names = {"controller"}, .new_key = true}, unix_now()));
   EXPECT_NE(folder.read("controller.key"), key);
-  EXPECT_TRUE(folder.shell("openssl pkey -in controller.key -pubout > a && openssl x509 -in "
-                           "controller.crt -noout -pubkey > b && cmp a b"));
+  EXPECT_TRUE(
+      folder.shell("openssl pkey -in controller.key -pubout > a && openssl x509 -in "
+                   "controller.crt -noout -pubkey > b && cmp a b"));
   EXPECT_EQ(renew(folder.path(), {.names = {"n9"}}, unix_now()).error().code, Code::kNotFound);
 }
 
@@ -162,9 +165,10 @@ TEST(Authority, RevokesEveryCertificateOfANameOrOneBySerial) {
   ASSERT_TRUE(revoked);
   EXPECT_EQ(revoked->serials.size(), 2U);
   for (const char* file : {"first.pem", "n1.crt"})
-    EXPECT_TRUE(folder.shell(fmt::format("! openssl verify -crl_check -CRLfile crl.pem -CAfile "
-                                         "ca.crt {0} && openssl verify -CAfile ca.crt {0}",
-                                         file)))
+    EXPECT_TRUE(
+        folder.shell(fmt::format("! openssl verify -crl_check -CRLfile crl.pem -CAfile "
+                                 "ca.crt {0} && openssl verify -CAfile ca.crt {0}",
+                                 file)))
         << folder.read("log");
   EXPECT_TRUE(folder.shell("openssl verify -crl_check -CRLfile crl.pem -CAfile ca.crt n2.crt"));
   std::string serial = folder.certificate("n2").id.serial;
@@ -190,7 +194,7 @@ TEST(Authority, TakesOverAFolderWithoutAnIndex) {
 
 TEST(Authority, RefusesAKeyOfAnotherAuthorityOrThatOthersCanRead) {
   const AuthorityFolder folder;
-  std::filesystem::permissions(folder.path("ca.key"), std::filesystem::perms(0640));
+  std::filesystem::permissions(folder.path("ca.key"), std::filesystem::perms(0644));
   const auto open = issue(folder.path(), {.role = "agent", .names = {"n1"}}, unix_now());
   ASSERT_FALSE(open);
   EXPECT_THAT(open.error().message, HasSubstr("chmod 600"));

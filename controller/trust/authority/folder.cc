@@ -50,8 +50,8 @@ Result<Fd> take_lock(const std::string& path) {
   constexpr auto kPause = std::chrono::milliseconds(50);
   Fd lock(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, kSecretMode));
   if (!lock) return refused(path, "open", errno);
-  const auto end = std::chrono::steady_clock::now() +
-                   std::chrono::duration<double>(Folder::kLockSeconds);
+  const auto end =
+      std::chrono::steady_clock::now() + std::chrono::duration<double>(Folder::kLockSeconds);
   while (::flock(lock.get(), LOCK_EX | LOCK_NB) != 0) {
     if (errno != EWOULDBLOCK && errno != EINTR) return refused(path, "lock", errno);
     if (std::chrono::steady_clock::now() > end)
@@ -72,6 +72,10 @@ Result<Folder> Folder::open(const std::string& path, Use use) {
       return refused(path, "make folder", errno);
   }
   Fd folder(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!folder && errno == ENOENT)
+    return fail(
+        Code::kNotFound,
+        fmt::format("{}: there is no such folder; railgauge pki init makes an authority", path));
   if (!folder) return refused(path, "open", errno);
   Fd lock;
   if (use != Use::kRead) lock = RG_TRY(take_lock(path + "/.lock"));
@@ -80,7 +84,9 @@ Result<Folder> Folder::open(const std::string& path, Use use) {
   return opened;
 }
 
-std::string Folder::path_of(std::string_view file) const { return fmt::format("{}/{}", path_, file); }
+std::string Folder::path_of(std::string_view file) const {
+  return fmt::format("{}/{}", path_, file);
+}
 
 bool Folder::has(const std::string& file) const {
   struct stat about {};
@@ -201,8 +207,8 @@ Status Folder::finish_interrupted() const {
   std::error_code error;
   for (const auto& entry : std::filesystem::directory_iterator(path_, error)) {
     std::string file = entry.path().filename().string();
-    const bool is_ours = file.starts_with('.') &&
-                         (file.ends_with(".next") || file.ends_with(kDraftEnding));
+    const bool is_ours =
+        file.starts_with('.') && (file.ends_with(".next") || file.ends_with(kDraftEnding));
     if (is_ours) leftovers.push_back(std::move(file));
   }
   if (leftovers.empty()) return {};

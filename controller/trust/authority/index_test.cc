@@ -33,7 +33,8 @@ TEST(Index, DamagedIsRefusedWithTheLine) {
   EXPECT_TRUE(parse_index(""));
   for (const std::string bad :
        {"V\t361126120000Z\t\tAB\tn1.crt\n", "V\tnever\t\tAB\tn1.crt\t/CN=n1\n",
-        "R\t361126120000Z\t\tAB\tn1.crt\t/CN=n1\n", "V\t361126120000Z\t261126120000Z\tAB\tx\t/CN=x\n",
+        "R\t361126120000Z\t\tAB\tn1.crt\t/CN=n1\n",
+        "V\t361126120000Z\t261126120000Z\tAB\tx\t/CN=x\n",
         "V\t361126120000Z\t\txyz\tn1.crt\t/CN=n1\n", "\n", "half"}) {
     const auto parsed = parse_index(good + bad);
     ASSERT_FALSE(parsed) << bad;

@@ -115,8 +115,8 @@ bool add_crl_extensions(X509_CRL* list, X509* issuer, double now_unix) {
 Result<std::string> make_key() {
   const Key key(EVP_EC_gen("P-256"));
   const Bio bio(BIO_new(BIO_s_mem()));
-  if (!key || PEM_write_bio_PrivateKey(bio.get(), key.get(), nullptr, nullptr, 0, nullptr,
-                                       nullptr) != 1)
+  if (!key ||
+      PEM_write_bio_PrivateKey(bio.get(), key.get(), nullptr, nullptr, 0, nullptr, nullptr) != 1)
     return refused("key");
   return text_of(bio);
 }
@@ -133,15 +133,14 @@ Result<std::string> make_certificate(const CertificateRequest& request, const st
     return refused("key or authority");
   X509* issuer = signs_itself ? certificate.get() : authority.get();
   constexpr long kVersion3 = 2;
-  const bool made =
-      X509_set_version(certificate.get(), kVersion3) == 1 && set_serial(certificate.get()) &&
-      set_subject(certificate.get(), request) &&
-      X509_set_issuer_name(certificate.get(), X509_get_subject_name(issuer)) == 1 &&
-      X509_set1_notBefore(certificate.get(), time_of(request.from_unix).get()) == 1 &&
-      X509_set1_notAfter(certificate.get(), time_of(request.until_unix).get()) == 1 &&
-      X509_set_pubkey(certificate.get(), key.get()) == 1 &&
-      add_extensions(certificate.get(), issuer, request) &&
-      X509_sign(certificate.get(), signing_key.get(), EVP_sha256()) > 0;
+  const bool made = X509_set_version(certificate.get(), kVersion3) == 1 &&
+                    set_serial(certificate.get()) && set_subject(certificate.get(), request) &&
+                    X509_set_issuer_name(certificate.get(), X509_get_subject_name(issuer)) == 1 &&
+                    X509_set1_notBefore(certificate.get(), time_of(request.from_unix).get()) == 1 &&
+                    X509_set1_notAfter(certificate.get(), time_of(request.until_unix).get()) == 1 &&
+                    X509_set_pubkey(certificate.get(), key.get()) == 1 &&
+                    add_extensions(certificate.get(), issuer, request) &&
+                    X509_sign(certificate.get(), signing_key.get(), EVP_sha256()) > 0;
   if (!made) return refused(fmt::format("certificate of {}", request.name));
   return pem_of(certificate.get());
 }
@@ -152,11 +151,10 @@ Result<std::string> make_crl(const std::vector<RevokedEntry>& revoked, double no
   const Key key = private_key_of(signer.key);
   const CrlObject list(X509_CRL_new());
   if (!authority || !key || !list) return refused("authority");
-  bool made =
-      X509_CRL_set_version(list.get(), 1) == 1 &&
-      X509_CRL_set_issuer_name(list.get(), X509_get_subject_name(authority.get())) == 1 &&
-      X509_CRL_set1_lastUpdate(list.get(), time_of(from_unix).get()) == 1 &&
-      X509_CRL_set1_nextUpdate(list.get(), time_of(until_unix).get()) == 1;
+  bool made = X509_CRL_set_version(list.get(), 1) == 1 &&
+              X509_CRL_set_issuer_name(list.get(), X509_get_subject_name(authority.get())) == 1 &&
+              X509_CRL_set1_lastUpdate(list.get(), time_of(from_unix).get()) == 1 &&
+              X509_CRL_set1_nextUpdate(list.get(), time_of(until_unix).get()) == 1;
   for (const RevokedEntry& entry : revoked) made = made && add_entry(list.get(), entry);
   made = made && X509_CRL_sort(list.get()) == 1 &&
          add_crl_extensions(list.get(), authority.get(), now_unix) &&
@@ -205,8 +203,7 @@ Status check_issued(const std::string& certificate_pem, const std::string& autho
 bool is_pair(const std::string& certificate_pem, const std::string& key_pem) {
   const X509Object certificate = next_certificate(reader_of(certificate_pem));
   const Key key = private_key_of(key_pem);
-  const bool fits =
-      certificate && key && X509_check_private_key(certificate.get(), key.get()) == 1;
+  const bool fits = certificate && key && X509_check_private_key(certificate.get(), key.get()) == 1;
   ERR_clear_error();
   return fits;
 }

@@ -10,7 +10,7 @@
 
 namespace railgauge::trust {
 
-// What a certificate is to say.
+// The contents of a certificate to be made.
 struct CertificateRequest {
   std::string role{};                // "authority", "controller", "agent", "operator", "viewer"
   std::string name{};                // good, see is_good_name()

@@ -41,9 +41,8 @@ class AuthorityFolder {
   }
   void issue(const std::string& role, const std::string& name,
              std::vector<std::string> hosts = {}) const {
-    const auto issued =
-        trust::issue(path(), {.role = role, .names = {name}, .hosts = std::move(hosts)},
-                     unix_now());
+    const auto issued = trust::issue(
+        path(), {.role = role, .names = {name}, .hosts = std::move(hosts)}, unix_now());
     EXPECT_TRUE(issued) << issued.error().message;
   }
   [[nodiscard]] Certificate certificate(const std::string& name) const {
