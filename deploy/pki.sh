@@ -24,8 +24,9 @@ find_railgauge() {
     echo "$RAILGAUGE_BUILD_DIR/bin/railgauge"
   elif [ -x "$top/bin/railgauge" ]; then
     echo "$top/bin/railgauge"
-  elif found=$(ls -t "$top"/build/*/bin/railgauge 2>/dev/null | head -n 1) && [ -n "$found" ]; then
-    echo "$found"
+  elif found=$(find "$top"/build/*/bin -maxdepth 1 -name railgauge -printf '%T@ %p\n' 2>/dev/null | sort -rn | head -n 1) &&
+    [ -n "$found" ]; then
+    echo "${found#* }"
   else
     command -v railgauge || true
   fi
@@ -55,4 +56,12 @@ esac
 
 railgauge=$(find_railgauge)
 [ -x "$railgauge" ] || die "${railgauge:-railgauge}: not found; build it (cmake --build --preset dev), or name a build with RAILGAUGE_BUILD_DIR"
-exec "$railgauge" -o table pki "${words[@]}" ${days[@]+"${days[@]}"}
+code=0
+said=$("$railgauge" -o table pki "${words[@]}" ${days[@]+"${days[@]}"} 2>&1) || code=$?
+# Words that are right and cannot be carried out are 4 here, whatever `railgauge pki` makes of them.
+case $code:$said in
+  0:*) echo "$said"; exit 0 ;;
+  2:*"makes an authority"* | 2:*"is not overwritten"*) code=4 ;;
+esac
+echo "$said" >&2
+exit "$code"

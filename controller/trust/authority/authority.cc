@@ -88,6 +88,8 @@ Status check_order(const IssueOrder& order) {
   if (order.role != "controller" && !order.hosts.empty())
     return fail(Code::kInvalidArgument, "--san: only a controller has host names and addresses");
   for (const std::string& name : order.names) RG_TRY_OK(check_name(order, name));
+  for (const std::string& host : order.hosts)
+    if (const auto name = alternative_name(host); !name) return tl::unexpected(name.error());
   return check_days(order.days);
 }
 
