@@ -92,7 +92,7 @@ TEST_F(ProcessTest, TermDuringABackupLeavesNoHalfOfIt) {
   ASSERT_TRUE(controller.wait_until_serving()) << controller.error_text();
   const auto archive = api::Archive::NewStub(
       grpc::CreateChannel(bench_.target(), grpc::InsecureChannelCredentials()));
-  const std::string target = bench_.path("copy.db");
+  const std::string target = bench_.path("backups/copy.db");
   grpc::Status told;
   std::atomic<bool> answered = false;
   std::thread caller([&] {
