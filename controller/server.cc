@@ -376,10 +376,10 @@ void Server::start_confirming(const std::vector<store::SeriesRow>& series) {
   }));
 }
 
-void Server::reload() {
-  spdlog::info("SIGHUP: files are read again");
-  if (tls_) tls_->reload();
-  if (const Status opened = reopen_logs(); !opened) spdlog::error("{}", opened.error().message);
+void Server::reload_tls() {
+  if (!tls_) return;
+  spdlog::info("SIGHUP: the TLS files are read again");
+  tls_->reload();
 }
 
 void Server::begin_stop() {

@@ -72,8 +72,8 @@ class Server {
   // ended.
   void begin_stop();
   [[nodiscard]] bool idle();
-  // Answers SIGHUP: files are read, or opened, again.
-  void reload();
+  // Reads the TLS files again at the next moment. Does nothing without them.
+  void reload_tls();
   // Starts the suites that are due at `now` (unix seconds). The server does so itself every second.
   void start_due(double now) { schedules_.tick(now); }
   // Watches changed stacks that nobody gates. The server does so itself every kUpgradeSeconds.

@@ -210,13 +210,13 @@ TEST_F(TlsTest, ARenewedCertificateIsShownWhileStreamsStay) {
   // Half of a pair is no pair: the old one stays.
   shell(
       fmt::format("cd {} && cp controller.key kept && cp n1.key controller.key", bench_.path("")));
-  bench_.server_->reload();
+  bench_.server_->reload_tls();
   std::this_thread::sleep_for(std::chrono::duration<double>(2 * TlsKeeper::kLookSeconds));
   EXPECT_EQ(shown_serial("n1"), before);
   shell(fmt::format("cd {} && cp kept controller.key", bench_.path("")));
   ASSERT_TRUE(trust::renew(bench_.path("."), {.names = {"controller"}, .new_key = true},
                            fleet::unix_seconds()));
-  bench_.server_->reload();
+  bench_.server_->reload_tls();
   EXPECT_TRUE(wait_for(5, [&] { return shown_serial("n1") != before; }));
   EXPECT_FALSE(attached.ended());
   pki("viewer . bob");
@@ -241,11 +241,11 @@ TEST_F(TlsTest, ARevokedCertificateLosesItsStreamAndItsCalls) {
   EXPECT_FALSE(stays.ended());
   // A list that is broken, or gone, takes nothing back.
   std::ofstream(bench_.path("crl.pem")) << "-----BEGIN X509 CRL-----\nnot base64\n";
-  bench_.server_->reload();
+  bench_.server_->reload_tls();
   std::this_thread::sleep_for(std::chrono::duration<double>(2 * TlsKeeper::kLookSeconds));
   EXPECT_EQ(list_nodes("ann").error_code(), grpc::StatusCode::PERMISSION_DENIED);
   shell(fmt::format("rm {}", bench_.path("crl.pem")));
-  bench_.server_->reload();
+  bench_.server_->reload_tls();
   std::this_thread::sleep_for(std::chrono::duration<double>(2 * TlsKeeper::kLookSeconds));
   EXPECT_EQ(list_nodes("ann").error_code(), grpc::StatusCode::PERMISSION_DENIED);
   EXPECT_FALSE(stays.ended());

@@ -380,11 +380,11 @@ Result<api::AuditList> Archive::list_audit(const api::AuditRequest& request) {
     entry.set_at(rfc3339(row.at));
     entry.set_who(row.who);
     entry.set_role(row.role);
-    entry.set_address(row.address);
+    if (!row.address.empty()) entry.set_address(row.address);
     entry.set_rpc(row.rpc);
-    entry.set_subject(row.subject);
+    if (!row.subject.empty()) entry.set_subject(row.subject);
     entry.set_outcome(row.outcome);
-    entry.set_reason(row.reason);
+    if (!row.reason.empty()) entry.set_reason(row.reason);
     entry.set_refused(row.refused);
     entry.set_count(row.count);
   }
