@@ -270,8 +270,7 @@ constexpr std::array kVerbs{
     Verb{"pki", "init", "FOLDER", "make a certificate authority and its empty revocation list",
          kDaysFlags, init_pki, true},
     Verb{"pki", "issue", "FOLDER ROLE NAME",
-         "key and certificate of a controller, agent (NAME may be a set: gpu[001-064]), operator "
-         "or viewer",
+         "key and certificate; ROLE: controller, agent (a set too), operator, viewer",
          kIssueFlags, issue_certificates, true},
     Verb{"pki", "renew", "FOLDER NAME", "certificates (NAME may be a set) with a new end",
          kRenewFlags, renew_certificates, true},
