@@ -4,6 +4,7 @@
 #include <google/protobuf/io/zero_copy_stream_impl_lite.h>
 #include <poll.h>
 #include <sys/eventfd.h>
+#include <sys/signalfd.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -147,7 +148,7 @@ Agent::Agent(AgentOptions options, Metrics& metrics, Identity identity, Spool sp
   link_ = std::make_unique<Link>(options_.link, [fd = wake_.get()] { ring(fd); });
 }
 
-void Agent::run(int stop_fd) {
+void Agent::run(int stop_fd, int hangup_fd) {
   refresh_inventory();
   guard_.start(kFirstLookSeconds);
   watch_.start();
@@ -156,7 +157,7 @@ void Agent::run(int stop_fd) {
   give_back_memory();  // before the link starts, so that the two peaks do not add up
   link_->start();
   while (!may_leave()) {
-    wait(stop_fd);
+    wait(stop_fd, hangup_fd);
     take_link_events();
     take_busy();
     take_preflights();
@@ -172,17 +173,21 @@ void Agent::run(int stop_fd) {
   keep_shown();
 }
 
-void Agent::wait(int stop_fd) {
+void Agent::wait(int stop_fd, int hangup_fd) {
   std::vector<pollfd> set;
   set.reserve(kMaxPollFds);
   set.push_back({wake_.get(), POLLIN, 0});
   set.push_back({stop_ns_ > 0 ? -1 : stop_fd, POLLIN, 0});
+  set.push_back({hangup_fd, POLLIN, 0});
   supervisor_.add_to(set);
   const double wake_ns = std::min({supervisor_.wake_ns(), tick_ns_, beat_ns_});
   const double left_ms = std::clamp((wake_ns - monotonic_now_ns()) / 1e6, 0.0, kTickNs / 1e6);
   ::poll(set.data(), set.size(), static_cast<int>(std::ceil(left_ms)));
   std::uint64_t rung = 0;
   static_cast<void>(!::read(wake_.get(), &rung, sizeof(rung)));
+  signalfd_siginfo hangup{};
+  if ((set[2].revents & POLLIN) != 0 && ::read(hangup_fd, &hangup, sizeof(hangup)) > 0)
+    look_at_tls(true);
   if (stop_ns_ == 0 && (set[1].revents & POLLIN) != 0) {
     stop_ns_ = monotonic_now_ns();
     spdlog::info("stopping; {} tasks run", supervisor_.size());
@@ -446,8 +451,21 @@ void Agent::tick() {
   if (supervisor_.size() > 0) note_work();
   if (supervisor_.size() > 0 || stop_ns_ > 0) return;  // no work during a measurement
   keep_shown();
+  look_at_tls(false);
   look_again(now_ns);
   enter_rest(now_ns);
+}
+
+void Agent::look_at_tls(bool asked) {
+  const ClientTls::State state = link_->tls().look(asked);
+  if (asked) spdlog::info("SIGHUP: TLS files are read again");
+  if (!state.news.empty())
+    spdlog::log(state.is_fault ? spdlog::level::err : spdlog::level::info, "{}", state.news);
+  if (const std::string warning = link_->tls().warning(unix_now_seconds()); !warning.empty())
+    spdlog::warn("{}", warning);
+  if (state.is_usable)
+    metrics_.set_tls(state.until_unix, state.authority_until_unix,
+                     static_cast<double>(state.failures));
 }
 
 void Agent::send_hello() {
