@@ -122,8 +122,9 @@ void check_final(FuzzedDataProvider& input) {
   ending.ignored_term = input.ConsumeBool();
   ending.deadline_seconds = input.ConsumeFloatingPointInRange(0.0, 1e6);
   ending.stop_outcome = std::string(input.PickValueInArray({kCrashed, kCancelledOutcome}));
-  ending.stop_reason = printable(valid_utf8(input.ConsumeRandomLengthString(100)));
-  if (input.ConsumeBool())
+  ending.stop_reason = "because " + printable(valid_utf8(input.ConsumeRandomLengthString(100)));
+  // Only a runner that the agent ends may survive.
+  if (input.ConsumeBool() || ending.stop == Stop::kNone)
     ending.exit = agent::Exit{.wait_status = input.ConsumeIntegralInRange(0, 0xffff)};
   FromRunner message;
   const std::string frame = input.ConsumeRandomLengthString(2'000);
@@ -145,7 +146,8 @@ void check_final(FuzzedDataProvider& input) {
   const store::ReadyRecord ready = store::make_ready(record);
   FUZZ_CHECK(!ready.fault, ready.fault.value_or(""));
   const Final& final = record.final();
-  FUZZ_CHECK(final.outcome() == kPassed || !final.reason().empty(), final.outcome());
+  FUZZ_CHECK(final.outcome() == kPassed || ending.reported || !final.reason().empty(),
+             final.outcome());
   FUZZ_CHECK(final.outcome() != kPassed || (ending.reported && ending.exit), final.outcome());
 }
 
