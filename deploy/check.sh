@@ -2,7 +2,7 @@
 # Checks the tree on a plain Debian 12 machine: installs packages, then format, rules of the house, build, unit tests,
 # sanitizers, and end-to-end tests on the virtual fabric. Exit 0 only when every step passed.
 #   deploy/check.sh              the short check; its measured time is in deploy/docs/results/check.md
-#   deploy/check.sh --only STEP  one step of it: format house build unit none tidy asan tsan e2e
+#   deploy/check.sh --only STEP  one step of it: format house build unit none tidy asan tsan fuzz e2e
 #   deploy/check.sh --no-fabric  leaves out the step that boots guests, and reports that the check is not complete
 #   deploy/check.sh --full PART  one part of the long check, at most 60 minutes; the result is kept by commit
 #   deploy/check.sh --full       lists the parts, their last results, and whether each result is of this commit
@@ -10,8 +10,8 @@ set -uo pipefail
 cd "$(dirname "$0")/.." || exit 4
 . deploy/compile_cache.sh
 
-steps="deps format house build unit none tidy asan tsan e2e"
-parts="unit asan tsan tidy headers demo e2e pairs upgrade compare path"
+steps="deps format house build unit none tidy asan tsan fuzz e2e"
+parts="unit asan tsan fuzz tidy headers demo e2e pairs upgrade compare path"
 kept=deploy/docs/results/full-check.tsv
 
 # The purpose of each part of the long check, for the list.
@@ -20,6 +20,7 @@ title_of() {
     unit) echo "unit tests with the issues' counts of kills and rounds" ;;
     asan) echo "every program under the address and undefined behaviour sanitizers" ;;
     tsan) echo "every threaded program under the thread sanitizer" ;;
+    fuzz) echo "fuzz targets from the kept corpora, 45 minutes on two cores" ;;
     tidy) echo "clang-tidy on every source" ;;
     headers) echo "a build of each source by itself, without precompiled headers: it includes what it uses" ;;
     demo) echo "the newcomer's demo: the shipped build and one run on guests" ;;
@@ -189,6 +190,7 @@ run_part() {
     unit) step unit "$(title_of unit)" unit ;;
     asan) step asan "$(title_of asan)" sanitized asan all ;;
     tsan) step tsan "$(title_of tsan)" sanitized tsan "${full_tsan_programs[@]}" ;;
+    fuzz) step fuzz "$(title_of fuzz)" deploy/fuzz.sh --long 45 ;;
     tidy) step tidy "$(title_of tidy)" tidy ;;
     headers) step headers "$(title_of headers)" headers ;;
     demo) step demo "$(title_of demo)" deploy/demo.sh --yes ;;
@@ -224,6 +226,7 @@ else
   step tidy "clang-tidy" tidy
   step asan "address and undefined behaviour sanitizers" sanitized asan "${asan_programs[@]}"
   step tsan "thread sanitizer" sanitized tsan "${tsan_programs[@]}"
+  step fuzz "fuzz targets, 5 s each" deploy/fuzz.sh --check
   [ "$fabric" = 0 ] || step e2e "end to end on the virtual fabric" e2e
 fi
 
