@@ -111,7 +111,7 @@ std::string foreign_descriptors() {
 
 // A process that has left the session, the group, the parent and every pipe, and ignores signals.
 void escape(const std::string& name) {
-  if (name.empty() || ::fork() != 0) return;
+  if (name.empty() || name == "none" || ::fork() != 0) return;
   ::setsid();
   if (::fork() != 0) std::_Exit(0);
   ::prctl(PR_SET_NAME, name.c_str());

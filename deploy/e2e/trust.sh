@@ -228,19 +228,20 @@ many_series() {
 # --- floods by one certificate -------------------------------------------------------------------
 
 stream_flood() {
-  local before peak after from took kind hello bad=0
+  local before peak after from took kind hello count bad=0
   serve
   puppet n2
   ask n2 "hello name=n2 incarnation=warm"
   for kind in silent greeting; do
-    hello=""; [ "$kind" = silent ] || hello="--hello"
+    hello="" count=20400
+    [ "$kind" = silent ] || hello="--hello" count=2000
     before=$(rss_of controller)
     # shellcheck disable=SC2046,SC2086  # words
-    sleep 5 | "$attacker" streams --to="127.0.0.1:$port" $(by_certificate n1) --count=20400 --channels=40 --name=n1 $hello --hold=8 >"$work/streams" 2>>"$work/puppets.log" &
+    sleep 5 | "$attacker" streams --to="127.0.0.1:$port" $(by_certificate n1) --count=$count --channels=40 --name=n1 $hello --hold=8 >"$work/streams" 2>>"$work/puppets.log" &
     echo $! >"$work/streams.pid"
     peak_of controller 4 >"$work/peak" &
     echo $! >"$work/peak.pid"
-    wait_for "the streams are asked for" 10 grep -q asked "$work/streams"
+    wait_for "the streams are asked for" 30 grep -q asked "$work/streams"
     from=$(now_ms)
     ask n2 "hello name=n2 incarnation=$kind"
     took=$(seconds_since "$from")
@@ -317,14 +318,15 @@ escapes_in_outputs() {
   local files dirty
   serve
   puppet n1; puppet n2
-  ask n1 "hello name=n1 escape=1"
-  [ "$answer" = welcome ] || { saw "hostile Hello $answer"; ask n1 "hello name=n1"; }
-  ask n2 "hello name=n2"
+  ask n1 "hello name=n1 escape=1"; saw "hostile Hello: ${answer%% *}"
+  ask n1 "hello name=n1 incarnation=second"; [ "$answer" = welcome ]
+  ask n2 "hello name=n2"; [ "$answer" = welcome ]
   run=$(local_cli run pairs --detach)
-  ask n1 go; ask n2 go
+  ask n1 go; [[ $answer == go* ]]
+  ask n2 go
   ask n1 "record started escape=1"; ask n1 "record point escape=1"; ask n1 "record note escape=1"; ask n2 "record started"
   ask n1 "record final outcome=failed escape=1"; ask n1 "ended failed"; ask n2 "record final"; ask n2 "ended passed"
-  ask n1 "hello name=n1 incarnation=second escape=1"
+  ask n1 "hello name=n1 incarnation=third escape=1"
   sleep 0.5
   readable_outputs "$run"
   files=$(find "$work/outputs" -type f -size +0 | wc -l)
@@ -336,7 +338,7 @@ escapes_in_outputs() {
 # --- certificates --------------------------------------------------------------------------------
 
 serial_of_port() {
-  openssl s_client -connect "127.0.0.1:$port" -cert "$pki/op.crt" -key "$pki/op.key" -CAfile "$pki/ca.crt" </dev/null 2>/dev/null | openssl x509 -noout -serial
+  openssl s_client -connect "127.0.0.1:$port" -cert "$pki/op.crt" -key "$pki/op.key" -CAfile "$pki/ca.crt" </dev/null 2>/dev/null | openssl x509 -noout -serial 2>/dev/null || true
 }
 has_new_serial() { [ "$(serial_of_port)" = "$(openssl x509 -in "$pki/controller.crt" -noout -serial)" ]; }
 replaced_certificate() {
@@ -346,7 +348,7 @@ replaced_certificate() {
   puppet n2
   ask n2 "hello name=n2"; [ "$answer" = welcome ]
   wait_for "n1 attaches" 20 is_attached n1
-  old=$(serial_of_port)
+  old=$(serial_of_port || true)
   mkdir "$work/renewed"
   cp "$pki/ca.crt" "$pki/ca.key" "$work/renewed/"
   "$top/deploy/pki.sh" controller "$work/renewed" 127.0.0.1 localhost
@@ -426,13 +428,13 @@ runner_leaves_a_child() {
   local mark=rge$$ from
   hostile_task "$mark"
   from=$(now_ms)
-  wait_for "the child is dead" 3 eval "! pgrep -x $mark" || true
+  while pgrep -x "$mark" && at_most "$(seconds_since "$from")" 3; do sleep 0.05; done
   saw "child $(pgrep -x "$mark" >/dev/null && echo alive || echo dead) after $(seconds_since "$from") s"
   ! pgrep -x "$mark" || { pkill -KILL -x "$mark"; return 1; }
   saw "runners left: $(pgrep -c -f "$bin/railgauge-hostile-runner --task" || true)"
 }
 runner_reads_secrets() {
-  hostile_task ""
+  hostile_task none
   saw "key $(fact key)"; saw "spool $(fact spool)"; saw "the agent's environment $(fact agent_environment)"
   saw "its memory $(fact agent_memory)"; saw "no_new_privs $(fact no_new_privileges)"; saw "core limit $(fact core_limit)"
   saw "descriptors $(fact descriptors)"
@@ -441,7 +443,7 @@ runner_reads_secrets() {
 }
 runner_environment() {
   local name foreign=""
-  hostile_task ""
+  hostile_task none
   for name in $(fact environment); do allowed_variable "$name" || foreign+=" $name"; done
   saw "$(fact environment | wc -w) variables, beyond the list:${foreign:- none}"
   [ -z "$foreign" ]
@@ -490,7 +492,7 @@ chaos() {
   local code=0
   "$(dirname "$0")/chaos.sh" 5 >"$work/chaos" 2>&1 || code=$?
   cat "$work/chaos"
-  saw "$(tail -n 1 "$work/chaos")"
+  saw "$(grep -E '^[0-9]+ rounds in' "$work/chaos" || echo "it did not end")"
   return $code
 }
 

@@ -9,7 +9,7 @@
 //                           bytes, step (of bytes, for each repeated one); outcome, text. Those
 //                           that are not given continue the task's own.
 //   ended OUTCOME           reports the task's end
-//   heartbeat SECONDS       with a clock that is so far beside ours
+//   heartbeat SECONDS       with a clock that is so far beside ours, as in all later heartbeats
 //   message BYTES           a record batch of that size
 //   alive                   prints "alive" or "ended CODE TEXT"
 //   quit
@@ -92,6 +92,7 @@ class Puppet {
     refused_.clear();
     stream_->Write(hello_of(given));
     reader_ = std::thread([this] { read(); });
+    beater_ = std::thread([this] { beat(); });
     std::unique_lock lock(mutex_);
     changed_.wait_for(lock, kPatience, [this] { return over_ || welcomed_; });
     if (welcomed_)
@@ -126,10 +127,24 @@ class Puppet {
     changed_.notify_all();
   }
 
+  // The controller aborts a stream that is silent for some heartbeats.
+  void beat() {
+    constexpr auto kInterval = std::chrono::seconds(2);
+    std::unique_lock lock(mutex_);
+    while (!changed_.wait_for(lock, kInterval, [this] { return over_; })) {
+      if (!welcomed_) continue;
+      const double beside = beside_;
+      lock.unlock();
+      send_heartbeat(beside);
+      lock.lock();
+    }
+  }
+
   void leave() {
     if (!reader_.joinable()) return;
     context_->TryCancel();
     reader_.join();
+    beater_.join();
     stream_.reset();
   }
 
@@ -221,10 +236,18 @@ class Puppet {
   void heartbeat(std::istringstream& words) {
     double beside = 0;
     words >> beside;
+    {
+      const std::lock_guard lock(mutex_);
+      beside_ = beside;
+    }
+    send_heartbeat(beside);
+    say("sent");
+  }
+
+  void send_heartbeat(double beside) {
     api::AgentMessage message;
     message.mutable_heartbeat()->set_unix_time_seconds(unix_now() + beside);
     send(message);
-    say("sent");
   }
 
   void message(std::istringstream& words) {
@@ -257,6 +280,7 @@ class Puppet {
   std::unique_ptr<grpc::ClientReaderWriter<api::AgentMessage, api::ControllerMessage>> stream_;
   std::mutex write_mutex_;  // one write at a time
   std::thread reader_;
+  std::thread beater_;
   std::uint64_t next_spool_id_ = 1;
   std::uint32_t sequence_ = 0;
   api::TaskRef task_;
@@ -264,6 +288,7 @@ class Puppet {
   std::mutex mutex_;  // guards all below
   std::condition_variable changed_;
   bool over_ = true;
+  double beside_ = 0;  // of its clock, in heartbeats
   bool welcomed_ = false;
   std::uint64_t acknowledged_ = 0;
   std::string refused_;

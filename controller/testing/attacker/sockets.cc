@@ -28,7 +28,8 @@ double seconds_since(Clock::time_point from) {
   return std::chrono::duration<double>(Clock::now() - from).count();
 }
 
-// The address in "127.0.0.1:7443". Other networks are refused: this program attacks its own host only.
+// The address in "127.0.0.1:7443". Other networks are refused: this program attacks its own host
+// only.
 sockaddr_in loopback_address(const std::string& target) {
   sockaddr_in address{};
   address.sin_family = AF_INET;
