@@ -45,7 +45,7 @@ idle_connections() {
   saw "TLS ${lost:+not }within $worst s${lost:+ after \"$lost\"}"
   saw "socket $answered of $calls"
   saw "healthz $(curl -s -o /dev/null --max-time 2 -w '%{http_code}' "http://127.0.0.1:$http_port/healthz" || true)"
-  [ -z "$lost" ] && [ "$answered" = "$calls" ] && [ "$calls" -gt 5 ]
+  [ -z "$lost" ] && [ "$answered" = "$calls" ] && [ "$calls" -gt 2 ]
 }
 
 # 65,000 openings in 60 s; the short form keeps the rate for 5 s. The agent begins anew in the middle of it.
@@ -67,7 +67,8 @@ openings() {
   wait "$(pid_of openings)" || true
   saw "$(cat "$work/openings") (scale $seconds/60)"
   saw "attached again after $took s"
-  grep -q 'attached to' "$work/agent-n1.log" && at_most "$took" 15
+  grep -q 'attached to' "$work/agent-n1.log"
+  at_most "$took" 15
   from=$(now_ms)
   timeout 2 "$bin/railgauge" --controller "127.0.0.1:$port" --tls-cert "$pki/op.crt" --tls-key "$pki/op.key" --tls-ca "$pki/ca.crt" version
   saw "TLS after it $(seconds_since "$from") s"
@@ -110,8 +111,9 @@ copied_state_folder() {
   saw "$mixed series of more than two nodes"
   saw "names: $(local_cli nodes -o json | jq -r '[.nodes[].name] | join(" ")')"
   grep -iE 'cop(y|ied)|clone' "$work/agent-n2.log" | grep -iE 'state|agent-node-id'
-  ! grep -q 'attached to' "$work/agent-n2.log"
-  [ "$alike" = 0 ] && [ "$mixed" = 0 ]
+  lacks "$work/agent-n2.log" 'attached to'
+  [ "$alike" = 0 ]
+  [ "$mixed" = 0 ]
   is_attached n1
 }
 
@@ -267,8 +269,10 @@ hello_flood() {
   saw "$(cat "$work/hellos")"
   saw "database $(megabytes "$database"), log $(megabytes "$log")"
   saw "escapes in the log: $(grep -c $'\x1b' "$work/controller.log" || true), forged lines: $(grep -c '^2026-01-01.*forged' "$work/controller.log" || true)"
-  [ "$database" -le 1000000 ] && [ "$log" -le 1000000 ]
-  ! grep -q $'\x1b' "$work/controller.log" && ! grep -q '^2026-01-01.*forged' "$work/controller.log"
+  [ "$database" -le 1000000 ]
+  [ "$log" -le 1000000 ]
+  lacks "$work/controller.log" $'\x1b'
+  lacks "$work/controller.log" '^2026-01-01.*forged'
   ask n2 alive; [ "$answer" = alive ]
 }
 
@@ -361,8 +365,12 @@ replaced_certificate() {
   sleep 1
   ask n2 alive
   saw "stream of n2 $answer, ends of streams: $(grep -c 'its stream ended' "$work/controller.log" || true)"
-  [ "$answer" = alive ] && alive controller && alive agent-n1 && has_new_serial && [ "$(serial_of_port)" != "$old" ]
-  ! grep -q 'its stream ended' "$work/controller.log"
+  [ "$answer" = alive ]
+  alive controller
+  alive agent-n1
+  has_new_serial
+  [ "$(serial_of_port)" != "$old" ]
+  lacks "$work/controller.log" 'its stream ended'
 }
 revoked_certificate() {
   local from gone=""
@@ -430,15 +438,18 @@ runner_leaves_a_child() {
   from=$(now_ms)
   while pgrep -x "$mark" && at_most "$(seconds_since "$from")" 3; do sleep 0.05; done
   saw "child $(pgrep -x "$mark" >/dev/null && echo alive || echo dead) after $(seconds_since "$from") s"
-  ! pgrep -x "$mark" || { pkill -KILL -x "$mark"; return 1; }
-  saw "runners left: $(pgrep -c -f "$bin/railgauge-hostile-runner --task" || true)"
+  saw "it had left its session: $(jq -r '[.. | .escape? | strings] | map(select(. != "'"$mark"'")) | first // "unknown"' "$work/hostile.json")"
+  if pgrep -x "$mark" >/dev/null; then pkill -KILL -x "$mark"; return 1; fi
+  jq -e '[.. | .escape? | strings] | index("escaped")' "$work/hostile.json"
 }
 runner_reads_secrets() {
   hostile_task none
   saw "key $(fact key)"; saw "spool $(fact spool)"; saw "the agent's environment $(fact agent_environment)"
   saw "its memory $(fact agent_memory)"; saw "no_new_privs $(fact no_new_privileges)"; saw "core limit $(fact core_limit)"
   saw "descriptors $(fact descriptors)"
-  [ "$(fact key)" = EACCES ] && [ "$(fact spool)" = EACCES ] && [ "$(fact no_new_privileges)" = 1 ]
+  [ "$(fact key)" = EACCES ]
+  [ "$(fact spool)" = EACCES ]
+  [ "$(fact no_new_privileges)" = 1 ]
   [ "$(fact descriptors)" = none ] && [ "$(fact agent_environment)" != opened ] && [ "$(fact agent_memory)" != opened ]
 }
 runner_environment() {
