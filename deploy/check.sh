@@ -167,7 +167,6 @@ full_tsan_programs=(core_test runner_test store_test event_loop_test fake_cuda_t
   nccl_collectives_test verbs_links_test)
 # Controller and agent: servers, links, and the programs themselves as processes.
 grpc_tsan_programs=(controller_test controller_server_test schedules_test agent_link_test controller_process_test busy_process_test)
-export TSAN_OPTIONS="suppressions=$PWD/deploy/tsan_suppressions.txt history_size=4 ${TSAN_OPTIONS:-}"
 # programs_of PRESET CTEST-ARGUMENTS...: the test programs that ctest selects, which are targets of the same name.
 programs_of() {
   local preset=$1; shift
@@ -213,7 +212,10 @@ run_part() {
     asan) step asan "$(title_of asan)" sanitized asan plain ;;
     tsan) step tsan "$(title_of tsan)" sanitized tsan "${full_tsan_programs[@]}" ;;
     grpc-asan) step asan "$(title_of grpc-asan)" sanitized asan rpc ;;
-    grpc-tsan) step tsan "$(title_of grpc-tsan)" sanitized tsan "${grpc_tsan_programs[@]}" ;;
+    grpc-tsan)
+      export TSAN_OPTIONS="suppressions=$PWD/deploy/tsan_suppressions.txt history_size=4 ${TSAN_OPTIONS:-}"
+      step tsan "$(title_of grpc-tsan)" sanitized tsan "${grpc_tsan_programs[@]}"
+      ;;
     chaos) step chaos "$(title_of chaos)" chaos ;;
     tidy) step tidy "$(title_of tidy)" tidy ;;
     headers) step headers "$(title_of headers)" headers ;;
