@@ -33,19 +33,25 @@ std::string text_of(const std::string& path) {
   return text.str();
 }
 
-// The agent's child that runs a task; -1: none.
-pid_t runner_of(pid_t agent) {
+// A child of `parent` with `word` among its arguments; -1: none.
+pid_t child_of(pid_t parent, const std::string& word) {
   DIR* processes = ::opendir("/proc");
   pid_t found = -1;
   while (const dirent* entry = ::readdir(processes)) {
     const std::string folder = std::string("/proc/") + entry->d_name;
     const std::string status = text_of(folder + "/status");
-    if (status.find("\nPPid:\t" + std::to_string(agent) + "\n") == std::string::npos) continue;
-    if (text_of(folder + "/cmdline").find("--task") != std::string::npos)
+    if (status.find("\nPPid:\t" + std::to_string(parent) + "\n") == std::string::npos) continue;
+    if (text_of(folder + "/cmdline").find(word) != std::string::npos)
       found = std::atoi(entry->d_name);
   }
   ::closedir(processes);
   return found;
+}
+
+// The runner of the agent's task, which is the keeper's child; -1: none.
+pid_t runner_of(pid_t agent) {
+  const pid_t keeper = child_of(agent, "--task");
+  return keeper < 0 ? -1 : child_of(keeper, "--task");
 }
 
 class NcclRanks : public testing::Test {
@@ -138,7 +144,8 @@ class NcclRanks : public testing::Test {
     EXPECT_TRUE(until([&] { return task(run_id).state() == "ended"; }, 3 * kDeadlineSeconds));
     const std::chrono::duration<double> took = std::chrono::steady_clock::now() - began;
     EXPECT_LT(took.count(), kDeadlineSeconds + 5) << "all ranks end by the deadline";
-    for (const auto& one : agents_) EXPECT_EQ(runner_of(one->pid()), -1) << "a runner is left";
+    for (const auto& one : agents_)
+      EXPECT_EQ(child_of(one->pid(), "--task"), -1) << "a keeper is left";
     const api::TaskDetail ended = task(run_id);
     std::printf("after %.1f s: %s: %s\n", took.count(), ended.outcome().c_str(),
                 ended.reason().c_str());

@@ -1,11 +1,12 @@
-// The meeting place of the fake NCCL's ranks that are processes of one host: memory of the first
-// rank, which the others open by its name in /proc. A stopped process keeps the others waiting, as
-// on hardware. No file is left, however the processes end.
-#include <fcntl.h>
-#include <sys/mman.h>
-#include <unistd.h>
+// The meeting place of the fake NCCL's ranks that are processes of one host: a System V memory
+// segment of the first rank, which the others attach by its number, since a confined process cannot
+// open what another one has in /proc. A stopped process keeps the others waiting, as on hardware.
+// The segment is removed at once, and Linux frees it with its last process, however that ends.
+#include <sys/ipc.h>
+#include <sys/shm.h>
 
 #include <array>
+#include <charconv>
 #include <chrono>
 #include <cstring>
 #include <thread>
@@ -18,7 +19,7 @@ namespace {
 constexpr std::size_t kMostRanks = 16;
 constexpr std::size_t kMostBytes = 64U << 10U;  // of a rank's input
 constexpr std::chrono::microseconds kLook{100};
-constexpr const char* kFolder = "/proc/";
+constexpr std::string_view kName = "railgauge fake segment ";
 
 struct Place {
   std::atomic<std::uint64_t> put{0};    // inputs so far
@@ -39,9 +40,10 @@ bool wait_until(const std::function<bool()>& met, const std::function<bool()>& s
   return true;
 }
 
-Shared* mapped(int file) {
-  void* memory = mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
-  return memory == MAP_FAILED ? nullptr : static_cast<Shared*>(memory);
+Shared* attach(int segment) {
+  void* memory = ::shmat(segment, nullptr, 0);
+  // NOLINTNEXTLINE(performance-no-int-to-ptr): shmat's documented error value
+  return memory == reinterpret_cast<void*>(-1) ? nullptr : static_cast<Shared*>(memory);
 }
 
 }  // namespace
@@ -49,7 +51,7 @@ Shared* mapped(int file) {
 class Board {
  public:
   Board(Shared* shared, int ranks) : shared_(shared), ranks_(ranks) {}
-  ~Board() { munmap(shared_, sizeof(Shared)); }
+  ~Board() { ::shmdt(shared_); }
   Board(const Board&) = delete;
   Board& operator=(const Board&) = delete;
   [[nodiscard]] Shared& shared() const { return *shared_; }
@@ -69,19 +71,20 @@ class Board {
   int ranks_;
 };
 
-// The descriptor stays open: it is the memory's name.
+// This process stays attached until its end: others can attach a removed segment until then.
 std::string make_board() {
-  const int file = memfd_create("railgauge-fake-nccl", MFD_CLOEXEC);
-  if (file < 0 || ftruncate(file, sizeof(Shared)) != 0) return "";
-  return kFolder + std::to_string(getpid()) + "/fd/" + std::to_string(file);
+  const int segment = ::shmget(IPC_PRIVATE, sizeof(Shared), IPC_CREAT | 0600);
+  if (segment < 0) return "";
+  const bool attached = attach(segment) != nullptr;
+  ::shmctl(segment, IPC_RMID, nullptr);
+  return attached ? std::string(kName) + std::to_string(segment) : "";
 }
 
 std::shared_ptr<Board> open_board(const std::string& id, int ranks) {
-  if (!id.starts_with(kFolder) || ranks > static_cast<int>(kMostRanks)) return nullptr;
-  const int file = open(id.c_str(), O_RDWR | O_CLOEXEC);
-  if (file < 0) return nullptr;
-  Shared* shared = mapped(file);
-  close(file);
+  if (!id.starts_with(kName) || ranks > static_cast<int>(kMostRanks)) return nullptr;
+  int segment = -1;
+  std::from_chars(id.data() + kName.size(), id.data() + id.size(), segment);
+  Shared* shared = attach(segment);
   return shared == nullptr ? nullptr : std::make_shared<Board>(shared, ranks);
 }
 
