@@ -9,7 +9,9 @@
 #   deploy/fuzz.sh --adopt           add small inputs of the kept corpora that reach new code to deploy/fuzz/corpus
 #   deploy/fuzz.sh --sum             CPU hours so far, by target
 # Variables: RAILGAUGE_FUZZ_CORPORA, the folder of kept corpora (default: build/fuzz-corpora);
-# RAILGAUGE_FUZZ_TARGETS, the targets to run, separated by blanks (default: all).
+# RAILGAUGE_FUZZ_TARGETS, the targets to run, separated by blanks (default: all); for a larger machine without a
+# compiler: RAILGAUGE_FUZZ_WORKERS, processes of each target (then all targets run at once), and RAILGAUGE_FUZZ_COMMIT,
+# the commit of the programs that build/fuzz/bin has already.
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit 4
 . deploy/compile_cache.sh
@@ -24,10 +26,12 @@ dictionaries=deploy/fuzz/dictionaries
 table=deploy/docs/results/fuzz.tsv
 page=deploy/docs/results/fuzz.md
 goal_hours=24
+workers=${RAILGAUGE_FUZZ_WORKERS:-1}
 most_seeds=20 most_seed_bytes=512
 
 build() {
   local options=()
+  [ -z "${RAILGAUGE_FUZZ_COMMIT:-}" ] || return 0
   # Flags from outside replace our own sanitizers: $CXXFLAGS has its own, and the engine is not always libFuzzer.
   if [ -n "${LIB_FUZZING_ENGINE:-}" ]; then
     options=(-DCMAKE_C_COMPILER="${CC:-clang}" -DCMAKE_CXX_COMPILER="${CXX:-clang++}" -DRAILGAUGE_SANITIZE=
@@ -51,11 +55,17 @@ fuzz_one() {
   local kept=$findings/$target options=()
   mkdir -p "$kept" "$folder"
   rm -f "$kept"/crash-* "$kept"/leak-* "$kept"/timeout-* "$kept"/oom-* "$kept/last"
-  [ ! -e $dictionaries/"$target".dict ] || options=("-dict=$dictionaries/$target.dict")
   local TIMEFORMAT='%U %S'
-  cpu=$({ time "$tree/bin/${target}_fuzz" "${options[@]}" -max_total_time="$seconds" -timeout=5 -rss_limit_mb=1024 \
-    -max_len=8192 -print_final_stats=1 -artifact_prefix="$kept/" "$folder" "$seeds/$target" >"$kept/log" 2>&1; } 2>&1) || code=$?
-  awk -v cpu="$cpu" '/stat::number_of_executed_units/ { runs = $2 } END { split(cpu, part, " "); printf "%.1f %d\n", part[1] + part[2], runs }' \
+  # With several processes libFuzzer writes a log for each into the working folder.
+  [ "$workers" = 1 ] || options+=("-jobs=$workers" "-workers=$workers")
+  local here=$PWD program folders=()
+  program=$(realpath "$tree/bin/${target}_fuzz")
+  folders=("$(realpath "$folder")" "$here/$seeds/$target")
+  [ ! -e "$here/$dictionaries/$target.dict" ] || options+=("-dict=$here/$dictionaries/$target.dict")
+  cpu=$({ cd "$kept" && rm -f fuzz-*.log && time "$program" "${options[@]}" -max_total_time="$seconds" -timeout=5 \
+    -rss_limit_mb=1024 -max_len=8192 -print_final_stats=1 -artifact_prefix=./ "${folders[@]}" >log 2>&1; } 2>&1) || code=$?
+  [ "$workers" = 1 ] || cat "$kept"/fuzz-*.log >>"$kept/log"
+  awk -v cpu="$cpu" '/stat::number_of_executed_units/ { runs += $2 } END { split(cpu, part, " "); printf "%.1f %d\n", part[1] + part[2], runs }' \
     "$kept/log" >"$kept/last"
   if [ $code = 0 ]; then
     read -r cpu runs <"$kept/last"
@@ -69,11 +79,12 @@ fuzz_one() {
   return 1
 }
 
-# fuzz_all SECONDS FOLDER: all targets, two at once.
+# fuzz_all SECONDS FOLDER: all targets, two at once, or all at once with several processes each.
 fuzz_all() {
-  local target failed=0
+  local target failed=0 most=2
+  [ "$workers" = 1 ] || most=$(wc -w <<<"$targets")
   for target in $targets; do
-    while [ "$(jobs -rp | wc -l)" -ge 2 ]; do wait -n || failed=1; done
+    while [ "$(jobs -rp | wc -l)" -ge "$most" ]; do wait -n || failed=1; done
     fuzz_one "$target" "$1" "$2/$target" &
   done
   while [ "$(jobs -p | wc -l)" -gt 0 ]; do wait -n || failed=1; jobs >/dev/null; done
@@ -84,8 +95,11 @@ fuzz_all() {
 # inputs kept, findings.
 keep_result() {
   local target commit dirty="" cpu runs found
-  git diff --quiet HEAD -- . ":!$table" ":!$page" || dirty=+changes
-  commit=$(git rev-parse --short=10 HEAD)$dirty
+  commit=${RAILGAUGE_FUZZ_COMMIT:-}
+  if [ -z "$commit" ]; then
+    git diff --quiet HEAD -- . ":!$table" ":!$page" || dirty=+changes
+    commit=$(git rev-parse --short=10 HEAD)$dirty
+  fi
   for target in $targets; do
     read -r cpu runs <"$findings/$target/last" || continue
     found=$(find "$findings/$target" -name 'crash-*' -o -name 'leak-*' -o -name 'timeout-*' -o -name 'oom-*' | wc -l)
@@ -151,7 +165,9 @@ case "${1:-}" in
   --long)
     build || exit
     count=$(wc -w <<<"$targets")
-    fuzz_all $((${2:-45} * 60 * 2 / count)) "$corpora"
+    seconds=$((${2:-45} * 60))
+    [ "$workers" != 1 ] || seconds=$((seconds * 2 / count))
+    fuzz_all "$seconds" "$corpora"
     code=$?
     keep_result
     minimise
