@@ -291,7 +291,7 @@ TEST(AuthorityProcess, KilledAtRandomInstantsItLosesNothing) {
   std::uniform_int_distribution<int> pause_us(0, 50'000);
   const AuthorityFolder folder;
   Acknowledged all;
-  for (int round = 0; round < (full ? 200 : 10); ++round) {
+  for (int round = 0; round < (full ? 60 : 10); ++round) {
     SCOPED_TRACE(fmt::format("round {}", round));
     Child child(folder.path(), round, [](Worker& worker) {
       for (;;) {

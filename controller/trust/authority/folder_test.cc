@@ -52,7 +52,7 @@ std::vector<std::string> files_of(const std::string& path) {
 Folder opened(const std::string& path, Folder::Use use) {
   auto folder = Folder::open(path, use);
   EXPECT_TRUE(folder) << folder.error().message;
-  return std::move(*folder);
+  return std::move(folder).value();  // throws, which fails the test
 }
 
 // Whether a program outside could take the lock of the folder now.
