@@ -62,6 +62,16 @@ Result<Fd> take_lock(const std::string& path) {
   return lock;
 }
 
+// Whoever can write to the folder can replace the authority's key.
+Status check_writers(const std::string& path, int folder) {
+  struct stat about {};
+  if (::fstat(folder, &about) != 0) return refused(path, "look at its mode", errno);
+  if ((about.st_mode & (S_IWGRP | S_IWOTH)) == 0) return {};
+  return fail(Code::kPermissionDenied,
+              fmt::format("{}: use as an authority: group or others can write to it (mode {:04o}); "
+                          "chmod 700 {}",
+                          path, about.st_mode & 07777, path));
+}
 }  // namespace
 
 Result<Folder> Folder::open(const std::string& path, Use use) {
@@ -77,6 +87,7 @@ Result<Folder> Folder::open(const std::string& path, Use use) {
         Code::kNotFound,
         fmt::format("{}: there is no such folder; railgauge pki init makes an authority", path));
   if (!folder) return refused(path, "open", errno);
+  if (use != Use::kRead) RG_TRY_OK(check_writers(path, folder.get()));
   Fd lock;
   if (use != Use::kRead) lock = RG_TRY(take_lock(path + "/.lock"));
   Folder opened(path, std::move(folder), std::move(lock));

@@ -128,6 +128,23 @@ TEST(Folder, IsMadeOnlyWhereThatIsAsked) {
   EXPECT_THAT(file.error().message, HasSubstr(parent.path("ca.crt")));
 }
 
+TEST(Folder, NoAuthorityIsWhereOthersCanWrite) {
+  const AuthorityFolder authority;
+  for (const unsigned mode : {0720U, 0770U, 0702U, 0777U, 01777U}) {
+    SCOPED_TRACE(fmt::format("mode {:04o}", mode));
+    const auto permissions = static_cast<std::filesystem::perms>(mode);
+    std::filesystem::permissions(authority.path(), permissions);
+    for (const auto use : {Folder::Use::kCreate, Folder::Use::kWrite}) {
+      const auto folder = Folder::open(authority.path(), use);
+      ASSERT_FALSE(folder);
+      EXPECT_EQ(folder.error().code, Code::kPermissionDenied);
+      EXPECT_THAT(folder.error().message, HasSubstr("chmod 700"));
+    }
+  }
+  std::filesystem::permissions(authority.path(), std::filesystem::perms(0755));
+  EXPECT_TRUE(Folder::open(authority.path(), Folder::Use::kWrite));
+}
+
 TEST(Folder, AWriterHoldsTheLockAndAReaderNeedsNone) {
   const AuthorityFolder authority;
   {
