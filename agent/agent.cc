@@ -110,9 +110,11 @@ Result<std::unique_ptr<Agent>> Agent::open(AgentOptions options, Metrics& metric
   std::unique_ptr<Agent> agent(new Agent(std::move(options), metrics, std::move(identity),
                                          std::move(spool), std::move(wake)));
   agent->pending_ = std::move(recovered.finals);
-  const std::string confinement = describe_confinement(landlock_version());
-  spdlog::log(landlock_version() == 0 ? spdlog::level::warn : spdlog::level::info,
-              "confinement of runners: {}", confinement);
+  const Confinement& rules = agent->options_.supervisor.task.confinement;
+  const std::string confinement = describe_confinement(rules, landlock_version());
+  const bool open = landlock_version() == 0 || !rules.landlock;
+  spdlog::log(open ? spdlog::level::warn : spdlog::level::info, "confinement of runners: {}",
+              confinement);
   agent->load_kernels();
   agent->restore_shown();
   return agent;
@@ -543,7 +545,8 @@ void Agent::refresh_inventory() {
     spdlog::warn("inventory: {} did not answer in {} s; its facts are unknown", source,
                  options.source_seconds);
   fill_hello(inventory_, hello_);
-  (*hello_.mutable_facts())["runner_confinement"] = describe_confinement(landlock_version());
+  (*hello_.mutable_facts())["runner_confinement"] =
+      describe_confinement(options_.supervisor.task.confinement, landlock_version());
   metrics_.set_node(hello_);
 }
 

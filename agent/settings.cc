@@ -39,6 +39,8 @@ void declare_runner(CLI::App& app, Settings& settings) {
   app.add_option("--runner", task.runner, "path of railgauge-runner");
   app.add_option("--runner-environment", settings.runner_environment,
                  "more variables that a runner gets, by commas; NAME or BEGINNING*");
+  app.add_option("--runner-landlock", settings.agent.supervisor.task.confinement.landlock,
+                 "hide the agent's key and state from runners, and other tasks' processes");
   app.add_option("--runner-core-mib", settings.runner_core_mib,
                  "largest core file of a runner; 0: none")
       ->check(CLI::Range(0.0, kMostLimit));

@@ -109,6 +109,7 @@ std::vector<std::string> kept_words(const Confinement& confinement,
     kept.emplace_back(option);
     kept.push_back(std::move(value));
   };
+  if (!confinement.landlock) add("--landlock", "off");
   for (const std::string& path : confinement.hidden) add("--hide", path);
   add("--limit", fmt::format("core={}", confinement.core_bytes));
   add("--limit", fmt::format("file={}", confinement.file_bytes));
@@ -151,7 +152,9 @@ Result<std::vector<std::string>> read_variables(const std::string& text) {
   return names;
 }
 
-std::string describe_confinement(int landlock_version) {
+std::string describe_confinement(const Confinement& confinement, int landlock_version) {
+  if (!confinement.landlock)
+    return "off: --runner-landlock is false, so a runner can read the agent's key and state";
   if (landlock_version == 0)
     return "none: this kernel has no Landlock, so a runner can read the agent's key and state";
   if (landlock_version < kLandlockOfSignals)

@@ -14,6 +14,8 @@ struct Confinement {
   std::string keeper{};  // path of railgauge-launch-shim
   std::vector<std::string>
       hidden{};  // the agent's key and folders: unreadable where Landlock is on
+  // False: a runner may open every file of its user and trace its processes, as some libraries do.
+  bool landlock = true;
   // More variables that a runner gets: names, or beginnings with '*' at the end.
   std::vector<std::string> variables{};
   std::uint64_t core_bytes = 0;             // of a core file
@@ -38,7 +40,7 @@ std::vector<std::string> runner_environment(const std::vector<std::string>& envi
 Result<std::vector<std::string>> read_variables(const std::string& text);
 
 // One line on what protects the agent from its runners on this kernel, as the node's fact
-// runner_confinement has it: "landlock 7: ..." or "none: ...".
-std::string describe_confinement(int landlock_version);
+// runner_confinement has it: "landlock 7: ...", "none: ..." or "off: ...".
+std::string describe_confinement(const Confinement& confinement, int landlock_version);
 
 }  // namespace railgauge::agent

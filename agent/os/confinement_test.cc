@@ -74,9 +74,10 @@ TEST(Confinement, KeepsTheRunnersWords) {
 }
 
 TEST(Confinement, IsDescribedByWhatTheKernelCan) {
-  EXPECT_THAT(describe_confinement(0), HasSubstr("a runner can read the agent's key"));
-  EXPECT_THAT(describe_confinement(1), HasSubstr("can send signals to the agent"));
-  EXPECT_THAT(describe_confinement(7), StartsWith("landlock 7: files and signals"));
+  EXPECT_THAT(describe_confinement({}, 0), HasSubstr("a runner can read the agent's key"));
+  EXPECT_THAT(describe_confinement({}, 1), HasSubstr("can send signals to the agent"));
+  EXPECT_THAT(describe_confinement({}, 7), StartsWith("landlock 7: files and signals"));
+  EXPECT_THAT(describe_confinement({.landlock = false}, 7), StartsWith("off: --runner-landlock"));
 }
 
 }  // namespace

@@ -69,7 +69,7 @@ start_controller() {
 }
 
 # start_agent NODE [STATE_DIR [PROCESS]]: starts an agent on fake libraries; PROCESS (agent-NODE) names its log and pid
-# file.
+# file. The fake wire writes into another runner's memory, which Landlock forbids.
 start_agent() {
   local node=$1 state=${2:-$work/state-$1} process=${3:-agent-$1}
   [ -d "$work/sys-$node/class" ] || make_sysfs "$work/sys-$node"
@@ -77,7 +77,8 @@ start_agent() {
   RAILGAUGE_LIBIBVERBS=$lib/libibverbs-fake.so RAILGAUGE_LIBCUDA=$lib/libcuda-fake.so RAILGAUGE_LIBNVML=$lib/libnvidia-ml-fake.so \
     RAILGAUGE_LIBGDRAPI=$lib/libgdrapi-fake.so RAILGAUGE_LIBVULKAN=$lib/libvulkan-fake.so RAILGAUGE_FAKE_CUDA=gpus=2 \
     "$bin/railgauge-agent" --controller "unix:$socket" --name "$node" --state-dir "$state" \
-    --sysfs-root "$work/sys-$node" --proc-root "$work/proc-$node" --metrics-listen 127.0.0.1:0 >>"$work/$process.log" 2>&1 &
+    --sysfs-root "$work/sys-$node" --proc-root "$work/proc-$node" --runner-landlock false \
+    --metrics-listen 127.0.0.1:0 >>"$work/$process.log" 2>&1 &
   echo $! >"$work/$process.pid"
 }
 

@@ -84,6 +84,8 @@ Result<Confinement> take_confinement(std::span<char* const>& words) {
       confinement.files.paths.emplace_back(words[1]);
     else if (std::string_view(words[0]) == "--limit")
       RG_TRY_OK(take_limit(words[1], confinement));
+    else if (std::string_view(words[0]) == "--landlock")
+      confinement.landlock = std::string_view(words[1]) != "off";
     else
       return invalid("{}: is no option of --confine", words[0]);
     words = words.subspan(2);
@@ -116,6 +118,7 @@ Status confine(const Confinement& confinement) {
   for (const int privilege : kPrivileges) ::prctl(PR_CAPBSET_DROP, privilege, 0, 0, 0);
   if (::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0)
     return fail(Code::kInternal, "PR_SET_NO_NEW_PRIVS: {}", std::strerror(errno));
+  if (!confinement.landlock) return {};
   const Status restricted = restrict_files(confinement.files);
   if (!restricted && restricted.error().code != Code::kUnimplemented) return restricted;
   return {};

@@ -13,12 +13,14 @@ namespace railgauge::launch {
 
 struct Confinement {
   bool asked = false;
+  bool landlock = true;  // false: neither files nor signals are restricted
   HiddenFiles files;
   std::map<int, std::uint64_t> limits;  // by RLIMIT_...; never above the present hard limit
 };
 
-// Takes the words "--confine [--hide PATH | --limit NAME=NUMBER]..." from the front of `words`.
-// Without the first one nothing is taken. kInvalidArgument: an unknown word or limit.
+// Takes the words "--confine [--hide PATH | --limit NAME=NUMBER | --landlock on|off]..." from the
+// front of `words`. Without the first one nothing is taken. kInvalidArgument: an unknown word or
+// limit.
 Result<Confinement> take_confinement(std::span<char* const>& words);
 
 // A private folder of the program's temporary files, in TMPDIR; the destructor removes it with its

@@ -199,7 +199,7 @@ Result<int> watch_program(std::span<char* const> words, Confinement& confinement
     scratch.make(confinement.files);
     ::prctl(PR_SET_DUMPABLE, 0);
     ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
-    options.kills_by_scope = restrict_signals();
+    options.kills_by_scope = confinement.landlock && restrict_signals();
   }
   const pid_t child =
       RG_TRY(fork_process("railgauge-launch-shim", [&] { return become(words, confinement); }));
@@ -218,8 +218,8 @@ int end_as(int status) {
 
 int misused() {
   std::fputs(
-      "railgauge-launch-shim: --keep PARENT GRACE_MS [--confine [--hide PATH | --limit NAME=N]...] "
-      "PROGRAM ARGV...\n",
+      "railgauge-launch-shim: --keep PARENT GRACE_MS [--confine [--hide PATH | --limit NAME=N | "
+      "--landlock on|off]...] PROGRAM ARGV...\n",
       stderr);
   return 2;
 }

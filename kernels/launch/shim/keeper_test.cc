@@ -205,10 +205,10 @@ class Hidden : public testing::Test {
     std::filesystem::create_symlink(folder_.path / "etc/tls/node.key", folder_.path / "out/link");
   }
   // Runs the script in folder out, which is beside the hidden ones; returns what it printed.
-  std::string run(const std::string& script) {
+  std::string run(const std::string& script, const std::string& landlock = "on") {
     const pid_t keeper =
         start(folder_, "cd out; exec >said 2>&1; " + script, "1000",
-              {"--confine", "--hide", folder_.path / "state", "--hide",
+              {"--confine", "--landlock", landlock, "--hide", folder_.path / "state", "--hide",
                folder_.path / "etc/tls/node.key", "--limit", "core=0", "--limit", "file=1000000"});
     status_of(keeper);
     return content(folder_.path / "out/said");
@@ -220,6 +220,16 @@ TEST_F(Hidden, IsUnreadableByEveryPath) {
   EXPECT_EQ(run("for f in ../etc/tls/node.key ../etc/tls/node.key.old link ../state/spool.db "
                 "/proc/self/root$PWD/../state/spool.db; do cat $f 2>&1 | grep -c denied; done"),
             "1\n1\n1\n1\n1\n");
+}
+
+TEST_F(Hidden, IsReadableWhereTheAgentTurnsLandlockOffAndTheRestHolds) {
+  EXPECT_EQ(run("cat ../etc/tls/node.key; ulimit -c; grep NoNewPrivs /proc/self/status; "
+                "setsid sleep 100 & echo $! >child",
+                "off"),
+            "secret0\nNoNewPrivs:\t1\n");
+  const pid_t child = std::atoi(content(folder_.path / "out/child").c_str());
+  ASSERT_GT(child, 0);
+  EXPECT_NE(::kill(child, 0), 0) << "the child is left";
 }
 
 TEST_F(Hidden, CannotBeMovedReplacedOrLinked) {
