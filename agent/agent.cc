@@ -564,7 +564,7 @@ void Agent::beat() {
   if (!delivery_.is_attached()) return;
   api::AgentMessage message;
   api::Heartbeat& heartbeat = *message.mutable_heartbeat();
-  heartbeat.set_unix_time_seconds(static_cast<double>(::time(nullptr)));
+  heartbeat.set_unix_time_seconds(unix_now_seconds());
   heartbeat.set_spool_records(static_cast<double>(spool_.waiting_records()));
   const auto running = supervisor_.running();
   if (!running.empty()) heartbeat.set_busy_task_id(running.front().task_id());

@@ -3,8 +3,10 @@
 #include <grpcpp/ext/proto_server_reflection_plugin.h>
 #include <grpcpp/health_check_service_interface.h>
 
+#include <algorithm>
 #include <array>
 #include <chrono>
+#include <cmath>
 #include <map>
 
 #include <fmt/format.h>
@@ -253,6 +255,9 @@ void Server::show_nodes() {
       ++counts.attached;
       counts.busy += node.busy && node.busy->reasons_size() > 0 ? 1 : 0;
       counts.waiting_records += node.spool_records.value_or(0);
+      counts.clocks_off += node.clock_is_off ? 1 : 0;
+      counts.clock_skew_seconds =
+          std::max(counts.clock_skew_seconds, std::abs(node.clock_skew_seconds));
     } else if (node.presence == fleet::NodePresence::kDetached) {
       ++counts.detached;
     } else if (node.last_seen_at_unix > oldest) {

@@ -101,6 +101,84 @@ TEST_F(TlsTest, AnAgentMaySpeakForTheNodeInItsCertificateAndForNoOther) {
               HasSubstr("the certificate is for n1, so it cannot speak for node n2"));
 }
 
+TEST_F(TlsTest, ACertificateWithTheIdOfAnotherNodeIsRefusedAndNodesStayAsTheyWere) {
+  pki("agent . n1");
+  pki("agent . n2");
+  const auto listed = [this] {
+    grpc::ClientContext context;
+    api::NodeList nodes;
+    EXPECT_TRUE(bench_.stub_->ListNodes(&context, {}, &nodes).ok());
+    std::string text;
+    for (const api::NodeInfo& node : nodes.nodes())
+      text += fmt::format("{} {} {}; ", node.name(), node.node_id(), node.state());
+    return text;
+  };
+  const auto refused_with_id_of_n2 = [this](const std::string& name) {
+    auto options = agent(name, "n1");
+    options.node_id = "id-n2";
+    ScriptedAgent other(options);
+    EXPECT_TRUE(other.wait_until([](const ScriptedAgent& a) { return a.ended(); }));
+    EXPECT_EQ(other.status().error_code(), grpc::StatusCode::PERMISSION_DENIED);
+    EXPECT_THAT(other.refused().reason(), HasSubstr("node id id-n2 belongs to node n2"));
+    EXPECT_THAT(other.refused().reason(), HasSubstr("delete agent-node-id"));
+  };
+  {
+    ScriptedAgent owner(agent("n2", "n2"));
+    ASSERT_TRUE(welcome(owner));
+    refused_with_id_of_n2("n1");
+    refused_with_id_of_n2("n2");
+    EXPECT_EQ(listed(), "n2 id-n2 attached; ");
+    EXPECT_FALSE(owner.ended());
+  }
+  refused_with_id_of_n2("n1");
+  bench_.stop();
+  bench_.start();
+  target_ = fmt::format("127.0.0.1:{}", bench_.server_->tcp_port());
+  refused_with_id_of_n2("n1");
+  EXPECT_EQ(listed(), "n2 id-n2 lost; ") << "the database knows whose it is";
+  pki("agent . n2");  // renewed: another serial and key
+  ScriptedAgent again(agent("n2", "n2"));
+  EXPECT_TRUE(welcome(again));
+}
+
+TEST_F(TlsTest, ThirdStreamsOfACertificateAreRefusedUnreadAndAnotherAgentAttaches) {
+  pki("agent . n1");
+  pki("agent . n2");
+  const auto stub = api::AgentLink::NewStub(grpc::CreateChannel(target_, credentials("n1")));
+  struct Silent {
+    grpc::ClientContext context;
+    std::unique_ptr<grpc::ClientReaderWriter<api::AgentMessage, api::ControllerMessage>> stream;
+  };
+  std::vector<std::unique_ptr<Silent>> silent;
+  for (int i = 0; i < 2; ++i) {
+    silent.push_back(std::make_unique<Silent>());
+    silent.back()->stream = stub->Attach(&silent.back()->context);
+    silent.back()->stream->WaitForInitialMetadata();
+  }
+  constexpr int kFlood = 300;
+  for (int i = 0; i < kFlood; ++i) {
+    Silent third;
+    third.stream = stub->Attach(&third.context);
+    api::ControllerMessage message;
+    EXPECT_FALSE(third.stream->Read(&message));
+    const grpc::Status status = third.stream->Finish();
+    ASSERT_EQ(status.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED) << i;
+    ASSERT_THAT(status.error_message(), HasSubstr("certificate n1 has 2 streams, its limit"));
+  }
+  ScriptedAgent other(agent("n2", "n2"));
+  EXPECT_TRUE(welcome(other));
+  for (const auto& one : silent) one->context.TryCancel();
+  for (const auto& one : silent) one->stream->Finish();
+  bench_.stop();
+  auto store = store::Store::open({.path = bench_.config_.database});
+  ASSERT_TRUE(store) << store.error().message;
+  std::size_t told = 0;
+  const auto events = (*store)->list_events(1'000);
+  for (const store::EventRow& event : *events) told += event.kind == "node_refused" ? 1 : 0;
+  EXPECT_GE(told, 1U);
+  EXPECT_LE(told, 7U) << "six a minute, and their number";
+}
+
 TEST_F(TlsTest, OnlyTheUnitAgentMayAttachAndItMayNotControl) {
   pki("agent . n1");
   pki("operator . ann");

@@ -146,6 +146,10 @@ Role role_of(const Subject& subject) {
   return Role::kNone;
 }
 
+std::string identity_of(const Peer& peer) {
+  return peer.role == Role::kAgent ? peer.common_name : std::string();
+}
+
 Status may_control(const Peer& peer, bool read_only) {
   const bool allowed = peer.role == Role::kAny || peer.role == Role::kOperator ||
                        (read_only && peer.role == Role::kViewer);

@@ -62,6 +62,10 @@ Subject parse_subject(std::string_view rfc2253);
 // Returns agent, operator or viewer; kNone when the subject has another OU, none or several. Pure.
 Role role_of(const Subject& subject);
 
+// The node that an agent's certificate speaks for: what a node's id is bound to, through renewals.
+// "" for a peer without a certificate, or with another role.
+std::string identity_of(const Peer& peer);
+
 // --- rights: kPermissionDenied naming who, what they are and what is needed. Pure --------------
 Status may_control(const Peer& peer, bool read_only);
 Status may_attach(const Peer& peer);

@@ -145,6 +145,8 @@ class ControlService final : public api::Control::CallbackService {
                   schedules_.remove(request->name()))
   RAILGAUGE_UNARY(RunSchedule, kWrite, pool_, api::ScheduleRef, api::RunSummary,
                   schedules_.run_now(request->name(), peer.who))
+  RAILGAUGE_UNARY(RenameNode, kWrite, pool_, api::RenameNodeRequest, api::NodeList,
+                  control_.rename_node(request->name(), request->new_name(), peer.who))
   // Changes nothing on the nodes, but makes them work: not for those who may only read.
   RAILGAUGE_UNARY(RunPreflight, kWrite, pool_, api::PreflightRequest, api::PreflightReport,
                   control_.run_preflight(*request))

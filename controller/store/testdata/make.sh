@@ -70,6 +70,13 @@ UPDATE run SET cancelled_by='me' WHERE run_id='r3';
 UPDATE schedule_due SET note='busy';
 SQL
       ;;
+    11) cat <<'SQL'
+UPDATE node SET certificate='n1';
+INSERT INTO metric_list VALUES (1, '["latency_ns"]');
+UPDATE task SET metric_list=1;
+UPDATE attempt SET dispatched_at=1;
+SQL
+      ;;
   esac
 }
 

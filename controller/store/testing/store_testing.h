@@ -171,14 +171,27 @@ inline Record final_record(const At& at, std::uint32_t sequence, const std::stri
   return record;
 }
 
-// Appends and waits for the commit.
-inline Status append(Store& store, const std::string& node_id, std::vector<Record> records) {
+// Dispatches an attempt, as the controller does before its agents hear of it.
+inline void dispatch(Store& store, const RecordKey& key) {
+  EXPECT_TRUE(store.update_task(
+      {.run_id = key.run_id(), .task_id = key.task_id(), .attempts = key.attempt()}));
+}
+
+// Delivers records as an agent does, and waits for the commit.
+inline Status deliver(Store& store, const std::string& node_id, std::vector<Record> records) {
   Status told = fail(Code::kUnknown, "never told");
   const Status accepted = store.append_records(node_id, std::move(records),
                                                [&](const Status& status) { told = status; });
   if (!accepted) return accepted;
   if (const Status flushed = store.flush(); !flushed) return flushed;
   return told;
+}
+
+// Delivers records of attempts that it dispatches first.
+inline Status append(Store& store, const std::string& node_id, std::vector<Record> records) {
+  for (const Record& record : records)
+    if (record.key().attempt() > 0) dispatch(store, record.key());
+  return deliver(store, node_id, std::move(records));
 }
 
 // Appends the records of both ranks of a passed attempt, with one point.
