@@ -135,7 +135,8 @@ Fleet::Arrived Fleet::arrived(api::AgentMessage message) {
   return arrived;
 }
 
-std::shared_ptr<AgentStream> Fleet::open(grpc::CallbackServerContext* context, auth::Peer peer) {
+std::shared_ptr<AgentStream> Fleet::open(grpc::CallbackServerContext* context, auth::Peer peer,
+                                         std::shared_ptr<void> call) {
   const Session session = next_session_++;
   Status allowed = auth::may_attach(peer);
   const auto place = std::make_shared<StreamGate::Place>();
@@ -150,7 +151,7 @@ std::shared_ptr<AgentStream> Fleet::open(grpc::CallbackServerContext* context, a
     report_refusal(peer, allowed.error().message);
     auto refused = AgentStream::make(
         session, context, std::move(peer),
-        {.message = [](Session, const api::AgentMessage&) {}, .closed = [](Session) {}});
+        {.message = [](Session, const api::AgentMessage&) {}, .closed = [call = std::move(call)](Session) {}});
     refused->finish(to_grpc(allowed.error()));
     return refused;
   }
@@ -163,7 +164,7 @@ std::shared_ptr<AgentStream> Fleet::open(grpc::CallbackServerContext* context, a
                 });
           },
       .closed =
-          [this, place](Session from) {
+          [this, place, call = std::move(call)](Session from) {
             gate_.release(*place);
             loop_.post([this, from] { on_closed(from); });
           }};

@@ -11,4 +11,4 @@ CREATE TABLE metric_list (
 ALTER TABLE task ADD COLUMN metric_list INTEGER REFERENCES metric_list (id);  -- NULL: not known, any metric is taken
 
 -- An attempt has a row from its dispatch on: records of other attempts are refused.
-ALTER TABLE attempt ADD COLUMN dispatched_at REAL;  -- by the controller's clock; NULL: before version 11
+ALTER TABLE attempt ADD COLUMN dispatched_at REAL;  -- by the controller's clock; NULL: before version 12
