@@ -14,9 +14,9 @@ namespace railgauge::fleet {
 
 struct StreamBounds {
   std::size_t all = 20'000;
-  // Of one certificate's identity: an agent that reconnects has two for a moment.
+  // One certificate's identity: an agent that reconnects has two for a moment.
   std::size_t certificate = 2;
-  // Of one source without certificates, before their Hello. A simulated fleet attaches from one.
+  // One source without certificates, before their Hello. A simulated fleet attaches from one.
   std::size_t unattached = 12'000;
 };
 

@@ -1,4 +1,4 @@
-// What a rank may report, and what is put aside: attempts, metrics, bounds, ends, times. A reader
+// The records that a rank may report, and those that are put aside: attempts, metrics, bounds, ends, times. A reader
 // must see no difference after a record that was refused.
 #include <random>
 #include <string>
@@ -183,7 +183,7 @@ TEST_F(RefusedRecords, ARankReportsAtMostSoManyBytesAlsoAfterARestart) {
   EXPECT_LE(stored, kMaxRankBytes);
   EXPECT_GT(stored, kMaxRankBytes / 100 * 99);
   EXPECT_GT(refused("bounds"), 1'000);
-  // What is put aside is bounded too, by node.
+  // Records put aside are bounded too, by node.
   EXPECT_LE(**connection->integer("SELECT sum(length(body)) FROM orphan_record"), 64 << 20);
 }
 
