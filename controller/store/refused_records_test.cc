@@ -1,5 +1,5 @@
-// The records that a rank may report, and those that are put aside: attempts, metrics, bounds, ends, times. A reader
-// must see no difference after a record that was refused.
+// The records that a rank may report, and those that are put aside: attempts, metrics, bounds,
+// ends, times. A reader must see no difference after a record that was refused.
 #include <random>
 #include <string>
 #include <vector>
@@ -25,7 +25,7 @@ class RefusedRecords : public StoreTest {
     std::vector<TaskRow> tasks = pair_tasks(1);
     tasks[0].metrics = {"latency_ns"};
     ASSERT_TRUE(store_->create_run(run_row("r1"), tasks));
-    dispatch(*store_, record_at({}, 0).key());
+    dispatch(*store_, "r1", "t0001");
     ASSERT_TRUE(deliver(*store_, "id-1", {started_record({}), point_record({}, 1)}));
   }
   // Everything that readers are shown, in the order in which they are shown it.
@@ -90,9 +90,11 @@ TEST_F(RefusedRecords, AKernelThatDeclaresNothingReportsNothingAndAnOldTaskEvery
   std::vector<TaskRow> tasks = pair_tasks(2);
   tasks[0].metrics.emplace();
   ASSERT_TRUE(store_->create_run(run_row("r1"), tasks));
-  for (const char* task : {"t0001", "t0002"})
-    ASSERT_TRUE(append(*store_, "id-1",
-                       {started_record({.task_id = task}), point_record({.task_id = task}, 1)}));
+  for (const char* task : {"t0001", "t0002"}) {
+    dispatch(*store_, "r1", task);
+    ASSERT_TRUE(deliver(*store_, "id-1",
+                        {started_record({.task_id = task}), point_record({.task_id = task}, 1)}));
+  }
   const auto rows = all();
   ASSERT_EQ(rows.size(), 1U);
   EXPECT_EQ(rows[0].task_id, "t0002") << "planned before the database knew metrics";

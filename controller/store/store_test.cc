@@ -367,8 +367,8 @@ TEST_F(StoreTest, OrphansAreStoredWhenTheirAttemptIsDispatched) {
   EXPECT_EQ(store_->stats()->orphan_records, 603);
   ASSERT_TRUE(store_->create_run(run_row("r1"), pair_tasks(1)));
   EXPECT_EQ(store_->stats()->orphan_records, 603) << "nobody was asked to measure it yet";
-  dispatch(*store_, record_at({.attempt = 2}, 0).key());
-  dispatch(*store_, record_at({}, 0).key());
+  dispatch(*store_, "r1", "t0001", 2);
+  dispatch(*store_, "r1", "t0001");
   ASSERT_TRUE(store_->flush());
   EXPECT_EQ(store_->results({.run_id = "r1", .all_attempts = true, .limit = 1'000})->size(), 600u);
   EXPECT_EQ(store_->samples("r1", "t0001", 1, 0, 1)->size(), 20'000u) << "long ones are whole";
