@@ -298,6 +298,7 @@ void Fleet::welcome(Stream& stream, api::Hello hello, const Roster::Attached& at
   node.clock_is_off = before.clock_is_off;
   node.events_left = before.events_left;
   node.events_since = before.events_since;
+  node.certificate_until_unix = stream.wire->peer().certificate_until_unix;
   node.presence = NodePresence::kAttached;
   node.presence_since = fleet::monotonic_seconds();
   node.attached_at_unix = node.last_seen_at_unix = fleet::unix_seconds();
@@ -506,6 +507,20 @@ void Fleet::end_rename(const store::NodeBond& node, const std::string& to, bool 
   if (is_stored && !keeps_state && state != nodes_.end() &&
       state->second.hello.node_id() == node.node_id)
     nodes_.erase(state);
+}
+
+void Fleet::end_streams(const std::string& reason,
+                        const std::function<bool(const auth::Peer&)>& is_barred) {
+  for (auto& [session, stream] : streams_) {
+    const auth::Peer& peer = stream.wire->peer();
+    if (stream.is_barred || !is_barred(peer)) continue;
+    stream.is_barred = true;
+    const std::string text =
+        fmt::format("the stream of {} from {} ends: {}", peer.who, peer.address, reason);
+    spdlog::warn("{}", text);
+    event("node_barred", "", text);
+    stream.wire->abort({grpc::StatusCode::PERMISSION_DENIED, reason});
+  }
 }
 
 void Fleet::close_all(const std::string& reason) {

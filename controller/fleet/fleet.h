@@ -95,6 +95,7 @@ struct NodeState {
   api::Hello hello;  // without `running`, facts and stack
   std::string address;
   std::string certificate{};  // the node that its stream's certificate speaks for; "" without one
+  double certificate_until_unix = 0;  // of its stream; 0: without one
   NodePresence presence = NodePresence::kLost;
   double presence_since = 0;  // on the loop's monotonic clock
   double attached_at_unix = 0;
@@ -138,6 +139,9 @@ class Fleet {
   // `keeps_state`: a run still uses the state under the old name.
   void end_rename(const store::NodeBond& node, const std::string& to, bool is_stored,
                   bool keeps_state);
+  // Ends at once the streams of peers that `is_barred` names; the agent learns `reason`.
+  void end_streams(const std::string& reason,
+                   const std::function<bool(const auth::Peer&)>& is_barred);
   [[nodiscard]] const std::map<std::string, NodeState>& nodes() const { return nodes_; }
   [[nodiscard]] std::uint64_t records_stored() const { return records_stored_; }
 
@@ -150,6 +154,7 @@ class Fleet {
     double opened = 0;
     bool is_ending = false;       // it was refused or replaced: nothing of it is read any more
     double end_by = 0;            // of a replaced stream that is not read; 0: none
+    bool is_barred = false;       // aborted by end_streams()
     std::optional<Batch> held{};  // the store was full: tried again at each tick
   };
   // A message as the thread that read it prepared it for the loop.

@@ -28,7 +28,7 @@ class Gate;
 class Call {
  public:
   Call(Gate& gate, const Right& right, auth::Peer peer, audit::Act act,
-       ConnectionCalls::Place place);
+       ConnectionCalls::Place place, auth::PeerBook::Call under_way);
   Call(const Call&) = delete;
   Call& operator=(const Call&) = delete;
   ~Call();  // a write that did not end counts as cancelled
@@ -49,6 +49,7 @@ class Call {
   const auth::Peer peer_;
   const audit::Act act_;
   ConnectionCalls::Place place_;
+  auth::PeerBook::Call under_way_;  // until end(): cancelled once its certificate is revoked
   std::optional<audit::AuditLog::Call> begun_{};
 };
 
