@@ -5,7 +5,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 # room: rooms that it may include (itself always); =name means the rooms of the row =name. A file belongs to the longest
-# room with which its path begins. A test or benchmark may include any room of its own part (agent, controller,
+# room with which its path begins. A test, benchmark or fuzz target may include any room of its own part (agent, controller,
 # kernels), fakes and contracts.
 rooms='
 =core: kernels/core kernels/core/base kernels/core/group kernels/core/stats kernels/core/text
@@ -110,6 +110,7 @@ controller/cli/verbs: =core kernels/peers kernels/peers/perftest controller/api 
 controller/cli: =core controller/api controller/cli/input controller/cli/live controller/cli/render controller/cli/verbs
 deploy/vfabric: =core
 deploy/compare: =core
+deploy/fuzz: =core kernels/* agent/* controller controller/*
 '
 # foreign header (a prefix): rooms that own it
 owners='
@@ -184,7 +185,7 @@ facts | awk -F '\t' -v rooms="$rooms" -v owners="$owners" '
       for (j = 1; j <= words; ++j) allow(owns, count, word[j])
     }
   }
-  { room = room_of($1); top = $1; sub(/\/.*/, "", top); is_test = $1 ~ /_(test|bench)\.(cc|cu)$|\/testing\// }
+  { room = room_of($1); top = $1; sub(/\/.*/, "", top); is_test = $1 ~ /_(test|bench|fuzz)\.(cc|cu)$|\/testing\// }
   $2 == "file" && room == "" { complain($1, "no rule for its folder in check_includes.sh") }
   $2 == "own" && $3 ~ /^(kernels|agent|controller|deploy)\// && room != "" {
     target = room_of($3)
