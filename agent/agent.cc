@@ -471,6 +471,10 @@ void Agent::look_at_tls(bool asked) {
 void Agent::send_hello() {
   api::Hello hello = hello_;
   for (api::TaskRef& task : supervisor_.running()) *hello.add_running() = std::move(task);
+  const std::string left_out = fit_hello(hello);
+  if (left_out != left_out_ && !left_out.empty())
+    spdlog::warn("the controller is not told of {}: beyond the bounds of the contract", left_out);
+  left_out_ = left_out;
   link_->set_hello(std::move(hello));
 }
 

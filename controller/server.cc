@@ -124,6 +124,7 @@ Server::Server(std::unique_ptr<store::Store> store, std::unique_ptr<audit::Audit
   schedules_.on_act(record);
   upgrade_watch_.on_act(record);
   fleet_.set_listener(&director_);
+  fleet_.set_audit(audit_.get());
   run_judge_.on_new(
       [this](const std::vector<store::SeriesRow>& series) { start_confirming(series); });
   director_.on_figures([this](const std::string& run_id) {
@@ -269,6 +270,8 @@ void Server::on_tick() {
   // The fleet counts; the metric follows and never falls.
   series.raise_to("railgauge_records_stored_total", {},
                   static_cast<double>(fleet_.records_stored()));
+  for (const auto& [reason, count] : fleet_.refused_agents())
+    series.raise_to("railgauge_agents_refused_total", {{"reason", reason}}, count);
   if (!stopping_ && is_due(next_schedules_, kScheduleSeconds))
     static_cast<void>(starter_->submit([this] { schedules_.tick(fleet::unix_seconds()); }));
   if (!stopping_ && is_due(next_upgrades_, kUpgradeSeconds))

@@ -160,7 +160,7 @@ void MetricsFeed::update_store() {
   series.set("railgauge_orphan_records", {}, stats->orphan_records);
   series.raise_to("railgauge_orphan_records_dropped_total", {}, stats->orphans_dropped);
   for (const auto& [reason, count] : stats->refused_records)
-    if (count > 0) series.raise_to("railgauge_records_refused_total", {{"reason", reason}}, count);
+    series.raise_to("railgauge_records_refused_total", {{"reason", reason}}, count);
   std::error_code error;
   const auto space =
       std::filesystem::space(std::filesystem::absolute(database_path_, error).parent_path(), error);

@@ -33,8 +33,6 @@ std::string only_property(const grpc::AuthContext& context, const char* name) {
 constexpr std::array<std::string_view, 5> kRoleNames{"no known role", "agent", "operator", "viewer",
                                                      "any role"};
 
-std::string_view name_of(Role role) { return kRoleNames.at(static_cast<std::size_t>(role)); }
-
 int hex_digit(char c) {
   if (c >= '0' && c <= '9') return c - '0';
   const int lower = std::tolower(static_cast<unsigned char>(c));
@@ -63,6 +61,8 @@ std::optional<std::string> known_name(uid_t uid) {
 }
 
 }  // namespace
+
+std::string_view name_of(Role role) { return kRoleNames.at(static_cast<std::size_t>(role)); }
 
 bool may_connect(const Credentials& peer, uid_t own_uid, std::optional<gid_t> group) {
   if (peer.uid == 0 || peer.uid == own_uid) return true;

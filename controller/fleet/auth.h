@@ -24,6 +24,8 @@ class ServerContextBase;
 namespace railgauge::auth {
 
 enum class Role { kNone, kAgent, kOperator, kViewer, kAny };
+// "agent", the word of a certificate's OU; "no known role", "any role".
+std::string_view name_of(Role role);
 
 struct Peer {
   Role role = Role::kNone;    // kAny: unix socket and --insecure

@@ -81,10 +81,12 @@ Batch batch_of(api::RecordBatch message) {
 namespace {
 
 constexpr std::uint32_t kRefusalsAMinute = 6;  // of a peer, that are logged and stored
-constexpr double kEndSeconds = 1;              // of a replaced stream that is not read
-constexpr double kReportSeconds = 1;           // between two looks at what was left out
-constexpr double kEventsAMinute = 60;  // of a node, so that a bad port does not fill the store
-constexpr double kMinute = 60;
+// Attaches of a node: each may store other facts, and an agent that reconnects waits between its
+// attempts.
+constexpr std::uint32_t kAttachesAMinute = 60;
+constexpr double kEndSeconds = 1;             // of a replaced stream that is not read
+constexpr double kReportSeconds = 1;          // between two looks at what was left out
+constexpr std::uint32_t kEventsAMinute = 60;  // of a node: a bad port must not fill the store
 
 // The summary of those records that were stored.
 std::vector<StoredRecords> summary_without(const store::Parcel& parcel,
@@ -127,7 +129,9 @@ Fleet::Arrived Fleet::arrived(api::AgentMessage message) {
   if (message.has_hello())
     if (const Status sound = check_bounds(message.hello()); !sound) {
       arrived.bad_hello = sound.error();
-      *arrived.message.mutable_hello()->mutable_contract() = message.hello().contract();
+      api::Hello& kept = *arrived.message.mutable_hello();
+      *kept.mutable_contract() = message.hello().contract();
+      if (is_node_name(message.hello().name())) kept.set_name(message.hello().name());
       return arrived;
     }
   bound_texts(message);
@@ -148,10 +152,10 @@ std::shared_ptr<AgentStream> Fleet::open(grpc::CallbackServerContext* context, a
       allowed = tl::unexpected(admitted.error());
   }
   if (!allowed) {
-    report_refusal(peer, allowed.error().message);
-    auto refused = AgentStream::make(
-        session, context, std::move(peer),
-        {.message = [](Session, const api::AgentMessage&) {}, .closed = [call = std::move(call)](Session) {}});
+    report_refusal(peer, peer.common_name, allowed.error());
+    auto refused = AgentStream::make(session, context, std::move(peer),
+                                     {.message = [](Session, const api::AgentMessage&) {},
+                                      .closed = [call = std::move(call)](Session) {}});
     refused->finish(to_grpc(allowed.error()));
     return refused;
   }
@@ -209,14 +213,20 @@ Result<Roster::Attached> Fleet::attach(const Stream& stream, const api::Hello& h
   if (auto bond = roster_.check_bond(hello.name(), hello.node_id(), auth::identity_of(peer)); !bond)
     return tl::unexpected(bond.error());
   RG_TRY_OK(auth::may_speak_for(peer, hello.name()));
+  const auto known = nodes_.find(hello.name());
+  if (known != nodes_.end() &&
+      !known->second.attaches.take(fleet::monotonic_seconds(), kAttachesAMinute))
+    return fail(Code::kUnavailable,
+                fmt::format("node {} has attached {} times within a minute; its log says why its "
+                            "agent begins anew",
+                            hello.name(), kAttachesAMinute));
   return roster_.attach(stream.wire->session(), hello.name(), hello.node_id(), hello.incarnation(),
                         fleet::monotonic_seconds(), auth::identity_of(peer));
 }
 
 // The end of a refused stream is all that follows.
 void Fleet::refuse(Stream& stream, const std::string& name, const Error& error) {
-  report_refusal(stream.wire->peer(),
-                 name.empty() ? error.message : fmt::format("{}: {}", name, error.message));
+  report_refusal(stream.wire->peer(), name, error);
   api::ControllerMessage message;
   message.mutable_refused()->set_reason(error.message);
   message.mutable_refused()->set_permanent(error.code != Code::kUnavailable);
@@ -226,14 +236,33 @@ void Fleet::refuse(Stream& stream, const std::string& name, const Error& error) 
 }
 
 // On any thread. Beyond the quota of the peer only the number is reported, when the minute is over.
-void Fleet::report_refusal(const auth::Peer& peer, const std::string& text) {
+// `name`: the node that it wants to be, "" where that is no name.
+void Fleet::report_refusal(const auth::Peer& peer, const std::string& name, const Error& error) {
+  if (audit_ != nullptr)
+    audit_->refused({.caller = {.who = peer.who.empty() ? "unknown" : peer.who,
+                                .role = std::string(auth::name_of(peer.role)),
+                                .address = peer.address},
+                     .rpc = "AgentLink.Attach",
+                     .subject = name},
+                    error);
   {
     const std::lock_guard lock(refusals_mutex_);
+    ++refused_[std::string(audit::name_of_code(static_cast<int>(error.code)))];
     if (!refusals_.take(peer_key(peer), fleet::monotonic_seconds())) return;
   }
-  const std::string line = short_line(fmt::format("agent from {} refused: {}", peer.address, text));
+  const std::string line = short_line(fmt::format("agent from {} refused: {}{}{}", peer.address,
+                                                  name, name.empty() ? "" : ": ", error.message));
   spdlog::warn("{}", line);
   event("node_refused", "", line);
+}
+
+std::map<std::string, double> Fleet::refused_agents() {
+  std::map<std::string, double> all;
+  for (const std::string_view reason : kRefusalReasons) all.emplace(reason, 0);
+  const std::lock_guard lock(refusals_mutex_);
+  for (const auto& [code, count] : refused_)
+    all[all.contains(code) ? code : std::string(kRefusalReasons.back())] += count;
+  return all;
 }
 
 void Fleet::report_left_out(double now) {
@@ -262,8 +291,8 @@ void Fleet::event(std::string kind, const std::string& node_id, std::string text
 void Fleet::on_hello(Stream& stream, Arrived arrived) {
   api::Hello& hello = *arrived.message.mutable_hello();
   if (const Status fits = api::check_contract(hello.contract(), options_.contract); !fits)
-    return refuse(stream, arrived.bad_hello ? "" : hello.name(), fits.error());
-  if (arrived.bad_hello) return refuse(stream, "", *arrived.bad_hello);
+    return refuse(stream, hello.name(), fits.error());
+  if (arrived.bad_hello) return refuse(stream, hello.name(), *arrived.bad_hello);
   const Result<Roster::Attached> attached = attach(stream, hello);
   if (!attached) return refuse(stream, hello.name(), attached.error());
   gate_.attached(stream.wire->peer(), *stream.place);
@@ -296,8 +325,8 @@ void Fleet::welcome(Stream& stream, api::Hello hello, const Roster::Attached& at
   node.busy = std::move(before.busy);
   node.clock_skew_seconds = before.clock_skew_seconds;
   node.clock_is_off = before.clock_is_off;
-  node.events_left = before.events_left;
-  node.events_since = before.events_since;
+  node.events = before.events;
+  node.attaches = before.attaches;
   node.certificate_until_unix = stream.wire->peer().certificate_until_unix;
   node.presence = NodePresence::kAttached;
   node.presence_since = fleet::monotonic_seconds();
@@ -382,8 +411,8 @@ void Fleet::on_clock(NodeState& node, double unix_time_seconds) {
                    "service (chronyc tracking)",
                    node.hello.name(), std::abs(skew), skew > 0 ? "ahead of" : "behind")
              : fmt::format("node {}: its clock is right again", node.hello.name());
-  spdlog::warn("{}", text);
-  node_event(node, is_off ? "node_clock_off" : "node_clock_right", text);
+  if (node_event(node, is_off ? "node_clock_off" : "node_clock_right", text))
+    spdlog::warn("{}", text);
 }
 
 // Nothing more is read from the stream until the store has taken the batch.
@@ -565,8 +594,7 @@ void Fleet::on_busy(NodeState& node, std::optional<api::BusyState> now) {
   const std::string words = busy_text(node);
   const std::string text = after.empty() ? fmt::format("node {} is idle", name)
                                          : fmt::format("node {} is busy: {}", name, words);
-  spdlog::info("{}", text);
-  node_event(node, after.empty() ? "node_idle" : "node_busy", text);
+  if (node_event(node, after.empty() ? "node_idle" : "node_busy", text)) spdlog::info("{}", text);
   if (listener_ == nullptr) return;
   if (after.empty())
     listener_->node_idle(name);
@@ -585,21 +613,18 @@ void Fleet::on_events(NodeState& node, const api::Heartbeat& heartbeat) {
   }
 }
 
-// An event that the agent causes, within the node's number a minute.
-void Fleet::node_event(NodeState& node, std::string kind, std::string text) {
-  const double now = monotonic_seconds();
-  if (now - node.events_since >= kMinute) {
-    node.events_since = now;
-    node.events_left = kEventsAMinute;
+// An event that the agent causes, within the node's number a minute. Beyond it, false: it is worth
+// no line of the log either.
+bool Fleet::node_event(NodeState& node, std::string kind, const std::string& text) {
+  const bool was_within = node.events.used <= kEventsAMinute;
+  if (node.events.take(monotonic_seconds(), kEventsAMinute)) {
+    event(std::move(kind), node.hello.node_id(), text);
+    return true;
   }
-  if (node.events_left >= 1) {
-    --node.events_left;
-    return event(std::move(kind), node.hello.node_id(), std::move(text));
-  }
-  if (node.events_left == 0)
+  if (was_within)
     spdlog::warn("node {}: more than {} events a minute; the rest is not stored", node.hello.name(),
                  kEventsAMinute);
-  node.events_left = -1;
+  return false;
 }
 
 }  // namespace railgauge::fleet

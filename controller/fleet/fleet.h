@@ -2,6 +2,7 @@
 // acknowledgement. Lives on the event loop; only open() is called from outside.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <functional>
@@ -11,10 +12,12 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "controller/api/agent.pb.h"
 #include "controller/api/contract.h"
+#include "controller/audit/audit_log.h"
 #include "controller/fleet/auth.h"
 #include "controller/fleet/event_loop.h"
 #include "controller/fleet/roster.h"
@@ -90,6 +93,19 @@ class FleetListener {
                               const std::vector<StoredRecords>& stored) = 0;
 };
 
+// Counts acts of one node within a minute, so that it does not fill the store.
+struct MinuteTurns {
+  double since = -1e18;  // the minute; the clock of a host that just booted is near 0
+  std::uint32_t used = 0;
+
+  // Whether this use is within `most`.
+  bool take(double now, std::uint32_t most) {
+    if (now >= since + MinuteQuota::kMinuteSeconds) *this = {.since = now};
+    if (used <= most) ++used;
+    return used <= most;
+  }
+};
+
 // A node that attached in this process's life, or that the store knows.
 struct NodeState {
   api::Hello hello;  // without `running`, facts and stack
@@ -106,9 +122,17 @@ struct NodeState {
   double clock_skew_seconds = 0;         // above 0: the node's clock is ahead of the controller's
   bool clock_is_off = false;             // by more than kMaxSkewSeconds
   std::uint32_t late_beats = 0;          // heartbeats in a row by which its clock would be behind
-  double events_left = 0;                // events of the node that are stored within the minute
-  double events_since = -1e18;  // the minute; the clock of a host that just booted is near 0
+  MinuteTurns events{};                  // that are stored
+  MinuteTurns attaches{};
 };
+// Why an agent is refused, as the audit trail says it; the last one is for all others.
+inline constexpr std::array<std::string_view, 7> kRefusalReasons{"permission_denied",
+                                                                 "already_exists",
+                                                                 "invalid_argument",
+                                                                 "resource_exhausted",
+                                                                 "failed_precondition",
+                                                                 "unavailable",
+                                                                 "other"};
 // A difference of clocks that is reported.
 inline constexpr double kMaxSkewSeconds = 5;
 // "slurm: job 4711 here; marker: ..."; "" if the node is idle or does not report.
@@ -124,6 +148,9 @@ class Fleet {
   // Receives the answers to preflight orders on the loop. Set it like the listener above.
   using PreflightListener = std::function<void(const std::string& name, api::PreflightAnswer)>;
   void on_preflight(PreflightListener listener) { preflight_ = std::move(listener); }
+
+  // The trail of refused agents; it outlives the fleet. Set it like the listener above.
+  void set_audit(audit::AuditLog* audit) { audit_ = audit; }
 
   // A new stream, from a gRPC thread. Reading starts on the loop. `call` is kept until it ends.
   std::shared_ptr<AgentStream> open(grpc::CallbackServerContext* context, auth::Peer peer,
@@ -144,6 +171,8 @@ class Fleet {
                    const std::function<bool(const auth::Peer&)>& is_barred);
   [[nodiscard]] const std::map<std::string, NodeState>& nodes() const { return nodes_; }
   [[nodiscard]] std::uint64_t records_stored() const { return records_stored_; }
+  // Agents refused since the start, by the reasons of kRefusalReasons. Thread safe.
+  [[nodiscard]] std::map<std::string, double> refused_agents();
 
  private:
   // One open stream of an agent.
@@ -169,7 +198,7 @@ class Fleet {
   void on_hello(Stream& stream, Arrived arrived);
   Result<Roster::Attached> attach(const Stream& stream, const api::Hello& hello);
   void refuse(Stream& stream, const std::string& name, const Error& error);
-  void report_refusal(const auth::Peer& peer, const std::string& text);
+  void report_refusal(const auth::Peer& peer, const std::string& name, const Error& error);
   void report_left_out(double now);
   void welcome(Stream& stream, api::Hello hello, const Roster::Attached& attached);
   void on_heartbeat(NodeState& node, const api::Heartbeat& heartbeat);
@@ -188,7 +217,7 @@ class Fleet {
   void on_committed(const Delivery& delivery, const Status& status);
   void on_closed(Session session);
   void event(std::string kind, const std::string& node_id, std::string text);
-  void node_event(NodeState& node, std::string kind, std::string text);
+  bool node_event(NodeState& node, std::string kind, const std::string& text);
   void remember(const NodeState& node);
   void note_seen(double now);
 
@@ -199,8 +228,10 @@ class Fleet {
   PreflightListener preflight_;
   std::atomic<Session> next_session_ = 1;
   StreamGate gate_;
+  audit::AuditLog* audit_ = nullptr;
   std::mutex refusals_mutex_;
   MinuteQuota refusals_;  // by peer
+  std::map<std::string, double> refused_;
   double next_report_ = 0;
   Roster roster_;
   std::map<Session, Stream> streams_;

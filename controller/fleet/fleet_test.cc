@@ -404,7 +404,10 @@ TEST(Fleet, AHelloBeyondItsBoundsLeavesNothingInTheDatabase) {
       [](api::Hello& hello) {
         for (int i = 0; i < 100'000; ++i) hello.add_kernels();
       },
-      [](api::Hello& hello) { hello.set_name("n1\n2026-01-01 forged \x1b[31m"); }};
+      [](api::Hello& hello) { hello.set_name("n1\n2026-01-01 forged \x1b[31m"); },
+      [](api::Hello& hello) { hello.set_version("1\x1b[2J"); },
+      [](api::Hello& hello) { (*hello.mutable_facts())["a"] = std::string("x\0y", 3); },
+      [](api::Hello& hello) { *hello.add_nics() = hello.nics(0); }};
   for (int round = 0; round < 8; ++round)
     for (const auto& change : changes) {
       auto options = bench.agent("n1");
@@ -422,6 +425,45 @@ TEST(Fleet, AHelloBeyondItsBoundsLeavesNothingInTheDatabase) {
     for (const char c : event.text) EXPECT_GE(static_cast<unsigned char>(c), 0x20U);
   }
   EXPECT_LT(std::filesystem::file_size(bench.config_.database), 1'000'000U);
+  auto database =
+      store::Connection::open(bench.config_.database, store::Connection::Mode::kReadOnly, 5);
+  ASSERT_TRUE(database);
+  const auto asked = [&](const char* what) {
+    return database->integer(fmt::format("SELECT {} FROM audit WHERE rpc='AgentLink.Attach'", what))
+        ->value_or(-1);
+  };
+  EXPECT_EQ(asked("count(*)"), 7) << "six, and a count of the others";
+  EXPECT_EQ(asked("sum(count)"), 8 * static_cast<std::int64_t>(changes.size()));
+  EXPECT_EQ(asked("min(refused)"), 1);
+  EXPECT_EQ(asked("max(length(reason)) + max(length(subject)) < 600"), 1);
+  EXPECT_EQ(asked("sum(subject='n1' AND outcome='invalid_argument') > 0"), 1);
+}
+
+TEST(Fleet, ANodeThatAttachesAgainAndAgainStoresNoMoreFactsThanAMinuteAllows) {
+  ServerBench bench;
+  bench.start();
+  ScriptedAgent other(bench.agent("n2"));
+  ASSERT_TRUE(welcome(other));
+  int welcomed = 0;
+  constexpr int kAttempts = 70;
+  for (int i = 0; i < kAttempts; ++i) {
+    auto options = bench.agent("n1");
+    options.change_hello = [&](api::Hello& hello) {
+      (*hello.mutable_facts())["random"] = fmt::format("{}", i);
+    };
+    ScriptedAgent again(options);
+    if (welcome(again)) {
+      ++welcomed;
+      continue;
+    }
+    EXPECT_FALSE(again.refused().permanent()) << "it is over with the minute";
+    EXPECT_EQ(again.status().error_code(), grpc::StatusCode::UNAVAILABLE);
+    EXPECT_THAT(again.refused().reason(), HasSubstr("node n1 has attached 60 times"));
+  }
+  EXPECT_LE(welcomed, 61);
+  EXPECT_FALSE(other.ended());
+  ScriptedAgent again(bench.agent("n2"));
+  EXPECT_TRUE(welcome(again)) << "the others have their own";
 }
 
 TEST(Fleet, AStreamWithoutHelloEnds) {

@@ -7,6 +7,12 @@
 #include <gtest/gtest.h>
 
 namespace railgauge::fleet {
+
+using api::kMaxGpus;
+using api::kMaxKernels;
+using api::kMaxNics;
+using api::kMaxTextBytes;
+
 namespace {
 
 using testing::HasSubstr;
@@ -57,6 +63,9 @@ TEST(HelloCheck, EachBoundIsNamedWithWhatIsAllowed) {
   }
   EXPECT_THAT(fault(hello), HasSubstr("bytes of facts, at most 65536 are allowed"));
   hello = sound_hello();
+  for (int i = 0; i < 1'025; ++i) hello.add_running();
+  EXPECT_EQ(fault(hello), "its Hello has 1025 running tasks, at most 1024 are allowed");
+  hello = sound_hello();
   for (int i = 0; i < 300; ++i) {
     api::TaskRef& task = *hello.add_running();
     task.set_run_id(std::string(4'000, 'x'));
@@ -102,6 +111,74 @@ TEST(HelloCheck, AFaultHoldsNothingThatWasNotChecked) {
   }
 }
 
+TEST(HelloCheck, AControlCharacterIsFoundWhereverItIs) {
+  const auto with = [&](const auto& change) {
+    api::Hello hello = sound_hello();
+    change(hello);
+    return fault(hello);
+  };
+  const auto words = [](const std::string& field) {
+    return "node n1: its Hello has a control character in a text of " + field;
+  };
+  for (const std::string& text : {std::string("a\x1b[2J"), std::string("a\0b", 3),
+                                  std::string("a\nforged"), std::string("\r"), std::string("\x7f"),
+                                  std::string("\xC2\x9B"
+                                              "31m")}) {
+    EXPECT_EQ(with([&](api::Hello& h) { h.set_version(text); }), words("version"));
+    EXPECT_EQ(with([&](api::Hello& h) { (*h.mutable_facts())[text] = "1"; }), words("facts"));
+    EXPECT_EQ(with([&](api::Hello& h) { (*h.mutable_stack_versions())["a"] = text; }),
+              words("stack_versions"));
+    EXPECT_EQ(with([&](api::Hello& h) { h.add_kernels()->add_metrics(text); }), words("kernels"));
+    EXPECT_EQ(with([&](api::Hello& h) { h.add_running()->set_task_id(text); }), words("running"));
+    EXPECT_EQ(with([&](api::Hello& h) {
+                h.add_nics()->set_device("rxe0");
+                h.mutable_nics(0)->set_firmware(text);
+              }),
+              words("nics"));
+  }
+  EXPECT_EQ(with([](api::Hello& h) { (*h.mutable_facts())["tcp_rmem"] = "4096\t131072 \xC3\xA9"; }),
+            "");
+  EXPECT_EQ(with([](api::Hello& h) { h.mutable_busy()->add_reasons()->set_text("two\nlines"); }),
+            "")
+      << "words of a marker file are cleaned";
+}
+
+TEST(HelloCheck, TwoDevicesInOneSlotOrOfOneNameAreRefused) {
+  const auto nic = [](api::Hello& hello, const std::string& device, std::uint32_t port,
+                      const std::string& address, const std::string& netdev = "") {
+    api::Nic& added = *hello.add_nics();
+    added.set_device(device);
+    added.set_port(port);
+    added.set_pci_address(address);
+    added.set_netdev(netdev);
+  };
+  api::Hello hello = sound_hello();
+  nic(hello, "mlx4_0", 1, "0000:18:00.0");
+  nic(hello, "mlx4_0", 2, "0000:18:00.0");
+  nic(hello, "rxe0", 1, "", "eth0");
+  nic(hello, "rxe1", 1, "");
+  nic(hello, "rxe2", 1, "");
+  EXPECT_EQ(fault(hello), "") << "two ports of one card";
+  const auto with = [&](const auto&... more) {
+    api::Hello other = hello;
+    nic(other, more...);
+    return fault(other);
+  };
+  const std::string words = "node n1: its Hello has two devices in one slot or of one name: ";
+  EXPECT_EQ(with("mlx5_1", 1, "0000:18:00.0"), words + "mlx5_1");
+  EXPECT_EQ(with("siw0", 1, "", "eth0"), words + "siw0");
+  EXPECT_EQ(with("rxe1", 1, "0000:19:00.0"), words + "rxe1");
+  EXPECT_EQ(with("rxe3", 1, "netdev:eth0"), words + "rxe3") << "the store's word for it";
+  EXPECT_EQ(with("rxe3", 0, "host"), words + "rxe3");
+  for (const char* name : {"", "rxe0,n3/rxe0", "a b", "a:1", "a+gpu0", "a\"b"})
+    EXPECT_EQ(with(name, 1, "0000:20:00.0"), "node n1: its Hello has a device whose name is none");
+  for (int i = 0; i < 2; ++i) {
+    hello.add_gpus()->set_name("gpu" + std::to_string(i));
+    hello.mutable_gpus(i)->set_pci_address("0000:1b:00.0");
+  }
+  EXPECT_EQ(fault(hello), words + "gpu1");
+}
+
 TEST(BoundTexts, WhatAnAttachedAgentSaysIsShortAndOneLine) {
   api::AgentMessage message;
   api::Heartbeat& heartbeat = *message.mutable_heartbeat();
@@ -109,7 +186,9 @@ TEST(BoundTexts, WhatAnAttachedAgentSaysIsShortAndOneLine) {
   heartbeat.set_spool_records(std::numeric_limits<double>::quiet_NaN());
   for (int i = 0; i < 1'000; ++i)
     heartbeat.mutable_busy()->add_reasons()->set_text("a\nb\x1b[31m" + std::string(10'000, 'y'));
+  for (int i = 0; i < 100'000; ++i) heartbeat.add_events();
   bound_texts(message);
+  EXPECT_EQ(heartbeat.events_size(), 64);
   EXPECT_LE(heartbeat.busy_task_id().size(), 512U);
   EXPECT_EQ(heartbeat.spool_records(), 0);
   EXPECT_LE(heartbeat.busy().reasons_size(), 16);
