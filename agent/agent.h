@@ -128,7 +128,7 @@ class Agent final : private TaskListener {
   std::vector<api::NodeEvent> events_;  // to be sent with the next heartbeat
   api::Hello hello_;
   std::string left_out_;  // of the last Hello, beyond the contract's bounds
-  Inventory inventory_;  // the last reading
+  Inventory inventory_;   // the last reading
   ConfigKeeper config_keeper_;
   // The figures of a running task. They become visible once the task has passed.
   struct Measured {
