@@ -11,6 +11,7 @@
 #include <cerrno>
 #include <charconv>
 #include <cstring>
+#include <unordered_map>
 
 #include <fmt/format.h>
 
@@ -58,6 +59,23 @@ std::optional<std::string> known_name(uid_t uid) {
   if (getpwuid_r(uid, &entry, buffer.data(), buffer.size(), &found) != 0 || found == nullptr)
     return std::nullopt;
   return entry.pw_name;
+}
+
+// OpenSSL takes a millisecond to parse a certificate, which a flood of calls by one of them would
+// take for each call. Kept by the text, whose content never changes.
+Result<trust::Certificate> parsed(const std::string& pem) {
+  constexpr std::size_t kMostKept = 4'096;
+  static std::mutex mutex;
+  static std::unordered_map<std::string, trust::Certificate> known;
+  {
+    const std::lock_guard lock(mutex);
+    if (const auto found = known.find(pem); found != known.end()) return found->second;
+  }
+  trust::Certificate certificate = RG_TRY(trust::parse_certificate(pem));
+  const std::lock_guard lock(mutex);
+  if (known.size() >= kMostKept) known.clear();
+  known.emplace(pem, certificate);
+  return certificate;
 }
 
 }  // namespace
@@ -116,7 +134,7 @@ Peer PeerBook::peer_of(const grpc::ServerContextBase& context) const {
     peer.who = peer.address;
     return peer;
   }
-  const auto certificate = trust::parse_certificate(only_property(*context_auth, "x509_pem_cert"));
+  const auto certificate = parsed(only_property(*context_auth, "x509_pem_cert"));
   if (!certificate) {
     peer.who = peer.address;
     peer.refusal = certificate.error().message;
