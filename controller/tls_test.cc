@@ -4,10 +4,12 @@
 
 #include <sys/wait.h>
 
+#include <atomic>
 #include <chrono>
 #include <cstdlib>
 #include <fstream>
 #include <functional>
+#include <list>
 #include <map>
 #include <sstream>
 #include <thread>
@@ -43,6 +45,7 @@ class TlsTest : public testing::Test {
                           .tls_key = bench_.path("controller.key"),
                           .tls_ca = bench_.path("ca.crt"),
                           .tls_crl = bench_.path("crl.pem")};
+    bench_.fleet_options_.hello_seconds = 60;
     bench_.start();
     target_ = fmt::format("127.0.0.1:{}", bench_.server_->tcp_port());
   }
@@ -167,7 +170,8 @@ TEST_F(TlsTest, ACertificateWithTheIdOfAnotherNodeIsRefusedAndNodesStayAsTheyWer
   target_ = fmt::format("127.0.0.1:{}", bench_.server_->tcp_port());
   refused_with_id_of_n2("n1");
   EXPECT_EQ(listed(), "n2 id-n2 lost; ") << "the database knows whose it is";
-  pki("agent . n2");  // renewed: another serial and key
+  ASSERT_TRUE(
+      trust::renew(bench_.path("."), {.names = {"n2"}, .new_key = true}, fleet::unix_seconds()));
   ScriptedAgent again(agent("n2", "n2"));
   EXPECT_TRUE(welcome(again));
 }
@@ -175,31 +179,45 @@ TEST_F(TlsTest, ACertificateWithTheIdOfAnotherNodeIsRefusedAndNodesStayAsTheyWer
 TEST_F(TlsTest, ThirdStreamsOfACertificateAreRefusedUnreadAndAnotherAgentAttaches) {
   pki("agent . n1");
   pki("agent . n2");
-  const auto stub = api::AgentLink::NewStub(grpc::CreateChannel(target_, credentials("n1")));
   struct Silent {
+    std::unique_ptr<api::AgentLink::Stub> stub;
     grpc::ClientContext context;
-    std::unique_ptr<grpc::ClientReaderWriter<api::AgentMessage, api::ControllerMessage>> stream;
+    std::thread reader;
   };
-  std::vector<std::unique_ptr<Silent>> silent;
-  for (int i = 0; i < 2; ++i) {
-    silent.push_back(std::make_unique<Silent>());
-    silent.back()->stream = stub->Attach(&silent.back()->context);
-    silent.back()->stream->WaitForInitialMetadata();
+  // On connections of their own. Two of them stay, whichever they are.
+  constexpr int kSilent = 10;
+  std::atomic<int> ended = 0;
+  std::list<Silent> silent;
+  for (int i = 0; i < kSilent; ++i) {
+    Silent& one = silent.emplace_back();
+    grpc::ChannelArguments arguments;
+    arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
+    one.stub =
+        api::AgentLink::NewStub(grpc::CreateCustomChannel(target_, credentials("n1"), arguments));
+    one.reader = std::thread([&one, &ended] {
+      const auto stream = one.stub->Attach(&one.context);
+      api::ControllerMessage message;
+      EXPECT_FALSE(stream->Read(&message));
+      const auto code = stream->Finish().error_code();
+      if (code == grpc::StatusCode::RESOURCE_EXHAUSTED) ++ended;
+    });
   }
+  EXPECT_TRUE(wait_for(20, [&] { return ended == kSilent - 2; })) << ended;
+  const auto stub = api::AgentLink::NewStub(grpc::CreateChannel(target_, credentials("n1")));
   constexpr int kFlood = 300;
   for (int i = 0; i < kFlood; ++i) {
-    Silent third;
-    third.stream = stub->Attach(&third.context);
+    grpc::ClientContext context;
+    const auto third = stub->Attach(&context);
     api::ControllerMessage message;
-    EXPECT_FALSE(third.stream->Read(&message));
-    const grpc::Status status = third.stream->Finish();
-    ASSERT_EQ(status.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED) << i;
-    ASSERT_THAT(status.error_message(), HasSubstr("certificate n1 has 2 streams, its limit"));
+    EXPECT_FALSE(third->Read(&message));
+    const grpc::Status status = third->Finish();
+    EXPECT_EQ(status.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED) << i;
+    EXPECT_THAT(status.error_message(), HasSubstr("certificate n1 has 2 streams, its limit"));
   }
   ScriptedAgent other(agent("n2", "n2"));
   EXPECT_TRUE(welcome(other));
-  for (const auto& one : silent) one->context.TryCancel();
-  for (const auto& one : silent) one->stream->Finish();
+  for (Silent& one : silent) one.context.TryCancel();
+  for (Silent& one : silent) one.reader.join();
   bench_.stop();
   auto store = store::Store::open({.path = bench_.config_.database});
   ASSERT_TRUE(store) << store.error().message;

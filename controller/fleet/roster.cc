@@ -42,9 +42,10 @@ Status Roster::check_bond(const std::string& name, const std::string& node_id,
   const Bond& bond = found->second;
   const std::string& bound = bond.certificate.empty() ? bond.name : bond.certificate;
   if (!certificate.empty() && certificate != bound)
-    return fail(Code::kPermissionDenied,
-                fmt::format("node id {} belongs to node {}, and the certificate is for {}; {}",
-                            node_id, bond.name, certificate, copied_folder_words(bond.name, name)));
+    return fail(
+        Code::kPermissionDenied,
+        fmt::format("node id {} belongs to node {}, and the certificate is for {}; {}", node_id,
+                    bond.name, certificate, copied_folder_words(bond.name, certificate)));
   if (bond.name != name)
     return fail(Code::kAlreadyExists,
                 fmt::format("node id {} belongs to node {}, so {} cannot have it; {}", node_id,

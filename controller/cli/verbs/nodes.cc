@@ -169,7 +169,7 @@ Result<int> rename_node(Session& session, const Arguments& arguments) {
   const NodeList list = RG_TRY(call_through(session, rpc::kRenameNode, request));
   if (print_document(session.output, list, "nodes")) return 0;
   session.output.out << line_of(
-      fmt::format("node {} is {} from now on; its agent may attach under that name", request.name(),
+      fmt::format("node {} is {} from now on; restart its agent under that name", request.name(),
                   request.new_name()));
   return 0;
 }
