@@ -270,8 +270,8 @@ void Server::on_tick() {
   // The fleet counts; the metric follows and never falls.
   series.raise_to("railgauge_records_stored_total", {},
                   static_cast<double>(fleet_.records_stored()));
-  for (const auto& [reason, count] : fleet_.refused_agents())
-    series.raise_to("railgauge_agents_refused_total", {{"reason", reason}}, count);
+  for (const auto& [code, count] : fleet_.refused_agents())
+    series.raise_to("railgauge_agents_refused_total", {{"code", code}}, count);
   if (!stopping_ && is_due(next_schedules_, kScheduleSeconds))
     static_cast<void>(starter_->submit([this] { schedules_.tick(fleet::unix_seconds()); }));
   if (!stopping_ && is_due(next_upgrades_, kUpgradeSeconds))

@@ -165,9 +165,9 @@ constexpr std::array kCatalog{
          "Largest difference between an attached node's clock and the controller's"},
     Info{"railgauge_agents", kGauge, kController, "1", "version", 2, 32,
          "Attached agents, by version"},
-    Info{"railgauge_agents_refused_total", kCounter, kController, "1", "reason", 7, 7,
-         "Attaches refused since the start, by the code that the agent got; permission_denied and "
-         "already_exists: it is not the node that it says"},
+    Info{"railgauge_agents_refused_total", kCounter, kController, "1", "code", 7, 7,
+         "Attaches refused since the start; permission_denied and already_exists: the agent is not "
+         "the node that it says"},
     Info{"railgauge_agents_waiting_records", kGauge, kController, "1", "", 1, 1,
          "Records in all agents' spools that wait for this controller"},
     Info{"railgauge_records_stored_total", kCounter, kController, "1", "", 1, 1,
@@ -186,9 +186,8 @@ constexpr std::array kCatalog{
          "Acknowledged records kept that were put aside"},
     Info{"railgauge_orphan_records_dropped_total", kCounter, kController, "1", "", 1, 1,
          "Records put aside that were not kept because there were too many"},
-    Info{"railgauge_records_refused_total", kCounter, kController, "1", "reason", 9, 9,
-         "Records put aside since the start: unsound, unknown_task, foreign_rank, attempt, kernel, "
-         "order, metric, ended or bounds"},
+    Info{"railgauge_records_refused_total", kCounter, kController, "1", "fault", 9, 9,
+         "Records put aside since the start"},
     Info{"railgauge_agents_certificate_expiring", kGauge, kController, "1", "", 1, 1,
          "Attached agents whose certificate ends within 14 days"},
     // --- both ----------------------------------------------------------------------------------
@@ -232,6 +231,12 @@ constexpr std::array kLabels{
     LabelValues{"distance", "same_leaf, cross_leaf, unknown"},
     LabelValues{"driver", "kernel module"},
     LabelValues{"file", "certificate, crl"},
+    LabelValues{"code",
+                "permission_denied, already_exists, invalid_argument, resource_exhausted, "
+                "failed_precondition, unavailable, other"},
+    LabelValues{
+        "fault",
+        "unsound, unknown_task, foreign_rank, attempt, kernel, order, metric, ended, bounds"},
     LabelValues{"firmware", "the NIC's; on this _info series alone"},
     LabelValues{"from", "nodes of at most 20 pairs"},
     LabelValues{"gpu", "gpu0 ..., GPUs of the node"},
