@@ -473,6 +473,10 @@ void Agent::look_at_tls(bool asked) {
 void Agent::send_hello() {
   api::Hello hello = hello_;
   for (api::TaskRef& task : supervisor_.running()) *hello.add_running() = std::move(task);
+  const std::string left_out = fit_hello(hello);
+  if (left_out != left_out_ && !left_out.empty())
+    spdlog::warn("the controller is not told of {}: beyond the bounds of the contract", left_out);
+  left_out_ = left_out;
   link_->set_hello(std::move(hello));
 }
 
@@ -637,7 +641,7 @@ void Agent::beat() {
   if (!delivery_.is_attached()) return;
   api::AgentMessage message;
   api::Heartbeat& heartbeat = *message.mutable_heartbeat();
-  heartbeat.set_unix_time_seconds(static_cast<double>(::time(nullptr)));
+  heartbeat.set_unix_time_seconds(unix_now_seconds());
   heartbeat.set_spool_records(static_cast<double>(spool_.waiting_records()));
   const auto running = supervisor_.running();
   if (!running.empty()) heartbeat.set_busy_task_id(running.front().task_id());

@@ -127,7 +127,8 @@ class Agent final : private TaskListener {
   Watch watch_;
   std::vector<api::NodeEvent> events_;  // to be sent with the next heartbeat
   api::Hello hello_;
-  Inventory inventory_;  // the last reading
+  std::string left_out_;  // of the last Hello, beyond the contract's bounds
+  Inventory inventory_;   // the last reading
   ConfigKeeper config_keeper_;
   // The figures of a running task. They become visible once the task has passed.
   struct Measured {

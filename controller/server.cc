@@ -3,8 +3,10 @@
 #include <grpcpp/ext/proto_server_reflection_plugin.h>
 #include <grpcpp/health_check_service_interface.h>
 
+#include <algorithm>
 #include <array>
 #include <chrono>
+#include <cmath>
 #include <map>
 
 #include <fmt/format.h>
@@ -122,6 +124,7 @@ Server::Server(std::unique_ptr<store::Store> store, std::unique_ptr<audit::Audit
   schedules_.on_act(record);
   upgrade_watch_.on_act(record);
   fleet_.set_listener(&director_);
+  fleet_.set_audit(audit_.get());
   run_judge_.on_new(
       [this](const std::vector<store::SeriesRow>& series) { start_confirming(series); });
   director_.on_figures([this](const std::string& run_id) {
@@ -267,6 +270,8 @@ void Server::on_tick() {
   // The fleet counts; the metric follows and never falls.
   series.raise_to("railgauge_records_stored_total", {},
                   static_cast<double>(fleet_.records_stored()));
+  for (const auto& [code, count] : fleet_.refused_agents())
+    series.raise_to("railgauge_agents_refused_total", {{"code", code}}, count);
   if (!stopping_ && is_due(next_schedules_, kScheduleSeconds))
     static_cast<void>(starter_->submit([this] { schedules_.tick(fleet::unix_seconds()); }));
   if (!stopping_ && is_due(next_upgrades_, kUpgradeSeconds))
@@ -309,6 +314,9 @@ void Server::show_nodes() {
       expiring += node.certificate_until_unix > 0 && node.certificate_until_unix < soon ? 1 : 0;
       counts.busy += node.busy && node.busy->reasons_size() > 0 ? 1 : 0;
       counts.waiting_records += node.spool_records.value_or(0);
+      counts.clocks_off += node.clock_is_off ? 1 : 0;
+      counts.clock_skew_seconds =
+          std::max(counts.clock_skew_seconds, std::abs(node.clock_skew_seconds));
     } else if (node.presence == fleet::NodePresence::kDetached) {
       ++counts.detached;
     } else if (node.last_seen_at_unix > oldest) {

@@ -4,10 +4,12 @@
 
 #include <sys/wait.h>
 
+#include <atomic>
 #include <chrono>
 #include <cstdlib>
 #include <fstream>
 #include <functional>
+#include <list>
 #include <map>
 #include <sstream>
 #include <thread>
@@ -43,6 +45,7 @@ class TlsTest : public testing::Test {
                           .tls_key = bench_.path("controller.key"),
                           .tls_ca = bench_.path("ca.crt"),
                           .tls_crl = bench_.path("crl.pem")};
+    bench_.fleet_options_.hello_seconds = 60;
     bench_.start();
     target_ = fmt::format("127.0.0.1:{}", bench_.server_->tcp_port());
   }
@@ -130,6 +133,99 @@ TEST_F(TlsTest, AnAgentMaySpeakForTheNodeInItsCertificateAndForNoOther) {
   EXPECT_TRUE(wrong.refused().permanent());
   EXPECT_THAT(wrong.refused().reason(),
               HasSubstr("the certificate is for n1, so it cannot speak for node n2"));
+}
+
+TEST_F(TlsTest, ACertificateWithTheIdOfAnotherNodeIsRefusedAndNodesStayAsTheyWere) {
+  pki("agent . n1");
+  pki("agent . n2");
+  const auto listed = [this] {
+    grpc::ClientContext context;
+    api::NodeList nodes;
+    EXPECT_TRUE(bench_.stub_->ListNodes(&context, {}, &nodes).ok());
+    std::string text;
+    for (const api::NodeInfo& node : nodes.nodes())
+      text += fmt::format("{} {} {}; ", node.name(), node.node_id(), node.state());
+    return text;
+  };
+  const auto refused_with_id_of_n2 = [this](const std::string& name) {
+    auto options = agent(name, "n1");
+    options.node_id = "id-n2";
+    ScriptedAgent other(options);
+    EXPECT_TRUE(other.wait_until([](const ScriptedAgent& a) { return a.ended(); }));
+    EXPECT_EQ(other.status().error_code(), grpc::StatusCode::PERMISSION_DENIED);
+    EXPECT_THAT(other.refused().reason(), HasSubstr("node id id-n2 belongs to node n2"));
+    EXPECT_THAT(other.refused().reason(), HasSubstr("delete agent-node-id"));
+  };
+  {
+    ScriptedAgent owner(agent("n2", "n2"));
+    ASSERT_TRUE(welcome(owner));
+    refused_with_id_of_n2("n1");
+    refused_with_id_of_n2("n2");
+    EXPECT_EQ(listed(), "n2 id-n2 attached; ");
+    EXPECT_FALSE(owner.ended());
+  }
+  refused_with_id_of_n2("n1");
+  bench_.stop();
+  bench_.start();
+  target_ = fmt::format("127.0.0.1:{}", bench_.server_->tcp_port());
+  refused_with_id_of_n2("n1");
+  EXPECT_EQ(listed(), "n2 id-n2 lost; ") << "the database knows whose it is";
+  ASSERT_TRUE(
+      trust::renew(bench_.path("."), {.names = {"n2"}, .new_key = true}, fleet::unix_seconds()));
+  ScriptedAgent again(agent("n2", "n2"));
+  EXPECT_TRUE(welcome(again));
+}
+
+TEST_F(TlsTest, ThirdStreamsOfACertificateAreRefusedUnreadAndAnotherAgentAttaches) {
+  pki("agent . n1");
+  pki("agent . n2");
+  struct Silent {
+    std::unique_ptr<api::AgentLink::Stub> stub;
+    grpc::ClientContext context;
+    std::thread reader;
+  };
+  // On connections of their own. Two of them stay, whichever they are.
+  constexpr int kSilent = 10;
+  std::atomic<int> ended = 0;
+  std::list<Silent> silent;
+  for (int i = 0; i < kSilent; ++i) {
+    Silent& one = silent.emplace_back();
+    grpc::ChannelArguments arguments;
+    arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
+    one.stub =
+        api::AgentLink::NewStub(grpc::CreateCustomChannel(target_, credentials("n1"), arguments));
+    one.reader = std::thread([&one, &ended] {
+      const auto stream = one.stub->Attach(&one.context);
+      api::ControllerMessage message;
+      EXPECT_FALSE(stream->Read(&message));
+      const auto code = stream->Finish().error_code();
+      if (code == grpc::StatusCode::RESOURCE_EXHAUSTED) ++ended;
+    });
+  }
+  EXPECT_TRUE(wait_for(20, [&] { return ended == kSilent - 2; })) << ended;
+  const auto stub = api::AgentLink::NewStub(grpc::CreateChannel(target_, credentials("n1")));
+  constexpr int kFlood = 300;
+  for (int i = 0; i < kFlood; ++i) {
+    grpc::ClientContext context;
+    const auto third = stub->Attach(&context);
+    api::ControllerMessage message;
+    EXPECT_FALSE(third->Read(&message));
+    const grpc::Status status = third->Finish();
+    EXPECT_EQ(status.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED) << i;
+    EXPECT_THAT(status.error_message(), HasSubstr("certificate n1 has 2 streams, its limit"));
+  }
+  ScriptedAgent other(agent("n2", "n2"));
+  EXPECT_TRUE(welcome(other));
+  for (Silent& one : silent) one.context.TryCancel();
+  for (Silent& one : silent) one.reader.join();
+  bench_.stop();
+  auto store = store::Store::open({.path = bench_.config_.database});
+  ASSERT_TRUE(store) << store.error().message;
+  std::size_t told = 0;
+  const auto events = (*store)->list_events(1'000);
+  for (const store::EventRow& event : *events) told += event.kind == "node_refused" ? 1 : 0;
+  EXPECT_GE(told, 1U);
+  EXPECT_LE(told, 7U) << "six a minute, and their number";
 }
 
 TEST_F(TlsTest, OnlyTheUnitAgentMayAttachAndItMayNotControl) {

@@ -1,9 +1,17 @@
 #include "agent/inventory/contract.h"
 
+#include <google/protobuf/message.h>
+
 #include <algorithm>
+#include <vector>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "agent/inventory/facts/topology.h"
 #include "agent/inventory/stack.h"
+#include "controller/api/hello_bounds.h"
+#include "kernels/core/text/text.h"
 
 namespace railgauge::agent {
 namespace {
@@ -88,6 +96,103 @@ void fill_hello(const Inventory& inventory, api::Hello& hello) {
   hello.clear_stack_settings();
   hello.mutable_stack_settings()->insert(stack.settings.begin(), stack.settings.end());
   hello.set_stack_incomplete(!inventory.late_sources.empty() || has_open_lists(inventory));
+}
+
+namespace {
+
+using google::protobuf::FieldDescriptor;
+using google::protobuf::Message;
+
+std::string fitting(std::string_view text) {
+  std::string fits;
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t control = api::control_length(text, at);
+    fits += control > 0 ? '?' : text[at];
+    at += std::max<std::size_t>(control, 1);
+  }
+  return std::string(beginning_of(fits, api::kMaxTextBytes));
+}
+
+// All texts of the message and of those inside it, entries of maps included.
+void fit_texts(Message& message) {
+  const google::protobuf::Reflection& reflection = *message.GetReflection();
+  std::vector<const FieldDescriptor*> fields;
+  reflection.ListFields(message, &fields);
+  for (const FieldDescriptor* field : fields) {
+    const bool is_text = field->cpp_type() == FieldDescriptor::CPPTYPE_STRING;
+    const bool is_message = field->cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE;
+    if (!field->is_repeated()) {
+      if (is_text)
+        reflection.SetString(&message, field, fitting(reflection.GetString(message, field)));
+      if (is_message) fit_texts(*reflection.MutableMessage(&message, field));
+      continue;
+    }
+    for (int i = 0; i < reflection.FieldSize(message, field); ++i) {
+      if (is_text)
+        reflection.SetRepeatedString(&message, field, i,
+                                     fitting(reflection.GetRepeatedString(message, field, i)));
+      if (is_message) fit_texts(*reflection.MutableRepeatedMessage(&message, field, i));
+    }
+  }
+}
+
+// Leaves out what is not wanted and what comes behind `most` entries. Returns its number.
+template <class List, class IsWanted>
+int keep(List& list, int most, const IsWanted& is_wanted) {
+  const int before = list.size();
+  list.erase(
+      std::remove_if(list.begin(), list.end(), [&](const auto& one) { return !is_wanted(one); }),
+      list.end());
+  if (list.size() > most) list.DeleteSubrange(most, list.size() - most);
+  return before - list.size();
+}
+
+// The entries that fit into `left` bytes, in the order of their names.
+template <class Map>
+std::size_t keep_fitting(Map& map, std::size_t& left) {
+  std::vector<std::string> names;
+  for (const auto& [name, value] : map) names.push_back(name);
+  std::ranges::sort(names);
+  const std::size_t before = map.size();
+  for (const std::string& name : names) {
+    const std::size_t bytes = name.size() + map.at(name).size();
+    if (bytes > left)
+      map.erase(name);
+    else
+      left -= bytes;
+  }
+  return before - map.size();
+}
+
+}  // namespace
+
+std::string fit_hello(api::Hello& hello) {
+  fit_texts(hello);
+  std::vector<std::string> left_out;
+  const auto note = [&](std::size_t count, std::string_view what) {
+    if (count > 0) left_out.push_back(fmt::format("{} {}", count, what));
+    return count > 0;
+  };
+  api::Devices devices;
+  note(keep(*hello.mutable_nics(), api::kMaxNics,
+            [&](const api::Nic& nic) {
+              return api::is_device_name(nic.device()) && devices.add(nic);
+            }),
+       "NIC ports whose slot or name another has");
+  note(keep(*hello.mutable_gpus(), api::kMaxGpus,
+            [&](const api::Gpu& gpu) {
+              return api::is_device_name(gpu.name()) && devices.add(gpu);
+            }),
+       "GPUs whose slot or name another has");
+  note(keep(*hello.mutable_kernels(), api::kMaxKernels, [](const auto&) { return true; }),
+       "kernels");
+  std::size_t left = api::kMaxFactBytes;
+  const bool lacks_parts = note(keep_fitting(*hello.mutable_stack_versions(), left) +
+                                    keep_fitting(*hello.mutable_stack_settings(), left),
+                                "parts of the stack");
+  if (lacks_parts) hello.set_stack_incomplete(true);
+  note(keep_fitting(*hello.mutable_facts(), left), "facts");
+  return fmt::format("{}", fmt::join(left_out, ", "));
 }
 
 bool keep_nvml(const Inventory& before, Inventory& now) {

@@ -1,10 +1,12 @@
 #include "agent/inventory/contract.h"
 #include "agent/inventory/read_inventory.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "agent/testing/node_tree.h"
+#include "controller/api/hello_bounds.h"
 
 namespace railgauge::agent {
 namespace {
@@ -76,6 +78,64 @@ TEST(Contract, AListThatWasNotReadWholeNamesNothingThatIsGone) {
     *told = Fact<bool>::absent("sysfs");
     EXPECT_FALSE(hello_of(inventory).stack_incomplete());
   }
+}
+
+TEST(Contract, ARealNodeFitsAsItIs) {
+  const NodeTree tree("hgx_h100_8");
+  api::Hello hello = hello_of(read_inventory({.root = tree.root(), .source_seconds = 60}));
+  const std::string before = hello.DebugString();
+  EXPECT_EQ(fit_hello(hello), "");
+  EXPECT_EQ(hello.DebugString(), before);
+}
+
+TEST(Contract, OfTwoDevicesInOneSlotTheFirstIsTold) {
+  Inventory inventory;
+  for (const char* name : {"rxe0", "siw0"}) {
+    RdmaDevice& device = inventory.rdma.emplace_back();
+    device.name = name;
+    device.netdevs = {"eth0"};
+    device.ports.emplace_back().port = 1;
+  }
+  RdmaDevice& both = inventory.rdma.emplace_back();
+  both.name = "mlx4_0";
+  both.pci_address = "0000:18:00.0";
+  for (const std::uint32_t port : {1, 2}) both.ports.emplace_back().port = port;
+  api::Hello hello = hello_of(inventory);
+  ASSERT_EQ(hello.nics_size(), 4);
+  EXPECT_EQ(fit_hello(hello), "1 NIC ports whose slot or name another has");
+  ASSERT_EQ(hello.nics_size(), 3);
+  EXPECT_EQ(hello.nics(0).device(), "rxe0");
+  EXPECT_EQ(hello.nics(1).device(), "mlx4_0");
+  EXPECT_EQ(hello.nics(2).port(), 2U);
+}
+
+TEST(Contract, TextsAreCutAndWithoutControlCharacters) {
+  api::Hello hello;
+  (*hello.mutable_facts())["a\x1b[31m"] = std::string("x\0y\tz\n\xC2\x9B", 8);
+  hello.add_kernels()->add_parameters()->set_summary(std::string(api::kMaxTextBytes - 1, 'x') +
+                                                     "\xC3\xA9");
+  hello.mutable_busy()->add_reasons()->set_text("a\nb");
+  EXPECT_EQ(fit_hello(hello), "");
+  EXPECT_EQ(hello.facts().at("a?[31m"), "x?y\tz??");
+  EXPECT_EQ(hello.kernels(0).parameters(0).summary(), std::string(api::kMaxTextBytes - 1, 'x'));
+  EXPECT_EQ(hello.busy().reasons(0).text(), "a?b");
+}
+
+TEST(Contract, FactsBeyondTheBoundAreLeftOutAndTheStackComesFirst) {
+  api::Hello hello;
+  const std::string text(1'000, 'x');
+  for (int i = 0; i < 40; ++i) {
+    (*hello.mutable_stack_versions())[fmt::format("v{:02}", i)] = text;
+    (*hello.mutable_facts())[fmt::format("f{:02}", i)] = text;
+  }
+  EXPECT_EQ(fit_hello(hello), "15 facts");
+  EXPECT_EQ(hello.stack_versions_size(), 40);
+  EXPECT_EQ(hello.facts_size(), 25);
+  EXPECT_TRUE(hello.facts().contains("f24"));
+  EXPECT_FALSE(hello.stack_incomplete());
+  for (int i = 0; i < 90; ++i) (*hello.mutable_stack_settings())[fmt::format("s{:02}", i)] = text;
+  EXPECT_EQ(fit_hello(hello), "65 parts of the stack, 25 facts");
+  EXPECT_TRUE(hello.stack_incomplete()) << "what is not named is unknown";
 }
 
 TEST(Contract, WhatNvmlToldIsKeptForTheSameGpuAlone) {

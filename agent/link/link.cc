@@ -191,6 +191,8 @@ void Link::run_stream() {
     stream_over_ = false;
     *hello.mutable_hello() = hello_;
   }
+  hello.mutable_hello()->set_unix_time_seconds(
+      duration<double>(std::chrono::system_clock::now().time_since_epoch()).count());
   const auto stream = stub->Attach(&context);
   std::thread writer([&] { write_loop(*stream, context); });
   api::ControllerMessage message;

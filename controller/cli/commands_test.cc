@@ -37,6 +37,7 @@ std::vector<GoldenCase> golden_cases() {
           {"kernels_show", {"kernels", "show", "verbs.write_lat"}},
           {"suites", {"suites"}},
           {"suites_show", {"suites", "show", "broken"}},
+          {"nodes_rename", {"nodes", "rename", "n1", "m1"}},
           {"suites_check", {"suites", "check", "broken"}, kExitUsage},
           {"suites_plan", {"suites", "plan", "quick"}},
           {"runs", {"runs"}},

@@ -89,6 +89,34 @@ Result<api::NodeList> Control::list_nodes(const api::ListNodesRequest& request) 
   return list;
 }
 
+// In three steps, since the loop must not wait for the database: the names are reserved meanwhile.
+Result<api::NodeList> Control::rename_node(const std::string& name, const std::string& new_name,
+                                           const std::string& requested_by) {
+  const store::NodeBond node = RG_TRY(loop_.call([&]() -> Result<store::NodeBond> {
+    if (const std::string run_id = director_.run_with(name); !run_id.empty())
+      return fail(Code::kFailedPrecondition,
+                  fmt::format("node {}: rename: run {} uses it; wait for its end, or railgauge "
+                              "runs cancel {}",
+                              name, run_id, run_id));
+    return fleet_.begin_rename(name, new_name);
+  }));
+  const Status stored = store_.rename_node(node, new_name);
+  loop_.call([&] {
+    fleet_.end_rename(node, new_name, stored.has_value(), !director_.run_with(name).empty());
+  });
+  RG_TRY_OK(stored);
+  const std::string text =
+      fmt::format("node {} is {} from now on, by {}", name, new_name, printable(requested_by));
+  spdlog::info("{}", text);
+  if (const Status event_stored =
+          store_.add_event({.kind = "node_renamed", .node_id = node.node_id, .text = text});
+      !event_stored)
+    spdlog::warn("event not stored: {}", event_stored.error().message);
+  api::ListNodesRequest request;
+  request.set_node_set(new_name);
+  return list_nodes(request);
+}
+
 Result<KernelList> Control::list_kernels(const api::ListKernelsRequest& request) {
   KernelList list;
   list.set_schema_version(kSchemaVersion);

@@ -30,6 +30,7 @@ class Control {
   Control(fleet::EventLoop& loop, fleet::Fleet& fleet, run::Director& director, store::Store& store,
           PreflightService& preflights, SuiteFolder suites, plan::Site site = {})
       : loop_(loop),
+        fleet_(fleet),
         director_(director),
         store_(store),
         preflights_(preflights),
@@ -44,6 +45,11 @@ class Control {
 
   // Nodes of the fleet, with their facts where the request asks for them.
   Result<api::NodeList> list_nodes(const api::ListNodesRequest& request);
+  // Gives a node another name, because its host has one. An event says who did it. The answer is
+  // the node. kFailedPrecondition: it is attached, or a run uses it. kAlreadyExists: the name is
+  // taken.
+  Result<api::NodeList> rename_node(const std::string& name, const std::string& new_name,
+                                    const std::string& requested_by);
   // The kernels of the attached nodes, in the newest version of each. kUnavailable: no node is
   // attached.
   Result<KernelList> list_kernels(const api::ListKernelsRequest& request);
@@ -82,6 +88,7 @@ class Control {
   void record_left_out(const RunPreparer::LeftOut& left_out, const store::RunRow& row);
 
   fleet::EventLoop& loop_;
+  fleet::Fleet& fleet_;  // used on the loop
   run::Director& director_;
   store::Store& store_;
   PreflightService& preflights_;

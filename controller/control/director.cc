@@ -36,6 +36,12 @@ void Director::submit(RunOrder order) {
       });
     };
   callbacks.end_stored = [this, id] { loop_.post([this, id] { remove(id); }); };
+  callbacks.attempt_stored = [this, id](std::size_t index, std::uint32_t attempt,
+                                        const Status& stored) {
+    loop_.post([this, id, index, attempt, stored] {
+      if (RunDriver* run = find(id); run != nullptr) run->attempt_stored(index, attempt, stored);
+    });
+  };
   auto run = std::make_unique<RunDriver>(
       std::move(order), RunDriver::Edges{fleet_, store_, writes_, metrics_}, std::move(callbacks));
   spdlog::info("run {}: {} tasks, requested by {}", id, run->summary().tasks_total(),
@@ -66,6 +72,12 @@ Result<api::RunSummary> Director::cancel(const std::string& run_id, const std::s
   run->cancel(reason, cancelled_by);
   std::erase(waiting_, run_id);
   return run->summary();
+}
+
+std::string Director::run_with(const std::string& node) const {
+  for (const auto& [id, run] : runs_)
+    if (run->uses(node)) return id;
+  return "";
 }
 
 std::optional<api::RunSummary> Director::summary(const std::string& run_id) const {

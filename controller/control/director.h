@@ -38,6 +38,8 @@ class Director final : public fleet::FleetListener {
                                  const std::string& cancelled_by = "");
   // The state of a run under way, newer than the stored one. Absent for ended runs.
   [[nodiscard]] std::optional<api::RunSummary> summary(const std::string& run_id) const;
+  // A run under way or waiting that measures on the node; "" without one.
+  [[nodiscard]] std::string run_with(const std::string& node) const;
   // Sends the current state as the first event. kNotFound: not under way.
   Status watch(const std::string& run_id, std::shared_ptr<RunWatcher> watcher);
   void unwatch(const std::string& run_id, const RunWatcher* watcher);

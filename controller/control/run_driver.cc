@@ -1,5 +1,7 @@
 #include "controller/control/run_driver.h"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <spdlog/spdlog.h>
@@ -35,13 +37,22 @@ std::string with_reason(std::string_view outcome, const std::string& reason) {
 
 }  // namespace
 
-void cancel_attempt(fleet::Fleet& fleet, const std::string& node, const api::TaskRef& ref,
-                    std::string outcome, std::string reason) {
+namespace {
+
+api::ControllerMessage cancel_message(const api::TaskRef& ref, std::string outcome,
+                                      std::string reason) {
   api::ControllerMessage message;
   *message.mutable_cancel()->mutable_task() = ref;
   message.mutable_cancel()->set_outcome(std::move(outcome));
   message.mutable_cancel()->set_reason(std::move(reason));
-  fleet.send(node, std::move(message));
+  return message;
+}
+
+}  // namespace
+
+void cancel_attempt(fleet::Fleet& fleet, const std::string& node, const api::TaskRef& ref,
+                    std::string outcome, std::string reason) {
+  fleet.send(node, cancel_message(ref, std::move(outcome), std::move(reason)));
 }
 
 RunDriver::RunDriver(RunOrder order, Edges edges, Callbacks callbacks)
@@ -295,7 +306,7 @@ void RunDriver::add_to_plan(plan::PlannedTask added, const std::string& why) {
   for (const plan::PlannedRank& rank : task.ranks)
     node_ids[rank.node] = edges_.fleet.nodes().at(rank.node).hello.node_id();
   edges_.writes.save([&store = edges_.store, id = order_.row.run_id,
-                      row = task_row(task, node_ids)] { return store.add_tasks(id, {row}); });
+                      row = task_row(plan, task, node_ids)] { return store.add_tasks(id, {row}); });
   publish(task.id, fmt::format("{} {} {}: added, {}", task.id, task.kernel, nodes_text(task), why));
 }
 
@@ -355,13 +366,13 @@ void RunDriver::act(std::size_t index, const SendPrepare& action) {
     prepare.set_forced(true);
     (*prepare.mutable_facts())["forced"] = order_.force_reason;
   }
-  edges_.fleet.send(node_of(index, action.rank), std::move(message));
+  send(index, action.rank, std::move(message));
 }
 
 void RunDriver::act(std::size_t index, const SendGo& action) {
   api::ControllerMessage message;
   *message.mutable_go()->mutable_task() = ref_of(index, action.rank);
-  edges_.fleet.send(node_of(index, action.rank), std::move(message));
+  send(index, action.rank, std::move(message));
   if (action.rank == 0) save(task_update(index, TaskState::kRunning));
 }
 
@@ -369,17 +380,57 @@ void RunDriver::act(std::size_t index, const SendStep& action) {
   api::ControllerMessage message;
   *message.mutable_step()->mutable_task() = ref_of(index, action.rank);
   *message.mutable_step()->mutable_step() = action.answer();
-  edges_.fleet.send(node_of(index, action.rank), std::move(message));
+  send(index, action.rank, std::move(message));
 }
 
 void RunDriver::act(std::size_t index, const SendCancel& action) {
-  cancel_attempt(edges_.fleet, node_of(index, action.rank), ref_of(index, action.rank),
-                 action.outcome, action.reason);
+  send(index, action.rank,
+       cancel_message(ref_of(index, action.rank), action.outcome, action.reason));
 }
 
-void RunDriver::act(std::size_t index, const AttemptStarted&) {
+// The store has to know the attempt before an agent does: attempt_stored() sends its messages.
+void RunDriver::act(std::size_t index, const AttemptStarted& action) {
   beyond_.erase(index);
-  save(task_update(index, TaskState::kPreparing));
+  held_[index] = {.attempt = action.attempt};
+  edges_.writes.save([&store = edges_.store, update = task_update(index, TaskState::kPreparing),
+                      done = [answer = callbacks_.attempt_stored, index, attempt = action.attempt](
+                                 const Status& stored) { answer(index, attempt, stored); }] {
+    Status taken = store.update_task(update, done);
+    if (!taken && !is_busy(taken)) done(taken);
+    return taken;
+  });
+}
+
+void RunDriver::send(std::size_t index, std::uint32_t rank, api::ControllerMessage message) {
+  if (const auto held = held_.find(index); held != held_.end())
+    held->second.messages.emplace_back(rank, std::move(message));
+  else
+    edges_.fleet.send(node_of(index, rank), std::move(message));
+}
+
+void RunDriver::attempt_stored(std::size_t index, std::uint32_t attempt, const Status& stored) {
+  const auto held = held_.find(index);
+  if (held == held_.end() || held->second.attempt != attempt) return;  // it is over
+  const Held waiting = std::move(held->second);
+  held_.erase(held);
+  if (stored) {
+    for (const auto& [rank, message] : waiting.messages)
+      edges_.fleet.send(node_of(index, rank), message);
+    return;
+  }
+  const std::string reason =
+      fmt::format("the start of the attempt was not stored: {}", stored.error().message);
+  const std::size_t ranks = order_.plan.tasks[index].ranks.size();
+  feed(index, [&](TaskMachine& machine, TaskActions& out) {
+    for (std::uint32_t rank = 0; rank < ranks; ++rank)
+      machine.refused(attempt, rank, std::string(kCrashed), reason, fleet::monotonic_seconds(),
+                      out);
+  });
+  drive();
+}
+
+bool RunDriver::uses(const std::string& node) const {
+  return std::ranges::find(order_.plan.nodes, node) != order_.plan.nodes.end();
 }
 
 // Stores the end of an attempt. A requeued task is reported to the watchers.
@@ -403,6 +454,7 @@ void RunDriver::act(std::size_t index, const TaskFinished& action) {
   const plan::PlannedTask& task = order_.plan.tasks[index];
   const std::uint32_t attempts = active_.at(index).attempt();
   active_.erase(index);
+  held_.erase(index);
   const RankEnd end = judged_end(index, {action.outcome, action.reason});
   beyond_.erase(index);
   // The machine is called directly, not through feed(), since drive() is on the stack.

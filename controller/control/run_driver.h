@@ -67,6 +67,10 @@ class RunDriver {
     std::function<void()> ask_pairs{};
     // The end of the run is stored. It may be called on any thread.
     std::function<void()> end_stored{};
+    // The start of an attempt is stored, or could not be; the answer is attempt_stored(). It may be
+    // called on any thread.
+    std::function<void(std::size_t index, std::uint32_t attempt, const Status& stored)>
+        attempt_stored{};
   };
 
   RunDriver(RunOrder order, Edges edges, Callbacks callbacks);
@@ -90,6 +94,10 @@ class RunDriver {
   void tick(double now);
   // Adds tasks after the rounds: retests of `pairs`, and tests of failed groups by halves.
   void add_follow_ups(std::span<const plan::WantedPair> pairs);
+  // Sends what waits for the start of the attempt, or ends the attempt if it was not stored.
+  void attempt_stored(std::size_t index, std::uint32_t attempt, const Status& stored);
+  // Reports whether the run measures on the node, or will.
+  [[nodiscard]] bool uses(const std::string& node) const;
   // Closes the run when its end is stored: reports it to the watchers and ends them.
   void finish();
 
@@ -130,6 +138,7 @@ class RunDriver {
   [[nodiscard]] api::TaskRef ref_of(std::size_t index, std::uint32_t rank) const;
   [[nodiscard]] const std::string& node_of(std::size_t index, std::uint32_t rank) const;
   [[nodiscard]] store::TaskUpdate task_update(std::size_t index, TaskState state) const;
+  void send(std::size_t index, std::uint32_t rank, api::ControllerMessage message);
   void save(store::TaskUpdate update);
   void save(store::RunUpdate update);
   void show_state();
@@ -143,6 +152,13 @@ class RunDriver {
   std::map<std::size_t, std::uint32_t> attempts_;  // so far, of tasks that wait for another start
   std::map<std::string, std::size_t> index_of_;    // by task id
   std::map<std::size_t, TaskMachine> active_;      // tasks under way, by index
+  // Messages of an attempt whose start is not committed: an agent that had them could deliver
+  // records of an attempt that the store does not know after a crash.
+  struct Held {
+    std::uint32_t attempt = 0;
+    std::vector<std::pair<std::uint32_t, api::ControllerMessage>> messages{};  // by rank, in order
+  };
+  std::map<std::size_t, Held> held_;  // by index of the task
   // The first limit of the suite that a point of the attempt under way is beyond, by task.
   std::map<std::size_t, std::string> beyond_;
   std::deque<std::pair<std::size_t, TaskAction>> task_actions_;

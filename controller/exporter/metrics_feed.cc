@@ -159,6 +159,8 @@ void MetricsFeed::update_store() {
   series.raise_to("railgauge_store_failed_batches_total", {}, stats->failed_batches);
   series.set("railgauge_orphan_records", {}, stats->orphan_records);
   series.raise_to("railgauge_orphan_records_dropped_total", {}, stats->orphans_dropped);
+  for (const auto& [fault, count] : stats->refused_records)
+    series.raise_to("railgauge_records_refused_total", {{"fault", fault}}, count);
   std::error_code error;
   const auto space =
       std::filesystem::space(std::filesystem::absolute(database_path_, error).parent_path(), error);

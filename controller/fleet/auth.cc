@@ -11,6 +11,7 @@
 #include <cerrno>
 #include <charconv>
 #include <cstring>
+#include <unordered_map>
 
 #include <fmt/format.h>
 
@@ -32,8 +33,6 @@ std::string only_property(const grpc::AuthContext& context, const char* name) {
 // In the order of the enumerators; those of a certificate are the words of its OU.
 constexpr std::array<std::string_view, 5> kRoleNames{"no known role", "agent", "operator", "viewer",
                                                      "any role"};
-
-std::string_view name_of(Role role) { return kRoleNames.at(static_cast<std::size_t>(role)); }
 
 int hex_digit(char c) {
   if (c >= '0' && c <= '9') return c - '0';
@@ -62,7 +61,26 @@ std::optional<std::string> known_name(uid_t uid) {
   return entry.pw_name;
 }
 
+// OpenSSL takes a millisecond to parse a certificate, which a flood of calls by one of them would
+// take for each call. Kept by the text, whose content never changes.
+Result<trust::Certificate> parsed(const std::string& pem) {
+  constexpr std::size_t kMostKept = 4'096;
+  static std::mutex mutex;
+  static std::unordered_map<std::string, trust::Certificate> known;
+  {
+    const std::lock_guard lock(mutex);
+    if (const auto found = known.find(pem); found != known.end()) return found->second;
+  }
+  trust::Certificate certificate = RG_TRY(trust::parse_certificate(pem));
+  const std::lock_guard lock(mutex);
+  if (known.size() >= kMostKept) known.clear();
+  known.emplace(pem, certificate);
+  return certificate;
+}
+
 }  // namespace
+
+std::string_view name_of(Role role) { return kRoleNames.at(static_cast<std::size_t>(role)); }
 
 bool may_connect(const Credentials& peer, uid_t own_uid, std::optional<gid_t> group) {
   if (peer.uid == 0 || peer.uid == own_uid) return true;
@@ -116,7 +134,7 @@ Peer PeerBook::peer_of(const grpc::ServerContextBase& context) const {
     peer.who = peer.address;
     return peer;
   }
-  const auto certificate = trust::parse_certificate(only_property(*context_auth, "x509_pem_cert"));
+  const auto certificate = parsed(only_property(*context_auth, "x509_pem_cert"));
   if (!certificate) {
     peer.who = peer.address;
     peer.refusal = certificate.error().message;
@@ -180,6 +198,10 @@ Role role_of(const Subject& subject) {
   for (const Role role : {Role::kAgent, Role::kOperator, Role::kViewer})
     if (subject.units[0] == name_of(role)) return role;
   return Role::kNone;
+}
+
+std::string identity_of(const Peer& peer) {
+  return peer.role == Role::kAgent ? peer.common_name : std::string();
 }
 
 void identify(const Subject& subject, const trust::Certificate& certificate, Peer& peer) {

@@ -24,6 +24,8 @@ class ServerContextBase;
 namespace railgauge::auth {
 
 enum class Role { kNone, kAgent, kOperator, kViewer, kAny };
+// "agent", the word of a certificate's OU; "no known role", "any role".
+std::string_view name_of(Role role);
 
 struct Peer {
   Role role = Role::kNone;    // kAny: unix socket and --insecure
@@ -106,6 +108,9 @@ Subject parse_subject(std::string_view rfc2253);
 // Returns agent, operator or viewer; kNone when the subject has another OU, none or several. Pure.
 Role role_of(const Subject& subject);
 
+// The node that an agent's certificate speaks for: what a node's id is bound to, through renewals.
+// "" for a peer without a certificate, or with another role.
+std::string identity_of(const Peer& peer);
 // Sets role, name and refusal of a peer from its certificate. A URI of the scheme railgauge counts
 // before OU and CN. No role: several such URIs, one of another form, or an OU of another role
 // beside it. Pure.

@@ -9,6 +9,7 @@
 
 #include "kernels/core/stack_hash.h"
 #include "kernels/core/text/rfc3339.h"
+#include "kernels/core/text/text.h"
 
 namespace railgauge {
 namespace {
@@ -166,6 +167,7 @@ store::NodeRow row_of(const fleet::NodeState& node) {
   row.name = hello.name();
   row.version = hello.version();
   row.address = node.address;
+  row.certificate = node.certificate;
   row.facts = {hello.stack_versions().begin(), hello.stack_versions().end()};
   row.settings = {hello.stack_settings().begin(), hello.stack_settings().end()};
   row.stack_incomplete = hello.stack_incomplete();
@@ -327,7 +329,7 @@ api::ResultPoint to_api(store::ResultRow row) {
   return point;
 }
 
-store::TaskRow task_row(const plan::PlannedTask& task,
+store::TaskRow task_row(const plan::Plan& plan, const plan::PlannedTask& task,
                         const std::map<std::string, std::string>& node_ids) {
   store::TaskRow row;
   row.task_id = task.id;
@@ -336,6 +338,11 @@ store::TaskRow task_row(const plan::PlannedTask& task,
   row.kernel = task.kernel;
   row.parameters = task.parameters;
   row.identity_parameters = task.identity_parameters;
+  // A task that is added has the kernel of a stage.
+  if (const plan::PlannedStage* stage =
+          row_where(plan.stages, &plan::PlannedStage::kernel, task.kernel);
+      stage != nullptr)
+    row.metrics = stage->metrics;
   for (const plan::PlannedRank& rank : task.ranks)
     row.ranks.push_back({node_ids.at(rank.node), rank.node, plan::text_of(rank)});
   row.deadline_seconds = task.deadline_seconds;
@@ -347,7 +354,7 @@ store::TaskRow task_row(const plan::PlannedTask& task,
 std::vector<store::TaskRow> task_rows(const plan::Plan& plan,
                                       const std::map<std::string, std::string>& node_ids) {
   std::vector<store::TaskRow> rows;
-  for (const plan::PlannedTask& task : plan.tasks) rows.push_back(task_row(task, node_ids));
+  for (const plan::PlannedTask& task : plan.tasks) rows.push_back(task_row(plan, task, node_ids));
   return rows;
 }
 

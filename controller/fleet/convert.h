@@ -29,8 +29,8 @@ api::RunSummary to_api(const store::RunSummaryRow& row);
 api::TaskDetail to_api(const store::TaskDetailRow& row);
 api::ResultPoint to_api(store::ResultRow row);
 
-// `node_ids`: the nodes' ids by name.
-store::TaskRow task_row(const plan::PlannedTask& task,
+// The row of a task of the plan, or of one that is added to it. `node_ids`: the nodes' ids by name.
+store::TaskRow task_row(const plan::Plan& plan, const plan::PlannedTask& task,
                         const std::map<std::string, std::string>& node_ids);
 // Returns the rows of all tasks of a planned run.
 std::vector<store::TaskRow> task_rows(const plan::Plan& plan,

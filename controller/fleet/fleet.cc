@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
+#include <cmath>
 #include <set>
 #include <span>
 #include <tuple>
@@ -13,6 +13,8 @@
 
 #include "controller/fleet/agent_stream.h"
 #include "controller/fleet/convert.h"
+#include "controller/fleet/hello_check.h"
+#include "controller/store/ingest/record_sink.h"
 #include "kernels/core/base/failpoint.h"
 #include "kernels/core/text/text.h"
 
@@ -78,21 +80,21 @@ Batch batch_of(api::RecordBatch message) {
 
 namespace {
 
-constexpr std::size_t kMaxNameBytes = 253;
-constexpr std::size_t kMaxIdBytes = 64;
+constexpr std::uint32_t kRefusalsAMinute = 6;  // of a peer, that are logged and stored
+// Attaches of a node: each may store other facts, and an agent that reconnects waits between its
+// attempts.
+constexpr std::uint32_t kAttachesAMinute = 60;
+constexpr double kEndSeconds = 1;             // of a replaced stream that is not read
+constexpr double kReportSeconds = 1;          // between two looks at what was left out
+constexpr std::uint32_t kEventsAMinute = 60;  // of a node: a bad port must not fill the store
 
-bool printable(std::string_view text, std::size_t max) {
-  const auto fits = [](unsigned char c) { return c > ' ' && c < 0x7f; };
-  return !text.empty() && text.size() <= max && std::ranges::all_of(text, fits);
-}
-
-// A node's name is part of endpoints (node/DEV:PORT) and node sets, so their separators are not
-// allowed in names.
-bool good_name(std::string_view name) {
-  const auto fits = [](unsigned char c) {
-    return std::isalnum(c) != 0 || c == '.' || c == '-' || c == '_';
-  };
-  return !name.empty() && name.size() <= kMaxNameBytes && std::ranges::all_of(name, fits);
+// The summary of those records that were stored.
+std::vector<StoredRecords> summary_without(const store::Parcel& parcel,
+                                           std::span<const std::size_t> refused) {
+  Summary summary;
+  for (std::size_t i = 0; i < parcel.records.size(); ++i)
+    if (!std::ranges::binary_search(refused, i)) summary.add(parcel.records[i].record);
+  return summary.take();
 }
 
 grpc::Status to_grpc(const Error& error) {
@@ -102,68 +104,101 @@ grpc::Status to_grpc(const Error& error) {
 }  // namespace
 
 Fleet::Fleet(fleet::EventLoop& loop, store::Store& store, FleetOptions options)
-    : loop_(loop), store_(store), options_(options), roster_(options.roster) {
-  const auto known = store_.list_nodes();
-  if (!known) spdlog::warn("names of known nodes not read: {}", known.error().message);
-  for (const store::NodeRow& node : known.value_or(std::vector<store::NodeRow>{})) {
-    roster_.recall(node.name, node.node_id, fleet::monotonic_seconds());
-    if (node.spool_through)
-      stored_through_[node.node_id] = static_cast<std::uint64_t>(*node.spool_through);
+    : loop_(loop),
+      store_(store),
+      options_(options),
+      gate_(options.streams),
+      refusals_(kRefusalsAMinute),
+      roster_(options.roster) {
+  const auto bonds = store_.node_bonds();
+  if (!bonds) spdlog::warn("names of known nodes not read: {}", bonds.error().message);
+  for (const store::NodeBond& bond : bonds.value_or(std::vector<store::NodeBond>{})) {
+    roster_.recall(bond.name, bond.node_id, fleet::monotonic_seconds(), bond.certificate);
+    if (bond.spool_through)
+      stored_through_[bond.node_id] = static_cast<std::uint64_t>(*bond.spool_through);
   }
+}
+
+// Everything that takes time for a large message, on the thread that read it.
+Fleet::Arrived Fleet::arrived(api::AgentMessage message) {
+  Arrived arrived;
+  if (message.has_records()) {
+    arrived.records = batch_of(std::move(*message.mutable_records()));
+    return arrived;
+  }
+  if (message.has_hello())
+    if (const Status sound = check_bounds(message.hello()); !sound) {
+      arrived.bad_hello = sound.error();
+      api::Hello& kept = *arrived.message.mutable_hello();
+      *kept.mutable_contract() = message.hello().contract();
+      if (is_node_name(message.hello().name())) kept.set_name(message.hello().name());
+      return arrived;
+    }
+  bound_texts(message);
+  arrived.message = std::move(message);
+  return arrived;
 }
 
 std::shared_ptr<AgentStream> Fleet::open(grpc::CallbackServerContext* context, auth::Peer peer,
                                          std::shared_ptr<void> call) {
   const Session session = next_session_++;
+  Status allowed = auth::may_attach(peer);
+  const auto place = std::make_shared<StreamGate::Place>();
+  if (allowed) {
+    auto admitted = gate_.admit(peer);
+    if (admitted)
+      *place = std::move(*admitted);
+    else
+      allowed = tl::unexpected(admitted.error());
+  }
+  if (!allowed) {
+    report_refusal(peer, peer.common_name, allowed.error());
+    auto refused = AgentStream::make(session, context, std::move(peer),
+                                     {.message = [](Session, const api::AgentMessage&) {},
+                                      .closed = [call = std::move(call)](Session) {}});
+    refused->finish(to_grpc(allowed.error()));
+    return refused;
+  }
   AgentStream::Events events{
       .message =
           [this](Session from, api::AgentMessage message) {
-            if (message.has_records())
-              return loop_.post([this, from,
-                                 batch = std::make_shared<Batch>(
-                                     batch_of(std::move(*message.mutable_records())))] {
-                on_message(from, {}, std::move(*batch));
-              });
-            loop_.post([this, from, moved = std::move(message)]() mutable {
-              on_message(from, std::move(moved), {});
-            });
+            loop_.post(
+                [this, from, ready = std::make_shared<Arrived>(arrived(std::move(message)))] {
+                  on_message(from, std::move(*ready));
+                });
           },
-      .closed = [this, call = std::move(call)](
-                    Session from) { loop_.post([this, from] { on_closed(from); }); }};
+      .closed =
+          [this, place, call = std::move(call)](Session from) {
+            gate_.release(*place);
+            loop_.post([this, from] { on_closed(from); });
+          }};
   auto stream = AgentStream::make(session, context, std::move(peer), std::move(events));
-  if (++open_streams_ > options_.max_streams) {
-    stream->finish(
-        {grpc::StatusCode::RESOURCE_EXHAUSTED,
-         fmt::format("the controller holds {} agents' streams, its limit", options_.max_streams)});
-  } else if (const Status allowed = auth::may_attach(stream->peer()); !allowed) {
-    spdlog::warn("agent refused: {}", allowed.error().message);
-    stream->finish(to_grpc(allowed.error()));
-  }
-  loop_.post([this, stream] {
-    streams_[stream->session()] = {.wire = stream, .opened = fleet::monotonic_seconds()};
+  loop_.post([this, stream, place] {
+    streams_[stream->session()] = {
+        .wire = stream, .place = place, .opened = fleet::monotonic_seconds()};
     stream->read_next();
   });
   return stream;
 }
 
-void Fleet::on_message(Session session, api::AgentMessage message, std::optional<Batch> records) {
+void Fleet::on_message(Session session, Arrived arrived) {
   const auto found = streams_.find(session);
-  if (found == streams_.end()) return;
+  if (found == streams_.end() || found->second.is_ending) return;
   Stream& stream = found->second;
-  if (message.has_hello() && stream.name.empty()) {
-    on_hello(stream, std::move(*message.mutable_hello()));
-    return stream.wire->read_next();
-  }
-  const bool empty = !records && message.body_case() == api::AgentMessage::BODY_NOT_SET;
-  if (stream.name.empty() || message.has_hello() || empty)
+  api::AgentMessage& message = arrived.message;
+  if (message.has_hello() && stream.name.empty()) return on_hello(stream, std::move(arrived));
+  const bool empty = !arrived.records && message.body_case() == api::AgentMessage::BODY_NOT_SET;
+  if (stream.name.empty() || message.has_hello() || empty) {
+    stream.is_ending = true;
     return stream.wire->finish(
         {grpc::StatusCode::FAILED_PRECONDITION, "the first message, and only it, must be Hello"});
+  }
   roster_.seen(session, fleet::monotonic_seconds());
   const Roster::Node* holder = roster_.find(stream.name);
   if (holder == nullptr || holder->session != session) return;  // replaced meanwhile
   NodeState& node = nodes_[stream.name];
   node.last_seen_at_unix = fleet::unix_seconds();
-  if (records) return on_records(stream, std::move(*records));
+  if (arrived.records) return on_records(stream, std::move(*arrived.records));
   if (message.has_heartbeat())
     on_heartbeat(node, message.heartbeat());
   else if (message.has_preflight()) {
@@ -173,25 +208,77 @@ void Fleet::on_message(Session session, api::AgentMessage message, std::optional
   stream.wire->read_next();
 }
 
-Status Fleet::check_hello(const Stream& stream, const api::Hello& hello) const {
-  RG_TRY_OK(api::check_contract(hello.contract(), options_.contract));
-  if (!good_name(hello.name()))
-    return fail(
-        Code::kInvalidArgument,
-        fmt::format("a node's name is 1 to {} letters, digits, '.', '-' and '_'", kMaxNameBytes));
-  if (!printable(hello.node_id(), kMaxIdBytes) || !printable(hello.incarnation(), kMaxIdBytes))
-    return fail(Code::kInvalidArgument,
-                fmt::format("node {}: node id and incarnation are 1 to {} visible characters",
-                            hello.name(), kMaxIdBytes));
-  return auth::may_speak_for(stream.wire->peer(), hello.name());
+Result<Roster::Attached> Fleet::attach(const Stream& stream, const api::Hello& hello) {
+  const auth::Peer& peer = stream.wire->peer();
+  if (auto bond = roster_.check_bond(hello.name(), hello.node_id(), auth::identity_of(peer)); !bond)
+    return tl::unexpected(bond.error());
+  RG_TRY_OK(auth::may_speak_for(peer, hello.name()));
+  const auto known = nodes_.find(hello.name());
+  if (known != nodes_.end() &&
+      !known->second.attaches.take(fleet::monotonic_seconds(), kAttachesAMinute))
+    return fail(Code::kUnavailable,
+                fmt::format("node {} has attached {} times within a minute; its log says why its "
+                            "agent begins anew",
+                            hello.name(), kAttachesAMinute));
+  return roster_.attach(stream.wire->session(), hello.name(), hello.node_id(), hello.incarnation(),
+                        fleet::monotonic_seconds(), auth::identity_of(peer));
 }
 
-void Fleet::refuse(Stream& stream, const Error& error) {
+// The end of a refused stream is all that follows.
+void Fleet::refuse(Stream& stream, const std::string& name, const Error& error) {
+  report_refusal(stream.wire->peer(), name, error);
   api::ControllerMessage message;
   message.mutable_refused()->set_reason(error.message);
-  message.mutable_refused()->set_permanent(true);
+  message.mutable_refused()->set_permanent(error.code != Code::kUnavailable);
+  stream.is_ending = true;
   stream.wire->send(std::move(message));
   stream.wire->finish(to_grpc(error));
+}
+
+// On any thread. Beyond the quota of the peer only the number is reported, when the minute is over.
+// `name`: the node that it wants to be, "" where that is no name.
+void Fleet::report_refusal(const auth::Peer& peer, const std::string& name, const Error& error) {
+  if (audit_ != nullptr)
+    audit_->refused({.caller = {.who = peer.who.empty() ? "unknown" : peer.who,
+                                .role = std::string(auth::name_of(peer.role)),
+                                .address = peer.address},
+                     .rpc = "AgentLink.Attach",
+                     .subject = name},
+                    error);
+  {
+    const std::lock_guard lock(refusals_mutex_);
+    ++refused_[std::string(audit::name_of_code(static_cast<int>(error.code)))];
+    if (!refusals_.take(peer_key(peer), fleet::monotonic_seconds())) return;
+  }
+  const std::string line = short_line(fmt::format("agent from {} refused: {}{}{}", peer.address,
+                                                  name, name.empty() ? "" : ": ", error.message));
+  spdlog::warn("{}", line);
+  event("node_refused", "", line);
+}
+
+std::map<std::string, double> Fleet::refused_agents() {
+  std::map<std::string, double> all;
+  for (const std::string_view reason : kRefusalReasons) all.emplace(reason, 0);
+  const std::lock_guard lock(refusals_mutex_);
+  for (const auto& [code, count] : refused_)
+    all[all.contains(code) ? code : std::string(kRefusalReasons.back())] += count;
+  return all;
+}
+
+void Fleet::report_left_out(double now) {
+  if (now < next_report_) return;
+  next_report_ = now + kReportSeconds;
+  std::vector<MinuteQuota::LeftOut> left_out;
+  {
+    const std::lock_guard lock(refusals_mutex_);
+    left_out = refusals_.end_minutes(now);
+  }
+  for (const auto& [peer, count] : left_out) {
+    const std::string line =
+        short_line(fmt::format("agents of {} refused {} more times within a minute", peer, count));
+    spdlog::warn("{}", line);
+    event("node_refused", "", line);
+  }
 }
 
 void Fleet::event(std::string kind, const std::string& node_id, std::string text) {
@@ -201,18 +288,16 @@ void Fleet::event(std::string kind, const std::string& node_id, std::string text
     spdlog::warn("event not stored: {}", added.error().message);
 }
 
-void Fleet::on_hello(Stream& stream, api::Hello hello) {
-  Status sound = check_hello(stream, hello);
-  Result<Roster::Attached> attached =
-      sound ? roster_.attach(stream.wire->session(), hello.name(), hello.node_id(),
-                             hello.incarnation(), fleet::monotonic_seconds())
-            : Result<Roster::Attached>(tl::unexpected(sound.error()));
-  if (attached) return welcome(stream, std::move(hello), *attached);
-  const std::string text = fmt::format("agent {} from {} refused: {}", hello.name(),
-                                       stream.wire->peer().address, attached.error().message);
-  spdlog::warn("{}", text);
-  event("node_refused", "", text);
-  refuse(stream, attached.error());
+void Fleet::on_hello(Stream& stream, Arrived arrived) {
+  api::Hello& hello = *arrived.message.mutable_hello();
+  if (const Status fits = api::check_contract(hello.contract(), options_.contract); !fits)
+    return refuse(stream, hello.name(), fits.error());
+  if (arrived.bad_hello) return refuse(stream, hello.name(), *arrived.bad_hello);
+  const Result<Roster::Attached> attached = attach(stream, hello);
+  if (!attached) return refuse(stream, hello.name(), attached.error());
+  gate_.attached(stream.wire->peer(), *stream.place);
+  welcome(stream, std::move(hello), *attached);
+  stream.wire->read_next();
 }
 
 void Fleet::welcome(Stream& stream, api::Hello hello, const Roster::Attached& attached) {
@@ -224,6 +309,8 @@ void Fleet::welcome(Stream& stream, api::Hello hello, const Roster::Attached& at
       message.mutable_refused()->set_reason(
           fmt::format("node {} attached with another stream", name));
       old->second.name.clear();
+      old->second.is_ending = true;
+      old->second.end_by = fleet::monotonic_seconds() + kEndSeconds;
       old->second.wire->send(std::move(message));
       old->second.wire->finish({grpc::StatusCode::ABORTED, "replaced by another stream"});
     }
@@ -232,9 +319,14 @@ void Fleet::welcome(Stream& stream, api::Hello hello, const Roster::Attached& at
   const std::vector<api::TaskRef> running(hello.running().begin(), hello.running().end());
   hello.clear_running();
   NodeState& node = nodes_[name];
-  std::optional<api::BusyState> busy_before = std::move(node.busy);
+  NodeState before = std::move(node);
   node = {.hello = std::move(hello), .address = stream.wire->peer().address};
-  node.busy = std::move(busy_before);
+  node.certificate = auth::identity_of(stream.wire->peer());
+  node.busy = std::move(before.busy);
+  node.clock_skew_seconds = before.clock_skew_seconds;
+  node.clock_is_off = before.clock_is_off;
+  node.events = before.events;
+  node.attaches = before.attaches;
   node.certificate_until_unix = stream.wire->peer().certificate_until_unix;
   node.presence = NodePresence::kAttached;
   node.presence_since = fleet::monotonic_seconds();
@@ -258,6 +350,7 @@ void Fleet::welcome(Stream& stream, api::Hello hello, const Roster::Attached& at
       fmt::format("node {} {} from {}", name, resumed ? "is back" : "attached", node.address);
   spdlog::info("{}", text);
   event(resumed ? "node_resumed" : "node_attached", node.hello.node_id(), text);
+  on_clock(node, node.hello.unix_time_seconds());
   on_busy(node, node.hello.has_busy() ? std::optional(node.hello.busy()) : std::nullopt);
   if (listener_ == nullptr) return;
   if (resumed)
@@ -293,8 +386,33 @@ void Fleet::note_seen(double now) {
 void Fleet::on_heartbeat(NodeState& node, const api::Heartbeat& heartbeat) {
   node.spool_records = heartbeat.spool_records();
   node.busy_task_id = heartbeat.busy_task_id();
+  on_clock(node, heartbeat.unix_time_seconds());
   if (heartbeat.has_busy()) on_busy(node, heartbeat.busy());
   on_events(node, heartbeat);
+}
+
+// Reports a clock that is off once, and once when it is right again. A message that waited in the
+// stream makes a clock look late, so a small lag has to last.
+void Fleet::on_clock(NodeState& node, double unix_time_seconds) {
+  constexpr double kSurelyLateSeconds = 60;
+  constexpr std::uint32_t kLateBeats = 3;
+  if (!std::isfinite(unix_time_seconds) || unix_time_seconds <= 0) return;  // it does not say
+  const double skew = unix_time_seconds - fleet::unix_seconds();
+  const bool is_off = std::abs(skew) > kMaxSkewSeconds;
+  const bool may_be_late = is_off && skew < 0 && skew > -kSurelyLateSeconds;
+  node.late_beats = may_be_late ? node.late_beats + 1 : 0;
+  if (may_be_late && node.late_beats < kLateBeats) return;
+  node.clock_skew_seconds = skew;
+  if (is_off == node.clock_is_off) return;
+  node.clock_is_off = is_off;
+  const std::string text =
+      is_off ? fmt::format(
+                   "node {}: its clock is {:.1f} s {} the controller's; check its time "
+                   "service (chronyc tracking)",
+                   node.hello.name(), std::abs(skew), skew > 0 ? "ahead of" : "behind")
+             : fmt::format("node {}: its clock is right again", node.hello.name());
+  if (node_event(node, is_off ? "node_clock_off" : "node_clock_right", text))
+    spdlog::warn("{}", text);
 }
 
 // Nothing more is read from the stream until the store has taken the batch.
@@ -303,14 +421,18 @@ void Fleet::on_records(Stream& stream, Batch batch) {
   const std::string& node_id = nodes_[stream.name].hello.node_id();
   const store::SpoolRange range{static_cast<std::int64_t>(batch.first),
                                 static_cast<std::int64_t>(batch.through)};
+  const double skew = nodes_[stream.name].clock_skew_seconds;
+  const store::Timing timing{.is_checked = true,
+                             .clock_is_off = std::abs(skew) > store::kMaxClockSkewSeconds};
   const auto delivery = std::make_shared<const Delivery>(
-      Delivery{stream.wire->session(), stream.name, node_id, std::move(batch)});
+      Delivery{stream.wire->session(), stream.name, node_id, std::move(batch),
+               std::make_shared<std::vector<std::size_t>>()});
   const Status taken = store_.append(
       node_id, delivery->batch.parcel,
       [this, delivery](const Status& status) {
         loop_.post([this, delivery, status] { on_committed(*delivery, status); });
       },
-      range);
+      range, timing, delivery->refused);
   if (taken) {
     stream.held.reset();
     return stream.wire->read_next();
@@ -335,11 +457,16 @@ void Fleet::on_committed(const Delivery& delivery, const Status& status) {
     message.mutable_ack()->set_through_spool_id(delivery.batch.through);
     found->second.wire->send(std::move(message));
   }
-  if (listener_ != nullptr) listener_->records_stored(delivery.name, delivery.batch.stored);
+  if (listener_ == nullptr) return;
+  // Records that were put aside decide nothing about a run.
+  if (delivery.refused->empty())
+    listener_->records_stored(delivery.name, delivery.batch.stored);
+  else
+    listener_->records_stored(delivery.name,
+                              summary_without(*delivery.batch.parcel, *delivery.refused));
 }
 
 void Fleet::on_closed(Session session) {
-  --open_streams_;
   const auto found = streams_.find(session);
   if (found == streams_.end()) return;
   streams_.erase(found);
@@ -363,8 +490,11 @@ bool Fleet::send(const std::string& name, api::ControllerMessage message) {
 
 void Fleet::tick(double now) {
   note_seen(now);
+  report_left_out(now);
   for (auto& [session, stream] : streams_) {
-    if (stream.name.empty() && now >= stream.opened + options_.hello_seconds)
+    if (stream.end_by > 0 && now >= stream.end_by)
+      stream.wire->abort({grpc::StatusCode::ABORTED, "replaced by another stream"});
+    else if (stream.name.empty() && now >= stream.opened + options_.hello_seconds)
       stream.wire->abort({grpc::StatusCode::DEADLINE_EXCEEDED, "no Hello came"});
     if (!stream.held) continue;
     roster_.seen(session, now);  // it is our store that keeps it waiting
@@ -387,6 +517,25 @@ void Fleet::tick(double now) {
     event("node_lost", node.hello.node_id(), text);
     if (listener_ != nullptr) listener_->node_lost(name);
   }
+}
+
+Result<store::NodeBond> Fleet::begin_rename(const std::string& from, const std::string& to) {
+  if (!is_node_name(to))
+    return fail(
+        Code::kInvalidArgument,
+        fmt::format("node {}: rename: a node's name is 1 to {} letters, digits, '.', '-' and '_'",
+                    short_line(from), kMaxNameBytes));
+  std::string id = RG_TRY(roster_.begin_rename(from, to));
+  return store::NodeBond{.node_id = std::move(id), .name = from};
+}
+
+void Fleet::end_rename(const store::NodeBond& node, const std::string& to, bool is_stored,
+                       bool keeps_state) {
+  roster_.end_rename(node.node_id, to, is_stored, fleet::monotonic_seconds());
+  const auto state = nodes_.find(node.name);
+  if (is_stored && !keeps_state && state != nodes_.end() &&
+      state->second.hello.node_id() == node.node_id)
+    nodes_.erase(state);
 }
 
 void Fleet::end_streams(const std::string& reason,
@@ -413,16 +562,6 @@ void Fleet::close_all(const std::string& reason) {
 namespace {
 
 constexpr int kMostReasons = 4;
-constexpr std::size_t kMostTextBytes = 512;
-constexpr double kEventsAMinute = 60;  // of a node, so that a bad port does not fill the store
-constexpr double kMinute = 60;
-
-std::string short_line(const std::string& text) {
-  std::string line = valid_utf8(text.substr(0, kMostTextBytes));
-  std::ranges::replace_if(
-      line, [](unsigned char c) { return c < ' '; }, ' ');
-  return line;
-}
 
 // Kinds and severities that the store may have: an agent's words are not trusted to be few.
 std::string known_word(const std::string& word, std::span<const std::string_view> words) {
@@ -455,8 +594,7 @@ void Fleet::on_busy(NodeState& node, std::optional<api::BusyState> now) {
   const std::string words = busy_text(node);
   const std::string text = after.empty() ? fmt::format("node {} is idle", name)
                                          : fmt::format("node {} is busy: {}", name, words);
-  spdlog::info("{}", text);
-  event(after.empty() ? "node_idle" : "node_busy", node.hello.node_id(), text);
+  if (node_event(node, after.empty() ? "node_idle" : "node_busy", text)) spdlog::info("{}", text);
   if (listener_ == nullptr) return;
   if (after.empty())
     listener_->node_idle(name);
@@ -468,23 +606,25 @@ void Fleet::on_events(NodeState& node, const api::Heartbeat& heartbeat) {
   constexpr std::array<std::string_view, 7> kKinds{
       "counter", "xid", "sxid", "device_vanished", "device_returned", "watch", "row_remap"};
   constexpr std::array<std::string_view, 3> kSeverities{"info", "warn", "fail"};
-  const double now = monotonic_seconds();
-  if (now - node.events_since >= kMinute) {
-    node.events_since = now;
-    node.events_left = kEventsAMinute;
-  }
   for (const api::NodeEvent& told : heartbeat.events()) {
-    if (node.events_left < 1) {
-      if (node.events_left == 0)
-        spdlog::warn("node {}: more than {} events a minute; the rest is not stored",
-                     node.hello.name(), kEventsAMinute);
-      node.events_left = -1;
-      return;
-    }
-    --node.events_left;
-    event("watch_" + known_word(told.kind(), kKinds), node.hello.node_id(),
-          fmt::format("{}: {}", known_word(told.severity(), kSeverities), short_line(told.text())));
+    node_event(
+        node, "watch_" + known_word(told.kind(), kKinds),
+        fmt::format("{}: {}", known_word(told.severity(), kSeverities), short_line(told.text())));
   }
+}
+
+// An event that the agent causes, within the node's number a minute. Beyond it, false: it is worth
+// no line of the log either.
+bool Fleet::node_event(NodeState& node, std::string kind, const std::string& text) {
+  const bool was_within = node.events.used <= kEventsAMinute;
+  if (node.events.take(monotonic_seconds(), kEventsAMinute)) {
+    event(std::move(kind), node.hello.node_id(), text);
+    return true;
+  }
+  if (was_within)
+    spdlog::warn("node {}: more than {} events a minute; the rest is not stored", node.hello.name(),
+                 kEventsAMinute);
+  return false;
 }
 
 }  // namespace railgauge::fleet

@@ -2,22 +2,29 @@
 // acknowledgement. Lives on the event loop; only open() is called from outside.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <optional>
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "controller/api/agent.pb.h"
 #include "controller/api/contract.h"
+#include "controller/audit/audit_log.h"
 #include "controller/fleet/auth.h"
 #include "controller/fleet/event_loop.h"
 #include "controller/fleet/roster.h"
+#include "controller/fleet/stream_gate.h"
 #include "controller/store/ingest/parcel.h"
 #include "controller/store/store.h"
+#include "kernels/core/base/minute_quota.h"
 #include "kernels/core/base/record.pb.h"
 
 namespace grpc {
@@ -59,7 +66,7 @@ class AgentStream;
 struct FleetOptions {
   double heartbeat_seconds = 3;
   double hello_seconds = 10;  // from a stream's opening to its Hello
-  std::size_t max_streams = 20'000;
+  StreamBounds streams{};
   // The interval at which attached nodes are written to the store. After a restart, a node that
   // does not come back is reported as missing, however long ago it attached.
   double seen_seconds = 6 * 3600;
@@ -86,10 +93,24 @@ class FleetListener {
                               const std::vector<StoredRecords>& stored) = 0;
 };
 
+// Counts acts of one node within a minute, so that it does not fill the store.
+struct MinuteTurns {
+  double since = -1e18;  // the minute; the clock of a host that just booted is near 0
+  std::uint32_t used = 0;
+
+  // Whether this use is within `most`.
+  bool take(double now, std::uint32_t most) {
+    if (now >= since + MinuteQuota::kMinuteSeconds) *this = {.since = now};
+    if (used <= most) ++used;
+    return used <= most;
+  }
+};
+
 // A node that attached in this process's life, or that the store knows.
 struct NodeState {
   api::Hello hello;  // without `running`, facts and stack
   std::string address;
+  std::string certificate{};  // the node that its stream's certificate speaks for; "" without one
   double certificate_until_unix = 0;  // of its stream; 0: without one
   NodePresence presence = NodePresence::kLost;
   double presence_since = 0;  // on the loop's monotonic clock
@@ -98,9 +119,22 @@ struct NodeState {
   std::optional<double> spool_records{};
   std::string busy_task_id{};
   std::optional<api::BusyState> busy{};  // absent: its agent does not report it
-  double events_left = 0;                // events of the node that are stored within the minute
-  double events_since = -1e18;  // the minute; the clock of a host that just booted is near 0
+  double clock_skew_seconds = 0;         // above 0: the node's clock is ahead of the controller's
+  bool clock_is_off = false;             // by more than kMaxSkewSeconds
+  std::uint32_t late_beats = 0;          // heartbeats in a row by which its clock would be behind
+  MinuteTurns events{};                  // that are stored
+  MinuteTurns attaches{};
 };
+// Why an agent is refused, as the audit trail says it; the last one is for all others.
+inline constexpr std::array<std::string_view, 7> kRefusalReasons{"permission_denied",
+                                                                 "already_exists",
+                                                                 "invalid_argument",
+                                                                 "resource_exhausted",
+                                                                 "failed_precondition",
+                                                                 "unavailable",
+                                                                 "other"};
+// A difference of clocks that is reported.
+inline constexpr double kMaxSkewSeconds = 5;
 // "slurm: job 4711 here; marker: ..."; "" if the node is idle or does not report.
 std::string busy_text(const NodeState& node);
 
@@ -115,6 +149,9 @@ class Fleet {
   using PreflightListener = std::function<void(const std::string& name, api::PreflightAnswer)>;
   void on_preflight(PreflightListener listener) { preflight_ = std::move(listener); }
 
+  // The trail of refused agents; it outlives the fleet. Set it like the listener above.
+  void set_audit(audit::AuditLog* audit) { audit_ = audit; }
+
   // A new stream, from a gRPC thread. Reading starts on the loop. `call` is kept until it ends.
   std::shared_ptr<AgentStream> open(grpc::CallbackServerContext* context, auth::Peer peer,
                                     std::shared_ptr<void> call = {});
@@ -123,30 +160,50 @@ class Fleet {
   bool send(const std::string& name, api::ControllerMessage message);
   void tick(double now);
   void close_all(const std::string& reason);
+  // Renames a node: begin_rename() checks and reserves both names, end_rename() follows the store's
+  // write. Errors as Roster's; kInvalidArgument: the new name is none.
+  Result<store::NodeBond> begin_rename(const std::string& from, const std::string& to);
+  // `keeps_state`: a run still uses the state under the old name.
+  void end_rename(const store::NodeBond& node, const std::string& to, bool is_stored,
+                  bool keeps_state);
   // Ends at once the streams of peers that `is_barred` names; the agent learns `reason`.
   void end_streams(const std::string& reason,
                    const std::function<bool(const auth::Peer&)>& is_barred);
   [[nodiscard]] const std::map<std::string, NodeState>& nodes() const { return nodes_; }
   [[nodiscard]] std::uint64_t records_stored() const { return records_stored_; }
+  // Agents refused since the start, by the reasons of kRefusalReasons. Thread safe.
+  [[nodiscard]] std::map<std::string, double> refused_agents();
 
  private:
   // One open stream of an agent.
   struct Stream {
     std::shared_ptr<AgentStream> wire;
+    std::shared_ptr<StreamGate::Place> place{};
     std::string name{};  // "" until its Hello was accepted
     double opened = 0;
+    bool is_ending = false;       // it was refused or replaced: nothing of it is read any more
+    double end_by = 0;            // of a replaced stream that is not read; 0: none
     bool is_barred = false;       // aborted by end_streams()
     std::optional<Batch> held{};  // the store was full: tried again at each tick
   };
+  // A message as the thread that read it prepared it for the loop.
+  struct Arrived {
+    api::AgentMessage message{};       // empty with records or a fault
+    std::optional<Batch> records{};    // of a message with records
+    std::optional<Error> bad_hello{};  // a Hello beyond its bounds
+  };
+  static Arrived arrived(api::AgentMessage message);
 
-  // For a message that carries records, only `records` is used.
-  void on_message(Session session, api::AgentMessage message, std::optional<Batch> records);
-  void on_hello(Stream& stream, api::Hello hello);
-  Status check_hello(const Stream& stream, const api::Hello& hello) const;
-  void refuse(Stream& stream, const Error& error);
+  void on_message(Session session, Arrived arrived);
+  void on_hello(Stream& stream, Arrived arrived);
+  Result<Roster::Attached> attach(const Stream& stream, const api::Hello& hello);
+  void refuse(Stream& stream, const std::string& name, const Error& error);
+  void report_refusal(const auth::Peer& peer, const std::string& name, const Error& error);
+  void report_left_out(double now);
   void welcome(Stream& stream, api::Hello hello, const Roster::Attached& attached);
   void on_heartbeat(NodeState& node, const api::Heartbeat& heartbeat);
   void on_busy(NodeState& node, std::optional<api::BusyState> now);
+  void on_clock(NodeState& node, double unix_time_seconds);
   void on_events(NodeState& node, const api::Heartbeat& heartbeat);
   void on_records(Stream& stream, Batch batch);
   // A batch on its way into the store.
@@ -155,10 +212,12 @@ class Fleet {
     std::string name;
     std::string node_id;
     Batch batch;
+    std::shared_ptr<std::vector<std::size_t>> refused;  // positions of records put aside
   };
   void on_committed(const Delivery& delivery, const Status& status);
   void on_closed(Session session);
   void event(std::string kind, const std::string& node_id, std::string text);
+  bool node_event(NodeState& node, std::string kind, const std::string& text);
   void remember(const NodeState& node);
   void note_seen(double now);
 
@@ -168,7 +227,12 @@ class Fleet {
   FleetListener* listener_ = nullptr;
   PreflightListener preflight_;
   std::atomic<Session> next_session_ = 1;
-  std::atomic<std::size_t> open_streams_ = 0;
+  StreamGate gate_;
+  audit::AuditLog* audit_ = nullptr;
+  std::mutex refusals_mutex_;
+  MinuteQuota refusals_;  // by peer
+  std::map<std::string, double> refused_;
+  double next_report_ = 0;
   Roster roster_;
   std::map<Session, Stream> streams_;
   std::map<std::string, NodeState> nodes_;  // nodes that attached in this process's life

@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <chrono>
 #include <filesystem>
+#include <functional>
 #include <thread>
+#include <vector>
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -271,6 +273,323 @@ TEST(Fleet, OfANodeSixtyEventsAMinuteAreStoredAndOfAnotherOneItsOwn) {
   EXPECT_TRUE(std::ranges::any_of(*events, [](const store::EventRow& event) {
     return event.kind == "watch_other";
   })) << "an agent's words are not trusted to be few";
+}
+
+// --- who is who ----------------------------------------------------------------------------------
+
+std::vector<store::EventRow> events_of(ServerBench& bench) {
+  bench.stop();
+  auto store = store::Store::open({.path = bench.config_.database});
+  EXPECT_TRUE(store) << store.error().message;
+  return (*store)->list_events(10'000).value();
+}
+
+std::size_t count_of(const std::vector<store::EventRow>& events, std::string_view kind) {
+  return static_cast<std::size_t>(std::ranges::count(events, kind, &store::EventRow::kind));
+}
+
+TEST(Fleet, ACopiedStateFolderIsRefusedWithTheCureAndItsOwnerStays) {
+  ServerBench bench;
+  bench.start();
+  ScriptedAgent owner(bench.agent("n1"));
+  ASSERT_TRUE(welcome(owner));
+  auto options = bench.agent("n2");
+  options.node_id = "id-n1";
+  ScriptedAgent clone(options);
+  ASSERT_TRUE(refused(clone));
+  EXPECT_EQ(clone.status().error_code(), grpc::StatusCode::ALREADY_EXISTS);
+  EXPECT_TRUE(clone.refused().permanent());
+  EXPECT_THAT(clone.refused().reason(), HasSubstr("its state folder was copied"));
+  EXPECT_THAT(clone.refused().reason(), HasSubstr("railgauge nodes rename n1 n2"));
+  EXPECT_FALSE(owner.ended());
+  grpc::ClientContext context;
+  api::NodeList nodes;
+  ASSERT_TRUE(bench.stub_->ListNodes(&context, {}, &nodes).ok());
+  ASSERT_EQ(nodes.nodes_size(), 1);
+  EXPECT_EQ(nodes.nodes(0).name(), "n1");
+}
+
+TEST(Fleet, TwoMachinesWithOneFolderAndNameDoNotTakeTurns) {
+  ServerBench bench;
+  bench.start();
+  auto original = bench.agent("n1");
+  auto clone = bench.agent("n1");
+  clone.incarnation = "clone";
+  ScriptedAgent first(original);
+  ASSERT_TRUE(welcome(first));
+  ScriptedAgent second(clone);
+  ASSERT_TRUE(welcome(second));
+  ScriptedAgent back(original);
+  ASSERT_TRUE(refused(back));
+  EXPECT_THAT(back.refused().reason(), HasSubstr("two agents take turns as node n1"));
+  EXPECT_FALSE(second.ended());
+}
+
+TEST(Fleet, ARenamedHostKeepsItsHistoryAfterNodesRename) {
+  ServerBench bench;
+  bench.start();
+  std::string run_id;
+  const auto rename = [&](const std::string& from, const std::string& to) {
+    grpc::ClientContext context;
+    api::RenameNodeRequest request;
+    request.set_name(from);
+    request.set_new_name(to);
+    api::NodeList answer;
+    return bench.stub_->RenameNode(&context, request, &answer);
+  };
+  {
+    ScriptedAgent n1(bench.agent("n1"));
+    ScriptedAgent n2(bench.agent("n2"));
+    ASSERT_TRUE(welcome(n1) && welcome(n2));
+    grpc::ClientContext context;
+    api::RunRequest request;
+    request.mutable_suite()->set_name("pairs");
+    api::RunSummary run;
+    ASSERT_TRUE(bench.stub_->StartRun(&context, request, &run).ok());
+    run_id = run.run_id();
+    EXPECT_EQ(rename("n1", "m1").error_code(), grpc::StatusCode::FAILED_PRECONDITION);
+    bench.end_of(run_id);
+    EXPECT_EQ(rename("n1", "m1").error_code(), grpc::StatusCode::FAILED_PRECONDITION);
+    EXPECT_THAT(rename("n1", "m1").error_message(), HasSubstr("it is attached under this name"));
+  }
+  auto renamed = bench.agent("m1");
+  renamed.node_id = "id-n1";
+  {
+    ScriptedAgent too_early(renamed);
+    ASSERT_TRUE(refused(too_early));
+  }
+  EXPECT_EQ(rename("n1", "n2").error_code(), grpc::StatusCode::ALREADY_EXISTS);
+  EXPECT_EQ(rename("n1", "m 1").error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+  EXPECT_EQ(rename("n9", "m9").error_code(), grpc::StatusCode::NOT_FOUND);
+  const grpc::Status done = rename("n1", "m1");
+  ASSERT_TRUE(done.ok()) << done.error_message();
+  {
+    ScriptedAgent agent(renamed);
+    ASSERT_TRUE(welcome(agent));
+    auto old = bench.agent("n1");
+    ScriptedAgent old_name(old);
+    EXPECT_TRUE(refused(old_name)) << "its id is m1's now";
+    grpc::ClientContext context;
+    api::NodeList nodes;
+    ASSERT_TRUE(bench.stub_->ListNodes(&context, {}, &nodes).ok());
+    ASSERT_EQ(nodes.nodes_size(), 2);
+    EXPECT_EQ(nodes.nodes(0).name(), "m1");
+    EXPECT_EQ(nodes.nodes(0).node_id(), "id-n1");
+  }
+  bench.stop();
+  bench.start();  // from the database
+  ScriptedAgent agent(renamed);
+  ASSERT_TRUE(welcome(agent));
+  grpc::ClientContext context;
+  api::ResultsRequest request;
+  request.set_run_id(run_id);
+  request.set_node_set("m1");
+  api::ResultList results;
+  ASSERT_TRUE(bench.stub_->QueryResults(&context, request, &results).ok());
+  EXPECT_EQ(results.points_size(), 1) << "its past follows the id";
+  EXPECT_EQ(count_of(events_of(bench), "node_renamed"), 1U);
+}
+
+// --- what a peer may fill ------------------------------------------------------------------------
+
+TEST(Fleet, AHelloBeyondItsBoundsLeavesNothingInTheDatabase) {
+  ServerBench bench;
+  bench.start();
+  const std::vector<std::function<void(api::Hello&)>> changes{
+      [](api::Hello& hello) { hello.set_name(std::string(7'000'000, 'x')); },
+      [](api::Hello& hello) { hello.set_version("1\x1b[2J\n" + std::string(5'000, 'v')); },
+      [](api::Hello& hello) {
+        for (int i = 0; i < 60'000; ++i) hello.add_nics();
+      },
+      [](api::Hello& hello) {
+        for (int i = 0; i < 100'000; ++i) hello.add_kernels();
+      },
+      [](api::Hello& hello) { hello.set_name("n1\n2026-01-01 forged \x1b[31m"); },
+      [](api::Hello& hello) { hello.set_version("1\x1b[2J"); },
+      [](api::Hello& hello) { (*hello.mutable_facts())["a"] = std::string("x\0y", 3); },
+      [](api::Hello& hello) { *hello.add_nics() = hello.nics(0); }};
+  for (int round = 0; round < 8; ++round)
+    for (const auto& change : changes) {
+      auto options = bench.agent("n1");
+      options.change_hello = change;
+      ScriptedAgent large(options);
+      ASSERT_TRUE(refused(large));
+      ASSERT_LT(large.refused().reason().size(), 500U);
+    }
+  ScriptedAgent sound(bench.agent("n1"));
+  EXPECT_TRUE(welcome(sound)) << "a refusal bars nobody";
+  const std::vector<store::EventRow> events = events_of(bench);
+  EXPECT_EQ(count_of(events, "node_refused"), 6U) << "a minute";
+  for (const store::EventRow& event : events) {
+    EXPECT_LE(event.text.size(), 1'000U);
+    for (const char c : event.text) EXPECT_GE(static_cast<unsigned char>(c), 0x20U);
+  }
+  EXPECT_LT(std::filesystem::file_size(bench.config_.database), 1'000'000U);
+  auto database =
+      store::Connection::open(bench.config_.database, store::Connection::Mode::kReadOnly, 5);
+  ASSERT_TRUE(database);
+  const auto asked = [&](const char* what) {
+    return database->integer(fmt::format("SELECT {} FROM audit WHERE rpc='AgentLink.Attach'", what))
+        ->value_or(-1);
+  };
+  EXPECT_EQ(asked("count(*)"), 7) << "six, and a count of the others";
+  EXPECT_EQ(asked("sum(count)"), 8 * static_cast<std::int64_t>(changes.size()));
+  EXPECT_EQ(asked("min(refused)"), 1);
+  EXPECT_EQ(asked("max(length(reason)) + max(length(subject)) < 600"), 1);
+  EXPECT_EQ(asked("sum(subject='n1' AND outcome='invalid_argument') > 0"), 1);
+}
+
+TEST(Fleet, ANodeThatAttachesAgainAndAgainStoresNoMoreFactsThanAMinuteAllows) {
+  ServerBench bench;
+  bench.start();
+  ScriptedAgent other(bench.agent("n2"));
+  ASSERT_TRUE(welcome(other));
+  int welcomed = 0;
+  constexpr int kAttempts = 70;
+  for (int i = 0; i < kAttempts; ++i) {
+    auto options = bench.agent("n1");
+    options.change_hello = [&](api::Hello& hello) {
+      (*hello.mutable_facts())["random"] = fmt::format("{}", i);
+    };
+    ScriptedAgent again(options);
+    if (welcome(again)) {
+      ++welcomed;
+      continue;
+    }
+    EXPECT_FALSE(again.refused().permanent()) << "it is over with the minute";
+    EXPECT_EQ(again.status().error_code(), grpc::StatusCode::UNAVAILABLE);
+    EXPECT_THAT(again.refused().reason(), HasSubstr("node n1 has attached 60 times"));
+  }
+  EXPECT_LE(welcomed, 61);
+  EXPECT_FALSE(other.ended());
+  ScriptedAgent again(bench.agent("n2"));
+  EXPECT_TRUE(welcome(again)) << "the others have their own";
+}
+
+TEST(Fleet, AStreamWithoutHelloEnds) {
+  ServerBench bench;
+  bench.fleet_options_.hello_seconds = 0.3;
+  bench.start();
+  auto stub = api::AgentLink::NewStub(
+      grpc::CreateChannel(bench.target(), grpc::InsecureChannelCredentials()));
+  grpc::ClientContext context;
+  auto stream = stub->Attach(&context);
+  api::ControllerMessage answer;
+  EXPECT_FALSE(stream->Read(&answer));
+  EXPECT_EQ(stream->Finish().error_code(), grpc::StatusCode::DEADLINE_EXCEEDED);
+}
+
+// --- what an agent reports -----------------------------------------------------------------------
+
+// The points of the run as a reader sees them.
+std::string points_of(ServerBench& bench, const std::string& run_id) {
+  grpc::ClientContext context;
+  api::ResultsRequest request;
+  request.set_run_id(run_id);
+  api::ResultList results;
+  EXPECT_TRUE(bench.stub_->QueryResults(&context, request, &results).ok());
+  return results.SerializeAsString();
+}
+
+TEST(Fleet, ForgedRecordsChangeNoResultOfAnEndedRun) {
+  ServerBench bench;
+  bench.start();
+  ScriptedAgent n1(bench.agent("n1"));
+  ScriptedAgent n2(bench.agent("n2"));
+  ASSERT_TRUE(welcome(n1) && welcome(n2));
+  grpc::ClientContext context;
+  api::RunRequest request;
+  request.mutable_suite()->set_name("pairs");
+  api::RunSummary run;
+  ASSERT_TRUE(bench.stub_->StartRun(&context, request, &run).ok());
+  const api::RunDetail ended = bench.end_of(run.run_id());
+  EXPECT_EQ(ended.run().outcome(), "passed");
+  const std::string before = points_of(bench, run.run_id());
+  std::uint64_t delivered = n1.acknowledged();
+  const auto forge = [&](std::uint32_t attempt, std::uint32_t rank, std::uint32_t sequence,
+                         const std::string& metric) {
+    Record record;
+    record.mutable_key()->set_run_id(run.run_id());
+    record.mutable_key()->set_task_id("t0001");
+    record.mutable_key()->set_attempt(attempt);
+    record.mutable_key()->set_rank(rank);
+    record.mutable_key()->set_sequence(sequence);
+    record.set_unix_time_seconds(unix_seconds());
+    record.mutable_point()->set_metric(metric);
+    record.mutable_point()->set_median(1);
+    n1.deliver(record);
+    ++delivered;
+  };
+  forge(5, 0, 1, "latency_ns");
+  forge(1, 0, 1, "latency_ns");
+  forge(1, 0, 9, "latency_ns");
+  forge(1, 0, 10, "made_up_ns");
+  forge(1, 1, 1, "latency_ns");
+  ASSERT_TRUE(n1.wait_until([&](const ScriptedAgent& a) { return a.acknowledged() == delivered; }))
+      << "all are acknowledged";
+  EXPECT_EQ(points_of(bench, run.run_id()), before);
+}
+
+TEST(Fleet, AnUndeclaredFigureDoesNotMakeATaskPass) {
+  ServerBench bench;
+  bench.start();
+  auto options = bench.agent("n1");
+  options.metric = "made_up_ns";
+  ScriptedAgent n1(options);
+  ScriptedAgent n2(bench.agent("n2"));
+  ASSERT_TRUE(welcome(n1) && welcome(n2));
+  grpc::ClientContext context;
+  api::RunRequest request;
+  request.mutable_suite()->set_name("pairs");
+  api::RunSummary run;
+  ASSERT_TRUE(bench.stub_->StartRun(&context, request, &run).ok());
+  const api::RunDetail ended = bench.end_of(run.run_id());
+  EXPECT_EQ(ended.tasks(0).outcome(), "crashed");
+  EXPECT_THAT(ended.tasks(0).reason(), HasSubstr("no rank reported a value"));
+}
+
+TEST(Fleet, AClockThatIsOffIsToldOnceAndItsTimesAreThoseOfArrival) {
+  ServerBench bench;
+  bench.start();
+  constexpr double kDay = 86'400;
+  auto options = bench.agent("n1");
+  options.change_hello = [&](api::Hello& hello) {
+    hello.set_unix_time_seconds(unix_seconds() + 400 * kDay);
+  };
+  options.clock_ahead_seconds = 400 * kDay;
+  ScriptedAgent n1(options);
+  ScriptedAgent n2(bench.agent("n2"));
+  ASSERT_TRUE(welcome(n1) && welcome(n2));
+  const auto beat = [](ScriptedAgent& agent, double ahead) {
+    api::AgentMessage message;
+    message.mutable_heartbeat()->set_unix_time_seconds(unix_seconds() + ahead);
+    agent.send(message);
+  };
+  for (int i = 0; i < 5; ++i) beat(n1, 400 * kDay);
+  beat(n2, -20);  // as a message that waited
+  beat(n2, 0.5);
+  grpc::ClientContext context;
+  api::RunRequest request;
+  request.mutable_suite()->set_name("pairs");
+  api::RunSummary run;
+  ASSERT_TRUE(bench.stub_->StartRun(&context, request, &run).ok());
+  EXPECT_EQ(bench.end_of(run.run_id()).run().outcome(), "passed");
+  beat(n1, 0);
+  Record record;  // its answer comes behind the heartbeat
+  record.mutable_key()->set_run_id("nowhere");
+  n1.deliver(record);
+  ASSERT_TRUE(n1.wait_until([](const ScriptedAgent& a) { return a.acknowledged() == 4; }));
+  const double now = unix_seconds();
+  const std::vector<store::EventRow> events = events_of(bench);
+  EXPECT_EQ(count_of(events, "node_clock_off"), 1U) << "once a change";
+  EXPECT_EQ(count_of(events, "node_clock_right"), 1U);
+  auto store = store::Store::open({.path = bench.config_.database});
+  ASSERT_TRUE(store);
+  const auto rows = (*store)->results({.run_id = run.run_id()});
+  ASSERT_TRUE(rows);
+  ASSERT_EQ(rows->size(), 1U);
+  EXPECT_NEAR(rows->at(0).measured_at, now, 60);
+  EXPECT_EQ(rows->at(0).point.facts().at("clock"), store::kClockOff);
 }
 
 }  // namespace

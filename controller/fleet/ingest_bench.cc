@@ -73,7 +73,11 @@ void ingest_through_grpc(benchmark::State& state) {
                                                    .node = fmt::format("n{}", i + 1),
                                                    .endpoint = "rxe0:1"}};
     for (int round = 0; round < state.max_iterations; ++round)
-      if (!store->create_run(store::run_row(fmt::format("r{}", round)), tasks)) std::abort();
+      if (!store->create_run(store::run_row(fmt::format("r{}", round)), tasks))
+        std::abort();
+      else
+        for (const store::TaskRow& task : tasks)
+          store::dispatch(*store, fmt::format("r{}", round), task.task_id);
   }
   bench.start();
   std::vector<std::unique_ptr<ScriptedAgent>> nodes;

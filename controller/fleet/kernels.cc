@@ -1,11 +1,28 @@
 #include "controller/fleet/kernels.h"
 
+#include <algorithm>
 #include <map>
 #include <string>
+#include <string_view>
 
 #include <fmt/format.h>
 
 namespace railgauge::fleet {
+
+namespace {
+
+constexpr int kMostMetrics = 256;  // of a kernel
+
+// One node must not take metrics from the others, so those of all nodes are declared.
+void add_metrics(const KernelInfo& from, KernelInfo& to) {
+  if (std::ranges::equal(from.metrics(), to.metrics())) return;
+  for (const std::string& metric : from.metrics())
+    if (to.metrics_size() < kMostMetrics &&
+        std::ranges::find(to.metrics(), metric) == to.metrics().end())
+      to.add_metrics(metric);
+}
+
+}  // namespace
 
 std::vector<KernelInfo> newest_kernels(std::span<const api::Hello* const> hellos) {
   std::map<std::string, const KernelInfo*> newest;
@@ -16,7 +33,13 @@ std::vector<KernelInfo> newest_kernels(std::span<const api::Hello* const> hellos
     }
   std::vector<KernelInfo> kernels;
   kernels.reserve(newest.size());
+  std::map<std::string_view, KernelInfo*> merged;
   for (const auto& [name, kernel] : newest) kernels.push_back(*kernel);
+  for (KernelInfo& kernel : kernels) merged[kernel.name()] = &kernel;
+  for (const api::Hello* hello : hellos)
+    for (const KernelInfo& kernel : hello->kernels())
+      if (KernelInfo& known = *merged.at(kernel.name()); known.revision() == kernel.revision())
+        add_metrics(kernel, known);
   return kernels;
 }
 

@@ -10,7 +10,8 @@
 
 namespace railgauge::fleet {
 
-// Every kernel that a node has, by name, in its newest revision.
+// Every kernel that a node has, by name, in its newest revision, with the metrics that any node
+// declares for it.
 std::vector<KernelInfo> newest_kernels(std::span<const api::Hello* const> hellos);
 // The kernels of nodes that measure together. kFailedPrecondition: two nodes have a kernel in
 // different revisions, so their ranks would follow different methods.

@@ -1,5 +1,10 @@
 #include "controller/fleet/roster.h"
 
+#include <map>
+#include <random>
+#include <string>
+
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -97,6 +102,162 @@ TEST(Roster, SilenceEndsAStreamAndGraceThenTheNode) {
   EXPECT_THAT(roster.expire(26.9).lost, IsEmpty());
   EXPECT_THAT(roster.expire(27).lost, ElementsAre("n1"));
   EXPECT_THAT(roster.expire(28).lost, IsEmpty());
+}
+
+// --- whom an id belongs to -----------------------------------------------------------------------
+
+// Refused with that code; the roster is as it was.
+void expect_refused(const Result<Roster::Attached>& attached, Code code) {
+  ASSERT_FALSE(attached);
+  EXPECT_EQ(attached.error().code, code) << attached.error().message;
+}
+
+TEST(Identity, AKnownIdUnderAnotherNameIsRefusedWithTheCureAndItsNodeStays) {
+  Roster roster;
+  ASSERT_TRUE(roster.attach(1, "n1", "id", "a", 0));
+  const auto clone = roster.attach(2, "n2", "id", "b", 1);
+  expect_refused(clone, Code::kAlreadyExists);
+  EXPECT_THAT(clone.error().message, HasSubstr("node id id belongs to node n1"));
+  EXPECT_THAT(clone.error().message,
+              HasSubstr("its state folder was copied: delete agent-node-id"));
+  EXPECT_THAT(clone.error().message, HasSubstr("railgauge nodes rename n1 n2"));
+  EXPECT_EQ(roster.find("n1")->session, 1U);
+  EXPECT_EQ(roster.find("n2"), nullptr);
+}
+
+TEST(Identity, HoweverLongItsOwnerIsGone) {
+  Roster roster({.grace_seconds = 10});
+  ASSERT_TRUE(roster.attach(1, "n1", "id", "a", 0));
+  roster.detach(1, 1);
+  expect_refused(roster.attach(2, "n2", "id", "b", 2), Code::kAlreadyExists);
+  EXPECT_THAT(roster.expire(1e6).lost, ElementsAre("n1"));
+  expect_refused(roster.attach(3, "n2", "id", "b", 1e6), Code::kAlreadyExists);
+  Roster restarted;
+  restarted.recall("n1", "id", 0);
+  expect_refused(restarted.attach(1, "n2", "id", "b", 1e6), Code::kAlreadyExists);
+  EXPECT_TRUE(restarted.attach(2, "n1", "id", "a", 1e6));
+}
+
+TEST(Identity, AnotherCertificateIsNoPermissionWhateverNameItSays) {
+  Roster roster;
+  ASSERT_TRUE(roster.attach(1, "n2", "id-2", "a", 0, "n2"));
+  expect_refused(roster.attach(2, "n1", "id-2", "b", 1, "n1"), Code::kPermissionDenied);
+  expect_refused(roster.attach(3, "n2", "id-2", "b", 1, "n1"), Code::kPermissionDenied);
+  EXPECT_EQ(roster.find("n2")->session, 1U);
+  roster.recall("n3", "id-3", 0, "n3");
+  expect_refused(roster.attach(4, "n1", "id-3", "b", 1, "n1"), Code::kPermissionDenied);
+  roster.recall("n4", "id-4", 0);  // of a database that knew no certificates
+  expect_refused(roster.attach(5, "n1", "id-4", "b", 1, "n1"), Code::kPermissionDenied);
+}
+
+TEST(Identity, RestartReinstallAndTheSocketKeepWorking) {
+  Roster roster({.grace_seconds = 10});
+  roster.recall("n1", "id", 0);  // not bound yet
+  ASSERT_TRUE(roster.attach(1, "n1", "id", "a", 1, "n1"));
+  ASSERT_TRUE(roster.attach(2, "n1", "id", "b", 2, "n1")) << "a renewed certificate: same node";
+  roster.detach(2, 3);
+  ASSERT_TRUE(roster.attach(3, "n1", "id", "c", 4)) << "through the socket, without a certificate";
+  expect_refused(roster.attach(4, "n1", "fresh", "d", 5, "n1"), Code::kAlreadyExists);
+  roster.detach(3, 6);
+  EXPECT_THAT(roster.expire(17).lost, ElementsAre("n1"));
+  ASSERT_TRUE(roster.attach(5, "n1", "fresh", "d", 18, "n1")) << "reinstalled";
+  expect_refused(roster.attach(6, "n1", "id", "c", 19, "n1"), Code::kAlreadyExists);
+}
+
+// Two machines with one state folder and one name would else take turns for ever.
+TEST(Identity, AProcessThatAnotherReplacedDoesNotComeBackWhileThatOneIsThere) {
+  Roster roster({.grace_seconds = 10});
+  ASSERT_TRUE(roster.attach(1, "n1", "id", "original", 0));
+  ASSERT_TRUE(roster.attach(2, "n1", "id", "clone", 1));
+  const auto back = roster.attach(3, "n1", "id", "original", 2);
+  expect_refused(back, Code::kAlreadyExists);
+  EXPECT_THAT(back.error().message, HasSubstr("two agents take turns as node n1"));
+  EXPECT_THAT(back.error().message, HasSubstr("its state folder was copied"));
+  EXPECT_EQ(roster.find("n1")->session, 2U);
+  ASSERT_TRUE(roster.attach(4, "n1", "id", "clone", 3)) << "its reconnect is none";
+  roster.detach(4, 4);
+  roster.expire(15);
+  EXPECT_TRUE(roster.attach(5, "n1", "id", "original", 16)) << "the other is lost";
+}
+
+TEST(Identity, ARestartAfterTheStreamEndedIsNoTurn) {
+  Roster roster;
+  ASSERT_TRUE(roster.attach(1, "n1", "id", "a", 0));
+  roster.detach(1, 1);
+  ASSERT_TRUE(roster.attach(2, "n1", "id", "b", 2));
+  roster.detach(2, 3);
+  EXPECT_TRUE(roster.attach(3, "n1", "id", "a", 4)) << "nobody was replaced";
+}
+
+TEST(Rename, TheIdKeepsItsPastAndTakesTheNewNameAndCertificate) {
+  Roster roster;
+  ASSERT_TRUE(roster.attach(1, "n1", "id", "a", 0, "n1"));
+  const auto live = roster.begin_rename("n1", "m1");
+  ASSERT_FALSE(live);
+  EXPECT_EQ(live.error().code, Code::kFailedPrecondition);
+  EXPECT_THAT(live.error().message, HasSubstr("it is attached under this name"));
+  roster.detach(1, 1);
+  ASSERT_EQ(*roster.begin_rename("n1", "m1"), "id");
+  expect_refused(roster.attach(2, "n1", "id", "a", 2, "n1"), Code::kUnavailable);
+  expect_refused(roster.attach(3, "m1", "other", "x", 2, "m1"), Code::kUnavailable);
+  EXPECT_EQ(roster.begin_rename("n1", "m2").error().code, Code::kUnavailable);
+  roster.end_rename("id", "m1", true, 3);
+  expect_refused(roster.attach(4, "n1", "id", "a", 4, "n1"), Code::kPermissionDenied);
+  ASSERT_TRUE(roster.attach(5, "m1", "id", "b", 5, "m1"));
+  EXPECT_EQ(roster.find("n1"), nullptr);
+  EXPECT_TRUE(roster.attach(6, "n1", "new", "x", 6, "n1")) << "the old name is free";
+}
+
+TEST(Rename, WhatIsNotStoredDidNotHappen) {
+  Roster roster;
+  roster.recall("n1", "id", 0);
+  ASSERT_TRUE(roster.begin_rename("n1", "m1"));
+  roster.end_rename("id", "m1", false, 1);
+  EXPECT_TRUE(roster.attach(1, "n1", "id", "a", 2));
+}
+
+TEST(Rename, ATakenNameIsRefusedAlsoWhenItsNodeIsGone) {
+  Roster roster({.recall_seconds = 1});
+  roster.recall("n1", "id-1", 0);
+  roster.recall("n2", "id-2", 0);
+  roster.expire(100);
+  const auto taken = roster.begin_rename("n1", "n2");
+  ASSERT_FALSE(taken);
+  EXPECT_EQ(taken.error().code, Code::kAlreadyExists);
+  EXPECT_THAT(taken.error().message, HasSubstr("the name n2 belongs to node id id-2"));
+  EXPECT_EQ(roster.begin_rename("n9", "m9").error().code, Code::kNotFound);
+}
+
+// Whatever clones, restarts and losses do: an id never has two names, a name never two live ids,
+// and a certificate never speaks for another node.
+TEST(Identity, NoOrderOfHellosGivesOneIdTwoNames) {
+  std::mt19937 random(23);
+  const auto pick = [&](unsigned below) { return static_cast<unsigned>(random() % below); };
+  Roster roster({.silence_seconds = 12, .grace_seconds = 10});
+  std::map<std::string, std::string> name_of;
+  double now = 0;
+  for (Session session = 1; session < 20'000; ++session) {
+    now += pick(4);
+    const std::string name = fmt::format("n{}", pick(4));
+    const std::string id = fmt::format("id{}", pick(4));
+    // The certificate of an unknown id is checked before: it speaks for the name.
+    const std::string certificate = pick(2) == 0           ? ""
+                                    : name_of.contains(id) ? fmt::format("n{}", pick(4))
+                                                           : name;
+    const auto attached =
+        roster.attach(session, name, id, fmt::format("p{}", pick(6)), now, certificate);
+    if (attached) {
+      ASSERT_EQ(name_of.try_emplace(id, name).first->second, name) << id;
+      ASSERT_TRUE(certificate.empty() || certificate == name);
+    }
+    if (pick(3) == 0) roster.detach(session - pick(3), now);
+    for (const Session silent : roster.expire(now).silent) roster.detach(silent, now);
+    std::map<std::string, int> live;
+    for (const auto& [held, node] : roster.nodes())
+      if (node.presence != NodePresence::kLost) ++live[node.node_id];
+    for (const auto& [node_id, count] : live) ASSERT_EQ(count, 1) << node_id;
+  }
+  EXPECT_GT(name_of.size(), 2U);
 }
 
 }  // namespace

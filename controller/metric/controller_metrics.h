@@ -42,7 +42,9 @@ struct FleetCounts {
   std::uint32_t detached = 0;
   std::uint32_t lost = 0;
   std::uint32_t busy = 0;
-  double waiting_records = 0;  // in the agents' spools
+  std::uint32_t clocks_off = 0;   // attached nodes whose clock is off
+  double clock_skew_seconds = 0;  // the largest of them, without its sign
+  double waiting_records = 0;     // in the agents' spools
 };
 
 // The outcome and end of a suite's newest run, and the end of its newest passed run; unix seconds.

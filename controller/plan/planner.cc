@@ -153,6 +153,8 @@ struct PlanOutline::Inside {
         RG_TRY(StageRounds::make(*stages.back(), context, seed_of(suite, stage.block), options)));
     head.stages.push_back({.name = stage.name,
                            .kernel = stage.kernel,
+                           .metrics = {stages.back()->kernel.metrics().begin(),
+                                       stages.back()->kernel.metrics().end()},
                            .placement = stage.placement.kind,
                            .limits = stage.limits,
                            .time_budget_seconds = stage.time_budget_seconds.value_or(0),

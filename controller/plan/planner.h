@@ -122,6 +122,8 @@ struct PlannedTask {
 struct PlannedStage {
   std::string name{};
   std::string kernel{};
+  // Metrics that the kernel declares: its points have no others.
+  std::vector<std::string> metrics{};
   PlacementKind placement = PlacementKind::kPairs;
   // Limits of the points (controller/plan/policy/limits.h).
   std::vector<Limit> limits{};

@@ -145,6 +145,8 @@ class ControlService final : public api::Control::CallbackService {
                   schedules_.remove(request->name()))
   RAILGAUGE_UNARY(RunSchedule, pool_, api::ScheduleRef, api::RunSummary,
                   schedules_.run_now(request->name(), peer.who))
+  RAILGAUGE_UNARY(RenameNode, pool_, api::RenameNodeRequest, api::NodeList,
+                  control_.rename_node(request->name(), request->new_name(), peer.who))
   RAILGAUGE_UNARY(RunPreflight, pool_, api::PreflightRequest, api::PreflightReport,
                   control_.run_preflight(*request))
 

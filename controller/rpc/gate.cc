@@ -1,6 +1,5 @@
 #include "controller/rpc/gate.h"
 
-#include <array>
 #include <utility>
 
 #include <fmt/format.h>
@@ -15,10 +14,6 @@ namespace {
 constexpr std::string_view kOwnServices = "railgauge.api.";
 constexpr std::string_view kDescriptorPrefix = "fd:";  // gRPC's name of a unix socket's connection
 
-// In the order of the enumerators.
-constexpr std::array<std::string_view, 5> kRoles{"no known role", "agent", "operator", "viewer",
-                                                 "any role"};
-
 // "railgauge.api.Control" and "StartRun" are "Control.StartRun".
 std::string short_name(std::string_view service, std::string_view method) {
   const std::size_t dot = service.rfind('.');
@@ -29,7 +24,7 @@ std::string short_name(std::string_view service, std::string_view method) {
 audit::Act act_of(const auth::Peer& peer, std::string_view service, std::string_view method,
                   const google::protobuf::Message* request) {
   return {.caller = {.who = peer.who.empty() ? "unknown" : peer.who,
-                     .role = std::string(kRoles.at(static_cast<std::size_t>(peer.role))),
+                     .role = std::string(auth::name_of(peer.role)),
                      .address = peer.address},
           .rpc = short_name(service, method),
           .subject = request == nullptr ? "" : subject_of(*request)};

@@ -55,6 +55,7 @@ inline constexpr std::array kRights{
     Right{kControl, "ResumeSchedule", Access::kWrite},
     Right{kControl, "RemoveSchedule", Access::kWrite},
     Right{kControl, "RunSchedule", Access::kWrite},
+    Right{kControl, "RenameNode", Access::kWrite},
     Right{kArchive, "FindPoints", Access::kRead},
     Right{kArchive, "ExportPoints", Access::kRead},
     Right{kArchive, "ListSeries", Access::kRead},

@@ -75,6 +75,7 @@ const std::map<std::string, Who>& expectations() {
       {"/railgauge.api.Control/PlanRun", kReaders},
       {"/railgauge.api.Control/QueryResults", kReaders},
       {"/railgauge.api.Control/RemoveSchedule", kChangers},
+      {"/railgauge.api.Control/RenameNode", kChangers},
       {"/railgauge.api.Control/ResumeSchedule", kChangers},
       {"/railgauge.api.Control/RunPreflight", kChangers},
       {"/railgauge.api.Control/RunSchedule", kChangers},

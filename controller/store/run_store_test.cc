@@ -228,7 +228,8 @@ TEST_F(RunStoreTest, TasksComeInPagesOfBoundedSizeAndEachOnce) {
   ASSERT_TRUE(store_->create_run(run_row("r2"), pair_tasks(3)));
   ASSERT_TRUE(append(*store_, "id-1",
                      {started_record({.task_id = "t0007"}),
-                      note_record({.task_id = "t0007"}, 1, std::string(30'000, 'x'))}));
+                      note_record({.task_id = "t0007"}, 1, std::string(15'000, 'x')),
+                      note_record({.task_id = "t0007"}, 2, std::string(15'000, 'y'))}));
   auto connection = Connection::open(folder_.file("db"), Connection::Mode::kReadOnly, 1);
   ASSERT_TRUE(connection);
   std::vector<std::string> ids;

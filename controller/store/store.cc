@@ -21,9 +21,9 @@ Result<std::unique_ptr<Store>> Store::open(StoreOptions options) {
   File lock = RG_TRY(lock_database(options.path, "open"));
   Connection connection =
       RG_TRY(open_and_migrate(options.path, options.busy_timeout_seconds, options.max_pages));
-  const OrphanTotals totals = RG_TRY(count_orphans(connection));
-  auto impl =
-      std::make_unique<Impl>(std::move(options), std::move(lock), std::move(connection), totals);
+  OrphanTotals totals = RG_TRY(count_orphans(connection));
+  auto impl = std::make_unique<Impl>(std::move(options), std::move(lock), std::move(connection),
+                                     std::move(totals));
   RG_TRY_OK(impl->audit_retention.join(impl->connection));
   return std::unique_ptr<Store>(new Store(std::move(impl)));
 }
@@ -35,11 +35,14 @@ Status Store::append_records(std::string node_id, std::vector<Record> records, C
 }
 
 Status Store::append(std::string node_id, std::shared_ptr<const Parcel> parcel, Completion done,
-                     std::optional<SpoolRange> range) {
+                     std::optional<SpoolRange> range, Timing timing,
+                     std::shared_ptr<std::vector<std::size_t>> refused) {
   WriteJob job{.done = std::move(done), .records = parcel->records.size(), .bytes = parcel->bytes};
-  job.apply = [this, range, node_id, parcel = std::move(parcel)]() -> Status {
+  job.apply = [this, range, timing, refused = std::move(refused), node_id,
+               parcel = std::move(parcel)]() -> Status {
     RG_TRY_OK(impl_->deliveries.check(node_id, range));
-    RG_TRY_OK(impl_->records.store(node_id, parcel->records, impl_->now()));
+    auto put_aside = RG_TRY(impl_->records.store(node_id, parcel->records, {impl_->now(), timing}));
+    if (refused) *refused = std::move(put_aside);
     if (!range) return {};
     return impl_->connection.execute("UPDATE node SET spool_through=?2 WHERE node_id=?1", node_id,
                                      range->through);
@@ -90,8 +93,26 @@ Status Store::update_run(RunUpdate update, Completion done) {
 }
 
 Status Store::update_task(TaskUpdate update, Completion done) {
-  return keep([this, update = std::move(update)] { return impl_->runs.update_task(update); },
-              std::move(done));
+  return keep(
+      [this, now = impl_->now(), update = std::move(update)]() -> Status {
+        const bool is_new = RG_TRY(impl_->runs.update_task(update, now));
+        if (!is_new || impl_->orphans.records() == 0) return {};
+        const auto taken = RG_TRY(impl_->records.take_orphans(
+            {update.run_id, update.task_id, *update.attempts}, impl_->now()));
+        if (taken > 0)
+          spdlog::info("run {} task {}: {} records that had come before it are stored",
+                       update.run_id, update.task_id, taken);
+        return {};
+      },
+      std::move(done));
+}
+
+Status Store::rename_node(NodeBond node, std::string name) {
+  return impl_->writer.submit_and_wait(
+      [this, node = std::move(node), name = std::move(name)] {
+        return impl_->runs.rename_node(node, name, impl_->now());
+      },
+      impl_->options.wait_seconds);
 }
 
 Status Store::add_tasks(std::string run_id, std::vector<TaskRow> tasks, Completion done) {
@@ -129,9 +150,6 @@ Status Store::create_run(RunRow run, std::vector<TaskRow> tasks,
         const double now = impl_->now();
         if (claim) RG_TRY_OK(claim_due(impl_->connection, *claim, run.run_id, now));
         RG_TRY_OK(impl_->runs.create_run(run, tasks, now));
-        const auto taken = RG_TRY(impl_->records.take_orphans(run.run_id, now));
-        if (taken > 0)
-          spdlog::info("run {}: {} records that had come before it are stored", run.run_id, taken);
         failpoint("store.run_created");  // not yet committed
         return {};
       },
@@ -173,7 +191,8 @@ Result<StoreStats> Store::stats() const {
                     .failed_batches = static_cast<double>(writer.failed_batches),
                     .kept_jobs = static_cast<double>(writer.kept_jobs),
                     .orphan_records = static_cast<double>(impl_->orphans.records()),
-                    .orphans_dropped = static_cast<double>(impl_->orphans.dropped())};
+                    .orphans_dropped = static_cast<double>(impl_->orphans.dropped()),
+                    .refused_records = impl_->records.refused()};
 }
 
 // --- the file, while it is in use ---

@@ -64,10 +64,11 @@ struct StoreOptions {
   double large_wal_bytes = 128.0 * (1U << 20U);
   // A check or stats that keeps records waiting for this long is ended.
   double held_seconds = 5;
-  double query_seconds = 30;                  // limit of one query
-  std::int64_t max_orphan_bytes = 1U << 30U;  // bound of records that fit no known run
-  std::function<double()> clock{};            // tests: seconds since 1970; empty is the system's
-  std::int64_t max_pages = 0;  // tests: SQLite's max_page_count, a full disk; 0 is no limit
+  double query_seconds = 30;                        // limit of one query
+  std::int64_t max_orphan_bytes = 1U << 30U;        // bound of records that fit no known run
+  std::int64_t max_node_orphan_bytes = 64U << 20U;  // of them, those of one node
+  std::function<double()> clock{};  // tests: seconds since 1970; empty is the system's
+  std::int64_t max_pages = 0;       // tests: SQLite's max_page_count, a full disk; 0 is no limit
 };
 
 // Thread safe. Errors: kUnavailable (locked, I/O), kResourceExhausted (full disk or queue),
@@ -121,16 +122,18 @@ class Store {
   // --- writing without waiting: ordered, an error means not accepted and `done` is never called
 
   // Records of one node, as its spool delivers them: all are committed, or none. A record that is
-  // stored already is skipped. A record that fits no planned task, or is garbage, is stored as an
-  // orphan with an event; `done` succeeds in both cases, so that it cannot block the spool. An
-  // empty batch is allowed. `range`: the spool's numbers of these records; the node's mark follows
-  // it. After a failed delivery, later ones of the node fail as well until it is sent again: the
-  // mark must not pass missing records.
+  // stored already is skipped. A record that fits no dispatched attempt, is beyond what its rank
+  // may report, or is garbage, is put aside as an orphan with an event; `done` succeeds in all
+  // cases, so that it cannot block the spool. An empty batch is allowed. `range`: the spool's
+  // numbers of these records; the node's mark follows it. After a failed delivery, later ones of
+  // the node fail as well until it is sent again: the mark must not pass missing records.
   Status append_records(std::string node_id, std::vector<Record> records, Completion done,
                         std::optional<SpoolRange> range = {});
   // The same for records that were packed on another thread, which saves work on the writer thread.
+  // `refused` gets the positions of records that were put aside, before `done` is called.
   Status append(std::string node_id, std::shared_ptr<const Parcel> parcel, Completion done,
-                std::optional<SpoolRange> range = {});
+                std::optional<SpoolRange> range = {}, Timing timing = {},
+                std::shared_ptr<std::vector<std::size_t>> refused = {});
   // Moves `last_seen_at` of attached nodes and their endpoints to now. Not retried: the caller
   // repeats it.
   Status note_seen(std::vector<std::string> node_ids);
@@ -139,6 +142,7 @@ class Store {
   // attributes.
   Status put_node(NodeRow node, Completion done = {});
   Status update_run(RunUpdate update, Completion done = {});
+  // An update with a new attempt opens it: once it is committed, records of that attempt are taken.
   Status update_task(TaskUpdate update, Completion done = {});
   // Tasks that a run under way gets beside the planned ones.
   Status add_tasks(std::string run_id, std::vector<TaskRow> tasks, Completion done = {});
@@ -180,6 +184,9 @@ class Store {
   // crashed with "controller restarted". So do their tasks under way; waiting tasks end as
   // cancelled. Results that agents still deliver for them are stored. Returns the ids of the runs.
   Result<std::vector<std::string>> end_interrupted_runs();
+  // Gives a node another name; its records and history follow its id. RunSink::rename_node() lists
+  // the errors.
+  Status rename_node(NodeBond node, std::string name);
   // Waits until everything accepted so far is committed.
   Status flush();
 
@@ -259,6 +266,8 @@ class Store {
   }
   // All ever seen, by name.
   Result<std::vector<NodeRow>> list_nodes() const { return read(read_nodes); }
+  // The names and certificates that node ids belong to (read_bonds()).
+  Result<std::vector<NodeBond>> node_bonds() const { return read(read_bonds); }
   // All names that nodes have or had, in order.
   Result<std::vector<std::string>> node_names() const { return read(read_node_names); }
   Result<std::vector<EventRow>> list_events(std::uint32_t limit) const {  // newest first

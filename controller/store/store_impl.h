@@ -200,7 +200,8 @@ class Store::Impl {
       : lock(std::move(locked)),
         options(std::move(chosen)),
         connection(std::move(opened)),
-        orphans(connection, options.max_orphan_bytes, totals) {}
+        orphans(connection, {options.max_orphan_bytes, options.max_node_orphan_bytes},
+                std::move(totals)) {}
 
   [[nodiscard]] double now() const { return options.clock ? options.clock() : now_seconds(); }
 

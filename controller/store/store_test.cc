@@ -355,7 +355,7 @@ TEST_F(StoreTest, OrphansAreBoundedByBytesAndWhatGoesIsTold) {
   EXPECT_EQ(store_->stats()->orphan_records, stats.orphan_records);
 }
 
-TEST_F(StoreTest, OrphansAreStoredWhenTheirRunComesToExist) {
+TEST_F(StoreTest, OrphansAreStoredWhenTheirAttemptIsDispatched) {
   for (int node = 1; node <= 2; ++node) ASSERT_TRUE(store_->put_node(node_row(node)));
   Record large = point_record({}, 1);
   for (int i = 0; i < 20'000; ++i) large.mutable_point()->add_samples(1500.5 + i);
@@ -363,9 +363,13 @@ TEST_F(StoreTest, OrphansAreStoredWhenTheirRunComesToExist) {
   for (std::uint32_t i = 2; i <= 600; ++i) batch.push_back(point_record({}, i));
   batch.push_back(final_record({}, 601, "passed"));
   batch.push_back(started_record({.task_id = "t9"}));
-  ASSERT_TRUE(append(*store_, "id-1", batch));
+  ASSERT_TRUE(deliver(*store_, "id-1", batch));
   EXPECT_EQ(store_->stats()->orphan_records, 603);
   ASSERT_TRUE(store_->create_run(run_row("r1"), pair_tasks(1)));
+  EXPECT_EQ(store_->stats()->orphan_records, 603) << "nobody was asked to measure it yet";
+  dispatch(*store_, "r1", "t0001", 2);
+  dispatch(*store_, "r1", "t0001");
+  ASSERT_TRUE(store_->flush());
   EXPECT_EQ(store_->results({.run_id = "r1", .all_attempts = true, .limit = 1'000})->size(), 600u);
   EXPECT_EQ(store_->samples("r1", "t0001", 1, 0, 1)->size(), 20'000u) << "long ones are whole";
   EXPECT_EQ(store_->stats()->orphan_records, 1) << "what fits nowhere still stays";

@@ -39,7 +39,8 @@ Record record_of(const api::TaskRef& task, std::uint32_t sequence) {
   key.set_attempt(task.attempt());
   key.set_rank(task.rank());
   key.set_sequence(sequence);
-  record.set_unix_time_seconds(1'763'640'000);
+  record.set_unix_time_seconds(
+      std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count());
   return record;
 }
 
@@ -109,6 +110,7 @@ ScriptedAgent::ScriptedAgent(AgentOptions options)
   for (const api::Gpu& gpu : options_.gpus) *hello.add_gpus() = gpu;
   for (KernelInfo& kernel : scripted_kernels()) *hello.add_kernels() = std::move(kernel);
   for (const api::TaskRef& task : options_.running) *hello.add_running() = task;
+  if (options_.change_hello) options_.change_hello(hello);
   send(message);
   reader_ = std::thread([this] { read_loop(); });
 }
@@ -225,7 +227,7 @@ void ScriptedAgent::on_step(const api::TaskStep& step) {
   if (step.task().rank() == 0) {
     Record record = record_of(step.task(), 1);
     Point& point = *record.mutable_point();
-    point.set_metric("latency_ns");
+    point.set_metric(options_.metric);
     point.set_meaning("half_rtt");
     point.set_unit("ns");
     point.set_message_bytes(8);
@@ -259,6 +261,9 @@ void ScriptedAgent::deliver(const Record& record) {
     spooled.set_spool_id(next_spool_id_++);
   }
   *spooled.mutable_record() = record;
+  if (options_.clock_ahead_seconds != 0)
+    spooled.mutable_record()->set_unix_time_seconds(record.unix_time_seconds() +
+                                                    options_.clock_ahead_seconds);
   send(message);
 }
 

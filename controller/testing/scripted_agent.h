@@ -44,6 +44,9 @@ struct AgentOptions {
   std::map<std::string, double> median_with_gpu{};   // by the parameter gpu
   std::map<std::string, double> median_with_node{};  // by a node that is in the task too
   bool has_nic = true;
+  std::string metric = "latency_ns";                // of the point
+  double clock_ahead_seconds = 0;                   // of the records' times
+  std::function<void(api::Hello&)> change_hello{};  // before it is sent
 };
 
 class ScriptedAgent {

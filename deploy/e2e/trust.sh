@@ -334,7 +334,7 @@ escapes_in_outputs() {
   sleep 0.5
   readable_outputs "$run"
   files=$(find "$work/outputs" -type f -size +0 | wc -l)
-  dirty=$(grep -lr $'\x1b' "$work/outputs" | xargs -r -n 1 basename | sort | paste -sd ' ')
+  dirty=$({ grep -lr $'\x1b' "$work/outputs" || true; } | xargs -r -n 1 basename | sort | paste -sd ' ')
   saw "$files outputs, with ESC: ${dirty:-none}"
   [ "$files" -gt 40 ] && [ -z "$dirty" ]
 }

@@ -51,6 +51,7 @@ struct Rpc {
 // clang-format off
 #define RAILGAUGE_CLI_CALLS(CALL) \
   CALL(Control, ListNodes, api::ListNodesRequest, api::NodeList) \
+  CALL(Control, RenameNode, api::RenameNodeRequest, api::NodeList) \
   CALL(Control, ListKernels, api::ListKernelsRequest, KernelList) \
   CALL(Control, ListSuites, api::ListSuitesRequest, api::SuiteList) \
   CALL(Control, CheckSuite, api::SuiteSource, api::SuiteCheck) \

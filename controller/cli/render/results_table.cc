@@ -125,6 +125,7 @@ std::string notes_of(const ResultPoint& point) {
                         ? "not converged"
                         : fmt::format("not converged ({})", point.point().stop_reason()));
   if (!point.point().verified()) notes.emplace_back("data not verified");
+  if (point.point().facts().contains("clock")) notes.emplace_back("time of arrival");
   if (point.point().throttled()) {
     const std::string reasons = fact(point, "throttle_reasons");
     notes.push_back(reasons.empty() ? "throttled" : fmt::format("throttled ({})", reasons));

@@ -39,6 +39,8 @@ class ControlService final : public FakeControl, public api::Control::Service {
                             ResultList* answer) override;
   grpc::Status GetVersion(Context* context, const VersionRequest* request,
                           VersionInfo* answer) override;
+  grpc::Status RenameNode(Context* context, const RenameNodeRequest* request,
+                          NodeList* answer) override;
   grpc::Status ListSchedules(Context* context, const ListSchedulesRequest* request,
                              ScheduleList* answer) override;
   grpc::Status AddSchedule(Context* context, const ScheduleSpec* request,
@@ -251,6 +253,15 @@ grpc::Status ControlService::QueryResults(Context*, const ResultsRequest* reques
 
 grpc::Status ControlService::GetVersion(Context*, const VersionRequest*, VersionInfo* answer) {
   *answer = version;
+  return {};
+}
+
+grpc::Status ControlService::RenameNode(Context*, const RenameNodeRequest* request,
+                                        NodeList* answer) {
+  const std::scoped_lock lock(mutex_);
+  answer->set_schema_version(nodes.schema_version());
+  *answer->add_nodes() = nodes.nodes(0);
+  answer->mutable_nodes(0)->set_name(request->new_name());
   return {};
 }
 

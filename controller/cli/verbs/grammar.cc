@@ -178,6 +178,8 @@ constexpr std::array kVerbs{
     Verb{"nodes", "", "", "the nodes that the controller knows", kListNodesFlags, list_nodes},
     Verb{"nodes", "show", "NODE", "one node: its stack, NICs, GPUs and facts", kNoFlags, show_node},
     Verb{"nodes", "diff", "A B", "facts that differ", kNoFlags, diff_node_sets},
+    Verb{"nodes", "rename", "NODE NAME", "after its host was renamed: history follows", kNoFlags,
+         rename_node},
     Verb{"topo", "", "NODE", "GPU/NIC topology", kNoFlags, show_topology},
     Verb{"kernels", "", "", "the measurement programs that the nodes have", kNoFlags, list_kernels},
     Verb{"kernels", "show", "KERNEL", "one kernel: parameters, ranges, defaults", kNoFlags,

@@ -1,4 +1,4 @@
-// nodes, nodes show, nodes diff
+// nodes, nodes show, nodes diff, nodes rename
 #include <map>
 #include <set>
 
@@ -159,6 +159,19 @@ Result<int> list_nodes(Session& session, const Arguments& arguments) {
   return print_list(
       session.output, list, "nodes", "NODE|STATE|VERSION|NICS|GPUS|LAST SEEN|TASK|BUSY", rows,
       "no node has attached; an agent does with railgauge-agent --controller ADDRESS");
+}
+
+// Ctrl-C does not end it.
+Result<int> rename_node(Session& session, const Arguments& arguments) {
+  RenameNodeRequest request;
+  request.set_name(arguments.operand(0));
+  request.set_new_name(arguments.operand(1));
+  const NodeList list = RG_TRY(call_through(session, rpc::kRenameNode, request));
+  if (print_document(session.output, list, "nodes")) return 0;
+  session.output.out << line_of(
+      fmt::format("node {} is {} from now on; restart its agent under that name", request.name(),
+                  request.new_name()));
+  return 0;
 }
 
 // The operand may be a node set: one page for each of its nodes.

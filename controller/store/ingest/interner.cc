@@ -199,15 +199,26 @@ Result<std::int64_t> Interner::series(const SeriesKey& key, const Point& point) 
   const SeriesPlace place{key.group, number_of(words_, scratch_), point.message_bytes()};
   if (const auto known = series_.find(place); known != series_.end()) return known->second;
   const std::string endpoints = fmt::format("{}", fmt::join(key.endpoints, ","));
-  const auto found = RG_TRY(connection_.integer(
-      "SELECT id FROM series WHERE kernel=?1 AND metric=?2 AND message_bytes=?3 AND endpoints=?4 "
-      "AND revision=?5 AND meaning=?6 AND rank=?7 AND parameters=?8 AND pair=?9",
-      key.kernel, point.metric(), point.message_bytes(), endpoints, key.revision, point.meaning(),
-      key.rank, key.parameters, point.pair()));
+  const auto found = RG_TRY(look_up_series(key, point, endpoints));
   const std::int64_t id = found ? *found : RG_TRY(insert_series(key, point, endpoints));
   if (series_.size() >= kMaxCachedSeries) series_.clear();
   series_.emplace(place, id);
   return id;
+}
+
+Result<std::optional<std::int64_t>> Interner::find_series(const SeriesKey& key,
+                                                          const Point& point) {
+  return look_up_series(key, point, fmt::format("{}", fmt::join(key.endpoints, ",")));
+}
+
+Result<std::optional<std::int64_t>> Interner::look_up_series(const SeriesKey& key,
+                                                             const Point& point,
+                                                             const std::string& endpoints) {
+  return connection_.integer(
+      "SELECT id FROM series WHERE kernel=?1 AND metric=?2 AND message_bytes=?3 AND endpoints=?4 "
+      "AND revision=?5 AND meaning=?6 AND rank=?7 AND parameters=?8 AND pair=?9",
+      key.kernel, point.metric(), point.message_bytes(), endpoints, key.revision, point.meaning(),
+      key.rank, key.parameters, point.pair());
 }
 
 std::uint64_t Interner::series_group(const SeriesKey& key) {

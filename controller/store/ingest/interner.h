@@ -46,6 +46,8 @@ class Interner {
   // Returns a number for the key without its group, valid during the life of this object.
   std::uint64_t series_group(const SeriesKey& key);
   Result<std::int64_t> series(const SeriesKey& key, const Point& point);
+  // The same without inserting; absent for a series that does not exist.
+  Result<std::optional<std::int64_t>> find_series(const SeriesKey& key, const Point& point);
 
   void forget();
 
@@ -62,6 +64,8 @@ class Interner {
   Result<std::string> put_attributes(std::int64_t endpoint, const EndpointRow& row, double now);
   Result<std::int64_t> text_set(char kind, std::string_view find, std::string_view insert,
                                 std::string_view body);
+  Result<std::optional<std::int64_t>> look_up_series(const SeriesKey& key, const Point& point,
+                                                     const std::string& endpoints);
   Result<std::int64_t> insert_series(const SeriesKey& key, const Point& point,
                                      const std::string& endpoints);
   std::optional<std::int64_t> recall(std::string_view key) const;

@@ -25,7 +25,9 @@ using Fault = std::optional<std::string>;
 constexpr std::size_t kMaxWordBytes = 256;
 constexpr std::size_t kMaxTextBytes = 64U << 10U;
 constexpr int kMaxMapEntries = 1'000;
-constexpr int kMaxBuckets = 1'000'000;
+constexpr std::size_t kMaxNoteBytes = 16U << 10U;
+constexpr int kMaxBuckets = 65'536;  // three significant digits over 70 decades have fewer
+constexpr int kMaxSamples = 2'000'000;
 constexpr std::uint32_t kMaxAttempt = 1'000;
 constexpr std::uint32_t kMaxSequence = (1U << kSequenceBits) - 1;
 constexpr double kMaxTimeSeconds = 253'402'300'799;  // the end of the year 9999
@@ -48,9 +50,9 @@ Fault check_word(std::string_view what, std::string_view word) {
   return sound ? Fault() : fmt::format("the {} {} is no word", what, in_quotes(word));
 }
 
-Fault check_text(std::string_view what, std::string_view text) {
-  if (text.size() <= kMaxTextBytes) return {};
-  return fmt::format("the {} has {} bytes; {} are allowed", what, text.size(), kMaxTextBytes);
+Fault check_text(std::string_view what, std::string_view text, std::size_t most = kMaxTextBytes) {
+  if (text.size() <= most) return {};
+  return fmt::format("the {} has {} bytes; {} are allowed", what, text.size(), most);
 }
 
 template <class Map>
@@ -63,9 +65,14 @@ Fault check_map(std::string_view what, const Map& map) {
 
 Fault check_started(const Started& started) {
   if (auto fault = check_word("kernel", started.kernel())) return fault;
-  if (auto fault = check_text("endpoint", started.endpoint())) return fault;
+  if (auto fault = check_text("endpoint", started.endpoint(), kMaxWordBytes)) return fault;
   if (auto fault = check_map("parameters", started.parameters())) return fault;
   return check_map("facts", started.facts());
+}
+
+template <class Figures>
+bool all_finite(const Figures& figures) {
+  return std::ranges::all_of(figures, [](double figure) { return std::isfinite(figure); });
 }
 
 template <class... Figures>
@@ -81,6 +88,24 @@ Fault check_figures(const Point& point) {
                   point.warmup_count(), point.measure_ns()))
     return fmt::format("{} has a figure that is not finite", point.metric());
   if (point.message_bytes() < 0) return fmt::format("{} has a negative size", point.metric());
+  if (point.sample_count() < 0 || point.effective_sample_count() < 0 || point.warmup_count() < 0 ||
+      point.measure_ns() < 0)
+    return fmt::format("{} has a negative count or time", point.metric());
+  return {};
+}
+
+Fault check_histogram(const Point& point) {
+  const Histogram& histogram = point.histogram();
+  if (histogram.lower_bound_size() != histogram.count_size() ||
+      histogram.count_size() > kMaxBuckets)
+    return fmt::format("the histogram has {} bounds and {} counts", histogram.lower_bound_size(),
+                       histogram.count_size());
+  if (point.samples_size() > kMaxSamples)
+    return fmt::format("{} samples; {} are allowed", point.samples_size(), kMaxSamples);
+  if (!all_finite(histogram.lower_bound()) || !all_finite(histogram.count()) ||
+      !all_finite(point.samples()) ||
+      std::ranges::any_of(histogram.count(), [](double count) { return count < 0; }))
+    return fmt::format("{} has a bucket or sample that is no figure", point.metric());
   return {};
 }
 
@@ -90,13 +115,11 @@ Fault check_point(const Point& point) {
     if (auto fault = check_word("meaning", point.meaning())) return fault;
   if (!point.pair().empty())
     if (auto fault = check_word("pair", point.pair())) return fault;
-  if (auto fault = check_text("stop reason", point.stop_reason())) return fault;
+  if (!point.unit().empty())
+    if (auto fault = check_word("unit", point.unit())) return fault;
+  if (auto fault = check_text("stop reason", point.stop_reason(), kMaxWordBytes)) return fault;
   if (auto fault = check_map("facts", point.facts())) return fault;
-  const Histogram& histogram = point.histogram();
-  if (histogram.lower_bound_size() != histogram.count_size() ||
-      histogram.count_size() > kMaxBuckets)
-    return fmt::format("the histogram has {} bounds and {} counts", histogram.lower_bound_size(),
-                       histogram.count_size());
+  if (auto fault = check_histogram(point)) return fault;
   return check_figures(point);
 }
 
@@ -104,13 +127,20 @@ Fault check_final(const Final& final_record) {
   constexpr std::array kOutcomes{kPassed, kFailed, kWaived, kCrashed, kTimedOut, kCancelledOutcome};
   if (std::ranges::find(kOutcomes, final_record.outcome()) == kOutcomes.end())
     return fmt::format("the outcome {} is unknown", in_quotes(final_record.outcome()));
+  const Phases& phases = final_record.phases();
+  const std::array figures{phases.start_ns(),          phases.open_ns(),
+                           phases.wait_ns(),           phases.exchange_ns(),
+                           phases.measure_ns(),        phases.stop_ns(),
+                           final_record.cpu_seconds(), final_record.max_resident_bytes()};
+  if (!all_finite(figures) || std::ranges::any_of(figures, [](double it) { return it < 0; }))
+    return "the final record has a time or size that is negative or not finite";
   if (auto fault = check_text("reason", final_record.reason())) return fault;
   return check_text("tail of stderr", final_record.stderr_tail());
 }
 
 Fault check_note(const Note& note) {
-  if (auto fault = check_text("severity", note.severity())) return fault;
-  return check_text("note", note.text());
+  if (auto fault = check_text("severity", note.severity(), kMaxWordBytes)) return fault;
+  return check_text("note", note.text(), kMaxNoteBytes);
 }
 
 }  // namespace

@@ -19,6 +19,12 @@ struct ReadyRecord {
   std::string point_facts{};               // as JSON; "" without any
 };
 
+// How far the times of a delivery are believed. Unchecked times are stored as they are.
+struct Timing {
+  bool is_checked = false;    // a time that the attempt cannot have had becomes that of arrival
+  bool clock_is_off = false;  // the node's clock is: all times become that of arrival
+};
+
 struct Parcel {
   std::vector<ReadyRecord> records{};
   std::size_t bytes = 0;  // approximate size in memory

@@ -58,9 +58,11 @@ Status RunSink::put_node(const NodeRow& node, double at) {
   const double now = RG_TRY(seen_at(node, at));
   const std::int64_t id = RG_TRY(interner_.node(node.node_id, node.name, now));
   RG_TRY_OK(connection_.execute(
-      "UPDATE node SET name=?2, version=?3, address=?4, fact_set=?5, last_seen_at=?6 WHERE id=?1",
+      "UPDATE node SET name=?2, version=?3, address=?4, fact_set=?5, last_seen_at=?6, "
+      "certificate=CASE ?7 WHEN '' THEN certificate ELSE ?7 END WHERE id=?1",
       id, node.name, node.version, node.address,
-      RG_TRY(interner_.fact_set(node.described.empty() ? node.facts : node.described)), now));
+      RG_TRY(interner_.fact_set(node.described.empty() ? node.facts : node.described)), now,
+      node.certificate));
   RG_TRY_OK(connection_.execute(
       "INSERT INTO node_name (node, name, valid_from) VALUES (?1, ?2, ?3) ON CONFLICT DO NOTHING",
       id, node.name, now));
@@ -180,15 +182,27 @@ Status RunSink::add_tasks(const std::string& run_id, std::span<const TaskRow> ta
   return {};
 }
 
+Result<std::optional<std::int64_t>> RunSink::metric_list(const TaskRow& task) {
+  if (!task.metrics) return std::nullopt;
+  std::vector<std::string> sorted = *task.metrics;
+  std::ranges::sort(sorted);
+  const std::string body = json_of(sorted);
+  // Few lists exist, as many as kernels: the index is at hand.
+  RG_TRY_OK(connection_.execute("INSERT INTO metric_list (body) VALUES (?1) ON CONFLICT DO NOTHING",
+                                body));
+  return connection_.integer("SELECT id FROM metric_list WHERE body=?1", body);
+}
+
 Status RunSink::insert_task(std::int64_t run, const TaskRow& task, double now) {
   auto inserted = connection_.execute(
       "INSERT INTO task (run, task_id, stage, round, kernel, parameter_set, identity_parameters, "
       "deadline_seconds, expected_seconds, expected_bytes, state, outcome, reason, attempts, "
-      "counted_attempt) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, 0)",
+      "metric_list, counted_attempt) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, "
+      "?13, ?14, ?15, 0)",
       run, task.task_id, task.stage, task.round, task.kernel,
       RG_TRY(interner_.parameter_set(task.parameters)), json_of(task.identity_parameters),
       task.deadline_seconds, task.expected_seconds, task.expected_bytes, task.state, task.outcome,
-      task.reason, task.attempts);
+      task.reason, task.attempts, RG_TRY(metric_list(task)));
   if (!inserted && inserted.error().code == Code::kAlreadyExists)
     return fail(Code::kAlreadyExists,
                 fmt::format("task {}: create: this id is twice in the run", task.task_id));
@@ -221,7 +235,7 @@ Status RunSink::update_run(const RunUpdate& update) {
   return fail(Code::kNotFound, fmt::format("run {}: update: there is no such run", update.run_id));
 }
 
-Status RunSink::update_task(const TaskUpdate& update) {
+Result<bool> RunSink::update_task(const TaskUpdate& update, double now) {
   const auto id = RG_TRY(connection_.integer(
       "SELECT task.id FROM run JOIN task ON task.run=run.id WHERE run_id=?1 AND task_id=?2",
       update.run_id, update.task_id));
@@ -232,12 +246,40 @@ Status RunSink::update_task(const TaskUpdate& update) {
       "UPDATE task SET state=coalesce(?2, state), outcome=coalesce(?3, outcome), "
       "reason=coalesce(?4, reason), attempts=coalesce(?5, attempts) WHERE id=?1",
       *id, update.state, update.outcome, update.reason, update.attempts));
-  if (!update.attempts || *update.attempts == 0) return {};
+  if (!update.attempts || *update.attempts == 0) return false;
+  RG_TRY_OK(connection_.execute(
+      "INSERT INTO attempt (task, attempt, outcome, reason, dispatched_at) "
+      "VALUES (?1, ?2, coalesce(?3, ''), coalesce(?4, ''), ?5) ON CONFLICT DO NOTHING",
+      *id, *update.attempts, update.outcome, update.reason, now));
+  if (connection_.changes() == 1) return true;
+  if (!update.outcome && !update.reason) return false;
+  RG_TRY_OK(connection_.execute(
+      "UPDATE attempt SET outcome=coalesce(?3, outcome), reason=coalesce(?4, reason) "
+      "WHERE task=?1 AND attempt=?2",
+      *id, *update.attempts, update.outcome, update.reason));
+  return false;
+}
+
+Status RunSink::rename_node(const NodeBond& node, const std::string& name, double now) {
+  std::string holder;
+  if (RG_TRY(connection_.row(std::tie(holder),
+                             "SELECT node_id FROM node WHERE name=?1 AND node_id<>?2 LIMIT 1", name,
+                             node.node_id)))
+    return fail(Code::kAlreadyExists, fmt::format("node {}: rename: the name {} is that of node id "
+                                                  "{}; choose another name",
+                                                  node.name, name, holder));
+  RG_TRY_OK(connection_.execute(
+      "UPDATE node SET name=?3, certificate=CASE certificate WHEN '' THEN '' ELSE ?3 END WHERE "
+      "node_id=?1 AND name=?2",
+      node.node_id, node.name, name));
+  if (connection_.changes() != 1)
+    return fail(Code::kNotFound,
+                fmt::format("node {}: rename: the database has no such node with id {}", node.name,
+                            node.node_id));
   return connection_.execute(
-      "INSERT INTO attempt (task, attempt, outcome, reason) "
-      "VALUES (?1, ?2, coalesce(?3, ''), coalesce(?4, '')) ON CONFLICT DO UPDATE "
-      "SET outcome=coalesce(?3, outcome), reason=coalesce(?4, reason)",
-      *id, *update.attempts, update.outcome, update.reason);
+      "INSERT INTO node_name (node, name, valid_from) SELECT id, name, ?2 FROM node WHERE "
+      "node_id=?1 ON CONFLICT DO NOTHING",
+      node.node_id, now);
 }
 
 Status RunSink::end_interrupted(double now, std::vector<std::string>& ended) {

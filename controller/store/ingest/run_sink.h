@@ -29,9 +29,13 @@ class RunSink {
   Status create_run(const RunRow& run, std::span<const TaskRow> tasks, double now);
   // Adds tasks to a run. kNotFound: no such run. kAlreadyExists: the run has one of the ids.
   Status add_tasks(const std::string& run_id, std::span<const TaskRow> tasks, double now);
-  // Change a run or a task. kNotFound: no such run or task.
+  // Change a run or a task. kNotFound: no such run or task. True: update_task() opened an attempt,
+  // whose records are taken from then on.
   Status update_run(const RunUpdate& update);
-  Status update_task(const TaskUpdate& update);
+  Result<bool> update_task(const TaskUpdate& update, double now);
+  // Gives the node another name, which its certificate has to have from then on. kNotFound: no node
+  // has the id and the old name. kAlreadyExists: another node has the new name.
+  Status rename_node(const NodeBond& node, const std::string& name, double now);
   // Ends open runs as Store::end_interrupted_runs() describes, and appends their ids to `ended`.
   Status end_interrupted(double now, std::vector<std::string>& ended);
 
@@ -40,6 +44,7 @@ class RunSink {
   Result<std::int64_t> stack(const StackParts& parts);
   Result<std::optional<std::int64_t>> present_stack(std::int64_t node, StackParts& parts);
   Result<double> seen_at(const NodeRow& node, double now);
+  Result<std::optional<std::int64_t>> metric_list(const TaskRow& task);
   Result<std::string> seen_before(std::int64_t node, std::int64_t stack);
   Status insert_task(std::int64_t run, const TaskRow& task, double now);
   Status insert_rank(std::int64_t task, std::size_t number, const RankRow& rank, double now);

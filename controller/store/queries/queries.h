@@ -83,6 +83,8 @@ Result<Histogram> read_histogram(Connection& connection, const PointKey& key);
 Result<std::vector<double>> read_samples(Connection& connection, const PointKey& key);
 Result<std::vector<std::string>> read_node_names(Connection& connection);  // also former ones
 Result<std::vector<NodeRow>> read_nodes(Connection& connection);
+// All node ids ever seen, those of one name in the order in which they were seen last.
+Result<std::vector<NodeBond>> read_bonds(Connection& connection);
 Result<std::vector<EventRow>> read_events(Connection& connection, std::uint32_t limit);
 
 }  // namespace railgauge::store

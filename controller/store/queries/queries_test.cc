@@ -203,10 +203,9 @@ TEST_F(Queries, AnAnswerSinceATimeIsExactToTheMillisecond) {
 
 TEST_F(Queries, TheSeriesOfAFilterAreToldUnlessTheyAreMany) {
   plan_run(*store_, "r1", 1);
-  append_passed(*store_, {});
-  Record larger = point_record({}, 3);
+  Record larger = point_record({}, 2);
   larger.mutable_point()->set_message_bytes(64);
-  ASSERT_TRUE(append(*store_, "id-1", {larger}));
+  ASSERT_TRUE(append(*store_, "id-1", {started_record({}), point_record({}, 1), larger}));
   const auto few = [&](ResultsFilter filter, std::size_t most) {
     return store_->few_series(filter, most).value();
   };

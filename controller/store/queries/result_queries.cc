@@ -163,6 +163,8 @@ class ResultReader {
     row.facts = *RG_TRY(sets_.facts(rows.integer(36)));
     for (const auto& [name, value] : *RG_TRY(sets_.facts(rows.integer(34))))
       (*row.point.mutable_facts())[name] = value;
+    if ((rows.integer(32) & kFlagArrival) != 0)
+      (*row.point.mutable_facts())[std::string(kClockFact)] = kClockOff;
     auto [known, fresh] = endpoints_.try_emplace(rows.integer(37));
     if (fresh) RG_TRY_OK(read_endpoints(known->first, rows.integer(38), known->second));
     row.endpoints = known->second;

@@ -295,6 +295,14 @@ Result<std::vector<NodeRow>> read_nodes(Connection& connection) {
   return nodes;
 }
 
+Result<std::vector<NodeBond>> read_bonds(Connection& connection) {
+  constexpr Columns kColumns{&NodeBond::node_id, &NodeBond::name, &NodeBond::certificate,
+                             &NodeBond::spool_through};
+  return connection.list(kColumns,
+                         "SELECT node_id, name, certificate, spool_through FROM node ORDER BY "
+                         "name, last_seen_at, id");
+}
+
 Result<std::vector<std::string>> read_node_names(Connection& connection) {
   return connection.column<std::string>("SELECT DISTINCT name FROM node_name ORDER BY name");
 }

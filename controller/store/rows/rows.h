@@ -49,8 +49,9 @@ struct NodeRow {
   std::string name{};
   std::string version{};
   std::string address{};
-  TextMap facts{};     // what the node runs: the versions of its stack
-  TextMap settings{};  // the settings of its stack
+  std::string certificate{};  // the node that its certificate speaks for; "": none was shown
+  TextMap facts{};            // what the node runs: the versions of its stack
+  TextMap settings{};         // the settings of its stack
   // In both maps "unknown" marks a value that could not be read now. Incomplete: names that are
   // missing were not read either.
   bool stack_incomplete = false;
@@ -60,6 +61,14 @@ struct NodeRow {
   double last_seen_at = 0;   // attached then; behind by hours at most; filled in by the store
   // All records of its spool up to this one are stored; filled in by the store.
   std::optional<std::int64_t> spool_through{};
+};
+
+// The name that a node id belongs to, and the certificate that may speak for it.
+struct NodeBond {
+  std::string node_id{};
+  std::string name{};
+  std::string certificate{};                    // as NodeRow's; "": not bound yet
+  std::optional<std::int64_t> spool_through{};  // likewise
 };
 
 struct RankRow {
@@ -80,6 +89,8 @@ struct TaskRow {
   std::string kernel{};
   TextMap parameters{};                            // as planned
   std::vector<std::string> identity_parameters{};  // names of those that identify the series
+  // Metrics that the kernel declares; absent: not known, and any metric is taken.
+  std::optional<std::vector<std::string>> metrics{};
   std::vector<RankRow> ranks{};
   double deadline_seconds = 0;
   double expected_seconds = 0;
@@ -194,6 +205,10 @@ struct ExportScope {
   std::string run_id{};  // as in ResultsFilter, but never ""
   PointRange range{};    // empty when there is nothing
 };
+
+// The fact of a point whose time is that of its arrival, because the node's clock was off.
+inline constexpr std::string_view kClockFact = "clock";
+inline constexpr std::string_view kClockOff = "off by more than 1 h: the time is that of arrival";
 
 // One point with what belongs to it.
 struct ResultRow {
@@ -392,7 +407,8 @@ struct StoreStats {
   double failed_batches = 0;
   double kept_jobs = 0;        // changes that wait for a database in trouble
   double orphan_records = 0;   // refused but acknowledged, in the database
-  double orphans_dropped = 0;  // deleted beyond the bound since open
+  double orphans_dropped = 0;  // deleted or not kept beyond the bounds since open
+  std::map<std::string, double> refused_records{};  // since open, by the reason's word
 };
 
 }  // namespace railgauge::store

@@ -74,6 +74,13 @@ SQL
 INSERT INTO audit VALUES (1, 1, 17, 'ann', 'operator', '192.0.2.1', 'Control.CancelRun', 'r1', 'ok', '', 0, 1);
 SQL
       ;;
+    12) cat <<'SQL'
+UPDATE node SET certificate='n1';
+INSERT INTO metric_list VALUES (1, '["latency_ns"]');
+UPDATE task SET metric_list=1;
+UPDATE attempt SET dispatched_at=1;
+SQL
+      ;;
   esac
 }
 

@@ -7,7 +7,9 @@
 #include <cstdlib>
 #include <filesystem>
 #include <memory>
+#include <set>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -84,11 +86,19 @@ inline RunRow run_row(std::string id) {
           .nodes = {"n1", "n2"}};
 }
 
-// The two nodes and one run with its tasks.
+// Dispatches an attempt, as the controller does before its agents hear of it.
+inline void dispatch(Store& store, const std::string& run_id, const std::string& task_id,
+                     std::uint32_t attempt = 1) {
+  const TaskUpdate update{.run_id = run_id, .task_id = task_id, .attempts = attempt};
+  while (!store.update_task(update)) static_cast<void>(store.flush());  // the queue was full
+}
+
+// The two nodes and one run with its tasks, whose first attempts are dispatched.
 inline void plan_run(Store& store, const std::string& run_id, int tasks) {
   for (int node = 1; node <= 2; ++node) EXPECT_TRUE(store.put_node(node_row(node)));
   const Status created = store.create_run(run_row(run_id), pair_tasks(tasks));
   EXPECT_TRUE(created) << created.error().message;
+  for (const TaskRow& task : pair_tasks(tasks)) dispatch(store, run_id, task.task_id);
 }
 
 struct At {
@@ -171,14 +181,36 @@ inline Record final_record(const At& at, std::uint32_t sequence, const std::stri
   return record;
 }
 
-// Appends and waits for the commit.
-inline Status append(Store& store, const std::string& node_id, std::vector<Record> records) {
+// Delivers records as an agent does, and waits for the commit.
+inline Status deliver(Store& store, const std::string& node_id, std::vector<Record> records) {
   Status told = fail(Code::kUnknown, "never told");
   const Status accepted = store.append_records(node_id, std::move(records),
                                                [&](const Status& status) { told = status; });
   if (!accepted) return accepted;
   if (const Status flushed = store.flush(); !flushed) return flushed;
   return told;
+}
+
+// Reports whether the database has the attempt, or cannot be asked.
+inline bool is_dispatched(const Store& store, const RecordKey& key) {
+  const auto found = store.sql(
+      fmt::format("SELECT 1 FROM run JOIN task ON task.run=run.id JOIN attempt ON "
+                  "attempt.task=task.id WHERE run_id='{}' AND task_id='{}' AND attempt={}",
+                  key.run_id(), key.task_id(), key.attempt()),
+      1, 5);
+  return !found || !found->rows.empty();
+}
+
+// Delivers records of attempts, which it dispatches first where nobody did.
+inline Status append(Store& store, const std::string& node_id, std::vector<Record> records) {
+  std::set<std::tuple<std::string, std::string, std::uint32_t>> seen;
+  for (const Record& record : records) {
+    const RecordKey& key = record.key();
+    const bool is_new = seen.insert({key.run_id(), key.task_id(), key.attempt()}).second;
+    if (is_new && key.attempt() > 0 && !is_dispatched(store, key))
+      dispatch(store, key.run_id(), key.task_id(), key.attempt());
+  }
+  return deliver(store, node_id, std::move(records));
 }
 
 // Appends the records of both ranks of a passed attempt, with one point.

@@ -261,6 +261,27 @@ TEST(Schema, CancelledByAndNotesOfVersion9BecomeColumns) {
               testing::ElementsAre("made up for"));
 }
 
+TEST(Schema, NodesTasksAndAttemptsOfVersion10AreNotBoundYet) {
+  const TempFolder folder;
+  copy_stored(10, folder.file("db"));
+  auto store = open_store(folder.file("db"));
+  const auto bonds = store->node_bonds();
+  ASSERT_TRUE(bonds) << bonds.error().message;
+  ASSERT_EQ(bonds->size(), 1u);
+  EXPECT_EQ(bonds->front().name, "n1");
+  EXPECT_EQ(bonds->front().certificate, "") << "bound at its next attach";
+  auto connection = Connection::open(folder.file("db"), Connection::Mode::kReadOnly, 1);
+  EXPECT_EQ(value_of(*connection, "SELECT count(*) FROM task WHERE metric_list IS NULL"), 1);
+  EXPECT_EQ(value_of(*connection, "SELECT count(*) FROM attempt WHERE dispatched_at IS NULL"), 1);
+  // Its attempts count as dispatched, so their late records are taken, whatever their metric.
+  Record started = record_at({.task_id = "t1"}, 0);
+  started.mutable_started()->set_kernel("k");
+  Record point = point_record({.task_id = "t1"}, 7);
+  point.mutable_point()->set_metric("of_an_old_kernel_ns");
+  ASSERT_TRUE(deliver(*store, "id-1", {started, point}));
+  EXPECT_EQ(store->results({.run_id = "r1"})->size(), 2u);
+}
+
 TEST(Schema, AMigrationThatIsKilledBeginsAnew) {
   const TempFolder folder;
   copy_stored(1, folder.file("db"));

@@ -1,6 +1,7 @@
 // The steps of one kernel, with the clock, the records and the phases around them.
 #include "kernels/runner/task/run.h"
 
+#include <algorithm>
 #include <exception>
 #include <thread>
 
@@ -51,12 +52,15 @@ class BackgroundClock {
 class RecordReporter final : public Reporter {
  public:
   // `records` outlives it.
-  RecordReporter(RecordWriter& records, bool raw_samples, bool on_gpu, Started started)
+  RecordReporter(RecordWriter& records, bool raw_samples, KernelInfo info, Started started)
       : records_(records),
         raw_samples_(raw_samples),
-        on_gpu_(on_gpu),
+        on_gpu_(info.endpoint_kind() == "gpu"),
+        info_(std::move(info)),
         started_(std::move(started)) {}
+  // The controller takes declared metrics only.
   void point(Point point) override {
+    RG_CHECK(std::ranges::find(info_.metrics(), point.metric()) != info_.metrics().end());
     if (!raw_samples_) point.clear_samples();
     records_.point(std::move(point));
   }
@@ -91,6 +95,7 @@ class RecordReporter final : public Reporter {
   RecordWriter& records_;
   const bool raw_samples_;
   const bool on_gpu_;  // the task's endpoint is one GPU, which has no port
+  const KernelInfo info_;
   Started started_;
   bool taken_ = false;
 };
@@ -184,7 +189,7 @@ Started started_of(const Task& task, std::uint32_t ranks) {
 // The started record is written on every path, also for a kernel that could not be made.
 Status run_kernel(const Task& task, Group& group, RecordWriter& records, const Ready& ready) {
   PhaseTimer timer(records, task);
-  RecordReporter reporter(records, task.raw_samples, task.row.info().endpoint_kind() == "gpu",
+  RecordReporter reporter(records, task.raw_samples, task.row.info(),
                           started_of(task, group.size()));
   std::unique_ptr<Kernel> kernel;
   Status ended = guarded("make", [&]() -> Status {

@@ -21,6 +21,7 @@ KernelInfo nccl_info(const char* name, bool reduces) {
   info.set_max_ranks(0);
   info.set_endpoint_kind("gpu");
   info.add_metrics("algbw_bytes_per_second");
+  info.add_metrics("busbw_bytes_per_second");
   const auto add = [&info](const char* parameter, const char* type, const char* value) {
     ParameterInfo& made = *info.add_parameters();
     made.set_name(parameter);

@@ -1,0 +1,192 @@
+#include "controller/fleet/hello_check.h"
+
+#include <google/protobuf/message.h>
+
+#include <algorithm>
+#include <cctype>
+#include <cmath>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "kernels/core/text/text.h"
+
+namespace railgauge::fleet {
+
+using api::kMaxFactBytes;
+using api::kMaxGpus;
+using api::kMaxHelloBytes;
+using api::kMaxKernels;
+using api::kMaxNics;
+using api::kMaxTextBytes;
+
+namespace {
+
+using google::protobuf::FieldDescriptor;
+using google::protobuf::Message;
+
+constexpr std::size_t kMostLineBytes = 512;
+constexpr int kMostBusyReasons = 16;
+constexpr int kMostNodeEvents = 64;  // of one heartbeat; a minute has fewer
+constexpr int kMostRunning = 1'024;
+
+bool is_id(std::string_view text) {
+  const auto fits = [](unsigned char c) { return c > ' ' && c < 0x7f; };
+  return !text.empty() && text.size() <= kMaxIdBytes && std::ranges::all_of(text, fits);
+}
+
+// The texts of a message and of all messages inside it, maps included.
+class Texts {
+ public:
+  explicit Texts(const Message& message) { look(message, ""); }
+  std::size_t longest = 0;
+  std::string unclean{};  // the field of the first text with a control character
+
+ private:
+  void look(const Message& message, const std::string& outer) {
+    const google::protobuf::Reflection& reflection = *message.GetReflection();
+    std::vector<const FieldDescriptor*> fields;
+    reflection.ListFields(message, &fields);
+    for (const FieldDescriptor* field : fields) {
+      const int count = field->is_repeated() ? reflection.FieldSize(message, field) : 1;
+      const std::string name = outer.empty() ? field->name() : outer;
+      for (int i = 0; i < count; ++i) {
+        if (field->cpp_type() == FieldDescriptor::CPPTYPE_STRING)
+          look_at(field->is_repeated()
+                      ? reflection.GetRepeatedStringReference(message, field, i, &scratch_)
+                      : reflection.GetStringReference(message, field, &scratch_),
+                  name);
+        else if (field->cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE)
+          look(field->is_repeated() ? reflection.GetRepeatedMessage(message, field, i)
+                                    : reflection.GetMessage(message, field),
+               name);
+      }
+    }
+  }
+  void look_at(const std::string& text, const std::string& field) {
+    longest = std::max(longest, text.size());
+    // The words of busy nodes come from files of their users: bound_texts() cleans them.
+    if (unclean.empty() && field != "busy" && api::has_control(text)) unclean = field;
+  }
+  std::string scratch_;
+};
+
+template <class Map>
+std::size_t bytes_of(const Map& map) {
+  std::size_t bytes = 0;
+  for (const auto& [name, value] : map) bytes += name.size() + value.size();
+  return bytes;
+}
+
+tl::unexpected<Error> too_large(std::string_view what, std::size_t is, std::size_t most) {
+  return fail(Code::kInvalidArgument,
+              fmt::format("its Hello has {} {}, at most {} are allowed", is, what, most));
+}
+
+Status check_devices(const api::Hello& hello) {
+  api::Devices devices;
+  const auto check = [&](const auto& all, const auto& name_of) -> Status {
+    for (const auto& device : all) {
+      if (!api::is_device_name(name_of(device)))
+        return fail(
+            Code::kInvalidArgument,
+            fmt::format("node {}: its Hello has a device whose name is none", hello.name()));
+      if (!devices.add(device))
+        return fail(Code::kInvalidArgument,
+                    fmt::format("node {}: its Hello has two devices in one slot or of one name: {}",
+                                hello.name(), name_of(device)));
+    }
+    return {};
+  };
+  RG_TRY_OK(check(hello.nics(), [](const api::Nic& nic) { return nic.device(); }));
+  return check(hello.gpus(), [](const api::Gpu& gpu) { return gpu.name(); });
+}
+
+}  // namespace
+
+bool is_node_name(std::string_view name) {
+  const auto fits = [](unsigned char c) {
+    return std::isalnum(c) != 0 || c == '.' || c == '-' || c == '_';
+  };
+  return !name.empty() && name.size() <= kMaxNameBytes && std::ranges::all_of(name, fits);
+}
+
+// Sizes first: a list that is too long is not walked.
+Status check_bounds(const api::Hello& hello) {
+  const auto list = [](std::string_view what, int is, int most) -> Status {
+    if (is <= most) return {};
+    return too_large(what, static_cast<std::size_t>(is), static_cast<std::size_t>(most));
+  };
+  if (const std::size_t bytes = hello.ByteSizeLong(); bytes > kMaxHelloBytes)
+    return too_large("bytes", bytes, kMaxHelloBytes);
+  RG_TRY_OK(list("NIC ports", hello.nics_size(), kMaxNics));
+  RG_TRY_OK(list("GPUs", hello.gpus_size(), kMaxGpus));
+  RG_TRY_OK(list("kernels", hello.kernels_size(), kMaxKernels));
+  RG_TRY_OK(list("running tasks", hello.running_size(), kMostRunning));
+  const std::size_t facts =
+      bytes_of(hello.facts()) + bytes_of(hello.stack_versions()) + bytes_of(hello.stack_settings());
+  if (facts > kMaxFactBytes) return too_large("bytes of facts", facts, kMaxFactBytes);
+  const Texts texts(hello);
+  if (texts.longest > kMaxTextBytes)
+    return too_large("bytes in one text", texts.longest, kMaxTextBytes);
+  if (!is_node_name(hello.name()))
+    return fail(
+        Code::kInvalidArgument,
+        fmt::format("a node's name is 1 to {} letters, digits, '.', '-' and '_'", kMaxNameBytes));
+  if (!is_id(hello.node_id()) || !is_id(hello.incarnation()))
+    return fail(Code::kInvalidArgument,
+                fmt::format("node {}: node id and incarnation are 1 to {} visible characters",
+                            hello.name(), kMaxIdBytes));
+  if (!texts.unclean.empty())
+    return fail(Code::kInvalidArgument,
+                fmt::format("node {}: its Hello has a control character in a text of {}",
+                            hello.name(), texts.unclean));
+  return check_devices(hello);
+}
+
+std::string short_line(std::string_view text) {
+  return printable(valid_utf8(beginning_of(text, kMostLineBytes)));
+}
+
+namespace {
+
+void bound_busy(api::BusyState& busy) {
+  if (busy.reasons_size() > kMostBusyReasons)
+    busy.mutable_reasons()->DeleteSubrange(kMostBusyReasons,
+                                           busy.reasons_size() - kMostBusyReasons);
+  for (api::BusyReason& reason : *busy.mutable_reasons()) {
+    reason.set_source(short_line(reason.source()));
+    reason.set_text(short_line(reason.text()));
+  }
+}
+
+std::string several_lines(std::string_view text) {
+  return std::string(beginning_of(text, kMaxTextBytes));
+}
+
+}  // namespace
+
+void bound_texts(api::AgentMessage& message) {
+  if (message.has_hello() && message.hello().has_busy())
+    bound_busy(*message.mutable_hello()->mutable_busy());
+  if (message.has_heartbeat()) {
+    api::Heartbeat& heartbeat = *message.mutable_heartbeat();
+    if (heartbeat.has_busy()) bound_busy(*heartbeat.mutable_busy());
+    if (heartbeat.events_size() > kMostNodeEvents)
+      heartbeat.mutable_events()->DeleteSubrange(kMostNodeEvents,
+                                                 heartbeat.events_size() - kMostNodeEvents);
+    heartbeat.set_busy_task_id(short_line(heartbeat.busy_task_id()));
+    if (!std::isfinite(heartbeat.spool_records()) || heartbeat.spool_records() < 0)
+      heartbeat.set_spool_records(0);
+  }
+  if (message.has_refusal()) {
+    message.mutable_refusal()->set_outcome(short_line(message.refusal().outcome()));
+    message.mutable_refusal()->set_reason(several_lines(message.refusal().reason()));
+  }
+  if (message.has_ended()) {
+    message.mutable_ended()->set_outcome(short_line(message.ended().outcome()));
+    message.mutable_ended()->set_reason(several_lines(message.ended().reason()));
+  }
+}
+
+}  // namespace railgauge::fleet

@@ -1,0 +1,33 @@
+// The bounds of what an agent says about itself. Nothing of a Hello that is beyond them is logged,
+// stored or kept. Pure; thread safe.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+#include "controller/api/agent.pb.h"
+#include "controller/api/hello_bounds.h"
+#include "kernels/core/base/result.h"
+
+namespace railgauge::fleet {
+
+inline constexpr std::size_t kMaxNameBytes = 253;
+inline constexpr std::size_t kMaxIdBytes = 64;
+
+// Whether the text may be a node's name. A name is part of endpoints (node/DEV:PORT) and node sets,
+// so their separators are not allowed in it.
+bool is_node_name(std::string_view name);
+// kInvalidArgument: the Hello, one of its lists or one of its texts is beyond the contract's
+// bounds, a text has control characters, its name or ids are none, or two devices have one slot or
+// name. The message holds no text of the Hello beyond its name.
+Status check_bounds(const api::Hello& hello);
+
+// Shortens and cleans what an attached agent says later, so that each text is one line of bounded
+// length: the work that keeps its node busy, and the reasons of its refusals and ends.
+void bound_texts(api::AgentMessage& message);
+
+// One line of at most 512 bytes.
+std::string short_line(std::string_view text);
+
+}  // namespace railgauge::fleet

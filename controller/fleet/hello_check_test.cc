@@ -1,0 +1,209 @@
+#include "controller/fleet/hello_check.h"
+
+#include <limits>
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace railgauge::fleet {
+
+using api::kMaxGpus;
+using api::kMaxKernels;
+using api::kMaxNics;
+using api::kMaxTextBytes;
+
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+api::Hello sound_hello() {
+  api::Hello hello;
+  hello.set_name("n1");
+  hello.set_node_id("id-n1");
+  hello.set_incarnation("first");
+  hello.set_version("1.0");
+  return hello;
+}
+
+std::string fault(const api::Hello& hello) {
+  const Status sound = check_bounds(hello);
+  return sound ? "" : sound.error().message;
+}
+
+TEST(HelloCheck, TheLargestNodeIsWelcome) {
+  api::Hello hello = sound_hello();
+  for (int i = 0; i < kMaxNics; ++i) hello.add_nics()->set_device(fmt::format("mlx5_{}", i));
+  for (int i = 0; i < kMaxGpus; ++i) {
+    api::Gpu& gpu = *hello.add_gpus();
+    gpu.set_name(fmt::format("gpu{}", i));
+    for (int nic = 0; nic < 32; ++nic)
+      (*gpu.mutable_distances())[fmt::format("mlx5_{}", nic)] = "SYS";
+  }
+  for (int i = 0; i < kMaxKernels; ++i) hello.add_kernels()->set_name(fmt::format("verbs.k{}", i));
+  (*hello.mutable_facts())["cpu"] = std::string(kMaxTextBytes, 'x');
+  EXPECT_EQ(fault(hello), "");
+}
+
+TEST(HelloCheck, EachBoundIsNamedWithWhatIsAllowed) {
+  api::Hello hello = sound_hello();
+  for (int i = 0; i <= kMaxNics; ++i) hello.add_nics();
+  EXPECT_EQ(fault(hello), "its Hello has 257 NIC ports, at most 256 are allowed");
+  hello = sound_hello();
+  for (int i = 0; i <= kMaxGpus; ++i) hello.add_gpus();
+  EXPECT_EQ(fault(hello), "its Hello has 65 GPUs, at most 64 are allowed");
+  hello = sound_hello();
+  for (int i = 0; i <= kMaxKernels; ++i) hello.add_kernels();
+  EXPECT_EQ(fault(hello), "its Hello has 513 kernels, at most 512 are allowed");
+  hello = sound_hello();
+  for (int i = 0; i < 20; ++i) {
+    (*hello.mutable_facts())[fmt::format("f{}", i)] = std::string(2'000, 'x');
+    (*hello.mutable_stack_versions())[fmt::format("s{}", i)] = std::string(2'000, 'x');
+  }
+  EXPECT_THAT(fault(hello), HasSubstr("bytes of facts, at most 65536 are allowed"));
+  hello = sound_hello();
+  for (int i = 0; i < 1'025; ++i) hello.add_running();
+  EXPECT_EQ(fault(hello), "its Hello has 1025 running tasks, at most 1024 are allowed");
+  hello = sound_hello();
+  for (int i = 0; i < 300; ++i) {
+    api::TaskRef& task = *hello.add_running();
+    task.set_run_id(std::string(4'000, 'x'));
+  }
+  EXPECT_THAT(fault(hello), HasSubstr("bytes, at most 1048576 are allowed"));
+}
+
+TEST(HelloCheck, ALongTextIsFoundWhereverItIs) {
+  const std::string text(kMaxTextBytes + 1, 'x');
+  const std::string words = "its Hello has 4097 bytes in one text, at most 4096 are allowed";
+  const auto with = [&](const auto& change) {
+    api::Hello hello = sound_hello();
+    change(hello);
+    return fault(hello);
+  };
+  EXPECT_EQ(with([&](api::Hello& h) { h.set_version(text); }), words);
+  EXPECT_EQ(with([&](api::Hello& h) { h.set_name(text); }), words);
+  EXPECT_EQ(with([&](api::Hello& h) { (*h.mutable_facts())[text] = "1"; }), words);
+  EXPECT_EQ(with([&](api::Hello& h) { (*h.mutable_stack_settings())["a"] = text; }), words);
+  EXPECT_EQ(with([&](api::Hello& h) { h.add_nics()->set_firmware(text); }), words);
+  EXPECT_EQ(with([&](api::Hello& h) { (*h.add_gpus()->mutable_distances())[text] = "PIX"; }),
+            words);
+  EXPECT_EQ(with([&](api::Hello& h) { h.add_kernels()->add_parameters()->add_choices(text); }),
+            words);
+  EXPECT_EQ(with([&](api::Hello& h) { h.mutable_busy()->add_reasons()->set_text(text); }), words);
+}
+
+TEST(HelloCheck, AFaultHoldsNothingThatWasNotChecked) {
+  for (const std::string& name : {std::string("n1\n2026-01-01 forged"), std::string("\x1b[2J"),
+                                  std::string("n1/rxe0:1"), std::string(254, 'n'), std::string()}) {
+    api::Hello hello = sound_hello();
+    hello.set_name(name);
+    EXPECT_EQ(fault(hello), "a node's name is 1 to 253 letters, digits, '.', '-' and '_'");
+  }
+  for (const std::string& id :
+       {std::string("a b"), std::string(65, 'x'), std::string(), std::string("\x1b")}) {
+    api::Hello hello = sound_hello();
+    hello.set_node_id(id);
+    EXPECT_EQ(fault(hello), "node n1: node id and incarnation are 1 to 64 visible characters");
+    hello = sound_hello();
+    hello.set_incarnation(id);
+    EXPECT_NE(fault(hello), "");
+  }
+}
+
+TEST(HelloCheck, AControlCharacterIsFoundWhereverItIs) {
+  const auto with = [&](const auto& change) {
+    api::Hello hello = sound_hello();
+    change(hello);
+    return fault(hello);
+  };
+  const auto words = [](const std::string& field) {
+    return "node n1: its Hello has a control character in a text of " + field;
+  };
+  for (const std::string& text : {std::string("a\x1b[2J"), std::string("a\0b", 3),
+                                  std::string("a\nforged"), std::string("\r"), std::string("\x7f"),
+                                  std::string("\xC2\x9B"
+                                              "31m")}) {
+    EXPECT_EQ(with([&](api::Hello& h) { h.set_version(text); }), words("version"));
+    EXPECT_EQ(with([&](api::Hello& h) { (*h.mutable_facts())[text] = "1"; }), words("facts"));
+    EXPECT_EQ(with([&](api::Hello& h) { (*h.mutable_stack_versions())["a"] = text; }),
+              words("stack_versions"));
+    EXPECT_EQ(with([&](api::Hello& h) { h.add_kernels()->add_metrics(text); }), words("kernels"));
+    EXPECT_EQ(with([&](api::Hello& h) { h.add_running()->set_task_id(text); }), words("running"));
+    EXPECT_EQ(with([&](api::Hello& h) {
+                h.add_nics()->set_device("rxe0");
+                h.mutable_nics(0)->set_firmware(text);
+              }),
+              words("nics"));
+  }
+  EXPECT_EQ(with([](api::Hello& h) { (*h.mutable_facts())["tcp_rmem"] = "4096\t131072 \xC3\xA9"; }),
+            "");
+  EXPECT_EQ(with([](api::Hello& h) { h.mutable_busy()->add_reasons()->set_text("two\nlines"); }),
+            "")
+      << "words of a marker file are cleaned";
+}
+
+TEST(HelloCheck, TwoDevicesInOneSlotOrOfOneNameAreRefused) {
+  const auto nic = [](api::Hello& hello, const std::string& device, std::uint32_t port,
+                      const std::string& address, const std::string& netdev = "") {
+    api::Nic& added = *hello.add_nics();
+    added.set_device(device);
+    added.set_port(port);
+    added.set_pci_address(address);
+    added.set_netdev(netdev);
+  };
+  api::Hello hello = sound_hello();
+  nic(hello, "mlx4_0", 1, "0000:18:00.0");
+  nic(hello, "mlx4_0", 2, "0000:18:00.0");
+  nic(hello, "rxe0", 1, "", "eth0");
+  nic(hello, "rxe1", 1, "");
+  nic(hello, "rxe2", 1, "");
+  EXPECT_EQ(fault(hello), "") << "two ports of one card";
+  const auto with = [&](const auto&... more) {
+    api::Hello other = hello;
+    nic(other, more...);
+    return fault(other);
+  };
+  const std::string words = "node n1: its Hello has two devices in one slot or of one name: ";
+  EXPECT_EQ(with("mlx5_1", 1, "0000:18:00.0"), words + "mlx5_1");
+  EXPECT_EQ(with("siw0", 1, "", "eth0"), words + "siw0");
+  EXPECT_EQ(with("rxe1", 1, "0000:19:00.0"), words + "rxe1");
+  EXPECT_EQ(with("rxe3", 1, "netdev:eth0"), words + "rxe3") << "the store's word for it";
+  EXPECT_EQ(with("rxe3", 0, "host"), words + "rxe3");
+  for (const char* name : {"", "rxe0,n3/rxe0", "a b", "a:1", "a+gpu0", "a\"b"})
+    EXPECT_EQ(with(name, 1, "0000:20:00.0"), "node n1: its Hello has a device whose name is none");
+  for (int i = 0; i < 2; ++i) {
+    hello.add_gpus()->set_name("gpu" + std::to_string(i));
+    hello.mutable_gpus(i)->set_pci_address("0000:1b:00.0");
+  }
+  EXPECT_EQ(fault(hello), words + "gpu1");
+}
+
+TEST(BoundTexts, WhatAnAttachedAgentSaysIsShortAndOneLine) {
+  api::AgentMessage message;
+  api::Heartbeat& heartbeat = *message.mutable_heartbeat();
+  heartbeat.set_busy_task_id(std::string(1'000'000, 'x'));
+  heartbeat.set_spool_records(std::numeric_limits<double>::quiet_NaN());
+  for (int i = 0; i < 1'000; ++i)
+    heartbeat.mutable_busy()->add_reasons()->set_text("a\nb\x1b[31m" + std::string(10'000, 'y'));
+  for (int i = 0; i < 100'000; ++i) heartbeat.add_events();
+  bound_texts(message);
+  EXPECT_EQ(heartbeat.events_size(), 64);
+  EXPECT_LE(heartbeat.busy_task_id().size(), 512U);
+  EXPECT_EQ(heartbeat.spool_records(), 0);
+  EXPECT_LE(heartbeat.busy().reasons_size(), 16);
+  EXPECT_LE(message.ByteSizeLong(), 40'000U);
+  EXPECT_THAT(heartbeat.busy().reasons(0).text(), Not(HasSubstr("\x1b")));
+  EXPECT_THAT(heartbeat.busy().reasons(0).text(), Not(HasSubstr("\n")));
+  api::AgentMessage ended;
+  ended.mutable_ended()->set_reason(std::string(1'000'000, 'x'));
+  bound_texts(ended);
+  EXPECT_EQ(ended.ended().reason().size(), kMaxTextBytes);
+  api::AgentMessage refusal;
+  refusal.mutable_refusal()->set_reason(std::string(1'000'000, 'x'));
+  bound_texts(refusal);
+  EXPECT_EQ(refusal.refusal().reason().size(), kMaxTextBytes);
+}
+
+}  // namespace
+}  // namespace railgauge::fleet
