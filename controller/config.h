@@ -51,6 +51,8 @@ struct Config {
   std::string upgrade_policy = "propose";  // off, propose, run
   std::string upgrade_window{};            // of "run": "mon-fri 22:00-06:00; sat,sun" in UTC
   std::string log_level;
+  std::string web_config_file{};  // of /metrics and /healthz; "": plain HTTP for anybody
+  std::string sql_program{};      // sql_process.h; "": statements run in this process
 };
 
 using Values = std::map<std::string, std::string, std::less<>>;  // by setting name

@@ -19,6 +19,7 @@
 #include "controller/history/pair_matrices.h"
 #include "controller/http/http_server.h"
 #include "controller/listen.h"
+#include "controller/memory_guard.h"
 #include "controller/metric/controller_metrics.h"
 #include "controller/rpc/services.h"
 #include "controller/schedule/schedule_service.h"
@@ -40,6 +41,8 @@ class Server {
   static constexpr double kFirstScheduleSeconds = 20;
   // Seconds between two looks at changed stacks.
   static constexpr double kUpgradeSeconds = 30;
+  // Seconds between two looks for room on a full disk.
+  static constexpr double kSpaceSeconds = 1;
   // Seconds between two reads of the store for the metrics.
   static constexpr double kStatsSeconds = 5;
   // Seconds between two prunings; a pruning waits until no run is active.
@@ -78,17 +81,20 @@ class Server {
   Status end_interrupted_runs();
   Status start_grpc(const Config& config);
   Status start_http(const Config& config);
+  [[nodiscard]] std::string remarks();
   void on_tick();
   void feed_metrics();
   void show_nodes();
   void show_rare_node_facts();
   void prune_store();
+  void look_for_room();
   void start_confirming(const std::vector<store::SeriesRow>& series);
 
   std::unique_ptr<store::Store> store_;
   const LeafSource leaves_;
   MatrixKeeper matrices_;  // outlives the loop, which calls it
   RunJudge run_judge_;     // outlives the loop, which calls it
+  MemoryGuard memory_;
   Metrics metrics_;
   auth::PeerBook peers_;
   fleet::EventLoop loop_;
@@ -119,8 +125,10 @@ class Server {
   double next_schedules_ = fleet::monotonic_seconds() + kFirstScheduleSeconds;
   double next_upgrades_ = fleet::monotonic_seconds() + kFirstScheduleSeconds;
   double next_prune_ = fleet::monotonic_seconds() + kFirstPruneSeconds;
+  double next_space_ = 0;   // likewise
   bool is_ending_ = false;  // on the loop: the pools may be gone
   std::atomic<bool> feeding_ = false;
+  std::atomic<bool> is_behind_ = false;  // interrupted runs could not be ended: the disk is full
   std::atomic<bool> stopping_ = false;
 };
 

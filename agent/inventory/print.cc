@@ -4,13 +4,15 @@
 
 #include "agent/inventory/stack.h"
 #include "kernels/core/stack_hash.h"
+#include "kernels/core/text/text.h"
 
 namespace railgauge::agent {
 namespace {
 
 std::string lines_of(const char* part, const Words& words) {
   std::string text;
-  for (const auto& [name, value] : words) text += fmt::format("{} {} = {}\n", part, name, value);
+  for (const auto& [name, value] : words)
+    text += printable(fmt::format("{} {} = {}", part, name, value)) + "\n";
   return text;
 }
 
@@ -52,7 +54,7 @@ std::string print_inventory(const Inventory& inventory, const std::string& railg
     text += fmt::format("source {} took {:.1f} ms\n", name, milliseconds);
   for (const std::string& name : inventory.late_sources)
     text += fmt::format("source {} did not answer in time\n", name);
-  return text;
+  return printable_lines(text);
 }
 
 }  // namespace railgauge::agent

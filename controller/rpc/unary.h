@@ -2,6 +2,7 @@
 // worker thread, turn an Error into a gRPC status.
 #pragma once
 
+#include <new>
 #include <utility>
 
 #include <grpcpp/grpcpp.h>
@@ -37,6 +38,18 @@ inline grpc::Status check_caller(const auth::Peer& peer, Access access) {
   return to_grpc(allowed.error());
 }
 
+// Does the work of a call. Memory that runs out ends the call, not the controller.
+template <class Response, class Work>
+Result<Response> or_no_memory(const Work& work) {
+  try {
+    return work();
+  } catch (const std::bad_alloc&) {
+    spdlog::error("a call ends: no memory is left for its answer");
+    return fail(Code::kResourceExhausted,
+                "the controller has no memory for this answer; ask for less");
+  }
+}
+
 // Answers one call with `Result<Response> work(const auth::Peer& caller)`, run on a thread of
 // `pool`. `response` and everything that `work` refers to stay valid until the call ends: gRPC
 // keeps request and response alive until Finish. Returns at once; never blocks. Thread safe.
@@ -50,7 +63,7 @@ Unary* unary(Context* context, const auth::PeerBook& peers, Access access, fleet
     return reactor;
   }
   const bool taken = pool.submit([reactor, response, peer, moved = std::move(work)] {
-    Result<Response> answer = moved(peer);
+    Result<Response> answer = or_no_memory<Response>([&] { return moved(peer); });
     if (!answer) return reactor->Finish(to_grpc(answer.error()));
     *response = std::move(*answer);
     reactor->Finish(grpc::Status::OK);
