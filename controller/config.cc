@@ -28,6 +28,8 @@ constexpr std::array kSettings{
     SettingInfo{"tls-cert", "the controller's certificate, PEM", ""},
     SettingInfo{"tls-key", "its key, PEM", ""},
     SettingInfo{"tls-ca", "certificates that vouch for agents and tools, PEM", ""},
+    SettingInfo{"tls-crl",
+                "revocation lists of those authorities, PEM; one that ended stays in use", ""},
     SettingInfo{"insecure",
                 "TCP without certificates: anybody who reaches the port may do anything", "false",
                 true},
@@ -45,6 +47,15 @@ constexpr std::array kSettings{
     SettingInfo{"keep-raw-samples", "days for which raw samples are kept, 0 is for ever", "7"},
     SettingInfo{"keep-distributions", "likewise the points' distributions; 13 months", "396"},
     SettingInfo{"keep-points", "likewise points; their daily figures stay; 5 years", "1826"},
+    SettingInfo{"keep-audit", "likewise rows of the audit trail; 13 months", "396"},
+    SettingInfo{"audit-log",
+                "file of the audit trail's lines, one JSON object each; by default audit.jsonl "
+                "beside the database; - is standard output, none is none",
+                ""},
+    SettingInfo{"backup-folder",
+                "the only folder of backups on the controller's host; by default backups beside "
+                "the database",
+                ""},
     SettingInfo{"upgrade-policy",
                 "off, propose or run: a node's stack changed and stayed so for 15 minutes: report "
                 "nothing, report an event, or gate it",
@@ -123,6 +134,7 @@ Result<Config> resolve(const Values& flags, const Environment& environment,
               .tls_cert = chosen["tls-cert"],
               .tls_key = chosen["tls-key"],
               .tls_ca = chosen["tls-ca"],
+              .tls_crl = chosen["tls-crl"],
               .insecure = RG_TRY(switch_value("insecure", chosen["insecure"]))},
       .metrics_listen = chosen["metrics-listen"],
       .suites = chosen["suites"],
@@ -131,10 +143,13 @@ Result<Config> resolve(const Values& flags, const Environment& environment,
                         RG_TRY(days_value("keep-raw-samples", chosen["keep-raw-samples"])),
                     .distributions =
                         RG_TRY(days_value("keep-distributions", chosen["keep-distributions"])),
-                    .points = RG_TRY(days_value("keep-points", chosen["keep-points"]))},
+                    .points = RG_TRY(days_value("keep-points", chosen["keep-points"])),
+                    .audit = RG_TRY(days_value("keep-audit", chosen["keep-audit"]))},
       .upgrade_policy = chosen["upgrade-policy"],
       .upgrade_window = chosen["upgrade-window"],
       .log_level = chosen["log-level"],
+      .audit_log = chosen["audit-log"],
+      .backup_folder = chosen["backup-folder"],
       .web_config_file = chosen["web-config-file"]};
   if (config.metrics_listen == "none") config.metrics_listen.clear();
   RG_TRY_OK(check_tcp_options(config.tcp));
@@ -143,6 +158,23 @@ Result<Config> resolve(const Values& flags, const Environment& environment,
   if (config.tcp.listen.empty() && config.tcp.insecure) config.tcp.listen = kDefaultInsecureListen;
   if (config.tcp.listen.empty() && !config.tcp.tls_cert.empty()) config.tcp.listen = kDefaultListen;
   return config;
+}
+
+namespace {
+
+std::string beside_database(const Config& config, std::string_view name) {
+  return (std::filesystem::path(config.database).parent_path() / name).string();
+}
+
+}  // namespace
+
+std::string audit_log_of(const Config& config) {
+  if (config.audit_log == "none") return "";
+  return config.audit_log.empty() ? beside_database(config, "audit.jsonl") : config.audit_log;
+}
+
+std::string backup_folder_of(const Config& config) {
+  return config.backup_folder.empty() ? beside_database(config, "backups") : config.backup_folder;
 }
 
 std::string default_suites_folder() {

@@ -28,14 +28,12 @@ struct TcpOptions {
   std::string tls_cert;
   std::string tls_key;
   std::string tls_ca;
+  std::string tls_crl{};  // "": no list
   bool insecure = false;
 };
 // Checks the options. kInvalidArgument: TCP without certificates and without --insecure, an
 // incomplete set of files, or both certificates and --insecure.
 Status check_tcp_options(const TcpOptions& options);
-// Makes credentials for mutual TLS, or for plain TCP with --insecure. kInvalidArgument: a file, by
-// name, cannot be read, or certificate and key do not match.
-Result<std::shared_ptr<grpc::ServerCredentials>> tcp_credentials(const TcpOptions& options);
 
 // Listener of the unix socket; accepts on its own thread. Create, start and stop it on one thread.
 class UnixListener {

@@ -6,6 +6,7 @@
 
 #include <grpcpp/grpcpp.h>
 
+#include "controller/audit/audit_log.h"
 #include "controller/config.h"
 #include "controller/control/control.h"
 #include "controller/control/director.h"
@@ -21,9 +22,11 @@
 #include "controller/listen.h"
 #include "controller/memory_guard.h"
 #include "controller/metric/controller_metrics.h"
+#include "controller/rpc/gate.h"
 #include "controller/rpc/services.h"
 #include "controller/schedule/schedule_service.h"
 #include "controller/store/store.h"
+#include "controller/tls.h"
 
 namespace railgauge {
 
@@ -41,6 +44,10 @@ class Server {
   static constexpr double kFirstScheduleSeconds = 20;
   // Seconds between two looks at changed stacks.
   static constexpr double kUpgradeSeconds = 30;
+  // Seconds between two looks for streams and calls of revoked certificates.
+  static constexpr double kRevokedSeconds = 1;
+  // Attached agents whose certificate ends within so many seconds are counted.
+  static constexpr double kExpiringSeconds = 14 * 24 * 3600;
   // Seconds between two looks for room on a full disk.
   static constexpr double kSpaceSeconds = 1;
   // Seconds between two reads of the store for the metrics.
@@ -68,35 +75,45 @@ class Server {
   // ended.
   void begin_stop();
   [[nodiscard]] bool idle();
+  // Reads the TLS files again at the next moment. Does nothing without them.
+  void reload_tls();
   // Starts the suites that are due at `now` (unix seconds). The server does so itself every second.
   void start_due(double now) { schedules_.tick(now); }
   // Watches changed stacks that nobody gates. The server does so itself every kUpgradeSeconds.
   void watch_upgrades(double now) { upgrade_watch_.tick(now); }
+  // Opens the audit log's file anew, for logrotate. After an error the old file stays in use.
+  Status reopen_logs() { return audit_->reopen(); }
   [[nodiscard]] int tcp_port() const { return tcp_port_; }  // 0 without TCP
   [[nodiscard]] int metrics_port() const { return http_ ? http_->port() : 0; }
 
  private:
-  Server(std::unique_ptr<store::Store> store, const Config& config, WatchPolicy upgrades,
-         plan::Site site, fleet::FleetOptions fleet_options);
+  Server(std::unique_ptr<store::Store> store, std::unique_ptr<audit::AuditLog> audit,
+         const Config& config, WatchPolicy upgrades, plan::Site site,
+         fleet::FleetOptions fleet_options);
+  void record_restores(const std::string& database);
   Status end_interrupted_runs();
+  Result<std::shared_ptr<grpc::ServerCredentials>> tcp_credentials(const TcpOptions& tcp);
   Status start_grpc(const Config& config);
   Status start_http(const Config& config);
   [[nodiscard]] std::string remarks();
   void on_tick();
   void feed_metrics();
   void show_nodes();
+  void end_revoked();
   void show_rare_node_facts();
   void prune_store();
   void look_for_room();
   void start_confirming(const std::vector<store::SeriesRow>& series);
 
   std::unique_ptr<store::Store> store_;
+  std::unique_ptr<audit::AuditLog> audit_;
   const LeafSource leaves_;
   MatrixKeeper matrices_;  // outlives the loop, which calls it
   RunJudge run_judge_;     // outlives the loop, which calls it
   MemoryGuard memory_;
   Metrics metrics_;
   auth::PeerBook peers_;
+  rpc::Gate gate_{peers_, *audit_};  // outlives the fleet, whose streams are calls
   fleet::EventLoop loop_;
   fleet::Fleet fleet_;
   PreflightService preflights_;
@@ -117,11 +134,13 @@ class Server {
   std::unique_ptr<grpc::Service> control_service_;
   std::unique_ptr<grpc::Service> archive_service_;
   std::unique_ptr<grpc::Service> judge_service_;
+  std::unique_ptr<TlsKeeper> tls_;  // absent without certificates
   std::unique_ptr<grpc::Server> grpc_;
   std::unique_ptr<UnixListener> unix_;
   std::unique_ptr<http::Server> http_;
   int tcp_port_ = 0;
-  double next_stats_ = 0;  // used on the loop only, as the next three
+  double next_stats_ = 0;  // used on the loop only, as the next four
+  double next_revoked_ = 0;
   double next_schedules_ = fleet::monotonic_seconds() + kFirstScheduleSeconds;
   double next_upgrades_ = fleet::monotonic_seconds() + kFirstScheduleSeconds;
   double next_prune_ = fleet::monotonic_seconds() + kFirstPruneSeconds;

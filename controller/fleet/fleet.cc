@@ -112,7 +112,8 @@ Fleet::Fleet(fleet::EventLoop& loop, store::Store& store, FleetOptions options)
   }
 }
 
-std::shared_ptr<AgentStream> Fleet::open(grpc::CallbackServerContext* context, auth::Peer peer) {
+std::shared_ptr<AgentStream> Fleet::open(grpc::CallbackServerContext* context, auth::Peer peer,
+                                         std::shared_ptr<void> call) {
   const Session session = next_session_++;
   AgentStream::Events events{
       .message =
@@ -127,7 +128,8 @@ std::shared_ptr<AgentStream> Fleet::open(grpc::CallbackServerContext* context, a
               on_message(from, std::move(moved), {});
             });
           },
-      .closed = [this](Session from) { loop_.post([this, from] { on_closed(from); }); }};
+      .closed = [this, call = std::move(call)](
+                    Session from) { loop_.post([this, from] { on_closed(from); }); }};
   auto stream = AgentStream::make(session, context, std::move(peer), std::move(events));
   if (++open_streams_ > options_.max_streams) {
     stream->finish(
@@ -233,6 +235,7 @@ void Fleet::welcome(Stream& stream, api::Hello hello, const Roster::Attached& at
   std::optional<api::BusyState> busy_before = std::move(node.busy);
   node = {.hello = std::move(hello), .address = stream.wire->peer().address};
   node.busy = std::move(busy_before);
+  node.certificate_until_unix = stream.wire->peer().certificate_until_unix;
   node.presence = NodePresence::kAttached;
   node.presence_since = fleet::monotonic_seconds();
   node.attached_at_unix = node.last_seen_at_unix = fleet::unix_seconds();
@@ -383,6 +386,20 @@ void Fleet::tick(double now) {
     spdlog::warn("{}", text);
     event("node_lost", node.hello.node_id(), text);
     if (listener_ != nullptr) listener_->node_lost(name);
+  }
+}
+
+void Fleet::end_streams(const std::string& reason,
+                        const std::function<bool(const auth::Peer&)>& is_barred) {
+  for (auto& [session, stream] : streams_) {
+    const auth::Peer& peer = stream.wire->peer();
+    if (stream.is_barred || !is_barred(peer)) continue;
+    stream.is_barred = true;
+    const std::string text =
+        fmt::format("the stream of {} from {} ends: {}", peer.who, peer.address, reason);
+    spdlog::warn("{}", text);
+    event("node_barred", "", text);
+    stream.wire->abort({grpc::StatusCode::PERMISSION_DENIED, reason});
   }
 }
 

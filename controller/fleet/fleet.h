@@ -90,6 +90,7 @@ class FleetListener {
 struct NodeState {
   api::Hello hello;  // without `running`, facts and stack
   std::string address;
+  double certificate_until_unix = 0;  // of its stream; 0: without one
   NodePresence presence = NodePresence::kLost;
   double presence_since = 0;  // on the loop's monotonic clock
   double attached_at_unix = 0;
@@ -114,13 +115,17 @@ class Fleet {
   using PreflightListener = std::function<void(const std::string& name, api::PreflightAnswer)>;
   void on_preflight(PreflightListener listener) { preflight_ = std::move(listener); }
 
-  // A new stream, from a gRPC thread. Reading starts on the loop.
-  std::shared_ptr<AgentStream> open(grpc::CallbackServerContext* context, auth::Peer peer);
+  // A new stream, from a gRPC thread. Reading starts on the loop. `call` is kept until it ends.
+  std::shared_ptr<AgentStream> open(grpc::CallbackServerContext* context, auth::Peer peer,
+                                    std::shared_ptr<void> call = {});
 
   // On the loop. False: the node is not attached, and the message is dropped.
   bool send(const std::string& name, api::ControllerMessage message);
   void tick(double now);
   void close_all(const std::string& reason);
+  // Ends at once the streams of peers that `is_barred` names; the agent learns `reason`.
+  void end_streams(const std::string& reason,
+                   const std::function<bool(const auth::Peer&)>& is_barred);
   [[nodiscard]] const std::map<std::string, NodeState>& nodes() const { return nodes_; }
   [[nodiscard]] std::uint64_t records_stored() const { return records_stored_; }
 
@@ -130,6 +135,7 @@ class Fleet {
     std::shared_ptr<AgentStream> wire;
     std::string name{};  // "" until its Hello was accepted
     double opened = 0;
+    bool is_barred = false;       // aborted by end_streams()
     std::optional<Batch> held{};  // the store was full: tried again at each tick
   };
 

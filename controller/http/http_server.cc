@@ -173,7 +173,7 @@ class Protocol final : public httplib::Server {
 
 }  // namespace
 
-// Shared by the threads of the connections, of which the last may outlive the Server by a moment.
+// Shared with the threads of the connections.
 struct Server::Impl : std::enable_shared_from_this<Server::Impl> {
   Impl(Fd listening, Pages pages, std::unique_ptr<WebConfigFile> file)
       : socket(std::move(listening)),
@@ -251,6 +251,7 @@ Server::~Server() {
   static_cast<void>(::write(impl_->wake.get(), &one, sizeof(one)) < 0);
   impl_->acceptor.join();
   impl_->connections.end_all();
+  while (impl_.use_count() > 1) std::this_thread::yield();  // the last words of those threads
 }
 
 int Server::port() const { return port_of(impl_->socket.get()); }

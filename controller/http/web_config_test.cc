@@ -1,9 +1,7 @@
 // TLS and passwords over a real port, with certificates that openssl makes for the test.
 #include "controller/http/web_config.h"
 
-#include <crypt.h>
 #include <httplib.h>
-#include <openssl/evp.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -20,6 +18,7 @@
 #include <gtest/gtest.h>
 
 #include "controller/http/http_server.h"
+#include "controller/http/http_testing.h"
 
 namespace railgauge::http {
 namespace {
@@ -27,23 +26,6 @@ namespace {
 using testing::AllOf;
 using testing::HasSubstr;
 using testing::Not;
-
-std::string hash_of(const std::string& password, int cost) {
-  std::array<char, CRYPT_GENSALT_OUTPUT_SIZE> salt{};
-  crypt_gensalt_rn("$2b$", static_cast<unsigned long>(cost), nullptr, 0, salt.data(),
-                   static_cast<int>(salt.size()));
-  crypt_data data{};
-  return crypt_r(password.c_str(), salt.data(), &data);
-}
-
-std::string basic(const std::string& credentials) {
-  std::string code((credentials.size() + 2) / 3 * 4 + 1, '\0');
-  code.resize(static_cast<std::size_t>(
-      EVP_EncodeBlock(reinterpret_cast<unsigned char*>(code.data()),
-                      reinterpret_cast<const unsigned char*>(credentials.data()),
-                      static_cast<int>(credentials.size()))));
-  return "Basic " + code;
-}
 
 class WebConfigTest : public testing::Test {
  protected:
@@ -191,32 +173,6 @@ TEST_F(WebConfigTest, AChangedFileCountsAndAFaultyOneDoesNot) {
   std::this_thread::sleep_for(std::chrono::milliseconds(3'500));  // two looks and more
   EXPECT_TRUE((*file)->current()->auth.has_users()) << "an empty file must not open the port";
   EXPECT_TRUE(answers("ann:second", BasicAuth::Answer::kRight));
-}
-
-TEST(BasicAuthTest, WrongPasswordsOfOneSourceLeaveTheOthersTheirTurn) {
-  BasicAuth auth({{"ann", hash_of("right", 8)}});
-  std::atomic<int> busy = 0;
-  std::atomic<int> wrong = 0;
-  std::vector<std::thread> attackers;
-  for (int i = 0; i < 16; ++i)
-    attackers.emplace_back([&, i] {
-      const auto answer = auth.check(basic("ann:" + std::to_string(i)), "attacker");
-      (answer == BasicAuth::Answer::kBusy ? busy : wrong) += 1;
-    });
-  EXPECT_EQ(auth.check(basic("ann:right"), "prometheus"), BasicAuth::Answer::kRight);
-  for (std::thread& one : attackers) one.join();
-  EXPECT_EQ(busy + wrong, 16);
-  EXPECT_GT(busy, 0) << "one at a time of each source";
-  EXPECT_EQ(auth.check(basic("ann:right"), "attacker"), BasicAuth::Answer::kRight) << "remembered";
-}
-
-TEST(BasicAuthTest, OnlyBcryptCounts) {
-  EXPECT_EQ(bcrypt_cost("$2y$10$" + std::string(53, 'a')), 10);
-  EXPECT_EQ(bcrypt_cost("$2x$10$" + std::string(53, 'a')), 0);
-  EXPECT_EQ(bcrypt_cost("$1$10$" + std::string(54, 'a')), 0);
-  EXPECT_EQ(bcrypt_cost("$2y$1a$" + std::string(53, 'a')), 0);
-  EXPECT_EQ(bcrypt_cost("$2y$10$" + std::string(52, 'a') + ":"), 0);
-  EXPECT_EQ(bcrypt_cost(""), 0);
 }
 
 }  // namespace

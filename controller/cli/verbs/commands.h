@@ -37,12 +37,18 @@ Command show_results, show_history, compare_runs, export_points, make_bundle, an
 // sql, db. Long calls: check, backup and prune may take minutes.
 Command run_sql, database_stats, database_check, database_backup, database_restore, database_prune;
 
+// audit: who changed what, and which calls were refused.
+Command list_audit;
+
 // schedules. Each change prints the schedule as it is afterwards.
 Command list_schedules, show_schedule, add_schedule, pause_schedule, resume_schedule,
     run_schedule_now, remove_schedule;
 
 // upgrades. gate_upgrade returns 0 pass, 1 regressed, 3 inconclusive, 4 for every other end.
 Command prepare_upgrade, gate_upgrade, list_upgrades, show_upgrade;
+
+// pki: an authority in a folder of this host; asks no controller.
+Command init_pki, issue_certificates, renew_certificates, revoke_certificates, write_crl, show_pki;
 
 // findings, baselines. Each step prints the finding as it is afterwards.
 Command list_findings, show_finding, acknowledge_finding, accept_finding, resolve_finding,
