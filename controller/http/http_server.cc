@@ -97,9 +97,11 @@ class Protocol final : public httplib::Server {
   // One request and its answer; false: the connection has to end.
   bool serve(Channel& channel, bool is_last) {
     bool is_closed = false;
+    bool is_complete = false;  // httplib counts a request that is faulty or too late as served
     serving.is_last = is_last;
     const bool served =
         process_request(channel, is_last, is_closed, [&](httplib::Request& request) {
+          is_complete = true;
           connections_.set_answering(serving.connection, true);
           channel.set_deadline(monotonic_now_ns() + railgauge::http::Server::kAnswerSeconds * 1e9);
           request.ranges.clear();  // a thousand ranges would be a thousand pages
@@ -108,7 +110,7 @@ class Protocol final : public httplib::Server {
                             request.has_header("Transfer-Encoding");
         });
     connections_.set_answering(serving.connection, false);
-    return served && !is_closed && !serving.is_last;
+    return served && is_complete && !is_closed && !serving.is_last;
   }
 
  private:

@@ -189,6 +189,18 @@ TEST(HttpServer, ARequestBeyondItsBoundIsRefused) {
   EXPECT_EQ(status_of_healthz(server->port()), 200);
 }
 
+// Else each faulty request would begin its connection's time anew.
+TEST(HttpServer, AFaultyRequestIsTheLastOfItsConnection) {
+  const auto server = serve_small();
+  for (const std::string_view fault :
+       {"nonsense\r\n\r\n", "GET /healthz HTTP/9.9\r\n\r\n", "GET /healthz\r\n\r\n"}) {
+    const Fd socket = connect_from(2, server->port());
+    send_text(socket, fault);
+    send_text(socket, "GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n");
+    EXPECT_THAT(read_all(socket, 15), testing::Not(HasSubstr("a_metric"))) << fault;
+  }
+}
+
 TEST(HttpServer, AThousandRangesAreOnePage) {
   const auto server = serve([] { return std::string(100'000, 'x'); });
   std::string ranges = "bytes=0-";
