@@ -62,7 +62,8 @@ CommandLine parse_command_line(int argc, char** argv) {
   } catch (const CLI::CallForVersion& version) {
     std::exit(app.exit(version));
   } catch (const CLI::Error& error) {
-    fmt::print(stderr, "railgauge-controller: {}; --help lists the flags\n", error.what());
+    fmt::print(stderr, "railgauge-controller: {}; --help lists the flags\n",
+               printable(error.what()));
     std::exit(kExitUsage);
   }
   for (const auto& [name, value] : values)
