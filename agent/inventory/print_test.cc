@@ -12,7 +12,8 @@ using testing::Not;
 // Firmware and libraries of a node write these texts.
 TEST(PrintInventory, TextOfANodeNeitherSteersATerminalNorForgesALine) {
   Inventory inventory;
-  inventory.packages["libnccl2"] = "2.21\x1b[2J\nstack forged";
+  inventory.fabric_manager =
+      Fact<std::string>::known("580\x1b[2J\nstack forged", "nv-fabricmanager");
   inventory.nvml_reason = "no\nstack forged\u202e";
   inventory.late_sources = {"dmi\nstack forged"};
   const std::string text = print_inventory(inventory, "1.0");
