@@ -11,7 +11,6 @@
 #include <string>
 
 #include <fmt/format.h>
-#include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
 #include <CLI/CLI.hpp>
 
@@ -20,9 +19,11 @@
 #include "agent/inventory/read_inventory.h"
 #include "agent/preflight/command.h"
 #include "agent/settings.h"
+#include "controller/log/log.h"
 #include "controller/trust/pem_files.h"
 #include "kernels/core/base/clock.h"
 #include "kernels/core/base/outcome.h"
+#include "kernels/core/text/text.h"
 
 namespace railgauge::agent {
 namespace {
@@ -30,14 +31,8 @@ namespace {
 constexpr int kMallocArenas = 2;
 
 int complain(const Error& error, int exit_code) {
-  std::fprintf(stderr, "railgauge-agent: %s\n", error.message.c_str());
+  std::fprintf(stderr, "railgauge-agent: %s\n", printable(error.message).c_str());
   return exit_code;
-}
-
-void set_up_log(const std::string& level) {
-  auto logger = spdlog::stderr_logger_mt("agent");
-  logger->set_level(spdlog::level::from_str(level));
-  spdlog::set_default_logger(std::move(logger));
 }
 
 // Blocks signals in this thread and in all later ones; they are read from the descriptor.
@@ -59,9 +54,9 @@ Status check_key(const LinkOptions& link) {
   return tl::unexpected(key.error());
 }
 
-Status serve(Metrics& metrics, const std::string& address) {
+Status serve(Metrics& metrics, const std::string& address, const std::string& web_config) {
   if (address == "none") return {};
-  const int port = RG_TRY(metrics.listen(address));
+  const int port = RG_TRY(metrics.listen(address, web_config));
   spdlog::info("metrics on {}, port {}", address, port);
   return {};
 }
@@ -81,14 +76,15 @@ int run(const Settings& settings) {
   hand_on(settings);
   const Fd signals = catch_signals({SIGTERM, SIGINT});
   const Fd hangups = catch_signals({SIGHUP});
-  set_up_log(settings.log_level);
+  set_up_log("agent", settings.log_level, "[%Y-%m-%d %H:%M:%S.%e] [%n] [%l] %*", false);
   if (settings.agent.link.insecure)
     spdlog::warn("--insecure: the link to {} is neither encrypted nor authenticated",
                  settings.agent.link.controller);
   if (const Status status = check_key(settings.agent.link); !status)
     return complain(status.error(), kExitInvalid);
   Metrics metrics;
-  if (const Status status = serve(metrics, settings.metrics_listen); !status)
+  if (const Status status = serve(metrics, settings.metrics_listen, settings.web_config_file);
+      !status)
     return complain(status.error(), kExitInvalid);
   auto agent = Agent::open(settings.agent, metrics);
   if (!agent) return complain(agent.error(), kExitInvalid);

@@ -4,25 +4,23 @@
 #include <array>
 #include <cctype>
 #include <cstdlib>
-#include <exception>
 #include <map>
 #include <optional>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <prometheus/exposer.h>
-#include <prometheus/registry.h>
 
+#include "agent/busy/options.h"
 #include "controller/metric/exposition.h"
 #include "controller/metric/process.h"
 #include "kernels/core/fact_words.h"
 #include "kernels/core/stack_hash.h"
+#include "kernels/core/text/units.h"
 
 namespace railgauge::agent {
 namespace {
 using metric::Labels;
 
-constexpr std::size_t kServerThreads = 2;
 constexpr double kSmallBytes = 256;
 constexpr double kMediumBytes = 64 * 1024;
 constexpr double kBitsPerByte = 8;
@@ -122,11 +120,6 @@ bool is_one_of(const auto& names, const std::string& name) {
 }
 }  // namespace
 
-struct Metrics::Exposer {
-  explicit Exposer(const std::string& address) : server(address, kServerThreads) {}
-  prometheus::Exposer server;
-};
-
 const char* size_class(double message_bytes) {
   if (message_bytes <= kSmallBytes) return "small";
   return message_bytes <= kMediumBytes ? "medium" : "large";
@@ -153,16 +146,28 @@ Metrics::Metrics() {
 
 Metrics::~Metrics() = default;
 
-Result<int> Metrics::listen(const std::string& address) {
-  try {
-    exposer_ = std::make_unique<Exposer>(address);
-    exposer_->server.RegisterCollectable(registry_.collectable());
-    return exposer_->server.GetListeningPorts().at(0);
-  } catch (const std::exception& error) {
+// "[::1]:7471" and "7471" name a host as "127.0.0.1:7471" does; an empty host is every address.
+Result<int> Metrics::listen(const std::string& address, const std::string& web_config) {
+  const std::size_t colon = address.rfind(':');
+  std::string host = colon == std::string::npos ? "" : address.substr(0, colon);
+  if (host.starts_with('[') && host.ends_with(']')) host = host.substr(1, host.size() - 2);
+  const auto port = parse_integer(colon == std::string::npos ? address : address.substr(colon + 1));
+  if (!port || *port < 0 || *port > 65'535)
     return fail(Code::kUnavailable,
-                fmt::format("metrics on {}: listen: {}; choose another --metrics-listen", address,
-                            error.what()));
-  }
+                fmt::format("metrics on {}: this is no ADDRESS:PORT; choose another "
+                            "--metrics-listen",
+                            address));
+  auto started = http::Server::start(
+      host, static_cast<int>(*port),
+      {.metrics = [this] { return text(); }, .healthy = [] { return true; }}, web_config);
+  if (!started && started.error().code == Code::kInvalidArgument)
+    return fail(started.error().code, fmt::format("--web-config-file {}", started.error().message));
+  if (!started)
+    return fail(Code::kUnavailable, fmt::format("metrics on {}: listen: {}; choose another "
+                                                "--metrics-listen",
+                                                address, started.error().message));
+  server_ = std::move(*started);
+  return server_->port();
 }
 
 void Metrics::set_kernels(const KernelList& kernels) {

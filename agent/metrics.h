@@ -14,6 +14,7 @@
 #include "agent/busy/judge.h"
 #include "agent/watch/tracker.h"
 #include "controller/api/agent.pb.h"
+#include "controller/http/http_server.h"
 #include "controller/metric/registry.h"
 #include "kernels/core/base/record.pb.h"
 #include "kernels/core/base/result.h"
@@ -37,9 +38,10 @@ class Metrics {
   Metrics(const Metrics&) = delete;
   Metrics& operator=(const Metrics&) = delete;
 
-  // Serves /metrics on ADDRESS:PORT and returns the port; for port 0 the system chooses one.
-  // kUnavailable: the address cannot be listened on.
-  Result<int> listen(const std::string& address);
+  // Serves /metrics and /healthz on ADDRESS:PORT and returns the port; for port 0 the system
+  // chooses one. `web_config` is a file of TLS and passwords, or "". kUnavailable: the address
+  // cannot be listened on. kInvalidArgument: the file's fault.
+  Result<int> listen(const std::string& address, const std::string& web_config = "");
 
   void set_kernels(const KernelList& kernels);
   void set_connected(bool connected);
@@ -77,16 +79,15 @@ class Metrics {
   static constexpr double kKeptSeconds = 14 * 24 * 3600;
   void restore(std::string_view kept, double now_unix_seconds);
 
-  // Returns the exposition text of a scrape, without the server's own series.
+  // Returns the exposition text of a scrape.
   [[nodiscard]] std::string text() const { return registry_.text(); }
 
  private:
-  struct Exposer;
   [[nodiscard]] const std::string& bounded_kernel(const std::string& kernel) const;
 
   metric::Registry registry_{metric::Owner::kAgent};
   std::set<std::string> kernels_;
-  std::unique_ptr<Exposer> exposer_;  // last: stops before the rest goes
+  std::unique_ptr<http::Server> server_;  // last: stops before the rest goes
 };
 
 }  // namespace railgauge::agent

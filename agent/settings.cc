@@ -87,6 +87,9 @@ void declare_agent(CLI::App& app, Settings& settings) {
       ->check(CLI::NonNegativeNumber);
   declare_runner(app, settings);
   app.add_option("--metrics-listen", settings.metrics_listen, "ADDRESS:PORT of /metrics, or none");
+  app.add_option("--web-config-file", settings.web_config_file,
+                 "TLS and passwords of /metrics, in the form of Prometheus' exporters; by default "
+                 "plain HTTP for anybody");
   app.add_option("--tls-cert", link.tls_cert, "certificate of this agent (PEM)");
   app.add_option("--tls-key", link.tls_key, "its private key (PEM)");
   app.add_option("--tls-ca", link.tls_ca, "CA that signed the controller's certificate (PEM)");

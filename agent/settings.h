@@ -22,6 +22,7 @@ struct Settings {
   PreflightCommand preflight;
   std::string config = kDefaultConfig;
   std::string metrics_listen = "127.0.0.1:7471";  // "none" serves no metrics
+  std::string web_config_file;  // TLS and passwords of /metrics; "": plain HTTP for anybody
   std::string log_level = "info";
   bool print_inventory = false;
   std::string mpi_installations;   // NAME=FLAVOR:/PREFIX by commas

@@ -35,6 +35,10 @@ constexpr std::array kSettings{
                 true},
     SettingInfo{"metrics-listen", "HOST:PORT of /metrics and /healthz; none is none",
                 "127.0.0.1:7470"},
+    SettingInfo{"web-config-file",
+                "TLS and passwords of /metrics and /healthz, in the form of Prometheus' exporters; "
+                "by default plain HTTP for anybody",
+                ""},
     SettingInfo{"suites", "folder of suites; by default the one installed with the program", ""},
     SettingInfo{"site-profile",
                 "file of what production sets on this fabric; by default /etc/railgauge/site.yaml "
@@ -145,7 +149,8 @@ Result<Config> resolve(const Values& flags, const Environment& environment,
       .upgrade_window = chosen["upgrade-window"],
       .log_level = chosen["log-level"],
       .audit_log = chosen["audit-log"],
-      .backup_folder = chosen["backup-folder"]};
+      .backup_folder = chosen["backup-folder"],
+      .web_config_file = chosen["web-config-file"]};
   if (config.metrics_listen == "none") config.metrics_listen.clear();
   RG_TRY_OK(check_tcp_options(config.tcp));
   RG_TRY_OK(check_choice("log-level", config.log_level, {"debug", "info", "warn", "error"}));

@@ -54,6 +54,8 @@ struct Config {
   std::string log_level;
   std::string audit_log{};      // "": audit.jsonl beside the database; "none"; "-": standard output
   std::string backup_folder{};  // "": backups beside the database
+  std::string web_config_file{};  // of /metrics and /healthz; "": plain HTTP for anybody
+  std::string sql_program{};      // sql_process.h; "": statements run in this process
 };
 
 using Values = std::map<std::string, std::string, std::less<>>;  // by setting name

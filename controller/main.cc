@@ -10,13 +10,15 @@
 #include <string>
 
 #include <fmt/format.h>
-#include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
 
 #include "controller/config.h"
+#include "controller/history/sql_process.h"
+#include "controller/log/log.h"
 #include "controller/server.h"
 #include "controller/store/upkeep/backup.h"
 #include "kernels/core/base/outcome.h"
+#include "kernels/core/text/text.h"
 
 namespace railgauge {
 namespace {
@@ -60,7 +62,8 @@ CommandLine parse_command_line(int argc, char** argv) {
   } catch (const CLI::CallForVersion& version) {
     std::exit(app.exit(version));
   } catch (const CLI::Error& error) {
-    fmt::print(stderr, "railgauge-controller: {}; --help lists the flags\n", error.what());
+    fmt::print(stderr, "railgauge-controller: {}; --help lists the flags\n",
+               printable(error.what()));
     std::exit(kExitUsage);
   }
   for (const auto& [name, value] : values)
@@ -89,9 +92,7 @@ Result<Config> read_config(const CommandLine& command_line) {
 }
 
 void set_up_logging(const std::string& level) {
-  spdlog::set_default_logger(spdlog::stderr_logger_mt("controller"));
-  spdlog::set_pattern("%Y-%m-%dT%H:%M:%S.%eZ %l %v", spdlog::pattern_time_type::utc);
-  spdlog::set_level(spdlog::level::from_str(level));
+  set_up_log("controller", level, "%Y-%m-%dT%H:%M:%S.%eZ %l %*", true);
   // Keep only gRPC's lines about refused connections (TLS): nothing else reports these.
   gpr_set_log_function([](gpr_log_func_args* line) {
     const bool refused =
@@ -127,9 +128,11 @@ int serve(const Config& config) {
   sigaddset(&signals, SIGHUP);
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);  // before any thread: all inherit it
   ::signal(SIGPIPE, SIG_IGN);
-  Result<std::unique_ptr<Server>> server = Server::start(config);
+  Config own = config;
+  own.sql_program = "/proc/self/exe";  // also after an upgrade replaced the file
+  Result<std::unique_ptr<Server>> server = Server::start(own);
   if (!server) {
-    fmt::print(stderr, "railgauge-controller: {}\n", server.error().message);
+    fmt::print(stderr, "railgauge-controller: {}\n", printable(server.error().message));
     return server.error().code == Code::kInvalidArgument ? kExitUsage : kExitInvalid;
   }
   spdlog::info("railgauge-controller {} serves", RAILGAUGE_VERSION);
@@ -155,7 +158,7 @@ int serve(const Config& config) {
 int restore(const std::string& backup, const std::string& database) {
   const auto kept = store::restore(backup, database);
   if (!kept) {
-    fmt::print(stderr, "railgauge-controller: {}\n", kept.error().message);
+    fmt::print(stderr, "railgauge-controller: {}\n", printable(kept.error().message));
     return kExitInvalid;
   }
   fmt::print("{} restored from {}{}\n", database, backup,
@@ -168,10 +171,12 @@ int restore(const std::string& backup, const std::string& database) {
 
 int main(int argc, char** argv) {
   using namespace railgauge;
+  // By no person: sql_process.h starts it.
+  if (argc == 3 && std::string_view(argv[1]) == kSqlProcessFlag) return serve_sql_process(argv[2]);
   const CommandLine command_line = parse_command_line(argc, argv);
   const Result<Config> config = read_config(command_line);
   if (!config) {
-    fmt::print(stderr, "railgauge-controller: {}\n", config.error().message);
+    fmt::print(stderr, "railgauge-controller: {}\n", printable(config.error().message));
     return kExitUsage;
   }
   if (!command_line.restore.empty()) return restore(command_line.restore, config->database);

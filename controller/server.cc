@@ -123,6 +123,9 @@ Server::Server(std::unique_ptr<store::Store> store, std::unique_ptr<audit::Audit
   };
   schedules_.on_act(record);
   upgrade_watch_.on_act(record);
+  control_.set_gate([this] { return memory_.check(); });
+  archive_.set_gate([this](double bytes) { return memory_.check(bytes); });
+  if (!config.sql_program.empty()) archive_.set_sql_program(config.sql_program);
   fleet_.set_listener(&director_);
   fleet_.set_audit(audit_.get());
   run_judge_.on_new(
@@ -175,7 +178,16 @@ void Server::record_restores(const std::string& database) {
 
 // Ends runs that the previous controller left open as crashed.
 Status Server::end_interrupted_runs() {
-  const std::vector<std::string> ended = RG_TRY(store_->end_interrupted_runs());
+  const auto tried = store_->end_interrupted_runs();
+  is_behind_ = !tried && tried.error().code == Code::kResourceExhausted;
+  if (is_behind_) {
+    store_->hold("runs that the last controller left open are not ended yet: " +
+                 tried.error().message);
+    spdlog::error("the controller starts read-only: {}", tried.error().message);
+    return {};
+  }
+  store_->hold("");
+  const std::vector<std::string> ended = RG_TRY(tried);
   for (const std::string& run_id : ended) matrices_.want(run_id);
   if (ended.empty()) return {};
   const std::string runs = fmt::format("{}", fmt::join(ended, ", "));
@@ -241,14 +253,26 @@ Status Server::start_grpc(const Config& config) {
 Status Server::start_http(const Config& config) {
   if (config.metrics_listen.empty()) return {};
   const HostPort address = RG_TRY(parse_host_port("metrics-listen", config.metrics_listen));
-  auto started = http::Server::start(
-      address.host, address.port,
-      {.metrics = [this] { return metrics_.text(); }, .healthy = [this] { return !stopping_; }});
+  auto started = http::Server::start(address.host, address.port,
+                                     {.metrics = [this] { return metrics_.text(); },
+                                      .healthy = [this] { return !stopping_; },
+                                      .remarks = [this] { return remarks(); }},
+                                     config.web_config_file);
+  if (!started && started.error().code == Code::kInvalidArgument)
+    return fail(started.error().code, fmt::format("--web-config-file {}", started.error().message));
   if (!started)
     return fail(started.error().code, fmt::format("--metrics-listen {}", started.error().message));
   http_ = std::move(*started);
   spdlog::info("metrics on port {}", http_->port());
   return {};
+}
+
+// For people who look at /healthz: a part that does not work, a line each.
+std::string Server::remarks() {
+  std::string lines = store_->trouble();
+  if (!lines.empty()) lines += '\n';
+  if (const Status short_of = memory_.check(); !short_of) lines += short_of.error().message + '\n';
+  return lines;
 }
 
 // The clock of the controller: called on the event loop.
@@ -279,9 +303,20 @@ void Server::on_tick() {
   const bool may_prune = director_.idle() || now >= next_prune_ + kPruneGraceSeconds;
   if (may_prune && is_due(next_prune_, kPruneSeconds))
     static_cast<void>(upkeep_->submit([this] { prune_store(); }));
+  const std::string trouble = store_->trouble();
+  series.set("railgauge_store_read_only", {}, trouble.empty() ? 0 : 1);
+  series.set("railgauge_memory_short", {}, memory_.check() ? 0 : 1);
+  if (!trouble.empty() && is_due(next_space_, kSpaceSeconds))
+    static_cast<void>(starter_->submit([this] { look_for_room(); }));
   if (!is_due(next_stats_, kStatsSeconds)) return;
   show_rare_node_facts();
   feed_metrics();
+}
+
+// On a pool's thread.
+void Server::look_for_room() {
+  if (is_behind_) static_cast<void>(end_interrupted_runs());
+  static_cast<void>(store_->check_writable());
 }
 
 // One update at a time: an update that takes longer than the pause delays only the next one.

@@ -20,6 +20,7 @@
 #include "controller/history/pair_matrices.h"
 #include "controller/http/http_server.h"
 #include "controller/listen.h"
+#include "controller/memory_guard.h"
 #include "controller/metric/controller_metrics.h"
 #include "controller/rpc/gate.h"
 #include "controller/rpc/services.h"
@@ -47,6 +48,8 @@ class Server {
   static constexpr double kRevokedSeconds = 1;
   // Attached agents whose certificate ends within so many seconds are counted.
   static constexpr double kExpiringSeconds = 14 * 24 * 3600;
+  // Seconds between two looks for room on a full disk.
+  static constexpr double kSpaceSeconds = 1;
   // Seconds between two reads of the store for the metrics.
   static constexpr double kStatsSeconds = 5;
   // Seconds between two prunings; a pruning waits until no run is active.
@@ -92,12 +95,14 @@ class Server {
   Result<std::shared_ptr<grpc::ServerCredentials>> tcp_credentials(const TcpOptions& tcp);
   Status start_grpc(const Config& config);
   Status start_http(const Config& config);
+  [[nodiscard]] std::string remarks();
   void on_tick();
   void feed_metrics();
   void show_nodes();
   void end_revoked();
   void show_rare_node_facts();
   void prune_store();
+  void look_for_room();
   void start_confirming(const std::vector<store::SeriesRow>& series);
 
   std::unique_ptr<store::Store> store_;
@@ -105,6 +110,7 @@ class Server {
   const LeafSource leaves_;
   MatrixKeeper matrices_;  // outlives the loop, which calls it
   RunJudge run_judge_;     // outlives the loop, which calls it
+  MemoryGuard memory_;
   Metrics metrics_;
   auth::PeerBook peers_;
   rpc::Gate gate_{peers_, *audit_};  // outlives the fleet, whose streams are calls
@@ -138,8 +144,10 @@ class Server {
   double next_schedules_ = fleet::monotonic_seconds() + kFirstScheduleSeconds;
   double next_upgrades_ = fleet::monotonic_seconds() + kFirstScheduleSeconds;
   double next_prune_ = fleet::monotonic_seconds() + kFirstPruneSeconds;
+  double next_space_ = 0;   // likewise
   bool is_ending_ = false;  // on the loop: the pools may be gone
   std::atomic<bool> feeding_ = false;
+  std::atomic<bool> is_behind_ = false;  // interrupted runs could not be ended: the disk is full
   std::atomic<bool> stopping_ = false;
 };
 

@@ -179,8 +179,6 @@ def exposition(metrics):
     """Returns a page of /metrics with one sample of each of our metrics, for promtool's naming rules."""
     page = ""
     for one in metrics:
-        if one["name"].startswith("exposer_"):  # prometheus-cpp's own, which break them
-            continue
         page += f"# HELP {one['name']} {one['help']}\n# TYPE {one['name']} {one['type']}\n{one['name']} 1\n"
     return page
 

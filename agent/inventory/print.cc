@@ -4,22 +4,26 @@
 
 #include "agent/inventory/stack.h"
 #include "kernels/core/stack_hash.h"
+#include "kernels/core/text/text.h"
 
 namespace railgauge::agent {
 namespace {
 
 std::string lines_of(const char* part, const Words& words) {
   std::string text;
-  for (const auto& [name, value] : words) text += fmt::format("{} {} = {}\n", part, name, value);
+  for (const auto& [name, value] : words)
+    text += printable(fmt::format("{} {} = {}", part, name, value)) + "\n";
   return text;
 }
 
 template <class T>
 std::string nvml_line(const GpuFacts& gpu, const char* name, const Fact<T>& fact) {
-  if (fact.is_absent()) return fmt::format("nvml {}.{} = none\n", gpu.name, name);
-  if (!fact.is_known())
-    return fmt::format("nvml {}.{} = unknown {}\n", gpu.name, name, fact.reason);
-  return fmt::format("nvml {}.{} = {}\n", gpu.name, name, fact.value);
+  std::string text = "none";
+  if (fact.is_known())
+    text = fmt::format("{}", fact.value);
+  else if (!fact.is_absent())
+    text = "unknown " + fact.reason;
+  return printable(fmt::format("nvml {}.{} = {}", gpu.name, name, text)) + "\n";
 }
 
 std::string nvml_lines(const GpuFacts& gpu) {
@@ -46,12 +50,12 @@ std::string print_inventory(const Inventory& inventory, const std::string& railg
   text += lines_of("version", stack.versions);
   text += lines_of("setting", stack.settings);
   text += lines_of("fact", described_facts(inventory));
-  if (!inventory.nvml_reason.empty()) text += fmt::format("nvml {}\n", inventory.nvml_reason);
+  if (!inventory.nvml_reason.empty()) text += printable("nvml " + inventory.nvml_reason) + "\n";
   for (const GpuFacts& gpu : inventory.gpus) text += nvml_lines(gpu);
   for (const auto& [name, milliseconds] : inventory.source_milliseconds)
-    text += fmt::format("source {} took {:.1f} ms\n", name, milliseconds);
+    text += fmt::format("source {} took {:.1f} ms\n", printable(name), milliseconds);
   for (const std::string& name : inventory.late_sources)
-    text += fmt::format("source {} did not answer in time\n", name);
+    text += fmt::format("source {} did not answer in time\n", printable(name));
   return text;
 }
 

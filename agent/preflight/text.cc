@@ -38,7 +38,7 @@ std::string preflight_text(const api::PreflightReport& report) {
   }
   if (const std::string pairs = pairs_text(report); !pairs.empty()) text += '\n' + pairs;
   if (const std::string remedies = api::remedies_text(report); !remedies.empty())
-    text += '\n' + remedies;
+    text += '\n' + printable_lines(remedies);
   return text;
 }
 

@@ -13,6 +13,7 @@
 #include "controller/cli/testing/commands_testing.h"
 #include "controller/cli/testing/samples.h"
 #include "kernels/core/base/outcome.h"
+#include "kernels/core/text/text.h"
 
 namespace railgauge::cli {
 namespace {
@@ -208,7 +209,32 @@ TEST_F(Commands, TextOfANodeCannotSteerTheTerminal) {
   control_.nodes.mutable_nodes(0)->set_version("1\x1b[2J\n2");
   run({"nodes"});
   EXPECT_THAT(out_, Not(HasSubstr("\x1b")));
-  EXPECT_THAT(out_, HasSubstr("1?[2J?2"));
+  EXPECT_THAT(out_, HasSubstr(R"(1\x1b[2J\n2)"));
+}
+
+// ESC, CR, NEL, C1's CSI and a turn of direction, in names that peers chose.
+TEST_F(Commands, NoFormatOfAnyListPassesOnWhatSteersATerminal) {
+  const std::string hostile = "\x1b[2J\rfake\nfake\u0085\u009b31m\u202e";
+  for (api::NodeInfo& node : *control_.nodes.mutable_nodes()) {
+    node.set_version(hostile);
+    (*node.mutable_facts())["gpu0.cpus" + hostile] = hostile;
+    for (api::Gpu& gpu : *node.mutable_gpus()) {
+      gpu.set_model(hostile);
+      gpu.set_name("gpu" + hostile);
+    }
+    for (api::Nic& nic : *node.mutable_nics()) nic.set_device("mlx5" + hostile);
+  }
+  const std::string first = control_.nodes.nodes(0).name();
+  for (const std::vector<std::string>& words :
+       {std::vector<std::string>{"nodes"}, {"nodes", "show", first}, {"topo", first}})
+    for (const Format format : {Format::kTable, Format::kJson, Format::kCsv, Format::kNdjson}) {
+      run(words, format);
+      EXPECT_THAT(out_, HasSubstr("fake")) << words.front();
+      for (const char* text : {"\x1b", "\r", "\u0085", "\u009b", "\u202e"})
+        EXPECT_THAT(out_ + err_, Not(HasSubstr(text))) << words.front();
+      for (const std::string_view line : split_lines(out_))
+        EXPECT_FALSE(line.starts_with("fake")) << "a forged line of " << words.front();
+    }
 }
 
 TEST_F(Commands, ExportPrintsOneDocumentOverManyPages) {

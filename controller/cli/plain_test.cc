@@ -86,6 +86,7 @@ TEST(Arguments, WrongUseSaysWhatIsWrong) {
   EXPECT_EQ(named({"nodes", "--format"}), "error: --format needs a value: --format FORMAT");
   EXPECT_EQ(named({"run", "q", "--all=yes"}), "error: --all takes no value");
   EXPECT_EQ(named({"nodes", "-o", "csv", "--format", "csv"}), "error: --format is given twice");
+  EXPECT_EQ(named({"nodes", "show", "n\xff"}), "error: \"n?\": byte 2 is not UTF-8");
   EXPECT_EQ(named({"nodes", "-x"}), "error: unknown flag -x");
   EXPECT_EQ(named({"nodes", "-l", "a=b"}), "error: unknown flag -l") << "no near name is proposed";
   EXPECT_EQ(named({"nodes", "-format", "csv"}),
@@ -276,7 +277,8 @@ TEST(Table, NoLineEndsInBlanks) {
 TEST(Csv, QuotesOnlyWhatNeedsIt) {
   EXPECT_EQ(csv_cell("plain"), "plain");
   EXPECT_EQ(csv_cell("a,b"), "\"a,b\"");
-  EXPECT_EQ(csv_cell("say \"x\"\n"), "\"say \"\"x\"\"\n\"");
+  EXPECT_EQ(csv_cell("say \"x\"\n"), "\"say \"\"x\"\"\\n\"");
+  EXPECT_EQ(csv_cell("a\r\x1b[2J\u0085\u202e"), R"(a\r\x1b[2J\u0085\u202e)");
 }
 
 TEST(Figures, HaveFourSignificantDigitsAndNoExponent) {

@@ -234,6 +234,7 @@ Result<api::RunSummary> Control::start_run(const api::RunRequest& request,
     return fail(
         Code::kInvalidArgument,
         fmt::format("trigger {}: allowed are cli, schedule and upgrade", in_quotes(trigger)));
+  if (may_begin_) RG_TRY_OK(may_begin_());
   RG_TRY_OK(loop_.call([this] { return director_.admits(); }));
   RunPreparer::PlannedRun planned =
       RG_TRY(preparer_.plan_run(request, claim ? claim->number : RunPreparer::today()));

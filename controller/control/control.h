@@ -78,6 +78,9 @@ class Control {
   // the report with the reason.
   Result<api::PreflightReport> run_preflight(const api::PreflightRequest& request);
 
+  // Runs begin only while `may_begin` succeeds. Call it before the first call.
+  void set_gate(std::function<Status()> may_begin) { may_begin_ = std::move(may_begin); }
+
   // Adds a watcher to a run under way. kNotFound: the run is unknown or has ended.
   Status watch(const std::string& run_id, std::shared_ptr<run::RunWatcher> watcher);
   void unwatch(const std::string& run_id, std::shared_ptr<run::RunWatcher> watcher);
@@ -87,6 +90,7 @@ class Control {
   void record_force(const api::RunRequest& request, const store::RunRow& row);
   void record_left_out(const RunPreparer::LeftOut& left_out, const store::RunRow& row);
 
+  std::function<Status()> may_begin_;  // may be empty
   fleet::EventLoop& loop_;
   fleet::Fleet& fleet_;  // used on the loop
   run::Director& director_;

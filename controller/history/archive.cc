@@ -10,6 +10,8 @@
 #include "controller/fleet/convert.h"
 #include "controller/fleet/event_loop.h"
 #include "controller/history/pair_figures.h"
+#include "controller/history/sql_process.h"
+#include "controller/history/sql_table.h"
 #include "controller/localise/localise_report.h"
 #include "controller/localise/retest/suspects_followup.h"
 #include "controller/plan/topology/node_set.h"
@@ -94,24 +96,6 @@ api::HistoryDay to_api(const store::HistoryDayRow& row) {
   return day;
 }
 
-// A table of any query. Text of the database may be any bytes, and protobuf accepts valid UTF-8
-// only.
-api::SqlTable to_api(const store::SqlTable& table) {
-  api::SqlTable answer;
-  for (const std::string& column : table.columns) answer.add_columns(valid_utf8(column));
-  for (const auto& row : table.rows) {
-    api::SqlRow& out = *answer.add_rows();
-    for (const store::SqlValue& value : row) {
-      api::SqlValue& cell = *out.add_values();
-      if (const auto* number = std::get_if<double>(&value)) cell.set_number(*number);
-      if (const auto* whole = std::get_if<std::int64_t>(&value)) cell.set_integer(*whole);
-      if (const auto* text = std::get_if<std::string>(&value)) cell.set_text(valid_utf8(*text));
-    }
-  }
-  answer.set_truncated(table.truncated);
-  return answer;
-}
-
 // Reports whether the filter leaves few series, so that reading by series may be cheaper.
 bool chooses_series(const store::ResultsFilter& filter) {
   return !filter.nodes.empty() || !filter.endpoint.empty() || !filter.kernel.empty() ||
@@ -169,6 +153,8 @@ Result<api::ResultList> Archive::find_points(const api::PointsRequest& request) 
 
 // An export of one run reads a short range of keys and needs no list of series.
 Result<ExportCursor> Archive::begin_export(const api::PointsRequest& request) {
+  constexpr double kPageBytes = 32e6;  // a page and its copy on the way out
+  if (may_take_) RG_TRY_OK(may_take_(kPageBytes));
   ExportCursor cursor{.filter = RG_TRY(filter_of(store_, request))};
   store::ResultsFilter& filter = cursor.filter;
   const store::ExportScope scope = RG_TRY(as_wrong_use(store_.export_scope(filter.run_id)));
@@ -257,16 +243,47 @@ Result<api::Comparison> Archive::compare_runs(const api::CompareRequest& request
   return comparison;
 }
 
+api::SqlTable to_api(const store::SqlTable& table) {
+  api::SqlTable answer;
+  for (const std::string& column : table.columns) answer.add_columns(valid_utf8(column));
+  for (const auto& row : table.rows) {
+    api::SqlRow& out = *answer.add_rows();
+    for (const store::SqlValue& value : row) {
+      api::SqlValue& cell = *out.add_values();
+      if (const auto* number = std::get_if<double>(&value)) cell.set_number(*number);
+      if (const auto* whole = std::get_if<std::int64_t>(&value)) cell.set_integer(*whole);
+      if (const auto* text = std::get_if<std::string>(&value)) cell.set_text(valid_utf8(*text));
+    }
+  }
+  answer.set_truncated(table.truncated);
+  return answer;
+}
+
+Result<api::SqlTable> Archive::run_statement(const std::string& sql, std::uint32_t rows,
+                                             double seconds, const Cancelled& cancelled) {
+  if (!sql_program_.empty()) {
+    api::SqlRequest bounded;
+    bounded.set_sql(sql);
+    bounded.set_max_rows(rows);
+    bounded.set_max_seconds(seconds);
+    return run_sql_process(sql_program_, store_.path(), bounded, cancelled);
+  }
+  const auto table = store_.sql(sql, rows, seconds, cancelled);
+  if (!table) return tl::unexpected(table.error());
+  return to_api(*table);
+}
+
 // The message of a deadline names the bound that the caller may raise.
 Result<api::SqlTable> Archive::run_sql(const api::SqlRequest& request, const Cancelled& cancelled) {
   if (cancelled && cancelled()) return fail(Code::kCancelled, "sql: the caller left");
+  if (may_take_) RG_TRY_OK(may_take_(static_cast<double>(kSqlMemoryBytes)));
   const std::uint32_t rows =
       std::min(request.max_rows() == 0 ? kDefaultSqlRows : request.max_rows(), kMaxSqlRows);
   const bool given = request.max_seconds() > 0;
   const double seconds =
       given ? std::min(request.max_seconds(), kMaxSqlSeconds) : kDefaultSqlSeconds;
-  const auto table = store_.sql(request.sql(), rows, seconds, cancelled);
-  if (table) return to_api(*table);
+  const auto table = run_statement(request.sql(), rows, seconds, cancelled);
+  if (table) return table;
   if (table.error().code != Code::kDeadlineExceeded) return tl::unexpected(table.error());
   return fail(Code::kDeadlineExceeded,
               fmt::format("sql: it ran longer than {:g} s; narrow it, or allow more by --seconds",

@@ -48,6 +48,14 @@ class Archive {
         leaves_(std::move(leaves)),
         backup_folder_(std::move(backup_folder)) {}
 
+  // Statements of run_sql() run in processes of this program from now on (sql_process.h), instead
+  // of in this one. Call it before the first call.
+  void set_sql_program(std::string program) { sql_program_ = std::move(program); }
+
+  // SQL and exports begin only while `may_take`, called with their bytes of memory, succeeds. Call
+  // it before the first call.
+  void set_gate(std::function<Status(double bytes)> may_take) { may_take_ = std::move(may_take); }
+
   // The points that the request matches, at most its limit.
   Result<api::ResultList> find_points(const api::PointsRequest& request);
   // Fixes the run and the points of an export: points that arrive meanwhile do not mix in.
@@ -88,7 +96,12 @@ class Archive {
   // Adds the next points up to and with key `window`, or as far as a page reaches.
   Status read_range(ExportCursor& cursor, std::int64_t window, api::ResultList& list);
 
+  Result<api::SqlTable> run_statement(const std::string& sql, std::uint32_t rows, double seconds,
+                                      const Cancelled& cancelled);
+
   store::Store& store_;
+  std::string sql_program_;
+  std::function<Status(double bytes)> may_take_;  // may be empty
   const store::Retention retention_;
   const std::int64_t export_ranks_;
   const LeafSource leaves_;

@@ -1,72 +1,281 @@
 #include "controller/http/http_server.h"
 
+#include <fcntl.h>
 #include <httplib.h>
+#include <netdb.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
-#include <atomic>
+#include <cerrno>
+#include <chrono>
+#include <string_view>
+#include <system_error>
 #include <thread>
+#include <utility>
 
 #include <fmt/format.h>
 
+#include "controller/http/channel.h"
+#include "controller/http/connections.h"
+#include "controller/http/web_config.h"
+#include "kernels/core/base/clock.h"
+#include "kernels/core/base/fd.h"
+#include "kernels/core/text/text.h"
+
 namespace railgauge::http {
+namespace {
 
-struct Server::Impl {
-  httplib::Server server;
-  std::thread thread;
-  std::atomic<bool> ended = false;  // listening is over, perhaps because it could not begin
-  int port = 0;
+constexpr int kBacklog = 128;
+
+// The request under way on this thread: httplib's handlers get the request alone.
+struct Serving {
+  Connections::Connection* connection = nullptr;
+  WebConfig* config = nullptr;
+  bool is_last = false;  // the connection ends with this answer
 };
+thread_local Serving serving;
 
-Server::Server(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+using Addresses = Handle<ReleasedBy<addrinfo*, ::freeaddrinfo>>;
 
-// Joins the thread, so that no page function runs after this returns.
-Server::~Server() {
-  // stop() before the thread has begun to listen would be forgotten.
-  while (!impl_->ended && !impl_->server.is_running()) std::this_thread::yield();
-  impl_->server.stop();
-  impl_->thread.join();
+// A socket that listens. An empty host is every address.
+Result<Fd> listen_on(const std::string& host, int port) {
+  addrinfo hints{};
+  hints.ai_flags = AI_PASSIVE;
+  hints.ai_socktype = SOCK_STREAM;
+  addrinfo* raw = nullptr;
+  const int failed = ::getaddrinfo(host.empty() ? nullptr : host.c_str(),
+                                   std::to_string(port).c_str(), &hints, &raw);
+  if (failed != 0)
+    return fail(Code::kAlreadyExists, fmt::format("{}:{}: {}", host, port, ::gai_strerror(failed)));
+  const Addresses addresses(raw);
+  int error = 0;
+  for (const addrinfo* one = raw; one != nullptr; one = one->ai_next) {
+    Fd socket(::socket(one->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+    const int yes = 1;
+    // Never SO_REUSEPORT, which would let two controllers share the port.
+    if (socket) ::setsockopt(socket.get(), SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes));
+    if (socket && ::bind(socket.get(), one->ai_addr, one->ai_addrlen) == 0 &&
+        ::listen(socket.get(), kBacklog) == 0)
+      return socket;
+    error = errno;
+  }
+  return fail(
+      Code::kAlreadyExists,
+      fmt::format("{}:{}: bind failed: the port is taken or the address is not this host's: "
+                  "{}",
+                  host, port, errno_words(error)));
 }
 
-int Server::port() const { return impl_->port; }
+int port_of(int socket) {
+  sockaddr_storage address{};
+  socklen_t size = sizeof(address);
+  if (::getsockname(socket, reinterpret_cast<sockaddr*>(&address), &size) != 0) return 0;
+  return ntohs(address.ss_family == AF_INET6
+                   ? reinterpret_cast<const sockaddr_in6&>(address).sin6_port
+                   : reinterpret_cast<const sockaddr_in&>(address).sin_port);
+}
+
+// httplib parses requests and writes answers; sockets, threads and time are ours.
+class Protocol final : public httplib::Server {
+ public:
+  Protocol(Connections& connections, railgauge::http::Server::Pages pages)
+      : connections_(connections), pages_(std::move(pages)) {
+    set_pre_routing_handler([this](const httplib::Request& request, httplib::Response& response) {
+      answer(request, response);
+      return HandlerResponse::Handled;
+    });
+    set_exception_handler([](const httplib::Request&, httplib::Response& response,
+                             const std::exception_ptr&) { refuse(response, 500, "no page\n"); });
+    set_expect_100_continue_handler([](const httplib::Request&, httplib::Response&) {
+      return 417;  // no body is wanted
+    });
+  }
+
+  // One request and its answer; false: the connection has to end.
+  bool serve(Channel& channel, bool is_last) {
+    bool is_closed = false;
+    bool is_complete = false;  // httplib counts a request that is faulty or too late as served
+    serving.is_last = is_last;
+    const bool served =
+        process_request(channel, is_last, is_closed, [&](httplib::Request& request) {
+          is_complete = true;
+          connections_.set_answering(serving.connection, true);
+          channel.set_deadline(monotonic_now_ns() + railgauge::http::Server::kAnswerSeconds * 1e9);
+          request.ranges.clear();  // a thousand ranges would be a thousand pages
+          // A body stays unread, and its bytes would be taken for a request.
+          serving.is_last = serving.is_last || request.has_header("Content-Length") ||
+                            request.has_header("Transfer-Encoding");
+        });
+    connections_.set_answering(serving.connection, false);
+    return served && is_complete && !is_closed && !serving.is_last;
+  }
+
+ private:
+  static void refuse(httplib::Response& response, int status, const char* text) {
+    response.status = status;
+    response.set_content(text, "text/plain; charset=utf-8");
+  }
+
+  // An answer with "close" ends the connection.
+  static void end_after(httplib::Response& response) {
+    serving.is_last = true;
+    response.set_header("Connection", "close");
+  }
+
+  // As exporters of Prometheus do it, every path asks for the password.
+  static bool may_read(const httplib::Request& request, httplib::Response& response) {
+    BasicAuth& auth = serving.config->auth;
+    if (!auth.has_users()) return true;
+    switch (auth.check(request.get_header_value("Authorization"), serving.connection->source)) {
+      case BasicAuth::Answer::kRight:
+        return true;
+      case BasicAuth::Answer::kWrong:
+        response.set_header("WWW-Authenticate", "Basic");
+        refuse(response, 401, "Unauthorized\n");
+        return false;
+      case BasicAuth::Answer::kBusy:
+        response.set_header("Retry-After", "5");
+        refuse(response, 429, "too many passwords wait to be checked\n");
+        end_after(response);
+        return false;
+    }
+    return false;
+  }
+
+  void answer(const httplib::Request& request, httplib::Response& response) {
+    response.set_header("X-Content-Type-Options", "nosniff");
+    if (serving.config != nullptr && !may_read(request, response)) return;
+    if (request.method != "GET" && request.method != "HEAD") {
+      response.set_header("Allow", "GET, HEAD");
+      refuse(response, 405, "only GET\n");
+      end_after(response);
+    } else if (request.path == "/metrics") {
+      if (!connections_.take_page(serving.connection)) {
+        response.set_header("Retry-After", "5");
+        return refuse(response, 503, "too many pages are being read\n");
+      }
+      response.status = 200;
+      response.set_content(pages_.metrics(), "text/plain; version=0.0.4; charset=utf-8");
+    } else if (request.path == "/healthz") {
+      const bool good = pages_.healthy();
+      response.status = good ? 200 : 503;
+      const std::string remarks = pages_.remarks ? pages_.remarks() : "";
+      response.set_content((good ? "ok\n" : "stopping\n") + remarks, "text/plain");
+    } else {
+      refuse(response, 404, "only /metrics and /healthz\n");
+    }
+  }
+
+  Connections& connections_;
+  const railgauge::http::Server::Pages pages_;
+};
+
+}  // namespace
+
+// Shared with the threads of the connections.
+struct Server::Impl : std::enable_shared_from_this<Server::Impl> {
+  Impl(Fd listening, Pages pages, std::unique_ptr<WebConfigFile> file)
+      : socket(std::move(listening)),
+        wake(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
+        config(std::move(file)),
+        protocol(connections, std::move(pages)) {}
+
+  // Accepts until `wake` is readable. Nothing that a peer or a full table of files does ends it.
+  void accept_all() {
+    constexpr std::chrono::milliseconds kPause(50);
+    while (true) {
+      pollfd both[2] = {{.fd = socket.get(), .events = POLLIN, .revents = 0},
+                        {.fd = wake.get(), .events = POLLIN, .revents = 0}};
+      if (::poll(both, 2, -1) < 0) continue;
+      if (both[1].revents != 0) return;
+      const int fd = ::accept4(socket.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
+      if (fd >= 0)
+        begin(fd);
+      else if (errno != EAGAIN && errno != EINTR && errno != ECONNABORTED)
+        std::this_thread::sleep_for(kPause);  // no descriptor or memory is free
+    }
+  }
+
+  // A connection for which there is no room or no thread ends at once.
+  void begin(int fd) {
+    Connections::Connection* connection = connections.admit(fd, source_of(fd));
+    if (connection == nullptr) {
+      ::close(fd);
+      return;
+    }
+    try {
+      std::thread([self = shared_from_this(), connection] {
+        self->serve(connection);
+        self->connections.release(connection);
+      }).detach();
+    } catch (const std::system_error&) {
+      connections.release(connection);
+    }
+  }
+
+  void serve(Connections::Connection* connection) {
+    try {
+      Channel channel(connection->fd);
+      channel.set_deadline(monotonic_now_ns() + kHeaderSeconds * 1e9);
+      const std::shared_ptr<WebConfig> present = config ? config->current() : nullptr;
+      if (present && present->tls && !channel.shake_hands(present->tls.get())) return;
+      serving = {.connection = connection, .config = present.get()};
+      for (int request = 1; channel.wait_for_request(); ++request) {
+        // The headers of a later request have their own time.
+        if (request > 1) channel.set_deadline(monotonic_now_ns() + kHeaderSeconds * 1e9);
+        channel.begin_request();
+        if (!protocol.serve(channel, request == kMostRequests)) break;
+        channel.set_deadline(monotonic_now_ns() + kIdleSeconds * 1e9);
+      }
+      channel.finish();
+    } catch (const std::exception&) {
+      // No memory: the connection ends, and the peer asks again.
+    }
+    serving = {};
+  }
+
+  Connections connections;
+  const Fd socket;
+  const Fd wake;
+  const std::unique_ptr<WebConfigFile> config;  // nullptr: plain, for anybody
+  Protocol protocol;
+  std::thread acceptor;
+};
+
+Server::Server(std::shared_ptr<Impl> impl) : impl_(std::move(impl)) {}
+
+// Waits for all threads, so that no page function runs after this returns.
+Server::~Server() {
+  const std::uint64_t one = 1;
+  static_cast<void>(::write(impl_->wake.get(), &one, sizeof(one)) < 0);
+  impl_->acceptor.join();
+  impl_->connections.end_all();
+  while (impl_.use_count() > 1) std::this_thread::yield();  // the last words of those threads
+}
+
+int Server::port() const { return port_of(impl_->socket.get()); }
 
 // Binds before the thread starts, so that a taken port is an error of the caller and not a log
 // line.
-Result<std::unique_ptr<Server>> Server::start(const std::string& host, int port, Pages pages) {
-  auto impl = std::make_unique<Impl>();
-  httplib::Server& server = impl->server;
-  server.new_task_queue = [] { return new httplib::ThreadPool(kThreads); };
-  // Without httplib's SO_REUSEPORT, which would let two controllers share the port.
-  server.set_socket_options([](socket_t socket) {
-    const int yes = 1;
-    ::setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes));
+Result<std::unique_ptr<Server>> Server::start(const std::string& host, int port, Pages pages,
+                                              const std::string& web_config) {
+  std::unique_ptr<WebConfigFile> config;
+  if (!web_config.empty()) config = RG_TRY(WebConfigFile::open(web_config));
+  Fd socket = RG_TRY(listen_on(host, port));
+  const auto impl = std::make_shared<Impl>(std::move(socket), std::move(pages), std::move(config));
+  impl->acceptor = std::thread([one = impl.get()] {
+    // A write of OpenSSL to a closed connection is an error here, not a signal; the threads of the
+    // connections inherit this.
+    sigset_t pipe;
+    sigemptyset(&pipe);
+    sigaddset(&pipe, SIGPIPE);
+    pthread_sigmask(SIG_BLOCK, &pipe, nullptr);
+    one->accept_all();
   });
-  constexpr time_t kTimeoutSeconds = 5;
-  server.set_read_timeout(kTimeoutSeconds);
-  server.set_write_timeout(kTimeoutSeconds);
-  server.set_keep_alive_timeout(kTimeoutSeconds);
-  server.set_payload_max_length(0);
-  server.Get("/metrics",
-             [metrics = pages.metrics](const httplib::Request&, httplib::Response& response) {
-               response.set_content(metrics(), "text/plain; version=0.0.4; charset=utf-8");
-             });
-  server.Get("/healthz",
-             [healthy = pages.healthy](const httplib::Request&, httplib::Response& response) {
-               const bool good = healthy();
-               if (!good) response.status = 503;
-               response.set_content(good ? "ok\n" : "stopping\n", "text/plain");
-             });
-  impl->port = port == 0                         ? server.bind_to_any_port(host)
-               : server.bind_to_port(host, port) ? port
-                                                 : -1;
-  if (impl->port < 0)
-    return fail(
-        Code::kAlreadyExists,
-        fmt::format("{}:{}: bind failed: the port is taken or the address is not this host's", host,
-                    port));
-  impl->thread = std::thread([&one = *impl] {
-    one.server.listen_after_bind();
-    one.ended = true;
-  });
-  return std::unique_ptr<Server>(new Server(std::move(impl)));
+  return std::unique_ptr<Server>(new Server(impl));
 }
 
 }  // namespace railgauge::http

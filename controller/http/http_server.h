@@ -1,4 +1,5 @@
-// The controller's HTTP port: /metrics and /healthz, from memory only.
+// The HTTP port of controller and agent: /metrics and /healthz, from memory only. Plain, or with
+// TLS and basic authentication as exporters of Prometheus have them.
 #pragma once
 
 #include <functional>
@@ -9,28 +10,40 @@
 
 namespace railgauge::http {
 
-// A small server for Prometheus and for probes. Thread safe; the destructor stops it.
+// A small server for Prometheus and for probes. A thread serves one connection; connections.h
+// bounds their number, and every phase of one has a deadline, so that no peer keeps another one
+// waiting. Thread safe; the destructor stops it.
 class Server {
  public:
-  // Two threads: /healthz answers during a slow scrape.
-  static constexpr int kThreads = 2;
+  // From the accept to the end of a request's headers, TLS included.
+  static constexpr double kHeaderSeconds = 10;
+  // Between two requests of a connection.
+  static constexpr double kIdleSeconds = 5;
+  // From the end of the headers to the end of the answer.
+  static constexpr double kAnswerSeconds = 30;
+  // Requests of one connection.
+  static constexpr int kMostRequests = 1'000;
 
-  // Called from the threads of the server; both must be thread safe and answer from memory.
+  // Called from the threads of the server; all must be thread safe and answer from memory.
   struct Pages {
     std::function<std::string()> metrics;
     std::function<bool()> healthy;
+    // Lines for people below "ok" of /healthz: what works in part only. May be empty.
+    std::function<std::string()> remarks{};
   };
-  // Binds (port 0: any free port) and serves. kAlreadyExists: the port is taken, or the address is
-  // not one of this host.
-  static Result<std::unique_ptr<Server>> start(const std::string& host, int port, Pages pages);
+  // Binds (port 0: any free port) and serves. `web_config` is the file of web_config.h; "" serves
+  // plain HTTP to anybody. kAlreadyExists: the port is taken, or the address is not one of this
+  // host. kInvalidArgument: the file's fault.
+  static Result<std::unique_ptr<Server>> start(const std::string& host, int port, Pages pages,
+                                               const std::string& web_config = "");
   ~Server();
   // Returns the bound port, also after a start with port 0.
   [[nodiscard]] int port() const;
 
  private:
   struct Impl;
-  explicit Server(std::unique_ptr<Impl> impl);
-  std::unique_ptr<Impl> impl_;
+  explicit Server(std::shared_ptr<Impl> impl);
+  std::shared_ptr<Impl> impl_;
 };
 
 }  // namespace railgauge::http

@@ -178,6 +178,11 @@ constexpr std::array kCatalog{
          "Records that may wait for a commit before agents hold theirs"},
     Info{"railgauge_store_failed_batches_total", kCounter, kController, "1", "", 1, 1,
          "Transactions that the database refused"},
+    Info{"railgauge_store_read_only", kGauge, kController, "1", "", 1, 1,
+         "1 while the database's file system is full and only reads and pruning are served"},
+    Info{"railgauge_memory_short", kGauge, kController, "1", "", 1, 1,
+         "1 while runs, exports and SQL are refused because the controller's cgroup has little "
+         "memory left"},
     Info{"railgauge_db_size_bytes", kGauge, kController, "bytes", "", 1, 1,
          "Database file with its log"},
     Info{"railgauge_db_free_bytes", kGauge, kController, "bytes", "", 1, 1,
@@ -209,13 +214,6 @@ constexpr std::array kCatalog{
     Info{"process_max_fds", kGauge, kBoth, "1", "", 1, 1, "Limit of open file descriptors"},
     Info{"process_start_time_seconds", kGauge, kBoth, "seconds", "", 1, 1,
          "Start of the process, unix time"},
-    // --- the agent's server's own --------------------------------------------------------------
-    Info{"exposer_transferred_bytes_total", kCounter, kExposer, "bytes", "", 1, 1,
-         "Transferred bytes to metrics services"},
-    Info{"exposer_scrapes_total", kCounter, kExposer, "1", "", 1, 1,
-         "Number of times metrics were scraped"},
-    Info{"exposer_request_latencies", kSummary, kExposer, "microseconds", "quantile", 5, 5,
-         "Latencies of serving scrape requests, in microseconds"},
 };
 
 struct LabelValues {
@@ -254,7 +252,6 @@ constexpr std::array kLabels{
     LabelValues{"part", "names of the stack's versions: gpu_driver, ofed, linux_kernel, ..."},
     LabelValues{"pci_bus_id", "as dcgm-exporter has it: 00000000:17:00.0"},
     LabelValues{"port", "ports of the device"},
-    LabelValues{"quantile", "prometheus-cpp's own"},
     LabelValues{"rail", "0 ..., as the nodes' NICs are counted"},
     LabelValues{"result", "started, skipped, missed, by_hand"},
     LabelValues{"schedule", "the controller's schedules"},
@@ -298,15 +295,13 @@ std::string_view word(Type type) {
 }
 
 std::string_view word(Owner owner) {
-  constexpr std::array<std::string_view, 4> kWords{"agent", "controller", "both",
-                                                   "agent (prometheus-cpp)"};
+  constexpr std::array<std::string_view, 3> kWords{"agent", "controller", "both"};
   return kWords.at(static_cast<std::size_t>(owner));
 }
 
-// kBoth counts for agent and controller; kExposer only for the agent.
+// kBoth counts for agent and controller.
 bool is_shown_by(const Info& info, Owner process) {
-  return info.owner == process || info.owner == kBoth ||
-         (info.owner == kExposer && process == kAgent);
+  return info.owner == process || info.owner == kBoth;
 }
 
 // Multiplies the catalog's counts; nothing is measured. The sums assume one agent a node.

@@ -18,8 +18,8 @@ namespace railgauge::metric {
 
 // Types of the exposition format. A counter only grows; a summary also has _sum and _count.
 enum class Type { kGauge, kCounter, kSummary };
-// Program that exports a family. kExposer: prometheus-cpp itself, in the agent's server.
-enum class Owner { kAgent, kController, kBoth, kExposer };
+// Program that exports a family.
+enum class Owner { kAgent, kController, kBoth };
 
 // One family of series: a row of the catalog. All texts live as long as the program.
 struct Info {

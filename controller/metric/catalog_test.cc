@@ -28,7 +28,6 @@ TEST(Catalog, NamesAreUniqueAndCarryTheirUnit) {
   std::set<std::string_view> names;
   for (const Info& info : catalog()) {
     EXPECT_TRUE(names.insert(info.name).second) << info.name;
-    if (info.owner == Owner::kExposer) continue;
     EXPECT_EQ(info.name.find_first_not_of("abcdefghijklmnopqrstuvwxyz_"), std::string_view::npos)
         << info.name;
     EXPECT_EQ(info.type == Type::kCounter, info.name.ends_with("_total")) << info.name;
@@ -122,7 +121,6 @@ TEST(Exposition, WhatTheCatalogDoesNotHaveIsFound) {
   EXPECT_THAT(
       outside_catalog("railgauge_agent_connected 1\nrailgauge_agent_connected 1\n", Owner::kAgent),
       ElementsAre("railgauge_agent_connected: more than 1 series"));
-  EXPECT_THAT(outside_catalog("exposer_request_latencies_count 1\n", Owner::kAgent), IsEmpty());
 }
 
 }  // namespace

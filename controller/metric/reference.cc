@@ -61,8 +61,6 @@ std::string reference_markdown() {
   add_family_table(page, Owner::kController);
   page += "## Both\n\n";
   add_family_table(page, Owner::kBoth);
-  page += "## prometheus-cpp's own, beside an agent's\n\n";
-  add_family_table(page, Owner::kExposer);
   page += "## Labels\n\n" + labels_in_use() + "\n## Budget\n\n";
   page += "| nodes | series of an agent | at most | of the controller | at most | all |\n";
   page += "|---|---|---|---|---|---|\n";

@@ -2,15 +2,26 @@
 
 #include <algorithm>
 #include <mutex>
+#include <set>
 
 #include <prometheus/counter.h>
 #include <prometheus/gauge.h>
 #include <prometheus/registry.h>
 #include <prometheus/text_serializer.h>
 
+#include "kernels/core/text/text.h"
+
 namespace railgauge::metric {
 namespace {
 constexpr std::string_view kRefused = "railgauge_series_refused_total";
+
+// Label values come from peers and devices, and a page may be read at a terminal. A scrape with
+// bytes outside UTF-8 would be refused as a whole.
+Labels safe(const Labels& labels) {
+  Labels shown;
+  for (const auto& [label, value] : labels) shown.emplace(label, printable(value));
+  return shown;
+}
 
 template <class Value>
 struct Family {
@@ -22,6 +33,7 @@ struct Family {
   // nullptr: the catalog does not allow it.
   Value* at(const Labels& wanted) {
     if (const auto known = series.find(wanted); known != series.end()) return known->second;
+    if (const Labels shown = safe(wanted); shown != wanted) return at(shown);
     if (series.size() >= info->most) return nullptr;
     for (const auto& [label, ignored] : wanted)
       if (std::find(labels.begin(), labels.end(), label) == labels.end()) return nullptr;
@@ -55,7 +67,7 @@ struct Registry::State {
 // Registers every family that the process shows, also those without a value yet.
 Registry::Registry(Owner process) : state_(std::make_unique<State>()) {
   for (const Info& info : catalog()) {
-    if (!is_shown_by(info, process) || info.owner == Owner::kExposer) continue;
+    if (!is_shown_by(info, process)) continue;
     const std::string name(info.name);
     const std::string help(info.help);
     if (info.type == Type::kGauge)
@@ -101,8 +113,10 @@ void Registry::replace(std::string_view gauge, const std::map<Labels, double>& v
   const auto family = state_->gauges.find(gauge);
   if (family != state_->gauges.end()) {
     auto& series = family->second.series;
+    std::set<Labels> kept;
+    for (const auto& [labels, value] : values) kept.insert(safe(labels));
     std::erase_if(series, [&](const auto& one) {
-      if (values.contains(one.first)) return false;
+      if (kept.contains(one.first)) return false;
       family->second.family->Remove(one.second);
       return true;
     });

@@ -11,7 +11,7 @@ namespace {
 // Every family filled with so many series, which differ in their first label.
 void fill(Registry& registry, Owner process, bool to_the_brim) {
   for (const Info& info : catalog()) {
-    if (!is_shown_by(info, process) || info.owner == Owner::kExposer) continue;
+    if (!is_shown_by(info, process)) continue;
     const auto names = label_names(info);
     const std::uint32_t count = to_the_brim ? info.most : info.typical;
     for (std::uint32_t i = 0; i < count; ++i) {

@@ -32,12 +32,13 @@ class ExportStream final : public grpc::ServerWriteReactor<api::ResultList> {
  private:
   void write_page() {
     if (!cursor_) {
-      Result<ExportCursor> begun = archive_.begin_export(request_);
+      Result<ExportCursor> begun =
+          rpc::or_no_memory<ExportCursor>([this] { return archive_.begin_export(request_); });
       if (!begun) return finish(rpc::to_grpc(begun.error()));
       cursor_ = std::move(*begun);
     }
-    Result<api::ResultList> page =
-        archive_.next_points(*cursor_, [this] { return cancelled_.load(); });
+    Result<api::ResultList> page = rpc::or_no_memory<api::ResultList>(
+        [this] { return archive_.next_points(*cursor_, [this] { return cancelled_.load(); }); });
     if (!page) return finish(rpc::to_grpc(page.error()));
     if (page->points().empty() || sent_ == limit()) return finish(grpc::Status::OK);
     while (static_cast<std::uint32_t>(page->points_size()) > limit() - sent_)

@@ -3,9 +3,11 @@
 #pragma once
 
 #include <memory>
+#include <new>
 #include <utility>
 
 #include <grpcpp/grpcpp.h>
+#include <spdlog/spdlog.h>
 
 #include "controller/fleet/worker_pool.h"
 #include "controller/rpc/gate.h"
@@ -19,11 +21,23 @@ using Context = grpc::CallbackServerContext;
 // The answer to a call that a worker pool has no room for.
 inline Error busy() { return {Code::kResourceExhausted, "the controller is busy; try again"}; }
 
+// Does the work of a call. Memory that runs out ends the call, not the controller.
+template <class Response, class Work>
+Result<Response> or_no_memory(const Work& work) {
+  try {
+    return work();
+  } catch (const std::bad_alloc&) {
+    spdlog::error("a call ends: no memory is left for its answer");
+    return fail(Code::kResourceExhausted,
+                "the controller has no memory for this answer; ask for less");
+  }
+}
+
 // Carries out one admitted call: a write only when its row of the audit trail is stored.
 template <class Response, class Work>
 Result<Response> carry_out(Call& call, const Work& work) {
   RG_TRY_OK(call.begin());
-  Result<Response> answer = work(call.peer());
+  Result<Response> answer = or_no_memory<Response>([&] { return work(call.peer()); });
   call.end(answer ? Status() : tl::unexpected(answer.error()));
   return answer;
 }

@@ -19,11 +19,21 @@ Store::~Store() { impl_->upkeep.stop(); }
 Result<std::unique_ptr<Store>> Store::open(StoreOptions options) {
   // Before anything is migrated or ended that another controller may be at.
   File lock = RG_TRY(lock_database(options.path, "open"));
-  Connection connection =
-      RG_TRY(open_and_migrate(options.path, options.busy_timeout_seconds, options.max_pages));
+  auto reserve = std::make_unique<Reserve>(options.path, options.reserve_bytes);
+  const auto open_it = [&options] {
+    return open_and_migrate(options.path, options.busy_timeout_seconds, options.max_pages);
+  };
+  Result<Connection> opened = open_it();
+  if (!opened && opened.error().code == Code::kResourceExhausted) {
+    reserve->note_full();
+    reserve->give_up();
+    opened = open_it();
+  }
+  Connection connection = RG_TRY(std::move(opened));
   OrphanTotals totals = RG_TRY(count_orphans(connection));
-  auto impl = std::make_unique<Impl>(std::move(options), std::move(lock), std::move(connection),
-                                     std::move(totals));
+  reserve->fill();
+  auto impl = std::make_unique<Impl>(std::move(options), std::move(lock), std::move(reserve),
+                                     std::move(connection), std::move(totals));
   RG_TRY_OK(impl->audit_retention.join(impl->connection));
   return std::unique_ptr<Store>(new Store(std::move(impl)));
 }
@@ -37,6 +47,7 @@ Status Store::append_records(std::string node_id, std::vector<Record> records, C
 Status Store::append(std::string node_id, std::shared_ptr<const Parcel> parcel, Completion done,
                      std::optional<SpoolRange> range, Timing timing,
                      std::shared_ptr<std::vector<std::size_t>> refused) {
+  RG_TRY_OK(impl_->reserve->check());
   WriteJob job{.done = std::move(done), .records = parcel->records.size(), .bytes = parcel->bytes};
   job.apply = [this, range, timing, refused = std::move(refused), node_id,
                parcel = std::move(parcel)]() -> Status {
@@ -57,9 +68,20 @@ Status Store::append(std::string node_id, std::shared_ptr<const Parcel> parcel, 
 
 // Nobody sends these again, so they stay until they are stored; by the time at which they came.
 Status Store::keep(std::function<Status()> apply, Completion done) {
-  return impl_->writer.submit(
-      {.apply = std::move(apply), .done = std::move(done), .is_kept = true});
+  return impl_->writer.submit({.apply = [this, moved = std::move(apply)]() -> Status {
+                                 // The rest of a full disk is for pruning.
+                                 if (impl_->reserve->is_tight()) return impl_->reserve->check();
+                                 return moved();
+                               },
+                               .done = std::move(done),
+                               .is_kept = true});
 }
+
+Status Store::check_writable() { return impl_->reserve->check(); }
+
+std::string Store::trouble() const { return impl_->reserve->trouble(); }
+
+void Store::hold(std::string why) { impl_->reserve->hold(std::move(why)); }
 
 double Store::now() const { return impl_->now(); }
 
@@ -68,6 +90,7 @@ Status Store::run_reader(const std::function<Status(Connection&)>& query) const 
 }
 
 Status Store::run_writer(std::function<Status(Connection&)> query) {
+  RG_TRY_OK(impl_->reserve->check());
   return impl_->writer.submit_and_wait(
       [this, query = std::move(query)] { return query(impl_->connection); },
       impl_->options.wait_seconds);
@@ -80,6 +103,7 @@ Status Store::put_node(NodeRow node, Completion done) {
 }
 
 Status Store::note_seen(std::vector<std::string> node_ids) {
+  RG_TRY_OK(impl_->reserve->check());
   return impl_->writer.submit(
       {.apply = [this, now = impl_->now(), ids = std::move(node_ids)]() -> Status {
         for (const std::string& id : ids) RG_TRY_OK(impl_->runs.note_seen(id, now));
@@ -137,6 +161,7 @@ Status Store::create_run(RunRow run, std::vector<TaskRow> tasks,
   // Room for the rows of a task with some points and their distributions. Without that room the run
   // would fail half way.
   constexpr double kTaskBytes = 4096;
+  RG_TRY_OK(impl_->reserve->check());
   const double wanted =
       impl_->options.min_free_bytes + kTaskBytes * static_cast<double>(tasks.size());
   const std::optional<double> free_bytes = free_bytes_beside(impl_->options.path);
@@ -165,6 +190,8 @@ Result<std::vector<std::string>> Store::end_interrupted_runs() {
 }
 
 Status Store::flush() { return impl_->writer.flush(impl_->options.wait_seconds); }
+
+const std::string& Store::path() const { return impl_->options.path; }
 
 void Store::stop_upkeep() { impl_->upkeep.stop(); }
 
@@ -283,8 +310,16 @@ Status Store::back_up(const std::string& target) const {
 
 namespace {
 
-constexpr std::size_t kPruneRanks = 200;  // in one transaction: some milliseconds
+constexpr std::size_t kPruneRanks = 200;     // in one transaction: some milliseconds
+constexpr std::size_t kFullPruneRanks = 20;  // likewise on a full disk: the log stays small
 constexpr double kPruneWaitSeconds = 120;
+
+// The log's file keeps its size and is written from its beginning: that takes no room. A reader may
+// keep it from that; then the log grows.
+Status checkpoint(Connection& connection) {
+  if (!may_checkpoint(connection)) return {};
+  return connection.script("PRAGMA wal_checkpoint(RESTART)");
+}
 
 // Takes away in small transactions between the writer's others.
 struct Pruner {
@@ -292,6 +327,7 @@ struct Pruner {
   Connection& database;  // the writer thread's, as are the records
   Readers& readers;
   RecordSink& sink;
+  const Reserve& reserve;
   const Upkeep& upkeep;
   double largest_share;
   double now;
@@ -302,7 +338,10 @@ struct Pruner {
         readers.run([&](Connection& reader) { return runs_to_prune(reader, level, before, now); }));
     RG_TRY_OK(check_share(level, runs.size()));
     double taken = 0;
-    for (const std::int64_t run : runs) taken += RG_TRY(prune_run(level, run));
+    for (const std::int64_t run : runs) {
+      taken += RG_TRY(prune_run(level, run));
+      if (reserve.is_full()) RG_TRY_OK(shrink());  // the next run may need it
+    }
     return taken;
   }
 
@@ -313,9 +352,18 @@ struct Pruner {
     });
   }
 
+  // On a full disk the log may have no room for another transaction.
+  Status begin_log_anew() {
+    if (!reserve.is_full()) return {};
+    if (upkeep.stopping()) return fail(Code::kCancelled, "prune: the controller is stopping");
+    return writer.submit_and_wait([&connection = database] { return checkpoint(connection); },
+                                  kPruneWaitSeconds, Waited::kAlone);
+  }
+
   // Rows of the audit trail that are older, and refused calls that are too many.
   Status prune_audit_trail(AuditRetention& retention, double before) {
-    constexpr std::size_t kRows = 20'000;  // in one transaction: some 100 ms
+    constexpr std::size_t kRows = 20'000;     // in one transaction: some 100 ms
+    constexpr std::size_t kFullRows = 1'000;  // likewise on a full disk: the log stays small
     const AuditAges ages =
         RG_TRY(readers.run([&](Connection& reader) { return read_audit_ages(reader, before); }));
     if (static_cast<double>(ages.older) > largest_share * static_cast<double>(ages.all))
@@ -325,12 +373,14 @@ struct Pruner {
                               ages.older, ages.all));
     const auto deleted = std::make_shared<std::int64_t>(1);  // outlives a wait given up
     while (*deleted > 0)
-      RG_TRY_OK(write([&connection = database, &retention, deleted,
-                       pruning = AuditPruning{.before = before, .now = now, .most = kRows}] {
-        return prune_audit(connection, retention, pruning).map([&](std::int64_t count) {
-          *deleted = count;
-        });
-      }));
+      RG_TRY_OK(
+          write([&connection = database, &retention, deleted,
+                 pruning = AuditPruning{
+                     .before = before, .now = now, .most = reserve.is_full() ? kFullRows : kRows}] {
+            return prune_audit(connection, retention, pruning).map([&](std::int64_t count) {
+              *deleted = count;
+            });
+          }));
     return {};
   }
 
@@ -339,8 +389,9 @@ struct Pruner {
     const auto left = std::make_shared<std::int64_t>(1);
     for (std::int64_t before = 0; before != *left;) {
       before = *left;
-      const Status written = write([&connection = database, left]() -> Status {
-        RG_TRY_OK(connection.execute("PRAGMA incremental_vacuum(1000)"));
+      const Status written = write([&connection = database, &kept = reserve, left]() -> Status {
+        RG_TRY_OK(connection.execute(kept.is_full() ? "PRAGMA incremental_vacuum(100)"
+                                                    : "PRAGMA incremental_vacuum(1000)"));
         *left = RG_TRY(connection.integer("PRAGMA freelist_count")).value_or(0);
         return {};
       });
@@ -371,9 +422,10 @@ struct Pruner {
     const auto ranks =
         RG_TRY(readers.run([&](Connection& reader) { return ranks_of_run(reader, run); }));
     const auto taken = std::make_shared<double>(0);  // outlives a wait given up
-    for (std::size_t begin = 0; begin < ranks.size(); begin += kPruneRanks) {
+    const std::size_t most = reserve.is_full() ? kFullPruneRanks : kPruneRanks;
+    for (std::size_t begin = 0; begin < ranks.size(); begin += most) {
       const auto first = ranks.begin() + static_cast<std::ptrdiff_t>(begin);
-      const auto count = std::min(kPruneRanks, ranks.size() - begin);
+      const auto count = std::min(most, ranks.size() - begin);
       std::vector<std::int64_t> chunk(first, first + static_cast<std::ptrdiff_t>(count));
       const Status written =
           write([&connection = database, level, taken, moved = std::move(chunk)]() -> Status {
@@ -393,13 +445,10 @@ struct Pruner {
 }  // namespace
 
 Result<PruneCounts> Store::prune(const Retention& retention, double now) {
-  Pruner pruner{impl_->writer,
-                impl_->connection,
-                impl_->readers,
-                impl_->records,
-                impl_->upkeep,
-                retention.largest_share,
-                now};
+  Pruner pruner{impl_->writer,   impl_->connection, impl_->readers,          impl_->records,
+                *impl_->reserve, impl_->upkeep,     retention.largest_share, now};
+  impl_->reserve->give_up();
+  RG_TRY_OK(pruner.begin_log_anew());
   const auto older = [&](PruneLevel level, double days) -> Result<double> {
     return days > 0 ? pruner.prune(level, now - days * kDaySeconds) : 0;
   };
@@ -424,6 +473,7 @@ Result<PruneCounts> Store::prune(const Retention& retention, double now) {
         !pruned)
       refusal = pruned.error();
   RG_TRY_OK(pruner.shrink());
+  static_cast<void>(impl_->reserve->check());  // there may be room now
   if (refusal) return tl::unexpected(*refusal);
   counts.freed_bytes = std::max(0.0, pages_before - RG_TRY(pages()));
   return counts;

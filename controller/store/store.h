@@ -64,8 +64,9 @@ struct StoreOptions {
   double large_wal_bytes = 128.0 * (1U << 20U);
   // A check or stats that keeps records waiting for this long is ended.
   double held_seconds = 5;
-  double query_seconds = 30;                        // limit of one query
-  std::int64_t max_orphan_bytes = 1U << 30U;        // bound of records that fit no known run
+  double reserve_bytes = 32.0 * (1U << 20U);  // of a file that gives up its room on a full disk
+  double query_seconds = 30;                  // limit of one query
+  std::int64_t max_orphan_bytes = 1U << 30U;  // bound of records that fit no known run
   std::int64_t max_node_orphan_bytes = 64U << 20U;  // of them, those of one node
   std::function<double()> clock{};  // tests: seconds since 1970; empty is the system's
   std::int64_t max_pages = 0;       // tests: SQLite's max_page_count, a full disk; 0 is no limit
@@ -189,6 +190,17 @@ class Store {
   Status rename_node(NodeBond node, std::string name);
   // Waits until everything accepted so far is committed.
   Status flush();
+  [[nodiscard]] const std::string& path() const;  // of the database
+
+  // --- a full disk (upkeep/reserve.h) ----------------------------------------------------------
+
+  // While the disk is full, the writes above fail with kResourceExhausted, in one sentence; but the
+  // five that retry wait, and prune() works. Looks whether there is room again.
+  Status check_writable();
+  // The sentence; "" while everything is served.
+  [[nodiscard]] std::string trouble() const;
+  // Refuses writes for this reason as well, or, with "", no longer.
+  void hold(std::string why);
 
   // --- reading: each call sees one consistent snapshot -------------------------------------------
 

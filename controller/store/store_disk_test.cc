@@ -117,6 +117,102 @@ TEST(StoreDisk, AReadOnlyFolderIsToldInOneLine) {
   }
 }
 
+// Takes every byte that is free.
+void fill_up(const SmallDisk& disk) {
+  std::ofstream filler(disk.file("filler"), std::ios::app);
+  for (const std::size_t part : {65'536, 4'096, 1})
+    while (filler << std::string(part, 'x') << std::flush) continue;
+}
+
+// Old runs with points, so that pruning has something to take.
+void store_old_runs(Store& store, int runs, std::uint32_t points) {
+  for (int run = 0; run < runs; ++run) {
+    const At at{.run_id = fmt::format("old{}", run)};
+    RunRow row = run_row(at.run_id);
+    row.created_at = 1e9;
+    for (int node = 1; node <= 2; ++node) ASSERT_TRUE(store.put_node(node_row(node)));
+    ASSERT_TRUE(store.create_run(row, pair_tasks(1)));
+    std::vector<Record> records{started_record(at)};
+    for (std::uint32_t i = 1; i <= points; ++i) records.push_back(point_record(at, i));
+    Record end = final_record(at, points + 1, "passed");
+    end.set_unix_time_seconds(1e9);
+    records.push_back(end);
+    ASSERT_TRUE(append(store, "id-1", std::move(records)));
+    ASSERT_TRUE(
+        store.update_run({.run_id = at.run_id, .state = RunState::kEnded, .outcome = "passed"}));
+  }
+  ASSERT_TRUE(store.flush());
+}
+
+constexpr double kReserveBytes = 4e6;
+
+TEST(StoreDisk, AFullDiskIsReadAndPrunedAndWrittenAgainByItself) {
+  const TempFolder folder;
+  const SmallDisk disk(folder.file("disk"), "size=64m");
+  ASSERT_TRUE(disk.mounted()) << std::strerror(errno);
+  const StoreOptions options{.min_free_bytes = 0, .reserve_bytes = kReserveBytes};
+  auto store = open_store(disk.file("db"), options);
+  store_old_runs(*store, 20, 400);
+  plan_run(*store, "r1", 1);
+  ASSERT_TRUE(append(*store, "id-1", {started_record({})}));
+  const std::size_t stored = points_in(*store);
+  ASSERT_TRUE(std::filesystem::exists(disk.file("db.reserve")));
+  fill_up(disk);
+  std::uint32_t sequence = 0;
+  Status told;
+  while (told && sequence < 20'000) told = append(*store, "id-1", {point_record({}, ++sequence)});
+  ASSERT_FALSE(told);
+  const std::size_t acknowledged = stored + sequence - 1;
+  fill_up(disk);
+  // From here on nothing but reads and pruning is served, in one sentence.
+  for (const Status& refused :
+       {append(*store, "id-1", {point_record({}, sequence)}),
+        store->create_run(run_row("r2"), pair_tasks(1)), store->remove_schedule("none")}) {
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().code, Code::kResourceExhausted);
+    EXPECT_THAT(refused.error().message, HasSubstr("only reads and railgauge db prune are served"));
+  }
+  EXPECT_THAT(store->trouble(), HasSubstr("its file system is full"));
+  EXPECT_EQ(points_in(*store), acknowledged);
+  EXPECT_THAT(*store->check(), testing::IsEmpty());
+  const auto pruned = store->prune({.point_days = 30}, 1.9e9);
+  ASSERT_TRUE(pruned) << pruned.error().message;
+  EXPECT_GT(pruned->points, 0);
+  // The disk is still full, but for what was pruned; then somebody makes room.
+  std::filesystem::remove(disk.file("filler"));
+  ASSERT_TRUE(store->check_writable());
+  EXPECT_EQ(store->trouble(), "");
+  EXPECT_TRUE(std::filesystem::exists(disk.file("db.reserve"))) << "for the next time";
+  EXPECT_TRUE(append(*store, "id-1", {point_record({}, sequence)}));
+  EXPECT_THAT(*store->check(), testing::IsEmpty());
+}
+
+TEST(StoreDisk, AControllerStartsOnAFullDiskAndEndsItsRuns) {
+  const TempFolder folder;
+  const SmallDisk disk(folder.file("disk"), "size=64m");
+  ASSERT_TRUE(disk.mounted()) << std::strerror(errno);
+  const StoreOptions options{.min_free_bytes = 0, .reserve_bytes = kReserveBytes};
+  auto store = open_store(disk.file("db"), options);
+  store_old_runs(*store, 20, 400);
+  plan_run(*store, "r1", 1);
+  store.reset();
+  fill_up(disk);
+  ASSERT_EQ(std::filesystem::space(disk.file("")).available, 0U);
+  StoreOptions again = options;
+  again.path = disk.file("db");
+  auto opened = Store::open(again);
+  ASSERT_TRUE(opened) << opened.error().message;
+  const auto ended = (*opened)->end_interrupted_runs();
+  ASSERT_TRUE(ended) << ended.error().message;
+  EXPECT_THAT(*ended, testing::ElementsAre("r1"));
+  EXPECT_THAT((*opened)->trouble(), HasSubstr("its file system is full"));
+  const auto pruned = (*opened)->prune({.point_days = 30}, 1.9e9);
+  ASSERT_TRUE(pruned) << pruned.error().message;
+  EXPECT_GT(pruned->points, 0);
+  EXPECT_GT(pruned->freed_bytes, 0);
+  EXPECT_THAT(*(*opened)->check(), testing::IsEmpty());
+}
+
 // 0, or why not.
 int error_of_mounting() {
   const TempFolder folder;

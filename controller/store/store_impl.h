@@ -28,6 +28,7 @@
 #include "controller/store/sqlite/lock.h"
 #include "controller/store/store.h"
 #include "controller/store/upkeep/backup.h"
+#include "controller/store/upkeep/reserve.h"
 #include "controller/store/upkeep/schema.h"
 #include "kernels/core/base/clock.h"
 #include "kernels/core/base/result.h"
@@ -70,6 +71,17 @@ inline bool is_same_disk(const std::string& one, const std::string& other) {
   return ::stat(one.c_str(), &first) == 0 &&
          ::stat(folder.empty() ? "." : folder.c_str(), &second) == 0 &&
          first.st_dev == second.st_dev;
+}
+
+// Whether a checkpoint has room for the pages that the log adds to the file. One that has not would
+// take the last room and end half way. On the writer's thread.
+inline bool may_checkpoint(Connection& connection) {
+  const auto pages = connection.integer("PRAGMA page_count");
+  const auto page_bytes = connection.integer("PRAGMA page_size");
+  if (!pages || !page_bytes) return false;
+  const auto wanted = static_cast<double>(pages->value_or(0) * page_bytes->value_or(0));
+  return wanted - size_of_file(connection.path()) <=
+         free_bytes_beside(connection.path()).value_or(0);
 }
 
 // Connections for queries, opened when first needed, up to a bound.
@@ -196,9 +208,11 @@ class Upkeep {
 // The members of the writer thread, in the order of their construction.
 class Store::Impl {
  public:
-  Impl(StoreOptions chosen, File locked, Connection opened, OrphanTotals totals)
+  Impl(StoreOptions chosen, File locked, std::unique_ptr<Reserve> kept, Connection opened,
+       OrphanTotals totals)
       : lock(std::move(locked)),
         options(std::move(chosen)),
+        reserve(std::move(kept)),
         connection(std::move(opened)),
         orphans(connection, {options.max_orphan_bytes, options.max_node_orphan_bytes},
                 std::move(totals)) {}
@@ -207,6 +221,7 @@ class Store::Impl {
 
   const File lock;  // released last
   const StoreOptions options;
+  const std::unique_ptr<Reserve> reserve;
   mutable Upkeep upkeep;
   AuditRetention audit_retention;  // outlives the connection, which refers to it
   Connection connection;           // the writer thread's, as are the sinks
@@ -230,7 +245,10 @@ class Store::Impl {
                   records.forget();
                   orphans.forget();
                 },
-                [this] { return room(); }};
+                [this] { return room(); },
+                [this] {
+                  if (connection.lacks_room()) reserve->note_full();
+                }};
 
  private:
   // Called after a batch that made the log large. SQLite moves the log into the database while
@@ -239,6 +257,9 @@ class Store::Impl {
   Room room() {
     const double step_bytes = options.large_wal_bytes / 16;  // a trial reads the log's index
     double bytes = size_of_file(options.path + "-wal");
+    // On a full disk the log's file is room, which a new beginning gives without asking for more.
+    if (reserve->is_full() && may_checkpoint(connection))
+      static_cast<void>(begin_log_anew("RESTART"));
     if (bytes < std::min(options.large_wal_bytes, options.max_wal_bytes)) {
       tried_at_bytes_ = 0;
       return note_room(Room::kAll, bytes);
@@ -246,15 +267,21 @@ class Store::Impl {
     const bool too_large = bytes >= options.max_wal_bytes;
     if (!too_large && bytes < tried_at_bytes_ + step_bytes) return note_room(Room::kAll, bytes);
     tried_at_bytes_ = bytes;
-    // With the busy timeout it would wait for every reader, and the agents with it.
-    static_cast<void>(connection.script("PRAGMA busy_timeout=0; PRAGMA wal_checkpoint(TRUNCATE)"));
-    static_cast<void>(connection.script(
-        fmt::format("PRAGMA busy_timeout={:.0f}", options.busy_timeout_seconds * 1e3).c_str()));
-    bytes = size_of_file(options.path + "-wal");
+    bytes = begin_log_anew("TRUNCATE");
     if (bytes < options.max_wal_bytes) return note_room(Room::kAll, bytes);
     // States of runs are few and nobody repeats them.
     return note_room(
         bytes < options.max_wal_bytes * kControlShare ? Room::kControl : Room::kNothing, bytes);
+  }
+
+  // Returns the size of the log afterwards. With the busy timeout it would wait for every reader,
+  // and the agents with it.
+  double begin_log_anew(std::string_view mode) {
+    static_cast<void>(connection.script(
+        fmt::format("PRAGMA busy_timeout=0; PRAGMA wal_checkpoint({})", mode).c_str()));
+    static_cast<void>(connection.script(
+        fmt::format("PRAGMA busy_timeout={:.0f}", options.busy_timeout_seconds * 1e3).c_str()));
+    return size_of_file(options.path + "-wal");
   }
 
   // Logs once what blocks the log, and ends the readers of the whole file that block it.

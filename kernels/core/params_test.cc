@@ -105,7 +105,7 @@ TEST(Params, ErrorsNameKernelParameterValueAndWhatIsAllowed) {
   EXPECT_EQ(error_of({{"relaxed", "maybe"}}),
             "verbs.example: parameter relaxed: \"maybe\" is neither true nor false");
   EXPECT_EQ(error_of({{"device", "a\nb"}}),
-            "verbs.example: parameter device: \"a?b\" holds a control character");
+            "verbs.example: parameter device: \"a\\nb\" holds a control character");
 }
 
 TEST(Params, TextIsUtf8SinceMessagesCarryIt) {

@@ -93,7 +93,7 @@ TEST(OsuCommand, SaysWhatItDoesNotRead) {
 TEST(OsuCommand, RefusesAnOddWordInOneLine) {
   const Words line = read("osu_bw", {"-h\x1b[31m\n"});
   ASSERT_EQ(line.size(), 1U);
-  EXPECT_THAT(line[0], HasSubstr("\"-h?[31m?\": is not read"));
+  EXPECT_THAT(line[0], HasSubstr("\"-h\\x1b[31m\\n\": is not read"));
 }
 
 }  // namespace

@@ -16,6 +16,7 @@
 #include "kernels/core/base/clock.h"
 #include "kernels/core/base/outcome.h"
 #include "kernels/core/group/relay_group.h"
+#include "kernels/core/text/text.h"
 #include "kernels/launch/task.h"
 #include "kernels/runner/task/run.h"
 #include "kernels/runner/task/watchdog.h"
@@ -108,7 +109,7 @@ int run_agent_task(const AgentTaskOptions& options, const FindKernel& find) {
   });
   const auto request = channel.wait_request(kRequestTimeoutSeconds);
   if (!request) {
-    fmt::print(stderr, "railgauge-runner: {}\n", request.error().message);
+    fmt::print(stderr, "railgauge-runner: {}\n", printable(request.error().message));
     return kExitInvalid;
   }
   ChannelSink sink(channel);

@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 
 #include "kernels/core/text/json.h"
+#include "kernels/core/text/printable.h"
 #include "kernels/core/text/text.h"
 #include "kernels/peers/nccl_tests/options.h"
 #include "kernels/peers/nccl_tests/table.h"
@@ -56,7 +57,7 @@ int run_perftest_command(const PerftestProgram& program, const std::vector<std::
     fmt::print("railgauge-runner {}\n", RAILGAUGE_VERSION);
     return kExitPassed;
   }
-  for (const std::string& info : call->infos) fmt::print(stderr, "info: {}\n", info);
+  for (const std::string& info : call->infos) fmt::print(stderr, "info: {}\n", printable(info));
   // Before the first child: a signal then reaches it through this process.
   block_ending_signals();
   return run_standalone(options_of(*call, *find(call->kernel)));
@@ -78,7 +79,7 @@ StandaloneOptions options_of(const NcclTestsCall& call, const NcclTestsTask& tas
 // Notes go to stderr at once; the table comes at the end.
 void print_note(const Record& record) {
   if (record.has_note())
-    fmt::print(stderr, "{}: {}\n", record.note().severity(), record.note().text());
+    fmt::print(stderr, "{}: {}\n", record.note().severity(), printable(record.note().text()));
 }
 
 // Runs task after task, each in processes of its own: NCCL reads its settings once a process. The
@@ -88,6 +89,7 @@ int run_tasks(const NcclTestsProgram& program, const NcclTestsCall& call, const 
   std::vector<int> codes;
   for (const NcclTestsTask& task : call.tasks) {
     StandaloneEnd end = measure_standalone(options_of(call, task, row), print_note);
+    make_printable(end.report);
     reports.push_back(std::move(end.report));
     codes.push_back(end.exit_code);
     // Later tasks are skipped; finished ones are reported.
@@ -116,7 +118,7 @@ int run_nccl_tests_command(const NcclTestsProgram& program,
   const KernelRow& row = *find(program.kernel);
   if (const Status right = check_standalone(options_of(*call, call->tasks.front(), row)); !right)
     return report_wrong_use(right.error().message, exit_code_of(right.error()));
-  for (const std::string& info : call->infos) fmt::print(stderr, "info: {}\n", info);
+  for (const std::string& info : call->infos) fmt::print(stderr, "info: {}\n", printable(info));
   block_ending_signals();
   return run_tasks(program, *call, row);
 }
@@ -162,7 +164,7 @@ Result<std::pair<std::string, std::string>> read_setting(const std::string& text
 }
 
 int report_wrong_use(std::string_view message, int exit_code) {
-  fmt::print(stderr, "railgauge-runner: {}\n", message);
+  fmt::print(stderr, "railgauge-runner: {}\n", printable(message));
   return exit_code;
 }
 

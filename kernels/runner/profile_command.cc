@@ -157,7 +157,7 @@ Result<std::string> test_named(const std::string& word, const std::vector<std::s
 }
 
 // Prints one line on stderr for a flag that cannot do here what it does in the tool.
-void info(std::string_view text) { fmt::print(stderr, "info: {}\n", text); }
+void info(std::string_view text) { fmt::print(stderr, "info: {}\n", printable(text)); }
 
 // Sets the parameter of one of the tool's flags, unless --set names it.
 void set_default(ProfileOptions& options, const std::string& name, std::string value) {
@@ -256,7 +256,7 @@ void print_notes(const ProfileTest& test) {
     for (const RunnerReport& report : figure.reports())
       for (const Note& note : report.notes())
         fmt::print(stderr, "{}: {} {}: {}\n", note.severity(), test.test(),
-                   report.started().endpoint(), note.text());
+                   report.started().endpoint(), printable(note.text()));
 }
 
 // With --format table each test is printed as it ends; a document is printed as a whole.

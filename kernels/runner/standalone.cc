@@ -19,6 +19,7 @@
 #include "kernels/core/base/outcome.h"
 #include "kernels/core/group/tcp_group.h"
 #include "kernels/core/text/json.h"
+#include "kernels/core/text/printable.h"
 #include "kernels/core/text/rfc3339.h"
 #include "kernels/core/text/text.h"
 #include "kernels/core/text/units.h"
@@ -229,7 +230,7 @@ class Terminal {
     ChildEnd end =
         measure(options_, listener, report_, [this](const Record& record) { take(record); });
     if (const Status printed = print(end.exit_code); !printed) {
-      fmt::print(stderr, "railgauge-runner: {}\n", printed.error().message);
+      fmt::print(stderr, "railgauge-runner: {}\n", printable(printed.error().message));
       if (end.exit_code == kExitPassed) end.exit_code = kExitInvalid;
     }
     return end;
@@ -244,18 +245,25 @@ class Terminal {
     if (options_.format == Format::kNdjson) put(event_line(record), stdout);
     if (!is_table()) return;
     if (record.has_note())
-      fmt::print(stderr, "{}: {}\n", record.note().severity(), record.note().text());
+      fmt::print(stderr, "{}: {}\n", record.note().severity(), printable(record.note().text()));
     if (shows_progress_ && record.has_point())  // the table waits for the last size
       fmt::print(stderr, "{}{} {}: done", kEraseLine, record.point().metric(),
                  format_bytes(record.point().message_bytes()));
     if (shows_progress_ && record.has_final()) fmt::print(stderr, kEraseLine);
   }
 
+  // The report with texts that cannot steer the terminal: some are the peer's.
+  [[nodiscard]] RunnerReport shown() const {
+    RunnerReport safe = report_;
+    make_printable(safe);
+    return safe;
+  }
+
   // The whole report in that format.
   [[nodiscard]] std::string text(Format format) const {
     switch (format) {
       case Format::kTable:
-        return options_.table(report_, options_.style);
+        return options_.table(shown(), options_.style);
       case Format::kJson:
         return to_json(report_) + '\n';
       case Format::kCsv:
@@ -284,9 +292,9 @@ class Terminal {
     if (options_.listen) {
       const std::string peer = value_of(report_.started().facts(), "peer");
       fmt::print(stderr, "{} {}{}{}: {}\n", report_.started_at(), report_.kernel(),
-                 peer.empty() ? "" : " with ", peer, what);
+                 peer.empty() ? "" : " with ", printable(peer), printable(what));
     } else if (report_.outcome() != kPassed) {
-      fmt::print(stderr, "railgauge-runner: {}: {}\n", report_.kernel(), what);
+      fmt::print(stderr, "railgauge-runner: {}: {}\n", report_.kernel(), printable(what));
     }
   }
 
@@ -337,13 +345,13 @@ int run_standalone(const StandaloneOptions& options) {
   // Rank 0 prints for all.
   const bool silent = options.world && options.world->rank != 0;
   if (const Status right = check_standalone(options); !right) {
-    if (!silent) fmt::print(stderr, "railgauge-runner: {}\n", right.error().message);
+    if (!silent) fmt::print(stderr, "railgauge-runner: {}\n", printable(right.error().message));
     return kExitUsage;
   }
   if (options.world && !silent && !options.records_to.empty()) {
     auto sink = SocketSink::connect(options.records_to);
     if (sink) return run_in_world(options, monotonic_now_ns(), *sink);
-    fmt::print(stderr, "railgauge-runner: {}\n", sink.error().message);
+    fmt::print(stderr, "railgauge-runner: {}\n", printable(sink.error().message));
     return exit_code_of(sink.error());
   }
   if (silent) {
@@ -355,7 +363,7 @@ int run_standalone(const StandaloneOptions& options) {
   if (!options.listen) return terminal.run(nullptr).exit_code;
   auto listener = TcpListener::bind(*options.listen);
   if (!listener) {
-    fmt::print(stderr, "railgauge-runner: {}\n", listener.error().message);
+    fmt::print(stderr, "railgauge-runner: {}\n", printable(listener.error().message));
     return exit_code_of(listener.error());
   }
   fmt::print(stderr, "{}: listening on {}\n", options.row->info().name(),

@@ -222,6 +222,11 @@ std::string Arguments::operand(std::size_t index) const {
 
 // Flags first, then noun, verb and operands in what is left.
 Result<Arguments> parse_arguments(const Grammar& grammar, std::span<const std::string> words) {
+  // Words become fields of messages, which carry UTF-8 alone.
+  for (const std::string& word : words)
+    if (const auto at = first_outside_utf8(word))
+      return fail(Code::kInvalidArgument,
+                  fmt::format("{}: byte {} is not UTF-8", in_quotes(word), *at + 1));
   Arguments parsed;
   std::vector<std::string> rest;
   RG_TRY_OK(split_flags(grammar, words, parsed, rest));

@@ -73,7 +73,12 @@ Result<api::SuiteSource> suite_source(const std::string& word) {
     source.set_name(word);
     return source;
   }
-  source.set_text(RG_TRY(read_file(word)));
+  std::string text = RG_TRY(read_file(word));
+  // Messages carry UTF-8 alone.
+  if (const auto at = first_outside_utf8(text))
+    return fail(Code::kInvalidArgument,
+                fmt::format("{}: byte {} is not UTF-8; save the file as UTF-8", word, *at + 1));
+  source.set_text(std::move(text));
   source.set_file_name(word);
   return source;
 }

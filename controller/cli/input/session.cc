@@ -9,6 +9,7 @@
 #include "controller/cli/input/inputs.h"
 #include "controller/cli/input/stubs.h"
 #include "controller/trust/pem_files.h"
+#include "kernels/core/text/printable.h"
 #include "kernels/core/text/text.h"
 
 namespace railgauge::cli {
@@ -93,7 +94,13 @@ Status send_call(Session& session, Send send, const google::protobuf::Message& r
   const grpc::Status status = send(session.stubs, context, request, answer);
   if (is_interrupted()) return fail(Code::kCancelled, "interrupted");
   if (!status.ok()) return tl::unexpected(error_of(status, session));
+  make_safe(session.output, answer);
   return {};
+}
+
+// Machine formats that escape by themselves keep the text as it is.
+void make_safe(const Output& output, google::protobuf::Message& answer) {
+  if (output.format == Format::kTable || output.format == Format::kCsv) make_printable(answer);
 }
 
 // Pages are passed to `take` as they arrive; nothing here holds more than one.
@@ -104,7 +111,10 @@ Status stream_points(Session& session, const api::PointsRequest& request, double
   const Interrupts::Hook hook(session.interrupts, [&context] { context.TryCancel(); });
   const auto stream = session.stubs.archive->ExportPoints(&context, request);
   bool wants_more = true;
-  for (api::ResultList page; wants_more && stream->Read(&page);) wants_more = take(page);
+  for (api::ResultList page; wants_more && stream->Read(&page);) {
+    make_safe(session.output, page);
+    wants_more = take(page);
+  }
   // Ends the stream on the controller too.
   if (!wants_more) context.TryCancel();
   const grpc::Status status = stream->Finish();

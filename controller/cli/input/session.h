@@ -145,6 +145,10 @@ Result<Answer> call_through(Session& session, const Rpc<Request, Answer>& rpc,
   return answer;
 }
 
+// Makes the texts of an answer safe for a terminal where the format does not escape them by itself.
+// Every answer passes here: those of the calls above, and each message of a stream.
+void make_safe(const Output& output, google::protobuf::Message& answer);
+
 // Reads stored points page by page, `seconds` at most, so that any number fits. `take` returns
 // false when it wants no more; the stream then ends without an error. Errors: call_within's; pages
 // before the error were taken.

@@ -240,6 +240,7 @@ class Follower {
     RunEvent event;
     while (reader->Read(&event)) {
       heard = true;
+      make_safe(session_.output, event);
       take(event);
       if (has_ended(event.run())) {
         context.TryCancel();  // nothing follows that matters

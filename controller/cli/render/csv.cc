@@ -7,6 +7,7 @@
 
 #include "kernels/core/base/result.h"
 #include "kernels/core/text/json.h"
+#include "kernels/core/text/text.h"
 
 namespace railgauge::cli {
 namespace {
@@ -140,9 +141,11 @@ std::string csv_row(const Message& message) {
   return line;
 }
 
-// Quotes only where RFC 4180 demands them: comma, quote, line end.
-std::string csv_cell(const std::string& text) {
-  if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
+// Quotes only where RFC 4180 demands them: comma and quote. Line ends are escaped, so that a row is
+// a line and no cell can forge another row.
+std::string csv_cell(const std::string& raw) {
+  const std::string text = printable(raw);
+  if (text.find_first_of(",\"") == std::string::npos) return text;
   std::string quoted = "\"";
   for (const char c : text) {
     if (c == '"') quoted += '"';

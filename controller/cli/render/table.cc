@@ -74,7 +74,7 @@ std::string render_table(const std::vector<Column>& columns, const Rows& rows, b
   }
   for (std::size_t i = 0; i < columns.size(); ++i)
     if (widths[i] > 0 || rows.empty())
-      widths[i] = std::max(widths[i], width_of(columns[i].heading));
+      widths[i] = std::max(widths[i], width_of(printable(columns[i].heading)));
 
   // Columns that do not fit continue on further lines of the same row.
   const auto lines = lines_of(widths, folded_at);
@@ -97,7 +97,7 @@ std::string render_table(const std::vector<Column>& columns, const Rows& rows, b
       if (number == 0 || !line.empty()) text += line + "\n";
     }
   };
-  add_row([&](std::size_t i) { return std::pair(columns[i].heading, Tone::kHeading); });
+  add_row([&](std::size_t i) { return std::pair(printable(columns[i].heading), Tone::kHeading); });
   for (const auto& row : rows)
     add_row([&](std::size_t i) { return std::pair(printable(row[i].text), row[i].tone); });
   return text;
@@ -121,7 +121,7 @@ std::string render_table(std::string_view headings, const Rows& rows, bool colou
 std::string render_section(std::string_view headings, const Rows& rows, bool colour,
                            const std::string& title) {
   if (rows.empty()) return "";
-  return (title.empty() ? "\n" : "\n" + toned(title, Tone::kHeading, colour) + "\n") +
+  return (title.empty() ? "\n" : "\n" + toned(printable(title), Tone::kHeading, colour) + "\n") +
          render_table(headings, rows, colour);
 }
 

@@ -251,6 +251,12 @@ std::vector<YamlProblem> read_yaml(std::string_view text, std::string_view file_
                  fmt::format("{} bytes; at most {} are allowed", text.size(), bounds.max_bytes));
     return problems.take();
   }
+  // The library's words for it name no place.
+  if (const auto at = first_outside_utf8(text)) {
+    problems.add(YAML::Mark::null_mark(), "",
+                 fmt::format("byte {} is not UTF-8; save the file as UTF-8", *at + 1));
+    return problems.take();
+  }
   try {
     parse_and_read(std::string(text), bounds, problems, read);
   } catch (const YAML::Exception& error) {

@@ -27,11 +27,12 @@ bool may_pass(Code code) { return is_environment(code) && code != Code::kDataLos
 }  // namespace
 
 Writer::Writer(Connection& connection, WriterLimits limits, std::function<void()> forget,
-               std::function<Room()> room)
+               std::function<Room()> room, std::function<void()> failed)
     : connection_(connection),
       limits_(limits),
       forget_(std::move(forget)),
       room_(std::move(room)),
+      failed_(std::move(failed)),
       thread_([this] { loop(); }) {}
 
 Writer::~Writer() {
@@ -235,6 +236,7 @@ void Writer::write_batch(std::vector<WriteJob>& batch) {
   std::vector<Status> outcomes(batch.size());
   const double begin_ns = monotonic_now_ns();
   const Status committed = apply_all(batch, outcomes);
+  if (!committed && failed_) failed_();
   if (!committed) roll_back();
   std::size_t records = 0;
   std::size_t bytes = 0;

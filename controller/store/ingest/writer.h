@@ -67,8 +67,9 @@ class Writer {
   // Starts the thread. `forget` clears the caches of rows; it is called after every rollback.
   // `room` is called between batches, on the writer thread: jobs that it does not allow stay in the
   // queue, and once the queue is full their callers are refused.
+  // `failed` is called after a batch failed as a whole, on the writer thread, before the rollback.
   Writer(Connection& connection, WriterLimits limits, std::function<void()> forget,
-         std::function<Room()> room = {});
+         std::function<Room()> room = {}, std::function<void()> failed = {});
   // Commits queued jobs for at most close_seconds; the others end with kUnavailable.
   ~Writer();
   Writer(const Writer&) = delete;
@@ -104,6 +105,7 @@ class Writer {
   const WriterLimits limits_;
   const std::function<void()> forget_;
   const std::function<Room()> room_;
+  const std::function<void()> failed_;
 
   mutable std::mutex mutex_;  // guards all below
   std::condition_variable wake_;

@@ -1,5 +1,6 @@
 #include "controller/store/sqlite/sqlite.h"
 
+#include <cerrno>
 #include <cmath>
 #include <limits>
 #include <utility>
@@ -51,9 +52,19 @@ std::string message_of(sqlite3* database) {
   return printable(message);
 }
 
+// SQLite says "full" for ENOSPC of a write alone: a quota, a limit of file sizes and the log's
+// index are I/O errors to it.
+bool is_full(sqlite3* database) {
+  const int code = sqlite3_errcode(database) & 0xff;
+  const int system_code = sqlite3_system_errno(database);
+  return code == SQLITE_FULL ||
+         ((code == SQLITE_IOERR || code == SQLITE_CANTOPEN) &&
+          (system_code == ENOSPC || system_code == EDQUOT || system_code == EFBIG));
+}
+
 Error error_of(sqlite3* database, const std::string& path, std::string_view act) {
   const int code = sqlite3_extended_errcode(database);
-  const auto [meaning, help] = meaning_of(code);
+  const auto [meaning, help] = meaning_of(is_full(database) ? SQLITE_FULL : code);
   if (code == SQLITE_CONSTRAINT_UNIQUE || code == SQLITE_CONSTRAINT_PRIMARYKEY)
     return {Code::kAlreadyExists, fmt::format("store {}: {}: {}", path, act, message_of(database))};
   const int system_code = sqlite3_system_errno(database);
@@ -172,7 +183,26 @@ int allow_reading(void*, int act, const char* first, const char* second, const c
   }
 }
 
+// The pragmas behind the functions that describe the schema (pragma_table_info). SQLite prepares
+// them while the statement runs.
+int allow_description(void*, int act, const char* first, const char* second, const char* third,
+                      const char* fourth) {
+  constexpr std::array<std::string_view, 14> kDescribe{
+      "table_info",  "table_xinfo",      "table_list",     "index_list",    "index_info",
+      "index_xinfo", "foreign_key_list", "database_list",  "function_list", "compile_options",
+      "page_count",  "page_size",        "freelist_count", "user_version"};
+  if (act != SQLITE_PRAGMA) return allow_reading(nullptr, act, first, second, third, fourth);
+  const bool is_known =
+      first != nullptr && std::ranges::find(kDescribe, std::string_view(first)) != kDescribe.end();
+  // All but "user_version" have names as arguments; that one would set it.
+  return is_known && (second == nullptr || std::string_view(first) != "user_version") ? SQLITE_OK
+                                                                                      : SQLITE_DENY;
+}
+
 }  // namespace
+
+// The call begins the use of SQLite, after which open() cannot turn the counting off.
+void bound_memory(std::int64_t bytes) { sqlite3_hard_heap_limit64(bytes); }
 
 Result<Rows> Connection::query_once(const std::string& sql) {
   constexpr int kMaxValueBytes = 16 << 20;  // of one text or blob: zeroblob(1e9) is memory
@@ -182,7 +212,7 @@ Result<Rows> Connection::query_once(const std::string& sql) {
   const char* rest = nullptr;
   const int code =
       sqlite3_prepare_v2(database_.get(), sql.c_str(), static_cast<int>(sql.size()), &raw, &rest);
-  sqlite3_set_authorizer(database_.get(), nullptr, nullptr);
+  sqlite3_set_authorizer(database_.get(), allow_description, nullptr);
   StatementHandle statement(raw);
   if (code != SQLITE_OK)
     return fail(Code::kInvalidArgument,
@@ -303,6 +333,10 @@ std::int64_t Connection::changes() const { return sqlite3_changes64(database_.ge
 std::int64_t Connection::last_id() const { return sqlite3_last_insert_rowid(database_.get()); }
 
 bool Connection::in_transaction() const { return sqlite3_get_autocommit(database_.get()) == 0; }
+
+Status Connection::keep_temporary_in_memory() { return script("PRAGMA temp_store=MEMORY"); }
+
+bool Connection::lacks_room() const { return is_full(database_.get()); }
 
 Error Connection::error(std::string_view act) const {
   return error_of(database_.get(), path_, act);

@@ -132,6 +132,10 @@ struct Columns {
   std::tuple<Fields Row::*...> members;
 };
 
+// Bounds the memory that SQLite takes in this process; beyond it, statements fail with
+// kResourceExhausted. Call it before the first connection is opened.
+void bound_memory(std::int64_t bytes);
+
 // One connection to a database file. Not thread safe: use it on one thread at a time.
 class Connection {
  public:
@@ -148,7 +152,8 @@ class Connection {
     return bound(sql, SQLITE_TRANSIENT, values...);
   }
   // Runs a person's statement, which may only read this database: no other file, no pragma, no
-  // second statement. From then on, values of this connection have at most 16 MiB.
+  // second statement. Only those functions of pragmas work that describe the schema. From then on
+  // the connection takes nothing else, and its values have at most 16 MiB.
   // kInvalidArgument, with SQLite's message: any other statement.
   Result<Rows> query_once(const std::string& sql);
   // Runs a statement to its end and ignores rows.
@@ -217,6 +222,10 @@ class Connection {
   [[nodiscard]] bool in_transaction() const;
   [[nodiscard]] sqlite3* raw() const { return database_.get(); }
   [[nodiscard]] const std::string& path() const { return path_; }
+  // Sorting and intermediate tables of this connection write no file.
+  Status keep_temporary_in_memory();
+  // Whether the last call failed because the file system is full.
+  [[nodiscard]] bool lacks_room() const;
   // The last failure as an Error: "store PATH: ACT: CAUSE".
   [[nodiscard]] Error error(std::string_view act) const;
 

@@ -61,7 +61,7 @@ TEST_F(BackupFolder, RefusesNamesThatLeaveIt) {
         std::string("daily/"), std::string("daily//one.db"), std::string("one\0.db", 7),
         backups_ + "/../one.db", backups_ + "/", backups_ + "//etc/x"})
     expect_refused(name, Code::kInvalidArgument, "--backup-folder");
-  expect_refused("\x1b[31m/../x", Code::kInvalidArgument, "\"?[31m/../x\"");
+  expect_refused("\x1b[31m/../x", Code::kInvalidArgument, "\"\\x1b[31m/../x\"");
 }
 
 TEST_F(BackupFolder, RefusesLinksInIt) {

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "kernels/core/base/result.h"
+#include "kernels/core/text/text.h"
 
 namespace railgauge {
 namespace {
@@ -21,6 +22,7 @@ std::size_t width(std::string_view text) {
 
 void TextTable::add(std::vector<std::string> cells) {
   RG_CHECK(cells.size() == columns_.size());
+  for (std::string& cell : cells) cell = printable(cell);
   rows_.push_back(std::move(cells));
 }
 

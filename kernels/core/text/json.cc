@@ -27,7 +27,8 @@ constexpr int kMaxDepth = 64;
 // In place of the number of a value, where a field has one value alone.
 constexpr int kNotRepeated = -1;
 
-// Escapes what RFC 8259 demands, and DEL, which a terminal may interpret.
+// Escapes what RFC 8259 demands, and DEL, which a terminal may interpret, as it may the characters
+// beyond ASCII that json_string() escapes.
 void append_escaped(char character, std::string& out) {
   constexpr std::string_view kShort = "\"\\\n\r\t";
   constexpr std::string_view kLetters = "\"\\nrt";
@@ -199,6 +200,8 @@ std::string json_string(std::string_view text) {
       out += "\xEF\xBF\xBD";
     else if (length == 1)
       append_escaped(text.front(), out);
+    else if (const char32_t character = character_of(text, length); steers(character))
+      out += fmt::format("\\u{:04x}", static_cast<unsigned>(character));
     else
       out += text.substr(0, length);
     text.remove_prefix(length == 0 ? 1 : length);

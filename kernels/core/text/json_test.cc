@@ -56,6 +56,10 @@ TEST(Json, EscapesWhatJsonForbidsInStrings) {
   EXPECT_EQ(json_string("größe →"), "\"größe →\"");
 }
 
+TEST(Json, EscapesWhatSteersATerminal) {
+  EXPECT_EQ(json_string("\u0085\u009b31m a\u202eb\u2066"), R"("\u0085\u009b31m a\u202eb\u2066")");
+}
+
 TEST(Json, ReplacesBytesThatAreNoUtf8) {
   EXPECT_EQ(json_string("a\xFFz"), "\"a\xEF\xBF\xBDz\"");
   EXPECT_EQ(json_string("\xC3"), "\"\xEF\xBF\xBD\"");                    // cut short

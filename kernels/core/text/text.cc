@@ -2,7 +2,7 @@
 #include "kernels/core/text/text.h"
 
 #include <algorithm>
-#include <cctype>
+#include <array>
 #include <system_error>
 #include <vector>
 
@@ -93,6 +93,15 @@ std::string did_you_mean(std::string_view word, std::span<const std::string> can
   return nearest == nullptr ? std::string() : fmt::format("; did you mean \"{}\"?", *nearest);
 }
 
+std::optional<std::size_t> first_outside_utf8(std::string_view text) {
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t length = utf8_length(text.substr(at));
+    if (length == 0) return at;
+    at += length;
+  }
+  return std::nullopt;
+}
+
 std::string valid_utf8(std::string_view text) {
   std::string out;
   out.reserve(text.size());
@@ -129,12 +138,67 @@ std::string one_of(std::span<const std::string> words) {
   return out;
 }
 
-std::string printable(std::string_view text) {
-  std::string safe(text);
-  std::ranges::replace_if(
-      safe, [](unsigned char c) { return c < 0x20 || c == 0x7F; }, '?');
-  return safe;
+bool steers(char32_t character) {
+  struct Range {
+    char32_t first;
+    char32_t last;
+  };
+  constexpr std::array kRanges{
+      Range{0x00, 0x1F},     Range{0x7F, 0x9F},
+      Range{0x061C, 0x061C}, Range{0x200E, 0x200F},  // marks of direction
+      Range{0x2028, 0x202E},                         // separators, embeddings, overrides
+      Range{0x2066, 0x206F},                         // isolates, and shapes that are deprecated
+  };
+  return std::ranges::any_of(kRanges, [character](const Range& range) {
+    return character >= range.first && character <= range.last;
+  });
 }
+
+// The lead byte of a longer form has 7 - length bits of the value.
+char32_t character_of(std::string_view utf8, std::size_t length) {
+  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(utf8[i]); };
+  if (length == 1) return byte(0);
+  char32_t value = byte(0) & (0xFFU >> (length + 1));
+  for (std::size_t i = 1; i < length; ++i) value = value << 6U | (byte(i) & 0x3FU);
+  return value;
+}
+
+namespace {
+
+void append_visible(char32_t character, std::string& out) {
+  constexpr std::u32string_view kShort = U"\n\r\t";
+  constexpr std::string_view kLetters = "nrt";
+  if (const std::size_t at = kShort.find(character); at != std::u32string_view::npos)
+    out.append(1, '\\').append(1, kLetters[at]);
+  else if (character < 0x80)
+    out += fmt::format("\\x{:02x}", static_cast<unsigned>(character));
+  else
+    out += fmt::format("\\u{:04x}", static_cast<unsigned>(character));
+}
+
+std::string visible(std::string_view text, std::string_view kept) {
+  std::string out;
+  out.reserve(text.size());
+  while (!text.empty()) {
+    const std::size_t length = utf8_length(text);
+    if (length == 0) {
+      out += fmt::format("\\x{:02x}", static_cast<unsigned char>(text.front()));
+    } else if (const char32_t character = character_of(text, length);
+               steers(character) && kept.find(text.front()) == std::string_view::npos) {
+      append_visible(character, out);
+    } else {
+      out.append(text.substr(0, length));
+    }
+    text.remove_prefix(std::max<std::size_t>(1, length));
+  }
+  return out;
+}
+
+}  // namespace
+
+std::string printable(std::string_view text) { return visible(text, ""); }
+
+std::string printable_lines(std::string_view text) { return visible(text, "\n\t"); }
 
 // A single quote ends the quoting, is escaped, and begins it again (POSIX shell, 2.2.2).
 std::string shell_quoted(std::string_view word) {

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -42,19 +43,32 @@ std::size_t utf8_length(std::string_view text);
 // Returns the longest beginning of at most `most_bytes` bytes that does not end inside a character.
 std::string_view beginning_of(std::string_view text, std::size_t most_bytes);
 
+// Returns the position of the first byte outside valid UTF-8; absent when there is none.
+std::optional<std::size_t> first_outside_utf8(std::string_view text);
+
 // Returns the text with "?" for each byte outside valid UTF-8. All foreign text (stderr of a child,
 // words of a user) passes here before it enters a message's string field: protobuf refuses to parse
 // other bytes.
 std::string valid_utf8(std::string_view text);
 
-// Returns the word in double quotes, safe for one line and for a message. Control characters and
-// invalid UTF-8 become "?"; text beyond kMaxQuoted bytes is cut and marked with "...".
+// Returns the word in double quotes, safe for one line and for a message: as printable() writes it,
+// with "?" for invalid UTF-8. Text beyond kMaxQuoted bytes is cut and marked with "...".
 std::string in_quotes(std::string_view word);
 inline constexpr std::size_t kMaxQuoted = 80;
 
-// Returns `text` with control characters replaced by "?", so that text of a node, a library or a
-// peer can neither steer a terminal nor forge a log line. Bytes of UTF-8 pass.
+// Reports whether a terminal or an editor obeys the character instead of showing it: C0, DEL, C1,
+// line and paragraph separators, and the marks that turn the direction of writing.
+bool steers(char32_t character);
+// Returns the character at the start of `utf8`, which is `length` = utf8_length(utf8) > 0 bytes.
+char32_t character_of(std::string_view utf8, std::size_t length);
+
+// Returns `text` as one line of visible characters, so that text of a node, a library or a peer can
+// neither steer a terminal nor forge a line of a log or table. Characters that steer are written as
+// \n, \r, \t, \x1b or \u202e, bytes outside UTF-8 as \xff; all others pass. The result is valid
+// UTF-8, and printable() leaves it as it is.
 std::string printable(std::string_view text);
+// Does the same but keeps newlines and tabs, for text of several lines.
+std::string printable_lines(std::string_view text);
 
 // Returns `word` as one word of a POSIX shell: unchanged without special characters, else in single
 // quotes.

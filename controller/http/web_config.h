@@ -1,0 +1,52 @@
+// The settings of TLS and basic authentication of an HTTP port: the file that exporters of
+// Prometheus know as --web.config.file.
+#pragma once
+
+#include <openssl/ssl.h>
+
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "controller/http/basic_auth.h"
+#include "kernels/core/base/handle.h"
+#include "kernels/core/base/result.h"
+
+namespace railgauge::http {
+
+using SslContext = Handle<ReleasedBy<SSL_CTX*, SSL_CTX_free>>;
+
+// One reading of the file.
+struct WebConfig {
+  SslContext tls;  // empty: plain HTTP
+  BasicAuth auth{std::vector<User>()};
+  std::vector<std::string> files;  // all that were read
+};
+
+// kInvalidArgument, "FILE:LINE: KEY: cause": a key that is unknown, a value that cannot be used, a
+// certificate and key that do not fit, a key that others may read. Relative paths begin at the
+// file's folder.
+Result<std::shared_ptr<WebConfig>> read_web_config(const std::string& path);
+
+// The file, read again when it or a file that it names has changed. Thread safe.
+class WebConfigFile {
+ public:
+  // kInvalidArgument: as read_web_config().
+  static Result<std::unique_ptr<WebConfigFile>> open(const std::string& path);
+  // The present settings. Looks at the files at most once a second and reads them when they were
+  // the same twice, so that no half-written file counts. A faulty change is logged once and the
+  // settings before it stay.
+  std::shared_ptr<WebConfig> current();
+
+ private:
+  WebConfigFile(std::string path, std::shared_ptr<WebConfig> config);
+  const std::string path_;
+  std::mutex mutex_;  // guards all below
+  std::shared_ptr<WebConfig> config_;
+  std::string looks_;    // of the files, when they were read
+  std::string changed_;  // of the files at the last look, if they had changed
+  double next_look_ns_ = 0;
+};
+
+}  // namespace railgauge::http

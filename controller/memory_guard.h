@@ -1,0 +1,41 @@
+// Refuses work that takes memory while the controller's cgroup has little left: beyond the limit
+// the kernel would kill the controller, and runs with it.
+#pragma once
+
+#include <mutex>
+#include <optional>
+#include <string>
+
+#include "kernels/core/base/result.h"
+
+namespace railgauge {
+
+// Memory of a cgroup in bytes. Cached files are not counted: the kernel takes them back.
+struct MemoryUse {
+  double used = 0;
+  double limit = 0;
+};
+
+// Reads the tightest of this process's cgroup and those above it, of version 2 (memory.max,
+// memory.high) or 1; absent: none has a limit. `root` is put before /proc and /sys.
+std::optional<MemoryUse> read_memory_use(const std::string& root = "");
+
+// Thread safe.
+class MemoryGuard {
+ public:
+  // Above this share of the limit, work is refused.
+  static constexpr double kMostShare = 0.85;
+
+  explicit MemoryGuard(std::string root = "") : root_(std::move(root)) {}
+  // kResourceExhausted, with the figures: `more_bytes` would not fit below the share. Reads at most
+  // ten times a second.
+  Status check(double more_bytes = 0);
+
+ private:
+  const std::string root_;
+  std::mutex mutex_;  // guards all below
+  std::optional<MemoryUse> use_;
+  double next_read_ns_ = 0;
+};
+
+}  // namespace railgauge
