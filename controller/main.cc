@@ -14,6 +14,8 @@
 #include <spdlog/spdlog.h>
 
 #include "controller/config.h"
+#include "controller/listen/descriptors.h"
+#include "controller/listen/once_a_minute.h"
 #include "controller/server.h"
 #include "controller/store/upkeep/backup.h"
 #include "kernels/core/base/outcome.h"
@@ -94,9 +96,11 @@ void set_up_logging(const std::string& level) {
   spdlog::set_level(spdlog::level::from_str(level));
   // Keep only gRPC's lines about refused connections (TLS): nothing else reports these.
   gpr_set_log_function([](gpr_log_func_args* line) {
-    const bool refused =
-        std::string_view(line->message).find("Handshake failed") != std::string_view::npos;
-    spdlog::log(refused ? spdlog::level::warn : spdlog::level::debug, "gRPC: {}", line->message);
+    static OnceAMinute failed_handshakes;  // a peer causes them at will
+    if (std::string_view(line->message).find("Handshake failed") == std::string_view::npos)
+      return spdlog::debug("gRPC: {}", line->message);
+    if (const auto times = failed_handshakes.note(fleet::monotonic_seconds()))
+      spdlog::warn("gRPC: {} ({} failed handshakes since the last line)", line->message, *times);
   });
 }
 
@@ -118,6 +122,8 @@ int serve(const Config& config) {
   sigaddset(&signals, SIGINT);
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);  // before any thread: all inherit it
   ::signal(SIGPIPE, SIG_IGN);
+  if (const Status raised = raise_descriptor_limit(); !raised)
+    spdlog::warn("{}; TCP has {} descriptors", raised.error().message, descriptor_budget().tcp_end);
   Result<std::unique_ptr<Server>> server = Server::start(config);
   if (!server) {
     fmt::print(stderr, "railgauge-controller: {}\n", server.error().message);
