@@ -197,6 +197,7 @@ Status Server::start_grpc(const Config& config) {
                  tcp_->port());
   else
     spdlog::info("TCP port {} with mutual TLS", tcp_->port());
+  has_port_ = true;
   return {};
 }
 
@@ -243,7 +244,7 @@ void Server::on_tick() {
   fleet_.tick(now);
   director_.tick(now);
   show_nodes();
-  if (tcp_) show_port();
+  if (has_port_) show_port();
   metric::Registry& series = metrics_.series();
   series.set("railgauge_run_active", {}, director_.idle() ? 0 : 1);
   series.set("railgauge_runs_waiting", {}, static_cast<double>(director_.waiting()));
@@ -309,8 +310,7 @@ void Server::show_port() {
   is_port_well_ = trouble.empty();
   spdlog::log(is_port_well_ ? spdlog::level::info : spdlog::level::err, "{}",
               is_port_well_ ? "the TCP port accepts connections again" : trouble);
-  for (const char* name : kServiceNames)
-    grpc_->GetHealthCheckService()->SetServingStatus(name, is_port_well_);
+  grpc_->GetHealthCheckService()->SetServingStatus(is_port_well_);
 }
 
 // Metrics that change rarely: agent versions and nodes that are absent.
@@ -362,8 +362,10 @@ void Server::start_confirming(const std::vector<store::SeriesRow>& series) {
 
 void Server::begin_stop() {
   stopping_ = true;
-  if (grpc_) grpc_->GetHealthCheckService()->SetServingStatus(false);
-  loop_.call([this] { director_.stop(std::string(store::kControllerStopping)); });
+  loop_.call([this] {
+    if (grpc_) grpc_->GetHealthCheckService()->SetServingStatus(false);  // as show_port(), here
+    director_.stop(std::string(store::kControllerStopping));
+  });
 }
 
 bool Server::idle() {

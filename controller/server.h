@@ -126,6 +126,7 @@ class Server {
   bool is_port_well_ = true;  // on the loop, as grpc.health has it
   bool is_ending_ = false;    // on the loop: the pools may be gone
   std::atomic<bool> feeding_ = false;
+  std::atomic<bool> has_port_ = false;  // tcp_ and grpc_ are there for the loop
   std::atomic<bool> stopping_ = false;
 };
 

@@ -27,6 +27,7 @@ constexpr int kAcceptsATurn = 32;  // then the waiting ones are looked at
 constexpr std::size_t kEventsATurn = 256;
 constexpr int kLongestTurnMilliseconds = 1'000;
 constexpr int kPauseMilliseconds = 50;  // after an error that accept repeats at once
+constexpr int kCloseMilliseconds = 1;   // for gRPC to close a connection that has ended
 constexpr double kMillisecondsPerSecond = 1'000;
 // As gRPC sets it on its own listener from the keepalive timeout.
 constexpr int kUserTimeoutMilliseconds = 10'000;
@@ -112,7 +113,8 @@ TcpListener::Counts TcpListener::counts() const {
           .timed_out = timed_out_,
           .refused = refused_,
           .left = left_,
-          .waiting = now_waiting_};
+          .waiting = now_waiting_,
+          .unproven = handed_over_.in_handshake()};
 }
 
 std::string TcpListener::trouble() const {
@@ -200,14 +202,14 @@ bool TcpListener::recover(const Fd& listener, int error) {
     accept_error_ = error;
   }
   note_trouble(std::strerror(error));
-  pause();
+  pause(kPauseMilliseconds);  // the listener stays readable, so the loop would spin
   return false;
 }
 
-// Without a pause the loop would spin: the listener stays readable.
-void TcpListener::pause() const {
+// Waits; stop() ends the wait.
+void TcpListener::pause(int milliseconds) const {
   pollfd wake{wake_.get(), POLLIN, 0};
-  ::poll(&wake, 1, kPauseMilliseconds);
+  ::poll(&wake, 1, milliseconds);
 }
 
 void TcpListener::refuse(const sockaddr_storage& peer) {
@@ -224,6 +226,7 @@ bool TcpListener::make_room() {
     close_waiting(*oldest, shed_);
   } else if (handed_over_.shed()) {
     ++shed_;
+    pause(kCloseMilliseconds);
   } else {
     return false;
   }
@@ -315,9 +318,9 @@ void TcpListener::note_trouble(std::string_view example) {
   const Counts sum = counts();
   spdlog::warn(
       "TCP port {}: {}; {} such events since the last line; since the start {} accepted, {} shed, "
-      "{} timed out, {} refused, {} left; {} wait",
+      "{} timed out, {} refused, {} left; {} wait, {} are in their handshake",
       port_, example, *events, sum.accepted, sum.shed, sum.timed_out, sum.refused, sum.left,
-      sum.waiting);
+      sum.waiting, sum.unproven);
 }
 
 }  // namespace railgauge

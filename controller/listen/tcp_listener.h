@@ -49,7 +49,8 @@ class TcpListener {
     std::uint64_t timed_out = 0;  // no whole first bytes in time
     std::uint64_t refused = 0;    // no descriptor left, or of another protocol
     std::uint64_t left = 0;       // closed by the peer before
-    std::uint64_t waiting = 0;    // now
+    std::uint64_t waiting = 0;    // now, for their first bytes
+    std::uint64_t unproven = 0;   // now, handed over within 10 s and without a call so far
   };
 
   // Binds and listens; `flag` is for the messages. Errors: listen_on().
@@ -85,7 +86,7 @@ class TcpListener {
   bool make_room();
   void close_waiting(std::uint64_t id, std::atomic<std::uint64_t>& count);
   void expire();
-  void pause() const;
+  void pause(int milliseconds) const;
   void note_trouble(std::string_view example);
   void refuse(const sockaddr_storage& peer);
   [[nodiscard]] int wait_milliseconds() const;
