@@ -18,7 +18,8 @@
 #include "controller/gate/upgrade_watch.h"
 #include "controller/history/pair_matrices.h"
 #include "controller/http/http_server.h"
-#include "controller/listen.h"
+#include "controller/listen/tcp_listener.h"
+#include "controller/listen/unix_listener.h"
 #include "controller/metric/controller_metrics.h"
 #include "controller/rpc/services.h"
 #include "controller/schedule/schedule_service.h"
@@ -69,7 +70,7 @@ class Server {
   void start_due(double now) { schedules_.tick(now); }
   // Watches changed stacks that nobody gates. The server does so itself every kUpgradeSeconds.
   void watch_upgrades(double now) { upgrade_watch_.tick(now); }
-  [[nodiscard]] int tcp_port() const { return tcp_port_; }  // 0 without TCP
+  [[nodiscard]] int tcp_port() const { return tcp_ ? tcp_->port() : 0; }  // 0 without TCP
   [[nodiscard]] int metrics_port() const { return http_ ? http_->port() : 0; }
 
  private:
@@ -77,11 +78,13 @@ class Server {
          plan::Site site, fleet::FleetOptions fleet_options);
   Status end_interrupted_runs();
   Status start_grpc(const Config& config);
+  Status open_tcp(const TcpOptions& options, grpc::ServerBuilder& builder);
   Status start_http(const Config& config);
   void on_tick();
   void feed_metrics();
   void show_nodes();
   void show_rare_node_facts();
+  void show_port();
   void prune_store();
   void start_confirming(const std::vector<store::SeriesRow>& series);
 
@@ -113,13 +116,15 @@ class Server {
   std::unique_ptr<grpc::Service> judge_service_;
   std::unique_ptr<grpc::Server> grpc_;
   std::unique_ptr<UnixListener> unix_;
+  std::unique_ptr<TcpListener> tcp_;  // with acceptor_; none without TCP
+  std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> acceptor_;
   std::unique_ptr<http::Server> http_;
-  int tcp_port_ = 0;
   double next_stats_ = 0;  // used on the loop only, as the next three
   double next_schedules_ = fleet::monotonic_seconds() + kFirstScheduleSeconds;
   double next_upgrades_ = fleet::monotonic_seconds() + kFirstScheduleSeconds;
   double next_prune_ = fleet::monotonic_seconds() + kFirstPruneSeconds;
-  bool is_ending_ = false;  // on the loop: the pools may be gone
+  bool is_port_well_ = true;  // on the loop, as grpc.health has it
+  bool is_ending_ = false;    // on the loop: the pools may be gone
   std::atomic<bool> feeding_ = false;
   std::atomic<bool> stopping_ = false;
 };

@@ -88,6 +88,7 @@ controller/store/upkeep: =core controller/store/rows controller/store/sqlite
 controller/store: =core controller/store/*
 controller/http: =core
 controller/fleet: =core controller/api controller/plan controller/plan/* controller/store controller/store/*
+controller/listen: =core controller/fleet
 controller/history: =core controller/api controller/fleet controller/localise controller/localise/retest controller/plan controller/plan/topology controller/store controller/store/*
 controller/control: =core controller/api controller/fleet controller/history controller/localise/retest controller/metric controller/plan controller/plan/* controller/run controller/stats controller/store
 controller/schedule: =core controller/api controller/control controller/fleet controller/plan/suite controller/store
@@ -96,7 +97,7 @@ controller/findings: =core controller/api controller/detect controller/fleet con
 controller/gate: =core controller/api controller/control controller/schedule controller/store controller/upgrades
 controller/exporter: =core controller/findings controller/fleet controller/history controller/metric controller/schedule controller/store
 controller/rpc: =core controller/api controller/control controller/findings controller/fleet controller/gate controller/history controller/schedule controller/upgrades
-controller: =core controller/control controller/exporter controller/findings controller/fleet controller/gate controller/history controller/http controller/metric controller/rpc controller/schedule controller/store controller/store/upkeep
+controller: =core controller/control controller/exporter controller/findings controller/fleet controller/gate controller/history controller/http controller/listen controller/metric controller/rpc controller/schedule controller/store controller/store/upkeep
 controller/cli/render: =core kernels/core/report controller/api
 controller/cli/input: =core controller/api controller/cli/render
 controller/cli/live: =core controller/api controller/cli/input controller/cli/render
@@ -116,13 +117,13 @@ dlfcn.h: kernels/dl kernels/fakes
 spawn.h: kernels/core/base
 sqlite3.h: controller/store/* agent/link agent/inventory/sources kernels/fakes
 mpi.h: kernels/mpi/binding
-grpc: agent/busy agent/link controller controller/fleet controller/rpc controller/cli controller/cli/* controller/api
+grpc: agent/busy agent/link controller controller/fleet controller/listen controller/rpc controller/cli controller/cli/* controller/api
 yaml-cpp: controller/plan/suite
 prometheus/: agent controller/metric controller/exporter
 httplib.h: controller/http
 date/tz.h: controller/schedule
 CLI/: agent controller controller/cli controller/cli/* kernels/runner
-spdlog/: agent agent/* controller controller/control controller/exporter controller/findings controller/fleet controller/gate controller/history controller/rpc controller/run controller/schedule controller/store controller/store/* controller/upgrades
+spdlog/: agent agent/* controller controller/control controller/exporter controller/findings controller/fleet controller/gate controller/history controller/listen controller/rpc controller/run controller/schedule controller/store controller/store/* controller/upgrades
 '
 # Rooms that judge. Their code reads no clock, file, socket, random number or other state of the process (std::lgamma
 # writes `signgam`).

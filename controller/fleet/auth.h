@@ -4,6 +4,7 @@
 
 #include <sys/types.h>
 
+#include <functional>
 #include <map>
 #include <mutex>
 #include <optional>
@@ -45,9 +46,15 @@ std::string user_name(uid_t uid);
 class PeerBook {
  public:
   void set(int fd, std::string user);
+  // Calls `note` with the peer of every call over TCP. Set it before the server starts; it is
+  // called from the server's threads.
+  void on_call(std::function<void(const Peer&)> note) { on_call_ = std::move(note); }
   [[nodiscard]] Peer peer_of(const grpc::ServerContextBase& context) const;
 
  private:
+  [[nodiscard]] Peer caller_of(const grpc::ServerContextBase& context) const;
+
+  std::function<void(const Peer&)> on_call_;
   mutable std::mutex mutex_;
   std::map<int, std::string> users_;  // by descriptor: as many as the process may have open
 };

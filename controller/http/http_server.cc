@@ -48,12 +48,13 @@ Result<std::unique_ptr<Server>> Server::start(const std::string& host, int port,
              [metrics = pages.metrics](const httplib::Request&, httplib::Response& response) {
                response.set_content(metrics(), "text/plain; version=0.0.4; charset=utf-8");
              });
-  server.Get("/healthz",
-             [healthy = pages.healthy](const httplib::Request&, httplib::Response& response) {
-               const bool good = healthy();
-               if (!good) response.status = 503;
-               response.set_content(good ? "ok\n" : "stopping\n", "text/plain");
-             });
+  server.Get("/healthz", [pages](const httplib::Request&, httplib::Response& response) {
+    const std::string trouble = !pages.healthy() ? "stopping"
+                                : pages.trouble  ? pages.trouble()
+                                                 : "";
+    if (!trouble.empty()) response.status = 503;
+    response.set_content((trouble.empty() ? "ok" : trouble) + "\n", "text/plain");
+  });
   impl->port = port == 0                         ? server.bind_to_any_port(host)
                : server.bind_to_port(host, port) ? port
                                                  : -1;

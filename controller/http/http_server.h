@@ -19,6 +19,8 @@ class Server {
   struct Pages {
     std::function<std::string()> metrics;
     std::function<bool()> healthy;
+    // One line that says why no call comes through, "" while they do; may be empty.
+    std::function<std::string()> trouble{};
   };
   // Binds (port 0: any free port) and serves. kAlreadyExists: the port is taken, or the address is
   // not one of this host.

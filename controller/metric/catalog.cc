@@ -179,6 +179,13 @@ constexpr std::array kCatalog{
          "Acknowledged records kept that fit no known run"},
     Info{"railgauge_orphan_records_dropped_total", kCounter, kController, "1", "", 1, 1,
          "Orphan records dropped since the start because there were too many"},
+    Info{"railgauge_connections_total", kCounter, kController, "1", "result", 5, 5,
+         "TCP connections: handed to gRPC, closed for a newer one, closed without a handshake in "
+         "time, refused for want of descriptors or for another protocol, left by the peer before"},
+    Info{"railgauge_connections_waiting", kGauge, kController, "1", "", 1, 1,
+         "TCP connections that have not sent their first bytes"},
+    Info{"railgauge_port_accepts", kGauge, kController, "1", "", 1, 1,
+         "1 while the TCP port takes connections; 0 is what /healthz reports"},
     // --- both ----------------------------------------------------------------------------------
     Info{"railgauge_series_refused_total", kCounter, kBoth, "1", "", 1, 1,
          "Values that would have made a series beyond its family's bound"},
@@ -231,7 +238,9 @@ constexpr std::array kLabels{
     LabelValues{"port", "ports of the device"},
     LabelValues{"quantile", "prometheus-cpp's own"},
     LabelValues{"rail", "0 ..., as the nodes' NICs are counted"},
-    LabelValues{"result", "started, skipped, missed, by_hand"},
+    LabelValues{"result",
+                "started, skipped, missed, by_hand; of connections: accepted, shed, timed_out, "
+                "refused, left"},
     LabelValues{"schedule", "the controller's schedules"},
     LabelValues{"settings", "16 hexadecimal digits; on this _info series alone"},
     LabelValues{"severity", "info, warn, fail; of findings: warning, critical"},

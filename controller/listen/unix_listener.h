@@ -1,0 +1,53 @@
+// The unix socket. Its connections are accepted here, so that the peer's credentials are checked
+// before gRPC reads a byte.
+#pragma once
+
+#include <sys/types.h>
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <thread>
+
+#include <grpcpp/grpcpp.h>
+
+#include "controller/fleet/auth.h"
+#include "controller/listen/once_a_minute.h"
+#include "kernels/core/base/fd.h"
+#include "kernels/core/base/result.h"
+
+namespace railgauge {
+
+// Listener of the unix socket; accepts on its own thread. Create, start and stop it on one thread.
+class UnixListener {
+ public:
+  static constexpr int kBacklog = 64;
+
+  // Binds and listens. Replaces the socket of a dead controller. kInvalidArgument: a path of wrong
+  // length, or an unknown group. kAlreadyExists: a live controller answers there, or the file is no
+  // socket. kNotFound: the folder is missing. kPermissionDenied: the socket cannot be used.
+  static Result<std::unique_ptr<UnixListener>> open(const std::string& path,
+                                                    const std::string& group);
+  ~UnixListener();
+
+  // Hands each allowed connection to `server` and enters its user into `peers`. Both outlive
+  // stop().
+  void start(grpc::Server& server, auth::PeerBook& peers);
+  // Accepts no further connection and removes the socket's file. Idempotent.
+  void stop();
+
+ private:
+  UnixListener(Fd socket, Fd wake, std::string path, std::optional<gid_t> group);
+  void accept_loop(grpc::Server& server, auth::PeerBook& peers);
+  void admit(Fd connection, grpc::Server& server, auth::PeerBook& peers);
+
+  Fd socket_;
+  Fd wake_;  // eventfd that stop() writes to
+  std::string path_;
+  std::optional<gid_t> group_;
+  OnceAMinute full_;
+  OnceAMinute refused_;
+  std::thread thread_;
+};
+
+}  // namespace railgauge
