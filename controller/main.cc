@@ -14,6 +14,7 @@
 #include <spdlog/spdlog.h>
 
 #include "controller/config.h"
+#include "controller/listen/descriptors.h"
 #include "controller/server.h"
 #include "controller/store/upkeep/backup.h"
 #include "kernels/core/base/outcome.h"
@@ -118,6 +119,8 @@ int serve(const Config& config) {
   sigaddset(&signals, SIGINT);
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);  // before any thread: all inherit it
   ::signal(SIGPIPE, SIG_IGN);
+  if (const Status raised = raise_descriptor_limit(); !raised)
+    spdlog::warn("{}", raised.error().message);
   Result<std::unique_ptr<Server>> server = Server::start(config);
   if (!server) {
     fmt::print(stderr, "railgauge-controller: {}\n", server.error().message);

@@ -24,8 +24,7 @@ TEST(Arrivals, OverTheBoundOfASourceItsOldestLeaves) {
 TEST(Arrivals, OverTheBoundOfAllTheOldestOfTheBiggestSourceLeavesAndNotTheOldestOfAll) {
   Arrivals arrivals({.most = 4});
   arrivals.enter(1, "honest", 0);
-  for (std::uint64_t id = 2; id <= 4; ++id)
-    arrivals.enter(id, "flood", static_cast<double>(id));
+  for (std::uint64_t id = 2; id <= 4; ++id) arrivals.enter(id, "flood", static_cast<double>(id));
   EXPECT_THAT(arrivals.enter(5, "flood", 5), Optional(2));
   EXPECT_THAT(arrivals.enter(6, "late", 6), Optional(3));
   EXPECT_EQ(arrivals.biggest_source(), "flood");

@@ -35,7 +35,8 @@ Bytes in_records(const Bytes& message, std::size_t most) {
 const Bytes kHello = message(1, 512);
 
 TEST(ClientHello, IsIncompleteUntilItsLastByteHoweverItIsSplit) {
-  for (const std::size_t most : {std::size_t{16'384}, std::size_t{100}, std::size_t{3}, std::size_t{1}}) {
+  for (const std::size_t most :
+       {std::size_t{16'384}, std::size_t{100}, std::size_t{3}, std::size_t{1}}) {
     const Bytes bytes = in_records(kHello, most);
     for (std::size_t size = 0; size < bytes.size(); ++size)
       ASSERT_EQ(look_at_client_hello(std::span(bytes).first(size)), FirstBytes::kIncomplete)
@@ -55,7 +56,7 @@ TEST(ClientHello, GarbageIsForeignAtTheFirstWrongByte) {
   EXPECT_EQ(look_at_client_hello(text("G")), FirstBytes::kForeign);
   EXPECT_EQ(look_at_client_hello(text("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n")), FirstBytes::kForeign);
   EXPECT_EQ(look_at_client_hello(text("SSH-2.0-x\r\n")), FirstBytes::kForeign);
-  EXPECT_EQ(look_at_client_hello(Bytes{22, 2}), FirstBytes::kForeign);           // SSL 2
+  EXPECT_EQ(look_at_client_hello(Bytes{22, 2}), FirstBytes::kForeign);                 // SSL 2
   EXPECT_EQ(look_at_client_hello(Bytes{21, 3, 1, 0, 2, 1, 0}), FirstBytes::kForeign);  // an alert
   EXPECT_EQ(look_at_client_hello(Bytes{22, 3, 1, 0, 0}), FirstBytes::kForeign);  // empty record
   EXPECT_EQ(look_at_client_hello(Bytes{22, 3, 1, 0x40, 1}), FirstBytes::kForeign);
