@@ -95,9 +95,11 @@ void set_up_logging(const std::string& level) {
   spdlog::set_level(spdlog::level::from_str(level));
   // Keep only gRPC's lines about refused connections (TLS): nothing else reports these.
   gpr_set_log_function([](gpr_log_func_args* line) {
-    const bool refused =
-        std::string_view(line->message).find("Handshake failed") != std::string_view::npos;
-    spdlog::log(refused ? spdlog::level::warn : spdlog::level::debug, "gRPC: {}", line->message);
+    static OnceAMinute failed_handshakes;  // a peer causes them at will
+    if (std::string_view(line->message).find("Handshake failed") == std::string_view::npos)
+      return spdlog::debug("gRPC: {}", line->message);
+    if (const auto times = failed_handshakes.note(fleet::monotonic_seconds()))
+      spdlog::warn("gRPC: {} ({} failed handshakes since the last line)", line->message, *times);
   });
 }
 
