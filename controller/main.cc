@@ -15,7 +15,6 @@
 
 #include "controller/config.h"
 #include "controller/listen/descriptors.h"
-#include "controller/listen/once_a_minute.h"
 #include "controller/server.h"
 #include "controller/store/upkeep/backup.h"
 #include "kernels/core/base/outcome.h"
@@ -123,7 +122,7 @@ int serve(const Config& config) {
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);  // before any thread: all inherit it
   ::signal(SIGPIPE, SIG_IGN);
   if (const Status raised = raise_descriptor_limit(); !raised)
-    spdlog::warn("{}; TCP has {} descriptors", raised.error().message, descriptor_budget().tcp_end);
+    spdlog::warn("{}", raised.error().message);
   Result<std::unique_ptr<Server>> server = Server::start(config);
   if (!server) {
     fmt::print(stderr, "railgauge-controller: {}\n", server.error().message);

@@ -192,12 +192,12 @@ Status Server::start_grpc(const Config& config) {
     connection.fd = fd;
     acceptor_->HandleNewConnection(&connection);
   });
+  is_port_open_ = true;
   if (config.tcp.insecure)
     spdlog::warn("--insecure: port {} takes anybody's calls, without certificates or encryption",
                  tcp_->port());
   else
     spdlog::info("TCP port {} with mutual TLS", tcp_->port());
-  has_port_ = true;
   return {};
 }
 
@@ -244,7 +244,7 @@ void Server::on_tick() {
   fleet_.tick(now);
   director_.tick(now);
   show_nodes();
-  if (has_port_) show_port();
+  if (is_port_open_) show_port();
   metric::Registry& series = metrics_.series();
   series.set("railgauge_run_active", {}, director_.idle() ? 0 : 1);
   series.set("railgauge_runs_waiting", {}, static_cast<double>(director_.waiting()));
@@ -310,7 +310,7 @@ void Server::show_port() {
   is_port_well_ = trouble.empty();
   spdlog::log(is_port_well_ ? spdlog::level::info : spdlog::level::err, "{}",
               is_port_well_ ? "the TCP port accepts connections again" : trouble);
-  grpc_->GetHealthCheckService()->SetServingStatus(is_port_well_);
+  grpc_->GetHealthCheckService()->SetServingStatus(is_port_well_);  // of every service, and ""
 }
 
 // Metrics that change rarely: agent versions and nodes that are absent.

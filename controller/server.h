@@ -123,10 +123,10 @@ class Server {
   double next_schedules_ = fleet::monotonic_seconds() + kFirstScheduleSeconds;
   double next_upgrades_ = fleet::monotonic_seconds() + kFirstScheduleSeconds;
   double next_prune_ = fleet::monotonic_seconds() + kFirstPruneSeconds;
-  bool is_port_well_ = true;  // on the loop, as grpc.health has it
-  bool is_ending_ = false;    // on the loop: the pools may be gone
+  bool is_port_well_ = true;                // on the loop, as grpc.health has it
+  bool is_ending_ = false;                  // on the loop: the pools may be gone
+  std::atomic<bool> is_port_open_ = false;  // the loop may use tcp_ and grpc_
   std::atomic<bool> feeding_ = false;
-  std::atomic<bool> has_port_ = false;  // tcp_ and grpc_ are there for the loop
   std::atomic<bool> stopping_ = false;
 };
 

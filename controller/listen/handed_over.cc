@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <vector>
 
-#include "controller/listen/sockets.h"
-
 namespace railgauge {
 
 HandedOver::HandedOver(std::size_t most_of_a_certificate)
@@ -40,6 +38,8 @@ bool HandedOver::shed() {
   for (Arrivals* arrivals : {&in_handshake_, &silent_})
     while (const auto cookie = arrivals->shed())
       if (end(*cookie)) return true;
+  while (called_.size_of(called_.biggest_source()) > kFewOfACertificate)
+    if (const auto cookie = called_.shed(); cookie && end(*cookie)) return true;
   return false;
 }
 
@@ -71,7 +71,7 @@ std::size_t HandedOver::size() const {
 bool HandedOver::end(std::uint64_t cookie) {
   const auto connection = connections_.find(cookie);
   if (connection == connections_.end()) return false;
-  const bool ended = end_connection(connection->second.fd, cookie);
+  const bool ended = ender_.end(connection->second.fd, cookie);
   forget(cookie);
   return ended;
 }

@@ -12,6 +12,7 @@
 #include <unordered_map>
 
 #include "controller/listen/arrivals.h"
+#include "controller/listen/sockets.h"
 
 namespace railgauge {
 
@@ -26,6 +27,8 @@ class HandedOver {
   // Connections of one certificate that have made a call. Above it the oldest is closed. An agent
   // has one; operators may share a certificate.
   static constexpr std::size_t kMostOfACertificate = 256;
+  // A certificate keeps as many when descriptors are scarce.
+  static constexpr std::size_t kFewOfACertificate = 16;
   // Seconds between two looks for connections that gRPC has closed.
   static constexpr double kSweepSeconds = 10;
 
@@ -40,7 +43,8 @@ class HandedOver {
   // connection when it has too many.
   void note_call(std::string_view peer_uri, const std::string& certificate, double now);
   // Closes a connection that made no call: the oldest of the biggest source among those in their
-  // handshake, else among the others. False: every connection has made a call.
+  // handshake, else among the others, else of a certificate with more than kFewOfACertificate.
+  // False: there is none.
   bool shed();
   // Moves connections out of their handshake and forgets those that gRPC has closed.
   void tick(double now);
@@ -68,6 +72,7 @@ class HandedOver {
   Arrivals in_handshake_{{.most = kMostInHandshake, .seconds = kHandshakeSeconds}};
   Arrivals silent_{{}};                                         // older, without a call
   Arrivals called_{{.most_of_a_source = kMostOfACertificate}};  // by certificate
+  ConnectionEnder ender_;
   double next_sweep_ = 0;
   std::size_t sweep_at_ = kMostInHandshake * 4;
   std::uint64_t ended_by_certificate_ = 0;

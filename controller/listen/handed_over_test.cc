@@ -1,6 +1,7 @@
 #include "controller/listen/handed_over.h"
 
 #include <fcntl.h>
+
 #include <vector>
 
 #include <gtest/gtest.h>

@@ -166,13 +166,19 @@ std::uint64_t cookie_of(int fd) {
   return cookie;
 }
 
+ConnectionEnder::ConnectionEnder()
+    : nothing_(::open("/dev/null", O_RDONLY | O_CLOEXEC)),
+      slot_(::fcntl(nothing_.get(), F_DUPFD_CLOEXEC, 0)) {}
+
 // The descriptor is duplicated first: the duplicate keeps its socket while the cookie is compared.
-bool end_connection(int fd, std::uint64_t cookie) {
-  if (cookie_of(fd) != cookie) return false;
-  const Fd own(::fcntl(fd, F_DUPFD_CLOEXEC, 0));
-  if (!own || cookie_of(own.get()) != cookie) return false;
-  ::shutdown(own.get(), SHUT_RDWR);
-  return true;
+// It takes the place of slot_, so that no free descriptor is needed.
+bool ConnectionEnder::end(int fd, std::uint64_t cookie) {
+  if (!slot_ || cookie_of(fd) != cookie) return false;
+  if (::dup3(fd, slot_.get(), O_CLOEXEC) < 0) return false;
+  const bool is_same = cookie_of(slot_.get()) == cookie;
+  if (is_same) ::shutdown(slot_.get(), SHUT_RDWR);
+  ::dup3(nothing_.get(), slot_.get(), O_CLOEXEC);
+  return is_same;
 }
 
 std::string peer_uri(const sockaddr_storage& peer) {

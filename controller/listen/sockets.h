@@ -25,9 +25,18 @@ int bound_port(const Fd& socket);
 // The number that the kernel gives a socket and never again (SO_COOKIE). It finds a socket that
 // gRPC has closed and whose descriptor is of another one now. 0: no socket.
 std::uint64_t cookie_of(int fd);
-// Ends the connection of the socket with this cookie, if `fd` still is that socket; gRPC then
-// closes it. Reports whether it was. Safe while another thread closes `fd`.
-bool end_connection(int fd, std::uint64_t cookie);
+// Ends connections whose descriptors another owner may close at any time. Not thread safe.
+class ConnectionEnder {
+ public:
+  ConnectionEnder();
+  // Ends the connection of the socket with this cookie, if `fd` still is that socket; its owner
+  // then closes it. Reports whether it was. Safe while another thread closes `fd`.
+  bool end(int fd, std::uint64_t cookie);
+
+ private:
+  Fd nothing_;
+  Fd slot_;
+};
 
 // The peer as grpc::ServerContext::peer() names it: "ipv4:192.0.2.1:7", "ipv6:%5B2001:db8::1%5D:7".
 std::string peer_uri(const sockaddr_storage& peer);

@@ -124,7 +124,7 @@ std::string TcpListener::trouble() const {
   if (const int error = accept_error_; error != 0)
     return fmt::format("TCP port {}: accept: {}", port_, std::strerror(error));
   const double since = refusing_since_;
-  if (since > 0 && now - since > kTroubleSeconds)
+  if (since > 0 && now - since > kTroubleSeconds && now - refused_at_ < kRefusedSeconds)
     return fmt::format(
         "TCP port {}: every connection is refused for {:.0f} s: TCP has all of its {} descriptors "
         "(limit {}); raise LimitNOFILE",
@@ -214,6 +214,7 @@ void TcpListener::pause(int milliseconds) const {
 
 void TcpListener::refuse(const sockaddr_storage& peer) {
   ++refused_;
+  refused_at_ = monotonic_seconds();
   double none = 0;
   refusing_since_.compare_exchange_strong(none, monotonic_seconds());
   note_trouble(fmt::format("{} was refused: TCP has all of its {} descriptors", peer_uri(peer),
@@ -242,6 +243,7 @@ void TcpListener::admit(Fd connection, const sockaddr_storage& peer) {
   refusing_since_ = 0;
   set_options(connection.get());
   const std::uint64_t id = cookie_of(connection.get());
+  if (id == 0 || (id & kListenerTag) != 0) return refuse(peer);  // it would be taken for a port
   const int fd = connection.get();
   waiting_[id] = {.fd = std::move(connection), .peer = peer};
   if (const auto oldest = arrivals_.enter(id, source_of(peer), monotonic_seconds())) {

@@ -37,6 +37,8 @@ class TcpListener {
   // Seconds without a turn of the loop, or without an accepted connection while all are refused,
   // after which trouble() reports it.
   static constexpr double kTroubleSeconds = 5;
+  // Seconds after the last refusal until it is history, though nobody came since.
+  static constexpr double kRefusedSeconds = 30;
 
   enum class Protocol { kTls, kPlain };  // the first bytes: a ClientHello, or HTTP/2's preface
   // Takes the connection of the descriptor, which is then its own.
@@ -117,8 +119,9 @@ class TcpListener {
   std::atomic<std::uint64_t> now_waiting_ = 0;
   std::atomic<double> turn_at_ = 0;
   std::atomic<int> accept_error_ = 0;  // errno of the last accept that nothing excuses; 0: none
-  std::atomic<double> refusing_since_ =
-      0;  // for want of descriptors; 0: a connection got one since
+  // For want of descriptors. 0: a connection got one since.
+  std::atomic<double> refusing_since_ = 0;
+  std::atomic<double> refused_at_ = 0;  // the last one
 };
 
 }  // namespace railgauge
