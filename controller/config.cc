@@ -41,6 +41,15 @@ constexpr std::array kSettings{
     SettingInfo{"keep-raw-samples", "days for which raw samples are kept, 0 is for ever", "7"},
     SettingInfo{"keep-distributions", "likewise the points' distributions; 13 months", "396"},
     SettingInfo{"keep-points", "likewise points; their daily figures stay; 5 years", "1826"},
+    SettingInfo{"keep-audit", "likewise rows of the audit trail; 13 months", "396"},
+    SettingInfo{"audit-log",
+                "file of the audit trail's lines, one JSON object each; by default audit.jsonl "
+                "beside the database; - is standard output, none is none",
+                ""},
+    SettingInfo{"backup-folder",
+                "the only folder of backups on the controller's host; by default backups beside "
+                "the database",
+                ""},
     SettingInfo{"upgrade-policy",
                 "off, propose or run: a node's stack changed and stayed so for 15 minutes: report "
                 "nothing, report an event, or gate it",
@@ -127,10 +136,13 @@ Result<Config> resolve(const Values& flags, const Environment& environment,
                         RG_TRY(days_value("keep-raw-samples", chosen["keep-raw-samples"])),
                     .distributions =
                         RG_TRY(days_value("keep-distributions", chosen["keep-distributions"])),
-                    .points = RG_TRY(days_value("keep-points", chosen["keep-points"]))},
+                    .points = RG_TRY(days_value("keep-points", chosen["keep-points"])),
+                    .audit = RG_TRY(days_value("keep-audit", chosen["keep-audit"]))},
       .upgrade_policy = chosen["upgrade-policy"],
       .upgrade_window = chosen["upgrade-window"],
-      .log_level = chosen["log-level"]};
+      .log_level = chosen["log-level"],
+      .audit_log = chosen["audit-log"],
+      .backup_folder = chosen["backup-folder"]};
   if (config.metrics_listen == "none") config.metrics_listen.clear();
   RG_TRY_OK(check_tcp_options(config.tcp));
   RG_TRY_OK(check_choice("log-level", config.log_level, {"debug", "info", "warn", "error"}));
@@ -138,6 +150,23 @@ Result<Config> resolve(const Values& flags, const Environment& environment,
   if (config.tcp.listen.empty() && config.tcp.insecure) config.tcp.listen = kDefaultInsecureListen;
   if (config.tcp.listen.empty() && !config.tcp.tls_cert.empty()) config.tcp.listen = kDefaultListen;
   return config;
+}
+
+namespace {
+
+std::string beside_database(const Config& config, std::string_view name) {
+  return (std::filesystem::path(config.database).parent_path() / name).string();
+}
+
+}  // namespace
+
+std::string audit_log_of(const Config& config) {
+  if (config.audit_log == "none") return "";
+  return config.audit_log.empty() ? beside_database(config, "audit.jsonl") : config.audit_log;
+}
+
+std::string backup_folder_of(const Config& config) {
+  return config.backup_folder.empty() ? beside_database(config, "backups") : config.backup_folder;
 }
 
 std::string default_suites_folder() {

@@ -36,6 +36,7 @@ struct KeepDays {
   double raw_samples = 0;
   double distributions = 0;
   double points = 0;
+  double audit = 0;
 };
 
 // The settings of one controller.
@@ -47,10 +48,12 @@ struct Config {
   std::string metrics_listen;  // HOST:PORT; "" for none
   std::string suites;          // "": found beside the program
   std::string site_profile;    // "": none
-  KeepDays keep_days{.raw_samples = 7, .distributions = 396, .points = 1826};
+  KeepDays keep_days{.raw_samples = 7, .distributions = 396, .points = 1826, .audit = 396};
   std::string upgrade_policy = "propose";  // off, propose, run
   std::string upgrade_window{};            // of "run": "mon-fri 22:00-06:00; sat,sun" in UTC
   std::string log_level;
+  std::string audit_log{};      // "": audit.jsonl beside the database; "none"; "-": standard output
+  std::string backup_folder{};  // "": backups beside the database
 };
 
 using Values = std::map<std::string, std::string, std::less<>>;  // by setting name
@@ -59,6 +62,11 @@ using Values = std::map<std::string, std::string, std::less<>>;  // by setting n
 // nor false, or TCP without certificates and without --insecure. Pure.
 Result<Config> resolve(const Values& flags, const Environment& environment,
                        const SettingsFile& file);
+
+// The file of the audit trail's lines, "" for none, and the folder of backups: as they are set, or
+// beside the database. Pure.
+std::string audit_log_of(const Config& config);
+std::string backup_folder_of(const Config& config);
 
 // Finds the suites that belong to the program: installed (<prefix>/share/railgauge/suites), or in
 // the source tree around the build folder; "" if there are none.

@@ -72,6 +72,23 @@ TEST(Config, WhatIsKeptHowLongIsSetInDays) {
   }
 }
 
+TEST(Config, TheAuditLogAndTheBackupsAreBesideTheDatabaseUnlessTheyAreNamed) {
+  const auto of = [](const Values& flags) {
+    auto config = resolve(flags, [](const std::string&) { return std::nullopt; }, {});
+    EXPECT_TRUE(config) << config.error().message;
+    return *config;
+  };
+  const Config by_default = of({{"database", "/data/rg.db"}, {"socket", "/s"}});
+  EXPECT_EQ(audit_log_of(by_default), "/data/audit.jsonl");
+  EXPECT_EQ(backup_folder_of(by_default), "/data/backups");
+  EXPECT_EQ(by_default.keep_days.audit, 396);
+  const Config named = of({{"audit-log", "/log/audit"}, {"backup-folder", "/backup"}});
+  EXPECT_EQ(audit_log_of(named), "/log/audit");
+  EXPECT_EQ(backup_folder_of(named), "/backup");
+  EXPECT_EQ(audit_log_of(of({{"audit-log", "none"}})), "");
+  EXPECT_EQ(audit_log_of(of({{"audit-log", "-"}})), "-");
+}
+
 TEST(HostPort, SplitsNamesAndBracketedAddresses) {
   EXPECT_EQ(parse_host_port("listen", "127.0.0.1:7470")->port, 7470);
   EXPECT_EQ(parse_host_port("listen", "[::1]:7470")->host, "::1");

@@ -114,11 +114,20 @@ int wait_for_signal(const sigset_t& signals, double seconds) {
   return signal > 0 ? signal : 0;
 }
 
+// SIGHUP of logrotate: later lines go to a new file.
+void reopen_logs(Server& server) {
+  if (const Status reopened = server.reopen_logs(); reopened)
+    spdlog::info("SIGHUP: the audit log is opened anew");
+  else
+    spdlog::error("SIGHUP: {}", reopened.error().message);
+}
+
 int serve(const Config& config) {
   sigset_t signals;
   sigemptyset(&signals);
   sigaddset(&signals, SIGTERM);
   sigaddset(&signals, SIGINT);
+  sigaddset(&signals, SIGHUP);
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);  // before any thread: all inherit it
   ::signal(SIGPIPE, SIG_IGN);
   if (const Status raised = raise_descriptor_limit(); !raised)
@@ -130,13 +139,17 @@ int serve(const Config& config) {
   }
   spdlog::info("railgauge-controller {} serves", RAILGAUGE_VERSION);
   int signal = 0;
-  while (signal == 0) ::sigwait(&signals, &signal);
+  while (signal == 0 || signal == SIGHUP) {
+    if (signal == SIGHUP) reopen_logs(**server);
+    ::sigwait(&signals, &signal);
+  }
   spdlog::info("stopping; a second signal does not wait for running tasks");
   (*server)->begin_stop();
   constexpr double kLookSeconds = 0.05;
   const double give_up = fleet::monotonic_seconds() + kDrainSeconds;
   while (!(*server)->idle() && fleet::monotonic_seconds() < give_up)
-    if (wait_for_signal(signals, kLookSeconds) != 0) break;
+    if (const int again = wait_for_signal(signals, kLookSeconds); again != 0 && again != SIGHUP)
+      break;
   server->reset();
   return signal == SIGINT ? kExitInterrupted : kExitTerminated;
 }

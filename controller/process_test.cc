@@ -76,6 +76,23 @@ TEST_F(ProcessTest, TermCancelsTheRunAndExitsWith143AndTheSocketIsGone) {
   EXPECT_EQ(detail(*connect(controller), run_id).run().outcome(), "cancelled");
 }
 
+// logrotate renames the file and sends SIGHUP.
+TEST_F(ProcessTest, HupOpensTheAuditLogAnewAndEndsNothing) {
+  const std::filesystem::path folder = std::filesystem::path(bench_.config_.database).parent_path();
+  Process controller(bench_, {"--audit-log", (folder / "audit.jsonl").string()});
+  const auto stub = connect(controller);
+  std::filesystem::rename(folder / "audit.jsonl", folder / "audit.jsonl.1");
+  controller.signal(SIGHUP);
+  for (int wait = 0; wait < 200 && !std::filesystem::exists(folder / "audit.jsonl"); ++wait)
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  EXPECT_TRUE(std::filesystem::exists(folder / "audit.jsonl")) << controller.error_text();
+  grpc::ClientContext context;
+  api::VersionInfo version;
+  EXPECT_TRUE(stub->GetVersion(&context, {}, &version).ok()) << controller.error_text();
+  controller.signal(SIGTERM);
+  EXPECT_EQ(controller.wait(), 143) << controller.error_text();
+}
+
 // Whether the signal or the end of the copy is first: the file is whole, or not there.
 TEST_F(ProcessTest, TermDuringABackupLeavesNoHalfOfIt) {
   {
@@ -92,7 +109,7 @@ TEST_F(ProcessTest, TermDuringABackupLeavesNoHalfOfIt) {
   ASSERT_TRUE(controller.wait_until_serving()) << controller.error_text();
   const auto archive = api::Archive::NewStub(
       grpc::CreateChannel(bench_.target(), grpc::InsecureChannelCredentials()));
-  const std::string target = bench_.path("copy.db");
+  const std::string target = bench_.path("backups/copy.db");
   grpc::Status told;
   std::atomic<bool> answered = false;
   std::thread caller([&] {

@@ -12,6 +12,7 @@
 #include <spdlog/spdlog.h>
 
 #include "controller/listen/host_port.h"
+#include "controller/store/upkeep/backup.h"
 #include "kernels/core/group/framing.h"
 #include "kernels/core/text/units.h"
 
@@ -59,7 +60,8 @@ std::string suites_folder(const Config& config) {
 store::Retention retention_of(const KeepDays& days) {
   return {.raw_sample_days = days.raw_samples,
           .distribution_days = days.distributions,
-          .point_days = days.points};
+          .point_days = days.points,
+          .audit_days = days.audit};
 }
 
 // The preflight rules of the site. A traffic class that is no number is refused by the kernel that
@@ -82,9 +84,12 @@ Result<std::unique_ptr<Server>> Server::start(const Config& config,
   store::StoreOptions store_options;
   store_options.path = config.database;
   std::unique_ptr<store::Store> store = RG_TRY(store::Store::open(std::move(store_options)));
-  std::unique_ptr<Server> server(
-      new Server(std::move(store), config, std::move(upgrades), std::move(site), fleet_options));
+  std::unique_ptr<audit::AuditLog> audit =
+      RG_TRY(audit::AuditLog::open(*store, {.file = audit_log_of(config)}));
+  std::unique_ptr<Server> server(new Server(std::move(store), std::move(audit), config,
+                                            std::move(upgrades), std::move(site), fleet_options));
   if (!config.site_profile.empty()) spdlog::info("site profile {}", config.site_profile);
+  server->record_restores(config.database);
   RG_TRY_OK(server->end_interrupted_runs());
   server->feed_.restore(fleet::unix_seconds());
   RG_TRY_OK(server->start_grpc(config));
@@ -93,9 +98,11 @@ Result<std::unique_ptr<Server>> Server::start(const Config& config,
 }
 
 // The order of the members is the order of construction; threads start last.
-Server::Server(std::unique_ptr<store::Store> store, const Config& config, WatchPolicy upgrades,
-               plan::Site site, fleet::FleetOptions fleet_options)
+Server::Server(std::unique_ptr<store::Store> store, std::unique_ptr<audit::AuditLog> audit,
+               const Config& config, WatchPolicy upgrades, plan::Site site,
+               fleet::FleetOptions fleet_options)
     : store_(std::move(store)),
+      audit_(std::move(audit)),
       leaves_([site](const auto& nodes) { return leaves_of(site, nodes); }),
       matrices_(*store_, leaves_),
       run_judge_(*store_, leaves_),
@@ -107,7 +114,8 @@ Server::Server(std::unique_ptr<store::Store> store, const Config& config, WatchP
       schedules_(loop_, director_, control_, *store_),
       upgrade_watch_(std::move(upgrades), control_, *store_),
       feed_(metrics_, *store_, config.database, leaves_, [this] { return matrices_.done(); }),
-      archive_(*store_, retention_of(config.keep_days), Archive::kExportRanks, leaves_),
+      archive_(*store_, retention_of(config.keep_days), Archive::kExportRanks, leaves_,
+               backup_folder_of(config)),
       retention_(retention_of(config.keep_days)),
       pool_(std::make_unique<fleet::WorkerPool>(kWorkers)),
       queries_(std::make_unique<fleet::WorkerPool>(kQueryWorkers)),
@@ -115,10 +123,15 @@ Server::Server(std::unique_ptr<store::Store> store, const Config& config, WatchP
       upkeep_(std::make_unique<fleet::WorkerPool>(1)),
       starter_(std::make_unique<fleet::WorkerPool>(1)),
       feeder_(std::make_unique<fleet::WorkerPool>(1)),
-      agent_link_(make_agent_link_service(fleet_, peers_)),
-      control_service_(make_control_service(control_, schedules_, peers_, *pool_)),
-      archive_service_(make_archive_service(archive_, peers_, {*queries_, *sql_, *upkeep_})),
-      judge_service_(make_judge_service(control_, *store_, peers_, *queries_, leaves_)) {
+      agent_link_(make_agent_link_service(fleet_, peers_, gate_)),
+      control_service_(make_control_service(control_, schedules_, gate_, *pool_)),
+      archive_service_(make_archive_service(archive_, gate_, {*queries_, *sql_, *upkeep_})),
+      judge_service_(make_judge_service(control_, *store_, gate_, *queries_, leaves_)) {
+  const OwnAct record = [this](std::string act, std::string subject, const Status& outcome) {
+    audit_->did(std::move(act), std::move(subject), outcome);
+  };
+  schedules_.on_act(record);
+  upgrade_watch_.on_act(record);
   fleet_.set_listener(&director_);
   run_judge_.on_new(
       [this](const std::vector<store::SeriesRow>& series) { start_confirming(series); });
@@ -159,13 +172,24 @@ Server::~Server() {
   grpc_.reset();
 }
 
+// Restores happen while no controller runs. The notes stay until their rows are stored.
+void Server::record_restores(const std::string& database) {
+  constexpr double kSettleSeconds = 10;
+  const auto notes = store::read_restore_notes(database);
+  for (const store::RestoreNote& note : notes)
+    audit_->did("restore", fmt::format("{} at {}: {}; the old file: {}", note.user, note.at,
+                                       note.backup, note.kept.empty() ? "none" : note.kept));
+  if (!notes.empty() && audit_->settle(kSettleSeconds)) store::remove_restore_notes(database);
+}
+
 // Ends runs that the previous controller left open as crashed.
 Status Server::end_interrupted_runs() {
   const std::vector<std::string> ended = RG_TRY(store_->end_interrupted_runs());
   for (const std::string& run_id : ended) matrices_.want(run_id);
-  if (!ended.empty())
-    spdlog::warn("runs that the last controller left open ended as crashed: {}",
-                 fmt::join(ended, ", "));
+  if (ended.empty()) return {};
+  const std::string runs = fmt::format("{}", fmt::join(ended, ", "));
+  spdlog::warn("runs that the last controller left open ended as crashed: {}", runs);
+  audit_->did("end_runs", fmt::format("left open by the last controller: {}", runs));
   return {};
 }
 
@@ -175,6 +199,7 @@ Status Server::start_grpc(const Config& config) {
   grpc::reflection::InitProtoReflectionServerBuilderPlugin();
   grpc::ServerBuilder builder;
   set_channel_arguments(builder);
+  builder.experimental().SetInterceptorCreators(gate_.interceptors());
   builder.RegisterService(agent_link_.get());
   builder.RegisterService(control_service_.get());
   builder.RegisterService(archive_service_.get());
@@ -331,9 +356,15 @@ void Server::prune_store() {
   store::Retention retention = retention_;
   retention.largest_share = kLargestPrunedShare;
   const auto counts = store_->prune(retention, fleet::unix_seconds());
-  if (!counts) return spdlog::warn("store: prune: {}", counts.error().message);
-  spdlog::info("store: pruned {} raw samples, {} distributions, {} points", counts->raw_samples,
-               counts->distributions, counts->points);
+  if (!counts) {
+    audit_->did("prune", "data older than the settings", tl::unexpected(counts.error()));
+    return spdlog::warn("store: prune: {}", counts.error().message);
+  }
+  const std::string pruned =
+      fmt::format("{} raw samples, {} distributions, {} points", counts->raw_samples,
+                  counts->distributions, counts->points);
+  audit_->did("prune", pruned + " deleted");
+  spdlog::info("store: pruned {}", pruned);
 }
 
 // Measures new findings a second time at once, before anybody is alerted. If the run cannot start,
@@ -353,6 +384,10 @@ void Server::start_confirming(const std::vector<store::SeriesRow>& series) {
     request.set_node_set(fmt::format("{}", fmt::join(again->nodes, ",")));
     request.set_trigger("schedule");
     const auto started = control_.start_run(request, std::string(kRunJudgeWho));
+    audit_->did("start_run",
+                fmt::format("{}: suite=confirm.yaml node_set={} run={}", kRunJudgeWho,
+                            request.node_set(), started ? started->run_id() : ""),
+                started ? Status() : tl::unexpected(started.error()));
     if (started)
       spdlog::info("run {} measures again what the last one found", started->run_id());
     else

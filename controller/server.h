@@ -6,6 +6,7 @@
 
 #include <grpcpp/grpcpp.h>
 
+#include "controller/audit/audit_log.h"
 #include "controller/config.h"
 #include "controller/control/control.h"
 #include "controller/control/director.h"
@@ -21,6 +22,7 @@
 #include "controller/listen/tcp_listener.h"
 #include "controller/listen/unix_listener.h"
 #include "controller/metric/controller_metrics.h"
+#include "controller/rpc/gate.h"
 #include "controller/rpc/services.h"
 #include "controller/schedule/schedule_service.h"
 #include "controller/store/store.h"
@@ -70,12 +72,16 @@ class Server {
   void start_due(double now) { schedules_.tick(now); }
   // Watches changed stacks that nobody gates. The server does so itself every kUpgradeSeconds.
   void watch_upgrades(double now) { upgrade_watch_.tick(now); }
+  // Opens the audit log's file anew, for logrotate. After an error the old file stays in use.
+  Status reopen_logs() { return audit_->reopen(); }
   [[nodiscard]] int tcp_port() const { return tcp_ ? tcp_->port() : 0; }  // 0 without TCP
   [[nodiscard]] int metrics_port() const { return http_ ? http_->port() : 0; }
 
  private:
-  Server(std::unique_ptr<store::Store> store, const Config& config, WatchPolicy upgrades,
-         plan::Site site, fleet::FleetOptions fleet_options);
+  Server(std::unique_ptr<store::Store> store, std::unique_ptr<audit::AuditLog> audit,
+         const Config& config, WatchPolicy upgrades, plan::Site site,
+         fleet::FleetOptions fleet_options);
+  void record_restores(const std::string& database);
   Status end_interrupted_runs();
   Status start_grpc(const Config& config);
   Status open_tcp(const TcpOptions& options, grpc::ServerBuilder& builder);
@@ -89,11 +95,13 @@ class Server {
   void start_confirming(const std::vector<store::SeriesRow>& series);
 
   std::unique_ptr<store::Store> store_;
+  std::unique_ptr<audit::AuditLog> audit_;
   const LeafSource leaves_;
   MatrixKeeper matrices_;  // outlives the loop, which calls it
   RunJudge run_judge_;     // outlives the loop, which calls it
   Metrics metrics_;
   auth::PeerBook peers_;
+  rpc::Gate gate_{peers_, *audit_};  // outlives the fleet, whose streams are calls
   fleet::EventLoop loop_;
   fleet::Fleet fleet_;
   PreflightService preflights_;

@@ -86,8 +86,9 @@ controller/store/ingest: =core controller/api controller/store/rows controller/s
 controller/store/queries: =core controller/api controller/store/ingest controller/store/rows controller/store/sqlite
 controller/store/upkeep: =core controller/store/rows controller/store/sqlite
 controller/store: =core controller/store/*
+controller/audit: =core controller/store controller/store/rows
 controller/http: =core
-controller/fleet: =core controller/api controller/plan controller/plan/* controller/store controller/store/*
+controller/fleet: =core controller/api controller/audit controller/plan controller/plan/* controller/store controller/store/*
 controller/listen: =core controller/fleet
 controller/history: =core controller/api controller/fleet controller/localise controller/localise/retest controller/plan controller/plan/topology controller/store controller/store/*
 controller/control: =core controller/api controller/fleet controller/history controller/localise/retest controller/metric controller/plan controller/plan/* controller/run controller/stats controller/store
@@ -96,8 +97,8 @@ controller/upgrades: =core controller/api controller/detect controller/fleet con
 controller/findings: =core controller/api controller/detect controller/fleet controller/history controller/stats controller/store controller/store/rows controller/upgrades controller/verdict
 controller/gate: =core controller/api controller/control controller/schedule controller/store controller/upgrades
 controller/exporter: =core controller/findings controller/fleet controller/history controller/metric controller/schedule controller/store
-controller/rpc: =core controller/api controller/control controller/findings controller/fleet controller/gate controller/history controller/schedule controller/upgrades
-controller: =core controller/control controller/exporter controller/findings controller/fleet controller/gate controller/history controller/http controller/listen controller/metric controller/rpc controller/schedule controller/store controller/store/upkeep
+controller/rpc: =core controller/api controller/audit controller/control controller/findings controller/fleet controller/gate controller/history controller/schedule controller/upgrades
+controller: =core controller/audit controller/control controller/exporter controller/findings controller/fleet controller/gate controller/history controller/http controller/listen controller/metric controller/rpc controller/schedule controller/store controller/store/upkeep
 controller/cli/render: =core kernels/core/report controller/api
 controller/cli/input: =core controller/api controller/cli/render
 controller/cli/live: =core controller/api controller/cli/input controller/cli/render
@@ -123,7 +124,7 @@ prometheus/: agent controller/metric controller/exporter
 httplib.h: controller/http
 date/tz.h: controller/schedule
 CLI/: agent controller controller/cli controller/cli/* kernels/runner
-spdlog/: agent agent/* controller controller/control controller/exporter controller/findings controller/fleet controller/gate controller/history controller/listen controller/rpc controller/run controller/schedule controller/store controller/store/* controller/upgrades
+spdlog/: agent agent/* controller controller/audit controller/control controller/exporter controller/findings controller/fleet controller/gate controller/history controller/listen controller/rpc controller/run controller/schedule controller/store controller/store/* controller/upgrades
 '
 # Rooms that judge. Their code reads no clock, file, socket, random number or other state of the process (std::lgamma
 # writes `signgam`).

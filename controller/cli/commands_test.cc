@@ -58,6 +58,8 @@ std::vector<GoldenCase> golden_cases() {
           {"db_check", {"db", "check"}},
           {"db_backup", {"db", "backup", "/backup/railgauge.db"}},
           {"db_prune", {"db", "prune", "--raw-days", "1"}},
+          {"audit", {"audit"}},
+          {"audit_refused", {"audit", "--refused", "--who", "bob", "--since", "2026-11-20"}},
           {"schedules", {"schedules"}},
           {"schedules_show", {"schedules", "show", "nightly"}},
           {"schedules_pause", {"schedules", "pause", "nightly"}},

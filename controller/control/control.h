@@ -2,6 +2,7 @@
 // are messages, without gRPC. Called on worker threads; asks the event loop for the live state.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -16,6 +17,10 @@
 #include "controller/store/store.h"
 
 namespace railgauge {
+
+// Records what the controller starts or cancels by itself: the act ("start_run"), its subject and
+// its outcome. Must not block.
+using OwnAct = std::function<void(std::string act, std::string subject, const Status& outcome)>;
 
 // Each public function answers one call. Errors are one line for the caller: a name that does not
 // exist is kInvalidArgument. Thread safe: it has no state of its own beside constants.

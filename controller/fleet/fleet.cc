@@ -112,7 +112,8 @@ Fleet::Fleet(fleet::EventLoop& loop, store::Store& store, FleetOptions options)
   }
 }
 
-std::shared_ptr<AgentStream> Fleet::open(grpc::CallbackServerContext* context, auth::Peer peer) {
+std::shared_ptr<AgentStream> Fleet::open(grpc::CallbackServerContext* context, auth::Peer peer,
+                                         std::shared_ptr<void> call) {
   const Session session = next_session_++;
   AgentStream::Events events{
       .message =
@@ -127,7 +128,8 @@ std::shared_ptr<AgentStream> Fleet::open(grpc::CallbackServerContext* context, a
               on_message(from, std::move(moved), {});
             });
           },
-      .closed = [this](Session from) { loop_.post([this, from] { on_closed(from); }); }};
+      .closed = [this, call = std::move(call)](
+                    Session from) { loop_.post([this, from] { on_closed(from); }); }};
   auto stream = AgentStream::make(session, context, std::move(peer), std::move(events));
   if (++open_streams_ > options_.max_streams) {
     stream->finish(

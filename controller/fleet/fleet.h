@@ -114,8 +114,9 @@ class Fleet {
   using PreflightListener = std::function<void(const std::string& name, api::PreflightAnswer)>;
   void on_preflight(PreflightListener listener) { preflight_ = std::move(listener); }
 
-  // A new stream, from a gRPC thread. Reading starts on the loop.
-  std::shared_ptr<AgentStream> open(grpc::CallbackServerContext* context, auth::Peer peer);
+  // A new stream, from a gRPC thread. Reading starts on the loop. `call` is kept until it ends.
+  std::shared_ptr<AgentStream> open(grpc::CallbackServerContext* context, auth::Peer peer,
+                                    std::shared_ptr<void> call = {});
 
   // On the loop. False: the node is not attached, and the message is dropped.
   bool send(const std::string& name, api::ControllerMessage message);

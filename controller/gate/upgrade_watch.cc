@@ -201,7 +201,10 @@ Result<bool> UpgradeWatch::extend(const store::UpgradeRow& upgrade) {
   api::GateRequest more;
   more.set_continue_upgrade_id(upgrade.upgrade_id);
   const api::GateStep step = RG_TRY(gate_.gate(more, std::string(kWho)));
-  if (step.state() != text_of(GateState::kWaiting)) return true;
+  if (step.state() != text_of(GateState::kWaiting)) {
+    record_("gate_upgrade", fmt::format("{}: run {}", upgrade.upgrade_id, step.run_id()), {});
+    return true;
+  }
   spdlog::debug("upgrade {}: not measured once more yet: {}", upgrade.upgrade_id, step.reason());
   return false;
 }
@@ -239,6 +242,7 @@ std::string UpgradeWatch::run(const Cohort& cohort, const std::vector<store::Upg
   const auto step = gate_.gate(request, std::string(kWho));
   if (!step) return step.error().message;
   if (step->state() == text_of(GateState::kWaiting)) return step->reason();
+  record_("gate_upgrade", fmt::format("{}: run {}", step->upgrade_id(), step->run_id()), {});
   spdlog::info("upgrade {} of {} ({}): {} by policy", step->upgrade_id(), request.node_set(),
                cohort.to, step->state());
   return "";

@@ -50,6 +50,8 @@ class UpgradeWatch {
         control_(control),
         store_(store),
         gate_(control, store) {}
+  // Set it before the first tick.
+  void on_act(OwnAct record) { record_ = std::move(record); }
 
   // Judges the runs that have ended, then looks for new cohorts. A call during another call does
   // nothing. Failures are logged. `now`: unix seconds.
@@ -91,6 +93,7 @@ class UpgradeWatch {
   Control& control_;
   store::Store& store_;
   GateService gate_;
+  OwnAct record_ = [](std::string, std::string, const Status&) {};
   // Held during a look; guards the members below.
   std::mutex mutex_;
   // Texts of cohorts that were proposed, and of troubles that were logged.

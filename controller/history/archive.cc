@@ -15,6 +15,7 @@
 #include "controller/plan/topology/node_set.h"
 #include "controller/store/ingest/record_sink.h"
 #include "controller/store/queries/bundle.h"
+#include "controller/store/upkeep/backup_folder.h"
 #include "kernels/core/text/rfc3339.h"
 #include "kernels/core/text/text.h"
 
@@ -335,25 +336,24 @@ Result<api::DatabaseCheck> Archive::check_database(const api::CheckRequest&) {
 
 // The path is resolved by the controller, whose working folder the caller does not know.
 Result<api::BackUpReport> Archive::back_up(const api::BackUpRequest& request) {
-  if (!request.path().starts_with('/'))
-    return fail(Code::kInvalidArgument,
-                fmt::format("backup {}: it is a path on the controller's host that begins with /",
-                            in_quotes(request.path())));
-  RG_TRY_OK(store_.back_up(request.path()));
+  const std::string path = RG_TRY(store::backup_target(backup_folder_, request.path()));
+  RG_TRY_OK(store_.back_up(path));
   std::error_code error;
-  const auto bytes = std::filesystem::file_size(request.path(), error);
+  const auto bytes = std::filesystem::file_size(path, error);
   auto report = new_document<api::BackUpReport>();
-  report.set_path(request.path());
+  report.set_path(path);
   report.set_bytes(error ? 0 : static_cast<double>(bytes));
   return report;
 }
 
-// Limits that the request does not state are those of the settings.
+// Limits that the request does not state are those of the settings. The audit trail is left to the
+// controller's own pruning.
 Result<api::PruneReport> Archive::prune(const api::PruneRequest& request) {
   store::Retention retention = retention_;
   if (request.has_raw_sample_days()) retention.raw_sample_days = request.raw_sample_days();
   if (request.has_distribution_days()) retention.distribution_days = request.distribution_days();
   if (request.has_point_days()) retention.point_days = request.point_days();
+  retention.audit_days = 0;
   const store::PruneCounts counts = RG_TRY(store_.prune(retention, fleet::unix_seconds()));
   auto report = new_document<api::PruneReport>();
   report.set_raw_samples(counts.raw_samples);
@@ -361,6 +361,34 @@ Result<api::PruneReport> Archive::prune(const api::PruneRequest& request) {
   report.set_points(counts.points);
   report.set_freed_bytes(counts.freed_bytes);
   return report;
+}
+
+Result<api::AuditList> Archive::list_audit(const api::AuditRequest& request) {
+  constexpr std::uint32_t kDefaultRows = 100;
+  constexpr std::uint32_t kMaxRows = 5'000;  // below gRPC's limit of a message
+  const std::uint32_t limit = request.limit() == 0 ? kDefaultRows : request.limit();
+  const auto rows = RG_TRY(store_.read(
+      store::read_audit, store::AuditFilter{.since = when(request.has_since_unix_seconds(),
+                                                          request.since_unix_seconds()),
+                                            .who = request.who(),
+                                            .rpc = request.rpc(),
+                                            .refused = request.refused(),
+                                            .limit = std::min(limit, kMaxRows)}));
+  auto list = new_document<api::AuditList>();
+  for (const store::AuditRow& row : rows) {
+    api::AuditEntry& entry = *list.add_entries();
+    entry.set_at(rfc3339(row.at));
+    entry.set_who(row.who);
+    entry.set_role(row.role);
+    if (!row.address.empty()) entry.set_address(row.address);
+    entry.set_rpc(row.rpc);
+    if (!row.subject.empty()) entry.set_subject(row.subject);
+    entry.set_outcome(row.outcome);
+    if (!row.reason.empty()) entry.set_reason(row.reason);
+    entry.set_refused(row.refused);
+    entry.set_count(row.count);
+  }
+  return list;
 }
 
 // --- pairs of nodes ---

@@ -38,13 +38,15 @@ class Archive {
   static constexpr std::size_t kFewSeries = 20'000;
 
   // `retention`: the limits of a pruning whose request states none. `leaves`: the leaf switches for
-  // matrices and suspects.
+  // matrices and suspects. `backup_folder`: the only place of backups; "": none is made.
   explicit Archive(store::Store& store, store::Retention retention = {},
-                   std::int64_t export_ranks = kExportRanks, LeafSource leaves = {})
+                   std::int64_t export_ranks = kExportRanks, LeafSource leaves = {},
+                   std::string backup_folder = {})
       : store_(store),
         retention_(retention),
         export_ranks_(export_ranks),
-        leaves_(std::move(leaves)) {}
+        leaves_(std::move(leaves)),
+        backup_folder_(std::move(backup_folder)) {}
 
   // The points that the request matches, at most its limit.
   Result<api::ResultList> find_points(const api::PointsRequest& request);
@@ -69,11 +71,13 @@ class Archive {
   Result<api::Space> get_space(const api::SpaceRequest& request);
   // Checks the database file and lists its problems.
   Result<api::DatabaseCheck> check_database(const api::CheckRequest& request);
-  // Copies the database to an absolute path of the controller's host while it is in use.
-  // kInvalidArgument: the path is relative.
+  // Copies the database into the backup folder while it is in use. Errors: backup_target()'s and
+  // the store's.
   Result<api::BackUpReport> back_up(const api::BackUpRequest& request);
   // Removes old details by the retention of the request, and reports the rows that were removed.
   Result<api::PruneReport> prune(const api::PruneRequest& request);
+  // The audit trail, newest first.
+  Result<api::AuditList> list_audit(const api::AuditRequest& request);
   // The figures of one rail and memory by pair of nodes. kInvalidArgument: the run has no such
   // figures.
   Result<api::PairMatrix> get_matrix(const api::PairsRequest& request);
@@ -88,6 +92,7 @@ class Archive {
   const store::Retention retention_;
   const std::int64_t export_ranks_;
   const LeafSource leaves_;
+  const std::string backup_folder_;
 };
 
 }  // namespace railgauge

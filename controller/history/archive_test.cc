@@ -328,12 +328,13 @@ TEST_F(ArchiveTest, TheDatabaseIsCheckedCopiedAndPrunedWhileTheControllerServes)
   EXPECT_EQ(space.points(), kPoints + 1);
   EXPECT_GT(space.parts_size(), 20);
   api::BackUpRequest backup;
-  backup.set_path("relative");
+  backup.set_path("../outside.db");
   api::BackUpReport report;
   EXPECT_EQ(ask(&api::Archive::Stub::BackUp, backup, report).error_code(),
             grpc::StatusCode::INVALID_ARGUMENT);
-  backup.set_path(bench_.path("copy.db"));
+  backup.set_path("copy.db");
   ASSERT_TRUE(ask(&api::Archive::Stub::BackUp, backup, report).ok());
+  EXPECT_EQ(report.path(), bench_.path("backups/copy.db"));
   EXPECT_GT(report.bytes(), 100'000);
   EXPECT_EQ(ask(&api::Archive::Stub::BackUp, backup, report).error_code(),
             grpc::StatusCode::ALREADY_EXISTS);

@@ -13,14 +13,17 @@ namespace {
 // that of one page, and no snapshot is held in between.
 class ExportStream final : public grpc::ServerWriteReactor<api::ResultList> {
  public:
-  ExportStream(Archive& archive, fleet::WorkerPool& pool, api::PointsRequest request)
-      : archive_(archive), pool_(pool), request_(std::move(request)) {}
+  ExportStream(Archive& archive, fleet::WorkerPool& pool, std::shared_ptr<rpc::Call> call,
+               api::PointsRequest request)
+      : archive_(archive), pool_(pool), call_(std::move(call)), request_(std::move(request)) {}
 
   void next() {
-    if (!pool_.submit([this] { write_page(); })) Finish(rpc::busy());
+    if (pool_.submit([this] { write_page(); })) return;
+    call_->refuse(rpc::busy());
+    Finish(rpc::to_grpc(rpc::busy()));
   }
   void OnWriteDone(bool ok) override {
-    if (!ok) return Finish({grpc::StatusCode::UNAVAILABLE, "the caller is gone"});
+    if (!ok) return finish({grpc::StatusCode::UNAVAILABLE, "the caller is gone"});
     next();
   }
   void OnCancel() override { cancelled_ = true; }
@@ -30,18 +33,22 @@ class ExportStream final : public grpc::ServerWriteReactor<api::ResultList> {
   void write_page() {
     if (!cursor_) {
       Result<ExportCursor> begun = archive_.begin_export(request_);
-      if (!begun) return Finish(rpc::to_grpc(begun.error()));
+      if (!begun) return finish(rpc::to_grpc(begun.error()));
       cursor_ = std::move(*begun);
     }
     Result<api::ResultList> page =
         archive_.next_points(*cursor_, [this] { return cancelled_.load(); });
-    if (!page) return Finish(rpc::to_grpc(page.error()));
-    if (page->points().empty() || sent_ == limit()) return Finish(grpc::Status::OK);
+    if (!page) return finish(rpc::to_grpc(page.error()));
+    if (page->points().empty() || sent_ == limit()) return finish(grpc::Status::OK);
     while (static_cast<std::uint32_t>(page->points_size()) > limit() - sent_)
       page->mutable_points()->RemoveLast();
     sent_ += static_cast<std::uint32_t>(page->points_size());
     page_ = std::move(*page);
     StartWrite(&page_);
+  }
+  void finish(const grpc::Status& status) {
+    call_->end({});
+    Finish(status);
   }
   [[nodiscard]] std::uint32_t limit() const {
     return request_.limit() == 0 ? UINT32_MAX : request_.limit();
@@ -49,6 +56,7 @@ class ExportStream final : public grpc::ServerWriteReactor<api::ResultList> {
 
   Archive& archive_;
   fleet::WorkerPool& pool_;
+  const std::shared_ptr<rpc::Call> call_;
   const api::PointsRequest request_;
   api::ResultList page_;
   std::optional<ExportCursor> cursor_;
@@ -65,50 +73,59 @@ class Refused final : public grpc::ServerWriteReactor<api::ResultList> {
 
 class ArchiveService final : public api::Archive::CallbackService {
  public:
-  ArchiveService(Archive& archive, const auth::PeerBook& peers, const ArchivePools& pools)
+  ArchiveService(Archive& archive, rpc::Gate& gate, const ArchivePools& pools)
       : archive_(archive),
-        peers_(peers),
+        gate_(gate),
         queries_(pools.queries),
         sql_(pools.sql),
         upkeep_(pools.upkeep) {}
 
-  RAILGAUGE_UNARY(FindPoints, kRead, queries_, api::PointsRequest, api::ResultList,
+  RAILGAUGE_UNARY(FindPoints, queries_, api::PointsRequest, api::ResultList,
                   ask(context, &Archive::find_points, *request))
-  RAILGAUGE_UNARY(ListSeries, kRead, queries_, api::PointsRequest, api::SeriesList,
+  RAILGAUGE_UNARY(ListSeries, queries_, api::PointsRequest, api::SeriesList,
                   ask(context, &Archive::list_series, *request))
-  RAILGAUGE_UNARY(GetHistory, kRead, queries_, api::HistoryRequest, api::History,
+  RAILGAUGE_UNARY(GetHistory, queries_, api::HistoryRequest, api::History,
                   ask(context, &Archive::get_history, *request))
-  RAILGAUGE_UNARY(CompareRuns, kRead, queries_, api::CompareRequest, api::Comparison,
+  RAILGAUGE_UNARY(CompareRuns, queries_, api::CompareRequest, api::Comparison,
                   ask(context, &Archive::compare_runs, *request))
-  RAILGAUGE_UNARY(GetTasks, kRead, queries_, api::TasksRequest, api::TaskPage,
+  RAILGAUGE_UNARY(GetTasks, queries_, api::TasksRequest, api::TaskPage,
                   ask(context, &Archive::get_tasks, *request))
-  RAILGAUGE_UNARY(GetBundlePart, kRead, queries_, api::BundleRequest, api::BundlePart,
+  RAILGAUGE_UNARY(GetBundlePart, queries_, api::BundleRequest, api::BundlePart,
                   ask(context, &Archive::get_bundle_part, *request))
-  RAILGAUGE_UNARY(GetSpace, kRead, upkeep_, api::SpaceRequest, api::Space,
+  RAILGAUGE_UNARY(GetSpace, upkeep_, api::SpaceRequest, api::Space,
                   ask(context, &Archive::get_space, *request))
-  RAILGAUGE_UNARY(CheckDatabase, kRead, upkeep_, api::CheckRequest, api::DatabaseCheck,
+  RAILGAUGE_UNARY(CheckDatabase, upkeep_, api::CheckRequest, api::DatabaseCheck,
                   ask(context, &Archive::check_database, *request))
-  RAILGAUGE_UNARY(BackUp, kWrite, upkeep_, api::BackUpRequest, api::BackUpReport,
+  RAILGAUGE_UNARY(BackUp, upkeep_, api::BackUpRequest, api::BackUpReport,
                   ask(context, &Archive::back_up, *request))
-  RAILGAUGE_UNARY(Prune, kWrite, upkeep_, api::PruneRequest, api::PruneReport,
+  RAILGAUGE_UNARY(Prune, upkeep_, api::PruneRequest, api::PruneReport,
                   ask(context, &Archive::prune, *request))
-  RAILGAUGE_UNARY(GetMatrix, kRead, queries_, api::PairsRequest, api::PairMatrix,
+  RAILGAUGE_UNARY(ListAudit, queries_, api::AuditRequest, api::AuditList, list_audit(*request))
+  RAILGAUGE_UNARY(GetMatrix, queries_, api::PairsRequest, api::PairMatrix,
                   ask(context, &Archive::get_matrix, *request))
-  RAILGAUGE_UNARY(GetSuspects, kRead, sql_, api::PairsRequest, api::SuspectList,
+  RAILGAUGE_UNARY(GetSuspects, sql_, api::PairsRequest, api::SuspectList,
                   ask(context, &Archive::get_suspects, *request))
-  RAILGAUGE_UNARY(RunSql, kRead, sql_, api::SqlRequest, api::SqlTable,
+  RAILGAUGE_UNARY(RunSql, sql_, api::SqlRequest, api::SqlTable,
                   archive_.run_sql(*request, [context] { return context->IsCancelled(); }))
 
   grpc::ServerWriteReactor<api::ResultList>* ExportPoints(
       rpc::Context* context, const api::PointsRequest* request) override {
-    const grpc::Status status = rpc::check_caller(peers_.peer_of(*context), rpc::Access::kRead);
-    if (!status.ok()) return new Refused(status);
-    auto* stream = new ExportStream(archive_, queries_, *request);
+    auto call = gate_.admit(*context, rpc::right_of(kService, "ExportPoints"), request);
+    if (!call) return new Refused(rpc::to_grpc(call.error()));
+    auto* stream = new ExportStream(archive_, queries_, std::move(*call), *request);
     stream->next();
     return stream;
   }
 
  private:
+  static constexpr std::string_view kService = rpc::kArchive;
+
+  // Rows of calls that ended just now are on their way into the database.
+  Result<api::AuditList> list_audit(const api::AuditRequest& request) {
+    constexpr double kSettleSeconds = 1;
+    gate_.log().settle(kSettleSeconds);
+    return archive_.list_audit(request);
+  }
   // Each call may read the disk for long, so a caller that left before its turn costs no read.
   template <class Request, class Response>
   Result<Response> ask(const rpc::Context* context,
@@ -119,7 +136,7 @@ class ArchiveService final : public api::Archive::CallbackService {
   }
 
   Archive& archive_;
-  const auth::PeerBook& peers_;
+  rpc::Gate& gate_;
   fleet::WorkerPool& queries_;
   fleet::WorkerPool& sql_;
   fleet::WorkerPool& upkeep_;
@@ -127,9 +144,9 @@ class ArchiveService final : public api::Archive::CallbackService {
 
 }  // namespace
 
-std::unique_ptr<grpc::Service> make_archive_service(Archive& archive, const auth::PeerBook& peers,
+std::unique_ptr<grpc::Service> make_archive_service(Archive& archive, rpc::Gate& gate,
                                                     const ArchivePools& pools) {
-  return std::make_unique<ArchiveService>(archive, peers, pools);
+  return std::make_unique<ArchiveService>(archive, gate, pools);
 }
 
 }  // namespace railgauge

@@ -25,8 +25,10 @@ class WatchStream final : public grpc::ServerWriteReactor<api::RunEvent>,
   static constexpr std::size_t kMaxQueued = 256;
 
   // The stream lives until gRPC is done with it. `control` outlives it.
-  static std::shared_ptr<WatchStream> make(Control& control, std::string run_id) {
-    std::shared_ptr<WatchStream> stream(new WatchStream(control, std::move(run_id)));
+  static std::shared_ptr<WatchStream> make(Control& control, std::string run_id,
+                                           std::shared_ptr<rpc::Call> call) {
+    std::shared_ptr<WatchStream> stream(
+        new WatchStream(control, std::move(run_id), std::move(call)));
     stream->self_ = stream;
     stream->StartSendInitialMetadata();  // the caller learns at once that the call arrived
     return stream;
@@ -71,8 +73,8 @@ class WatchStream final : public grpc::ServerWriteReactor<api::RunEvent>,
   }
 
  private:
-  WatchStream(Control& control, std::string run_id)
-      : control_(control), run_id_(std::move(run_id)) {}
+  WatchStream(Control& control, std::string run_id, std::shared_ptr<rpc::Call> call)
+      : control_(control), run_id_(std::move(run_id)), call_(std::move(call)) {}
   void OnWriteDone(bool ok) override {
     const std::lock_guard lock(mutex_);
     queue_.pop_front();
@@ -93,12 +95,14 @@ class WatchStream final : public grpc::ServerWriteReactor<api::RunEvent>,
   void finish_now(const grpc::Status& status) {
     if (finished_) return;
     finished_ = true;
+    if (call_) call_->end({});
     Finish(status);
   }
 
   Control& control_;
   const std::string run_id_;
-  std::shared_ptr<WatchStream> self_;  // until OnDone
+  const std::shared_ptr<rpc::Call> call_;  // empty: it was refused
+  std::shared_ptr<WatchStream> self_;      // until OnDone
 
   std::mutex mutex_;
   std::deque<api::RunEvent> queue_;  // the front is being written
@@ -108,71 +112,69 @@ class WatchStream final : public grpc::ServerWriteReactor<api::RunEvent>,
 
 class ControlService final : public api::Control::CallbackService {
  public:
-  ControlService(Control& control, ScheduleService& schedules, const auth::PeerBook& peers,
+  ControlService(Control& control, ScheduleService& schedules, rpc::Gate& gate,
                  fleet::WorkerPool& pool)
-      : control_(control), schedules_(schedules), peers_(peers), pool_(pool) {}
+      : control_(control), schedules_(schedules), gate_(gate), pool_(pool) {}
 
-  RAILGAUGE_UNARY(ListNodes, kRead, pool_, api::ListNodesRequest, api::NodeList,
+  RAILGAUGE_UNARY(ListNodes, pool_, api::ListNodesRequest, api::NodeList,
                   control_.list_nodes(*request))
-  RAILGAUGE_UNARY(ListKernels, kRead, pool_, api::ListKernelsRequest, KernelList,
+  RAILGAUGE_UNARY(ListKernels, pool_, api::ListKernelsRequest, KernelList,
                   control_.list_kernels(*request))
-  RAILGAUGE_UNARY(ListSuites, kRead, pool_, api::ListSuitesRequest, api::SuiteList,
-                  control_.list_suites())
-  RAILGAUGE_UNARY(CheckSuite, kRead, pool_, api::SuiteSource, api::SuiteCheck,
+  RAILGAUGE_UNARY(ListSuites, pool_, api::ListSuitesRequest, api::SuiteList, control_.list_suites())
+  RAILGAUGE_UNARY(CheckSuite, pool_, api::SuiteSource, api::SuiteCheck,
                   control_.check_suite(*request))
-  RAILGAUGE_UNARY(PlanRun, kRead, pool_, api::RunRequest, api::RunPlan, control_.plan_run(*request))
-  RAILGAUGE_UNARY(StartRun, kWrite, pool_, api::RunRequest, api::RunSummary,
+  RAILGAUGE_UNARY(PlanRun, pool_, api::RunRequest, api::RunPlan, control_.plan_run(*request))
+  RAILGAUGE_UNARY(StartRun, pool_, api::RunRequest, api::RunSummary,
                   control_.start_run(*request, peer.who))
-  RAILGAUGE_UNARY(CancelRun, kWrite, pool_, api::RunRef, api::RunSummary,
+  RAILGAUGE_UNARY(CancelRun, pool_, api::RunRef, api::RunSummary,
                   control_.cancel_run(request->run_id(), peer.who))
-  RAILGAUGE_UNARY(ListRuns, kRead, pool_, api::ListRunsRequest, api::RunList,
-                  control_.list_runs(*request))
-  RAILGAUGE_UNARY(GetRun, kRead, pool_, api::RunRef, api::RunDetail,
-                  control_.get_run(request->run_id()))
-  RAILGAUGE_UNARY(QueryResults, kRead, pool_, api::ResultsRequest, api::ResultList,
+  RAILGAUGE_UNARY(ListRuns, pool_, api::ListRunsRequest, api::RunList, control_.list_runs(*request))
+  RAILGAUGE_UNARY(GetRun, pool_, api::RunRef, api::RunDetail, control_.get_run(request->run_id()))
+  RAILGAUGE_UNARY(QueryResults, pool_, api::ResultsRequest, api::ResultList,
                   control_.query_results(*request))
-  RAILGAUGE_UNARY(GetVersion, kRead, pool_, api::VersionRequest, api::VersionInfo,
-                  control_.get_version())
-  RAILGAUGE_UNARY(ListSchedules, kRead, pool_, api::ListSchedulesRequest, api::ScheduleList,
+  RAILGAUGE_UNARY(GetVersion, pool_, api::VersionRequest, api::VersionInfo, control_.get_version())
+  RAILGAUGE_UNARY(ListSchedules, pool_, api::ListSchedulesRequest, api::ScheduleList,
                   schedules_.list(request->name()))
-  RAILGAUGE_UNARY(AddSchedule, kWrite, pool_, api::ScheduleSpec, api::ScheduleInfo,
+  RAILGAUGE_UNARY(AddSchedule, pool_, api::ScheduleSpec, api::ScheduleInfo,
                   schedules_.add(*request, peer.who))
-  RAILGAUGE_UNARY(PauseSchedule, kWrite, pool_, api::ScheduleRef, api::ScheduleInfo,
+  RAILGAUGE_UNARY(PauseSchedule, pool_, api::ScheduleRef, api::ScheduleInfo,
                   schedules_.set_paused(request->name(), true))
-  RAILGAUGE_UNARY(ResumeSchedule, kWrite, pool_, api::ScheduleRef, api::ScheduleInfo,
+  RAILGAUGE_UNARY(ResumeSchedule, pool_, api::ScheduleRef, api::ScheduleInfo,
                   schedules_.set_paused(request->name(), false))
-  RAILGAUGE_UNARY(RemoveSchedule, kWrite, pool_, api::ScheduleRef, api::ScheduleInfo,
+  RAILGAUGE_UNARY(RemoveSchedule, pool_, api::ScheduleRef, api::ScheduleInfo,
                   schedules_.remove(request->name()))
-  RAILGAUGE_UNARY(RunSchedule, kWrite, pool_, api::ScheduleRef, api::RunSummary,
+  RAILGAUGE_UNARY(RunSchedule, pool_, api::ScheduleRef, api::RunSummary,
                   schedules_.run_now(request->name(), peer.who))
-  // Changes nothing on the nodes, but makes them work: not for those who may only read.
-  RAILGAUGE_UNARY(RunPreflight, kWrite, pool_, api::PreflightRequest, api::PreflightReport,
+  RAILGAUGE_UNARY(RunPreflight, pool_, api::PreflightRequest, api::PreflightReport,
                   control_.run_preflight(*request))
 
   grpc::ServerWriteReactor<api::RunEvent>* WatchRun(rpc::Context* context,
                                                     const api::RunRef* request) override {
-    auto stream = WatchStream::make(control_, request->run_id());
-    const Status allowed = auth::may_control(peers_.peer_of(*context), true);
-    if (!allowed)
-      stream->fail(rpc::to_grpc(allowed.error()));
-    else if (!pool_.submit([stream] { stream->begin(); }))
-      stream->fail(rpc::busy());
+    auto call = gate_.admit(*context, rpc::right_of(kService, "WatchRun"), request);
+    auto stream = WatchStream::make(control_, request->run_id(), call.value_or(nullptr));
+    if (!call) {
+      stream->fail(rpc::to_grpc(call.error()));
+    } else if (!pool_.submit([stream] { stream->begin(); })) {
+      (*call)->refuse(rpc::busy());
+      stream->fail(rpc::to_grpc(rpc::busy()));
+    }
     return stream.get();
   }
 
  private:
+  static constexpr std::string_view kService = rpc::kControl;
+
   Control& control_;
   ScheduleService& schedules_;
-  const auth::PeerBook& peers_;
+  rpc::Gate& gate_;
   fleet::WorkerPool& pool_;
 };
 
 }  // namespace
 
 std::unique_ptr<grpc::Service> make_control_service(Control& control, ScheduleService& schedules,
-                                                    const auth::PeerBook& peers,
-                                                    fleet::WorkerPool& pool) {
-  return std::make_unique<ControlService>(control, schedules, peers, pool);
+                                                    rpc::Gate& gate, fleet::WorkerPool& pool) {
+  return std::make_unique<ControlService>(control, schedules, gate, pool);
 }
 
 }  // namespace railgauge

@@ -25,35 +25,37 @@ Result<Value> as_wrong_use(Result<Value> result) {
 
 class JudgeService final : public api::Judge::CallbackService {
  public:
-  JudgeService(Control& control, store::Store& store, const auth::PeerBook& peers,
-               fleet::WorkerPool& pool, LeafSource leaves)
+  JudgeService(Control& control, store::Store& store, rpc::Gate& gate, fleet::WorkerPool& pool,
+               LeafSource leaves)
       : store_(store),
         upgrades_(control, store),
         findings_(store, std::move(leaves)),
-        peers_(peers),
+        gate_(gate),
         pool_(pool) {}
 
-  RAILGAUGE_UNARY(PrepareUpgrade, kWrite, pool_, api::PrepareRequest, api::Upgrade,
+  RAILGAUGE_UNARY(PrepareUpgrade, pool_, api::PrepareRequest, api::Upgrade,
                   upgrades_.prepare(*request, peer.who))
-  RAILGAUGE_UNARY(GateUpgrade, kWrite, pool_, api::GateRequest, api::GateStep,
+  RAILGAUGE_UNARY(GateUpgrade, pool_, api::GateRequest, api::GateStep,
                   upgrades_.gate(*request, peer.who))
-  RAILGAUGE_UNARY(JudgeUpgrade, kWrite, pool_, api::UpgradeRef, api::Upgrade, judge(*request))
-  RAILGAUGE_UNARY(ListUpgrades, kRead, pool_, api::ListUpgradesRequest, api::UpgradeList,
+  RAILGAUGE_UNARY(JudgeUpgrade, pool_, api::UpgradeRef, api::Upgrade, judge(*request))
+  RAILGAUGE_UNARY(ListUpgrades, pool_, api::ListUpgradesRequest, api::UpgradeList,
                   list_upgrades(*request))
-  RAILGAUGE_UNARY(GetUpgrade, kRead, pool_, api::UpgradeRef, api::Upgrade,
+  RAILGAUGE_UNARY(GetUpgrade, pool_, api::UpgradeRef, api::Upgrade,
                   as_wrong_use(upgrade_report(store_, request->upgrade_id())))
-  RAILGAUGE_UNARY(ListFindings, kRead, pool_, api::ListFindingsRequest, api::FindingList,
+  RAILGAUGE_UNARY(ListFindings, pool_, api::ListFindingsRequest, api::FindingList,
                   findings_.list(*request, fleet::unix_seconds()))
-  RAILGAUGE_UNARY(GetFinding, kRead, pool_, api::FindingRef, api::Finding,
+  RAILGAUGE_UNARY(GetFinding, pool_, api::FindingRef, api::Finding,
                   findings_.get(request->finding_id(), fleet::unix_seconds()))
-  RAILGAUGE_UNARY(StepFinding, kWrite, pool_, api::FindingStepRequest, api::Finding,
+  RAILGAUGE_UNARY(StepFinding, pool_, api::FindingStepRequest, api::Finding,
                   findings_.step(*request, peer.who, fleet::unix_seconds()))
-  RAILGAUGE_UNARY(PinBaselines, kWrite, pool_, api::PinRequest, api::BaselineList,
+  RAILGAUGE_UNARY(PinBaselines, pool_, api::PinRequest, api::BaselineList,
                   findings_.pin(*request, peer.who, fleet::unix_seconds()))
-  RAILGAUGE_UNARY(ListBaselines, kRead, pool_, api::ListBaselinesRequest, api::BaselineList,
+  RAILGAUGE_UNARY(ListBaselines, pool_, api::ListBaselinesRequest, api::BaselineList,
                   findings_.baselines(*request))
 
  private:
+  static constexpr std::string_view kService = rpc::kJudge;
+
   Result<api::Upgrade> judge(const api::UpgradeRef& request) {
     const double coverage = request.has_min_coverage() ? request.min_coverage() : 1;
     if (!(coverage > 0 && coverage <= 1))
@@ -74,16 +76,16 @@ class JudgeService final : public api::Judge::CallbackService {
   store::Store& store_;
   GateService upgrades_;
   FindingService findings_;
-  const auth::PeerBook& peers_;
+  rpc::Gate& gate_;
   fleet::WorkerPool& pool_;
 };
 
 }  // namespace
 
 std::unique_ptr<grpc::Service> make_judge_service(Control& control, store::Store& store,
-                                                  const auth::PeerBook& peers,
-                                                  fleet::WorkerPool& pool, LeafSource leaves) {
-  return std::make_unique<JudgeService>(control, store, peers, pool, std::move(leaves));
+                                                  rpc::Gate& gate, fleet::WorkerPool& pool,
+                                                  LeafSource leaves) {
+  return std::make_unique<JudgeService>(control, store, gate, pool, std::move(leaves));
 }
 
 }  // namespace railgauge

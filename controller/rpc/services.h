@@ -14,19 +14,20 @@
 #include "controller/fleet/fleet.h"
 #include "controller/fleet/worker_pool.h"
 #include "controller/history/archive.h"
+#include "controller/rpc/gate.h"
 #include "controller/schedule/schedule_service.h"
 
 namespace railgauge {
 
 // The agents' side of the wire: each call of Attach is the stream of one agent.
 std::unique_ptr<grpc::Service> make_agent_link_service(fleet::Fleet& fleet,
-                                                       const auth::PeerBook& peers);
+                                                       const auth::PeerBook& peers,
+                                                       rpc::Gate& gate);
 
 // Runs, suites, nodes, schedules and preflight. control.h and schedule_service.h define the
 // answers.
 std::unique_ptr<grpc::Service> make_control_service(Control& control, ScheduleService& schedules,
-                                                    const auth::PeerBook& peers,
-                                                    fleet::WorkerPool& pool);
+                                                    rpc::Gate& gate, fleet::WorkerPool& pool);
 
 // The threads of the archive's calls, apart so that a slow call delays only calls of its kind.
 struct ArchivePools {
@@ -36,13 +37,13 @@ struct ArchivePools {
 };
 
 // Stored figures, exports, SQL and upkeep of the database. archive.h defines the answers.
-std::unique_ptr<grpc::Service> make_archive_service(Archive& archive, const auth::PeerBook& peers,
+std::unique_ptr<grpc::Service> make_archive_service(Archive& archive, rpc::Gate& gate,
                                                     const ArchivePools& pools);
 
 // Upgrades, findings and baselines. upgrade_judge.h and the services of gate/ and findings/ define
 // the answers.
 std::unique_ptr<grpc::Service> make_judge_service(Control& control, store::Store& store,
-                                                  const auth::PeerBook& peers,
-                                                  fleet::WorkerPool& pool, LeafSource leaves = {});
+                                                  rpc::Gate& gate, fleet::WorkerPool& pool,
+                                                  LeafSource leaves = {});
 
 }  // namespace railgauge

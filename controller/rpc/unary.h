@@ -1,14 +1,14 @@
-// The frame that every unary call of the three services shares: check the caller, answer on a
-// worker thread, turn an Error into a gRPC status.
+// The frame that every unary call of the three services shares: pass the gate, answer on a worker
+// thread, turn an Error into a gRPC status.
 #pragma once
 
+#include <memory>
 #include <utility>
 
 #include <grpcpp/grpcpp.h>
-#include <spdlog/spdlog.h>
 
-#include "controller/fleet/auth.h"
 #include "controller/fleet/worker_pool.h"
+#include "controller/rpc/gate.h"
 #include "kernels/core/base/result.h"
 
 namespace railgauge::rpc {
@@ -16,58 +16,54 @@ namespace railgauge::rpc {
 using Unary = grpc::ServerUnaryReactor;
 using Context = grpc::CallbackServerContext;
 
-// A read is allowed to every known caller, a write only to callers that may control.
-enum class Access { kRead, kWrite };
-
-// Error codes are numbered as gRPC's, so the code is taken over as it is.
-inline grpc::Status to_grpc(const Error& error) {
-  return {static_cast<grpc::StatusCode>(error.code), error.message};
-}
-
 // The answer to a call that a worker pool has no room for.
-inline grpc::Status busy() {
-  return {grpc::StatusCode::RESOURCE_EXHAUSTED, "the controller is busy; try again"};
-}
+inline Error busy() { return {Code::kResourceExhausted, "the controller is busy; try again"}; }
 
-// OK, or the reason why `peer` may not make the call. Logs a refusal.
-inline grpc::Status check_caller(const auth::Peer& peer, Access access) {
-  const Status allowed = auth::may_control(peer, access == Access::kRead);
-  if (allowed) return grpc::Status::OK;
-  spdlog::warn("call refused: {}", allowed.error().message);
-  return to_grpc(allowed.error());
+// Carries out one admitted call: a write only when its row of the audit trail is stored.
+template <class Response, class Work>
+Result<Response> carry_out(Call& call, const Work& work) {
+  RG_TRY_OK(call.begin());
+  Result<Response> answer = work(call.peer());
+  call.end(answer ? Status() : tl::unexpected(answer.error()));
+  return answer;
 }
 
 // Answers one call with `Result<Response> work(const auth::Peer& caller)`, run on a thread of
 // `pool`. `response` and everything that `work` refers to stay valid until the call ends: gRPC
 // keeps request and response alive until Finish. Returns at once; never blocks. Thread safe.
-template <class Response, class Work>
-Unary* unary(Context* context, const auth::PeerBook& peers, Access access, fleet::WorkerPool& pool,
-             Response* response, Work work) {
+template <class Request, class Response, class Work>
+Unary* unary(Context* context, Gate& gate, const Right& right, fleet::WorkerPool& pool,
+             const Request* request, Response* response, Work work) {
   Unary* reactor = context->DefaultReactor();
-  const auth::Peer peer = peers.peer_of(*context);
-  if (const grpc::Status status = check_caller(peer, access); !status.ok()) {
-    reactor->Finish(status);
+  Result<std::shared_ptr<Call>> admitted = gate.admit(*context, right, request);
+  if (!admitted) {
+    reactor->Finish(to_grpc(admitted.error()));
     return reactor;
   }
-  const bool taken = pool.submit([reactor, response, peer, moved = std::move(work)] {
-    Result<Response> answer = moved(peer);
+  const std::shared_ptr<Call> call = std::move(*admitted);
+  const bool taken = pool.submit([reactor, response, call, moved = std::move(work)] {
+    Result<Response> answer = carry_out<Response>(*call, moved);
+    call->end({});  // of a call that did not begin
     if (!answer) return reactor->Finish(to_grpc(answer.error()));
     *response = std::move(*answer);
     reactor->Finish(grpc::Status::OK);
   });
-  if (!taken) reactor->Finish(busy());
+  if (!taken) {
+    call->refuse(busy());
+    reactor->Finish(to_grpc(busy()));
+  }
   return reactor;
 }
 
 }  // namespace railgauge::rpc
 
-// A unary call of a service that has the members `peers_` and `pool`: its name, who may make it,
-// the types of request and response, and the expression of the answer, a Result. In it `request`
-// points to the request, `peer` is the caller, and `context` is the call.
-#define RAILGAUGE_UNARY(name, access, pool, Request, Response, answer)                         \
+// A unary call of a service that has the members `kService`, `gate_` and `pool`: its name, by which
+// kRights has who may make it, the types of request and response, and the expression of the answer,
+// a Result. In it `request` points to the request, `peer` is the caller, and `context` is the call.
+#define RAILGAUGE_UNARY(name, pool, Request, Response, answer)                                 \
   rpc::Unary* name(rpc::Context* context, [[maybe_unused]] const Request* request,             \
                    Response* response) override {                                              \
-    return rpc::unary(context, peers_, rpc::Access::access, pool, response,                    \
+    return rpc::unary(context, gate_, rpc::right_of(kService, #name), pool, request, response, \
                       [=, this]([[maybe_unused]] const auth::Peer& peer) -> Result<Response> { \
                         return answer;                                                         \
                       });                                                                      \

@@ -242,10 +242,14 @@ void ScheduleService::carry_out(const store::ScheduleRow& row, const run::Decisi
   const auto started =
       start(control_, row, fmt::format("schedule {}", row.name),
             {.schedule = row.name, .due_at = decision.due_at, .reason = decision.reason});
+  if (started)
+    record_("start_run", fmt::format("schedule {}: run {}", row.name, started->run_id()), {});
   // Cancel only when the new run waits behind it: if the start fails, the old run continues.
   if (started && decision.replace && row.last) {
     const auto cancelled = control_.cancel_run(
         row.last->run_id, fmt::format("schedule {}, for run {}", row.name, started->run_id()));
+    record_("cancel_run", fmt::format("schedule {}: run {}", row.name, row.last->run_id),
+            cancelled ? Status() : tl::unexpected(cancelled.error()));
     if (!cancelled) spdlog::warn("schedule {}: {}", row.name, cancelled.error().message);
   }
   if (started || started.error().code == Code::kAlreadyExists) return;
@@ -312,6 +316,8 @@ Result<bool> ScheduleService::try_to_resume(const store::ScheduleRow& row,
   }
   if (RG_TRY(waits_for_nodes(run_id, now))) return false;
   const Status started = start_resumed_run(control_, store_, row, broken, resumed_runs);
+  if (started)
+    record_("start_run", fmt::format("schedule {}: the rest of {}", row.name, run_id), {});
   if (started || started.error().code == Code::kAlreadyExists) return true;
   const bool may_pass = started.error().code == Code::kUnavailable ||
                         started.error().code == Code::kResourceExhausted;

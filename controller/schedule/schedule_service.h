@@ -29,6 +29,8 @@ class ScheduleService {
   ScheduleService(fleet::EventLoop& loop, run::Director& director, Control& control,
                   store::Store& store)
       : loop_(loop), director_(director), control_(control), store_(store) {}
+  // Set it before the first tick.
+  void on_act(OwnAct record) { record_ = std::move(record); }
 
   // Decides each schedule that became due up to `now` (unix seconds). A start that fails is tried
   // again at the next tick while it is still in time; after that the due time counts as missed. A
@@ -69,6 +71,7 @@ class ScheduleService {
   run::Director& director_;
   Control& control_;
   store::Store& store_;
+  OwnAct record_ = [](std::string, std::string, const Status&) {};
   // A start for a missed due time that failed and is tried again.
   struct LateStart {
     double due_at = 0;

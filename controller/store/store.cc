@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "controller/store/queries/audit.h"
 #include "controller/store/sqlite/live_backup.h"
 #include "controller/store/store_impl.h"
 #include "controller/store/upkeep/backup.h"
@@ -21,8 +22,10 @@ Result<std::unique_ptr<Store>> Store::open(StoreOptions options) {
   Connection connection =
       RG_TRY(open_and_migrate(options.path, options.busy_timeout_seconds, options.max_pages));
   const OrphanTotals totals = RG_TRY(count_orphans(connection));
-  return std::unique_ptr<Store>(new Store(
-      std::make_unique<Impl>(std::move(options), std::move(lock), std::move(connection), totals)));
+  auto impl =
+      std::make_unique<Impl>(std::move(options), std::move(lock), std::move(connection), totals);
+  RG_TRY_OK(impl->audit_retention.join(impl->connection));
+  return std::unique_ptr<Store>(new Store(std::move(impl)));
 }
 
 Status Store::append_records(std::string node_id, std::vector<Record> records, Completion done,
@@ -100,6 +103,11 @@ Status Store::add_tasks(std::string run_id, std::vector<TaskRow> tasks, Completi
 Status Store::add_event(EventRow event, Completion done) {
   if (event.at <= 0) event.at = impl_->now();
   return keep([this, event = std::move(event)] { return insert_event(impl_->connection, event); },
+              std::move(done));
+}
+
+Status Store::add_audit(AuditRow row, Completion done) {
+  return keep([this, row = std::move(row)] { return write_audit(impl_->connection, row); },
               std::move(done));
 }
 
@@ -286,6 +294,27 @@ struct Pruner {
     });
   }
 
+  // Rows of the audit trail that are older, and refused calls that are too many.
+  Status prune_audit_trail(AuditRetention& retention, double before) {
+    constexpr std::size_t kRows = 20'000;  // in one transaction: some 100 ms
+    const AuditAges ages =
+        RG_TRY(readers.run([&](Connection& reader) { return read_audit_ages(reader, before); }));
+    if (static_cast<double>(ages.older) > largest_share * static_cast<double>(ages.all))
+      return fail(Code::kFailedPrecondition,
+                  fmt::format("prune: by the clock {} of {} rows of the audit trail are too old at "
+                              "once, so the clock may be wrong; they stay until half are newer",
+                              ages.older, ages.all));
+    const auto deleted = std::make_shared<std::int64_t>(1);  // outlives a wait given up
+    while (*deleted > 0)
+      RG_TRY_OK(write([&connection = database, &retention, deleted,
+                       pruning = AuditPruning{.before = before, .now = now, .most = kRows}] {
+        return prune_audit(connection, retention, pruning).map([&](std::int64_t count) {
+          *deleted = count;
+        });
+      }));
+    return {};
+  }
+
   // Gives unused pages back.
   Status shrink() {
     const auto left = std::make_shared<std::int64_t>(1);
@@ -370,6 +399,11 @@ Result<PruneCounts> Store::prune(const Retention& retention, double now) {
   // Their clock is the controller's, which a refusal doubts.
   if (!refusal && retention.event_days > 0)
     RG_TRY_OK(pruner.prune_events(now - retention.event_days * kDaySeconds));
+  if (!refusal && retention.audit_days > 0)
+    if (const Status pruned = pruner.prune_audit_trail(impl_->audit_retention,
+                                                       now - retention.audit_days * kDaySeconds);
+        !pruned)
+      refusal = pruned.error();
   RG_TRY_OK(pruner.shrink());
   if (refusal) return tl::unexpected(*refusal);
   counts.freed_bytes = std::max(0.0, pages_before - RG_TRY(pages()));

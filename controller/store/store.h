@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "controller/store/ingest/parcel.h"
+#include "controller/store/queries/audit.h"
 #include "controller/store/queries/bundle.h"
 #include "controller/store/queries/metric_queries.h"
 #include "controller/store/queries/pair_matrix.h"
@@ -23,6 +24,7 @@
 #include "controller/store/queries/repeats.h"
 #include "controller/store/queries/schedules.h"
 #include "controller/store/queries/upgrades.h"
+#include "controller/store/rows/audit_rows.h"
 #include "controller/store/rows/judge_rows.h"
 #include "controller/store/rows/remark_rows.h"
 #include "controller/store/rows/rows.h"
@@ -132,7 +134,7 @@ class Store {
   // Moves `last_seen_at` of attached nodes and their endpoints to now. Not retried: the caller
   // repeats it.
   Status note_seen(std::vector<std::string> node_ids);
-  // The five functions below retry while the database is locked, full or not writable; `done` gets
+  // The six functions below retry while the database is locked, full or not writable; `done` gets
   // the final status. put_node inserts or refreshes the node, its aliases and its endpoints'
   // attributes.
   Status put_node(NodeRow node, Completion done = {});
@@ -141,6 +143,7 @@ class Store {
   // Tasks that a run under way gets beside the planned ones.
   Status add_tasks(std::string run_id, std::vector<TaskRow> tasks, Completion done = {});
   Status add_event(EventRow event, Completion done = {});
+  Status add_audit(AuditRow row, Completion done = {});
 
   // --- writing and waiting until it is committed -------------------------------------------------
 
@@ -271,7 +274,8 @@ class Store {
   // Writes a compacted snapshot into a new file, which is on the disk when this returns.
   Status back_up(const std::string& target) const;
   // Deletes data that is older than the policy allows, in small transactions between other writes,
-  // and returns freed pages to the file system. `now`: the controller's time.
+  // and returns freed pages to the file system. `now`: the controller's time. Rows of the audit
+  // trail go only where the retention has audit_days; then the pruning is a row of it.
   Result<PruneCounts> prune(const Retention& retention, double now);
   // Ends checks, stats and backups that run, and all that begin later (kCancelled).
   void stop_upkeep();

@@ -24,6 +24,7 @@
 #include "controller/store/ingest/record_sink.h"
 #include "controller/store/ingest/run_sink.h"
 #include "controller/store/ingest/writer.h"
+#include "controller/store/queries/audit.h"
 #include "controller/store/sqlite/lock.h"
 #include "controller/store/store.h"
 #include "controller/store/upkeep/backup.h"
@@ -206,7 +207,8 @@ class Store::Impl {
   const File lock;  // released last
   const StoreOptions options;
   mutable Upkeep upkeep;
-  Connection connection;  // the writer thread's, as are the sinks
+  AuditRetention audit_retention;  // outlives the connection, which refers to it
+  Connection connection;           // the writer thread's, as are the sinks
   Interner interner{connection};
   Orphans orphans;
   RecordSink records{connection, interner, orphans};

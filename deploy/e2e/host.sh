@@ -163,8 +163,8 @@ restored_controller_gets_everything_back() {
   local run later
   run=$(cli run "$work/long.yaml" --nodes a,b --detach)
   wait_for "a task runs" 10 running_task "$run"
-  cli db backup "$work/backup.db"
-  expect_exit 4 cli db restore "$work/backup.db" --database "$work/railgauge.db" 2>"$work/restore.err"
+  cli db backup backup.db
+  expect_exit 4 cli db restore "$work/backups/backup.db" --database "$work/railgauge.db" 2>"$work/restore.err"
   grep 'stop railgauge-controller' "$work/restore.err"
   cli runs wait "$run"
   cli run quick --nodes a,b -o json >"$work/later.json"
@@ -174,7 +174,7 @@ restored_controller_gets_everything_back() {
   [ -s "$work/points" ] && [ -s "$work/later-points" ]
   kill -TERM "$(pid_of controller)"
   wait_for "the controller ends" 15 eval '! alive controller'
-  cli db restore "$work/backup.db" --database "$work/railgauge.db"
+  cli db restore "$work/backups/backup.db" --database "$work/railgauge.db"
   [ -z "$(points_of "$run")" ]   # the backup is older than they
   start_controller
   wait_for "agents attach again" 40 attached 3

@@ -81,6 +81,7 @@ struct Rpc {
   CALL(Archive, Prune, api::PruneRequest, api::PruneReport) \
   CALL(Archive, GetMatrix, api::PairsRequest, api::PairMatrix) \
   CALL(Archive, GetSuspects, api::PairsRequest, api::SuspectList) \
+  CALL(Archive, ListAudit, api::AuditRequest, api::AuditList) \
   CALL(Judge, PrepareUpgrade, api::PrepareRequest, api::Upgrade) \
   CALL(Judge, GateUpgrade, api::GateRequest, api::GateStep) \
   CALL(Judge, JudgeUpgrade, api::UpgradeRef, api::Upgrade) \

@@ -46,6 +46,7 @@ TEST(Columns, AllStandInTheDocs) {
   expect_all(*api::RunSummary::descriptor(), line_of(docs, "`runs` (`runs`)"));
   expect_all(*api::ComparedSeries::descriptor(), line_of(docs, "`runs compare A B`"));
   expect_all(*api::SpacePart::descriptor(), line_of(docs, "`db stats`"));
+  expect_all(*api::AuditEntry::descriptor(), line_of(docs, "`audit` (`entries`)"));
 }
 
 }  // namespace

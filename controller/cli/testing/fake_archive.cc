@@ -36,6 +36,7 @@ class ArchiveService final : public FakeArchive, public api::Archive::Service {
                              DatabaseCheck* answer) override;
   grpc::Status BackUp(Context* context, const BackUpRequest* request,
                       BackUpReport* answer) override;
+  grpc::Status ListAudit(Context* context, const AuditRequest* request, AuditList* answer) override;
   grpc::Status Prune(Context* context, const PruneRequest* request, PruneReport* answer) override;
   grpc::Status GetMatrix(Context* context, const PairsRequest* request,
                          PairMatrix* answer) override;
@@ -366,6 +367,39 @@ grpc::Status ArchiveService::GetMatrix(Context*, const PairsRequest*, PairMatrix
 
 grpc::Status ArchiveService::GetSuspects(Context*, const PairsRequest*, SuspectList* answer) {
   *answer = suspects;
+  return {};
+}
+
+grpc::Status ArchiveService::ListAudit(Context*, const AuditRequest* request, AuditList* answer) {
+  answer->set_schema_version(1);
+  const auto add = [&](const char* who, const char* role, const char* rpc, const char* outcome) {
+    if (!request->who().empty() && request->who() != who) return static_cast<AuditEntry*>(nullptr);
+    AuditEntry* entry = answer->add_entries();
+    entry->set_at("2026-11-20T12:00:00Z");
+    entry->set_who(who);
+    entry->set_role(role);
+    entry->set_rpc(rpc);
+    entry->set_outcome(outcome);
+    entry->set_count(1);
+    return entry;
+  };
+  if (AuditEntry* entry = add("bob", "viewer", "Control.StartRun", "permission_denied")) {
+    entry->set_address("ipv4:192.0.2.7:50210");
+    entry->set_reason("bob: the certificate gives viewer; this needs OU=operator");
+    entry->set_refused(true);
+    entry->set_count(994);
+  }
+  if (request->refused()) return {};
+  if (AuditEntry* entry = add("controller", "controller", "retention", "ok"))
+    entry->set_subject("audit trail: 3 rows from 2025-10-01T00:00:00Z to 2025-10-02T00:00:00Z");
+  if (AuditEntry* entry = add("ann", "operator", "Control.CancelRun", "ok")) {
+    entry->set_address("ipv6:[2001:db8::1]:40000");
+    entry->set_subject("r-20261120-115900-1");
+  }
+  if (AuditEntry* entry = add("root", "any role", "Archive.BackUp", "begun")) {
+    entry->set_address("unix socket");
+    entry->set_subject("nightly.db");
+  }
   return {};
 }
 

@@ -37,6 +37,9 @@ Command show_results, show_history, compare_runs, export_points, make_bundle, an
 // sql, db. Long calls: check, backup and prune may take minutes.
 Command run_sql, database_stats, database_check, database_backup, database_restore, database_prune;
 
+// audit: who changed what, and which calls were refused.
+Command list_audit;
+
 // schedules. Each change prints the schedule as it is afterwards.
 Command list_schedules, show_schedule, add_schedule, pause_schedule, resume_schedule,
     run_schedule_now, remove_schedule;

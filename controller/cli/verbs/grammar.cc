@@ -102,6 +102,11 @@ constexpr std::array kPruneFlags{
     Flag{"raw-days", 0, "DAYS", "keep raw samples so long [as the controller is set]"},
     Flag{"distribution-days", 0, "DAYS", "keep distributions so long [likewise]"},
     Flag{"point-days", 0, "DAYS", "keep points so long; daily figures stay [likewise]"}};
+constexpr std::array kAuditFlags{kSince,
+                                 Flag{"who", 0, "NAME", "calls of this user or certificate"},
+                                 Flag{"rpc", 0, "NAME", "StartRun, or Control.StartRun"},
+                                 Flag{"refused", 0, "", "only calls that were refused"},
+                                 Flag{"limit", 0, "N", "at most the N newest, up to 5000 [100]"}};
 // Verbs that need no stored run.
 constexpr std::array kAnalyzeFlags{
     Flag{"direction", 0, "BETTER", "higher or lower: which values are better"}};
@@ -204,11 +209,14 @@ constexpr std::array kVerbs{
     Verb{"db", "stats", "", "where the database's bytes are", kStatsFlags, database_stats},
     Verb{"db", "check", "", "whether the database is sound; reads all of it", kNoFlags,
          database_check},
-    Verb{"db", "backup", "FILE", "online backup", kNoFlags, database_backup},
+    Verb{"db", "backup", "FILE", "online backup, into the controller's --backup-folder", kNoFlags,
+         database_backup},
     Verb{"db", "restore", "FILE", "restore (stop the controller first)", kRestoreFlags,
          database_restore},
     Verb{"db", "prune", "", "delete data older than the policy allows", kPruneFlags,
          database_prune},
+    Verb{"audit", "", "", "who changed what, and which calls were refused; for operators",
+         kAuditFlags, list_audit},
     Verb{"schedules", "", "", "suites that start by themselves, and when next", kNoFlags,
          list_schedules},
     Verb{"schedules", "show", "SCHEDULE", "one schedule and the results of its due times", kNoFlags,

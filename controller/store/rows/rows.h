@@ -367,6 +367,7 @@ struct Retention {
   double distribution_days = 396;  // 13 months
   double point_days = 1826;        // 5 years; after that only the roll-up by days remains
   double event_days = 3653;        // 10 years
+  double audit_days = 0;           // 0: the audit trail is not touched
   // The largest share of runs with distributions (or points) that one pruning may strip. Above it
   // pruning is refused, because most likely the clock is wrong. 1: a person asked for it.
   double largest_share = 1;

@@ -70,6 +70,10 @@ UPDATE run SET cancelled_by='me' WHERE run_id='r3';
 UPDATE schedule_due SET note='busy';
 SQL
       ;;
+    11) cat <<'SQL'
+INSERT INTO audit VALUES (1, 1, 17, 'ann', 'operator', '192.0.2.1', 'Control.CancelRun', 'r1', 'ok', '', 0, 1);
+SQL
+      ;;
   esac
 }
 

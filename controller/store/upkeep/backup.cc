@@ -1,6 +1,7 @@
 #include "controller/store/upkeep/backup.h"
 
 #include <fcntl.h>
+#include <pwd.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -19,6 +20,8 @@
 #include "controller/store/upkeep/maintenance.h"
 #include "controller/store/upkeep/schema.h"
 #include "kernels/core/base/failpoint.h"
+#include "kernels/core/text/rfc3339.h"
+#include "kernels/core/text/text.h"
 
 namespace railgauge::store {
 namespace {
@@ -30,6 +33,8 @@ constexpr const char* kPart = ".part";
 constexpr const char* kRestorePart = ".restore-part";
 // Holds the name under which the old file is kept, while a restore is under way.
 constexpr const char* kMark = ".restoring";
+// Holds a line for each restore, for the audit trail of the controller that starts next.
+constexpr const char* kNotes = ".restored";
 
 Error file_error(std::string_view act, const std::string& path, int error) {
   const Code code = error == ENOSPC                                       ? Code::kResourceExhausted
@@ -178,6 +183,26 @@ Status set_mark(const std::string& database, const std::string& kept) {
   return sync_folder_of(mark);
 }
 
+// The user who runs this program. A user without a name is a number.
+std::string user_of_process() {
+  const passwd* user = ::getpwuid(::getuid());
+  return user == nullptr ? fmt::format("uid {}", ::getuid()) : user->pw_name;
+}
+
+// Written before the database is replaced, so that no restore is left out. printable() replaces the
+// separator too.
+Status add_note(const std::string& database, const std::string& backup, const std::string& kept) {
+  const std::string notes = database + kNotes;
+  std::ofstream file(notes, std::ios::app);
+  const std::string line = fmt::format(
+      "{}\t{}\t{}\t{}", rfc3339(static_cast<double>(std::time(nullptr))),
+      printable(user_of_process()), printable(backup), exists(database) ? printable(kept) : "");
+  if (!(file << line << '\n' << std::flush))
+    return tl::unexpected(file_error("write", notes, errno));
+  RG_TRY_OK(take_over_owner(notes, database));
+  return sync_path(notes, O_RDWR);
+}
+
 // With its log, which the new file would take for its own.
 Status move_away(const std::string& database, const std::string& kept) {
   if (exists(kept)) {
@@ -258,6 +283,7 @@ Result<std::string> restore(const std::string& backup, const std::string& databa
   const File locked = RG_TRY(lock_out_others(database));
   const std::string kept = name_of_kept(database);
   failpoint("store.restore_copied");
+  RG_TRY_OK(add_note(database, backup, kept));
   RG_TRY_OK(set_mark(database, kept));
   failpoint("store.restore_marked");
   RG_TRY_OK(move_away(database, kept));
@@ -269,6 +295,26 @@ Result<std::string> restore(const std::string& backup, const std::string& databa
   if (error) return tl::unexpected(file_error("remove", database + kMark, error.value()));
   RG_TRY_OK(sync_folder_of(database));
   return exists(kept) ? kept : std::string();
+}
+
+std::vector<RestoreNote> read_restore_notes(const std::string& database) {
+  constexpr std::size_t kFields = 4;
+  std::vector<RestoreNote> notes;
+  std::ifstream file(database + kNotes);
+  for (std::string line; std::getline(file, line);) {
+    const auto fields = split(line, '\t');
+    if (fields.size() == kFields)
+      notes.push_back({.at = std::string(fields[0]),
+                       .user = std::string(fields[1]),
+                       .backup = std::string(fields[2]),
+                       .kept = std::string(fields[3])});
+  }
+  return notes;
+}
+
+void remove_restore_notes(const std::string& database) {
+  std::error_code ignored;
+  fs::remove(database + kNotes, ignored);
 }
 
 Status check_no_restore_pending(const std::string& database) {

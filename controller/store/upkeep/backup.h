@@ -4,6 +4,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "kernels/core/base/result.h"
 
@@ -36,6 +37,18 @@ Status copy_database(const std::string& database, const std::string& target);
 // interrupted restore leaves a mark that keeps the controller from starting; a second call
 // completes it.
 Result<std::string> restore(const std::string& backup, const std::string& database);
+
+// A restore that the controller has not recorded yet: it was stopped then.
+struct RestoreNote {
+  std::string at{};  // RFC 3339
+  std::string user{};
+  std::string backup{};
+  std::string kept{};  // "": there was no file
+};
+// Returns the notes that restore() left beside the database; none where there is no readable file.
+std::vector<RestoreNote> read_restore_notes(const std::string& database);
+// Removes them, once they are recorded.
+void remove_restore_notes(const std::string& database);
 
 // kFailedPrecondition: a restore was interrupted and is not complete.
 Status check_no_restore_pending(const std::string& database);

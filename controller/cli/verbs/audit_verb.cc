@@ -1,0 +1,43 @@
+// audit
+#include <fmt/format.h>
+
+#include "controller/cli/input/inputs.h"
+#include "controller/cli/input/session.h"
+#include "controller/cli/render/table.h"
+#include "controller/cli/verbs/commands.h"
+
+namespace railgauge::cli {
+namespace {
+
+using namespace railgauge::api;
+
+constexpr std::uint32_t kDefaultEntries = 100;
+
+// A row about one call has no count.
+std::string outcome_text(const AuditEntry& entry) {
+  const std::string outcome = entry.refused() ? "refused: " + entry.outcome() : entry.outcome();
+  return entry.count() > 1 ? fmt::format("{}, {} calls", outcome, entry.count()) : outcome;
+}
+
+}  // namespace
+
+// Newest first. The controller has cleaned and cut the texts of peers.
+Result<int> list_audit(Session& session, const Arguments& arguments) {
+  AuditRequest request;
+  if (const auto since = RG_TRY(time_of(arguments, "since")))
+    request.set_since_unix_seconds(*since);
+  request.set_who(arguments.value("who"));
+  request.set_rpc(arguments.value("rpc"));
+  request.set_refused(arguments.has("refused"));
+  request.set_limit(RG_TRY(count_of(arguments, "limit", kDefaultEntries)));
+  const AuditList list = RG_TRY(call(session, rpc::kListAudit, request));
+  const Rows rows = rows_of(list.entries(), [](const AuditEntry& entry) {
+    return Row({entry.at(), entry.who(), entry.role(), entry.address(), entry.rpc(),
+                outcome_text(entry), entry.subject(), entry.reason()});
+  });
+  return print_list(session.output, list, "entries",
+                    "AT|WHO|ROLE|ADDRESS|CALL|OUTCOME|SUBJECT|REASON", rows,
+                    "no such row of the audit trail");
+}
+
+}  // namespace railgauge::cli

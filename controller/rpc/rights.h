@@ -1,0 +1,113 @@
+// THE list of calls: every RPC that the controller serves, with the callers that may make it. A
+// call that is missing here does not compile where it is ours, and is for operators alone where it
+// is a library's. Pure.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string_view>
+
+#include "controller/fleet/auth.h"
+#include "kernels/core/base/result.h"
+
+namespace railgauge::rpc {
+
+enum class Access : std::uint8_t {
+  kOpen,         // whoever is connected
+  kAgent,        // agents
+  kRead,         // viewers and operators
+  kOperator,     // operators; it reads what names people
+  kWrite,        // operators; a row of the audit trail comes first
+  kUrgentWrite,  // operators; the row may come later: it has to work while nothing can be stored
+};
+
+struct Right {
+  std::string_view service;
+  std::string_view method;
+  Access access;
+};
+
+inline constexpr std::string_view kAgentLink = "railgauge.api.AgentLink";
+inline constexpr std::string_view kControl = "railgauge.api.Control";
+inline constexpr std::string_view kArchive = "railgauge.api.Archive";
+inline constexpr std::string_view kJudge = "railgauge.api.Judge";
+
+// The unix socket and --insecure count as agent and operator.
+inline constexpr std::array kRights{
+    Right{kAgentLink, "Attach", Access::kAgent},
+    Right{kControl, "ListNodes", Access::kRead},
+    Right{kControl, "ListKernels", Access::kRead},
+    Right{kControl, "ListSuites", Access::kRead},
+    Right{kControl, "CheckSuite", Access::kRead},
+    Right{kControl, "PlanRun", Access::kRead},
+    Right{kControl, "StartRun", Access::kWrite},
+    Right{kControl, "WatchRun", Access::kRead},
+    Right{kControl, "CancelRun", Access::kUrgentWrite},
+    Right{kControl, "ListRuns", Access::kRead},
+    Right{kControl, "GetRun", Access::kRead},
+    Right{kControl, "QueryResults", Access::kRead},
+    Right{kControl, "GetVersion", Access::kRead},
+    // Changes nothing on the nodes, but makes them work: not for those who may only read.
+    Right{kControl, "RunPreflight", Access::kWrite},
+    Right{kControl, "ListSchedules", Access::kRead},
+    Right{kControl, "AddSchedule", Access::kWrite},
+    Right{kControl, "PauseSchedule", Access::kWrite},
+    Right{kControl, "ResumeSchedule", Access::kWrite},
+    Right{kControl, "RemoveSchedule", Access::kWrite},
+    Right{kControl, "RunSchedule", Access::kWrite},
+    Right{kArchive, "FindPoints", Access::kRead},
+    Right{kArchive, "ExportPoints", Access::kRead},
+    Right{kArchive, "ListSeries", Access::kRead},
+    Right{kArchive, "GetHistory", Access::kRead},
+    Right{kArchive, "CompareRuns", Access::kRead},
+    Right{kArchive, "RunSql", Access::kRead},
+    Right{kArchive, "GetTasks", Access::kRead},
+    Right{kArchive, "GetBundlePart", Access::kRead},
+    Right{kArchive, "GetSpace", Access::kRead},
+    Right{kArchive, "CheckDatabase", Access::kRead},
+    Right{kArchive, "BackUp", Access::kWrite},
+    Right{kArchive, "Prune", Access::kUrgentWrite},
+    Right{kArchive, "GetMatrix", Access::kRead},
+    Right{kArchive, "GetSuspects", Access::kRead},
+    Right{kArchive, "ListAudit", Access::kOperator},
+    Right{kJudge, "PrepareUpgrade", Access::kWrite},
+    Right{kJudge, "GateUpgrade", Access::kWrite},
+    Right{kJudge, "JudgeUpgrade", Access::kWrite},
+    Right{kJudge, "ListUpgrades", Access::kRead},
+    Right{kJudge, "GetUpgrade", Access::kRead},
+    Right{kJudge, "ListFindings", Access::kRead},
+    Right{kJudge, "GetFinding", Access::kRead},
+    Right{kJudge, "StepFinding", Access::kWrite},
+    Right{kJudge, "PinBaselines", Access::kWrite},
+    Right{kJudge, "ListBaselines", Access::kRead},
+    // A probe needs no role. The contract is public.
+    Right{"grpc.health.v1.Health", "Check", Access::kOpen},
+    Right{"grpc.health.v1.Health", "Watch", Access::kOpen},
+    Right{"grpc.reflection.v1alpha.ServerReflection", "ServerReflectionInfo", Access::kOpen},
+};
+
+// Returns the row of a call; nullptr when there is none.
+constexpr const Right* find_right(std::string_view service, std::string_view method) {
+  for (const Right& right : kRights)
+    if (right.service == service && right.method == method) return &right;
+  return nullptr;
+}
+// Returns the row of a call of ours. Without a row the caller does not compile.
+consteval const Right& right_of(std::string_view service, std::string_view method) {
+  const Right* right = find_right(service, method);
+  if (right == nullptr) throw "the call has no row in kRights";
+  return *right;
+}
+
+constexpr bool is_write(Access access) {
+  return access == Access::kWrite || access == Access::kUrgentWrite;
+}
+
+// kPermissionDenied: the caller's role has no such access.
+inline Status check_access(const auth::Peer& peer, Access access) {
+  if (access == Access::kOpen) return {};
+  if (access == Access::kAgent) return auth::may_attach(peer);
+  return auth::may_control(peer, access == Access::kRead);
+}
+
+}  // namespace railgauge::rpc

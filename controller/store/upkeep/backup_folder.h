@@ -1,0 +1,17 @@
+// The one folder into which backups are written by people's calls.
+#pragma once
+
+#include <string>
+
+#include "kernels/core/base/result.h"
+
+namespace railgauge::store {
+
+// Returns the path of a backup: `name` is relative to `folder`, or absolute and below it. The
+// folder is made when it is missing; folders inside it are not. No component may be "..", "." or a
+// link, so the result is below the folder. kInvalidArgument: the name leaves the folder, names none
+// of its files, or passes a link. kPermissionDenied: users besides the owner may write to the
+// folder. kNotFound: a folder of the name is missing.
+Result<std::string> backup_target(const std::string& folder, const std::string& name);
+
+}  // namespace railgauge::store
