@@ -71,7 +71,8 @@ class ExternalAcceptorTest : public testing::TestWithParam<const char*> {
                                                grpc::InsecureChannelCredentials()));
     grpc::ClientContext context;
     context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(20));
-    grpc::ByteBuffer request;
+    const grpc::Slice nothing("");
+    grpc::ByteBuffer request(&nothing, 1);
     grpc::ByteBuffer answer;
     std::mutex mutex;
     std::condition_variable changed;

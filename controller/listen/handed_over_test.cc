@@ -112,7 +112,7 @@ TEST_F(HandedOverTest, ADescriptorThatIsAnotherSocketNowIsLeftAlone) {
   const int number = gone.server.get();
   gone.server.reset();
   const Pair later = connect();
-  ASSERT_EQ(later.server.get(), number) << "the lowest number is taken again";
+  ASSERT_EQ(later.client.get(), number) << "the lowest number is taken again";
   EXPECT_FALSE(all.shed());
   EXPECT_TRUE(is_open(later.client));
 }

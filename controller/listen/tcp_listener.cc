@@ -192,9 +192,9 @@ bool TcpListener::recover(const Fd& listener, int error) {
       Fd connection(
           ::accept4(listener.get(), reinterpret_cast<sockaddr*>(&peer), &size, SOCK_CLOEXEC));
       const bool is_accepted = static_cast<bool>(connection);
+      if (is_accepted) refuse(peer);
       connection.reset();
       spare_ = open_spare();
-      if (is_accepted) refuse(peer);
       if (is_accepted) return true;
     }
     if (!spare_) spare_ = open_spare();
@@ -295,10 +295,10 @@ void TcpListener::hand_over(std::uint64_t id) {
 }
 
 void TcpListener::close_waiting(std::uint64_t id, std::atomic<std::uint64_t>& count) {
+  ++count;  // before the peer can see the end
   arrivals_.leave(id);
   waiting_.erase(id);
   now_waiting_ = waiting_.size();
-  ++count;
 }
 
 void TcpListener::expire() {
