@@ -4,11 +4,13 @@
 #include <google/protobuf/io/zero_copy_stream_impl_lite.h>
 #include <poll.h>
 #include <sys/eventfd.h>
+#include <sys/signalfd.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cmath>
 #include <ctime>
+#include <filesystem>
 #include <fstream>
 #include <sstream>
 #include <utility>
@@ -23,6 +25,7 @@
 #include "agent/recovery.h"
 #include "agent/tasks/kernel_list.h"
 #include "kernels/core/base/clock.h"
+#include "kernels/core/base/landlock.h"
 #include "kernels/core/base/outcome.h"
 #include "kernels/core/text/text.h"
 
@@ -50,6 +53,40 @@ void ring(int fd) {
   static_cast<void>(!::write(fd, &one, sizeof(one)));  // full means that it rings already
 }
 
+// A step may be as large as a frame to the runner. Parts of other messages reach records and
+// answers, which must stay below the controller's own limit, also for the controller after a
+// hostile one.
+constexpr std::size_t kMostOrderBytes = 2U << 20U;
+constexpr std::size_t kMostNameBytes = 1024;
+
+api::TaskRef task_of(const api::ControllerMessage& message) {
+  if (message.has_prepare()) return message.prepare().task();
+  if (message.has_go()) return message.go().task();
+  if (message.has_step()) return message.step().task();
+  return message.has_cancel() ? message.cancel().task() : api::TaskRef{};
+}
+
+bool has_names_in_bounds(const api::TaskRef& task) {
+  return task.run_id().size() <= kMostNameBytes && task.task_id().size() <= kMostNameBytes;
+}
+
+Status check_sizes(const api::ControllerMessage& message) {
+  if (!has_names_in_bounds(task_of(message)))
+    return invalid("its task has a name of more than {} bytes", kMostNameBytes);
+  if (!message.has_step() && message.ByteSizeLong() > kMostOrderBytes)
+    return invalid("it has {} bytes; this agent takes at most {}", message.ByteSizeLong(),
+                   kMostOrderBytes);
+  return {};
+}
+
+// The runners of this node have the agent's user, so only Landlock keeps them from these files.
+void hide_secrets(AgentOptions& options) {
+  std::vector<std::string>& hidden = options.supervisor.task.confinement.hidden;
+  hidden.push_back(std::filesystem::absolute(options.state_dir).string());
+  if (!options.link.tls_key.empty())
+    hidden.push_back(std::filesystem::absolute(options.link.tls_key).string());
+}
+
 std::string name_of(const api::TaskRef& task) {
   return fmt::format("task {}/{} attempt {}", task.run_id(), task.task_id(), task.attempt());
 }
@@ -58,6 +95,7 @@ std::string name_of(const api::TaskRef& task) {
 Result<std::unique_ptr<Agent>> Agent::open(AgentOptions options, Metrics& metrics) {
   options.busy.sysfs_root = options.watch.sysfs_root = options.sysfs_root;
   options.busy.proc_root = options.watch.proc_root = options.proc_root;
+  hide_secrets(options);
   RG_TRY(read_busy_sources(options.busy));
   Identity identity = RG_TRY(load_identity(options.state_dir));
   Spool spool = RG_TRY(Spool::open({.path = options.state_dir + "/agent-spool.db",
@@ -72,6 +110,9 @@ Result<std::unique_ptr<Agent>> Agent::open(AgentOptions options, Metrics& metric
   std::unique_ptr<Agent> agent(new Agent(std::move(options), metrics, std::move(identity),
                                          std::move(spool), std::move(wake)));
   agent->pending_ = std::move(recovered.finals);
+  const std::string confinement = describe_confinement(landlock_version());
+  spdlog::log(landlock_version() == 0 ? spdlog::level::warn : spdlog::level::info,
+              "confinement of runners: {}", confinement);
   agent->load_kernels();
   agent->restore_shown();
   return agent;
@@ -97,16 +138,17 @@ Agent::Agent(AgentOptions options, Metrics& metrics, Identity identity, Spool sp
   hello_.set_name(options_.name);
   hello_.set_incarnation(identity_.incarnation);
   hello_.set_version(RAILGAUGE_VERSION);
-  preflights_ =
-      std::make_unique<PreflightWorker>(PreflightOptions{.node_name = options_.name,
-                                                         .inventory = inventory_options(options_),
-                                                         .runner = options_.supervisor.task.runner,
-                                                         .state_folder = options_.state_dir},
-                                        [fd = wake_.get()] { ring(fd); });
+  preflights_ = std::make_unique<PreflightWorker>(
+      PreflightOptions{.node_name = options_.name,
+                       .inventory = inventory_options(options_),
+                       .runner = options_.supervisor.task.runner,
+                       .confinement = options_.supervisor.task.confinement,
+                       .state_folder = options_.state_dir},
+      [fd = wake_.get()] { ring(fd); });
   link_ = std::make_unique<Link>(options_.link, [fd = wake_.get()] { ring(fd); });
 }
 
-void Agent::run(int stop_fd) {
+void Agent::run(int stop_fd, int hangup_fd) {
   refresh_inventory();
   guard_.start(kFirstLookSeconds);
   watch_.start();
@@ -115,7 +157,7 @@ void Agent::run(int stop_fd) {
   give_back_memory();  // before the link starts, so that the two peaks do not add up
   link_->start();
   while (!may_leave()) {
-    wait(stop_fd);
+    wait(stop_fd, hangup_fd);
     take_link_events();
     take_busy();
     take_preflights();
@@ -131,17 +173,21 @@ void Agent::run(int stop_fd) {
   keep_shown();
 }
 
-void Agent::wait(int stop_fd) {
+void Agent::wait(int stop_fd, int hangup_fd) {
   std::vector<pollfd> set;
   set.reserve(kMaxPollFds);
   set.push_back({wake_.get(), POLLIN, 0});
   set.push_back({stop_ns_ > 0 ? -1 : stop_fd, POLLIN, 0});
+  set.push_back({hangup_fd, POLLIN, 0});
   supervisor_.add_to(set);
   const double wake_ns = std::min({supervisor_.wake_ns(), tick_ns_, beat_ns_});
   const double left_ms = std::clamp((wake_ns - monotonic_now_ns()) / 1e6, 0.0, kTickNs / 1e6);
   ::poll(set.data(), set.size(), static_cast<int>(std::ceil(left_ms)));
   std::uint64_t rung = 0;
   static_cast<void>(!::read(wake_.get(), &rung, sizeof(rung)));
+  signalfd_siginfo hangup{};
+  if ((set[2].revents & POLLIN) != 0 && ::read(hangup_fd, &hangup, sizeof(hangup)) > 0)
+    look_at_tls(true);
   if (stop_ns_ == 0 && (set[1].revents & POLLIN) != 0) {
     stop_ns_ = monotonic_now_ns();
     spdlog::info("stopping; {} tasks run", supervisor_.size());
@@ -208,6 +254,13 @@ void Agent::on_lost(const LinkEvent& event) {
 }
 
 void Agent::on_message(api::ControllerMessage& message) {
+  if (const Status fits = check_sizes(message); !fits) {
+    spdlog::error("controller {}: a message is refused: {}", options_.link.controller,
+                  fits.error().message);
+    if (message.has_prepare() && has_names_in_bounds(message.prepare().task()))
+      refuse(message.prepare().task(), fits.error());
+    return;
+  }
   switch (message.body_case()) {
     case api::ControllerMessage::kPrepare:
       return on_prepare(message.prepare());
@@ -240,15 +293,17 @@ void Agent::acknowledge() {
 }
 
 void Agent::on_prepare(const api::PrepareTask& prepare) {
-  if (const Status status = start(prepare); !status) {
-    api::AgentMessage message;
-    *message.mutable_refusal()->mutable_task() = prepare.task();
-    message.mutable_refusal()->set_outcome(std::string(outcome_of(status.error().code)));
-    message.mutable_refusal()->set_reason(valid_utf8(status.error().message));
-    spdlog::warn("{} refused: {}", name_of(prepare.task()), status.error().message);
-    return answer(std::move(message), 0);
-  }
+  if (const Status status = start(prepare); !status) return refuse(prepare.task(), status.error());
   send_hello();
+}
+
+void Agent::refuse(const api::TaskRef& task, const Error& error) {
+  api::AgentMessage message;
+  *message.mutable_refusal()->mutable_task() = task;
+  message.mutable_refusal()->set_outcome(std::string(outcome_of(error.code)));
+  message.mutable_refusal()->set_reason(valid_utf8(error.message));
+  spdlog::warn("{} refused: {}", name_of(task), error.message);
+  answer(std::move(message), 0);
 }
 
 Status Agent::start(const api::PrepareTask& prepare) {
@@ -396,8 +451,21 @@ void Agent::tick() {
   if (supervisor_.size() > 0) note_work();
   if (supervisor_.size() > 0 || stop_ns_ > 0) return;  // no work during a measurement
   keep_shown();
+  look_at_tls(false);
   look_again(now_ns);
   enter_rest(now_ns);
+}
+
+void Agent::look_at_tls(bool asked) {
+  const ClientTls::State state = link_->tls().look(asked);
+  if (asked) spdlog::info("SIGHUP: TLS files are read again");
+  if (!state.news.empty())
+    spdlog::log(state.is_fault ? spdlog::level::err : spdlog::level::info, "{}", state.news);
+  if (const std::string warning = link_->tls().warning(unix_now_seconds()); !warning.empty())
+    spdlog::warn("{}", warning);
+  if (state.is_usable)
+    metrics_.set_tls(state.until_unix, state.authority_until_unix,
+                     static_cast<double>(state.failures));
 }
 
 void Agent::send_hello() {
@@ -421,7 +489,8 @@ void Agent::take_preflights() {
 
 void Agent::load_kernels() {
   kernels_ns_ = monotonic_now_ns() + kKernelsNs;
-  auto list = list_kernels(options_.supervisor.task.runner, kListSeconds);
+  auto list = list_kernels(options_.supervisor.task.runner, kListSeconds,
+                           &options_.supervisor.task.confinement);
   if (!list)
     return spdlog::error("no kernels: {}; tried again every {} s, --runner names the program",
                          list.error().message, kKernelsNs / kSecondNs);
@@ -474,6 +543,7 @@ void Agent::refresh_inventory() {
     spdlog::warn("inventory: {} did not answer in {} s; its facts are unknown", source,
                  options.source_seconds);
   fill_hello(inventory_, hello_);
+  (*hello_.mutable_facts())["runner_confinement"] = describe_confinement(landlock_version());
   metrics_.set_node(hello_);
 }
 

@@ -50,9 +50,10 @@ class Agent final : private TaskListener {
   // its kernels; no kernels is no error. Errors are those of load_identity() and of the spool.
   static Result<std::unique_ptr<Agent>> open(AgentOptions options, Metrics& metrics);
 
-  // Runs until `stop_fd` is readable. Then it cancels running tasks, spools their final records,
+  // Runs until `stop_fd` is readable; reads the TLS files anew for each signal that `hangup_fd`, a
+  // signalfd, has (-1: none). At the end it cancels running tasks, spools their final records,
   // and sends them if the controller takes them at once.
-  void run(int stop_fd);
+  void run(int stop_fd, int hangup_fd = -1);
 
  private:
   Agent(AgentOptions options, Metrics& metrics, Identity identity, Spool spool, Fd wake);
@@ -63,8 +64,10 @@ class Agent final : private TaskListener {
   void record(Record record) override;
   void ended(const api::TaskRef& task, Record final, bool was_prepared) override;
 
-  // Polls runners, the link and `stop_fd` until one is ready or the next deadline.
-  void wait(int stop_fd);
+  // Polls runners, the link and both descriptors until one is ready or the next deadline.
+  void wait(int stop_fd, int hangup_fd);
+  // Looks whether the TLS files changed; reads them if `asked`.
+  void look_at_tls(bool asked);
   // Handles messages and state changes of the link.
   void take_link_events();
   void on_attached(const api::Welcome& welcome);
@@ -73,6 +76,8 @@ class Agent final : private TaskListener {
   // Deletes acknowledged records from the spool.
   void acknowledge();
   void on_prepare(const api::PrepareTask& prepare);
+  // Answers that the task does not start here.
+  void refuse(const api::TaskRef& task, const Error& error);
   void take_preflights();
   Status start(const api::PrepareTask& prepare);
   // Moves pending records into the spool; messages that depend on them follow.

@@ -5,17 +5,23 @@
 #include <sys/wait.h>
 
 #include <algorithm>
+#include <filesystem>
+#include <map>
 #include <set>
 
 #include <gmock/gmock.h>
 
 #include "agent/testing/agent_fixture.h"
+#include "kernels/core/base/landlock.h"
 
 namespace railgauge::agent {
 namespace {
+using testing::EndsWith;
 using testing::HasSubstr;
 using testing::Not;
 using testing::SizeIs;
+using testing::StartsWith;
+namespace fs = std::filesystem;
 
 constexpr std::size_t kMiB = 1U << 20U;
 constexpr int kTries = 500;
@@ -219,19 +225,119 @@ TEST_F(AgentTest, AFullSpoolEndsTheTaskRefusesTheNextAndGoesOnWhenThereIsRoom) {
   EXPECT_GT(next_sequence, 10u);
 }
 
+// A hostile controller sends sizes around the frame of a runner (8 MiB) and the limit of the
+// stream (16 MiB).
+class HostileController : public AgentTest {
+ protected:
+  static std::string bytes(std::size_t mib) { return std::string(mib * kMiB, 'x'); }
+  // The agent still attaches, takes a task and ends it.
+  void expect_a_whole_task() {
+    send_once_attached([&] { return controller_->prepare("after", ""); });
+    ASSERT_TRUE(until([](const Heard& heard) {
+      return std::ranges::any_of(heard, [](const api::AgentMessage& message) {
+        return message.prepared().task().task_id() == "after";
+      });
+    }));
+    controller_->go("after");
+    EXPECT_TRUE(until(
+        [](const Heard& heard) { return FakeController::has_final(heard, "after", "passed"); }));
+  }
+};
+
+TEST_F(HostileController, AStepLargerThanARunnersFrameEndsTheTaskWithTheReason) {
+  controller_->set_answers_steps(false);
+  start(options());
+  prepare("t1", "hang_after_step");
+  ASSERT_TRUE(
+      until([](const Heard& heard) { return any(heard, &api::AgentMessage::has_prepared); }));
+  controller_->go("t1");
+  ASSERT_TRUE(until([](const Heard& heard) { return any(heard, &api::AgentMessage::has_step); }));
+  api::ControllerMessage message;
+  *message.mutable_step()->mutable_task() = FakeController::ref("t1");
+  message.mutable_step()->mutable_step()->set_step(0);
+  message.mutable_step()->mutable_step()->add_payloads(bytes(9));
+  ASSERT_TRUE(controller_->send(message));
+  ASSERT_TRUE(
+      until([](const Heard& heard) { return FakeController::has_final(heard, "t1", "crashed"); }));
+  ASSERT_TRUE(until([](const Heard& heard) { return any(heard, &api::AgentMessage::has_ended); }));
+  EXPECT_THAT(reason_of("t1"), HasSubstr("a runner takes at most 8388608"));
+  expect_a_whole_task();
+}
+
+TEST_F(HostileController, ALargeOrderIsRefusedWithTheReason) {
+  start(options());
+  api::ControllerMessage message;
+  api::PrepareTask& order = *message.mutable_prepare();
+  *order.mutable_task() = FakeController::ref("t1");
+  order.set_kernel("test.scripted");
+  order.set_deadline_seconds(20);
+  (*order.mutable_facts())["large"] = bytes(10);
+  send_once_attached([&] { return controller_->send(message); });
+  ASSERT_TRUE(
+      until([](const Heard& heard) { return any(heard, &api::AgentMessage::has_refusal); }));
+  EXPECT_TRUE(refused_for("this agent takes at most 2097152"));
+  expect_a_whole_task();
+}
+
+TEST_F(HostileController, AnOrderWithALargeNameIsNotRepeatedToAnybody) {
+  start(options());
+  api::ControllerMessage message;
+  message.mutable_prepare()->mutable_task()->set_run_id(bytes(9));
+  message.mutable_prepare()->set_deadline_seconds(20);
+  send_once_attached([&] { return controller_->send(message); });
+  message.Clear();
+  *message.mutable_cancel()->mutable_task() = FakeController::ref("t1");
+  message.mutable_cancel()->set_reason(bytes(9));
+  ASSERT_TRUE(controller_->send(message));
+  expect_a_whole_task();
+  EXPECT_FALSE(any(controller_->heard(), &api::AgentMessage::has_refusal));
+}
+
+TEST_F(HostileController, AMessageAboveTheStreamsLimitCostsTheStreamOnly) {
+  start(options());
+  api::ControllerMessage message;
+  message.mutable_refused()->set_reason(bytes(17));
+  send_once_attached([&] { return controller_->send(message); });
+  ASSERT_TRUE(until([](const Heard& heard) { return FakeController::hellos(heard) >= 2; }));
+  expect_a_whole_task();
+}
+
 // The agent as a program of its own, so that it can be killed.
 class AgentProgramTest : public AgentTest {
  protected:
-  Subprocess spawn_agent() {
+  Subprocess spawn_agent(const std::vector<std::string>& more = {},
+                         const std::map<std::string, std::string>& environment = {}) {
     folder_.write("none.conf", "");  // the machine's own does not count
-    auto agent =
-        Subprocess::spawn({.argv = {AGENT_PROGRAM, "--controller", target_, "--name", "node-a",
-                                    "--state-dir", folder_ / "state", "--runner", SCRIPTED_RUNNER,
-                                    "--metrics-listen", "none", "--config", folder_ / "none.conf"},
-                           .child_reads = {},
-                           .child_writes = {2}});
+    std::vector<std::string> words{AGENT_PROGRAM,
+                                   "--controller",
+                                   target_,
+                                   "--name",
+                                   "node-a",
+                                   "--state-dir",
+                                   folder_ / "state",
+                                   "--runner",
+                                   SCRIPTED_RUNNER,
+                                   "--metrics-listen",
+                                   "none",
+                                   "--config",
+                                   folder_ / "none.conf"};
+    words.insert(words.end(), more.begin(), more.end());
+    auto agent = Subprocess::spawn(
+        {.argv = words, .child_reads = {}, .child_writes = {2}, .environment = environment});
     EXPECT_TRUE(agent);
     return std::move(*agent);
+  }
+  // The arguments of an agent with a key; the controller's socket needs none.
+  std::vector<std::string> with_key() {
+    folder_.write("tls/node.key", "secret");
+    fs::permissions(folder_ / "tls/node.key", fs::perms::owner_read | fs::perms::owner_write);
+    return {"--tls-key", folder_ / "tls/node.key", "--tls-cert", folder_ / "tls/node.crt",
+            "--tls-ca",  folder_ / "tls/ca.crt"};
+  }
+  // Runs the script with go; returns the reason of its end.
+  std::string reason_of(const std::string& task, const std::string& script) {
+    run_to_end(task, script);
+    return AgentTest::reason_of(task);
   }
   static std::optional<Exit> wait_for(Subprocess& process) {
     for (int i = 0; i < 2000; ++i) {
@@ -286,6 +392,68 @@ TEST_F(AgentProgramTest, KilledDuringATaskItAnswersForItAfterItsRestart) {
       EXPECT_EQ(record.record().final().reason(), "the agent was restarted while the task ran");
       EXPECT_EQ(record.record().key().sequence(), 1u);
     }
+}
+
+TEST_F(AgentProgramTest, KilledItTakesItsRunnersDaemonsAlong) {
+  Subprocess agent = spawn_agent();
+  prepare("t1", "daemon_and_hang");
+  pid_t daemon = 0;
+  ASSERT_TRUE(until([&](const Heard& heard) {
+    for (const api::SpooledRecord& record : FakeController::records(heard))
+      if (record.record().point().metric() == "pid")
+        daemon = static_cast<pid_t>(record.record().point().message_bytes());
+    return daemon > 0;
+  }));
+  ASSERT_TRUE(process_start_ticks(daemon));
+  ::kill(agent.pid(), SIGKILL);
+  ASSERT_TRUE(wait_for(agent));
+  for (int i = 0; i < kTries && process_start_ticks(daemon); ++i) ::usleep(10'000);
+  EXPECT_FALSE(process_start_ticks(daemon));
+}
+
+TEST_F(AgentProgramTest, ItsRunnerReachesNeitherItsKeyNorItsSpoolNorItself) {
+  if (landlock_version() == 0) GTEST_SKIP() << "this kernel has no Landlock";
+  Subprocess agent = spawn_agent(with_key());
+  const std::string told = reason_of(
+      "t1", "attack " + folder_ / "tls/node.key" + " " + folder_ / "state/agent-spool.db");
+  EXPECT_THAT(told, StartsWith("key: Permission denied; spool: Permission denied; "
+                               "memory: Permission denied; environment: Permission denied; "
+                               "trace: Operation not permitted; "));
+  if (landlock_version() < kLandlockOfSignals) GTEST_SKIP() << "this kernel has no scopes";
+  EXPECT_THAT(told, EndsWith("signal: Operation not permitted; keeper: Operation not permitted"));
+}
+
+TEST_F(AgentProgramTest, ARealRunnerThatLoadsTheKeyAsALibraryIsDenied) {
+  if (landlock_version() == 0) GTEST_SKIP() << "this kernel has no Landlock";
+  auto words = with_key();
+  words.insert(words.end(), {"--runner", PRODUCT_RUNNER});
+  Subprocess agent = spawn_agent(words, {{"RAILGAUGE_LIBIBVERBS", folder_ / "tls/node.key"}});
+  api::ControllerMessage message;
+  api::PrepareTask& order = *message.mutable_prepare();
+  *order.mutable_task() = FakeController::ref("t1");
+  order.set_kernel("verbs.write_lat");
+  order.set_size(2);
+  order.set_deadline_seconds(20);
+  send_once_attached([&] { return controller_->send(message); });
+  ASSERT_TRUE(until([](const Heard& heard) { return any(heard, &api::AgentMessage::has_ended); }));
+  EXPECT_THAT(AgentTest::reason_of("t1"), HasSubstr("Permission denied"));
+}
+
+TEST_F(AgentProgramTest, ItsRunnersEnvironmentIsTheList) {
+  auto words = with_key();
+  words.insert(words.end(), {"--runner-environment", "SITE_LICENCE"});
+  Subprocess agent = spawn_agent(words, {{"RAILGAUGE_LOG_LEVEL", "debug"},
+                                         {"AWS_SECRET_ACCESS_KEY", "x"},
+                                         {"NCCL_AUTH_TOKEN", "x"},
+                                         {"LD_PRELOAD", "/nowhere.so"},
+                                         {"NCCL_DEBUG", "INFO"},
+                                         {"SITE_LICENCE", "x"},
+                                         {"OTHER", "x"}});
+  const std::string names = reason_of("t1", "environment");
+  for (const char* name : {"NCCL_DEBUG ", "SITE_LICENCE ", "PATH ", "TMPDIR "})
+    EXPECT_THAT(names, HasSubstr(name));
+  for (const char* name : {"OTHER", "SECRET", "TOKEN", "LD_PRELOAD", "RAILGAUGE_LOG_LEVEL", "TLS"})
+    EXPECT_THAT(names, Not(HasSubstr(name)));
 }
 
 TEST_F(AgentProgramTest, TermEndsItWith143AndTheLastRecordIsSent) {

@@ -1,11 +1,13 @@
 // railgauge-agent: wiring and signals.
 #include <malloc.h>
 #include <signal.h>
+#include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
 
 #include <cstdio>
 #include <cstdlib>
+#include <initializer_list>
 #include <string>
 
 #include <fmt/format.h>
@@ -18,6 +20,7 @@
 #include "agent/inventory/read_inventory.h"
 #include "agent/preflight/command.h"
 #include "agent/settings.h"
+#include "controller/trust/pem_files.h"
 #include "kernels/core/base/clock.h"
 #include "kernels/core/base/outcome.h"
 
@@ -37,15 +40,23 @@ void set_up_log(const std::string& level) {
   spdlog::set_default_logger(std::move(logger));
 }
 
-// Blocks the signals that end the agent, in this thread and in all later ones.
-Fd catch_signals() {
+// Blocks signals in this thread and in all later ones; they are read from the descriptor.
+Fd catch_signals(std::initializer_list<int> signals) {
   sigset_t set;
   sigemptyset(&set);
-  sigaddset(&set, SIGTERM);
-  sigaddset(&set, SIGINT);
+  for (const int signal : signals) sigaddset(&set, signal);
   pthread_sigmask(SIG_BLOCK, &set, nullptr);
   ::signal(SIGPIPE, SIG_IGN);
   return Fd(::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
+}
+
+// A key that others can read is refused at the start. Files that are missing or do not fit yet are
+// tried at each dial, since a renewal may be under way.
+Status check_key(const LinkOptions& link) {
+  if (link.tls_key.empty()) return {};
+  const auto key = trust::read_key("tls-key", link.tls_key);
+  if (key || key.error().code != Code::kPermissionDenied) return {};
+  return tl::unexpected(key.error());
 }
 
 Status serve(Metrics& metrics, const std::string& address) {
@@ -61,19 +72,27 @@ void hand_on(const Settings& settings) {
   ::setenv("RAILGAUGE_DATA_ADDRESS", settings.data_address.c_str(), 1);
 }
 
+// Keeps a process of the same user, such as a runner, from reading the agent's memory, where the
+// key is, and from tracing it. Linux writes no core file of the agent then.
+void hide_memory() { ::prctl(PR_SET_DUMPABLE, 0); }
+
 int run(const Settings& settings) {
+  hide_memory();
   hand_on(settings);
-  const Fd signals = catch_signals();
+  const Fd signals = catch_signals({SIGTERM, SIGINT});
+  const Fd hangups = catch_signals({SIGHUP});
   set_up_log(settings.log_level);
   if (settings.agent.link.insecure)
     spdlog::warn("--insecure: the link to {} is neither encrypted nor authenticated",
                  settings.agent.link.controller);
+  if (const Status status = check_key(settings.agent.link); !status)
+    return complain(status.error(), kExitInvalid);
   Metrics metrics;
   if (const Status status = serve(metrics, settings.metrics_listen); !status)
     return complain(status.error(), kExitInvalid);
   auto agent = Agent::open(settings.agent, metrics);
   if (!agent) return complain(agent.error(), kExitInvalid);
-  (*agent)->run(signals.get());
+  (*agent)->run(signals.get(), hangups.get());
   signalfd_siginfo info{};
   const bool interrupted = ::read(signals.get(), &info, sizeof(info)) == sizeof(info) &&
                            info.ssi_signo == static_cast<std::uint32_t>(SIGINT);

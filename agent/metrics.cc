@@ -178,6 +178,13 @@ void Metrics::set_connected(bool connected) {
   registry_.set("railgauge_agent_connected", {}, connected ? 1 : 0);
 }
 
+void Metrics::set_tls(double until_unix, double authority_until_unix, double failures) {
+  constexpr const char* kExpiry = "railgauge_certificate_expiry_timestamp_seconds";
+  registry_.set(kExpiry, {{"certificate", "own"}}, until_unix);
+  registry_.set(kExpiry, {{"certificate", "authority"}}, authority_until_unix);
+  registry_.raise_to("railgauge_tls_reload_failures_total", {{"file", "certificate"}}, failures);
+}
+
 void Metrics::reconnected() { registry_.add("railgauge_agent_reconnects_total", {}); }
 
 void Metrics::set_spool(double waiting_records, double used_bytes, double limit_bytes) {

@@ -44,6 +44,9 @@ class Metrics {
   void set_kernels(const KernelList& kernels);
   void set_connected(bool connected);
   void reconnected();
+  // Sets the ends of certificate and authority, in unix seconds, and how often new files were
+  // refused.
+  void set_tls(double until_unix, double authority_until_unix, double failures);
   void set_spool(double waiting_records, double used_bytes, double limit_bytes);
   // Sets the node's equipment: NICs, GPUs and versions of its stack.
   void set_node(const api::Hello& hello);

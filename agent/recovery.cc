@@ -18,10 +18,19 @@ bool is_alive(const OpenTask& task) {
   return task.pid > 0 && task.start_ticks != 0 && process_start_ticks(task.pid) == task.start_ticks;
 }
 
+void wait_for_end_of(const OpenTask& task) {
+  for (int i = 0; i < kWaitTries && is_alive(task); ++i) ::usleep(kWaitMicroseconds);
+}
+
+// SIGQUIT makes a keeper kill all that its runner left, which SIGKILL would set free. A runner that
+// an older agent started has no keeper; the group's SIGKILL ends what SIGQUIT does not.
 bool kill_runner(const OpenTask& task) {
   if (!is_alive(task)) return false;
-  ::kill(-task.pid, SIGKILL);
-  for (int i = 0; i < kWaitTries && is_alive(task); ++i) ::usleep(kWaitMicroseconds);
+  ::kill(-task.pid, SIGQUIT);
+  ::kill(-task.pid, SIGCONT);
+  wait_for_end_of(task);
+  if (is_alive(task)) ::kill(-task.pid, SIGKILL);
+  wait_for_end_of(task);
   return true;
 }
 

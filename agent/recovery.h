@@ -14,9 +14,9 @@ struct Recovered {
   std::size_t killed_runners = 0;
 };
 
-// For each open task, kills the runner's group if that very process (pid and start time) still
-// lives, and makes the final record. The task stays open until the record is in the spool, which
-// may be full now. Errors: the spool's.
+// For each open task, ends the runner with all that it left if that very process (pid and start
+// time) still lives, and makes the final record. The task stays open until the record is in the
+// spool, which may be full now. Errors: the spool's.
 Result<Recovered> recover_open_tasks(Spool& spool);
 
 }  // namespace railgauge::agent

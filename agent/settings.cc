@@ -15,6 +15,9 @@
 namespace railgauge::agent {
 namespace {
 
+constexpr double kMebi = 1024.0 * 1024.0;
+constexpr double kGibi = kMebi * 1024.0;
+constexpr double kMostLimit = 1e6;  // in MiB or GiB
 constexpr const char* kPreflightGroup = "Preflight of this node, with no controller";
 
 std::string host_name() {
@@ -22,12 +25,26 @@ std::string host_name() {
   return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "";
 }
 
-// railgauge-runner beside this binary.
-std::string default_runner() {
+// The path of a program that is installed beside this one.
+std::string beside_this(const char* program) {
   std::error_code ignored;
-  return (std::filesystem::read_symlink("/proc/self/exe", ignored).parent_path() /
-          "railgauge-runner")
+  return (std::filesystem::read_symlink("/proc/self/exe", ignored).parent_path() / program)
       .string();
+}
+
+void declare_runner(CLI::App& app, Settings& settings) {
+  TaskOptions& task = settings.agent.supervisor.task;
+  task.runner = beside_this("railgauge-runner");
+  task.confinement.keeper = beside_this("railgauge-launch-shim");
+  app.add_option("--runner", task.runner, "path of railgauge-runner");
+  app.add_option("--runner-environment", settings.runner_environment,
+                 "more variables that a runner gets, by commas; NAME or BEGINNING*");
+  app.add_option("--runner-core-mib", settings.runner_core_mib,
+                 "largest core file of a runner; 0: none")
+      ->check(CLI::Range(0.0, kMostLimit));
+  app.add_option("--runner-file-gib", settings.runner_file_gib,
+                 "largest file of a runner, shared memory included")
+      ->check(CLI::Range(0.001, kMostLimit));
 }
 
 void declare_guard(CLI::App& app, AgentOptions& agent) {
@@ -59,15 +76,14 @@ void declare_agent(CLI::App& app, Settings& settings) {
   AgentOptions& agent = settings.agent;
   LinkOptions& link = agent.link;
   agent.name = host_name();
-  agent.state_dir = "/var/lib/railgauge";
-  agent.supervisor.task.runner = default_runner();
+  agent.state_dir = "/var/lib/railgauge-agent";
   app.add_option("--controller", link.controller, "HOST:PORT or unix:/path of the controller");
   app.add_option("--name", agent.name, "name of this node");
   app.add_option("--state-dir", agent.state_dir, "folder for identity and spool");
   app.add_option("--spool-keep-hours", agent.spool_keep_hours,
                  "how long records stay after the controller stored them, should it lose them")
       ->check(CLI::NonNegativeNumber);
-  app.add_option("--runner", agent.supervisor.task.runner, "path of railgauge-runner");
+  declare_runner(app, settings);
   app.add_option("--metrics-listen", settings.metrics_listen, "ADDRESS:PORT of /metrics, or none");
   app.add_option("--tls-cert", link.tls_cert, "certificate of this agent (PEM)");
   app.add_option("--tls-key", link.tls_key, "its private key (PEM)");
@@ -138,6 +154,10 @@ Status apply_file(CLI::App& app, Settings& settings) {
     }
   }
   settings.agent.mpi_installations = RG_TRY(read_installations(settings.mpi_installations));
+  Confinement& confinement = settings.agent.supervisor.task.confinement;
+  confinement.variables = RG_TRY(read_variables(settings.runner_environment));
+  confinement.core_bytes = static_cast<std::uint64_t>(settings.runner_core_mib * kMebi);
+  confinement.file_bytes = static_cast<std::uint64_t>(settings.runner_file_gib * kGibi);
   return {};
 }
 

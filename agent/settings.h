@@ -24,8 +24,11 @@ struct Settings {
   std::string metrics_listen = "127.0.0.1:7471";  // "none" serves no metrics
   std::string log_level = "info";
   bool print_inventory = false;
-  std::string mpi_installations;  // NAME=FLAVOR:/PREFIX by commas
-  std::string data_address;       // IPv4; "" derives it from the network
+  std::string mpi_installations;   // NAME=FLAVOR:/PREFIX by commas
+  std::string data_address;        // IPv4; "" derives it from the network
+  std::string runner_environment;  // names of variables by commas
+  double runner_core_mib = 0;
+  double runner_file_gib = 64;
 };
 
 // Declares every flag and its environment variable. `settings` must outlive `app`, which writes

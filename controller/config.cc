@@ -28,6 +28,8 @@ constexpr std::array kSettings{
     SettingInfo{"tls-cert", "the controller's certificate, PEM", ""},
     SettingInfo{"tls-key", "its key, PEM", ""},
     SettingInfo{"tls-ca", "certificates that vouch for agents and tools, PEM", ""},
+    SettingInfo{"tls-crl",
+                "revocation lists of those authorities, PEM; one that ended stays in use", ""},
     SettingInfo{"insecure",
                 "TCP without certificates: anybody who reaches the port may do anything", "false",
                 true},
@@ -85,6 +87,26 @@ Status check_choice(std::string_view name, const std::string& value,
               fmt::format("--{} {}: {} is needed", name, in_quotes(value), one_of(allowed)));
 }
 
+// kInvalidArgument: TCP without certificates and without --insecure, an incomplete set of files, or
+// both certificates and --insecure.
+Status check_tcp_options(const TcpOptions& options) {
+  const int files = (options.tls_cert.empty() ? 0 : 1) + (options.tls_key.empty() ? 0 : 1) +
+                    (options.tls_ca.empty() ? 0 : 1);
+  constexpr int kAll = 3;
+  if (!options.tls_crl.empty() && files != kAll)
+    return fail(Code::kInvalidArgument, "--tls-crl needs --tls-cert, --tls-key and --tls-ca");
+  if (files != 0 && files != kAll)
+    return fail(Code::kInvalidArgument, "--tls-cert, --tls-key and --tls-ca are needed together");
+  if (files == kAll && options.insecure)
+    return fail(Code::kInvalidArgument, "--insecure and certificates exclude each other");
+  if (!options.listen.empty() && files == 0 && !options.insecure)
+    return fail(
+        Code::kInvalidArgument,
+        fmt::format("--listen {}: TCP needs --tls-cert, --tls-key and --tls-ca, or --insecure",
+                    options.listen));
+  return {};
+}
+
 }  // namespace
 
 std::span<const SettingInfo> settings() { return kSettings; }
@@ -128,6 +150,7 @@ Result<Config> resolve(const Values& flags, const Environment& environment,
               .tls_cert = chosen["tls-cert"],
               .tls_key = chosen["tls-key"],
               .tls_ca = chosen["tls-ca"],
+              .tls_crl = chosen["tls-crl"],
               .insecure = RG_TRY(switch_value("insecure", chosen["insecure"]))},
       .metrics_listen = chosen["metrics-listen"],
       .suites = chosen["suites"],

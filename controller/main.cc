@@ -140,7 +140,10 @@ int serve(const Config& config) {
   spdlog::info("railgauge-controller {} serves", RAILGAUGE_VERSION);
   int signal = 0;
   while (signal == 0 || signal == SIGHUP) {
-    if (signal == SIGHUP) reopen_logs(**server);
+    if (signal == SIGHUP) {
+      (*server)->reload_tls();
+      reopen_logs(**server);
+    }
     ::sigwait(&signals, &signal);
   }
   spdlog::info("stopping; a second signal does not wait for running tasks");

@@ -33,8 +33,6 @@ constexpr int kIdleMilliseconds = 60'000;
 constexpr int kMostMetadataBytes = 8 * 1'024;
 
 void set_channel_arguments(grpc::ServerBuilder& builder) {
-  // Without this a second controller shares the port, and each of both sees half of the agents.
-  builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, kKeepaliveMilliseconds);
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, kKeepaliveMilliseconds);
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
@@ -193,6 +191,24 @@ Status Server::end_interrupted_runs() {
   return {};
 }
 
+// Credentials of the TCP port. With certificates the keeper of their files begins.
+Result<std::shared_ptr<grpc::ServerCredentials>> Server::tcp_credentials(const TcpOptions& tcp) {
+  if (tcp.insecure) return grpc::InsecureServerCredentials();
+  const auto note = [this](std::string kind, std::string text) {
+    if (const Status added = store_->add_event({.kind = std::move(kind), .text = std::move(text)});
+        !added)
+      spdlog::warn("event not stored: {}", added.error().message);
+  };
+  std::unique_ptr<TlsKeeper> keeper = RG_TRY(TlsKeeper::open(
+      {.pem = {.certificate = tcp.tls_cert, .key = tcp.tls_key, .authority = tcp.tls_ca},
+       .crl = tcp.tls_crl},
+      metrics_.series(), note));
+  peers_.check_revoked(
+      [raw = keeper.get()](const trust::CertificateId& id) { return raw->is_revoked(id); });
+  loop_.call([this, &keeper] { tls_ = std::move(keeper); });  // the ticks use it from now on
+  return tls_->credentials();
+}
+
 Status Server::start_grpc(const Config& config) {
   unix_ = RG_TRY(UnixListener::open(config.socket, config.socket_group));
   grpc::EnableDefaultHealthCheckService(true);
@@ -236,8 +252,8 @@ Status Server::open_tcp(const TcpOptions& options, grpc::ServerBuilder& builder)
       options.insecure ? TcpListener::Protocol::kPlain : TcpListener::Protocol::kTls));
   acceptor_ = builder.experimental().AddExternalConnectionAcceptor(FROM_FD, credentials);
   peers_.on_call([this](const auth::Peer& peer) {
-    const bool has_certificate = peer.who != peer.address;
-    tcp_->note_call(peer.address, has_certificate ? peer.who : "");
+    const trust::CertificateId& id = peer.certificate;
+    tcp_->note_call(peer.address, id.serial.empty() ? "" : id.issuer + '/' + id.serial);
   });
   return {};
 }
@@ -268,6 +284,7 @@ void Server::on_tick() {
   };
   fleet_.tick(now);
   director_.tick(now);
+  if (is_due(next_revoked_, kRevokedSeconds)) end_revoked();
   show_nodes();
   if (is_port_open_) show_port();
   metric::Registry& series = metrics_.series();
@@ -298,12 +315,24 @@ void Server::feed_metrics() {
   if (!taken) feeding_ = false;
 }
 
+// Looks at all streams and calls each time: one may begin while the list changes.
+void Server::end_revoked() {
+  if (!tls_) return;
+  fleet_.end_streams("its certificate is revoked",
+                     [this](const auth::Peer& peer) { return tls_->is_revoked(peer.certificate); });
+  if (const std::size_t calls = peers_.cancel_revoked(); calls > 0)
+    spdlog::warn("{} calls of revoked certificates cancelled", calls);
+}
+
 void Server::show_nodes() {
   FleetCounts counts;
+  double expiring = 0;
+  const double soon = fleet::unix_seconds() + kExpiringSeconds;
   const double oldest = fleet::unix_seconds() - MetricsFeed::kKnownNodeSeconds;
   for (const auto& [name, node] : fleet_.nodes()) {
     if (node.presence == fleet::NodePresence::kAttached) {
       ++counts.attached;
+      expiring += node.certificate_until_unix > 0 && node.certificate_until_unix < soon ? 1 : 0;
       counts.busy += node.busy && node.busy->reasons_size() > 0 ? 1 : 0;
       counts.waiting_records += node.spool_records.value_or(0);
     } else if (node.presence == fleet::NodePresence::kDetached) {
@@ -313,6 +342,7 @@ void Server::show_nodes() {
     }
   }
   metrics_.set_nodes(counts);
+  metrics_.series().set("railgauge_agents_certificate_expiring", {}, expiring);
 }
 
 // The metrics of the TCP port, and grpc.health, which says the same as /healthz.
@@ -393,6 +423,12 @@ void Server::start_confirming(const std::vector<store::SeriesRow>& series) {
     else
       spdlog::warn("what the last run found is not measured again: {}", started.error().message);
   }));
+}
+
+void Server::reload_tls() {
+  if (!tls_) return;
+  spdlog::info("SIGHUP: the TLS files are read again");
+  tls_->reload();
 }
 
 void Server::begin_stop() {

@@ -26,6 +26,7 @@
 #include "controller/rpc/services.h"
 #include "controller/schedule/schedule_service.h"
 #include "controller/store/store.h"
+#include "controller/tls.h"
 
 namespace railgauge {
 
@@ -43,6 +44,10 @@ class Server {
   static constexpr double kFirstScheduleSeconds = 20;
   // Seconds between two looks at changed stacks.
   static constexpr double kUpgradeSeconds = 30;
+  // Seconds between two looks for streams and calls of revoked certificates.
+  static constexpr double kRevokedSeconds = 1;
+  // Attached agents whose certificate ends within so many seconds are counted.
+  static constexpr double kExpiringSeconds = 14 * 24 * 3600;
   // Seconds between two reads of the store for the metrics.
   static constexpr double kStatsSeconds = 5;
   // Seconds between two prunings; a pruning waits until no run is active.
@@ -68,6 +73,8 @@ class Server {
   // ended.
   void begin_stop();
   [[nodiscard]] bool idle();
+  // Reads the TLS files again at the next moment. Does nothing without them.
+  void reload_tls();
   // Starts the suites that are due at `now` (unix seconds). The server does so itself every second.
   void start_due(double now) { schedules_.tick(now); }
   // Watches changed stacks that nobody gates. The server does so itself every kUpgradeSeconds.
@@ -83,12 +90,14 @@ class Server {
          fleet::FleetOptions fleet_options);
   void record_restores(const std::string& database);
   Status end_interrupted_runs();
+  Result<std::shared_ptr<grpc::ServerCredentials>> tcp_credentials(const TcpOptions& tcp);
   Status start_grpc(const Config& config);
   Status open_tcp(const TcpOptions& options, grpc::ServerBuilder& builder);
   Status start_http(const Config& config);
   void on_tick();
   void feed_metrics();
   void show_nodes();
+  void end_revoked();
   void show_rare_node_facts();
   void show_port();
   void prune_store();
@@ -122,12 +131,14 @@ class Server {
   std::unique_ptr<grpc::Service> control_service_;
   std::unique_ptr<grpc::Service> archive_service_;
   std::unique_ptr<grpc::Service> judge_service_;
+  std::unique_ptr<TlsKeeper> tls_;  // absent without certificates
   std::unique_ptr<grpc::Server> grpc_;
   std::unique_ptr<UnixListener> unix_;
   std::unique_ptr<TcpListener> tcp_;  // with acceptor_; none without TCP
   std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> acceptor_;
   std::unique_ptr<http::Server> http_;
-  double next_stats_ = 0;  // used on the loop only, as the next three
+  double next_stats_ = 0;  // used on the loop only, as the next four
+  double next_revoked_ = 0;
   double next_schedules_ = fleet::monotonic_seconds() + kFirstScheduleSeconds;
   double next_upgrades_ = fleet::monotonic_seconds() + kFirstScheduleSeconds;
   double next_prune_ = fleet::monotonic_seconds() + kFirstPruneSeconds;

@@ -1,16 +1,23 @@
-// Mutual TLS over a real loopback port, with certificates of deploy/pki.sh: who gets in as what.
+// Mutual TLS over a real loopback port, with certificates of deploy/pki.sh: who gets in as what,
+// and how long.
+#include "controller/tls.h"
+
 #include <sys/wait.h>
 
 #include <chrono>
 #include <cstdlib>
 #include <fstream>
+#include <functional>
+#include <map>
 #include <sstream>
+#include <thread>
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "controller/testing/server_bench.h"
+#include "controller/trust/authority/authority.h"
 
 namespace railgauge {
 namespace {
@@ -34,7 +41,8 @@ class TlsTest : public testing::Test {
     bench_.config_.tcp = {.listen = "127.0.0.1:0",
                           .tls_cert = bench_.path("controller.crt"),
                           .tls_key = bench_.path("controller.key"),
-                          .tls_ca = bench_.path("ca.crt")};
+                          .tls_ca = bench_.path("ca.crt"),
+                          .tls_crl = bench_.path("crl.pem")};
     bench_.start();
     target_ = fmt::format("127.0.0.1:{}", bench_.server_->tcp_port());
   }
@@ -49,12 +57,13 @@ class TlsTest : public testing::Test {
     shell(fmt::format("cd {} && {} {}", bench_.path(""), script, arguments));
   }
   // A certificate of our authority with a subject that pki.sh would not write.
-  void sign(const std::string& base, const std::string& subject) {
+  void sign(const std::string& base, const std::string& subject, const std::string& names = "") {
+    std::ofstream(bench_.path("ext")) << (names.empty() ? "" : "subjectAltName=" + names);
     shell(fmt::format(
         "cd {0} && openssl req -new -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -keyout "
         "{1}.key -subj '{2}' -out {1}.req && openssl x509 -req -in {1}.req -CA ca.crt -CAkey "
         "ca.key "
-        "-CAcreateserial -days 2 -out {1}.crt",
+        "-CAcreateserial -days 2 -extfile ext -out {1}.crt",
         bench_.path(""), base, subject));
   }
   std::shared_ptr<grpc::ChannelCredentials> credentials(const std::string& base) {
@@ -71,6 +80,28 @@ class TlsTest : public testing::Test {
     options.target = target_;
     options.credentials = credentials(base);
     return options;
+  }
+  // The serial number that the port shows to a new connection of `base`.
+  std::string shown_serial(const std::string& base) {
+    shell(
+        fmt::format("cd {} && openssl s_client -connect {} -cert {}.crt -key {}.key </dev/null | "
+                    "openssl x509 -noout -serial > serial",
+                    bench_.path(""), target_, base, base));
+    return read(bench_.path("serial"));
+  }
+  // Whether `is_so` becomes true in `seconds`.
+  static bool wait_for(double seconds, const std::function<bool()>& is_so) {
+    const auto end = std::chrono::steady_clock::now() + std::chrono::duration<double>(seconds);
+    while (!is_so()) {
+      if (std::chrono::steady_clock::now() > end) return false;
+      std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    }
+    return true;
+  }
+  void revoke(const std::string& name) {
+    const auto revoked =
+        trust::revoke(bench_.path("."), name, trust::kCrlDays, fleet::unix_seconds());
+    ASSERT_TRUE(revoked) << revoked.error().message;
   }
   grpc::Status list_nodes(const std::string& base) { return call(base, false); }
   grpc::Status start_run(const std::string& base) { return call(base, true); }
@@ -141,6 +172,83 @@ TEST_F(TlsTest, WithoutACertificateOfTheAuthorityThereIsNoConnection) {
   context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(10));
   api::NodeList nodes;
   EXPECT_EQ(plain->ListNodes(&context, {}, &nodes).error_code(), grpc::StatusCode::UNAVAILABLE);
+}
+
+TEST_F(TlsTest, TheUriOfACertificateCountsBeforeItsSubject) {
+  sign("uri", "/O=x/CN=other", "URI:railgauge://agent/n1");
+  ScriptedAgent right(agent("n1", "uri"));
+  EXPECT_TRUE(welcome(right));
+  ScriptedAgent wrong(agent("other", "uri"));
+  ASSERT_TRUE(wrong.wait_until([](const ScriptedAgent& a) { return a.ended(); }));
+  EXPECT_EQ(wrong.status().error_code(), grpc::StatusCode::PERMISSION_DENIED);
+  sign("ann", "/O=x/CN=x", "URI:railgauge://operator/ann");
+  EXPECT_EQ(start_run("ann").error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+}
+
+TEST_F(TlsTest, UrisThatContradictGiveNoRole) {
+  const std::map<std::string, std::string> hostile{
+      {"URI:railgauge://operator/a,URI:railgauge://operator/a", "several railgauge: URIs"},
+      {"URI:railgauge://viewer/a,URI:railgauge://operator/a", "several railgauge: URIs"},
+      {"URI:railgauge://viewer/a", "the certificate's URI says viewer, its OU operator"},
+      {"URI:RAILGAUGE://operator/a", "URI"},
+      {"URI:railgauge://operator/a%00b", "URI"}};
+  for (const auto& [names, reason] : hostile) {
+    sign("eve", "/O=x/OU=operator/CN=eve", names);
+    const grpc::Status refused = list_nodes("eve");
+    EXPECT_EQ(refused.error_code(), grpc::StatusCode::PERMISSION_DENIED) << names;
+    EXPECT_THAT(refused.error_message(), HasSubstr(reason)) << names;
+  }
+  sign("ann", "/O=x/OU=operator/CN=ann", "URI:spiffe://cluster/x");
+  EXPECT_TRUE(list_nodes("ann").ok());
+}
+
+TEST_F(TlsTest, ARenewedCertificateIsShownWhileStreamsStay) {
+  pki("agent . n1");
+  ScriptedAgent attached(agent("n1", "n1"));
+  ASSERT_TRUE(welcome(attached));
+  const std::string before = shown_serial("n1");
+  // Half of a pair is no pair: the old one stays.
+  shell(
+      fmt::format("cd {} && cp controller.key kept && cp n1.key controller.key", bench_.path("")));
+  bench_.server_->reload_tls();
+  std::this_thread::sleep_for(std::chrono::duration<double>(2 * TlsKeeper::kLookSeconds));
+  EXPECT_EQ(shown_serial("n1"), before);
+  shell(fmt::format("cd {} && cp kept controller.key", bench_.path("")));
+  ASSERT_TRUE(trust::renew(bench_.path("."), {.names = {"controller"}, .new_key = true},
+                           fleet::unix_seconds()));
+  bench_.server_->reload_tls();
+  EXPECT_TRUE(wait_for(5, [&] { return shown_serial("n1") != before; }));
+  EXPECT_FALSE(attached.ended());
+  pki("viewer . bob");
+  EXPECT_TRUE(list_nodes("bob").ok());
+}
+
+TEST_F(TlsTest, ARevokedCertificateLosesItsStreamAndItsCalls) {
+  pki("agent . n1");
+  pki("agent . n2");
+  pki("operator . ann");
+  ScriptedAgent gone(agent("n1", "n1"));
+  ScriptedAgent stays(agent("n2", "n2"));
+  ASSERT_TRUE(welcome(gone));
+  ASSERT_TRUE(welcome(stays));
+  EXPECT_TRUE(list_nodes("ann").ok());
+  revoke("n1");
+  revoke("ann");
+  EXPECT_TRUE(gone.wait_until([](const ScriptedAgent& a) { return a.ended(); }));
+  EXPECT_EQ(gone.status().error_code(), grpc::StatusCode::PERMISSION_DENIED);
+  EXPECT_TRUE(wait_for(10, [&] { return !list_nodes("ann").ok(); }));
+  EXPECT_THAT(list_nodes("ann").error_message(), HasSubstr("is revoked"));
+  EXPECT_FALSE(stays.ended());
+  // A list that is broken, or gone, takes nothing back.
+  std::ofstream(bench_.path("crl.pem")) << "-----BEGIN X509 CRL-----\nnot base64\n";
+  bench_.server_->reload_tls();
+  std::this_thread::sleep_for(std::chrono::duration<double>(2 * TlsKeeper::kLookSeconds));
+  EXPECT_EQ(list_nodes("ann").error_code(), grpc::StatusCode::PERMISSION_DENIED);
+  shell(fmt::format("rm {}", bench_.path("crl.pem")));
+  bench_.server_->reload_tls();
+  std::this_thread::sleep_for(std::chrono::duration<double>(2 * TlsKeeper::kLookSeconds));
+  EXPECT_EQ(list_nodes("ann").error_code(), grpc::StatusCode::PERMISSION_DENIED);
+  EXPECT_FALSE(stays.ended());
 }
 
 }  // namespace

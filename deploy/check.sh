@@ -2,7 +2,7 @@
 # Checks the tree on a plain Debian 12 machine: installs packages, then format, rules of the house, build, unit tests,
 # sanitizers, and end-to-end tests on the virtual fabric. Exit 0 only when every step passed.
 #   deploy/check.sh              the short check; its measured time is in deploy/docs/results/check.md
-#   deploy/check.sh --only STEP  one step of it: format house build unit none tidy asan tsan e2e
+#   deploy/check.sh --only STEP  one step of it: format house build unit none tidy asan tsan fuzz e2e
 #   deploy/check.sh --no-fabric  leaves out the step that boots guests, and reports that the check is not complete
 #   deploy/check.sh --full PART  one part of the long check, at most 60 minutes; the result is kept by commit
 #   deploy/check.sh --full       lists the parts, their last results, and whether each result is of this commit
@@ -10,16 +10,20 @@ set -uo pipefail
 cd "$(dirname "$0")/.." || exit 4
 . deploy/compile_cache.sh
 
-steps="deps format house build unit none tidy asan tsan e2e"
-parts="unit asan tsan tidy headers demo e2e pairs upgrade compare path"
+steps="deps format house build unit none tidy asan tsan fuzz e2e"
+parts="unit asan tsan grpc-asan grpc-tsan fuzz chaos tidy headers demo e2e pairs upgrade compare path"
 kept=deploy/docs/results/full-check.tsv
 
 # The purpose of each part of the long check, for the list.
 title_of() {
   case $1 in
     unit) echo "unit tests with the issues' counts of kills and rounds" ;;
-    asan) echo "every program under the address and undefined behaviour sanitizers" ;;
-    tsan) echo "every threaded program under the thread sanitizer" ;;
+    asan) echo "every program without gRPC under the address and undefined behaviour sanitizers" ;;
+    tsan) echo "every threaded program without gRPC under the thread sanitizer" ;;
+    grpc-asan) echo "the programs with gRPC under the address and undefined behaviour sanitizers" ;;
+    grpc-tsan) echo "controller and agent under the thread sanitizer" ;;
+    fuzz) echo "fuzz targets from the kept corpora, 45 minutes on two cores" ;;
+    chaos) echo "300 rounds of kills, partitions and full disks; kills add up over parts in chaos.tsv" ;;
     tidy) echo "clang-tidy on every source" ;;
     headers) echo "a build of each source by itself, without precompiled headers: it includes what it uses" ;;
     demo) echo "the newcomer's demo: the shipped build and one run on guests" ;;
@@ -37,8 +41,8 @@ list_parts() {
   commit=$(git rev-parse --short=10 HEAD)
   for part in $parts; do
     row=$(awk -F '\t' -v part="$part" '$1 == part { row = $0 } END { print row }' "$kept" 2>/dev/null)
-    if [ -z "$row" ]; then printf '%-8s never run      %s\n' "$part" "$(title_of "$part")"; continue; fi
-    printf '%-8s %-14s %s\n' "$part" "$([ "$(cut -f 2 <<<"$row")" = "$commit" ] && echo "this commit" || echo "another commit")" \
+    if [ -z "$row" ]; then printf '%-9s never run      %s\n' "$part" "$(title_of "$part")"; continue; fi
+    printf '%-9s %-14s %s\n' "$part" "$([ "$(cut -f 2 <<<"$row")" = "$commit" ] && echo "this commit" || echo "another commit")" \
       "$(awk -F '\t' '{ printf "%s at %s on %s, %d min %d s: %s", $4, $2, $3, $5 / 60, $5 % 60, $6 }' <<<"$row")"
   done
 }
@@ -156,21 +160,40 @@ tidy() {
 # The short check runs the address sanitizer on rooms that parse foreign bytes or hold C handles, and the thread
 # sanitizer on rooms with several threads, in programs that share most objects. A cold build of all programs took
 # 38 minutes on two cores, so --full alone checks the planner, the store and the catalog of kernels. gRPC's library is
-# not instrumented: programs that use gRPC run under the address sanitizer only, in --full.
+# not instrumented: programs that use gRPC run in parts of --full of their own, under the thread sanitizer with
+# deploy/tsan_suppressions.txt.
 asan_programs=(core_test verbs_test fake_verbs_test fake_cuda_test runner_test vfabric_switch_test)
 tsan_programs=(core_test event_loop_test)
 full_tsan_programs=(core_test runner_test store_test event_loop_test fake_cuda_test cuda_lanes_test gpu_session_test net_test nccl_test
   nccl_collectives_test verbs_links_test)
+# Controller and agent: servers, links, and the programs themselves as processes.
+grpc_tsan_programs=(controller_test controller_server_test schedules_test agent_link_test controller_process_test busy_process_test)
+# programs_of PRESET CTEST-ARGUMENTS...: the test programs that ctest selects, which are targets of the same name.
+programs_of() {
+  local preset=$1; shift
+  cmake --preset "$preset" >/dev/null && comm -12 <(ctest --test-dir "build/$preset" -N "$@" | sed -n 's/^ *Test *#[0-9]*: //p' | sort) \
+    <(ninja -C "build/$preset" -t targets all | sed -n 's/^\([a-z_0-9]*\): phony$/\1/p' | sort)
+}
 sanitized() {
-  local preset=$1 regex; shift
-  regex="^($(IFS='|'; echo "$*"))\$"
-  [ "$1" != all ] || regex=.
-  configure_and_build "$preset" --target "$@" &&
-    tests "$preset" 2 2 -L unit -R "$regex"
+  local preset=$1 programs; shift
+  programs=("$@")
+  case $1 in
+    plain) mapfile -t programs < <(programs_of "$preset" -L unit -LE rpc) ;;
+    rpc) mapfile -t programs < <(programs_of "$preset" -L rpc) ;;
+  esac
+  [ ${#programs[@]} -gt 0 ] || { echo "no program is known"; return 1; }
+  configure_and_build "$preset" --target "${programs[@]}" &&
+    tests "$preset" 2 2 -L unit -R "^($(IFS='|'; echo "${programs[*]}"))\$"
 }
 # Fails on a source that uses a header which only the precompiled headers include.
 headers() {
   cmake --preset ci -B build/headers -DCMAKE_DISABLE_PRECOMPILE_HEADERS=ON -DRAILGAUGE_UNITY=OFF && cmake --build build/headers && cmake --build build/headers --target headers_alone
+}
+# Rounds continue from the last seed of the kept table, so that parts add up.
+chaos() {
+  local table=deploy/docs/results/chaos.tsv seed
+  seed=$(awk -F '\t' 'NR > 1 { split($3, seeds, "-"); last = seeds[2] } END { print last + 1 }' "$table")
+  RAILGAUGE_BUILD_DIR=$PWD/build/ci RAILGAUGE_CHAOS_TABLE=$PWD/$table deploy/e2e/chaos.sh 300 "$seed" 10 && leftovers
 }
 # e2e [SUFFIX]: label e2e_guests marks tests that run for minutes on guests; the short check leaves them out.
 e2e() { tests ci 1 1 -L "^e2e${1:-}\$"; }
@@ -183,12 +206,19 @@ post_path() { local code=0; deploy/compare_post_path.sh || code=$?; case $code i
 run_part() {
   step deps "packages" deploy/deps.sh --yes
   case $part in
-    unit | e2e | pairs | upgrade | compare | path | tidy) step build "configure and build (preset ci)" configure_and_build ci ;;
+    unit | chaos | e2e | pairs | upgrade | compare | path | tidy) step build "configure and build (preset ci)" configure_and_build ci ;;
   esac
   case $part in
     unit) step unit "$(title_of unit)" unit ;;
-    asan) step asan "$(title_of asan)" sanitized asan all ;;
+    asan) step asan "$(title_of asan)" sanitized asan plain ;;
     tsan) step tsan "$(title_of tsan)" sanitized tsan "${full_tsan_programs[@]}" ;;
+    grpc-asan) step asan "$(title_of grpc-asan)" sanitized asan rpc ;;
+    grpc-tsan)
+      export TSAN_OPTIONS="suppressions=$PWD/deploy/tsan_suppressions.txt history_size=4 ${TSAN_OPTIONS:-}"
+      step tsan "$(title_of grpc-tsan)" sanitized tsan "${grpc_tsan_programs[@]}"
+      ;;
+    fuzz) step fuzz "$(title_of fuzz)" deploy/fuzz.sh --long 45 ;;
+    chaos) step chaos "$(title_of chaos)" chaos ;;
     tidy) step tidy "$(title_of tidy)" tidy ;;
     headers) step headers "$(title_of headers)" headers ;;
     demo) step demo "$(title_of demo)" deploy/demo.sh --yes ;;
@@ -224,6 +254,7 @@ else
   step tidy "clang-tidy" tidy
   step asan "address and undefined behaviour sanitizers" sanitized asan "${asan_programs[@]}"
   step tsan "thread sanitizer" sanitized tsan "${tsan_programs[@]}"
+  step fuzz "fuzz targets, 5 s each" deploy/fuzz.sh --check
   [ "$fabric" = 0 ] || step e2e "end to end on the virtual fabric" e2e
 fi
 

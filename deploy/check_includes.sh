@@ -5,7 +5,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 # room: rooms that it may include (itself always); =name means the rooms of the row =name. A file belongs to the longest
-# room with which its path begins. A test or benchmark may include any room of its own part (agent, controller,
+# room with which its path begins. A test, benchmark or fuzz target may include any room of its own part (agent, controller,
 # kernels), fakes and contracts.
 rooms='
 =core: kernels/core kernels/core/base kernels/core/group kernels/core/stats kernels/core/text
@@ -58,17 +58,19 @@ agent/inventory/facts: =core controller/api
 agent/inventory/sources: =core kernels/dl agent/inventory/facts agent/node_facts
 agent/inventory: =core controller/api agent/inventory/facts agent/inventory/sources
 agent/tasks: =core controller/api agent/os
-agent/link: =core controller/api
+agent/link: =core controller/api controller/trust
 agent/watch: =core kernels/dl controller/api agent/inventory/facts
 agent/busy: =core kernels/dl controller/api agent/inventory/facts agent/os agent/tasks agent/watch
 agent/preflight/rules: =core controller/api agent/inventory/facts
 agent/preflight/checks: =core controller/api agent/inventory/facts agent/preflight/rules agent/watch
 agent/preflight/probe: =core controller/api agent/inventory/facts agent/node_facts agent/os agent/preflight/rules agent/tasks
-agent/preflight: =core controller/api agent/inventory agent/inventory/facts agent/preflight/checks agent/preflight/probe agent/preflight/rules
-agent: =core kernels/dl controller/api controller/metric agent/busy agent/inventory agent/inventory/facts agent/link agent/os agent/preflight agent/preflight/probe agent/tasks agent/watch
+agent/preflight: =core controller/api agent/inventory agent/inventory/facts agent/os agent/preflight/checks agent/preflight/probe agent/preflight/rules
+agent: =core kernels/dl controller/api controller/metric controller/trust agent/busy agent/inventory agent/inventory/facts agent/link agent/os agent/preflight agent/preflight/probe agent/tasks agent/watch
 controller/metric: =core
 controller/api: =core
 controller/stats: =core
+controller/trust: =core
+controller/trust/authority: =core controller/trust
 controller/detect: =core controller/stats
 controller/verdict: =core controller/stats
 controller/localise: =core
@@ -88,7 +90,7 @@ controller/store/upkeep: =core controller/store/rows controller/store/sqlite
 controller/store: =core controller/store/*
 controller/audit: =core controller/store controller/store/rows
 controller/http: =core
-controller/fleet: =core controller/api controller/audit controller/plan controller/plan/* controller/store controller/store/*
+controller/fleet: =core controller/api controller/audit controller/plan controller/plan/* controller/store controller/store/* controller/trust
 controller/listen: =core controller/fleet
 controller/history: =core controller/api controller/fleet controller/localise controller/localise/retest controller/plan controller/plan/topology controller/store controller/store/*
 controller/control: =core controller/api controller/fleet controller/history controller/localise/retest controller/metric controller/plan controller/plan/* controller/run controller/stats controller/store
@@ -98,17 +100,18 @@ controller/findings: =core controller/api controller/detect controller/fleet con
 controller/gate: =core controller/api controller/control controller/schedule controller/store controller/upgrades
 controller/exporter: =core controller/findings controller/fleet controller/history controller/metric controller/schedule controller/store
 controller/rpc: =core controller/api controller/audit controller/control controller/findings controller/fleet controller/gate controller/history controller/schedule controller/upgrades
-controller: =core controller/audit controller/control controller/exporter controller/findings controller/fleet controller/gate controller/history controller/http controller/listen controller/metric controller/rpc controller/schedule controller/store controller/store/upkeep
+controller: =core controller/audit controller/control controller/exporter controller/findings controller/fleet controller/gate controller/history controller/http controller/listen controller/metric controller/rpc controller/schedule controller/store controller/store/upkeep controller/trust
 controller/cli/render: =core kernels/core/report controller/api
-controller/cli/input: =core controller/api controller/cli/render
+controller/cli/input: =core controller/api controller/cli/render controller/trust
 controller/cli/live: =core controller/api controller/cli/input controller/cli/render
 controller/cli/peers: =core kernels/peers kernels/peers/perftest kernels/peers/nccl_tests kernels/peers/osu controller/api controller/cli/render
 controller/cli/report: =core kernels/peers/nccl_tests controller/api controller/detect controller/stats controller/cli/input controller/cli/render
 controller/cli/bundle: =core controller/api controller/cli/peers controller/cli/render controller/cli/report controller/cli/verbs
-controller/cli/verbs: =core kernels/peers kernels/peers/perftest controller/api controller/metric controller/cli/input controller/cli/live controller/cli/peers controller/cli/render controller/cli/report
+controller/cli/verbs: =core kernels/peers kernels/peers/perftest controller/api controller/metric controller/plan/topology controller/trust/authority controller/cli/input controller/cli/live controller/cli/peers controller/cli/render controller/cli/report
 controller/cli: =core controller/api controller/cli/input controller/cli/live controller/cli/render controller/cli/verbs
 deploy/vfabric: =core
 deploy/compare: =core
+deploy/fuzz: =core kernels/* agent/* controller controller/*
 '
 # foreign header (a prefix): rooms that own it
 owners='
@@ -122,6 +125,7 @@ grpc: agent/busy agent/link controller controller/fleet controller/listen contro
 yaml-cpp: controller/plan/suite
 prometheus/: agent controller/metric controller/exporter
 httplib.h: controller/http
+openssl/: controller/trust controller/trust/*
 date/tz.h: controller/schedule
 CLI/: agent controller controller/cli controller/cli/* kernels/runner
 spdlog/: agent agent/* controller controller/audit controller/control controller/exporter controller/findings controller/fleet controller/gate controller/history controller/listen controller/rpc controller/run controller/schedule controller/store controller/store/* controller/upgrades
@@ -182,7 +186,7 @@ facts | awk -F '\t' -v rooms="$rooms" -v owners="$owners" '
       for (j = 1; j <= words; ++j) allow(owns, count, word[j])
     }
   }
-  { room = room_of($1); top = $1; sub(/\/.*/, "", top); is_test = $1 ~ /_(test|bench)\.(cc|cu)$|\/testing\// }
+  { room = room_of($1); top = $1; sub(/\/.*/, "", top); is_test = $1 ~ /_(test|bench|fuzz)\.(cc|cu)$|\/testing\// }
   $2 == "file" && room == "" { complain($1, "no rule for its folder in check_includes.sh") }
   $2 == "own" && $3 ~ /^(kernels|agent|controller|deploy)\// && room != "" {
     target = room_of($3)

@@ -60,7 +60,7 @@ cells_of() {
 # run_ours: starts a controller and an agent, waits until both answer, and saves our matrix.
 run_ours() {
   for bin in ${bin:+"$bin"} "$here/bin" "$here/../build/release/bin"; do [ ! -x "$bin/railgauge" ] || break; done
-  for program in railgauge railgauge-agent railgauge-controller railgauge-runner; do
+  for program in railgauge railgauge-agent railgauge-controller railgauge-launch-shim railgauge-runner; do
     [ -x "$bin/$program" ] || { echo "compare_topology.sh: no $program in $bin; name the folder with --bin" >&2; exit 2; }
   done
   export RAILGAUGE_CONTROLLER=unix:$work/socket

@@ -119,7 +119,7 @@ show_progress() {
 build() {
   local from; from=$(date +%s); current=build
   cmake --preset release >>"$log" 2>&1 || return
-  NINJA_STATUS='[%f/%t %e] ' cmake --build build/release --target railgauge railgauge-controller railgauge-agent railgauge-runner vfabric-switch 2>&1 | show_progress || return
+  NINJA_STATUS='[%f/%t %e] ' cmake --build build/release --target railgauge railgauge-controller railgauge-agent railgauge-launch-shim railgauge-runner vfabric-switch 2>&1 | show_progress || return
   current=""; printf '%-62s %d s\n' build $(($(date +%s) - from))
 }
 certificates() {

@@ -25,13 +25,53 @@ expect "nothing was written elsewhere" test ! -e "$work/escaped"
 expect "a job without a number drains no node" env -u SLURM_JOB_ID slurm/prolog.sh
 touch "$work/file"
 expect "a folder that cannot be drains no node" env RAILGAUGE_BUSY_JOBS_FOLDER="$work/file/jobs" SLURM_JOB_ID=1 slurm/prolog.sh
+
+# A user of the node may have planted where the prolog writes: a link to root's file, the folder itself as a link,
+# a folder of somebody else or one that others may write.
+plant() { # FOLDER: a folder with the link 4711 to the victim
+  rm -rf "$1" "$work/victim"
+  mkdir "$1"
+  (umask 077; echo "root's words" >"$work/victim")
+  ln -s "$work/victim" "$1/4711"
+}
+victim_is_unchanged() { holds "$work/victim" "root's words" && [ "$(stat -c %a "$work/victim")" = 600 ]; }
+mark_in() { env RAILGAUGE_BUSY_JOBS_FOLDER="$1" SLURM_JOB_ID="$2" slurm/prolog.sh; }
+unmark_in() { env RAILGAUGE_BUSY_JOBS_FOLDER="$1" SLURM_JOB_ID="$2" slurm/epilog.sh; }
+plant "$work/planted"
+expect "a planted link drains no node" mark_in "$work/planted" 4711
+expect "and its victim is unchanged" victim_is_unchanged
+ln -s "$work/gone" "$work/planted/4712"
+expect "a link to nowhere drains no node" mark_in "$work/planted" 4712
+expect "and nothing is made there" test ! -e "$work/gone"
+plant "$work/open"
+chmod 0777 "$work/open"
+expect "a folder that others may write drains no node" mark_in "$work/open" 4713
+expect "and is not written" test ! -e "$work/open/4713"
+mkdir "$work/elsewhere"
+: >"$work/elsewhere/4715"
+ln -s "$work/elsewhere" "$work/linked"
+expect "a folder that is a link drains no node" mark_in "$work/linked" 4714
+expect "and is not written either" test ! -e "$work/elsewhere/4714"
+expect "nor does its job's end drain it" unmark_in "$work/linked" 4715
+expect "and nothing is removed there" test -e "$work/elsewhere/4715"
+if [ "$(id -u)" = 0 ]; then
+  plant "$work/foreign"
+  chown 65534 "$work/foreign"
+  expect "another user's folder drains no node" mark_in "$work/foreign" 4716
+  expect "and is not written by root" test ! -e "$work/foreign/4716"
+  expect "its links are left alone" victim_is_unchanged
+fi
 if command -v shellcheck >/dev/null; then expect "shellcheck" shellcheck slurm/prolog.sh slurm/epilog.sh; fi
 
 # The units have these privileges and no other.
 expect "the agent has no capability" grep -qx 'CapabilityBoundingSet=' systemd/railgauge-agent.service
 expect "nor has the controller" grep -qx 'CapabilityBoundingSet=' systemd/railgauge-controller.service
 expect "the helper has two" grep -qx 'CapabilityBoundingSet=CAP_SYS_ADMIN CAP_SYSLOG' 'systemd/railgauge-node-facts@.service'
-expect "nothing runs as root" sh -c '! grep -L -e "^User=railgauge$" -e "^DynamicUser=yes$" systemd/*.service | grep .'
+expect "nothing runs as root" sh -c '! grep -L -e "^User=railgauge-agent$" -e "^User=railgauge-controller$" -e "^DynamicUser=yes$" systemd/*.service | grep .'
+users_are_two() { [ "$(sed -n 's/^User=//p' systemd/*.service | sort -u | tr '\n' ' ')" = "railgauge-agent railgauge-controller " ]; }
+expect "agent and controller are two users" users_are_two
+expect "which sysusers.d makes" sh -c 'for u in $(sed -n "s/^User=//p" systemd/*.service); do grep -q "^u $u " systemd/railgauge.sysusers || exit 1; done'
+expect "the folder of Slurm's prolog is root's" grep -qx 'd /run/railgauge-jobs 0755 root root' systemd/railgauge.tmpfiles
 
 if ! command -v systemd-analyze >/dev/null; then
   [ $failures = 0 ] || exit 1
@@ -53,4 +93,15 @@ for unit in railgauge-agent.service railgauge-controller.service railgauge-node-
   # systemd-analyze only warns of an unknown setting, and a misspelt one is unknown.
   expect "$unit: no line is ignored" sh -c "! grep -iE 'unknown|ignoring|failed to parse' '$work/told'"
 done
+# score_is_at_most UNIT TENTHS: the exposure that systemd computes from the unit, in tenths.
+score_is_at_most() {
+  local score
+  score=$(systemd-analyze security --offline=true --no-pager "$1" | sed -n 's/.*Overall exposure level for .*: \([0-9]*\)\.\([0-9]\) .*/\1\2/p')
+  echo "exposure of $1: ${score:-none} tenths, at most $2"
+  [ -n "$score" ] && [ "$((10#$score))" -le "$2" ]
+}
+if systemd-analyze --help | grep -q -e '--offline'; then
+  expect "the agent's exposure is at most 3.0" score_is_at_most ./railgauge-agent.service 30
+  expect "the controller's is at most 1.5" score_is_at_most ./railgauge-controller.service 15
+fi
 [ $failures = 0 ] && echo "units and scripts: ok"

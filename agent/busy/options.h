@@ -18,7 +18,7 @@ struct BusyOptions {
   std::string sysfs_root = "/sys";
   std::string proc_root = "/proc";
   std::string marker = "/run/railgauge/busy";
-  std::string jobs_folder = "/run/railgauge/jobs";
+  std::string jobs_folder = "/run/railgauge-jobs";
   std::string kubelet_socket = "/var/lib/kubelet/pod-resources/kubelet.sock";
   std::string own_pod{};      // "namespace/name" of the agent's own pod
   std::string hook{};         // a program and its arguments, separated by blanks

@@ -5,6 +5,7 @@
 #include <array>
 #include <charconv>
 #include <cmath>
+#include <sstream>
 
 #include <fmt/format.h>
 
@@ -15,6 +16,7 @@ namespace {
 constexpr int kMostGenerations = 64;
 constexpr double kWindowSeconds = 60;
 constexpr std::size_t kMostStatBytes = 4096;
+constexpr std::size_t kMostFamily = 256;
 // Indexes of the fields behind the name: state, parent, group, session, ..., user and system ticks.
 constexpr std::size_t kParent = 1;
 constexpr std::size_t kGroup = 2;
@@ -58,6 +60,18 @@ std::optional<ProcessFacts> OwnProcesses::facts_of(int pid) const {
   return parse_process_stat(small_file(fmt::format("{}/{}/stat", proc_root_, pid), kMostStatBytes));
 }
 
+// One list of children belongs to each thread; a keeper and a runner start theirs in the first one.
+std::vector<int> OwnProcesses::family_of(int pid) const {
+  std::vector<int> family{pid};
+  for (std::size_t next = 0; next < family.size() && family.size() < kMostFamily; ++next) {
+    const int parent = family[next];
+    std::istringstream children(small_file(
+        fmt::format("{}/{}/task/{}/children", proc_root_, parent, parent), kMostStatBytes));
+    for (int child = 0; children >> child && family.size() < kMostFamily;) family.push_back(child);
+  }
+  return family;
+}
+
 bool OwnProcesses::shows(int pid) const {
   return ::access(fmt::format("{}/{}", proc_root_, pid).c_str(), F_OK) == 0;
 }
@@ -70,7 +84,10 @@ void OwnProcesses::update(std::span<const int> runners, double now_seconds) {
   runners_ = {runners.begin(), runners.end()};
   double ticks = 0;
   std::map<int, double> seen;
-  for (const int pid : runners_) {
+  std::set<int> family;
+  for (const int pid : runners_)
+    for (const int member : family_of(pid)) family.insert(member);
+  for (const int pid : family) {
     remembered_[pid] = now_seconds;
     const auto facts = facts_of(pid);
     if (!facts) continue;

@@ -9,6 +9,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace railgauge::agent {
 
@@ -56,13 +57,16 @@ class OwnProcesses {
 
  private:
   [[nodiscard]] std::optional<ProcessFacts> facts_of(int pid) const;
+  // A runner's keeper, the runner, and its own children; the pid alone where Linux lists no
+  // children.
+  [[nodiscard]] std::vector<int> family_of(int pid) const;
   [[nodiscard]] bool climbs_to_us(int pid) const;
 
   std::string proc_root_;
   int self_;
   std::set<int> runners_;
   std::map<int, double> remembered_;  // own pids, with the time at which each was last seen
-  std::map<int, double> cpu_ticks_;   // of the runners
+  std::map<int, double> cpu_ticks_;   // of the runners and their families
   double updated_ = -1;
   double ran_at_ = -1e18;
   OwnLoad load_;

@@ -103,6 +103,16 @@ TEST_F(BusyReaders, WithoutSlurmNothingIsPresent) {
   EXPECT_TRUE(present_) << "slurmd is there and runs nothing";
 }
 
+TEST_F(BusyReaders, AFolderOfMarkersThatEverybodyMayWriteIsAnError) {
+  folder_.write("jobs/99", "");
+  for (const auto mode : {0777, 01777, 0757}) {
+    ASSERT_EQ(::chmod((folder_ / "jobs").c_str(), static_cast<mode_t>(mode)), 0);
+    const auto view = read_slurm_jobs(folder_ / "cg", folder_ / "jobs", folder_ / "proc");
+    ASSERT_FALSE(view) << mode;
+    EXPECT_THAT(view.error().message, HasSubstr("everybody may write this folder"));
+  }
+}
+
 TEST_F(BusyReaders, APrologsMarkersAreJobs) {
   folder_.write("jobs/99", "");
   folder_.write("jobs/.tmp", "");

@@ -108,16 +108,23 @@ Status add_divided(const fs::path& controller, JobView& view) {
   return {};
 }
 
-// Adds the jobs of the marker folder. A missing folder has none; an unreadable one is an error.
+// Adds the jobs of the marker folder. A missing folder has none; an unreadable one is an error, and
+// so is one that everybody may write, where any user could mark a job or hide one.
 Status add_markers(const std::string& folder, JobView& view) {
   if (folder.empty()) return {};
   std::error_code error;
-  const fs::file_type type = fs::status(folder, error).type();
+  const fs::file_status facts = fs::status(folder, error);
+  const fs::file_type type = facts.type();
   if (type == fs::file_type::not_found) return {};
   if (type != fs::file_type::directory)
     return fail(Code::kPermissionDenied,
                 fmt::format("{}: look for jobs' files: {}", folder,
                             error ? error.message() : std::string("it is no folder")));
+  if ((facts.permissions() & fs::perms::others_write) != fs::perms::none)
+    return fail(Code::kPermissionDenied,
+                fmt::format("{}: look for jobs' files: everybody may write this folder; "
+                            "chown root, chmod 0755",
+                            folder));
   view.present = true;
   for (const Entry& entry : RG_TRY(entries_of(folder)))
     if (!entry.name.starts_with('.')) view.jobs.insert(one_line(entry.name));

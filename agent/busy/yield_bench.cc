@@ -81,6 +81,7 @@ class Round : public AgentTest {
     AgentOptions given = options();
     given.supervisor.task = TaskOptions{};
     given.supervisor.task.runner = SCRIPTED_RUNNER;
+    given.supervisor.task.confinement.keeper = KEEPER;
     given.busy.sources = sources;
     given.busy.marker = folder_ / "busy";
     given.busy.jobs_folder = folder_ / "jobs";

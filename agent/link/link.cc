@@ -3,10 +3,7 @@
 #include <grpcpp/grpcpp.h>
 
 #include <chrono>
-#include <cstring>
-#include <fstream>
 #include <random>
-#include <sstream>
 
 #include <fmt/format.h>
 
@@ -22,28 +19,28 @@ constexpr int kMaxReconnectMs = 1000;  // gRPC's own retries within one dial
 constexpr int kMaxMessageBytes = 16 << 20;
 constexpr int kKeepaliveTimeoutMs = 10'000;
 
-Result<std::string> read_pem(const std::string& path) {
-  std::ifstream file(path);
-  std::ostringstream text;
-  if (!file || !(text << file.rdbuf()))
-    return fail(Code::kPermissionDenied, fmt::format("{}: open: {}", path, std::strerror(errno)));
-  return text.str();
-}
-
 bool is_unix(const std::string& target) { return target.starts_with("unix:"); }
 
-Result<std::shared_ptr<grpc::ChannelCredentials>> credentials_of(const LinkOptions& options) {
+// The paths, where TLS is used.
+trust::PemFiles files_of(const LinkOptions& options) {
+  if (is_unix(options.controller)) return {};
+  return {.certificate = options.tls_cert, .key = options.tls_key, .authority = options.tls_ca};
+}
+
+Result<std::shared_ptr<grpc::ChannelCredentials>> credentials_of(const LinkOptions& options,
+                                                                 ClientTls& tls) {
   if (is_unix(options.controller) || options.tls_cert.empty())
     return grpc::InsecureChannelCredentials();
+  trust::Material material = RG_TRY(tls.newest());
   grpc::SslCredentialsOptions ssl;
-  ssl.pem_root_certs = RG_TRY(read_pem(options.tls_ca));
-  ssl.pem_private_key = RG_TRY(read_pem(options.tls_key));
-  ssl.pem_cert_chain = RG_TRY(read_pem(options.tls_cert));
+  ssl.pem_root_certs = std::move(material.authority);
+  ssl.pem_private_key = std::move(material.key);
+  ssl.pem_cert_chain = std::move(material.certificate);
   return grpc::SslCredentials(ssl);
 }
 
 // Returns a new channel for each dial, without a shared subchannel whose backoff would add to ours.
-Result<std::shared_ptr<grpc::Channel>> channel_to(const LinkOptions& options) {
+Result<std::shared_ptr<grpc::Channel>> channel_to(const LinkOptions& options, ClientTls& tls) {
   grpc::ChannelArguments arguments;
   arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
   arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, kMaxReconnectMs);
@@ -55,7 +52,8 @@ Result<std::shared_ptr<grpc::Channel>> channel_to(const LinkOptions& options) {
   arguments.SetInt(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
   arguments.SetInt(GRPC_ARG_MAX_RECEIVE_MESSAGE_LENGTH, kMaxMessageBytes);
   arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);  // a node's proxy is for other traffic
-  return grpc::CreateCustomChannel(options.controller, RG_TRY(credentials_of(options)), arguments);
+  return grpc::CreateCustomChannel(options.controller, RG_TRY(credentials_of(options, tls)),
+                                   arguments);
 }
 
 double unit_random() {
@@ -92,7 +90,7 @@ Status check_link_options(const LinkOptions& options) {
 }
 
 Link::Link(LinkOptions options, std::function<void()> wake)
-    : options_(std::move(options)), wake_(std::move(wake)) {}
+    : options_(std::move(options)), wake_(std::move(wake)), tls_(files_of(options_)) {}
 
 Link::~Link() { stop(); }
 
@@ -181,7 +179,7 @@ void Link::dial_for_ever() {
 }
 
 void Link::run_stream() {
-  auto channel = channel_to(options_);
+  auto channel = channel_to(options_, tls_);
   if (!channel) return end_stream(channel.error().message);
   const auto stub = api::AgentLink::NewStub(*channel);
   grpc::ClientContext context;

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "agent/link/backoff.h"
+#include "agent/link/client_tls.h"
 #include "agent/link/outbox.h"
 #include "controller/api/agent.pb.h"
 #include "kernels/core/base/result.h"
@@ -27,7 +28,7 @@ namespace railgauge::agent {
 struct LinkOptions {
   std::string controller;  // HOST:PORT or unix:/path
   bool insecure = false;   // plain TCP, by the operator's choice
-  std::string tls_cert;    // PEM files, read again at every dial so that renewal needs no restart
+  std::string tls_cert;    // PEM files, read again at every dial, see client_tls.h
   std::string tls_key;
   std::string tls_ca;
   Backoff::Options backoff;
@@ -69,6 +70,8 @@ class Link {
   std::vector<LinkEvent> take();
   // Whether no message waits to be written.
   bool idle();
+  // The TLS files; any thread. Does nothing over a unix socket and with --insecure.
+  ClientTls& tls() { return tls_; }
   // Cancels the stream and joins the threads. The destructor does the same.
   void stop();
 
@@ -90,6 +93,7 @@ class Link {
 
   const LinkOptions options_;
   const std::function<void()> wake_;
+  ClientTls tls_;
 
   std::mutex mutex_;  // guards all below
   std::condition_variable changed_;

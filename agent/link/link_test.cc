@@ -182,7 +182,7 @@ TEST_F(LinkTest, MissingCertificateFilesAreToldAndTriedAgain) {
   start(tls);
   const auto lost = next(LinkEvent::Kind::kLost);
   ASSERT_TRUE(lost);
-  EXPECT_THAT(lost->reason, HasSubstr("missing.pem: open: No such file"));
+  EXPECT_THAT(lost->reason, HasSubstr("missing.pem: read: No such file"));
 }
 
 TEST(LinkOptions, TcpNeedsCertificatesOrInsecure) {

@@ -7,6 +7,8 @@
 #include <unistd.h>
 
 #include <array>
+#include <cerrno>
+#include <cstring>
 #include <fstream>
 #include <iterator>
 #include <sstream>
@@ -21,17 +23,38 @@ constexpr double kReapSeconds = 1;
 constexpr int kPollMs = 20;
 constexpr int kStatFieldsAfterName = 19;  // from the state (field 3) to the start time (field 22)
 
-std::vector<std::string> environment_with(const std::map<std::string, std::string>& changes) {
+constexpr double kCommandGraceSeconds = 0.2;
+
+std::vector<std::string> environment_with(const std::map<std::string, std::string>& changes,
+                                          const Confinement* confinement) {
   std::vector<std::string> words;
   for (char** word = environ; *word != nullptr; ++word) {
     const std::string_view text = *word;
     if (!changes.contains(std::string(text.substr(0, text.find('='))))) words.emplace_back(text);
   }
+  if (confinement != nullptr) words = runner_environment(words, confinement->variables);
   for (const auto& [name, value] : changes)
     if (!value.empty()) words.push_back(fmt::format("{}={}", name, value));
   return words;
 }
+// The keeper would report this by an exit code only.
+Status check_program(const std::string& path) {
+  if (::access(path.c_str(), X_OK) == 0) return {};
+  return fail(errno == EACCES ? Code::kPermissionDenied : Code::kNotFound, "{}: start: {}", path,
+              std::strerror(errno));
+}
+
+// A keeper that the runner stopped, where Linux lets it, must run to hear.
+void end_by_keeper(pid_t keeper) {
+  ::kill(keeper, SIGQUIT);
+  ::kill(keeper, SIGCONT);
+}
 }  // namespace
+
+void KeeperTraits::release(pid_t pid) {
+  end_by_keeper(pid);
+  wait_for_end(pid, kReapSeconds);
+}
 
 void ProcessTraits::release(pid_t pid) {
   ::kill(-pid, SIGKILL);
@@ -40,8 +63,12 @@ void ProcessTraits::release(pid_t pid) {
 
 Result<Subprocess> Subprocess::spawn(const Options& options) {
   Subprocess child;
-  Program program{.argv = options.argv,
-                  .environment = environment_with(options.environment),
+  const Confinement* confinement = options.confinement;
+  if (confinement != nullptr) RG_TRY_OK(check_program(options.argv.front()));
+  Program program{.argv = confinement == nullptr
+                              ? options.argv
+                              : kept_words(*confinement, options.argv, options.grace_seconds),
+                  .environment = environment_with(options.environment, confinement),
                   .detached = true,
                   .closes_others = true};
   std::vector<Fd> child_ends;
@@ -59,27 +86,34 @@ Result<Subprocess> Subprocess::spawn(const Options& options) {
     PipeEnds ends = RG_TRY(make_pipe());
     connect(number, ends.write, ends.read, child.from_child_);
   }
-  child.pid_.reset(RG_TRY(start_program(program)));
+  const pid_t started = RG_TRY(start_program(program));
+  if (confinement == nullptr)
+    child.pid_.reset(started);
+  else
+    child.keeper_.reset(started);
   child.exit_fd_ = exit_fd_of(child.pid());
   return child;
 }
 
 void Subprocess::signal_group(int signal) const {
-  if (pid_) ::kill(-pid_.get(), signal);
+  if (keeper_ && signal == SIGKILL) return end_by_keeper(keeper_.get());
+  if (pid() >= 0) ::kill(-pid(), signal);
 }
 
 std::optional<Exit> Subprocess::reap() {
-  if (!pid_) return std::nullopt;
+  const pid_t leader = pid();
+  if (leader < 0) return std::nullopt;
   siginfo_t info{};
-  const auto id = static_cast<id_t>(pid_.get());
+  const auto id = static_cast<id_t>(leader);
   if (::waitid(P_PID, id, &info, WEXITED | WNOHANG | WNOWAIT) != 0 || info.si_pid == 0)
     return std::nullopt;
   // The zombie still holds the group's number, so the signal cannot hit another group.
-  ::kill(-pid_.get(), SIGKILL);
+  ::kill(-leader, SIGKILL);
   Exit exit;
   rusage usage{};
-  RG_CHECK(::wait4(pid_.get(), &exit.wait_status, 0, &usage) == pid_.get());
+  RG_CHECK(::wait4(leader, &exit.wait_status, 0, &usage) == leader);
   static_cast<void>(pid_.release());
+  static_cast<void>(keeper_.release());
   const auto seconds = [](const timeval& t) {
     return static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_usec) / 1e6;
   };
@@ -103,11 +137,15 @@ std::optional<std::uint64_t> process_start_ticks(pid_t pid) {
 }
 
 Result<CommandOutput> run_command(const std::vector<std::string>& argv, double timeout_seconds,
-                                  std::size_t limit_bytes, CommandOutput* until_then) {
+                                  std::size_t limit_bytes, CommandOutput* until_then,
+                                  const Confinement* confinement) {
   CommandOutput unwanted;
   CommandOutput& result = until_then == nullptr ? unwanted : *until_then;
-  Subprocess child = RG_TRY(Subprocess::spawn(
-      {.argv = argv, .child_reads = {}, .child_writes = {STDOUT_FILENO, STDERR_FILENO}}));
+  Subprocess child = RG_TRY(Subprocess::spawn({.argv = argv,
+                                               .child_reads = {},
+                                               .child_writes = {STDOUT_FILENO, STDERR_FILENO},
+                                               .confinement = confinement,
+                                               .grace_seconds = kCommandGraceSeconds}));
   const double end_ns = monotonic_now_ns() + timeout_seconds * 1e9;
   std::optional<Exit> exit;
   for (bool open = true; open || !exit;) {

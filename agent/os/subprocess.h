@@ -11,6 +11,7 @@
 
 #include <sys/types.h>
 
+#include "agent/os/confinement.h"
 #include "kernels/core/base/spawn.h"
 
 namespace railgauge::agent {
@@ -32,6 +33,14 @@ struct ProcessTraits {
   static void release(Type pid);
 };
 
+// A handle's traits for a keeper, which must not be killed: it asks the keeper to kill everything
+// at once. A keeper that needs longer than a second continues by itself.
+struct KeeperTraits {
+  using Type = pid_t;
+  static Type empty() { return -1; }
+  static void release(Type pid);
+};
+
 // Not thread safe.
 class Subprocess {
  public:
@@ -41,12 +50,16 @@ class Subprocess {
     std::vector<int> child_writes;  // descriptors in the child that the agent reads from
     // Variables that replace the agent's own of these names; an empty value removes one.
     std::map<std::string, std::string> environment{};
+    // Starts argv[0], a runner, under the keeper. The process below is the keeper then; it ends as
+    // the runner did, when no process of the runner is left. Absent: argv[0] itself.
+    const Confinement* confinement = nullptr;
+    double grace_seconds = 2;  // of a confined process, from TERM to KILL
   };
   // Starts argv[0]. kNotFound: the program does not exist. kPermissionDenied: it cannot be run.
   // kResourceExhausted: no process or descriptor is left.
   static Result<Subprocess> spawn(const Options& options);
 
-  [[nodiscard]] pid_t pid() const { return pid_.get(); }
+  [[nodiscard]] pid_t pid() const { return keeper_ ? keeper_.get() : pid_.get(); }
   // Returns a pidfd, readable once the process has ended; -1 where Linux has no pidfd.
   [[nodiscard]] int exit_fd() const { return exit_fd_.get(); }
   // The agent's ends, non-blocking, in the order of the options. Reset one to close it.
@@ -54,14 +67,16 @@ class Subprocess {
   Fd& from_child(std::size_t index) { return from_child_.at(index); }
   [[nodiscard]] int from_child_fd(std::size_t index) const { return from_child_.at(index).get(); }
   [[nodiscard]] int to_child_fd(std::size_t index) const { return to_child_.at(index).get(); }
-  // Sends `signal` to every process of the group. Does nothing after reap() has returned an exit.
+  // Sends `signal` to every process of the group. A keeper passes it on; SIGKILL makes it kill all
+  // that the runner left. Does nothing after reap() has returned an exit.
   void signal_group(int signal) const;
   // Returns the exit once the leader has ended, after the rest of its group is killed; absent while
   // the leader runs. Does not block.
   std::optional<Exit> reap();
 
  private:
-  Handle<ProcessTraits> pid_;
+  Handle<ProcessTraits> pid_;  // or
+  Handle<KeeperTraits> keeper_;
   Fd exit_fd_;
   std::vector<Fd> to_child_;
   std::vector<Fd> from_child_;
@@ -77,10 +92,12 @@ struct CommandOutput {
   std::string out;
   std::string err;
 };
-// Runs a short command to its end. Errors: those of Subprocess::spawn(); kDeadlineExceeded;
-// kResourceExhausted if the command prints more than `limit_bytes`. On an error the whole group is
-// killed, and `until_then`, if given, receives the output so far.
+// Runs a short command to its end, a runner where there is a confinement. Errors: those of
+// Subprocess::spawn(); kDeadlineExceeded; kResourceExhausted if the command prints more than
+// `limit_bytes`. On an error the whole group is killed, and `until_then`, if given, receives the
+// output so far.
 Result<CommandOutput> run_command(const std::vector<std::string>& argv, double timeout_seconds,
-                                  std::size_t limit_bytes, CommandOutput* until_then = nullptr);
+                                  std::size_t limit_bytes, CommandOutput* until_then = nullptr,
+                                  const Confinement* confinement = nullptr);
 
 }  // namespace railgauge::agent

@@ -33,16 +33,18 @@ api::PreflightReport run_preflight(const PreflightOptions& options, ProbeMemory&
   const double begin_ns = monotonic_now_ns();
   const auto spent_seconds = [&] { return (monotonic_now_ns() - begin_ns) / 1e9; };
   const auto left = [&](double most) { return left_for_question(options, spent_seconds(), most); };
+  const Confinement* confinement = options.confinement ? &*options.confinement : nullptr;
   Inventory node = read_inventory(inventory_within(options));
   leave_out_hidden_gpus(node);
   if (options.inventory.root.empty()) {
     // The helper reads the machine itself, so it is not asked for another tree.
     if (options.inventory.sysfs.empty()) ask_node_facts(node, left(kNodeFactsSeconds));
-    ask_ports(options.runner, node, left(kPortProbeSeconds));
+    ask_ports(options.runner, node, left(kPortProbeSeconds), confinement);
   }
   std::vector<ProbeAnswer> probes;
   if (options.probe)
-    probes = probe_registrations(node, options.runner, left_for_probe(spent_seconds()));
+    probes =
+        probe_registrations(node, options.runner, left_for_probe(spent_seconds()), confinement);
   const double now_unix_seconds = static_cast<double>(std::time(nullptr));
   const std::vector<ProbeAnswer> earlier =
       options.probe ? memory.exchange(probes, now_unix_seconds) : memory.all(now_unix_seconds);

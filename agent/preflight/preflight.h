@@ -1,10 +1,12 @@
 // Preflight of this machine: reads the inventory, tries registrations if asked, and judges.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "agent/inventory/facts/inventory.h"
+#include "agent/os/confinement.h"
 #include "agent/preflight/probe/probe_memory.h"
 #include "agent/preflight/rules/check.h"
 #include "controller/api/agent.pb.h"
@@ -25,8 +27,9 @@ struct PreflightOptions {
   SiteRules site{};
   bool probe = false;
   double seconds = kPreflightSeconds;
-  std::string runner{};        // path of railgauge-runner, for facts by verbs and the probe
-  std::string state_folder{};  // stores the last answers of registrations; "": none
+  std::string runner{};  // path of railgauge-runner, for facts by verbs and the probe
+  std::optional<Confinement> confinement{};  // of that runner; absent: an operator's own command
+  std::string state_folder{};                // stores the last answers of registrations; "": none
 };
 
 // Returns the options for reading the node. Pure.

@@ -23,9 +23,11 @@ Result<KernelList> parse_kernel_list(const std::string& json) {
   return list;
 }
 
-Result<KernelList> list_kernels(const std::string& runner, double timeout_seconds) {
+Result<KernelList> list_kernels(const std::string& runner, double timeout_seconds,
+                                const Confinement* confinement) {
   const CommandOutput output =
-      RG_TRY(run_command({runner, "--list", "--format", "json"}, timeout_seconds, kMaxListBytes));
+      RG_TRY(run_command({runner, "--list", "--format", "json"}, timeout_seconds, kMaxListBytes,
+                         nullptr, confinement));
   if (output.wait_status != 0)
     return fail(Code::kInternal,
                 fmt::format("{} --list: {}: {}", runner, describe_wait_status(output.wait_status),

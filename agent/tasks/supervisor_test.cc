@@ -38,6 +38,7 @@ class SupervisorTest : public testing::Test {
   static void SetUpTestSuite() { ::signal(SIGPIPE, SIG_IGN); }
   static Supervisor::Options options() {
     return {.task = {.runner = SCRIPTED_RUNNER,
+                     .confinement = {.keeper = KEEPER},
                      .cancel_grace_seconds = 0.1,
                      .term_grace_seconds = 0.2,
                      .kill_grace_seconds = 5,
@@ -75,6 +76,14 @@ class SupervisorTest : public testing::Test {
       supervisor_.service();
     }
     return met();
+  }
+  // The pid that the runner reported of a process that it left behind.
+  pid_t left_behind() const {
+    for (const Record& record : seen_.records)
+      if (record.point().metric() == "pid")
+        return static_cast<pid_t>(record.point().message_bytes());
+    ADD_FAILURE() << "the runner reported none";
+    return -1;
   }
   // Prepares, says go, and waits for the end.
   Final run(const std::string& script, double deadline_seconds = 20) {
@@ -253,12 +262,41 @@ TEST_F(SupervisorTest, KeepsTheTailOfAFloodOnStderr) {
   EXPECT_THAT(final.stderr_tail(), HasSubstr("the last words"));
 }
 
-TEST_F(SupervisorTest, AGrandchildThatHoldsThePipesDoesNotHoldTheTask) {
+TEST_F(SupervisorTest, AGrandchildThatHoldsThePipesEndsWithTheTask) {
   EXPECT_EQ(run("grandchild").outcome(), "passed");
+  EXPECT_FALSE(process_start_ticks(left_behind()));
 }
 
-TEST_F(SupervisorTest, NorDoesOneThatLeftTheGroup) {
+TEST_F(SupervisorTest, SoDoesOneThatLeftTheGroup) {
   EXPECT_EQ(run("escaped_grandchild").outcome(), "passed");
+  EXPECT_FALSE(process_start_ticks(left_behind()));
+}
+
+TEST_F(SupervisorTest, SoDoesADaemon) {
+  EXPECT_EQ(run("daemon").outcome(), "passed");
+  EXPECT_FALSE(process_start_ticks(left_behind()));
+}
+
+TEST_F(SupervisorTest, ADaemonOfARunnerThatHadToBeKilledEndsToo) {
+  const Final final = run("daemon_and_hang", 0.5);
+  EXPECT_EQ(final.outcome(), "timed_out");
+  EXPECT_EQ(final.exit_signal(), SIGKILL);
+  EXPECT_FALSE(process_start_ticks(left_behind()));
+}
+
+TEST_F(SupervisorTest, ASupervisorThatGoesTakesItsRunnersDaemonsAlong) {
+  {
+    Seen seen;
+    Supervisor own(options(), seen, [](const api::TaskRef&, pid_t) { return Status(); });
+    ASSERT_TRUE(own.prepare(task("daemon_and_hang")));
+    for (int i = 0; i < 2000 && seen.records.size() < 2; ++i) {
+      own.service();
+      ::usleep(5000);
+    }
+    seen_.records = seen.records;
+  }
+  ASSERT_GT(left_behind(), 0);
+  EXPECT_FALSE(process_start_ticks(left_behind()));
 }
 
 TEST_F(SupervisorTest, ACancelledRunnerAnswersForItself) {

@@ -27,6 +27,8 @@ constexpr double kNoPidfdPollNs = 50e6;
 // can report the reason of its wait itself.
 constexpr double kOwnDeadlineShare = 0.1;
 constexpr double kOwnDeadlineMostSeconds = 0.5;
+// The agent asks for the end itself, and earlier.
+constexpr double kKeeperGraceSeconds = 0.5;
 constexpr const char* kGarbage = "wrote garbage on its record pipe";
 
 double unix_now_seconds() {
@@ -63,7 +65,7 @@ ToRunner request_of(const api::PrepareTask& prepare, double spawned_ns) {
 // Makes CUDA count GPUs as the plan's gpuN does, by PCI address. By default CUDA counts by speed
 // and leaves out GPUs that CUDA_VISIBLE_DEVICES does not name: a task would measure another GPU, or
 // a task without an endpoint not all of them.
-std::map<std::string, std::string> runner_environment() {
+std::map<std::string, std::string> gpu_variables() {
   return {{"CUDA_VISIBLE_DEVICES", ""}, {"CUDA_DEVICE_ORDER", "PCI_BUS_ID"}};
 }
 }  // namespace
@@ -86,7 +88,9 @@ Result<std::unique_ptr<Task>> Task::spawn(const api::PrepareTask& prepare,
                 std::to_string(kRecordFd)},
        .child_reads = {kRequestFd},
        .child_writes = {kRecordFd, STDERR_FILENO},
-       .environment = runner_environment()}));
+       .environment = gpu_variables(),
+       .confinement = &options.confinement,
+       .grace_seconds = options.term_grace_seconds + kKeeperGraceSeconds}));
   std::unique_ptr<Task> task(new Task(prepare, options, std::move(process)));
   task->spawned_ns_ = spawned_ns;
   task->deadline_ns_ = spawned_ns + prepare.deadline_seconds() * 1e9;
@@ -102,6 +106,10 @@ Task::Task(api::PrepareTask prepare, TaskOptions options, Subprocess process)
 
 void Task::send(const ToRunner& message) {
   if (!process_.to_child(0)) return;  // the runner is ending
+  if (message.ByteSizeLong() > kMaxFrameBytes)
+    return abort(fmt::format(
+        "the controller sent a message of {} bytes for the task; a runner takes at most {}",
+        message.ByteSizeLong(), kMaxFrameBytes));
   to_write_ += frame(message);
 }
 
@@ -251,6 +259,9 @@ void Task::take_frame(const std::string& bytes, TaskListener& listener) {
     if (!was_prepared_) listener.prepared(ref());
     was_prepared_ = true;
   } else if (message.has_step()) {
+    if (bytes.size() > kMaxRecordBytes)
+      return abort(fmt::format("{}: a step of {} bytes; at most {} are allowed", kGarbage,
+                               bytes.size(), kMaxRecordBytes));
     unanswered_ = std::move(*message.mutable_step());
     listener.step(ref(), *unanswered_);
   } else {

@@ -43,7 +43,8 @@ class TaskListener {
 };
 
 struct TaskOptions {
-  std::string runner;               // path of railgauge-runner
+  std::string runner;  // path of railgauge-runner
+  Confinement confinement{};
   double cancel_grace_seconds = 1;  // from Cancel to TERM
   double term_grace_seconds = 2;    // from TERM to KILL
   // Replaces both graces above for a task that yields to a job: the runner must be gone within 2 s

@@ -52,6 +52,7 @@ class AgentTest : public testing::Test {
     options.link.controller = target_;
     options.link.backoff = {.first_seconds = 0.01, .most_seconds = 0.05, .refused_seconds = 600};
     options.supervisor.task.runner = SCRIPTED_RUNNER;
+    options.supervisor.task.confinement.keeper = KEEPER;
     options.supervisor.task.cancel_grace_seconds = 0.1;
     options.supervisor.task.term_grace_seconds = 0.2;
     return options;
@@ -84,6 +85,13 @@ class AgentTest : public testing::Test {
     return std::ranges::any_of(controller_->heard(), [&](const api::AgentMessage& message) {
       return message.refusal().reason().find(words) != std::string::npos;
     });
+  }
+  // The reason of the task's end; "": none, or it has not ended.
+  std::string reason_of(const std::string& task) {
+    for (const api::AgentMessage& message : controller_->heard())
+      if (message.has_ended() && message.ended().task().task_id() == task)
+        return message.ended().reason();
+    return "";
   }
   void run_to_end(const std::string& task, const std::string& script) {
     prepare(task, script);

@@ -35,6 +35,11 @@ void FakeController::set_acknowledge(bool acknowledge) {
   acknowledge_ = acknowledge;
 }
 
+void FakeController::set_answers_steps(bool answers) {
+  const std::lock_guard lock(mutex_);
+  answers_steps_ = answers;
+}
+
 void FakeController::set_stored_through(std::uint64_t spool_id) {
   const std::lock_guard lock(mutex_);
   stored_through_ = spool_id;
@@ -178,7 +183,7 @@ void FakeController::hear(api::AgentMessage message, Stream& stream) {
     ack.mutable_ack()->set_through_spool_id(message.records().records().rbegin()->spool_id());
     stream.Write(ack);
   }
-  if (message.has_step()) {
+  if (message.has_step() && answers_steps_) {
     api::ControllerMessage everyone;
     *everyone.mutable_step() = message.step();
     stream.Write(everyone);

@@ -28,6 +28,8 @@ class FakeController final : public api::AgentLink::Service {
   void set_answer(Answer answer);
   // Whether every batch of records is acknowledged at once.
   void set_acknowledge(bool acknowledge);
+  // Whether a step of a rendezvous is answered.
+  void set_answers_steps(bool answers);
   // Sets the last stored record that the next Welcome reports.
   void set_stored_through(std::uint64_t spool_id);
   // Breaks the stream like a failing network.
@@ -63,6 +65,7 @@ class FakeController final : public api::AgentLink::Service {
   std::condition_variable changed_;
   Answer answer_ = Answer::kWelcome;
   bool acknowledge_ = true;
+  bool answers_steps_ = true;
   std::optional<std::uint64_t> stored_through_;
   bool (api::AgentMessage::*drop_after_)() const = nullptr;
   grpc::ServerContext* context_ = nullptr;

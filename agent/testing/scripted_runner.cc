@@ -3,12 +3,17 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <sys/ptrace.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <array>
+#include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <fstream>
 #include <iostream>
+#include <sstream>
 #include <string>
 #include <thread>
 
@@ -97,18 +102,84 @@ class Runner {
 }
 
 // Sleeps in a child that keeps every descriptor open; with its own session it leaves the group too.
-void leave_grandchild(bool own_session) {
-  if (::fork() != 0) return;
+// Returns its pid.
+pid_t leave_grandchild(bool own_session) {
+  const pid_t child = ::fork();
+  if (child != 0) return child;
   if (own_session) ::setsid();
   ::sleep(20);
   std::_Exit(0);
 }
 
-void rendezvous(FrameReader& frames, std::uint32_t step) {
+// A daemon as daemon(3) makes it: no descriptor, no parent, a session of its own. Returns its pid.
+pid_t leave_daemon() {
+  std::array<int, 2> pipe{};
+  if (::pipe(pipe.data()) != 0) std::_Exit(9);
+  if (const pid_t middle = ::fork(); middle != 0) {
+    pid_t daemon = -1;
+    if (::read(pipe[0], &daemon, sizeof(daemon)) != sizeof(daemon)) std::_Exit(9);
+    ::waitpid(middle, nullptr, 0);
+    return daemon;
+  }
+  ::setsid();
+  if (::fork() != 0) std::_Exit(0);
+  ::signal(SIGTERM, SIG_IGN);
+  ::signal(SIGHUP, SIG_IGN);
+  const pid_t self = ::getpid();
+  static_cast<void>(!::write(pipe[1], &self, sizeof(self)));
+  ::closefrom(0);
+  ::sleep(60);
+  std::_Exit(0);
+}
+
+// The parent of a process, from /proc.
+pid_t parent_of(pid_t process) {
+  std::ifstream file("/proc/" + std::to_string(process) + "/status");
+  for (std::string word; file >> word;)
+    if (pid_t parent = 0; word == "PPid:") return file >> parent ? parent : 0;
+  return 0;
+}
+
+std::string try_open(const std::string& path) {
+  return ::open(path.c_str(), O_RDONLY) >= 0 ? "opened" : std::strerror(errno);
+}
+
+// Tries what a runner must not be able to do to the agent, whose key and spool `words` names.
+// Returns a line of what came of each.
+std::string attack(const std::string& words) {
+  std::istringstream paths(words);
+  std::string key;
+  std::string spool;
+  paths >> key >> spool;
+  const pid_t keeper = ::getppid();
+  const pid_t agent = parent_of(keeper);
+  const std::string proc = "/proc/" + std::to_string(agent);
+  const auto word_of = [](long result) { return result == 0 ? "done" : std::strerror(errno); };
+  std::string told = "key: " + try_open(key) + "; spool: " + try_open(spool) +
+                     "; memory: " + try_open(proc + "/mem") +
+                     "; environment: " + try_open(proc + "/environ");
+  told += std::string("; trace: ") + word_of(::ptrace(PTRACE_SEIZE, agent, nullptr, nullptr));
+  told += std::string("; signal: ") + word_of(::kill(agent, 0));
+  told += std::string("; keeper: ") + word_of(::kill(keeper, SIGSTOP));
+  return told;
+}
+
+std::string names_of_variables() {
+  std::string names;
+  for (char** word = environ; *word != nullptr; ++word)
+    names += std::string(*word, std::strcspn(*word, "=")) + " ";
+  return names;
+}
+
+void ask_step(std::uint32_t step) {
   FromRunner mine;
   mine.mutable_step()->set_step(step);
   mine.mutable_step()->add_payloads("hello");
   send(mine);
+}
+
+void rendezvous(FrameReader& frames, std::uint32_t step) {
+  ask_step(step);
   const ToRunner all = receive(frames);
   if (!all.has_step() || all.step().payloads_size() == 0 || all.step().step() != step)
     std::_Exit(7);
@@ -130,6 +201,12 @@ void before_prepared(const std::string& script, Runner& runner) {
     std::_Exit(0);
   }
   if (script == "hang") sleep_for_ever();
+  if (script == "daemon_and_hang") {
+    runner.started();
+    runner.point(leave_daemon(), "pid");
+    ::signal(SIGTERM, SIG_IGN);
+    sleep_for_ever();
+  }
   if (script == "hang_ignoring_term") {
     ::signal(SIGTERM, SIG_IGN);
     sleep_for_ever();
@@ -154,8 +231,11 @@ void at_the_end(const std::string& script, Runner& runner) {
   }
   if (script == "no_final") std::_Exit(0);
   if (script == "point_without_text") runner.point(8, "\xff\xfe");
-  if (script == "grandchild") leave_grandchild(false);
-  if (script == "escaped_grandchild") leave_grandchild(true);
+  if (script == "grandchild") runner.point(leave_grandchild(false), "pid");
+  if (script == "escaped_grandchild") runner.point(leave_grandchild(true), "pid");
+  if (script == "daemon") runner.point(leave_daemon(), "pid");
+  if (script == "environment") return runner.final("failed", names_of_variables());
+  if (script.starts_with("attack ")) return runner.final("failed", attack(script.substr(7)));
   runner.final("passed", "");
   if (script == "crash_after_final") ::raise(SIGABRT);
   if (script == "hang_after_final") sleep_for_ever();
@@ -183,6 +263,10 @@ int run_task() {
   }
   if (script == "rendezvous" || script == "two_steps") rendezvous(frames, 0);
   if (script == "two_steps") rendezvous(frames, 1);
+  if (script == "hang_after_step") {
+    ask_step(0);
+    sleep_for_ever();
+  }
   for (int i = 0; i < kPoints; ++i) runner.point(8 << i);
   for (int i = 0; script == "many_points" && i < kManyPoints; ++i) runner.point(8);
   if (script == "wait_after_points") receive(frames);

@@ -118,7 +118,7 @@ Format format_despite_error(std::span<const std::string> words, const Environmen
 // Opens the channel, which dials nothing yet, and runs the verb or its watch.
 Result<int> run_verb(const Arguments& arguments, const Settings& settings, const Output& output,
                      Interrupts& interrupts) {
-  const auto channel = RG_TRY(open_channel(settings));
+  const auto channel = RG_TRY(open_channel(arguments.verb->is_local ? Settings{} : settings));
   const Stubs stubs(channel);
   Session session{.stubs = stubs,
                   .output = output,

@@ -213,7 +213,7 @@ TEST_F(Process, ACertificateFileThatIsNoneIsWrongUse) {
   address_ = "127.0.0.1:1";
   const std::string text = folder_ + "/text";
   EXPECT_EQ(run({"--tls-cert", text, "--tls-key", text, "--tls-ca", text, "nodes"}), kExitUsage);
-  EXPECT_EQ(err_, "railgauge: --tls-cert " + text + ": no PEM file\n");
+  EXPECT_EQ(err_, "railgauge: --tls-ca " + text + ": no PEM file\n");
 }
 
 TEST_F(Process, WrongUseIsOneLineAndExitCodeTwo) {

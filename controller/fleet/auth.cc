@@ -14,6 +14,8 @@
 
 #include <fmt/format.h>
 
+#include "controller/trust/identity_uri.h"
+
 namespace railgauge::auth {
 namespace {
 
@@ -120,11 +122,45 @@ Peer PeerBook::caller_of(const grpc::ServerContextBase& context) const {
     peer.who = peer.address;
     return peer;
   }
-  const Subject subject = parse_subject(only_property(*context_auth, "x509_subject"));
-  peer.role = role_of(subject);
-  peer.common_name = subject.common_names.size() == 1 ? subject.common_names[0] : "";
-  peer.who = peer.common_name.empty() ? peer.address : peer.common_name;
+  const auto certificate = trust::parse_certificate(only_property(*context_auth, "x509_pem_cert"));
+  if (!certificate) {
+    peer.who = peer.address;
+    peer.refusal = certificate.error().message;
+    return peer;
+  }
+  identify(parse_subject(only_property(*context_auth, "x509_subject")), *certificate, peer);
+  if (peer.who.empty()) peer.who = peer.address;
+  if (is_revoked_ && is_revoked_(peer.certificate)) {
+    peer.role = Role::kNone;
+    peer.refusal = fmt::format("its certificate, serial {}, is revoked", peer.certificate.serial);
+  }
   return peer;
+}
+
+PeerBook::Call PeerBook::begin(const grpc::ServerContextBase& context, const Peer& peer) const {
+  if (peer.certificate.serial.empty()) return {};
+  const std::lock_guard lock(calls_mutex_);
+  calls_.emplace(&context, peer.certificate);
+  return {this, &context};
+}
+
+void PeerBook::Call::end() {
+  if (book_ == nullptr) return;
+  const std::lock_guard lock(book_->calls_mutex_);
+  book_->calls_.erase(context_);
+  book_ = nullptr;
+}
+
+// A context is alive while it is entered, and nobody leaves while the lock is held.
+std::size_t PeerBook::cancel_revoked() const {
+  if (!is_revoked_) return 0;
+  const std::lock_guard lock(calls_mutex_);
+  std::vector<const grpc::ServerContextBase*> revoked;
+  for (const auto& [context, certificate] : calls_)
+    if (is_revoked_(certificate)) revoked.push_back(context);
+  for (const grpc::ServerContextBase* context : revoked)
+    if (calls_.contains(context)) context->TryCancel();
+  return revoked.size();
 }
 
 Subject parse_subject(std::string_view text) {
@@ -152,20 +188,53 @@ Role role_of(const Subject& subject) {
   return Role::kNone;
 }
 
+void identify(const Subject& subject, const trust::Certificate& certificate, Peer& peer) {
+  peer.certificate = certificate.id;
+  peer.certificate_until_unix = certificate.until_unix;
+  const auto by_uri = trust::identity_in(certificate.uris);
+  if (!by_uri) {
+    peer.refusal = by_uri.error().message;
+    return;
+  }
+  if (!*by_uri) {
+    peer.role = role_of(subject);
+    peer.common_name = subject.common_names.size() == 1 ? subject.common_names[0] : "";
+    peer.who = peer.common_name;
+    return;
+  }
+  peer.who = peer.common_name = (*by_uri)->name;
+  for (const Role role : {Role::kAgent, Role::kOperator, Role::kViewer}) {
+    const bool is_it = (*by_uri)->role == name_of(role);
+    if (is_it) peer.role = role;
+    if (is_it || std::ranges::find(subject.units, name_of(role)) == subject.units.end()) continue;
+    peer.refusal =
+        fmt::format("the certificate's URI says {}, its OU {}", (*by_uri)->role, name_of(role));
+  }
+  if (!peer.refusal.empty()) peer.role = Role::kNone;
+}
+
+namespace {
+
+// Why a peer with another role is refused; `needed` names the roles.
+tl::unexpected<Error> refused(const Peer& peer, std::string_view needed) {
+  if (!peer.refusal.empty())
+    return fail(Code::kPermissionDenied, fmt::format("{}: {}", peer.who, peer.refusal));
+  return fail(Code::kPermissionDenied, fmt::format("{}: the certificate gives {}; {}", peer.who,
+                                                   name_of(peer.role), needed));
+}
+
+}  // namespace
+
 Status may_control(const Peer& peer, bool read_only) {
   const bool allowed = peer.role == Role::kAny || peer.role == Role::kOperator ||
                        (read_only && peer.role == Role::kViewer);
   if (allowed) return {};
-  return fail(Code::kPermissionDenied,
-              fmt::format("{}: the certificate gives {}; this needs OU={}", peer.who,
-                          name_of(peer.role), read_only ? "operator or viewer" : "operator"));
+  return refused(peer, read_only ? "this needs OU=operator or viewer" : "this needs OU=operator");
 }
 
 Status may_attach(const Peer& peer) {
   if (peer.role == Role::kAny || peer.role == Role::kAgent) return {};
-  return fail(Code::kPermissionDenied,
-              fmt::format("{}: the certificate gives {}; an agent needs OU=agent", peer.who,
-                          name_of(peer.role)));
+  return refused(peer, "an agent needs OU=agent or the URI railgauge://agent/NODE");
 }
 
 Status may_speak_for(const Peer& peer, const std::string& node_name) {
@@ -173,8 +242,8 @@ Status may_speak_for(const Peer& peer, const std::string& node_name) {
   if (peer.role == Role::kAny || peer.common_name == node_name) return {};
   return fail(Code::kPermissionDenied,
               fmt::format("the certificate is for {}, so it cannot speak for node {}; it needs "
-                          "CN={}",
-                          peer.who, node_name, node_name));
+                          "CN={} or the URI {}",
+                          peer.who, node_name, node_name, trust::uri_of("agent", node_name)));
 }
 
 }  // namespace railgauge::auth

@@ -1,5 +1,6 @@
 // Callers and their rights. A caller comes through the unix socket, which checks its credentials at
-// the connection, with a certificate whose OU is its role, or through --insecure TCP.
+// the connection, with a certificate that has its role and name by a URI (railgauge://ROLE/NAME) or
+// by OU and CN, or through --insecure TCP.
 #pragma once
 
 #include <sys/types.h>
@@ -10,8 +11,10 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
+#include "controller/trust/certificate.h"
 #include "kernels/core/base/result.h"
 
 namespace grpc {
@@ -24,9 +27,12 @@ enum class Role { kNone, kAgent, kOperator, kViewer, kAny };
 
 struct Peer {
   Role role = Role::kNone;    // kAny: unix socket and --insecure
-  std::string who{};          // user name, common name or address, for people
-  std::string common_name{};  // of the certificate; "" without one
+  std::string who{};          // user name, the certificate's name or address, for people
+  std::string common_name{};  // of the certificate, by URI or CN; "" without one
   std::string address{};
+  std::string refusal{};               // why a certificate gives no role; "": its OU is at fault
+  trust::CertificateId certificate{};  // empty without one
+  double certificate_until_unix = 0;   // likewise 0
 };
 
 // --- unix sockets ------------------------------------------------------------------------------
@@ -41,15 +47,49 @@ bool may_connect(const Credentials& peer, uid_t own_uid, std::optional<gid_t> gr
 Result<Credentials> credentials_of(int fd);
 std::string user_name(uid_t uid);
 
-// The user of each descriptor that was passed to gRPC, which knows descriptors as "fd:N" only.
-// Thread safe.
+// Whether a certificate is revoked; called on any thread.
+using IsRevoked = std::function<bool(const trust::CertificateId&)>;
+
+// The user of each descriptor that was passed to gRPC, which knows descriptors as "fd:N" only, and
+// the calls under way. Thread safe.
 class PeerBook {
  public:
   void set(int fd, std::string user);
   // Calls `note` with the peer of every call over TCP. Set it before the server starts; it is
   // called from the server's threads.
   void on_call(std::function<void(const Peer&)> note) { on_call_ = std::move(note); }
+  // Peers with a revoked certificate have no role from now on. Set it before the first call.
+  void check_revoked(IsRevoked is_revoked) { is_revoked_ = std::move(is_revoked); }
   [[nodiscard]] Peer peer_of(const grpc::ServerContextBase& context) const;
+
+  // A call that is under way, so that it can be cancelled. End it before gRPC's last event of the
+  // call, which ends the context.
+  class Call {
+   public:
+    Call() = default;
+    Call(const PeerBook* book, const grpc::ServerContextBase* context)
+        : book_(book), context_(context) {}
+    Call(Call&& other) noexcept
+        : book_(std::exchange(other.book_, nullptr)), context_(other.context_) {}
+    Call& operator=(Call&& other) noexcept {
+      end();
+      book_ = std::exchange(other.book_, nullptr);
+      context_ = other.context_;
+      return *this;
+    }
+    Call(const Call&) = delete;
+    Call& operator=(const Call&) = delete;
+    ~Call() { end(); }
+    void end();
+
+   private:
+    const PeerBook* book_ = nullptr;
+    const grpc::ServerContextBase* context_ = nullptr;
+  };
+  // Enters a call of a peer with a certificate; other peers are not kept.
+  [[nodiscard]] Call begin(const grpc::ServerContextBase& context, const Peer& peer) const;
+  // Cancels the calls of revoked certificates, and returns how many.
+  std::size_t cancel_revoked() const;
 
  private:
   [[nodiscard]] Peer caller_of(const grpc::ServerContextBase& context) const;
@@ -57,6 +97,9 @@ class PeerBook {
   std::function<void(const Peer&)> on_call_;
   mutable std::mutex mutex_;
   std::map<int, std::string> users_;  // by descriptor: as many as the process may have open
+  IsRevoked is_revoked_;
+  mutable std::recursive_mutex calls_mutex_;  // a cancel may end calls on its own thread
+  mutable std::map<const grpc::ServerContextBase*, trust::CertificateId> calls_;
 };
 
 // --- certificates ------------------------------------------------------------------------------
@@ -68,6 +111,11 @@ struct Subject {
 Subject parse_subject(std::string_view rfc2253);
 // Returns agent, operator or viewer; kNone when the subject has another OU, none or several. Pure.
 Role role_of(const Subject& subject);
+
+// Sets role, name and refusal of a peer from its certificate. A URI of the scheme railgauge counts
+// before OU and CN. No role: several such URIs, one of another form, or an OU of another role
+// beside it. Pure.
+void identify(const Subject& subject, const trust::Certificate& certificate, Peer& peer);
 
 // --- rights: kPermissionDenied naming who, what they are and what is needed. Pure --------------
 Status may_control(const Peer& peer, bool read_only);

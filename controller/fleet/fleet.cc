@@ -235,6 +235,7 @@ void Fleet::welcome(Stream& stream, api::Hello hello, const Roster::Attached& at
   std::optional<api::BusyState> busy_before = std::move(node.busy);
   node = {.hello = std::move(hello), .address = stream.wire->peer().address};
   node.busy = std::move(busy_before);
+  node.certificate_until_unix = stream.wire->peer().certificate_until_unix;
   node.presence = NodePresence::kAttached;
   node.presence_since = fleet::monotonic_seconds();
   node.attached_at_unix = node.last_seen_at_unix = fleet::unix_seconds();
@@ -385,6 +386,20 @@ void Fleet::tick(double now) {
     spdlog::warn("{}", text);
     event("node_lost", node.hello.node_id(), text);
     if (listener_ != nullptr) listener_->node_lost(name);
+  }
+}
+
+void Fleet::end_streams(const std::string& reason,
+                        const std::function<bool(const auth::Peer&)>& is_barred) {
+  for (auto& [session, stream] : streams_) {
+    const auth::Peer& peer = stream.wire->peer();
+    if (stream.is_barred || !is_barred(peer)) continue;
+    stream.is_barred = true;
+    const std::string text =
+        fmt::format("the stream of {} from {} ends: {}", peer.who, peer.address, reason);
+    spdlog::warn("{}", text);
+    event("node_barred", "", text);
+    stream.wire->abort({grpc::StatusCode::PERMISSION_DENIED, reason});
   }
 }
 

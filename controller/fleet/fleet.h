@@ -90,6 +90,7 @@ class FleetListener {
 struct NodeState {
   api::Hello hello;  // without `running`, facts and stack
   std::string address;
+  double certificate_until_unix = 0;  // of its stream; 0: without one
   NodePresence presence = NodePresence::kLost;
   double presence_since = 0;  // on the loop's monotonic clock
   double attached_at_unix = 0;
@@ -122,6 +123,9 @@ class Fleet {
   bool send(const std::string& name, api::ControllerMessage message);
   void tick(double now);
   void close_all(const std::string& reason);
+  // Ends at once the streams of peers that `is_barred` names; the agent learns `reason`.
+  void end_streams(const std::string& reason,
+                   const std::function<bool(const auth::Peer&)>& is_barred);
   [[nodiscard]] const std::map<std::string, NodeState>& nodes() const { return nodes_; }
   [[nodiscard]] std::uint64_t records_stored() const { return records_stored_; }
 
@@ -131,6 +135,7 @@ class Fleet {
     std::shared_ptr<AgentStream> wire;
     std::string name{};  // "" until its Hello was accepted
     double opened = 0;
+    bool is_barred = false;       // aborted by end_streams()
     std::optional<Batch> held{};  // the store was full: tried again at each tick
   };
 

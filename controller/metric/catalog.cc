@@ -186,7 +186,15 @@ constexpr std::array kCatalog{
          "TCP connections that have not sent their first bytes"},
     Info{"railgauge_port_accepts", kGauge, kController, "1", "", 1, 1,
          "1 while the TCP port takes connections; 0 is what /healthz reports"},
+    Info{"railgauge_agents_certificate_expiring", kGauge, kController, "1", "", 1, 1,
+         "Attached agents whose certificate ends within 14 days"},
     // --- both ----------------------------------------------------------------------------------
+    Info{"railgauge_certificate_expiry_timestamp_seconds", kGauge, kBoth, "seconds", "certificate",
+         2, 3,
+         "End of this program's certificate, of its authority and of the revocation list in use, "
+         "unix time; absent without TLS"},
+    Info{"railgauge_tls_reload_failures_total", kCounter, kBoth, "1", "file", 2, 2,
+         "TLS files that were refused, or lists that ended; what was in use before stays in use"},
     Info{"railgauge_series_refused_total", kCounter, kBoth, "1", "", 1, 1,
          "Values that would have made a series beyond its family's bound"},
     Info{"process_cpu_seconds_total", kCounter, kBoth, "seconds", "", 1, 1,
@@ -214,11 +222,13 @@ struct LabelValues {
 };
 constexpr std::array kLabels{
     LabelValues{"UUID", "the GPU's, as dcgm-exporter has it"},
+    LabelValues{"certificate", "own, authority, crl"},
     LabelValues{"check", "ids of the preflight's table"},
     LabelValues{"counter", "names in the watch's rules"},
     LabelValues{"device", "RDMA devices of the node; of counters also netdevs, PCI addresses"},
     LabelValues{"distance", "same_leaf, cross_leaf, unknown"},
     LabelValues{"driver", "kernel module"},
+    LabelValues{"file", "certificate, crl"},
     LabelValues{"firmware", "the NIC's; on this _info series alone"},
     LabelValues{"from", "nodes of at most 20 pairs"},
     LabelValues{"gpu", "gpu0 ..., GPUs of the node"},

@@ -38,12 +38,13 @@ audit::Act act_of(const auth::Peer& peer, std::string_view service, std::string_
 }  // namespace
 
 Call::Call(Gate& gate, const Right& right, auth::Peer peer, audit::Act act,
-           ConnectionCalls::Place place)
+           ConnectionCalls::Place place, auth::PeerBook::Call under_way)
     : gate_(gate),
       right_(right),
       peer_(std::move(peer)),
       act_(std::move(act)),
-      place_(std::move(place)) {}
+      place_(std::move(place)),
+      under_way_(std::move(under_way)) {}
 
 Call::~Call() { end(fail(Code::kCancelled, "the caller is gone")); }
 
@@ -69,11 +70,13 @@ Status Call::begin() {
 void Call::end(const Status& outcome) {
   if (begun_) gate_.log_.end(*std::exchange(begun_, std::nullopt), act_, outcome);
   place_.release();
+  under_way_.end();
 }
 
 void Call::refuse(const Error& error) {
   gate_.note_refused(act_, error);
   place_.release();
+  under_way_.end();
 }
 
 Result<std::shared_ptr<Call>> Gate::admit(const grpc::ServerContextBase& context,
@@ -99,7 +102,11 @@ Result<std::shared_ptr<Call>> Gate::admit(const grpc::ServerContextBase& context
     place = std::move(*taken);
   }
   audit::Act act = act_of(peer, right.service, right.method, request);
-  return std::make_shared<Call>(*this, right, std::move(peer), std::move(act), std::move(place));
+  // Streams of requests end otherwise: agents' by the fleet; calls of gRPC's own outlive contexts.
+  auth::PeerBook::Call under_way =
+      request == nullptr ? auth::PeerBook::Call() : peers_.begin(context, peer);
+  return std::make_shared<Call>(*this, right, std::move(peer), std::move(act), std::move(place),
+                                std::move(under_way));
 }
 
 // The log has a line for each row of the trail, and no more.

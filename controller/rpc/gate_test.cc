@@ -40,6 +40,14 @@ void set_deadline(grpc::ClientContext& context) {
   context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(30));
 }
 
+api::ScheduleSpec weekly() {
+  api::ScheduleSpec spec;
+  spec.set_name("weekly");
+  spec.set_suite("pairs");
+  spec.set_cron("0 1 * * 0");
+  return spec;
+}
+
 // The health service's stream, which never ends by itself: one byte buffer in, then answers.
 class HealthWatch {
  public:
@@ -281,10 +289,7 @@ TEST_F(GateTest, CancelledCallsLeaveNoPlaceTaken) {
 TEST_F(GateTest, AWriteIsInTheTrailWithItsCallerAndOutcome) {
   start_secure();
   const auto stub = api::Control::NewStub(as("ann"));
-  api::ScheduleSpec spec;
-  spec.set_name("weekly");
-  spec.set_suite("pairs");
-  spec.set_cron("0 1 * * 0");
+  const api::ScheduleSpec spec = weekly();
   api::ScheduleInfo info;
   grpc::ClientContext adding;
   ASSERT_TRUE(stub->AddSchedule(&adding, spec, &info).ok());
@@ -376,10 +381,7 @@ TEST_F(GateTest, WithoutItsRowAWriteIsNotCarriedOutButACancelIs) {
                       "RAISE(ABORT, 'no room'); END"));
   }
   const auto stub = api::Control::NewStub(as("ann"));
-  api::ScheduleSpec spec;
-  spec.set_name("weekly");
-  spec.set_suite("pairs");
-  spec.set_cron("0 1 * * 0");
+  const api::ScheduleSpec spec = weekly();
   api::ScheduleInfo info;
   grpc::ClientContext adding;
   const grpc::Status added = stub->AddSchedule(&adding, spec, &info);

@@ -105,7 +105,7 @@ constexpr bool is_write(Access access) {
 
 // kPermissionDenied: the caller's role has no such access.
 inline Status check_access(const auth::Peer& peer, Access access) {
-  if (access == Access::kOpen) return {};
+  if (access == Access::kOpen && peer.refusal.empty()) return {};
   if (access == Access::kAgent) return auth::may_attach(peer);
   return auth::may_control(peer, access == Access::kRead);
 }

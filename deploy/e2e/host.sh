@@ -183,6 +183,9 @@ restored_controller_gets_everything_back() {
   # The plan of the later run is lost; its records become orphans.
   wait_for "the later run's records are kept" 40 eval "[ \"\$(sqlite3 $work/railgauge.db \"SELECT count(*) FROM orphan_record WHERE run_id = '$later'\")\" -gt $(wc -l <"$work/later-points") ]"
   cli db check
+  cli audit -o json >"$work/audit.json"
+  jq -e '[.entries[] | select(.rpc == "restore" and (.subject | contains("backup.db")))] | length == 1' "$work/audit.json"
+  [ ! -e "$work/railgauge.db.restored" ]
 }
 
 cancel_is_verified() {

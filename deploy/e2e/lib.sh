@@ -12,7 +12,7 @@ passed=0 failed=0
 
 finish() {
   local code=$?
-  for pidfile in "$work"/*.pid; do stop_hard "$(basename "$pidfile" .pid)"; done
+  for pidfile in "$work"/*.pid; do [ ! -e "$pidfile" ] || stop_hard "$(basename "$pidfile" .pid)"; done
   wait 2>/dev/null || true
   if [ "$failed" = 0 ] && [ "$code" = 0 ]; then rm -rf "$work"; else echo "logs: $work"; fi
 }

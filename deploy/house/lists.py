@@ -8,7 +8,7 @@ SCRIPT_ENDINGS = (".sh", ".py", "CMakeLists.txt", ".cmake", ".yaml", ".yml", ".s
 SCRIPTS = (".ci/run", "deploy/vfabric/vfabric", "deploy/vfabric/guest/init", "deploy/vfabric/guest/boot",
            "deploy/vfabric/guest/boot_rdma")
 NOT_PRODUCT_FOLDERS = ("testing", "fakes", "testdata", "generated")
-NOT_PRODUCT_STEMS = ("_test", "_bench")
+NOT_PRODUCT_STEMS = ("_test", "_bench", "_fuzz")
 
 # The published column left these out as well; --as-published does the same. Each is a pattern of a path.
 PUBLISHED_LEAVES_OUT = {

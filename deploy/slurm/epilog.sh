@@ -1,9 +1,9 @@
 #!/bin/sh
-# Slurm's Epilog: the job has left this node. Never fails, since a failing epilog drains the node.
+# Slurm's Epilog: the job has left this node. Never fails, since a failing epilog drains the node. Removes only from the
+# folder into which the prolog writes, and by a name that is a number.
 #   slurm.conf: Epilog=/etc/slurm/epilog.d/50-railgauge
-folder=${RAILGAUGE_BUSY_JOBS_FOLDER:-/run/railgauge/jobs}
-case "${SLURM_JOB_ID:-}" in
-  '' | *[!0-9]*) ;;
-  *) rm -f "$folder/$SLURM_JOB_ID" 2>/dev/null ;;
-esac
+folder=${RAILGAUGE_BUSY_JOBS_FOLDER:-/run/railgauge-jobs}
+case "${SLURM_JOB_ID:-}" in '' | *[!0-9]*) exit 0 ;; esac
+cd -P "$folder" 2>/dev/null || exit 0
+[ "$(pwd -P)" = "$folder" ] && [ -O . ] && rm -f "./$SLURM_JOB_ID" 2>/dev/null
 exit 0

@@ -3,9 +3,24 @@
 # does not matter. A prolog that fails drains its node, so this one never fails: without the marker the agent still
 # sees the job by its control group.
 #   slurm.conf: Prolog=/etc/slurm/prolog.d/50-railgauge   PrologFlags=Alloc   (else it runs with the first step only)
-folder=${RAILGAUGE_BUSY_JOBS_FOLDER:-/run/railgauge/jobs}
-case "${SLURM_JOB_ID:-}" in
-  '' | *[!0-9]*) ;;
-  *) { mkdir -p "$folder" && : >"$folder/$SLURM_JOB_ID" && chmod 0644 "$folder/$SLURM_JOB_ID"; } 2>/dev/null ;;
+#
+# It runs as root, so it writes only into a folder of its own user that nobody else may write, given by a path without
+# links (railgauge.tmpfiles makes it), and never over anything: noclobber creates exclusively and follows no link.
+folder=${RAILGAUGE_BUSY_JOBS_FOLDER:-/run/railgauge-jobs}
+umask 022
+
+refuse() { echo "railgauge prolog: $folder: not used: $1; the agent knows the job by its control group" >&2; exit 0; }
+
+case "${SLURM_JOB_ID:-}" in '' | *[!0-9]*) exit 0 ;; esac
+[ -e "$folder" ] || [ -L "$folder" ] || mkdir "$folder" 2>/dev/null
+# The checks are of the folder that the process is in, so that no exchange of a path comes between.
+cd -P "$folder" 2>/dev/null || refuse "it is no folder"
+[ "$(pwd -P)" = "$folder" ] || refuse "its path has links"
+[ -O . ] || refuse "it belongs to another user"
+case "$(stat -c %A .)" in
+  d????-??-?) ;;
+  *) refuse "others may write it" ;;
 esac
+# In a shell of its own, which a failed redirection ends.
+(set -C; : >"$SLURM_JOB_ID") 2>/dev/null
 exit 0

@@ -292,6 +292,13 @@ TEST(LauncherEnd, IsToldByRankZeroUnlessTheLauncherKnowsBetter) {
   EXPECT_EQ(final_of(end).outcome(), kTimedOut);
 }
 
+TEST(LauncherEnd, NamesARealTimeSignalByItsNumber) {
+  const LauncherEnd end{
+      .name = "mpirun", .wait_status = 34, .words = "one\n", .final = {}, .ending_signal = 0};
+  EXPECT_THAT(final_of(end).reason(), HasSubstr("was ended by signal 34; its last lines: one"));
+  EXPECT_EQ(final_of(end).exit_signal(), 34);
+}
+
 TEST(LauncherEnd, IsWaivedWhereUcxIgnoresATunable) {
   Final passed;
   passed.set_outcome("passed");

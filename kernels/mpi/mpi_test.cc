@@ -48,6 +48,8 @@ TEST(LibraryFacts, AreReadFromEachLibrarysWords) {
   facts = library_facts("MVAPICH2 Version      :\t2.3.7\nMVAPICH2 Device       :\tch3:mrail\n");
   EXPECT_EQ(facts["mpi_version"], "MVAPICH2 2.3.7");
   EXPECT_EQ(facts["mpi_device"], "ch3:mrail");
+  facts = library_facts("MPICH Version 5\nMPICH Device: ch4\n");
+  EXPECT_EQ(facts["mpi_version"], "MPICH Version 5") << "the colon of another line";
   facts = library_facts("Something new 7\nmore");
   EXPECT_EQ(facts["mpi_version"], "Something new 7");
   EXPECT_FALSE(facts.contains("mpi_device"));

@@ -90,5 +90,11 @@ TEST(OsuCommand, SaysWhatItDoesNotRead) {
   EXPECT_EQ(find_mpi_spelling(""), nullptr);
 }
 
+TEST(OsuCommand, RefusesAnOddWordInOneLine) {
+  const Words line = read("osu_bw", {"-h\x1b[31m\n"});
+  ASSERT_EQ(line.size(), 1U);
+  EXPECT_THAT(line[0], HasSubstr("\"-h?[31m?\": is not read"));
+}
+
 }  // namespace
 }  // namespace railgauge

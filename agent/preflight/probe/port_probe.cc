@@ -57,13 +57,15 @@ void take_port_lines(const std::string& text, Inventory& node) {
   });
 }
 
-void ask_ports(const std::string& runner, Inventory& node, double seconds) {
+void ask_ports(const std::string& runner, Inventory& node, double seconds,
+               const Confinement* confinement) {
   std::string list;
   for_each_open_port(node, [&](const std::string& endpoint, RdmaDevice&, RdmaPort&) {
     list += (list.empty() ? "" : ",") + endpoint;
   });
   if (list.empty()) return;
-  const auto output = run_command({runner, "--probe-ports", list}, seconds, kMaxAnswerBytes);
+  const auto output =
+      run_command({runner, "--probe-ports", list}, seconds, kMaxAnswerBytes, nullptr, confinement);
   if (output) take_port_lines(output->out, node);
   for_each_open_port(node, [&](const std::string&, RdmaDevice&, RdmaPort& port) {
     if (tells_mtu(port) && !port.active_mtu_bytes.is_known() &&

@@ -47,7 +47,7 @@ std::vector<ProbeAnswer> parse_probe_lines(const std::string& text, double unix_
 }
 
 std::vector<ProbeAnswer> probe_registrations(const Inventory& node, const std::string& runner,
-                                             double seconds) {
+                                             double seconds, const Confinement* confinement) {
   const std::vector<GpuNicPair> pairs = nearest_pairs(node);
   std::string list;
   for (const GpuNicPair& pair : pairs)
@@ -55,8 +55,8 @@ std::vector<ProbeAnswer> probe_registrations(const Inventory& node, const std::s
                         pair.gpu->pci_address, pair.nic->name);
   if (pairs.empty()) return {};
   CommandOutput until_then;
-  const auto output =
-      run_command({runner, "--probe-gpudirect", list}, seconds, kMaxOutputBytes, &until_then);
+  const auto output = run_command({runner, "--probe-gpudirect", list}, seconds, kMaxOutputBytes,
+                                  &until_then, confinement);
   const double now = static_cast<double>(std::time(nullptr));
   std::vector<ProbeAnswer> answers = parse_probe_lines(output ? output->out : until_then.out, now);
   for (const GpuNicPair& pair : pairs) {

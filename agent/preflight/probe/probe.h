@@ -19,7 +19,8 @@ inline constexpr double kProbeSeconds = 9;  // for all pairs of a node, at most
 // Tries each GPU with its nearest NICs. When the runner dies or hangs, pairs without an answer are
 // kError.
 std::vector<ProbeAnswer> probe_registrations(const Inventory& node, const std::string& runner,
-                                             double seconds = kProbeSeconds);
+                                             double seconds = kProbeSeconds,
+                                             const Confinement* confinement = nullptr);
 
 // Calls `each` with the message of each line that parses as JSON of that kind. Skips other lines,
 // and fields that a newer runner added.

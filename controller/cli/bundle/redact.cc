@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
-#include <ranges>
 
 #include <fmt/format.h>
 
@@ -215,9 +214,8 @@ bool is_blank(char c) { return kBlanks.find(c) != std::string_view::npos; }
 bool is_secret(std::string_view name) {
   std::string joined = lower(name);
   std::ranges::replace(joined, '-', '_');
-  for (const auto range : std::views::split(joined, '_'))
-    if (std::ranges::find(kParts, std::string_view(range.begin(), range.end())) != kParts.end())
-      return true;
+  for (const std::string_view part : pieces_of(joined, '_'))
+    if (std::ranges::find(kParts, part) != kParts.end()) return true;
   std::erase(joined, '_');
   return std::ranges::any_of(
       kWords, [&](std::string_view word) { return joined.find(word) != std::string::npos; });

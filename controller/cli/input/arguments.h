@@ -30,6 +30,7 @@ struct Verb {
   std::string_view summary;
   std::span<const Flag> flags;
   Result<int> (*run)(Session&, const Arguments&);  // the exit code
+  bool is_local = false;                           // asks no controller, needs no TLS files
 };
 
 // Returns "runs show"; the noun alone when the verb has no name.

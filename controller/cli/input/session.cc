@@ -8,22 +8,13 @@
 
 #include "controller/cli/input/inputs.h"
 #include "controller/cli/input/stubs.h"
+#include "controller/trust/pem_files.h"
 #include "kernels/core/text/text.h"
 
 namespace railgauge::cli {
 namespace {
 
 constexpr int kMaxAnswerBytes = 256 * 1024 * 1024;
-
-// A certificate or key file. Only the first mark of PEM is checked here; gRPC
-// reads the rest.
-Result<std::string> read_pem(std::string_view flag, const std::string& path) {
-  auto text = read_file(path);
-  if (!text) return fail(text.error().code, fmt::format("--{} {}", flag, text.error().message));
-  if (text->find("-----BEGIN ") == std::string::npos)
-    return fail(Code::kInvalidArgument, fmt::format("--{} {}: no PEM file", flag, path));
-  return text;
-}
 
 // The innermost cause in gRPC's message, without the address, which the caller prints.
 std::string cause_of(const std::string& message, const std::string& address) {
@@ -128,9 +119,11 @@ Result<std::shared_ptr<grpc::Channel>> open_channel(const Settings& settings) {
   // A unix socket checks the peer's user; TCP needs certificates on both sides.
   if (!settings.controller.starts_with("unix:") && !settings.insecure) {
     grpc::SslCredentialsOptions options;
-    options.pem_cert_chain = RG_TRY(read_pem("tls-cert", settings.tls_cert));
-    options.pem_private_key = RG_TRY(read_pem("tls-key", settings.tls_key));
-    options.pem_root_certs = RG_TRY(read_pem("tls-ca", settings.tls_ca));
+    trust::Material material = RG_TRY(trust::load_material(
+        {.certificate = settings.tls_cert, .key = settings.tls_key, .authority = settings.tls_ca}));
+    options.pem_cert_chain = std::move(material.certificate);
+    options.pem_private_key = std::move(material.key);
+    options.pem_root_certs = std::move(material.authority);
     credentials = grpc::SslCredentials(options);
   }
   grpc::ChannelArguments arguments;

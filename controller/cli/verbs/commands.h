@@ -47,6 +47,9 @@ Command list_schedules, show_schedule, add_schedule, pause_schedule, resume_sche
 // upgrades. gate_upgrade returns 0 pass, 1 regressed, 3 inconclusive, 4 for every other end.
 Command prepare_upgrade, gate_upgrade, list_upgrades, show_upgrade;
 
+// pki: an authority in a folder of this host; asks no controller.
+Command init_pki, issue_certificates, renew_certificates, revoke_certificates, write_crl, show_pki;
+
 // findings, baselines. Each step prints the finding as it is afterwards.
 Command list_findings, show_finding, acknowledge_finding, accept_finding, resolve_finding,
     reopen_finding, list_baselines, pin_baselines, diff_baselines;

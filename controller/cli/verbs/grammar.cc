@@ -163,6 +163,13 @@ constexpr std::array kNoteFlags{kNote};
 constexpr std::array kResolveFlags{Flag{"false", 0, "", "false alarm, not fixed"}, kNote};
 constexpr std::array kPinFlags{kKernel, kMetric, kSeries, kNote};
 
+// pki.
+constexpr Flag kDays{"days", 0, "N", "valid so long [authority 3650, list 30, others 730]"};
+constexpr std::array kDaysFlags{kDays};
+constexpr std::array kIssueFlags{
+    kDays, Flag{"san", 0, "HOSTS", "a controller's names and addresses, by commas [NAME]"}};
+constexpr std::array kRenewFlags{kDays, Flag{"new-key", 0, "", "a new key too [the key stays]"}};
+
 // Noun, verb, operands, summary, flags, function. The order is that of the help. A new verb needs
 // its line here, its declaration in commands.h and its function; a new flag needs its line here and
 // the code that reads it.
@@ -260,6 +267,19 @@ constexpr std::array kVerbs{
     Verb{"metrics", "", "", "metrics that agents and controller export", kMetricsFlags,
          show_metrics},
     Verb{"metrics", "describe", "", "the same as metrics --describe", kNoFlags, show_metrics},
+    Verb{"pki", "init", "FOLDER", "make a certificate authority and its empty revocation list",
+         kDaysFlags, init_pki, true},
+    Verb{"pki", "issue", "FOLDER ROLE NAME",
+         "key and certificate; ROLE: controller, agent (a set too), operator, viewer",
+         kIssueFlags, issue_certificates, true},
+    Verb{"pki", "renew", "FOLDER NAME", "certificates (NAME may be a set) with a new end",
+         kRenewFlags, renew_certificates, true},
+    Verb{"pki", "revoke", "FOLDER NAME|SERIAL",
+         "all certificates of a name, or one; writes the list", kDaysFlags, revoke_certificates,
+         true},
+    Verb{"pki", "crl", "FOLDER", "write the revocation list anew, before it ends", kDaysFlags,
+         write_crl, true},
+    Verb{"pki", "show", "FOLDER", "what was issued, its state and end", kNoFlags, show_pki, true},
     Verb{"version", "", "", "this program's and the controller's version", kNoFlags, show_version},
 };
 

@@ -1,10 +1,7 @@
 #include "controller/plan/suite/suite_folder.h"
 
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
 #include <filesystem>
-#include <fstream>
 
 #include <fmt/format.h>
 
@@ -38,25 +35,6 @@ std::pair<std::string, std::string> parts_of(const std::string& source) {
 }
 
 }  // namespace
-
-// Reads in parts, so that a device file cannot exceed the bound.
-Result<std::string> read_whole_file(const std::string& path, std::size_t max_bytes) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file)
-    return fail(Code::kInvalidArgument, fmt::format("{}: open: {}", path, std::strerror(errno)));
-  std::string text;
-  std::string part(64U << 10U, '\0');
-  while (text.size() <= max_bytes) {
-    file.read(part.data(), static_cast<std::streamsize>(part.size()));
-    text.append(part, 0, static_cast<std::size_t>(file.gcount()));
-    if (!file) break;
-  }
-  if (file.bad())
-    return fail(Code::kInvalidArgument, fmt::format("{}: read: {}", path, std::strerror(errno)));
-  if (text.size() <= max_bytes) return text;
-  return fail(Code::kInvalidArgument,
-              fmt::format("{}: larger than {} bytes, its limit", path, max_bytes));
-}
 
 Result<std::string> SuiteFolder::text_beside(std::string_view name) const {
   return read_whole_file(fmt::format("{}/{}", folder_, name), plan::kMaxSuiteBytes);

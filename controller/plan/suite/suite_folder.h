@@ -9,13 +9,11 @@
 
 #include "controller/api/control.pb.h"
 #include "controller/plan/suite/suite.h"
+#include "controller/plan/suite/whole_file.h"
 #include "kernels/core/base/record.pb.h"
 #include "kernels/core/base/result.h"
 
 namespace railgauge {
-
-// Reads a file. kInvalidArgument, with the path: not readable, or larger than `max_bytes`.
-Result<std::string> read_whole_file(const std::string& path, std::size_t max_bytes);
 
 // Reads the folder on each call, so that new files need no restart. Thread safe.
 class SuiteFolder {

@@ -141,9 +141,9 @@ Error unknown(const NodeSet::Item& item, const std::vector<std::string>& missing
   const std::string hint =
       known.empty() ? "; no node is known here" : did_you_mean(missing.front(), known);
   const bool itself = missing.size() == 1 && missing.front() == item.text;
-  return Error{Code::kInvalidArgument,
-               fmt::format("node set: {}{}: unknown node{}", itself ? "" : item.text + ": ", list,
-                           (missing.size() == 1 ? "" : "s") + hint)};
+  return Error{Code::kInvalidArgument, fmt::format("node set: {}{}: unknown node{}",
+                                                   itself ? "" : in_quotes(item.text) + ": ", list,
+                                                   (missing.size() == 1 ? "" : "s") + hint)};
 }
 
 }  // namespace

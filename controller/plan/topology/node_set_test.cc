@@ -65,6 +65,9 @@ TEST(NodeSet, AnExclusionWinsWhereverItStands) {
 TEST(NodeSet, NamesWhatItDoesNotKnow) {
   EXPECT_THAT(refused("gpu004"), HasSubstr("gpu004: unknown node; did you mean \"gpu00"));
   EXPECT_THAT(refused("gpu[001-064]"), HasSubstr("and 55 more: unknown nodes"));
+  // refused() checks that no blank inside of brackets breaks the line, and that it stays short.
+  EXPECT_THAT(refused("gpu[7,\n8]"), HasSubstr("\"gpu[7,?8]\": gpu7, gpu8: unknown nodes"));
+  refused("gpu[7," + std::string(5'000, ' ') + "8]");
   EXPECT_THAT(refused("gpu001,!gpuu002"),
               HasSubstr("gpuu002: unknown node; did you mean \"gpu002\"?"));
 }

@@ -15,6 +15,19 @@ std::optional<double> known_time(double seconds) {
   return seconds > 0 ? std::optional(seconds) : std::nullopt;
 }
 
+// SQLite's JSON ends a text at a NUL: such a part would read back as another one, and each attach
+// of its node would begin an epoch.
+TextMap without_nul(const TextMap& parts) {
+  TextMap clean;
+  for (const auto& part : parts) {
+    std::pair<std::string, std::string> copy = part;
+    std::ranges::replace(copy.first, '\0', '?');
+    std::ranges::replace(copy.second, '\0', '?');
+    clean.insert(std::move(copy));
+  }
+  return clean;
+}
+
 }  // namespace
 
 // Who was seen last has the name: also where the clock stepped back since another one had it.
@@ -110,7 +123,7 @@ Status RunSink::put_epoch(std::int64_t id, const NodeRow& node, const std::strin
                           double now) {
   StackParts old;
   const auto before = RG_TRY(present_stack(id, old));
-  StackParts fresh{.versions = node.facts, .settings = node.settings};
+  StackParts fresh{.versions = without_nul(node.facts), .settings = without_nul(node.settings)};
   if (before) fresh = fill_unknown(old, std::move(fresh), node.stack_incomplete);
   const std::int64_t present = RG_TRY(stack(fresh));
   const std::vector<std::string> changes =

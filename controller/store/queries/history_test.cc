@@ -64,6 +64,16 @@ TEST_F(History, WhatCouldNotBeReadOpensNoEpochAndKeepsItsValue) {
   EXPECT_EQ(store_->list_nodes()->at(0).facts.at("linux_kernel"), "6.1.0");
 }
 
+TEST_F(History, ANulInAPartIsNoChangeAtEachAttach) {
+  NodeRow node = node_row(1);
+  node.facts[std::string("a\0b", 3)] = std::string("x\0y", 3);
+  node.stack_incomplete = true;
+  put(node);
+  put(node);
+  EXPECT_EQ(count("SELECT count(*) FROM epoch"), 1);
+  EXPECT_EQ(store_->list_nodes()->at(0).facts.at("a?b"), "x?y");
+}
+
 TEST_F(History, AStackThatWasThereBeforeIsARollback) {
   NodeRow node = node_row(1);
   put(node);

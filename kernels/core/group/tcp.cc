@@ -183,8 +183,9 @@ int poll_timeout_ms(double deadline_ns) {
 
 Result<TcpAddress> parse_listen_address(std::string_view text) {
   const HostPort parts = RG_TRY(split_address(text));
-  if (!parts.port) return TcpAddress{"", RG_TRY(parse_port(parts.host, text))};
-  return TcpAddress{std::string(parts.host), RG_TRY(parse_port(*parts.port, text))};
+  // Not inside of the braces: a return from there would leak the host's memory.
+  const std::uint16_t port = RG_TRY(parse_port(parts.port.value_or(parts.host), text));
+  return TcpAddress{parts.port ? std::string(parts.host) : std::string(), port};
 }
 
 Result<TcpAddress> parse_connect_address(std::string_view text, std::uint16_t default_port) {

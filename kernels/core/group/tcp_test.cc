@@ -30,6 +30,11 @@ TEST(ParseListenAddress, TakesAPortWithOrWithoutAnAddress) {
     EXPECT_EQ(listen_text(text), "error") << text;
 }
 
+// A host beyond the short strings: the leak sanitizer sees what a refusal keeps.
+TEST(ParseListenAddress, KeepsNothingOfARefusedPort) {
+  EXPECT_EQ(listen_text("[2001:db8:0:1:2:3:4:5:6:7:8:9:a:b:c]:http"), "error");
+}
+
 TEST(ParseConnectAddress, TakesAHostWithOrWithoutAPort) {
   EXPECT_EQ(connect_text("node2"), "node2:7479");
   EXPECT_EQ(connect_text("node2:99"), "node2:99");

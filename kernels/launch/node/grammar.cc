@@ -263,7 +263,7 @@ class Reader {
   Result<std::string> value(std::string_view option) {
     if (!more()) return refused("the option without a value", option);
     auto text = unquoted(words_[at_]);
-    if (!text) return refused(fmt::format("{} of", option), words_[at_]);
+    if (!text) return refused(fmt::format("the value of {}", in_quotes(option)), words_[at_]);
     ++at_;
     return std::move(*text);
   }

@@ -247,6 +247,11 @@ TEST(LaunchGrammar, RefusesEachWordThatIsNotTheLaunchersOwn) {
         EXPECT_NE(refusal(with(good, at, bad)), "") << "word " << at << ": " << bad;
 }
 
+TEST(LaunchGrammar, QuotesTheOptionOfARefusedValue) {
+  const std::string why = refusal({"192.0.2.1", "orted", "-mca", "ess\xf6", "$(id)"});
+  EXPECT_THAT(why, HasSubstr("the value of \"ess?\" \"$(id)\""));
+}
+
 TEST(LaunchGrammar, RefusesNumbersThatTheLauncherNeverSays) {
   const auto value = [](Words words, const char* option, const std::string& text) {
     *(std::ranges::find(words, option) + 1) = text;

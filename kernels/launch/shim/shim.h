@@ -16,10 +16,12 @@ int ask(const std::vector<std::string>& words);
 [[noreturn]] void die_of(int signal);
 
 // Starts a program and stays until it AND every process that it left anywhere have ended. `words`:
-// the parent's process id, the grace in milliseconds, the program's path, its argv. Orphans become
-// our children (PR_SET_CHILD_SUBREAPER), so "no child" means "nothing is left". SIGTERM, also sent
-// by the parent's death, is passed on once; after the grace all processes are killed. Ends as the
-// program did.
+// the parent's process id, the grace in milliseconds, options, the program's path, its argv.
+// Orphans become our children (PR_SET_CHILD_SUBREAPER), so "no child" means "nothing is left".
+// SIGTERM, also sent by the parent's death, is passed on once; after the grace, at once by SIGQUIT,
+// all processes are killed. Ends as the program did; 127 if it was not started. The options
+// "--confine [--hide PATH | --limit core|file|descriptors|processes=NUMBER]..." take files, signals
+// and privileges from the program (confinement.h).
 int keep(std::span<char* const> words);
 
 }  // namespace railgauge::launch

@@ -26,9 +26,10 @@ std::string_view after(std::string_view text, std::string_view label) {
   const std::size_t at = text.find(label);
   if (at == std::string_view::npos) return {};
   text.remove_prefix(at + label.size());
+  text = text.substr(0, text.find('\n'));
   const std::size_t colon = text.find(':');
   if (colon == std::string_view::npos) return {};
-  return trimmed(text.substr(colon + 1, text.find('\n') - colon - 1));
+  return trimmed(text.substr(colon + 1));
 }
 
 // A field of fixed length that ends at its first NUL.

@@ -57,7 +57,8 @@ std::uint64_t least_size(const OsuProgram& program) {
 }
 
 tl::unexpected<Error> wrong(const std::string& option, std::string_view what) {
-  return invalid("{}: {}", option, what);
+  const bool is_plain = option.size() <= kMaxQuoted && made_of(option, "-_");
+  return invalid("{}: {}", is_plain ? std::string(option) : in_quotes(option), what);
 }
 
 // The part of the command line that was parsed so far.

@@ -57,7 +57,9 @@ int exit_code_of_signal(int signal) {
 std::string words_of_end(int wait_status) {
   if (!WIFSIGNALED(wait_status)) return fmt::format("exited with {}", WEXITSTATUS(wait_status));
   const int signal = WTERMSIG(wait_status);
-  return fmt::format("was ended by signal {} (SIG{})", signal, sigabbrev_np(signal));
+  const char* name = sigabbrev_np(signal);  // nullptr for a real-time signal
+  if (name == nullptr) return fmt::format("was ended by signal {}", signal);
+  return fmt::format("was ended by signal {} (SIG{})", signal, name);
 }
 
 // Guards nothing yet, but ends the process on a signal from here on.

@@ -1,0 +1,83 @@
+// The controller's side of mutual TLS: certificate, key, authorities and revocation lists, read
+// again when the files change and on SIGHUP. Connections that are open stay; each new handshake
+// takes what was read last. Files that are broken or half written change nothing.
+#pragma once
+
+#include <condition_variable>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+
+#include <grpcpp/grpcpp.h>
+
+#include "controller/metric/registry.h"
+#include "controller/trust/pem_files.h"
+#include "controller/trust/revocation.h"
+#include "kernels/core/base/result.h"
+
+namespace railgauge {
+
+// Holds the files for new handshakes; gRPC asks from its own threads.
+class TlsFeed;
+
+// Thread safe. Reads files on a thread of its own, never on a caller's.
+class TlsKeeper {
+ public:
+  static constexpr double kLookSeconds = 1;  // between two looks at the files
+
+  struct Files {
+    trust::PemFiles pem{};
+    std::string crl{};  // "": nothing is ever revoked
+  };
+  // Stores an event, with its kind. Called on the keeper's thread.
+  using Note = std::function<void(std::string kind, std::string text)>;
+
+  // Reads all files once. kInvalidArgument, kPermissionDenied: one cannot be used. An expired list
+  // is used, with an event: what it revokes stays revoked. `series` outlives the keeper.
+  static Result<std::unique_ptr<TlsKeeper>> open(Files files, metric::Registry& series, Note note);
+  ~TlsKeeper();
+  TlsKeeper(const TlsKeeper&) = delete;
+  TlsKeeper& operator=(const TlsKeeper&) = delete;
+
+  // Makes credentials for one port: the client's certificate is required and verified, TLS 1.2 at
+  // least. The keeper outlives the server that has the port. kInvalidArgument: gRPC refuses the
+  // files.
+  Result<std::shared_ptr<grpc::ServerCredentials>> credentials();
+  // Reads the files at the next moment, whether they look changed or not.
+  void reload();
+  [[nodiscard]] bool is_revoked(const trust::CertificateId& id) const;
+
+ private:
+  TlsKeeper(Files files, metric::Registry& series, Note note);
+  void watch();
+  void look(bool asked);
+  void read_pair(bool asked);
+  void read_crl(bool asked);
+  void watch_expiry();
+  void failed(std::string_view what, std::string& last, const Error& error);
+  void show() const;
+  [[nodiscard]] std::shared_ptr<const trust::RevocationList> list() const;
+
+  const Files files_;
+  metric::Registry& series_;
+  const Note note_;
+  const std::unique_ptr<TlsFeed> feed_;
+
+  // Used on the keeper's thread only, and before it starts.
+  std::string pair_stamp_;
+  std::string crl_stamp_;
+  std::string pair_fault_;  // the last one that was reported; "": none
+  std::string crl_fault_;
+  bool is_crl_expired_ = false;
+
+  mutable std::mutex mutex_;  // guards all below
+  std::condition_variable changed_;
+  std::shared_ptr<const trust::RevocationList> list_;
+  bool stopping_ = false;
+  bool asked_ = false;
+  std::thread thread_;  // last: uses all above
+};
+
+}  // namespace railgauge

@@ -1,0 +1,354 @@
+#include "controller/trust/authority/authority.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <set>
+
+#include <fmt/format.h>
+
+#include "controller/trust/authority/folder.h"
+#include "controller/trust/authority/issue.h"
+#include "controller/trust/identity_uri.h"
+#include "controller/trust/revocation.h"
+#include "kernels/core/base/failpoint.h"
+#include "kernels/core/text/rfc3339.h"
+#include "kernels/core/text/text.h"
+
+namespace railgauge::trust {
+namespace {
+
+constexpr double kDaySeconds = 24 * 3600;
+// A node whose clock is a little behind accepts what was just issued.
+constexpr double kLeadSeconds = 3600;
+constexpr const char* kCrlFile = "crl.pem";
+
+Result<Signer> signer_of(const Folder& folder) {
+  auto certificate = folder.read("ca.crt");
+  if (!certificate && certificate.error().code == Code::kNotFound)
+    return fail(Code::kNotFound, fmt::format("{}; railgauge pki init makes an authority",
+                                             certificate.error().message));
+  Signer signer{.certificate = RG_TRY(std::move(certificate)),
+                .key = RG_TRY(folder.read_secret("ca.key"))};
+  if (!is_pair(signer.certificate, signer.key))
+    return fail(Code::kFailedPrecondition,
+                fmt::format("{} and ca.key: the key is not the authority's, or has a passphrase",
+                            folder.path_of("ca.crt")));
+  return signer;
+}
+
+// A certificate of this authority in NAME.crt.
+Result<Certificate> issued_one(const Folder& folder, const std::string& name,
+                               const std::string& authority) {
+  const std::string pem = RG_TRY(folder.read(name + ".crt"));
+  if (const Status ours = check_issued(pem, authority); !ours)
+    return fail(ours.error().code,
+                fmt::format("{}: {}", folder.path_of(name + ".crt"), ours.error().message));
+  return parse_certificate(pem);
+}
+
+// The index, with the certificates of this authority that the folder has and the index lacks:
+// pki.sh kept none, and people copy files.
+Result<std::vector<IndexEntry>> whole_index(const Folder& folder, const std::string& authority) {
+  std::vector<IndexEntry> entries = RG_TRY(folder.index());
+  std::set<std::string> serials;
+  for (const IndexEntry& entry : entries) serials.insert(entry.serial);
+  for (const std::string& name : folder.certificates()) {
+    if (name == "ca") continue;
+    const auto found = issued_one(folder, name, authority);
+    if (found && serials.insert(found->id.serial).second) entries.push_back(entry_of(*found, name));
+  }
+  return entries;
+}
+
+Status check_days(double days) {
+  if (days >= 1 && days <= kMaxDays) return {};
+  return fail(Code::kInvalidArgument, fmt::format("--days {}: 1 to {} days", days, kMaxDays));
+}
+
+Status check_name(const IssueOrder& order, const std::string& name) {
+  if (!is_good_name(name))
+    return fail(Code::kInvalidArgument,
+                fmt::format("name {}: only letters, digits, '.', '_' and '-', beginning with a "
+                            "letter or digit, at most {} bytes",
+                            in_quotes(name), kMaxNameBytes));
+  const bool is_taken = name == "ca" || (name == "controller" && order.role != "controller");
+  if (is_taken)
+    return fail(Code::kInvalidArgument,
+                fmt::format("name \"{}\": belongs to the {}'s own files", name, name));
+  return {};
+}
+
+Status check_order(const IssueOrder& order) {
+  const std::vector<std::string> roles{"controller", "agent", "operator", "viewer"};
+  if (std::ranges::find(roles, order.role) == roles.end())
+    return fail(Code::kInvalidArgument,
+                fmt::format("role {}: {} is needed", in_quotes(order.role), one_of(roles)));
+  if (order.names.empty()) return fail(Code::kInvalidArgument, "no name is given");
+  if (order.role != "controller" && !order.hosts.empty())
+    return fail(Code::kInvalidArgument, "--san: only a controller has host names and addresses");
+  for (const std::string& name : order.names) RG_TRY_OK(check_name(order, name));
+  for (const std::string& host : order.hosts)
+    if (const auto name = alternative_name(host); !name) return tl::unexpected(name.error());
+  return check_days(order.days);
+}
+
+// No certificate is valid for longer than its authority.
+Result<double> end_of(double days, double now_unix, const std::string& authority) {
+  const double last = RG_TRY(parse_certificate(authority)).until_unix;
+  if (last <= now_unix)
+    return fail(
+        Code::kFailedPrecondition,
+        fmt::format("the authority ended at {}; make another in a new folder", rfc3339(last)));
+  return std::min(now_unix + days * kDaySeconds, last);
+}
+
+Issued issued_as(const Folder& folder, const std::string& name, const Certificate& certificate) {
+  return {.path = folder.path_of(name + ".crt"),
+          .subject = certificate.subject,
+          .until_unix = certificate.until_unix};
+}
+
+Result<std::vector<std::string>> hosts_of(const IssueOrder& order, const std::string& name) {
+  std::vector<std::string> hosts;
+  if (order.role != "controller") return hosts;
+  for (const std::string& host : order.hosts) hosts.push_back(RG_TRY(alternative_name(host)));
+  if (hosts.empty()) hosts.push_back(RG_TRY(alternative_name(name)));
+  return hosts;
+}
+
+Result<double> put_crl(const Folder& folder, const std::vector<IndexEntry>& index, double days,
+                       double now_unix, const Signer& signer) {
+  std::vector<RevokedEntry> revoked;
+  for (const IndexEntry& entry : index)
+    if (entry.revoked_unix > 0)
+      revoked.push_back({.serial = entry.serial, .at_unix = entry.revoked_unix});
+  const double until = now_unix + days * kDaySeconds;
+  const std::string text =
+      RG_TRY(make_crl(revoked, now_unix, now_unix - kLeadSeconds, until, signer));
+  RG_TRY_OK(folder.replace(kCrlFile, text, kPublicMode));
+  return until;
+}
+
+}  // namespace
+
+// A key without a certificate is what a killed call left; it was never used, and is taken.
+Result<Issued> init_authority(const std::string& path, double days, double now_unix) {
+  RG_TRY_OK(check_days(days));
+  const Folder folder = RG_TRY(Folder::open(path, Folder::Use::kCreate));
+  if (folder.has("ca.crt"))
+    return fail(Code::kAlreadyExists,
+                fmt::format("{}: is there already and is not overwritten; use another folder",
+                            folder.path_of("ca.crt")));
+  std::string key;
+  if (folder.has("ca.key")) {
+    key = RG_TRY(folder.read_secret("ca.key"));
+  } else {
+    key = RG_TRY(make_key());
+    RG_TRY_OK(folder.replace("ca.key", key, kSecretMode));
+  }
+  failpoint("pki.authority_key");
+  const CertificateRequest request{
+      .role = "authority",
+      .name = fmt::format("railgauge authority {}", rfc3339(now_unix).substr(0, 10)),
+      .from_unix = now_unix - kLeadSeconds,
+      .until_unix = now_unix + days * kDaySeconds};
+  const std::string certificate = RG_TRY(make_certificate(request, key, {.key = key}));
+  const std::vector<IndexEntry> index = RG_TRY(folder.index());
+  if (!folder.has("index.txt")) RG_TRY_OK(folder.replace("index.txt", "", kPublicMode));
+  RG_TRY(put_crl(folder, index, kCrlDays, now_unix, {.certificate = certificate, .key = key}));
+  RG_TRY_OK(folder.replace("ca.crt", certificate, kPublicMode));
+  return issued_as(folder, "ca", RG_TRY(parse_certificate(certificate)));
+}
+
+Result<std::vector<Issued>> issue(const std::string& path, const IssueOrder& order,
+                                  double now_unix) {
+  RG_TRY_OK(check_order(order));
+  const Folder folder = RG_TRY(Folder::open(path, Folder::Use::kWrite));
+  const Signer signer = RG_TRY(signer_of(folder));
+  std::vector<IndexEntry> index = RG_TRY(whole_index(folder, signer.certificate));
+  const double until = RG_TRY(end_of(order.days, now_unix, signer.certificate));
+  std::vector<Issued> issued;
+  std::vector<Staged> staged;
+  for (const std::string& name : std::set<std::string>(order.names.begin(), order.names.end())) {
+    if (folder.has(name + ".crt") || folder.has(name + ".key")) {
+      if (order.names.size() == 1)
+        return fail(
+            Code::kAlreadyExists,
+            fmt::format("{}: is there already and is not overwritten; railgauge pki renew "
+                        "replaces a certificate",
+                        folder.path_of(name + (folder.has(name + ".crt") ? ".crt" : ".key"))));
+      issued.push_back({.path = folder.path_of(name + ".crt"), .kept = true});
+      continue;
+    }
+    const std::string key = RG_TRY(make_key());
+    const CertificateRequest request{.role = order.role,
+                                     .name = name,
+                                     .hosts = RG_TRY(hosts_of(order, name)),
+                                     .from_unix = now_unix - kLeadSeconds,
+                                     .until_unix = until};
+    const std::string certificate = RG_TRY(make_certificate(request, key, signer));
+    const Certificate made = RG_TRY(parse_certificate(certificate));
+    index.push_back(entry_of(made, name));
+    issued.push_back(issued_as(folder, name, made));
+    staged.push_back({.name = name, .certificate = certificate, .key = key});
+  }
+  if (!staged.empty()) RG_TRY_OK(folder.publish(staged, index, now_unix));
+  return issued;
+}
+
+namespace {
+
+// The order that made a certificate. kFailedPrecondition: nobody can say which role it had.
+Result<CertificateRequest> request_again(const Certificate& old, const std::string& name,
+                                         const std::string& path) {
+  CertificateRequest request{.role = entry_of(old, name).role(), .name = name, .hosts = old.hosts};
+  const auto by_uri = identity_in(old.uris);
+  if (by_uri && *by_uri) {
+    request.role = (*by_uri)->role;
+    request.name = (*by_uri)->name;
+  }
+  const std::set<std::string> roles{"controller", "agent", "operator", "viewer"};
+  if (by_uri && roles.contains(request.role) && is_good_name(request.name)) return request;
+  return fail(Code::kFailedPrecondition,
+              fmt::format("{}: no certificate of a controller, agent, operator or viewer", path));
+}
+
+}  // namespace
+
+Result<std::vector<Issued>> renew(const std::string& path, const RenewOrder& order,
+                                  double now_unix) {
+  RG_TRY_OK(check_days(order.days));
+  const Folder folder = RG_TRY(Folder::open(path, Folder::Use::kWrite));
+  const Signer signer = RG_TRY(signer_of(folder));
+  std::vector<IndexEntry> index = RG_TRY(whole_index(folder, signer.certificate));
+  const double until = RG_TRY(end_of(order.days, now_unix, signer.certificate));
+  std::vector<Issued> issued;
+  std::vector<Staged> staged;
+  for (const std::string& name : std::set<std::string>(order.names.begin(), order.names.end())) {
+    if (!is_good_name(name) || name == "ca")
+      return fail(
+          Code::kInvalidArgument,
+          fmt::format("name {}: is no name of a certificate that was issued", in_quotes(name)));
+    const Certificate old = RG_TRY(issued_one(folder, name, signer.certificate));
+    CertificateRequest request = RG_TRY(request_again(old, name, folder.path_of(name + ".crt")));
+    request.from_unix = now_unix - kLeadSeconds;
+    request.until_unix = until;
+    const std::string key =
+        order.new_key ? RG_TRY(make_key()) : RG_TRY(folder.read_secret(name + ".key"));
+    const std::string certificate = RG_TRY(make_certificate(request, key, signer));
+    const Certificate made = RG_TRY(parse_certificate(certificate));
+    index.push_back(entry_of(made, name));
+    issued.push_back(issued_as(folder, name, made));
+    staged.push_back({.name = name, .certificate = certificate});
+    if (order.new_key) staged.back().key = key;
+  }
+  RG_TRY_OK(folder.publish(staged, index, now_unix));
+  return issued;
+}
+
+// The index first: a list that is older than it is written anew by whoever comes next, a list that
+// is newer would be undone.
+Result<Revoked> revoke(const std::string& path, const std::string& word, double days,
+                       double now_unix) {
+  RG_TRY_OK(check_days(days));
+  const Folder folder = RG_TRY(Folder::open(path, Folder::Use::kWrite));
+  const Signer signer = RG_TRY(signer_of(folder));
+  std::vector<IndexEntry> index = RG_TRY(whole_index(folder, signer.certificate));
+  std::string serial = word;
+  std::erase(serial, ':');  // as openssl and browsers print it
+  std::ranges::transform(serial, serial.begin(),
+                         [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
+  Revoked revoked;
+  bool found = false;
+  for (IndexEntry& entry : index) {
+    if (entry.name() != word && entry.serial != serial) continue;
+    found = true;
+    if (entry.revoked_unix > 0) continue;
+    entry.revoked_unix = std::floor(now_unix);
+    revoked.serials.push_back(entry.serial);
+  }
+  if (!found)
+    return fail(Code::kNotFound,
+                fmt::format("{}: no certificate of that name or serial number", in_quotes(word)));
+  RG_TRY_OK(folder.publish({}, index, now_unix));
+  failpoint("pki.revoked");
+  revoked.crl_until_unix = RG_TRY(put_crl(folder, index, days, now_unix, signer));
+  return revoked;
+}
+
+Result<Revoked> write_crl(const std::string& path, double days, double now_unix) {
+  RG_TRY_OK(check_days(days));
+  const Folder folder = RG_TRY(Folder::open(path, Folder::Use::kWrite));
+  const Signer signer = RG_TRY(signer_of(folder));
+  const auto index = RG_TRY(whole_index(folder, signer.certificate));
+  Revoked revoked;
+  for (const IndexEntry& entry : index)
+    if (entry.revoked_unix > 0) revoked.serials.push_back(entry.serial);
+  revoked.crl_until_unix = RG_TRY(put_crl(folder, index, days, now_unix, signer));
+  return revoked;
+}
+
+namespace {
+
+std::string state_by_end(double until_unix, double now_unix) {
+  if (until_unix <= now_unix) return "expired";
+  return until_unix <= now_unix + kEndingDays * kDaySeconds ? "ending" : "valid";
+}
+
+// "stale": the index has revoked what the list does not name.
+ShownCertificate shown_list(const Folder& folder, const std::vector<IndexEntry>& index,
+                            const std::string& authority, double now_unix) {
+  ShownCertificate shown{.name = kCrlFile, .role = "list", .state = "missing"};
+  const auto text = folder.read(kCrlFile);
+  if (!text) return shown;
+  const auto list = parse_revocations(*text, authority, now_unix);
+  if (!list) {
+    shown.state = "damaged";
+    return shown;
+  }
+  shown.until_unix = list->next_update_unix;
+  shown.state = state_by_end(shown.until_unix, now_unix);
+  std::set<std::string> serials;
+  for (const CertificateId& id : list->revoked) serials.insert(id.serial);
+  for (const IndexEntry& entry : index)
+    if (entry.revoked_unix > 0 && !serials.contains(entry.serial)) shown.state = "stale";
+  return shown;
+}
+
+}  // namespace
+
+Result<std::vector<ShownCertificate>> show(const std::string& path, double now_unix) {
+  const Folder folder = RG_TRY(Folder::open(path, Folder::Use::kRead));
+  const std::string authority = RG_TRY(folder.read("ca.crt"));
+  const Certificate own = RG_TRY(parse_certificate(authority));
+  std::vector<IndexEntry> index = RG_TRY(whole_index(folder, authority));
+  std::map<std::string, std::string> in_place;  // serial numbers by name
+  for (const std::string& name : folder.certificates())
+    if (const auto found = issued_one(folder, name, authority)) in_place[name] = found->id.serial;
+  std::ranges::stable_sort(
+      index, {}, [](const IndexEntry& entry) { return std::pair(entry.name(), entry.until_unix); });
+  std::vector<ShownCertificate> all{{.name = "ca",
+                                     .role = "authority",
+                                     .state = state_by_end(own.until_unix, now_unix),
+                                     .serial = own.id.serial,
+                                     .until_unix = own.until_unix},
+                                    shown_list(folder, index, authority, now_unix)};
+  for (const IndexEntry& entry : index) {
+    ShownCertificate shown{.name = entry.name(),
+                           .role = entry.role(),
+                           .state = state_by_end(entry.until_unix, now_unix),
+                           .serial = entry.serial,
+                           .until_unix = entry.until_unix,
+                           .revoked_unix = entry.revoked_unix};
+    const auto file = in_place.find(shown.name);
+    if (entry.revoked_unix > 0)
+      shown.state = "revoked";
+    else if (shown.state != "expired" && file != in_place.end() && file->second != entry.serial)
+      shown.state = "replaced";
+    all.push_back(std::move(shown));
+  }
+  return all;
+}
+
+}  // namespace railgauge::trust

@@ -1,0 +1,82 @@
+// A certificate authority in a folder: what `railgauge pki` does. The files are PEM:
+//   ca.crt ca.key       the authority; its key stays off the nodes
+//   NAME.crt NAME.key   what was issued
+//   crl.pem             what was revoked, for --tls-crl
+//   index.txt           all of it, as `openssl ca` keeps it
+// Every function opens the folder, does one thing and closes it. Not thread safe; safe between
+// processes. Times are unix seconds. Errors name the file.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "controller/trust/certificate.h"
+#include "kernels/core/base/result.h"
+
+namespace railgauge::trust {
+
+inline constexpr double kAuthorityDays = 3650;
+inline constexpr double kCertificateDays = 730;
+inline constexpr double kCrlDays = 30;
+inline constexpr double kMaxDays = 99'999;
+
+// The effect of an order on one name.
+struct Issued {
+  std::string path{};     // of the certificate
+  std::string subject{};  // RFC 2253
+  double until_unix = 0;
+  bool kept = false;  // it was there before and is as it was
+};
+
+// Makes the folder and the authority with an empty revocation list. kAlreadyExists: there is one.
+Result<Issued> init_authority(const std::string& folder, double days, double now_unix);
+
+struct IssueOrder {
+  std::string role{};  // "controller", "agent", "operator" or "viewer"
+  std::vector<std::string> names{};
+  std::vector<std::string> hosts{};  // of a controller; without one its name is its host
+  double days = kCertificateDays;
+};
+// Issues a key and certificate for each name. A certificate that is there is never overwritten: of
+// several names it is kept, so that an order can be repeated and grow; a single one is
+// kAlreadyExists. A certificate ends with its authority at the latest.
+Result<std::vector<Issued>> issue(const std::string& folder, const IssueOrder& order,
+                                  double now_unix);
+
+struct RenewOrder {
+  std::vector<std::string> names{};
+  bool new_key = false;
+  double days = kCertificateDays;
+};
+// Issues certificates of the same role, name and hosts in the place of those in the folder. The old
+// ones stay valid to their end. kNotFound: a name has none.
+Result<std::vector<Issued>> renew(const std::string& folder, const RenewOrder& order,
+                                  double now_unix);
+
+struct Revoked {
+  std::vector<std::string> serials{};  // those that were valid before
+  double crl_until_unix = 0;
+};
+// Revokes every certificate that was ever issued for the name, renewed ones included, or the one
+// with the serial number, and writes the list. Those revoked before are no error: the list is
+// written anew. kNotFound: the index has neither name nor serial number.
+Result<Revoked> revoke(const std::string& folder, const std::string& name_or_serial, double days,
+                       double now_unix);
+
+// Writes the revocation list anew, for so many days.
+Result<Revoked> write_crl(const std::string& folder, double days, double now_unix);
+
+struct ShownCertificate {
+  std::string name{};
+  std::string role{};    // "authority", "controller", ..., "list" for crl.pem
+  std::string state{};   // valid, ending (within kEndingDays), expired, revoked, replaced, missing
+  std::string serial{};  // "" of the list
+  double until_unix = 0;
+  double revoked_unix = 0;  // 0: not revoked
+};
+inline constexpr double kEndingDays = 14;
+// All that the folder has: authority, list, then certificates by name and end. Takes no lock and
+// changes nothing.
+Result<std::vector<ShownCertificate>> show(const std::string& folder, double now_unix);
+
+}  // namespace railgauge::trust
