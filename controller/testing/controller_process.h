@@ -7,6 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdlib>
 #include <fstream>
@@ -34,8 +35,11 @@ class ControllerProcess {
       : stderr_path_(bench.path(fmt::format("stderr.{}", ++count_))) {
     std::vector<std::string> words{controller_program(), "--socket=" + bench.config_.socket,
                                    "--database=" + bench.config_.database,
-                                   "--suites=" + bench.config_.suites, "--metrics-listen=none"};
+                                   "--suites=" + bench.config_.suites};
     words.insert(words.end(), more.begin(), more.end());
+    if (std::ranges::none_of(
+            more, [](const std::string& word) { return word.starts_with("--metrics-listen"); }))
+      words.emplace_back("--metrics-listen=none");
     // Made before the fork: the child of a program with threads may allocate nothing.
     std::vector<char*> arguments;
     for (std::string& word : words) arguments.push_back(word.data());
