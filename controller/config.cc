@@ -91,6 +91,26 @@ Status check_choice(std::string_view name, const std::string& value,
               fmt::format("--{} {}: {} is needed", name, in_quotes(value), one_of(allowed)));
 }
 
+// kInvalidArgument: TCP without certificates and without --insecure, an incomplete set of files, or
+// both certificates and --insecure.
+Status check_tcp_options(const TcpOptions& options) {
+  const int files = (options.tls_cert.empty() ? 0 : 1) + (options.tls_key.empty() ? 0 : 1) +
+                    (options.tls_ca.empty() ? 0 : 1);
+  constexpr int kAll = 3;
+  if (!options.tls_crl.empty() && files != kAll)
+    return fail(Code::kInvalidArgument, "--tls-crl needs --tls-cert, --tls-key and --tls-ca");
+  if (files != 0 && files != kAll)
+    return fail(Code::kInvalidArgument, "--tls-cert, --tls-key and --tls-ca are needed together");
+  if (files == kAll && options.insecure)
+    return fail(Code::kInvalidArgument, "--insecure and certificates exclude each other");
+  if (!options.listen.empty() && files == 0 && !options.insecure)
+    return fail(
+        Code::kInvalidArgument,
+        fmt::format("--listen {}: TCP needs --tls-cert, --tls-key and --tls-ca, or --insecure",
+                    options.listen));
+  return {};
+}
+
 }  // namespace
 
 std::span<const SettingInfo> settings() { return kSettings; }

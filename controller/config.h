@@ -9,7 +9,6 @@
 #include <string_view>
 #include <vector>
 
-#include "controller/listen.h"
 #include "kernels/core/base/result.h"
 #include "kernels/core/text/settings_file.h"
 
@@ -30,6 +29,16 @@ std::span<const SettingInfo> settings();
 std::vector<std::string> setting_names();
 // Renders the text of deploy/docs/reference/controller-settings.md.
 std::string controller_settings_page();
+
+// The settings of the TCP port: mutual TLS; plain TCP only on request.
+struct TcpOptions {
+  std::string listen;  // HOST:PORT; "": no TCP
+  std::string tls_cert;
+  std::string tls_key;
+  std::string tls_ca;
+  std::string tls_crl{};  // "": no list
+  bool insecure = false;
+};
 
 // Age in days at which each kind of data is deleted; 0 keeps it for ever.
 struct KeepDays {

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "controller/host_port.h"
+#include "controller/listen/host_port.h"
 #include "kernels/core/text/rfc3339.h"
 #include "kernels/testing/rendered_file.h"
 

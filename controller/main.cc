@@ -14,6 +14,7 @@
 
 #include "controller/config.h"
 #include "controller/history/sql_process.h"
+#include "controller/listen/descriptors.h"
 #include "controller/log/log.h"
 #include "controller/server.h"
 #include "controller/store/upkeep/backup.h"
@@ -95,9 +96,11 @@ void set_up_logging(const std::string& level) {
   set_up_log("controller", level, "%Y-%m-%dT%H:%M:%S.%eZ %l %*", true);
   // Keep only gRPC's lines about refused connections (TLS): nothing else reports these.
   gpr_set_log_function([](gpr_log_func_args* line) {
-    const bool refused =
-        std::string_view(line->message).find("Handshake failed") != std::string_view::npos;
-    spdlog::log(refused ? spdlog::level::warn : spdlog::level::debug, "gRPC: {}", line->message);
+    static OnceAMinute failed_handshakes;  // a peer causes them at will
+    if (std::string_view(line->message).find("Handshake failed") == std::string_view::npos)
+      return spdlog::debug("gRPC: {}", line->message);
+    if (const auto times = failed_handshakes.note(fleet::monotonic_seconds()))
+      spdlog::warn("gRPC: {} ({} failed handshakes since the last line)", line->message, *times);
   });
 }
 
@@ -128,6 +131,8 @@ int serve(const Config& config) {
   sigaddset(&signals, SIGHUP);
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);  // before any thread: all inherit it
   ::signal(SIGPIPE, SIG_IGN);
+  if (const Status raised = raise_descriptor_limit(); !raised)
+    spdlog::warn("{}", raised.error().message);
   Config own = config;
   own.sql_program = "/proc/self/exe";  // also after an upgrade replaced the file
   Result<std::unique_ptr<Server>> server = Server::start(own);

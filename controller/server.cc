@@ -13,7 +13,7 @@
 #include <fmt/ranges.h>
 #include <spdlog/spdlog.h>
 
-#include "controller/host_port.h"
+#include "controller/listen/host_port.h"
 #include "controller/store/upkeep/backup.h"
 #include "kernels/core/group/framing.h"
 #include "kernels/core/text/units.h"
@@ -26,15 +26,24 @@ constexpr std::array kServiceNames{"railgauge.api.Control", "railgauge.api.Archi
 constexpr int kMaxMessageBytes = kMaxFrameBytes;
 constexpr int kKeepaliveMilliseconds = 10'000;
 constexpr int kLeastPingMilliseconds = 5'000;
+// TLS and the first HTTP/2 settings. A peer that takes longer holds the handshake up.
+constexpr int kHandshakeMilliseconds = 10'000;
+// Calls at a time on one connection. An agent has one, a tool a few; each costs some 17 KiB.
+constexpr int kMostStreamsOfAConnection = 32;
+// Without a call for this long a connection is closed; a client opens another with its next call.
+constexpr int kIdleMilliseconds = 60'000;
+constexpr int kMostMetadataBytes = 8 * 1'024;
 
 void set_channel_arguments(grpc::ServerBuilder& builder) {
-  // Without this a second controller shares the port, and each of both sees half of the agents.
-  builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, kKeepaliveMilliseconds);
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, kKeepaliveMilliseconds);
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
   builder.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS,
                              kLeastPingMilliseconds);
+  builder.AddChannelArgument(GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS, kHandshakeMilliseconds);
+  builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, kMostStreamsOfAConnection);
+  builder.AddChannelArgument(GRPC_ARG_MAX_CONNECTION_IDLE_MS, kIdleMilliseconds);
+  builder.AddChannelArgument(GRPC_ARG_MAX_METADATA_SIZE, kMostMetadataBytes);
   builder.SetMaxReceiveMessageSize(kMaxMessageBytes);
   // Only reflection and health use the synchronous interface.
   builder.SetSyncServerOption(grpc::ServerBuilder::NUM_CQS, 1);
@@ -151,6 +160,7 @@ Server::~Server() {
   loop_.call([this] { is_ending_ = true; });  // later ticks do not use the pools
   store_->stop_upkeep();                      // a backup or check may take longer than the stop
   if (unix_) unix_->stop();
+  if (tcp_) tcp_->stop();  // nothing is handed to a server that ends
   http_.reset();
   if (grpc_) {
     loop_.call([this] { fleet_.close_all("the controller is stopping"); });
@@ -225,39 +235,54 @@ Status Server::start_grpc(const Config& config) {
   builder.RegisterService(control_service_.get());
   builder.RegisterService(archive_service_.get());
   builder.RegisterService(judge_service_.get());
-  const TcpOptions& tcp = config.tcp;
-  if (!tcp.listen.empty()) {
-    RG_TRY(parse_host_port("listen", tcp.listen));
-    builder.AddListeningPort(tcp.listen, RG_TRY(tcp_credentials(tcp)), &tcp_port_);
-  }
+  if (!config.tcp.listen.empty()) RG_TRY_OK(open_tcp(config.tcp, builder));
   grpc_ = builder.BuildAndStart();
-  if (!grpc_ || (!tcp.listen.empty() && tcp_port_ <= 0))
-    return fail(
-        Code::kAlreadyExists,
-        fmt::format(
-            "--listen {}: the port is taken, the address is not this host's, or the certificate "
-            "and key do not fit",
-            tcp.listen));
+  if (!grpc_) return fail(Code::kInternal, "gRPC: the server does not start");
   for (const char* name : kServiceNames)
     grpc_->GetHealthCheckService()->SetServingStatus(name, true);
   unix_->start(*grpc_, peers_);
   spdlog::info("unix socket {}", config.socket);
-  if (tcp_port_ > 0 && tcp.insecure)
+  if (!tcp_) return {};
+  tcp_->start([this](int fd) {
+    grpc::experimental::ExternalConnectionAcceptor::NewConnectionParameters connection;
+    connection.fd = fd;
+    acceptor_->HandleNewConnection(&connection);
+  });
+  is_port_open_ = true;
+  if (config.tcp.insecure)
     spdlog::warn("--insecure: port {} takes anybody's calls, without certificates or encryption",
-                 tcp_port_);
-  else if (tcp_port_ > 0)
-    spdlog::info("TCP port {} with mutual TLS", tcp_port_);
+                 tcp_->port());
+  else
+    spdlog::info("TCP port {} with mutual TLS", tcp_->port());
+  return {};
+}
+
+// Binds the port; it accepts once the server runs.
+Status Server::open_tcp(const TcpOptions& options, grpc::ServerBuilder& builder) {
+  using enum grpc::ServerBuilder::experimental_type::ExternalConnectionType;
+  const HostPort address = RG_TRY(parse_host_port("listen", options.listen));
+  const auto credentials = RG_TRY(tcp_credentials(options));
+  tcp_ = RG_TRY(TcpListener::open(
+      "listen", address,
+      options.insecure ? TcpListener::Protocol::kPlain : TcpListener::Protocol::kTls));
+  acceptor_ = builder.experimental().AddExternalConnectionAcceptor(FROM_FD, credentials);
+  peers_.on_call([this](const auth::Peer& peer) {
+    const trust::CertificateId& id = peer.certificate;
+    tcp_->note_call(peer.address, id.serial.empty() ? "" : id.issuer + '/' + id.serial);
+  });
   return {};
 }
 
 Status Server::start_http(const Config& config) {
   if (config.metrics_listen.empty()) return {};
   const HostPort address = RG_TRY(parse_host_port("metrics-listen", config.metrics_listen));
-  auto started = http::Server::start(address.host, address.port,
-                                     {.metrics = [this] { return metrics_.text(); },
-                                      .healthy = [this] { return !stopping_; },
-                                      .remarks = [this] { return remarks(); }},
-                                     config.web_config_file);
+  auto started =
+      http::Server::start(address.host, address.port,
+                          {.metrics = [this] { return metrics_.text(); },
+                           .healthy = [this] { return !stopping_; },
+                           .trouble = [this] { return tcp_ ? tcp_->trouble() : std::string(); },
+                           .remarks = [this] { return remarks(); }},
+                          config.web_config_file);
   if (!started && started.error().code == Code::kInvalidArgument)
     return fail(started.error().code, fmt::format("--web-config-file {}", started.error().message));
   if (!started)
@@ -288,6 +313,7 @@ void Server::on_tick() {
   director_.tick(now);
   if (is_due(next_revoked_, kRevokedSeconds)) end_revoked();
   show_nodes();
+  if (is_port_open_) show_port();
   metric::Registry& series = metrics_.series();
   series.set("railgauge_run_active", {}, director_.idle() ? 0 : 1);
   series.set("railgauge_runs_waiting", {}, static_cast<double>(director_.waiting()));
@@ -362,6 +388,29 @@ void Server::show_nodes() {
   metrics_.series().set("railgauge_agents_certificate_expiring", {}, expiring);
 }
 
+// The metrics of the TCP port, and grpc.health, which says the same as /healthz.
+void Server::show_port() {
+  const TcpListener::Counts counts = tcp_->counts();
+  const std::string trouble = tcp_->trouble();
+  metric::Registry& series = metrics_.series();
+  const auto total = [&series](const char* result, std::uint64_t count) {
+    series.raise_to("railgauge_connections_total", {{"result", result}},
+                    static_cast<double>(count));
+  };
+  total("accepted", counts.accepted);
+  total("shed", counts.shed);
+  total("timed_out", counts.timed_out);
+  total("refused", counts.refused);
+  total("left", counts.left);
+  series.set("railgauge_connections_waiting", {}, static_cast<double>(counts.waiting));
+  series.set("railgauge_port_accepts", {}, trouble.empty() ? 1 : 0);
+  if (stopping_ || trouble.empty() == is_port_well_) return;
+  is_port_well_ = trouble.empty();
+  spdlog::log(is_port_well_ ? spdlog::level::info : spdlog::level::err, "{}",
+              is_port_well_ ? "the TCP port accepts connections again" : trouble);
+  grpc_->GetHealthCheckService()->SetServingStatus(is_port_well_);  // of every service, and ""
+}
+
 // Metrics that change rarely: agent versions and nodes that are absent.
 void Server::show_rare_node_facts() {
   LabelledCounts agents;
@@ -427,8 +476,10 @@ void Server::reload_tls() {
 
 void Server::begin_stop() {
   stopping_ = true;
-  if (grpc_) grpc_->GetHealthCheckService()->SetServingStatus(false);
-  loop_.call([this] { director_.stop(std::string(store::kControllerStopping)); });
+  loop_.call([this] {
+    if (grpc_) grpc_->GetHealthCheckService()->SetServingStatus(false);  // as show_port(), here
+    director_.stop(std::string(store::kControllerStopping));
+  });
 }
 
 bool Server::idle() {

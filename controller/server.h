@@ -19,7 +19,8 @@
 #include "controller/gate/upgrade_watch.h"
 #include "controller/history/pair_matrices.h"
 #include "controller/http/http_server.h"
-#include "controller/listen.h"
+#include "controller/listen/tcp_listener.h"
+#include "controller/listen/unix_listener.h"
 #include "controller/memory_guard.h"
 #include "controller/metric/controller_metrics.h"
 #include "controller/rpc/gate.h"
@@ -83,7 +84,7 @@ class Server {
   void watch_upgrades(double now) { upgrade_watch_.tick(now); }
   // Opens the audit log's file anew, for logrotate. After an error the old file stays in use.
   Status reopen_logs() { return audit_->reopen(); }
-  [[nodiscard]] int tcp_port() const { return tcp_port_; }  // 0 without TCP
+  [[nodiscard]] int tcp_port() const { return tcp_ ? tcp_->port() : 0; }  // 0 without TCP
   [[nodiscard]] int metrics_port() const { return http_ ? http_->port() : 0; }
 
  private:
@@ -94,6 +95,7 @@ class Server {
   Status end_interrupted_runs();
   Result<std::shared_ptr<grpc::ServerCredentials>> tcp_credentials(const TcpOptions& tcp);
   Status start_grpc(const Config& config);
+  Status open_tcp(const TcpOptions& options, grpc::ServerBuilder& builder);
   Status start_http(const Config& config);
   [[nodiscard]] std::string remarks();
   void on_tick();
@@ -101,6 +103,7 @@ class Server {
   void show_nodes();
   void end_revoked();
   void show_rare_node_facts();
+  void show_port();
   void prune_store();
   void look_for_room();
   void start_confirming(const std::vector<store::SeriesRow>& series);
@@ -137,15 +140,18 @@ class Server {
   std::unique_ptr<TlsKeeper> tls_;  // absent without certificates
   std::unique_ptr<grpc::Server> grpc_;
   std::unique_ptr<UnixListener> unix_;
+  std::unique_ptr<TcpListener> tcp_;  // with acceptor_; none without TCP
+  std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> acceptor_;
   std::unique_ptr<http::Server> http_;
-  int tcp_port_ = 0;
   double next_stats_ = 0;  // used on the loop only, as the next four
   double next_revoked_ = 0;
   double next_schedules_ = fleet::monotonic_seconds() + kFirstScheduleSeconds;
   double next_upgrades_ = fleet::monotonic_seconds() + kFirstScheduleSeconds;
   double next_prune_ = fleet::monotonic_seconds() + kFirstPruneSeconds;
-  double next_space_ = 0;   // likewise
-  bool is_ending_ = false;  // on the loop: the pools may be gone
+  double next_space_ = 0;                   // likewise
+  bool is_port_well_ = true;                // on the loop, as grpc.health has it
+  bool is_ending_ = false;                  // on the loop: the pools may be gone
+  std::atomic<bool> is_port_open_ = false;  // the loop may use tcp_ and grpc_
   std::atomic<bool> feeding_ = false;
   std::atomic<bool> is_behind_ = false;  // interrupted runs could not be ended: the disk is full
   std::atomic<bool> stopping_ = false;

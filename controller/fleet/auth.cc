@@ -112,6 +112,12 @@ void PeerBook::set(int fd, std::string user) {
 }
 
 Peer PeerBook::peer_of(const grpc::ServerContextBase& context) const {
+  Peer peer = caller_of(context);
+  if (on_call_ && peer.address.starts_with("ip")) on_call_(peer);  // ipv4:, ipv6:
+  return peer;
+}
+
+Peer PeerBook::caller_of(const grpc::ServerContextBase& context) const {
   Peer peer{.address = context.peer()};
   if (peer.address.starts_with(kDescriptorPrefix)) {
     int fd = -1;

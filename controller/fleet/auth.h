@@ -57,6 +57,9 @@ using IsRevoked = std::function<bool(const trust::CertificateId&)>;
 class PeerBook {
  public:
   void set(int fd, std::string user);
+  // Calls `note` with the peer of every call over TCP. Set it before the server starts; it is
+  // called from the server's threads.
+  void on_call(std::function<void(const Peer&)> note) { on_call_ = std::move(note); }
   // Peers with a revoked certificate have no role from now on. Set it before the first call.
   void check_revoked(IsRevoked is_revoked) { is_revoked_ = std::move(is_revoked); }
   [[nodiscard]] Peer peer_of(const grpc::ServerContextBase& context) const;
@@ -91,6 +94,9 @@ class PeerBook {
   std::size_t cancel_revoked() const;
 
  private:
+  [[nodiscard]] Peer caller_of(const grpc::ServerContextBase& context) const;
+
+  std::function<void(const Peer&)> on_call_;
   mutable std::mutex mutex_;
   std::map<int, std::string> users_;  // by descriptor: as many as the process may have open
   IsRevoked is_revoked_;

@@ -160,10 +160,12 @@ class Protocol final : public httplib::Server {
       response.status = 200;
       response.set_content(pages_.metrics(), "text/plain; version=0.0.4; charset=utf-8");
     } else if (request.path == "/healthz") {
-      const bool good = pages_.healthy();
-      response.status = good ? 200 : 503;
+      const std::string trouble = !pages_.healthy() ? "stopping"
+                                  : pages_.trouble  ? pages_.trouble()
+                                                    : "";
+      response.status = trouble.empty() ? 200 : 503;
       const std::string remarks = pages_.remarks ? pages_.remarks() : "";
-      response.set_content((good ? "ok\n" : "stopping\n") + remarks, "text/plain");
+      response.set_content((trouble.empty() ? "ok" : trouble) + "\n" + remarks, "text/plain");
     } else {
       refuse(response, 404, "only /metrics and /healthz\n");
     }

@@ -28,6 +28,8 @@ class Server {
   struct Pages {
     std::function<std::string()> metrics;
     std::function<bool()> healthy;
+    // One line that says why no call comes through, "" while they do; may be empty.
+    std::function<std::string()> trouble{};
     // Lines for people below "ok" of /healthz: what works in part only. May be empty.
     std::function<std::string()> remarks{};
   };

@@ -193,6 +193,13 @@ constexpr std::array kCatalog{
          "Records put aside that were not kept because there were too many"},
     Info{"railgauge_records_refused_total", kCounter, kController, "1", "fault", 9, 9,
          "Records put aside since the start"},
+    Info{"railgauge_connections_total", kCounter, kController, "1", "result", 5, 5,
+         "TCP connections: handed to gRPC, closed for a newer one, closed without a handshake in "
+         "time, refused for want of descriptors or for another protocol, left by the peer before"},
+    Info{"railgauge_connections_waiting", kGauge, kController, "1", "", 1, 1,
+         "TCP connections that have not sent their first bytes"},
+    Info{"railgauge_port_accepts", kGauge, kController, "1", "", 1, 1,
+         "1 while the TCP port takes connections; 0 is what /healthz reports"},
     Info{"railgauge_agents_certificate_expiring", kGauge, kController, "1", "", 1, 1,
          "Attached agents whose certificate ends within 14 days"},
     // --- both ----------------------------------------------------------------------------------
@@ -253,7 +260,9 @@ constexpr std::array kLabels{
     LabelValues{"pci_bus_id", "as dcgm-exporter has it: 00000000:17:00.0"},
     LabelValues{"port", "ports of the device"},
     LabelValues{"rail", "0 ..., as the nodes' NICs are counted"},
-    LabelValues{"result", "started, skipped, missed, by_hand"},
+    LabelValues{"result",
+                "started, skipped, missed, by_hand; of connections: accepted, shed, timed_out, "
+                "refused, left"},
     LabelValues{"schedule", "the controller's schedules"},
     LabelValues{"settings", "16 hexadecimal digits; on this _info series alone"},
     LabelValues{"severity", "info, warn, fail; of findings: warning, critical"},

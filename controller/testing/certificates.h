@@ -12,7 +12,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include "controller/listen.h"
+#include "controller/config.h"
 
 namespace railgauge::testing_agent {
 

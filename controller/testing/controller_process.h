@@ -3,12 +3,15 @@
 
 #include <fcntl.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdlib>
 #include <fstream>
+#include <optional>
 #include <sstream>
 #include <string>
 #include <thread>
@@ -28,12 +31,15 @@ inline std::string controller_program() {
 class ControllerProcess {
  public:
   ControllerProcess(const ServerBench& bench, const std::vector<std::string>& more,
-                    const std::string& failpoint = "")
+                    const std::string& failpoint = "", std::optional<rlimit> files = {})
       : stderr_path_(bench.path(fmt::format("stderr.{}", ++count_))) {
     std::vector<std::string> words{controller_program(), "--socket=" + bench.config_.socket,
                                    "--database=" + bench.config_.database,
-                                   "--suites=" + bench.config_.suites, "--metrics-listen=none"};
+                                   "--suites=" + bench.config_.suites};
     words.insert(words.end(), more.begin(), more.end());
+    if (std::ranges::none_of(
+            more, [](const std::string& word) { return word.starts_with("--metrics-listen"); }))
+      words.emplace_back("--metrics-listen=none");
     // Made before the fork: the child of a program with threads may allocate nothing.
     std::vector<char*> arguments;
     for (std::string& word : words) arguments.push_back(word.data());
@@ -42,6 +48,7 @@ class ControllerProcess {
     if (pid_ != 0) return;
     const int out = ::open(stderr_path_.c_str(), O_CREAT | O_WRONLY | O_APPEND, 0600);
     ::dup2(out, STDERR_FILENO);
+    if (files) ::setrlimit(RLIMIT_NOFILE, &*files);
     if (!failpoint.empty()) ::setenv("RAILGAUGE_FAILPOINT", failpoint.c_str(), 1);
     ::execv(arguments[0], arguments.data());
     ::_exit(127);

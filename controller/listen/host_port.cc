@@ -1,4 +1,4 @@
-#include "controller/host_port.h"
+#include "controller/listen/host_port.h"
 
 #include <charconv>
 

@@ -1,6 +1,5 @@
-#include "controller/listen.h"
+#include "controller/listen/unix_listener.h"
 
-#include <fcntl.h>
 #include <grp.h>
 #include <grpcpp/server_posix.h>
 #include <poll.h>
@@ -16,6 +15,8 @@
 
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
+
+#include "controller/fleet/event_loop.h"
 
 namespace railgauge {
 namespace {
@@ -72,26 +73,6 @@ Result<std::optional<gid_t>> group_id(const std::string& name) {
 
 }  // namespace
 
-void FdTraits::release(Type fd) { ::close(fd); }
-
-Status check_tcp_options(const TcpOptions& options) {
-  const int files = (options.tls_cert.empty() ? 0 : 1) + (options.tls_key.empty() ? 0 : 1) +
-                    (options.tls_ca.empty() ? 0 : 1);
-  constexpr int kAll = 3;
-  if (!options.tls_crl.empty() && files != kAll)
-    return fail(Code::kInvalidArgument, "--tls-crl needs --tls-cert, --tls-key and --tls-ca");
-  if (files != 0 && files != kAll)
-    return fail(Code::kInvalidArgument, "--tls-cert, --tls-key and --tls-ca are needed together");
-  if (files == kAll && options.insecure)
-    return fail(Code::kInvalidArgument, "--insecure and certificates exclude each other");
-  if (!options.listen.empty() && files == 0 && !options.insecure)
-    return fail(
-        Code::kInvalidArgument,
-        fmt::format("--listen {}: TCP needs --tls-cert, --tls-key and --tls-ca, or --insecure",
-                    options.listen));
-  return {};
-}
-
 UnixListener::UnixListener(Fd socket, Fd wake, std::string path, std::optional<gid_t> group)
     : socket_(std::move(socket)), wake_(std::move(wake)), path_(std::move(path)), group_(group) {}
 
@@ -136,29 +117,36 @@ void UnixListener::stop() {
 
 void UnixListener::accept_loop(grpc::Server& server, auth::PeerBook& peers) {
   constexpr int kFullMilliseconds = 100;  // no descriptor left: let some close
+  constexpr int kLookMilliseconds = 1'000;
   while (true) {
     std::array<pollfd, 2> wait{pollfd{socket_.get(), POLLIN, 0}, pollfd{wake_.get(), POLLIN, 0}};
-    if (::poll(wait.data(), wait.size(), -1) < 0 && errno != EINTR) return;
+    if (::poll(wait.data(), wait.size(), kLookMilliseconds) < 0) continue;  // EINTR, no memory
     if (wait[1].revents != 0) return;
+    if (wait[0].revents == 0) continue;
     Fd connection(::accept4(socket_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
     if (connection) {
       admit(std::move(connection), server, peers);
     } else if (errno == EMFILE || errno == ENFILE || errno == ENOMEM) {
-      spdlog::error("control socket: accept: {}", std::strerror(errno));
+      const char* cause = std::strerror(errno);
+      if (const auto times = full_.note(fleet::monotonic_seconds()))
+        spdlog::error("control socket: accept: {} ({} times since the last line)", cause, *times);
       ::poll(&wait[1], 1, kFullMilliseconds);
     }
   }
 }
 
 // Checks the credentials of one connection and hands it to gRPC.
-void UnixListener::admit(Fd connection, grpc::Server& server, auth::PeerBook& peers) const {
+void UnixListener::admit(Fd connection, grpc::Server& server, auth::PeerBook& peers) {
   const Result<auth::Credentials> peer = auth::credentials_of(connection.get());
   if (!peer) return spdlog::warn("{}", peer.error().message);
-  if (!auth::may_connect(*peer, ::geteuid(), group_))
-    return spdlog::warn(
-        "control socket: {} (uid {}) refused: neither root, the controller's user nor in "
-        "--socket-group",
-        auth::user_name(peer->uid), peer->uid);
+  if (!auth::may_connect(*peer, ::geteuid(), group_)) {
+    if (const auto times = refused_.note(fleet::monotonic_seconds()))
+      spdlog::warn(
+          "control socket: {} (uid {}) refused: neither root, the controller's user nor in "
+          "--socket-group; {} such connections since the last line",
+          auth::user_name(peer->uid), peer->uid, *times);
+    return;
+  }
   peers.set(connection.get(), auth::user_name(peer->uid));
   grpc::AddInsecureChannelFromFd(&server, connection.release());
 }

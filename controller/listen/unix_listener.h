@@ -1,6 +1,8 @@
-// The ports of the controller. Connections of the unix socket are accepted here, so that the peer's
-// credentials are checked before gRPC reads a byte. TCP uses mutual TLS; plain TCP only on request.
+// The unix socket. Its connections are accepted here, so that the peer's credentials are checked
+// before gRPC reads a byte.
 #pragma once
+
+#include <sys/types.h>
 
 #include <memory>
 #include <optional>
@@ -10,30 +12,11 @@
 #include <grpcpp/grpcpp.h>
 
 #include "controller/fleet/auth.h"
-#include "kernels/core/base/handle.h"
+#include "controller/listen/once_a_minute.h"
+#include "kernels/core/base/fd.h"
 #include "kernels/core/base/result.h"
 
 namespace railgauge {
-
-struct FdTraits {
-  using Type = int;
-  static Type empty() { return -1; }
-  static void release(Type fd);
-};
-using Fd = Handle<FdTraits>;
-
-// The settings of the TCP port.
-struct TcpOptions {
-  std::string listen;  // HOST:PORT; "": no TCP
-  std::string tls_cert;
-  std::string tls_key;
-  std::string tls_ca;
-  std::string tls_crl{};  // "": no list
-  bool insecure = false;
-};
-// Checks the options. kInvalidArgument: TCP without certificates and without --insecure, an
-// incomplete set of files, or both certificates and --insecure.
-Status check_tcp_options(const TcpOptions& options);
 
 // Listener of the unix socket; accepts on its own thread. Create, start and stop it on one thread.
 class UnixListener {
@@ -56,12 +39,14 @@ class UnixListener {
  private:
   UnixListener(Fd socket, Fd wake, std::string path, std::optional<gid_t> group);
   void accept_loop(grpc::Server& server, auth::PeerBook& peers);
-  void admit(Fd connection, grpc::Server& server, auth::PeerBook& peers) const;
+  void admit(Fd connection, grpc::Server& server, auth::PeerBook& peers);
 
   Fd socket_;
   Fd wake_;  // eventfd that stop() writes to
   std::string path_;
   std::optional<gid_t> group_;
+  OnceAMinute full_;
+  OnceAMinute refused_;
   std::thread thread_;
 };
 

@@ -1,0 +1,97 @@
+#include "controller/listen/handed_over.h"
+
+#include <algorithm>
+#include <vector>
+
+namespace railgauge {
+
+HandedOver::HandedOver(std::size_t most_of_a_certificate)
+    : called_({.most_of_a_source = most_of_a_certificate}) {}
+
+std::size_t HandedOver::add(int fd, std::uint64_t cookie, const sockaddr_storage& peer,
+                            double now) {
+  const std::lock_guard lock(mutex_);
+  Connection connection{.fd = fd, .peer_uri = peer_uri(peer), .source = source_of(peer)};
+  // A peer that uses its port again has closed the older connection.
+  if (const auto older = by_peer_.find(connection.peer_uri); older != by_peer_.end())
+    forget(older->second);
+  if (connections_.size() >= sweep_at_) sweep();
+  by_peer_[connection.peer_uri] = cookie;
+  const auto shed = in_handshake_.enter(cookie, connection.source, now);
+  connections_[cookie] = std::move(connection);
+  return shed && end(*shed) ? 1 : 0;
+}
+
+void HandedOver::note_call(std::string_view peer_uri, const std::string& certificate, double now) {
+  const std::lock_guard lock(mutex_);
+  const auto found = by_peer_.find(std::string(peer_uri));
+  if (found == by_peer_.end()) return;
+  const std::uint64_t cookie = found->second;
+  if (!in_handshake_.leave(cookie) && !silent_.leave(cookie)) return;  // not its first call
+  if (certificate.empty()) return;
+  if (const auto oldest = called_.enter(cookie, certificate, now); oldest && end(*oldest))
+    ++ended_by_certificate_;
+}
+
+bool HandedOver::shed() {
+  const std::lock_guard lock(mutex_);
+  for (Arrivals* arrivals : {&in_handshake_, &silent_})
+    while (const auto cookie = arrivals->shed())
+      if (end(*cookie)) return true;
+  while (called_.size_of(called_.biggest_source()) > kFewOfACertificate)
+    if (const auto cookie = called_.shed(); cookie && end(*cookie)) return true;
+  return false;
+}
+
+void HandedOver::tick(double now) {
+  const std::lock_guard lock(mutex_);
+  for (const std::uint64_t cookie : in_handshake_.expired(now))
+    silent_.enter(cookie, connections_[cookie].source, now);
+  if (now < next_sweep_) return;
+  next_sweep_ = now + kSweepSeconds;
+  sweep();
+}
+
+std::uint64_t HandedOver::ended_by_certificate() const {
+  const std::lock_guard lock(mutex_);
+  return ended_by_certificate_;
+}
+
+std::size_t HandedOver::in_handshake() const {
+  const std::lock_guard lock(mutex_);
+  return in_handshake_.size();
+}
+
+std::size_t HandedOver::size() const {
+  const std::lock_guard lock(mutex_);
+  return connections_.size();
+}
+
+// Reports whether the connection was still open.
+bool HandedOver::end(std::uint64_t cookie) {
+  const auto connection = connections_.find(cookie);
+  if (connection == connections_.end()) return false;
+  const bool ended = ender_.end(connection->second.fd, cookie);
+  forget(cookie);
+  return ended;
+}
+
+void HandedOver::forget(std::uint64_t cookie) {
+  const auto connection = connections_.find(cookie);
+  if (connection == connections_.end()) return;
+  const auto peer = by_peer_.find(connection->second.peer_uri);
+  if (peer != by_peer_.end() && peer->second == cookie) by_peer_.erase(peer);
+  connections_.erase(connection);
+  for (Arrivals* arrivals : {&in_handshake_, &silent_, &called_}) arrivals->leave(cookie);
+}
+
+// One getsockopt a connection: some 5 ms for 10,000.
+void HandedOver::sweep() {
+  std::vector<std::uint64_t> closed;
+  for (const auto& [cookie, connection] : connections_)
+    if (cookie_of(connection.fd) != cookie) closed.push_back(cookie);
+  for (const std::uint64_t cookie : closed) forget(cookie);
+  sweep_at_ = std::max(kMostInHandshake * 4, connections_.size() * 2);
+}
+
+}  // namespace railgauge
