@@ -1,6 +1,8 @@
 #include "controller/fleet/event_loop.h"
 
+#include <algorithm>
 #include <atomic>
+#include <string>
 #include <vector>
 
 #include <gmock/gmock.h>
@@ -51,6 +53,45 @@ TEST(WorkerPool, AFullQueueRefusesAndTheRestIsDone) {
     EXPECT_LE(accepted, WorkerPool::kMaxQueued + 1);  // one may be in the worker's hands
   }
   EXPECT_EQ(done, accepted);
+}
+
+// A peer that fills its places takes none from the controller, nor from another peer, and their
+// work is next.
+TEST(WorkerPool, AFloodOfOneOwnerDelaysTheOthersByOnePieceOfWork) {
+  std::mutex gate;
+  std::mutex order_mutex;
+  std::vector<std::string> order;
+  {
+    WorkerPool pool(1);
+    const auto submit = [&](const std::string& owner) {
+      return pool.submit(
+          [&, owner] {
+            const std::lock_guard open(gate);
+            const std::lock_guard lock(order_mutex);
+            order.push_back(owner);
+          },
+          owner);
+    };
+    const std::unique_lock closed(gate);
+    std::size_t accepted = 0;
+    while (submit("flood")) ++accepted;
+    EXPECT_GE(accepted, WorkerPool::kMaxQueuedOfAnOwner);
+    EXPECT_LE(accepted, WorkerPool::kMaxQueuedOfAnOwner + 1);
+    for (int i = 0; i < 3; ++i) {
+      EXPECT_TRUE(submit(""));
+      EXPECT_TRUE(submit("other"));
+    }
+    while (submit("third")) ++accepted;
+    EXPECT_FALSE(submit("fourth")) << "peers together have a bound";
+    EXPECT_TRUE(submit("")) << "whose places are the controller's own";
+  }
+  ASSERT_GT(order.size(), 12U);
+  // The first piece may have been under way; then the owners take turns.
+  const auto before = [&](std::size_t count, const std::string& owner) {
+    return std::count(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(count), owner);
+  };
+  EXPECT_EQ(before(13, ""), 3) << "by turns";
+  EXPECT_EQ(before(13, "other"), 3);
 }
 
 }  // namespace

@@ -17,10 +17,21 @@ WorkerPool::~WorkerPool() {
   for (std::thread& thread : threads_) thread.join();
 }
 
-bool WorkerPool::submit(std::function<void()> work) {
+bool WorkerPool::submit(std::function<void()> work, const std::string& owner) {
   const std::lock_guard lock(mutex_);
-  if (stopping_ || queue_.size() >= kMaxQueued) return false;
-  queue_.push_back(std::move(work));
+  const auto queued_of = [this](const std::string& one) {
+    const auto found = queues_.find(one);
+    return found == queues_.end() ? 0 : found->second.size();
+  };
+  const std::size_t own = queued_of("");
+  const bool is_full = owner.empty()
+                           ? own >= kMaxQueued
+                           : queued_ - own >= kMaxQueued || queued_of(owner) >= kMaxQueuedOfAnOwner;
+  if (stopping_ || is_full) return false;
+  auto& queue = queues_[owner];
+  if (queue.empty()) turns_.push_back(owner);
+  queue.push_back(std::move(work));
+  ++queued_;
   wake_.notify_one();
   return true;
 }
@@ -28,10 +39,17 @@ bool WorkerPool::submit(std::function<void()> work) {
 void WorkerPool::loop() {
   std::unique_lock lock(mutex_);
   while (true) {
-    wake_.wait(lock, [this] { return stopping_ || !queue_.empty(); });
-    if (queue_.empty()) return;
-    const std::function<void()> work = std::move(queue_.front());
-    queue_.pop_front();
+    wake_.wait(lock, [this] { return stopping_ || queued_ > 0; });
+    if (queued_ == 0) return;
+    const auto next = queues_.find(turns_.front());
+    turns_.pop_front();
+    const std::function<void()> work = std::move(next->second.front());
+    next->second.pop_front();
+    if (next->second.empty())
+      queues_.erase(next);
+    else
+      turns_.push_back(next->first);
+    --queued_;
     lock.unlock();
     work();
     lock.lock();

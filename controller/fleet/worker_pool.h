@@ -1,11 +1,13 @@
 // Threads for blocking work (database reads, YAML), so that gRPC's threads and the event loop do
-// not block. The queue is bounded; a full queue refuses work.
+// not block. Owners take turns, and the queue of each is bounded: one peer's flood delays another
+// peer's call by one piece of work. A full queue refuses work.
 #pragma once
 
 #include <condition_variable>
 #include <cstddef>
 #include <deque>
 #include <functional>
+#include <map>
 #include <mutex>
 #include <set>
 #include <string>
@@ -17,22 +19,26 @@ namespace railgauge::fleet {
 
 class WorkerPool {
  public:
-  static constexpr std::size_t kMaxQueued = 64;
+  static constexpr std::size_t kMaxQueued = 64;  // of the controller; of all peers together
+  static constexpr std::size_t kMaxQueuedOfAnOwner = 32;  // of a peer
 
   explicit WorkerPool(std::size_t threads);
   ~WorkerPool();  // finishes the queued work
   WorkerPool(const WorkerPool&) = delete;
   WorkerPool& operator=(const WorkerPool&) = delete;
 
-  // False: the queue is full and the work is dropped. Thread safe.
-  [[nodiscard]] bool submit(std::function<void()> work);
+  // `owner`: the peer that asks, "" for the controller's own work and the unix socket, whose places
+  // peers cannot take. False: the queue is full and the work is dropped. Thread safe.
+  [[nodiscard]] bool submit(std::function<void()> work, const std::string& owner = "");
 
  private:
   void loop();
 
   std::mutex mutex_;
   std::condition_variable wake_;
-  std::deque<std::function<void()>> queue_;
+  std::map<std::string, std::deque<std::function<void()>>> queues_;  // by owner, none empty
+  std::deque<std::string> turns_;                                    // owners with work, once each
+  std::size_t queued_ = 0;
   bool stopping_ = false;
   std::vector<std::thread> threads_;
 };

@@ -18,7 +18,7 @@ class ExportStream final : public grpc::ServerWriteReactor<api::ResultList> {
       : archive_(archive), pool_(pool), call_(std::move(call)), request_(std::move(request)) {}
 
   void next() {
-    if (pool_.submit([this] { write_page(); })) return;
+    if (pool_.submit([this] { write_page(); }, call_->owner())) return;
     call_->refuse(rpc::busy());
     Finish(rpc::to_grpc(rpc::busy()));
   }

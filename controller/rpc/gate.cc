@@ -6,6 +6,7 @@
 #include <grpc/grpc.h>
 #include <spdlog/spdlog.h>
 
+#include "controller/fleet/stream_gate.h"
 #include "controller/rpc/subject.h"
 
 namespace railgauge::rpc {
@@ -40,6 +41,10 @@ Call::Call(Gate& gate, const Right& right, auth::Peer peer, audit::Act act,
       act_(std::move(act)),
       place_(std::move(place)),
       under_way_(std::move(under_way)) {}
+
+std::string Call::owner() const {
+  return peer_.address.starts_with("ip") ? fleet::peer_key(peer_) : "";  // ipv4:, ipv6:
+}
 
 Call::~Call() { end(fail(Code::kCancelled, "the caller is gone")); }
 

@@ -93,6 +93,8 @@ class Call {
   ~Call();  // a write that did not end counts as cancelled
 
   [[nodiscard]] const auth::Peer& peer() const { return peer_; }
+  // Whose places in a pool its work takes: WorkerPool::submit().
+  [[nodiscard]] std::string owner() const;
   // Stores that a write begins; call it before the work. Waits for the commit, but for urgent
   // writes. kUnavailable: the row is not stored, so the work must not be done.
   Status begin();

@@ -55,13 +55,14 @@ Unary* unary(Context* context, Gate& gate, const Right& right, fleet::WorkerPool
     return reactor;
   }
   const std::shared_ptr<Call> call = std::move(*admitted);
-  const bool taken = pool.submit([reactor, response, call, moved = std::move(work)] {
+  const auto answer_it = [reactor, response, call, moved = std::move(work)] {
     Result<Response> answer = carry_out<Response>(*call, moved);
     call->end({});  // of a call that did not begin
     if (!answer) return reactor->Finish(to_grpc(answer.error()));
     *response = std::move(*answer);
     reactor->Finish(grpc::Status::OK);
-  });
+  };
+  const bool taken = pool.submit(answer_it, call->owner());
   if (!taken) {
     call->refuse(busy());
     reactor->Finish(to_grpc(busy()));

@@ -61,11 +61,19 @@ serves() { grep -q ' serves' "$work/controller.log"; }
 ensure_controller() {
   local until=$(($(date +%s) + 20))
   until serves; do
-    alive controller || { ended_by_itself=$((ended_by_itself + 1)); sleep 0.2; begin_controller; }
+    alive controller || { note_end; sleep 0.2; begin_controller; }
     [ "$(date +%s)" -lt "$until" ] || { echo "the controller does not begin: $(tail -n 1 "$work/controller.log")"; return 1; }
     sleep 0.02
   done
-  alive controller || { ended_by_itself=$((ended_by_itself + 1)); begin_controller; ensure_controller; }
+  alive controller || { note_end; begin_controller; ensure_controller; }
+}
+# Counts a controller that ended although nobody ended it. A signal is a fault, such as a failed check or a wild pointer;
+# without memory gRPC has no other way to end.
+note_end() {
+  local code=0
+  wait "$(pid_of controller)" 2>/dev/null || code=$?
+  ended_by_itself=$((ended_by_itself + 1))
+  [ "$code" -lt 128 ] || [[ $did == *memory ]] || crashed+=" $((code - 128)) after ${did##* }"
 }
 begin_agent() {  # NODE [VARIABLE=VALUE...]
   local node=$1 target=unix:$socket; shift
@@ -265,7 +273,7 @@ declare -A proxy_in
 round() {
   local i fault kept node
   RANDOM=$seed
-  did="" kills=0 ended_by_itself=0 run=""
+  did="" kills=0 ended_by_itself=0 run="" crashed=""
   rm -rf "${database:?}"* "${work:?}"/disk-agents/* "$socket" "${TMPDIR:?}"/*
   port=$("$attacker" port) proxy_a=$("$attacker" port) proxy_b=$("$attacker" port)
   for node in $nodes; do mkdir -p "$work/disk-agents/$node"; [ -d "$work/sys-$node/class" ] || make_sysfs "$work/sys-$node"; done
@@ -286,6 +294,7 @@ round() {
   all_kills=$((all_kills + kills)) all_records=$((all_records + ${kept[1]:-0}))
   missing=$((missing + ${kept[3]:-0})) twice=$((twice + ${kept[5]:-0} + ${kept[7]:-0}))
   [ "${kept[9]:-0}" = 0 ] || fault+=$'\n'"${kept[9]} acknowledged records were put aside"
+  [ -z "$crashed" ] || fault+=$'\n'"the controller died by signal:$crashed"
   [ "${kept[1]:-0}" -gt 0 ] || fault+=$'\n'"no record was acknowledged: the round proves nothing"
   printf '%-6s seed %d:%s; %d kills, %d runs, %s; ended by itself %d\n' "$([ -z "$fault" ] && echo ok || echo FAILED)" "$seed" "$did" \
     "$kills" "$(cat "$work/runs" 2>/dev/null || echo 0)" "$(tail -n 1 "$work/compared")" "$ended_by_itself"

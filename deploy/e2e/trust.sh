@@ -46,6 +46,7 @@ idle_connections() {
   saw "socket $answered of $calls"
   saw "healthz $(curl -s -o /dev/null --max-time 2 -w '%{http_code}' "http://127.0.0.1:$http_port/healthz" || true)"
   [ -z "$lost" ] && [ "$answered" = "$calls" ] && [ "$calls" -gt 2 ]
+  [ "$(curl -s -o /dev/null --max-time 2 -w '%{http_code}' "http://127.0.0.1:$http_port/healthz" || true)" = 200 ]
 }
 
 # 65,000 openings in 60 s; the short form keeps the rate for 5 s. The agent begins anew in the middle of it.
@@ -288,6 +289,7 @@ readable_outputs() {
     done
   done <<V
 nodes
+audit
 nodes show n1
 nodes diff n1 n2
 topo n1
@@ -334,8 +336,8 @@ escapes_in_outputs() {
   sleep 0.5
   readable_outputs "$run"
   files=$(find "$work/outputs" -type f -size +0 | wc -l)
-  dirty=$({ grep -lr $'\x1b' "$work/outputs" || true; } | xargs -r -n 1 basename | sort | paste -sd ' ')
-  saw "$files outputs, with ESC: ${dirty:-none}"
+  dirty=$({ LC_ALL=C grep -lrP '\x1b|\xc2[\x80-\x9f]' "$work/outputs" || true; } | xargs -r -n 1 basename | sort | paste -sd ' ')
+  saw "$files outputs, with ESC or C1: ${dirty:-none}"
   [ "$files" -gt 40 ] && [ -z "$dirty" ]
 }
 
@@ -450,7 +452,7 @@ runner_reads_secrets() {
   [ "$(fact key)" = EACCES ]
   [ "$(fact spool)" = EACCES ]
   [ "$(fact no_new_privileges)" = 1 ]
-  [ "$(fact descriptors)" = none ] && [ "$(fact agent_environment)" != opened ] && [ "$(fact agent_memory)" != opened ]
+  [ "$(fact descriptors)" = none ] && [ "$(fact agent_environment)" = EACCES ] && [ "$(fact agent_memory)" = EACCES ]
 }
 runner_environment() {
   local name foreign=""
@@ -538,5 +540,7 @@ want environment "a runner's environment" "within the list" runner_environment
 want prolog "a planted link in the prolog's folder" "victim unchanged" planted_link
 want units "systemd-analyze security" "agent at most 3.0, controller at most 1.5" units
 want chaos "chaos, 5 rounds" "nothing lost, twice or left over" chaos
-echo "took $(($(date +%s) - began)) s, $waived waived"
+took=$(($(date +%s) - began))
+echo "took $took s, $waived waived"
+if [ "$full" = 0 ] && [ "$took" -gt 120 ]; then failed=$((failed + 1)); echo "FAILED the time: at most 120 s is asked"; fi
 summary

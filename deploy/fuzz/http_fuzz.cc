@@ -16,7 +16,7 @@
 #include "agent/watch/kernel_log.h"
 #include "controller/cli/bundle/redact.h"
 #include "controller/cli/input/series_file.h"
-#include "controller/host_port.h"
+#include "controller/listen/host_port.h"
 #include "controller/metric/exposition.h"
 #include "controller/schedule/cron.h"
 #include "deploy/fuzz/properties.h"
