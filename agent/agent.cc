@@ -581,6 +581,7 @@ void Agent::show(const Figures& figures) {
 }
 
 void Agent::restore_shown() {
+  remove_draft(options_.state_dir, kShownFile);
   std::stringstream text;
   text << std::ifstream(options_.state_dir + "/" + kShownFile).rdbuf();
   metrics_.restore(text.str(), static_cast<double>(::time(nullptr)));

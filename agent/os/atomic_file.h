@@ -17,4 +17,7 @@ tl::unexpected<Error> denied(const std::string& path, const char* act, int error
 Status write_atomically(const std::string& folder, const std::string& name,
                         const std::string& text);
 
+// Removes what a killed writer of `folder`/`name` left.
+void remove_draft(const std::string& folder, const std::string& name);
+
 }  // namespace railgauge::agent

@@ -1,8 +1,10 @@
 #include "agent/os/atomic_file.h"
 
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <csignal>
 #include <filesystem>
 #include <fstream>
 
@@ -27,6 +29,32 @@ TEST(AtomicFile, TheNewTextTakesTheOldOnesPlaceAndLeavesNothingElse) {
   folder.write("name.tmp", "of a writer who was killed");
   ASSERT_TRUE(write_atomically(folder.path(), "name", "new"));
   EXPECT_EQ(text_of(folder / "name"), "new");
+  EXPECT_FALSE(fs::exists(folder / "name.tmp"));
+}
+
+TEST(AtomicFile, AWriteThatFailsLeavesTheOldTextAndNoDraft) {
+  const TempDir folder;
+  folder.write("name", "old");
+  rlimit before{};
+  ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &before), 0);
+  const rlimit full{.rlim_cur = 100, .rlim_max = before.rlim_max};  // as a full disk
+  const auto handler = ::signal(SIGXFSZ, SIG_IGN);
+  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &full), 0);
+  const Status written = write_atomically(folder.path(), "name", std::string(1'000, 'x'));
+  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &before), 0);
+  ::signal(SIGXFSZ, handler);
+  EXPECT_FALSE(written);
+  EXPECT_EQ(text_of(folder / "name"), "old");
+  EXPECT_FALSE(fs::exists(folder / "name.tmp"));
+}
+
+TEST(AtomicFile, TheDraftOfAKilledWriterIsRemovedAlone) {
+  const TempDir folder;
+  folder.write("name", "old");
+  folder.write("name.tmp", "half");
+  remove_draft(folder.path(), "name");
+  remove_draft(folder.path(), "name");
+  EXPECT_EQ(text_of(folder / "name"), "old");
   EXPECT_FALSE(fs::exists(folder / "name.tmp"));
 }
 
