@@ -16,6 +16,8 @@ namespace railgauge::cli {
 namespace {
 
 constexpr int kMaxAnswerBytes = 256 * 1024 * 1024;
+// A busy controller, or one behind a slow link, needs some tenths of a second for TLS.
+constexpr int kAttemptMilliseconds = 2'000;
 
 // The innermost cause in gRPC's message, without the address, which the caller prints.
 std::string cause_of(const std::string& message, const std::string& address) {
@@ -123,7 +125,8 @@ Status stream_points(Session& session, const api::PointsRequest& request, double
   return {};
 }
 
-// The reconnect times are short: people wait for the answer.
+// The reconnect times are short: people wait for the answer. An attempt may take
+// kAttemptMilliseconds, TLS included, before the next begins.
 Result<std::shared_ptr<grpc::Channel>> open_channel(const Settings& settings) {
   std::shared_ptr<grpc::ChannelCredentials> credentials = grpc::InsecureChannelCredentials();
   // A unix socket checks the peer's user; TCP needs certificates on both sides.
@@ -140,7 +143,7 @@ Result<std::shared_ptr<grpc::Channel>> open_channel(const Settings& settings) {
   arguments.SetMaxReceiveMessageSize(kMaxAnswerBytes);
   arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);  // a fabric's controller is never behind one
   arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 200);
-  arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, 200);
+  arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, kAttemptMilliseconds);
   arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 2000);
   return grpc::CreateCustomChannel(settings.controller, credentials, arguments);
 }
