@@ -233,11 +233,9 @@ TEST_F(RefusedRecords, EscapesOfARecordReachNoEvent) {
   Record renamed = started_record({.attempt = 2});
   renamed.mutable_started()->set_kernel("verbs.write\x7f\x1blat");
   ASSERT_TRUE(deliver(*store_, "id-1", {renamed}));
-  EXPECT_EQ(refused("kernel"), 1);
   const auto events = store_->list_events(2);
   ASSERT_EQ(events->size(), 2U);
-  EXPECT_THAT(events->at(0).text,
-              HasSubstr("it started \"verbs.write\\x7f\\x1blat\", planned was"));
+  EXPECT_THAT(events->at(0).text, HasSubstr("the kernel \"verbs.write\\x7f\\x1blat\" is no word"));
   for (const EventRow& event : *events)
     for (const std::string& text : {event.text, event.run_id}) EXPECT_EQ(printable(text), text);
 }
