@@ -129,9 +129,8 @@ class ProcessKillTest : public testing::Test {
     run_id_ = run.run_id();
     // An agent hears of the attempt when the database knows it.
     for (ScriptedAgent* agent : {&n1, &n2})
-      ASSERT_TRUE(agent->wait_until([](const ScriptedAgent& a) {
-        return a.count(api::ControllerMessage::kPrepare) == 1;
-      }));
+      ASSERT_TRUE(agent->wait_until(
+          [](const ScriptedAgent& a) { return a.count(api::ControllerMessage::kPrepare) == 1; }));
   }
 
   // Killed so long after its start; the agents deliver if it got to serve.

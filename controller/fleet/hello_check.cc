@@ -144,8 +144,10 @@ Status check_bounds(const api::Hello& hello) {
   return check_devices(hello);
 }
 
+// Cut twice: an escape is longer than its character.
 std::string short_line(std::string_view text) {
-  return printable(valid_utf8(beginning_of(text, kMostLineBytes)));
+  const std::string line = printable(valid_utf8(beginning_of(text, kMostLineBytes)));
+  return std::string(beginning_of(line, kMostLineBytes));
 }
 
 namespace {

@@ -205,5 +205,13 @@ TEST(BoundTexts, WhatAnAttachedAgentSaysIsShortAndOneLine) {
   EXPECT_EQ(refusal.refusal().reason().size(), kMaxTextBytes);
 }
 
+TEST(BoundTexts, ALineOfEscapesIsAsShortAsAnother) {
+  EXPECT_EQ(short_line(std::string(600, '\x1b')).size(), 512U);
+  std::string turns;
+  for (int i = 0; i < 300; ++i) turns += "\u202e";
+  EXPECT_LE(short_line(turns).size(), 512U);
+  EXPECT_EQ(short_line("a\nb"), "a\\nb");
+}
+
 }  // namespace
 }  // namespace railgauge::fleet

@@ -9,7 +9,6 @@
 #include <algorithm>
 #include <chrono>
 #include <memory>
-#include <optional>
 #include <utility>
 
 #include "kernels/core/base/clock.h"
@@ -26,7 +25,17 @@ constexpr std::size_t kMostWaiting = 4;  // sources whose password waits to be c
 constexpr double kMostWaitSeconds = 5;
 constexpr double kPauseFactor = 4;  // of a check's duration, after a wrong password
 
-// "Basic BASE64" as "name:password"; absent for anything else.
+// Compares the password's hash in a time that does not depend on where they differ.
+bool fits(const std::string& password, const std::string& hash, crypt_data& scratch) {
+  const char* made = crypt_r(password.c_str(), hash.c_str(), &scratch);
+  const bool right = made != nullptr && std::string_view(made).size() == hash.size() &&
+                     CRYPTO_memcmp(made, hash.data(), hash.size()) == 0;
+  OPENSSL_cleanse(&scratch, sizeof(scratch));
+  return right;
+}
+
+}  // namespace
+
 std::optional<std::string> credentials_of(std::string_view header) {
   constexpr std::string_view kScheme = "basic ";
   if (header.size() <= kScheme.size() || header.size() > kMostCredentialBytes) return std::nullopt;
@@ -46,17 +55,6 @@ std::optional<std::string> credentials_of(std::string_view header) {
     return std::nullopt;
   return bytes;
 }
-
-// Compares the password's hash in a time that does not depend on where they differ.
-bool fits(const std::string& password, const std::string& hash, crypt_data& scratch) {
-  const char* made = crypt_r(password.c_str(), hash.c_str(), &scratch);
-  const bool right = made != nullptr && std::string_view(made).size() == hash.size() &&
-                     CRYPTO_memcmp(made, hash.data(), hash.size()) == 0;
-  OPENSSL_cleanse(&scratch, sizeof(scratch));
-  return right;
-}
-
-}  // namespace
 
 int bcrypt_cost(std::string_view hash) {
   const bool shaped = hash.size() == kHashBytes && hash.starts_with("$2") &&

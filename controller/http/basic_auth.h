@@ -7,6 +7,7 @@
 #include <deque>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -25,6 +26,9 @@ struct User {
 
 // The cost of a bcrypt hash; 0: it is none.
 int bcrypt_cost(std::string_view hash);
+
+// "NAME:PASSWORD" of the header "Authorization: Basic BASE64"; absent for anything else. Pure.
+std::optional<std::string> credentials_of(std::string_view header);
 
 // Checks passwords. A right one is remembered, so that a scraper costs one bcrypt. Wrong ones cost
 // at most a fifth of a core in all: one is checked at a time, a pause of four times its duration

@@ -8,7 +8,6 @@
 #include <cerrno>
 #include <filesystem>
 #include <fstream>
-#include <map>
 #include <set>
 #include <utility>
 
@@ -63,7 +62,8 @@ Result<std::vector<Entry>> entries_of(const YAML::Node& node, const std::string&
   for (const auto& pair : node) {
     const YAML::Node& key = pair.first;
     if (!key.IsScalar()) return wrong(fmt::format("{}: a key must be a text", place(key)));
-    const std::string shown = name + (name.empty() ? "" : ".") + printable(key.Scalar());
+    const std::string shown =
+        name + (name.empty() ? "" : ".") + printable(beginning_of(key.Scalar(), kMaxQuoted));
     if (!allowed.empty() && std::ranges::find(allowed, key.Scalar()) == allowed.end())
       return wrong(fmt::format("{}: {}: unknown key{}; {} are known", place(key), shown,
                                did_you_mean(key.Scalar(), allowed), one_of(allowed)));
@@ -82,12 +82,6 @@ Result<std::string> text_of(const Entry& entry) {
 
 // --- tls_server_config -------------------------------------------------------------------------
 
-// Demands on the client's certificate.
-struct ClientAuth {
-  std::string_view name;
-  int mode;
-  bool is_verified;
-};
 constexpr ClientAuth kClientAuths[] = {
     {"NoClientCert", SSL_VERIFY_NONE, false},
     {"RequestClientCert", SSL_VERIFY_PEER, false},
@@ -118,16 +112,8 @@ std::string openssl_words() {
   return reason == nullptr ? "refused" : reason;
 }
 
-struct TlsSettings {
-  std::map<std::string, std::pair<std::string, std::string>> files{};  // by key: path, place
-  const ClientAuth* client_auth = &kClientAuths[0];
-  std::string client_auth_place{};
-  int min_version = TLS1_2_VERSION;
-  int max_version = 0;  // the newest
-};
-
 Result<TlsSettings> read_tls(const Entry& section, const std::string& file) {
-  TlsSettings settings;
+  TlsSettings settings{.client_auth = &kClientAuths[0]};
   const std::filesystem::path folder = std::filesystem::path(file).parent_path();
   const auto entries = RG_TRY(entries_of(section.value, file, section.key,
                                          {"cert_file", "key_file", "client_ca_file",
@@ -258,43 +244,48 @@ std::string look_of(const std::vector<std::string>& files) {
   return looks;
 }
 
-Result<std::shared_ptr<WebConfig>> read_sections(const YAML::Node& root, const std::string& path) {
-  SslContext tls;
-  std::vector<User> users;
-  std::vector<std::string> files{path};
+Result<WebSettings> read_sections(const YAML::Node& root, const std::string& path) {
+  WebSettings settings;
   if (root.IsNull())
     return wrong(fmt::format("{}: empty; without settings leave out --web-config-file", path));
   const auto sections = RG_TRY(
       entries_of(root, path, "", {"tls_server_config", "basic_auth_users", "http_server_config"}));
   for (const Entry& section : sections) {
-    if (section.key == "tls_server_config") {
-      const TlsSettings settings = RG_TRY(read_tls(section, path));
-      for (const auto& [key, file] : settings.files) files.push_back(file.first);
-      tls = RG_TRY(make_context(settings));
-    } else if (section.key == "basic_auth_users") {
-      users = RG_TRY(read_users(section, path));
-    } else {
-      // HTTP/2 is never spoken, as a client sees by itself.
+    if (section.key == "tls_server_config")
+      settings.tls = RG_TRY(read_tls(section, path));
+    else if (section.key == "basic_auth_users")
+      settings.users = RG_TRY(read_users(section, path));
+    else  // HTTP/2 is never spoken, as a client sees by itself.
       RG_TRY(entries_of(section.value, path, section.key, {"http2"}));
-    }
   }
-  return std::shared_ptr<WebConfig>(
-      new WebConfig{std::move(tls), BasicAuth(std::move(users)), std::move(files)});
+  return settings;
 }
 
 }  // namespace
 
 // yaml-cpp throws on faulty text.
-Result<std::shared_ptr<WebConfig>> read_web_config(const std::string& path) {
-  const std::string text = RG_TRY(read_text(path));
+Result<WebSettings> parse_web_config(const std::string& text, const std::string& path) {
   if (const auto at = first_outside_utf8(text))
     return wrong(fmt::format("{}: byte {} is not UTF-8", path, *at + 1));
   try {
     return read_sections(YAML::Load(text), path);
   } catch (const YAML::Exception& error) {
     return wrong(
-        fmt::format("{}:{}: no YAML: {}", path, error.mark.line + 1, printable(error.msg)));
+        fmt::format("{}:{}: no YAML: {}", path, error.mark.line + 1, in_quotes(error.msg)));
   }
+}
+
+Result<std::shared_ptr<WebConfig>> read_web_config(const std::string& path) {
+  const std::string text = RG_TRY(read_text(path));
+  WebSettings settings = RG_TRY(parse_web_config(text, path));
+  SslContext tls;
+  std::vector<std::string> files{path};
+  if (settings.tls) {
+    for (const auto& [key, file] : settings.tls->files) files.push_back(file.first);
+    tls = RG_TRY(make_context(*settings.tls));
+  }
+  return std::shared_ptr<WebConfig>(
+      new WebConfig{std::move(tls), BasicAuth(std::move(settings.users)), std::move(files)});
 }
 
 WebConfigFile::WebConfigFile(std::string path, std::shared_ptr<WebConfig> config)

@@ -4,9 +4,13 @@
 
 #include <openssl/ssl.h>
 
+#include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "controller/http/basic_auth.h"
@@ -16,6 +20,32 @@
 namespace railgauge::http {
 
 using SslContext = Handle<ReleasedBy<SSL_CTX*, SSL_CTX_free>>;
+
+// Demands on the client's certificate.
+struct ClientAuth {
+  std::string_view name;  // as in the file
+  int mode;               // of SSL_CTX_set_verify()
+  bool is_verified;       // against client_ca_file
+};
+
+// tls_server_config. The files that it names are not read yet.
+struct TlsSettings {
+  std::map<std::string, std::pair<std::string, std::string>> files{};  // by key: path, place
+  const ClientAuth* client_auth = nullptr;
+  std::string client_auth_place{};
+  int min_version = TLS1_2_VERSION;
+  int max_version = 0;  // 0: the newest
+};
+
+// The text of the file.
+struct WebSettings {
+  std::optional<TlsSettings> tls;  // absent: plain HTTP
+  std::vector<User> users;
+};
+
+// Parses the text of the file `path`. Pure. kInvalidArgument: as read_web_config(), but for the
+// files that it names.
+Result<WebSettings> parse_web_config(const std::string& text, const std::string& path);
 
 // One reading of the file.
 struct WebConfig {

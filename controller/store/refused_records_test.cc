@@ -10,6 +10,7 @@
 #include "controller/store/ingest/record_sink.h"
 #include "controller/store/sqlite/sqlite.h"
 #include "controller/store/testing/store_testing.h"
+#include "kernels/core/text/text.h"
 
 namespace railgauge::store {
 namespace {
@@ -228,9 +229,15 @@ TEST_F(RefusedRecords, EscapesOfARecordReachNoEvent) {
   Record hostile = point_record({.run_id = "r\x1b[2J\n2026 forged"}, 2);
   hostile.mutable_point()->set_metric("m\x1b[31m");
   ASSERT_TRUE(deliver(*store_, "id-1", {hostile}));
-  const EventRow event = store_->list_events(1)->at(0);
-  for (const std::string& text : {event.text, event.run_id})
-    for (const char c : text) EXPECT_GE(static_cast<unsigned char>(c), 0x20U) << text;
+  dispatch(*store_, "r1", "t0001", 2);
+  Record renamed = started_record({.attempt = 2});
+  renamed.mutable_started()->set_kernel("verbs.write\x7f\x1blat");
+  ASSERT_TRUE(deliver(*store_, "id-1", {renamed}));
+  const auto events = store_->list_events(2);
+  ASSERT_EQ(events->size(), 2U);
+  EXPECT_THAT(events->at(0).text, HasSubstr("the kernel \"verbs.write\\x7f\\x1blat\" is no word"));
+  for (const EventRow& event : *events)
+    for (const std::string& text : {event.text, event.run_id}) EXPECT_EQ(printable(text), text);
 }
 
 // --- what a record may hold ----------------------------------------------------------------------

@@ -2,10 +2,10 @@
 // controller's writer stores them. The database has one planned run; each input is rolled back.
 // Properties: no content of a record or of a Hello makes the store fail; a second delivery changes
 // nothing; a node stores nothing for a rank of another node; each refusal is counted and is one
-// line.
+// line; texts that the fleet keeps are within their bounds.
 #include <array>
 #include <memory>
-#include <set>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -13,6 +13,7 @@
 #include <spdlog/spdlog.h>
 
 #include "controller/api/agent.pb.h"
+#include "controller/fleet/hello_check.h"
 #include "controller/store/ingest/interner.h"
 #include "controller/store/ingest/parcel.h"
 #include "controller/store/ingest/record_sink.h"
@@ -199,7 +200,7 @@ void check_records(api::RecordBatch batch) {
   all.roll_back();
 }
 
-// The store's row of a node that says Hello. Its name and id passed the fleet's own checks.
+// The store's row of a node that says Hello, as the fleet makes it.
 store::NodeRow row_of(const api::Hello& hello) {
   store::NodeRow row{.node_id = kOwnNode,
                      .name = "n1",
@@ -208,6 +209,7 @@ store::NodeRow row_of(const api::Hello& hello) {
                      .settings = {hello.stack_settings().begin(), hello.stack_settings().end()},
                      .stack_incomplete = hello.stack_incomplete(),
                      .described = {hello.facts().begin(), hello.facts().end()}};
+  if (row.facts.empty()) std::swap(row.facts, row.described);  // an old agent
   for (const api::Nic& nic : hello.nics())
     row.endpoints.push_back({.kind = "nic",
                              .device = nic.device(),
@@ -230,19 +232,16 @@ store::NodeRow row_of(const api::Hello& hello) {
                              .state = gpu.state(),
                              .driver = gpu.driver(),
                              .firmware = gpu.vbios(),
-                             .model = gpu.model()});
-  // Two devices in one slot replace each other at each Hello, which no real node says. Open: the
-  // controller takes such a Hello.
-  std::set<std::string> slots;
-  std::erase_if(row.endpoints, [&](const store::EndpointRow& endpoint) {
-    const std::string& slot = endpoint.pci_address.empty() ? endpoint.netdev : endpoint.pci_address;
-    return !slots.insert(fmt::format("{} {}", slot, endpoint.port)).second;
-  });
+                             .model = gpu.model(),
+                             .numa_node_plus_one = gpu.numa_node_plus_one()});
   return row;
 }
 
-// A node may report anything about itself; the same again is no change.
+// Within the bounds a node may report anything about itself; the same again is no change.
 void check_hello(const api::Hello& hello) {
+  const Status bounds = fleet::check_bounds(hello);
+  check_error(bounds);
+  if (!bounds) return;
   constexpr std::string_view kDigest =
       "SELECT printf('%d %d %d %d %d', (SELECT count(*) FROM node), (SELECT count(*) FROM "
       "node_name), (SELECT count(*) FROM stack), (SELECT count(*) FROM epoch), (SELECT count(*) "
@@ -259,9 +258,37 @@ void check_hello(const api::Hello& hello) {
   all.roll_back();
 }
 
-// Half of the records belong where the run was planned; chance would never find the words.
+void check_short(std::string_view line) {
+  FUZZ_CHECK(line.size() <= 512 && printable(line) == line, line);
+}
+
+// The texts that the fleet logs and shows of a message.
+void check_texts(api::AgentMessage& message) {
+  fleet::bound_texts(message);
+  for (const api::BusyState* busy : {&message.hello().busy(), &message.heartbeat().busy()}) {
+    FUZZ_CHECK(busy->reasons_size() <= 16, "reasons");
+    for (const api::BusyReason& reason : busy->reasons()) {
+      check_short(reason.source());
+      check_short(reason.text());
+    }
+  }
+  check_short(message.heartbeat().busy_task_id());
+  check_short(message.refusal().outcome());
+  check_short(message.ended().outcome());
+  FUZZ_CHECK(message.refusal().reason().size() <= api::kMaxTextBytes, "refusal");
+  FUZZ_CHECK(message.ended().reason().size() <= api::kMaxTextBytes, "ended");
+  FUZZ_CHECK(message.heartbeat().spool_records() >= 0, "spool_records");
+}
+
+// A Hello has a name and ids mostly. Half of the records belong where the run was planned; chance
+// would never find the words.
 void mend(google::protobuf::Message& message, unsigned seed) {
   auto& agent = static_cast<api::AgentMessage&>(message);
+  if (agent.has_hello() && (seed & 0x70000U) != 0) {
+    agent.mutable_hello()->set_name("n1");
+    agent.mutable_hello()->set_node_id(kOwnNode);
+    agent.mutable_hello()->set_incarnation("1");
+  }
   if (!agent.has_records()) return;
   for (api::SpooledRecord& spooled : *agent.mutable_records()->mutable_records()) {
     seed = seed * 1'103'515'245 + 12'345;
@@ -293,7 +320,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const google::protobuf::LogSilencer quiet;  // it logs each string that is no UTF-8
   api::AgentMessage message;
   if (!message.ParseFromArray(data, static_cast<int>(size))) return 0;
-  if (message.has_records()) fuzz::check_records(std::move(*message.mutable_records()));
   if (message.has_hello()) fuzz::check_hello(message.hello());
+  fuzz::check_texts(message);
+  if (message.has_records()) fuzz::check_records(std::move(*message.mutable_records()));
   return 0;
 }

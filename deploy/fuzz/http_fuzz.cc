@@ -1,5 +1,6 @@
 // Readers of short foreign texts: pages of metrics, addresses, schedules, times, sizes, settings,
-// series, files of sysfs and /proc, lines of the kernel's log. The first byte chooses the reader.
+// series, files of sysfs and /proc, lines of the kernel's log, the HTTP port's settings and
+// credentials. The first byte chooses the reader.
 // Properties: what is accepted reads the same after it was written out; what a reader writes is fit
 // for its place (a line, JSON, a shell); a secret never leaves a bundle.
 #include <array>
@@ -8,6 +9,7 @@
 #include <vector>
 
 #include <fmt/format.h>
+#include <openssl/evp.h>
 
 #include "agent/inventory/facts/rdma_handles.h"
 #include "agent/inventory/sources/node_files.h"
@@ -16,6 +18,8 @@
 #include "agent/watch/kernel_log.h"
 #include "controller/cli/bundle/redact.h"
 #include "controller/cli/input/series_file.h"
+#include "controller/http/basic_auth.h"
+#include "controller/http/web_config.h"
 #include "controller/listen/host_port.h"
 #include "controller/metric/exposition.h"
 #include "controller/schedule/cron.h"
@@ -256,8 +260,20 @@ void check_text(std::string_view text) {
   FUZZ_CHECK(valid.starts_with(start) && valid_utf8(start) == start && start.size() <= 20, valid);
 }
 
+constexpr std::string_view kSecret = "Xy7secret9Qz";
+
+// The fuzzer learns a planted word from the comparison with it. Where the input itself has the word
+// in another place, nobody can know that it is secret.
+std::string without(std::string_view word, std::string_view text) {
+  std::string rest(text);
+  for (std::size_t at = 0; (at = rest.find(word)) != std::string::npos;)
+    rest.erase(at, word.size());
+  return rest;
+}
+
 void check_secrets(std::string_view text) {
-  constexpr std::string_view kSecret = "Xy7secret9Qz";
+  const std::string others = without(kSecret, text);
+  text = others;
   const std::size_t middle = text.size() / 2;
   for (const std::string_view line :
        {"password: {}", "TOKEN={}", "--api-token {}", "{{\"secret\": \"{}\"}}",
@@ -276,9 +292,59 @@ void check_secrets(std::string_view text) {
   FUZZ_CHECK(hidden.find(" Ada Lovelace ") == std::string::npos, hidden);
 }
 
-constexpr std::array kReaders{check_addresses, check_exposition, check_cron,   check_calendar,
-                              check_units,     check_settings,   check_series, check_node_files,
-                              check_text,      check_secrets};
+// --- the HTTP port
+// --------------------------------------------------------------------------------
+
+// --web-config-file. A value that should be a hash may be the password itself.
+void check_web_config(std::string_view text) {
+  const auto settings = http::parse_web_config(std::string(text), "web.yml");
+  check_error(settings);
+  if (settings) {
+    FUZZ_CHECK(settings->users.size() <= 256, text);
+    for (const http::User& user : settings->users) {
+      const int cost = http::bcrypt_cost(user.hash);
+      FUZZ_CHECK(cost >= http::kLeastBcryptCost && cost <= http::kMostBcryptCost, user.hash);
+      FUZZ_CHECK(!user.name.empty() && user.name.find(':') == std::string::npos, user.name);
+    }
+  }
+  if (settings && settings->tls) {
+    const http::TlsSettings& tls = *settings->tls;
+    FUZZ_CHECK(tls.files.contains("cert_file") && tls.files.contains("key_file"), text);
+    FUZZ_CHECK(tls.client_auth->is_verified == tls.files.contains("client_ca_file"), text);
+    FUZZ_CHECK(tls.max_version == 0 || tls.max_version >= tls.min_version, text);
+    for (const auto& [key, file] : tls.files) {
+      FUZZ_CHECK(!file.first.empty(), key);
+      check_line(file.second);
+    }
+  }
+  const auto planted = http::parse_web_config(
+      fmt::format("basic_auth_users:\n  ada: {}\n{}", kSecret, without(kSecret, text)), "web.yml");
+  FUZZ_CHECK(!planted, text);
+  check_error(planted);
+  FUZZ_CHECK(error_of(planted).find(kSecret) == std::string::npos, error_of(planted));
+}
+
+// The header "Authorization" of a request.
+void check_credentials(std::string_view text) {
+  if (const auto read = http::credentials_of(text)) {
+    FUZZ_CHECK(read->find(':') != std::string::npos && read->size() < text.size(), text);
+    FUZZ_CHECK(read->find('\0') == std::string::npos, text);
+  }
+  const std::string_view plain = text.substr(0, 300);
+  std::string code((plain.size() + 2) / 3 * 4 + 1, '\0');
+  code.resize(static_cast<std::size_t>(EVP_EncodeBlock(
+      reinterpret_cast<unsigned char*>(code.data()),
+      reinterpret_cast<const unsigned char*>(plain.data()), static_cast<int>(plain.size()))));
+  const auto again = http::credentials_of("Basic " + code);
+  const bool is_sound = plain.find(':') != plain.npos && plain.find('\0') == plain.npos;
+  FUZZ_CHECK(again.has_value() == is_sound, text);
+  FUZZ_CHECK(!again || *again == plain, text);
+}
+
+constexpr std::array kReaders{check_addresses, check_exposition, check_cron,
+                              check_calendar,  check_units,      check_settings,
+                              check_series,    check_node_files, check_text,
+                              check_secrets,   check_web_config, check_credentials};
 
 }  // namespace
 }  // namespace railgauge::fuzz

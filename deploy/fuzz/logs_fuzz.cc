@@ -101,7 +101,7 @@ void check_launcher(FuzzedDataProvider& input) {
   FUZZ_CHECK(end.warnings.size() + end.transports.size() <= 34U << 10U, "the kept lines");
   check_transports(transport_facts(end));
   const std::string lines = last_lines(end.words);
-  FUZZ_CHECK(lines.find('\n') == std::string::npos && valid_utf8(lines) == lines, lines);
+  FUZZ_CHECK(!has_control_bytes(lines) && valid_utf8(lines) == lines, lines);
   const std::string ignored = ignored_setting(end.words, end.settings);
   FUZZ_CHECK(ignored.empty() || end.settings.find(ignored) != std::string::npos, ignored);
   Record record;

@@ -170,7 +170,7 @@ std::string last_lines(const std::string& words) {
   }
   for (std::string& line : lines)
     for (char& c : line)
-      if (static_cast<unsigned char>(c) < ' ') c = ' ';
+      if (std::iscntrl(static_cast<unsigned char>(c)) != 0) c = ' ';
   std::string text = fmt::format("{}", fmt::join(lines, " / "));
   while (text.ends_with('.')) text.pop_back();
   return text;
@@ -193,7 +193,9 @@ std::map<std::string, std::string> transport_facts(const std::string& words) {
     constexpr std::string_view kUsing = "mca: bml: Using ";
     if (const std::size_t at = line.find(kUsing); at != line.npos) {
       const std::string_view rest = line.substr(at + kUsing.size());
-      btls.insert(valid_utf8(rest.substr(0, rest.find(' '))));
+      // Interleaved output of two ranks may have no name here, and an empty fact says nothing.
+      if (const auto name = rest.substr(0, rest.find(' ')); !name.empty())
+        btls.insert(valid_utf8(name));
     }
     // "... mtl_ofi_component.c:366: mtl:ofi:prov: verbs;ofi_rxm"
     constexpr std::string_view kProvider = "mtl:ofi:prov: ";

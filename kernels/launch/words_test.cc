@@ -190,6 +190,15 @@ TEST(MpiTransports, AreReadOfWhatRanksSay) {
   EXPECT_TRUE(transport_facts("nothing of the kind\n").empty());
 }
 
+// Lines of several ranks run into each other.
+TEST(MpiTransports, ALineWithoutANameGivesNoFact) {
+  EXPECT_TRUE(transport_facts("[n1:5] mca: bml: Using  tcp btl for send\n").empty());
+  EXPECT_TRUE(transport_facts("[n1:5] mca: bml: Using \n").empty());
+  const auto btl = transport_facts(
+      "[n1:5] mca: bml: Using  tcp btl for send\n[n1:6] mca: bml: Using self btl for send\n");
+  EXPECT_EQ(btl.at("mpi_btl"), "self");
+}
+
 TEST(MpiTransports, AreMissedWhereRanksThatPassedSayNone) {
   const auto said = [](const std::string& words) {
     LauncherEnd end;
@@ -241,6 +250,7 @@ TEST(LauncherEnd, SaysWhatARankCalledFatalBeforeTheLinesThatFollowedIt) {
       fatal + " /  1  /lib/x / EXIT CODE: 6 / end");
   EXPECT_EQ(last_lines("zero\none\n" + fatal + "\ntwo\n"), "one / " + fatal + " / two");
   EXPECT_EQ(last_lines("zero\none\ntwo\nthree\n"), "one / two / three");
+  EXPECT_EQ(last_lines("one\x1b[2J\x7ftwo\n"), "one [2J two");
 }
 
 TEST(LauncherEnd, TellsLongLinesByTheirBeginnings) {

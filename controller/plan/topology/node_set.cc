@@ -112,6 +112,7 @@ Result<std::vector<std::string>> expand(std::string_view item, std::size_t budge
   if (item.find('=') != std::string_view::npos)
     return refuse(item, "labels (key=value) are not supported yet; name the nodes");
   std::vector<std::string> names{""};
+  std::size_t longest = 0;  // of the names so far
   std::size_t groups = 0;
   for (std::size_t i = 0; i < item.size(); ++i) {
     if (item[i] == '[') {
@@ -120,15 +121,17 @@ Result<std::vector<std::string>> expand(std::string_view item, std::size_t budge
       if (++groups > kMaxGroups)
         return refuse(item, fmt::format("more than {} brackets in one name", kMaxGroups));
       RG_TRY_OK(append_group(item, item.substr(i + 1, close - i - 1), budget, names));
+      for (const std::string& name : names) longest = std::max(longest, name.size());
       i = close;
-      continue;
-    }
-    if (!name_character(item[i]))
+    } else if (name_character(item[i])) {
+      for (std::string& name : names) name.push_back(item[i]);
+      ++longest;
+    } else {
       return refuse(item, fmt::format("a node name cannot have the byte 0x{:02x}; letters, digits, "
                                       "and . _ - : are allowed",
                                       static_cast<unsigned>(static_cast<unsigned char>(item[i]))));
-    for (std::string& name : names) name.push_back(item[i]);
-    if (names.front().size() > kMaxNameBytes)
+    }
+    if (longest > kMaxNameBytes)
       return refuse(item, fmt::format("a node name has at most {} characters", kMaxNameBytes));
   }
   return names;

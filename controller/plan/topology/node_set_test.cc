@@ -66,7 +66,7 @@ TEST(NodeSet, NamesWhatItDoesNotKnow) {
   EXPECT_THAT(refused("gpu004"), HasSubstr("gpu004: unknown node; did you mean \"gpu00"));
   EXPECT_THAT(refused("gpu[001-064]"), HasSubstr("and 55 more: unknown nodes"));
   // refused() checks that no blank inside of brackets breaks the line, and that it stays short.
-  EXPECT_THAT(refused("gpu[7,\n8]"), HasSubstr("\"gpu[7,?8]\": gpu7, gpu8: unknown nodes"));
+  EXPECT_THAT(refused("gpu[7,\n8]"), HasSubstr("\"gpu[7,\\n8]\": gpu7, gpu8: unknown nodes"));
   refused("gpu[7," + std::string(5'000, ' ') + "8]");
   EXPECT_THAT(refused("gpu001,!gpuu002"),
               HasSubstr("gpuu002: unknown node; did you mean \"gpu002\"?"));
@@ -101,6 +101,10 @@ TEST(NodeSet, ExpansionIsBounded) {
   EXPECT_TRUE(parse_node_set("a[1-16384]"));
   EXPECT_THAT(refused("a[1][1][1][1][1][1][1][1][1]"), HasSubstr("more than 8 brackets"));
   EXPECT_THAT(refused(std::string(300, 'a')), HasSubstr("at most 253"));
+  // Digits of a bracket count too, also when the bracket ends the name or the range gets longer.
+  EXPECT_TRUE(parse_node_set(std::string(250, 'a') + "[001-856]"));
+  EXPECT_THAT(refused(std::string(251, 'a') + "[001-856]"), HasSubstr("at most 253"));
+  EXPECT_THAT(refused(std::string(251, 'a') + "[9-10]b"), HasSubstr("at most 253"));
   EXPECT_THAT(refused(std::string(kMaxNodeSetBytes + 1, 'a')), HasSubstr("bytes of text"));
 }
 

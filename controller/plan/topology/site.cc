@@ -5,8 +5,8 @@
 
 #include <fmt/format.h>
 
-#include "controller/plan/suite/whole_file.h"
 #include "controller/plan/suite/suite_keys.h"
+#include "controller/plan/suite/whole_file.h"
 #include "controller/plan/suite/yaml_reader.h"
 #include "kernels/core/base/lookup.h"
 #include "kernels/core/params.h"
