@@ -15,6 +15,7 @@
 #include <cerrno>
 #include <cstdint>
 #include <cstring>
+#include <filesystem>
 #include <set>
 
 #include "kernels/core/base/fd.h"
@@ -127,7 +128,7 @@ class Allower {
     while (const dirent* entry = status ? ::readdir(list) : nullptr) {
       const std::string name = entry->d_name;
       if (name == "." || name == "..") continue;
-      const std::string path = folder == "/" ? "/" + name : folder + "/" + name;
+      const std::string path = (std::filesystem::path(folder) / name).string();
       if (hidden_.contains(path) || above_.contains(path)) continue;
       if (guarded_.contains(folder) && is_for_its_owner_alone(path)) continue;
       status = allow(path);

@@ -45,7 +45,7 @@ constexpr std::array kCsvPointFields{"metric",
 
 // A text as RFC 4180 has it: quoted where it holds a comma or a quote. Line ends are escaped.
 std::string csv_text(const std::string& raw) {
-  const std::string text = printable(raw);
+  std::string text = printable(raw);
   if (text.find_first_of(",\"") == std::string::npos) return text;
   std::string out = "\"";
   for (const char c : text) out += c == '"' ? std::string("\"\"") : std::string(1, c);
