@@ -22,12 +22,20 @@ class KeptRecords final : public RecordSink {
   std::size_t fail_at = 1000;
 };
 
+constexpr const char* kMetric = "latency_ns";
+
+Point declared_point() {
+  Point point;
+  point.set_metric(kMetric);
+  return point;
+}
+
 // The steps of a scripted kernel; alive_count shows the kernel's destruction.
 struct Steps {
   std::function<Status(Context&)> prepare = [](Context&) -> Status { return {}; };
   std::function<Status(Context&, Group&)> connect = [](Context&, Group&) -> Status { return {}; };
   std::function<Status(Context&, Group&)> measure = [](Context& context, Group&) -> Status {
-    context.reporter.point(Point{});
+    context.reporter.point(declared_point());
     return {};
   };
 };
@@ -51,6 +59,7 @@ const KernelRow kRow{[] {
                        info.set_min_ranks(1);
                        info.set_max_ranks(1);
                        info.set_endpoint_kind(endpoint_kind);
+                       info.add_metrics(kMetric);
                        return info;
                      },
                      []() -> std::unique_ptr<Kernel> { return std::make_unique<SteppedKernel>(); }};
@@ -139,7 +148,7 @@ TEST_F(RunKernel, FactsOfPrepareAndConnectStandInStartedAndNameTheEndpoint) {
 TEST_F(RunKernel, AFactThatComesTooLateIsANoteAndNotLost) {
   steps.measure = [](Context& context, Group&) -> Status {
     context.reporter.fact("late", "value");
-    context.reporter.point(Point{});
+    context.reporter.point(declared_point());
     return {};
   };
   run();
@@ -170,7 +179,7 @@ TEST_F(RunKernel, AnotherRanksRefusalEndsItBeforeConnect) {
 
 TEST_F(RunKernel, WhatAKernelThrowsIsACrashAndItsPointsStay) {
   steps.measure = [](Context& context, Group&) -> Status {
-    context.reporter.point(Point{});
+    context.reporter.point(declared_point());
     throw std::runtime_error("library says no");
   };
   const Final final = run();
@@ -210,7 +219,7 @@ TEST_F(RunKernel, ADriftedClockSaysNothingAboutTheFabric) {
 
 TEST_F(RunKernel, RawSamplesLeaveOnlyWhereAskedFor) {
   steps.measure = [](Context& context, Group&) -> Status {
-    Point point;
+    Point point = declared_point();
     point.add_samples(1);
     context.reporter.point(point);
     return {};
