@@ -1,6 +1,8 @@
 // The program's TCP port under attack: few descriptors, many agents, a broken socket, wrong sizes.
 #include <grpcpp/generic/generic_stub.h>
+#include <netinet/in.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 
 #include <atomic>
 #include <chrono>
@@ -16,6 +18,7 @@
 #include "controller/testing/controller_process.h"
 #include "controller/testing/server_bench.h"
 #include "controller/testing/tcp_client.h"
+#include "kernels/core/base/fd.h"
 #include "kernels/core/group/framing.h"
 
 namespace railgauge {
@@ -346,12 +349,25 @@ TEST_F(PortTest, HealthzGrpcHealthAndAMetricReportThatEveryConnectionIsRefused) 
   EXPECT_EQ(count_of(controller.error_text(), "accepts connections again"), 1U);
 }
 
+// Whether ::1 can be bound; a host without IPv6 cannot show the test below.
+bool has_ipv6() {
+  const Fd socket(::socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  const sockaddr_in6 loopback{.sin6_family = AF_INET6,
+                              .sin6_port = 0,
+                              .sin6_flowinfo = 0,
+                              .sin6_addr = IN6ADDR_LOOPBACK_INIT,
+                              .sin6_scope_id = 0};
+  return socket &&
+         ::bind(socket.get(), reinterpret_cast<const sockaddr*>(&loopback), sizeof(loopback)) == 0;
+}
+
 TEST_F(PortTest, ListensOnIpv6AndOnEveryAddress) {
+  if (!has_ipv6()) GTEST_SKIP() << "this host has no IPv6";
   for (const char* host : {"[::1]", ""}) {
     bench_.config_.socket = bench_.path(fmt::format("s{}", std::string(host).size()));
     bench_.config_.database = bench_.path(fmt::format("d{}", std::string(host).size()));
     Process controller(bench_, {"--insecure", fmt::format("--listen={}:0", host)});
-    if (!controller.wait_until_serving()) GTEST_SKIP() << controller.error_text();
+    ASSERT_TRUE(controller.wait_until_serving()) << controller.error_text();
     const int port = port_of(controller);
     EXPECT_TRUE(ask(fmt::format("[::1]:{}", port)).ok()) << host;
     EXPECT_EQ(ask(fmt::format("127.0.0.1:{}", port)).ok(), *host == '\0');
