@@ -88,12 +88,12 @@ constexpr double kEndSeconds = 1;             // of a replaced stream that is no
 constexpr double kReportSeconds = 1;          // between two looks at what was left out
 constexpr std::uint32_t kEventsAMinute = 60;  // of a node: a bad port must not fill the store
 
-// The summary of those records that were stored.
+// The summary of those records that the delivery added to the store.
 std::vector<StoredRecords> summary_without(const store::Parcel& parcel,
-                                           std::span<const std::size_t> refused) {
+                                           const store::NotNew& not_new) {
   Summary summary;
   for (std::size_t i = 0; i < parcel.records.size(); ++i)
-    if (!std::ranges::binary_search(refused, i)) summary.add(parcel.records[i].record);
+    if (!not_new.has(i)) summary.add(parcel.records[i].record);
   return summary.take();
 }
 
@@ -426,13 +426,13 @@ void Fleet::on_records(Stream& stream, Batch batch) {
                              .clock_is_off = std::abs(skew) > store::kMaxClockSkewSeconds};
   const auto delivery = std::make_shared<const Delivery>(
       Delivery{stream.wire->session(), stream.name, node_id, std::move(batch),
-               std::make_shared<std::vector<std::size_t>>()});
+               std::make_shared<store::NotNew>()});
   const Status taken = store_.append(
       node_id, delivery->batch.parcel,
       [this, delivery](const Status& status) {
         loop_.post([this, delivery, status] { on_committed(*delivery, status); });
       },
-      range, timing, delivery->refused);
+      range, timing, delivery->not_new);
   if (taken) {
     stream.held.reset();
     return stream.wire->read_next();
@@ -458,12 +458,13 @@ void Fleet::on_committed(const Delivery& delivery, const Status& status) {
     found->second.wire->send(std::move(message));
   }
   if (listener_ == nullptr) return;
-  // Records that were put aside decide nothing about a run.
-  if (delivery.refused->empty())
+  // Records that were put aside decide nothing about a run. A repeat neither: what is stored was
+  // handed on by this process, or its run ended with an earlier one.
+  if (delivery.not_new->empty())
     listener_->records_stored(delivery.name, delivery.batch.stored);
   else
     listener_->records_stored(delivery.name,
-                              summary_without(*delivery.batch.parcel, *delivery.refused));
+                              summary_without(*delivery.batch.parcel, *delivery.not_new));
 }
 
 void Fleet::on_closed(Session session) {

@@ -39,7 +39,7 @@ struct StoredFigure {
   double message_bytes = 0;
   double median = 0;
 };
-// Records of one rank that were committed.
+// New records of one rank that were committed; neither repeats nor records that were put aside.
 struct StoredRecords {
   api::TaskRef task;
   std::uint32_t points = 0;
@@ -212,7 +212,7 @@ class Fleet {
     std::string name;
     std::string node_id;
     Batch batch;
-    std::shared_ptr<std::vector<std::size_t>> refused;  // positions of records put aside
+    std::shared_ptr<store::NotNew> not_new;
   };
   void on_committed(const Delivery& delivery, const Status& status);
   void on_closed(Session session);

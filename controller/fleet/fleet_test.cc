@@ -530,6 +530,77 @@ TEST(Fleet, ForgedRecordsChangeNoResultOfAnEndedRun) {
   EXPECT_EQ(points_of(bench, run.run_id()), before);
 }
 
+// A record of the first task of a run.
+Record record_in(const std::string& run_id, std::uint32_t rank, std::uint32_t sequence) {
+  Record record;
+  RecordKey& key = *record.mutable_key();
+  key.set_run_id(run_id);
+  key.set_task_id("t0001");
+  key.set_attempt(1);
+  key.set_rank(rank);
+  key.set_sequence(sequence);
+  record.set_unix_time_seconds(unix_seconds());
+  return record;
+}
+
+// Repeats are acknowledged, and the run takes nothing from them: no figure, no end.
+TEST(Fleet, ARepeatWithAnotherBodyDecidesNothingAboutTheRunUnderWay) {
+  ServerBench bench;
+  bench.write("limited.yaml",
+              "version: 1\nmetadata: {name: limited}\nstages:\n  - kernel: fake.lat\n    "
+              "placement: {pairs: all}\n    limits: [{metric: latency_ns, ceiling: 2us}]\n");
+  bench.start();
+  auto options = bench.agent("n1", Script::kHang);
+  ScriptedAgent n1(options);
+  ScriptedAgent n2(bench.agent("n2", Script::kHang));
+  ASSERT_TRUE(welcome(n1) && welcome(n2));
+  grpc::ClientContext context;
+  api::RunRequest request;
+  request.mutable_suite()->set_name("limited");
+  api::RunSummary run;
+  ASSERT_TRUE(bench.stub_->StartRun(&context, request, &run).ok());
+  for (ScriptedAgent* agent : {&n1, &n2})
+    ASSERT_TRUE(agent->wait_until([](const ScriptedAgent& a) {
+      return a.count(api::ControllerMessage::kGo) == 1 && a.acknowledged() == 1;
+    }));
+  const auto deliver = [](ScriptedAgent& agent, std::vector<Record> records) {
+    std::uint64_t last = agent.acknowledged();
+    for (const Record& record : records) agent.deliver(record);
+    last += records.size();
+    ASSERT_TRUE(agent.wait_until([last](const ScriptedAgent& a) {
+      return a.acknowledged() == last;
+    })) << "a repeat is acknowledged too";
+  };
+  Record sound = record_in(run.run_id(), 0, 1);
+  sound.mutable_point()->set_metric("latency_ns");
+  sound.mutable_point()->set_median(1'500);
+  Record beyond = sound;
+  beyond.mutable_point()->set_median(9'000'000);
+  Record passed = record_in(run.run_id(), 0, 2);
+  passed.mutable_final()->set_outcome("passed");
+  Record failed = passed;
+  failed.mutable_final()->set_outcome("failed");
+  deliver(n1, {sound, beyond, passed, failed});
+  options.first_spool_id = 6;
+  // Its next stream lists no runner, so that the first final record is the end of its rank.
+  ScriptedAgent back(options);
+  ASSERT_TRUE(welcome(back));
+  Record end = record_in(run.run_id(), 1, 1);
+  end.mutable_final()->set_outcome("passed");
+  deliver(n2, {end});
+  api::AgentMessage message;
+  api::TaskRef& task = *message.mutable_ended()->mutable_task();
+  task.set_run_id(run.run_id());
+  task.set_task_id("t0001");
+  task.set_attempt(1);
+  task.set_rank(1);
+  message.mutable_ended()->set_outcome("passed");
+  n2.send(message);
+  const api::RunDetail detail = bench.end_of(run.run_id());
+  ASSERT_EQ(detail.tasks_size(), 1);
+  EXPECT_EQ(detail.tasks(0).outcome(), "passed") << detail.tasks(0).reason();
+}
+
 TEST(Fleet, AnUndeclaredFigureDoesNotMakeATaskPass) {
   ServerBench bench;
   bench.start();

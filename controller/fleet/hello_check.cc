@@ -166,7 +166,59 @@ std::string several_lines(std::string_view text) {
   return std::string(beginning_of(text, kMaxTextBytes));
 }
 
+// Writes every text of the message as printable() does; it has no maps.
+void clean_texts(Message& message) {
+  const google::protobuf::Reflection& reflection = *message.GetReflection();
+  std::vector<const FieldDescriptor*> fields;
+  reflection.ListFields(message, &fields);
+  for (const FieldDescriptor* field : fields) {
+    const int count = field->is_repeated() ? reflection.FieldSize(message, field) : 0;
+    if (field->cpp_type() == FieldDescriptor::CPPTYPE_STRING) {
+      if (!field->is_repeated())
+        reflection.SetString(&message, field, printable(reflection.GetString(message, field)));
+      for (int i = 0; i < count; ++i)
+        reflection.SetRepeatedString(&message, field, i,
+                                     printable(reflection.GetRepeatedString(message, field, i)));
+    } else if (field->cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE) {
+      if (!field->is_repeated()) clean_texts(*reflection.MutableMessage(&message, field));
+      for (int i = 0; i < count; ++i)
+        clean_texts(*reflection.MutableRepeatedMessage(&message, field, i));
+    }
+  }
+}
+
+Status check_answer(const api::PreflightAnswer& answer) {
+  const auto fits = [](std::string_view what, std::size_t is, std::size_t most) -> Status {
+    if (is <= most) return {};
+    return fail(Code::kInvalidArgument,
+                fmt::format("its answer has {} {}, at most {} are allowed; restart its agent, or "
+                            "see what railgauge-agent --preflight prints there",
+                            is, what, most));
+  };
+  RG_TRY_OK(fits("bytes", answer.ByteSizeLong(), kMaxAnswerBytes));
+  const api::PreflightReport& report = answer.report();
+  RG_TRY_OK(fits("checks", static_cast<std::size_t>(report.checks_size()), kMaxAnswerChecks));
+  RG_TRY_OK(
+      fits("GPU and NIC pairs", static_cast<std::size_t>(report.pairs_size()), kMaxAnswerPairs));
+  RG_TRY_OK(fits("nodes", static_cast<std::size_t>(report.nodes_size()), 1));
+  return fits("bytes in one text", Texts(answer).longest, kMaxTextBytes);
+}
+
 }  // namespace
+
+// Escapes lengthen a text, so the bounds are checked again behind them.
+void bound_answer(api::PreflightAnswer& answer) {
+  Status sound = check_answer(answer);
+  if (sound) {
+    clean_texts(answer);
+    sound = check_answer(answer);
+  }
+  if (sound) return;
+  std::string id(beginning_of(answer.request_id(), kMaxIdBytes));
+  answer.Clear();
+  answer.set_request_id(std::move(id));
+  answer.mutable_report()->add_nodes()->set_error(sound.error().message);
+}
 
 void bound_texts(api::AgentMessage& message) {
   if (message.has_hello() && message.hello().has_busy())
@@ -189,6 +241,7 @@ void bound_texts(api::AgentMessage& message) {
     message.mutable_ended()->set_outcome(short_line(message.ended().outcome()));
     message.mutable_ended()->set_reason(several_lines(message.ended().reason()));
   }
+  if (message.has_preflight()) bound_answer(*message.mutable_preflight());
 }
 
 }  // namespace railgauge::fleet

@@ -1,5 +1,5 @@
-// The bounds of what an agent says about itself. Nothing of a Hello that is beyond them is logged,
-// stored or kept. Pure; thread safe.
+// The bounds of what an agent says about itself. Nothing of a Hello or of a preflight's answer that
+// is beyond them is logged, stored or kept. Pure; thread safe.
 #pragma once
 
 #include <cstddef>
@@ -23,8 +23,18 @@ bool is_node_name(std::string_view name);
 // name. The message holds no text of the Hello beyond its name.
 Status check_bounds(const api::Hello& hello);
 
+// Bounds of a preflight's answer. A node with many ports has some hundred checks.
+inline constexpr std::size_t kMaxAnswerBytes = 1U << 20U;
+inline constexpr int kMaxAnswerChecks = 1'024;
+inline constexpr int kMaxAnswerPairs = 1'024;
+// Makes the texts of an answer visible, as printable() writes them. An answer that is beyond the
+// bounds, of its lists, of one text or in all, becomes the error of its node: it keeps its request
+// id alone.
+void bound_answer(api::PreflightAnswer& answer);
+
 // Shortens and cleans what an attached agent says later, so that each text is one line of bounded
-// length: the work that keeps its node busy, and the reasons of its refusals and ends.
+// length: the work that keeps its node busy, and the reasons of its refusals and ends. Bounds its
+// answer to a preflight.
 void bound_texts(api::AgentMessage& message);
 
 // One line of at most 512 bytes.

@@ -213,5 +213,74 @@ TEST(BoundTexts, ALineOfEscapesIsAsShortAsAnother) {
   EXPECT_EQ(short_line("a\nb"), "a\\nb");
 }
 
+api::PreflightAnswer sound_answer() {
+  api::PreflightAnswer answer;
+  answer.set_request_id("p1");
+  answer.mutable_report()->add_nodes()->set_node("n1");
+  api::PreflightCheck& check = *answer.mutable_report()->add_checks();
+  check.set_id("acs");
+  check.set_state("fail");
+  check.set_observed("on");
+  check.add_remedy("setpci ...");
+  return answer;
+}
+
+TEST(BoundAnswer, ASoundOneStaysAndItsControlCharactersBecomeVisible) {
+  api::PreflightAnswer answer = sound_answer();
+  const std::string before = answer.SerializeAsString();
+  bound_answer(answer);
+  EXPECT_EQ(answer.SerializeAsString(), before);
+  answer.mutable_report()->mutable_checks(0)->set_observed("a\nforged \x1b[2J");
+  answer.mutable_report()->mutable_checks(0)->add_remedy("b\rc");
+  answer.mutable_report()->add_pairs()->set_because("\x07");
+  bound_answer(answer);
+  EXPECT_EQ(answer.report().checks(0).observed(), "a\\nforged \\x1b[2J");
+  EXPECT_EQ(answer.report().checks(0).remedy(1), "b\\rc");
+  EXPECT_EQ(answer.report().pairs(0).because(), "\\x07");
+}
+
+TEST(BoundAnswer, OneBeyondItsBoundsIsTheErrorOfItsNode) {
+  const auto error_of = [](const auto& change) {
+    api::PreflightAnswer answer = sound_answer();
+    change(answer);
+    api::AgentMessage message;
+    *message.mutable_preflight() = std::move(answer);
+    bound_texts(message);
+    const api::PreflightReport& report = message.preflight().report();
+    EXPECT_LT(message.ByteSizeLong(), 400U);
+    EXPECT_EQ(report.checks_size() + report.pairs_size(), 0);
+    return report.nodes_size() == 1 ? report.nodes(0).error() : "no error";
+  };
+  using Answer = api::PreflightAnswer;
+  EXPECT_THAT(error_of([](Answer& answer) {
+                for (int i = 0; i < kMaxAnswerChecks; ++i) answer.mutable_report()->add_checks();
+              }),
+              HasSubstr("its answer has 1025 checks, at most 1024 are allowed"));
+  EXPECT_THAT(error_of([](Answer& answer) {
+                for (int i = 0; i <= kMaxAnswerPairs; ++i) answer.mutable_report()->add_pairs();
+              }),
+              HasSubstr("1025 GPU and NIC pairs"));
+  EXPECT_THAT(error_of([](Answer& answer) { answer.mutable_report()->add_nodes(); }),
+              HasSubstr("2 nodes"));
+  EXPECT_THAT(
+      error_of([](Answer& answer) {
+        answer.mutable_report()->mutable_checks(0)->set_why(std::string(kMaxTextBytes + 1, 'x'));
+      }),
+      HasSubstr("4097 bytes in one text"));
+  EXPECT_THAT(
+      error_of([](Answer& answer) {
+        answer.mutable_report()->mutable_checks(0)->set_why(std::string(kMaxTextBytes, '\x1b'));
+      }),
+      HasSubstr("16384 bytes in one text"));
+  EXPECT_THAT(
+      error_of([](Answer& answer) {
+        for (int i = 0; i < 300; ++i)
+          answer.mutable_report()->mutable_checks(0)->add_remedy(std::string(kMaxTextBytes, 'x'));
+      }),
+      HasSubstr("bytes, at most 1048576"));
+  EXPECT_THAT(error_of([](Answer& answer) { answer.set_request_id(std::string(5'000, 'x')); }),
+              HasSubstr("5000 bytes in one text"));
+}
+
 }  // namespace
 }  // namespace railgauge::fleet

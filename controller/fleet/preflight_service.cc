@@ -41,7 +41,10 @@ PreflightService::PreflightService(fleet::EventLoop& loop, fleet::Fleet& fleet, 
                                    PreflightSite site)
     : loop_(loop), fleet_(fleet), store_(store), site_(site) {
   fleet_.on_preflight([this](const std::string& node, api::PreflightAnswer answer) {
-    answered(node, std::move(answer));
+    const std::string error =
+        answer.report().nodes().empty() ? "" : answer.report().nodes(0).error();
+    if (answered(node, std::move(answer)) && !error.empty())
+      spdlog::warn("preflight of {}: {}", node, error);
   });
 }
 
@@ -94,15 +97,16 @@ api::PreflightReport PreflightService::ask(const PreflightQuestion& question) {
   return all;
 }
 
-void PreflightService::answered(const std::string& node, api::PreflightAnswer answer) {
+bool PreflightService::answered(const std::string& node, api::PreflightAnswer answer) {
   const std::lock_guard lock(mutex_);
   const auto found = pending_.find(answer.request_id());
-  if (found == pending_.end()) return;  // too late, or never asked
+  if (found == pending_.end()) return false;  // too late, or never asked
   const auto place = found->second.reports.find(node);
-  if (place == found->second.reports.end() || place->second) return;
+  if (place == found->second.reports.end() || place->second) return false;
   place->second = report_of(node, std::move(*answer.mutable_report()));
   --found->second.missing;
   changed_.notify_all();
+  return true;
 }
 
 // Stores the answer of a node. Without an answer the node's last preflight stays.

@@ -44,8 +44,8 @@ class PreflightService {
   // Blocks until all nodes have answered or their time is over. Every node of the question is in
   // the report; a node that did not answer has the reason.
   api::PreflightReport ask(const PreflightQuestion& question);
-  // On the loop.
-  void answered(const std::string& node, api::PreflightAnswer answer);
+  // On the loop. False: nobody asked, or the answer is there already.
+  bool answered(const std::string& node, api::PreflightAnswer answer);
 
  private:
   struct Pending {

@@ -56,6 +56,32 @@ TEST_F(PreflightTest, EachNodesAnswerIsItsOwnWhateverItClaims) {
   for (const auto& check : report->checks()) EXPECT_NE(check.node(), "somebody-else");
 }
 
+TEST_F(PreflightTest, AnAnswerBeyondItsBoundsIsRefusedNamingItsNodeAndTheOthersStay) {
+  add("n1");
+  auto options = bench_.agent("n2");
+  options.change_answer = [](api::PreflightAnswer& answer) {
+    answer.mutable_report()->mutable_checks(0)->set_observed(std::string(3'000'000, 'x'));
+  };
+  agents_.push_back(std::make_unique<ScriptedAgent>(options));
+  ASSERT_TRUE(welcome(*agents_.back()));
+  options = bench_.agent("n3");
+  options.change_answer = [](api::PreflightAnswer& answer) {
+    answer.mutable_report()->mutable_checks(0)->set_observed("\x1b[2J\nforged");
+  };
+  agents_.push_back(std::make_unique<ScriptedAgent>(options));
+  ASSERT_TRUE(welcome(*agents_.back()));
+  const auto report = preflight();
+  ASSERT_TRUE(report) << report.error().message;
+  ASSERT_THAT(report->nodes(), SizeIs(3));
+  EXPECT_EQ(report->nodes(0).error(), "");
+  EXPECT_EQ(report->nodes(1).node(), "n2");
+  EXPECT_EQ(report->nodes(1).state(), "error");
+  EXPECT_THAT(report->nodes(1).error(), HasSubstr("at most 1048576 are allowed"));
+  EXPECT_FALSE(agents_[1]->ended()) << "its stream stays";
+  ASSERT_THAT(report->checks(), SizeIs(2));
+  EXPECT_EQ(report->checks(1).observed(), "\\x1b[2J\\nforged");
+}
+
 // As the site profile has them.
 TEST(PreflightSiteRules, AreTakenToEachNode) {
   ServerBench bench;

@@ -193,7 +193,7 @@ void TaskMachine::stored(std::uint32_t attempt, std::uint32_t rank, std::uint32_
   r->points += points;
   if (final) {
     r->final_stored = true;
-    r->final = std::move(final);
+    if (!r->final) r->final = std::move(final);  // the first one stays, as in the store
     if (alive(*r) && r->resume_by)
       return ended(attempt, rank, r->final->outcome, r->final->reason, now, out);
   }

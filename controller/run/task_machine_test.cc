@@ -388,5 +388,22 @@ TEST(TaskMachine, ANodeLongGoneEndsTheTaskAtOnceWithoutAnAttempt) {
   EXPECT_EQ(std::get<TaskFinished>(actions[0]).reason, "node n2 lost");
 }
 
+TEST(TaskMachine, TheFirstFinalRecordOfARankStays) {
+  Bench bench;
+  bench.all_prepared();
+  bench.machine.stored(1, 1, 0, RankEnd{"failed", "wrong data"}, bench.now, bench.actions);
+  bench.machine.stored(1, 1, 0, RankEnd{"passed", ""}, bench.now, bench.actions);
+  bench.machine.node_detached("n1", bench.now, bench.actions);
+  bench.machine.node_resumed("n1", {}, bench.now, bench.actions);  // its final record is its end
+  const auto cancels = bench.take<SendCancel>();
+  ASSERT_THAT(cancels, SizeIs(2));
+  EXPECT_THAT(cancels[0].reason, HasSubstr("rank 1 on n1: wrong data"));
+  for (const std::uint32_t rank : {0U, 2U}) {
+    bench.machine.stored(1, rank, 1, RankEnd{"passed", ""}, bench.now, bench.actions);
+    bench.machine.ended(1, rank, "passed", "", bench.now, bench.actions);
+  }
+  EXPECT_EQ(bench.finished().outcome, "failed");
+}
+
 }  // namespace
 }  // namespace railgauge::run

@@ -15,6 +15,7 @@
 namespace railgauge::store {
 namespace {
 
+using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
@@ -119,6 +120,36 @@ TEST_F(RefusedRecords, ARankWithItsFinalRecordTakesNothingMoreAndExactRepeatsAre
   ASSERT_TRUE(deliver(*store_, "id-1", whole));
   ASSERT_TRUE(deliver(*store_, "id-1", {point_record({}, 10, 1), point_record({}, 1, 2)}));
   EXPECT_EQ(seen(), before) << "the database knows the end too";
+}
+
+// The run uses only what is new in a delivery.
+TEST_F(RefusedRecords, RepeatsAreReportedApartFromRefusedRecordsWhateverTheyHold) {
+  plan();
+  NotNew last;
+  const auto sort_out = [&](std::vector<Record> records) {
+    const auto not_new = std::make_shared<NotNew>();
+    Status stored = fail(Code::kUnknown, "never called");
+    const Status taken = store_->append(
+        "id-1", std::make_shared<const Parcel>(pack(std::move(records))),
+        [&](const Status& status) { stored = status; }, {}, {}, not_new);
+    EXPECT_TRUE(taken && store_->flush() && stored);
+    last = *not_new;
+  };
+  sort_out({started_record({}), point_record({}, 1), point_record({}, 1, 9),
+            note_record({}, 2, "a"), note_record({}, 2, "b"), point_record({}, 3),
+            point_record({}, 3, 9), final_record({}, 4, "failed"), final_record({}, 4, "passed"),
+            final_record({}, 9, "passed"), point_record({}, 10)});
+  EXPECT_THAT(last.repeats, ElementsAre(0, 1, 2, 4, 6, 8, 9));
+  EXPECT_THAT(last.refused, ElementsAre(10));
+  EXPECT_FALSE(last.has(3) || last.has(5) || last.has(7)) << "note, point and end are new";
+  EXPECT_TRUE(last.has(0) && last.has(10));
+  const std::string before = seen();
+  EXPECT_THAT(before, HasSubstr("failed"));
+  reopen();
+  sort_out({point_record({}, 3), final_record({}, 4, "failed"), final_record({}, 4, "passed")});
+  EXPECT_THAT(last.repeats, ElementsAre(0, 1, 2)) << "the database knows them too";
+  EXPECT_THAT(last.refused, IsEmpty());
+  EXPECT_EQ(seen(), before);
 }
 
 TEST_F(RefusedRecords, ARepeatWithAnotherFigureOrMetricMakesNoSeries) {

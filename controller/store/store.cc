@@ -46,14 +46,14 @@ Status Store::append_records(std::string node_id, std::vector<Record> records, C
 
 Status Store::append(std::string node_id, std::shared_ptr<const Parcel> parcel, Completion done,
                      std::optional<SpoolRange> range, Timing timing,
-                     std::shared_ptr<std::vector<std::size_t>> refused) {
+                     std::shared_ptr<NotNew> not_new) {
   RG_TRY_OK(impl_->reserve->check());
   WriteJob job{.done = std::move(done), .records = parcel->records.size(), .bytes = parcel->bytes};
-  job.apply = [this, range, timing, refused = std::move(refused), node_id,
+  job.apply = [this, range, timing, not_new = std::move(not_new), node_id,
                parcel = std::move(parcel)]() -> Status {
     RG_TRY_OK(impl_->deliveries.check(node_id, range));
-    auto put_aside = RG_TRY(impl_->records.store(node_id, parcel->records, {impl_->now(), timing}));
-    if (refused) *refused = std::move(put_aside);
+    auto left = RG_TRY(impl_->records.store(node_id, parcel->records, {impl_->now(), timing}));
+    if (not_new) *not_new = std::move(left);
     if (!range) return {};
     return impl_->connection.execute("UPDATE node SET spool_through=?2 WHERE node_id=?1", node_id,
                                      range->through);

@@ -131,10 +131,10 @@ class Store {
   Status append_records(std::string node_id, std::vector<Record> records, Completion done,
                         std::optional<SpoolRange> range = {});
   // The same for records that were packed on another thread, which saves work on the writer thread.
-  // `refused` gets the positions of records that were put aside, before `done` is called.
+  // `not_new` gets the records that were put aside and the repeats, before `done` is called.
   Status append(std::string node_id, std::shared_ptr<const Parcel> parcel, Completion done,
                 std::optional<SpoolRange> range = {}, Timing timing = {},
-                std::shared_ptr<std::vector<std::size_t>> refused = {});
+                std::shared_ptr<NotNew> not_new = {});
   // Moves `last_seen_at` of attached nodes and their endpoints to now. Not retried: the caller
   // repeats it.
   Status note_seen(std::vector<std::string> node_ids);

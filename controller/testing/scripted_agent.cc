@@ -187,6 +187,7 @@ void ScriptedAgent::play(const api::ControllerMessage& message) {
   }
   if (message.has_preflight()) {
     *answer.mutable_preflight() = preflight_answer(options_, message.preflight());
+    if (options_.change_answer) options_.change_answer(*answer.mutable_preflight());
     send(answer);
   }
   if (message.has_go() && options_.script == Script::kPass) send_step(message.go().task(), 0);

@@ -47,6 +47,7 @@ struct AgentOptions {
   std::string metric = "latency_ns";                // of the point
   double clock_ahead_seconds = 0;                   // of the records' times
   std::function<void(api::Hello&)> change_hello{};  // before it is sent
+  std::function<void(api::PreflightAnswer&)> change_answer{};
 };
 
 class ScriptedAgent {

@@ -2,6 +2,7 @@
 // receive records, because a single thread writes.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <optional>
 #include <string>
@@ -28,6 +29,19 @@ struct Timing {
 struct Parcel {
   std::vector<ReadyRecord> records{};
   std::size_t bytes = 0;  // approximate size in memory
+};
+
+// Positions of the records of a delivery that are not new, each list in rising order. Neither is a
+// fact that a run may use.
+struct NotNew {
+  std::vector<std::size_t> refused{};  // put aside
+  std::vector<std::size_t> repeats{};  // of a stored record; what they hold is not looked at
+
+  [[nodiscard]] bool empty() const { return refused.empty() && repeats.empty(); }
+  [[nodiscard]] bool has(std::size_t position) const {
+    return std::ranges::binary_search(refused, position) ||
+           std::ranges::binary_search(repeats, position);
+  }
 };
 
 // Check and prepare records; pack() prepares all of them. Pure; thread safe.

@@ -186,34 +186,34 @@ std::map<std::string, double> RecordSink::refused() const {
   return counts;
 }
 
-Result<std::vector<std::size_t>> RecordSink::store(std::string_view node_id,
-                                                   std::span<const ReadyRecord> records,
-                                                   const Arrival& arrival) {
-  std::vector<std::size_t> aside;
+Result<NotNew> RecordSink::store(std::string_view node_id, std::span<const ReadyRecord> records,
+                                 const Arrival& arrival) {
+  NotNew left;
   std::size_t fresh = 0;
   std::string first_reason;
   for (std::size_t i = 0; i < records.size(); ++i) {
     const ReadyRecord& ready = records[i];
     const Record& record = ready.record;
-    Refusal refusal;
+    Fate fate;
     if (ready.fault)
-      refusal = Reason{RefusedFor::kUnsound, *ready.fault};
+      fate.refusal = Reason{RefusedFor::kUnsound, *ready.fault};
     else
-      refusal = RG_TRY(store_one(node_id, ready, arrival));
-    if (!refusal) continue;
-    aside.push_back(i);
-    if (!RG_TRY(orphans_.put(node_id, record, refusal->text, arrival.now))) continue;
-    ++refused_.at(static_cast<std::size_t>(refusal->kind));
+      fate = RG_TRY(store_one(node_id, ready, arrival));
+    if (fate.is_repeat) left.repeats.push_back(i);
+    if (!fate.refusal) continue;
+    left.refused.push_back(i);
+    if (!RG_TRY(orphans_.put(node_id, record, fate.refusal->text, arrival.now))) continue;
+    ++refused_.at(static_cast<std::size_t>(fate.refusal->kind));
     if (fresh++ == 0)
       first_reason = fmt::format("{} sequence {}: {}", key_text(record.key()),
-                                 record.key().sequence(), refusal->text);
+                                 record.key().sequence(), fate.refusal->text);
   }
-  if (fresh == 0) return aside;
+  if (fresh == 0) return left;
   RG_TRY_OK(
       report(node_id, records.front().record.key().run_id(),
              fmt::format("{} of {} records put aside; {}", fresh, records.size(), first_reason),
              arrival.now));
-  return aside;
+  return left;
 }
 
 // Stores an event, at most kEventsAMinute for a node; then one with their number.
@@ -233,27 +233,32 @@ Status RecordSink::report(std::string_view node_id, const std::string& run_id, s
   return put(node_id, run_id, text);
 }
 
-Result<RecordSink::Refusal> RecordSink::store_one(std::string_view node_id,
-                                                  const ReadyRecord& ready,
+Result<RecordSink::Fate> RecordSink::store_one(std::string_view node_id, const ReadyRecord& ready,
+                                               const Arrival& arrival) {
+  Rank* rank = nullptr;
+  if (auto refusal = RG_TRY(find_rank(node_id, ready.record.key(), arrival.now, rank)))
+    return Fate{.refusal = std::move(refusal)};
+  if (RG_TRY(is_stored(*rank, ready.record))) return Fate{.is_repeat = true};
+  return Fate{.refusal = RG_TRY(store_new(*rank, ready, arrival))};
+}
+
+Result<RecordSink::Refusal> RecordSink::store_new(Rank& rank, const ReadyRecord& ready,
                                                   const Arrival& arrival) {
   const Record& record = ready.record;
-  Rank* rank = nullptr;
-  if (auto refusal = RG_TRY(find_rank(node_id, record.key(), arrival.now, rank))) return refusal;
-  if (RG_TRY(is_stored(*rank, record))) return Refusal();
-  if (rank->ended) return Refusal({RefusedFor::kEnded, "its rank has ended already"});
-  const Time time = time_of(*rank, record, arrival);
+  if (rank.ended) return Refusal({RefusedFor::kEnded, "its rank has ended already"});
+  const Time time = time_of(rank, record, arrival);
   switch (record.body_case()) {
     case Record::kStarted:
-      return store_started(*rank, record, arrival);
+      return store_started(rank, record, arrival);
     case Record::kPoint:
-      if (auto refusal = RG_TRY(admit(*rank, ready))) return refusal;
-      return store_point(*rank, ready, time);
+      if (auto refusal = RG_TRY(admit(rank, ready))) return refusal;
+      return store_point(rank, ready, time);
     case Record::kNote:
-      if (auto refusal = RG_TRY(admit(*rank, ready))) return refusal;
-      RG_TRY_OK(store_note(*rank, record));
+      if (auto refusal = RG_TRY(admit(rank, ready))) return refusal;
+      RG_TRY_OK(store_note(rank, record));
       return Refusal();
     default:
-      RG_TRY_OK(store_final(*rank, record, time));
+      RG_TRY_OK(store_final(rank, record, time));
       return Refusal();
   }
 }
@@ -628,7 +633,7 @@ Result<std::uint64_t> RecordSink::take_orphans(const AttemptKey& attempt, double
        !page.empty();) {
     for (const Orphans::Entry& entry : page) {
       const ReadyRecord ready = make_ready(entry.record);
-      if (ready.fault || RG_TRY(store_one(entry.node_id, ready, arrival))) continue;
+      if (ready.fault || RG_TRY(store_one(entry.node_id, ready, arrival)).refusal) continue;
       RG_TRY_OK(orphans_.remove(entry.id));
       ++taken;
     }

@@ -144,10 +144,9 @@ class RecordSink {
     double now = 0;
     Timing timing{};
   };
-  // Stores one delivery of a node's spool. Returns the positions of the records put aside.
-  Result<std::vector<std::size_t>> store(std::string_view node_id,
-                                         std::span<const ReadyRecord> records,
-                                         const Arrival& arrival);
+  // Stores one delivery of a node's spool. Returns the records put aside and the repeats.
+  Result<NotNew> store(std::string_view node_id, std::span<const ReadyRecord> records,
+                       const Arrival& arrival);
   // Stores the orphans of an attempt that was dispatched now. Returns their number.
   Result<std::uint64_t> take_orphans(const AttemptKey& attempt, double now);
   // Records put aside since the start, by the word of the reason. Thread safe.
@@ -181,20 +180,26 @@ class RecordSink {
     std::int64_t bytes = 0;                                   // of its points and notes
     std::vector<std::int64_t> series;                         // of its points, sorted
   };
-  // Reason for which a record becomes an orphan; absent: the record was stored.
+  // Reason for which a record becomes an orphan; absent: it does not.
   struct Reason {
     RefusedFor kind;
     std::string text;
   };
   using Refusal = std::optional<Reason>;
+  // The end of one record: without a refusal it is stored, by now or, as a repeat, before.
+  struct Fate {
+    Refusal refusal{};
+    bool is_repeat = false;
+  };
   // A record's time as it is stored.
   struct Time {
     double at = 0;
     bool is_arrival = false;
   };
 
-  Result<Refusal> store_one(std::string_view node_id, const ReadyRecord& ready,
-                            const Arrival& arrival);
+  Result<Fate> store_one(std::string_view node_id, const ReadyRecord& ready,
+                         const Arrival& arrival);
+  Result<Refusal> store_new(Rank& rank, const ReadyRecord& ready, const Arrival& arrival);
   Result<Refusal> find_rank(std::string_view node_id, const RecordKey& key, double now,
                             Rank*& found);
   Result<Refusal> find_other_rank(std::string_view node_id, const RecordKey& key, double now,
