@@ -262,6 +262,7 @@ Result<std::shared_ptr<WebConfig>> read_sections(const YAML::Node& root, const s
   SslContext tls;
   std::vector<User> users;
   std::vector<std::string> files{path};
+  std::string private_key;
   if (root.IsNull())
     return wrong(fmt::format("{}: empty; without settings leave out --web-config-file", path));
   const auto sections = RG_TRY(
@@ -270,6 +271,7 @@ Result<std::shared_ptr<WebConfig>> read_sections(const YAML::Node& root, const s
     if (section.key == "tls_server_config") {
       const TlsSettings settings = RG_TRY(read_tls(section, path));
       for (const auto& [key, file] : settings.files) files.push_back(file.first);
+      private_key = settings.files.at("key_file").first;
       tls = RG_TRY(make_context(settings));
     } else if (section.key == "basic_auth_users") {
       users = RG_TRY(read_users(section, path));
@@ -278,8 +280,8 @@ Result<std::shared_ptr<WebConfig>> read_sections(const YAML::Node& root, const s
       RG_TRY(entries_of(section.value, path, section.key, {"http2"}));
     }
   }
-  return std::shared_ptr<WebConfig>(
-      new WebConfig{std::move(tls), BasicAuth(std::move(users)), std::move(files)});
+  return std::shared_ptr<WebConfig>(new WebConfig{std::move(tls), BasicAuth(std::move(users)),
+                                                  std::move(files), std::move(private_key)});
 }
 
 }  // namespace
