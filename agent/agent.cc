@@ -21,9 +21,11 @@
 #include "agent/inventory/contract.h"
 #include "agent/inventory/read_inventory.h"
 #include "agent/os/atomic_file.h"
+#include "agent/os/children.h"
 #include "agent/os/resident.h"
 #include "agent/recovery.h"
 #include "agent/tasks/kernel_list.h"
+#include "controller/http/web_config.h"
 #include "kernels/core/base/clock.h"
 #include "kernels/core/base/landlock.h"
 #include "kernels/core/base/outcome.h"
@@ -81,10 +83,15 @@ Status check_sizes(const api::ControllerMessage& message) {
 
 // The runners of this node have the agent's user, so only Landlock keeps them from these files.
 void hide_secrets(AgentOptions& options) {
-  std::vector<std::string>& hidden = options.supervisor.task.confinement.hidden;
-  hidden.push_back(std::filesystem::absolute(options.state_dir).string());
-  if (!options.link.tls_key.empty())
-    hidden.push_back(std::filesystem::absolute(options.link.tls_key).string());
+  const auto hide = [&](const std::string& path) {
+    if (path.empty()) return;
+    options.supervisor.task.confinement.hidden.push_back(std::filesystem::absolute(path).string());
+  };
+  hide(options.state_dir);
+  hide(options.link.tls_key);
+  hide(options.web_config);
+  if (options.web_config.empty()) return;
+  if (const auto web = http::read_web_config(options.web_config)) hide((*web)->key);
 }
 
 std::string name_of(const api::TaskRef& task) {
@@ -133,6 +140,7 @@ Agent::Agent(AgentOptions options, Metrics& metrics, Identity identity, Spool sp
                                              .start_ticks = process_start_ticks(pid).value_or(0),
                                              .next_sequence = 0});
                   }),
+      modes_(options_.supervisor.task.confinement.hidden),
       guard_(options_.busy, read_busy_sources(options_.busy).value(),
              [fd = wake_.get()] { ring(fd); }),
       watch_(options_.watch, [fd = wake_.get()] { ring(fd); }) {
@@ -350,6 +358,9 @@ void Agent::record(Record record) {
 void Agent::ended(const api::TaskRef& task, Record record, bool was_prepared) {
   const Final& final = record.final();
   spdlog::info("{} rank {}: {} {}", name_of(task), task.rank(), final.outcome(), final.reason());
+  for (const std::string& change : modes_.restore())
+    spdlog::warn("{} rank {}: while it ran, a mode changed: {}", name_of(task), task.rank(),
+                 change);
   metrics_.task_ended(supervisor_.kernel_of(task), final.outcome());
   if (const auto it = measured_.find(task_key(task)); it != measured_.end()) {
     if (final.outcome() == kPassed) show(it->second.figures);
@@ -439,6 +450,7 @@ void Agent::tick() {
   if (now_ns >= beat_ns_) beat();
   if (now_ns < tick_ns_) return;
   tick_ns_ = now_ns + kTickNs;
+  end_strays_left();
   metrics_.set_running(static_cast<double>(supervisor_.size()));
   metrics_.set_spool(static_cast<double>(spool_.waiting_records()),
                      static_cast<double>(spool_.used_bytes().value_or(0)),

@@ -16,6 +16,7 @@
 #include "agent/link/link.h"
 #include "agent/link/spool.h"
 #include "agent/metrics.h"
+#include "agent/os/modes.h"
 #include "agent/preflight/probe/helper.h"
 #include "agent/preflight/worker.h"
 #include "agent/tasks/supervisor.h"
@@ -31,6 +32,7 @@ struct AgentOptions {
   std::string sysfs_root = "/sys";
   std::string proc_root = "/proc";
   LinkOptions link;
+  std::string web_config{};  // the file of /metrics' TLS and passwords, as runners must not see it
   Supervisor::Options supervisor;
   std::uint64_t spool_bytes = 256U << 20U;  // bound of the spool's file
   BusyOptions busy{};
@@ -122,6 +124,7 @@ class Agent final : private TaskListener {
   Delivery delivery_;
   Answers answers_;
   Supervisor supervisor_;
+  Modes modes_;  // of what is hidden from runners
   BusyGuard guard_;
   BusyReasons busy_;  // the last report
   Watch watch_;

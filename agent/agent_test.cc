@@ -75,6 +75,12 @@ TEST_F(AgentTest, BeatsAndNamesTheTaskThatRuns) {
   }));
 }
 
+TEST_F(AgentTest, TheModeThatARunnerGivesTheStateFolderIsUndone) {
+  start(options());
+  run_to_end("t1", "open_mode " + folder_ / "state");
+  EXPECT_EQ(fs::status(folder_ / "state").permissions(), fs::perms::owner_all);
+}
+
 TEST_F(AgentTest, ARefusalCarriesTheRunnersOwnReasonAndIsRecordedToo) {
   start(options());
   prepare("t1", "refuse");
@@ -421,6 +427,35 @@ TEST_F(AgentProgramTest, ItsRunnerReachesNeitherItsKeyNorItsSpoolNorItself) {
                                "trace: Operation not permitted; "));
   if (landlock_version() < kLandlockOfSignals) GTEST_SKIP() << "this kernel has no scopes";
   EXPECT_THAT(told, EndsWith("signal: Operation not permitted; keeper: Operation not permitted"));
+}
+
+TEST_F(AgentProgramTest, ItsRunnerReadsNeitherItsWebConfigNorTheKeyOfIt) {
+  if (landlock_version() == 0) GTEST_SKIP() << "this kernel has no Landlock";
+  folder_.write("web/web.yml", "tls_server_config:\n  cert_file: web.crt\n  key_file: web.key\n");
+  const std::string make =
+      "cd " + folder_ / "web" +
+      " && openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -keyout web.key "
+      "-out web.crt -subj /CN=localhost -days 1 2>log && chmod 0600 web.key";
+  ASSERT_EQ(std::system(make.c_str()), 0);
+  Subprocess agent = spawn_agent({"--web-config-file", folder_ / "web/web.yml"});
+  EXPECT_THAT(reason_of("t1", "attack " + folder_ / "web/web.yml" + " " + folder_ / "web/web.key"),
+              StartsWith("key: Permission denied; spool: Permission denied; "));
+}
+
+TEST_F(AgentProgramTest, ItEndsWhatARunnerLeavesThatKillsItsKeeper) {
+  Subprocess agent = spawn_agent({"--runner-landlock", "false"});
+  prepare("t1", "daemon_and_kill_keeper");
+  pid_t daemon = 0;
+  ASSERT_TRUE(until([&](const Heard& heard) {
+    for (const api::SpooledRecord& record : FakeController::records(heard))
+      if (record.record().point().metric() == "pid")
+        daemon = static_cast<pid_t>(record.record().point().message_bytes());
+    return daemon > 0;
+  }));
+  ASSERT_TRUE(
+      until([](const Heard& heard) { return FakeController::has_final(heard, "t1", "crashed"); }));
+  for (int i = 0; i < 300 && process_start_ticks(daemon); ++i) ::usleep(10'000);
+  EXPECT_FALSE(process_start_ticks(daemon)) << "the daemon lives 3 s after its task";
 }
 
 TEST_F(AgentProgramTest, ARealRunnerThatLoadsTheKeyAsALibraryIsDenied) {

@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <initializer_list>
 #include <string>
+#include <utility>
 
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
@@ -17,6 +18,7 @@
 #include "agent/agent.h"
 #include "agent/inventory/print.h"
 #include "agent/inventory/read_inventory.h"
+#include "agent/os/children.h"
 #include "agent/preflight/command.h"
 #include "agent/settings.h"
 #include "controller/log/log.h"
@@ -73,6 +75,7 @@ void hide_memory() { ::prctl(PR_SET_DUMPABLE, 0); }
 
 int run(const Settings& settings) {
   hide_memory();
+  adopt_orphans();
   hand_on(settings);
   const Fd signals = catch_signals({SIGTERM, SIGINT});
   const Fd hangups = catch_signals({SIGHUP});
@@ -86,7 +89,9 @@ int run(const Settings& settings) {
   if (const Status status = serve(metrics, settings.metrics_listen, settings.web_config_file);
       !status)
     return complain(status.error(), kExitInvalid);
-  auto agent = Agent::open(settings.agent, metrics);
+  AgentOptions options = settings.agent;
+  options.web_config = settings.web_config_file;
+  auto agent = Agent::open(std::move(options), metrics);
   if (!agent) return complain(agent.error(), kExitInvalid);
   (*agent)->run(signals.get(), hangups.get());
   signalfd_siginfo info{};

@@ -15,7 +15,9 @@
 
 #include <fmt/format.h>
 
+#include "agent/os/children.h"
 #include "kernels/core/base/clock.h"
+#include "kernels/core/base/descendants.h"
 
 namespace railgauge::agent {
 namespace {
@@ -49,16 +51,21 @@ void end_by_keeper(pid_t keeper) {
   ::kill(keeper, SIGQUIT);
   ::kill(keeper, SIGCONT);
 }
+
+// A keeper that exits has left nothing; a runner may have killed one that a signal ended.
+void end_strays_of(int wait_status) {
+  if (WIFSIGNALED(wait_status)) end_strays();
+}
 }  // namespace
 
 void KeeperTraits::release(pid_t pid) {
   end_by_keeper(pid);
-  wait_for_end(pid, kReapSeconds);
+  if (const auto status = wait_for_child(pid, kReapSeconds)) end_strays_of(*status);
 }
 
 void ProcessTraits::release(pid_t pid) {
   ::kill(-pid, SIGKILL);
-  wait_for_end(pid, kReapSeconds);
+  wait_for_child(pid, kReapSeconds);
 }
 
 Result<Subprocess> Subprocess::spawn(const Options& options) {
@@ -86,7 +93,7 @@ Result<Subprocess> Subprocess::spawn(const Options& options) {
     PipeEnds ends = RG_TRY(make_pipe());
     connect(number, ends.write, ends.read, child.from_child_);
   }
-  const pid_t started = RG_TRY(start_program(program));
+  const pid_t started = RG_TRY(start_child(program));
   if (confinement == nullptr)
     child.pid_.reset(started);
   else
@@ -100,6 +107,13 @@ void Subprocess::signal_group(int signal) const {
   if (pid() >= 0) ::kill(-pid(), signal);
 }
 
+void Subprocess::kill_below() const {
+  if (!keeper_) return;
+  for (const pid_t process : descendants_of(keeper_.get(), read_relations()))
+    ::kill(process, SIGKILL);
+  end_by_keeper(keeper_.get());
+}
+
 std::optional<Exit> Subprocess::reap() {
   const pid_t leader = pid();
   if (leader < 0) return std::nullopt;
@@ -111,9 +125,11 @@ std::optional<Exit> Subprocess::reap() {
   ::kill(-leader, SIGKILL);
   Exit exit;
   rusage usage{};
-  RG_CHECK(::wait4(leader, &exit.wait_status, 0, &usage) == leader);
+  RG_CHECK(reap_child(leader, exit.wait_status, usage));
+  const bool was_keeper = keeper_.get() == leader;
   static_cast<void>(pid_.release());
   static_cast<void>(keeper_.release());
+  if (was_keeper) end_strays_of(exit.wait_status);
   const auto seconds = [](const timeval& t) {
     return static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_usec) / 1e6;
   };

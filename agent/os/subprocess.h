@@ -26,7 +26,7 @@ struct Exit {
 };
 
 // A handle's traits. release() kills the whole group and reaps the leader; a process that Linux
-// does not release within a second is left to init.
+// does not release within a second is reaped later (children.h).
 struct ProcessTraits {
   using Type = pid_t;
   static Type empty() { return -1; }
@@ -70,6 +70,9 @@ class Subprocess {
   // Sends `signal` to every process of the group. A keeper passes it on; SIGKILL makes it kill all
   // that the runner left. Does nothing after reap() has returned an exit.
   void signal_group(int signal) const;
+  // Kills all that a keeper has, from here: a runner that is not scoped can stop its keeper again
+  // and again. Does nothing for other processes.
+  void kill_below() const;
   // Returns the exit once the leader has ended, after the rest of its group is killed; absent while
   // the leader runs. Does not block.
   std::optional<Exit> reap();

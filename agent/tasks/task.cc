@@ -196,7 +196,8 @@ void Task::escalate() {
   const double now_ns = monotonic_now_ns();
   if (signal_at_ns_ == 0 || now_ns < signal_at_ns_) return;
   if (next_signal_ == 0) {
-    done_ = true;  // KILL did not help: stuck in a driver
+    process_.kill_below();  // a keeper that a runner stops may hear then
+    done_ = true;           // KILL did not help: stuck in a driver
     return;
   }
   process_.signal_group(next_signal_);

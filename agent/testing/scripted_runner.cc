@@ -4,6 +4,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <sys/ptrace.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -207,6 +208,13 @@ void before_prepared(const std::string& script, Runner& runner) {
     ::signal(SIGTERM, SIG_IGN);
     sleep_for_ever();
   }
+  if (script == "daemon_and_kill_keeper") {
+    runner.started();
+    runner.point(leave_daemon(), "pid");
+    ::kill(::getppid(), SIGSTOP);
+    ::kill(::getppid(), SIGKILL);
+    sleep_for_ever();
+  }
   if (script == "hang_ignoring_term") {
     ::signal(SIGTERM, SIG_IGN);
     sleep_for_ever();
@@ -234,6 +242,7 @@ void at_the_end(const std::string& script, Runner& runner) {
   if (script == "grandchild") runner.point(leave_grandchild(false), "pid");
   if (script == "escaped_grandchild") runner.point(leave_grandchild(true), "pid");
   if (script == "daemon") runner.point(leave_daemon(), "pid");
+  if (script.starts_with("open_mode ")) ::chmod(script.substr(10).c_str(), 0777);
   if (script == "environment") return runner.final("failed", names_of_variables());
   if (script.starts_with("attack ")) return runner.final("failed", attack(script.substr(7)));
   runner.final("passed", "");

@@ -280,12 +280,15 @@ Result<std::shared_ptr<WebConfig>> read_web_config(const std::string& path) {
   WebSettings settings = RG_TRY(parse_web_config(text, path));
   SslContext tls;
   std::vector<std::string> files{path};
+  std::string private_key;
   if (settings.tls) {
     for (const auto& [key, file] : settings.tls->files) files.push_back(file.first);
+    private_key = settings.tls->files.at("key_file").first;
     tls = RG_TRY(make_context(*settings.tls));
   }
-  return std::shared_ptr<WebConfig>(
-      new WebConfig{std::move(tls), BasicAuth(std::move(settings.users)), std::move(files)});
+  return std::shared_ptr<WebConfig>(new WebConfig{std::move(tls),
+                                                  BasicAuth(std::move(settings.users)),
+                                                  std::move(files), std::move(private_key)});
 }
 
 WebConfigFile::WebConfigFile(std::string path, std::shared_ptr<WebConfig> config)

@@ -52,6 +52,7 @@ struct WebConfig {
   SslContext tls;  // empty: plain HTTP
   BasicAuth auth{std::vector<User>()};
   std::vector<std::string> files;  // all that were read
+  std::string key{};               // of `files`, the private key; "" without TLS
 };
 
 // kInvalidArgument, "FILE:LINE: KEY: cause": a key that is unknown, a value that cannot be used, a

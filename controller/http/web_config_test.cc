@@ -73,6 +73,14 @@ class WebConfigTest : public testing::Test {
 constexpr const char* kTls =
     "tls_server_config:\n  cert_file: server.crt\n  key_file: server.key\n";
 
+TEST_F(WebConfigTest, NamesItsKey) {
+  make_certificates();
+  write(kTls);
+  const auto read = read_web_config(path("web.yml"));
+  ASSERT_TRUE(read) << read.error().message;
+  EXPECT_EQ((*read)->key, path("server.key"));
+}
+
 TEST_F(WebConfigTest, FaultsNameFileLineAndKey) {
   const std::string file = path("web.yml");
   EXPECT_THAT(refusal(""), HasSubstr(file + ": empty"));

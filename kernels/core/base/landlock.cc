@@ -4,7 +4,10 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <linux/audit.h>
+#include <linux/filter.h>
 #include <linux/landlock.h>
+#include <linux/seccomp.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -13,6 +16,7 @@
 
 #include <array>
 #include <cerrno>
+#include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <filesystem>
@@ -65,6 +69,59 @@ Fd create(const Ruleset& ruleset, int version) {
 bool enter(const Fd& ruleset) {
   return ::syscall(SYS_landlock_restrict_self, ruleset.get(), 0U) == 0;
 }
+
+#if defined(__x86_64__) || defined(__aarch64__)
+#ifdef __x86_64__
+constexpr std::uint32_t kNative = AUDIT_ARCH_X86_64;
+constexpr std::uint32_t kOpen = SYS_open;
+#else
+constexpr std::uint32_t kNative = AUDIT_ARCH_AARCH64;
+constexpr std::uint32_t kOpen = SYS_openat;  // there is no open(2)
+#endif
+constexpr std::uint32_t kX32 = 0x4000'0000;  // x86_64's second set of calls begins here
+constexpr std::uint32_t kOddOpen = O_ACCMODE | O_TRUNC;
+constexpr std::uint32_t kNumber = offsetof(seccomp_data, nr);
+constexpr std::uint32_t kProcessor = offsetof(seccomp_data, arch);
+// The lower half of an argument.
+constexpr std::uint32_t argument(std::size_t index) {
+  return static_cast<std::uint32_t>(offsetof(seccomp_data, args) + index * sizeof(std::uint64_t));
+}
+
+constexpr sock_filter load(std::uint32_t offset) {
+  return BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offset);
+}
+// Skips `yes` or `no` lines.
+constexpr sock_filter if_equal(std::uint32_t value, std::uint8_t yes, std::uint8_t no) {
+  return BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, value, yes, no);
+}
+constexpr sock_filter end(std::uint32_t action) { return BPF_STMT(BPF_RET | BPF_K, action); }
+constexpr std::uint32_t kRefuse = SECCOMP_RET_ERRNO | EACCES;
+// Callers then use another call.
+constexpr std::uint32_t kHide = SECCOMP_RET_ERRNO | ENOSYS;
+
+// Programs with another set of calls (32 bits, x32) get none of them: none of ours has one.
+constexpr auto kNoTruncation = std::to_array<sock_filter>({
+    load(kProcessor),
+    if_equal(kNative, 1, 0),
+    end(kHide),
+    load(kNumber),
+    BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, kX32, 13, 0),
+    if_equal(SYS_truncate, 11, 0),
+    if_equal(SYS_openat2, 11, 0),
+    if_equal(SYS_io_uring_setup, 10, 0),
+    if_equal(SYS_openat, 2, 0),
+    if_equal(kOpen, 3, 0),
+    end(SECCOMP_RET_ALLOW),
+    load(argument(2)),
+    BPF_STMT(BPF_JMP | BPF_JA, 1),
+    load(argument(1)),
+    BPF_STMT(BPF_ALU | BPF_AND | BPF_K, kOddOpen),
+    if_equal(kOddOpen, 1, 0),
+    end(SECCOMP_RET_ALLOW),
+    end(kRefuse),
+    end(kHide),
+});
+#endif
 
 // The path with all links resolved; where its last part does not exist, that of its folder with it.
 std::string resolved(const std::string& path) {
@@ -173,6 +230,17 @@ bool restrict_signals() {
   if (!ruleset || !enter(ruleset)) return false;
   return ::kill(1, 0) != 0 && errno == EPERM;
 }
+
+#if defined(__x86_64__) || defined(__aarch64__)
+Status refuse_truncation() {
+  const sock_fprog program{.len = kNoTruncation.size(),
+                           .filter = const_cast<sock_filter*>(kNoTruncation.data())};
+  if (::syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0U, &program) != 0) return failed("seccomp");
+  return {};
+}
+#else
+Status refuse_truncation() { return fail(Code::kUnimplemented, "no filter for this processor"); }
+#endif
 
 Status restrict_files(const HiddenFiles& files) {
   const int version = landlock_version();

@@ -21,6 +21,15 @@ int landlock_version();
 // kill(-1, ...) reaches exactly the descendants, however they left their group, session or parent.
 bool restrict_signals();
 
+// The first version that restricts truncation: Linux 6.2.
+inline constexpr int kLandlockOfTruncation = 3;
+
+// Takes from this process, which must have no_new_privs, and its descendants the calls that empty a
+// file without a right to write that an older Landlock checks: truncate(2), openat(2) with O_TRUNC
+// and access mode 3, and openat2(2) and io_uring, whose arguments no filter sees. ftruncate(2)
+// stays. kUnimplemented: this processor is not x86_64 or aarch64. kInternal: a call failed.
+Status refuse_truncation();
+
 // The files that a process loses.
 struct HiddenFiles {
   // Files and folders, by absolute paths. A folder is hidden with all below it.

@@ -119,6 +119,8 @@ Status confine(const Confinement& confinement) {
   if (::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0)
     return fail(Code::kInternal, "PR_SET_NO_NEW_PRIVS: {}", std::strerror(errno));
   if (!confinement.landlock) return {};
+  const int version = landlock_version();
+  if (version > 0 && version < kLandlockOfTruncation) RG_TRY_OK(refuse_truncation());
   const Status restricted = restrict_files(confinement.files);
   if (!restricted && restricted.error().code != Code::kUnimplemented) return restricted;
   return {};

@@ -1,22 +1,19 @@
 // railgauge-launch-shim --keep: starts a program and stays as the reaper of all that it leaves
 // behind. Little beside the standard library is used, so that it starts in a millisecond.
-#include <dirent.h>
-#include <fcntl.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <ctime>
-#include <map>
 #include <string>
 
+#include "kernels/core/base/descendants.h"
 #include "kernels/core/base/spawn.h"
 #include "kernels/launch/shim/confinement.h"
 #include "kernels/launch/shim/shim.h"
@@ -30,10 +27,9 @@ constexpr timespec kUndisturbed{10, 0};   // signals wake the keeper; a measurem
 constexpr timespec kLook{0, 20'000'000};  // between two looks at the clock of the grace
 constexpr long kKillLookNs = 2'000'000;   // between two rounds of killing
 constexpr long kMostKillLookNs = 999'000'000;
-constexpr std::size_t kStatBytes = 1024;  // more than /proc/PID/stat is long
-constexpr double kOrphanGraceMs = 1000;   // at most, once the parent is gone
-constexpr int kMostPasses = 100;          // over /proc before zombies are reaped
-constexpr int kNotStarted = 127;          // the exit code of a shell for it
+constexpr double kOrphanGraceMs = 1000;  // at most, once the parent is gone
+constexpr int kMostPasses = 100;         // over /proc before zombies are reaped
+constexpr int kNotStarted = 127;         // the exit code of a shell for it
 
 // CLOCK_MONOTONIC, in ms.
 double now_ms() {
@@ -42,48 +38,13 @@ double now_ms() {
   return static_cast<double>(now.tv_sec) * 1e3 + static_cast<double>(now.tv_nsec) / 1e6;
 }
 
-struct Relation {
-  pid_t parent = 0;  // 0: the process is gone, or it has ended and waits to be reaped
-  bool lives = false;
-};
-
-// Reads a process's parent from /proc.
-Relation relation_of(const char* process) {
-  const std::string path = std::string("/proc/") + process + "/stat";
-  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (fd < 0) return {};
-  std::array<char, kStatBytes> text{};
-  const ssize_t got = ::read(fd, text.data(), text.size() - 1);
-  ::close(fd);
-  if (got <= 0) return {};
-  const char* name_end = std::strrchr(text.data(), ')');  // a name may hold anything
-  char state = '?';
-  int parent = 0;
-  if (name_end == nullptr || std::sscanf(name_end + 1, " %c %d", &state, &parent) != 2) return {};
-  return {.parent = parent, .lives = state != 'Z' && state != 'X'};
-}
-
 // Kills every living descendant that /proc shows, whatever its group and session, and returns their
 // number. A pass misses processes that begin during it.
 int kill_descendants() {
-  DIR* folder = ::opendir("/proc");
-  if (folder == nullptr) return 0;
-  std::map<pid_t, Relation> all;
-  while (const dirent* entry = ::readdir(folder))
-    if (entry->d_name[0] >= '1' && entry->d_name[0] <= '9')
-      all[std::atoi(entry->d_name)] = relation_of(entry->d_name);
-  ::closedir(folder);
-  const pid_t self = ::getpid();
+  const Relations all = read_relations();
   int killed = 0;
-  for (const auto& [process, relation] : all) {
-    if (!relation.lives) continue;
-    pid_t ancestor = relation.parent;
-    for (std::size_t steps = 0; ancestor > 1 && ancestor != self && steps < all.size(); ++steps) {
-      const auto found = all.find(ancestor);
-      ancestor = found == all.end() ? 0 : found->second.parent;
-    }
-    if (ancestor == self && ::kill(process, SIGKILL) == 0) ++killed;
-  }
+  for (const pid_t process : descendants_of(::getpid(), all))
+    if (all.at(process).lives && ::kill(process, SIGKILL) == 0) ++killed;
   return killed;
 }
 

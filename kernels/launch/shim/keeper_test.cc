@@ -1,11 +1,16 @@
 // The keeper as a real process: when it has ended, all processes that its program left are gone, in
 // whatever groups and sessions.
+#include <fcntl.h>
 #include <signal.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <chrono>
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
@@ -268,6 +273,43 @@ TEST_F(Hidden, CannotSignalTheKeeperNorItsParent) {
                 "grep -c denied; cat /proc/" + std::to_string(::getpid()) +
                 "/environ 2>&1 | grep -c denied"),
             "1\n1\n1\n1\n");
+}
+
+// The results of the calls that empty a file, in a process that lost them; "-" for success.
+std::string results_of_truncation(const std::string& path) {
+  const auto word_of = [](long result) {
+    return result >= 0 ? std::string("- ") : std::string(strerrorname_np(errno)) + " ";
+  };
+  const int held = ::open(path.c_str(), O_RDWR);
+  std::string said = word_of(::truncate(path.c_str(), 0));
+  said += word_of(::open(path.c_str(), O_ACCMODE | O_TRUNC));
+  said += word_of(::syscall(SYS_openat, AT_FDCWD, path.c_str(), O_ACCMODE | O_TRUNC));
+  said += word_of(::syscall(SYS_openat2, AT_FDCWD, path.c_str(), nullptr, 0));
+  said += word_of(::syscall(SYS_io_uring_setup, 1, nullptr));
+  const bool is_whole = std::filesystem::file_size(path) == 7;
+  said += is_whole ? "whole " : "cut ";
+  said += word_of(::open(path.c_str(), O_ACCMODE));
+  said += word_of(::ftruncate(held, 3)) + word_of(::open(path.c_str(), O_WRONLY | O_TRUNC));
+  return said;
+}
+
+TEST(Truncation, IsRefusedWhereLandlockDoesNotKnowIt) {
+#if defined(__x86_64__) || defined(__aarch64__)
+  const Folder folder;
+  write(folder.path / "file", "content", 0600);
+  const pid_t pid = ::fork();
+  if (pid == 0) {
+    ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+    const bool refused = refuse_truncation().has_value();
+    write(folder.path / "said",
+          refused ? results_of_truncation(folder.path / "file") : std::string("no filter"), 0600);
+    ::_exit(0);
+  }
+  status_of(pid);
+  EXPECT_EQ(content(folder.path / "said"), "EACCES EACCES EACCES ENOSYS ENOSYS whole - - - ");
+#else
+  EXPECT_EQ(refuse_truncation().error().code, Code::kUnimplemented);
+#endif
 }
 
 TEST(Keeper, SaysWhatItCannotStart) {
