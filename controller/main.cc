@@ -20,6 +20,7 @@
 #include "controller/server.h"
 #include "controller/store/upkeep/backup.h"
 #include "kernels/core/base/exhaustion.h"
+#include "kernels/core/base/failpoint.h"
 #include "kernels/core/base/outcome.h"
 #include "kernels/core/text/text.h"
 
@@ -143,6 +144,25 @@ void end_within(unsigned seconds) {
   ::alarm(seconds);
 }
 
+// A stop that is asked for while the program starts: its signal waits until the start has ended.
+void look_for_stop(int /*signal*/) {
+  sigset_t pending;
+  ::sigpending(&pending);
+  if (sigismember(&pending, SIGTERM) == 1 || sigismember(&pending, SIGINT) == 1)
+    end_within(kStopSeconds);
+  else
+    ::alarm(1);
+}
+
+Result<std::unique_ptr<Server>> start_server(const Config& config) {
+  ::signal(SIGALRM, look_for_stop);
+  ::alarm(1);
+  failpoint("controller.starting");
+  Result<std::unique_ptr<Server>> server = Server::start(config);
+  ::alarm(0);
+  return server;
+}
+
 int serve(const Config& config) {
   sigset_t signals;
   sigemptyset(&signals);
@@ -156,7 +176,7 @@ int serve(const Config& config) {
     spdlog::warn("{}", raised.error().message);
   Config own = config;
   own.sql_program = "/proc/self/exe";  // also after an upgrade replaced the file
-  Result<std::unique_ptr<Server>> server = Server::start(own);
+  Result<std::unique_ptr<Server>> server = start_server(own);
   if (!server) {
     fmt::print(stderr, "railgauge-controller: {}\n", printable(server.error().message));
     return server.error().code == Code::kInvalidArgument ? kExitUsage : kExitInvalid;

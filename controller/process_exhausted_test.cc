@@ -145,5 +145,17 @@ TEST_F(ExhaustedTest, AStopThatHangsIsEndedWithOneLine) {
   EXPECT_THAT(controller.error_text(), HasSubstr("railgauge-controller: stop: a part of it hangs"));
 }
 
+TEST_F(ExhaustedTest, AStartThatHangsIsEndedBySigterm) {
+  if (std::getenv("RAILGAUGE_CHECK_FULL") == nullptr)
+    GTEST_SKIP() << "takes half a minute; RAILGAUGE_CHECK_FULL=1 runs it";
+  Process controller(bench_, {}, "hang:controller.starting");
+  EXPECT_FALSE(controller.wait_for(3)) << "the signal has to be blocked by now";
+  controller.signal(SIGTERM);
+  const std::optional<int> end = controller.wait_for(kPatienceSeconds);
+  ASSERT_TRUE(end) << "SIGTERM does not end it: " << controller.error_text();
+  EXPECT_EQ(*end, 4);
+  EXPECT_THAT(controller.error_text(), HasSubstr("railgauge-controller: stop: a part of it hangs"));
+}
+
 }  // namespace
 }  // namespace railgauge
