@@ -33,6 +33,7 @@ constexpr int kMostStreamsOfAConnection = 32;
 // Without a call for this long a connection is closed; a client opens another with its next call.
 constexpr int kIdleMilliseconds = 60'000;
 constexpr int kMostMetadataBytes = 8 * 1'024;
+constexpr int kMostSyncThreads = 32;
 
 void set_channel_arguments(grpc::ServerBuilder& builder) {
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, kKeepaliveMilliseconds);
@@ -49,6 +50,10 @@ void set_channel_arguments(grpc::ServerBuilder& builder) {
   builder.SetSyncServerOption(grpc::ServerBuilder::NUM_CQS, 1);
   builder.SetSyncServerOption(grpc::ServerBuilder::MIN_POLLERS, 1);
   builder.SetSyncServerOption(grpc::ServerBuilder::MAX_POLLERS, 1);
+  // A stream of reflection has a thread while it is open; beyond these, it is refused.
+  grpc::ResourceQuota quota("railgauge");
+  quota.SetMaxThreads(kMostSyncThreads);
+  builder.SetResourceQuota(quota);
 }
 
 std::string suites_folder(const Config& config) {
