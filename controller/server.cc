@@ -33,6 +33,7 @@ constexpr int kMostStreamsOfAConnection = 32;
 // Without a call for this long a connection is closed; a client opens another with its next call.
 constexpr int kIdleMilliseconds = 60'000;
 constexpr int kMostMetadataBytes = 8 * 1'024;
+constexpr int kMostSyncThreads = 32;
 
 void set_channel_arguments(grpc::ServerBuilder& builder) {
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, kKeepaliveMilliseconds);
@@ -49,6 +50,10 @@ void set_channel_arguments(grpc::ServerBuilder& builder) {
   builder.SetSyncServerOption(grpc::ServerBuilder::NUM_CQS, 1);
   builder.SetSyncServerOption(grpc::ServerBuilder::MIN_POLLERS, 1);
   builder.SetSyncServerOption(grpc::ServerBuilder::MAX_POLLERS, 1);
+  // A stream of reflection has a thread while it is open; beyond these, it is refused.
+  grpc::ResourceQuota quota("railgauge");
+  quota.SetMaxThreads(kMostSyncThreads);
+  builder.SetResourceQuota(quota);
 }
 
 std::string suites_folder(const Config& config) {
@@ -160,7 +165,8 @@ Server::~Server() {
   loop_.call([this] { is_ending_ = true; });  // later ticks do not use the pools
   store_->stop_upkeep();                      // a backup or check may take longer than the stop
   if (unix_) unix_->stop();
-  if (tcp_) tcp_->stop();  // nothing is handed to a server that ends
+  if (tcp_) tcp_->stop();
+  if (relay_) relay_->close();  // nothing is handed to a server that ends
   http_.reset();
   if (grpc_) {
     loop_.call([this] { fleet_.close_all("the controller is stopping"); });
@@ -174,6 +180,7 @@ Server::~Server() {
     pool->reset();  // before the loop, which their work may call
   loop_.stop();
   grpc_.reset();
+  if (relay_) relay_->stop();  // gRPC has closed its ends: their last bytes reach the peers
 }
 
 // Restores happen while no controller runs. The notes stay until their rows are stored.
@@ -206,9 +213,8 @@ Status Server::end_interrupted_runs() {
   return {};
 }
 
-// Credentials of the TCP port. With certificates the keeper of their files begins.
-Result<std::shared_ptr<grpc::ServerCredentials>> Server::tcp_credentials(const TcpOptions& tcp) {
-  if (tcp.insecure) return grpc::InsecureServerCredentials();
+// The keeper of the TLS files.
+Status Server::open_tls(const TcpOptions& tcp) {
   const auto note = [this](std::string kind, std::string text) {
     if (const Status added = store_->add_event({.kind = std::move(kind), .text = std::move(text)});
         !added)
@@ -221,7 +227,7 @@ Result<std::shared_ptr<grpc::ServerCredentials>> Server::tcp_credentials(const T
   peers_.check_revoked(
       [raw = keeper.get()](const trust::CertificateId& id) { return raw->is_revoked(id); });
   loop_.call([this, &keeper] { tls_ = std::move(keeper); });  // the ticks use it from now on
-  return tls_->credentials();
+  return {};
 }
 
 Status Server::start_grpc(const Config& config) {
@@ -243,11 +249,7 @@ Status Server::start_grpc(const Config& config) {
   unix_->start(*grpc_, peers_);
   spdlog::info("unix socket {}", config.socket);
   if (!tcp_) return {};
-  tcp_->start([this](int fd) {
-    grpc::experimental::ExternalConnectionAcceptor::NewConnectionParameters connection;
-    connection.fd = fd;
-    acceptor_->HandleNewConnection(&connection);
-  });
+  RG_TRY_OK(start_relay());
   is_port_open_ = true;
   if (config.tcp.insecure)
     spdlog::warn("--insecure: port {} takes anybody's calls, without certificates or encryption",
@@ -257,18 +259,43 @@ Status Server::start_grpc(const Config& config) {
   return {};
 }
 
-// Binds the port; it accepts once the server runs.
+// Binds the port; it accepts once the server runs. The relay ends TLS, so gRPC has none.
 Status Server::open_tcp(const TcpOptions& options, grpc::ServerBuilder& builder) {
   using enum grpc::ServerBuilder::experimental_type::ExternalConnectionType;
   const HostPort address = RG_TRY(parse_host_port("listen", options.listen));
-  const auto credentials = RG_TRY(tcp_credentials(options));
+  if (!options.insecure) RG_TRY_OK(open_tls(options));
   tcp_ = RG_TRY(TcpListener::open(
       "listen", address,
       options.insecure ? TcpListener::Protocol::kPlain : TcpListener::Protocol::kTls));
-  acceptor_ = builder.experimental().AddExternalConnectionAcceptor(FROM_FD, credentials);
+  acceptor_ = builder.experimental().AddExternalConnectionAcceptor(
+      FROM_FD, grpc::InsecureServerCredentials());
   peers_.on_call([this](const auth::Peer& peer) {
     const trust::CertificateId& id = peer.certificate;
-    tcp_->note_call(peer.address, id.serial.empty() ? "" : id.issuer + '/' + id.serial);
+    tcp_->note_call(peer.connection, id.serial.empty() ? "" : id.issuer + '/' + id.serial);
+  });
+  return {};
+}
+
+// From the port through the relay to gRPC.
+Status Server::start_relay() {
+  relay::Relay::Options options;
+  if (tls_) options.tls = [this] { return tls_->server(); };
+  options.make_pair = [this](std::uint64_t id) { return tcp_->make_pair(id); };
+  options.introduce = [this](const std::string& name, relay::Visitor visitor, Fd theirs) {
+    peers_.enter(name, visitor.certificate
+                           ? auth::holder_of(*visitor.certificate, std::move(visitor.address),
+                                             visitor.connection)
+                           : auth::anybody(std::move(visitor.address), visitor.connection));
+    grpc::experimental::ExternalConnectionAcceptor::NewConnectionParameters connection;
+    connection.fd = theirs.release();
+    acceptor_->HandleNewConnection(&connection);
+  };
+  options.leave = [this](const std::string& name) {
+    peers_.leave(name, fleet::monotonic_seconds());
+  };
+  relay_ = RG_TRY(relay::Relay::start(std::move(options)));
+  tcp_->start([this](Fd connection, std::uint64_t id, const sockaddr_storage& peer) {
+    relay_->take(std::move(connection), id, peer);
   });
   return {};
 }
@@ -362,6 +389,9 @@ void Server::end_revoked() {
                      [this](const auth::Peer& peer) { return tls_->is_revoked(peer.certificate); });
   if (const std::size_t calls = peers_.cancel_revoked(); calls > 0)
     spdlog::warn("{} calls of revoked certificates cancelled", calls);
+  // Streams of health and reflection too, and connections without a call.
+  for (const std::uint64_t connection : peers_.revoked_connections(fleet::monotonic_seconds()))
+    tcp_->end(connection);
 }
 
 void Server::show_nodes() {
@@ -402,6 +432,11 @@ void Server::show_port() {
   total("timed_out", counts.timed_out);
   total("refused", counts.refused);
   total("left", counts.left);
+  const relay::Relay::Counts relayed = relay_->counts();
+  total("broke_rules", relayed.broken);
+  total("failed_greeting", relayed.failed);
+  series.set("railgauge_connections_open", {}, static_cast<double>(relayed.open));
+  series.raise_to("railgauge_connection_pauses_total", {}, static_cast<double>(relayed.paused));
   series.set("railgauge_connections_waiting", {}, static_cast<double>(counts.waiting));
   series.set("railgauge_port_accepts", {}, trouble.empty() ? 1 : 0);
   if (stopping_ || trouble.empty() == is_port_well_) return;

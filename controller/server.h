@@ -23,6 +23,7 @@
 #include "controller/listen/unix_listener.h"
 #include "controller/memory_guard.h"
 #include "controller/metric/controller_metrics.h"
+#include "controller/relay/relay.h"
 #include "controller/rpc/gate.h"
 #include "controller/rpc/services.h"
 #include "controller/schedule/schedule_service.h"
@@ -93,9 +94,10 @@ class Server {
          fleet::FleetOptions fleet_options);
   void record_restores(const std::string& database);
   Status end_interrupted_runs();
-  Result<std::shared_ptr<grpc::ServerCredentials>> tcp_credentials(const TcpOptions& tcp);
+  Status open_tls(const TcpOptions& tcp);
   Status start_grpc(const Config& config);
   Status open_tcp(const TcpOptions& options, grpc::ServerBuilder& builder);
+  Status start_relay();
   Status start_http(const Config& config);
   [[nodiscard]] std::string remarks();
   void on_tick();
@@ -140,8 +142,9 @@ class Server {
   std::unique_ptr<TlsKeeper> tls_;  // absent without certificates
   std::unique_ptr<grpc::Server> grpc_;
   std::unique_ptr<UnixListener> unix_;
-  std::unique_ptr<TcpListener> tcp_;  // with acceptor_; none without TCP
   std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> acceptor_;
+  std::unique_ptr<TcpListener> tcp_;     // with acceptor_ and relay_; none without TCP
+  std::unique_ptr<relay::Relay> relay_;  // uses tcp_
   std::unique_ptr<http::Server> http_;
   double next_stats_ = 0;  // used on the loop only, as the next four
   double next_revoked_ = 0;

@@ -1,99 +1,18 @@
 #include "controller/tls.h"
 
-#include <grpc/grpc.h>
-#include <grpc/grpc_security.h>
-
 #include <array>
 #include <chrono>
-#include <cstdint>
-#include <deque>
 #include <utility>
 
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
 #include "controller/fleet/event_loop.h"
-#include "kernels/core/base/handle.h"
 #include "kernels/core/text/rfc3339.h"
 
 namespace railgauge {
 
-// Holds the newest pair, and which pair each port has. gRPC asks once a handshake, so that an
-// unchanged pair costs a comparison.
-class TlsFeed {
- public:
-  using Config = grpc_ssl_server_certificate_config;
-  struct Port {
-    TlsFeed* feed = nullptr;
-    std::uint64_t given = 0;  // the generation that gRPC has
-  };
-
-  void set(trust::Material material) {
-    const std::lock_guard lock(mutex_);
-    current_ = std::make_shared<const trust::Material>(std::move(material));
-    ++generation_;
-  }
-  [[nodiscard]] std::shared_ptr<const trust::Material> current() const {
-    const std::lock_guard lock(mutex_);
-    return current_;
-  }
-  // Lives as long as the feed.
-  Port* add_port() {
-    const std::lock_guard lock(mutex_);
-    return &ports_.emplace_back(Port{.feed = this});
-  }
-  // The newest pair if the port does not have it, else nullptr.
-  std::shared_ptr<const trust::Material> newer_for(Port& port) {
-    const std::lock_guard lock(mutex_);
-    if (std::exchange(port.given, generation_) == generation_) return nullptr;
-    return current_;
-  }
-
- private:
-  mutable std::mutex mutex_;  // guards all below, and the ports
-  std::shared_ptr<const trust::Material> current_;
-  std::uint64_t generation_ = 0;
-  std::deque<Port> ports_;
-};
-
 namespace {
-
-using CCredentials = Handle<ReleasedBy<grpc_server_credentials*, grpc_server_credentials_release>>;
-
-// Called by gRPC before a handshake, on any of its threads. gRPC makes the new configuration work
-// before it drops the old one, and owns what is returned.
-grpc_ssl_certificate_config_reload_status fetch(void* user, TlsFeed::Config** config) {
-  auto& port = *static_cast<TlsFeed::Port*>(user);
-  const auto newer = port.feed->newer_for(port);
-  if (newer == nullptr) return GRPC_SSL_CERTIFICATE_CONFIG_RELOAD_UNCHANGED;
-  const grpc_ssl_pem_key_cert_pair pair{newer->key.c_str(), newer->certificate.c_str()};
-  *config = grpc_ssl_server_certificate_config_create(newer->authority.c_str(), &pair, 1);
-  return GRPC_SSL_CERTIFICATE_CONFIG_RELOAD_NEW;
-}
-
-// gRPC's C++ interface has no server credentials that keep the old pair when a new one is refused:
-// those of grpc::experimental drop it first. The C interface has, by a function that is asked at
-// each handshake; this class carries them into ServerBuilder. decisions/059 has the comparison.
-// For one port, which keeps its own reference to them.
-class ReloadingCredentials final : public grpc::ServerCredentials {
- public:
-  explicit ReloadingCredentials(TlsFeed::Port* port)
-      : credentials_(grpc_ssl_server_credentials_create_with_options(
-            grpc_ssl_server_credentials_create_options_using_config_fetcher(
-                GRPC_SSL_REQUEST_AND_REQUIRE_CLIENT_CERTIFICATE_AND_VERIFY, &fetch, port))) {}
-  [[nodiscard]] bool works() const { return static_cast<bool>(credentials_); }
-
-  // The controller has no processor of metadata.
-  void SetAuthMetadataProcessor(
-      const std::shared_ptr<grpc::AuthMetadataProcessor>& /*processor*/) override {}
-
- private:
-  int AddPortToServer(const std::string& address, grpc_server* server) override {
-    return grpc_server_add_http2_port(server, address.c_str(), credentials_.get());
-  }
-
-  CCredentials credentials_;
-};
 
 constexpr const char* kExpiryMetric = "railgauge_certificate_expiry_timestamp_seconds";
 constexpr const char* kFailureMetric = "railgauge_tls_reload_failures_total";
@@ -115,7 +34,7 @@ Result<std::unique_ptr<TlsKeeper>> TlsKeeper::open(Files files, metric::Registry
       return fail(list.error().code, fmt::format("--tls-crl {}: {}", path, list.error().message));
     keeper->list_ = std::make_shared<const trust::RevocationList>(std::move(*list));
   }
-  keeper->feed_->set(std::move(material));
+  RG_TRY_OK(keeper->take(std::move(material)));
   for (const char* file : {"certificate", "crl"})
     series.raise_to(kFailureMetric, {{"file", file}}, 0);
   keeper->show();
@@ -125,10 +44,7 @@ Result<std::unique_ptr<TlsKeeper>> TlsKeeper::open(Files files, metric::Registry
 }
 
 TlsKeeper::TlsKeeper(Files files, metric::Registry& series, Note note)
-    : files_(std::move(files)),
-      series_(series),
-      note_(std::move(note)),
-      feed_(std::make_unique<TlsFeed>()) {}
+    : files_(std::move(files)), series_(series), note_(std::move(note)) {}
 
 TlsKeeper::~TlsKeeper() {
   {
@@ -139,11 +55,24 @@ TlsKeeper::~TlsKeeper() {
   if (thread_.joinable()) thread_.join();
 }
 
-Result<std::shared_ptr<grpc::ServerCredentials>> TlsKeeper::credentials() {
-  auto credentials = std::make_shared<ReloadingCredentials>(feed_->add_port());
-  if (!credentials->works())
-    return fail(Code::kInvalidArgument, "--tls-cert, --tls-key, --tls-ca: gRPC refuses the files");
-  return std::shared_ptr<grpc::ServerCredentials>(std::move(credentials));
+std::shared_ptr<const trust::TlsServer> TlsKeeper::server() const {
+  const std::lock_guard lock(mutex_);
+  return server_;
+}
+
+std::shared_ptr<const trust::Material> TlsKeeper::material() const {
+  const std::lock_guard lock(mutex_);
+  return material_;
+}
+
+// Makes the new files work before the old ones are dropped.
+Status TlsKeeper::take(trust::Material material) {
+  auto server = RG_TRY(trust::TlsServer::make(material));
+  auto kept = std::make_shared<const trust::Material>(std::move(material));
+  const std::lock_guard lock(mutex_);
+  server_ = std::move(server);
+  material_ = std::move(kept);
+  return {};
 }
 
 void TlsKeeper::reload() {
@@ -190,17 +119,20 @@ void TlsKeeper::read_pair(bool asked) {
   std::string stamp =
       trust::stamp_of(std::array{files_.pem.certificate, files_.pem.key, files_.pem.authority});
   if (stamp == pair_stamp_ && pair_fault_.empty() && !asked) return;
-  auto material = trust::load_material(files_.pem);
-  if (!material) return failed("certificate", pair_fault_, material.error());
+  auto loaded = trust::load_material(files_.pem);
+  if (!loaded) return failed("certificate", pair_fault_, loaded.error());
+  const auto before = material();
+  const bool is_same = *before == *loaded;
+  if (const Status taken = is_same ? Status() : take(std::move(*loaded)); !taken)
+    return failed("certificate", pair_fault_, taken.error());
   pair_stamp_ = std::move(stamp);
   pair_fault_.clear();
-  const auto before = feed_->current();
-  if (*before == *material) return;
-  if (before->authority != material->authority) crl_stamp_.clear();  // signed by whom?
+  if (is_same) return;
+  const auto now = material();
+  if (before->authority != now->authority) crl_stamp_.clear();  // signed by whom?
   const std::string text = fmt::format("TLS: new handshakes get serial {}, valid until {}",
-                                       material->own.id.serial, rfc3339(material->own.until_unix));
+                                       now->own.id.serial, rfc3339(now->own.until_unix));
   spdlog::info("{}", text);
-  feed_->set(std::move(*material));
   note_("tls_reloaded", text);
 }
 
@@ -211,7 +143,7 @@ void TlsKeeper::read_crl(bool asked) {
   const double now = fleet::unix_seconds();
   const auto read = [&]() -> Result<trust::RevocationList> {
     const std::string text = RG_TRY(trust::read_pem("tls-crl", files_.crl, trust::kMaxCrlBytes));
-    auto list = trust::parse_revocations(text, feed_->current()->authority, now);
+    auto list = trust::parse_revocations(text, material()->authority, now);
     if (list && list->issued_unix == held->issued_unix && list->revoked == held->revoked)
       return list;  // unchanged, expired or not: watch_expiry() reports that
     if (list) list = trust::replaced(*held, std::move(*list), now);
@@ -261,9 +193,9 @@ void TlsKeeper::watch_expiry() {
 }
 
 void TlsKeeper::show() const {
-  const auto material = feed_->current();
-  series_.set(kExpiryMetric, {{"certificate", "own"}}, material->own.until_unix);
-  series_.set(kExpiryMetric, {{"certificate", "authority"}}, material->authority_until_unix);
+  const auto held_material = material();
+  series_.set(kExpiryMetric, {{"certificate", "own"}}, held_material->own.until_unix);
+  series_.set(kExpiryMetric, {{"certificate", "authority"}}, held_material->authority_until_unix);
   if (const auto held = list(); held != nullptr && held->next_update_unix > 0)
     series_.set(kExpiryMetric, {{"certificate", "crl"}}, held->next_update_unix);
 }

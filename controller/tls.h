@@ -10,17 +10,13 @@
 #include <string>
 #include <thread>
 
-#include <grpcpp/grpcpp.h>
-
 #include "controller/metric/registry.h"
 #include "controller/trust/pem_files.h"
 #include "controller/trust/revocation.h"
+#include "controller/trust/tls_channel.h"
 #include "kernels/core/base/result.h"
 
 namespace railgauge {
-
-// Holds the files for new handshakes; gRPC asks from its own threads.
-class TlsFeed;
 
 // Thread safe. Reads files on a thread of its own, never on a caller's.
 class TlsKeeper {
@@ -41,10 +37,8 @@ class TlsKeeper {
   TlsKeeper(const TlsKeeper&) = delete;
   TlsKeeper& operator=(const TlsKeeper&) = delete;
 
-  // Makes credentials for one port: the client's certificate is required and verified, TLS 1.2 at
-  // least. The keeper outlives the server that has the port. kInvalidArgument: gRPC refuses the
-  // files.
-  Result<std::shared_ptr<grpc::ServerCredentials>> credentials();
+  // The server's side of the next handshake.
+  [[nodiscard]] std::shared_ptr<const trust::TlsServer> server() const;
   // Reads the files at the next moment, whether they look changed or not.
   void reload();
   [[nodiscard]] bool is_revoked(const trust::CertificateId& id) const;
@@ -58,12 +52,13 @@ class TlsKeeper {
   void watch_expiry();
   void failed(std::string_view what, std::string& last, const Error& error);
   void show() const;
+  Status take(trust::Material material);
+  [[nodiscard]] std::shared_ptr<const trust::Material> material() const;
   [[nodiscard]] std::shared_ptr<const trust::RevocationList> list() const;
 
   const Files files_;
   metric::Registry& series_;
   const Note note_;
-  const std::unique_ptr<TlsFeed> feed_;
 
   // Used on the keeper's thread only, and before it starts.
   std::string pair_stamp_;
@@ -74,6 +69,8 @@ class TlsKeeper {
 
   mutable std::mutex mutex_;  // guards all below
   std::condition_variable changed_;
+  std::shared_ptr<const trust::Material> material_;
+  std::shared_ptr<const trust::TlsServer> server_;  // of material_
   std::shared_ptr<const trust::RevocationList> list_;
   bool stopping_ = false;
   bool asked_ = false;

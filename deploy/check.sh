@@ -164,7 +164,7 @@ tidy() {
 # deploy/tsan_suppressions.txt.
 asan_programs=(core_test verbs_test fake_verbs_test fake_cuda_test runner_test vfabric_switch_test)
 tsan_programs=(core_test event_loop_test)
-full_tsan_programs=(core_test runner_test store_test event_loop_test fake_cuda_test cuda_lanes_test gpu_session_test net_test nccl_test
+full_tsan_programs=(core_test relay_test runner_test store_test event_loop_test fake_cuda_test cuda_lanes_test gpu_session_test net_test nccl_test
   nccl_collectives_test verbs_links_test)
 # Controller and agent: servers, links, and the programs themselves as processes.
 grpc_tsan_programs=(controller_test controller_server_test schedules_test agent_link_test controller_process_test busy_process_test)

@@ -93,6 +93,7 @@ controller/http: =core
 controller/log: =core
 controller/fleet: =core controller/api controller/audit controller/plan controller/plan/* controller/store controller/store/* controller/trust
 controller/listen: =core controller/fleet
+controller/relay: =core controller/listen controller/trust
 controller/history: =core controller/api controller/fleet controller/localise controller/localise/retest controller/plan controller/plan/topology controller/store controller/store/*
 controller/control: =core controller/api controller/fleet controller/history controller/localise/retest controller/metric controller/plan controller/plan/* controller/run controller/stats controller/store
 controller/schedule: =core controller/api controller/control controller/fleet controller/plan/suite controller/store
@@ -101,7 +102,7 @@ controller/findings: =core controller/api controller/detect controller/fleet con
 controller/gate: =core controller/api controller/control controller/schedule controller/store controller/upgrades
 controller/exporter: =core controller/findings controller/fleet controller/history controller/metric controller/schedule controller/store
 controller/rpc: =core controller/api controller/audit controller/control controller/findings controller/fleet controller/gate controller/history controller/schedule controller/upgrades
-controller: =core controller/audit controller/control controller/exporter controller/findings controller/fleet controller/gate controller/history controller/http controller/listen controller/log controller/metric controller/rpc controller/schedule controller/store controller/store/upkeep controller/trust
+controller: =core controller/audit controller/control controller/exporter controller/findings controller/fleet controller/gate controller/history controller/http controller/listen controller/log controller/metric controller/relay controller/rpc controller/schedule controller/store controller/store/upkeep controller/trust
 controller/cli/render: =core kernels/core/report controller/api
 controller/cli/input: =core controller/api controller/cli/render controller/trust
 controller/cli/live: =core controller/api controller/cli/input controller/cli/render
@@ -130,7 +131,7 @@ httplib.h: controller/http
 openssl/: controller/http controller/trust controller/trust/*
 date/tz.h: controller/schedule
 CLI/: agent controller controller/cli controller/cli/* kernels/runner
-spdlog/: agent agent/* controller controller/audit controller/control controller/exporter controller/findings controller/fleet controller/gate controller/history controller/http controller/listen controller/log controller/rpc controller/run controller/schedule controller/store controller/store/* controller/upgrades
+spdlog/: agent agent/* controller controller/audit controller/control controller/exporter controller/findings controller/fleet controller/gate controller/history controller/http controller/listen controller/log controller/relay controller/rpc controller/run controller/schedule controller/store controller/store/* controller/upgrades
 '
 # Rooms that judge. Their code reads no clock, file, socket, random number or other state of the process (std::lgamma
 # writes `signgam`).

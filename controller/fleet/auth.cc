@@ -11,7 +11,6 @@
 #include <cerrno>
 #include <charconv>
 #include <cstring>
-#include <unordered_map>
 
 #include <fmt/format.h>
 
@@ -23,12 +22,6 @@ namespace {
 constexpr std::string_view kDescriptorPrefix = "fd:";
 constexpr int kMaxGroups = 1'024;
 constexpr std::size_t kUserBufferBytes = 16 * 1'024;
-
-// The property's only value; "" when there is none, or several.
-std::string only_property(const grpc::AuthContext& context, const char* name) {
-  const auto values = context.FindPropertyValues(name);
-  return values.size() == 1 ? std::string(values[0].data(), values[0].size()) : std::string();
-}
 
 // In the order of the enumerators; those of a certificate are the words of its OU.
 constexpr std::array<std::string_view, 5> kRoleNames{"no known role", "agent", "operator", "viewer",
@@ -59,23 +52,6 @@ std::optional<std::string> known_name(uid_t uid) {
   if (getpwuid_r(uid, &entry, buffer.data(), buffer.size(), &found) != 0 || found == nullptr)
     return std::nullopt;
   return entry.pw_name;
-}
-
-// OpenSSL takes a millisecond to parse a certificate, which a flood of calls by one of them would
-// take for each call. Kept by the text, whose content never changes.
-Result<trust::Certificate> parsed(const std::string& pem) {
-  constexpr std::size_t kMostKept = 4'096;
-  static std::mutex mutex;
-  static std::unordered_map<std::string, trust::Certificate> known;
-  {
-    const std::lock_guard lock(mutex);
-    if (const auto found = known.find(pem); found != known.end()) return found->second;
-  }
-  trust::Certificate certificate = RG_TRY(trust::parse_certificate(pem));
-  const std::lock_guard lock(mutex);
-  if (known.size() >= kMostKept) known.clear();
-  known.emplace(pem, certificate);
-  return certificate;
 }
 
 }  // namespace
@@ -113,7 +89,7 @@ void PeerBook::set(int fd, std::string user) {
 
 Peer PeerBook::peer_of(const grpc::ServerContextBase& context) const {
   Peer peer = caller_of(context);
-  if (on_call_ && peer.address.starts_with("ip")) on_call_(peer);  // ipv4:, ipv6:
+  if (on_call_ && peer.connection != 0) on_call_(peer);
   return peer;
 }
 
@@ -131,28 +107,48 @@ Peer PeerBook::caller_of(const grpc::ServerContextBase& context) const {
     peer.address = "unix socket";
     return peer;
   }
-  const auto context_auth = context.auth_context();
-  if (context_auth == nullptr || !context_auth->IsPeerAuthenticated()) {
-    // Only --insecure has a TCP port that lets such a peer in: with TLS a certificate is required.
-    const bool plain =
-        context_auth == nullptr || only_property(*context_auth, "transport_security_type") != "ssl";
-    peer.role = plain ? Role::kAny : Role::kNone;
-    peer.who = peer.address;
-    return peer;
+  {
+    const std::lock_guard lock(mutex_);
+    const auto found = entered_.find(peer.address);
+    if (found == entered_.end()) {
+      peer.who = peer.address;
+      peer.refusal = "its connection is not known";
+      return peer;
+    }
+    peer = found->second.peer;
   }
-  const auto certificate = parsed(only_property(*context_auth, "x509_pem_cert"));
-  if (!certificate) {
-    peer.who = peer.address;
-    peer.refusal = certificate.error().message;
-    return peer;
-  }
-  identify(parse_subject(only_property(*context_auth, "x509_subject")), *certificate, peer);
-  if (peer.who.empty()) peer.who = peer.address;
-  if (is_revoked_ && is_revoked_(peer.certificate)) {
+  if (is_revoked_ && !peer.certificate.serial.empty() && is_revoked_(peer.certificate)) {
     peer.role = Role::kNone;
     peer.refusal = fmt::format("its certificate, serial {}, is revoked", peer.certificate.serial);
   }
   return peer;
+}
+
+void PeerBook::enter(const std::string& name, Peer peer) {
+  const std::lock_guard lock(mutex_);
+  entered_[name] = {.peer = std::move(peer)};
+}
+
+void PeerBook::leave(const std::string& name, double now) {
+  const std::lock_guard lock(mutex_);
+  left_.emplace_back(now, name);
+  while (!left_.empty() && left_.front().first + kLateSeconds <= now) {
+    entered_.erase(left_.front().second);
+    left_.pop_front();
+  }
+}
+
+std::vector<std::uint64_t> PeerBook::revoked_connections(double now) {
+  std::vector<std::uint64_t> connections;
+  if (!is_revoked_) return connections;
+  const std::lock_guard lock(mutex_);
+  for (auto& [name, entered] : entered_) {
+    if (!is_revoked_(entered.peer.certificate)) continue;
+    if (entered.revoked_since == 0) entered.revoked_since = now;
+    if (now - entered.revoked_since >= kReasonSeconds)
+      connections.push_back(entered.peer.connection);
+  }
+  return connections;
 }
 
 PeerBook::Call PeerBook::begin(const grpc::ServerContextBase& context, const Peer& peer) const {
@@ -179,6 +175,19 @@ std::size_t PeerBook::cancel_revoked() const {
   for (const grpc::ServerContextBase* context : revoked)
     if (calls_.contains(context)) context->TryCancel();
   return revoked.size();
+}
+
+Peer anybody(std::string address, std::uint64_t connection) {
+  return {
+      .role = Role::kAny, .who = address, .address = std::move(address), .connection = connection};
+}
+
+Peer holder_of(const trust::Certificate& certificate, std::string address,
+               std::uint64_t connection) {
+  Peer peer{.address = std::move(address), .connection = connection};
+  identify(parse_subject(certificate.subject), certificate, peer);
+  if (peer.who.empty()) peer.who = peer.address;
+  return peer;
 }
 
 Subject parse_subject(std::string_view text) {

@@ -5,12 +5,15 @@
 
 #include <sys/types.h>
 
+#include <cstdint>
+#include <deque>
 #include <functional>
 #include <map>
 #include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -33,6 +36,7 @@ struct Peer {
   std::string common_name{};  // of the certificate, by URI or CN; "" without one
   std::string address{};
   std::string refusal{};               // why a certificate gives no role; "": its OU is at fault
+  std::uint64_t connection = 0;        // its TCP connection's number; 0: another way
   trust::CertificateId certificate{};  // empty without one
   double certificate_until_unix = 0;   // likewise 0
 };
@@ -52,11 +56,25 @@ std::string user_name(uid_t uid);
 // Whether a certificate is revoked; called on any thread.
 using IsRevoked = std::function<bool(const trust::CertificateId&)>;
 
-// The user of each descriptor that was passed to gRPC, which knows descriptors as "fd:N" only, and
-// the calls under way. Thread safe.
+// The peers of all connections, by gRPC's names of these, and the calls under way. gRPC knows a
+// descriptor that was passed to it as "fd:N" only, and the others by the name that the relay gave
+// them. Thread safe.
 class PeerBook {
  public:
+  // Seconds for which a connection that has ended is known: calls that it made may begin late.
+  static constexpr double kLateSeconds = 30;
+  // Seconds from the revocation of a certificate until its connections are ended, in which their
+  // calls get the reason.
+  static constexpr double kReasonSeconds = 2;
+
+  // The user of a descriptor.
   void set(int fd, std::string user);
+  // Enters a connection under a name that is never used again, before gRPC has it.
+  void enter(const std::string& name, Peer peer);
+  // The connection has ended. `now`: seconds of one clock that never falls.
+  void leave(const std::string& name, double now);
+  // Numbers of connections whose certificate is revoked for kReasonSeconds or longer.
+  std::vector<std::uint64_t> revoked_connections(double now);
   // Calls `note` with the peer of every call over TCP. Set it before the server starts; it is
   // called from the server's threads.
   void on_call(std::function<void(const Peer&)> note) { on_call_ = std::move(note); }
@@ -99,6 +117,12 @@ class PeerBook {
   std::function<void(const Peer&)> on_call_;
   mutable std::mutex mutex_;
   std::map<int, std::string> users_;  // by descriptor: as many as the process may have open
+  struct Entered {
+    Peer peer{};
+    double revoked_since = 0;  // when that was seen; 0: it is not revoked
+  };
+  std::unordered_map<std::string, Entered> entered_;  // by gRPC's name
+  std::deque<std::pair<double, std::string>> left_;   // entered still; oldest first
   IsRevoked is_revoked_;
   mutable std::recursive_mutex calls_mutex_;  // a cancel may end calls on its own thread
   mutable std::map<const grpc::ServerContextBase*, trust::CertificateId> calls_;
@@ -117,6 +141,11 @@ Role role_of(const Subject& subject);
 // The node that an agent's certificate speaks for: what a node's id is bound to, through renewals.
 // "" for a peer without a certificate, or with another role.
 std::string identity_of(const Peer& peer);
+// The peer of a TCP connection without a certificate (--insecure): anybody.
+Peer anybody(std::string address, std::uint64_t connection);
+// The peer of a TCP connection with a certificate. Pure.
+Peer holder_of(const trust::Certificate& certificate, std::string address,
+               std::uint64_t connection);
 // Sets role, name and refusal of a peer from its certificate. A URI of the scheme railgauge counts
 // before OU and CN. No role: several such URIs, one of another form, or an OU of another role
 // beside it. Pure.

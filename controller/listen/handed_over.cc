@@ -11,35 +11,44 @@ HandedOver::HandedOver(std::size_t most_of_a_certificate)
 std::size_t HandedOver::add(int fd, std::uint64_t cookie, const sockaddr_storage& peer,
                             double now) {
   const std::lock_guard lock(mutex_);
-  Connection connection{.fd = fd, .peer_uri = peer_uri(peer), .source = source_of(peer)};
-  // A peer that uses its port again has closed the older connection.
-  if (const auto older = by_peer_.find(connection.peer_uri); older != by_peer_.end())
-    forget(older->second);
+  Connection connection{.fd = fd, .source = source_of(peer)};
   if (connections_.size() >= sweep_at_) sweep();
-  by_peer_[connection.peer_uri] = cookie;
   const auto shed = in_handshake_.enter(cookie, connection.source, now);
   connections_[cookie] = std::move(connection);
-  return shed && end(*shed) ? 1 : 0;
+  return shed && end_one(*shed) ? 1 : 0;
 }
 
-void HandedOver::note_call(std::string_view peer_uri, const std::string& certificate, double now) {
+void HandedOver::begin_greeting(std::uint64_t cookie) {
   const std::lock_guard lock(mutex_);
-  const auto found = by_peer_.find(std::string(peer_uri));
-  if (found == by_peer_.end()) return;
-  const std::uint64_t cookie = found->second;
+  in_handshake_.leave(cookie);
+}
+
+void HandedOver::end_greeting(std::uint64_t cookie, double now) {
+  const std::lock_guard lock(mutex_);
+  if (const auto found = connections_.find(cookie); found != connections_.end())
+    silent_.enter(cookie, found->second.source, now);
+}
+
+void HandedOver::note_call(std::uint64_t cookie, const std::string& certificate, double now) {
+  const std::lock_guard lock(mutex_);
   if (!in_handshake_.leave(cookie) && !silent_.leave(cookie)) return;  // not its first call
   if (certificate.empty()) return;
-  if (const auto oldest = called_.enter(cookie, certificate, now); oldest && end(*oldest))
+  if (const auto oldest = called_.enter(cookie, certificate, now); oldest && end_one(*oldest))
     ++ended_by_certificate_;
+}
+
+bool HandedOver::end(std::uint64_t cookie) {
+  const std::lock_guard lock(mutex_);
+  return end_one(cookie);
 }
 
 bool HandedOver::shed() {
   const std::lock_guard lock(mutex_);
   for (Arrivals* arrivals : {&in_handshake_, &silent_})
     while (const auto cookie = arrivals->shed())
-      if (end(*cookie)) return true;
+      if (end_one(*cookie)) return true;
   while (called_.size_of(called_.biggest_source()) > kFewOfACertificate)
-    if (const auto cookie = called_.shed(); cookie && end(*cookie)) return true;
+    if (const auto cookie = called_.shed(); cookie && end_one(*cookie)) return true;
   return false;
 }
 
@@ -68,7 +77,7 @@ std::size_t HandedOver::size() const {
 }
 
 // Reports whether the connection was still open.
-bool HandedOver::end(std::uint64_t cookie) {
+bool HandedOver::end_one(std::uint64_t cookie) {
   const auto connection = connections_.find(cookie);
   if (connection == connections_.end()) return false;
   const bool ended = ender_.end(connection->second.fd, cookie);
@@ -79,8 +88,6 @@ bool HandedOver::end(std::uint64_t cookie) {
 void HandedOver::forget(std::uint64_t cookie) {
   const auto connection = connections_.find(cookie);
   if (connection == connections_.end()) return;
-  const auto peer = by_peer_.find(connection->second.peer_uri);
-  if (peer != by_peer_.end() && peer->second == cookie) by_peer_.erase(peer);
   connections_.erase(connection);
   for (Arrivals* arrivals : {&in_handshake_, &silent_, &called_}) arrivals->leave(cookie);
 }

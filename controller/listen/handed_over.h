@@ -1,6 +1,5 @@
-// The TCP connections that gRPC has. gRPC reports neither the end of a handshake nor that of a
-// connection, so a connection is known by its socket's cookie, and its first call proves that its
-// handshake ended well.
+// The TCP connections that were handed over. A connection is known by its socket's cookie, and its
+// first call proves that its peer is more than a flood.
 #pragma once
 
 #include <sys/socket.h>
@@ -19,7 +18,7 @@ namespace railgauge {
 // Thread safe. Times are seconds of one clock that never falls.
 class HandedOver {
  public:
-  // A handshake takes longer only with a peer that holds it up: gRPC ends it then.
+  // A handshake takes longer only with a peer that holds it up: it is ended then.
   static constexpr double kHandshakeSeconds = 10;
   // Connections in their handshake, some 60 KiB each. Above it the oldest of the biggest source is
   // closed. 10,000 agents that return at once are through faster than they come.
@@ -35,18 +34,22 @@ class HandedOver {
   HandedOver() = default;
   explicit HandedOver(std::size_t most_of_a_certificate);
 
-  // Enters a connection before gRPC gets it. `cookie` and `source`: controller/listen/sockets.h.
+  // Enters a connection before it is handed over. `cookie`: controller/listen/sockets.h.
   // Returns the number of connections that were closed for it, 0 or 1.
   std::size_t add(int fd, std::uint64_t cookie, const sockaddr_storage& peer, double now);
-  // Notes a call: `peer_uri` as grpc::ServerContext::peer() has it. `certificate` is the same text
-  // for every connection with that certificate; "" without one. Ends the certificate's oldest
-  // connection when it has too many.
-  void note_call(std::string_view peer_uri, const std::string& certificate, double now);
+  // The handshake of a connection has ended. Between the two shed() does not close it.
+  void begin_greeting(std::uint64_t cookie);
+  void end_greeting(std::uint64_t cookie, double now);
+  // Notes a call of a connection. `certificate` is the same text for every connection with that
+  // certificate; "" without one. Ends the certificate's oldest connection when it has too many.
+  void note_call(std::uint64_t cookie, const std::string& certificate, double now);
+  // Ends a connection. False: it is not here, or is closed already.
+  bool end(std::uint64_t cookie);
   // Closes a connection that made no call: the oldest of the biggest source among those in their
   // handshake, else among the others, else of a certificate with more than kFewOfACertificate.
   // False: there is none.
   bool shed();
-  // Moves connections out of their handshake and forgets those that gRPC has closed.
+  // Moves connections out of their handshake and forgets those that were closed.
   void tick(double now);
 
   // Connections that note_call() closed since the start.
@@ -58,17 +61,15 @@ class HandedOver {
  private:
   struct Connection {
     int fd = -1;
-    std::string peer_uri{};
     std::string source{};
   };
   // All with mutex_ held.
-  bool end(std::uint64_t cookie);
+  bool end_one(std::uint64_t cookie);
   void forget(std::uint64_t cookie);
   void sweep();
 
   mutable std::mutex mutex_;
   std::unordered_map<std::uint64_t, Connection> connections_;  // by cookie
-  std::unordered_map<std::string, std::uint64_t> by_peer_;     // cookies
   Arrivals in_handshake_{{.most = kMostInHandshake, .seconds = kHandshakeSeconds}};
   Arrivals silent_{{}};                                         // older, without a call
   Arrivals called_{{.most_of_a_source = kMostOfACertificate}};  // by certificate

@@ -54,7 +54,7 @@ TEST_F(HandedOverTest, OneThatMadeACallIsNotShedForRoom) {
   const Pair silent = connect();
   add(all, honest);
   add(all, silent);
-  all.note_call(peer_uri(honest.peer), "", 0);
+  all.note_call(honest.cookie(), "", 0);
   EXPECT_EQ(all.in_handshake(), 1U);
   EXPECT_TRUE(all.shed());
   EXPECT_TRUE(is_closed_soon(silent.client));
@@ -81,13 +81,13 @@ TEST_F(HandedOverTest, OverTheBoundOfACertificateItsOldestEndsAndNoOther) {
   HandedOver all(2);
   const Pair other = connect();
   add(all, other);
-  all.note_call(peer_uri(other.peer), "n2", 0);
+  all.note_call(other.cookie(), "n2", 0);
   std::vector<Pair> same;
   for (int i = 0; i < 3; ++i) {
     same.push_back(connect());
     add(all, same.back());
-    all.note_call(peer_uri(same.back().peer), "n1", 0);
-    all.note_call(peer_uri(same.back().peer), "n1", 0);  // a second call counts no connection
+    all.note_call(same.back().cookie(), "n1", 0);
+    all.note_call(same.back().cookie(), "n1", 0);  // a second call counts no connection
   }
   EXPECT_TRUE(is_closed_soon(same[0].client));
   EXPECT_TRUE(is_open(same[1].client) && is_open(same[2].client) && is_open(other.client));
@@ -100,7 +100,7 @@ TEST_F(HandedOverTest, WithoutACertificateConnectionsAreNotBounded) {
   for (int i = 0; i < 3; ++i) {
     pairs.push_back(connect());
     add(all, pairs.back());
-    all.note_call(peer_uri(pairs.back().peer), "", 0);
+    all.note_call(pairs.back().cookie(), "", 0);
   }
   for (const Pair& pair : pairs) EXPECT_TRUE(is_open(pair.client));
 }
@@ -127,6 +127,36 @@ TEST_F(HandedOverTest, ClosedConnectionsAreForgotten) {
   EXPECT_EQ(all.size(), 2U);
   all.tick(HandedOver::kSweepSeconds);
   EXPECT_EQ(all.size(), 1U);
+}
+
+TEST_F(HandedOverTest, OneWhoseHandshakeEndsIsNotClosedForItself) {
+  HandedOver all;
+  const Pair first = connect();
+  const Pair second = connect();
+  add(all, first, 0);
+  add(all, second, 1);
+  all.begin_greeting(second.cookie());
+  EXPECT_EQ(all.in_handshake(), 1U);
+  EXPECT_TRUE(all.shed());
+  EXPECT_FALSE(all.shed());
+  EXPECT_TRUE(is_closed_soon(first.client));
+  EXPECT_TRUE(is_open(second.client));
+  all.end_greeting(second.cookie(), 2);
+  EXPECT_TRUE(all.shed()) << "it made no call";
+  EXPECT_TRUE(is_closed_soon(second.client));
+}
+
+TEST_F(HandedOverTest, OneIsEndedByItsNumberAndOnce) {
+  HandedOver all;
+  const Pair first = connect();
+  const Pair second = connect();
+  add(all, first);
+  add(all, second);
+  EXPECT_TRUE(all.end(first.cookie()));
+  EXPECT_TRUE(is_closed_soon(first.client));
+  EXPECT_TRUE(is_open(second.client));
+  EXPECT_FALSE(all.end(first.cookie()));
+  EXPECT_FALSE(all.end(0));
 }
 
 TEST(PeerUri, IsTheOneThatGrpcWritesAndASourceIsANetworkOf64BitsInIpv6) {

@@ -38,7 +38,7 @@ class ConnectionEnder {
   Fd slot_;
 };
 
-// The peer as grpc::ServerContext::peer() names it: "ipv4:192.0.2.1:7", "ipv6:%5B2001:db8::1%5D:7".
+// The address of a peer as gRPC writes addresses: "ipv4:192.0.2.1:7", "ipv6:%5B2001:db8::1%5D:7".
 std::string peer_uri(const sockaddr_storage& peer);
 // The part of the address that one party has as a rule: all of IPv4, 64 bits of IPv6.
 std::string source_of(const sockaddr_storage& peer);

@@ -7,7 +7,6 @@
 #include <cerrno>
 #include <vector>
 
-#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "controller/listen/handed_over.h"
@@ -79,7 +78,7 @@ TEST(HandedOver, ACertificateWithManyConnectionsKeepsAFewWhenDescriptorsAreScarc
   for (int port = 1; port <= kMany; ++port) {
     ends.push_back(connect());
     add(connections, ends.back(), port);
-    connections.note_call(fmt::format("ipv4:127.0.0.1:{}", port), "n1", port);
+    connections.note_call(cookie_of(ends.back().own.get()), "n1", port);
   }
   EXPECT_TRUE(connections.shed());
   EXPECT_TRUE(connections.shed());

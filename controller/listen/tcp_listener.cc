@@ -103,8 +103,38 @@ void TcpListener::stop() {
   waiting_.clear();
 }
 
-void TcpListener::note_call(std::string_view peer_uri, const std::string& certificate) {
-  handed_over_.note_call(peer_uri, certificate, monotonic_seconds());
+void TcpListener::note_call(std::uint64_t id, const std::string& certificate) {
+  handed_over_.note_call(id, certificate, monotonic_seconds());
+}
+
+void TcpListener::end(std::uint64_t id) { handed_over_.end(id); }
+
+Result<std::pair<Fd, Fd>> TcpListener::make_pair(std::uint64_t id) {
+  handed_over_.begin_greeting(id);  // it is not closed for itself
+  constexpr int kTries = 16;        // each closes a connection, whose owner may take a moment
+  for (int i = 0; i < kTries; ++i) {
+    std::array<int, 2> raw{-1, -1};
+    const bool made =
+        ::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, raw.data()) == 0;
+    std::pair<Fd, Fd> pair{Fd(raw[0]), Fd(raw[1])};
+    const int highest = made ? std::max(raw[0], raw[1]) : budget_.limit;
+    const bool has_room = highest >= budget_.tcp_crowded && handed_over_.shed();
+    if (has_room) ++shed_;
+    if (highest < budget_.tcp_end) {
+      refuses_pairs_ = false;
+      refusing_since_ = 0;
+      handed_over_.end_greeting(id, monotonic_seconds());
+      return pair;
+    }
+    if (!has_room) break;
+    pair = {};
+    pause(kCloseMilliseconds);
+  }
+  refuses_pairs_ = true;
+  count_refusal();
+  return fail(Code::kResourceExhausted,
+              fmt::format("TCP has all of its {} descriptors (limit {}); raise LimitNOFILE",
+                          budget_.tcp_end, budget_.limit));
 }
 
 TcpListener::Counts TcpListener::counts() const {
@@ -212,11 +242,15 @@ void TcpListener::pause(int milliseconds) const {
   ::poll(&wake, 1, milliseconds);
 }
 
-void TcpListener::refuse(const sockaddr_storage& peer) {
+void TcpListener::count_refusal() {
   ++refused_;
   refused_at_ = monotonic_seconds();
   double none = 0;
   refusing_since_.compare_exchange_strong(none, monotonic_seconds());
+}
+
+void TcpListener::refuse(const sockaddr_storage& peer) {
+  count_refusal();
   note_trouble(fmt::format("{} was refused: TCP has all of its {} descriptors", peer_uri(peer),
                            budget_.tcp_end));
 }
@@ -240,7 +274,7 @@ void TcpListener::admit(Fd connection, const sockaddr_storage& peer) {
   if (connection.get() >= budget_.tcp_end)
     connection = Fd(::fcntl(connection.get(), F_DUPFD_CLOEXEC, 0));  // the lowest one now
   if (!connection || connection.get() >= budget_.tcp_end) return refuse(peer);
-  refusing_since_ = 0;
+  if (!refuses_pairs_) refusing_since_ = 0;
   set_options(connection.get());
   const std::uint64_t id = cookie_of(connection.get());
   if (id == 0 || (id & kListenerTag) != 0) return refuse(peer);  // it would be taken for a port
@@ -291,7 +325,7 @@ void TcpListener::hand_over(std::uint64_t id) {
     note_trouble("many connections hold their handshake up");
   }
   ++accepted_;
-  hand_over_(fd.release());
+  hand_over_(std::move(fd), id, connection.mapped().peer);
 }
 
 void TcpListener::close_waiting(std::uint64_t id, std::atomic<std::uint64_t>& count) {

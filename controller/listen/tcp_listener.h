@@ -13,6 +13,7 @@
 #include <string_view>
 #include <thread>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "controller/listen/arrivals.h"
@@ -41,8 +42,9 @@ class TcpListener {
   static constexpr double kRefusedSeconds = 30;
 
   enum class Protocol { kTls, kPlain };  // the first bytes: a ClientHello, or HTTP/2's preface
-  // Takes the connection of the descriptor, which is then its own.
-  using HandOver = std::function<void(int fd)>;
+  // Takes a connection with the number that identifies it for good.
+  using HandOver =
+      std::function<void(Fd connection, std::uint64_t id, const sockaddr_storage& peer)>;
 
   // Connections since the start, by result.
   struct Counts {
@@ -65,8 +67,14 @@ class TcpListener {
   // Closes the port and every connection that waits. Idempotent.
   void stop();
 
-  // Notes a call by a peer that gRPC names so: its handshake has ended. HandedOver::note_call().
-  void note_call(std::string_view peer_uri, const std::string& certificate);
+  // Notes a call of a connection: its handshake has ended. HandedOver::note_call().
+  void note_call(std::uint64_t id, const std::string& certificate);
+  // Closes a connection that was handed over.
+  void end(std::uint64_t id);
+  // Makes a pair of connected, non-blocking sockets for a connection whose handshake has ended. It
+  // gets descriptors as a TCP connection does: old connections without a call are closed for it.
+  // kResourceExhausted: none is left for TCP.
+  Result<std::pair<Fd, Fd>> make_pair(std::uint64_t id);
 
   [[nodiscard]] int port() const { return port_; }
   [[nodiscard]] Counts counts() const;
@@ -91,6 +99,7 @@ class TcpListener {
   void pause(int milliseconds) const;
   void note_trouble(std::string_view example);
   void refuse(const sockaddr_storage& peer);
+  void count_refusal();
   [[nodiscard]] int wait_milliseconds() const;
 
   const std::vector<Fd> listeners_;
@@ -122,6 +131,8 @@ class TcpListener {
   // For want of descriptors. 0: a connection got one since.
   std::atomic<double> refusing_since_ = 0;
   std::atomic<double> refused_at_ = 0;  // the last one
+  std::atomic<bool> refuses_pairs_ =
+      false;  // the last pair was refused, so a connection is no proof
 };
 
 }  // namespace railgauge

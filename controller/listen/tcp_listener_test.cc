@@ -31,9 +31,9 @@ class Port {
     auto opened = TcpListener::open("listen", {.host = host, .port = 0}, protocol);
     EXPECT_TRUE(opened) << opened.error().message;
     listener_ = std::move(*opened);
-    listener_->start([this](int fd) {
+    listener_->start([this](Fd connection, std::uint64_t /*id*/, const sockaddr_storage& /*peer*/) {
       const std::lock_guard lock(mutex_);
-      taken_.emplace_back(fd);
+      taken_.push_back(std::move(connection));
     });
   }
   ~Port() { listener_->stop(); }

@@ -193,9 +193,14 @@ constexpr std::array kCatalog{
          "Records put aside that were not kept because there were too many"},
     Info{"railgauge_records_refused_total", kCounter, kController, "1", "fault", 9, 9,
          "Records put aside since the start"},
-    Info{"railgauge_connections_total", kCounter, kController, "1", "result", 5, 5,
-         "TCP connections: handed to gRPC, closed for a newer one, closed without a handshake in "
-         "time, refused for want of descriptors or for another protocol, left by the peer before"},
+    Info{"railgauge_connections_total", kCounter, kController, "1", "result", 7, 7,
+         "TCP connections: accepted, closed for a newer one, closed without first bytes in time, "
+         "refused for want of descriptors or for another protocol, left by the peer before; and of "
+         "the accepted: failed in their greeting (TLS, HTTP/2), ended for breaking HTTP/2's rules"},
+    Info{"railgauge_connections_open", kGauge, kController, "1", "", 1, 1,
+         "TCP connections that are with gRPC"},
+    Info{"railgauge_connection_pauses_total", kCounter, kController, "1", "", 1, 1,
+         "Times that a peer was slowed, because it made more HTTP/2 frames than its allowance"},
     Info{"railgauge_connections_waiting", kGauge, kController, "1", "", 1, 1,
          "TCP connections that have not sent their first bytes"},
     Info{"railgauge_port_accepts", kGauge, kController, "1", "", 1, 1,

@@ -48,16 +48,22 @@ api::ScheduleSpec weekly() {
   return spec;
 }
 
-// The health service's stream, which never ends by itself: one byte buffer in, then answers.
+// A stream of one of gRPC's own services, which never ends by itself: one request, then answers.
 class HealthWatch {
  public:
-  explicit HealthWatch(const std::shared_ptr<grpc::Channel>& channel) : stub_(channel) {
+  explicit HealthWatch(const std::shared_ptr<grpc::Channel>& channel)
+      : HealthWatch(channel, "/grpc.health.v1.Health/Watch", "", true) {}
+  HealthWatch(const std::shared_ptr<grpc::Channel>& channel, const std::string& path,
+              const std::string& request, bool is_last)
+      : stub_(channel) {
     set_deadline(context_);
-    stream_ = stub_.PrepareCall(&context_, "/grpc.health.v1.Health/Watch", &queue_);
+    stream_ = stub_.PrepareCall(&context_, path, &queue_);
     stream_->StartCall(nullptr);
     wait();
-    const grpc::Slice nothing("", 0);
-    stream_->WriteLast(grpc::ByteBuffer(&nothing, 1), grpc::WriteOptions(), nullptr);
+    const grpc::Slice bytes(request);
+    grpc::WriteOptions options;
+    if (is_last) options.set_last_message();
+    stream_->Write(grpc::ByteBuffer(&bytes, 1), options, nullptr);
     wait();
     grpc::ByteBuffer answer;
     stream_->Read(&answer, nullptr);
@@ -217,11 +223,38 @@ TEST_F(GateTest, TheNinthCallOfAConnectionIsRefusedWhateverTheEightAre) {
                                              Property(&Entry::rpc, "Health.Watch"))));
 }
 
+// A stream of reflection has a thread while it is open. Too many threads would end the controller.
+TEST_F(GateTest, ManyStreamsOfReflectionTakeFewThreads) {
+  const auto threads = [] {
+    const std::filesystem::directory_iterator tasks("/proc/self/task");
+    return std::distance(begin(tasks), end(tasks));
+  };
+  start_insecure();
+  const std::string list_services("\x3a\x00", 2);  // field 7, an empty text
+  const auto before = threads();
+  std::vector<std::shared_ptr<grpc::Channel>> channels;
+  std::list<HealthWatch> streams;
+  std::size_t refused = 0;
+  for (int i = 0; i < 200; ++i) {
+    if (i % 8 == 0) channels.push_back(connection(port_));
+    const HealthWatch& stream = streams.emplace_back(
+        channels.back(), "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo",
+        list_services, false);
+    refused += stream.is_open() ? 0 : 1;
+  }
+  EXPECT_GT(refused, 100U);
+  EXPECT_LT(refused, 200U);
+  EXPECT_LT(threads(), before + 100);
+  EXPECT_TRUE(list_nodes(connection(port_)).ok());
+  streams.clear();
+  EXPECT_TRUE(list_nodes_in_time(channels.front()).ok());
+}
+
 TEST_F(GateTest, TheUnixSocketHasNoBound) {
   start_insecure();
   const auto channel = connection(bench_.target());
-  std::list<HealthWatch> probes;
-  for (int i = 0; i < 40; ++i) EXPECT_TRUE(probes.emplace_back(channel).is_open());
+  std::list<HealthWatch> probes;  // HTTP/2 itself has 32 streams
+  for (int i = 0; i < 30; ++i) EXPECT_TRUE(probes.emplace_back(channel).is_open());
   EXPECT_TRUE(list_nodes(channel).ok());
 }
 

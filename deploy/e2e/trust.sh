@@ -257,6 +257,38 @@ stream_flood() {
   [ "$bad" = 0 ]
 }
 
+# Frames that no gRPC client sends. Both ways to the controller answer meanwhile, and gRPC never has what it cannot bound.
+frame_flood() {
+  local before peak from took worst kind way bad=0
+  for kind in reset open continuation settings; do
+    serve
+    before=$(rss_of controller)
+    # shellcheck disable=SC2046  # words
+    "$top/deploy/e2e/flood.py" --to="127.0.0.1:$port" $(by_certificate n1) --kind=$kind --connections=4 --seconds=3 >"$work/flood" &
+    echo $! >"$work/flood.pid"
+    peak_of controller 3 >"$work/peak" &
+    echo $! >"$work/peak.pid"
+    worst=0
+    for way in tls socket tls socket; do
+      sleep 0.3
+      from=$(now_ms)
+      if [ "$way" = tls ]; then
+        timeout 10 "$bin/railgauge" --controller "127.0.0.1:$port" --tls-cert "$pki/op.crt" --tls-key "$pki/op.key" --tls-ca "$pki/ca.crt" version || bad=1
+      else
+        local_cli nodes >/dev/null || bad=1
+      fi
+      took=$(seconds_since "$from")
+      at_most "$took" "$worst" || worst=$took
+    done
+    wait "$(pid_of flood)" "$(pid_of peak)" || bad=1
+    peak=$(($(cat "$work/peak") - before))
+    saw "$(cat "$work/flood")"
+    saw "$kind: TLS and socket within $worst s, memory $(megabytes "$peak")"
+    at_most "$worst" 2 && [ "$peak" -le 100000000 ] || bad=1
+  done
+  [ "$bad" = 0 ]
+}
+
 hello_flood() {
   local database log
   serve
@@ -530,6 +562,7 @@ want forged "forged attempt, undeclared metric, replay, foreign rank" "results a
 want series "6,000 series by one rank" "at most 4,096" many_series
 want skew "clocks at +-400 days" "the controller's time, an event" skewed_clock
 want streams "20,400 streams by one certificate" "another agent within 2 s, at most 50 MB" stream_flood
+want frames "floods of raw HTTP/2 frames by one certificate" "TLS and the socket within 2 s, at most 100 MB" frame_flood
 want hellos "100 Hellos of 7 MB" "database and log at most 1 MB" hello_flood
 want escapes "terminal escapes from an agent" "no ESC byte in any output" escapes_in_outputs
 want reload "a replaced certificate and HUP" "new serial within 5 s, no stream lost" replaced_certificate
