@@ -1,6 +1,7 @@
 // railgauge-controller: plans and drives runs, keeps their results, answers people's tools.
 #include <grpc/support/log.h>
 #include <signal.h>
+#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <cstdio>
@@ -18,6 +19,8 @@
 #include "controller/log/log.h"
 #include "controller/server.h"
 #include "controller/store/upkeep/backup.h"
+#include "kernels/core/base/exhaustion.h"
+#include "kernels/core/base/failpoint.h"
 #include "kernels/core/base/outcome.h"
 #include "kernels/core/text/text.h"
 
@@ -25,6 +28,9 @@ namespace railgauge {
 namespace {
 
 constexpr double kDrainSeconds = 20;  // for running tasks to end after a signal
+// For the stop itself: the store commits its queue in 30 s at most. With the drain it is less than
+// the TimeoutStopSec of the service.
+constexpr unsigned kStopSeconds = 35;
 
 struct CommandLine {
   Values flags;
@@ -123,6 +129,40 @@ void reopen_logs(Server& server) {
     spdlog::error("SIGHUP: {}", reopened.error().message);
 }
 
+// The last resort, which needs neither memory nor a thread nor a lock.
+void end_overdue_stop(int /*signal*/) {
+  constexpr std::string_view kLine =
+      "railgauge-controller: stop: a part of it hangs; the process ends at once, and what it has "
+      "acknowledged is kept\n";
+  static_cast<void>(::write(STDERR_FILENO, kLine.data(), kLine.size()) < 0);
+  ::_exit(kExitInvalid);
+}
+
+// From now on the process ends within so many seconds, whatever hangs.
+void end_within(unsigned seconds) {
+  ::signal(SIGALRM, end_overdue_stop);
+  ::alarm(seconds);
+}
+
+// A stop that is asked for while the program starts: its signal waits until the start has ended.
+void look_for_stop(int /*signal*/) {
+  sigset_t pending;
+  ::sigpending(&pending);
+  if (sigismember(&pending, SIGTERM) == 1 || sigismember(&pending, SIGINT) == 1)
+    end_within(kStopSeconds);
+  else
+    ::alarm(1);
+}
+
+Result<std::unique_ptr<Server>> start_server(const Config& config) {
+  ::signal(SIGALRM, look_for_stop);
+  ::alarm(1);
+  failpoint("controller.starting");
+  Result<std::unique_ptr<Server>> server = Server::start(config);
+  ::alarm(0);
+  return server;
+}
+
 int serve(const Config& config) {
   sigset_t signals;
   sigemptyset(&signals);
@@ -131,11 +171,12 @@ int serve(const Config& config) {
   sigaddset(&signals, SIGHUP);
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);  // before any thread: all inherit it
   ::signal(SIGPIPE, SIG_IGN);
+  end_when_exhausted("railgauge-controller");
   if (const Status raised = raise_descriptor_limit(); !raised)
     spdlog::warn("{}", raised.error().message);
   Config own = config;
   own.sql_program = "/proc/self/exe";  // also after an upgrade replaced the file
-  Result<std::unique_ptr<Server>> server = Server::start(own);
+  Result<std::unique_ptr<Server>> server = start_server(own);
   if (!server) {
     fmt::print(stderr, "railgauge-controller: {}\n", printable(server.error().message));
     return server.error().code == Code::kInvalidArgument ? kExitUsage : kExitInvalid;
@@ -150,12 +191,14 @@ int serve(const Config& config) {
     ::sigwait(&signals, &signal);
   }
   spdlog::info("stopping; a second signal does not wait for running tasks");
+  end_within(static_cast<unsigned>(kDrainSeconds) + kStopSeconds);
   (*server)->begin_stop();
   constexpr double kLookSeconds = 0.05;
   const double give_up = fleet::monotonic_seconds() + kDrainSeconds;
   while (!(*server)->idle() && fleet::monotonic_seconds() < give_up)
     if (const int again = wait_for_signal(signals, kLookSeconds); again != 0 && again != SIGHUP)
       break;
+  end_within(kStopSeconds);
   server->reset();
   return signal == SIGINT ? kExitInterrupted : kExitTerminated;
 }

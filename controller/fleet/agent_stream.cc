@@ -56,7 +56,7 @@ void AgentStream::finish_now(const grpc::Status& status) {
   Finish(status);
 }
 
-void AgentStream::OnReadDone(bool ok) {
+void AgentStream::OnReadDone(bool ok) noexcept {
   {
     const std::lock_guard lock(mutex_);
     reading_ = false;
@@ -65,7 +65,7 @@ void AgentStream::OnReadDone(bool ok) {
   events_.message(session_, std::move(incoming_));
 }
 
-void AgentStream::OnWriteDone(bool ok) {
+void AgentStream::OnWriteDone(bool ok) noexcept {
   const std::lock_guard lock(mutex_);
   outgoing_bytes_ -= outgoing_.front().ByteSizeLong();
   outgoing_.pop_front();
@@ -75,12 +75,12 @@ void AgentStream::OnWriteDone(bool ok) {
   if (finishing_) finish_now(status_);
 }
 
-void AgentStream::OnCancel() {
+void AgentStream::OnCancel() noexcept {
   const std::lock_guard lock(mutex_);
   finish_now(grpc::Status::CANCELLED);
 }
 
-void AgentStream::OnDone() {
+void AgentStream::OnDone() noexcept {
   events_.closed(session_);
   self_.reset();
 }

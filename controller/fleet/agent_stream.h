@@ -47,10 +47,11 @@ class AgentStream final
  private:
   AgentStream(Session session, grpc::CallbackServerContext* context, auth::Peer peer, Events events)
       : session_(session), context_(context), peer_(std::move(peer)), events_(std::move(events)) {}
-  void OnReadDone(bool ok) override;
-  void OnWriteDone(bool ok) override;
-  void OnCancel() override;
-  void OnDone() override;
+  // gRPC swallows what these throw, and the call would never end.
+  void OnReadDone(bool ok) noexcept override;
+  void OnWriteDone(bool ok) noexcept override;
+  void OnCancel() noexcept override;
+  void OnDone() noexcept override;
   void write_front();
   void finish_now(const grpc::Status& status);
 

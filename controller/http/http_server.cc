@@ -22,6 +22,7 @@
 #include "controller/http/connections.h"
 #include "controller/http/web_config.h"
 #include "kernels/core/base/clock.h"
+#include "kernels/core/base/exhaustion.h"
 #include "kernels/core/base/fd.h"
 #include "kernels/core/text/text.h"
 
@@ -209,6 +210,7 @@ struct Server::Impl : std::enable_shared_from_this<Server::Impl> {
       return;
     }
     try {
+      const MayFail may_fail;
       std::thread([self = shared_from_this(), connection] {
         self->serve(connection);
         self->connections.release(connection);
@@ -220,6 +222,7 @@ struct Server::Impl : std::enable_shared_from_this<Server::Impl> {
 
   void serve(Connections::Connection* connection) {
     try {
+      const MayFail may_fail;
       Channel channel(connection->fd);
       channel.set_deadline(monotonic_now_ns() + kHeaderSeconds * 1e9);
       const std::shared_ptr<WebConfig> present = config ? config->current() : nullptr;

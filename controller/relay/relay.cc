@@ -22,6 +22,7 @@
 
 #include "controller/listen/sockets.h"
 #include "kernels/core/base/clock.h"
+#include "kernels/core/base/exhaustion.h"
 
 namespace railgauge::relay {
 namespace {
@@ -196,6 +197,7 @@ class Relay::Loop {
       if (found == connections_.end()) continue;
       found->second->is_ready = false;
       try {
+        const MayFail may_fail;
         take_turn(*found->second, now);
       } catch (const std::bad_alloc&) {  // this connection ends; the others may have their bytes
         const auto still = connections_.find(id);

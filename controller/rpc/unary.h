@@ -11,6 +11,7 @@
 
 #include "controller/fleet/worker_pool.h"
 #include "controller/rpc/gate.h"
+#include "kernels/core/base/exhaustion.h"
 #include "kernels/core/base/result.h"
 
 namespace railgauge::rpc {
@@ -21,10 +22,11 @@ using Context = grpc::CallbackServerContext;
 // The answer to a call that a worker pool has no room for.
 inline Error busy() { return {Code::kResourceExhausted, "the controller is busy; try again"}; }
 
-// Does the work of a call. Memory that runs out ends the call, not the controller.
+// Does the work of a call. An answer too large for memory ends the call, not the controller.
 template <class Response, class Work>
 Result<Response> or_no_memory(const Work& work) {
   try {
+    const MayFail may_fail;
     return work();
   } catch (const std::bad_alloc&) {
     spdlog::error("a call ends: no memory is left for its answer");

@@ -87,18 +87,25 @@ inline bool may_checkpoint(Connection& connection) {
 // Connections for queries, opened when first needed, up to a bound.
 class Readers {
  public:
-  explicit Readers(const StoreOptions& options) : options_(options) {}
+  explicit Readers(const StoreOptions& options) : options_(options) {
+    free_.reserve(options.max_readers);  // give() must not fail
+  }
 
   // Runs `read` on a free connection inside one read transaction.
   template <class Read>
   auto run(Read read) -> decltype(read(std::declval<Connection&>())) {
-    std::unique_ptr<Connection> connection = RG_TRY(take());
-    auto result = in_snapshot(*connection, read, options_.query_seconds);
-    give(std::move(connection));
-    return result;
+    Lease lease{*this, RG_TRY(take())};
+    return in_snapshot(*lease.connection, read, options_.query_seconds);
   }
 
  private:
+  // Gives the connection back, also when an answer is too large for memory.
+  struct Lease {
+    ~Lease() { readers.give(std::move(connection)); }
+    Readers& readers;
+    std::unique_ptr<Connection> connection;
+  };
+
   template <class Read>
   static auto in_snapshot(Connection& connection, Read& read, double seconds)
       -> decltype(read(std::declval<Connection&>())) {
@@ -157,11 +164,10 @@ class Upkeep {
   auto run(const StoreOptions& options, std::string_view act, Read read)
       -> decltype(read(std::declval<Connection&>())) {
     Connection reader = RG_TRY(open_for_reading(options.path, options.busy_timeout_seconds));
-    const std::uint64_t ended_before = begin(reader);
+    const Entry entry{*this, reader, begin(reader)};
     const Connection::TimeLimit limit(
-        reader, [&] { return stopping_.load() || ended_.load() != ended_before; });
+        reader, [&] { return stopping_.load() || ended_.load() != entry.ended_before; });
     auto result = read(reader);
-    end(reader);
     if (result || result.error().code != Code::kDeadlineExceeded) return result;
     return fail(Code::kCancelled, fmt::format("store {}: {}: ended: {}", options.path, act, why()));
   }
@@ -181,6 +187,13 @@ class Upkeep {
   [[nodiscard]] bool stopping() const { return stopping_; }
 
  private:
+  // In the list of those that run, until its end, also by an answer too large for memory.
+  struct Entry {
+    ~Entry() { upkeep.end(reader); }
+    Upkeep& upkeep;
+    const Connection& reader;
+    std::uint64_t ended_before;
+  };
   std::uint64_t begin(const Connection& reader) {
     const std::lock_guard lock(mutex_);
     running_.push_back(reader.raw());

@@ -14,6 +14,7 @@
 #include <optional>
 #include <sstream>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <vector>
 
@@ -70,6 +71,29 @@ class ControllerProcess {
     status_ = WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
     return status_;
   }
+  // The same, for `seconds` at most; absent: it has not ended.
+  std::optional<int> wait_for(double seconds) {
+    constexpr double kLookSeconds = 0.01;
+    for (double waited = 0; waited < seconds && !has_ended(); waited += kLookSeconds)
+      std::this_thread::sleep_for(std::chrono::duration<double>(kLookSeconds));
+    if (!has_ended()) return std::nullopt;
+    return wait();
+  }
+  [[nodiscard]] bool has_ended() const {
+    siginfo_t info{};
+    return pid_ <= 0 ||
+           (::waitid(P_PID, static_cast<id_t>(pid_), &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&
+            info.si_pid != 0);
+  }
+  // Lets the heap and the stacks grow by so much at most.
+  void limit_memory(double more_bytes) const {
+    std::ifstream lines(fmt::format("/proc/{}/status", pid_));
+    constexpr std::string_view kName = "VmData:";
+    for (std::string line; std::getline(lines, line);)
+      if (line.starts_with(kName))
+        set_memory_limit(std::stod(line.substr(kName.size())) * 1024 + more_bytes);
+  }
+  void free_memory() const { set_memory_limit(std::nullopt); }
   [[nodiscard]] std::string error_text() const {
     std::ostringstream text;
     text << std::ifstream(stderr_path_).rdbuf();
@@ -92,6 +116,12 @@ class ControllerProcess {
   }
 
  private:
+  void set_memory_limit(std::optional<double> bytes) const {
+    const rlimit limit{.rlim_cur = bytes ? static_cast<rlim_t>(*bytes) : RLIM_INFINITY,
+                       .rlim_max = RLIM_INFINITY};
+    ::prlimit(pid_, RLIMIT_DATA, &limit, nullptr);
+  }
+
   inline static int count_ = 0;
   std::string stderr_path_;
   pid_t pid_ = -1;

@@ -6,6 +6,7 @@
 # beside the host's; a partition when a task is in a certain phase; delayed messages; a memory limit. After each round
 # an oracle compares the agents' spools with the database and looks for runs, processes and files left over. A failing
 # round prints the one command that repeats it. RAILGAUGE_CHAOS_TABLE: the file that gets a row of counts.
+# RAILGAUGE_CHAOS_MEMORY=1: every other strike is a memory limit, of several sizes.
 # shellcheck source-path=SCRIPTDIR
 rounds=${1:?chaos.sh: ROUNDS is needed} first_seed=${2:-1} strikes=${3:-5}
 # File systems of its own, which end with the last process. Without leave to mount, the full disk is left out.
@@ -67,13 +68,13 @@ ensure_controller() {
   done
   alive controller || { note_end; begin_controller; ensure_controller; }
 }
-# Counts a controller that ended although nobody ended it. A signal is a fault, such as a failed check or a wild pointer;
-# without memory gRPC has no other way to end.
+# Counts a controller that ended although nobody ended it. A signal is a fault, such as a failed check or a wild pointer,
+# but for the end without memory or threads, which says so.
 note_end() {
   local code=0
   wait "$(pid_of controller)" 2>/dev/null || code=$?
   ended_by_itself=$((ended_by_itself + 1))
-  [ "$code" -lt 128 ] || [[ $did == *memory ]] || crashed+=" $((code - 128)) after ${did##* }"
+  [ "$code" -lt 128 ] || grep -qE '^railgauge-controller: (memory|threads): ' "$work/controller.log" || crashed+=" $((code - 128)) after ${did##* }"
 }
 begin_agent() {  # NODE [VARIABLE=VALUE...]
   local node=$1 target=unix:$socket; shift
@@ -199,15 +200,19 @@ delay_messages() {
   order $which heal
 }
 limit_memory() {
-  local now
+  local now room=2097152  # too little for a thread's stack
+  if [ -n "${RAILGAUGE_CHAOS_MEMORY:-}" ]; then
+    chance 5; room=$(cut -d ' ' -f $((drawn + 1)) <<<"0 262144 2097152 7340032 33554432")
+  fi
   now=$(awk '$1 == "VmData:" { print $2 * 1024 }' "/proc/$(pid_of controller)/status" 2>/dev/null) || return 0
   note memory
-  prlimit --pid "$(pid_of controller)" --data=$((now + 2097152)):unlimited 2>/dev/null || return 0
+  prlimit --pid "$(pid_of controller)" --data=$((now + room)):unlimited 2>/dev/null || return 0
   pause_up_to 1500
   prlimit --pid "$(pid_of controller)" --data=unlimited:unlimited 2>/dev/null || true
 }
 strike() {
   chance 20
+  if [ -n "${RAILGAUGE_CHAOS_MEMORY:-}" ] && [ $((drawn % 2)) = 1 ]; then drawn=19; fi
   case $drawn in
     [0-8]) kill_controller ;;
     9) stop_controller ;;
@@ -301,7 +306,7 @@ round() {
   [ -n "$fault" ] || return 0
   faults=$((faults + $(grep -c . <<<"$fault")))
   grep . <<<"$fault" | head -n 20 | sed 's/^/       /'
-  echo "       again: deploy/e2e/chaos.sh 1 $seed $strikes"
+  echo "       again: ${RAILGAUGE_CHAOS_MEMORY:+RAILGAUGE_CHAOS_MEMORY=1 }deploy/e2e/chaos.sh 1 $seed $strikes"
   return 1
 }
 # Ends what the round began.

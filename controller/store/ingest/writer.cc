@@ -58,10 +58,11 @@ Status Writer::submit(WriteJob job) {
       return fail(Code::kResourceExhausted,
                   fmt::format("store {}: write: {} records ({} bytes) are waiting; try again later",
                               connection_.path(), stats_.queued_records, stats_.queued_bytes));
-    stats_.queued_records += job.records;
-    stats_.queued_bytes += job.bytes;
-    control_jobs_ += job.records == 0 ? 1 : 0;
-    queue_.push_back(std::move(job));
+    queue_.push_back(std::move(job));  // first: a job that did not fit in memory is not counted
+    const WriteJob& queued = queue_.back();
+    stats_.queued_records += queued.records;
+    stats_.queued_bytes += queued.bytes;
+    control_jobs_ += queued.records == 0 ? 1 : 0;
   }
   wake_.notify_all();
   return {};
