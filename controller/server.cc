@@ -270,8 +270,7 @@ Status Server::open_tcp(const TcpOptions& options, grpc::ServerBuilder& builder)
   acceptor_ = builder.experimental().AddExternalConnectionAcceptor(
       FROM_FD, grpc::InsecureServerCredentials());
   peers_.on_call([this](const auth::Peer& peer) {
-    const trust::CertificateId& id = peer.certificate;
-    tcp_->note_call(peer.connection, id.serial.empty() ? "" : id.issuer + '/' + id.serial);
+    if (peer.certificate.serial.empty()) tcp_->note_call(peer.connection);
   });
   return {};
 }
@@ -280,7 +279,9 @@ Status Server::open_tcp(const TcpOptions& options, grpc::ServerBuilder& builder)
 Status Server::start_relay() {
   relay::Relay::Options options;
   if (tls_) options.tls = [this] { return tls_->server(); };
-  options.make_pair = [this](std::uint64_t id) { return tcp_->make_pair(id); };
+  options.make_pair = [this](std::uint64_t id, const std::string& certificate) {
+    return tcp_->make_pair(id, certificate);
+  };
   options.introduce = [this](const std::string& name, relay::Visitor visitor, Fd theirs) {
     peers_.enter(name, visitor.certificate
                            ? auth::holder_of(*visitor.certificate, std::move(visitor.address),
@@ -389,8 +390,9 @@ void Server::end_revoked() {
                      [this](const auth::Peer& peer) { return tls_->is_revoked(peer.certificate); });
   if (const std::size_t calls = peers_.cancel_revoked(); calls > 0)
     spdlog::warn("{} calls of revoked certificates cancelled", calls);
-  // Streams of health and reflection too, and connections without a call.
-  for (const std::uint64_t connection : peers_.revoked_connections(fleet::monotonic_seconds()))
+  // Streams of health and reflection too, connections without a call, and certificates that ended.
+  for (const std::uint64_t connection :
+       peers_.invalid_connections(fleet::monotonic_seconds(), fleet::unix_seconds()))
     tcp_->end(connection);
 }
 

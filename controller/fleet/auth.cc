@@ -115,7 +115,7 @@ Peer PeerBook::caller_of(const grpc::ServerContextBase& context) const {
       peer.refusal = "its connection is not known";
       return peer;
     }
-    peer = found->second.peer;
+    peer = found->second;
   }
   if (is_revoked_ && !peer.certificate.serial.empty() && is_revoked_(peer.certificate)) {
     peer.role = Role::kNone;
@@ -126,7 +126,7 @@ Peer PeerBook::caller_of(const grpc::ServerContextBase& context) const {
 
 void PeerBook::enter(const std::string& name, Peer peer) {
   const std::lock_guard lock(mutex_);
-  entered_[name] = {.peer = std::move(peer)};
+  entered_[name] = std::move(peer);
 }
 
 void PeerBook::leave(const std::string& name, double now) {
@@ -138,15 +138,16 @@ void PeerBook::leave(const std::string& name, double now) {
   }
 }
 
-std::vector<std::uint64_t> PeerBook::revoked_connections(double now) {
+std::vector<std::uint64_t> PeerBook::invalid_connections(double now, double now_unix) {
   std::vector<std::uint64_t> connections;
-  if (!is_revoked_) return connections;
   const std::lock_guard lock(mutex_);
-  for (auto& [name, entered] : entered_) {
-    if (!is_revoked_(entered.peer.certificate)) continue;
-    if (entered.revoked_since == 0) entered.revoked_since = now;
-    if (now - entered.revoked_since >= kReasonSeconds)
-      connections.push_back(entered.peer.connection);
+  for (const auto& [name, peer] : entered_) {
+    if (peer.certificate.serial.empty()) continue;
+    bool is_invalid = now_unix > peer.certificate_until_unix;
+    if (is_revoked_ && is_revoked_(peer.certificate))
+      is_invalid =
+          now - revoked_since_.try_emplace(peer.certificate, now).first->second >= kReasonSeconds;
+    if (is_invalid) connections.push_back(peer.connection);
   }
   return connections;
 }

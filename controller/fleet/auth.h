@@ -73,8 +73,8 @@ class PeerBook {
   void enter(const std::string& name, Peer peer);
   // The connection has ended. `now`: seconds of one clock that never falls.
   void leave(const std::string& name, double now);
-  // Numbers of connections whose certificate is revoked for kReasonSeconds or longer.
-  std::vector<std::uint64_t> revoked_connections(double now);
+  // Numbers of connections whose certificate is revoked for kReasonSeconds or longer, or has ended.
+  std::vector<std::uint64_t> invalid_connections(double now, double now_unix);
   // Calls `note` with the peer of every call over TCP. Set it before the server starts; it is
   // called from the server's threads.
   void on_call(std::function<void(const Peer&)> note) { on_call_ = std::move(note); }
@@ -117,12 +117,9 @@ class PeerBook {
   std::function<void(const Peer&)> on_call_;
   mutable std::mutex mutex_;
   std::map<int, std::string> users_;  // by descriptor: as many as the process may have open
-  struct Entered {
-    Peer peer{};
-    double revoked_since = 0;  // when that was seen; 0: it is not revoked
-  };
-  std::unordered_map<std::string, Entered> entered_;  // by gRPC's name
-  std::deque<std::pair<double, std::string>> left_;   // entered still; oldest first
+  std::unordered_map<std::string, Peer> entered_;         // by gRPC's name
+  std::map<trust::CertificateId, double> revoked_since_;  // when it was first seen so
+  std::deque<std::pair<double, std::string>> left_;       // entered still; oldest first
   IsRevoked is_revoked_;
   mutable std::recursive_mutex calls_mutex_;  // a cancel may end calls on its own thread
   mutable std::map<const grpc::ServerContextBase*, trust::CertificateId> calls_;

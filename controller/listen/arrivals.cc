@@ -6,6 +6,7 @@ namespace railgauge {
 
 std::optional<std::uint64_t> Arrivals::enter(std::uint64_t id, const std::string& source,
                                              double now) {
+  leave(id);
   queue_.push_back({.id = id, .since = now, .source = source});
   const auto entry = std::prev(queue_.end());
   auto& of_source = sources_[source];

@@ -25,9 +25,9 @@ class Arrivals {
   };
   explicit Arrivals(Bounds bounds) : bounds_(bounds) {}
 
-  // Enters a connection; `id` is of none that is here. `now` never falls. Returns a connection that
-  // has left for it: the oldest of the source when the source exceeds its bound, else the oldest of
-  // the biggest source when all exceed theirs.
+  // Enters a connection, as the newest also when it is here already. `now` never falls. Returns a
+  // connection that has left for it: the oldest of the source when the source exceeds its bound,
+  // else the oldest of the biggest source when all exceed theirs.
   std::optional<std::uint64_t> enter(std::uint64_t id, const std::string& source, double now);
   // Removes a connection. False: it is not here.
   bool leave(std::uint64_t id);

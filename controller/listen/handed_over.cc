@@ -6,7 +6,7 @@
 namespace railgauge {
 
 HandedOver::HandedOver(std::size_t most_of_a_certificate)
-    : called_({.most_of_a_source = most_of_a_certificate}) {}
+    : known_({.most_of_a_source = most_of_a_certificate}) {}
 
 std::size_t HandedOver::add(int fd, std::uint64_t cookie, const sockaddr_storage& peer,
                             double now) {
@@ -18,23 +18,28 @@ std::size_t HandedOver::add(int fd, std::uint64_t cookie, const sockaddr_storage
   return shed && end_one(*shed) ? 1 : 0;
 }
 
+// tick() may have moved it by now.
 void HandedOver::begin_greeting(std::uint64_t cookie) {
   const std::lock_guard lock(mutex_);
   in_handshake_.leave(cookie);
+  silent_.leave(cookie);
 }
 
-void HandedOver::end_greeting(std::uint64_t cookie, double now) {
+void HandedOver::end_greeting(std::uint64_t cookie, const std::string& certificate, double now) {
   const std::lock_guard lock(mutex_);
-  if (const auto found = connections_.find(cookie); found != connections_.end())
+  const auto found = connections_.find(cookie);
+  if (found == connections_.end()) return;
+  if (certificate.empty()) {
     silent_.enter(cookie, found->second.source, now);
+    return;
+  }
+  if (const auto oldest = known_.enter(cookie, certificate, now); oldest && end_one(*oldest))
+    ++ended_by_certificate_;
 }
 
-void HandedOver::note_call(std::uint64_t cookie, const std::string& certificate, double now) {
+void HandedOver::note_call(std::uint64_t cookie) {
   const std::lock_guard lock(mutex_);
-  if (!in_handshake_.leave(cookie) && !silent_.leave(cookie)) return;  // not its first call
-  if (certificate.empty()) return;
-  if (const auto oldest = called_.enter(cookie, certificate, now); oldest && end_one(*oldest))
-    ++ended_by_certificate_;
+  silent_.leave(cookie);
 }
 
 bool HandedOver::end(std::uint64_t cookie) {
@@ -47,8 +52,8 @@ bool HandedOver::shed() {
   for (Arrivals* arrivals : {&in_handshake_, &silent_})
     while (const auto cookie = arrivals->shed())
       if (end_one(*cookie)) return true;
-  while (called_.size_of(called_.biggest_source()) > kFewOfACertificate)
-    if (const auto cookie = called_.shed(); cookie && end_one(*cookie)) return true;
+  while (known_.size_of(known_.biggest_source()) > kFewOfACertificate)
+    if (const auto cookie = known_.shed(); cookie && end_one(*cookie)) return true;
   return false;
 }
 
@@ -89,7 +94,7 @@ void HandedOver::forget(std::uint64_t cookie) {
   const auto connection = connections_.find(cookie);
   if (connection == connections_.end()) return;
   connections_.erase(connection);
-  for (Arrivals* arrivals : {&in_handshake_, &silent_, &called_}) arrivals->leave(cookie);
+  for (Arrivals* arrivals : {&in_handshake_, &silent_, &known_}) arrivals->leave(cookie);
 }
 
 // One getsockopt a connection: some 5 ms for 10,000.

@@ -23,7 +23,7 @@ class HandedOver {
   // Connections in their handshake, some 60 KiB each. Above it the oldest of the biggest source is
   // closed. 10,000 agents that return at once are through faster than they come.
   static constexpr std::size_t kMostInHandshake = 1'024;
-  // Connections of one certificate that have made a call. Above it the oldest is closed. An agent
+  // Connections of one certificate after their handshake. Above it the oldest is closed. An agent
   // has one; operators may share a certificate.
   static constexpr std::size_t kMostOfACertificate = 256;
   // A certificate keeps as many when descriptors are scarce.
@@ -38,15 +38,16 @@ class HandedOver {
   // Returns the number of connections that were closed for it, 0 or 1.
   std::size_t add(int fd, std::uint64_t cookie, const sockaddr_storage& peer, double now);
   // The handshake of a connection has ended. Between the two shed() does not close it.
+  // `certificate` is the same text for every connection with that certificate; "" without one. Ends
+  // the certificate's oldest connection when it has too many.
   void begin_greeting(std::uint64_t cookie);
-  void end_greeting(std::uint64_t cookie, double now);
-  // Notes a call of a connection. `certificate` is the same text for every connection with that
-  // certificate; "" without one. Ends the certificate's oldest connection when it has too many.
-  void note_call(std::uint64_t cookie, const std::string& certificate, double now);
+  void end_greeting(std::uint64_t cookie, const std::string& certificate, double now);
+  // Notes a call of a connection without a certificate: it is not closed for others any more.
+  void note_call(std::uint64_t cookie);
   // Ends a connection. False: it is not here, or is closed already.
   bool end(std::uint64_t cookie);
-  // Closes a connection that made no call: the oldest of the biggest source among those in their
-  // handshake, else among the others, else of a certificate with more than kFewOfACertificate.
+  // Closes the oldest connection of the biggest source among those in their handshake, else among
+  // those without certificate and call, else of a certificate with more than kFewOfACertificate.
   // False: there is none.
   bool shed();
   // Moves connections out of their handshake and forgets those that were closed.
@@ -71,8 +72,8 @@ class HandedOver {
   mutable std::mutex mutex_;
   std::unordered_map<std::uint64_t, Connection> connections_;  // by cookie
   Arrivals in_handshake_{{.most = kMostInHandshake, .seconds = kHandshakeSeconds}};
-  Arrivals silent_{{}};                                         // older, without a call
-  Arrivals called_{{.most_of_a_source = kMostOfACertificate}};  // by certificate
+  Arrivals silent_{{}};                                        // no certificate and no call
+  Arrivals known_{{.most_of_a_source = kMostOfACertificate}};  // by certificate
   ConnectionEnder ender_;
   double next_sweep_ = 0;
   std::size_t sweep_at_ = kMostInHandshake * 4;

@@ -37,6 +37,10 @@ class HandedOverTest : public testing::Test {
   std::size_t add(HandedOver& all, const Pair& pair, double now = 0) {
     return all.add(pair.server.get(), pair.cookie(), pair.peer, now);
   }
+  static void greet(HandedOver& all, const Pair& pair, const std::string& certificate = "") {
+    all.begin_greeting(pair.cookie());
+    all.end_greeting(pair.cookie(), certificate, 0);
+  }
   static Fd listen() {
     auto sockets = listen_on("listen", {.host = "127.0.0.1", .port = 0});
     EXPECT_TRUE(sockets);
@@ -54,7 +58,8 @@ TEST_F(HandedOverTest, OneThatMadeACallIsNotShedForRoom) {
   const Pair silent = connect();
   add(all, honest);
   add(all, silent);
-  all.note_call(honest.cookie(), "", 0);
+  greet(all, honest);
+  all.note_call(honest.cookie());
   EXPECT_EQ(all.in_handshake(), 1U);
   EXPECT_TRUE(all.shed());
   EXPECT_TRUE(is_closed_soon(silent.client));
@@ -81,13 +86,13 @@ TEST_F(HandedOverTest, OverTheBoundOfACertificateItsOldestEndsAndNoOther) {
   HandedOver all(2);
   const Pair other = connect();
   add(all, other);
-  all.note_call(other.cookie(), "n2", 0);
+  greet(all, other, "n2");
   std::vector<Pair> same;
   for (int i = 0; i < 3; ++i) {
     same.push_back(connect());
     add(all, same.back());
-    all.note_call(same.back().cookie(), "n1", 0);
-    all.note_call(same.back().cookie(), "n1", 0);  // a second call counts no connection
+    greet(all, same.back(), "n1");
+    greet(all, same.back(), "n1");  // counts no second connection
   }
   EXPECT_TRUE(is_closed_soon(same[0].client));
   EXPECT_TRUE(is_open(same[1].client) && is_open(same[2].client) && is_open(other.client));
@@ -100,7 +105,8 @@ TEST_F(HandedOverTest, WithoutACertificateConnectionsAreNotBounded) {
   for (int i = 0; i < 3; ++i) {
     pairs.push_back(connect());
     add(all, pairs.back());
-    all.note_call(pairs.back().cookie(), "", 0);
+    greet(all, pairs.back());
+    all.note_call(pairs.back().cookie());
   }
   for (const Pair& pair : pairs) EXPECT_TRUE(is_open(pair.client));
 }
@@ -141,9 +147,25 @@ TEST_F(HandedOverTest, OneWhoseHandshakeEndsIsNotClosedForItself) {
   EXPECT_FALSE(all.shed());
   EXPECT_TRUE(is_closed_soon(first.client));
   EXPECT_TRUE(is_open(second.client));
-  all.end_greeting(second.cookie(), 2);
+  all.end_greeting(second.cookie(), "", 2);
   EXPECT_TRUE(all.shed()) << "it made no call";
   EXPECT_TRUE(is_closed_soon(second.client));
+}
+
+// The handshake may end in the moment in which its time ends.
+TEST_F(HandedOverTest, OneThatWasSilentInTimeIsEnteredOnce) {
+  HandedOver all;
+  const Pair late = connect();
+  const Pair other = connect();
+  add(all, late, 0);
+  all.tick(HandedOver::kHandshakeSeconds);
+  greet(all, late);
+  add(all, other, HandedOver::kHandshakeSeconds);
+  all.tick(2 * HandedOver::kHandshakeSeconds);
+  EXPECT_TRUE(all.shed());
+  EXPECT_TRUE(all.shed());
+  EXPECT_FALSE(all.shed());
+  all.tick(3 * HandedOver::kHandshakeSeconds);
 }
 
 TEST_F(HandedOverTest, OneIsEndedByItsNumberAndOnce) {

@@ -78,7 +78,8 @@ TEST(HandedOver, ACertificateWithManyConnectionsKeepsAFewWhenDescriptorsAreScarc
   for (int port = 1; port <= kMany; ++port) {
     ends.push_back(connect());
     add(connections, ends.back(), port);
-    connections.note_call(cookie_of(ends.back().own.get()), "n1", port);
+    connections.begin_greeting(cookie_of(ends.back().own.get()));
+    connections.end_greeting(cookie_of(ends.back().own.get()), "n1", 0);
   }
   EXPECT_TRUE(connections.shed());
   EXPECT_TRUE(connections.shed());

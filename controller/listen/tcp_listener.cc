@@ -103,13 +103,9 @@ void TcpListener::stop() {
   waiting_.clear();
 }
 
-void TcpListener::note_call(std::uint64_t id, const std::string& certificate) {
-  handed_over_.note_call(id, certificate, monotonic_seconds());
-}
-
 void TcpListener::end(std::uint64_t id) { handed_over_.end(id); }
 
-Result<std::pair<Fd, Fd>> TcpListener::make_pair(std::uint64_t id) {
+Result<std::pair<Fd, Fd>> TcpListener::make_pair(std::uint64_t id, const std::string& certificate) {
   handed_over_.begin_greeting(id);  // it is not closed for itself
   constexpr int kTries = 16;        // each closes a connection, whose owner may take a moment
   for (int i = 0; i < kTries; ++i) {
@@ -123,7 +119,7 @@ Result<std::pair<Fd, Fd>> TcpListener::make_pair(std::uint64_t id) {
     if (highest < budget_.tcp_end) {
       refuses_pairs_ = false;
       refusing_since_ = 0;
-      handed_over_.end_greeting(id, monotonic_seconds());
+      handed_over_.end_greeting(id, certificate, monotonic_seconds());
       return pair;
     }
     if (!has_room) break;

@@ -67,14 +67,14 @@ class TcpListener {
   // Closes the port and every connection that waits. Idempotent.
   void stop();
 
-  // Notes a call of a connection: its handshake has ended. HandedOver::note_call().
-  void note_call(std::uint64_t id, const std::string& certificate);
+  // Notes a call of a connection without a certificate. HandedOver::note_call().
+  void note_call(std::uint64_t id) { handed_over_.note_call(id); }
   // Closes a connection that was handed over.
   void end(std::uint64_t id);
   // Makes a pair of connected, non-blocking sockets for a connection whose handshake has ended. It
   // gets descriptors as a TCP connection does: old connections without a call are closed for it.
-  // kResourceExhausted: none is left for TCP.
-  Result<std::pair<Fd, Fd>> make_pair(std::uint64_t id);
+  // `certificate`: HandedOver::end_greeting(). kResourceExhausted: none is left for TCP.
+  Result<std::pair<Fd, Fd>> make_pair(std::uint64_t id, const std::string& certificate);
 
   [[nodiscard]] int port() const { return port_; }
   [[nodiscard]] Counts counts() const;

@@ -20,11 +20,17 @@ enum Type : std::uint8_t {
   kContinuation = 9,
 };
 constexpr std::uint8_t kEndStream = 0x1;
+constexpr std::uint8_t kPadded = 0x8;
 constexpr std::uint8_t kEndHeaders = 0x4;
 
 constexpr std::uint8_t kClientHalf = 1;
 constexpr std::uint8_t kServerHalf = 2;
 constexpr std::uint8_t kBothHalves = kClientHalf | kServerHalf;
+
+// Header bytes that cost as much as a frame: each may stand for a field of the table.
+constexpr std::uint32_t kHeaderBytesOfWork = 16;
+constexpr std::uint32_t kDataBytesOfWork = 4'096;
+constexpr std::uint8_t kPrefixBytes = 5;
 
 }  // namespace
 
@@ -38,11 +44,13 @@ FrameGuard::Frame FrameGuard::parse(const std::array<std::uint8_t, kHeaderBytes>
       .stream = ((byte(5) << 24U) | (byte(6) << 16U) | (byte(7) << 8U) | byte(8)) & kStreamBits};
 }
 
-template <class Note>
-void FrameGuard::walk(Position& at, std::span<const std::uint8_t> bytes, const Note& note) {
+template <class Note, class Content>
+void FrameGuard::walk(Position& at, std::span<const std::uint8_t> bytes, const Note& note,
+                      const Content& content) {
   while (!bytes.empty()) {
     const std::size_t skipped = std::min<std::size_t>(at.payload_left, bytes.size());
     at.payload_left -= static_cast<std::uint32_t>(skipped);
+    if (skipped > 0) content(bytes.first(skipped));
     bytes = bytes.subspan(skipped);
     const std::size_t taken = std::min(kHeaderBytes - at.header_bytes, bytes.size());
     std::copy_n(bytes.begin(), taken,
@@ -66,38 +74,77 @@ Result<std::uint32_t> FrameGuard::from_client(std::span<const std::uint8_t> byte
   }
   std::uint32_t work = 0;
   Status status;
-  walk(client_, bytes, [&](const Frame& frame) {
+  const auto note = [&](const Frame& frame) {
     const Result<std::uint32_t> one = take(frame);
     if (one)
       work += *one;
     else
       status = tl::unexpected(one.error());
     return static_cast<bool>(one);
-  });
+  };
+  walk(client_, bytes, note, [this](std::span<const std::uint8_t> content) { take_data(content); });
   RG_TRY_OK(status);
   return work;
 }
 
 Result<std::uint32_t> FrameGuard::take(const Frame& frame) {
+  data_stream_ = 0;
   if (frame.type == kHeaders || frame.type == kContinuation) return take_headers(frame);
   if (block_stream_ != 0)
     return fail(Code::kInvalidArgument,
                 fmt::format("a frame of type {} inside a header block", frame.type));
   if (frame.type == kPushPromise) return fail(Code::kInvalidArgument, "PUSH_PROMISE of a client");
   if (frame.type == kData) {
+    data_stream_ = frame.stream;
+    data_left_ = frame.length;
+    has_pad_length_ = (frame.flags & kPadded) != 0;
     if ((frame.flags & kEndStream) != 0) end_half(frame.stream, kClientHalf);
-    return frame.length > 0 ? kFrameWork : kFrameWork + kControlWork;
+    if (frame.length == 0) return kFrameWork + kControlWork;
+    return kFrameWork + frame.length / kDataBytesOfWork;
   }
   if (frame.length > kMostControlBytes)
     return fail(Code::kResourceExhausted,
                 fmt::format("a frame of type {} with {} bytes, at most {} are allowed", frame.type,
                             frame.length, kMostControlBytes));
-  if (frame.type == kReset) streams_.erase(frame.stream);
+  if (frame.type == kReset) end_stream(frame.stream);
   return kFrameWork + kControlWork;
 }
 
+// The bytes of the client's present frame. A padding as long as the frame is gRPC's to refuse.
+void FrameGuard::take_data(std::span<const std::uint8_t> bytes) {
+  if (data_stream_ == 0) return;
+  if (has_pad_length_) {
+    has_pad_length_ = false;
+    const std::uint32_t padding = 1U + bytes[0];
+    data_left_ -= std::min(data_left_, padding);
+    bytes = bytes.subspan(1);
+  }
+  const auto found = streams_.find(data_stream_);
+  if (found == streams_.end()) return;
+  bytes = bytes.first(std::min<std::size_t>(bytes.size(), data_left_));
+  data_left_ -= static_cast<std::uint32_t>(bytes.size());
+  take_message(found->second, bytes);
+}
+
+void FrameGuard::take_message(Stream& stream, std::span<const std::uint8_t> bytes) {
+  while (!bytes.empty()) {
+    if (stream.prefix_bytes < kPrefixBytes) {
+      if (stream.prefix_bytes++ > 0) stream.length = (stream.length << 8U) | bytes[0];
+      bytes = bytes.subspan(1);
+    }
+    if (stream.prefix_bytes < kPrefixBytes) continue;
+    const std::size_t more = std::min<std::size_t>(stream.length - stream.got, bytes.size());
+    stream.got += static_cast<std::uint32_t>(more);
+    unfinished_bytes_ += more;
+    bytes = bytes.subspan(more);
+    if (stream.got < stream.length) continue;
+    unfinished_bytes_ -= stream.got;
+    stream = {.ended = stream.ended};
+  }
+}
+
 Result<std::uint32_t> FrameGuard::take_headers(const Frame& frame) {
-  std::uint32_t work = kFrameWork + kControlWork;
+  std::uint32_t work = kFrameWork + kControlWork + frame.length / kHeaderBytesOfWork;
   if (frame.type == kContinuation) {
     if (block_stream_ == 0 || frame.stream != block_stream_)
       return fail(Code::kInvalidArgument, "CONTINUATION without a header block");
@@ -109,7 +156,7 @@ Result<std::uint32_t> FrameGuard::take_headers(const Frame& frame) {
     block_bytes_ = 0;
     if (frame.stream > last_stream_) {
       last_stream_ = frame.stream;
-      streams_[frame.stream] = 0;
+      streams_[frame.stream] = {};
       work += kStreamWork;
     }
     if ((frame.flags & kEndStream) != 0) end_half(frame.stream, kClientHalf);
@@ -127,19 +174,27 @@ Result<std::uint32_t> FrameGuard::take_headers(const Frame& frame) {
 }
 
 void FrameGuard::from_server(std::span<const std::uint8_t> bytes) {
-  walk(server_, bytes, [this](const Frame& frame) {
-    if (frame.type == kReset) streams_.erase(frame.stream);
+  const auto note = [this](const Frame& frame) {
+    if (frame.type == kReset) end_stream(frame.stream);
     if ((frame.type == kData || frame.type == kHeaders) && (frame.flags & kEndStream) != 0)
       end_half(frame.stream, kServerHalf);
     return true;
-  });
+  };
+  walk(server_, bytes, note, [](std::span<const std::uint8_t>) {});
 }
 
 void FrameGuard::end_half(std::uint32_t stream, std::uint8_t half) {
   const auto found = streams_.find(stream);
   if (found == streams_.end()) return;
-  found->second |= half;
-  if (found->second == kBothHalves) streams_.erase(found);
+  found->second.ended |= half;
+  if (found->second.ended == kBothHalves) end_stream(stream);
+}
+
+void FrameGuard::end_stream(std::uint32_t stream) {
+  const auto found = streams_.find(stream);
+  if (found == streams_.end()) return;
+  unfinished_bytes_ -= found->second.got;
+  streams_.erase(found);
 }
 
 }  // namespace railgauge::relay

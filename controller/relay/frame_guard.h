@@ -13,13 +13,13 @@
 
 namespace railgauge::relay {
 
-// Follows the frames of both directions by their headers; HPACK and the content are gRPC's affair.
-// Not thread safe.
+// Follows the frames of both directions by their headers, and gRPC's messages in the client's DATA
+// by their lengths; HPACK and the content are gRPC's affair. Not thread safe.
 class FrameGuard {
  public:
   // Streams that a client may have open. gRPC allows 32 by its SETTINGS; a client that has not read
   // them yet may have more.
-  static constexpr std::size_t kMostOpenStreams = 64;
+  static constexpr std::size_t kMostOpenStreams = 128;
   // A header block: HEADERS and its CONTINUATION frames. gRPC takes 8 KiB of metadata.
   static constexpr std::size_t kMostHeaderBytes = 16 * 1'024;
   // A frame that carries neither headers nor data.
@@ -40,6 +40,8 @@ class FrameGuard {
   // The client has sent the whole connection preface.
   [[nodiscard]] bool has_preface() const { return preface_bytes_ == kPrefaceBytes; }
   [[nodiscard]] std::size_t open_streams() const { return streams_.size(); }
+  // Bytes of messages whose end has not come: gRPC keeps them, before our code sees the call.
+  [[nodiscard]] std::size_t unfinished_bytes() const { return unfinished_bytes_; }
 
  private:
   static constexpr std::size_t kPrefaceBytes = 24;
@@ -56,20 +58,37 @@ class FrameGuard {
     std::size_t header_bytes = 0;    // of the next frame, that have come
     std::uint32_t payload_left = 0;  // of the present frame
   };
-  // Calls `note` with each frame that begins in `bytes`, until it returns false.
-  template <class Note>
-  static void walk(Position& at, std::span<const std::uint8_t> bytes, const Note& note);
+  // A message of gRPC in the DATA of a stream: a byte of flags, four of its length, the content.
+  struct Stream {
+    std::uint8_t ended = 0;         // the halves that have ended
+    std::uint8_t prefix_bytes = 0;  // of the next message, that have come
+    std::uint32_t length = 0;       // of the present one
+    std::uint32_t got = 0;          // of its content
+  };
+  // Calls `note` with each frame that begins in `bytes`, until it returns false, and `content` with
+  // the bytes of frames.
+  template <class Note, class Content>
+  static void walk(Position& at, std::span<const std::uint8_t> bytes, const Note& note,
+                   const Content& content);
   static Frame parse(const std::array<std::uint8_t, kHeaderBytes>& header);
   Result<std::uint32_t> take(const Frame& frame);
   Result<std::uint32_t> take_headers(const Frame& frame);
+  void take_data(std::span<const std::uint8_t> bytes);
+  void take_message(Stream& stream, std::span<const std::uint8_t> bytes);
   void end_half(std::uint32_t stream, std::uint8_t half);
+  void end_stream(std::uint32_t stream);
 
   std::size_t preface_bytes_ = 0;
   Position client_;
   Position server_;
-  std::map<std::uint32_t, std::uint8_t> streams_;  // open ones; the halves that have ended
-  std::uint32_t last_stream_ = 0;                  // the largest that the client opened
-  std::uint32_t block_stream_ = 0;                 // whose header block has no end yet; 0: none
+  std::map<std::uint32_t, Stream> streams_;  // open ones
+  std::size_t unfinished_bytes_ = 0;
+  // The client's present DATA frame.
+  std::uint32_t data_stream_ = 0;   // 0: the present frame is no DATA
+  std::uint32_t data_left_ = 0;     // without the padding
+  bool has_pad_length_ = false;     // its first byte is still to come
+  std::uint32_t last_stream_ = 0;   // the largest that the client opened
+  std::uint32_t block_stream_ = 0;  // whose header block has no end yet; 0: none
   std::size_t block_bytes_ = 0;
 };
 

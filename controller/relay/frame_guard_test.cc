@@ -40,7 +40,7 @@ TEST(FrameGuard, APrefaceByteByByteIsKnownAtItsEndAndAnotherTextIsNone) {
 
 TEST(FrameGuard, AStreamIsOpenUntilBothSidesEndItOrOneResetsIt) {
   FrameGuard guard = greeted();
-  EXPECT_EQ(guard.from_client(headers(1)).value(), 111U);
+  EXPECT_EQ(guard.from_client(headers(1)).value(), 112U);
   EXPECT_EQ(guard.from_client(frame(kDataFrame, 0, 1, 100)).value(), 1U);
   EXPECT_EQ(guard.from_client(frame(kDataFrame, kEndStreamFlag, 1)).value(), 11U);
   EXPECT_EQ(guard.open_streams(), 1U) << "the answer is not there yet";
@@ -48,7 +48,7 @@ TEST(FrameGuard, AStreamIsOpenUntilBothSidesEndItOrOneResetsIt) {
   EXPECT_EQ(guard.open_streams(), 1U);
   guard.from_server(frame(kHeadersFrame, kEndHeadersFlag | kEndStreamFlag, 1, 5));
   EXPECT_EQ(guard.open_streams(), 0U);
-  EXPECT_EQ(guard.from_client(headers(3, kEndHeadersFlag | kEndStreamFlag)).value(), 111U);
+  EXPECT_EQ(guard.from_client(headers(3, kEndHeadersFlag | kEndStreamFlag)).value(), 112U);
   guard.from_server(frame(kResetFrame, 0, 3, 4));
   EXPECT_EQ(guard.open_streams(), 0U);
   EXPECT_TRUE(guard.from_client(joined({headers(5), frame(kResetFrame, 0, 5, 4)})));
@@ -58,7 +58,7 @@ TEST(FrameGuard, AStreamIsOpenUntilBothSidesEndItOrOneResetsIt) {
 TEST(FrameGuard, TrailersOpenNoStream) {
   FrameGuard guard = greeted();
   EXPECT_TRUE(guard.from_client(headers(7)));
-  EXPECT_EQ(guard.from_client(headers(7, kEndHeadersFlag | kEndStreamFlag)).value(), 11U);
+  EXPECT_EQ(guard.from_client(headers(7, kEndHeadersFlag | kEndStreamFlag)).value(), 12U);
   EXPECT_EQ(guard.open_streams(), 1U);
 }
 
@@ -67,7 +67,7 @@ TEST(FrameGuard, AStreamMoreThanTheMostIsRefused) {
   std::uint32_t stream = 1;
   for (; guard.open_streams() < FrameGuard::kMostOpenStreams; stream += 2)
     ASSERT_EQ(refusal(guard, headers(stream)), "");
-  EXPECT_THAT(refusal(guard, headers(stream)), HasSubstr("65 open streams, at most 64"));
+  EXPECT_THAT(refusal(guard, headers(stream)), HasSubstr("129 open streams, at most 128"));
 }
 
 TEST(FrameGuard, AHeaderBlockHasABoundAndNothingInIt) {
@@ -105,7 +105,51 @@ TEST(FrameGuard, EmptyFramesAreWork) {
   for (const std::uint8_t type : {kSettingsFrame, kPingFrame, kWindowFrame, kPriorityFrame})
     EXPECT_EQ(guard.from_client(frame(type, 0, 0, 8)).value(), 11U);
   EXPECT_EQ(guard.from_client(frame(kDataFrame, 0, 1, 0)).value(), 11U);
-  EXPECT_EQ(guard.from_client(frame(kDataFrame, 0, 1, 16'384)).value(), 1U);
+  EXPECT_EQ(guard.from_client(frame(kDataFrame, 0, 1, 16'384)).value(), 5U);
+}
+
+// The start of a message of gRPC: no flags, its length.
+FrameBytes prefix(std::uint32_t length) {
+  return {0, static_cast<std::uint8_t>(length >> 24U), static_cast<std::uint8_t>(length >> 16U),
+          static_cast<std::uint8_t>(length >> 8U), static_cast<std::uint8_t>(length)};
+}
+FrameBytes data(std::uint32_t stream, const FrameBytes& content, std::uint8_t flags = 0) {
+  FrameBytes bytes = frame(kDataFrame, flags, stream, content.size());
+  std::ranges::copy(content, bytes.end() - static_cast<std::ptrdiff_t>(content.size()));
+  return bytes;
+}
+
+TEST(FrameGuard, BytesOfAMessageCountUntilItsEnd) {
+  FrameGuard guard = greeted();
+  const auto send = [&guard](const FrameBytes& bytes) {
+    EXPECT_EQ(refusal(guard, bytes), "");
+    return guard.unfinished_bytes();
+  };
+  EXPECT_EQ(send(joined({headers(1), headers(3)})), 0U);
+  EXPECT_EQ(send(data(1, prefix(300))), 0U);
+  EXPECT_EQ(send(data(1, FrameBytes(100, 'x'))), 100U);
+  EXPECT_EQ(send(data(3, joined({prefix(50), FrameBytes(20, 'y')}))), 120U);
+  EXPECT_EQ(send(data(1, FrameBytes(200, 'x'))), 20U) << "whole";
+  EXPECT_EQ(send(data(1, joined({prefix(0), prefix(2), FrameBytes(2, 'z'), prefix(9)}))), 20U);
+  EXPECT_EQ(send(data(1, FrameBytes(8, 'z'))), 28U);
+  EXPECT_EQ(send(frame(kResetFrame, 0, 3, 4)), 8U);
+  guard.from_server(frame(kResetFrame, 0, 1, 4));
+  EXPECT_EQ(guard.unfinished_bytes(), 0U);
+  EXPECT_EQ(send(data(1, FrameBytes(8, 'z'))), 0U) << "the stream has ended";
+}
+
+TEST(FrameGuard, PaddingIsNoMessage) {
+  constexpr std::uint8_t kPadded = 8;
+  FrameGuard guard = greeted();
+  ASSERT_EQ(refusal(guard, headers(1)), "");
+  // A byte of the padding's length, the prefix, three bytes, and seven of padding.
+  const FrameBytes padded = joined({{7}, prefix(10), FrameBytes(3, 'x'), FrameBytes(7, 0)});
+  ASSERT_EQ(refusal(guard, data(1, padded, kPadded)), "");
+  EXPECT_EQ(guard.unfinished_bytes(), 3U);
+  ASSERT_EQ(refusal(guard, data(1, {200, 'x', 'x'}, kPadded)), "") << "gRPC refuses it";
+  EXPECT_EQ(guard.unfinished_bytes(), 3U);
+  ASSERT_EQ(refusal(guard, data(1, FrameBytes(7, 'x'))), "");
+  EXPECT_EQ(guard.unfinished_bytes(), 0U);
 }
 
 // A direction's frames are the same however the bytes are cut.
@@ -122,7 +166,7 @@ TEST(FrameGuard, CutsChangeNothing) {
           next += 2;
           break;
         case 1:
-          parts.push_back(frame(kDataFrame, random() % 2, stream, random() % 300));
+          parts.push_back(frame(kDataFrame, random() % 2 == 0 ? 0 : 9, stream, random() % 300));
           break;
         case 2:
           parts.push_back(frame(kResetFrame, 0, stream, 4));
@@ -151,6 +195,7 @@ TEST(FrameGuard, CutsChangeNothing) {
     }
     EXPECT_EQ(work, *at_once);
     EXPECT_EQ(cut.open_streams(), whole.open_streams());
+    EXPECT_EQ(cut.unfinished_bytes(), whole.unfinished_bytes());
   }
 }
 

@@ -38,7 +38,12 @@ Moved send(int fd, std::span<const std::uint8_t> from) {
 Passage::Passage(Fd outer, const std::shared_ptr<const trust::TlsServer>& tls, double now)
     : outer_(std::move(outer)),
       tls_(tls == nullptr ? nullptr : std::make_unique<TlsChannel>(*tls, outer_.get())),
-      due_(now + kGreetSeconds) {}
+      greet_until_(now + kGreetSeconds),
+      due_(greet_until_) {}
+
+Passage::~Passage() {
+  if (allowance_ != nullptr) allowance_->change_unfinished(unfinished_, 0);
+}
 
 void Passage::admit(std::shared_ptr<Allowance> allowance) {
   allowance_ = std::move(allowance);
@@ -75,26 +80,35 @@ Passage::Next Passage::turn(double now) {
   return more ? Next::kAgain : Next::kWait;
 }
 
-// Handshake and preface. The bytes behind the preface wait in in_ for gRPC.
+// Handshake and preface, one read a turn. The bytes behind the preface wait in in_ for gRPC.
 Passage::Next Passage::greet(double now) {
-  if (now >= due_) return end("no TLS handshake and HTTP/2 preface in time");
+  if (hung_up_) return Next::kEnd;
+  if (now >= greet_until_) return end("no TLS handshake and HTTP/2 preface in time");
   if (stage_ == Stage::kHandshake) {
     const State state = tls_ == nullptr ? State::kDone : tls_->shake_hands();
     if (state == State::kBlocked) return Next::kWait;
-    if (state == State::kEnded) return end("its TLS handshake failed");
+    if (state != State::kDone) return end("its TLS handshake failed");
     stage_ = Stage::kUnknown;
     return Next::kKnown;
   }
-  std::array<std::uint8_t, kChunkBytes> bytes;  // NOLINT(*-member-init): read below
-  while (!guard_.has_preface()) {
-    const Moved read = read_outer(bytes);
-    if (read.state == State::kBlocked) return Next::kWait;
-    if (read.state == State::kEnded) return Next::kEnd;
-    const Bytes taken = std::span(bytes).first(read.bytes);
-    if (!look(taken, now)) return Next::kEnd;
-    in_.insert(in_.end(), taken.begin(), taken.end());
+  if (guard_.has_preface()) return Next::kIntroduce;
+  due_ = greet_until_;
+  if (is_paused(now)) {
+    due_ = std::min(due_, paused_until_);
+    return Next::kWait;
   }
-  return Next::kIntroduce;
+  std::array<std::uint8_t, kChunkBytes> bytes;  // NOLINT(*-member-init): read below
+  const Moved read = read_outer(bytes);
+  if (read.state == State::kBlocked) return Next::kWait;
+  if (read.state == State::kEnded) return Next::kEnd;
+  if (read.state == State::kBusy) {
+    allowance_->take(kEmptyRecordWork, now);
+    return Next::kAgain;
+  }
+  const Bytes taken = std::span(bytes).first(read.bytes);
+  if (!look(taken, now)) return Next::kEnd;
+  in_.insert(in_.end(), taken.begin(), taken.end());
+  return guard_.has_preface() ? Next::kIntroduce : Next::kAgain;
 }
 
 // Counts what the client's bytes make gRPC do, before gRPC has them. False: they break a rule.
@@ -104,29 +118,39 @@ bool Passage::look(Bytes bytes, double now) {
     reason_ = work.error().message;
     return false;
   }
-  if (const double wait = allowance_->take(*work, now); wait > 0) {
-    paused_until_ = now + wait;
-    ++pauses_;
-  }
-  return true;
+  allowance_->take(*work, now);
+  const std::size_t before = std::exchange(unfinished_, guard_.unfinished_bytes());
+  if (allowance_->change_unfinished(before, unfinished_)) return true;
+  reason_ =
+      fmt::format("messages without an end beyond {} MiB", Allowance::kMostUnfinishedBytes >> 20U);
+  return false;
+}
+
+// Before each read: other connections of the peer may have taken what this one waited for.
+bool Passage::is_paused(double now) {
+  if (paused_until_ > now) return true;
+  const double wait = allowance_->wait(now);
+  if (wait > 0 && paused_until_ == 0) ++pauses_;
+  paused_until_ = wait > 0 ? now + wait : 0;
+  return wait > 0;
 }
 
 bool Passage::pass_in(double now) {
-  std::array<std::uint8_t, kChunkBytes> bytes;  // NOLINT(*-member-init): read below
   if (!in_.empty()) {
     const Moved written = write_inner(in_);
     in_.erase(in_.begin(), in_.begin() + static_cast<std::ptrdiff_t>(written.bytes));
+    if (written.bytes == 0 && hung_up_) outer_ended_ = true;
     return written.bytes > 0;
   }
-  if (paused_until_ > now) return false;
-  if (paused_until_ > 0) {  // others of the peer may have taken what it waited for
-    const double wait = allowance_->wait(now);
-    paused_until_ = wait > 0 ? now + wait : 0;
-    if (wait > 0) return false;
+  if (is_paused(now)) {
+    if (hung_up_) outer_ended_ = true;
+    return false;
   }
+  std::array<std::uint8_t, kChunkBytes> bytes;  // NOLINT(*-member-init): read below
   const Moved read = read_outer(bytes);
   if (read.state == State::kEnded) outer_ended_ = true;
-  if (read.state != State::kDone) return false;
+  if (read.state == State::kBusy) allowance_->take(kEmptyRecordWork, now);
+  if (read.state != State::kDone) return read.state == State::kBusy;
   const Bytes taken = std::span(bytes).first(read.bytes);
   if (!look(taken, now)) return false;
   const std::size_t written = write_inner(taken).bytes;
@@ -149,6 +173,8 @@ bool Passage::pass_out(double now) {
   if (read.state != State::kDone) return false;
   const Bytes taken = std::span(bytes).first(read.bytes);
   guard_.from_server(taken);
+  allowance_->change_unfinished(std::exchange(unfinished_, guard_.unfinished_bytes()),
+                                guard_.unfinished_bytes());
   const Moved written = write_outer(taken);
   if (written.state == State::kEnded) outer_ended_ = true;
   out_.assign(taken.begin() + static_cast<std::ptrdiff_t>(written.bytes), taken.end());
@@ -164,10 +190,13 @@ Moved Passage::write_outer(Bytes from) {
   return tls_ != nullptr ? tls_->write(from) : send(outer_.get(), from);
 }
 
-// gRPC that has closed its end takes all: its last bytes are passed on still.
+// gRPC that has closed its end takes all: its last bytes are passed on still. Any other error would
+// leave a gap in the frames.
 Moved Passage::write_inner(Bytes from) {
   const Moved written = send(inner_.get(), from);
-  return written.state == State::kEnded ? Moved{State::kDone, from.size()} : written;
+  if (written.state != State::kEnded) return written;
+  if (errno != EPIPE && errno != ECONNRESET) outer_ended_ = true;
+  return {State::kDone, from.size()};
 }
 
 }  // namespace railgauge::relay

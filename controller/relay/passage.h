@@ -22,10 +22,12 @@ namespace railgauge::relay {
 // Times are seconds of one clock that never falls.
 class Passage {
  public:
-  // Handshake and preface together; then the connection is closed.
-  static constexpr double kGreetSeconds = 10;
+  // Handshake and preface together; then the connection is closed. Less than HandedOver's.
+  static constexpr double kGreetSeconds = 8;
   // A client that takes nothing of what gRPC sends for so long is gone.
   static constexpr double kStallSeconds = 30;
+  // Work of a TLS record without data.
+  static constexpr std::uint32_t kEmptyRecordWork = 100;
   // Bytes of one read, so that many connections share a thread fairly.
   static constexpr std::size_t kChunkBytes = 16 * 1'024;
 
@@ -40,8 +42,14 @@ class Passage {
   // `tls` is absent for plain HTTP/2. `outer` is non-blocking.
   Passage(Fd outer, const std::shared_ptr<const trust::TlsServer>& tls, double now);
 
+  ~Passage();
+  Passage(const Passage&) = delete;
+  Passage& operator=(const Passage&) = delete;
+
   // Does what can be done without waiting.
   Next turn(double now);
+  // The client or the port has closed the connection: what is held up needs no more waiting.
+  void hang_up() { hung_up_ = true; }
   // The client's certificate, after kKnown. kInvalidArgument: it cannot be read.
   [[nodiscard]] Result<trust::Certificate> certificate() const { return tls_->peer(); }
   void admit(std::shared_ptr<Allowance> allowance);
@@ -72,6 +80,7 @@ class Passage {
   trust::TlsChannel::Moved write_outer(Bytes from);
   trust::TlsChannel::Moved write_inner(Bytes from);
   bool look(Bytes bytes, double now);
+  bool is_paused(double now);
 
   const Fd outer_;
   std::unique_ptr<trust::TlsChannel> tls_;  // uses outer_
@@ -83,6 +92,9 @@ class Passage {
   std::vector<std::uint8_t> out_;  // for the client, likewise
   bool inner_ended_ = false;
   bool outer_ended_ = false;
+  bool hung_up_ = false;
+  const double greet_until_;
+  std::size_t unfinished_ = 0;  // as the allowance has it
   double paused_until_ = 0;
   std::uint64_t pauses_ = 0;
   double stalled_since_ = 0;  // out_ is not taken; 0: it is empty

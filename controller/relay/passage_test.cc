@@ -80,7 +80,7 @@ TEST_F(PassageTest, GrpcIsNotThereBeforeAWholePreface) {
   ASSERT_EQ(passage_.turn(0), Next::kKnown);
   passage_.admit(allowance_);
   send_all(client_, bytes_of(kTestPreface.substr(0, 23)));
-  EXPECT_EQ(passage_.turn(1), Next::kWait);
+  EXPECT_EQ(settle(1), Next::kWait);
   EXPECT_EQ(passage_.due(), Passage::kGreetSeconds);
   send_all(client_, bytes_of("\n"));
   EXPECT_EQ(passage_.turn(2), Next::kIntroduce);
@@ -89,8 +89,8 @@ TEST_F(PassageTest, GrpcIsNotThereBeforeAWholePreface) {
 TEST_F(PassageTest, AClientThatSendsNothingEndsInTime) {
   ASSERT_EQ(passage_.turn(0), Next::kKnown);
   passage_.admit(allowance_);
-  EXPECT_EQ(passage_.turn(9.9), Next::kWait);
-  EXPECT_EQ(passage_.turn(10), Next::kEnd);
+  EXPECT_EQ(passage_.turn(7.9), Next::kWait);
+  EXPECT_EQ(passage_.turn(8), Next::kEnd);
   EXPECT_THAT(passage_.reason(), HasSubstr("in time"));
 }
 
@@ -116,11 +116,11 @@ TEST_F(PassageTest, BytesPassBothWaysAsTheyAre) {
 TEST_F(PassageTest, AClientThatBreaksARuleEndsAndGrpcNeverSeesTheBytes) {
   greet();
   FrameBytes streams;
-  for (std::uint32_t stream = 1; stream <= 131; stream += 2)
+  for (std::uint32_t stream = 1; stream <= 259; stream += 2)
     streams = joined({streams, frame(kHeadersFrame, 4, stream, 10)});
   send_all(client_, streams);
   EXPECT_EQ(settle(0), Next::kEnd);
-  EXPECT_THAT(passage_.reason(), HasSubstr("65 open streams"));
+  EXPECT_THAT(passage_.reason(), HasSubstr("129 open streams"));
   EXPECT_TRUE(receive_all(grpc_).empty());
 }
 
@@ -156,12 +156,49 @@ TEST_F(PassageTest, AnotherConnectionOfThePeerSpendsTheSameAllowance) {
   allowance_->take(static_cast<std::uint32_t>(Allowance::kMost + Allowance::kRate), 0);
   send_all(client_, frame(kPingFrame, 0, 0, 8));
   EXPECT_EQ(settle(0), Next::kWait);
-  EXPECT_EQ(receive_all(grpc_).size(), 17U) << "the debt is seen with the first work";
-  send_all(client_, frame(kPingFrame, 0, 0, 8));
+  EXPECT_TRUE(receive_all(grpc_).empty());
   EXPECT_EQ(settle(0.5), Next::kWait);
   EXPECT_TRUE(receive_all(grpc_).empty());
   EXPECT_EQ(settle(passage_.due() + 0.01), Next::kWait);
   EXPECT_EQ(receive_all(grpc_).size(), 17U);
+}
+
+// The preface of a new connection has to wait too, else connections would be a way around.
+TEST_F(PassageTest, APeerInDebtIsNotIntroduced) {
+  ASSERT_EQ(passage_.turn(0), Next::kKnown);
+  allowance_->take(static_cast<std::uint32_t>(Allowance::kMost + Allowance::kRate), 0);
+  passage_.admit(allowance_);
+  send_all(client_, bytes_of(kTestPreface));
+  EXPECT_EQ(settle(0), Next::kWait);
+  EXPECT_DOUBLE_EQ(passage_.due(), 1);
+  EXPECT_EQ(passage_.turn(1.01), Next::kIntroduce);
+}
+
+// 8 MiB less a byte on each of nine streams.
+TEST_F(PassageTest, MessagesWithoutAnEndHaveABoundForAllConnectionsOfThePeer) {
+  greet();
+  EXPECT_TRUE(allowance_->change_unfinished(0, Allowance::kMostUnfinishedBytes - 100'000));
+  FrameBytes bytes = joined({frame(kHeadersFrame, 4, 1, 10), frame(kDataFrame, 0, 1, 16'000)});
+  bytes[9 + 10 + 9] = 0;  // flags and length of a message of 16 MB
+  bytes[9 + 10 + 9 + 1] = 1;
+  Next next = Next::kWait;
+  for (int i = 0; i < 10 && next == Next::kWait; ++i) {
+    send_all(client_, i == 0 ? bytes : frame(kDataFrame, 0, 1, 16'000));
+    next = settle(i);
+    receive_all(grpc_);
+  }
+  EXPECT_EQ(next, Next::kEnd);
+  EXPECT_THAT(passage_.reason(), HasSubstr("messages without an end beyond 64 MiB"));
+}
+
+TEST_F(PassageTest, APausedClientThatIsGoneEnds) {
+  greet();
+  allowance_->take(static_cast<std::uint32_t>(Allowance::kMost + 100 * Allowance::kRate), 0);
+  EXPECT_EQ(settle(1), Next::kWait);
+  client_.reset();
+  EXPECT_EQ(settle(1), Next::kWait) << "nothing is read";
+  passage_.hang_up();
+  EXPECT_EQ(settle(1), Next::kEnd);
 }
 
 // gRPC takes nothing: the passage reads no more than it can keep, and loses nothing.

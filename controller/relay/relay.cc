@@ -2,6 +2,7 @@
 
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/random.h>
 #include <sys/un.h>
 
 #include <algorithm>
@@ -14,7 +15,6 @@
 #include <deque>
 #include <map>
 #include <new>
-#include <random>
 #include <thread>
 
 #include <fmt/format.h>
@@ -31,22 +31,28 @@ constexpr double kNanosecondsPerSecond = 1e9;
 constexpr double kMillisecondsPerSecond = 1e3;
 constexpr int kLongestWaitMilliseconds = 1'000;
 constexpr std::size_t kEventsATurn = 256;
+constexpr std::size_t kTurnsAPass = 64;  // then events, arrivals and the stop are looked at
 constexpr std::uint64_t kWakeTag = ~0ULL;
+// The tag of an event: the connection's number, and whether gRPC's side has it.
+constexpr std::uint64_t kInnerTag = 1ULL << 63U;
 
 double now_seconds() { return monotonic_now_ns() / kNanosecondsPerSecond; }
 
-std::string random_prefix() {
-  std::random_device random;
-  return fmt::format("railgauge-{:08x}{:08x}{:08x}{:08x}", random(), random(), random(), random());
-}
-
-// Names a socket of a pair in the abstract namespace. Its peer sees the name.
-bool give_name(int fd, const std::string& name) {
-  sockaddr_un address{};
-  address.sun_family = AF_UNIX;
-  name.copy(address.sun_path + 1, sizeof(address.sun_path) - 1);
-  const auto size = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + name.size());
-  return ::bind(fd, reinterpret_cast<const sockaddr*>(&address), size) == 0;
+// Names a socket of a pair in the abstract namespace; its peer sees the name. Every local user can
+// take names there, so each is random as a whole. Returns the name; "" with errno.
+std::string give_name(int fd) {
+  constexpr int kTries = 4;
+  for (int i = 0; i < kTries; ++i) {
+    std::array<std::uint64_t, 2> random{};
+    if (::getrandom(random.data(), sizeof(random), 0) != sizeof(random)) continue;
+    const std::string name = fmt::format("railgauge-{:016x}{:016x}", random[0], random[1]);
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    name.copy(address.sun_path + 1, sizeof(address.sun_path) - 1);
+    const auto size = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + name.size());
+    if (::bind(fd, reinterpret_cast<const sockaddr*>(&address), size) == 0) return name;
+  }
+  return "";
 }
 
 }  // namespace
@@ -56,12 +62,13 @@ struct Relay::Connection {
              const std::shared_ptr<const trust::TlsServer>& tls)
       : id(number),
         address(peer_uri(peer)),
-        source(source_of(peer)),
+        host(address.substr(0, address.rfind(':'))),
         passage(std::move(outer), tls, now_seconds()) {}
 
   const std::uint64_t id;
   const std::string address;
-  const std::string source;
+  const std::string host;  // its address without the port
+  std::string party{};     // names the certificate; "": none
   std::optional<trust::Certificate> certificate{};
   std::string name{};  // gRPC's; "": gRPC does not have it
   double timer = 0;    // an entry of the loop's timers; 0: none
@@ -119,7 +126,7 @@ class Relay::Loop {
       const double now = now_seconds();
       take_arrived();
       fire_timers(now);
-      take_turns(now);
+      take_turns();
       if (!stopping_) continue;
       if (stop_at == 0) stop_at = now + kFlushSeconds;
       drop_unknown();
@@ -144,8 +151,11 @@ class Relay::Loop {
       ::eventfd_read(wake_.get(), &value);
       return;
     }
-    const auto found = connections_.find(event.data.u64);
+    const auto found = connections_.find(event.data.u64 & ~kInnerTag);
     if (found == connections_.end()) return;
+    const bool is_outer = (event.data.u64 & kInnerTag) == 0;
+    if (is_outer && (event.events & (EPOLLHUP | EPOLLRDHUP | EPOLLERR)) != 0)
+      found->second->passage.hang_up();
     make_ready(*found->second);
   }
 
@@ -159,7 +169,7 @@ class Relay::Loop {
       Connection& raw = *connection;
       connections_[raw.id] = std::move(connection);
       if (!watch(raw.passage.outer(), raw.id) ||
-          (raw.passage.is_open() && !watch(raw.passage.inner(), raw.id)))
+          (raw.passage.is_open() && !watch(raw.passage.inner(), raw.id | kInnerTag)))
         erase(raw);
       else
         make_ready(raw);
@@ -167,8 +177,8 @@ class Relay::Loop {
   }
 
   // Edges: turns follow until nothing more can be done.
-  bool watch(int fd, std::uint64_t id) {
-    epoll_event event{.events = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET, .data = {.u64 = id}};
+  bool watch(int fd, std::uint64_t tag) {
+    epoll_event event{.events = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET, .data = {.u64 = tag}};
     return ::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, fd, &event) == 0;
   }
 
@@ -188,17 +198,17 @@ class Relay::Loop {
     }
   }
 
-  // One turn of each that is ready; those with more to do come after all others.
-  void take_turns(double now) {
-    std::deque<std::uint64_t> ready;
-    ready.swap(ready_);
-    for (const std::uint64_t id : ready) {
+  // A turn of those that are ready; those with more to do come after all others.
+  void take_turns() {
+    for (std::size_t i = std::min(ready_.size(), kTurnsAPass); i > 0; --i) {
+      const std::uint64_t id = ready_.front();
+      ready_.pop_front();
       const auto found = connections_.find(id);
       if (found == connections_.end()) continue;
       found->second->is_ready = false;
       try {
         const MayFail may_fail;
-        take_turn(*found->second, now);
+        take_turn(*found->second, now_seconds());
       } catch (const std::bad_alloc&) {  // this connection ends; the others may have their bytes
         const auto still = connections_.find(id);
         if (still != connections_.end()) erase(*still->second);
@@ -225,6 +235,7 @@ class Relay::Loop {
     if (next == Passage::Next::kAgain) make_ready(connection);
     const double due = passage.due();
     if (std::isinf(due) || (connection.timer > 0 && connection.timer <= due)) return;
+    drop_timer(connection);
     connection.timer = due;
     timers_.emplace(due, connection.id);
   }
@@ -232,13 +243,21 @@ class Relay::Loop {
   // Gives a connection that gRPC knows to a loop that moves bytes.
   void move_on(Connection& connection) {
     ::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, connection.passage.outer(), nullptr);
+    drop_timer(connection);
     auto node = connections_.extract(connection.id);
-    connection.timer = 0;
     const std::uint32_t turn = relay_.next_loop_++ % kLoops;
-    relay_.loops_.at(1 + turn)->post(std::move(node.mapped()));
+    relay_.loops_.at(kGreeters + turn)->post(std::move(node.mapped()));
+  }
+
+  void drop_timer(Connection& connection) {
+    const auto [from, to] = timers_.equal_range(std::exchange(connection.timer, 0));
+    const auto own =
+        std::find_if(from, to, [&](const auto& entry) { return entry.second == connection.id; });
+    if (own != to) timers_.erase(own);
   }
 
   void erase(Connection& connection) {
+    drop_timer(connection);
     relay_.ended(connection);
     connections_.erase(connection.id);
   }
@@ -264,19 +283,21 @@ class Relay::Loop {
   std::thread thread_;
 };
 
-Relay::Relay(Options options) : options_(std::move(options)), prefix_(random_prefix()) {}
+Relay::Relay(Options options) : options_(std::move(options)) {}
 
 Relay::~Relay() { stop(); }
 
 Result<std::unique_ptr<Relay>> Relay::start(Options options) {
   std::unique_ptr<Relay> relay(new Relay(std::move(options)));
-  for (int i = 0; i < kLoops + 1; ++i) relay->loops_.push_back(RG_TRY(Loop::start(*relay)));
+  for (std::uint32_t i = 0; i < kGreeters + kLoops; ++i)
+    relay->loops_.push_back(RG_TRY(Loop::start(*relay)));
   return relay;
 }
 
 void Relay::take(Fd outer, std::uint64_t connection, const sockaddr_storage& peer) {
-  loops_.front()->post(std::make_unique<Connection>(connection, peer, std::move(outer),
-                                                    options_.tls ? options_.tls() : nullptr));
+  auto taken = std::make_unique<Connection>(connection, peer, std::move(outer),
+                                            options_.tls ? options_.tls() : nullptr);
+  loops_.at(next_greeter_++ % kGreeters)->post(std::move(taken));
 }
 
 void Relay::close() {
@@ -284,7 +305,7 @@ void Relay::close() {
   closed_ = true;
 }
 
-// The loop of handshakes first: it posts to the others.
+// The loops of handshakes first: they post to the others.
 void Relay::stop() {
   close();
   for (const auto& loop : loops_) loop->stop();
@@ -294,13 +315,14 @@ Relay::Counts Relay::counts() const {
   return {.open = open_, .broken = broken_, .paused = paused_, .failed = failed_};
 }
 
-// The allowance is shared by the connections of a certificate; without one by those of a source.
+// The allowance is shared by the connections of a certificate; without one by those of an address.
 void Relay::identify(Connection& connection) {
-  std::string peer = connection.source;
+  std::string peer = connection.host;
   if (options_.tls) {
     if (auto certificate = connection.passage.certificate()) {
       connection.certificate = std::move(*certificate);
-      peer = connection.certificate->id.issuer + '/' + connection.certificate->id.serial;
+      peer = connection.party =
+          connection.certificate->id.issuer + '/' + connection.certificate->id.serial;
     }
   }
   connection.passage.admit(allowance_of(peer, now_seconds()));
@@ -309,13 +331,14 @@ void Relay::identify(Connection& connection) {
 std::shared_ptr<Allowance> Relay::allowance_of(const std::string& peer, double now) {
   const std::lock_guard lock(mutex_);
   if (allowances_.size() >= sweep_at_) {
-    std::erase_if(allowances_, [](const auto& entry) { return entry.second.expired(); });
+    std::erase_if(allowances_, [now](const auto& entry) {
+      return entry.second.use_count() == 1 && entry.second->is_full(now);
+    });
     sweep_at_ = std::max<std::size_t>(1'024, allowances_.size() * 2);
   }
-  std::weak_ptr<Allowance>& kept = allowances_[peer];
-  auto allowance = kept.lock();
-  if (allowance == nullptr) kept = allowance = std::make_shared<Allowance>(now);
-  return allowance;
+  std::shared_ptr<Allowance>& kept = allowances_[peer];
+  if (kept == nullptr) kept = std::make_shared<Allowance>(now);
+  return kept;
 }
 
 // Makes the socket pair and gives gRPC its end. False: the connection has to end.
@@ -323,13 +346,13 @@ bool Relay::introduce(Connection& connection) {
   if (options_.tls && !connection.certificate) return false;
   const std::lock_guard lock(introducing_);
   if (closed_) return false;
-  auto pair = options_.make_pair(connection.id);
+  auto pair = options_.make_pair(connection.id, connection.party);
   if (!pair) {
     note(connection, pair.error().message);
     return false;
   }
-  const std::string name = fmt::format("{}-{}", prefix_, connection.id);
-  if (!give_name(pair->first.get(), name)) {
+  const std::string name = give_name(pair->first.get());
+  if (name.empty()) {
     note(connection, fmt::format("bind: {}", std::strerror(errno)));
     return false;
   }
@@ -347,8 +370,8 @@ bool Relay::introduce(Connection& connection) {
 void Relay::ended(const Connection& connection) {
   const std::string& reason = connection.passage.reason();
   if (!connection.name.empty()) {
-    --open_;
     options_.leave(connection.name);
+    --open_;
   }
   if (reason.empty()) return;
   ++(connection.passage.is_known() ? broken_ : failed_);

@@ -33,19 +33,22 @@ struct Visitor {
   std::optional<trust::Certificate> certificate{};  // absent: plain HTTP/2
 };
 
-// Thread safe. Threads of its own do the work: one makes handshakes, so that a flood of them does
-// not delay those who are through; kLoops move bytes.
+// Thread safe. Threads of its own do the work: kGreeters make handshakes, so that a flood of them
+// does not delay those who are through; kLoops move bytes.
 class Relay {
  public:
-  static constexpr int kLoops = 2;
+  static constexpr std::uint32_t kGreeters = 2;
+  static constexpr std::uint32_t kLoops = 2;
   // Seconds for the last bytes of gRPC at the end.
   static constexpr double kFlushSeconds = 0.3;
 
   struct Options {
     // The server's side of TLS for the next handshake; an empty function: plain HTTP/2.
     std::function<std::shared_ptr<const trust::TlsServer>()> tls;
-    // Makes a connected pair of non-blocking sockets within the process's budget.
-    std::function<Result<std::pair<Fd, Fd>>(std::uint64_t connection)> make_pair;
+    // Makes a connected pair of non-blocking sockets for a connection, within the process's budget.
+    // `party` names its certificate; "" without one.
+    std::function<Result<std::pair<Fd, Fd>>(std::uint64_t connection, const std::string& party)>
+        make_pair;
     // Gives gRPC its end. The name is what grpc::ServerContext::peer() returns for its calls, and
     // is never used again.
     std::function<void(const std::string& name, Visitor visitor, Fd theirs)> introduce;
@@ -88,12 +91,11 @@ class Relay {
   std::shared_ptr<Allowance> allowance_of(const std::string& peer, double now);
 
   const Options options_;
-  const std::string prefix_;  // of names: random, so that nobody else has taken one
-  std::mutex introducing_;    // held while gRPC gets a connection
-  bool closed_ = false;       // with introducing_ held
-  std::mutex mutex_;          // guards allowances_
-  std::unordered_map<std::string, std::weak_ptr<Allowance>>
-      allowances_;  // by certificate or source
+  std::mutex introducing_;  // held while gRPC gets a connection
+  bool closed_ = false;     // with introducing_ held
+  std::mutex mutex_;        // guards allowances_
+  // By certificate or address. One that is in debt outlives its connections.
+  std::unordered_map<std::string, std::shared_ptr<Allowance>> allowances_;
   std::size_t sweep_at_ = 1'024;
   OnceAMinute line_;
   std::atomic<std::uint64_t> open_ = 0;
@@ -101,7 +103,8 @@ class Relay {
   std::atomic<std::uint64_t> paused_ = 0;
   std::atomic<std::uint64_t> failed_ = 0;
   std::atomic<std::uint32_t> next_loop_ = 0;
-  std::vector<std::unique_ptr<Loop>> loops_;  // the first makes handshakes; last: use all above
+  std::atomic<std::uint32_t> next_greeter_ = 0;
+  std::vector<std::unique_ptr<Loop>> loops_;  // greeters first; last: use all above
 };
 
 }  // namespace railgauge::relay

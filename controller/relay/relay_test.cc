@@ -56,7 +56,8 @@ class RelayTest : public testing::Test {
  protected:
   void SetUp() override {
     Relay::Options options;
-    options.make_pair = [this](std::uint64_t /*connection*/) -> Result<std::pair<Fd, Fd>> {
+    options.make_pair = [this](std::uint64_t /*connection*/,
+                               const std::string& /*party*/) -> Result<std::pair<Fd, Fd>> {
       if (!has_room_) return fail(Code::kResourceExhausted, "no room");
       return connected();
     };

@@ -76,6 +76,10 @@ Result<std::shared_ptr<const TlsServer>> TlsServer::make(const Material& materia
   // An idle connection keeps no buffers: some 34 KiB less.
   SSL_CTX_set_mode(raw, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER |
                             SSL_MODE_RELEASE_BUFFERS);
+  // A read returns after each record: a peer can send any number of records without data.
+  SSL_CTX_clear_mode(raw, SSL_MODE_AUTO_RETRY);
+  // TLS 1.2 with forward secrecy and authenticated encryption only (RFC 9113, 9.2.2).
+  RG_CHECK(SSL_CTX_set_cipher_list(raw, "ECDHE+AESGCM:ECDHE+CHACHA20") == 1);
   SSL_CTX_set_verify(raw, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, nullptr);
   SSL_CTX_set_alpn_select_cb(raw, choose_h2, nullptr);
   ERR_clear_error();
@@ -99,14 +103,22 @@ TlsChannel::State TlsChannel::state_of(int result) const {
 TlsChannel::State TlsChannel::shake_hands() {
   ERR_clear_error();
   const int result = SSL_do_handshake(ssl_.get());
-  return result == 1 ? State::kDone : state_of(result);
+  if (result != 1) return state_of(result);
+  const unsigned char* name = nullptr;  // a client without ALPN is not asked
+  unsigned length = 0;
+  SSL_get0_alpn_selected(ssl_.get(), &name, &length);
+  return length == 0 ? State::kEnded : State::kDone;
 }
 
 TlsChannel::Moved TlsChannel::read(std::span<std::uint8_t> to) {
   ERR_clear_error();
+  const std::uint64_t before = BIO_number_read(SSL_get_rbio(ssl_.get()));
   const int count = SSL_read(ssl_.get(), to.data(), size_for_openssl(to.size()));
   if (count > 0) return {State::kDone, static_cast<std::size_t>(count)};
-  return {state_of(count), 0};
+  const State state = state_of(count);
+  // Without a byte from the socket it is empty; after some, the next read shows it.
+  const bool has_read = BIO_number_read(SSL_get_rbio(ssl_.get())) != before;
+  return {state == State::kBlocked && has_read ? State::kBusy : state, 0};
 }
 
 TlsChannel::Moved TlsChannel::write(std::span<const std::uint8_t> from) {

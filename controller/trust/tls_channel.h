@@ -28,9 +28,13 @@ class TlsServer {
 // One connection. Not thread safe.
 class TlsChannel {
  public:
-  // The state of an act: done, to be tried again once the socket is readable or writable, or no
-  // more acts are possible.
-  enum class State { kDone, kBlocked, kEnded };
+  // The state of an act.
+  enum class State {
+    kDone,
+    kBusy,     // a record without data was read: to be tried again, and the peer's doing
+    kBlocked,  // to be tried again once the socket is readable or writable
+    kEnded,    // no more acts are possible
+  };
   struct Moved {
     State state = State::kBlocked;
     std::size_t bytes = 0;  // of kDone, at least one
@@ -40,7 +44,7 @@ class TlsChannel {
   // std::bad_alloc: no memory.
   TlsChannel(const TlsServer& server, int fd);
 
-  // kEnded: the peer has no certificate of the authorities, does not speak h2, or is gone.
+  // kEnded: the peer has no certificate of the authorities, does not choose h2, or is gone.
   State shake_hands();
   Moved read(std::span<std::uint8_t> to);
   Moved write(std::span<const std::uint8_t> from);

@@ -168,6 +168,36 @@ TEST_F(TlsChannelTest, BytesPassBothWaysHoweverTheSocketIsCut) {
   EXPECT_EQ(channel_->read(some).state, State::kBlocked);
 }
 
+// Each is a turn of its own, so that nobody is held up by a flood of them.
+TEST_F(TlsChannelTest, ARecordWithoutDataIsReportedAndAnEmptySocketIsToo) {
+  ASSERT_EQ(handshake_of({.certificate = "n1"}), State::kDone);
+  std::array<std::uint8_t, 16> some{};
+  EXPECT_EQ(channel_->read(some).state, State::kBlocked);
+  constexpr int kUpdates = 20;
+  for (int i = 0; i < kUpdates; ++i) {
+    ASSERT_EQ(SSL_key_update(client_.get(), SSL_KEY_UPDATE_NOT_REQUESTED), 1);
+    ASSERT_EQ(SSL_do_handshake(client_.get()), 1);
+  }
+  ASSERT_EQ(SSL_write(client_.get(), "end", 3), 3);
+  int busy = 0;
+  auto moved = channel_->read(some);
+  for (; moved.state == State::kBusy; moved = channel_->read(some)) ++busy;
+  EXPECT_EQ(busy, kUpdates);
+  EXPECT_EQ(moved.state, State::kDone);
+  EXPECT_EQ(moved.bytes, 3U);
+  EXPECT_EQ(channel_->read(some).state, State::kBlocked);
+}
+
+TEST_F(TlsChannelTest, OldCiphersAndAClientWithoutAlpnDoNotGetThrough) {
+  EXPECT_EQ(handshake_of({.certificate = "n1", .alpn = ""}), State::kEnded);
+  connect(folder_, {.certificate = "n1", .max_version = TLS1_2_VERSION});
+  ASSERT_EQ(SSL_set_cipher_list(client_.get(), "ECDHE+AES256+SHA1:AES256-SHA"), 1);
+  EXPECT_EQ(shake_hands(), State::kEnded);
+  connect(folder_, {.certificate = "n1", .max_version = TLS1_2_VERSION});
+  ASSERT_EQ(SSL_set_cipher_list(client_.get(), "ECDHE+AESGCM"), 1);
+  EXPECT_EQ(shake_hands(), State::kDone);
+}
+
 TEST_F(TlsChannelTest, EitherSideSeesTheOthersEnd) {
   ASSERT_EQ(handshake_of({.certificate = "n1"}), State::kDone);
   channel_->finish();

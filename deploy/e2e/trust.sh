@@ -260,8 +260,8 @@ stream_flood() {
 # Frames that no gRPC client sends. Both ways to the controller answer meanwhile, and gRPC never has what it cannot bound.
 frame_flood() {
   local before peak from took worst kind way bad=0
+  serve
   for kind in reset open continuation settings; do
-    serve
     before=$(rss_of controller)
     # shellcheck disable=SC2046  # words
     "$top/deploy/e2e/flood.py" --to="127.0.0.1:$port" $(by_certificate n1) --kind=$kind --connections=4 --seconds=3 >"$work/flood" &
