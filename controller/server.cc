@@ -240,7 +240,9 @@ Status Server::start_grpc(const Config& config) {
   if (!grpc_) return fail(Code::kInternal, "gRPC: the server does not start");
   for (const char* name : kServiceNames)
     grpc_->GetHealthCheckService()->SetServingStatus(name, true);
-  unix_->start(*grpc_, peers_);
+  unix_->start(*grpc_, peers_, [this](const std::string& user, const Error& reason) {
+    note_stranger(user, "unix socket", "socket.connect", "", reason);
+  });
   spdlog::info("unix socket {}", config.socket);
   if (!tcp_) return {};
   tcp_->start([this](int fd) {
@@ -276,13 +278,17 @@ Status Server::open_tcp(const TcpOptions& options, grpc::ServerBuilder& builder)
 Status Server::start_http(const Config& config) {
   if (config.metrics_listen.empty()) return {};
   const HostPort address = RG_TRY(parse_host_port("metrics-listen", config.metrics_listen));
-  auto started =
-      http::Server::start(address.host, address.port,
-                          {.metrics = [this] { return metrics_.text(); },
-                           .healthy = [this] { return !stopping_; },
-                           .trouble = [this] { return tcp_ ? tcp_->trouble() : std::string(); },
-                           .remarks = [this] { return remarks(); }},
-                          config.web_config_file);
+  auto started = http::Server::start(
+      address.host, address.port,
+      {.metrics = [this] { return metrics_.text(); },
+       .healthy = [this] { return !stopping_; },
+       .trouble = [this] { return tcp_ ? tcp_->trouble() : std::string(); },
+       .remarks = [this] { return remarks(); },
+       .refused =
+           [this](const http::Refusal& refusal) {
+             note_stranger(refusal.user, refusal.address, "http.get", refusal.path, refusal.reason);
+           }},
+      config.web_config_file);
   if (!started && started.error().code == Code::kInvalidArgument)
     return fail(started.error().code, fmt::format("--web-config-file {}", started.error().message));
   if (!started)
@@ -290,6 +296,21 @@ Status Server::start_http(const Config& config) {
   http_ = std::move(*started);
   spdlog::info("metrics on port {}", http_->port());
   return {};
+}
+
+// Stores that a stranger was refused. The log has a line for each row.
+void Server::note_stranger(const std::string& user, const std::string& address,
+                           const std::string& act, const std::string& subject,
+                           const Error& reason) {
+  const std::string who = user.empty() ? "unknown" : user;
+  const bool has_row =
+      audit_->refused_stranger({.caller = {.who = who,
+                                           .role = std::string(auth::name_of(auth::Role::kNone)),
+                                           .address = address},
+                                .rpc = act,
+                                .subject = subject},
+                               reason);
+  if (has_row) spdlog::warn("{} of {} at {} refused: {}", act, who, address, reason.message);
 }
 
 // For people who look at /healthz: a part that does not work, a line each.

@@ -97,6 +97,8 @@ class Server {
   Status start_grpc(const Config& config);
   Status open_tcp(const TcpOptions& options, grpc::ServerBuilder& builder);
   Status start_http(const Config& config);
+  void note_stranger(const std::string& user, const std::string& address, const std::string& act,
+                     const std::string& subject, const Error& reason);
   [[nodiscard]] std::string remarks();
   void on_tick();
   void feed_metrics();
