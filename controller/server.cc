@@ -198,8 +198,14 @@ Status Server::end_interrupted_runs() {
   }
   store_->hold("");
   const std::vector<std::string> ended = RG_TRY(tried);
-  for (const std::string& run_id : ended) matrices_.want(run_id);
   if (ended.empty()) return {};
+  std::vector<std::string> whole;
+  for (const std::string& run_id : ended) {
+    matrices_.want(run_id);
+    // The final records that are still to come have the other runs judged.
+    if (!store_->read(store::is_cut_short, run_id).value_or(true)) whole.push_back(run_id);
+  }
+  loop_.call([&] { left_open_.insert(left_open_.end(), whole.begin(), whole.end()); });
   const std::string runs = fmt::format("{}", fmt::join(ended, ", "));
   spdlog::warn("runs that the last controller left open ended as crashed: {}", runs);
   audit_->did("end_runs", fmt::format("left open by the last controller: {}", runs));
@@ -347,6 +353,7 @@ void Server::on_tick() {
     static_cast<void>(starter_->submit([this] { schedules_.tick(fleet::unix_seconds()); }));
   if (!stopping_ && is_due(next_upgrades_, kUpgradeSeconds))
     static_cast<void>(queries_->submit([this] { watch_upgrades(fleet::unix_seconds()); }));
+  if (!left_open_.empty() && now >= judges_left_open_) judge_left_open();
   const bool may_prune = director_.idle() || now >= next_prune_ + kPruneGraceSeconds;
   if (may_prune && is_due(next_prune_, kPruneSeconds))
     static_cast<void>(upkeep_->submit([this] { prune_store(); }));
@@ -358,6 +365,12 @@ void Server::on_tick() {
   if (!is_due(next_stats_, kStatsSeconds)) return;
   show_rare_node_facts();
   feed_metrics();
+}
+
+void Server::judge_left_open() {
+  loop_.call([this] {
+    for (const std::string& run_id : std::exchange(left_open_, {})) run_judge_.want(run_id);
+  });
 }
 
 // On a pool's thread.
