@@ -169,8 +169,7 @@ int run_program(std::span<const std::string> words, const Environment& environme
   output.live_columns = terminal.err_columns;
   if (can_draw(environment, terminal)) output.screen = terminal.out_screen;
   const auto code = run_verb(*arguments, *settings, output, interrupts);
-  if (code) return *code;
-  const int reported = report_error(output, code.error());
+  const int reported = code ? *code : report_error(output, code.error());
   // A call that a SIGTERM cut short ends as terminated, not as interrupted.
   return interrupts.terminated() && reported == kExitInterrupted ? kExitTerminated : reported;
 }
