@@ -6,6 +6,7 @@
 #include <array>
 #include <cerrno>
 #include <csignal>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <functional>
@@ -223,5 +224,9 @@ int main(int argc, char** argv) {
                           .out_is_terminal = isatty(STDOUT_FILENO) != 0,
                           .err_columns = terminal_columns(STDERR_FILENO),
                           .out_screen = [] { return screen_of(STDOUT_FILENO); }};
-  return flush_results(results, run_program(words, environment, terminal, interrupts));
+  const int code = flush_results(results, run_program(words, environment, terminal, interrupts));
+  // A thread of gRPC may be in the next TLS handshake, also after the channel is gone. The handlers
+  // of exit() would free OpenSSL's state below it.
+  std::fflush(nullptr);
+  std::_Exit(code);
 }
