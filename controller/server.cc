@@ -205,8 +205,14 @@ Status Server::end_interrupted_runs() {
   }
   store_->hold("");
   const std::vector<std::string> ended = RG_TRY(tried);
-  for (const std::string& run_id : ended) matrices_.want(run_id);
   if (ended.empty()) return {};
+  std::vector<std::string> whole;
+  for (const std::string& run_id : ended) {
+    matrices_.want(run_id);
+    // The final records that are still to come have the other runs judged.
+    if (!store_->read(store::is_cut_short, run_id).value_or(true)) whole.push_back(run_id);
+  }
+  loop_.call([&] { left_open_.insert(left_open_.end(), whole.begin(), whole.end()); });
   const std::string runs = fmt::format("{}", fmt::join(ended, ", "));
   spdlog::warn("runs that the last controller left open ended as crashed: {}", runs);
   audit_->did("end_runs", fmt::format("left open by the last controller: {}", runs));
@@ -246,7 +252,9 @@ Status Server::start_grpc(const Config& config) {
   if (!grpc_) return fail(Code::kInternal, "gRPC: the server does not start");
   for (const char* name : kServiceNames)
     grpc_->GetHealthCheckService()->SetServingStatus(name, true);
-  unix_->start(*grpc_, peers_);
+  unix_->start(*grpc_, peers_, [this](const std::string& user, const Error& reason) {
+    note_stranger(user, "unix socket", "socket.connect", "", reason);
+  });
   spdlog::info("unix socket {}", config.socket);
   if (!tcp_) return {};
   RG_TRY_OK(start_relay());
@@ -304,13 +312,17 @@ Status Server::start_relay() {
 Status Server::start_http(const Config& config) {
   if (config.metrics_listen.empty()) return {};
   const HostPort address = RG_TRY(parse_host_port("metrics-listen", config.metrics_listen));
-  auto started =
-      http::Server::start(address.host, address.port,
-                          {.metrics = [this] { return metrics_.text(); },
-                           .healthy = [this] { return !stopping_; },
-                           .trouble = [this] { return tcp_ ? tcp_->trouble() : std::string(); },
-                           .remarks = [this] { return remarks(); }},
-                          config.web_config_file);
+  auto started = http::Server::start(
+      address.host, address.port,
+      {.metrics = [this] { return metrics_.text(); },
+       .healthy = [this] { return !stopping_; },
+       .trouble = [this] { return tcp_ ? tcp_->trouble() : std::string(); },
+       .remarks = [this] { return remarks(); },
+       .refused =
+           [this](const http::Refusal& refusal) {
+             note_stranger(refusal.user, refusal.address, "http.get", refusal.path, refusal.reason);
+           }},
+      config.web_config_file);
   if (!started && started.error().code == Code::kInvalidArgument)
     return fail(started.error().code, fmt::format("--web-config-file {}", started.error().message));
   if (!started)
@@ -318,6 +330,21 @@ Status Server::start_http(const Config& config) {
   http_ = std::move(*started);
   spdlog::info("metrics on port {}", http_->port());
   return {};
+}
+
+// Stores that a stranger was refused. The log has a line for each row.
+void Server::note_stranger(const std::string& user, const std::string& address,
+                           const std::string& act, const std::string& subject,
+                           const Error& reason) {
+  const std::string who = user.empty() ? "unknown" : user;
+  const bool has_row =
+      audit_->refused_stranger({.caller = {.who = who,
+                                           .role = std::string(auth::name_of(auth::Role::kNone)),
+                                           .address = address},
+                                .rpc = act,
+                                .subject = subject},
+                               reason);
+  if (has_row) spdlog::warn("{} of {} at {} refused: {}", act, who, address, reason.message);
 }
 
 // For people who look at /healthz: a part that does not work, a line each.
@@ -354,6 +381,7 @@ void Server::on_tick() {
     static_cast<void>(starter_->submit([this] { schedules_.tick(fleet::unix_seconds()); }));
   if (!stopping_ && is_due(next_upgrades_, kUpgradeSeconds))
     static_cast<void>(queries_->submit([this] { watch_upgrades(fleet::unix_seconds()); }));
+  if (!left_open_.empty() && now >= judges_left_open_) judge_left_open();
   const bool may_prune = director_.idle() || now >= next_prune_ + kPruneGraceSeconds;
   if (may_prune && is_due(next_prune_, kPruneSeconds))
     static_cast<void>(upkeep_->submit([this] { prune_store(); }));
@@ -365,6 +393,12 @@ void Server::on_tick() {
   if (!is_due(next_stats_, kStatsSeconds)) return;
   show_rare_node_facts();
   feed_metrics();
+}
+
+void Server::judge_left_open() {
+  loop_.call([this] {
+    for (const std::string& run_id : std::exchange(left_open_, {})) run_judge_.want(run_id);
+  });
 }
 
 // On a pool's thread.

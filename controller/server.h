@@ -41,8 +41,8 @@ class Server {
   static constexpr std::size_t kQueryWorkers = 2;
   // Seconds between two looks at due schedules.
   static constexpr double kScheduleSeconds = 1;
-  // Seconds after the start before schedules begin: agents attach first, and a run takes the
-  // attached nodes.
+  // Seconds after the start before schedules begin, and confirming runs: agents attach first, and a
+  // run takes the attached nodes.
   static constexpr double kFirstScheduleSeconds = 20;
   // Seconds between two looks at changed stacks.
   static constexpr double kUpgradeSeconds = 30;
@@ -81,6 +81,9 @@ class Server {
   void reload_tls();
   // Starts the suites that are due at `now` (unix seconds). The server does so itself every second.
   void start_due(double now) { schedules_.tick(now); }
+  // Judges runs that a restart ended although all their results were stored: no further record will
+  // have them judged. The server does so itself kFirstScheduleSeconds after its start.
+  void judge_left_open();
   // Watches changed stacks that nobody gates. The server does so itself every kUpgradeSeconds.
   void watch_upgrades(double now) { upgrade_watch_.tick(now); }
   // Opens the audit log's file anew, for logrotate. After an error the old file stays in use.
@@ -99,6 +102,8 @@ class Server {
   Status open_tcp(const TcpOptions& options, grpc::ServerBuilder& builder);
   Status start_relay();
   Status start_http(const Config& config);
+  void note_stranger(const std::string& user, const std::string& address, const std::string& act,
+                     const std::string& subject, const Error& reason);
   [[nodiscard]] std::string remarks();
   void on_tick();
   void feed_metrics();
@@ -146,10 +151,12 @@ class Server {
   std::unique_ptr<TcpListener> tcp_;     // with acceptor_ and relay_; none without TCP
   std::unique_ptr<relay::Relay> relay_;  // uses tcp_
   std::unique_ptr<http::Server> http_;
-  double next_stats_ = 0;  // used on the loop only, as the next four
+  double next_stats_ = 0;  // used on the loop only, as the next six
   double next_revoked_ = 0;
   double next_schedules_ = fleet::monotonic_seconds() + kFirstScheduleSeconds;
   double next_upgrades_ = fleet::monotonic_seconds() + kFirstScheduleSeconds;
+  double judges_left_open_ = fleet::monotonic_seconds() + kFirstScheduleSeconds;
+  std::vector<std::string> left_open_{};  // runs for judge_left_open(), on the loop
   double next_prune_ = fleet::monotonic_seconds() + kFirstPruneSeconds;
   double next_space_ = 0;                   // likewise
   bool is_port_well_ = true;                // on the loop, as grpc.health has it

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <iterator>
 #include <utility>
 
 #include <fmt/format.h>
@@ -154,6 +155,14 @@ void AuditLog::did(std::string act, std::string subject, const Status& outcome) 
 }
 
 bool AuditLog::refused(const Act& act, const Error& reason) {
+  return refuse(refusals_, act, reason);
+}
+
+bool AuditLog::refused_stranger(const Act& act, const Error& reason) {
+  return refuse(strangers_, act, reason);
+}
+
+bool AuditLog::refuse(Refusals& refusals, const Act& act, const Error& reason) {
   store::AuditRow row = row_of(act);
   row.outcome = name_of_code(static_cast<int>(reason.code));
   row.reason = clean_text(reason.message);
@@ -161,10 +170,10 @@ bool AuditLog::refused(const Act& act, const Error& reason) {
   {
     const std::lock_guard lock(mutex_);
     if (*waiting_ >= kMaxWaiting) {
-      refusals_.add_lost(row, steady_seconds());
+      refusals.add_lost(row, steady_seconds());
       return false;
     }
-    if (!refusals_.admit(row, steady_seconds())) return false;
+    if (!refusals.admit(row, steady_seconds())) return false;
   }
   keep(std::move(row));
   return true;
@@ -215,6 +224,7 @@ void AuditLog::store_counted(bool all) {
     const std::lock_guard lock(mutex_);
     if (*waiting_ >= kMaxWaiting && !all) return;  // the counts grow on
     rows = refusals_.take_ended(steady_seconds(), all);
+    std::ranges::move(strangers_.take_ended(steady_seconds(), all), std::back_inserter(rows));
   }
   for (store::AuditRow& row : rows) {
     row.at = now();

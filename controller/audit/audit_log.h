@@ -69,6 +69,9 @@ class AuditLog {
   // Stores a call that was refused. Never waits. Returns whether it got a row of its own: if not,
   // it is worth no line of the log either.
   bool refused(const Act& act, const Error& reason);
+  // The same for a stranger, who is refused before any call: at the unix socket, or for a wrong
+  // password. Strangers have few windows, and never those of peers.
+  bool refused_stranger(const Act& act, const Error& reason);
   // Stores an act of the controller itself, as `act` "retention". Never waits.
   void did(std::string act, std::string subject, const Status& outcome = {});
 
@@ -81,6 +84,7 @@ class AuditLog {
   AuditLog(store::Store& store, AuditOptions options);
   [[nodiscard]] double now() const;
   store::AuditRow row_of(const Act& act) const;
+  bool refuse(Refusals& refusals, const Act& act, const Error& reason);
   void keep(store::AuditRow row);
   void add_line(const store::AuditRow& row);
   void store_counted(bool all);
@@ -101,6 +105,7 @@ class AuditLog {
   std::mutex mutex_;  // guards all below
   std::condition_variable wake_;
   Refusals refusals_;
+  Refusals strangers_{Refusals::kMaxStrangers};
   std::vector<std::string> lines_;
   std::uint64_t lost_lines_ = 0;
   bool stopping_ = false;

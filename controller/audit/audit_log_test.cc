@@ -239,6 +239,26 @@ TEST_F(AuditLogTest, RowsOfAFloodDoNotPileUpWhileNothingCanBeStored) {
   EXPECT_LE(stored->size(), (Refusals::kMaxWindows + 1) * (Refusals::kRows + 1));
 }
 
+TEST_F(AuditLogTest, StrangersTakeNoRowsOfPeers) {
+  open();
+  for (int stranger = 0; stranger < 1'000; ++stranger) {
+    Act act = act_of("http.get", "/metrics");
+    act.caller = {.who = "unknown",
+                  .address = fmt::format("ipv6:%5B2001:db8::{:x}%5D:7", stranger)};
+    log_->refused_stranger(act, {Code::kUnauthenticated, "no"});
+  }
+  for (int i = 0; i < 3; ++i)
+    EXPECT_TRUE(log_->refused(act_of("Control.StartRun"), {Code::kPermissionDenied, "no"}));
+  EXPECT_THAT(rows({.who = "ann"}), SizeIs(3)) << "none among the others";
+  log_.reset();
+  ASSERT_TRUE(store_->flush());
+  std::uint64_t calls = 0;
+  const auto stored = store_->read(store::read_audit, store::AuditFilter{.limit = 100'000});
+  for (const store::AuditRow& row : *stored) calls += row.count;
+  EXPECT_EQ(calls, 1'003U) << "none is forgotten";
+  EXPECT_LE(stored->size(), 3 + (Refusals::kMaxStrangers + 1) * (Refusals::kRows + 1));
+}
+
 TEST_F(AuditLogTest, TextsOfPeersAreCleanedAndCut) {
   open();
   Act act = act_of("Control.StartRun", std::string(5'000'000, 'x'));

@@ -20,7 +20,7 @@ std::string_view host_of(std::string_view address) {
 // A name without a certificate is the address with its port, which each connection changes.
 Refusals::Window& Refusals::window_of(const store::AuditRow& row, double now) {
   std::string key = fmt::format("{}\n{}\n{}", host_of(row.who), host_of(row.address), row.outcome);
-  if (windows_.size() >= kMaxWindows && !windows_.contains(key)) key = kOthers;
+  if (windows_.size() >= max_windows_ && !windows_.contains(key)) key = kOthers;
   Window& window = windows_.try_emplace(key, Window{.begun = now}).first->second;
   if (key == kOthers) window.sample.who = window.sample.address = kOthers;
   return window;

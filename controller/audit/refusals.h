@@ -19,6 +19,10 @@ class Refusals {
   static constexpr double kWindowSeconds = 60;
   // Peers and reasons with a window of their own; all others share one.
   static constexpr std::size_t kMaxWindows = 64;
+  // The same for strangers, whose number and addresses nobody limits.
+  static constexpr std::size_t kMaxStrangers = 8;
+
+  explicit Refusals(std::size_t max_windows = kMaxWindows) : max_windows_(max_windows) {}
 
   // Returns whether the refused call gets a row of its own; otherwise it is counted.
   bool admit(const store::AuditRow& row, double now);
@@ -37,6 +41,7 @@ class Refusals {
   };
   Window& window_of(const store::AuditRow& row, double now);
 
+  std::size_t max_windows_;
   std::map<std::string, Window> windows_;  // by peer and reason
 };
 

@@ -81,6 +81,17 @@ TEST(Refusals, AnyNumberOfPeersMakesABoundedNumberOfRows) {
   EXPECT_THAT(counted, testing::Contains(testing::Field(&store::AuditRow::who, "others")));
 }
 
+TEST(Refusals, StrangersHaveFewWindows) {
+  Refusals refusals(Refusals::kMaxStrangers);
+  int rows = 0;
+  for (int peer = 0; peer < 5'000; ++peer)
+    rows += admitted(refusals,
+                     refused("unknown", fmt::format("ipv4:10.0.{}.{}:1", peer / 256, peer % 256)),
+                     20, 10);
+  EXPECT_EQ(rows, (Refusals::kMaxStrangers + 1) * Refusals::kRows);
+  EXPECT_THAT(refusals.take_ended(70), SizeIs(Refusals::kMaxStrangers + 1));
+}
+
 TEST(Refusals, AHostHasNoPort) {
   EXPECT_EQ(host_of("ipv4:192.0.2.1:40000"), "ipv4:192.0.2.1");
   EXPECT_EQ(host_of("ipv6:[2001:db8::1]:40000"), "ipv6:[2001:db8::1]");

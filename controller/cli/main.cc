@@ -6,6 +6,7 @@
 #include <array>
 #include <cerrno>
 #include <csignal>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <functional>
@@ -169,8 +170,7 @@ int run_program(std::span<const std::string> words, const Environment& environme
   output.live_columns = terminal.err_columns;
   if (can_draw(environment, terminal)) output.screen = terminal.out_screen;
   const auto code = run_verb(*arguments, *settings, output, interrupts);
-  if (code) return *code;
-  const int reported = report_error(output, code.error());
+  const int reported = code ? *code : report_error(output, code.error());
   // A call that a SIGTERM cut short ends as terminated, not as interrupted.
   return interrupts.terminated() && reported == kExitInterrupted ? kExitTerminated : reported;
 }
@@ -224,5 +224,9 @@ int main(int argc, char** argv) {
                           .out_is_terminal = isatty(STDOUT_FILENO) != 0,
                           .err_columns = terminal_columns(STDERR_FILENO),
                           .out_screen = [] { return screen_of(STDOUT_FILENO); }};
-  return flush_results(results, run_program(words, environment, terminal, interrupts));
+  const int code = flush_results(results, run_program(words, environment, terminal, interrupts));
+  // A thread of gRPC may be in the next TLS handshake, also after the channel is gone. The handlers
+  // of exit() would free OpenSSL's state below it.
+  std::fflush(nullptr);
+  std::_Exit(code);
 }

@@ -1,6 +1,9 @@
 // The real program as a process against a fake controller on a real unix socket: exit codes,
 // signals, terminals, and its JSON read by jq.
+#include <poll.h>
 #include <pty.h>
+#include <sys/socket.h>
+#include <sys/un.h>
 
 #include <algorithm>
 
@@ -121,6 +124,24 @@ TEST_F(Process, TermEndsAsTerminatedAndTheRunGoesOn) {
   EXPECT_EQ(wait_for_end(), kExitTerminated);
   EXPECT_THAT(err_, HasSubstr("continues; cancel it with"));
   EXPECT_EQ(control_.cancels(), 0);
+}
+
+// It prints its own version all the same, so that the call that ended is no error of the verb. The
+// controller accepts and is silent.
+TEST_F(Process, TermEndsAVersionThatHangsAsTerminated) {
+  sockaddr_un address{.sun_family = AF_UNIX, .sun_path = {}};
+  const std::string path = folder_ + "/controller.sock";
+  ASSERT_LT(path.size(), sizeof(address.sun_path));
+  path.copy(address.sun_path, path.size());
+  const Descriptor listening(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  ASSERT_EQ(::bind(listening.get(), reinterpret_cast<sockaddr*>(&address), sizeof(address)), 0);
+  ASSERT_EQ(::listen(listening.get(), 1), 0);
+  start({"version"});
+  pollfd comes{.fd = listening.get(), .events = POLLIN, .revents = 0};
+  ASSERT_EQ(::poll(&comes, 1, static_cast<int>(kChildSeconds * 1e3)), 1);
+  kill(child_, SIGTERM);
+  EXPECT_EQ(wait_for_end(), kExitTerminated);
+  EXPECT_EQ(err_, "railgauge: interrupted\n");
 }
 
 TEST_F(Process, CtrlCEndsACallThatHangs) {

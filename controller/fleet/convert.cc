@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "controller/fleet/hello_check.h"
 #include "kernels/core/stack_hash.h"
 #include "kernels/core/text/rfc3339.h"
 #include "kernels/core/text/text.h"
@@ -161,43 +162,9 @@ plan::TopologyNode topology_node_of(const fleet::NodeState& node) {
 }
 
 store::NodeRow row_of(const fleet::NodeState& node) {
-  const api::Hello& hello = node.hello;
-  store::NodeRow row;
-  row.node_id = hello.node_id();
-  row.name = hello.name();
-  row.version = hello.version();
+  store::NodeRow row = fleet::node_row(node.hello);
   row.address = node.address;
   row.certificate = node.certificate;
-  row.facts = {hello.stack_versions().begin(), hello.stack_versions().end()};
-  row.settings = {hello.stack_settings().begin(), hello.stack_settings().end()};
-  row.stack_incomplete = hello.stack_incomplete();
-  row.described = {hello.facts().begin(), hello.facts().end()};
-  // An old agent, without named parts of the stack, reports its versions as facts.
-  if (row.facts.empty()) std::swap(row.facts, row.described);
-  for (const api::Nic& nic : hello.nics())
-    row.endpoints.push_back({.kind = "nic",
-                             .device = nic.device(),
-                             .port = nic.port(),
-                             .pci_address = nic.pci_address(),
-                             .netdev = nic.netdev(),
-                             .guid = nic.guid(),
-                             .state = nic.state(),
-                             .link_layer = nic.link_layer(),
-                             .driver = nic.driver(),
-                             .firmware = nic.firmware(),
-                             .rate_bits_per_second = nic.rate_bits_per_second(),
-                             .active_mtu_bytes = nic.active_mtu_bytes(),
-                             .numa_node_plus_one = nic.numa_node_plus_one()});
-  for (const api::Gpu& gpu : hello.gpus())
-    row.endpoints.push_back({.kind = "gpu",
-                             .device = gpu.name(),
-                             .pci_address = gpu.pci_address(),
-                             .guid = gpu.uuid(),
-                             .state = gpu.state(),
-                             .driver = gpu.driver(),
-                             .firmware = gpu.vbios(),
-                             .model = gpu.model(),
-                             .numa_node_plus_one = gpu.numa_node_plus_one()});
   return row;
 }
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cctype>
 #include <cmath>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -242,6 +243,44 @@ void bound_texts(api::AgentMessage& message) {
     message.mutable_ended()->set_reason(several_lines(message.ended().reason()));
   }
   if (message.has_preflight()) bound_answer(*message.mutable_preflight());
+}
+
+store::NodeRow node_row(const api::Hello& hello) {
+  store::NodeRow row;
+  row.node_id = hello.node_id();
+  row.name = hello.name();
+  row.version = hello.version();
+  row.facts = {hello.stack_versions().begin(), hello.stack_versions().end()};
+  row.settings = {hello.stack_settings().begin(), hello.stack_settings().end()};
+  row.stack_incomplete = hello.stack_incomplete();
+  row.described = {hello.facts().begin(), hello.facts().end()};
+  // An old agent, without named parts of the stack, reports its versions as facts.
+  if (row.facts.empty()) std::swap(row.facts, row.described);
+  for (const api::Nic& nic : hello.nics())
+    row.endpoints.push_back({.kind = "nic",
+                             .device = nic.device(),
+                             .port = nic.port(),
+                             .pci_address = nic.pci_address(),
+                             .netdev = nic.netdev(),
+                             .guid = nic.guid(),
+                             .state = nic.state(),
+                             .link_layer = nic.link_layer(),
+                             .driver = nic.driver(),
+                             .firmware = nic.firmware(),
+                             .rate_bits_per_second = nic.rate_bits_per_second(),
+                             .active_mtu_bytes = nic.active_mtu_bytes(),
+                             .numa_node_plus_one = nic.numa_node_plus_one()});
+  for (const api::Gpu& gpu : hello.gpus())
+    row.endpoints.push_back({.kind = "gpu",
+                             .device = gpu.name(),
+                             .pci_address = gpu.pci_address(),
+                             .guid = gpu.uuid(),
+                             .state = gpu.state(),
+                             .driver = gpu.driver(),
+                             .firmware = gpu.vbios(),
+                             .model = gpu.model(),
+                             .numa_node_plus_one = gpu.numa_node_plus_one()});
+  return row;
 }
 
 }  // namespace railgauge::fleet

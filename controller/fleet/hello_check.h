@@ -1,5 +1,6 @@
-// The bounds of what an agent says about itself. Nothing of a Hello or of a preflight's answer that
-// is beyond them is logged, stored or kept. Pure; thread safe.
+// The bounds of an agent's words about itself, and the row that the store keeps of them. Nothing of
+// a Hello or of a preflight's answer that is beyond the bounds is logged, stored or kept. Pure;
+// thread safe.
 #pragma once
 
 #include <cstddef>
@@ -8,6 +9,7 @@
 
 #include "controller/api/agent.pb.h"
 #include "controller/api/hello_bounds.h"
+#include "controller/store/rows/rows.h"
 #include "kernels/core/base/result.h"
 
 namespace railgauge::fleet {
@@ -22,6 +24,10 @@ bool is_node_name(std::string_view name);
 // bounds, a text has control characters, its name or ids are none, or two devices have one slot or
 // name. The message holds no text of the Hello beyond its name.
 Status check_bounds(const api::Hello& hello);
+
+// Returns the store's row of a node that said this, with its endpoints. Address and certificate are
+// the caller's to fill in.
+store::NodeRow node_row(const api::Hello& hello);
 
 // Bounds of a preflight's answer. A node with many ports has some hundred checks.
 inline constexpr std::size_t kMaxAnswerBytes = 1U << 20U;

@@ -282,5 +282,48 @@ TEST(BoundAnswer, OneBeyondItsBoundsIsTheErrorOfItsNode) {
               HasSubstr("5000 bytes in one text"));
 }
 
+TEST(NodeRow, HasTheNodesStackAndEachOfItsDevices) {
+  api::Hello hello = sound_hello();
+  (*hello.mutable_stack_versions())["linux_kernel"] = "6.1.0";
+  (*hello.mutable_stack_settings())["mtu"] = "9000";
+  (*hello.mutable_facts())["leaf"] = "l1";
+  hello.set_stack_incomplete(true);
+  api::Nic& nic = *hello.add_nics();
+  nic.set_device("mlx5_0");
+  nic.set_port(1);
+  nic.set_firmware("28.41");
+  api::Gpu& gpu = *hello.add_gpus();
+  gpu.set_name("gpu0");
+  gpu.set_uuid("GPU-1");
+  gpu.set_vbios("96.00");
+  gpu.set_model("NVIDIA H200");
+  const store::NodeRow row = node_row(hello);
+  EXPECT_EQ(row.node_id, "id-n1");
+  EXPECT_EQ(row.name, "n1");
+  EXPECT_EQ(row.version, "1.0");
+  EXPECT_EQ(row.address + row.certificate, "") << "the caller's";
+  EXPECT_EQ(row.facts, (store::TextMap{{"linux_kernel", "6.1.0"}}));
+  EXPECT_EQ(row.settings, (store::TextMap{{"mtu", "9000"}}));
+  EXPECT_EQ(row.described, (store::TextMap{{"leaf", "l1"}}));
+  EXPECT_TRUE(row.stack_incomplete);
+  ASSERT_THAT(row.endpoints, testing::SizeIs(2));
+  EXPECT_EQ(row.endpoints[0].kind, "nic");
+  EXPECT_EQ(row.endpoints[0].device, "mlx5_0");
+  EXPECT_EQ(row.endpoints[0].port, 1U);
+  EXPECT_EQ(row.endpoints[0].firmware, "28.41");
+  EXPECT_EQ(row.endpoints[1].kind, "gpu");
+  EXPECT_EQ(row.endpoints[1].guid, "GPU-1");
+  EXPECT_EQ(row.endpoints[1].firmware, "96.00");
+  EXPECT_EQ(row.endpoints[1].model, "NVIDIA H200");
+}
+
+TEST(NodeRow, AnOldAgentsFactsAreItsStack) {
+  api::Hello hello = sound_hello();
+  (*hello.mutable_facts())["linux_kernel"] = "5.15.0";
+  const store::NodeRow row = node_row(hello);
+  EXPECT_EQ(row.facts, (store::TextMap{{"linux_kernel", "5.15.0"}}));
+  EXPECT_TRUE(row.described.empty());
+}
+
 }  // namespace
 }  // namespace railgauge::fleet

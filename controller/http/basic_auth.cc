@@ -92,6 +92,13 @@ BasicAuth::Answer BasicAuth::check(std::string_view header, const std::string& s
   return compute(credentials->substr(0, colon), credentials->substr(colon + 1), digest, source);
 }
 
+std::string BasicAuth::user_of(std::string_view header) const {
+  const auto credentials = credentials_of(header);
+  if (!credentials) return "";
+  const auto* user = row_where(users_, &User::name, credentials->substr(0, credentials->find(':')));
+  return user == nullptr ? "" : user->name;
+}
+
 BasicAuth::Answer BasicAuth::compute(const std::string& name, const std::string& password,
                                      const Digest& digest, const std::string& source) {
   // 32 KiB, before the turn is taken: without memory nobody's turn is lost.

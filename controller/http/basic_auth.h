@@ -43,6 +43,9 @@ class BasicAuth {
   // `header` is the value of "Authorization", `source` the peer's address. Unknown names cost as
   // much as wrong passwords. kBusy: too many passwords wait to be checked.
   Answer check(std::string_view header, const std::string& source);
+  // The user that `header` names; "" for a name that is no user's, which may be a password that was
+  // typed in its place.
+  [[nodiscard]] std::string user_of(std::string_view header) const;
 
  private:
   using Digest = std::array<unsigned char, 32>;

@@ -79,6 +79,15 @@ int port_of(int socket) {
                    : reinterpret_cast<const sockaddr_in&>(address).sin_port);
 }
 
+// An IPv4 peer of a socket for both has an address such as ::ffff:192.0.2.1.
+std::string address_of(std::string_view host, int port) {
+  constexpr std::string_view kMapped = "::ffff:";
+  if (host.starts_with(kMapped) && host.find('.') != std::string_view::npos)
+    host.remove_prefix(kMapped.size());
+  return host.find(':') == std::string_view::npos ? fmt::format("ipv4:{}:{}", host, port)
+                                                  : fmt::format("ipv6:%5B{}%5D:{}", host, port);
+}
+
 // httplib parses requests and writes answers; sockets, threads and time are ours.
 class Protocol final : public httplib::Server {
  public:
@@ -126,18 +135,31 @@ class Protocol final : public httplib::Server {
     response.set_header("Connection", "close");
   }
 
+  // A request without a password is how a browser begins, and no refusal.
+  void note_refused(const httplib::Request& request, const std::string& header, Error reason) {
+    if (header.empty() || !pages_.refused) return;
+    pages_.refused({.user = serving.config->auth.user_of(header),
+                    .address = address_of(request.remote_addr, request.remote_port),
+                    .path = request.path,
+                    .reason = std::move(reason)});
+  }
+
   // As exporters of Prometheus do it, every path asks for the password.
-  static bool may_read(const httplib::Request& request, httplib::Response& response) {
+  bool may_read(const httplib::Request& request, httplib::Response& response) {
     BasicAuth& auth = serving.config->auth;
     if (!auth.has_users()) return true;
-    switch (auth.check(request.get_header_value("Authorization"), serving.connection->source)) {
+    const std::string header = request.get_header_value("Authorization");
+    switch (auth.check(header, serving.connection->source)) {
       case BasicAuth::Answer::kRight:
         return true;
       case BasicAuth::Answer::kWrong:
+        note_refused(request, header, {Code::kUnauthenticated, "wrong user or password"});
         response.set_header("WWW-Authenticate", "Basic");
         refuse(response, 401, "Unauthorized\n");
         return false;
       case BasicAuth::Answer::kBusy:
+        note_refused(request, header,
+                     {Code::kResourceExhausted, "too many passwords wait to be checked"});
         response.set_header("Retry-After", "5");
         refuse(response, 429, "too many passwords wait to be checked\n");
         end_after(response);

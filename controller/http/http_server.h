@@ -10,6 +10,14 @@
 
 namespace railgauge::http {
 
+// A request with a password that was not taken. Texts are the peer's, but for `user`.
+struct Refusal {
+  std::string user{};     // "" for a name that is no user's
+  std::string address{};  // as gRPC writes it: "ipv4:192.0.2.1:7", "ipv6:%5B2001:db8::1%5D:7"
+  std::string path{};     // without its query
+  Error reason{};  // kUnauthenticated: wrong. kResourceExhausted: not checked, too many wait.
+};
+
 // A small server for Prometheus and for probes. A thread serves one connection; connections.h
 // bounds their number, and every phase of one has a deadline, so that no peer keeps another one
 // waiting. Thread safe; the destructor stops it.
@@ -32,6 +40,8 @@ class Server {
     std::function<std::string()> trouble{};
     // Lines for people below "ok" of /healthz: what works in part only. May be empty.
     std::function<std::string()> remarks{};
+    // Called for each password that is not taken, before the answer. May be empty.
+    std::function<void(const Refusal&)> refused{};
   };
   // Binds (port 0: any free port) and serves. `web_config` is the file of web_config.h; "" serves
   // plain HTTP to anybody. kAlreadyExists: the port is taken, or the address is not one of this

@@ -101,7 +101,8 @@ Result<std::unique_ptr<UnixListener>> UnixListener::open(const std::string& path
       new UnixListener(std::move(socket), std::move(wake), path, gid));
 }
 
-void UnixListener::start(grpc::Server& server, auth::PeerBook& peers) {
+void UnixListener::start(grpc::Server& server, auth::PeerBook& peers, OnRefused on_refused) {
+  on_refused_ = std::move(on_refused);
   thread_ = std::thread([this, &server, &peers] { accept_loop(server, peers); });
 }
 
@@ -139,16 +140,18 @@ void UnixListener::accept_loop(grpc::Server& server, auth::PeerBook& peers) {
 void UnixListener::admit(Fd connection, grpc::Server& server, auth::PeerBook& peers) {
   const Result<auth::Credentials> peer = auth::credentials_of(connection.get());
   if (!peer) return spdlog::warn("{}", peer.error().message);
-  if (!auth::may_connect(*peer, ::geteuid(), group_)) {
-    if (const auto times = refused_.note(fleet::monotonic_seconds()))
-      spdlog::warn(
-          "control socket: {} (uid {}) refused: neither root, the controller's user nor in "
-          "--socket-group; {} such connections since the last line",
-          auth::user_name(peer->uid), peer->uid, *times);
-    return;
-  }
+  if (!auth::may_connect(*peer, ::geteuid(), group_)) return refuse(peer->uid);
   peers.set(connection.get(), auth::user_name(peer->uid));
   grpc::AddInsecureChannelFromFd(&server, connection.release());
+}
+
+void UnixListener::refuse(uid_t uid) {
+  const std::string name = auth::user_name(uid);
+  const std::string cause =
+      fmt::format("uid {} is neither root, the controller's user nor in --socket-group", uid);
+  // A user may have 65,536 uids without a name. They are one peer.
+  const bool is_known = name != fmt::format("uid {}", uid);
+  on_refused_(is_known ? name : "unknown", {Code::kPermissionDenied, cause});
 }
 
 }  // namespace railgauge

@@ -4,6 +4,7 @@
 
 #include <sys/types.h>
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -22,6 +23,9 @@ namespace railgauge {
 class UnixListener {
  public:
   static constexpr int kBacklog = 64;
+  // Called with the user of a connection that is refused, "unknown" for a uid without a name. It
+  // must not wait: the next connection does.
+  using OnRefused = std::function<void(const std::string& user, const Error& reason)>;
 
   // Binds and listens. Replaces the socket of a dead controller. kInvalidArgument: a path of wrong
   // length, or an unknown group. kAlreadyExists: a live controller answers there, or the file is no
@@ -32,7 +36,7 @@ class UnixListener {
 
   // Hands each allowed connection to `server` and enters its user into `peers`. Both outlive
   // stop().
-  void start(grpc::Server& server, auth::PeerBook& peers);
+  void start(grpc::Server& server, auth::PeerBook& peers, OnRefused on_refused);
   // Accepts no further connection and removes the socket's file. Idempotent.
   void stop();
 
@@ -40,13 +44,14 @@ class UnixListener {
   UnixListener(Fd socket, Fd wake, std::string path, std::optional<gid_t> group);
   void accept_loop(grpc::Server& server, auth::PeerBook& peers);
   void admit(Fd connection, grpc::Server& server, auth::PeerBook& peers);
+  void refuse(uid_t uid);
 
   Fd socket_;
   Fd wake_;  // eventfd that stop() writes to
   std::string path_;
   std::optional<gid_t> group_;
+  OnRefused on_refused_;
   OnceAMinute full_;
-  OnceAMinute refused_;
   std::thread thread_;
 };
 

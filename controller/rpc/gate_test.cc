@@ -2,8 +2,15 @@
 #include "controller/rpc/gate.h"
 
 #include <grpcpp/generic/generic_stub.h>
+#include <httplib.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <chrono>
+#include <cstring>
 #include <list>
 
 #include <fmt/format.h>
@@ -12,6 +19,7 @@
 
 #include "controller/api/archive.grpc.pb.h"
 #include "controller/api/judge.grpc.pb.h"
+#include "controller/http/http_testing.h"
 #include "controller/rpc/subject.h"
 #include "controller/store/sqlite/sqlite.h"
 #include "controller/testing/certificates.h"
@@ -135,6 +143,17 @@ class GateTest : public testing::Test {
         api::Archive::NewStub(connection(bench_.target()))->ListAudit(&context, request, &list);
     EXPECT_TRUE(status.ok()) << status.error_message();
     return {list.entries().begin(), list.entries().end()};
+  }
+  // The trail's refusals, once there are `count` of them; rows of refusals wait for nobody.
+  std::vector<Entry> refusals(std::size_t count) {
+    api::AuditRequest request;
+    request.set_refused(true);
+    std::vector<Entry> entries = trail(request);
+    for (int i = 0; i < 2'000 && entries.size() < count; ++i) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+      entries = trail(request);
+    }
+    return entries;
   }
   // Until a call is admitted again: a place is freed when the server has seen the end.
   static grpc::Status list_nodes_in_time(const std::shared_ptr<grpc::Channel>& channel) {
@@ -401,6 +420,91 @@ TEST_F(GateTest, RefusedCallsAreInTheTrailAndAFloodIsCounted) {
   const std::string lines = testing_agent::text_of_file(bench_.path("audit.jsonl"));
   EXPECT_THAT(lines, HasSubstr(R"("who":"bob")"));
   EXPECT_THAT(lines, HasSubstr(R"("count":45)"));
+}
+
+// Connects as each uid from `first` on, and waits for the end of the connection. Whether all ended.
+bool connect_as_others(const std::string& path, uid_t first, int count) {
+  sockaddr_un address{.sun_family = AF_UNIX, .sun_path = {}};
+  if (path.size() >= sizeof(address.sun_path)) return false;
+  std::memcpy(address.sun_path, path.c_str(), path.size());
+  const auto* raw = reinterpret_cast<const sockaddr*>(&address);
+  for (int i = 0; i < count; ++i) {
+    const pid_t child = ::fork();
+    if (child == 0) {  // the call itself: the library's function asks all threads, which are gone
+      const uid_t uid = first + static_cast<uid_t>(i);
+      char byte = 0;
+      if (::syscall(SYS_setresgid, uid, uid, uid) != 0 ||
+          ::syscall(SYS_setresuid, uid, uid, uid) != 0)
+        ::_exit(2);
+      const int socket = ::socket(AF_UNIX, SOCK_STREAM, 0);
+      if (::connect(socket, raw, sizeof(address)) != 0) ::_exit(3);
+      ::_exit(::read(socket, &byte, 1) <= 0 ? 0 : 4);
+    }
+    int status = 0;
+    if (::waitpid(child, &status, 0) != child || status != 0) return false;
+  }
+  return true;
+}
+
+TEST_F(GateTest, RefusedUsersOfTheUnixSocketAreInTheTrail) {
+  constexpr uid_t kNobody = 65'534;
+  constexpr uid_t kNameless = 3'000'000;
+  if (::geteuid() != 0) GTEST_SKIP() << "needs root to be somebody else";
+  std::filesystem::permissions(bench_.path("."), std::filesystem::perms::others_exec,
+                               std::filesystem::perm_options::add);
+  bench_.config_.socket_group = "root";
+  bench_.start();
+  ASSERT_TRUE(connect_as_others(bench_.config_.socket, kNobody, 1));
+  auto entries = refusals(1);
+  ASSERT_THAT(entries, SizeIs(1));
+  EXPECT_EQ(entries[0].who(), "nobody");
+  EXPECT_EQ(entries[0].role(), "no known role");
+  EXPECT_EQ(entries[0].address(), "unix socket");
+  EXPECT_EQ(entries[0].rpc(), "socket.connect");
+  EXPECT_EQ(entries[0].outcome(), "permission_denied");
+  EXPECT_THAT(entries[0].reason(), HasSubstr("uid 65534 is neither root"));
+  ASSERT_TRUE(connect_as_others(bench_.config_.socket, kNameless, 40));
+  EXPECT_TRUE(list_nodes(connection(bench_.target())).ok());
+  entries = refusals(7);
+  EXPECT_THAT(entries, SizeIs(7)) << "however many uids";
+  EXPECT_EQ(entries[0].who(), "unknown");
+  bench_.stop();
+  bench_.start();
+  EXPECT_THAT(refusals(8),
+              Contains(AllOf(Property(&Entry::who, "unknown"), Property(&Entry::count, 34U))));
+}
+
+TEST_F(GateTest, WrongPasswordsOfHttpAreInTheTrailWithoutTheirText) {
+  bench_.write("web.yml",
+               fmt::format("basic_auth_users:\n  prom: {}\n", http::hash_of("right", 4)));
+  bench_.config_.web_config_file = bench_.path("web.yml");
+  bench_.start();
+  httplib::Client client("127.0.0.1", bench_.server_->metrics_port());
+  const auto status_with = [&](const std::string& header) {
+    httplib::Headers headers;
+    if (!header.empty()) headers.emplace("Authorization", header);
+    const auto answer = client.Get("/metrics?token=abc", headers);
+    return answer ? answer->status : 0;
+  };
+  EXPECT_EQ(status_with(""), 401) << "a browser begins so";
+  EXPECT_EQ(status_with(http::basic("prom:right")), 200);
+  EXPECT_EQ(status_with(http::basic("prom:tr0ub4dor")), 401);
+  EXPECT_EQ(status_with(http::basic("tr0ub4dor:prom")), 401);
+  const auto entries = refusals(2);
+  ASSERT_THAT(entries, SizeIs(2));
+  EXPECT_EQ(entries[0].who(), "unknown") << "it may be a password";
+  EXPECT_EQ(entries[1].who(), "prom");
+  for (const Entry& entry : entries) {
+    EXPECT_EQ(entry.rpc(), "http.get");
+    EXPECT_EQ(entry.subject(), "/metrics");
+    EXPECT_EQ(entry.outcome(), "unauthenticated");
+    EXPECT_THAT(entry.address(), HasSubstr("ipv4:127.0.0.1:"));
+  }
+  for (int i = 0; i < 500; ++i) EXPECT_EQ(status_with("Bearer " + std::to_string(i)), 401);
+  bench_.stop();  // the count is stored
+  const std::string lines = testing_agent::text_of_file(bench_.path("audit.jsonl"));
+  EXPECT_THAT(lines, HasSubstr(R"("count":495)")) << "five rows more, then the others";
+  EXPECT_THAT(lines, Not(HasSubstr("tr0ub4dor")));
 }
 
 TEST_F(GateTest, AViewersStatementReadsNothingOfTheTrail) {

@@ -57,6 +57,17 @@ TEST_F(RunStoreTest, RunsAndTasksComeBackAsTheyWereLastUpdated) {
   EXPECT_EQ(detail->tasks[1].ranks[0].notes.at(0).text(), "odd");
 }
 
+TEST_F(RunStoreTest, ARunWhoseRanksHadAllEndedIsNotCutShortByARestart) {
+  plan_run(*store_, "r1", 2);
+  ASSERT_TRUE(store_->update_task(
+      {.run_id = "r1", .task_id = "t0001", .state = TaskState::kRunning, .attempts = 1}));
+  append_passed(*store_, {});
+  reopen();
+  EXPECT_THAT(*store_->end_interrupted_runs(), ElementsAre("r1"));
+  EXPECT_FALSE(*store_->read(is_cut_short, "r1"));
+  EXPECT_EQ(store_->run_summary("r1")->run.outcome, "crashed");
+}
+
 // A node that stays attached for months and then does not come back is missed all the same.
 TEST_F(RunStoreTest, ANodeThatIsAttachedStillIsSeenWithAllThatItHas) {
   ASSERT_TRUE(store_->put_node(node_row(1)));
@@ -114,6 +125,8 @@ TEST_F(RunStoreTest, ARestartEndsTheRunsThatWereOpen) {
   const auto ended = store_->end_interrupted_runs();
   ASSERT_TRUE(ended) << ended.error().message;
   EXPECT_THAT(*ended, ElementsAre("r1"));
+  EXPECT_TRUE(*store_->read(is_cut_short, "r1"));
+  EXPECT_FALSE(*store_->read(is_cut_short, "r2"));
   const auto detail = store_->run_detail("r1");
   EXPECT_EQ(detail->summary.run.state, RunState::kEnded);
   EXPECT_EQ(detail->summary.run.outcome, "crashed");

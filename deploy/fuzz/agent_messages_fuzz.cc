@@ -200,43 +200,6 @@ void check_records(api::RecordBatch batch) {
   all.roll_back();
 }
 
-// The store's row of a node that says Hello, as the fleet makes it.
-store::NodeRow row_of(const api::Hello& hello) {
-  store::NodeRow row{.node_id = kOwnNode,
-                     .name = "n1",
-                     .version = hello.version(),
-                     .facts = {hello.stack_versions().begin(), hello.stack_versions().end()},
-                     .settings = {hello.stack_settings().begin(), hello.stack_settings().end()},
-                     .stack_incomplete = hello.stack_incomplete(),
-                     .described = {hello.facts().begin(), hello.facts().end()}};
-  if (row.facts.empty()) std::swap(row.facts, row.described);  // an old agent
-  for (const api::Nic& nic : hello.nics())
-    row.endpoints.push_back({.kind = "nic",
-                             .device = nic.device(),
-                             .port = nic.port(),
-                             .pci_address = nic.pci_address(),
-                             .netdev = nic.netdev(),
-                             .guid = nic.guid(),
-                             .state = nic.state(),
-                             .link_layer = nic.link_layer(),
-                             .driver = nic.driver(),
-                             .firmware = nic.firmware(),
-                             .rate_bits_per_second = nic.rate_bits_per_second(),
-                             .active_mtu_bytes = nic.active_mtu_bytes(),
-                             .numa_node_plus_one = nic.numa_node_plus_one()});
-  for (const api::Gpu& gpu : hello.gpus())
-    row.endpoints.push_back({.kind = "gpu",
-                             .device = gpu.name(),
-                             .pci_address = gpu.pci_address(),
-                             .guid = gpu.uuid(),
-                             .state = gpu.state(),
-                             .driver = gpu.driver(),
-                             .firmware = gpu.vbios(),
-                             .model = gpu.model(),
-                             .numa_node_plus_one = gpu.numa_node_plus_one()});
-  return row;
-}
-
 // Within the bounds a node may report anything about itself; the same again is no change.
 void check_hello(const api::Hello& hello) {
   const Status bounds = fleet::check_bounds(hello);
@@ -246,7 +209,9 @@ void check_hello(const api::Hello& hello) {
       "SELECT printf('%d %d %d %d %d', (SELECT count(*) FROM node), (SELECT count(*) FROM "
       "node_name), (SELECT count(*) FROM stack), (SELECT count(*) FROM epoch), (SELECT count(*) "
       "FROM fact_set))";
-  const store::NodeRow row = row_of(hello);
+  store::NodeRow row = fleet::node_row(hello);
+  row.node_id = kOwnNode;
+  row.name = "n1";
   Sinks& all = sinks();
   all.begin();
   all.put_node(row);

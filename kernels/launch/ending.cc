@@ -10,6 +10,7 @@
 #include <cstring>
 #include <set>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -49,13 +50,54 @@ bool is_chatter(std::string_view line) {
 // Whether the line is a rank's own error, which a backtrace and the launcher's lines follow.
 bool is_fatal(std::string_view line) { return line.find("  Fatal: ") != line.npos; }
 
-// Keeps a line about transports if it adds a fact. With a thousand ranks the first lines are
-// dropped before the last rank has printed its own.
-void keep_transports(std::string_view line, std::string& kept) {
-  if (!is_chatter(line) || kept.size() + line.size() >= kMostTransports) return;
-  const std::string more = fmt::format("{}{}\n", kept, line);
-  if (transport_facts(more) != transport_facts(kept)) kept = more;
-}
+// Reads names of transports line by line, in three formats: of UCX, of Open MPI's bml and of its
+// mtl ofi; each is shown where it is read.
+class Transports {
+ public:
+  explicit Transports(std::string_view words = {}) {
+    for (const std::string_view line : split_lines(words)) read(line);
+  }
+  // Returns whether the line changes a fact.
+  bool read(std::string_view line) {
+    bool is_new = false;
+    // "... UCX  INFO  ep_cfg[1]: tag(tcp/eth0);"
+    const std::size_t tag = line.find("tag(");
+    if (line.find("UCX") != line.npos && tag != line.npos) {
+      const std::string_view names = line.substr(tag + 4, line.find(')', tag) - tag - 4);
+      for (const std::string_view name : split(names, ' '))
+        if (!name.empty()) is_new |= transports_.insert(valid_utf8(name)).second;
+    }
+    // "... mca: bml: Using tcp btl for send to [[1,1],1] on node x"
+    constexpr std::string_view kUsing = "mca: bml: Using ";
+    if (const std::size_t at = line.find(kUsing); at != line.npos) {
+      const std::string_view rest = line.substr(at + kUsing.size());
+      // Interleaved output of two ranks may have no name here, and an empty fact says nothing.
+      if (const auto name = rest.substr(0, rest.find(' ')); !name.empty())
+        is_new |= btls_.insert(valid_utf8(name)).second;
+    }
+    // "... mtl_ofi_component.c:366: mtl:ofi:prov: verbs;ofi_rxm"
+    constexpr std::string_view kProvider = "mtl:ofi:prov: ";
+    if (const std::size_t at = line.find(kProvider); at != line.npos)
+      if (const auto name = line.substr(at + kProvider.size()); name != "none") {
+        const std::string before = std::exchange(provider_, valid_utf8(name));
+        is_new |= before != provider_;
+      }
+    return is_new;
+  }
+  [[nodiscard]] std::map<std::string, std::string> facts() const {
+    std::map<std::string, std::string> facts;
+    if (!transports_.empty())
+      facts["mpi_transports"] = fmt::format("{}", fmt::join(transports_, ","));
+    if (!provider_.empty()) facts["mpi_provider"] = provider_;
+    if (!btls_.empty()) facts["mpi_btl"] = fmt::format("{}", fmt::join(btls_, ","));
+    return facts;
+  }
+
+ private:
+  std::set<std::string> transports_;
+  std::set<std::string> btls_;
+  std::string provider_;
+};
 
 // Sets the outcome when no rank's report counts: a person's signal, the deadline, a missing library
 // (waived), else a crash with the launcher's last lines.
@@ -96,10 +138,14 @@ void drop_old_lines(LauncherEnd& end) {
   const std::size_t line_end = end.words.find('\n', least);
   const bool is_near = line_end != end.words.npos && line_end - least < kMostLineBytes;
   const std::size_t cut = is_near ? line_end + 1 : least;
+  // A line about transports is kept if it adds a fact. With a thousand ranks the first lines are
+  // dropped before the last rank has printed its own.
+  Transports kept(end.transports);
   for (const std::string_view line : split_lines(std::string_view(end.words).substr(0, cut))) {
     if (is_unused_warning(line) && end.warnings.size() + line.size() < kMostWarnings)
       end.warnings.append(line).append("\n");
-    keep_transports(line, end.transports);
+    const bool has_room = end.transports.size() + line.size() < kMostTransports;
+    if (is_chatter(line) && has_room && kept.read(line)) end.transports.append(line).append("\n");
   }
   end.words.erase(0, cut);
 }
@@ -176,38 +222,8 @@ std::string last_lines(const std::string& words) {
   return text;
 }
 
-// Three formats, of UCX, of Open MPI's bml and of its mtl ofi; each is shown where it is read.
 std::map<std::string, std::string> transport_facts(const std::string& words) {
-  std::set<std::string> transports;
-  std::set<std::string> btls;
-  std::string provider;
-  for (const std::string_view line : split_lines(words)) {
-    // "... UCX  INFO  ep_cfg[1]: tag(tcp/eth0);"
-    const std::size_t tag = line.find("tag(");
-    if (line.find("UCX") != line.npos && tag != line.npos) {
-      const std::string_view names = line.substr(tag + 4, line.find(')', tag) - tag - 4);
-      for (const std::string_view name : split(names, ' '))
-        if (!name.empty()) transports.insert(valid_utf8(name));
-    }
-    // "... mca: bml: Using tcp btl for send to [[1,1],1] on node x"
-    constexpr std::string_view kUsing = "mca: bml: Using ";
-    if (const std::size_t at = line.find(kUsing); at != line.npos) {
-      const std::string_view rest = line.substr(at + kUsing.size());
-      // Interleaved output of two ranks may have no name here, and an empty fact says nothing.
-      if (const auto name = rest.substr(0, rest.find(' ')); !name.empty())
-        btls.insert(valid_utf8(name));
-    }
-    // "... mtl_ofi_component.c:366: mtl:ofi:prov: verbs;ofi_rxm"
-    constexpr std::string_view kProvider = "mtl:ofi:prov: ";
-    if (const std::size_t at = line.find(kProvider); at != line.npos)
-      if (const auto name = line.substr(at + kProvider.size()); name != "none")
-        provider = valid_utf8(name);
-  }
-  std::map<std::string, std::string> facts;
-  if (!transports.empty()) facts["mpi_transports"] = fmt::format("{}", fmt::join(transports, ","));
-  if (!provider.empty()) facts["mpi_provider"] = provider;
-  if (!btls.empty()) facts["mpi_btl"] = fmt::format("{}", fmt::join(btls, ","));
-  return facts;
+  return Transports(words).facts();
 }
 
 // Only a passed task is warned about: an error has its own reason.

@@ -28,6 +28,9 @@ struct PointKey {
 
 Result<std::vector<RunSummaryRow>> read_runs(Connection& connection, std::uint32_t limit);
 Result<RunSummaryRow> read_run(Connection& connection, std::string_view run_id);
+// Whether a restart of the controller cut short an attempt of the run, so that some of its ranks
+// may still deliver their final records.
+Result<bool> is_cut_short(Connection& connection, std::string_view run_id);
 // Returns the row id of a run. kNotFound: no such run.
 Result<std::int64_t> id_of_run(Connection& connection, std::string_view run_id);
 Result<RunDetailRow> read_run_detail(Connection& connection, std::string_view run_id);

@@ -173,6 +173,13 @@ Result<std::int64_t> id_of_run(Connection& connection, std::string_view run_id) 
   return *id;
 }
 
+Result<bool> is_cut_short(Connection& connection, std::string_view run_id) {
+  return RG_TRY(connection.integer(
+             "SELECT EXISTS (SELECT 1 FROM task JOIN attempt ON attempt.task=task.id WHERE "
+             "task.run=(SELECT id FROM run WHERE run_id=?1) AND attempt.reason=?2)",
+             run_id, kControllerRestarted)) != 0;
+}
+
 Result<RunSummaryRow> read_run(Connection& connection, std::string_view run_id) {
   Rows rows = RG_TRY(connection.query(std::string(kRunColumns) + "WHERE run_id=?1", run_id));
   if (!RG_TRY(rows.next())) return no_run(run_id);

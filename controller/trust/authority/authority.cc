@@ -4,6 +4,7 @@
 #include <cmath>
 #include <map>
 #include <set>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -161,15 +162,47 @@ Result<Issued> init_authority(const std::string& path, double days, double now_u
   return issued_as(folder, "ca", RG_TRY(parse_certificate(certificate)));
 }
 
+namespace {
+
+// Certificates that are made one by one and published together.
+struct Batch {
+  static Result<Batch> open(const std::string& path, double days, double now_unix) {
+    Folder folder = RG_TRY(Folder::open(path, Folder::Use::kWrite));
+    Signer signer = RG_TRY(signer_of(folder));
+    std::vector<IndexEntry> index = RG_TRY(whole_index(folder, signer.certificate));
+    const double until = RG_TRY(end_of(days, now_unix, signer.certificate));
+    return Batch{std::move(folder), std::move(signer), std::move(index), now_unix, until};
+  }
+  // Makes the certificate for NAME.crt.
+  Status add(const std::string& name, CertificateRequest request, const std::string& key,
+             bool is_new_key) {
+    request.from_unix = now_unix - kLeadSeconds;
+    request.until_unix = until_unix;
+    const std::string certificate = RG_TRY(make_certificate(request, key, signer));
+    const Certificate made = RG_TRY(parse_certificate(certificate));
+    index.push_back(entry_of(made, name));
+    issued.push_back(issued_as(folder, name, made));
+    staged.push_back({.name = name, .certificate = certificate});
+    if (is_new_key) staged.back().key = key;
+    return {};
+  }
+
+  Folder folder;
+  Signer signer;
+  std::vector<IndexEntry> index;
+  double now_unix;
+  double until_unix;
+  std::vector<Issued> issued{};
+  std::vector<Staged> staged{};
+};
+
+}  // namespace
+
 Result<std::vector<Issued>> issue(const std::string& path, const IssueOrder& order,
                                   double now_unix) {
   RG_TRY_OK(check_order(order));
-  const Folder folder = RG_TRY(Folder::open(path, Folder::Use::kWrite));
-  const Signer signer = RG_TRY(signer_of(folder));
-  std::vector<IndexEntry> index = RG_TRY(whole_index(folder, signer.certificate));
-  const double until = RG_TRY(end_of(order.days, now_unix, signer.certificate));
-  std::vector<Issued> issued;
-  std::vector<Staged> staged;
+  Batch batch = RG_TRY(Batch::open(path, order.days, now_unix));
+  const Folder& folder = batch.folder;
   for (const std::string& name : std::set<std::string>(order.names.begin(), order.names.end())) {
     if (folder.has(name + ".crt") || folder.has(name + ".key")) {
       if (order.names.size() == 1)
@@ -178,23 +211,16 @@ Result<std::vector<Issued>> issue(const std::string& path, const IssueOrder& ord
             fmt::format("{}: is there already and is not overwritten; railgauge pki renew "
                         "replaces a certificate",
                         folder.path_of(name + (folder.has(name + ".crt") ? ".crt" : ".key"))));
-      issued.push_back({.path = folder.path_of(name + ".crt"), .kept = true});
+      batch.issued.push_back({.path = folder.path_of(name + ".crt"), .kept = true});
       continue;
     }
+    const CertificateRequest request{
+        .role = order.role, .name = name, .hosts = RG_TRY(hosts_of(order, name))};
     const std::string key = RG_TRY(make_key());
-    const CertificateRequest request{.role = order.role,
-                                     .name = name,
-                                     .hosts = RG_TRY(hosts_of(order, name)),
-                                     .from_unix = now_unix - kLeadSeconds,
-                                     .until_unix = until};
-    const std::string certificate = RG_TRY(make_certificate(request, key, signer));
-    const Certificate made = RG_TRY(parse_certificate(certificate));
-    index.push_back(entry_of(made, name));
-    issued.push_back(issued_as(folder, name, made));
-    staged.push_back({.name = name, .certificate = certificate, .key = key});
+    RG_TRY_OK(batch.add(name, request, key, true));
   }
-  if (!staged.empty()) RG_TRY_OK(folder.publish(staged, index, now_unix));
-  return issued;
+  if (!batch.staged.empty()) RG_TRY_OK(folder.publish(batch.staged, batch.index, now_unix));
+  return std::move(batch.issued);
 }
 
 namespace {
@@ -219,32 +245,22 @@ Result<CertificateRequest> request_again(const Certificate& old, const std::stri
 Result<std::vector<Issued>> renew(const std::string& path, const RenewOrder& order,
                                   double now_unix) {
   RG_TRY_OK(check_days(order.days));
-  const Folder folder = RG_TRY(Folder::open(path, Folder::Use::kWrite));
-  const Signer signer = RG_TRY(signer_of(folder));
-  std::vector<IndexEntry> index = RG_TRY(whole_index(folder, signer.certificate));
-  const double until = RG_TRY(end_of(order.days, now_unix, signer.certificate));
-  std::vector<Issued> issued;
-  std::vector<Staged> staged;
+  Batch batch = RG_TRY(Batch::open(path, order.days, now_unix));
+  const Folder& folder = batch.folder;
   for (const std::string& name : std::set<std::string>(order.names.begin(), order.names.end())) {
     if (!is_good_name(name) || name == "ca")
       return fail(
           Code::kInvalidArgument,
           fmt::format("name {}: is no name of a certificate that was issued", in_quotes(name)));
-    const Certificate old = RG_TRY(issued_one(folder, name, signer.certificate));
-    CertificateRequest request = RG_TRY(request_again(old, name, folder.path_of(name + ".crt")));
-    request.from_unix = now_unix - kLeadSeconds;
-    request.until_unix = until;
+    const Certificate old = RG_TRY(issued_one(folder, name, batch.signer.certificate));
+    const CertificateRequest request =
+        RG_TRY(request_again(old, name, folder.path_of(name + ".crt")));
     const std::string key =
         order.new_key ? RG_TRY(make_key()) : RG_TRY(folder.read_secret(name + ".key"));
-    const std::string certificate = RG_TRY(make_certificate(request, key, signer));
-    const Certificate made = RG_TRY(parse_certificate(certificate));
-    index.push_back(entry_of(made, name));
-    issued.push_back(issued_as(folder, name, made));
-    staged.push_back({.name = name, .certificate = certificate});
-    if (order.new_key) staged.back().key = key;
+    RG_TRY_OK(batch.add(name, request, key, order.new_key));
   }
-  RG_TRY_OK(folder.publish(staged, index, now_unix));
-  return issued;
+  RG_TRY_OK(folder.publish(batch.staged, batch.index, now_unix));
+  return std::move(batch.issued);
 }
 
 // The index first: a list that is older than it is written anew by whoever comes next, a list that
