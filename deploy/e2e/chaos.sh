@@ -329,12 +329,12 @@ stop_round() {
 
 # Prints the partitions of each phase. Fails when one was tried more than once and never met.
 count_partitions() {
-  local phase words="" never=""
+  local phase shown="" never=""
   for phase in $phases; do
-    words+=" $phase ${met[$phase]:-0} of ${tried[$phase]:-0},"
+    shown+=" $phase ${met[$phase]:-0} of ${tried[$phase]:-0},"
     [ "${tried[$phase]:-0}" -lt 2 ] || [ "${met[$phase]:-0}" -gt 0 ] || never+=" $phase"
   done
-  echo "partitions met:${words%,}"
+  echo "partitions met:${shown%,}"
   [ -z "$never" ] || { echo "FAILED no partition met its phase:$never"; return 1; }
 }
 
