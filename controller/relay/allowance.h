@@ -19,7 +19,7 @@ class Allowance {
   // The shortest wait, so that many connections in debt do not wake for little.
   static constexpr double kLeastWaitSeconds = 0.02;
   // Bytes of messages whose end has not come, on all connections of the peer. A message has 8 MiB.
-  static constexpr std::size_t kMostUnfinishedBytes = 64 << 20;
+  static constexpr std::size_t kMostUnfinishedBytes = std::size_t{64} << 20U;
 
   explicit Allowance(double now) : at_(now) {}
 

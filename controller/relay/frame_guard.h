@@ -21,7 +21,7 @@ class FrameGuard {
   // them yet may have more.
   static constexpr std::size_t kMostOpenStreams = 128;
   // A header block: HEADERS and its CONTINUATION frames. gRPC takes 8 KiB of metadata.
-  static constexpr std::size_t kMostHeaderBytes = 16 * 1'024;
+  static constexpr std::size_t kMostHeaderBytes = std::size_t{16} * 1'024;
   // A frame that carries neither headers nor data.
   static constexpr std::size_t kMostControlBytes = 1'024;
   // Work of a frame, of one that carries no data besides, and of a new stream besides. One unit is

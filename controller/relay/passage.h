@@ -29,7 +29,7 @@ class Passage {
   // Work of a TLS record without data.
   static constexpr std::uint32_t kEmptyRecordWork = 100;
   // Bytes of one read, so that many connections share a thread fairly.
-  static constexpr std::size_t kChunkBytes = 16 * 1'024;
+  static constexpr std::size_t kChunkBytes = std::size_t{16} * 1'024;
 
   enum class Next {
     kWait,       // for an event of a descriptor, or for due()

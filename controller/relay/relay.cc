@@ -45,7 +45,7 @@ std::string give_name(int fd) {
   for (int i = 0; i < kTries; ++i) {
     std::array<std::uint64_t, 2> random{};
     if (::getrandom(random.data(), sizeof(random), 0) != sizeof(random)) continue;
-    const std::string name = fmt::format("railgauge-{:016x}{:016x}", random[0], random[1]);
+    std::string name = fmt::format("railgauge-{:016x}{:016x}", random[0], random[1]);
     sockaddr_un address{};
     address.sun_family = AF_UNIX;
     name.copy(address.sun_path + 1, sizeof(address.sun_path) - 1);
