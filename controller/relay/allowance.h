@@ -12,8 +12,8 @@ namespace railgauge::relay {
 
 class Allowance {
  public:
-  // Units of FrameGuard a second, and at once: some 900 new calls a second, after 1,800 at once. A
-  // tenth of one core is what a peer can take of gRPC's time.
+  // Units of FrameGuard a second, and at once: some 900 new calls a second, after 1,800 at once. An
+  // agent has one call.
   static constexpr double kRate = 100'000;
   static constexpr double kMost = 200'000;
   // The shortest wait, so that many connections in debt do not wake for little.

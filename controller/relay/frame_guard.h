@@ -24,8 +24,8 @@ class FrameGuard {
   static constexpr std::size_t kMostHeaderBytes = std::size_t{16} * 1'024;
   // A frame that carries neither headers nor data.
   static constexpr std::size_t kMostControlBytes = 1'024;
-  // Work of a frame, of one that carries no data besides, and of a new stream besides. One unit is
-  // some microsecond of gRPC's time.
+  // Work of a frame, of one that carries no data besides, and of a new stream besides. The weights
+  // are chosen, not measured: Allowance is sized by calls.
   static constexpr std::uint32_t kFrameWork = 1;
   static constexpr std::uint32_t kControlWork = 10;
   static constexpr std::uint32_t kStreamWork = 100;

@@ -174,7 +174,7 @@ TEST_F(PassageTest, APeerInDebtIsNotIntroduced) {
   EXPECT_EQ(passage_.turn(1.01), Next::kIntroduce);
 }
 
-// 8 MiB less a byte on each of nine streams.
+// Another connection of the peer has all but 100 kB of what it may.
 TEST_F(PassageTest, MessagesWithoutAnEndHaveABoundForAllConnectionsOfThePeer) {
   greet();
   EXPECT_TRUE(allowance_->change_unfinished(0, Allowance::kMostUnfinishedBytes - 100'000));
