@@ -108,11 +108,20 @@ class RelayTest : public testing::Test {
     std::size_t got = 0;
     std::array<char, 65'536> buffer{};
     in_time([&] {
-      const ssize_t some = ::recv(grpc_.at(name).get(), buffer.data(), buffer.size(), 0);
+      const ssize_t some = ::recv(grpc(name).get(), buffer.data(), buffer.size(), 0);
       got += some > 0 ? static_cast<std::size_t>(some) : 0;
       return got >= size;
     });
     return got;
+  }
+  // gRPC's end. Others may come meanwhile, which moves no entry of the map.
+  const Fd& grpc(const std::string& name) {
+    const std::lock_guard lock(mutex_);
+    return grpc_.at(name);
+  }
+  void close_grpc(const std::string& name) {
+    const std::lock_guard lock(mutex_);
+    grpc_.erase(name);
   }
   bool has_left(const std::string& name) {
     return in_time([&] {
@@ -140,7 +149,7 @@ TEST_F(RelayTest, EachConnectionHasItsNameWhichGrpcSeesAsThePeersAddress) {
   EXPECT_FALSE(visitors_[0].certificate.has_value());
   sockaddr_un peer{};
   socklen_t size = sizeof(peer);
-  ASSERT_EQ(::getpeername(grpc_[first_name].get(), reinterpret_cast<sockaddr*>(&peer), &size), 0);
+  ASSERT_EQ(::getpeername(grpc(first_name).get(), reinterpret_cast<sockaddr*>(&peer), &size), 0);
   const std::string seen(peer.sun_path + 1, size - offsetof(sockaddr_un, sun_path) - 1);
   EXPECT_EQ("unix-abstract:" + seen, first_name);
   EXPECT_THAT(first_name, StartsWith("unix-abstract:railgauge-"));
@@ -151,11 +160,11 @@ TEST_F(RelayTest, BytesPassAndEitherEndEndsBoth) {
   EXPECT_EQ(grpc_gets(name, 24), 24U);
   send(client, frame(kHeadersFrame, 4, 1, 40));
   EXPECT_EQ(grpc_gets(name, 49), 49U);
-  send(grpc_[name], frame(kDataFrame, 1, 1, 10));
+  send(grpc(name), frame(kDataFrame, 1, 1, 10));
   std::array<char, 64> answer{};
   EXPECT_TRUE(in_time([&] { return ::recv(client.get(), answer.data(), 64, 0) == 19; }));
   EXPECT_EQ(relay_->counts().open, 1U);
-  grpc_.erase(name);
+  close_grpc(name);
   EXPECT_TRUE(has_left(name));
   EXPECT_TRUE(is_closed(client));
   auto [other, other_name] = greet();
@@ -204,7 +213,7 @@ TEST_F(RelayTest, AFloodSlowsItsSourceAlone) {
     std::array<char, 65'536> buffer{};
     while (!ending)
       for (auto& [client, name] : floods)
-        ::recv(grpc_.at(name).get(), buffer.data(), buffer.size(), MSG_DONTWAIT);
+        ::recv(grpc(name).get(), buffer.data(), buffer.size(), MSG_DONTWAIT);
   });
   EXPECT_TRUE(in_time([&] { return relay_->counts().paused > 5; }));
   auto [client, name] = greet(2);
@@ -233,8 +242,8 @@ TEST_F(RelayTest, AfterCloseNobodyIsIntroducedAndStopPassesTheLastBytes) {
   send(late, bytes_of(kTestPreface));
   EXPECT_TRUE(is_closed(late));
   EXPECT_EQ(count(), 1U);
-  send(grpc_[name], frame(kGoawayFrame, 0, 0, 8));
-  grpc_.erase(name);
+  send(grpc(name), frame(kGoawayFrame, 0, 0, 8));
+  close_grpc(name);
   relay_->stop();
   std::array<char, 64> last{};
   EXPECT_EQ(::recv(client.get(), last.data(), last.size(), 0), 17);
