@@ -2,9 +2,11 @@
 #include "agent/agent.h"
 
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 
 #include <algorithm>
+#include <array>
 #include <filesystem>
 #include <map>
 #include <set>
@@ -16,6 +18,7 @@
 
 namespace railgauge::agent {
 namespace {
+using testing::AnyOf;
 using testing::EndsWith;
 using testing::HasSubstr;
 using testing::Not;
@@ -364,6 +367,38 @@ TEST_F(AgentProgramTest, ASettingsFileThatIsNamedMustBeThere) {
   ASSERT_TRUE(exit);
   ASSERT_TRUE(WIFEXITED(exit->wait_status));
   EXPECT_EQ(WEXITSTATUS(exit->wait_status), 2);
+}
+
+// It ends at once with a line, and the agent that is started next answers for the task.
+TEST_F(AgentProgramTest, WithoutMemoryItEndsAtOnceWithOneLine) {
+#if defined(__SANITIZE_ADDRESS__) || defined(RAILGAUGE_THREAD_SANITIZER)
+  GTEST_SKIP() << "a sanitizer's allocator has limits of its own";
+#endif
+  Subprocess agent = spawn_agent();
+  prepare("t1", "cancel_unheard");
+  ASSERT_TRUE(
+      until([](const Heard& heard) { return any(heard, &api::AgentMessage::has_prepared); }));
+  const rlimit nothing{.rlim_cur = 1, .rlim_max = RLIM_INFINITY};
+  ASSERT_EQ(::prlimit(agent.pid(), RLIMIT_DATA, &nothing, nullptr), 0);
+  api::ControllerMessage message;
+  message.mutable_refused()->set_reason(std::string(3'000'000, 'r'));
+  std::optional<Exit> exit;
+  for (int i = 0; i < kTries && !exit; ++i) {
+    static_cast<void>(controller_->send(message));
+    exit = agent.reap();
+    ::usleep(10'000);
+  }
+  ASSERT_TRUE(exit);
+  ASSERT_TRUE(WIFSIGNALED(exit->wait_status)) << exit->wait_status;
+  std::array<char, 4096> text{};
+  const ssize_t size = ::read(agent.from_child_fd(0), text.data(), text.size());
+  ASSERT_GT(size, 0);
+  EXPECT_THAT(
+      std::string(text.data(), static_cast<std::size_t>(size)),
+      AnyOf(HasSubstr("railgauge-agent: memory: "), HasSubstr("railgauge-agent: threads: ")));
+  Subprocess second = spawn_agent();
+  EXPECT_TRUE(
+      until([](const Heard& heard) { return FakeController::has_final(heard, "t1", "crashed"); }));
 }
 
 TEST_F(AgentProgramTest, KilledDuringATaskItAnswersForItAfterItsRestart) {

@@ -24,6 +24,7 @@
 #include "controller/log/log.h"
 #include "controller/trust/pem_files.h"
 #include "kernels/core/base/clock.h"
+#include "kernels/core/base/exhaustion.h"
 #include "kernels/core/base/outcome.h"
 #include "kernels/core/text/text.h"
 
@@ -74,6 +75,7 @@ void hand_on(const Settings& settings) {
 void hide_memory() { ::prctl(PR_SET_DUMPABLE, 0); }
 
 int run(const Settings& settings) {
+  end_when_exhausted("railgauge-agent");
   hide_memory();
   adopt_orphans();
   hand_on(settings);
@@ -138,5 +140,5 @@ int main_of(int argc, char** argv) {
 int main(int argc, char** argv) {
   ::mallopt(M_ARENA_MAX, railgauge::agent::kMallocArenas);
   ::setenv("GRPC_VERBOSITY", "NONE", 0);  // the link logs each failure itself, once
-  return railgauge::agent::main_of(argc, argv);
+  railgauge::end_program(railgauge::agent::main_of(argc, argv));
 }

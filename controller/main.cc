@@ -229,5 +229,5 @@ int main(int argc, char** argv) {
   }
   if (!command_line.restore.empty()) return restore(command_line.restore, config->database);
   set_up_logging(config->log_level);
-  return serve(*config);
+  end_program(serve(*config));
 }

@@ -24,6 +24,7 @@
 #include "controller/cli/render/output.h"
 #include "controller/cli/render/table.h"
 #include "controller/cli/verbs/commands.h"
+#include "kernels/core/base/exhaustion.h"
 #include "kernels/core/base/outcome.h"
 
 namespace railgauge::cli {
@@ -225,8 +226,5 @@ int main(int argc, char** argv) {
                           .err_columns = terminal_columns(STDERR_FILENO),
                           .out_screen = [] { return screen_of(STDOUT_FILENO); }};
   const int code = flush_results(results, run_program(words, environment, terminal, interrupts));
-  // A thread of gRPC may be in the next TLS handshake, also after the channel is gone. The handlers
-  // of exit() would free OpenSSL's state below it.
-  std::fflush(nullptr);
-  std::_Exit(code);
+  railgauge::end_program(code);
 }

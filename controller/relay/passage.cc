@@ -74,7 +74,8 @@ Passage::Next Passage::turn(double now) {
   due_ = paused_until_ > now ? paused_until_ : kNever;
   if (stalled_since_ > 0) {
     if (now - stalled_since_ >= kStallSeconds)
-      return end(fmt::format("takes nothing for {:.0f} s", kStallSeconds));
+      return end(
+          fmt::format("takes less than {} KiB in {:.0f} s", kChunkBytes >> 10U, kStallSeconds));
     due_ = std::min(due_, stalled_since_ + kStallSeconds);
   }
   return more ? Next::kAgain : Next::kWait;
@@ -163,7 +164,7 @@ bool Passage::pass_out(double now) {
     const Moved written = write_outer(out_);
     if (written.state == State::kEnded) outer_ended_ = true;
     out_.erase(out_.begin(), out_.begin() + static_cast<std::ptrdiff_t>(written.bytes));
-    if (written.bytes > 0) stalled_since_ = out_.empty() ? 0 : now;
+    if (out_.empty()) stalled_since_ = 0;
     return written.bytes > 0;
   }
   if (inner_ended_) return false;

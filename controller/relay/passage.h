@@ -24,7 +24,7 @@ class Passage {
  public:
   // Handshake and preface together; then the connection is closed. Less than HandedOver's.
   static constexpr double kGreetSeconds = 8;
-  // A client that takes nothing of what gRPC sends for so long is gone.
+  // A client that takes less than a chunk in so long is gone: one byte a second keeps no place.
   static constexpr double kStallSeconds = 30;
   // Work of a TLS record without data.
   static constexpr std::uint32_t kEmptyRecordWork = 100;
@@ -97,7 +97,7 @@ class Passage {
   std::size_t unfinished_ = 0;  // as the allowance has it
   double paused_until_ = 0;
   std::uint64_t pauses_ = 0;
-  double stalled_since_ = 0;  // out_ is not taken; 0: it is empty
+  double stalled_since_ = 0;  // when out_ began to wait; 0: it is empty
   double due_;
   std::string reason_;
 };

@@ -238,7 +238,27 @@ TEST_F(PassageTest, AClientThatTakesNothingEndsAfterAWhile) {
   EXPECT_EQ(passage_.due(), 1 + Passage::kStallSeconds);
   EXPECT_EQ(settle(30), Next::kWait);
   EXPECT_EQ(settle(31), Next::kEnd);
-  EXPECT_THAT(passage_.reason(), HasSubstr("takes nothing for 30 s"));
+  EXPECT_THAT(passage_.reason(), HasSubstr("takes less than 16 KiB in 30 s"));
+}
+
+// The socket takes two KiB at a time, so that gRPC's bytes leave in parts.
+TEST_F(PassageTest, AClientThatTakesAHundredBytesASecondEndsAsSoon) {
+  greet();
+  const int small = 4'096;
+  ASSERT_EQ(::setsockopt(passage_.outer(), SOL_SOCKET, SO_SNDBUF, &small, sizeof(small)), 0);
+  const FrameBytes data = frame(kDataFrame, 0, 1, 16'000);
+  while (send_some(grpc_, data) == data.size()) settle(1);
+  while (settle(1) != Next::kWait) {
+  }
+  Next next = Next::kWait;
+  double now = 1;
+  for (; next != Next::kEnd && now < 100; ++now) {
+    std::array<std::uint8_t, 100> some{};
+    static_cast<void>(::recv(client_.get(), some.data(), some.size(), MSG_DONTWAIT));
+    next = settle(now);
+  }
+  EXPECT_EQ(next, Next::kEnd);
+  EXPECT_LE(now, 2 + Passage::kStallSeconds + 1);
 }
 
 TEST_F(PassageTest, TheLastBytesOfGrpcReachTheClient) {

@@ -280,6 +280,9 @@ TEST(Soundness, WhatNoKernelMeasuresIsNoRecord) {
     return make_ready(record).fault.has_value();
   };
   EXPECT_FALSE(faulty([](Point&) {}));
+  EXPECT_FALSE(faulty([](Point& p) { p.set_unit("\u00b5s"); }));
+  for (const char* steering : {"m\x7fs", "m\x1b[2J", "m s", "m\u009b2J", "m\u202es"})
+    EXPECT_TRUE(faulty([&](Point& p) { p.set_metric(steering); })) << printable(steering);
   EXPECT_TRUE(faulty([](Point& p) { p.set_sample_count(-1); }));
   EXPECT_TRUE(faulty([](Point& p) { p.set_measure_ns(-5); }));
   EXPECT_TRUE(faulty([](Point& p) { p.set_warmup_count(-1); }));

@@ -43,11 +43,16 @@ Fault check_key(const RecordKey& key) {
   return {};
 }
 
+// A word enters messages as it is, so it has no character that steers a terminal.
+bool is_word(std::string_view word) {
+  if (word.empty() || word.size() > kMaxWordBytes) return false;
+  if (std::ranges::all_of(word, [](char c) { return c > ' ' && c < '\x7f'; })) return true;
+  return std::ranges::none_of(word, [](char c) { return c >= 0 && c <= ' '; }) &&
+         printable(word) == word;
+}
+
 Fault check_word(std::string_view what, std::string_view word) {
-  const bool sound =
-      !word.empty() && word.size() <= kMaxWordBytes &&
-      std::ranges::none_of(word, [](char c) { return static_cast<unsigned char>(c) <= 0x20U; });
-  return sound ? Fault() : fmt::format("the {} {} is no word", what, in_quotes(word));
+  return is_word(word) ? Fault() : fmt::format("the {} {} is no word", what, in_quotes(word));
 }
 
 Fault check_text(std::string_view what, std::string_view text, std::size_t most = kMaxTextBytes) {

@@ -8,9 +8,14 @@
 #include <atomic>
 #include <csignal>
 #include <cstddef>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <new>
+
+#ifdef __SANITIZE_ADDRESS__
+#include <sanitizer/lsan_interface.h>
+#endif
 
 namespace railgauge {
 namespace {
@@ -85,6 +90,14 @@ bool ends_when_exhausted() { return program_name.load() != nullptr && may_fail =
 void end_exhausted(std::string_view cause) {
   say(cause);
   std::abort();
+}
+
+void end_program(int code) {
+  std::fflush(nullptr);
+#ifdef __SANITIZE_ADDRESS__
+  __lsan_do_leak_check();
+#endif
+  std::_Exit(code);
 }
 
 MayFail::MayFail() { ++may_fail; }

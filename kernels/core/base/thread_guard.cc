@@ -1,4 +1,4 @@
-// Takes the place of pthread_create() in the controller's program alone. gRPC 1.51 counts a thread
+// Takes the place of pthread_create() in the programs that serve, controller and agent. gRPC 1.51 counts a thread
 // before it makes it and does not look whether that failed: its timers' threads are waited for
 // without end at grpc_shutdown(), and work that was queued for its executor's is never done.
 #include <dlfcn.h>
