@@ -119,7 +119,7 @@ deploy/fuzz: =core kernels/* agent/* controller controller/*
 owners='
 infiniband/: kernels/verbs kernels/verbs/* kernels/dl kernels/fakes
 rdma/: kernels/verbs/transport kernels/dl kernels/fakes
-dlfcn.h: kernels/dl kernels/fakes controller
+dlfcn.h: kernels/dl kernels/fakes kernels/core/base
 spawn.h: kernels/core/base
 sqlite3.h: controller/store/* agent/link agent/inventory/sources kernels/fakes
 mpi.h: kernels/mpi/binding

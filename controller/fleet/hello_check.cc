@@ -95,7 +95,7 @@ Status check_devices(const api::Hello& hello) {
       if (!devices.add(device))
         return fail(Code::kInvalidArgument,
                     fmt::format("node {}: its Hello has two devices in one slot or of one name: {}",
-                                hello.name(), name_of(device)));
+                                hello.name(), in_quotes(name_of(device))));
     }
     return {};
   };

@@ -165,18 +165,18 @@ TEST(HelloCheck, TwoDevicesInOneSlotOrOfOneNameAreRefused) {
     return fault(other);
   };
   const std::string words = "node n1: its Hello has two devices in one slot or of one name: ";
-  EXPECT_EQ(with("mlx5_1", 1, "0000:18:00.0"), words + "mlx5_1");
-  EXPECT_EQ(with("siw0", 1, "", "eth0"), words + "siw0");
-  EXPECT_EQ(with("rxe1", 1, "0000:19:00.0"), words + "rxe1");
-  EXPECT_EQ(with("rxe3", 1, "netdev:eth0"), words + "rxe3") << "the store's word for it";
-  EXPECT_EQ(with("rxe3", 0, "host"), words + "rxe3");
+  EXPECT_EQ(with("mlx5_1", 1, "0000:18:00.0"), words + "\"mlx5_1\"");
+  EXPECT_EQ(with("siw0", 1, "", "eth0"), words + "\"siw0\"");
+  EXPECT_EQ(with("rxe1", 1, "0000:19:00.0"), words + "\"rxe1\"");
+  EXPECT_EQ(with("rxe3", 1, "netdev:eth0"), words + "\"rxe3\"") << "the store's word for it";
+  EXPECT_EQ(with("rxe3", 0, "host"), words + "\"rxe3\"");
   for (const char* name : {"", "rxe0,n3/rxe0", "a b", "a:1", "a+gpu0", "a\"b"})
     EXPECT_EQ(with(name, 1, "0000:20:00.0"), "node n1: its Hello has a device whose name is none");
   for (int i = 0; i < 2; ++i) {
     hello.add_gpus()->set_name("gpu" + std::to_string(i));
     hello.mutable_gpus(i)->set_pci_address("0000:1b:00.0");
   }
-  EXPECT_EQ(fault(hello), words + "gpu1");
+  EXPECT_EQ(fault(hello), words + "\"gpu1\"");
 }
 
 TEST(BoundTexts, WhatAnAttachedAgentSaysIsShortAndOneLine) {

@@ -4,6 +4,7 @@
 #include <charconv>
 #include <cmath>
 #include <limits>
+#include <span>
 
 #include <fmt/format.h>
 
@@ -158,8 +159,12 @@ class Reader {
     if (!value && header.size() == 1 && !time_) value = 0;
     if (!value && header.size() == 2) value = time_ == std::size_t{1} ? 0 : 1;
     if (!value) {
+      constexpr std::size_t kMostNamed = 8;
       std::string known;
-      for (const std::string& word : header) known += (known.empty() ? "" : ", ") + in_quotes(word);
+      for (const std::string& word : std::span(header).first(std::min(header.size(), kMostNamed)))
+        known += (known.empty() ? "" : ", ") + in_quotes(word);
+      if (header.size() > kMostNamed)
+        known += fmt::format(" and {} more", header.size() - kMostNamed);
       return wrong(fmt::format("no column \"value\" among {}", known));
     }
     value_ = *value;

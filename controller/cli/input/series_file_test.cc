@@ -19,6 +19,7 @@ namespace railgauge::cli {
 namespace {
 
 using testing::ElementsAre;
+using testing::EndsWith;
 using testing::HasSubstr;
 
 Result<SeriesFile> read(const std::string& text) {
@@ -83,6 +84,9 @@ TEST(SeriesFile, ErrorsNameFileLineAndCause) {
   EXPECT_EQ(error_of("1,2,3\n"), "f.csv:1: 3 columns and no header; name one of them \"value\"");
   EXPECT_EQ(error_of("1\n\"2\n"), "f.csv:2: a quote is not closed");
   EXPECT_EQ(error_of("1\n1e999\n"), "f.csv:2: value \"1e999\" is no number");
+  std::string many = "a";
+  for (int i = 0; i < 999; ++i) many += ",a";
+  EXPECT_THAT(error_of(many + "\n"), EndsWith("\"a\" and 992 more"));
   EXPECT_EQ(error_of("time\n5\n"), "f.csv:1: no column \"value\" among \"time\"");
   for (const char* tail : {"\n", "", "\n3\n"})
     EXPECT_EQ(error_of("1\n" + std::string(100'000, '7') + tail),

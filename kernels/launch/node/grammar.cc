@@ -67,7 +67,14 @@ bool is_name(std::string_view text) { return is_word(text, "._-"); }
 bool is_namespace(std::string_view text) { return is_word(text, "._-@"); }
 bool is_node(std::string_view text) { return is_word(text, ".:-"); }
 bool is_component_list(std::string_view text) { return is_word(text, "^,_-"); }
-bool is_network_list(std::string_view text) { return is_word(text, "./:,_-"); }
+// "192.0.2.0/24,eth1": a '/' stands in front of a prefix length only.
+bool is_network_list(std::string_view text) {
+  return std::ranges::all_of(split(text, ','), [](std::string_view one) {
+    const std::size_t slash = one.find('/');
+    return is_word(one.substr(0, slash), ".:_-") &&
+           (slash == std::string_view::npos || is_count(one.substr(slash + 1)));
+  });
+}
 bool is_node_regex(std::string_view text) { return is_word(text, ".,:[]@()-"); }
 // "host:port".
 bool is_end_point(std::string_view text) {

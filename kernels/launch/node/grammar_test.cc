@@ -332,5 +332,18 @@ TEST(LaunchLease, BindsEachDaemonToTheTasksNetwork) {
   EXPECT_THAT(without(hydra(), "--iface", 0, 2), HasSubstr("lacks --iface"));
 }
 
+TEST(LaunchLease, ANetworkHasASlashInFrontOfItsPrefixLengthOnly) {
+  const auto with = [](const std::string& network) {
+    Words words = orted();
+    *(std::ranges::find(words, "oob_tcp_if_include") + 1) = network;
+    return refusal(words);
+  };
+  for (const char* network : {"192.0.2.0/24", "192.0.2.0/24,eth1", "fd00::/64", "bond0.12"})
+    EXPECT_EQ(with(network), "") << network;
+  for (const char* network : {"192.0.2..//4", "../../x", "a/b", "192.0.2.0/24/8", "192.0.2.0/",
+                              "192.0.2.0/24,,eth1", "/24", "eth0,-x"})
+    EXPECT_THAT(with(network), HasSubstr("has no place")) << network;
+}
+
 }  // namespace
 }  // namespace railgauge::launch
