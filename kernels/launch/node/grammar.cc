@@ -67,7 +67,7 @@ bool is_name(std::string_view text) { return is_word(text, "._-"); }
 bool is_namespace(std::string_view text) { return is_word(text, "._-@"); }
 bool is_node(std::string_view text) { return is_word(text, ".:-"); }
 bool is_component_list(std::string_view text) { return is_word(text, "^,_-"); }
-// "192.0.2.0/24,eth1": a '/' stands in front of a prefix length only.
+// "192.0.2.0/24,eth1": only a prefix length follows a '/'.
 bool is_network_list(std::string_view text) {
   return std::ranges::all_of(split(text, ','), [](std::string_view one) {
     const std::size_t slash = one.find('/');
