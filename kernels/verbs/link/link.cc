@@ -11,6 +11,7 @@
 #include "kernels/core/base/clock.h"
 #include "kernels/core/text/units.h"
 #include "kernels/verbs/link/memory_choice.h"
+#include "kernels/verbs/link/proof.h"
 #include "kernels/verbs/transport/words.h"
 
 namespace railgauge::verbs {
@@ -47,9 +48,12 @@ Result<std::unique_ptr<Link>> Link::open(const Context& context, const Options& 
   if (RG_TRY(Connector::is_wanted(link->device_, context.params, options.transport)))
     link->connector_ = RG_TRY(
         Connector::open(link->device_, link->addressing_, context.params, options.cm_address));
+  if (options.proves) link->proof_ = std::make_unique<Proof>(RG_TRY(Proof::open(*link)));
   link->describe(context.params);
   return link;
 }
+
+Link::~Link() = default;
 
 // The path MTU that this side proposes; bring-up takes the smaller of both.
 Status Link::choose_mtu(const Params& params) {
@@ -109,7 +113,8 @@ Status Link::make_memory() {
   registered_ = RG_TRY(register_all(device_, domain_.get(), *memory_,
                                     {.access = granted_access(),
                                      .relaxed_ordering = options_.relaxed_ordering,
-                                     .path = options_.registration}));
+                                     .path = options_.registration,
+                                     .mapping = options_.dmabuf_mapping}));
   return {};
 }
 
@@ -173,9 +178,23 @@ Status Link::connect(const Context& context, Group& group) {
     RG_TRY_OK(check_peer(context));
     RG_TRY_OK(gpus_.check(context, mine_, peer_));
     if (connector_) connector_->begin(group.rank(), context.deadline_monotonic_ns);
-    return bring_up_lanes(context);
+    RG_TRY_OK(bring_up_lanes(context));
+    return proof_ ? proof_->connect(context, *this) : Status();
   }();
-  return agree<PeerStatus>(group, here, seconds_left(context));
+  RG_TRY_OK(agree<PeerStatus>(group, here, seconds_left(context)));
+  return proof_ ? prove(context, group) : Status();
+}
+
+// The error names the mapping, since a wrong one is the likely cause.
+Status Link::prove(const Context& context, Group& group) {
+  Status proven = proof_->run(context, *this, group);
+  proof_.reset();
+  if (proven || registered_.mapping.empty()) return proven;
+  return fail(proven.error().code,
+              fmt::format("{}; {}: {} is registered by a dma-buf of mapping {} ({}); parameter "
+                          "dmabuf_mapping takes another",
+                          proven.error().message, device_.endpoint(), memory_->gpu().name(),
+                          registered_.mapping, registered_.mapping_reason));
 }
 
 // Both ends must agree on link layer, GID type, way of connecting, parameters and number of queue
@@ -230,6 +249,9 @@ void Link::report_facts(Reporter& reporter) const {
   const Verbs& verbs = loaded_verbs();
   report_memory(mine_, peer_, reporter);
   if (!memory_->is_host()) report_gpu(memory_->gpu(), reporter);
+  if (!registered_.mapping.empty())
+    reporter.fact("dmabuf_mapping",
+                  fmt::format("{}: {}", registered_.mapping, registered_.mapping_reason));
   if (!registered_.refused.empty()) {
     reporter.fact("path_refused", registered_.refused);
     reporter.note("warning",

@@ -28,6 +28,8 @@
 
 namespace railgauge::verbs {
 
+class Proof;  // kernels/verbs/link/proof.h
+
 // Owns every resource of one connection. For one thread.
 class Link {
  public:
@@ -60,6 +62,10 @@ class Link {
     Memory::Form memory;
     // Path by which a GPU's memory is registered: "auto", "dma-buf", "nvidia-peermem".
     std::string registration = "auto";
+    // Mapping of a dma-buf: "auto", "default", "pcie", "data-direct".
+    std::string dmabuf_mapping = "auto";
+    // Either rank's memory is a GPU's: connect() ends with a proof message.
+    bool proves = false;
     // This rank's IP address for the connection manager; "" uses the GID's.
     std::string cm_address;
   };
@@ -67,9 +73,10 @@ class Link {
   // add_connection. Never moves: queues point into the link. A pinning link is used and destroyed
   // on the calling thread.
   static Result<std::unique_ptr<Link>> open(const Context& context, const Options& options);
+  ~Link();
 
-  // Exchanges addresses with the peer and brings the queue pairs to RTS. Succeeds on both ranks or
-  // on neither.
+  // Exchanges addresses with the peer, brings the queue pairs to RTS, and proves a GPU's memory by
+  // a message (proof.h). Succeeds on both ranks or on neither.
   Status connect(const Context& context, Group& group);
 
   // Reports the facts of this connection, for Started. Call after connect().
@@ -142,6 +149,7 @@ class Link {
   void describe(const Params& params);
   Status check_peer(const Context& context) const;
   Status bring_up_lanes(const Context& context);
+  Status prove(const Context& context, Group& group);
 
   Options options_;
   Pinned pinned_;
@@ -172,6 +180,8 @@ class Link {
   GpuWatch gpus_;
   // Empty when the ranks exchange addresses.
   std::unique_ptr<Connector> connector_;
+  // Until connect() has used it; empty without a GPU's memory.
+  std::unique_ptr<Proof> proof_;
 };
 
 }  // namespace railgauge::verbs
