@@ -38,6 +38,9 @@ Result<std::unique_ptr<Link>> Link::open(const Context& context, const Options& 
   std::unique_ptr<Link> link(new Link);
   link->options_ = options;
   link->device_ = RG_TRY(Device::open(context.endpoint));
+  if (options.ordering == Ordering::kRelaxedIfPossible)
+    link->options_.ordering =
+        loaded_verbs().reg_mr_iova2 != nullptr ? Ordering::kRelaxed : Ordering::kStrict;
   if (options.pins) link->pinned_ = pin_near(link->device_.numa_node(), link->device_.name());
   link->addressing_ = RG_TRY(choose_addressing(link->device_, context.params));
   RG_TRY_OK(link->choose_mtu(context.params));
@@ -112,7 +115,7 @@ Status Link::make_memory() {
   if (on_gpu) gpus_.add(memory_->gpu(), std::move(users));
   registered_ = RG_TRY(register_all(device_, domain_.get(), *memory_,
                                     {.access = granted_access(),
-                                     .relaxed_ordering = options_.relaxed_ordering,
+                                     .relaxed_ordering = is_relaxed(),
                                      .path = options_.registration,
                                      .mapping = options_.dmabuf_mapping}));
   return {};
@@ -269,6 +272,7 @@ void Link::report_facts(Reporter& reporter) const {
   report_addressing(addressing_, reporter);
   reporter.fact("gid_type", mine_.gid_type());
   reporter.fact("mtu_bytes", std::to_string(mtu_bytes_));
+  if (!operation().is_atomic()) reporter.fact("relaxed_ordering", is_relaxed() ? "on" : "off");
   reporter.fact("transport", std::string(transport_words(options_.transport)));
   reporter.fact("inline_bytes", std::to_string(inline_bytes_));
   reporter.fact("connection", connector_ ? "rdma_cm" : "exchange");

@@ -33,6 +33,8 @@ class Proof;  // kernels/verbs/link/proof.h
 // Owns every resource of one connection. For one thread.
 class Link {
  public:
+  // kRelaxedIfPossible: where libibverbs can, from rdma-core 28 on.
+  enum class Ordering : std::uint8_t { kStrict, kRelaxedIfPossible, kRelaxed };
   struct Options {
     Verb verb = Verb::kWrite;
     ibv_qp_type transport = IBV_QPT_RC;
@@ -54,8 +56,8 @@ class Link {
     int extra_access = 0;
     // The CPU waits for completions by events instead of polling.
     bool sleeps = false;
-    // Registers the areas for PCIe relaxed ordering.
-    bool relaxed_ordering = false;
+    // PCIe ordering for which the areas are registered.
+    Ordering ordering = Ordering::kStrict;
     // Pins the calling thread near the adapter while the link exists.
     bool pins = true;
     // Kind of memory of this rank's areas.
@@ -139,6 +141,7 @@ class Link {
   Status choose_mtu(const Params& params);
   // Returns the access bits that areas and lanes grant.
   [[nodiscard]] int granted_access() const;
+  [[nodiscard]] bool is_relaxed() const { return options_.ordering == Ordering::kRelaxed; }
   // Makes protection domain, areas and their registration.
   Status make_memory();
   // Makes channels, completion queues, and the shared receive queue.
