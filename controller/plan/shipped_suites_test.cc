@@ -264,6 +264,7 @@ TEST(ShippedSuites, UpgradeCoversWhatAnUpgradeCanBreakInLessThanTenMinutes) {
   const auto plan = make_plan(*reading.suite, nodes, kernels);
   ASSERT_TRUE(plan) << plan.error().message;
   EXPECT_LT(plan->expected_seconds, 600);
+  RecordProperty("expected_seconds", std::to_string(plan->expected_seconds));
   std::set<std::string> measured;
   for (const PlannedTask& task : plan->tasks) {
     const auto memory = task.parameters.find("memory");
