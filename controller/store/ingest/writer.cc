@@ -111,7 +111,7 @@ Status Writer::submit_and_wait(std::function<Status()> apply, double wait_second
   return *answer->status;
 }
 
-// What is kept is no failure of the job: that would roll back the deliveries of its batch.
+// A kept change is no failure of the job: that would roll back the deliveries of its batch.
 Status Writer::flush(double wait_seconds) {
   const auto outcome = std::make_shared<Status>();  // outlives a wait that was given up
   RG_TRY_OK(submit_and_wait(
