@@ -47,8 +47,9 @@ struct PairsOfGpu {
 };
 std::vector<PairsOfGpu> nearest_by_gpu(const Inventory& node);
 
-// Returns the mapping by which the GPU's memory is registered with the NIC as a dma-buf, as a
-// runner chooses it. A NIC's Data Direct function counts for every NIC of its node.
+// Returns the mapping by which the GPU's memory is registered with the NIC as a dma-buf. Files do
+// not name the NIC of a Data Direct function, so one beside the GPU counts for each NIC; a runner
+// asks the NIC's library.
 MappingChoice dmabuf_mapping(const Inventory& node, const GpuNicPair& pair);
 
 // Returns the reason why no pair can be judged, or "" when there is a pair.

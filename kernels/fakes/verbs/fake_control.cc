@@ -38,6 +38,7 @@ void VerbsControl::reset() {
                             Setting{"no_dmabuf", no_dmabuf, 0},
                             Setting{"no_peermem", no_peermem, 0},
                             Setting{"no_data_direct", no_data_direct, 0},
+                            Setting{"no_data_direct_query", no_data_direct_query, 0},
                             Setting{"right_mapping", right_mapping, 0},
                             Setting{"max_message", max_message, 1U << 31U},
                             Setting{"no_memory_for_queues", no_memory_for_queues, 0}};

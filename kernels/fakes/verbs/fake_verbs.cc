@@ -294,6 +294,8 @@ ibv_mr* ibv_reg_dmabuf_mr(ibv_pd* pd, std::uint64_t offset, size_t length, std::
 // libmlx5's part.
 int mlx5dv_get_data_direct_sysfs_path(ibv_context*, char* folder, std::size_t size) {
   if (fails_now()) return EIO;
+  const auto error = static_cast<int>(fake::verbs_control().no_data_direct_query);
+  if (error != 0) return error;
   const std::string& known = fake::data_direct_folder();
   if (known.empty()) return ENODEV;
   if (known.size() >= size) return ENOSPC;

@@ -53,8 +53,9 @@ struct VerbsControl {
   // works.
   std::atomic<std::uint64_t> no_dmabuf{0};
   std::atomic<std::uint64_t> no_peermem{0};
-  std::atomic<std::uint64_t> no_data_direct{
-      0};  // errno of registering for Data Direct; 0: it works
+  // Errno of registering for Data Direct, and of asking for its folder; 0: it works.
+  std::atomic<std::uint64_t> no_data_direct{0};
+  std::atomic<std::uint64_t> no_data_direct_query{0};
   // The dma-buf mapping by which the adapter reaches GPU memory: 1: default, 2: PCIe, 3: Data
   // Direct. By another one a region is registered too, and its data is lost; 0: any works.
   std::atomic<std::uint64_t> right_mapping{0};

@@ -27,26 +27,45 @@ std::string resolved(const std::filesystem::path& folder) {
 }
 
 // libmlx5 is asked only about a device of its own driver.
-Result<const Mlx5*> mlx5_of(const Device& device) {
-  if (device.driver() != "mlx5_core" && std::getenv(kMlx5LibraryVariable) == nullptr)
-    return fail(Code::kUnimplemented, fmt::format("{}: driver {} has no Data Direct",
-                                                  device.endpoint(), device.driver()));
-  return load_mlx5();
+bool is_mlx5(const Device& device) {
+  return device.driver() == "mlx5_core" || std::getenv(kMlx5LibraryVariable) != nullptr;
 }
 
-// The folder of the NIC's Data Direct function below `sysfs`; "" for a NIC without one, or a
-// library or kernel that knows of none.
+// The facts that decide, and why one of them is not known; "" when all are.
+struct Topology {
+  DmabufPaths paths;
+  std::string unknown;
+};
+
+// Finds the folder of the NIC's Data Direct function below `sysfs`; "" for a NIC without one. The
+// error says why it is not known. A kernel without the question answers EPROTONOSUPPORT.
 Result<std::string> data_direct_folder(const Device& device, const std::string& sysfs) {
-  const auto mlx5 = mlx5_of(device);
-  if (!mlx5) return std::string();
+  if (!is_mlx5(device)) return std::string();
+  const Mlx5& mlx5 = *RG_TRY(load_mlx5());
   std::array<char, PATH_MAX> folder{};
-  const int error =
-      (*mlx5)->get_data_direct_sysfs_path(device.context(), folder.data(), folder.size());
-  if (error == ENODEV || error == EOPNOTSUPP) return std::string();
-  if (error != 0)
-    return fail(Code::kFailedPrecondition,
-                fmt::format("mlx5dv_get_data_direct_sysfs_path: {}", errno_words(error)));
-  return resolved(sysfs + folder.data());
+  const int error = mlx5.get_data_direct_sysfs_path(device.context(), folder.data(), folder.size());
+  if (error == 0) return resolved(sysfs + folder.data());
+  if (error == ENODEV || error == EOPNOTSUPP || error == EPROTONOSUPPORT) return std::string();
+  return fail(Code::kFailedPrecondition,
+              fmt::format("mlx5dv_get_data_direct_sysfs_path: {}", errno_words(error)));
+}
+
+// Reads the topology of the NIC and the GPU from sysfs and the driver. Unknown is not shared: the
+// driver's own choice follows. The folder of sysfs is the device's own:
+// "/sys/class/infiniband/DEV". Only coherent boards have Data Direct, so an older libmlx5 matters
+// there alone.
+Result<Topology> read_topology(const Device& device, const gpu::Gpu& gpu) {
+  const std::filesystem::path own = device.sysfs_folder();
+  const std::string sysfs = own.parent_path().parent_path().parent_path().string();
+  const std::string at_gpu = resolved(sysfs + "/bus/pci/devices/" + gpu.pci_address());
+  Topology topology;
+  topology.paths.is_coherent = RG_TRY(gpu.attribute(cu::kUsesHostPageTables)) != 0;
+  topology.paths.nic_shares_bridge = share_pci_bridge(resolved(own / "device"), at_gpu);
+  const auto direct = data_direct_folder(device, sysfs);
+  topology.paths.direct_shares_bridge = direct && share_pci_bridge(*direct, at_gpu);
+  if (!direct && (topology.paths.is_coherent || direct.error().code == Code::kFailedPrecondition))
+    topology.unknown = fmt::format("Data Direct is not known: {}", direct.error().message);
+  return topology;
 }
 
 // Exports the whole GPU buffer as a dma-buf: a file descriptor by which another driver, a NIC's,
@@ -76,7 +95,10 @@ Result<MemoryRegionHandle> register_export(const Device& device, ibv_pd* domain,
                                            const GpuBuffer& buffer, const Fd& exported, int access,
                                            DmabufMapping mapping) {
   const bool is_direct = mapping == DmabufMapping::kDataDirect;
-  const Mlx5* mlx5 = is_direct ? RG_TRY(mlx5_of(device)) : nullptr;
+  if (is_direct && !is_mlx5(device))
+    return fail(Code::kUnimplemented, fmt::format("{}: driver {} has no Data Direct",
+                                                  device.endpoint(), device.driver()));
+  const Mlx5* mlx5 = is_direct ? RG_TRY(load_mlx5()) : nullptr;
   errno = 0;
   MemoryRegionHandle region(is_direct ? mlx5->reg_dmabuf_mr(domain, 0, buffer.size(), buffer.data(),
                                                             exported.get(), access, kMlx5DataDirect)
@@ -103,17 +125,6 @@ std::vector<MappingChoice> choices_of(const DmabufForm& form, DmabufPaths paths)
 
 }  // namespace
 
-// The folder of sysfs is the device's own: "/sys/class/infiniband/mlx5_0" in production.
-Result<DmabufPaths> read_dmabuf_paths(const Device& device, const gpu::Gpu& gpu) {
-  const std::filesystem::path own = device.sysfs_folder();
-  const std::string sysfs = own.parent_path().parent_path().parent_path().string();
-  const std::string at_gpu = resolved(sysfs + "/bus/pci/devices/" + gpu.pci_address());
-  return DmabufPaths{
-      .is_coherent = RG_TRY(gpu.attribute(cu::kUsesHostPageTables)) != 0,
-      .nic_shares_bridge = share_pci_bridge(resolved(own / "device"), at_gpu),
-      .direct_shares_bridge = share_pci_bridge(RG_TRY(data_direct_folder(device, sysfs)), at_gpu)};
-}
-
 Result<DmabufRegion> register_dmabuf(const Device& device, ibv_pd* domain, const Memory& memory,
                                      const DmabufForm& form) {
   const Verbs& verbs = loaded_verbs();
@@ -132,8 +143,10 @@ Result<DmabufRegion> register_dmabuf(const Device& device, ibv_pd* domain, const
     const Fd exported = RG_TRY(export_dmabuf(gpu.name(), memory.gpu_buffer(), mapping));
     return register_export(device, domain, memory.gpu_buffer(), exported, form.access, mapping);
   };
+  const Topology topology = RG_TRY(read_topology(device, gpu));
   DmabufRegion made;
-  for (const MappingChoice& choice : choices_of(form, RG_TRY(read_dmabuf_paths(device, gpu)))) {
+  made.refused = topology.unknown;
+  for (const MappingChoice& choice : choices_of(form, topology.paths)) {
     auto region = attempt(choice.mapping);
     made.mapping = choice.mapping;
     made.reason = choice.reason;

@@ -23,13 +23,10 @@ struct DmabufRegion {
   DmabufMapping mapping = DmabufMapping::kDefault;
   // Why this mapping: a fact of the topology, or the parameter.
   std::string reason;
-  // Each mapping tried before, with the failing call and its error.
+  // Each mapping tried before, and a part of the topology that is not known, with the failing call
+  // and its error; "" for none.
   std::string refused;
 };
-
-// Reads the topology of the NIC and the GPU from sysfs and the driver. Unknown is not shared: the
-// driver's own choice follows.
-Result<DmabufPaths> read_dmabuf_paths(const Device& device, const gpu::Gpu& gpu);
 
 // Registers all of `memory`, which is a GPU's; its context must be current. Where Data Direct is
 // refused, the mapping is the one that the NIC would have without it. kUnimplemented where a

@@ -103,6 +103,27 @@ TEST_F(DmabufNode, WithoutDataDirectInTheKernelTheNicsOwnPathFollowsAndTheFactSa
             HasSubstr("(errno 95)")));
 }
 
+// A kernel without the question is no failure; any other error is a fact, and dma-buf stays.
+TEST_F(DmabufNode, AKernelThatCannotBeAskedForDataDirectKeepsDmaBuf) {
+  make_node(kBeside);
+  verbs_control().no_data_direct_query = EPROTONOSUPPORT;
+  const auto older = run("verbs.write_bw", {{"memory", "cuda"}});
+  expect_passed(older, "older kernel");
+  EXPECT_EQ(older[0].facts.at("path"), "dma-buf");
+  EXPECT_FALSE(older[0].facts.contains("path_refused"));
+  verbs_control().no_data_direct_query = EIO;
+  const auto broken = run("verbs.write_bw", {{"memory", "cuda"}});
+  expect_passed(broken, "broken query");
+  EXPECT_EQ(broken[0].facts.at("path"), "dma-buf");
+  EXPECT_THAT(broken[0].facts.at("path_refused"),
+              HasSubstr("Data Direct is not known: mlx5dv_get_data_direct_sysfs_path: "));
+}
+
+TEST(Mlx5Library, ALibraryWithoutItsCallsIsRefused) {
+  EXPECT_EQ(bind_mlx5("libc.so.6").error().code, Code::kUnimplemented);
+  EXPECT_EQ(bind_mlx5("libabsent.so.1").error().code, Code::kNotFound);
+}
+
 // Every kernel with GPU memory, both directions: nothing is measured by a wrong mapping.
 TEST_F(DmabufNode, AWrongMappingLosesTheProofMessageAndNothingIsMeasured) {
   cuda_control().coherent = 1;
