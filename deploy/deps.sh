@@ -8,7 +8,7 @@
 #   deploy/deps.sh --slurm    do not ask; also a batch system, without which its end-to-end test waives
 set -euo pipefail
 
-build=(g++ mold cmake ninja-build pkg-config git make
+build=(g++ lld cmake ninja-build pkg-config git make
   libgrpc++-dev libprotobuf-dev protobuf-compiler protobuf-compiler-grpc
   prometheus-cpp-dev libsqlite3-dev libibverbs-dev librdmacm-dev
   libexpected-dev libspdlog-dev libfmt-dev libcli11-dev libyaml-cpp-dev
