@@ -1,9 +1,12 @@
 // All checks over whole nodes, read from files as the agent reads them. The trees are synthetic.
 #include <algorithm>
+#include <set>
+#include <string>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "agent/preflight/rules/pairs.h"
 #include "agent/preflight/testing/tree_report.h"
 #include "agent/preflight/text.h"
 #include "agent/testing/node_tree.h"
@@ -65,6 +68,32 @@ TEST(NodeTrees, ANodeInOrderHasNeitherFailureNorError) {
     const api::PreflightReport report = report_of(tree);
     EXPECT_EQ(api::preflight_exit_code(report, {}), 0) << preflight_text(report).substr(0, 8000);
   }
+}
+
+// Which path a dma-buf takes on each board, and the reason that preflight prints.
+TEST(NodeTrees, ADmaBufsMappingFollowsTheBoard) {
+  const auto mappings = [](const char* tree) {
+    NodeTree node;
+    node.apply(std::string("include ") + tree + "\n");
+    const Inventory inventory = read_tree(node);
+    std::set<std::string> found;
+    for (const GpuNicPair& pair : all_pairs(inventory))
+      found.insert(pair.nic->name + " " +
+                   std::string(mapping_words(dmabuf_mapping(inventory, pair).mapping)));
+    return found;
+  };
+  for (const char* tree : {"hgx_h100_8", "hgx_b200_8"}) {
+    const auto found = mappings(tree);
+    EXPECT_EQ(found.size(), 8U) << tree;
+    for (const std::string& one : found) EXPECT_THAT(one, testing::EndsWith(" default")) << tree;
+  }
+  EXPECT_EQ(mappings("gh200"), (std::set<std::string>{"mlx5_0 default"}));
+  EXPECT_EQ(mappings("gb200"), (std::set<std::string>{"mlx5_0 default", "mlx5_1 pcie"}));
+  EXPECT_EQ(mappings("gb300_data_direct"), (std::set<std::string>{"mlx5_0 data-direct"}));
+  const CheckResults results = find_check("gpu_nic_distance")->judge({.node = read_tree("gb200")});
+  ASSERT_EQ(results.size(), 1U);
+  EXPECT_EQ(results[0].observed,
+            "PIX; a dma-buf takes mapping pcie: the NIC shares a bridge with the coherent GPU");
 }
 
 TEST(NodeTrees, AnIommuThatTranslatesForAGpuFails) {

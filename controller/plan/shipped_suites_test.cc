@@ -247,6 +247,42 @@ TEST(ShippedSuites, AreReadAndPlannedWithoutAProblem) {
     EXPECT_THAT(seen, Contains(name));
 }
 
+// Sixteen nodes with eight GPUs and eight ports each: a maintenance window is short.
+TEST(ShippedSuites, UpgradeCoversWhatAnUpgradeCanBreakInLessThanTenMinutes) {
+  const auto kernels = kernels_of_this_build();
+  const SuiteReading reading = read_suite_file("suites/upgrade.yaml", kernels);
+  ASSERT_TRUE(reading.suite);
+  std::vector<PlanNode> nodes = fleet_of(16);
+  for (PlanNode& node : nodes) {
+    node.endpoints.clear();
+    for (int i = 0; i < 8; ++i) {
+      node.endpoints.push_back(
+          {.kind = "nic", .name = fmt::format("mlx5_{}:1", i), .active = true});
+      node.endpoints.push_back({.kind = "gpu", .name = fmt::format("gpu{}", i), .active = true});
+    }
+  }
+  const auto plan = make_plan(*reading.suite, nodes, kernels);
+  ASSERT_TRUE(plan) << plan.error().message;
+  EXPECT_LT(plan->expected_seconds, 600);
+  RecordProperty("expected_seconds", std::to_string(plan->expected_seconds));
+  std::set<std::string> measured;
+  for (const PlannedTask& task : plan->tasks) {
+    const auto memory = task.parameters.find("memory");
+    measured.insert(task.kernel + (task.ranks.size() == 16 ? " of two nodes" : "") +
+                    (memory != task.parameters.end() && memory->second == "cuda" ? " cuda" : ""));
+    if (task.parameters.contains("target_memory"))
+      measured.insert("target " + task.parameters.at("target_memory"));
+    if (task.parameters.contains("direction"))
+      measured.insert(task.kernel + " " + task.parameters.at("direction"));
+  }
+  EXPECT_THAT(measured, testing::IsSupersetOf(
+                            {"verbs.write_lat", "verbs.write_bw", "verbs.write_bw cuda",
+                             "target cuda", "target host", "verbs.read_bw", "verbs.send_bw",
+                             "nccl.all_reduce", "nccl.all_reduce of two nodes",
+                             "nccl.send_recv of two nodes", "mpi.lat", "cuda.host_copy_bw h2d",
+                             "cuda.host_copy_bw d2h", "bar.write_bw", "bar.read_lat"}));
+}
+
 // Every MPI kernel that has messages, on device memory both ways.
 TEST(ShippedSuites, MpiGpuHasATwinOfEachFigure) {
   const auto kernels = kernels_of_this_build();

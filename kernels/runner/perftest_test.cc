@@ -60,7 +60,7 @@ TEST(PerftestOptions, AClientHasTheToolsDefaultsUnderWhatItSays) {
                                          {"service_level", "5"},
                                          {"traffic_class", "106"},
                                          {"inline_bytes", "0"},
-                                         {"relaxed_ordering", "true"}}));
+                                         {"relaxed_ordering", "on"}}));
 }
 
 TEST(PerftestOptions, AServerSaysNoMoreThanItWasTold) {
@@ -81,7 +81,7 @@ TEST(PerftestOptions, EachMeansAParameter) {
                     Pair("qp_timeout", "18"), Pair("pkey_index", "1")}));
   EXPECT_THAT(call("ib_write_bw", {"-ab", "-D", "5", "--disable_pcie_relaxed", "h"}).parameters,
               IsSupersetOf({Pair("sizes", "2:8MiB"), Pair("direction", "both"),
-                            Pair("duration", "5s"), Pair("relaxed_ordering", "false")}));
+                            Pair("duration", "5s"), Pair("relaxed_ordering", "off")}));
   EXPECT_THAT(call("ib_atomic_lat", {"-A", "CMP_AND_SWAP", "h"}).parameters,
               Contains(Pair("operation", "compare_swap")));
   EXPECT_THAT(call("ib_read_lat", {"-D", "3", "h"}).parameters,
@@ -123,14 +123,23 @@ TEST(PerftestOptions, EachProgramOfTheCatalogTakesWhatAllOfThemHave) {
   }
 }
 
+TEST(PerftestOptions, TheMappingOfADmaBufIsForced) {
+  const auto mapping = [](const Words& words) {
+    return call("ib_write_bw", words).parameters.at("dmabuf_mapping");
+  };
+  EXPECT_EQ(mapping({"--use_cuda=0", "--use_cuda_dmabuf", "--use_cuda_pcie_mapping", "h"}), "pcie");
+  EXPECT_EQ(mapping({"--use_cuda=0", "--use_cuda_dmabuf", "--use_data_direct", "h"}),
+            "data-direct");
+}
+
 TEST(PerftestOptions, OnlyStreamsAreEverRelaxed) {
   const auto ordering = [](const char* program, const Words& words) {
     const auto parameters = call(program, words).parameters;
     const auto found = parameters.find("relaxed_ordering");
     return found == parameters.end() ? "" : found->second;
   };
-  EXPECT_EQ(ordering("ib_read_bw", {"h"}), "true");
-  EXPECT_EQ(ordering("ib_read_bw", {"--disable_pcie_relaxed", "h"}), "false");
+  EXPECT_EQ(ordering("ib_read_bw", {"h"}), "on");
+  EXPECT_EQ(ordering("ib_read_bw", {"--disable_pcie_relaxed", "h"}), "off");
   EXPECT_EQ(ordering("ib_send_lat", {"--disable_pcie_relaxed", "h"}), "");
   EXPECT_EQ(ordering("ib_atomic_bw", {"--disable_pcie_relaxed", "h"}), "");
 }

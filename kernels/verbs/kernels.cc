@@ -101,7 +101,11 @@ void add_bandwidth(InfoBuilder& builder, const Operation& does) {
   if (does.verb == Verb::kSend)
     builder.boolean("srq", "the target's queue pairs share one receive queue", false).identity();
   if (!does.is_atomic())
-    builder.boolean("relaxed_ordering", "register the memory for PCIe relaxed ordering", false)
+    builder
+        .choice("relaxed_ordering", "",
+                "register the memory for PCIe relaxed ordering. auto: where libibverbs can, as "
+                "NCCL, UCX and perftest do, but not beside a staged twin",
+                {"auto", "on", "off"})
         .identity();
   builder.sampling(plural_of(does), 30, 10'000);
   add_added_cost(builder,

@@ -354,10 +354,17 @@ TEST_F(WriteKernels, SignallingLessOftenThanTheQueueIsDeepIsWrongUse) {
   EXPECT_THAT(results[0].status.error().message, HasSubstr("signal_every: 100 is above depth"));
 }
 
-TEST_F(WriteKernels, RelaxedOrderingWorksOnAFakeToo) {
-  auto options = short_bw();
-  options.parameters["relaxed_ordering"] = "true";
-  expect_passed(run("verbs.write_bw", options));
+TEST_F(WriteKernels, RelaxedOrderingIsTheDefaultAndAFactSaysWhatWasUsed) {
+  for (const auto& [asked, used] :
+       {std::pair{"auto", "on"}, std::pair{"on", "on"}, std::pair{"off", "off"}}) {
+    auto options = short_bw();
+    options.parameters["relaxed_ordering"] = asked;
+    const auto results = run("verbs.write_bw", options);
+    expect_passed(results);
+    for (const auto& result : results) EXPECT_EQ(result.facts.at("relaxed_ordering"), used);
+  }
+  EXPECT_EQ(run("verbs.write_lat", short_lat())[0].facts.at("relaxed_ordering"), "off")
+      << "its CPU polls the message";
 }
 
 }  // namespace

@@ -13,14 +13,25 @@ namespace {
 constexpr const char* kDistanceId = "gpu_nic_distance";
 constexpr const char* kPlacementSource = "/sys/bus/pci/devices";
 
+// Where a GPU has two paths to its memory: the one that a dma-buf takes.
+std::string mapping_of(const Inventory& node, const GpuNicPair& pair) {
+  const MappingChoice choice = dmabuf_mapping(node, pair);
+  return fmt::format("; a dma-buf takes mapping {}: {}", mapping_words(choice.mapping),
+                     choice.reason);
+}
+
 CheckResult judge_distance(const CheckInput& input, const GpuNicPair& pair) {
   if (pair.distance == kUnknownDistance)
     return unknown(pair.subject(), "where GPU and NIC hang on PCIe is not known", kPlacementSource);
   if (is_grace(input.node))
-    return waived(pair.subject(),
-                  fmt::format("{}: this GPU hangs on its CPU, not on a PCIe switch, by design",
-                              pair.distance),
-                  kPlacementSource);
+    return (pair.shares_a_bridge() ? passed : waived)(
+        pair.subject(),
+        fmt::format("{}{}{}", pair.distance,
+                    pair.shares_a_bridge()
+                        ? ""
+                        : ": this GPU is on its CPU's port, not on a PCIe switch, by design",
+                    mapping_of(input.node, pair)),
+        kPlacementSource, {});
   if (pair.shares_a_bridge()) return passed(pair.subject(), pair.distance, kPlacementSource);
   if (input.node.is_virtual_machine.is(true))
     return unknown(pair.subject(),
@@ -82,9 +93,9 @@ CheckResults judge_gpu_nic_distance(const CheckInput& input) {
       results.push_back(passed(
           one.pairs.front().gpu->name,
           fmt::format("{} to the DMA function {} (Data Direct), by which a NIC of another "
-                      "root port reaches it",
+                      "root port reaches it{}",
                       pci_distance(input.node, one.gpu_device->address, one.data_direct->address),
-                      one.data_direct->address),
+                      one.data_direct->address, mapping_of(input.node, one.pairs.front())),
           kPlacementSource));
       continue;
     }

@@ -93,6 +93,13 @@ std::vector<PairsOfGpu> nearest_by_gpu(const Inventory& node) {
   return gpus;
 }
 
+MappingChoice dmabuf_mapping(const Inventory& node, const GpuNicPair& pair) {
+  return choose_dmabuf_mapping(
+      {.is_coherent = is_grace(node),
+       .nic_shares_bridge = pair.shares_a_bridge(),
+       .direct_shares_bridge = data_direct_function(node, *pair.gpu_device) != nullptr});
+}
+
 std::string why_no_pairs(const Inventory& node) {
   if (node.gpus.empty()) return "there is no NVIDIA GPU";
   const bool hardware =

@@ -8,6 +8,7 @@
 
 #include "agent/inventory/facts/inventory.h"
 #include "agent/preflight/rules/results.h"
+#include "kernels/core/dmabuf_mapping.h"
 
 namespace railgauge::agent {
 
@@ -45,6 +46,10 @@ struct PairsOfGpu {
   std::vector<GpuNicPair> pairs{};
 };
 std::vector<PairsOfGpu> nearest_by_gpu(const Inventory& node);
+
+// Returns the mapping by which the GPU's memory is registered with the NIC as a dma-buf, as a
+// runner chooses it. A NIC's Data Direct function counts for every NIC of its node.
+MappingChoice dmabuf_mapping(const Inventory& node, const GpuNicPair& pair);
 
 // Returns the reason why no pair can be judged, or "" when there is a pair.
 std::string why_no_pairs(const Inventory& node);

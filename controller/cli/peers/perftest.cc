@@ -74,12 +74,19 @@ class CommandLine {
       out += fmt::format(" -s {}", size);
     out += kind();
     if (!is_latency()) out += stream(size);
-    // ib_write_lat polls memory and is never relaxed; ours is relaxed only on request.
-    if (!is_polled_write() && value("relaxed_ordering") != "true") out += " --disable_pcie_relaxed";
+    // ib_write_lat polls memory and is never relaxed.
+    if (!is_polled_write() && !is_relaxed(rank)) out += " --disable_pcie_relaxed";
     if (!fetches())
       if (const std::string bytes = value_of(rank.facts(), "inline_bytes"); !bytes.empty())
         out += " -I " + shell_quoted(bytes);
     return out + path(rank) + memory(rank) + " -F";
+  }
+
+  // Records before the fact existed have the parameter alone, as true or false.
+  [[nodiscard]] bool is_relaxed(const RankDetail& rank) const {
+    const std::string used = value_of(rank.facts(), "relaxed_ordering");
+    const std::string word = used.empty() ? value("relaxed_ordering") : used;
+    return word == "on" || word == "true";
   }
 
   // How the connecting side reaches the other one: by the address that the connection manager
@@ -297,6 +304,9 @@ class CommandLine {
     const std::string gpu = value_of(rank.facts(), "gpu");  // "gpu3"
     out += " --use_cuda=" + shell_quoted(gpu.starts_with("gpu") ? gpu.substr(3) : "0");
     if (value_of(rank.facts(), "path") == "dma-buf") out += " --use_cuda_dmabuf";
+    const std::string mapping = value_of(rank.facts(), "dmabuf_mapping");
+    if (mapping.starts_with("pcie")) out += " --use_cuda_pcie_mapping";
+    if (mapping.starts_with("data-direct")) out += " --use_data_direct";
     return out;
   }
 

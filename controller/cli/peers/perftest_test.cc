@@ -211,11 +211,28 @@ TEST(PerftestLines, NameEachRanksOwnPartition) {
   EXPECT_THAT((*lines)[1].command, testing::Not(HasSubstr("--pkey_index")));
 }
 
+TEST(PerftestLines, TakeTheOrderingThatWasUsed) {
+  const auto line = [](const char* asked, const char* used) {
+    return client_of(task_of("verbs.write_bw", {{"sizes", "8"}, {"relaxed_ordering", asked}},
+                             {{"relaxed_ordering", used}}));
+  };
+  EXPECT_THAT(line("auto", "on"), testing::Not(HasSubstr("--disable_pcie_relaxed")));
+  EXPECT_THAT(line("auto", "off"), HasSubstr("--disable_pcie_relaxed"));
+}
+
 TEST(PerftestLines, TakeTheGpuAndThePathThatEachSideUsed) {
   EXPECT_EQ(client_of(task_of("verbs.write_bw", {{"sizes", "8"}},
                               {{"memory", "cuda"}, {"gpu", "gpu3"}, {"path", "dma-buf"}})),
             "CUDA_DEVICE_ORDER=PCI_BUS_ID ib_write_bw -s 8 --disable_pcie_relaxed -I 0 "
             "--use_cuda=3 --use_cuda_dmabuf");
+  for (const auto& [mapping, option] : {std::pair{"pcie: why", " --use_cuda_pcie_mapping"},
+                                        std::pair{"data-direct: why", " --use_data_direct"}})
+    EXPECT_THAT(client_of(task_of("verbs.write_bw", {{"sizes", "8"}},
+                                  {{"memory", "cuda"},
+                                   {"gpu", "gpu3"},
+                                   {"path", "dma-buf"},
+                                   {"dmabuf_mapping", mapping}})),
+                testing::EndsWith(option));
   EXPECT_EQ(client_of(task_of("verbs.write_bw", {{"sizes", "8"}},
                               {{"memory", "cuda"}, {"gpu", "gpu0"}, {"path", "nvidia-peermem"}})),
             "CUDA_DEVICE_ORDER=PCI_BUS_ID ib_write_bw -s 8 --disable_pcie_relaxed -I 0 "

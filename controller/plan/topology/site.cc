@@ -37,6 +37,8 @@ constexpr std::array kKeys{Key{"traffic_class"},
                            Key{"mtu"},
                            Key{"flow_label"},
                            Key{"connection"},
+                           Key{"relaxed_ordering"},
+                           Key{"dmabuf_mapping"},
                            Key{"data_network"},
                            Key{"launch"}};
 

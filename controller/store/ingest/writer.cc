@@ -111,14 +111,17 @@ Status Writer::submit_and_wait(std::function<Status()> apply, double wait_second
   return *answer->status;
 }
 
+// A kept change is no failure of the job: that would roll back the deliveries of its batch.
 Status Writer::flush(double wait_seconds) {
-  return submit_and_wait(
-      [this]() -> Status {
+  const auto outcome = std::make_shared<Status>();  // outlives a wait that was given up
+  RG_TRY_OK(submit_and_wait(
+      [this, outcome]() -> Status {
         const std::lock_guard lock(mutex_);
-        if (retry_at_ns_ == 0) return {};
-        return fail(Code::kUnavailable, kept_for_.message);
+        if (retry_at_ns_ != 0) *outcome = fail(Code::kUnavailable, kept_for_.message);
+        return {};
       },
-      wait_seconds, Waited::kBarrier);
+      wait_seconds, Waited::kBarrier));
+  return *outcome;
 }
 
 WriterStats Writer::stats() const {

@@ -99,6 +99,7 @@ inline void plan_run(Store& store, const std::string& run_id, int tasks) {
   const Status created = store.create_run(run_row(run_id), pair_tasks(tasks));
   EXPECT_TRUE(created) << created.error().message;
   for (const TaskRow& task : pair_tasks(tasks)) dispatch(store, run_id, task.task_id);
+  static_cast<void>(store.flush());  // the dispatches are stored when a test takes the lock
 }
 
 struct At {

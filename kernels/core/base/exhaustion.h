@@ -1,6 +1,6 @@
 // Ends of a program that uses gRPC. Without memory or threads it ends at once, with one line: a
-// library that such a failure unwinds does not recover. gRPC swallows what its callbacks throw, so a
-// call never ends, and waits at its own end for threads that were never made.
+// library that such a failure unwinds does not recover. gRPC swallows what its callbacks throw, so
+// a call never ends, and waits at its own end for threads that were never made.
 #pragma once
 
 #include <string_view>
@@ -18,8 +18,8 @@ void end_when_exhausted(const char* program);
 [[noreturn]] void end_exhausted(std::string_view cause);
 
 // Writes what stdio holds and ends the process without the handlers of exit(). A thread of gRPC may
-// be in a TLS handshake also after its channel or server is gone, and a handler of OpenSSL frees the
-// library's state below it. The address sanitizer looks for leaks first. Thread safe.
+// be in a TLS handshake also after its channel or server is gone, and a handler of OpenSSL frees
+// the library's state below it. The address sanitizer looks for leaks first. Thread safe.
 [[noreturn]] void end_program(int code);
 
 // While one lives on this thread, operator new throws std::bad_alloc for what is too large, and a

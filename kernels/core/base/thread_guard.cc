@@ -1,6 +1,7 @@
-// Takes the place of pthread_create() in the programs that serve, controller and agent. gRPC 1.51 counts a thread
-// before it makes it and does not look whether that failed: its timers' threads are waited for
-// without end at grpc_shutdown(), and work that was queued for its executor's is never done.
+// Takes the place of pthread_create() in the programs that serve, controller and agent. gRPC 1.51
+// counts a thread before it makes it and does not look whether that failed: its timers' threads are
+// waited for without end at grpc_shutdown(), and work that was queued for its executor's is never
+// done.
 #include <dlfcn.h>
 #include <pthread.h>
 

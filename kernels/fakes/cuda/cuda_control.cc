@@ -65,6 +65,7 @@ void CudaControl::reset() {
       Setting{"flush_does_nothing", flush_does_nothing, 0},
       Setting{"dmabuf", dmabuf, 1},
       Setting{"dmabuf_mmap", dmabuf_mmap, 0},
+      Setting{"pcie_mapping", pcie_mapping, 0},
       Setting{"coherent", coherent, 0},
       Setting{"import_other", import_other, 0},
   };

@@ -121,7 +121,11 @@ std::size_t free_bytes(int device) {
 // The ranges of the last exports, by their numbers.
 struct Exports {
   std::mutex mutex;
-  std::map<int, std::uintptr_t> begin;
+  struct Export {
+    std::uintptr_t begin = 0;
+    unsigned long long flags = 0;
+  };
+  std::map<int, Export> by_descriptor;
 };
 Exports& exports() {
   static auto* made = new Exports;
@@ -284,7 +288,7 @@ cu::Return cuMemGetHandleForAddressRange(void* handle, cu::DevicePtr address, st
   RAILGAUGE_ENTER;
   const bool mappable = cuda_control().dmabuf_mmap != 0;
   if (cuda_control().dmabuf == 0 || type != cu::kRangeHandleDmaBufFd) return cu::kNotSupported;
-  if (flags != 0 && !mappable) return cu::kNotSupported;
+  if (flags != 0 && !mappable && cuda_control().pcie_mapping == 0) return cu::kNotSupported;
   if (address % fake::kHostPage != 0 || bytes % fake::kHostPage != 0) return cu::kInvalidValue;
   fake::wait_for_all_queues();
   int fd = fake::export_pages(address, bytes);
@@ -295,7 +299,7 @@ cu::Return cuMemGetHandleForAddressRange(void* handle, cu::DevicePtr address, st
   }
   *static_cast<int*>(handle) = fd;
   const std::lock_guard lock(fake::exports().mutex);
-  fake::exports().begin[fd] = address;
+  fake::exports().by_descriptor[fd] = {address, flags};
   return cu::kSuccess;
 }
 
@@ -315,11 +319,12 @@ int railgauge_fake_cuda_is_gpu_memory(cu::DevicePtr address, std::size_t bytes) 
   return fake::is_on_gpu(address, bytes) ? 1 : 0;
 }
 
-int railgauge_fake_cuda_exported(int fd, cu::DevicePtr* begin) {
+int railgauge_fake_cuda_exported(int fd, cu::DevicePtr* begin, unsigned long long* flags) {
   const std::lock_guard lock(fake::exports().mutex);
-  const auto found = fake::exports().begin.find(fd);
-  if (found == fake::exports().begin.end()) return 0;
-  *begin = found->second;
+  const auto found = fake::exports().by_descriptor.find(fd);
+  if (found == fake::exports().by_descriptor.end()) return 0;
+  *begin = found->second.begin;
+  *flags = found->second.flags;
   return 1;
 }
 

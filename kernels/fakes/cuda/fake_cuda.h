@@ -74,6 +74,7 @@ struct CudaControl {
   std::atomic<std::uint64_t> flush_does_nothing{0};  // 1: it reports success nevertheless
   std::atomic<std::uint64_t> dmabuf{1};              // memory can be exported
   std::atomic<std::uint64_t> dmabuf_mmap{0};         // and the export mapped
+  std::atomic<std::uint64_t> pcie_mapping{0};        // 1: exports by the PCIe mapping work
   std::atomic<std::uint64_t> coherent{0};            // plain loads and stores reach the GPU
   std::atomic<std::uint64_t> import_other{0};        // 1: imports other memory than exported
 

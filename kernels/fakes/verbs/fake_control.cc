@@ -37,6 +37,8 @@ void VerbsControl::reset() {
                             Setting{"lose_empty", lose_empty, 0},
                             Setting{"no_dmabuf", no_dmabuf, 0},
                             Setting{"no_peermem", no_peermem, 0},
+                            Setting{"no_data_direct", no_data_direct, 0},
+                            Setting{"right_mapping", right_mapping, 0},
                             Setting{"max_message", max_message, 1U << 31U},
                             Setting{"no_memory_for_queues", no_memory_for_queues, 0}};
   calls = 0;

@@ -23,7 +23,7 @@ constexpr unsigned kNonBlocking = 1;
 struct Driver {
   bool fake = false;
   int (*is_fake_gpu)(DevicePtr, std::size_t) = nullptr;
-  int (*fake_export)(int, DevicePtr*) = nullptr;
+  int (*fake_export)(int, DevicePtr*, unsigned long long*) = nullptr;
   int (*fake_hold)(DevicePtr, const void*, std::size_t) = nullptr;
   void (*fake_settle)() = nullptr;
   int (*attribute)(void*, int, DevicePtr) = nullptr;
@@ -182,14 +182,14 @@ void push_held_writes(std::uint64_t address, std::size_t count) {
     calls->fake_settle();
 }
 
-bool exported_range(int fd, std::uint64_t wanted, std::uint64_t& begin) {
+bool exported_range(int fd, std::uint64_t wanted, Exported& exported) {
   const Driver* calls = driver();
   if (calls == nullptr || fcntl(fd, F_GETFD) < 0) return false;
-  begin = wanted;
+  exported = {.begin = wanted, .flags = 0};
   if (!calls->fake) return true;
   DevicePtr from = 0;
-  if (calls->fake_export(fd, &from) == 0) return false;
-  begin = from;
+  if (calls->fake_export(fd, &from, &exported.flags) == 0) return false;
+  exported.begin = from;
   return true;
 }
 

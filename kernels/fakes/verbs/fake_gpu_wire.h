@@ -29,8 +29,12 @@ bool copy_from_gpu(std::uint64_t address, void* bytes, std::size_t count);
 bool holds_write(std::uint64_t address, const void* bytes, std::size_t count);
 void push_held_writes(std::uint64_t address, std::size_t count);
 
-// Returns whether `fd` is a dma-buf of the loaded CUDA library, and sets `begin` to its range. A
-// real driver does not report this: any open descriptor then counts as one of `wanted`.
-bool exported_range(int fd, std::uint64_t wanted, std::uint64_t& begin);
+struct Exported {
+  std::uint64_t begin = 0;
+  unsigned long long flags = 0;  // of cuMemGetHandleForAddressRange
+};
+// Returns whether `fd` is a dma-buf of the loaded CUDA library, and what was exported. A real
+// driver does not report this: any open descriptor then counts as one of `wanted`.
+bool exported_range(int fd, std::uint64_t wanted, Exported& exported);
 
 }  // namespace railgauge::fake

@@ -25,6 +25,7 @@ int post_one(std::uint32_t key, std::uint32_t depth, const ibv_recv_wr& wr) {
     receive.is_valid = region.in_use != 0 && (region.access & IBV_ACCESS_LOCAL_WRITE) != 0 &&
                        sge.addr >= region.address &&
                        sge.addr + sge.length <= region.address + region.length;
+    receive.loses_data = region.loses_data;
   }
   inbox.receives[number % kInboxDepth] = receive;
   inbox.posted.store(number + 1, std::memory_order_release);

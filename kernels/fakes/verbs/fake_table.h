@@ -23,6 +23,7 @@ struct RegionSlot {
   std::atomic<std::uint32_t> access{0};
   std::atomic<std::uint64_t> address{0};
   std::atomic<std::uint64_t> length{0};
+  std::atomic<std::uint32_t> loses_data{0};  // the adapter reaches other memory by it
 };
 
 struct QueuePairSlot {
@@ -38,7 +39,8 @@ struct PostedReceive {
   std::uint64_t wr_id = 0;
   std::uint64_t address = 0;
   std::uint32_t bytes = 0;
-  std::uint32_t is_valid = 0;  // its key covered the memory at the post
+  std::uint32_t is_valid = 0;    // its key covered the memory at the post
+  std::uint32_t loses_data = 0;  // as its region
 };
 
 struct Arrival {

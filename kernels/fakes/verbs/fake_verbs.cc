@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <string>
 #include <string_view>
 
 #include "kernels/fakes/verbs/fake_gpu_wire.h"
@@ -104,7 +105,7 @@ bool may_pin(std::size_t length) {
 
 // Both ways of registering end here.
 ibv_mr* register_region(ibv_pd* pd, std::uint64_t address, std::size_t length, std::uint32_t access,
-                        Place place) {
+                        Place place, bool loses_data = false) {
   // Memory that a GPU driver pins is no locked memory of this process.
   if (place == Place::kHost && !may_pin(length)) return errno = ENOMEM, nullptr;
   static std::atomic<std::uint32_t> turn{1};
@@ -119,6 +120,7 @@ ibv_mr* register_region(ibv_pd* pd, std::uint64_t address, std::size_t length, s
   slot.access = access;
   slot.address = address;
   slot.length = length;
+  slot.loses_data = loses_data ? 1 : 0;
   verbs_control().pinned_bytes += length;
   auto* region = made(new FakeRegion);
   region->on_gpu = place == Place::kGpu;
@@ -131,11 +133,35 @@ ibv_mr* register_region(ibv_pd* pd, std::uint64_t address, std::size_t length, s
   return &region->mr;
 }
 
+std::string& data_direct_folder() {
+  static auto* folder = new std::string;
+  return *folder;
+}
+
+// A dma-buf registers by any mapping; by another than the right one its data is lost.
+ibv_mr* register_dmabuf(ibv_pd* pd, std::uint64_t offset, std::size_t length, std::uint64_t iova,
+                        int fd, int access, bool is_direct) {
+  const auto refusal = static_cast<int>(verbs_control().no_dmabuf);
+  if (refusal != 0) return errno = refusal, nullptr;
+  Exported exported;
+  if (!exported_range(fd, iova - offset, exported)) return errno = EBADF, nullptr;
+  if (exported.begin + offset != iova)
+    return errno = EOPNOTSUPP, nullptr;  // the wire takes addresses as they are
+  const Place place = place_of(iova, length);
+  if (place == Place::kHost) return errno = EINVAL, nullptr;
+  const std::uint64_t mapping = is_direct ? 3 : exported.flags != 0 ? 2 : 1;
+  const std::uint64_t right = verbs_control().right_mapping;
+  return register_region(pd, iova, length, static_cast<unsigned>(access), place,
+                         right != 0 && mapping != right);
+}
+
 }  // namespace
 
 ibv_device* device_number(std::size_t number) {
   return &devices()[number + (verbs_control().iwarp != 0 ? kDevices : 0)];
 }
+
+void set_data_direct_folder(std::string_view folder) { data_direct_folder() = folder; }
 
 void set_sysfs_folder(std::string_view folder) {
   for (ibv_device& device : devices())
@@ -262,15 +288,26 @@ ibv_mr* ibv_reg_dmabuf_mr(ibv_pd* pd, std::uint64_t offset, size_t length, std::
                           int fd, int access) {
   if (fails_now()) return nullptr;
   const std::lock_guard lock(fake::objects_mutex());
-  const auto refusal = static_cast<int>(fake::verbs_control().no_dmabuf);
-  if (refusal != 0) return errno = refusal, nullptr;
-  std::uint64_t begin = 0;
-  if (!fake::exported_range(fd, iova - offset, begin)) return errno = EBADF, nullptr;
-  if (begin + offset != iova)
-    return errno = EOPNOTSUPP, nullptr;  // the wire takes addresses as they are
-  const fake::Place place = fake::place_of(iova, length);
-  if (place == fake::Place::kHost) return errno = EINVAL, nullptr;
-  return fake::register_region(pd, iova, length, static_cast<unsigned>(access), place);
+  return fake::register_dmabuf(pd, offset, length, iova, fd, access, false);
+}
+
+// libmlx5's part.
+int mlx5dv_get_data_direct_sysfs_path(ibv_context*, char* folder, std::size_t size) {
+  if (fails_now()) return EIO;
+  const std::string& known = fake::data_direct_folder();
+  if (known.empty()) return ENODEV;
+  if (known.size() >= size) return ENOSPC;
+  folder[known.copy(folder, known.size())] = 0;
+  return 0;
+}
+
+ibv_mr* mlx5dv_reg_dmabuf_mr(ibv_pd* pd, std::uint64_t offset, size_t length, std::uint64_t iova,
+                             int fd, int access, int mlx5_access) {
+  if (fails_now()) return nullptr;
+  const std::lock_guard lock(fake::objects_mutex());
+  if (fake::verbs_control().no_data_direct != 0)
+    return errno = static_cast<int>(fake::verbs_control().no_data_direct), nullptr;
+  return fake::register_dmabuf(pd, offset, length, iova, fd, access, (mlx5_access & 1) != 0);
 }
 
 ibv_mr* ibv_reg_mr(ibv_pd* pd, void* address, size_t length, int access) {

@@ -53,6 +53,11 @@ struct VerbsControl {
   // works.
   std::atomic<std::uint64_t> no_dmabuf{0};
   std::atomic<std::uint64_t> no_peermem{0};
+  std::atomic<std::uint64_t> no_data_direct{
+      0};  // errno of registering for Data Direct; 0: it works
+  // The dma-buf mapping by which the adapter reaches GPU memory: 1: default, 2: PCIe, 3: Data
+  // Direct. By another one a region is registered too, and its data is lost; 0: any works.
+  std::atomic<std::uint64_t> right_mapping{0};
   std::atomic<std::uint64_t> writes{0};        // operations done since reset()
   std::atomic<std::uint64_t> data_writes{0};   // operations above 8 bytes, and atomics
   std::atomic<std::uint64_t> datagrams{0};     // operations on UC and UD above 8 bytes
@@ -78,6 +83,10 @@ struct VerbsControl {
 // Sets the folder used in place of /sys/class/infiniband, or "" for none: the kernel's files of
 // fakeN's port are then read below `folder`/fakeN/ports/1. Call before the device is opened.
 void set_sysfs_folder(std::string_view folder);
+
+// Sets the folder of the devices' Data Direct function, without "/sys"; "": they have none. Call
+// before the memory is registered.
+void set_data_direct_folder(std::string_view folder);
 
 // Returns the control of the loaded library, one a process.
 VerbsControl& verbs_control();

@@ -41,6 +41,11 @@ bool region_covers(const Table& table, std::uint32_t key, std::uint64_t address,
          address + length <= region.address + region.length;
 }
 
+// Whether the region was registered by a mapping that the adapter cannot use.
+bool loses_data(const Table& table, std::uint32_t key) {
+  return table.regions[slot_of(key)].loses_data != 0;
+}
+
 std::uint32_t length_of(const ibv_send_wr& wr) { return wr.num_sge == 0 ? 0 : wr.sg_list->length; }
 
 // Whether the bytes of a request are its own, or lie in local memory under a key that covers them.
@@ -56,6 +61,7 @@ bool gather(const ibv_send_wr& wr, std::vector<std::uint8_t>& bytes) {
   const ibv_sge& sge = *wr.sg_list;
   ++verbs_control().gathers;
   bytes.resize(sge.length);
+  if ((wr.send_flags & IBV_SEND_INLINE) == 0 && loses_data(*own_table(), sge.lkey)) return true;
   return copy_from(getpid(), sge.addr, bytes.data(), bytes.size()) == Copied::kDone;
 }
 
@@ -122,6 +128,7 @@ ibv_wc_status write_there(const Target& target, const ibv_send_wr& wr,
   if (!permits(target, wr.wr.rdma.rkey, wr.wr.rdma.remote_addr, bytes.size(),
                IBV_ACCESS_REMOTE_WRITE))
     return IBV_WC_REM_ACCESS_ERR;
+  if (loses_data(*target.table, wr.wr.rdma.rkey)) return IBV_WC_SUCCESS;
   return status_of(copy_to(target.pid, wr.wr.rdma.remote_addr, bytes.data(), bytes.size()));
 }
 
@@ -152,7 +159,7 @@ std::optional<ibv_wc_status> arrive(const Target& target, const FakeQueuePair& m
   } else if (arrival.bytes > receive.bytes) {
     arrival.status = IBV_WC_LOC_LEN_ERR;
     here = IBV_WC_REM_INV_REQ_ERR;
-  } else {
+  } else if (receive.loses_data == 0) {
     here = status_of(copy_to(target.pid, receive.address + grh, bytes.data(), bytes.size()));
   }
   inbox.arrivals[number % kInboxDepth] = arrival;
@@ -166,9 +173,13 @@ ibv_wc_status read_from(const Target& target, const ibv_send_wr& wr) {
     return IBV_WC_REM_ACCESS_ERR;
   thread_local std::vector<std::uint8_t> bytes;
   bytes.resize(sge.length);
-  Copied copied = copy_from(target.pid, wr.wr.rdma.remote_addr, bytes.data(), bytes.size());
+  std::ranges::fill(bytes, 0);
+  Copied copied = Copied::kDone;
+  if (!loses_data(*target.table, wr.wr.rdma.rkey))
+    copied = copy_from(target.pid, wr.wr.rdma.remote_addr, bytes.data(), bytes.size());
   if (copied != Copied::kDone) return status_of(copied);
   if (goes_wrong(sge.length, false)) bytes[bytes.size() / 2] ^= 0x40U;
+  if (loses_data(*own_table(), sge.lkey)) return IBV_WC_SUCCESS;
   copied = copy_to(getpid(), sge.addr, bytes.data(), bytes.size());
   return copied == Copied::kDone ? IBV_WC_SUCCESS : IBV_WC_LOC_PROT_ERR;
 }

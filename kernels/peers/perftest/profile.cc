@@ -36,7 +36,7 @@ Parameters stream(std::string iterations) {
 Parameters sized_stream(const std::string& iterations) {
   Parameters out = stream(iterations);
   out["sizes"] = "64KiB";
-  out["relaxed_ordering"] = "true";
+  out["relaxed_ordering"] = "on";
   return out;
 }
 

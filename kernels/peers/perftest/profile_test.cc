@@ -27,7 +27,7 @@ TEST(PerftestProfile, HasTheToolsSettingsWhereNothingIsGiven) {
                                                       {"depth", "128"},
                                                       {"signal_every", "1"},
                                                       {"inline_bytes", "0"},
-                                                      {"relaxed_ordering", "true"}}));
+                                                      {"relaxed_ordering", "on"}}));
   EXPECT_EQ(merged("verbs.read_lat", {}), (Parameters{{"sizes", "2"}, {"iterations", "1000"}}));
   EXPECT_THAT(merged("verbs.write_imm_lat", {}), Contains(Pair("inline_bytes", "220")));
 }
@@ -83,10 +83,10 @@ TEST(PerftestProfile, LeavesOutWhatWouldForbidWhatOnlyOursHave) {
     EXPECT_THAT(out, Contains(Pair("iterations", "5000")));
   }
   EXPECT_THAT(merged("verbs.write_bw", {{"memory", "cuda"}, {"staged_twin", "false"}}),
-              Contains(Pair("relaxed_ordering", "true")));
+              Contains(Pair("relaxed_ordering", "on")));
   const Parameters rails = merged("verbs.write_bw", {{"devices", "mlx5_0:1,mlx5_1:1"}});
   EXPECT_THAT(rails, Not(Contains(Key("iterations"))));
-  EXPECT_THAT(rails, Contains(Pair("relaxed_ordering", "true")));
+  EXPECT_THAT(rails, Contains(Pair("relaxed_ordering", "on")));
   EXPECT_THAT(merged("verbs.write_bw", {{"devices", ""}}), Contains(Key("iterations")));
   // A list of 100 beside an interval of 100 would need a depth of 199.
   EXPECT_THAT(merged("verbs.write_bw", {{"post_list", "100"}}),

@@ -36,6 +36,8 @@ Status take_word(Reading& reading, const Row& row, const std::string& option, co
   return {};
 }
 constexpr char kTrue[] = "true";
+constexpr char kPcie[] = "pcie";
+constexpr char kDataDirect[] = "data-direct";
 constexpr char kBoth[] = "both";
 constexpr char kEvents[] = "events";
 constexpr char kRdmaCm[] = "rdma_cm";
@@ -43,7 +45,7 @@ constexpr char kRdmaCm[] = "rdma_cm";
 // a parameter.
 Status take_not_relaxed(Reading& reading, const Row& row, const std::string& option,
                         const std::string&) {
-  say(reading, row, option, "false");
+  say(reading, row, option, "off");
   reading.said[std::string(row.parameter)].is_so_anyhow = true;
   return {};
 }
@@ -229,6 +231,8 @@ constexpr std::array kRows{
     Row{"use_hugepages", 0, false, take_word<kTrue>, "huge_pages"},
     Row{"use_cuda", 0, true, take_gpu, "memory"},
     Row{"use_cuda_dmabuf", 0, false, take_dma_buf, "registration"},
+    Row{"use_cuda_pcie_mapping", 0, false, take_word<kPcie>, "dmabuf_mapping"},
+    Row{"use_data_direct", 0, false, take_word<kDataDirect>, "dmabuf_mapping"},
     // How it appears.
     Row{"report_gbits", 0, false, take_flag<&PerftestCall::gigabits>},
     Row{"out_json", 0, false, take_json},

@@ -11,6 +11,7 @@
 #include "kernels/core/base/clock.h"
 #include "kernels/core/text/units.h"
 #include "kernels/verbs/link/memory_choice.h"
+#include "kernels/verbs/link/proof.h"
 #include "kernels/verbs/transport/words.h"
 
 namespace railgauge::verbs {
@@ -37,6 +38,9 @@ Result<std::unique_ptr<Link>> Link::open(const Context& context, const Options& 
   std::unique_ptr<Link> link(new Link);
   link->options_ = options;
   link->device_ = RG_TRY(Device::open(context.endpoint));
+  if (options.ordering == Ordering::kRelaxedIfPossible)
+    link->options_.ordering =
+        loaded_verbs().reg_mr_iova2 != nullptr ? Ordering::kRelaxed : Ordering::kStrict;
   if (options.pins) link->pinned_ = pin_near(link->device_.numa_node(), link->device_.name());
   link->addressing_ = RG_TRY(choose_addressing(link->device_, context.params));
   RG_TRY_OK(link->choose_mtu(context.params));
@@ -47,9 +51,12 @@ Result<std::unique_ptr<Link>> Link::open(const Context& context, const Options& 
   if (RG_TRY(Connector::is_wanted(link->device_, context.params, options.transport)))
     link->connector_ = RG_TRY(
         Connector::open(link->device_, link->addressing_, context.params, options.cm_address));
+  if (options.proves) link->proof_ = std::make_unique<Proof>(RG_TRY(Proof::open(*link)));
   link->describe(context.params);
   return link;
 }
+
+Link::~Link() = default;
 
 // The path MTU that this side proposes; bring-up takes the smaller of both.
 Status Link::choose_mtu(const Params& params) {
@@ -108,8 +115,9 @@ Status Link::make_memory() {
   if (on_gpu) gpus_.add(memory_->gpu(), std::move(users));
   registered_ = RG_TRY(register_all(device_, domain_.get(), *memory_,
                                     {.access = granted_access(),
-                                     .relaxed_ordering = options_.relaxed_ordering,
-                                     .path = options_.registration}));
+                                     .relaxed_ordering = is_relaxed(),
+                                     .path = options_.registration,
+                                     .mapping = options_.dmabuf_mapping}));
   return {};
 }
 
@@ -173,9 +181,23 @@ Status Link::connect(const Context& context, Group& group) {
     RG_TRY_OK(check_peer(context));
     RG_TRY_OK(gpus_.check(context, mine_, peer_));
     if (connector_) connector_->begin(group.rank(), context.deadline_monotonic_ns);
-    return bring_up_lanes(context);
+    RG_TRY_OK(bring_up_lanes(context));
+    return proof_ ? proof_->connect(context, *this) : Status();
   }();
-  return agree<PeerStatus>(group, here, seconds_left(context));
+  RG_TRY_OK(agree<PeerStatus>(group, here, seconds_left(context)));
+  return proof_ ? prove(context, group) : Status();
+}
+
+// The error names the mapping, since a wrong one is the likely cause.
+Status Link::prove(const Context& context, Group& group) {
+  Status proven = proof_->run(context, *this, group);
+  proof_.reset();
+  if (proven || registered_.mapping.empty()) return proven;
+  return fail(proven.error().code,
+              fmt::format("{}; {}: {} is registered by a dma-buf of mapping {} ({}); parameter "
+                          "dmabuf_mapping takes another",
+                          proven.error().message, device_.endpoint(), memory_->gpu().name(),
+                          registered_.mapping, registered_.mapping_reason));
 }
 
 // Both ends must agree on link layer, GID type, way of connecting, parameters and number of queue
@@ -230,6 +252,9 @@ void Link::report_facts(Reporter& reporter) const {
   const Verbs& verbs = loaded_verbs();
   report_memory(mine_, peer_, reporter);
   if (!memory_->is_host()) report_gpu(memory_->gpu(), reporter);
+  if (!registered_.mapping.empty())
+    reporter.fact("dmabuf_mapping",
+                  fmt::format("{}: {}", registered_.mapping, registered_.mapping_reason));
   if (!registered_.refused.empty()) {
     reporter.fact("path_refused", registered_.refused);
     reporter.note("warning",
@@ -247,6 +272,7 @@ void Link::report_facts(Reporter& reporter) const {
   report_addressing(addressing_, reporter);
   reporter.fact("gid_type", mine_.gid_type());
   reporter.fact("mtu_bytes", std::to_string(mtu_bytes_));
+  if (!operation().is_atomic()) reporter.fact("relaxed_ordering", is_relaxed() ? "on" : "off");
   reporter.fact("transport", std::string(transport_words(options_.transport)));
   reporter.fact("inline_bytes", std::to_string(inline_bytes_));
   reporter.fact("connection", connector_ ? "rdma_cm" : "exchange");

@@ -28,9 +28,13 @@
 
 namespace railgauge::verbs {
 
+class Proof;  // kernels/verbs/link/proof.h
+
 // Owns every resource of one connection. For one thread.
 class Link {
  public:
+  // kRelaxedIfPossible: where libibverbs can, from rdma-core 28 on.
+  enum class Ordering : std::uint8_t { kStrict, kRelaxedIfPossible, kRelaxed };
   struct Options {
     Verb verb = Verb::kWrite;
     ibv_qp_type transport = IBV_QPT_RC;
@@ -52,14 +56,18 @@ class Link {
     int extra_access = 0;
     // The CPU waits for completions by events instead of polling.
     bool sleeps = false;
-    // Registers the areas for PCIe relaxed ordering.
-    bool relaxed_ordering = false;
+    // PCIe ordering for which the areas are registered.
+    Ordering ordering = Ordering::kStrict;
     // Pins the calling thread near the adapter while the link exists.
     bool pins = true;
     // Kind of memory of this rank's areas.
     Memory::Form memory;
     // Path by which a GPU's memory is registered: "auto", "dma-buf", "nvidia-peermem".
     std::string registration = "auto";
+    // Mapping of a dma-buf: "auto", "default", "pcie", "data-direct".
+    std::string dmabuf_mapping = "auto";
+    // Either rank's memory is a GPU's: connect() ends with a proof message.
+    bool proves = false;
     // This rank's IP address for the connection manager; "" uses the GID's.
     std::string cm_address;
   };
@@ -67,9 +75,10 @@ class Link {
   // add_connection. Never moves: queues point into the link. A pinning link is used and destroyed
   // on the calling thread.
   static Result<std::unique_ptr<Link>> open(const Context& context, const Options& options);
+  ~Link();
 
-  // Exchanges addresses with the peer and brings the queue pairs to RTS. Succeeds on both ranks or
-  // on neither.
+  // Exchanges addresses with the peer, brings the queue pairs to RTS, and proves a GPU's memory by
+  // a message (proof.h). Succeeds on both ranks or on neither.
   Status connect(const Context& context, Group& group);
 
   // Reports the facts of this connection, for Started. Call after connect().
@@ -132,6 +141,7 @@ class Link {
   Status choose_mtu(const Params& params);
   // Returns the access bits that areas and lanes grant.
   [[nodiscard]] int granted_access() const;
+  [[nodiscard]] bool is_relaxed() const { return options_.ordering == Ordering::kRelaxed; }
   // Makes protection domain, areas and their registration.
   Status make_memory();
   // Makes channels, completion queues, and the shared receive queue.
@@ -142,6 +152,7 @@ class Link {
   void describe(const Params& params);
   Status check_peer(const Context& context) const;
   Status bring_up_lanes(const Context& context);
+  Status prove(const Context& context, Group& group);
 
   Options options_;
   Pinned pinned_;
@@ -172,6 +183,8 @@ class Link {
   GpuWatch gpus_;
   // Empty when the ranks exchange addresses.
   std::unique_ptr<Connector> connector_;
+  // Until connect() has used it; empty without a GPU's memory.
+  std::unique_ptr<Proof> proof_;
 };
 
 }  // namespace railgauge::verbs

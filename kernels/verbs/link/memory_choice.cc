@@ -21,6 +21,11 @@ void keep_cpu_off(Link::Options& options) {
   setenv("MLX5_SCATTER_TO_CQE", "0", 0);
 }
 
+void choose_registration(const Params& params, Link::Options& options) {
+  options.registration = params.text("registration");
+  options.dmabuf_mapping = params.text("dmabuf_mapping");
+}
+
 }  // namespace
 
 // Kernels whose rank 0 is always in host memory declare these alone.
@@ -37,12 +42,18 @@ void add_gpu_target(InfoBuilder& builder) {
               "how the adapter reaches GPU memory; auto takes the first that works of dma-buf and "
               "nvidia-peermem",
               {"auto", "dma-buf", "nvidia-peermem"})
+      .identity()
+      .choice("dmabuf_mapping", "",
+              "the path of a dma-buf to GPU memory. auto: by the topology; default: the driver's "
+              "choice; pcie: the PCIe BAR; data-direct: the adapter's Data Direct function",
+              {"auto", "default", "pcie", "data-direct"})
       .identity();
 }
 
 // Rank 0 keeps host memory; rank 1 takes its GPU's.
 void choose_gpu_target(const Context& context, Link::Options& options) {
-  options.registration = context.params.text("registration");
+  choose_registration(context.params, options);
+  options.proves = true;
   if (context.rank == 0) return;
   options.memory = {.kind = MemoryKind::kCuda, .gpu = context.params.text("gpu")};
   keep_cpu_off(options);
@@ -89,7 +100,8 @@ void choose_memory(const Context& context, Link::Options& options) {
   options.memory = {.kind = memory_choice(params).of(context.rank),
                     .huge_pages = params.boolean("huge_pages"),
                     .gpu = params.text("gpu")};
-  options.registration = params.text("registration");
+  choose_registration(params, options);
+  options.proves = memory_choice(params).is(MemoryKind::kCuda);
   if (options.memory.kind != MemoryKind::kHost) keep_cpu_off(options);
 }
 

@@ -10,13 +10,14 @@
 
 namespace railgauge::verbs {
 
-// Declares memory (rank 0's), target_memory (rank 1's), gpu, registration, huge_pages, staged_twin,
-// stage_chunk, stage_depth.
+// Declares memory (rank 0's), target_memory (rank 1's), gpu, registration, dmabuf_mapping,
+// huge_pages, staged_twin, stage_chunk, stage_depth.
 void add_memory(InfoBuilder& builder);
 
-// Declares gpu and registration, for a target in GPU memory and an initiator in host memory.
+// Declares gpu, registration and dmabuf_mapping, for a target in GPU memory and an initiator in
+// host memory.
 void add_gpu_target(InfoBuilder& builder);
-// Writes rank 1's GPU and its registration path into `options`.
+// Writes rank 1's GPU and its registration into `options`, and that the memory is proved.
 void choose_gpu_target(const Context& context, Link::Options& options);
 
 // Both sides' memory. Plain value.

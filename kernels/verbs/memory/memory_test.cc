@@ -109,7 +109,8 @@ TEST_F(Memories, PeermemIsTakenWhereDmaBufIsRefusedAndTheCallAndItsErrnoAreTold)
   for (const RankResult& result : results) {
     EXPECT_EQ(result.facts.at("path"), "nvidia-peermem");
     EXPECT_THAT(result.facts.at("path_refused"),
-                AllOf(HasSubstr("dma-buf: ibv_reg_dmabuf_mr of "), HasSubstr("(errno 95)")));
+                AllOf(HasSubstr("dma-buf: mapping default: ibv_reg_dmabuf_mr of "),
+                      HasSubstr("(errno 95)")));
     EXPECT_THAT(result.notes, Contains(HasSubstr("nvidia-peermem registers the memory, because")));
   }
 }
@@ -129,10 +130,11 @@ TEST_F(Memories, WaivesWithEveryFailingCallWhereNoPathWorks) {
     ASSERT_FALSE(result.status);
     EXPECT_EQ(outcome_of(result.status.error().code), kWaived);
     expect_clear(result.status, 0);
-    EXPECT_THAT(result.status.error().message,
-                AllOf(HasSubstr("register memory of gpu0: dma-buf: ibv_reg_dmabuf_mr of "),
-                      HasSubstr("(errno 95); nvidia-peermem: ibv_reg_mr"), HasSubstr("(errno 14)"),
-                      HasSubstr("load the module nvidia-peermem")));
+    EXPECT_THAT(
+        result.status.error().message,
+        AllOf(HasSubstr("register memory of gpu0: dma-buf: mapping default: ibv_reg_dmabuf_mr of "),
+              HasSubstr("(errno 95); nvidia-peermem: ibv_reg_mr"), HasSubstr("(errno 14)"),
+              HasSubstr("load the module nvidia-peermem")));
   }
 }
 

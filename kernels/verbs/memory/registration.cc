@@ -4,9 +4,7 @@
 
 #include <fmt/format.h>
 
-#include "kernels/core/base/fd.h"
-#include "kernels/core/text/units.h"
-#include "kernels/memory/gpu_buffer.h"
+#include "kernels/verbs/memory/dmabuf.h"
 #include "kernels/verbs/transport/words.h"
 
 namespace railgauge::verbs {
@@ -16,65 +14,31 @@ namespace {
 constexpr std::string_view kDmaBuf = "dma-buf";
 constexpr std::string_view kPeermem = "nvidia-peermem";
 
-// Exports the whole GPU buffer as a dma-buf: a file descriptor by which another driver, a NIC's,
-// reaches it. The first byte of the buffer is the export's. The owner may close the descriptor once
-// it is registered. Errors name the call and its result; kUnimplemented if the driver has no such
-// call. `gpu` ("gpu0") appears in messages. The GPU's context must be current.
-Result<Fd> export_dmabuf(std::string_view gpu, const GpuBuffer& buffer) {
-  const Cuda& cuda = loaded_cuda();
-  if (cuda.mem_get_handle_for_address_range == nullptr)
-    return fail(Code::kUnimplemented,
-                fmt::format("{}: driver {} (CUDA {}) has no cuMemGetHandleForAddressRange; CUDA "
-                            "11.7 or later has it",
-                            gpu, cuda.version, cuda_release(cuda.driver_version)));
-  int fd = -1;
-  // Whole GPU pages, so whole pages of any host.
-  const cu::Return returned = cuda.mem_get_handle_for_address_range(
-      &fd, buffer.data(), buffer.size(), cu::kRangeHandleDmaBufFd, 0);
-  RG_TRY_OK(cuda_status(
-      cuda, returned,
-      fmt::format("{}: cuMemGetHandleForAddressRange of {}", gpu, canonical_bytes(buffer.size()))));
-  return Fd(fd);  // 0 is a descriptor like any other
-}
-
 // Local writes are what every region needs.
 int all_access(const RegistrationForm& form) { return form.access | IBV_ACCESS_LOCAL_WRITE; }
 
-// kUnimplemented where library or driver lack the call; kFailedPrecondition where the adapter's
-// driver refuses.
-Result<MemoryRegionHandle> by_dmabuf(ibv_pd* domain, const Memory& memory,
-                                     const RegistrationForm& form) {
-  const Verbs& verbs = loaded_verbs();
-  if (verbs.reg_dmabuf_mr == nullptr)
-    return fail(
-        Code::kUnimplemented,
-        fmt::format("{} has no ibv_reg_dmabuf_mr; rdma-core 34 or later has it", verbs.path));
-  if (RG_TRY(memory.gpu().attribute(cu::kDmaBufSupported)) == 0)
-    return fail(Code::kUnimplemented,
-                fmt::format("{}: attribute {} (DMA_BUF_SUPPORTED) is 0; the open kernel modules of "
-                            "the driver have it",
-                            memory.gpu().name(), cu::kDmaBufSupported));
-  // Closed when this returns: the region keeps the buffer alive by itself.
-  const Fd exported = RG_TRY(export_dmabuf(memory.gpu().name(), memory.gpu_buffer()));
-  errno = 0;
+Status by_dmabuf(const Device& device, ibv_pd* domain, const Memory& memory,
+                 const RegistrationForm& form, Registration& made) {
   const int access = all_access(form) | (form.relaxed_ordering ? IBV_ACCESS_RELAXED_ORDERING : 0);
-  MemoryRegionHandle region(verbs.reg_dmabuf_mr(
-      domain, 0, memory.gpu_buffer().size(), memory.gpu_buffer().data(), exported.get(), access));
-  if (!region)
-    return fail(Code::kFailedPrecondition,
-                fmt::format("ibv_reg_dmabuf_mr of {} bytes: {}", memory.gpu_buffer().size(),
-                            errno_words(errno)));
-  return region;
+  auto done =
+      RG_TRY(register_dmabuf(device, domain, memory, {.access = access, .mapping = form.mapping}));
+  made.region = std::move(done.region);
+  made.mapping = mapping_words(done.mapping);
+  made.mapping_reason = std::move(done.reason);
+  if (!done.refused.empty()) made.refused = fmt::format("{}: {}", kDmaBuf, done.refused);
+  return {};
 }
 
 // ibv_reg_mr of GPU addresses works where a peer-memory module claims them.
-Result<MemoryRegionHandle> by_peermem(const Device& device, ibv_pd* domain, const Memory& memory,
-                                      const RegistrationForm& form) {
+Status by_peermem(const Device& device, ibv_pd* domain, const Memory& memory,
+                  const RegistrationForm& form, Registration& made) {
   auto region =
       register_addresses(device, domain, memory.span(), form.access, form.relaxed_ordering);
-  if (region) return region;
-  return fail(Code::kFailedPrecondition,
-              fmt::format("ibv_reg_mr of the GPU's addresses: {}", region.error().message));
+  if (!region)
+    return fail(Code::kFailedPrecondition,
+                fmt::format("ibv_reg_mr of the GPU's addresses: {}", region.error().message));
+  made.region = std::move(*region);
+  return {};
 }
 
 }  // namespace
@@ -118,15 +82,12 @@ Result<Registration> register_all(const Device& device, ibv_pd* domain, const Me
   }
   for (const std::string_view path : {kDmaBuf, kPeermem}) {
     if (form.path != "auto" && form.path != path) continue;
-    auto region = path == kDmaBuf ? by_dmabuf(domain, memory, form)
-                                  : by_peermem(device, domain, memory, form);
-    if (region) {
-      made.region = std::move(*region);
-      made.path = path;
-      return made;
-    }
+    const Status status = path == kDmaBuf ? by_dmabuf(device, domain, memory, form, made)
+                                          : by_peermem(device, domain, memory, form, made);
+    made.path = path;
+    if (status) return made;
     made.refused +=
-        fmt::format("{}{}: {}", made.refused.empty() ? "" : "; ", path, region.error().message);
+        fmt::format("{}{}: {}", made.refused.empty() ? "" : "; ", path, status.error().message);
   }
   return fail(Code::kFailedPrecondition,
               fmt::format("{}: register memory of {}: {}; load the module nvidia-peermem, or run "

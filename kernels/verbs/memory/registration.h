@@ -17,12 +17,17 @@ struct RegistrationForm {
   bool relaxed_ordering = false;
   // Path to a GPU's memory: "auto", "dma-buf" or "nvidia-peermem".
   std::string path = "auto";
+  // Mapping of a dma-buf: "auto" follows the topology (dmabuf.h).
+  std::string mapping = "auto";
 };
 
 struct Registration {
   MemoryRegionHandle region;
   // The path that worked: "host", "dma-buf", "nvidia-peermem".
   std::string path;
+  // A dma-buf's mapping and the reason for it; "" on other paths.
+  std::string mapping;
+  std::string mapping_reason;
   // The paths tried before, each with the failing call and its error.
   std::string refused;
 };

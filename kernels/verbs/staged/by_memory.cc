@@ -145,7 +145,7 @@ constexpr std::array kFixed{
     Fixed{"direction", "one_way"},
     Fixed{"poll", "busy"},
     Fixed{"srq", "false"},
-    Fixed{"relaxed_ordering", "false"},
+    Fixed{"relaxed_ordering", "off"},
     Fixed{"duration", "0s"},
     Fixed{"added_cost_fraction", "0"},
     Fixed{"signal_every", "1", ", where each chunk completes by itself", true},

@@ -97,7 +97,7 @@ TEST_F(Memories, WhatCannotBeStagedSaysSo) {
   }
   const auto one_side = run("verbs.send_bw", {{"memory", "staged"}, {"target_memory", "host"}});
   EXPECT_EQ(outcome_of(one_side[0].status.error().code), kWaived);
-  const auto relaxed = run("verbs.write_bw", {{"memory", "staged"}, {"relaxed_ordering", "true"}});
+  const auto relaxed = run("verbs.write_bw", {{"memory", "staged"}, {"relaxed_ordering", "on"}});
   ASSERT_FALSE(relaxed[0].status);
   EXPECT_EQ(relaxed[0].status.error().code, Code::kInvalidArgument);
 }

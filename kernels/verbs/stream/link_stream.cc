@@ -79,13 +79,20 @@ Result<StreamForm> stream_form(const Params& params) {
   return form;
 }
 
+// A staging is never relaxed, so its direct twin is not either: the two differ in nothing else.
+Link::Ordering ordering_of(const Params& params) {
+  const std::string& word = params.text("relaxed_ordering");
+  if (word == "auto" && !params.boolean("staged_twin")) return Link::Ordering::kRelaxedIfPossible;
+  return word == "on" ? Link::Ordering::kRelaxed : Link::Ordering::kStrict;
+}
+
 void add_stream_options(const Params& params, const Stream::Plan& plan, Link::Options& options) {
   const Operation& does = operation_of(options.verb);
   options.lanes = static_cast<std::uint32_t>(params.integer("qps"));
   options.send_depth = static_cast<std::uint32_t>(plan.depth);
   options.area_bytes = area_bytes_for(does, options.largest_bytes, options.lanes);
   options.sleeps = params.text("poll") == "events";
-  if (!does.is_atomic()) options.relaxed_ordering = params.boolean("relaxed_ordering");
+  if (!does.is_atomic()) options.ordering = ordering_of(params);
   if (does.takes_receive)
     options.receive_depth = static_cast<std::uint32_t>(params.integer("receive_depth"));
   if (does.verb == Verb::kSend) options.shares_receives = params.boolean("srq");

@@ -43,8 +43,9 @@ using Parameters = std::map<std::string, std::string>;
 inline constexpr std::uint64_t kMaxCalls = 3000;
 
 // Failures after which a task continues, because another path registers the memory, and reports it.
-inline constexpr std::array<std::string_view, 3> kCallsWithAnotherPath{
-    "ibv_reg_dmabuf_mr", "cuMemGetHandleForAddressRange", "cuDeviceGetAttribute"};
+inline constexpr std::array<std::string_view, 5> kCallsWithAnotherPath{
+    "ibv_reg_dmabuf_mr", "mlx5dv_reg_dmabuf_mr", "mlx5dv_get_data_direct_sysfs_path",
+    "cuMemGetHandleForAddressRange", "cuDeviceGetAttribute"};
 
 // Reports whether a task rightly continues after its CUDA call `call` (from 1) of `names`, or a
 // verbs call, failed: a call with another path, a GPU fact that some drivers lack, or the wait at

@@ -39,6 +39,8 @@ class Device {
   [[nodiscard]] bool rate_is_physical() const;
   [[nodiscard]] bool is_ethernet() const;
   [[nodiscard]] bool is_iwarp() const;
+  // Returns the device's folder in sysfs: /sys/class/infiniband/DEV.
+  [[nodiscard]] const std::string& sysfs_folder() const { return sysfs_; }
   // Returns the port's folder in sysfs: /sys/class/infiniband/DEV/ports/N.
   [[nodiscard]] std::string sysfs_port() const;
   // Returns the NUMA node of its slot, or -1 where the machine does not report it.
