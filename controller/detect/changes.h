@@ -60,7 +60,8 @@ constexpr bool is_of_level(ChangeKind kind) {
 
 // One change of a series. Indices count runs of the input, missing ones included.
 struct Change {
-  // First run of the new level, or of a drift.
+  // First run of the new level, or of a drift. Two changes of a series are at least three runs
+  // apart.
   std::size_t index = 0;
   // Earliest and latest run at which the change may have begun, both included; the extent of a
   // drift.
@@ -80,6 +81,11 @@ struct Change {
   double p = 1;
 };
 
+// Returns the last run in which the change was in progress.
+constexpr std::size_t newest_run(const Change& change) {
+  return change.kind == ChangeKind::kDrift ? change.last : change.index;
+}
+
 // A single run far from its level, whose successors are back at the level.
 struct Spike {
   std::size_t index = 0;
@@ -95,6 +101,9 @@ struct DetectorSettings {
   double delta = 0;
   // Noise of the series' peers; weight 0: the series is judged alone.
   Prior prior{};
+  // Least noise that the series is taken to have, as a fraction of its level. 0.05 %: no
+  // measurement of a fabric repeats better.
+  double least_noise = 5e-4;
 };
 
 // Result for one series.
@@ -105,9 +114,9 @@ struct Findings {
   std::vector<Spike> spikes;
   // First run of a suspected shift, which may be too young to be placed.
   std::optional<std::size_t> suspected_since;
-  std::size_t cycle_runs =
-      // Length in runs of a regular swing between levels, which is no change; 0: no swing.
-      0;
+  // Length in runs of a regular swing, which is no change; 0: no swing. Changes are found beside
+  // it.
+  std::size_t cycle_runs = 0;
   // True for fewer than kMinRuns values: no search was made.
   bool too_few = false;
   // True when effects are fractions of the level.

@@ -6,7 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "controller/detect/changes.h"
-#include "controller/verdict/testing/simulate.h"
+#include "controller/verdict/testing/families.h"
 
 namespace railgauge::analysis {
 namespace {
@@ -96,6 +96,97 @@ TEST(ChangesProperty, MissingRunsChangeOnlyIndices) {
     ASSERT_EQ(found.changes.size(), dense.changes.size()) << seed;
     for (std::size_t k = 0; k < found.changes.size(); ++k)
       EXPECT_EQ(found.changes[k].index, place[dense.changes[k].index]) << seed;
+  }
+}
+
+// Series with steps, drifts and nothing, of several families.
+std::vector<std::vector<double>> eventful_series() {
+  std::vector<std::vector<double>> out;
+  std::uint64_t seed = 50;
+  for (const Family& family : all_families())
+    for (int i = 0; i < 3; ++i) {
+      Chance chance(++seed);
+      out.push_back(family.make(120, chance).values);
+    }
+  return out;
+}
+
+void expect_same_places(const Findings& one, const Findings& other, std::size_t series) {
+  ASSERT_EQ(one.changes.size(), other.changes.size()) << series;
+  for (std::size_t k = 0; k < one.changes.size(); ++k) {
+    EXPECT_EQ(one.changes[k].kind, other.changes[k].kind) << series;
+    EXPECT_EQ(one.changes[k].index, other.changes[k].index) << series;
+    EXPECT_EQ(one.changes[k].last, other.changes[k].last) << series;
+  }
+}
+
+TEST(ChangesProperty, ScaleChangesNothing) {
+  const auto all = eventful_series();
+  for (std::size_t s = 0; s < all.size(); ++s)
+    for (const double factor : {1e-6, 3.0, 1e9}) {
+      std::vector<double> scaled = all[s];
+      for (double& v : scaled) v *= factor;
+      expect_same_places(detect_changes(all[s], {}), detect_changes(scaled, {}), s);
+    }
+}
+
+// Values that cross zero are judged as they are, others by their logarithms: far from zero these
+// differ by little.
+TEST(ChangesProperty, AConstantAddedHardlyChangesAnything) {
+  const DetectorSettings settings{.least_noise = 0};
+  const auto all = eventful_series();
+  std::size_t others = 0;
+  for (const std::vector<double>& values : all)
+    for (const double constant : {-100.0, 1e3, 1e6}) {
+      std::vector<double> moved = values;
+      for (double& v : moved) v += constant;
+      const Findings one = detect_changes(values, settings);
+      const Findings other = detect_changes(moved, settings);
+      bool same = one.changes.size() == other.changes.size();
+      for (std::size_t k = 0; same && k < one.changes.size(); ++k)
+        same = one.changes[k].kind == other.changes[k].kind &&
+               std::max(one.changes[k].index, other.changes[k].index) <=
+                   std::min(one.changes[k].index, other.changes[k].index) + 12;
+      others += same ? 0 : 1;
+    }
+  EXPECT_LE(others, 3 * all.size() / 12);
+}
+
+TEST(ChangesProperty, TimeReversedMirrorsSteps) {
+  std::size_t steps = 0;
+  for (std::uint64_t seed = 0; seed < 100; ++seed) {
+    const auto values = step_series(30 + seed % 60, 60, 5, seed);
+    const std::vector<double> reversed(values.rbegin(), values.rend());
+    const Findings one = detect_changes(values, {});
+    const Findings other = detect_changes(reversed, {});
+    ASSERT_EQ(one.changes.size(), other.changes.size()) << seed;
+    for (std::size_t k = 0; k < one.changes.size(); ++k) {
+      const Change& mirrored = other.changes[other.changes.size() - 1 - k];
+      if (one.changes[k].kind != ChangeKind::kStep) continue;
+      ++steps;
+      EXPECT_NEAR(static_cast<double>(one.changes[k].index),
+                  static_cast<double>(values.size() - mirrored.index), 1)
+          << seed;
+      EXPECT_NEAR(one.changes[k].before, mirrored.after, 1e-9) << seed;
+    }
+  }
+  EXPECT_GE(steps, 100U);
+}
+
+TEST(ChangesProperty, ChangesAreALeastPieceApart) {
+  for (std::uint64_t seed = 0; seed < 300; ++seed) {
+    Chance chance(seed);
+    std::vector<double> values(static_cast<std::size_t>(12 + chance.uniform() * 150));
+    double level = 100;
+    double slope = 0;
+    for (double& v : values) {
+      if (chance.uniform() < 0.06) level += 8 * chance.normal();
+      if (chance.uniform() < 0.05) slope = chance.uniform() < 0.5 ? 0 : chance.normal();
+      v = (level += slope) + chance.normal();
+    }
+    const Findings found = detect_changes(values, {});
+    for (std::size_t k = 1; k < found.changes.size(); ++k)
+      EXPECT_GE(found.changes[k].index, found.changes[k - 1].index + 3) << seed;
   }
 }
 

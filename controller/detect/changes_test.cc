@@ -69,6 +69,58 @@ TEST(Changes, ASlowMovementIsADriftAndNotStairs) {
   EXPECT_NEAR(found.changes[0].effect, 0.15, 0.03);
 }
 
+TEST(Changes, AnEvenLineWithoutNoiseIsOneDrift) {
+  for (const std::size_t runs : {12U, 24U, 60U, 200U}) {
+    std::vector<double> values;
+    for (std::size_t i = 0; i < runs; ++i) values.push_back(1 + 0.1 * static_cast<double>(i));
+    const Findings found = detect_changes(values, {});
+    ASSERT_EQ(found.changes.size(), 1U) << runs;
+    const Change& drift = found.changes[0];
+    EXPECT_EQ(drift.kind, ChangeKind::kDrift) << runs;
+    EXPECT_EQ(drift.index, 0U) << runs;
+    EXPECT_EQ(drift.last, runs - 1) << runs;
+    EXPECT_NEAR(drift.before, 1, 0.1) << runs;
+    EXPECT_NEAR(drift.after, values.back(), 0.12 * values.back()) << runs;
+    EXPECT_TRUE(found.spikes.empty()) << runs;
+  }
+}
+
+TEST(Changes, AStepInsideOfATrendIsReportedBesideTheDrift) {
+  auto values = noise(150);
+  for (std::size_t i = 0; i < values.size(); ++i)
+    values[i] += 0.2 * static_cast<double>(i) + (i >= 90 ? 8 : 0);
+  const Findings found = detect_changes(values, {});
+  ASSERT_EQ(found.changes.size(), 2U);
+  EXPECT_EQ(found.changes[0].kind, ChangeKind::kDrift);
+  EXPECT_EQ(found.changes[1].kind, ChangeKind::kStep);
+  EXPECT_NEAR(static_cast<double>(found.changes[1].index), 90, 1);
+  EXPECT_NEAR(found.changes[1].before, 118, 1.5);
+  EXPECT_NEAR(found.changes[1].after, 126, 1.5);
+}
+
+TEST(Changes, LevelsThatAlternateMoveTogether) {
+  for (const std::size_t half : {6U, 8U, 12U, 15U, 20U}) {
+    std::vector<double> values;
+    for (std::size_t i = 0; i < half; ++i) values.push_back(1 + static_cast<double>(i % 2));
+    for (std::size_t i = 0; i < half; ++i) values.push_back(2 + static_cast<double>(i % 2));
+    const Findings found = detect_changes(values, {});
+    ASSERT_EQ(found.changes.size(), 1U) << half;
+    EXPECT_EQ(found.changes[0].kind, ChangeKind::kStep) << half;
+    EXPECT_NEAR(static_cast<double>(found.changes[0].index), static_cast<double>(half), 1) << half;
+  }
+}
+
+TEST(Changes, AWeekHidesNoStep) {
+  auto values = noise(140);
+  for (std::size_t i = 0; i < values.size(); ++i)
+    values[i] += (i % 7 >= 5 ? -6 : 0) + (i >= 80 ? 3 : 0);
+  const Findings found = detect_changes(values, {});
+  EXPECT_EQ(found.cycle_runs, 7U);
+  ASSERT_EQ(found.changes.size(), 1U);
+  EXPECT_NEAR(static_cast<double>(found.changes[0].index), 80, 2);
+  EXPECT_NEAR(found.changes[0].effect, 0.03, 0.008);
+}
+
 TEST(Changes, AWiderSpreadIsAVarianceChange) {
   auto values = noise(160);
   for (std::size_t i = 90; i < values.size(); ++i) values[i] = 100 + 4 * (values[i] - 100);

@@ -14,7 +14,8 @@ namespace railgauge::analysis {
 // State of the detector's stages. Values are on the detector's scale. `bounds` are the ends of the
 // pieces: 0, the first run after each change, n.
 struct Fit {
-  std::span<const double> raw;
+  // Values without season and drift.
+  std::vector<double> raw;
   // Values of `raw` with spikes pulled in.
   std::vector<double> clipped;
   // Indices of the spikes, ascending.
@@ -26,15 +27,27 @@ struct Fit {
   double penalty = 0;
   // Least change of a level that is reported.
   double least_step = 0;
+  // Standard deviation of the difference of two neighbouring triples of runs, where the series is
+  // like a random walk; else 0.
+  double wander = 0;
+  // By run: what drifts added to the level. Empty without a drift.
+  std::vector<double> curve;
   std::vector<std::size_t> bounds;
 
   [[nodiscard]] std::size_t size() const { return raw.size(); }
   [[nodiscard]] std::size_t changes() const { return bounds.size() - 2; }
   // Returns the values of piece `k`, with spikes pulled in.
   [[nodiscard]] std::span<const double> piece(std::size_t k) const;
-  // Returns the median of piece `k`.
+  // Returns the level of piece `k`: its median, or its mean where runs alternate.
   [[nodiscard]] double level(std::size_t k) const;
+  // Returns the least step at run `at`: within a drift it is above what the drift moves in a least
+  // piece.
+  [[nodiscard]] double least_step_at(std::size_t at) const;
+  // Returns what drifts added by run `at`.
+  [[nodiscard]] double drifted(std::size_t at) const { return curve.empty() ? 0 : curve[at]; }
 };
+// A correlation of neighbours below which they alternate.
+inline constexpr double kAlternating = -0.3;
 // Least length of a piece, in runs.
 inline constexpr std::size_t kLeastPiece = 3;
 
@@ -65,27 +78,9 @@ struct Place {
 // kLeastPiece runs.
 Place place_of(const Fit& fit, std::size_t begin, std::size_t end);
 
-// A level that moves evenly from run `begin` to run `end`, the last run of the movement. Indices
-// are runs of the fit.
-struct Ramp {
-  std::size_t begin = 0;
-  std::size_t end = 0;
-  // Levels on the detector's scale.
-  double before = 0;
-  double after = 0;
-  // Standard deviation of after - before.
-  double deviation = 0;
-};
-
-// Removes from `fit` consecutive steps that one ramp explains better. Returns the ramps.
-std::vector<Ramp> stairs_to_ramps(Fit& fit);
-
-// Appends to `ramps` a slope within the last piece (at most its last 60 runs): the Theil-Sen slope,
-// if the Mann-Kendall test is significant.
-void find_late_drift(const Fit& fit, std::vector<Ramp>& ramps);
-
-// Returns the running median of 5; the first and last two values use the nearest whole window.
-// Fewer than 5 values are returned unchanged.
+// Returns the running median of 5. The first and last two values are kept as far as they are
+// between the nearest median and the line through the nearest ones (Tukey's end rule), so that a
+// trend has no spikes at its ends. Fewer than 7 values are returned unchanged.
 std::vector<double> running_median(std::span<const double> values);
 
 struct Clipped {
@@ -96,7 +91,7 @@ struct Clipped {
 };
 
 // Pulls in values that are more than `limit` from the running median. `limit` is above 0, in the
-// unit of the values. Fewer than 5 values have no spikes.
+// unit of the values. Fewer than 7 values have no spikes.
 Clipped clip_spikes(std::span<const double> values, double limit);
 
 // Joins a short piece with its neighbours and marks its far values as spikes, if the level before

@@ -34,7 +34,7 @@ bool is_high(double value, const Mixture& mixture) { return value > mixture.cut;
 
 // Share of the runs in [begin, end) that are in the upper mode.
 double share_high(const Fit& fit, std::size_t begin, std::size_t end, const Mixture& mixture) {
-  const auto runs = fit.raw.subspan(begin, end - begin);
+  const auto runs = std::span<const double>(fit.raw).subspan(begin, end - begin);
   const auto high = std::ranges::count_if(runs, [&](double v) { return is_high(v, mixture); });
   return static_cast<double>(high) / static_cast<double>(end - begin);
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "controller/detect/fit.h"
 #include "controller/detect/modes.h"
 
 namespace railgauge::analysis {
@@ -28,6 +29,24 @@ void name_returning(std::vector<Change>& changes) {
     if (returning[k]) steps[k]->kind = ChangeKind::kModeMix;
 }
 
+// A drift that left the window half is one drift.
+bool is_same_drift(const Change& kept, const Change& change, std::size_t offset) {
+  return kept.kind == ChangeKind::kDrift && change.kind == ChangeKind::kDrift &&
+         (kept.effect > 0) == (change.effect > 0) &&
+         change.index <= std::max(offset, kept.last) + kSamePlace;
+}
+
+// Moves the end of a drift to that of its later part.
+void extend(Change& drift, const Change& later, bool relative) {
+  if (later.last <= drift.last) return;
+  const double effect = relative ? later.after / drift.before - 1 : later.after - drift.before;
+  drift.effect_low = effect - (later.effect - later.effect_low);
+  drift.effect_high = effect + (later.effect_high - later.effect);
+  drift.effect = effect;
+  drift.after = later.after;
+  drift.last = later.last;
+}
+
 // Keeps at most `most` elements, the newest at the end.
 template <class T>
 void keep_newest(std::vector<T>& list, std::size_t most) {
@@ -36,9 +55,8 @@ void keep_newest(std::vector<T>& list, std::size_t most) {
 
 }  // namespace
 
-// Returns the findings in the window, with indices of the whole series, without findings that were
-// kept before.
-Findings SeriesState::window_findings(const DetectorSettings& settings) const {
+Findings SeriesState::window_findings(const DetectorSettings& settings,
+                                      std::vector<Change>& kept) const {
   Findings found = detect_changes(values_, settings);
   for (Change& change : found.changes) {
     change.index += offset_;
@@ -47,20 +65,21 @@ Findings SeriesState::window_findings(const DetectorSettings& settings) const {
   }
   for (Spike& spike : found.spikes) spike.index += offset_;
   if (found.suspected_since) *found.suspected_since += offset_;
-  if (changes_.empty()) return found;
-  // A drift that left the window half is reported once.
-  const Change& newest = changes_.back();
+  if (kept.empty()) return found;
+  Change& newest = kept.back();
   std::erase_if(found.changes, [&](const Change& change) {
-    const bool goes_on = newest.kind == ChangeKind::kDrift && change.kind == ChangeKind::kDrift &&
-                         change.index <= std::max(offset_, newest.last) + kSamePlace;
-    return goes_on || change.index <= newest.index;
+    if (is_same_drift(newest, change, offset_)) {
+      extend(newest, change, found.relative);
+      return true;
+    }
+    return change.index < newest.index + kLeastPiece;
   });
   return found;
 }
 
 // The cut is behind any change that leaves, so that the window begins with a whole level.
 void SeriesState::freeze(const DetectorSettings& settings) {
-  const Findings found = window_findings(settings);
+  const Findings found = window_findings(settings, changes_);
   std::size_t cut = offset_ + window_.hop;
   for (const Change& change : found.changes) {
     if (change.index >= offset_ + window_.hop + kSettled) break;
@@ -93,10 +112,11 @@ void SeriesState::append_all(std::span<const double> values, const DetectorSetti
 }
 
 Findings SeriesState::findings(const DetectorSettings& settings) const {
-  Findings found = window_findings(settings);
+  std::vector<Change> kept = changes_;
+  Findings found = window_findings(settings, kept);
   found.runs += offset_;
-  found.too_few = found.too_few && changes_.empty() && offset_ == 0;
-  found.changes.insert(found.changes.begin(), changes_.begin(), changes_.end());
+  found.too_few = found.too_few && kept.empty() && offset_ == 0;
+  found.changes.insert(found.changes.begin(), kept.begin(), kept.end());
   found.spikes.insert(found.spikes.begin(), spikes_.begin(), spikes_.end());
   name_returning(found.changes);
   return found;

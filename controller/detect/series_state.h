@@ -45,7 +45,10 @@ class SeriesState {
   [[nodiscard]] std::size_t held() const { return values_.size(); }
 
  private:
-  [[nodiscard]] Findings window_findings(const DetectorSettings& settings) const;
+  // Finds the changes in the window that are not among `kept`, the changes of older runs. A drift
+  // that continues the newest of these extends it.
+  [[nodiscard]] Findings window_findings(const DetectorSettings& settings,
+                                         std::vector<Change>& kept) const;
   // Keeps the findings of the oldest runs and removes these runs from the window.
   void freeze(const DetectorSettings& settings);
 

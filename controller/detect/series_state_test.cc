@@ -94,6 +94,22 @@ TEST(SeriesState, AStepAtAnyPlaceIsToldOnce) {
   EXPECT_LE(others, 4U);  // false alarms of 168 series
 }
 
+TEST(SeriesState, ADriftLongerThanTheWindowIsOneWithItsWholeSize) {
+  std::vector<double> values = null_series(Null::kGaussian, 400, 3);
+  for (std::size_t i = 0; i < values.size(); ++i) values[i] += 0.2 * static_cast<double>(i);
+  SeriesState state;
+  state.append_all(values, {});
+  const Findings found = state.findings({});
+  ASSERT_EQ(found.changes.size(), 1U);
+  const Change& drift = found.changes[0];
+  EXPECT_EQ(drift.kind, ChangeKind::kDrift);
+  EXPECT_LT(drift.index, 6U);
+  EXPECT_GT(drift.last, 393U);
+  EXPECT_NEAR(drift.effect, 0.8, 0.04);
+  EXPECT_LT(drift.effect_low, 0.8);
+  EXPECT_GT(drift.effect_high, 0.8);
+}
+
 TEST(SeriesState, ModesThatComeBackAreNamedAcrossWindows) {
   std::vector<double> values = null_series(Null::kGaussian, 400, 2);
   for (std::size_t i = 0; i < values.size(); ++i)

@@ -308,10 +308,12 @@ bool ends_improvement(const store::SeriesRow& series,
 // Adds the newest change of the series where it is for the worse, young, and still there.
 void add_change(const SeriesRuns& one, const analysis::Prior& prior, std::vector<Moved>& out) {
   const analysis::DetectorSettings settings{.delta = traits_of(one.series).delta, .prior = prior};
-  const analysis::Findings found = analysis::detect_changes(one.values, settings);
+  analysis::Findings found = analysis::detect_changes(one.values, settings);
   if (found.changes.empty()) return;
+  // A drift is as young as its end.
+  std::ranges::stable_sort(found.changes, {}, analysis::newest_run);
   const analysis::Change& change = found.changes.back();
-  if (change.index + kFreshRuns < one.values.size()) return;
+  if (newest_run(change) + kFreshRuns < one.values.size()) return;
   const auto levels = levels_of(one, change, found.relative);
   if (!levels) return;
   auto [before, after] = *levels;

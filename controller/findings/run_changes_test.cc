@@ -62,6 +62,20 @@ TEST(RunChanges, WhatGotBetterIsOldOrIsBackIsNoEvent) {
   EXPECT_THAT(events_of(old), IsEmpty());
 }
 
+TEST(RunChanges, ADriftThatContinuesIsAsYoungAsItsEnd) {
+  auto all = fabric(8);
+  for (SeriesRuns& one : all)
+    if (has_node(one, "n3"))
+      for (std::size_t run = 10; run < one.values.size(); ++run)
+        one.values[run] *=
+            1 + 0.3 * static_cast<double>(run - 10) / static_cast<double>(one.values.size() - 10);
+  const auto events = events_of(all);
+  ASSERT_THAT(events, SizeIs(1));
+  EXPECT_EQ(events[0].node, "n3");
+  EXPECT_EQ(events[0].kind, MovedKind::kDrift);
+  EXPECT_NEAR(events[0].worse, 0.3, 0.06);
+}
+
 TEST(RunChanges, AShortImprovementThatEndsIsNoEventAndALossThatComesBackIsOne) {
   const auto better_from = [](std::size_t from) {
     auto all = fabric(12, kNodes, 0.004);

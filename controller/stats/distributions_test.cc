@@ -69,10 +69,10 @@ TEST(Noise, AQuantisedSeriesKeepsItsFloor) {
 
 TEST(Noise, ShortMeansOfCorrelatedRunsVaryLessThanLongOnesPromise) {
   Noise noise{.scale = 1, .raw_scale = 1, .rho = 0.5};
-  EXPECT_NEAR(noise.variance_of_mean(1), 1 / (1 - 0.5), 1e-12);  // the marginal variance
-  EXPECT_NEAR(noise.variance_of_mean(1e6) * 1e6, noise.factor(), 1e-4);
+  EXPECT_NEAR(noise.variance_of_mean(1, 0.5), 1 / (1 - 0.5), 1e-12);  // the marginal variance
+  EXPECT_NEAR(noise.variance_of_mean(1e6, 0.5) * 1e6, noise.factor(), 1e-4);
   noise.rho = 0;
-  EXPECT_NEAR(noise.variance_of_mean(4), 0.25, 1e-12);
+  EXPECT_NEAR(noise.variance_of_mean(4, 0), 0.25, 1e-12);
 }
 
 TEST(Spikes, OneOrTwoRunsArePulledInAndALevelIsNot) {

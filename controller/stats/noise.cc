@@ -20,6 +20,8 @@ namespace {
 constexpr double kNormalMedian = 0.6745;
 constexpr double kMadToSigma = 1.4826;
 constexpr double kNormalQ90 = 1.6449;
+// A normal sample's root mean square is above this share of its robust deviation.
+constexpr double kFewSizes = 0.75;
 // Differences count up to so many of their deviations.
 constexpr double kCap = 3;
 // A series with fewer runs takes the scale of its class.
@@ -28,8 +30,13 @@ constexpr double kFewRuns = 30;
 constexpr double kPooledFloor = 0.5;
 constexpr std::size_t kStepsAmongZeros = 3;
 constexpr std::size_t kMinPeers = 8;
-// Runs of "no correlation" that a series begins with.
-constexpr double kShyRho = 20;
+// A correlation is pulled to 0 by this share of its chance variance over its square (James and
+// Stein).
+constexpr double kShyRho = 1.5;
+// A series begins with so many runs of "no correlation": short ones overestimate it.
+constexpr double kShyRuns = 20;
+// Fewest runs from which a cubic is taken as their trend.
+constexpr std::size_t kCubicRuns = 24;
 
 // Absolute differences of values that are `lag` apart.
 std::vector<double> differences(std::span<const double> values, std::size_t lag) {
@@ -69,6 +76,92 @@ double lag_ratio_rho(std::span<const double> values, std::vector<double> first, 
   return capped_mean_square(second, cap) / one - 1;
 }
 
+// Absolute second differences of values `lag` apart: what bends, not what climbs.
+std::vector<double> bends(std::span<const double> values, std::size_t lag) {
+  std::vector<double> out(values.size() - 2 * lag);
+  for (std::size_t i = 0; i < out.size(); ++i)
+    out[i] = std::abs(values[i + 2 * lag] - 2 * values[i + lag] + values[i]);
+  return out;
+}
+
+// Robust standard deviation of differences about 0; reorders `away`. Where it is far above the root
+// of their mean square, they have few sizes, and the root is the deviation.
+double spread_of(std::vector<double>& away) {
+  const double robust =
+      std::max(median_in(away) / kNormalMedian, quantile_in(away, 0.9) / kNormalQ90);
+  const double squares = std::inner_product(away.begin(), away.end(), away.begin(), 0.0);
+  const double plain = std::sqrt(squares / static_cast<double>(away.size()));
+  // The sum of huge squares may be no number.
+  return plain < kFewSizes * robust ? plain : robust;
+}
+
+// Sets scale and correlation of a series that climbs by more than its noise from run to run: first
+// differences would be its slope. For correlation rho of neighbours the squares of second
+// differences have the means 2 var (1 - rho) (3 - rho) at lag 1 and 2 var (1 - rho^2) (3 - rho^2)
+// at lag 2; their ratio (1 + rho) (3 - rho^2) / (3 - rho) rises with rho, from 0 to 2.
+void estimate_by_bends(std::span<const double> values, double floor, Noise& noise) {
+  std::vector<double> first = bends(values, 1);
+  std::vector<double> second = bends(values, 2);
+  std::vector<double> scratch = first;
+  const double spread = std::max(spread_of(scratch), floor * std::sqrt(6.0));
+  const double one = capped_mean_square(first, kCap * spread);
+  const double ratio = one > 0 ? capped_mean_square(second, kCap * spread) / one : 1;
+  double low = -1;
+  double high = 1;
+  for (int i = 0; i < 30; ++i) {
+    const double rho = (low + high) / 2;
+    ((1 + rho) * (3 - rho * rho) / (3 - rho) < ratio ? low : high) = rho;
+  }
+  noise.raw_rho = low;
+  noise.raw_scale = spread_of(first) / std::sqrt(2 * (3 - low));
+}
+
+// Scale and correlation from first differences.
+Noise raw_noise(std::span<const double> values, double floor) {
+  const std::vector<double> first = differences(values, 1);
+  std::vector<double> scratch = first;
+  const double middle = median_in(scratch);
+  Noise noise;
+  noise.raw_scale = spread_of(scratch) / std::sqrt(2.0);
+  noise.raw_rho = lag_ratio_rho(values, first, std::max(noise.raw_scale, floor), middle == 0);
+  // Rare blips among equal values are no alternation.
+  if (middle == 0) noise.raw_rho = std::max(noise.raw_rho, 0.0);
+  return noise;
+}
+
+// The values without their best polynomial: a cubic, or a line where runs are few. The powers are
+// made orthogonal on the runs.
+std::vector<double> without_trend(std::span<const double> values) {
+  const int most = values.size() < kCubicRuns ? 1 : 3;
+  const std::size_t n = values.size();
+  std::vector<double> rest(values.begin(), values.end());
+  std::vector<std::vector<double>> basis;
+  for (int degree = 0; degree <= most; ++degree) {
+    std::vector<double> next(n);
+    for (std::size_t i = 0; i < n; ++i)
+      next[i] = std::pow(2 * static_cast<double>(i) / static_cast<double>(n - 1) - 1, degree);
+    for (const std::vector<double>& other : basis) {
+      const double share = std::inner_product(next.begin(), next.end(), other.begin(), 0.0);
+      for (std::size_t i = 0; i < n; ++i) next[i] -= share * other[i];
+    }
+    const double length =
+        std::sqrt(std::inner_product(next.begin(), next.end(), next.begin(), 0.0));
+    for (double& v : next) v /= length;
+    const double share = std::inner_product(rest.begin(), rest.end(), next.begin(), 0.0);
+    for (std::size_t i = 0; i < n; ++i) rest[i] -= share * next[i];
+    basis.push_back(std::move(next));
+  }
+  return rest;
+}
+
+// The same about a smooth movement: from first differences of what a polynomial leaves, or from
+// second differences where even these follow each other.
+Noise raw_noise_about_trend(std::span<const double> values, double floor) {
+  Noise noise = raw_noise(without_trend(values), floor);
+  if (noise.raw_rho > 1) estimate_by_bends(values, floor, noise);
+  return noise;
+}
+
 // How much wider the upper tail of `side` is than a normal's, at least 1. `marginal` is its
 // standard deviation. Reorders `side`.
 double tail_ratio(std::vector<double>& side, double marginal) {
@@ -104,33 +197,46 @@ double Noise::factor() const { return (1 + rho) / ((1 - rho) * (1 - rho)); }
 
 double Noise::marginal() const { return scale / std::sqrt(1 - rho); }
 
-double Noise::variance_of_mean(double n) const {
-  // The variance of an AR(1) process: less than its long-run variance when n is short.
-  const double past = 2 * rho * (1 - std::pow(rho, n)) / (n * (1 - rho) * (1 - rho));
-  return ((1 + rho) / (1 - rho) - past) / (n * (1 - rho));
+// The variance of an AR(1) process: less than its long-run variance when n is short.
+double Noise::variance_of_mean(double n, double correlation) const {
+  const double c = correlation;
+  const double past = 2 * c * (1 - std::pow(c, n)) / (n * (1 - c) * (1 - c));
+  return ((1 + c) / (1 - c) - past) / (n * (1 - rho));
+}
+
+double shy_rho(double raw, double n) {
+  const double square = n * raw * raw;
+  if (square <= kShyRho) return 0;
+  const double shy = 1 - kShyRho / square;
+  return raw * (raw < 0 ? shy : std::min(shy, n / (n + kShyRuns)));
 }
 
 Noise estimate_noise(std::span<const double> values, double floor, const Prior& prior) {
   RG_CHECK(values.size() >= 3);
   const auto n = static_cast<double>(values.size());
-  const std::vector<double> first = differences(values, 1);
-  std::vector<double> scratch = first;
-  const double middle = median_in(scratch) / kNormalMedian;
-  const double outer = quantile_in(scratch, 0.9) / kNormalQ90;
-  Noise noise;
-  noise.raw_scale = std::max(middle, outer) / std::sqrt(2.0);
+  Noise noise = raw_noise(values, floor);
+  // No noise has differences that follow each other; a random walk's have a correlation of 0.
+  if (noise.raw_rho > 1 && values.size() >= kLeastTrend)
+    noise = raw_noise_about_trend(values, floor);
   noise.scale = std::max(noise.raw_scale, floor);
-  noise.raw_rho = lag_ratio_rho(values, first, noise.scale, middle == 0);
-  // Without a class the correlation is pulled to 0: short series overestimate it.
-  double weight = kShyRho;
-  double shared = 0;
+  double rho = 0;
   if (prior.weight > 0) {
-    weight = prior.weight;
-    shared = prior.rho;
     noise.scale = n < kFewRuns ? std::max(prior.scale, floor)
                                : std::max(noise.scale, kPooledFloor * prior.scale);
+    rho = blend(noise.raw_rho, n, prior.rho, prior.weight);
+  } else {
+    rho = shy_rho(noise.raw_rho, n);
   }
-  noise.rho = std::clamp(blend(noise.raw_rho, n, shared, weight), 0.0, kMaxRho);
+  noise.rho = std::clamp(rho, -kMaxRho, kMaxRho);
+  return noise;
+}
+
+Noise estimate_noise_about_trend(std::span<const double> values, double floor) {
+  RG_CHECK(values.size() >= kLeastTrend);
+  Noise noise = raw_noise_about_trend(values, floor);
+  noise.scale = std::max(noise.raw_scale, floor);
+  noise.rho =
+      std::clamp(shy_rho(noise.raw_rho, static_cast<double>(values.size())), -kMaxRho, kMaxRho);
   return noise;
 }
 

@@ -30,7 +30,7 @@ struct Noise {
   double scale = 0;
   // Scale before floor and prior; pool() uses it.
   double raw_scale = 0;
-  // Correlation of neighbours, in [0, kMaxRho].
+  // Correlation of neighbours, in [-kMaxRho, kMaxRho]; below 0 where runs alternate.
   double rho = 0;
   // `rho` before it is limited and blended with the prior.
   double raw_rho = 0;
@@ -42,15 +42,24 @@ struct Noise {
   [[nodiscard]] double factor() const;
   // Returns the standard deviation of single values, which differ more than correlated neighbours.
   [[nodiscard]] double marginal() const;
-  // Returns the variance of the mean of `n` neighbours in units of scale^2.
-  [[nodiscard]] double variance_of_mean(double n) const;
+  // Returns the variance of the mean of `n` neighbours in units of scale^2, where neighbours have
+  // the given correlation.
+  [[nodiscard]] double variance_of_mean(double n, double correlation) const;
 };
 inline constexpr double kMaxRho = 0.9;
+
+// Returns the correlation `raw` of `n` runs, pulled to 0 as far as chance explains it.
+double shy_rho(double raw, double n);
 
 // Estimates the noise: scale = max(median |d| / 0.6745, q90 |d| / 1.6449) / sqrt 2 over differences
 // d of neighbours. The q90 keeps bimodal and quantised series from looking quiet. `floor` is the
 // least scale of the metric. CHECKs for at least 3 values.
 Noise estimate_noise(std::span<const double> values, double floor, const Prior& prior);
+
+// Estimates the noise about a level that moves smoothly, whose slope is no noise. Without a prior.
+// CHECKs for at least kLeastTrend values.
+Noise estimate_noise_about_trend(std::span<const double> values, double floor);
+inline constexpr std::size_t kLeastTrend = 8;
 
 // Sets the tails of `noise` from the residuals of a fit.
 void estimate_tails(std::span<const double> residuals, const Prior& prior, Noise& noise);

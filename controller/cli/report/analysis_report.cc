@@ -80,7 +80,8 @@ Cell verdict_cell(const AnalysedChange& change) {
 AnalysedSeries analyse_series(const std::string& name, const SeriesFile& file,
                               std::optional<Better> better) {
   analysis::SeriesState state(analysis::kFileWindow);
-  const analysis::DetectorSettings settings;
+  // Nothing is known of how well the file's figures repeat.
+  const analysis::DetectorSettings settings{.least_noise = 0};
   state.append_all(file.values, settings);
   const analysis::Findings found = state.findings(settings);
   AnalysedSeries out;
@@ -100,8 +101,8 @@ AnalysedSeries analyse_series(const std::string& name, const SeriesFile& file,
   if (!found.too_few && found.relative) out.set_noise_percent(100 * found.noise.marginal());
   for (const std::string& note : file.notes) out.add_notes(note);
   if (found.cycle_runs > 0)
-    out.add_notes(fmt::format("a regular swing of about {} points between levels is no change",
-                              found.cycle_runs));
+    out.add_notes(
+        fmt::format("a swing that repeats every {} points is no change", found.cycle_runs));
   if (found.too_few)
     out.add_notes(fmt::format("{} points: {} are needed before anything can be said over time",
                               out.points(), analysis::kMinRuns));

@@ -55,6 +55,32 @@ TEST(AnalysisReport, TheStepAndTheSpikeAreToldWithPlaceAndEffect) {
   EXPECT_THAT(text, HasSubstr("spike at 10"));
 }
 
+TEST(AnalysisReport, ADriftIsOneRowWithItsExtentAndASwingANote) {
+  std::string text = "value\n";
+  for (std::size_t i = 0; i < 84; ++i)
+    text += fmt::format("{}\n", 100 + 0.5 * static_cast<double>(i) + (i % 7 >= 5 ? -8 : 0));
+  const AnalysedSeries series = analyse_series("f.csv", *read(text), analysis::Better::kHigher);
+  ASSERT_EQ(series.changes_size(), 1);
+  EXPECT_EQ(series.changes(0).class_(), "drift");
+  EXPECT_EQ(series.changes(0).index_first(), 0U);
+  EXPECT_EQ(series.changes(0).index_last(), 83U);
+  EXPECT_FALSE(series.changes(0).worse());
+  const std::string report = analysis_text(series, false);
+  EXPECT_THAT(report, HasSubstr("0-83"));
+  EXPECT_THAT(report, HasSubstr("drift"));
+  EXPECT_THAT(report, HasSubstr("a swing that repeats every 7 points is no change"));
+}
+
+// The noise of a foreign series is not known to be that of a fabric's figures.
+TEST(AnalysisReport, AStepFarBelowTheLevelIsFound) {
+  std::string text = "value\n";
+  for (const double value : analysis::step_series(40, 30, 8, 2))
+    text += fmt::format("{:.4f}\n", 1e6 + value);
+  const AnalysedSeries series = analyse_series("f.csv", *read(text), std::nullopt);
+  ASSERT_EQ(series.changes_size(), 1);
+  EXPECT_EQ(series.changes(0).index(), 40U);
+}
+
 TEST(AnalysisReport, JsonKeysAreThoseOfTheContract) {
   AnalysisReport report;
   report.set_schema_version(1);

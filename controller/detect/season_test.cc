@@ -1,0 +1,64 @@
+#include "controller/detect/season.h"
+
+#include <cmath>
+#include <numbers>
+
+#include <gtest/gtest.h>
+
+#include "controller/verdict/testing/simulate.h"
+
+namespace railgauge::analysis {
+namespace {
+
+// Noise of deviation 1 about 100 with a sine of that height and period.
+std::vector<double> swinging(std::size_t runs, double period, double height, std::uint64_t seed) {
+  std::vector<double> values = null_series(Null::kGaussian, runs, seed);
+  for (std::size_t i = 0; i < runs; ++i)
+    values[i] += height * std::sin(2 * std::numbers::pi * static_cast<double>(i) / period);
+  return values;
+}
+
+TEST(Season, AWeekIsFoundWithItsPattern) {
+  const Season season = find_season(swinging(140, 7, 3, 1));
+  ASSERT_EQ(season.period, 7U);
+  double sum = 0;
+  for (std::size_t i = 0; i < 7; ++i) {
+    EXPECT_NEAR(season.at(i), 3 * std::sin(2 * std::numbers::pi * static_cast<double>(i) / 7), 1);
+    sum += season.at(i);
+  }
+  EXPECT_NEAR(sum, 0, 1e-9);
+  EXPECT_EQ(season.at(3), season.at(10));
+}
+
+TEST(Season, AYearOfMonthsIsFoundBesideAStepAndATrend) {
+  std::vector<double> values = swinging(144, 12, 3, 2);
+  for (std::size_t i = 0; i < values.size(); ++i)
+    values[i] += 0.2 * static_cast<double>(i) + (i >= 70 ? 15 : 0);
+  EXPECT_EQ(find_season(values).period, 12U);
+}
+
+TEST(Season, AlternationIsASeasonOfTwo) {
+  std::vector<double> values;
+  for (std::size_t i = 0; i < 20; ++i) values.push_back(i % 2 == 0 ? 1 : 2);
+  const Season season = find_season(values);
+  ASSERT_EQ(season.period, 2U);
+  EXPECT_NEAR(season.at(0), -0.5, 1e-12);
+  EXPECT_NEAR(season.at(1), 0.5, 1e-12);
+}
+
+TEST(Season, NoiseOfAnyCorrelationSeldomHasOne) {
+  std::size_t found = 0;
+  for (std::uint64_t seed = 0; seed < 200; ++seed)
+    for (const Null kind : {Null::kGaussian, Null::kCorrelated, Null::kBimodal})
+      found += find_season(null_series(kind, 90, seed)).period > 0 ? 1 : 0;
+  EXPECT_LE(found, 12U);
+}
+
+TEST(Season, FewOrEqualValuesHaveNone) {
+  EXPECT_EQ(find_season({}).period, 0U);
+  EXPECT_EQ(find_season(std::vector<double>(11, 1.0)).period, 0U);
+  EXPECT_EQ(find_season(std::vector<double>(90, 1.0)).period, 0U);
+}
+
+}  // namespace
+}  // namespace railgauge::analysis
