@@ -42,8 +42,6 @@ FABRIC = board("railgauge-fabric", "Railgauge / Fabric", "Rails, distances, and 
            query("railgauge:link_bandwidth:ratio_floor", "floor")], unit="percentunit", width=12, dashed=("floor",)),
     graph("Bandwidth by device", "Median over the nodes of each device: on equal nodes a device is a rail.",
           query(f'quantile by (device, memory) (0.5, railgauge_link_bandwidth_bytes_per_second{{{K},size!="small"}})', "{{device}} {{memory}}"), unit="Bps", width=12),
-    graph("Pauses", "Share of the last measurement's time in which nothing moved for a millisecond or longer: the ten worst ports. A median does not show it.",
-          query(f"topk(10, railgauge_link_pause_ratio{{{D}}})", "{{node}} {{device}}:{{port}} {{kernel}}"), unit="percentunit", width=12),
     graph("Latency by device", "Median over the nodes of each device, small messages.",
           query(f'quantile by (device, memory, stat) (0.5, railgauge_link_latency_seconds{{{K},size="small"}})', "{{device}} {{memory}} {{stat}}"), unit="s", width=12),
     bars("Since it was measured", "The ten ports with the oldest figures.", query(f'topk(10, time() - max by (node, device, port) (railgauge_result_timestamp_seconds{{{D},device!=""}}))', "{{node}} {{device}}:{{port}}"), unit="s"),
