@@ -13,6 +13,7 @@
 #include "agent/busy/options.h"
 #include "controller/metric/exposition.h"
 #include "controller/metric/process.h"
+#include "kernels/core/base/headline.h"
 #include "kernels/core/fact_words.h"
 #include "kernels/core/stack_hash.h"
 #include "kernels/core/text/units.h"
@@ -255,13 +256,17 @@ void Metrics::add_figures(const Started& started, const Point& point, double uni
   const bool is_gpu = labels.contains("gpu");
   figures[{kResultTime, labels}] = unix_time_seconds;
   if (!is_one_direction(point) || (!is_gpu && !is_one_wire(point))) return;
+  if (!is_gpu && point.has_pause_share()) {
+    double& worst = figures[{"railgauge_link_pause_ratio", labels}];  // of the task's points
+    worst = std::max(worst, point.pause_share());
+  }
   labels["size"] = size_class(point.message_bytes());
   if (!is_gpu) labels["memory"] = memory_of(started, point);
   if (is_gpu && !point.pair().empty()) labels["pair"] = point.pair();
   if (point.metric() == "bandwidth_bytes_per_second")
     figures[{is_gpu ? "railgauge_gpu_bandwidth_bytes_per_second"
                     : "railgauge_link_bandwidth_bytes_per_second",
-             labels}] = point.median();
+             labels}] = headline_of(point);
   if (point.metric() != "latency_ns") return;
   const char* latency = is_gpu ? "railgauge_gpu_latency_seconds" : "railgauge_link_latency_seconds";
   figures[{latency, with(labels, "stat", "p50")}] = point.median() / 1e9;

@@ -31,6 +31,19 @@ TEST(Metrics, HostGpuAndStagedFiguresOfAPortStandApart) {
                                           "staged port=1 size=medium 4000000000\n");
 }
 
+TEST(Metrics, ALinksBandwidthIsAllBytesOverAllTimeWithItsPausesBeside) {
+  Metrics metrics;
+  Point point = bandwidth(65536, 49e9);
+  point.set_rate(38e9);
+  point.set_pause_share(0.23);
+  result(metrics, "verbs.write_bw", "mlx5_0:1", point, 1);
+  EXPECT_EQ(lines_with(metrics,
+                       {"railgauge_link_bandwidth_bytes_per_second", "railgauge_link_pause_ratio"}),
+            "railgauge_link_bandwidth_bytes_per_second device=mlx5_0 kernel=unknown memory=host "
+            "port=1 size=medium 38000000000\n"
+            "railgauge_link_pause_ratio device=mlx5_0 kernel=unknown port=1 0.23\n");
+}
+
 TEST(Metrics, WhatIsNotOnePortsOneDirectionIsNoFigureOfTheLink) {
   Metrics metrics;
   Point both = bandwidth(65536, 98e9);

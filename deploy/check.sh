@@ -11,7 +11,7 @@ cd "$(dirname "$0")/.." || exit 4
 . deploy/compile_cache.sh
 
 steps="deps format house build unit none tidy asan tsan fuzz e2e"
-parts="unit asan tsan grpc-asan grpc-tsan fuzz chaos tidy headers demo e2e pairs upgrade compare path"
+parts="unit asan tsan grpc-asan grpc-tsan fuzz chaos tidy headers demo e2e pairs upgrade stalls compare path"
 kept=deploy/docs/results/full-check.tsv
 
 # The purpose of each part of the long check, for the list.
@@ -30,6 +30,7 @@ title_of() {
     e2e) echo "end to end on the host and on guests" ;;
     pairs) echo "localisation on four guests" ;;
     upgrade) echo "a kernel upgrade on seven guests" ;;
+    stalls) echo "a sender that stalls after an upgrade, on seven guests" ;;
     compare) echo "compared with perftest, whole table" ;;
     path) echo "instructions of a post, compared with perftest" ;;
   esac
@@ -206,7 +207,7 @@ post_path() { local code=0; deploy/compare_post_path.sh || code=$?; case $code i
 run_part() {
   step deps "packages" deploy/deps.sh --yes
   case $part in
-    unit | chaos | e2e | pairs | upgrade | compare | path | tidy) step build "configure and build (preset ci)" configure_and_build ci ;;
+    unit | chaos | e2e | pairs | upgrade | stalls | compare | path | tidy) step build "configure and build (preset ci)" configure_and_build ci ;;
   esac
   case $part in
     unit) step unit "$(title_of unit)" unit ;;
@@ -225,6 +226,7 @@ run_part() {
     e2e) step e2e "$(title_of e2e)" e2e "(_guests)?" ;;
     pairs) step pairs "$(title_of pairs)" tests ci 1 0 -R '^e2e_pairs$' ;;
     upgrade) step upgrade "$(title_of upgrade)" tests ci 1 0 -R '^e2e_upgrade$' ;;
+    stalls) step stalls "$(title_of stalls)" tests ci 1 0 -R '^e2e_stalls$' ;;
     compare) step compare "$(title_of compare)" compare ;;
     path) step path "$(title_of path)" post_path ;;
   esac

@@ -169,7 +169,7 @@ void RunDriver::check_limits(std::size_t index, const fleet::StoredRecords& rank
   for (const fleet::StoredFigure& figure : rank.figures) {
     const std::optional<std::uint64_t> size(static_cast<std::uint64_t>(figure.message_bytes));
     if (auto problem =
-            plan::limit_problem(plan.stages[stage].limits, figure.metric, size, figure.median))
+            plan::limit_problem(plan.stages[stage].limits, figure.metric, size, figure.headline))
       beyond_.try_emplace(index, std::move(*problem));
   }
 }

@@ -240,8 +240,8 @@ std::set<std::string> nodes_in_common(const std::vector<store::SeriesRow>& all) 
 std::vector<LevelPoint> passed_points(const store::HistoryRow& history) {
   std::vector<LevelPoint> points;
   for (const store::HistoryPointRow& point : history.points)
-    if (point.outcome == kPassed && point.median > 0)
-      points.push_back({point.measured_at, point.median});
+    if (point.outcome == kPassed && point.headline > 0)
+      points.push_back({point.measured_at, point.headline});
   return points;
 }
 

@@ -56,7 +56,7 @@ Status keep_repeats(store::Store& store, const std::string& run_id, std::span<co
   for (const store::SidePointRow& point :
        RG_TRY(store.read(store::read_side_points, {run_id}, {}))) {
     auto& [first, again] = twice[point.series];
-    (point.again ? again : first).push_back(point.median);
+    (point.again ? again : first).push_back(point.headline);
   }
   std::vector<MeasuredTwice> figures;
   for (const SeriesRuns& one : all) {

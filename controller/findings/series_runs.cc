@@ -16,7 +16,7 @@ Result<double> RunTimes::of(const std::string& run_id) {
   return times_[run_id] = RG_TRY(store_.run_summary(run_id)).run.created_at;
 }
 
-// Points that did not pass or have no positive median carry no level.
+// Points that did not pass or have no positive headline carry no level.
 Result<std::vector<double>> take_runs(const std::vector<store::HistoryPointRow>& points,
                                       RunTimes& made, SeriesRuns& out) {
   struct Run {
@@ -27,10 +27,10 @@ Result<std::vector<double>> take_runs(const std::vector<store::HistoryPointRow>&
   std::map<std::string, Run> runs;
   std::vector<std::string> order;
   for (const store::HistoryPointRow& point : points) {
-    if (point.outcome != kPassed || !(point.median > 0)) continue;
+    if (point.outcome != kPassed || !(point.headline > 0)) continue;
     Run& run = runs[point.run_id];
     if (run.values.empty()) order.push_back(point.run_id);
-    run.values.push_back(point.median);
+    run.values.push_back(point.headline);
     run.measured_at = point.measured_at;
   }
   for (auto& [id, run] : runs) run.made_at = RG_TRY(made.of(id));

@@ -16,6 +16,7 @@
 #include "controller/fleet/hello_check.h"
 #include "controller/store/ingest/record_sink.h"
 #include "kernels/core/base/failpoint.h"
+#include "kernels/core/base/headline.h"
 #include "kernels/core/text/text.h"
 
 namespace railgauge::fleet {
@@ -29,7 +30,7 @@ class Summary {
     if (record.has_point()) {
       const Point& point = record.point();
       ++rank.points;
-      rank.figures.push_back({point.metric(), point.message_bytes(), point.median()});
+      rank.figures.push_back({point.metric(), point.message_bytes(), headline_of(point)});
     }
     if (record.has_final()) rank.final = record.final();
   }

@@ -37,7 +37,7 @@ namespace railgauge::fleet {
 struct StoredFigure {
   std::string metric{};
   double message_bytes = 0;
-  double median = 0;
+  double headline = 0;  // headline_of() of the point
 };
 // New records of one rank that were committed; neither repeats nor records that were put aside.
 struct StoredRecords {

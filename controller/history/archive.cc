@@ -72,6 +72,7 @@ api::HistoryPoint to_api(const store::HistoryPointRow& row) {
   point.set_measured_at(rfc3339(row.measured_at));
   point.set_run_id(row.run_id);
   if (!row.outcome.empty()) point.set_outcome(row.outcome);
+  point.set_headline(row.headline);
   point.set_median(row.median);
   if (row.median_low) point.set_median_low(*row.median_low);
   if (row.median_high) point.set_median_high(*row.median_high);
@@ -81,6 +82,8 @@ api::HistoryPoint to_api(const store::HistoryPointRow& row) {
   point.set_synthetic((row.flags & store::kFlagSynthetic) != 0);
   point.set_verified((row.flags & store::kFlagVerified) != 0);
   point.set_throttled((row.flags & store::kFlagThrottled) != 0);
+  if (row.slot_p10) point.set_slot_p10(*row.slot_p10);
+  if (row.pause_share) point.set_pause_share(*row.pause_share);
   if (row.epoch) point.set_epoch(static_cast<std::uint32_t>(*row.epoch));
   return point;
 }

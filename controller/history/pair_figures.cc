@@ -10,6 +10,7 @@
 #include "controller/localise/localise_cells.h"
 #include "controller/plan/follow_up.h"
 #include "controller/plan/topology/node_set.h"
+#include "kernels/core/base/headline.h"
 #include "kernels/core/base/lookup.h"
 #include "kernels/core/base/outcome.h"
 
@@ -322,7 +323,7 @@ bool figure_of(const store::ResultRow& row, PairPoint& point) {
   if (!pair || row.kernel.starts_with("nccl.")) return false;
   if (split_endpoint(row.endpoints[0]).first == split_endpoint(row.endpoints[1]).first)
     return false;
-  if (value_of(row.parameters, "direction") == "both" || row.point.median() <= 0) return false;
+  if (value_of(row.parameters, "direction") == "both" || headline_of(row.point) <= 0) return false;
   point.series = {.kernel = row.kernel,
                   .metric = row.point.metric(),
                   .meaning = row.point.meaning(),
@@ -336,8 +337,8 @@ bool figure_of(const store::ResultRow& row, PairPoint& point) {
   std::string memory = value_of(row.facts, "memory");
   if (memory.empty()) memory = value_of(row.parameters, "memory");
   point.memory = memory.empty() || memory.starts_with("host") ? "host" : "gpu";
-  point.value = row.point.median();
-  if (row.point.has_median_low() && row.point.has_median_high())
+  point.value = headline_of(row.point);
+  if (row.point.has_median_low() && row.point.has_median_high() && row.point.median() > 0)
     point.spread = (row.point.median_high() - row.point.median_low()) /
                    (2 * kErrorsOfInterval * row.point.median());
   point.synthetic = row.point.synthetic();

@@ -54,11 +54,17 @@ constexpr std::array kCatalog{
          kMostFigures,
          "Last measured latency of a port, to whichever partner; size: small to 256 B, medium to "
          "64 KiB, large above"},
-    Info{"railgauge_link_bandwidth_bytes_per_second", kGauge, kAgent, "bytes per second",
-         "device port kernel size memory", kPorts* kBandwidthKernels* kSizes* kMemories,
-         kMostFigures,
-         "Last measured median bandwidth of a port in one direction, to whichever partner; size: "
-         "small to 256 B, medium to 64 KiB, large above"},
+    Info{
+        "railgauge_link_bandwidth_bytes_per_second", kGauge, kAgent, "bytes per second",
+        "device port kernel size memory", kPorts* kBandwidthKernels* kSizes* kMemories,
+        kMostFigures,
+        "Last measured bandwidth of a port in one direction, all bytes over all time, to whichever "
+        "partner; size: small to 256 B, medium to 64 KiB, large above"},
+    Info{"railgauge_link_pause_ratio", kGauge, kAgent, "1", "device port kernel",
+         kPorts* kBandwidthKernels, 2 * kMostPorts,
+         "Share of the last bandwidth measurement's time in which nothing moved for a millisecond "
+         "or "
+         "longer, of the worst size"},
     Info{"railgauge_link_expected_bytes_per_second", kGauge, kAgent, "bytes per second",
          "device port", kPorts, kMostPorts,
          "Line rate of a port, its upper bound; software devices, whose rate is only a name, have "
@@ -69,8 +75,8 @@ constexpr std::array kCatalog{
          kGpus* kStats, kMostFigures, "Last measured latency of a GPU; size as for links"},
     Info{"railgauge_gpu_bandwidth_bytes_per_second", kGauge, kAgent, "bytes per second",
          "gpu kernel size pair", kGpus* kGpuKernels* kSizes, kMostFigures,
-         "Last measured median bandwidth of a GPU; size as for links; pair: from>to inside the "
-         "node, if reported"},
+         "Last measured bandwidth of a GPU, all bytes over all time; size as for links; pair: "
+         "from>to inside the node, if reported"},
     Info{"railgauge_result_timestamp_seconds", kGauge, kAgent, "seconds", "device port gpu kernel",
          kPorts*(kBandwidthKernels + kLatencyKernels) + kGpus* kGpuKernels, kMostFigures,
          "When a port or GPU was last measured by a task that passed, unix time"},

@@ -12,37 +12,39 @@
 namespace railgauge::analysis {
 namespace {
 
-constexpr std::string_view kRate = "rate";
-
-// The practical bound of one statistic of a latency.
+// The practical bound of one statistic. Low slots of a rate are as noisy as the tail of a latency.
 struct Bound {
   std::string_view statistic;
   double delta;
 };
-constexpr std::array kLatencyBounds{Bound{"median", 0.02}, Bound{"p90", 0.02}, Bound{"p99", 0.05},
-                                    Bound{"p99.9", 0.10}};
-constexpr double kRateBound = 0.01;
+constexpr std::array kBounds{Bound{kRateStatistic, 0.01}, Bound{kFlowStatistic, 0.01},
+                             Bound{"p10", 0.05},          Bound{"p1", 0.10},
+                             Bound{"median", 0.02},       Bound{"p90", 0.02},
+                             Bound{"p99", 0.05},          Bound{"p99.9", 0.10}};
 
-// Units are the words of the point's schema; all rates end alike.
-bool is_rate(std::string_view unit) { return unit.ends_with("_per_second"); }
+// The key of the statistic's bound: the level of a rate has one of its own.
+std::string_view key_of(std::string_view unit, std::string_view statistic) {
+  const bool is_level = statistic == "median" || statistic.empty();
+  return is_level ? (is_rate(unit) ? kRateStatistic : "median") : statistic;
+}
 
 }  // namespace
+
+bool is_rate(std::string_view unit) { return unit.ends_with("per_second"); }
 
 MetricTraits traits_of(std::string_view unit, bool larger_is_better, std::string_view statistic) {
   MetricTraits traits;
   traits.unit = unit;
   traits.better = larger_is_better ? Better::kHigher : Better::kLower;
-  for (const Bound& bound : kLatencyBounds)
-    if (bound.statistic == statistic) traits.delta = bound.delta;
-  // A rate's tail is as noisy as a latency's; only its median is held to the narrow bound.
-  if (is_rate(unit) && (statistic == "median" || statistic.empty())) traits.delta = kRateBound;
+  for (const Bound& bound : kBounds)
+    if (bound.statistic == key_of(unit, statistic)) traits.delta = bound.delta;
   return traits;
 }
 
 Status override_deltas(const std::map<std::string, double>& deltas, std::string_view statistic,
                        MetricTraits& traits) {
-  std::vector<std::string> known{std::string(kRate)};
-  for (const Bound& bound : kLatencyBounds) known.emplace_back(bound.statistic);
+  std::vector<std::string> known;
+  for (const Bound& bound : kBounds) known.emplace_back(bound.statistic);
   for (const auto& [key, delta] : deltas) {
     bool found = false;
     for (const std::string& word : known) found = found || word == key;
@@ -52,8 +54,7 @@ Status override_deltas(const std::map<std::string, double>& deltas, std::string_
     if (!(delta > 0 && delta < 1))
       return fail(Code::kInvalidArgument,
                   fmt::format("deltas: {}: {} is no fraction between 0 and 1", key, delta));
-    const bool rate_median = is_rate(traits.unit) && statistic == "median";
-    if (rate_median ? key == kRate : key == statistic) traits.delta = delta;
+    if (key == key_of(traits.unit, statistic)) traits.delta = delta;
   }
   return {};
 }

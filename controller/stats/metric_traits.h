@@ -23,12 +23,22 @@ struct MetricTraits {
   double delta = 0.02;
 };
 
-// Returns the traits by the point's unit, its better direction and the statistic ("median", "p99",
-// "p99.9"). Bounds: bandwidth and message rate 1 %, median latency 2 %, p99 5 %, p99.9 10 %.
+// Statistics of a rate: all that moved over all time, and the share of time outside of pauses.
+// Beside them are "p10" and "p1", low percentiles of the rate in its slots.
+inline constexpr std::string_view kRateStatistic = "rate";
+inline constexpr std::string_view kFlowStatistic = "flow";
+
+// Reports whether figures in this unit are rates. Units are the words of the point's schema; all
+// rates end alike.
+bool is_rate(std::string_view unit);
+
+// Returns the traits by the point's unit, its better direction and the statistic; "" and "median"
+// are the level of the metric, which is its rate where it has one. Bounds: rate and flow 1 %, low
+// slots 5 % (p10) and 10 % (p1); of a latency the median and p90 2 %, p99 5 %, p99.9 10 %.
 MetricTraits traits_of(std::string_view unit, bool larger_is_better, std::string_view statistic);
 
-// Applies a suite's own bounds, by statistic, or by "rate" for metrics per second; other bounds
-// stay. kInvalidArgument: an unknown key, or a bound outside (0, 1).
+// Applies a suite's own bounds, by statistic; other bounds stay. kInvalidArgument: an unknown key,
+// or a bound outside (0, 1).
 Status override_deltas(const std::map<std::string, double>& deltas, std::string_view statistic,
                        MetricTraits& traits);
 

@@ -199,6 +199,7 @@ void add_next(const UpgradeData& sides, const analysis::UpgradeVerdict& verdict,
                       first_change(out)));
       return;
     case analysis::Verdict::kInconclusive:
+      if (!revised_kernels(sides).empty()) break;  // no further run of the after side settles it
       out.add_next(
           only_nodes_help(verdict)
               ? "more runs would not settle it: upgrade and gate more nodes together, with more "
@@ -383,20 +384,11 @@ void add_own_changes(const UpgradeData& sides, api::Upgrade& out) {
 // Notes kernels whose revision changed: another revision is another method, so that its figures
 // form other series and are not compared.
 void add_revisions(const UpgradeData& sides, api::Upgrade& out) {
-  std::set<std::int64_t> earlier;
-  for (const store::SidePointRow& point : sides.before) earlier.insert(point.series);
-  std::map<std::string, std::pair<std::uint32_t, std::uint32_t>> revisions;  // newest of each side
-  for (const auto& [id, series] : sides.series) {
-    auto& [before, after] = revisions[series.kernel];
-    std::uint32_t& side = earlier.contains(id) ? before : after;
-    side = std::max(side, series.revision);
-  }
-  for (const auto& [kernel, sides_of] : revisions)
-    if (sides_of.first > 0 && sides_of.second > sides_of.first)
-      out.add_notes(
-          fmt::format("{} has revision {} now, {} before: another method, whose figures "
-                      "are not compared and not blamed on the upgrade",
-                      kernel, sides_of.second, sides_of.first));
+  for (const auto& [kernel, revisions] : revised_kernels(sides))
+    out.add_notes(
+        fmt::format("{} has revision {} now, {} before: another method, whose figures "
+                    "are not compared and not blamed on the upgrade",
+                    kernel, revisions.after, revisions.before));
 }
 
 // The changes of a control node, which must not change.

@@ -35,7 +35,7 @@ std::string curve_text(const store::SeriesRow& series) {
 }
 
 analysis::MetricTraits traits_of(const store::SeriesRow& series) {
-  return analysis::traits_of(series.unit, series.larger_is_better, "median");
+  return analysis::traits_of(series.unit, series.larger_is_better, "");
 }
 
 // The ratio is taken as a logarithm, so that a loss and its recovery are symmetric.

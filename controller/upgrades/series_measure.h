@@ -20,7 +20,7 @@ std::string knee_text(store::SeriesRow series);
 // The identity of a series without its message size: the points of one curve share it.
 std::string curve_text(const store::SeriesRow& series);
 
-// The unit, direction and practical bound of the series' median.
+// The unit, direction and practical bound of the series' headline.
 analysis::MetricTraits traits_of(const store::SeriesRow& series);
 
 // By how much `after` is worse than `before`, a fraction of `before`; 0 where one of them is no

@@ -11,6 +11,7 @@
 
 #include "controller/detect/knee.h"
 #include "controller/upgrades/judge_functions.h"
+#include "kernels/core/text/text.h"
 
 namespace railgauge {
 namespace {
@@ -28,7 +29,11 @@ std::set<std::string> changed_of(const store::UpgradeRow& upgrade,
 
 // The point's figure of a statistic; absent where too few samples gave none.
 std::optional<double> figure_of(const store::SidePointRow& point, std::string_view statistic) {
-  if (statistic == kMedian) return point.median;
+  if (statistic == kMedian || statistic == analysis::kRateStatistic) return point.headline;
+  if (statistic == analysis::kFlowStatistic)
+    return point.pause_share ? std::optional(1 - *point.pause_share) : std::nullopt;
+  if (statistic == "p10") return point.slot_p10;
+  if (statistic == "p1") return point.slot_p1;
   if (statistic == "p90") return point.p90;
   return statistic == "p99" ? point.p99 : point.p999;
 }
@@ -62,14 +67,18 @@ void take_figures(const BySeries& side, std::int64_t series, std::string_view st
 
 // The shape beside the median: a slow tenth of all operations moves no median.
 constexpr std::array<std::string_view, 3> kTails{"p90", "p99", "p99.9"};
+// The shape beside a rate: where it was low, and the pauses in it.
+constexpr std::array<std::string_view, 3> kLows{"p10", "p1", analysis::kFlowStatistic};
 
-// The median, and tails of latencies where the whole before side has them. A tail of before that is
-// not there after is missing.
+// The level, and the shape beside it where the whole before side has it: a tail of before that is
+// not there after is missing. The level of a rate is all that moved over all time, because a pause
+// moves no median.
 std::vector<std::string_view> statistics_of(const store::SeriesRow& series,
                                             const BySeries& before) {
-  std::vector<std::string_view> out{kMedian};
-  if (series.unit != "ns") return out;
-  for (const std::string_view tail : kTails)
+  const bool is_rate = analysis::is_rate(series.unit);
+  std::vector<std::string_view> out{is_rate ? analysis::kRateStatistic : kMedian};
+  if (!is_rate && series.unit != "ns") return out;
+  for (const std::string_view tail : is_rate ? kLows : kTails)
     if (all_have(before, series.series_id, tail)) out.push_back(tail);
   return out;
 }
@@ -190,6 +199,7 @@ void add_dropped(const std::map<std::string, analysis::MetricRuns>& dropped, con
 void add_metrics(const UpgradeData& sides, const NodeRoles& roles, analysis::UpgradeRuns& out) {
   const BySeries before = by_series(sides.before);
   const BySeries after = by_series(sides.after);
+  const auto revised = revised_kernels(sides);
   NodeRoles all = roles;
   for (const store::UpgradeNodeRow& node : sides.upgrade.nodes)
     if (!node.changed) all.controls.insert(node.node);
@@ -198,7 +208,7 @@ void add_metrics(const UpgradeData& sides, const NodeRoles& roles, analysis::Upg
   for (const auto& [id, series] : sides.series) {
     const bool is_kept = pair_of(series, roles).has_value();
     const auto pair = pair_of(series, all);
-    if (!pair) continue;
+    if (!pair || revised.contains(series.kernel)) continue;
     for (const std::string_view statistic : statistics_of(series, before)) {
       const std::string name = metric_text(series, std::string(statistic));
       analysis::MetricRuns& metric = (is_kept ? metrics : dropped)[name];
@@ -346,7 +356,7 @@ void take(const std::vector<store::SidePointRow>& points, const UpgradeData& sid
   for (const store::SidePointRow& point : points)
     if (const auto curve = curves.find(point.series); curve != curves.end())
       (curve->second->*side)[point.launch].push_back(
-          {.bytes = sides.series.at(point.series).message_bytes, .value = point.median});
+          {.bytes = sides.series.at(point.series).message_bytes, .value = point.headline});
 }
 
 // The knees of launches that measured all sizes; the others are left out.
@@ -364,8 +374,10 @@ std::vector<double> knees_of(const Launches& launches, const Curve& curve,
 void add_knees(const UpgradeData& sides, const NodeRoles& roles, analysis::UpgradeRuns& out) {
   std::map<std::string, Curve> curves;
   std::map<std::int64_t, Curve*> by_series;
+  const auto revised = revised_kernels(sides);
   for (const auto& [id, series] : sides.series) {
-    if (!(series.message_bytes > 0) || !pair_of(series, roles)) continue;
+    if (!(series.message_bytes > 0) || !pair_of(series, roles) || revised.contains(series.kernel))
+      continue;
     Curve& curve = curves[curve_text(series)];
     curve.series = &series;
     curve.sizes.insert(series.message_bytes);
@@ -394,6 +406,44 @@ void add_knees(const UpgradeData& sides, const NodeRoles& roles, analysis::Upgra
 
 }  // namespace
 
+// A side without the kernel has no revision of it.
+std::map<std::string, Revisions> revised_kernels(const UpgradeData& sides) {
+  std::map<std::string, Revisions> out;
+  const auto take = [&](const std::vector<store::SidePointRow>& points,
+                        std::uint32_t Revisions::*side) {
+    for (const store::SidePointRow& point : points) {
+      const store::SeriesRow& series = sides.series.at(point.series);
+      std::uint32_t& newest = out[series.kernel].*side;
+      newest = std::max(newest, series.revision);
+    }
+  };
+  take(sides.before, &Revisions::before);
+  take(sides.after, &Revisions::after);
+  std::erase_if(out, [](const auto& entry) {
+    const Revisions& revisions = entry.second;
+    return revisions.before == 0 || revisions.after == 0 || revisions.before == revisions.after;
+  });
+  return out;
+}
+
+namespace {
+
+// The reason why figures of revised kernels are not compared; "" where there is none.
+std::string why_revised(const UpgradeData& sides) {
+  std::vector<std::string> kernels;
+  for (const auto& [kernel, revisions] : revised_kernels(sides))
+    kernels.push_back(
+        fmt::format("{} (revision {} now, {} before)", kernel, revisions.after, revisions.before));
+  if (kernels.empty()) return "";
+  constexpr std::size_t kNamed = 2;
+  return fmt::format(
+      "another method measures {}, so that the sides are not compared; railgauge "
+      "upgrades prepare measures a before side by it",
+      some_of(kernels, kNamed));
+}
+
+}  // namespace
+
 // More than one run of the after side, or an earlier attempt, makes it a repeated look. A stack
 // that changed while a side was measured makes the whole verdict invalid.
 analysis::UpgradeRuns runs_of(const UpgradeData& sides) {
@@ -410,6 +460,7 @@ analysis::UpgradeRuns runs_of(const UpgradeData& sides) {
   out.min_runs = kRunsASide;
   out.min_before = out.before_is_history ? kHistoryRunsBefore : kRunsASide;
   out.min_coverage = sides.min_coverage;
+  out.revised = why_revised(sides);
   for (const std::string& node : roles.changed)
     if (const auto stacks = sides.stacks.find(node);
         stacks != sides.stacks.end() && !stacks->second.while_measured.empty())

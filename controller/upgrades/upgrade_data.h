@@ -106,7 +106,17 @@ bool is_same_stack(const UpgradeData& sides);
 // The series' pair without figures, the changed end first; absent where a node has no role.
 std::optional<analysis::PairRuns> pair_of(const store::SeriesRow& series, const NodeRoles& roles);
 
-// The judge's input: all that either side measured on nodes with a role.
+// The newest revisions of a kernel on the two sides.
+struct Revisions {
+  std::uint32_t before = 0;
+  std::uint32_t after = 0;
+};
+// Kernels whose revision differs between the sides, by name. Another revision is another method, so
+// that its figures form other series and are not compared.
+std::map<std::string, Revisions> revised_kernels(const UpgradeData& sides);
+
+// The judge's input: all that either side measured on nodes with a role, without the figures of
+// revised kernels.
 analysis::UpgradeRuns runs_of(const UpgradeData& sides);
 
 // The changes without Railgauge's own version.

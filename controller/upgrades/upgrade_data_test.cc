@@ -31,8 +31,8 @@ UpgradeData two_ports() {
                         .larger_is_better = true,
                         .endpoints = ends[i]};
     for (int run = 0; run < 5; ++run) {
-      sides.before.push_back({.run_id = "before", .series = id, .median = 100 + 0.01 * run});
-      sides.after.push_back({.run_id = "after", .series = id, .median = 100 + 0.01 * run});
+      sides.before.push_back({.run_id = "before", .series = id, .headline = 100 + 0.01 * run});
+      sides.after.push_back({.run_id = "after", .series = id, .headline = 100 + 0.01 * run});
     }
     const auto node = [&](std::size_t end) { return ends[i][end].substr(0, 2); };
     sides.tasks_after.push_back(
@@ -78,10 +78,10 @@ TEST(JudgeSides, APortThatNightsHardlyMeasuredIsMissingThoughItsPartnerWasShown)
   sides.series[4].series_id = 4;
   sides.series[4].endpoints = {"n1/b:1", "n2/b:1"};
   for (int run = 0; run < 5; ++run)
-    sides.after.push_back({.run_id = "after", .series = 4, .median = 100 + 0.01 * run});
-  sides.before.push_back({.run_id = "before", .series = 4, .median = 100});
+    sides.after.push_back({.run_id = "after", .series = 4, .headline = 100 + 0.01 * run});
+  sides.before.push_back({.run_id = "before", .series = 4, .headline = 100});
   EXPECT_THAT(missing(sides), ElementsAre("n1/b:1 with n2/b:1"));
-  sides.before.push_back({.run_id = "before", .series = 4, .median = 100});
+  sides.before.push_back({.run_id = "before", .series = 4, .headline = 100});
   EXPECT_THAT(missing(sides), IsEmpty());
 }
 
@@ -107,10 +107,10 @@ TEST(JudgeSides, AMetricThatNoNightHasIsNoPass) {
     sides.series[id + 3] = sides.series[id];
     sides.series[id + 3].metric = "message_rate";
     for (int run = 0; run < 5; ++run)
-      sides.after.push_back({.run_id = "after", .series = id + 3, .median = 100 + 0.01 * run});
+      sides.after.push_back({.run_id = "after", .series = id + 3, .headline = 100 + 0.01 * run});
   }
   const analysis::UpgradeRuns runs = runs_of(sides);
-  EXPECT_THAT(runs.uncompared, ElementsAre("verbs.write_bw message_rate median"));
+  EXPECT_THAT(runs.uncompared, ElementsAre("verbs.write_bw message_rate rate"));
   EXPECT_EQ(analysis::judge_upgrade(runs).verdict, analysis::Verdict::kInconclusive);
   sides.min_coverage = 0.5;
   EXPECT_EQ(analysis::judge_upgrade(runs_of(sides)).verdict, analysis::Verdict::kPass);

@@ -25,9 +25,11 @@ namespace {
 constexpr double kDaySeconds = 86'400;
 const std::string_view kRegressed = word(analysis::Verdict::kRegressed);
 // The statistics that a metric's name may contain.
-constexpr std::array<const char*, 4> kStatistics{"median", "p90", "p99", "p99.9"};
+constexpr std::array<const char*, 8> kStatistics{"median", "p90", "p99", "p99.9",
+                                                 "rate",   "p10", "p1",  "flow"};
 
-// Series of the changed nodes whose metric regressed, with the upper medians of both sides.
+// Series of the changed nodes whose metric regressed, with the upper medians of both sides'
+// headlines.
 std::vector<store::FindingSeriesRow> moved_series(const UpgradeData& sides,
                                                   const api::Upgrade& report) {
   std::set<std::string> names;
@@ -35,9 +37,9 @@ std::vector<store::FindingSeriesRow> moved_series(const UpgradeData& sides,
     if (metric.verdict() == kRegressed) names.insert(metric.name());
   std::map<std::int64_t, std::pair<std::vector<double>, std::vector<double>>> levels;
   for (const store::SidePointRow& point : sides.before)
-    levels[point.series].first.push_back(point.median);
+    levels[point.series].first.push_back(point.headline);
   for (const store::SidePointRow& point : sides.after)
-    levels[point.series].second.push_back(point.median);
+    levels[point.series].second.push_back(point.headline);
   const std::set<std::string> changed = changed_names(sides.upgrade);
   std::vector<store::FindingSeriesRow> out;
   for (const auto& [id, series] : sides.series) {

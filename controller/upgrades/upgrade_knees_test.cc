@@ -60,12 +60,12 @@ UpgradeData sides_of(const Fabric& fabric) {
         const double half = changed ? fabric.half : 4096;
         sides.before.push_back({.run_id = "before",
                                 .series = id,
-                                .median = figure(rate(bytes, 4096)),
+                                .headline = figure(rate(bytes, 4096)),
                                 .launch = node * 100 + launch});
         sides.after.push_back(
             {.run_id = "after",
              .series = id,
-             .median = figure(rate(bytes, half) * (1 - (changed ? fabric.loss : 0))),
+             .headline = figure(rate(bytes, half) * (1 - (changed ? fabric.loss : 0))),
              .launch = node * 100 + 50 + launch});
       }
     }

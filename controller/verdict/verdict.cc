@@ -464,6 +464,7 @@ UpgradeVerdict judge_upgrade(const UpgradeRuns& upgrade) {
     out.kind = slower ? "performance" : "mode_mix";
     return conclude(Verdict::kRegressed, first_reason(out, Verdict::kRegressed));
   }
+  if (!upgrade.revised.empty()) return conclude(Verdict::kInconclusive, upgrade.revised);
   if (out.metrics.empty()) return conclude(Verdict::kInvalid, "nothing was measured");
   const std::string lacking = first_reason(out, Verdict::kInvalid);
   if (count_of(out, Verdict::kInvalid) == out.metrics.size())

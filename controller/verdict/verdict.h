@@ -105,6 +105,9 @@ struct UpgradeRuns {
   std::vector<std::string> notes{};
   // Metrics with figures on the after side only; a pass does not rest on them.
   std::vector<std::string> uncompared{};
+  // Reason why figures of both sides are left out, because another method made those after; "" for
+  // none. A pass does not rest on them.
+  std::string revised{};
   // Reason why the sides cannot be compared; "" for valid sides.
   std::string invalid{};
 };

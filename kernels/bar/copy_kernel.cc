@@ -207,7 +207,7 @@ constexpr Declared kWriteLat{
 template <const Declared& kKernel>
 KernelInfo info() {
   const bool bandwidth = kKernel.figure == CopyFigure::kBandwidth;
-  InfoBuilder builder(kKernel.name, 1, kKernel.summary);
+  InfoBuilder builder(kKernel.name, bandwidth ? 2 : 1, kKernel.summary);
   builder.endpoint("gpu")
       .metrics({bandwidth ? "bandwidth_bytes_per_second" : "latency_ns"})
       .sizes(bandwidth ? "4KiB,64KiB,1MiB,16MiB" : "4,8,64,256,1KiB,4KiB,16KiB,64KiB")

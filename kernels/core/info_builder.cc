@@ -143,4 +143,12 @@ InfoBuilder& InfoBuilder::sampling(const std::string& operation, std::int64_t mi
       .boolean("verify", "after each size, compare a seeded pattern byte by byte", true);
 }
 
+// A person who wants less says so; the time cap and the sample limit end a size before it.
+InfoBuilder& InfoBuilder::least_time(const std::string& default_value) {
+  return duration("least_time",
+                  "samples of one size take at least this long, so that a rare pause is among "
+                  "them; time_cap and max_samples may end it before",
+                  default_value, 0, kHourNs);
+}
+
 }  // namespace railgauge

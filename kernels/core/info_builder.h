@@ -47,6 +47,8 @@ class InfoBuilder {
   // the unit of iterations.
   InfoBuilder& sampling(const std::string& operation, std::int64_t min_samples,
                         std::int64_t max_samples);
+  // Declares least_time, for rates: see SamplerOptions::least_measure_ns.
+  InfoBuilder& least_time(const std::string& default_value);
   // Calls `declare`, which declares a family's own set of parameters here.
   template <class Declare>
   InfoBuilder& apply(Declare declare) {

@@ -141,7 +141,7 @@ Status Session::measure() {
   // A fixed count that is cut would be another measurement: only the task's deadline ends it.
   const double until_ns = adaptive ? options_.time_cap_ns : std::numeric_limits<double>::infinity();
   auto next_check = static_cast<double>(options_.min_samples);
-  double next_check_ns = 0;
+  double next_check_ns = options_.least_measure_ns;
   // Touched now, so that no page fault lands in a timed batch.
   out_.samples.resize(wanted);
   out_.samples.clear();

@@ -31,6 +31,9 @@ struct SamplerOptions {
   // its own length. Limits the number of first samples for operations whose first sample in a batch
   // differs (a GPU that idled).
   std::uint64_t least_batch = 1;
+  // The stop rule is not asked before the kept samples took this long, in nanoseconds: a rate must
+  // not stop before a rare pause can come.
+  double least_measure_ns = 0;
 };
 
 // The samples of one run and the reason for its end.

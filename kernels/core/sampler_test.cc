@@ -59,6 +59,21 @@ TEST(Sampler, StopsAtMinSamplesWhenTheIntervalIsNarrow) {
   EXPECT_EQ(sampled->warmup_count + sampled->samples.size(), steady.calls);
 }
 
+// The interval is narrow at once; the asked time decides, up to the time cap.
+TEST(Sampler, DoesNotStopBeforeTheLeastTimeOfItsKeptSamples) {
+  for (const double cap_ns : {5e9, 1e9}) {
+    FakeClock clock;
+    Operation steady{clock, [](auto) { return 1e6; }};
+    const auto sampled =
+        run(clock, {.min_samples = 30, .time_cap_ns = cap_ns, .batch = 10, .least_measure_ns = 2e9},
+            steady);
+    ASSERT_TRUE(sampled);
+    EXPECT_EQ(sampled->stop_reason, cap_ns > 2e9 ? "converged" : "time_cap");
+    EXPECT_GE(sampled->measure_ns, std::min(2e9, 0.9 * cap_ns));
+    EXPECT_LE(sampled->measure_ns, std::min(2e9, cap_ns) + 10e6);
+  }
+}
+
 TEST(Sampler, KeepsEverySampleInOrder) {
   FakeClock clock;
   std::mt19937_64 random(1);

@@ -1,11 +1,25 @@
 // Makes options from parameters, and a point from samples.
 #include "kernels/core/sampling.h"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 
+#include "kernels/core/stats/rate.h"
 #include "kernels/core/stats/stats.h"
 
 namespace railgauge {
+namespace {
+
+// Units are the words of the point's schema; all rates end alike.
+bool is_rate(const PointNames& names) { return names.unit.ends_with("per_second"); }
+
+// A rate of 0 is no amount over a time.
+bool moved_always(const std::vector<double>& rates) {
+  return std::ranges::all_of(rates, [](double rate) { return rate > 0; });
+}
+
+}  // namespace
 
 // A fixed number of iterations has no warm-up: other tools count every iteration.
 Result<SamplerOptions> sampler_options(const Params& params) {
@@ -16,6 +30,8 @@ Result<SamplerOptions> sampler_options(const Params& params) {
   options.time_cap_ns = params.duration_ns("time_cap");
   options.fixed_samples = static_cast<std::uint64_t>(params.integer("iterations"));
   options.warm_up = options.fixed_samples == 0;
+  if (params.effective().contains("least_time"))
+    options.least_measure_ns = params.duration_ns("least_time");
   if (options.min_samples > options.max_samples)
     return invalid("parameter min_samples: {} is above max_samples, which is {}",
                    options.min_samples, options.max_samples);
@@ -29,7 +45,9 @@ const TickClock& tick_clock(const Context& context) {
   return *clock;
 }
 
-// Every statistic comes from summarize(), so that all kernels report the same ones.
+// Every statistic comes from summarize(), so that all kernels report the same ones. Samples of a
+// rate are of equal amounts, hence their rate over all time is known; a kernel whose samples are
+// others sets the figures of a rate itself.
 Point make_point(const PointNames& names, std::uint64_t message_bytes, const Sampled& sampled,
                  bool raw_samples, bool synthetic) {
   Point point;
@@ -44,6 +62,8 @@ Point make_point(const PointNames& names, std::uint64_t message_bytes, const Sam
   point.set_warmup_count(static_cast<double>(sampled.warmup_count));
   point.set_measure_ns(sampled.measure_ns);
   point.set_synthetic(synthetic);
+  if (is_rate(names) && moved_always(sampled.samples))
+    set_rate(rate_figures(equal_amounts(sampled.samples, sampled.measure_ns)), point);
   if (raw_samples) point.mutable_samples()->Assign(sampled.samples.begin(), sampled.samples.end());
   return point;
 }

@@ -104,7 +104,9 @@ void add_sampling(InfoBuilder& builder, const Operation& operation) {
 // The declared parameters follow from the operation's flags, so that no kernel offers a parameter
 // that it would ignore.
 KernelInfo info_of(const Operation& operation) {
-  InfoBuilder builder(std::string(operation.name), 1, std::string(operation.summary));
+  // The figures of a rate have all time in them since revision 2.
+  InfoBuilder builder(std::string(operation.name), operation.figure == Figure::kLatency ? 1 : 2,
+                      std::string(operation.summary));
   builder.ranks(2, operation.pair ? 2 : 0).endpoint("none").metrics({names_of(operation).metric});
   builder.choice("mpi", "", "which MPI measures: its program and launcher", {"openmpi", "mpich"})
       .identity();

@@ -410,7 +410,7 @@ std::string sample_in_words(std::uint64_t graph_calls, std::uint64_t repeat) {
 
 // Parameters that an operation does not use are not declared, so a task cannot set them.
 KernelInfo info_of(const Operation& operation) {
-  InfoBuilder builder(operation.name, 3, operation.summary);
+  InfoBuilder builder(operation.name, 4, operation.summary);
   builder.ranks(1, 0)
       .endpoint("gpu")
       .metrics({"latency_ns", "algbw_bytes_per_second", "busbw_bytes_per_second"})

@@ -23,6 +23,7 @@
 #include "kernels/core/agreement.h"
 #include "kernels/core/cpu_time.h"
 #include "kernels/core/sampling.h"
+#include "kernels/core/stats/rate.h"
 #include "kernels/memory/host_buffer.h"
 #include "kernels/net/pattern.h"
 #include "kernels/net/pipe.h"
@@ -257,8 +258,7 @@ class TcpBandwidth final : public Kernel {
     std::unique_ptr<Receivers> receivers;
     std::unique_ptr<Senders> senders;  // stopped first
     std::optional<Sampled> sampled;
-    double window_bytes = 0;
-    double window_ns = 0;
+    std::vector<Stretch> windows;  // in bytes
     double own_cpu_ns = 0;
   };
 
@@ -313,7 +313,7 @@ class TcpBandwidth final : public Kernel {
     const double began_cpu_ns = thread_cpu_ns();
     Sampler sampler(context.clock, options_);
     part.sampled = RG_TRY(sampler.run([&](std::uint64_t count, std::vector<double>& out) {
-      if (out.empty()) part.window_bytes = part.window_ns = 0;  // what was before warmed up
+      if (out.empty()) part.windows.clear();  // what was before warmed up
       return add_windows(context, part, count, out);
     }));
     part.own_cpu_ns = thread_cpu_ns() - began_cpu_ns;
@@ -339,8 +339,7 @@ class TcpBandwidth final : public Kernel {
         continue;
       }
       out.push_back((after - before) / (window_ns / 1e9));
-      part.window_bytes += after - before;
-      part.window_ns += window_ns;
+      part.windows.push_back({after - before, window_ns});
       since = now;
       before = after;
       --count;
@@ -404,7 +403,9 @@ class TcpBandwidth final : public Kernel {
                               .unit = "bytes_per_second",
                               .larger_is_better = true},
                              sizes_[size_index], *part.sampled, context.raw_samples, false);
-    point.set_mean(part.window_bytes / (part.window_ns / 1e9));
+    const RateFigures figures = rate_figures(part.windows);
+    point.set_mean(figures.per_second);
+    set_rate(figures, point);
     point.set_verified(context.params.boolean("verify"));
     auto& facts = *point.mutable_facts();
     facts["mean_is"] = "all bytes over all time";
@@ -436,7 +437,7 @@ class TcpBandwidth final : public Kernel {
 // A thread per stream and direction bounds the number of streams.
 KernelInfo info() {
   constexpr double kMaxStreams = 256;
-  return InfoBuilder("net.tcp_bw", 1, "TCP bandwidth between two ports over one or more streams")
+  return InfoBuilder("net.tcp_bw", 2, "TCP bandwidth between two ports over one or more streams")
       .ranks(2, 2)
       .endpoint("nic")
       .metrics({"bandwidth_bytes_per_second"})
@@ -449,6 +450,7 @@ KernelInfo info() {
               {"one_way", "both"})
       .identity()
       .sampling("windows of 10 ms", 30, 10'000)
+      .least_time("2s")
       .apply(add_connection)
       .build();
 }

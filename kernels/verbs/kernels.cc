@@ -4,10 +4,11 @@
 // completion on every `signal_every`-th; the target's CPU stays idle, so it cannot bend the number.
 // Bytes count once, at the initiator, when their completion is polled. A sample is the bandwidth of
 // a window: the messages retired between two polls that found completions, at least `window_writes`
-// of them (a fact of the point, chosen so that a window lasts about a millisecond). The estimate is
-// the median window; `mean` is all bytes of the kept windows over all their time, which is what
-// perftest calls average. With `iterations` the first window begins before the first post and the
-// last ends at the last completion, so that `mean` has perftest's meaning exactly.
+// of them (a fact of the point, chosen so that a window lasts about a millisecond). The headline is
+// `rate`: all bytes of the kept windows over all their time, which is what perftest calls average,
+// pauses included; the median window and the low slots are beside it. With `iterations` the first
+// window begins before the first post and the last ends at the last completion, so that `rate` has
+// perftest's meaning exactly.
 //
 // The latencies are described in ping_pong.cc and completion_latency.cc.
 #include "kernels/verbs/kernels.h"
@@ -66,7 +67,7 @@ void add_manner(InfoBuilder& builder) {
           "duration",
           "measures for this long in slots of 10 ms (longer where 10 completions take longer), "
           "without a stop rule; 0 measures until "
-          "the estimate is precise, and 1 s in direction both",
+          "the estimate is precise, and 2 s in direction both",
           "0s", 0, kHourNs);
 }
 
@@ -107,7 +108,7 @@ void add_bandwidth(InfoBuilder& builder, const Operation& does) {
                 "NCCL, UCX and perftest do, but not beside a staged twin",
                 {"auto", "on", "off"})
         .identity();
-  builder.sampling(plural_of(does), 30, 10'000);
+  builder.sampling(plural_of(does), 30, 10'000).least_time("2s");
   add_added_cost(builder,
                  "test control: signal_every at a time, each group completed before the next and "
                  "made longer by this share of its own time");
@@ -164,31 +165,31 @@ std::unique_ptr<Kernel> make(const KernelForm& form) {
                    is_bandwidth ? StagedFigure::kBandwidth : StagedFigure::kLatency);
 }
 
-constexpr KernelForm kWriteBw{"verbs.write_bw", 3,
+constexpr KernelForm kWriteBw{"verbs.write_bw", 4,
                               "RDMA WRITE bandwidth and message rate between two ports",
                               Verb::kWrite, Figure::kBandwidth};
 
 // Each message also uses up a receive at the target, which gives it out again.
-constexpr KernelForm kWriteImmBw{"verbs.write_imm_bw", 2,
+constexpr KernelForm kWriteImmBw{"verbs.write_imm_bw", 3,
                                  "RDMA WRITE with immediate data: bandwidth and message rate",
                                  Verb::kWriteImm, Figure::kBandwidth};
 
 // The bytes flow towards the initiator. As many reads are outstanding on the wire as both devices
 // allow (the fact outstanding_reads), however deep the queue.
-constexpr KernelForm kReadBw{"verbs.read_bw", 2,
+constexpr KernelForm kReadBw{"verbs.read_bw", 3,
                              "RDMA READ bandwidth and message rate between two ports", Verb::kRead,
                              Figure::kBandwidth};
 
 // The target takes each message into a receive and gives that out again; on RC the adapters wait
 // for it, on UC and UD what finds none is lost, and the figure counts the share that arrived.
-constexpr KernelForm kSendBw{"verbs.send_bw", 2,
+constexpr KernelForm kSendBw{"verbs.send_bw", 3,
                              "SEND bandwidth and message rate between two ports", Verb::kSend,
                              Figure::kBandwidth};
 
 // 8 bytes each. Each queue pair has words of its own at the target, a cache line apart; their sum
 // in the end is the number of operations.
 constexpr KernelForm kAtomicBw{
-    "verbs.atomic_bw", 2, "RDMA fetch-and-add or compare-and-swap of 8 bytes: rate and bandwidth",
+    "verbs.atomic_bw", 3, "RDMA fetch-and-add or compare-and-swap of 8 bytes: rate and bandwidth",
     Verb::kFetchAdd, Figure::kBandwidth};
 
 // Each write is waited for in memory.

@@ -1,7 +1,9 @@
 // Transports, addressing, both directions and stretches of time, on the fake libibverbs.
 #include <gmock/gmock.h>
 
+#include <chrono>
 #include <cstdlib>
+#include <thread>
 
 #include "kernels/catalog.h"
 #include "kernels/dl/verbs.h"
@@ -202,6 +204,71 @@ TEST(SlotsOfTime, AreTakenTogetherWhereOneIsTooShortForSomeCompletions) {
   EXPECT_EQ(together.writes, 200);
   EXPECT_EQ(together.sampled.samples.size(), 20U);
   EXPECT_NEAR(together.sampled.samples[0], 2400, 1e-6);  // three of the five slots had 4
+}
+
+// Six slots have ten completions. Where they do not divide the number of slots, a stall at the very
+// end must not fall out.
+TEST(SlotsOfTime, NoneAtTheEndIsLeftOut) {
+  for (const std::size_t slots : {100U, 101U, 103U, 109U}) {
+    std::vector<std::vector<std::uint32_t>> counts{std::vector<std::uint32_t>(slots, 2)};
+    for (std::size_t i = slots - 9; i < slots; ++i) counts[0][i] = 0;
+    const auto measured =
+        verbs::measured_by_slots(counts, {.slot_seconds = 0.01, .message_bytes = 10, .group = 1});
+    EXPECT_EQ(measured.facts.at("smallest_slot_bytes_per_second"), "0") << slots;
+    double writes = 0;
+    double ns = 0;
+    for (const Stretch& joined : measured.stretches) {
+      writes += joined.amount;
+      ns += joined.ns;
+      EXPECT_GE(joined.ns, 50e6 - 1) << slots;
+    }
+    EXPECT_EQ(writes, 2 * static_cast<double>(slots - 9)) << slots;
+    EXPECT_NEAR(ns, 10e6 * static_cast<double>(slots), 1) << slots;
+    EXPECT_EQ(measured.stretches.size(), measured.sampled.samples.size());
+  }
+}
+
+// Each stall takes at least the time that it sleeps, so that these bounds hold on any machine.
+class Stalls : public Manners {
+ protected:
+  static constexpr double kStallNs = 5e6;
+  static constexpr std::uint64_t kEach = 320;  // data operations
+  static constexpr std::uint64_t kWrites = 6'400;
+  static constexpr double kStalls = static_cast<double>(kWrites) / kEach;
+
+  void SetUp() override {
+    Manners::SetUp();
+    verbs_control().on_data_write = [](std::uint64_t number) {
+      if (number % kEach == kEach / 2)
+        std::this_thread::sleep_for(std::chrono::nanoseconds(static_cast<std::int64_t>(kStallNs)));
+    };
+  }
+  void TearDown() override {
+    verbs_control().on_data_write = nullptr;
+    Manners::TearDown();
+  }
+};
+
+TEST_F(Stalls, OfALinkLowerTheRateOfAWindowedStreamByTheTimeTheyTake) {
+  const auto results =
+      run("verbs.write_bw", {{"sizes", "4KiB"}, {"iterations", std::to_string(kWrites)}});
+  expect_passed(results, "stalls");
+  const Point& point = results[0].points[0];
+  EXPECT_LE(point.rate(), 4096.0 * kWrites / (kStalls * kStallNs / 1e9));
+  EXPECT_GE(point.longest_pause_ns(), 0.8 * kStallNs);
+  EXPECT_GE(point.pause_share() * 4096 * kWrites / point.rate() * 1e9, 0.8 * kStalls * kStallNs);
+  const Point& messages = results[0].points[1];
+  EXPECT_NEAR(messages.rate() * 4096 / point.rate(), 1, 1e-9);
+  EXPECT_EQ(messages.pause_share(), point.pause_share());
+}
+
+TEST_F(Stalls, OfALinkAreInTheSlotsOfAStretchOfTime) {
+  const auto results = run("verbs.write_bw", {{"sizes", "4KiB"}, {"duration", "500ms"}});
+  expect_passed(results, "stalls");
+  const Point& point = results[0].points[0];
+  EXPECT_DOUBLE_EQ(point.rate(), point.mean());
+  EXPECT_TRUE(point.has_pause_share());
+  EXPECT_LE(point.rate(), 4096.0 * kEach / (kStallNs / 1e9) * 1.2) << "320 messages a stall";
 }
 
 TEST_F(Manners, PacketsAreAddressedAsTheParametersSay) {

@@ -196,6 +196,14 @@ TEST_F(TimedLoops, AllocateNothingFromTheFirstPostOfAFixedNumberToTheLast) {
   EXPECT_EQ(fixed.after, fixed.before);
 }
 
+// Windows last 100 ticks: a wait of up to twice that is the stream's own way to a completion.
+TEST(Windows, TakeInAWaitBeforeThemThatIsAPause) {
+  EXPECT_EQ(window_begin(1'000, 1'150, 100), 1'150U);
+  EXPECT_EQ(window_begin(1'000, 1'200, 100), 1'200U);
+  EXPECT_EQ(window_begin(1'000, 1'201, 100), 1'000U);
+  EXPECT_EQ(window_begin(1'000, 90'000, 0), 90'000U) << "no window is known yet";
+}
+
 TEST_F(TimedLoops, AnOpenWindowIsGivenUpWhereRoomMustBeMade) {
   fake::NullQueue null;
   Quick quick(null);

@@ -11,6 +11,7 @@
 
 #include "controller/cli/render/compared_figures.h"
 #include "controller/cli/render/table.h"
+#include "kernels/core/base/headline.h"
 #include "kernels/core/base/outcome.h"
 #include "kernels/core/pci_distance.h"
 #include "kernels/core/text/units.h"
@@ -100,6 +101,9 @@ std::vector<Scale> scales_of(const ResultPoint& point, Units units) {
 
 std::string scaled(double value, const Scale& scale) { return figure(value * scale.factor); }
 
+// Whether the figure is a rate: all that moved over all time, with its pauses beside it.
+bool is_rate(const ResultPoint& point) { return point.point().unit().ends_with("per_second"); }
+
 // "-" where the samples were too few for an interval.
 std::string interval(const Point& point, const Scale& scale) {
   if (!point.has_median_low() || !point.has_median_high()) return "-";
@@ -112,7 +116,7 @@ std::string share_of_line_rate(const ResultPoint& point) {
   if (is_loopback(point)) return "";  // it never was on the line
   const auto rate = parse_number(fact(point, "port_rate_bits_per_second"));
   if (!rate || *rate <= 0 || is_soft_roce(point) || is_synthetic(point)) return "";
-  return format_share(point.point().median() * 8 / *rate);
+  return format_share(headline_of(point.point()) * 8 / *rate);
 }
 
 // Everything that limits trust in the figure, in one cell.
@@ -193,10 +197,19 @@ std::vector<Cell> row_of(const ResultPoint& point, bool pairs, const std::vector
   row.emplace_back(value.message_bytes() > 0 ? format_bytes(value.message_bytes()) : "");
   // No figure counts when the data was wrong, but what was measured stays visible, marked.
   const Tone tone = point.outcome() == kPassed ? Tone::kPlain : tone_of(point.outcome());
-  for (const Scale& scale : scales) row.emplace_back(scaled(value.median(), scale), tone);
+  const auto optional = [&](bool has, double figure) {
+    return has ? scaled(figure, scales[0]) : "-";
+  };
+  for (const Scale& scale : scales) row.emplace_back(scaled(headline_of(value), scale), tone);
   row.emplace_back(share_of_line_rate(point));
+  if (is_rate(point)) row.emplace_back(scaled(value.median(), scales[0]));
   row.emplace_back(interval(value, scales[0]));
-  row.emplace_back(value.has_p99() ? scaled(value.p99(), scales[0]) : "-");
+  if (is_rate(point)) {
+    row.emplace_back(optional(value.has_slot_p10(), value.slot_p10()));
+    row.emplace_back(value.has_pause_share() ? format_share(value.pause_share()) : "-");
+  } else {
+    row.emplace_back(optional(value.has_p99(), value.p99()));
+  }
   row.emplace_back(fmt::format("{:.0f}", value.sample_count()));
   row.emplace_back(notes_of(point), is_synthetic(point) ? Tone::kBad : tone_of(point.outcome()));
   return row;
@@ -213,8 +226,13 @@ std::string one_table(const std::string& title, const std::vector<const ResultPo
            !point->kernel().starts_with("nccl.");
   });
   std::string headings = pairs ? "FROM|TO|PAIR|SIZE>" : "ENDPOINTS|PAIR|SIZE>";
-  for (const Scale& scale : scales) headings += fmt::format("|MEDIAN {}>", scale.label);
-  headings += fmt::format("|OF LINE RATE>|95 % INTERVAL {0}>|P99 {0}>|N>|NOTES", scales[0].label);
+  const bool rates = is_rate(*points.front());
+  for (const Scale& scale : scales)
+    headings += fmt::format("|{} {}>", rates ? "RATE" : "MEDIAN", scale.label);
+  headings += fmt::format(
+      fmt::runtime(rates ? "|OF LINE RATE>|MEDIAN {0}>|95 % INTERVAL {0}>|P10 {0}>|PAUSED>|N>|NOTES"
+                         : "|OF LINE RATE>|95 % INTERVAL {0}>|P99 {0}>|N>|NOTES"),
+      scales[0].label);
   Rows rows;
   rows.reserve(points.size());
   for (const ResultPoint* point : points) rows.push_back(row_of(*point, pairs, scales));

@@ -7,6 +7,7 @@
 
 #include "controller/cli/render/compared_figures.h"
 #include "controller/cli/render/table.h"
+#include "kernels/core/base/headline.h"
 #include "kernels/core/base/outcome.h"
 #include "kernels/core/params.h"
 #include "kernels/core/stats/quantile.h"
@@ -180,7 +181,7 @@ void add_point(const ResultPoint& point, Contest& contest) {
   if (is_first) contest.settings.push_back(settings);
   Measured& measured = place->second;
   const Point& value = point.point();
-  measured.medians.push_back(value.median());
+  measured.medians.push_back(headline_of(value));
   if (value.has_median_low() && value.has_median_high()) {
     measured.lows.push_back(value.median_low());
     measured.highs.push_back(value.median_high());

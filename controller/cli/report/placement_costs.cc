@@ -8,6 +8,7 @@
 #include "controller/cli/render/compared_figures.h"
 #include "controller/cli/render/results_table.h"
 #include "controller/cli/render/table.h"
+#include "kernels/core/base/headline.h"
 #include "kernels/core/base/outcome.h"
 #include "kernels/core/pci_distance.h"
 #include "kernels/core/stats/quantile.h"
@@ -45,7 +46,8 @@ std::vector<NearFarRatio> near_far_ratios(
     std::vector<double> near;
     std::vector<double> far;
     for (const ResultPoint* point : figure)
-      (point->parameters().at("numa") == "near" ? near : far).push_back(point->point().median());
+      (point->parameters().at("numa") == "near" ? near : far)
+          .push_back(headline_of(point->point()));
     if (near.empty() || far.empty() || median(far) <= 0) continue;
     const ResultPoint& first = *figure.front();
     NearFarRatio& ratio =
@@ -104,7 +106,7 @@ bool counts(const ResultPoint& point) {
   return point.outcome() == kPassed && is_loopback(point) &&
          point.facts().contains(kDistanceFact) && point.parameters().contains(kGpuParameter) &&
          used_gpu(point) && (unit == "ns" || unit == "bytes_per_second") &&
-         point.point().median() > 0;
+         headline_of(point.point()) > 0;
 }
 
 using ByPort = std::map<std::string, std::vector<double>>;
@@ -154,7 +156,7 @@ std::vector<DistanceCost> distance_costs(
       const std::string& distance = point->facts().at(kDistanceFact);
       all[{pci_distance_rank(distance), distance}]
           .ports[split(point->endpoints(0)).second]
-          .push_back(point->point().median());
+          .push_back(headline_of(point->point()));
     }
     for (const auto& [distance, own] : all)
       costs.push_back(cost_of(distance_entry(*figure.front()), all, distance.second, own));

@@ -64,6 +64,7 @@ HistoryPoint sample_point(const std::string& at, double median) {
   point.set_measured_at(at);
   point.set_run_id(kSampleRun);
   point.set_outcome("passed");
+  point.set_headline(median);
   point.set_median(median);
   point.set_median_low(median - 10);
   point.set_median_high(median + 10);

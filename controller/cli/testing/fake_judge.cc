@@ -52,7 +52,7 @@ Upgrade sample_prepared() {
   upgrade.set_visible_loss_percent(1.5);
   upgrade.set_expected_seconds(42);
   upgrade.add_notes(
-      "verbs.write_bw bandwidth_bytes_per_second median 65536 B: a loss of 1.50 % will be called, "
+      "verbs.write_bw bandwidth_bytes_per_second rate 65536 B: a loss of 1.50 % will be called, "
       "the bound is 1.0 %");
   upgrade.set_synthetic(true);
   return upgrade;
@@ -78,12 +78,12 @@ Upgrade sample_verdict() {
   upgrade.set_state("judged");
   upgrade.set_verdict("regressed");
   upgrade.set_kind("performance");
-  upgrade.set_reason("verbs.write_bw bandwidth_bytes_per_second median 65536 B: 4.50 % worse");
+  upgrade.set_reason("verbs.write_bw bandwidth_bytes_per_second rate 65536 B: 4.50 % worse");
   upgrade.set_judged_at("2026-11-20T14:00:00Z");
   upgrade.add_after_runs("r-20261120-130000-2");
   upgrade.set_since("2026-11-20T12:30:00Z");
   JudgedMetric& worse = *upgrade.add_metrics();
-  worse = sample_metric("verbs.write_bw bandwidth_bytes_per_second median 65536 B", "regressed",
+  worse = sample_metric("verbs.write_bw bandwidth_bytes_per_second rate 65536 B", "regressed",
                         4.5, 1);
   worse.set_reason("4.50 % worse");
   JudgedPlace& place = *worse.add_places();
@@ -119,7 +119,7 @@ Finding sample_finding() {
   finding.set_kind("regression");
   finding.set_state("new");
   finding.set_severity("critical");
-  finding.set_summary("verbs.write_bw bandwidth_bytes_per_second median 65536 B: 4.50 % worse");
+  finding.set_summary("verbs.write_bw bandwidth_bytes_per_second rate 65536 B: 4.50 % worse");
   finding.set_suspect("gpu_driver 575.51 -> 580.95");
   finding.set_worse_percent(4.5);
   finding.set_opened_at("2026-11-20T14:00:00Z");

@@ -105,6 +105,11 @@ ResultPoint bandwidth(const std::string& from, const std::string& to, double med
   point.set_unit("bytes_per_second");
   point.set_larger_is_better(true);
   point.set_message_bytes(65536);
+  point.set_rate(median);
+  point.set_slot_p10(median * 0.98);
+  point.set_slot_ns(10e6);
+  point.set_longest_pause_ns(0);
+  point.set_pause_share(0);
   point.set_median(median);
   point.set_median_low(median * 0.999);
   point.set_median_high(median * 1.001);

@@ -12,6 +12,7 @@
 #include "controller/cli/verbs/commands.h"
 #include "kernels/core/base/outcome.h"
 #include "kernels/core/text/json.h"
+#include "kernels/core/text/units.h"
 
 namespace railgauge::cli {
 namespace {
@@ -71,6 +72,34 @@ std::string days_table(const History& history, bool colour) {
                       rows, colour);
 }
 
+// A rate has its headline in front of the median and its low slots and pauses in place of the p99.
+std::string points_table(const History& history, bool colour) {
+  const Series& series = history.series();
+  const bool is_rate = series.unit().ends_with("per_second");
+  const auto optional = [](bool has, double value) { return has ? figure(value) : ""; };
+  const Rows rows = rows_of(history.points(), [&](const HistoryPoint& point) {
+    Row row({point.measured_at(), point.run_id()});
+    if (is_rate) row.emplace_back(figure(point.headline()));
+    row.emplace_back(figure(point.median()));
+    row.emplace_back(optional(point.has_median_low(), point.median_low()));
+    row.emplace_back(optional(point.has_median_high(), point.median_high()));
+    if (is_rate) {
+      row.emplace_back(optional(point.has_slot_p10(), point.slot_p10()));
+      row.emplace_back(point.has_pause_share() ? format_share(point.pause_share()) : "");
+    } else {
+      row.emplace_back(optional(point.has_p99(), point.p99()));
+    }
+    row.emplace_back(point.has_epoch() ? std::to_string(point.epoch()) : "");
+    row.push_back(state_cell(point.outcome()));
+    row.emplace_back(flags_text(point));
+    return row;
+  });
+  const std::string headings =
+      is_rate ? fmt::format("RATE_{}>|MEDIAN>|LOW>|HIGH>|P10>|PAUSED>", series.unit())
+              : fmt::format("MEDIAN_{}>|LOW>|HIGH>|P99>", series.unit());
+  return render_table(fmt::format("MEASURED|RUN|{}|EPOCH>|OUTCOME|NOTES", headings), rows, colour);
+}
+
 }  // namespace
 
 // Without SERIES lists the series instead.
@@ -90,19 +119,7 @@ Result<int> show_history(Session& session, const Arguments& arguments) {
                   series.kernel(), series.metric(), series.meaning(), series.message_bytes(),
                   endpoints_text(series), series.larger_is_better() ? "larger" : "smaller"));
   if (!history.days().empty()) output.out << days_table(history, output.colour) << '\n';
-  const auto optional = [](bool has, double value) { return has ? figure(value) : ""; };
-  const Rows rows = rows_of(history.points(), [&](const HistoryPoint& point) {
-    return Row({point.measured_at(), point.run_id(), figure(point.median()),
-                optional(point.has_median_low(), point.median_low()),
-                optional(point.has_median_high(), point.median_high()),
-                optional(point.has_p99(), point.p99()),
-                point.has_epoch() ? std::to_string(point.epoch()) : "", state_cell(point.outcome()),
-                flags_text(point)});
-  });
-  output.out << render_table(fmt::format("MEASURED|RUN|MEDIAN_{}>|LOW>|HIGH>|P99>|EPOCH>|OUTCOME|"
-                                         "NOTES",
-                                         series.unit()),
-                             rows, output.colour);
+  output.out << points_table(history, output.colour);
   return kExitPassed;
 }
 
@@ -121,7 +138,7 @@ Result<int> compare_runs(Session& session, const Arguments& arguments) {
                 figure(each.median_b()),
                 each.has_b_over_a() ? fmt::format("{:+.1f} %", (each.b_over_a() - 1) * 100) : "-"});
   });
-  output.out << line_of(fmt::format("A {}, B {}; medians of the points' medians, no judgement",
+  output.out << line_of(fmt::format("A {}, B {}; medians of the points' headlines, no judgement",
                                     comparison.run_a(), comparison.run_b()))
              << render_table("SERIES>|KERNEL|METRIC|BYTES>|ENDPOINTS|A>|B>|CHANGE>", rows,
                              output.colour);

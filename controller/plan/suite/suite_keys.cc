@@ -185,7 +185,12 @@ const KeyTable kKindnessKeys(
 const KeyTable kBoundsKeys(
     "bounds", "by how much worse matters when an upgrade is judged, as a fraction",
     {
-        number_key("rate", kLeastBound, kMostBound, "bandwidth and message rate; default 0.01"),
+        number_key("rate", kLeastBound, kMostBound,
+                   "bandwidth and message rate, over all time; default 0.01"),
+        number_key("flow", kLeastBound, kMostBound,
+                   "of a rate: the share of time outside of pauses; default 0.01"),
+        number_key("p10", kLeastBound, kMostBound, "of a rate in slots of 10 ms; default 0.05"),
+        number_key("p1", kLeastBound, kMostBound, "of a rate in slots of 10 ms; default 0.1"),
         number_key("median", kLeastBound, kMostBound, "of latencies; default 0.02"),
         number_key("p90", kLeastBound, kMostBound, "default 0.02"),
         number_key("p99", kLeastBound, kMostBound, "default 0.05"),

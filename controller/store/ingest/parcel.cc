@@ -90,12 +90,17 @@ Fault check_figures(const Point& point) {
                   point.median_high(), point.min(), point.max(), point.mean(), point.stddev(),
                   point.p25(), point.p75(), point.p90(), point.p99(), point.p999(),
                   point.lag1_autocorrelation(), point.effective_sample_count(),
-                  point.warmup_count(), point.measure_ns()))
+                  point.warmup_count(), point.measure_ns(), point.rate(), point.slot_p10(),
+                  point.slot_p1(), point.slot_ns(), point.longest_pause_ns(), point.pause_share()))
     return fmt::format("{} has a figure that is not finite", point.metric());
   if (point.message_bytes() < 0) return fmt::format("{} has a negative size", point.metric());
   if (point.sample_count() < 0 || point.effective_sample_count() < 0 || point.warmup_count() < 0 ||
       point.measure_ns() < 0)
     return fmt::format("{} has a negative count or time", point.metric());
+  if (point.slot_ns() < 0 || point.longest_pause_ns() < 0)
+    return fmt::format("{} has a slot or pause of negative length", point.metric());
+  if (point.pause_share() < 0 || point.pause_share() > 1)
+    return fmt::format("{} has a share of pauses that is not within 0 to 1", point.metric());
   return {};
 }
 

@@ -9,11 +9,11 @@
 namespace railgauge::store {
 namespace {
 
-// Medians of the newest points of attempts that count and passed.
-Result<std::vector<double>> newest_medians(Connection& connection, std::int64_t series,
-                                           std::uint32_t limit) {
+// Headlines of the newest points of attempts that count and passed.
+Result<std::vector<double>> newest_headlines(Connection& connection, std::int64_t series,
+                                             std::uint32_t limit) {
   return connection.column<double>(
-      "SELECT point.median FROM point INDEXED BY point_by_series CROSS JOIN rank ON "
+      "SELECT point.headline FROM point INDEXED BY point_by_series CROSS JOIN rank ON "
       "rank.id=point.rank CROSS JOIN attempt ON attempt.id=rank.attempt AND "
       "attempt.outcome='passed' CROSS JOIN task ON task.id=attempt.task AND "
       "task.counted_attempt=attempt.attempt WHERE series=?1 ORDER BY measured_ms / 86400000 DESC, "
@@ -27,13 +27,13 @@ Status write_baseline(Connection& connection, const BaselineRow& baseline) {
   double level = baseline.level;
   std::uint32_t points = baseline.points;
   if (level == 0) {
-    const std::vector<double> medians =
-        RG_TRY(newest_medians(connection, baseline.series_id, kBaselinePoints));
-    points = static_cast<std::uint32_t>(medians.size());
-    if (medians.empty())
+    const std::vector<double> headlines =
+        RG_TRY(newest_headlines(connection, baseline.series_id, kBaselinePoints));
+    points = static_cast<std::uint32_t>(headlines.size());
+    if (headlines.empty())
       return fail(Code::kNotFound,
                   fmt::format("baseline of series {}: it has no points", baseline.series_id));
-    level = median(medians);
+    level = median(headlines);
   }
   return connection.execute(
       "INSERT OR REPLACE INTO baseline (series, kind, level, points, set_at, who, note, finding) "
@@ -63,7 +63,7 @@ Result<std::vector<BaselineRow>> read_baselines(Connection& connection, std::str
       kind));
   for (BaselineRow& row : baselines) {
     row.series = RG_TRY(read_one_series(connection, row.series_id));
-    const auto newest = RG_TRY(newest_medians(connection, row.series_id, kBaselinePoints));
+    const auto newest = RG_TRY(newest_headlines(connection, row.series_id, kBaselinePoints));
     if (!newest.empty()) row.now = median(newest);
   }
   return baselines;

@@ -120,10 +120,12 @@ Result<HistoryRow> read_history(Connection& connection, std::int64_t series,
   HistoryRow history{.series = RG_TRY(read_one_series(connection, series))};
   using Row = HistoryPointRow;
   history.points = RG_TRY(connection.list(
-      Columns{&Row::measured_at, &Row::run_id, &Row::outcome, &Row::median, &Row::median_low,
-              &Row::median_high, &Row::p99, &Row::sample_count, &Row::flags, &Row::epoch},
-      "SELECT measured_at, run.run_id, attempt.outcome, median, median_low, median_high, p99, "
-      "sample_count, flags, (SELECT epoch.id FROM task_rank JOIN epoch ON "
+      Columns{&Row::measured_at, &Row::run_id, &Row::outcome, &Row::headline, &Row::median,
+              &Row::median_low, &Row::median_high, &Row::p99, &Row::sample_count, &Row::flags,
+              &Row::slot_p10, &Row::pause_share, &Row::epoch},
+      "SELECT measured_at, run.run_id, attempt.outcome, headline, median, median_low, median_high, "
+      "p99, sample_count, flags, slot_p10, pause_share, (SELECT epoch.id FROM task_rank JOIN epoch "
+      "ON "
       "epoch.node=task_rank.node "
       "AND epoch.valid_from<=measured_at AND (epoch.valid_to IS NULL OR "
       "epoch.valid_to>measured_at) "
@@ -180,22 +182,22 @@ Result<std::optional<std::vector<std::int64_t>>> read_few_series(Connection& con
 namespace {
 
 // The series of one run's attempts that count.
-constexpr std::string_view kMedians =
-    "SELECT series, {0} AS side, median FROM task CROSS JOIN attempt ON attempt.task=task.id AND "
+constexpr std::string_view kHeadlines =
+    "SELECT series, {0} AS side, headline FROM task CROSS JOIN attempt ON attempt.task=task.id AND "
     "attempt.attempt=counted_attempt AND attempt.outcome='passed' CROSS JOIN rank ON "
     "rank.attempt=attempt.id CROSS JOIN point ON point.id BETWEEN rank.id << 20 AND (rank.id << "
     "20) + 1048575 WHERE task.run=?{1}";
 
-// A series' medians in both runs.
-struct Medians {
+// A series' headlines in both runs.
+struct Headlines {
   std::int64_t series = 0;
   std::vector<double> values[2];
 };
 
 // Counts the series; of one that both runs have the row goes to the comparison.
-Status add_series(Connection& connection, Medians& medians, std::size_t max_series,
+Status add_series(Connection& connection, Headlines& headlines, std::size_t max_series,
                   ComparisonRow& comparison) {
-  auto& [in_a, in_b] = medians.values;
+  auto& [in_a, in_b] = headlines.values;
   comparison.only_a += in_b.empty() && !in_a.empty() ? 1 : 0;
   comparison.only_b += in_a.empty() && !in_b.empty() ? 1 : 0;
   if (in_a.empty() || in_b.empty()) return {};
@@ -204,7 +206,7 @@ Status add_series(Connection& connection, Medians& medians, std::size_t max_seri
                 fmt::format("compare: the runs have more than {} series in common; compare what "
                             "export gives of each, or ask with sql",
                             max_series));
-  comparison.rows.push_back({.series = RG_TRY(read_one_series(connection, medians.series)),
+  comparison.rows.push_back({.series = RG_TRY(read_one_series(connection, headlines.series)),
                              .a = median_in(in_a),
                              .b = median_in(in_b),
                              .points_a = static_cast<std::uint32_t>(in_a.size()),
@@ -220,15 +222,15 @@ Result<ComparisonRow> compare_runs(Connection& connection, std::string_view a, s
   const std::int64_t run_a = RG_TRY(id_of_run(connection, a));
   const std::int64_t run_b = RG_TRY(id_of_run(connection, b));
   ComparisonRow comparison;
-  Medians present;
+  Headlines present;
   Rows rows = RG_TRY(connection.query(
-      fmt::format("{} UNION ALL {} ORDER BY 1", fmt::format(fmt::runtime(kMedians), 0, 1),
-                  fmt::format(fmt::runtime(kMedians), 1, 2)),
+      fmt::format("{} UNION ALL {} ORDER BY 1", fmt::format(fmt::runtime(kHeadlines), 0, 1),
+                  fmt::format(fmt::runtime(kHeadlines), 1, 2)),
       run_a, run_b));
   while (RG_TRY(rows.next())) {
     if (const std::int64_t series = rows.integer(0); series != present.series) {
       RG_TRY_OK(add_series(connection, present, max_series, comparison));
-      present = Medians{.series = series, .values = {}};
+      present = Headlines{.series = series, .values = {}};
     }
     present.values[rows.integer(1)].push_back(rows.real(2));
   }

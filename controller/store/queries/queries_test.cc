@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 
 #include "controller/store/queries/queries.h"
+#include "controller/store/queries/upgrades.h"
 #include "controller/store/sqlite/sqlite.h"
 #include "controller/store/testing/store_testing.h"
 
@@ -34,6 +35,57 @@ TEST_F(Queries, AHistoryIsTheSeriesOverTimeWithItsEpochs) {
   EXPECT_EQ(store_->history(listed->at(0).series_id, {}, 1)->points.at(0).median, 1600)
       << "the newest";
   EXPECT_EQ(store_->history(99, {}, 1).error().code, Code::kNotFound);
+}
+
+// A rate is judged and compared by all that moved over all time, wherever its median stays.
+TEST_F(Queries, ARatesHeadlineIsItsRateInEveryReader) {
+  const auto rate_of = [](const At& at, double rate) {
+    Record record = point_record(at, 1, 49e9);
+    Point& point = *record.mutable_point();
+    point.set_metric("bandwidth_bytes_per_second");
+    point.set_unit("bytes_per_second");
+    point.set_larger_is_better(true);
+    point.set_rate(rate);
+    point.set_slot_p10(1e9);
+    point.set_slot_ns(10e6);
+    point.set_longest_pause_ns(0.1e9);
+    point.set_pause_share(0.25);
+    return record;
+  };
+  plan_run(*store_, "r1", 1);
+  ASSERT_TRUE(store_->create_run(run_row("r2"), pair_tasks(1)));
+  for (const auto& [run, rate] : {std::pair{"r1", 40e9}, std::pair{"r2", 36e9}}) {
+    const At at{.run_id = run};
+    ASSERT_TRUE(append(*store_, "id-1",
+                       {started_record(at), rate_of(at, rate), final_record(at, 2, "passed")}));
+    const At other{.run_id = run, .rank = 1};
+    ASSERT_TRUE(append(*store_, "id-2", {started_record(other), final_record(other, 1, "passed")}));
+  }
+  const auto results = store_->results({.run_id = "r1"});
+  ASSERT_TRUE(results) << results.error().message;
+  const Point& point = results->at(0).point;
+  EXPECT_EQ(point.median(), 49e9);
+  EXPECT_EQ(point.rate(), 40e9);
+  EXPECT_EQ(point.slot_p10(), 1e9);
+  EXPECT_FALSE(point.has_slot_p1());
+  EXPECT_EQ(point.slot_ns(), 10e6);
+  EXPECT_EQ(point.longest_pause_ns(), 0.1e9);
+  EXPECT_EQ(point.pause_share(), 0.25);
+  const std::int64_t series = results->at(0).series_id;
+  const auto history = store_->history(series, {}, 10);
+  ASSERT_TRUE(history) << history.error().message;
+  EXPECT_EQ(history->points.at(1).headline, 36e9);
+  EXPECT_EQ(history->points.at(1).median, 49e9);
+  EXPECT_EQ(history->points.at(1).slot_p10, 1e9);
+  EXPECT_EQ(history->points.at(1).pause_share, 0.25);
+  EXPECT_EQ(store_->compare("r1", "r2")->rows.at(0).b, 36e9);
+  const auto side = store_->read(read_side_points, {"r2"}, {});
+  ASSERT_TRUE(side) << side.error().message;
+  EXPECT_EQ(side->at(0).headline, 36e9);
+  EXPECT_EQ(side->at(0).slot_p10, 1e9);
+  EXPECT_EQ(side->at(0).pause_share, 0.25);
+  ASSERT_TRUE(store_->write(write_baseline, BaselineRow{.series_id = series, .kind = "golden"}));
+  EXPECT_EQ(store_->read(read_baselines, "golden")->at(0).level, 38e9);
 }
 
 TEST_F(Queries, TwoRunsAreComparedSeriesBySeries) {

@@ -26,7 +26,8 @@ constexpr std::string_view kSelect =
     "distribution.effective_sample_count, distribution.min, distribution.max, mean, stddev, p25, "
     "p75, p90, lag1_autocorrelation, warmup_count, distribution.measure_ns, flags, stop_reason, "
     "point.fact_set, rank.parameter_set, rank.fact_set, attempt.id, task.id, series.pair, "
-    "point.id, attempt.outcome='failed' AND NOT EXISTS (SELECT 1 FROM rank AS each WHERE "
+    "point.id, rate, slot_p10, slot_p1, slot_ns, longest_pause_ns, pause_share, "
+    "attempt.outcome='failed' AND NOT EXISTS (SELECT 1 FROM rank AS each WHERE "
     "each.attempt=attempt.id AND coalesce(each.outcome, '')<>'passed') ";
 
 constexpr std::string_view kWide =
@@ -122,6 +123,12 @@ constexpr std::array kFigures{&Point::set_message_bytes, &Point::set_sample_coun
                               &Point::set_p90,           &Point::set_lag1_autocorrelation,
                               &Point::set_warmup_count,  &Point::set_measure_ns};
 
+// The figures of rates; absent, not 0, in other points.
+constexpr int kFirstRate = 41;
+constexpr std::array kRates{
+    &Point::set_rate,    &Point::set_slot_p10,         &Point::set_slot_p1,
+    &Point::set_slot_ns, &Point::set_longest_pause_ns, &Point::set_pause_share};
+
 Point point_of(const Rows& rows) {
   Point point;
   point.set_metric(rows.text(10));
@@ -129,6 +136,8 @@ Point point_of(const Rows& rows) {
   point.set_unit(rows.text(12));
   point.set_larger_is_better(rows.integer(13) != 0);
   for (int column = kFirstFigure; const auto setter : kFigures)
+    if (const auto value = rows.optional_real(column++)) (point.*setter)(*value);
+  for (int column = kFirstRate; const auto setter : kRates)
     if (const auto value = rows.optional_real(column++)) (point.*setter)(*value);
   const std::int64_t flags = rows.integer(32);
   point.set_converged((flags & kFlagConverged) != 0);
@@ -158,7 +167,7 @@ class ResultReader {
                   .measured_at = rows.real(8),
                   .outcome = rows.text(9),
                   .point = point_of(rows),
-                  .only_a_limit_failed = rows.integer(41) != 0};
+                  .only_a_limit_failed = rows.integer(47) != 0};
     row.parameters = *RG_TRY(sets_.parameters(rows.integer(35)));
     row.facts = *RG_TRY(sets_.facts(rows.integer(36)));
     for (const auto& [name, value] : *RG_TRY(sets_.facts(rows.integer(34))))

@@ -92,7 +92,7 @@ TEST_F(Upgrades, ASideIsThePointsThatCountAndAllTasks) {
   const auto points = store_->read(read_side_points, {"r1", "r9"}, {});
   ASSERT_TRUE(points) << points.error().message;
   ASSERT_THAT(*points, SizeIs(1));
-  EXPECT_EQ(points->at(0).median, 1500);
+  EXPECT_EQ(points->at(0).headline, 1500);
   EXPECT_EQ(points->at(0).p99, 4500);
   EXPECT_FALSE(points->at(0).synthetic);
   EXPECT_THAT(store_->read(read_one_series, points->at(0).series)->endpoints,

@@ -64,10 +64,13 @@ struct SidePointRow {
   std::string run_id{};
   std::int64_t series = 0;
   double measured_at = 0;  // by the node's clock
-  double median = 0;
+  double headline = 0;      // of a rate all that moved over all time, else the median
   std::optional<double> p90{};
   std::optional<double> p99{};
   std::optional<double> p999{};
+  std::optional<double> slot_p10{};  // of a rate; so are the two below
+  std::optional<double> slot_p1{};
+  std::optional<double> pause_share{};
   bool synthetic = false;
   std::int64_t launch = 0;  // equal for what one rank of one attempt measured
   bool again = false;       // second figure of a pair that the run measured twice

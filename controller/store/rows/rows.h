@@ -253,6 +253,7 @@ struct HistoryPointRow {
   double measured_at = 0;
   std::string run_id{};
   std::string outcome{};  // of the attempt
+  double headline = 0;    // of a rate all that moved over all time, else the median
   double median = 0;
   std::optional<double> median_low{};
   std::optional<double> median_high{};
@@ -260,12 +261,14 @@ struct HistoryPointRow {
   double sample_count = 0;
   std::int64_t flags = 0;
   std::optional<std::int64_t> epoch{};  // of the reporting node; changes where its stack changed
+  std::optional<double> slot_p10{};     // of a rate; so is the share below
+  std::optional<double> pause_share{};
 };
 // The summary of a day (UTC) whose points were pruned.
 struct HistoryDayRow {
   double day_at = 0;  // its begin
   double point_count = 0;
-  double mean = 0;  // of the points' medians; likewise the two below
+  double mean = 0;  // of the points' headlines; likewise the two below
   double lowest = 0;
   double highest = 0;
 };

@@ -81,6 +81,11 @@ UPDATE task SET metric_list=1;
 UPDATE attempt SET dispatched_at=1;
 SQL
       ;;
+    13) cat <<'SQL'
+UPDATE point SET rate=1200, slot_p10=300, pause_share=0.25;
+UPDATE distribution SET slot_p1=100, slot_ns=1e7, longest_pause_ns=2e7;
+SQL
+      ;;
   esac
 }
 

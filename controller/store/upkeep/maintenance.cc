@@ -92,8 +92,9 @@ namespace {
 // Points of attempts that count go into the day's figures.
 constexpr std::string_view kRollUp =
     "INSERT INTO series_day (series, day, point_count, median, lowest, highest) "
-    "SELECT series, CAST(floor(measured_at / 86400) AS INTEGER) AS day, count(*), avg(median), "
-    "min(median), max(median) FROM point WHERE id BETWEEN ?1 << 20 AND (?1 << 20) + 1048575 "
+    "SELECT series, CAST(floor(measured_at / 86400) AS INTEGER) AS day, count(*), "
+    "avg(headline), min(headline), max(headline) FROM point WHERE id BETWEEN ?1 << 20 AND (?1 << "
+    "20) + 1048575 "
     "AND EXISTS (SELECT 1 FROM rank JOIN attempt ON attempt.id=rank.attempt JOIN task ON "
     "task.id=attempt.task WHERE rank.id=?1 AND attempt.attempt=task.counted_attempt AND "
     "attempt.outcome='passed') GROUP BY series, day "

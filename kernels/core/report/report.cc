@@ -41,7 +41,13 @@ constexpr std::array kCsvPointFields{"metric",
                                      "measure_ns",
                                      "synthetic",
                                      "verified",
-                                     "throttled"};
+                                     "throttled",
+                                     "rate",
+                                     "slot_p10",
+                                     "slot_p1",
+                                     "slot_ns",
+                                     "longest_pause_ns",
+                                     "pause_share"};
 
 // A text as RFC 4180 has it: quoted where it holds a comma or a quote. Line ends are escaped.
 std::string csv_text(const std::string& raw) {

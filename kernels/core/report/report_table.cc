@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "kernels/core/base/headline.h"
 #include "kernels/core/base/lookup.h"
 #include "kernels/core/base/outcome.h"
 #include "kernels/core/report/report.h"
@@ -153,14 +154,24 @@ class Section {
   [[nodiscard]] std::string shown_if(Has has, double value) const {
     return has ? shown(value) : std::string(kAbsent);
   }
-  // Columns depend on the metric: rates have a share of the line, latencies percentiles.
+  // "1.2 %" of the time, "-" where no pauses were looked for.
+  [[nodiscard]] static std::string paused(const Point& point) {
+    return point.has_pause_share() ? format_share(point.pause_share()) : std::string(kAbsent);
+  }
+  // Columns depend on the metric: rates have a share of the line, their median, their low slots and
+  // pauses; latencies have percentiles.
   [[nodiscard]] std::vector<TextTable::Column> columns() const {
     std::vector<TextTable::Column> out{{"size"}, {"n"}, {scale_.unit}, {"95 % interval"}};
     if (!is_rate_) out[2].title = "median";
+    if (first_.has_rate()) {
+      out[2].title = scale_.unit;
+      out.insert(out.begin() + 3, {"median"});
+    }
     if (pairs_) out.insert(out.begin(), {"pair", TextTable::Align::kLeft});
     if (line_rate_) out.push_back({"of line"});
     if (is_rate_) out.push_back({other_.unit});
     if (!first_.larger_is_better()) out.insert(out.end(), {{"p99"}, {"p99.9"}});
+    if (first_.has_rate()) out.insert(out.end(), {{"p10"}, {"paused"}});
     out.insert(out.end(), {{"min"}, {"max"}});
     return out;
   }
@@ -170,15 +181,18 @@ class Section {
     std::vector<std::string> out{
         format_bytes(point.message_bytes()), format_count(point.sample_count()),
         fmt::format("{}{}{}", point.throttled() ? "! " : "", is_open(point) ? "* " : "",
-                    shown(point.median())),
+                    shown(headline_of(point))),
         bounded ? fmt::format("{}..{}", shown(point.median_low()), shown(point.median_high()))
                 : std::string(kAbsent)};
+    if (first_.has_rate()) out.insert(out.begin() + 3, shown(point.median()));
     if (pairs_) out.insert(out.begin(), point.pair());
-    if (line_rate_) out.push_back(format_share(point.median() / *line_rate_));
-    if (is_rate_) out.push_back(figure(point.median() * other_.factor));
+    if (line_rate_) out.push_back(format_share(headline_of(point) / *line_rate_));
+    if (is_rate_) out.push_back(figure(headline_of(point) * other_.factor));
     if (!first_.larger_is_better())
       out.insert(out.end(), {shown_if(point.has_p99(), point.p99()),
                              shown_if(point.has_p999(), point.p999())});
+    if (first_.has_rate())
+      out.insert(out.end(), {shown_if(point.has_slot_p10(), point.slot_p10()), paused(point)});
     out.insert(out.end(), {shown(point.min()), shown(point.max())});
     return out;
   }

@@ -24,7 +24,7 @@
 namespace railgauge::verbs {
 namespace {
 
-constexpr double kRailsNs = 1e9;  // the common interval where no duration is given
+constexpr double kRailsNs = 2e9;  // the common interval where no duration is given
 // 8 ports on each side, all to all; bounds threads and memory.
 constexpr std::size_t kMaxPairs = 64;
 

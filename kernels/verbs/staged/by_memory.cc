@@ -396,8 +396,12 @@ class StagedTransfer final : public LinkKernel {
     RG_CHECK(windows_.size() + count <= windows_.capacity());
     // A batch begins at a delivery, so that its first window is a whole one.
     if (total_ == 0) {
+      const std::uint64_t waits_since = clock.ticks();
       RG_TRY_OK(wait_delivered(staging_->delivered() + 1));
-      last_ticks_ = clock.ticks();
+      const std::size_t known = windows_.size();
+      last_ticks_ = window_begin(
+          waits_since, clock.ticks(),
+          known < 2 ? 0 : std::min(windows_[known - 1].ticks, windows_[known - 2].ticks));
       last_delivered_ = staging_->delivered();
     }
     for (std::uint64_t i = 0; i < count; ++i) {

@@ -8,6 +8,7 @@
 
 #include "kernels/core/kernel.h"
 #include "kernels/core/sampler.h"
+#include "kernels/core/stats/rate.h"
 #include "kernels/verbs/stream/report.h"
 #include "kernels/verbs/stream/stream.h"
 
@@ -20,6 +21,8 @@ struct Measured {
   double writes = 0;
   // Time of all samples together.
   double seconds = 0;
+  // Messages and time of each sample, in time order.
+  std::vector<Stretch> stretches;
   // Facts of every point of the size.
   std::map<std::string, std::string> facts;
 };
@@ -30,7 +33,8 @@ Measured measured_by_windows(const TickClock& clock, Sampled sampled, std::span<
 
 // The form of time slots. Slots that are too short for some completions (`group` messages each) are
 // joined with neighbours, or they would show the groups instead of the link; the fact slot_ms has
-// the resulting length.
+// the resulting length. Joined slots differ by one slot at most, so that none at the end is left
+// over.
 struct SlotForm {
   // Length of a slot, equal on both ranks.
   double slot_seconds = 0;

@@ -13,7 +13,7 @@ namespace railgauge::verbs {
 namespace {
 
 constexpr double kLeadNs = 50e6;      // the stream runs this long before its slots begin
-constexpr double kBothNs = 1e9;       // the common interval where no duration is given
+constexpr double kBothNs = 2e9;       // the common interval where no duration is given
 constexpr double kMaxBothNs = 100e9;  // its slots travel through the group in one message
 
 // kInvalidArgument where the queue would fill before its first completion.
@@ -61,7 +61,7 @@ Status check_duration(const Params& params, const StreamForm& form) {
 
 }  // namespace
 
-// Direction both without a duration takes 1 s.
+// Direction both without a duration takes 2 s.
 Result<StreamForm> stream_form(const Params& params) {
   const auto number = [&params](std::string_view name) {
     return static_cast<std::uint64_t>(params.integer(name));

@@ -253,6 +253,13 @@ class Stream {
   std::uint64_t group_began_ = 0;
 };
 
+// Returns where a batch's first window begins, which waited from `since` to `now` for the
+// completion in front of it. A wait that is longer than two windows of `usual` ticks is a pause of
+// the stream: the window takes it in. 0: no window is known yet.
+inline std::uint64_t window_begin(std::uint64_t since, std::uint64_t now, std::uint64_t usual) {
+  return usual > 0 && now - since > 2 * usual ? since : now;
+}
+
 // Divides the completions of one size's stream into windows.
 class WindowMeter {
  public:
@@ -305,10 +312,18 @@ class WindowMeter {
     if (missed < 0) return false;
     if (running_ && missed == 0) return true;
     running_ = true;
-    if (!stream_.top_up() || stream_.retire() < 0) return false;
+    if (!stream_.top_up()) return false;
+    const std::uint64_t waits_since = clock_.ticks();
+    if (stream_.retire() < 0) return false;
     writes_ = 0;
-    since_ = clock_.ticks();
+    since_ = window_begin(waits_since, clock_.ticks(), usual());
     return stream_.top_up();
+  }
+
+  // The shorter of the last two windows, because one of them may hold a pause; 0 before two.
+  [[nodiscard]] std::uint64_t usual() const {
+    const std::size_t count = all_.size();
+    return count < 2 ? 0 : std::min(all_[count - 1].ticks, all_[count - 2].ticks);
   }
 
   // Reserves room, so that closing a window allocates nothing; an open window is discarded.

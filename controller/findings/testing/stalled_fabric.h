@@ -1,0 +1,123 @@
+// Bandwidth streams with pauses, as both judges read them. Synthetic.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "controller/findings/series_runs.h"
+#include "controller/upgrades/upgrade_data.h"
+#include "controller/verdict/testing/simulate.h"
+#include "kernels/core/base/headline.h"
+#include "kernels/core/stats/quantile.h"
+#include "kernels/core/stats/rate.h"
+
+namespace railgauge {
+
+// Pauses of one length that come regularly and take a share of all time.
+struct Stalls {
+  double share = 0;
+  double pause_ns = 20e6;
+};
+
+// The report of a launch of a bandwidth kernel: 2 s in windows of about two milliseconds at
+// `per_second`. The first pause comes at any time.
+inline Point stalled_launch(double per_second, const Stalls& stalls, analysis::Chance& chance) {
+  constexpr double kKeptNs = 2e9;
+  constexpr double kWindowNs = 2e6;
+  constexpr double kScatter = 0.01;
+  const double period =
+      stalls.share > 0 ? stalls.pause_ns / stalls.share : std::numeric_limits<double>::infinity();
+  double next = stalls.share > 0 ? period * chance.uniform() : period;
+  std::vector<Stretch> windows;
+  std::vector<double> rates;
+  for (double at = 0; at < kKeptNs; at += windows.back().ns) {
+    double ns = kWindowNs * (1 + kScatter * chance.normal());
+    for (; next < at + ns; next += period) ns += stalls.pause_ns;
+    windows.push_back({per_second * kWindowNs / 1e9, ns});
+    rates.push_back(windows.back().amount / ns * 1e9);
+  }
+  Point point;
+  point.set_median(median(rates));
+  set_rate(rate_figures(windows), point);
+  return point;
+}
+
+inline constexpr double kLevel = 12e9;         // bytes per second, of every node
+inline constexpr double kLaunchNoise = 0.002;  // from launch to launch
+inline constexpr int kStalledNodes = 16;       // the first half changed
+inline constexpr int kStalledLaunches = 5;
+
+// Both sides of an upgrade after which the first `stalled` nodes have pauses.
+inline UpgradeData stalled_sides(int stalled, const Stalls& stalls, std::uint64_t seed) {
+  analysis::Chance chance(seed);
+  UpgradeData sides;
+  sides.upgrade.upgrade_id = fmt::format("u{}", seed);
+  sides.upgrade.runs = {{.run_id = "before"}, {.run_id = "after", .after = true}};
+  for (int node = 0; node < kStalledNodes; ++node) {
+    const std::string name = fmt::format("n{}", node);
+    const bool changed = 2 * node < kStalledNodes;
+    sides.upgrade.nodes.push_back({.node_id = name, .node = name, .changed = changed});
+    sides.stacks[name].known = true;
+    if (changed) sides.stacks[name].changes = {{"ofed", "5.8", "24.04"}};
+    sides.tasks_before.push_back({.kernel = "verbs.write_bw",
+                                  .nodes = {name},
+                                  .endpoints = {"mlx5_0:1"},
+                                  .outcome = "passed"});
+    sides.series[node + 1] = {.series_id = node + 1,
+                              .kernel = "verbs.write_bw",
+                              .revision = 4,
+                              .metric = "bandwidth_bytes_per_second",
+                              .unit = "bytes_per_second",
+                              .larger_is_better = true,
+                              .message_bytes = 65536,
+                              .endpoints = {name + "/mlx5_0:1"}};
+    const auto measure = [&](const char* run, const Stalls& own) {
+      const Point point =
+          stalled_launch(kLevel * (1 + kLaunchNoise * chance.normal()), own, chance);
+      store::SidePointRow row{.run_id = run, .series = node + 1, .headline = headline_of(point)};
+      if (point.has_slot_p10()) row.slot_p10 = point.slot_p10();
+      row.pause_share = point.pause_share();
+      return row;
+    };
+    for (int launch = 0; launch < kStalledLaunches; ++launch) {
+      sides.before.push_back(measure("before", {}));
+      sides.after.push_back(measure("after", node < stalled ? stalls : Stalls{}));
+    }
+  }
+  sides.tasks_after = sides.tasks_before;
+  return sides;
+}
+
+inline constexpr int kStalledNights = 40;
+
+// Nights of six nodes' local bandwidth, a launch each. From the night `from` on the first
+// node has pauses.
+inline std::vector<SeriesRuns> stalled_nights(int from, const Stalls& stalls, std::uint64_t seed) {
+  constexpr int kNodesOfNights = 6;
+  analysis::Chance chance(seed);
+  std::vector<SeriesRuns> all;
+  for (int node = 1; node <= kNodesOfNights; ++node) {
+    SeriesRuns& one = all.emplace_back();
+    one.series = {.series_id = node,
+                  .kernel = "verbs.write_bw",
+                  .revision = 4,
+                  .metric = "bandwidth_bytes_per_second",
+                  .unit = "bytes_per_second",
+                  .larger_is_better = true,
+                  .message_bytes = 65536,
+                  .endpoints = {fmt::format("n{}/mlx5_0:1", node)}};
+    for (int night = 0; night < kStalledNights; ++night)
+      one.values.push_back(
+          headline_of(stalled_launch(kLevel * (1 + kLaunchNoise * chance.normal()),
+                                     node == 1 && night >= from ? stalls : Stalls{}, chance)));
+  }
+  return all;
+}
+
+}  // namespace railgauge

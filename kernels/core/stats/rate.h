@@ -1,0 +1,55 @@
+// The figures of a rate in which no pause can hide: all that moved over all time, the rate in slots
+// of equal length, and the pauses. Pure; thread safe.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "kernels/core/base/record.pb.h"
+
+namespace railgauge {
+
+// A piece of a stream between two looks at it: what completed in it, in bytes or messages, and how
+// long it took. Both are finite and at least 0.
+struct Stretch {
+  double amount = 0;
+  double ns = 0;
+};
+
+// Length of a slot where completions come often enough.
+inline constexpr double kRateSlotNs = 10e6;
+// Shorter delays are polls, interrupts and the scheduler: no pause.
+inline constexpr double kLeastPauseNs = 1e6;
+// By how much of its need a stretch is late before it belongs to a pause.
+inline constexpr double kLateShare = 0.5;
+
+// The figures of one stream.
+struct RateFigures {
+  // The headline: the sum of all amounts over the sum of all times, a second.
+  double per_second = 0;
+  // The rate in each slot, in time order. Slots are equally long and cover all time: no part at the
+  // end is left out. A stretch's amount counts evenly over its time.
+  std::vector<double> slots;
+  // kRateSlotNs, or longer where the stretches are: the time over the number of slots.
+  double slot_ns = 0;
+  double longest_pause_ns = 0;
+  // Time in pauses over all time, 0 to 1.
+  double pause_share = 0;
+};
+
+// Makes the figures of stretches in time order; time between two of them belongs to none.
+//
+// The pace of a stream is the time a unit takes in the middle unit of all that moved: half of the
+// amount moved as fast or faster, however long the pauses between were. A stretch needs its amount
+// times the pace, and is late by the rest. Neighbouring stretches that are late by more than
+// kLateShare of their need make one pause, whose length is what they are late by; it counts from
+// kLeastPauseNs on. All figures are 0 where no time passed.
+RateFigures rate_figures(std::span<const Stretch> in_time_order);
+
+// Makes stretches of equal amounts from their rates, all above 0; their times add up to `ns`.
+std::vector<Stretch> equal_amounts(std::span<const double> rates, double ns);
+
+// Sets the point's figures of a rate. A percentile that too few slots bound stays absent.
+void set_rate(const RateFigures& figures, Point& point);
+
+}  // namespace railgauge
