@@ -41,7 +41,11 @@ constexpr std::array kCsvPointFields{"metric",
                                      "measure_ns",
                                      "synthetic",
                                      "verified",
-                                     "throttled"};
+                                     "throttled",
+                                     "p99_low",
+                                     "p99_high",
+                                     "p999_low",
+                                     "p999_high"};
 
 // A text as RFC 4180 has it: quoted where it holds a comma or a quote. Line ends are escaped.
 std::string csv_text(const std::string& raw) {
