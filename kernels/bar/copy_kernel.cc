@@ -185,7 +185,7 @@ constexpr Declared kReadBw{"bar.read_bw", "CPU reads of GPU memory through the P
 // read; one reading of the clock (the fact clock_overhead_ns) is inside.
 constexpr Declared kReadLat{
     "bar.read_lat", "CPU reads of GPU memory through the PCIe BAR: time until the data is there",
-    CopyDirection::kRead, CopyFigure::kLatency, 1000};
+    CopyDirection::kRead, CopyFigure::kLatency, kLatencySamples};
 
 // A sample is the time of one copy, or of `repeat` small ones, from host memory that is warm in the
 // CPU's caches to one place of GPU memory. Each copy ends in a store fence inside the sample, so
@@ -201,7 +201,7 @@ constexpr Declared kWriteBw{"bar.write_bw",
 // clock_overhead_ns) is inside. The GPU compares the written bytes.
 constexpr Declared kWriteLat{
     "bar.write_lat", "CPU writes to GPU memory through the PCIe BAR: time until they left the CPU",
-    CopyDirection::kWrite, CopyFigure::kLatency, 1000};
+    CopyDirection::kWrite, CopyFigure::kLatency, kLatencySamples};
 
 // The largest size of a latency is 64 KiB: beyond it the bandwidth has the figure.
 template <const Declared& kKernel>

@@ -151,7 +151,7 @@ class PingPong final : public Kernel {
 KernelInfo info() {
   InfoBuilder builder("bar.ping_pong", 1,
                       "CPU writes a flag through the PCIe BAR, a GPU kernel answers: round trip");
-  builder.endpoint("gpu").metrics({"latency_ns"}).sampling("round trips", 1000, 100'000);
+  builder.endpoint("gpu").metrics({"latency_ns"}).sampling("round trips", kLatencySamples, 100'000);
   add_bar_parameters(builder);
   return builder.build();
 }

@@ -9,6 +9,9 @@
 
 namespace railgauge {
 
+// Samples of a latency before the stop rule is asked: enough for its p99.9, which needs 4,603.
+inline constexpr std::int64_t kLatencySamples = 5000;
+
 // Builds a KernelInfo. Bounds are doubles, so integers above 2^53 are not exact and not used. Not
 // thread safe.
 class InfoBuilder {

@@ -4,9 +4,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <limits>
 #include <optional>
-#include <span>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -26,6 +27,10 @@ constexpr double kBatchShare = 0.02;
 constexpr double kCheckGrowth = 1.5;
 // Measuring between two checks takes at least this many times a check.
 constexpr double kCheckCost = 20;
+// A batch, or the pause between two, that is longer than this many time caps is no measurement.
+constexpr double kMostCaps = 10;
+// The same for a fixed count, which has no cap.
+constexpr double kLongestBatchNs = 3600e9;
 // Samples of a run at most: 128 MiB of doubles.
 constexpr std::uint64_t kMaxSamples = 16U << 20U;
 
@@ -39,7 +44,11 @@ double median_of(std::vector<double> values) {
 class Session {
  public:
   Session(const Clock& clock, const SamplerOptions& options, const Sampler::Batch& batch)
-      : clock_(clock), options_(options), batch_(batch), begin_ns_(clock.now_ns()) {}
+      : clock_(clock),
+        options_(options),
+        batch_(batch),
+        begin_ns_(clock.now_ns()),
+        last_ns_(begin_ns_) {}
 
   Status warm_up();
   Status get_ready(const Sampler::Ready& ready);
@@ -50,13 +59,17 @@ class Session {
   [[nodiscard]] double elapsed_ns() const { return clock_.now_ns() - begin_ns_; }
   [[nodiscard]] std::uint64_t block_size(double until_ns, std::uint64_t least) const;
   Result<double> append(std::uint64_t count, std::vector<double>& samples);
-  [[nodiscard]] bool narrow_enough() const;
+  Status check_clock(const char* act, std::uint64_t count, double limit_ns);
+  [[nodiscard]] bool narrow_enough();
   [[nodiscard]] bool is_time_over() const;
+  [[nodiscard]] Status check_median() const;
 
   const Clock& clock_;
   const SamplerOptions& options_;
   const Sampler::Batch& batch_;
   double begin_ns_;
+  // The clock's last reading by check_clock().
+  double last_ns_;
   // Duration of one operation in the last batch; 0 before the first.
   double operation_ns_ = 0;
   Sampled out_;
@@ -73,17 +86,44 @@ std::uint64_t Session::block_size(double until_ns, std::uint64_t least) const {
   return std::clamp(static_cast<std::uint64_t>(fit), least, most);
 }
 
+// Compares the clock with its last reading. `limit_ns` bounds the time since then; a clock that
+// jumps makes every figure of the run worthless.
+Status Session::check_clock(const char* act, std::uint64_t count, double limit_ns) {
+  const double before_ns = std::exchange(last_ns_, clock_.now_ns());
+  const double took_ns = last_ns_ - before_ns;
+  if (took_ns < 0)
+    return fail(Code::kInternal,
+                "{} {} operations: the clock went back by {:.3g} s; nothing is counted, see the "
+                "kernel's log for its clock source",
+                act, count, -took_ns / 1e9);
+  if (took_ns > limit_ns)
+    return fail(Code::kDeadlineExceeded,
+                "{} {} operations took {:.3g} s, beyond the bound of {:.3g} s: the operation hung, "
+                "the clock jumped, or time_cap is too short",
+                act, count, took_ns / 1e9, limit_ns / 1e9);
+  return {};
+}
+
 // Runs one batch and returns its duration in ns. A sample that is not finite is a defect of the
-// kernel.
+// kernel, a negative one of the clock.
 Result<double> Session::append(std::uint64_t count, std::vector<double>& samples) {
   const std::size_t before = samples.size();
-  const double start_ns = clock_.now_ns();
+  const double most_ns =
+      options_.fixed_samples == 0 ? kMostCaps * options_.time_cap_ns : kLongestBatchNs;
+  RG_TRY_OK(check_clock("the pause before", count, most_ns));
+  const double start_ns = last_ns_;
   RG_TRY_OK(batch_(count, samples));
-  const double took_ns = clock_.now_ns() - start_ns;
+  const bool one = count == 1 && options_.fixed_samples == 0;
+  RG_TRY_OK(check_clock("a batch of", count, one ? options_.time_cap_ns : most_ns));
+  const double took_ns = last_ns_ - start_ns;
   RG_CHECK(samples.size() == before + count);
-  for (std::size_t i = before; i < samples.size(); ++i)
+  for (std::size_t i = before; i < samples.size(); ++i) {
     if (!std::isfinite(samples[i]))
       return fail(Code::kInternal, "sample {} is not a finite number", i);
+    if (samples[i] < 0)
+      return fail(Code::kInternal, "sample {} is negative ({:.4g}): the clock went back within it",
+                  i, samples[i]);
+  }
   operation_ns_ = took_ns / static_cast<double>(count);
   return took_ns;
 }
@@ -114,14 +154,25 @@ Status Session::get_ready(const Sampler::Ready& ready) {
   if (!ready) return {};
   const double start_ns = clock_.now_ns();
   RG_TRY_OK(ready());
-  begin_ns_ += clock_.now_ns() - start_ns;
+  last_ns_ = clock_.now_ns();
+  if (last_ns_ < start_ns)
+    return fail(Code::kInternal, "before the first sample: the clock went back by {:.3g} s",
+                (start_ns - last_ns_) / 1e9);
+  begin_ns_ += last_ns_ - start_ns;
   return {};
 }
 
-// The stop rule: the interval's half width is at most the asked share of the median.
-bool Session::narrow_enough() const {
-  const auto width = relative_half_width(out_.samples);
-  return width && *width <= options_.relative_half_width;
+// The stop rule: the interval for the whole allowed time is within the asked share of the median. A
+// fixed count is the whole time.
+bool Session::narrow_enough() {
+  const auto count = static_cast<double>(out_.samples.size());
+  out_.allowed_count = count;
+  if (options_.fixed_samples == 0 && out_.measure_ns > 0) {
+    const double left_ns = std::max(0.0, options_.time_cap_ns - elapsed_ns());
+    out_.allowed_count = std::min(std::max(count, static_cast<double>(options_.max_samples)),
+                                  count + left_ns * count / out_.measure_ns);
+  }
+  return is_precise(out_.samples, out_.allowed_count, options_.relative_half_width);
 }
 
 // At the time cap, or where the smallest batch would end further behind it than this moment is
@@ -132,6 +183,16 @@ bool Session::is_time_over() const {
   const bool rounds = least > 1 && !out_.samples.empty();
   const double half_ns = rounds ? static_cast<double>(least) * operation_ns_ / 2 : 0;
   return elapsed_ns() + half_ns >= options_.time_cap_ns;
+}
+
+// A figure of 0 is none: an empty operation, or a clock too coarse for it. No sample is negative.
+Status Session::check_median() const {
+  const auto zeros = std::ranges::count(out_.samples, 0.0);
+  if (2 * zeros <= std::ssize(out_.samples)) return {};
+  return fail(Code::kInternal,
+              "the median of {} samples is 0: the operation moves nothing, or the clock is too "
+              "coarse for it",
+              out_.samples.size());
 }
 
 // Fixed runs end by their count; adaptive ones by the stop rule, the sample limit or the time cap.
@@ -160,7 +221,7 @@ Status Session::measure() {
     if (narrow_enough()) {
       out_.stop_reason = "converged";
       out_.converged = true;
-      return {};
+      return check_median();
     }
     next_check = kCheckGrowth * count_now;
     next_check_ns = out_.measure_ns + kCheckCost * (clock_.now_ns() - check_ns);
@@ -169,8 +230,9 @@ Status Session::measure() {
     return fail(Code::kDeadlineExceeded,
                 "no sample within the time cap of {:.3g} s: {} warm-up operations took {:.3g} s",
                 options_.time_cap_ns / 1e9, out_.warmup_count, elapsed_ns() / 1e9);
-  out_.converged = (!adaptive || out_.samples.size() >= options_.min_samples) && narrow_enough();
-  return {};
+  const bool narrow = narrow_enough();
+  out_.converged = narrow && (!adaptive || out_.samples.size() >= options_.min_samples);
+  return check_median();
 }
 
 }  // namespace
@@ -181,6 +243,10 @@ Result<Sampled> Sampler::run(const Batch& batch, const Ready& ready) {
   if (wanted == 0 || wanted > kMaxSamples || options_.batch > kMaxSamples)
     return invalid("{} samples in batches of {}: 1 to {} are allowed", wanted, options_.batch,
                    kMaxSamples);
+  if (!(options_.time_cap_ns > 0) || !std::isfinite(options_.time_cap_ns))
+    return invalid("a time cap of {} ns: it must be above 0 and finite", options_.time_cap_ns);
+  if (!(options_.relative_half_width > 0))
+    return invalid("a precision of {}: it must be above 0", options_.relative_half_width);
   Session session(clock_, options_, batch);
   if (options_.warm_up) RG_TRY_OK(session.warm_up());
   RG_TRY_OK(session.get_ready(ready));

@@ -16,7 +16,8 @@ namespace railgauge {
 struct SamplerOptions {
   std::uint64_t min_samples = 1000;
   std::uint64_t max_samples = 100'000;
-  // Stops when half of the median's 95 % interval is at most this share of the median.
+  // Stops when the median's 95 % interval ends within this share of the median on both sides. The
+  // interval is for the median over the whole time that the cap or max_samples allows.
   double relative_half_width = 0.01;
   // The limit of warm-up and measuring together, in nanoseconds.
   double time_cap_ns = 5e9;
@@ -43,7 +44,11 @@ struct Sampled {
   std::uint64_t warmup_count = 0;
   // Time inside the kept batches.
   double measure_ns = 0;
+  // Whether is_precise() held at the end, with at least min_samples.
   bool converged = false;
+  // Samples that the time cap and max_samples would have allowed at the measured speed; the
+  // interval covers that time.
+  double allowed_count = 0;
   // "converged", "iterations" or "time_cap".
   std::string stop_reason;
 };
@@ -59,8 +64,11 @@ class Sampler {
   using Ready = std::function<Status()>;
 
   Sampler(const Clock& clock, SamplerOptions options) : clock_(clock), options_(options) {}
-  // Warms up, then samples until the stop rule, the time cap or the sample limit. Errors are the
-  // batch's or `ready`'s; no sample within the cap is kDeadlineExceeded.
+  // Warms up, then samples until the stop rule, the time cap or the sample limit. Nothing counts
+  // after an error: the batch's or `ready`'s own; kDeadlineExceeded without a sample within the
+  // cap, and where one operation takes longer than the cap or a batch ten times as long (it hung,
+  // or the clock jumped); kInternal where the clock goes back, a sample is no finite number or
+  // negative, or the median is 0.
   Result<Sampled> run(const Batch& batch, const Ready& ready = {});
 
  private:

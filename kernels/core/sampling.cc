@@ -51,7 +51,7 @@ const TickClock& tick_clock(const Context& context) {
 Point make_point(const PointNames& names, std::uint64_t message_bytes, const Sampled& sampled,
                  bool raw_samples, bool synthetic) {
   Point point;
-  summarize(sampled.samples, point);
+  summarize(sampled.samples, point, sampled.allowed_count);
   point.set_metric(names.metric);
   point.set_meaning(names.meaning);
   point.set_unit(names.unit);

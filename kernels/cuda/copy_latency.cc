@@ -123,7 +123,6 @@ class CopyLatency final : public Kernel {
 
 // The declaration; the direction is part of a series' identity.
 KernelInfo info() {
-  constexpr std::int64_t kMinSamples = 1000;
   constexpr std::int64_t kMaxSamples = 100'000;
   return InfoBuilder("cuda.copy_latency", 1, "One small copy between host and GPU, call to return")
       .endpoint("gpu")
@@ -132,7 +131,7 @@ KernelInfo info() {
       .identity()
       .apply(add_host_memory)
       .sizes("4:64KiB")
-      .sampling("copies", kMinSamples, kMaxSamples)
+      .sampling("copies", kLatencySamples, kMaxSamples)
       .apply(gpu::add_session_parameters)
       .build();
 }

@@ -88,15 +88,14 @@ void add_memory(InfoBuilder& builder) {
       .identity();
 }
 
-// Defaults and upper bounds of the sample count. A collective's call and a window last longer than
-// a round trip, so they start with fewer.
+// Defaults and upper bounds of the sample count.
 void add_sampling(InfoBuilder& builder, const Operation& operation) {
-  if (operation.figure == Figure::kLatency && operation.timed == Timed::kFirst)
-    builder.sampling(operation.divisor == 2 ? "round trips" : "calls", 1000, 100'000);
-  else if (operation.figure == Figure::kLatency)
-    builder.sampling("calls", 200, 100'000);
-  else
+  if (operation.figure != Figure::kLatency)
     builder.sampling("windows", 30, 10'000);
+  else
+    builder.sampling(
+        operation.timed == Timed::kFirst && operation.divisor == 2 ? "round trips" : "calls",
+        kLatencySamples, 100'000);
 }
 
 }  // namespace

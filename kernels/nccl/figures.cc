@@ -18,12 +18,6 @@ constexpr std::size_t kMaxRanksNamed = 16;
 // 0 for a rank without samples.
 double median_of(const std::vector<double>& values) { return values.empty() ? 0 : median(values); }
 
-// Whether the median's interval is narrow enough.
-bool narrow(const std::vector<double>& samples, double precision) {
-  const auto width = relative_half_width(samples);
-  return width && *width <= precision;
-}
-
 // "0: 1234, 1: 1240"; of many ranks the lowest, the middle and the highest.
 std::string medians_in_words(const std::vector<std::vector<double>>& by_rank_ns) {
   std::vector<double> medians;
@@ -103,7 +97,9 @@ std::vector<Point> points_of(const Operation& operation, const Measured& measure
   Sampled iterations = measured.sampled;
   iterations.samples = measured.by_rank_ns[slowest];
   if (slowest != 0)
-    iterations.converged = iterations.converged && narrow(iterations.samples, measured.precision);
+    iterations.converged =
+        iterations.converged &&
+        is_precise(iterations.samples, iterations.allowed_count, measured.precision);
   add_points(operation, measured, iterations, "completion", points);
   if (measured.repeat > 1)
     for (Point& point : points)
@@ -112,7 +108,7 @@ std::vector<Point> points_of(const Operation& operation, const Measured& measure
     Sampled wall;
     wall.samples = mean_over_ranks(measured.wall_by_rank_ns);
     wall.stop_reason = "iterations";
-    wall.converged = narrow(wall.samples, measured.precision);
+    wall.converged = is_precise(wall.samples, 0, measured.precision);
     for (const double sample : wall.samples)
       wall.measure_ns += sample * static_cast<double>(measured.wall_iterations);
     const std::size_t first = points.size();

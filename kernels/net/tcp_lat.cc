@@ -278,7 +278,7 @@ KernelInfo info() {
               "asks without rest",
               {"sleep", "spin"})
       .identity()
-      .sampling("round trips", 1000, 100'000)
+      .sampling("round trips", kLatencySamples, 100'000)
       .apply(add_connection)
       .build();
 }

@@ -36,6 +36,8 @@ Point point_of(const std::string& pair, double median, double bytes = 512 << 20)
   point.set_larger_is_better(true);
   point.set_pair(pair);
   point.set_median(median);
+  point.set_min(0.9 * median);
+  point.set_max(1.1 * median);
   point.set_message_bytes(bytes);
   return point;
 }
@@ -222,6 +224,11 @@ TEST(Profile, AWidePointIsAllBytesOverAllTimeAsTheToolHasIt) {
   point.set_stop_reason("iterations");  // the tool's own three samples, each of sixteen copies
   EXPECT_DOUBLE_EQ(cell_of(row, point, "gpu0", false).value(), 50);
   point.set_stop_reason("time_cap");
+  point.set_min(49.6e9);
+  point.set_max(50.4e9);
+  EXPECT_DOUBLE_EQ(cell_of(row, point, "gpu0", false).value(), 50)
+      << "a few copies of one speed are not wide";
+  point.set_min(40e9);
   point.clear_facts();
   EXPECT_DOUBLE_EQ(cell_of(row, point, "gpu0", false).value(), 50) << "a mean of other things";
 }

@@ -50,6 +50,10 @@ Point point_of(const char* metric, const char* meaning, const char* unit, double
   point.set_mean(median * 1.1);
   point.set_p99(median * 3);
   point.set_p999(median * 9);
+  point.set_p99_low(median * 2);
+  point.set_p99_high(median * 4);
+  point.set_p999_low(median * 8);
+  point.set_p999_high(median * 16);
   point.set_converged(true);
   point.set_stop_reason("converged");
   point.set_verified(true);
@@ -87,6 +91,10 @@ RunnerReport latency_report() {
   few.clear_median_high();
   few.clear_p99();
   few.clear_p999();
+  few.clear_p99_low();
+  few.clear_p99_high();
+  few.clear_p999_low();
+  few.clear_p999_high();
   few.set_converged(false);
   few.set_stop_reason("time_cap");
   *report.add_points() = few;

@@ -128,7 +128,7 @@ void add_latency(InfoBuilder& builder, const Operation& does) {
                  1, 1, 1024)
         .identity();
   if (does.verb != Verb::kWrite) add_poll(builder);  // a write is waited for in memory
-  builder.sampling(does.fetches ? plural_of(does) : "round trips", 1000, 100'000);
+  builder.sampling(does.fetches ? plural_of(does) : "round trips", kLatencySamples, 100'000);
   add_added_cost(builder,
                  "test control: each round trip is made longer by this share of its own time");
 }

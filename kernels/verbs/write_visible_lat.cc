@@ -442,7 +442,7 @@ KernelInfo info() {
   InfoBuilder builder("verbs.write_visible_lat", 3,
                       "RDMA WRITE into GPU memory until a GPU kernel there sees it");
   builder.ranks(2, 2).endpoint("nic").metrics({"latency_ns"}).sizes("8,4KiB");
-  builder.sampling("writes", 1000, 100'000);
+  builder.sampling("writes", kLatencySamples, 100'000);
   add_connection(builder, {.transports = {"RC"}, .inline_bytes = "220", .has_memory = false});
   add_gpu_target(builder);
   return builder.build();

@@ -47,7 +47,11 @@ constexpr std::array kCsvPointFields{"metric",
                                      "slot_p1",
                                      "slot_ns",
                                      "longest_pause_ns",
-                                     "pause_share"};
+                                     "pause_share",
+                                     "p99_low",
+                                     "p99_high",
+                                     "p999_low",
+                                     "p999_high"};
 
 // A text as RFC 4180 has it: quoted where it holds a comma or a quote. Line ends are escaped.
 std::string csv_text(const std::string& raw) {

@@ -154,6 +154,10 @@ class Section {
   [[nodiscard]] std::string shown_if(Has has, double value) const {
     return has ? shown(value) : std::string(kAbsent);
   }
+  // The two ends of an interval.
+  [[nodiscard]] std::string span_of(bool has, double low, double high) const {
+    return has ? fmt::format("{}..{}", shown(low), shown(high)) : std::string(kAbsent);
+  }
   // "1.2 %" of the time, "-" where no pauses were looked for.
   [[nodiscard]] static std::string paused(const Point& point) {
     return point.has_pause_share() ? format_share(point.pause_share()) : std::string(kAbsent);
@@ -170,27 +174,29 @@ class Section {
     if (pairs_) out.insert(out.begin(), {"pair", TextTable::Align::kLeft});
     if (line_rate_) out.push_back({"of line"});
     if (is_rate_) out.push_back({other_.unit});
-    if (!first_.larger_is_better()) out.insert(out.end(), {{"p99"}, {"p99.9"}});
+    if (!first_.larger_is_better())
+      out.insert(out.end(), {{"p99"}, {"95 % interval"}, {"p99.9"}, {"95 % interval"}});
     if (first_.has_rate()) out.insert(out.end(), {{"p10"}, {"paused"}});
     out.insert(out.end(), {{"min"}, {"max"}});
     return out;
   }
   // The cells in the order of columns().
   [[nodiscard]] std::vector<std::string> row(const Point& point) const {
-    const bool bounded = point.has_median_low() && point.has_median_high();
-    std::vector<std::string> out{
-        format_bytes(point.message_bytes()), format_count(point.sample_count()),
-        fmt::format("{}{}{}", point.throttled() ? "! " : "", is_open(point) ? "* " : "",
-                    shown(headline_of(point))),
-        bounded ? fmt::format("{}..{}", shown(point.median_low()), shown(point.median_high()))
-                : std::string(kAbsent)};
+    std::vector<std::string> out{format_bytes(point.message_bytes()),
+                                 format_count(point.sample_count()),
+                                 fmt::format("{}{}{}", point.throttled() ? "! " : "",
+                                             is_open(point) ? "* " : "", shown(headline_of(point))),
+                                 span_of(point.has_median_low() && point.has_median_high(),
+                                         point.median_low(), point.median_high())};
     if (first_.has_rate()) out.insert(out.begin() + 3, shown(point.median()));
     if (pairs_) out.insert(out.begin(), point.pair());
     if (line_rate_) out.push_back(format_share(headline_of(point) / *line_rate_));
     if (is_rate_) out.push_back(figure(headline_of(point) * other_.factor));
     if (!first_.larger_is_better())
       out.insert(out.end(), {shown_if(point.has_p99(), point.p99()),
-                             shown_if(point.has_p999(), point.p999())});
+                             span_of(point.has_p99_low(), point.p99_low(), point.p99_high()),
+                             shown_if(point.has_p999(), point.p999()),
+                             span_of(point.has_p999_low(), point.p999_low(), point.p999_high())});
     if (first_.has_rate())
       out.insert(out.end(), {shown_if(point.has_slot_p10(), point.slot_p10()), paused(point)});
     out.insert(out.end(), {shown(point.min()), shown(point.max())});

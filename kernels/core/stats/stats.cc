@@ -1,12 +1,12 @@
-// The median's interval, the samples' dependence, and the buckets of a histogram.
+// Intervals of the median and of percentiles, and the buckets of a histogram.
 #include "kernels/core/stats/stats.h"
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <numeric>
 
 #include "kernels/core/base/result.h"
+#include "kernels/core/stats/dependence.h"
 
 namespace railgauge {
 namespace {
@@ -19,10 +19,17 @@ constexpr double kMinEffective = 6;
 constexpr double kPercentileConfidence = 0.99;
 // Share of a sum of probabilities that a term may be left out for.
 constexpr double kNegligible = 1e-17;
-// Longest lag that is computed; beyond it the sign series is halved instead.
-constexpr std::size_t kMaxLag = 128;
-// Shorter series do not show their dependence.
-constexpr std::size_t kMinSigns = 16;
+// Fewer effective samples count as so many: below six the range of the samples is extended.
+constexpr double kFewestCounted = 1;
+// Fewer samples have no interval of the median, whatever they are worth.
+constexpr std::size_t kFewestSamples = 8;
+// Fewest effective samples of an estimate that is called precise (decision 066).
+constexpr double kMinPrecise = 8;
+// Blocks whose medians show a trend.
+constexpr std::size_t kTrendBlocks = 16;
+// A trend is bounded at 99 %, the median at 95 %: the ratio of the normal's quantiles. A trend that
+// is missed is in error by more than its share.
+constexpr double kTrendCaution = 2.575829 / 1.959964;
 // Values below share the bucket of 0.
 constexpr double kNothing = 1e-290;
 // Squares of samples below this stay finite.
@@ -69,89 +76,83 @@ std::optional<std::size_t> interval_index(double n, double effective_n) {
   return static_cast<std::size_t>(rank) - 1;
 }
 
-// --- dependence ---------------------------------------------------------------------------------
+// --- the whole time -----------------------------------------------------------------------------
 
-// The dependence of a series.
-struct Dependence {
-  // Integrated autocorrelation time, in steps of the series.
-  double time = 1;
-  // Whether the correlation died out within kMaxLag.
-  bool ended = false;
+// The median of values that it reorders.
+double median_in_place(std::span<double> values) {
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  const double upper = *middle;
+  return std::lerp(values.size() % 2 == 1 ? upper : *std::max_element(values.begin(), middle),
+                   upper, 0.5);
+}
+
+// The change from the first to the last sample of the straight line through the medians of blocks.
+double trend_of(std::span<const double> in_time_order) {
+  const std::size_t n = in_time_order.size();
+  const std::size_t blocks = std::min(kTrendBlocks, n >= 2 * kTrendBlocks ? n / 4 : n);
+  if (blocks < 3) return 0;
+  const double centre = static_cast<double>(blocks - 1) / 2;
+  double products = 0;
+  double squares = 0;
+  for (std::size_t block = 0; block < blocks; ++block) {
+    const auto part =
+        in_time_order.subspan(block * n / blocks, (block + 1) * n / blocks - block * n / blocks);
+    std::vector<double> values(part.begin(), part.end());
+    const double from_centre = static_cast<double>(block) - centre;
+    products += from_centre * median_in_place(values);
+    squares += from_centre * from_centre;
+  }
+  return products / squares * static_cast<double>(blocks);
+}
+
+// From the median's interval over the measured time to that over `allowed` samples, of which the
+// measured are the first. It is the interval of a regression's level in the middle of that time:
+// the variance of the slope is 12 times the level's, over the measured time squared. The estimated
+// trend moves one end.
+void extend_to(double allowed, std::span<const double> in_time_order, double median,
+               Interval& interval) {
+  const auto n = static_cast<double>(in_time_order.size());
+  if (!(allowed > n)) return;
+  const double ahead = allowed / n - 1;
+  const double stretch = std::sqrt(1 + 3 * std::pow(kTrendCaution * ahead, 2));
+  const double shift = trend_of(in_time_order) * ahead / 2;
+  interval.low = median - stretch * (median - interval.low) + std::min(shift, 0.0);
+  interval.high = median + stretch * (interval.high - median) + std::max(shift, 0.0);
+}
+
+// --- percentiles --------------------------------------------------------------------------------
+
+// Ranks from the top (1 is the largest sample) between which the q-quantile of n independent
+// samples is with 95 %; `upper` is 0 where no sample is above it surely enough.
+struct TopRanks {
+  double upper = 0;
+  double lower = 0;
 };
 
-// Autocovariance of a centred series at `lag`, divided by the full length (biased, as Geyer's
-// estimate needs it).
-double covariance(const std::vector<double>& centred, std::size_t lag) {
-  const auto from = centred.begin() + static_cast<std::ptrdiff_t>(lag);
-  return std::inner_product(from, centred.end(), centred.begin(), 0.0) /
-         static_cast<double>(centred.size());
-}
-
-// Geyer's initial monotone positive sequence: sums of two neighbouring autocovariances of a
-// reversible chain are positive and fall, so the first that is not is noise.
-Dependence dependence_of(const std::vector<double>& centred, double variance) {
-  Dependence out{.time = -1, .ended = false};
-  double last = std::numeric_limits<double>::infinity();
-  const std::size_t lags = std::min(kMaxLag, centred.size() / 2);
-  for (std::size_t lag = 0; lag + 1 < lags; lag += 2) {
-    const double even = lag == 0 ? variance : covariance(centred, lag);
-    const double pair = std::min(last, (even + covariance(centred, lag + 1)) / variance);
-    if (pair <= 0) {
-      out.ended = true;
+// The number of samples above the quantile is binomial(n, 1 - q). Summed upwards from where it is
+// negligible, through logarithms: q^n underflows.
+TopRanks top_ranks(double n, double q) {
+  constexpr double kFarDeviations = 12;
+  const double above = 1 - q;
+  const double far = n * above - kFarDeviations * std::sqrt(n * above * q);
+  const double first = std::max(0.0, std::floor(far));
+  int sign = 0;
+  double term = std::exp(lgamma_r(n + 1, &sign) - lgamma_r(first + 1, &sign) -
+                         lgamma_r(n - first + 1, &sign) + first * std::log(above) +
+                         (n - first) * std::log(q));
+  double sum = 0;
+  TopRanks out;
+  for (double k = first; k < n; ++k) {
+    sum += term;
+    if (sum <= kMissEachSide) out.upper = k + 1;
+    if (sum >= 1 - kMissEachSide) {
+      out.lower = k + 1;
       break;
     }
-    out.time += 2 * pair;
-    last = pair;
+    term *= (n - k) / (k + 1) * above / q;
   }
   return out;
-}
-
-double sum_of_squares(const std::vector<double>& values) {
-  return std::inner_product(values.begin(), values.end(), values.begin(), 0.0);
-}
-
-// The series at half its length.
-std::vector<double> means_of_pairs(const std::vector<double>& values) {
-  std::vector<double> out(values.size() / 2);
-  for (std::size_t i = 0; i < out.size(); ++i) out[i] = (values[2 * i] + values[2 * i + 1]) / 2;
-  return out;
-}
-
-// -1, 0, 1 for each sample about the median, less their mean. The median's own error is made of
-// these signs.
-std::vector<double> centred_signs(std::span<const double> in_time_order, double median) {
-  std::vector<double> signs;
-  signs.reserve(in_time_order.size());
-  for (const double x : in_time_order)
-    signs.push_back(static_cast<double>(x > median) - static_cast<double>(x < median));
-  const double mean =
-      std::accumulate(signs.begin(), signs.end(), 0.0) / static_cast<double>(signs.size());
-  for (double& sign : signs) sign -= mean;
-  return signs;
-}
-
-// The number of independent samples with the same error of the median. Where the dependence reaches
-// beyond kMaxLag, means of pairs carry it at half the lag. The variance of the whole's mean is the
-// same at every level: time * variance / length.
-double effective_count_about(std::span<const double> in_time_order, double median) {
-  const auto n = static_cast<double>(in_time_order.size());
-  std::vector<double> series = centred_signs(in_time_order, median);
-  const double sign_variance = sum_of_squares(series) / n;
-  if (sign_variance == 0) return n;
-  // Where the dependence reaches beyond kMaxLag, means of pairs carry it at half the lag. The
-  // variance of the whole's mean is the same at every level: time * variance / length.
-  while (series.size() >= kMinSigns) {
-    const auto length = static_cast<double>(series.size());
-    const double variance = sum_of_squares(series) / length;
-    if (variance == 0) return n;  // alternates exactly: no excess of either sign can build up
-    const Dependence dependence = dependence_of(series, variance);
-    if (dependence.ended) {
-      const double steps = std::max(dependence.time, 1 / length);
-      return std::clamp(sign_variance * length / (steps * variance), 1.0, n);
-    }
-    series = means_of_pairs(series);
-  }
-  return in_time_order.size() < kMinSigns ? n : 1.0;
 }
 
 // --- buckets ------------------------------------------------------------------------------------
@@ -212,17 +213,44 @@ void set_spread(std::span<const double> samples, Point& point) {
   point.set_stddev(std::sqrt(squares / static_cast<double>(samples.size() - 1)));
 }
 
-// Sets the percentiles that the samples can bound; a low percentile needs its bound from below.
-void set_percentiles(std::span<const double> sorted, Point& point) {
-  // A low percentile needs its bound from below.
-  const auto bounded = [&](double q) {
-    return sorted.size() >= samples_needed(std::max(q, 1 - q));
-  };
-  if (bounded(0.25)) point.set_p25(quantile_sorted(sorted, 0.25));
-  if (bounded(0.75)) point.set_p75(quantile_sorted(sorted, 0.75));
-  if (bounded(0.9)) point.set_p90(quantile_sorted(sorted, 0.9));
-  if (bounded(0.99)) point.set_p99(quantile_sorted(sorted, 0.99));
-  if (bounded(0.999)) point.set_p999(quantile_sorted(sorted, 0.999));
+// A percentile with its interval. Absent where the samples are worth too few independent ones: a
+// low percentile needs its bound from below.
+struct Percentile {
+  double value = 0;
+  std::optional<Interval> interval;
+};
+
+std::optional<Percentile> percentile_of(std::span<const double> in_time_order,
+                                        std::span<const double> sorted, double q) {
+  const std::uint64_t needed = samples_needed(std::max(q, 1 - q));
+  if (sorted.size() < needed) return std::nullopt;
+  const double value = quantile_sorted(sorted, q);
+  const double effective = likely_count(centred_signs(in_time_order, value));
+  if (effective < static_cast<double>(needed)) return std::nullopt;
+  if (q <= 0.5) return Percentile{value, std::nullopt};
+  return Percentile{value, quantile_interval_sorted(sorted, q, effective)};
+}
+
+// Sets the percentiles that the samples can bound, and the intervals of the high ones.
+void set_percentiles(std::span<const double> in_time_order, std::span<const double> sorted,
+                     Point& point) {
+  if (const auto p25 = percentile_of(in_time_order, sorted, 0.25)) point.set_p25(p25->value);
+  if (const auto p75 = percentile_of(in_time_order, sorted, 0.75)) point.set_p75(p75->value);
+  if (const auto p90 = percentile_of(in_time_order, sorted, 0.9)) point.set_p90(p90->value);
+  if (const auto p99 = percentile_of(in_time_order, sorted, 0.99)) {
+    point.set_p99(p99->value);
+    if (p99->interval) {
+      point.set_p99_low(p99->interval->low);
+      point.set_p99_high(p99->interval->high);
+    }
+  }
+  if (const auto p999 = percentile_of(in_time_order, sorted, 0.999)) {
+    point.set_p999(p999->value);
+    if (p999->interval) {
+      point.set_p999_low(p999->interval->low);
+      point.set_p999_high(p999->interval->high);
+    }
+  }
 }
 
 }  // namespace
@@ -241,6 +269,21 @@ std::optional<Interval> median_interval_sorted(std::span<const double> sorted, d
   const auto low = interval_index(static_cast<double>(sorted.size()), effective_n);
   if (!low) return std::nullopt;
   return Interval{sorted[*low], sorted[sorted.size() - 1 - *low]};
+}
+
+// Dependent samples take the ranks of their effective number, scaled to n.
+std::optional<Interval> quantile_interval_sorted(std::span<const double> sorted, double q,
+                                                 double effective_n) {
+  RG_CHECK(q > 0.5 && q < 1);
+  const auto n = static_cast<double>(sorted.size());
+  const double effective = std::floor(std::min(effective_n, n));
+  if (!(effective >= 1)) return std::nullopt;
+  const TopRanks ranks = top_ranks(effective, q);
+  if (ranks.upper == 0 || ranks.lower == 0) return std::nullopt;
+  const double scale = effective < n ? (n + 1) / (effective + 1) : 1;
+  const auto upper = static_cast<std::size_t>(std::max(1.0, std::floor(ranks.upper * scale)));
+  const auto lower = static_cast<std::size_t>(std::min(n, std::ceil(ranks.lower * scale)));
+  return Interval{sorted[sorted.size() - lower], sorted[sorted.size() - upper]};
 }
 
 // The small term undoes the rounding of the quotient where it is whole.
@@ -268,31 +311,43 @@ double effective_sample_count(std::span<const double> in_time_order) {
   return in_time_order.empty() ? 0 : estimate_median(in_time_order).effective_count;
 }
 
-// Three partial sorts instead of a full one: the sampler calls this between batches.
-MedianEstimate estimate_median(std::span<const double> in_time_order) {
+// Three partial sorts instead of a full one: the sampler calls this between batches. With fewer
+// than six effective samples the ends are the extreme samples, moved away from the median as the
+// root of the missing ones asks.
+MedianEstimate estimate_median(std::span<const double> in_time_order, double allowed) {
   RG_CHECK(!in_time_order.empty());
   std::vector<double> values(in_time_order.begin(), in_time_order.end());
   const auto at = [&](std::size_t i) { return values.begin() + static_cast<std::ptrdiff_t>(i); };
   const std::size_t n = values.size();
-  std::nth_element(values.begin(), at(n / 2), values.end());
-  const double upper = *at(n / 2);
-  const double lower = n % 2 == 1 ? upper : *std::max_element(values.begin(), at(n / 2));
-  MedianEstimate out{.median = std::lerp(lower, upper, 0.5), .effective_count = 0, .interval = {}};
-  out.effective_count = effective_count_about(in_time_order, out.median);
-  const auto low = interval_index(static_cast<double>(n), out.effective_count);
-  if (!low) return out;
+  MedianEstimate out{.median = median_in_place(values), .effective_count = 0, .interval = {}};
+  out.effective_count = safe_count(centred_signs(in_time_order, out.median));
+  if (n < kFewestSamples) return out;
+  const double ranked = std::max(out.effective_count, kMinEffective);
+  const auto low = interval_index(static_cast<double>(n), ranked);
+  if (!low) return out;  // fewer than six samples
   // Each end is in its own half: low < n / 2 <= n - 1 - low.
   std::nth_element(values.begin(), at(*low), at(n / 2));
-  const double low_end = *at(*low);
+  Interval interval{.low = *at(*low), .high = 0};
   std::nth_element(at(n / 2), at(n - 1 - *low), values.end());
-  out.interval = Interval{low_end, *at(n - 1 - *low)};
+  interval.high = *at(n - 1 - *low);
+  const double extension = std::sqrt(ranked / std::max(kFewestCounted, out.effective_count));
+  if (extension > 1) {
+    interval.low = out.median - extension * (out.median - interval.low);
+    interval.high = out.median + extension * (interval.high - out.median);
+  }
+  extend_to(allowed, in_time_order, out.median, interval);
+  out.interval = interval;
   return out;
 }
 
-std::optional<double> relative_half_width(std::span<const double> in_time_order) {
-  const MedianEstimate estimate = estimate_median(in_time_order);
-  if (!estimate.interval || estimate.median == 0) return std::nullopt;
-  return (estimate.interval->high - estimate.interval->low) / 2 / std::abs(estimate.median);
+bool is_precise(std::span<const double> in_time_order, double allowed, double share) {
+  if (in_time_order.empty()) return false;
+  const MedianEstimate estimate = estimate_median(in_time_order, allowed);
+  if (!estimate.interval || estimate.effective_count < kMinPrecise || estimate.median == 0)
+    return false;
+  const double wider =
+      std::max(estimate.interval->high - estimate.median, estimate.median - estimate.interval->low);
+  return wider <= share * std::abs(estimate.median);
 }
 
 Histogram histogram_of(std::span<const double> samples) {
@@ -306,24 +361,23 @@ double rate_over_all_time(std::span<const double> rates) {
 }
 
 // CHECKs that all samples are finite and below 10^150: the sampler has refused others.
-void summarize(std::span<const double> in_time_order, Point& point) {
+void summarize(std::span<const double> in_time_order, Point& point, double allowed) {
   const auto sane = [](double x) { return std::abs(x) < kHugest; };  // false for NaN
   RG_CHECK(std::ranges::all_of(in_time_order, sane));
   point.set_sample_count(static_cast<double>(in_time_order.size()));
   if (in_time_order.empty()) return;
   const std::vector<double> sorted = sorted_copy(in_time_order);
-  const double median = quantile_sorted(sorted, 0.5);
-  const double effective = effective_count_about(in_time_order, median);
-  point.set_median(median);
-  point.set_effective_sample_count(effective);
-  if (const auto interval = median_interval_sorted(sorted, effective)) {
-    point.set_median_low(interval->low);
-    point.set_median_high(interval->high);
+  const MedianEstimate estimate = estimate_median(in_time_order, allowed);
+  point.set_median(estimate.median);
+  point.set_effective_sample_count(estimate.effective_count);
+  if (estimate.interval) {
+    point.set_median_low(estimate.interval->low);
+    point.set_median_high(estimate.interval->high);
   }
   point.set_min(sorted.front());
   point.set_max(sorted.back());
   set_spread(in_time_order, point);
-  set_percentiles(sorted, point);
+  set_percentiles(in_time_order, sorted, point);
   point.set_lag1_autocorrelation(lag1_autocorrelation(in_time_order));
   *point.mutable_histogram() = histogram_sorted(sorted);
 }

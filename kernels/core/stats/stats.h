@@ -25,6 +25,11 @@ double quantile_sorted(std::span<const double> sorted, double q);
 // the interval for dependent samples. Absent below 6 effective samples.
 std::optional<Interval> median_interval_sorted(std::span<const double> sorted, double effective_n);
 
+// Returns the 95 % interval of the q-quantile (0.5 < q < 1) from the ranks of a binomial(n, 1 - q);
+// `effective_n` as above. Absent where too few samples are above the quantile to bound it.
+std::optional<Interval> quantile_interval_sorted(std::span<const double> sorted, double q,
+                                                 double effective_n);
+
 // Returns the smallest n for which the largest of n samples bounds the q-quantile with 99 %
 // confidence: 1 - q^n >= 0.99 (p99: 459, p99.9: 4603).
 std::uint64_t samples_needed(double q);
@@ -32,24 +37,27 @@ std::uint64_t samples_needed(double q);
 // Returns the lag-1 autocorrelation in time order; 0 when the samples do not vary, never NaN.
 double lag1_autocorrelation(std::span<const double> in_time_order);
 
-// Returns the number of independent samples with the same information (<= n), by the
-// initial-sequence estimate of the integrated autocorrelation time of the samples' signs about the
-// median.
+// Returns the number of independent samples that the median's interval rests on (<= n), a careful
+// one: safe_count() of the samples' signs about the median.
 double effective_sample_count(std::span<const double> in_time_order);
 
 // The median, its interval and the sample count behind the interval.
 struct MedianEstimate {
   double median = 0;
   double effective_count = 0;
+  // Absent below eight samples. Wider than the range of the samples where they are worth fewer than
+  // six independent ones.
   std::optional<Interval> interval;
 };
-// Estimates the median without a full sort, between the sampler's batches. `in_time_order` is not
-// empty.
-MedianEstimate estimate_median(std::span<const double> in_time_order);
+// Estimates the median without a full sort, between the sampler's batches. The interval is for the
+// median over the time of `allowed` samples, of which the given ones are the first: what the time
+// cap would have allowed. A trend within its own uncertainty is part of it. 0 asks for the measured
+// time alone. `in_time_order` is not empty.
+MedianEstimate estimate_median(std::span<const double> in_time_order, double allowed = 0);
 
-// Returns half the width of the median's 95 % interval over the median. The samples are in time
-// order and not empty; absent without an interval or with a median of 0.
-std::optional<double> relative_half_width(std::span<const double> in_time_order);
+// Whether the interval of estimate_median() exists, rests on at least 8 effective samples, and
+// ends on both sides within `share` of the median. False without samples and for a median of 0.
+bool is_precise(std::span<const double> in_time_order, double allowed, double share);
 
 // Returns the sum of amounts over the sum of times for rates of equal amounts: the harmonic mean.
 // `rates` is not empty, and all are above 0.
@@ -59,7 +67,7 @@ double rate_over_all_time(std::span<const double> rates);
 Histogram histogram_of(std::span<const double> samples);
 
 // Fills every statistic of `point` from the samples (in time order). A statistic that the samples
-// cannot bound stays absent.
-void summarize(std::span<const double> in_time_order, Point& point);
+// cannot bound stays absent; `allowed` as for estimate_median().
+void summarize(std::span<const double> in_time_order, Point& point, double allowed = 0);
 
 }  // namespace railgauge

@@ -116,7 +116,7 @@ double coverage(std::size_t n, double rho, int launches) {
   int held = 0;
   for (int i = 0; i < launches; ++i) {
     const auto values = autoregressive(n, rho, random);
-    const auto interval = median_interval_sorted(sorted(values), effective_sample_count(values));
+    const auto interval = estimate_median(values).interval;
     held += interval && interval->low <= 0 && interval->high >= 0 ? 1 : 0;
   }
   return static_cast<double>(held) / launches;
@@ -128,9 +128,9 @@ TEST(MedianInterval, HoldsTheTrueMedianForIndependentSamples) {
 }
 
 TEST(MedianInterval, HoldsTheTrueMedianForDependentSamples) {
-  EXPECT_GE(coverage(2000, 0.5, 500), 0.92);
-  EXPECT_GE(coverage(2000, 0.9, 500), 0.90);
-  EXPECT_GE(coverage(2000, 0.98, 300), 0.82);  // 20 effective samples: the estimate itself is rough
+  EXPECT_GE(coverage(2000, 0.5, 500), 0.95);
+  EXPECT_GE(coverage(2000, 0.9, 500), 0.95);
+  EXPECT_GE(coverage(2000, 0.98, 300), 0.93);  // 20 effective samples
 }
 
 TEST(SamplesNeeded, IsTheBinomialBound) {
@@ -150,7 +150,7 @@ TEST(Lag1, IsTheCorrelationOfNeighbours) {
   EXPECT_EQ(lag1_autocorrelation({}), 0);
 }
 
-TEST(EffectiveCount, StaysNearTheCountForIndependentSamples) {
+TEST(EffectiveCount, IsCarefulForIndependentSamples) {
   std::mt19937_64 random(4);
   for (const std::size_t n : {100U, 1000U, 10'000U}) {
     constexpr int kDraws = 50;
@@ -158,57 +158,136 @@ TEST(EffectiveCount, StaysNearTheCountForIndependentSamples) {
     for (int i = 0; i < kDraws; ++i) {
       const double effective = effective_sample_count(independent(n, random));
       ASSERT_LE(effective, static_cast<double>(n));
-      ASSERT_GE(effective, 0.4 * static_cast<double>(n));
-      sum += effective;
+      sum += effective / kDraws;
     }
-    EXPECT_GE(sum / kDraws, 0.85 * static_cast<double>(n)) << n;
+    EXPECT_GE(sum, 0.25 * static_cast<double>(n)) << n;
   }
 }
 
-TEST(EffectiveCount, ShrinksAsTheSignsDependenceSays) {
-  std::mt19937_64 random(5);
-  for (const double rho : {0.5, 0.9, 0.99, 0.999}) {
-    // The signs of a Gaussian AR(1) correlate by 2/pi * asin(rho^k) at lag k.
-    double time = 1;
-    for (double power = rho; power > 1e-6; power *= rho) time += 4 / M_PI * std::asin(power);
-    constexpr std::size_t kSamples = 200'000;
-    const double expected = kSamples / time;
-    const double effective = effective_sample_count(autoregressive(kSamples, rho, random));
-    EXPECT_GT(effective, expected / 1.5) << rho;
-    EXPECT_LT(effective, expected * 1.5) << rho;
-  }
-}
-
-TEST(EffectiveCount, SeesAStepAndATrendAsAFewSamples) {
+TEST(EffectiveCount, SeesAStepAndATrendAsLessThanASample) {
   std::vector<double> step(10'000, 1);
   std::fill(step.begin() + 5000, step.end(), 2);
-  EXPECT_LT(effective_sample_count(step), 6);
-  EXPECT_LT(effective_sample_count(ascending(10'000)), 6);
+  EXPECT_LT(effective_sample_count(step), 1);
+  EXPECT_LT(effective_sample_count(ascending(10'000)), 1);
 }
 
 TEST(EffectiveCount, NeverExceedsTheCount) {
   std::vector<double> alternating(1000);
   for (std::size_t i = 0; i < alternating.size(); ++i) alternating[i] = i % 2 == 0 ? 1 : 2;
-  EXPECT_EQ(effective_sample_count(alternating), 1000);
+  EXPECT_LE(effective_sample_count(alternating), 1000);
+  EXPECT_GE(effective_sample_count(alternating), 800);
   EXPECT_EQ(effective_sample_count(std::vector<double>(100, 3)), 100);
-  EXPECT_EQ(effective_sample_count(std::vector<double>{1, 2}), 2);
+  EXPECT_EQ(effective_sample_count(std::vector<double>{1, 2}), 0) << "nothing is known";
   EXPECT_EQ(effective_sample_count({}), 0);
 }
 
 TEST(EstimateMedian, AgreesWithTheSortedForm) {
   std::mt19937_64 random(12);
+  int compared = 0;
   for (std::size_t n = 1; n < 300; ++n) {
     const auto values = autoregressive(n, 0.3, random);
     const auto ordered = sorted(values);
     const MedianEstimate estimate = estimate_median(values);
     ASSERT_EQ(estimate.median, quantile_sorted(ordered, 0.5)) << n;
     ASSERT_EQ(estimate.effective_count, effective_sample_count(values)) << n;
+    ASSERT_EQ(estimate.interval.has_value(), n >= 8) << n;
     const auto interval = median_interval_sorted(ordered, estimate.effective_count);
-    ASSERT_EQ(estimate.interval.has_value(), interval.has_value()) << n;
     if (!interval) continue;
+    ++compared;
     ASSERT_EQ(estimate.interval->low, interval->low) << n;
     ASSERT_EQ(estimate.interval->high, interval->high) << n;
   }
+  EXPECT_GT(compared, 200);
+}
+
+// Ten samples do not show their dependence, so their range is extended by up to sqrt(6).
+TEST(EstimateMedian, ReachesBeyondTheRangeOfAFewSamples) {
+  const std::vector<double> values{5, 1, 8, 3, 10, 2, 7, 4, 9, 6};
+  const MedianEstimate estimate = estimate_median(values);
+  ASSERT_TRUE(estimate.interval);
+  EXPECT_LT(estimate.effective_count, 6);
+  EXPECT_LT(estimate.interval->low, 1);
+  EXPECT_GT(estimate.interval->high, 10);
+  EXPECT_GE(estimate.interval->low, 5.5 - 4.5 * std::sqrt(6.0));
+  EXPECT_FALSE(is_precise(values, 0, 10)) << "too few to be sure, however wide the bound";
+}
+
+// The line runs from 0 to 1 in the measured tenth of the time: its middle is at 5.
+TEST(EstimateMedian, CoversTheWholeAllowedTimeOfATrend) {
+  std::mt19937_64 random(13);
+  std::normal_distribution<double> noise(0, 0.05);
+  std::vector<double> values;
+  for (int i = 0; i < 1000; ++i) values.push_back(i / 1000.0 + noise(random));
+  const auto interval = estimate_median(values, 10'000).interval;
+  ASSERT_TRUE(interval);
+  EXPECT_LE(interval->low, 5);
+  EXPECT_GE(interval->high, 5);
+  EXPECT_LE(estimate_median(values).interval->high, 2) << "the measured time alone";
+}
+
+TEST(EstimateMedian, WidensWithTheTimeThatWasNotMeasured) {
+  std::mt19937_64 random(14);
+  const auto values = autoregressive(1000, 0, random);
+  double width = 0;
+  for (const double allowed : {0.0, 1000.0, 1500.0, 2000.0, 10'000.0, 100'000.0}) {
+    const auto interval = estimate_median(values, allowed).interval;
+    ASSERT_GE(interval->high - interval->low, width) << allowed;
+    width = interval->high - interval->low;
+  }
+  EXPECT_GT(width,
+            100 * (estimate_median(values).interval->high - estimate_median(values).interval->low));
+}
+
+TEST(IsPrecise, AsksBothSidesOfTheMedianForTheShare) {
+  std::mt19937_64 random(15);
+  std::normal_distribution<double> noise(100, 1);
+  std::vector<double> values(1000);
+  for (double& value : values) value = noise(random);
+  const MedianEstimate estimate = estimate_median(values);
+  const double wider =
+      std::max(estimate.interval->high - estimate.median, estimate.median - estimate.interval->low);
+  EXPECT_TRUE(is_precise(values, 0, wider / estimate.median * 1.001));
+  EXPECT_FALSE(is_precise(values, 0, wider / estimate.median * 0.999));
+  EXPECT_FALSE(is_precise({}, 0, 1));
+  EXPECT_FALSE(is_precise(std::vector<double>(100, 0), 0, 1)) << "no share of 0";
+  EXPECT_TRUE(is_precise(std::vector<double>(8, 3), 0, 1e-9));
+  EXPECT_FALSE(is_precise(std::vector<double>(7, 3), 0, 1e-9)) << "too few, even if equal";
+}
+
+TEST(QuantileInterval, HoldsTheTruePercentile) {
+  std::mt19937_64 random(16);
+  for (const auto& [q, n] : {std::pair{0.99, 1000U}, {0.99, 5000U}, {0.999, 5000U}}) {
+    constexpr int kDraws = 300;
+    int held = 0;
+    for (int i = 0; i < kDraws; ++i) {
+      std::vector<double> values(n);
+      std::uniform_real_distribution<double> uniform(0, 1);
+      for (double& value : values) value = uniform(random);
+      std::ranges::sort(values);
+      const auto interval = quantile_interval_sorted(values, q, n);
+      ASSERT_TRUE(interval);
+      held += interval->low <= q && q <= interval->high ? 1 : 0;
+    }
+    EXPECT_GE(held, 0.92 * kDraws) << q << ' ' << n;
+    EXPECT_LE(held, 0.995 * kDraws) << q << ' ' << n << ": wider than it need be";
+  }
+}
+
+TEST(QuantileInterval, IsAbsentWithoutASampleAboveThatBoundsIt) {
+  const auto values = ascending(368);  // 0.99^368 = 0.0248
+  EXPECT_TRUE(quantile_interval_sorted(values, 0.99, 368));
+  EXPECT_FALSE(quantile_interval_sorted(values, 0.99, 366));
+  EXPECT_FALSE(quantile_interval_sorted({}, 0.99, 0));
+  EXPECT_TRUE(quantile_interval_sorted(ascending(1'000'000), 0.99, 1e6)) << "q^n underflows";
+}
+
+TEST(QuantileInterval, FewerEffectiveSamplesWidenIt) {
+  const auto values = ascending(10'000);
+  const auto all = quantile_interval_sorted(values, 0.99, 10'000);
+  const auto few = quantile_interval_sorted(values, 0.99, 1000);
+  ASSERT_TRUE(all && few);
+  EXPECT_LT(few->low, all->low);
+  EXPECT_GT(few->high, all->high);
 }
 
 TEST(HistogramOf, BucketsByThreeDigits) {
@@ -255,6 +334,10 @@ TEST(Summarize, FillsEverythingThatTheSamplesBound) {
   EXPECT_GE(point.median_high(), point.median());
   EXPECT_EQ(point.p99(), quantile_sorted(ordered, 0.99));
   EXPECT_EQ(point.p999(), quantile_sorted(ordered, 0.999));
+  EXPECT_LT(point.p99_low(), point.p99());
+  EXPECT_GT(point.p99_high(), point.p99());
+  EXPECT_LT(point.p999_low(), point.p999());
+  EXPECT_GT(point.p999_high(), point.p999());
   EXPECT_LE(point.p25(), point.p75());
   EXPECT_NEAR(point.mean(), std::exp(0.125), 0.05);  // of this lognormal
   EXPECT_NEAR(point.stddev(), std::sqrt((std::exp(0.25) - 1) * std::exp(0.25)), 0.05);
@@ -265,7 +348,10 @@ TEST(Summarize, FillsEverythingThatTheSamplesBound) {
 TEST(Summarize, LeavesAbsentWhatTheSamplesCannotBound) {
   const auto with = [](std::size_t n) {
     Point point;
-    summarize(ascending(n), point);
+    std::mt19937_64 random(18);
+    auto values = ascending(n);
+    std::ranges::shuffle(values, random);
+    summarize(values, point);
     return point;
   };
   EXPECT_TRUE(with(4603).has_p999());
@@ -276,11 +362,25 @@ TEST(Summarize, LeavesAbsentWhatTheSamplesCannotBound) {
   EXPECT_FALSE(with(43).has_p90());
   EXPECT_TRUE(with(17).has_p25());
   EXPECT_FALSE(with(16).has_p75());
-  EXPECT_FALSE(with(5).has_median_low());
+  EXPECT_FALSE(with(7).has_median_low());
   EXPECT_TRUE(with(2).has_stddev());
   EXPECT_FALSE(with(1).has_stddev());
   EXPECT_EQ(with(1).median(), 1);
   EXPECT_EQ(with(0).sample_count(), 0);
+}
+
+// 5,000 samples in runs of 20 equal ones are 250 values.
+TEST(Summarize, CountsDependentSamplesOnceForAPercentile) {
+  std::mt19937_64 random(19);
+  const auto values = independent(250, random);
+  std::vector<double> repeated;
+  for (const double value : values) repeated.insert(repeated.end(), 20, value);
+  Point point;
+  summarize(repeated, point);
+  EXPECT_TRUE(point.has_p90());
+  EXPECT_FALSE(point.has_p99());
+  EXPECT_FALSE(point.has_p99_low());
+  EXPECT_FALSE(point.has_p999());
 }
 
 TEST(Summarize, WritesNoNanForEqualOrHugeValues) {

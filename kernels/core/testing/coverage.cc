@@ -1,0 +1,149 @@
+// A virtual clock under the real sampler; the old rule, kept for comparison.
+#include "kernels/core/testing/coverage.h"
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "kernels/core/stats/dependence.h"
+#include "kernels/core/stats/stats.h"
+
+namespace railgauge {
+namespace {
+
+// Least chance of the misses of a rule that keeps the bound.
+constexpr double kLeastChance = 1e-3;
+// Runs that find the typical length.
+constexpr std::uint64_t kTypicalRuns = 20;
+
+class VirtualClock final : public Clock {
+ public:
+  [[nodiscard]] double now_ns() const override { return now_ns_; }
+  void advance_ns(double ns) { now_ns_ += ns; }
+
+ private:
+  double now_ns_ = 1e15;
+};
+
+double allowed_by(const SampledFamily& family) {
+  return std::min(static_cast<double>(family.options.max_samples),
+                  family.options.time_cap_ns / family.sample_ns);
+}
+
+// One run; the kept samples begin a series of their own, so that drifts and steps begin with them.
+Sampled run_once(const SampledFamily& family, const SimulatedOperation& operation,
+                 const RunShape& shape, std::uint64_t seed) {
+  VirtualClock clock;
+  NextValue next = operation.start(~seed, shape);
+  const auto batch = [&](std::uint64_t count, std::vector<double>& out) -> Status {
+    for (; count > 0; --count) {
+      const double value = next();
+      clock.advance_ns(family.is_rate ? family.sample_ns / value : family.sample_ns * value);
+      out.push_back(value);
+    }
+    return {};
+  };
+  auto sampled = Sampler(clock, family.options).run(batch, [&]() -> Status {
+    next = operation.start(seed, shape);
+    return {};
+  });
+  RG_CHECK(sampled);
+  return std::move(*sampled);
+}
+
+// Independent samples with the operation's noise show where a run typically ends.
+RunShape shape_of(const SampledFamily& family, const SimulatedOperation& operation) {
+  RunShape shape{.allowed = allowed_by(family),
+                 .shortest = static_cast<double>(family.options.min_samples)};
+  const SimulatedOperation normal = simulated_operations(operation.noise).front();
+  for (std::uint64_t seed = 1; seed <= kTypicalRuns; ++seed)
+    shape.typical += static_cast<double>(run_once(family, normal, shape, seed).samples.size()) /
+                     static_cast<double>(kTypicalRuns);
+  return shape;
+}
+
+// Adds one run to the sums.
+void add(double truth, const std::optional<Interval>& interval, bool converged, std::size_t samples,
+         Coverage& out) {
+  const bool holds = interval && interval->low <= truth && truth <= interval->high;
+  ++out.runs;
+  out.with_interval += interval ? 1 : 0;
+  out.held_in_all += holds ? 1 : 0;
+  out.converged += converged ? 1 : 0;
+  out.held += converged && holds ? 1 : 0;
+  out.mean_samples += static_cast<double>(samples);
+  if (interval) out.mean_half_width += (interval->high - interval->low) / 2;
+}
+
+void finish(Coverage& out) {
+  out.mean_samples /= static_cast<double>(std::max<std::uint64_t>(1, out.runs));
+  out.mean_half_width /= static_cast<double>(std::max<std::uint64_t>(1, out.with_interval));
+}
+
+// The interval of the rule before decision 066.
+std::optional<Interval> interval_before(const std::vector<double>& samples, double& half_width) {
+  std::vector<double> sorted = samples;
+  std::ranges::sort(sorted);
+  const double median = quantile_sorted(sorted, 0.5);
+  const auto interval =
+      median_interval_sorted(sorted, likely_count(centred_signs(samples, median)));
+  half_width = interval ? (interval->high - interval->low) / 2 / median : 1;
+  return interval;
+}
+
+}  // namespace
+
+Coverage measure_coverage(const SampledFamily& family, const SimulatedOperation& operation,
+                          std::uint64_t runs, std::uint64_t first_seed) {
+  const RunShape shape = shape_of(family, operation);
+  const double truth = operation.median(shape);
+  Coverage out;
+  for (std::uint64_t seed = first_seed; seed < first_seed + runs; ++seed) {
+    const Sampled sampled = run_once(family, operation, shape, seed);
+    const auto interval = estimate_median(sampled.samples, sampled.allowed_count).interval;
+    add(truth, interval, sampled.converged, sampled.samples.size(), out);
+  }
+  finish(out);
+  return out;
+}
+
+Coverage measure_coverage_before(const SampledFamily& family, const SimulatedOperation& operation,
+                                 std::uint64_t runs, std::uint64_t first_seed) {
+  constexpr double kGrowth = 1.5;
+  const RunShape shape = shape_of(family, operation);
+  const double truth = operation.median(shape);
+  Coverage out;
+  std::vector<double> samples;
+  for (std::uint64_t seed = first_seed; seed < first_seed + runs; ++seed) {
+    const NextValue next = operation.start(seed, shape);
+    samples.clear();
+    double look = static_cast<double>(family.min_samples_before);
+    std::optional<Interval> interval;
+    bool converged = false;
+    while (!converged && static_cast<double>(samples.size()) < shape.allowed) {
+      look = std::min(std::ceil(look), shape.allowed);
+      while (static_cast<double>(samples.size()) < look) samples.push_back(next());
+      double half_width = 1;
+      interval = interval_before(samples, half_width);
+      converged = interval && half_width <= family.options.relative_half_width;
+      look *= kGrowth;
+    }
+    add(truth, interval, converged, samples.size(), out);
+  }
+  finish(out);
+  return out;
+}
+
+// The chance of at least the misses seen, summed downwards from one less.
+bool is_below_bound(const Coverage& coverage) {
+  const auto n = static_cast<double>(coverage.converged);
+  const auto misses = static_cast<double>(coverage.converged - coverage.held);
+  const double miss = 1 - kCoverageBound;
+  double fewer = 0;
+  for (double k = 0; k < misses; ++k)
+    fewer += std::exp(std::lgamma(n + 1) - std::lgamma(k + 1) - std::lgamma(n - k + 1) +
+                      k * std::log(miss) + (n - k) * std::log(kCoverageBound));
+  return 1 - fewer < kLeastChance;
+}
+
+}  // namespace railgauge

@@ -1,0 +1,59 @@
+// How often the interval of a sampled point holds the true median, through the real sampler with
+// its stop rule and time cap, on modelled operations and a virtual clock.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "kernels/core/sampler.h"
+#include "kernels/core/testing/simulated_operations.h"
+
+namespace railgauge {
+
+// The share that a 95 % interval must reach wherever `converged` is said.
+inline constexpr double kCoverageBound = 0.93;
+
+// How a family samples.
+struct SampledFamily {
+  std::string name;
+  SamplerOptions options;
+  // Mean time of one sample.
+  double sample_ns = 0;
+  // Whether a sample is a rate: a larger one takes less time.
+  bool is_rate = false;
+  // min_samples of the rule before decision 066.
+  std::uint64_t min_samples_before = 0;
+};
+
+// The results of many runs.
+struct Coverage {
+  std::uint64_t runs = 0;
+  std::uint64_t converged = 0;
+  // Converged runs whose interval holds the truth.
+  std::uint64_t held = 0;
+  // All runs with an interval, and those that hold the truth.
+  std::uint64_t with_interval = 0;
+  std::uint64_t held_in_all = 0;
+  double mean_samples = 0;
+  // Mean half width of the intervals, relative to the level.
+  double mean_half_width = 0;
+  // The share of converged runs that hold the truth; 1 without any.
+  [[nodiscard]] double share() const {
+    return converged == 0 ? 1 : static_cast<double>(held) / static_cast<double>(converged);
+  }
+};
+
+// Runs the operation `runs` times, each with a seed of its own, from `first_seed` on.
+Coverage measure_coverage(const SampledFamily& family, const SimulatedOperation& operation,
+                          std::uint64_t runs, std::uint64_t first_seed = 1);
+
+// The same through the rule before decision 066: looks at 1.5 times the last count, and a rank
+// interval by Geyer's count alone.
+Coverage measure_coverage_before(const SampledFamily& family, const SimulatedOperation& operation,
+                                 std::uint64_t runs, std::uint64_t first_seed = 1);
+
+// Whether so many misses among the converged runs have less than one chance in a thousand at a
+// coverage of kCoverageBound.
+bool is_below_bound(const Coverage& coverage);
+
+}  // namespace railgauge
