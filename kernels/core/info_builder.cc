@@ -147,7 +147,7 @@ InfoBuilder& InfoBuilder::sampling(const std::string& operation, std::int64_t mi
 InfoBuilder& InfoBuilder::least_time(const std::string& default_value) {
   return duration("least_time",
                   "samples of one size take at least this long, so that a rare pause is among "
-                  "them; time_cap and max_samples may end it before",
+                  "them; time_cap may end it before",
                   default_value, 0, kHourNs);
 }
 
