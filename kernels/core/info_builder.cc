@@ -151,4 +151,13 @@ InfoBuilder& InfoBuilder::least_time(const std::string& default_value) {
                   default_value, 0, kHourNs);
 }
 
+// Not part of the identity: it follows the timed part.
+InfoBuilder& InfoBuilder::proof_time() {
+  return duration("proof_time",
+                  "after its timed part each size sends numbered messages and compares every byte, "
+                  "until 500,000 are proved or this long, of all sizes together; 0 sends one ring "
+                  "a size, verify false none",
+                  "2s", 0, kHourNs);
+}
+
 }  // namespace railgauge
