@@ -240,6 +240,20 @@ TEST(Planner, ExpectsTheTimeCapForEachSizeAndAddsTheOverhead) {
   EXPECT_DOUBLE_EQ(plan->expected_seconds, first.expected_seconds + second.expected_seconds);
 }
 
+TEST(Planner, ATasksProofIsPartOfItsTime) {
+  std::vector<KernelInfo> kernels = fake_kernels();
+  add_parameter(kernels.at(0), "verify", "boolean", "true");
+  add_parameter(kernels.at(0), "proof_time", "duration", "2s");
+  Stage proved = stage_of(kernels.at(0).name(), PlacementKind::kPairs);
+  proved.parameters = {{"sizes", "8,64KiB"}, {"time_cap", "1s"}, {"proof_time", "500ms"}};
+  Stage trusted = proved;
+  trusted.parameters["verify"] = "false";
+  const auto plan = make_plan(suite_of({proved, trusted}), some_nodes(2), kernels);
+  ASSERT_TRUE(plan) << plan.error().message;
+  EXPECT_DOUBLE_EQ(plan->tasks.at(0).expected_seconds, 2 * 1 + 0.5 + kTaskOverheadSeconds);
+  EXPECT_DOUBLE_EQ(plan->tasks.at(1).expected_seconds, 2 * 1 + kTaskOverheadSeconds);
+}
+
 TEST(Planner, AGivenDurationEndsBeforeTheDeadlineItself) {
   std::vector<KernelInfo> kernels = fake_kernels();
   KernelInfo& bandwidth = kernels.at(1);

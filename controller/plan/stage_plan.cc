@@ -28,6 +28,13 @@ double cap_seconds_of(const KernelInfo& kernel, const Params& params) {
   return seconds;
 }
 
+// Longest time of the proof phases, of all sizes together.
+double proof_seconds_of(const KernelInfo& kernel, const Params& params) {
+  if (find_parameter(kernel, "proof_time", "duration") == nullptr) return 0;
+  if (find_parameter(kernel, "verify", "boolean") != nullptr && !params.boolean("verify")) return 0;
+  return params.duration_ns("proof_time") / 1e9;
+}
+
 }  // namespace
 
 const ParameterInfo* find_parameter(const KernelInfo& kernel, std::string_view name,
@@ -51,6 +58,7 @@ StageCost::StageCost(const KernelInfo& kernel, const Params& params) {
   if (find_parameter(kernel, "iterations", "integer") != nullptr)
     iterations = params.integer("iterations");
   seconds_per_point_ = cap_seconds_of(kernel, params) * static_cast<double>(sizes.size());
+  proof_seconds_ = proof_seconds_of(kernel, params);
   for (const std::uint64_t size : sizes)
     bytes_per_point_ += static_cast<double>(iterations) * static_cast<double>(size);
   by_rate_ = iterations <= 0 && measures_bandwidth(kernel);
@@ -66,7 +74,7 @@ TaskCost StageCost::of(double rate_bits_per_second, std::size_t node_gpus) const
   const auto points = static_cast<double>(gpus < 2 ? 1 : gpus * (gpus - 1));
   const double measuring_seconds = seconds_per_point_ * points;
   return {
-      .seconds = measuring_seconds + kTaskOverheadSeconds,
+      .seconds = measuring_seconds + proof_seconds_ + kTaskOverheadSeconds,
       .bytes = by_rate_ ? rate_bits_per_second / 8 * measuring_seconds : bytes_per_point_ * points};
 }
 
