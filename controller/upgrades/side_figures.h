@@ -86,7 +86,7 @@ class FigureTaker {
     std::size_t all = 0;
     std::size_t lacking_before = 0;
     std::size_t lacking_after = 0;
-    // Of the latter those whose operations became slower, and the largest such share.
+    // Those among the latter whose operations became slower, and the largest such share.
     std::size_t slower = 0;
     double slower_by = 0;
     bool is_rate = false;

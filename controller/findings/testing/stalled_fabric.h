@@ -1,11 +1,13 @@
 // Bandwidth streams with pauses, as both judges read them. Synthetic.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
-#include <span>
+#include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -36,16 +38,17 @@ class StreamClock final : public Clock {
 };
 
 // The report of a launch of a bandwidth kernel on a fake stream of windows of about two
-// milliseconds at `per_second`: the kernels' own sampler with the defaults of a bandwidth decides
-// when it ends, and their own code makes the point. The first pause comes at any time.
-inline Point stalled_launch(double per_second, const Stalls& stalls, analysis::Chance& chance) {
+// milliseconds at 1 byte a second: the kernels' own sampler with the defaults of a bandwidth
+// decides when it ends, and their own code makes the point. The first pause comes at any time.
+inline Point sampled_launch(const Stalls& stalls, analysis::Chance& chance) {
   constexpr double kWindowNs = 2e6;
   constexpr double kScatter = 0.01;
   const SamplerOptions options{.min_samples = 30,
                                .max_samples = 10'000,
                                .relative_half_width = 0.01,
                                .time_cap_ns = 5e9,
-                               .least_measure_ns = 2e9};
+                               .least_measure_ns = 2e9,
+                               .rate = SamplerOptions::Rate::kOfRates};
   StreamClock clock;
   const double period =
       stalls.share > 0 ? stalls.pause_ns / stalls.share : std::numeric_limits<double>::infinity();
@@ -55,7 +58,7 @@ inline Point stalled_launch(double per_second, const Stalls& stalls, analysis::C
       double ns = kWindowNs * (1 + kScatter * chance.normal());
       for (; next < clock.now_ns() + ns; next += period) ns += stalls.pause_ns;
       clock.advance_ns(ns);
-      out.push_back(per_second * kWindowNs / ns);
+      out.push_back(kWindowNs / ns);
     }
     return {};
   };
@@ -67,6 +70,31 @@ inline Point stalled_launch(double per_second, const Stalls& stalls, analysis::C
                             .larger_is_better = true},
                            65536, *sampled, false, true);
   point.clear_histogram();
+  return point;
+}
+
+// Launches of one kind, each sampled once: a process uses them again and again.
+inline const std::vector<Point>& sampled_launches(const Stalls& stalls) {
+  constexpr int kLaunches = 64;
+  static std::map<std::pair<double, double>, std::vector<Point>> all;
+  std::vector<Point>& launches = all[{stalls.share, stalls.pause_ns}];
+  if (!launches.empty()) return launches;
+  analysis::Chance chance(all.size());
+  for (int i = 0; i < kLaunches; ++i) launches.push_back(sampled_launch(stalls, chance));
+  return launches;
+}
+
+// Any of the launches, at `per_second`. Not thread safe.
+inline Point stalled_launch(double per_second, const Stalls& stalls, analysis::Chance& chance) {
+  const std::vector<Point>& launches = sampled_launches(stalls);
+  const auto which =
+      static_cast<std::size_t>(chance.uniform() * static_cast<double>(launches.size()));
+  Point point = launches[std::min(which, launches.size() - 1)];
+  point.set_median(point.median() * per_second);
+  point.set_mean(point.mean() * per_second);
+  point.set_rate(point.rate() * per_second);
+  if (point.has_slot_p10()) point.set_slot_p10(point.slot_p10() * per_second);
+  if (point.has_slot_p1()) point.set_slot_p1(point.slot_p1() * per_second);
   return point;
 }
 
