@@ -61,6 +61,14 @@ std::vector<std::string_view> statistics_of(const store::SeriesRow& series) {
 
 // --- what is compared ---
 
+// The number of endpoints separates a collective of one node from one of two.
+std::string kind_of(const store::SeriesRow& series) {
+  std::string kind =
+      fmt::format("{} of {} {}", metric_text(series, ""), series.endpoints.size(), series.meaning);
+  for (const auto& [name, value] : series.parameters) kind += fmt::format(" {}={}", name, value);
+  return kind;
+}
+
 namespace {
 
 // The revisions of each kernel on the after side.
@@ -97,7 +105,7 @@ std::map<std::string, Launches> needed_launches(const UpgradeData& sides, const 
   std::map<std::string, Launches> out;
   for (const auto& [id, series] : sides.series) {
     if (left_out.contains(id)) continue;
-    Launches& most = out[metric_text(series, "")];
+    Launches& most = out[kind_of(series)];
     most.before = std::max(most.before, launches_in(before, id));
     most.after = std::max(most.after, launches_in(after, id));
   }
@@ -131,7 +139,7 @@ std::map<std::string, Revisions> revised_in(const UpgradeData& sides, const Comp
     const store::SeriesRow& series = sides.series.at(id);
     const auto revised = out.find(series.kernel);
     if (revised == out.end() || series.revision != revised->second.after) continue;
-    const std::string name = metric_text(series, "");
+    const std::string name = kind_of(series);
     const bool is_enough = launches_in(comparison.before, id) >= comparison.needed.at(name).before;
     for (const std::string& endpoint : series.endpoints)
       if (changed.contains(node_of(endpoint))) {
@@ -202,7 +210,7 @@ double slower_by(const BySeries& before, const BySeries& after, std::int64_t ser
 // The level stays without figures too: a pair that was not measured is missing. A shape does not:
 // the level of the same launches says so already.
 std::vector<SeriesFigures> FigureTaker::take(const store::SeriesRow& series, bool counts) {
-  const Launches& needed = comparison_.needed.at(metric_text(series, ""));
+  const Launches& needed = comparison_.needed.at(kind_of(series));
   const std::int64_t id = series.series_id;
   std::vector<SeriesFigures> out;
   for (const std::string_view statistic : statistics_of(series)) {

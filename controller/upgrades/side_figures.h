@@ -31,6 +31,10 @@ std::optional<double> figure_of(const store::SidePointRow& point, std::string_vi
 // rate is all that moved over all time, because a pause moves no median.
 std::vector<std::string_view> statistics_of(const store::SeriesRow& series);
 
+// The measurement of a series without its place, with all that separates series: those of one stage
+// of a suite have one kind.
+std::string kind_of(const store::SeriesRow& series);
+
 // Launches that a pair needs on each side.
 struct Launches {
   std::size_t before = 0;

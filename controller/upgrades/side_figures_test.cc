@@ -224,6 +224,25 @@ TEST(NeededLaunches, AreAsManyAsTheSuiteAsksFor) {
   EXPECT_NE(judged(latencies(2)).verdict, analysis::Verdict::kPass);
 }
 
+// A collective within each node, five times, and between two, three times, at one size.
+TEST(NeededLaunches, AreOfEachStageThoughFiguresHaveOneName) {
+  UpgradeData sides = latencies();
+  const UpgradeData ring = latencies(3);
+  for (int node = 0; node < kNodes; ++node) {
+    store::SeriesRow& series = sides.series[node + 101] = ring.series.at(node + 1);
+    series.series_id = node + 101;
+    series.endpoints.push_back(fmt::format("n{}/mlx5_0:1", (node + 1) % kNodes));
+  }
+  for (const bool after : {false, true})
+    for (store::SidePointRow point : after ? ring.after : ring.before) {
+      point.series += 100;
+      (after ? sides.after : sides.before).push_back(point);
+    }
+  const auto verdict = judged(sides);
+  EXPECT_EQ(verdict.verdict, analysis::Verdict::kPass) << verdict.reason;
+  EXPECT_THAT(of(verdict, "median")->missing, IsEmpty());
+}
+
 TEST(NeededLaunches, OfAPairAreThoseOfTheOthers) {
   UpgradeData sides = latencies();
   for (int left = 2; left > 0; --left)

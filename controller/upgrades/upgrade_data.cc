@@ -50,7 +50,7 @@ void keep_compared(analysis::MetricRuns& metric) {
   };
   std::set<std::pair<std::string, std::string>> compared;
   for (const analysis::PairRuns& pair : metric.pairs)
-    if (!is_early(pair) && pair.after.size() >= metric.min_runs) {
+    if (!is_early(pair) && pair.after.size() >= pair.min_after) {
       compared.emplace(pair.node, pair.endpoint);
       compared.emplace(pair.other_node, pair.other_endpoint);
     }
@@ -109,8 +109,6 @@ void add_dropped(const std::map<std::string, analysis::MetricRuns>& dropped, con
     analysis::MetricRuns& kept = metrics[name];
     kept.name = name;
     kept.traits = metric.traits;
-    kept.min_runs = metric.min_runs;
-    kept.min_before = metric.min_before;
     const std::set<Place> seen = changed_places(kept.pairs, roles);
     for (const auto& [node, endpoint] : changed_places(metric.pairs, roles))
       if (!seen.contains({node, endpoint}))
@@ -136,14 +134,14 @@ void add_metrics(const UpgradeData& sides, const Comparison& comparison, const N
     for (SeriesFigures& figures : taker.take(series, is_kept && pair->changed)) {
       analysis::MetricRuns& metric = (is_kept ? metrics : dropped)[figures.metric];
       metric.name = figures.metric;
-      metric.min_before = figures.needed.before;
-      metric.min_runs = figures.needed.after;
       metric.traits = analysis::traits_of(series.unit, series.larger_is_better, figures.statistic);
       // The suite was checked when it was read.
       static_cast<void>(analysis::override_deltas(sides.bounds, figures.statistic, metric.traits));
       analysis::PairRuns& runs = metric.pairs.emplace_back(*pair);
       runs.before = std::move(figures.before);
       runs.after = std::move(figures.after);
+      runs.min_before = figures.needed.before;
+      runs.min_after = figures.needed.after;
     }
   }
   taker.add_notes(out);
@@ -319,12 +317,12 @@ void add_knees(const UpgradeData& sides, const Comparison& comparison, const Nod
     pair.before = knees_of(curve.before, curve, better);
     pair.after = knees_of(curve.after, curve, better);
     if (pair.before.empty() || pair.after.empty()) continue;
+    const Launches& needed = comparison.needed.at(kind_of(series));
+    pair.min_before = needed.before;
+    pair.min_after = needed.after;
     analysis::MetricRuns& metric = metrics[knee_text(series)];
     metric.name = knee_text(series);
     metric.is_shape = true;
-    const Launches& needed = comparison.needed.at(metric_text(series, ""));
-    metric.min_before = needed.before;
-    metric.min_runs = needed.after;
     metric.traits = {
         .unit = "bytes", .better = analysis::better_knee(better), .delta = analysis::kKneeDelta};
     metric.pairs.push_back(std::move(pair));

@@ -201,30 +201,27 @@ void add_pair(const PairRuns& pair, const Shift& shift, Cohort& cohort, NodeShif
   cohort.after = std::min(cohort.after, measured(pair.after));
 }
 
-}  // namespace
-
-RunsNeeded runs_needed(const MetricRuns& metric, const UpgradeRuns& upgrade) {
-  RunsNeeded out;
-  out.after = std::max<std::size_t>(1, metric.min_runs > 0 ? metric.min_runs : upgrade.min_runs);
-  out.before = metric.min_before > 0    ? metric.min_before
-               : upgrade.min_before > 0 ? upgrade.min_before
-                                        : out.after;
-  return out;
+// Reports whether the pair has as many runs as it needs on each side.
+bool has_enough(const PairRuns& pair, const UpgradeRuns& upgrade) {
+  const std::size_t least = std::max<std::size_t>(1, upgrade.min_runs);
+  const std::size_t least_before = upgrade.min_before > 0 ? upgrade.min_before : least;
+  return measured(pair.before) >= (pair.min_before > 0 ? pair.min_before : least_before) &&
+         measured(pair.after) >= (pair.min_after > 0 ? pair.min_after : least);
 }
+
+}  // namespace
 
 // Blame is assigned after all pairs are read: it depends on the other pairs of both ends.
 Cohort gather(const MetricRuns& metric, const UpgradeRuns& upgrade, MetricVerdict& out) {
-  const RunsNeeded needed = runs_needed(metric, upgrade);
   const double delta = log_worsening(metric.traits.better, metric.traits.delta);
   Cohort cohort;
   std::map<std::string, NodeShift> nodes;
   std::vector<FlaggedPair> flagged;
   for (const PairRuns& pair : metric.pairs) {
     // A figure that is not positive is no measurement: missing, never a pass.
-    const bool enough =
-        measured(pair.before) >= needed.before && measured(pair.after) >= needed.after;
-    const auto shift = enough ? shift_of(pair.before, pair.after, metric.traits.better)
-                              : Result<Shift>(fail(Code::kFailedPrecondition, ""));
+    const auto shift = has_enough(pair, upgrade)
+                           ? shift_of(pair.before, pair.after, metric.traits.better)
+                           : Result<Shift>(fail(Code::kFailedPrecondition, ""));
     if (pair.changed) ++cohort.to_measure;
     if (pair.changed && !shift) out.missing.push_back(place_of(pair));
     if (!shift) continue;

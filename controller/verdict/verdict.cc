@@ -152,6 +152,14 @@ std::string what_would_settle(const Need& need) {
   return "no number of runs or nodes that can be asked for would settle it";
 }
 
+// The most runs that any pair needs after the upgrade.
+std::size_t runs_asked(const MetricRuns& metric, const UpgradeRuns& upgrade) {
+  std::size_t most = 0;
+  for (const PairRuns& pair : metric.pairs)
+    most = std::max(most, pair.min_after > 0 ? pair.min_after : upgrade.min_runs);
+  return most;
+}
+
 // A pass needs enough of the changed pairs: a pair that nobody measured may have lost.
 void require_coverage(double min_coverage, MetricVerdict& out) {
   if (out.verdict != Verdict::kPass || out.coverage >= min_coverage) return;
@@ -245,7 +253,7 @@ MetricVerdict judge_metric(const MetricRuns& metric, const UpgradeRuns& upgrade)
     out.reason = cohort.to_measure == 0
                      ? "nothing that changed was to be measured"
                      : fmt::format("fewer than {} runs per side; missing {}",
-                                   runs_needed(metric, upgrade).after, names(out.missing));
+                                   runs_asked(metric, upgrade), names(out.missing));
     return out;
   }
   const double one_sided = upgrade.again ? kOneSidedAgain : kOneSided;

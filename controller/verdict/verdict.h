@@ -71,6 +71,9 @@ struct PairRuns {
   std::string other_node{};
   std::string other_endpoint{};
   bool other_changed = false;
+  // Runs that the pair needs on each side; 0: as the upgrade says.
+  std::size_t min_before = 0;
+  std::size_t min_after = 0;
 };
 
 // All runs of one metric, on both sides of the upgrade.
@@ -83,9 +86,6 @@ struct MetricRuns {
   // True for a joint property of other metrics, such as the knee of a curve over sizes. Its loss
   // counts like that of any metric, but a pass does not require it.
   bool is_shape = false;
-  // Runs that each pair needs on each side; 0: as the upgrade says.
-  std::size_t min_runs = 0;
-  std::size_t min_before = 0;
 };
 
 // Input of a verdict: figures and functions of both sides.
