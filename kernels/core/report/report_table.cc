@@ -160,11 +160,8 @@ class Section {
   }
   // The interval of the figure in front of it: a rate's own, or the median's.
   [[nodiscard]] std::string headline_interval(const Point& point) const {
-    if (first_.has_rate())
-      return span_of(point.has_rate_low() && point.has_rate_high(), point.rate_low(),
-                     point.rate_high());
-    return span_of(point.has_median_low() && point.has_median_high(), point.median_low(),
-                   point.median_high());
+    const auto ends = interval_of_headline(point);
+    return ends ? span_of(true, ends->low, ends->high) : std::string(kAbsent);
   }
   // "1.2 %" of the time, "-" where no pauses were looked for.
   [[nodiscard]] static std::string paused(const Point& point) {
