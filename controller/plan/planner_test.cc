@@ -147,6 +147,22 @@ TEST(Planner, EachTakesANodesGpusOneAfterTheOtherAndNodesSideBySide) {
   EXPECT_DOUBLE_EQ(plan->expected_seconds, 2 * plan->tasks.at(0).expected_seconds);
 }
 
+// Such figures are lower than one by one: the parameter makes them series of their own.
+TEST(Planner, TogetherTakesANodesGpusAtOnceAsSeriesOfTheirOwn) {
+  Stage stage = each_gpu();
+  stage.placement.together = true;
+  const auto plan = make_plan(suite_of({stage}), gpu_nodes(), fake_kernels());
+  ASSERT_TRUE(plan) << plan.error().message;
+  EXPECT_THAT(placed(*plan), ElementsAre("0 n1/gpu1", "0 n1/gpu0", "0 n2/gpu0"));
+  EXPECT_DOUBLE_EQ(plan->expected_seconds, plan->tasks.at(0).expected_seconds);
+  for (const PlannedTask& task : plan->tasks) {
+    const bool alone = task.ranks.at(0).node == "n2";
+    EXPECT_EQ(task.parameters.at("beside"), alone ? "0" : "1");
+    EXPECT_EQ(task.identity_parameters,
+              alone ? std::vector<std::string>{} : std::vector<std::string>{"beside"});
+  }
+}
+
 TEST(Planner, EachWaivesWhatIsNotActiveByNameAndNodesWithout) {
   std::vector<PlanNode> nodes = gpu_nodes();
   nodes[0].endpoints.back().active = false;

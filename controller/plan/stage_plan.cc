@@ -391,6 +391,17 @@ PlannedTask make_task(const StagePlan& plan, const PlanContext& context, const T
     slowest = task.ranks.size() == 1 ? rate : std::min(slowest, rate);
     gpus = std::max(gpus, plan.gpus[seat.node]);
   }
+  if (plan.stage.placement.together) {
+    // Figures of a GPU beside others are series of their own.
+    const auto& choices = plan.choices[seats.ranks.front().node];
+    const auto active =
+        std::ranges::count_if(choices, [](const Choice& choice) { return choice.reason.empty(); });
+    const std::string beside = std::to_string(std::max<std::ptrdiff_t>(1, active) - 1);
+    task.parameters[std::string(kBesideParameter)] = beside;
+    auto& identity = task.identity_parameters;
+    if (active > 1 && std::ranges::find(identity, kBesideParameter) == identity.end())
+      identity.emplace_back(kBesideParameter);
+  }
   task.distance = distance_of(context, task, seats);
   const bool one_node = std::ranges::all_of(
       seats.ranks, [&](const Seat& seat) { return seat.node == seats.ranks.front().node; });

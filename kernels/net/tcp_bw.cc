@@ -21,7 +21,7 @@
 #include <fmt/format.h>
 
 #include "kernels/core/agreement.h"
-#include "kernels/core/cpu_time.h"
+#include "kernels/core/cpu/thread_cpu.h"
 #include "kernels/core/sampling.h"
 #include "kernels/core/stats/rate.h"
 #include "kernels/memory/host_buffer.h"

@@ -63,7 +63,7 @@ struct ProofFinding {
   std::uint64_t slot = 0;
   ProofFault fault = ProofFault::kCorrupt;
   // The message whose content the slot has, if it is another one's.
-  std::optional<std::uint64_t> holds;
+  std::optional<std::uint64_t> holds{};
 };
 // Names what happened to the message of `slot`, the first slot of the round with wrong bytes.
 ProofFinding name_fault(const ProofRound& round, std::uint64_t slot, const ProofSlots& slots);

@@ -102,6 +102,11 @@ void add_session_parameters(InfoBuilder& builder) {
       .choice("numa", "", "NUMA node of the CPU's side, as seen from the GPU",
               {"near", "far", "any"})
       .identity()
+      .integer("beside",
+               "other GPUs of the node that are measured at the same time; a plan with together "
+               "sets it",
+               0, 0, 255)
+      .identity()
       .choice("watch", "",
               "NVML beside the samples: running reads clocks every 5 to 100 ms; still reads before "
               "and after, and NVML's counters of throttled time cover the samples",
