@@ -1,6 +1,7 @@
 #include "controller/detect/series_state.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "controller/detect/fit.h"
 #include "controller/detect/modes.h"
@@ -10,13 +11,24 @@ namespace {
 
 // Runs behind the cut within which a change leaves, too.
 constexpr std::size_t kSettled = 12;
+// Share by which two figures of one effect differ at most.
+constexpr double kSameEffect = 0.01;
+// Reports whether the change goes from one level to another; a change of the modes' shares of runs
+// has both modes and a smaller effect.
+bool is_between_levels(const Change& change, bool relative) {
+  const double effect = relative ? change.after / change.before - 1 : change.after - change.before;
+  return change.kind == ChangeKind::kStep ||
+         (change.kind == ChangeKind::kModeMix &&
+          std::abs(effect - change.effect) <= kSameEffect * std::abs(effect));
+}
+
 // Steps that only go between levels which come back are one process with two modes, also when the
 // window saw but one of them.
-void name_returning(std::vector<Change>& changes) {
+void name_returning(std::vector<Change>& changes, bool relative) {
   std::vector<double> levels;
   std::vector<Change*> steps;
   for (Change& change : changes) {
-    if (change.kind != ChangeKind::kStep) continue;
+    if (!is_between_levels(change, relative)) continue;
     if (levels.empty()) levels.push_back(change.before);
     levels.push_back(change.after);
     steps.push_back(&change);
@@ -139,7 +151,7 @@ Findings SeriesState::findings(const DetectorSettings& settings) const {
   found.too_few = found.too_few && kept.empty() && offset_ == 0;
   found.changes.insert(found.changes.begin(), kept.begin(), kept.end());
   found.spikes.insert(found.spikes.begin(), spikes_.begin(), spikes_.end());
-  name_returning(found.changes);
+  name_returning(found.changes, found.relative);
   return found;
 }
 

@@ -160,5 +160,17 @@ TEST(SeriesState, ModesThatComeBackAreNamedAcrossWindows) {
   for (const Change& change : found.changes) EXPECT_EQ(change.kind, ChangeKind::kModeMix);
 }
 
+TEST(SeriesState, ModesThatAWindowSawAreKnownLater) {
+  std::vector<double> values = null_series(Null::kGaussian, 400, 12);
+  for (std::size_t i = 0; i < values.size(); ++i)
+    if ((i < 40 && i / 8 % 2 == 1) || (i >= 300 && i < 340)) values[i] += 12;
+  SeriesState state;
+  state.append_all(values, {});
+  const Findings found = state.findings({});
+  ASSERT_EQ(found.changes.size(), 6U);
+  for (const Change& change : found.changes)
+    EXPECT_EQ(change.kind, ChangeKind::kModeMix) << change.index;
+}
+
 }  // namespace
 }  // namespace railgauge::analysis
