@@ -66,6 +66,8 @@ constexpr double kPartsSlope = 6;
 constexpr double kRough = 0.7;
 // Deviations by which the three runs on each side show a step.
 constexpr double kVisibleZ = 4;
+// Factor by which the rest of a random walk may fall short of its mean.
+constexpr double kRoom = 2;
 // Runs between the places of one step by two searches.
 constexpr std::size_t kNearStep = 5;
 // Runs whose level the CUSUM watches against, at least.
@@ -109,17 +111,32 @@ std::size_t drop_within(const Drift& drift, Fit& fit, const Predicate& is_step) 
   });
 }
 
-// How far the noise that remains beside the drifts is from explaining this one: above 1 it is
-// proven. A random walk moves by itself, by the root of the length times its step, and of its parts
-// the search takes the one that moves most.
-double strength_of(const Drift& drift, const Noise& found, const Noise& rest, std::size_t runs) {
+// The standard deviation of a random walk's way from one end of the drift to the other, for noise
+// `found`. What lines leave of a walk would be as far as `rest` shows, with room for chance: one
+// line leaves the 15th part of the variance, and more lines leave less.
+double walk_of(const Drift& drift, const Noise& found, const Fit& rest) {
   const double wanders = std::clamp((found.raw_rho - kWandering) / (kWalks - kWandering), 0.0, 1.0);
   const auto length = static_cast<double>(drift.end - drift.begin);
-  const double deviation = drift.spread * std::sqrt(std::max(1.0, rest.factor())) * rest.scale;
   const double walked = wanders * std::sqrt(2 * length) * found.scale;
-  const double parts = std::max(1.0, static_cast<double>(runs) / length);
-  const double walked_z = std::sqrt(kWalkZ * kWalkZ + kPartsSlope * std::log(parts));
-  return std::abs(drift.moved()) / std::max(kTrendZ * deviation, walked_z * walked);
+  if (walked == 0) return 0;
+  const auto values = std::span(rest.raw).subspan(drift.begin, drift.end - drift.begin + 1);
+  const double middle = median(values);
+  double squares = 0;
+  for (const double v : values) squares += (v - middle) * (v - middle);
+  const double left = std::sqrt(squares / (length + 1));
+  return std::min(walked, kRoom * left * std::sqrt(15 * static_cast<double>(drift.parts.size())));
+}
+
+// How far the noise that remains beside the drifts is from explaining this one: above 1 it is
+// proven. A random walk moves by itself, and of its parts the search takes the one that moves most.
+double strength_of(const Drift& drift, const Noise& found, const Fit& rest) {
+  const Noise& noise = rest.noise;
+  const double deviation = drift.spread * std::sqrt(std::max(1.0, noise.factor())) * noise.scale;
+  const auto length = static_cast<double>(drift.end - drift.begin);
+  const double parts = std::max(1.0, static_cast<double>(rest.size()) / length);
+  const double walk_z = std::sqrt(kWalkZ * kWalkZ + kPartsSlope * std::log(parts));
+  return std::abs(drift.moved()) /
+         std::max(kTrendZ * deviation, walk_z * walk_of(drift, found, rest));
 }
 
 // Takes the drifts that remain proven out of the values, the others one by one off the list, the
@@ -131,9 +148,7 @@ Fit prove(std::vector<Drift>& drifts, const Fit& fit, const Noise& found, const 
     std::vector<double> curve = curve_of(drifts, scaled.indices);
     for (std::size_t i = 0; i < rest.size(); ++i) rest[i] -= curve[i];
     Fit still = begin_fit(std::move(rest), scaled, settings);
-    const auto strength = [&](const Drift& drift) {
-      return strength_of(drift, found, still.noise, fit.size());
-    };
+    const auto strength = [&](const Drift& drift) { return strength_of(drift, found, still); };
     const auto weakest = std::ranges::min_element(drifts, {}, strength);
     if (strength(*weakest) > 1) {
       still.curve = std::move(curve);

@@ -59,20 +59,49 @@ struct Slope {
   std::size_t place = 0;
 };
 
-// The slopes of all chains. Those of a chain in which they are shorter than a drift are the shape
-// of a step.
-std::vector<Slope> slopes_of(const LineSums& sums, std::span<const Line> lines) {
+// Lines [first, last) of a cut, which meet, and the levels at their ends.
+struct Chain {
+  std::size_t first = 0;
+  std::size_t last = 0;
+  std::vector<Node> nodes{};
+};
+
+std::vector<Chain> chains_of(const LineSums& sums, std::span<const Line> lines) {
+  std::vector<Chain> out;
+  for (std::size_t first = 0; first < lines.size(); first = out.back().last) {
+    const std::size_t last = chain_end(lines, first);
+    out.push_back({.first = first,
+                   .last = last,
+                   .nodes = fit_chain(sums, lines.subspan(first, last - first)).nodes});
+  }
+  return out;
+}
+
+// Reports whether the `slopes` of chain `c` are the shape of a step: shorter than a drift and of
+// less movement than the jump beside them.
+bool is_shape_of_step(std::span<const Chain> chains, std::size_t c, std::span<const Slope> slopes) {
+  if (slopes.empty() || slopes.back().stretch.end + 1 >= slopes.front().stretch.begin + kLeastDrift)
+    return false;
+  const auto jump = [&](std::size_t left) {
+    return std::abs(chains[left + 1].nodes.front().level - chains[left].nodes.back().level);
+  };
+  const double largest = std::max(c > 0 ? jump(c - 1) : 0, c + 1 < chains.size() ? jump(c) : 0);
+  double moved = 0;
+  for (const Slope& slope : slopes) moved += slope.stretch.moved;
+  return largest > std::abs(moved);
+}
+
+// The slopes of all chains.
+std::vector<Slope> slopes_of(std::span<const Line> lines, std::span<const Chain> chains) {
   std::vector<Slope> out;
   bool adjacent = false;
-  for (std::size_t first = 0; first < lines.size();) {
-    const std::size_t last = chain_end(lines, first);
-    const auto chain = lines.subspan(first, last - first);
-    const std::vector<Node> nodes = fit_chain(sums, chain).nodes;
+  for (std::size_t c = 0; c < chains.size(); ++c) {
+    const auto& [first, last, nodes] = chains[c];
     const std::size_t before = out.size();
-    for (std::size_t i = 0; i < chain.size(); ++i) {
-      if (!chain[i].sloping) {
-        adjacent = adjacent && chain[i].end - chain[i].begin < kLeastDrift && i > 0 &&
-                   i + 1 < chain.size();
+    for (std::size_t i = 0; i < last - first; ++i) {
+      const Line& line = lines[first + i];
+      if (!line.sloping) {
+        adjacent = adjacent && line.end - line.begin < kLeastDrift && i > 0 && i + 1 < last - first;
         continue;
       }
       out.push_back({.stretch = {.begin = nodes[i].at,
@@ -85,12 +114,10 @@ std::vector<Slope> slopes_of(const LineSums& sums, std::span<const Line> lines) 
                      .place = i});
       adjacent = true;
     }
-    if (out.size() > before &&
-        out.back().stretch.end + 1 < out[before].stretch.begin + kLeastDrift) {
+    if (is_shape_of_step(chains, c, std::span(out).subspan(before))) {
       out.resize(before);
       adjacent = false;
     }
-    first = last;
   }
   return out;
 }
@@ -181,7 +208,7 @@ Movement find_movement(std::span<const double> values, std::span<const std::size
                      .jump = kJumpPrice * settings.penalty};
   std::vector<Line> lines = cut_into_lines(sums, whole);
   join_lines(sums, prices_beside(values, sums, lines, whole), lines);
-  for (const Group& group : groups_of(slopes_of(sums, lines))) {
+  for (const Group& group : groups_of(slopes_of(lines, chains_of(sums, lines)))) {
     const std::size_t begin = group.parts.front().stretch.begin;
     const std::size_t end = group.parts.back().stretch.end;
     if (end + 1 < begin + kLeastDrift ||
