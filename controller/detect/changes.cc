@@ -112,8 +112,8 @@ std::size_t drop_within(const Drift& drift, Fit& fit, const Predicate& is_step) 
 }
 
 // The standard deviation of a random walk's way from one end of the drift to the other, for noise
-// `found`. What lines leave of a walk would be as far as `rest` shows, with room for chance: one
-// line leaves the 15th part of the variance, and more lines leave less.
+// `found`. A walk cannot be wider than `rest` shows, with room for chance: one line leaves the 15th
+// part of its variance, and more lines leave less.
 double walk_of(const Drift& drift, const Noise& found, const Fit& rest) {
   const double wanders = std::clamp((found.raw_rho - kWandering) / (kWalks - kWandering), 0.0, 1.0);
   const auto length = static_cast<double>(drift.end - drift.begin);
