@@ -64,7 +64,7 @@ struct Change {
   // apart.
   std::size_t index = 0;
   // Earliest and latest run at which the change may have begun, both included; the extent of a
-  // drift.
+  // drift, and of a step that takes some runs.
   std::size_t first = 0;
   std::size_t last = 0;
   ChangeKind kind = ChangeKind::kStep;
@@ -129,8 +129,9 @@ struct Findings {
 inline constexpr std::size_t kMinRuns = 12;
 
 // Finds steps, drifts, changed spreads, mode mixes and spikes. `values` are in the order of runs;
-// NaN and infinities are missing runs, which keep their index. The cost is about linear in the
-// length. Thread safe.
+// NaN and infinities are missing runs, which keep their index. Where the series is one long level
+// or line the cost grows with the square of the length: a millisecond for 365 runs, up to a second
+// for 10,000; SeriesState bounds it by its window. Thread safe.
 Findings detect_changes(std::span<const double> values, const DetectorSettings& settings);
 
 }  // namespace railgauge::analysis

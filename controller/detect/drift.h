@@ -10,23 +10,33 @@
 
 namespace railgauge::analysis {
 
-// A level that moves one way from run `begin` to run `end`, the last run of the movement.
+// A movement along one line, from value `begin` to value `end`.
+struct Stretch {
+  std::size_t begin = 0;
+  std::size_t end = 0;
+  double moved = 0;
+};
+
+// A level that moves one way from value `begin` to value `end`, the last one of the movement. It
+// may move back in between, by less than half of what it moves before and of what it moves after.
 struct Drift {
   std::size_t begin = 0;
   std::size_t end = 0;
   // Levels on both sides in the unit of the values, steps in between not counted.
   double before = 0;
   double after = 0;
-  // Standard deviation of after - before.
-  double deviation = 0;
+  // Standard deviation of after - before for independent noise of deviation 1.
+  double spread = 0;
+  // The lines that make it up, ascending.
+  std::vector<Stretch> parts{};
+
+  [[nodiscard]] double moved() const { return after - before; }
 };
 
 struct Movement {
   // Ascending; they do not overlap.
   std::vector<Drift> drifts{};
-  // By run: what the drifts added to the level since the first run. Empty without a drift.
-  std::vector<double> curve{};
-  // First runs behind steps, ascending: between lines that do not meet.
+  // First values behind steps, ascending: between lines that do not meet.
   std::vector<std::size_t> steps{};
 };
 
@@ -39,15 +49,19 @@ struct MovementSettings {
 };
 
 // Reports whether lines may explain `values` better than the flat pieces with the ends `bounds` (0,
-// the first run after each change, the number of values): a piece is on a slope, or two changes in
-// a row go one way. Cheap; the search for lines is not.
-bool may_move(std::span<const double> values, std::span<const std::size_t> bounds,
-              const Noise& noise);
+// the first value after each change, the number of values): a piece is on a slope, or two changes
+// in a row go one way. `runs` as of LineSums. Cheap; the search for lines is not.
+bool may_move(std::span<const double> values, std::span<const std::size_t> runs,
+              std::span<const std::size_t> bounds, const Noise& noise);
 
-// Finds the drifts. The series is cut into flat and sloping lines at the least cost, exactly (the
-// dynamic programme of optimal partitioning, pruned as PELT's). Lines that meet are one movement,
-// as a smooth curve is; a joint with a jump is a step, which is left in the values.
-Movement find_movement(std::span<const double> values, const Noise& noise,
-                       const MovementSettings& settings);
+// Finds the drifts. The series is cut into flat and sloping lines at the least cost. Lines that
+// meet are one movement, as a smooth curve is; a joint with a jump is a step, which is no part of a
+// drift.
+Movement find_movement(std::span<const double> values, std::span<const std::size_t> runs,
+                       const Noise& noise, const MovementSettings& settings);
+
+// Returns what the drifts added to the level since the first value, by value. Empty without a
+// drift.
+std::vector<double> curve_of(std::span<const Drift> drifts, std::span<const std::size_t> runs);
 
 }  // namespace railgauge::analysis

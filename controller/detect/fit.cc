@@ -54,17 +54,6 @@ double alternation(std::span<const double> piece, const Fit& fit) {
   return shy_rho(raw, static_cast<double>(piece.size()));
 }
 
-// The largest difference of two neighbouring triples of runs at or beside `at`.
-double local_jump(const Fit& fit, std::size_t at) {
-  double largest = 1e-300;
-  for (std::size_t place = at - std::min(at, kBeside); place <= at + kBeside; ++place) {
-    if (place < kLeastPiece || place + kLeastPiece > fit.size()) continue;
-    largest = std::max(largest, std::abs(fit.sums.mean(place, place + kLeastPiece) -
-                                         fit.sums.mean(place - kLeastPiece, place)));
-  }
-  return largest;
-}
-
 // The deviation of the difference of two neighbouring triples where the series is like a random
 // walk; else 0.
 double wander_of(const Fit& fit) {
@@ -144,6 +133,16 @@ void drop_unproven(Fit& fit) {
   }
   for (std::size_t k = 1; k <= fit.changes(); ++k)
     fit.bounds[k] = place_of(fit, fit.bounds[k - 1], fit.bounds[k + 1]).best;
+}
+
+double local_jump(const Fit& fit, std::size_t at) {
+  double largest = 1e-300;
+  for (std::size_t place = at - std::min(at, kBeside); place <= at + kBeside; ++place) {
+    if (place < kLeastPiece || place + kLeastPiece > fit.size()) continue;
+    largest = std::max(largest, std::abs(fit.sums.mean(place, place + kLeastPiece) -
+                                         fit.sums.mean(place - kLeastPiece, place)));
+  }
+  return largest;
 }
 
 Place place_of(const Fit& fit, std::size_t begin, std::size_t end) {

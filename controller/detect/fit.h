@@ -50,6 +50,8 @@ struct Fit {
 inline constexpr double kAlternating = -0.3;
 // Least length of a piece, in runs.
 inline constexpr std::size_t kLeastPiece = 3;
+// Least length of a drift, in runs; a shorter movement is a step.
+inline constexpr std::size_t kLeastDrift = 12;
 
 // Evidence of a change: the shift from the values before it to the values after it.
 struct Evidence {
@@ -67,6 +69,10 @@ Evidence evidence_of(const Fit& fit, std::size_t begin, std::size_t at, std::siz
 // Removes changes that are smaller than least_step or not significant, the weakest first. Places
 // the remaining changes anew.
 void drop_unproven(Fit& fit);
+
+// Returns the largest difference of two neighbouring triples of runs at `at` or up to two runs
+// beside it.
+double local_jump(const Fit& fit, std::size_t at);
 
 // Place of a change: the best one, and the range of places that fit nearly as well.
 struct Place {

@@ -18,8 +18,10 @@ struct Season {
   [[nodiscard]] double at(std::size_t i) const { return period == 0 ? 0 : pattern[i % period]; }
 };
 
-// Finds the season of `values`, of 2 to 31 runs and at least four periods. Steps, trends and spikes
-// hardly disturb it: the pattern is a median over the periods, about a moving mean.
-Season find_season(std::span<const double> values);
+// Finds the season of `values`, of 2 to 31 runs and at least four periods. NaN is a missing run,
+// which the season counts. Steps, trends and spikes hardly disturb it: the pattern is a median over
+// the periods, about a moving mean. A swing of less than `floor` is none, and neither are even
+// stairs: a season takes back half of its swing in each period.
+Season find_season(std::span<const double> values, double floor);
 
 }  // namespace railgauge::analysis

@@ -1,6 +1,7 @@
 #include "controller/detect/series_state.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "controller/detect/fit.h"
 #include "controller/detect/modes.h"
@@ -10,16 +11,24 @@ namespace {
 
 // Runs behind the cut within which a change leaves, too.
 constexpr std::size_t kSettled = 12;
-// Two drifts that begin within so many runs are one drift.
-constexpr std::size_t kSamePlace = 3;
+// Share by which two figures of one effect differ at most.
+constexpr double kSameEffect = 0.01;
+// Reports whether the change goes from one level to another; a change of the modes' shares of runs
+// has both modes and a smaller effect.
+bool is_between_levels(const Change& change, bool relative) {
+  const double effect = relative ? change.after / change.before - 1 : change.after - change.before;
+  return change.kind == ChangeKind::kStep ||
+         (change.kind == ChangeKind::kModeMix &&
+          std::abs(effect - change.effect) <= kSameEffect * std::abs(effect));
+}
 
 // Steps that only go between levels which come back are one process with two modes, also when the
 // window saw but one of them.
-void name_returning(std::vector<Change>& changes) {
+void name_returning(std::vector<Change>& changes, bool relative) {
   std::vector<double> levels;
   std::vector<Change*> steps;
   for (Change& change : changes) {
-    if (change.kind != ChangeKind::kStep) continue;
+    if (!is_between_levels(change, relative)) continue;
     if (levels.empty()) levels.push_back(change.before);
     levels.push_back(change.after);
     steps.push_back(&change);
@@ -29,22 +38,43 @@ void name_returning(std::vector<Change>& changes) {
     if (returning[k]) steps[k]->kind = ChangeKind::kModeMix;
 }
 
-// A drift that left the window half is one drift.
-bool is_same_drift(const Change& kept, const Change& change, std::size_t offset) {
-  return kept.kind == ChangeKind::kDrift && change.kind == ChangeKind::kDrift &&
-         (kept.effect > 0) == (change.effect > 0) &&
-         change.index <= std::max(offset, kept.last) + kSamePlace;
+// A drift that left the window half is one drift, also where it rested for less than a drift's
+// length.
+bool is_same_drift(const Change& kept, const Change& change) {
+  return change.kind == ChangeKind::kDrift && (kept.effect > 0) == (change.effect > 0) &&
+         change.index < kept.last + kLeastDrift;
 }
 
-// Moves the end of a drift to that of its later part.
-void extend(Change& drift, const Change& later, bool relative) {
+// Moves the end of a drift to that of its later part. `steps` are those of the series: the level
+// after a drift does not count the steps inside of it.
+void extend(Change& drift, const Change& later, std::span<const Change> steps, bool relative) {
   if (later.last <= drift.last) return;
-  const double effect = relative ? later.after / drift.before - 1 : later.after - drift.before;
+  double after = later.after;
+  for (const Change& step : steps) {
+    if (step.kind != ChangeKind::kStep || step.index <= drift.index || step.index > later.index)
+      continue;
+    if (relative)
+      after /= 1 + step.effect;
+    else
+      after -= step.effect;
+  }
+  const double effect = relative ? after / drift.before - 1 : after - drift.before;
   drift.effect_low = effect - (later.effect - later.effect_low);
   drift.effect_high = effect + (later.effect_high - later.effect);
   drift.effect = effect;
-  drift.after = later.after;
+  drift.after = after;
   drift.last = later.last;
+}
+
+// Drops what was found again of the kept change `newest`. A drift begins behind it.
+void part_from(const Change& newest, std::vector<Change>& found) {
+  const std::size_t least = newest.index + kLeastPiece;
+  std::erase_if(found, [&](const Change& change) {
+    return change.kind == ChangeKind::kDrift ? change.last < least : change.index < least;
+  });
+  for (Change& change : found)
+    if (change.kind == ChangeKind::kDrift && change.index < least)
+      change.index = change.first = least;
 }
 
 // Keeps at most `most` elements, the newest at the end.
@@ -65,15 +95,16 @@ Findings SeriesState::window_findings(const DetectorSettings& settings,
   }
   for (Spike& spike : found.spikes) spike.index += offset_;
   if (found.suspected_since) *found.suspected_since += offset_;
-  if (kept.empty()) return found;
-  Change& newest = kept.back();
-  std::erase_if(found.changes, [&](const Change& change) {
-    if (is_same_drift(newest, change, offset_)) {
-      extend(newest, change, found.relative);
-      return true;
-    }
-    return change.index < newest.index + kLeastPiece;
+  const auto drift = std::find_if(kept.rbegin(), kept.rend(), [](const Change& change) {
+    return change.kind == ChangeKind::kDrift;
   });
+  if (drift != kept.rend())
+    std::erase_if(found.changes, [&](const Change& change) {
+      if (!is_same_drift(*drift, change)) return false;
+      extend(*drift, change, kept, found.relative);
+      return true;
+    });
+  if (!kept.empty()) part_from(kept.back(), found.changes);
   return found;
 }
 
@@ -84,7 +115,9 @@ void SeriesState::freeze(const DetectorSettings& settings) {
   for (const Change& change : found.changes) {
     if (change.index >= offset_ + window_.hop + kSettled) break;
     changes_.push_back(change);
-    if (change.kind != ChangeKind::kDrift) cut = std::max(cut, change.index);
+    // A step may take some runs.
+    if (change.kind != ChangeKind::kDrift)
+      cut = std::max(cut, std::min(change.last, change.index + kLeastDrift));
   }
   for (const Spike& spike : found.spikes)
     if (spike.index < cut) spikes_.push_back(spike);
@@ -118,7 +151,7 @@ Findings SeriesState::findings(const DetectorSettings& settings) const {
   found.too_few = found.too_few && kept.empty() && offset_ == 0;
   found.changes.insert(found.changes.begin(), kept.begin(), kept.end());
   found.spikes.insert(found.spikes.begin(), spikes_.begin(), spikes_.end());
-  name_returning(found.changes);
+  name_returning(found.changes, found.relative);
   return found;
 }
 

@@ -46,7 +46,7 @@ class SeriesState {
 
  private:
   // Finds the changes in the window that are not among `kept`, the changes of older runs. A drift
-  // that continues the newest of these extends it.
+  // that continues the newest drift of these extends it.
   [[nodiscard]] Findings window_findings(const DetectorSettings& settings,
                                          std::vector<Change>& kept) const;
   // Keeps the findings of the oldest runs and removes these runs from the window.

@@ -110,6 +110,45 @@ TEST(SeriesState, ADriftLongerThanTheWindowIsOneWithItsWholeSize) {
   EXPECT_GT(drift.effect_high, 0.8);
 }
 
+TEST(SeriesState, AStepInsideOfALongDriftLeavesItWhole) {
+  for (const double size : {-10.0, 10.0})
+    for (std::size_t at = 30; at < 380; at += 14) {
+      std::vector<double> values = null_series(Null::kGaussian, 400, at);
+      for (std::size_t i = 0; i < values.size(); ++i)
+        values[i] += 0.2 * static_cast<double>(i) + (i >= at ? size : 0);
+      SeriesState state;
+      state.append_all(values, {});
+      const Findings found = state.findings({});
+      std::size_t drifts = 0;
+      std::size_t steps = 0;
+      for (const Change& change : found.changes) {
+        if (change.kind == ChangeKind::kStep && change.index + 2 >= at && change.index <= at + 2)
+          ++steps;
+        if (change.kind != ChangeKind::kDrift) continue;
+        ++drifts;
+        EXPECT_LT(change.index, 6U) << at;
+        EXPECT_GT(change.last, 380U) << at;
+        // The step is no part of it: 80 on a level of 100, a little more or less as fractions.
+        EXPECT_NEAR(change.effect, 0.8, 0.12) << size << " at " << at;
+      }
+      EXPECT_EQ(drifts, 1U) << size << " at " << at;
+      EXPECT_EQ(steps, 1U) << size << " at " << at;
+    }
+}
+
+TEST(SeriesState, ADriftThatFollowsAPauseIsItsOwn) {
+  std::vector<double> values = null_series(Null::kGaussian, 320, 8);
+  for (std::size_t i = 0; i < values.size(); ++i)
+    values[i] += 0.3 * static_cast<double>(std::min<std::size_t>(i, 60)) +
+                 0.3 * static_cast<double>(std::max<std::size_t>(i, 200) - 200);
+  SeriesState state;
+  state.append_all(values, {});
+  const Findings found = state.findings({});
+  ASSERT_EQ(found.changes.size(), 2U);
+  EXPECT_NEAR(static_cast<double>(found.changes[0].last), 60, 10);
+  EXPECT_NEAR(static_cast<double>(found.changes[1].index), 200, 12);
+}
+
 TEST(SeriesState, ModesThatComeBackAreNamedAcrossWindows) {
   std::vector<double> values = null_series(Null::kGaussian, 400, 2);
   for (std::size_t i = 0; i < values.size(); ++i)
@@ -119,6 +158,18 @@ TEST(SeriesState, ModesThatComeBackAreNamedAcrossWindows) {
   const Findings found = state.findings({});
   ASSERT_GE(found.changes.size(), 4U);
   for (const Change& change : found.changes) EXPECT_EQ(change.kind, ChangeKind::kModeMix);
+}
+
+TEST(SeriesState, ModesThatAWindowSawAreKnownLater) {
+  std::vector<double> values = null_series(Null::kGaussian, 400, 12);
+  for (std::size_t i = 0; i < values.size(); ++i)
+    if ((i < 40 && i / 8 % 2 == 1) || (i >= 300 && i < 340)) values[i] += 12;
+  SeriesState state;
+  state.append_all(values, {});
+  const Findings found = state.findings({});
+  ASSERT_EQ(found.changes.size(), 6U);
+  for (const Change& change : found.changes)
+    EXPECT_EQ(change.kind, ChangeKind::kModeMix) << change.index;
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <map>
 #include <optional>
 #include <set>
@@ -284,62 +285,72 @@ std::optional<std::pair<double, double>> levels_of(const SeriesRuns& one,
   return std::pair(unit * change.before, unit * change.after);
 }
 
-// Reports whether the newest change ends an improvement that held for a few runs only: the present
-// level is no worse than the one before the improvement, which was no loss itself. A level that was
-// better for long is the reference.
-bool ends_improvement(const store::SeriesRow& series,
-                      const std::vector<analysis::Change>& changes) {
+// Reports whether `change` ends an improvement that held for a few runs only: the level behind it
+// is no worse than the one before the improvement, which was no loss itself. A level that was
+// better for long is the reference. `changes` are sorted by index.
+bool ends_improvement(const store::SeriesRow& series, std::span<const analysis::Change> changes,
+                      const analysis::Change& change) {
   const double delta = traits_of(series).delta;
-  const analysis::Change& newest = changes.back();
-  for (std::size_t i = 0; i + 1 < changes.size(); ++i) {
+  for (std::size_t i = 0; i < changes.size() && changes[i].index < change.index; ++i) {
     const analysis::Change& left = changes[i];
-    if (!is_of_level(left.kind) || left.index + kFreshRuns < newest.index) continue;
+    if (!is_of_level(left.kind) || left.index + kFreshRuns < change.index) continue;
     const bool is_better = worse_by(series, left.before, left.after) < 0;
-    const bool was_loss = std::ranges::any_of(
-        changes.begin(), changes.begin() + static_cast<std::ptrdiff_t>(i),
-        [&](const analysis::Change& earlier) {
+    const bool was_loss =
+        std::ranges::any_of(changes.first(i), [&](const analysis::Change& earlier) {
           return is_of_level(earlier.kind) && worse_by(series, earlier.before, left.before) > delta;
         });
-    if (is_better && !was_loss && worse_by(series, left.before, newest.after) <= delta) return true;
+    if (is_better && !was_loss && worse_by(series, left.before, change.after) <= delta) return true;
   }
   return false;
 }
 
-// Adds the newest change of the series where it is for the worse, young, and still there.
-void add_change(const SeriesRuns& one, const analysis::Prior& prior, std::vector<Moved>& out) {
-  const analysis::DetectorSettings settings{.delta = traits_of(one.series).delta, .prior = prior};
-  analysis::Findings found = analysis::detect_changes(one.values, settings);
-  if (found.changes.empty()) return;
-  // A drift is as young as its end.
-  std::ranges::stable_sort(found.changes, {}, analysis::newest_run);
-  const analysis::Change& change = found.changes.back();
-  if (newest_run(change) + kFreshRuns < one.values.size()) return;
+// The loss by one change of the series; absent where it is none, or is over.
+std::optional<Moved> loss_by(const SeriesRuns& one, const analysis::Findings& found,
+                             const analysis::Change& change) {
+  const double delta = traits_of(one.series).delta;
   const auto levels = levels_of(one, change, found.relative);
-  if (!levels) return;
+  if (!levels) return std::nullopt;
   auto [before, after] = *levels;
   const bool of_spread = change.kind == analysis::ChangeKind::kVariance;
   if (const auto own = returned_to(one); own && is_of_level(change.kind) &&
                                          change.index + kPlaceSlack >= own->since &&
                                          change.index <= own->since + kPlaceSlack) {
     before = own->level;
-    if (worse_by(one.series, before, after) <= settings.delta) return;
+    if (worse_by(one.series, before, after) <= delta) return std::nullopt;
   }
   const double worse = of_spread ? after / before - 1 : worse_by(one.series, before, after);
-  if (!(worse > 0)) return;
+  if (!(worse > 0)) return std::nullopt;
   // The newest runs show nothing about spread and modes, because the slow mode comes and goes.
   if (is_of_level(change.kind)) {
-    if (ends_improvement(one.series, found.changes)) return;
+    if (ends_improvement(one.series, found.changes, change)) return std::nullopt;
     const std::size_t newest = std::min(kBackRuns, one.values.size());
     const double now =
         upper_median({one.values.end() - static_cast<std::ptrdiff_t>(newest), one.values.end()});
-    if (worse_by(one.series, before, now) < worse / 2) return;
+    if (worse_by(one.series, before, now) < worse / 2) return std::nullopt;
   }
-  out.push_back({.runs = &one,
-                 .kind = change.kind,
-                 .before = before,
-                 .after = after,
-                 .worse = worse,
-                 .p = change.p < 1 ? change.p : kOwnProof});
+  return Moved{.runs = &one,
+               .kind = change.kind,
+               .before = before,
+               .after = after,
+               .worse = worse,
+               .p = change.p < 1 ? change.p : kOwnProof};
+}
+
+// Adds the newest young change of the series that is for the worse and still there. A drift is as
+// young as its end, so that one for the better may be younger than a step for the worse inside of
+// it.
+void add_change(const SeriesRuns& one, const analysis::Prior& prior, std::vector<Moved>& out) {
+  const analysis::DetectorSettings settings{.delta = traits_of(one.series).delta, .prior = prior};
+  const analysis::Findings found = analysis::detect_changes(one.values, settings);
+  std::vector<analysis::Change> newest(found.changes.rbegin(), found.changes.rend());
+  std::ranges::stable_sort(newest, std::greater<>(), analysis::newest_run);
+  for (const analysis::Change& change : newest) {
+    if (newest_run(change) + kFreshRuns < one.values.size()) return;
+    if (auto loss = loss_by(one, found, change)) {
+      out.push_back(*std::move(loss));
+      return;
+    }
+  }
 }
 
 // Joins the moved series to one event; the first series gives its kind and detail.

@@ -76,6 +76,34 @@ TEST(RunChanges, ADriftThatContinuesIsAsYoungAsItsEnd) {
   EXPECT_NEAR(events[0].worse, 0.3, 0.06);
 }
 
+// The latency falls over all runs, and from run 88 of 100 on it is higher by a fifth.
+TEST(RunChanges, ALossInsideOfAnImprovementIsAnEvent) {
+  auto all = fabric(9);
+  analysis::Chance chance(4);
+  for (SeriesRuns& one : all) {
+    one.values.clear();
+    for (std::size_t run = 0; run < 100; ++run)
+      one.values.push_back((1500 - 4 * static_cast<double>(run)) * (run >= 88 ? 1.2 : 1) *
+                           (1 + 0.005 * chance.normal()));
+  }
+  const auto events = events_of(all);
+  ASSERT_THAT(events, SizeIs(1));
+  EXPECT_EQ(events[0].where, "fabric");
+  EXPECT_EQ(events[0].kind, MovedKind::kStep);
+  EXPECT_NEAR(events[0].worse, 0.2, 0.04);
+}
+
+// A drift for the worse over all runs does not end an improvement that began inside of it.
+TEST(RunChanges, ALongDriftEndsNoImprovementThatBeganLater) {
+  auto all = fabric(10, kNodes, 0.005);
+  for (SeriesRuns& one : all)
+    for (std::size_t run = 0; run < one.values.size(); ++run)
+      one.values[run] *= (1 + 0.012 * static_cast<double>(run)) * (run >= kRuns - 3 ? 0.9 : 1);
+  const auto events = events_of(all);
+  ASSERT_THAT(events, SizeIs(1));
+  EXPECT_EQ(events[0].kind, MovedKind::kDrift);
+}
+
 TEST(RunChanges, AShortImprovementThatEndsIsNoEventAndALossThatComesBackIsOne) {
   const auto better_from = [](std::size_t from) {
     auto all = fabric(12, kNodes, 0.004);

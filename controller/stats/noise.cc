@@ -29,6 +29,10 @@ constexpr double kFewRuns = 30;
 // A series is at most so much quieter than its class.
 constexpr double kPooledFloor = 0.5;
 constexpr std::size_t kStepsAmongZeros = 3;
+// Zeros on each side of a step between two values that are held.
+constexpr std::size_t kHeld = 2;
+// Least share of such steps among the differences of a series of levels without noise.
+constexpr double kMostlySteps = 0.8;
 constexpr std::size_t kMinPeers = 8;
 // A correlation is pulled to 0 by this share of its chance variance over its square (James and
 // Stein).
@@ -61,6 +65,26 @@ void drop_largest(std::vector<double>& away, std::size_t count) {
   away.resize(away.size() - std::min(count, away.size() - 1));
 }
 
+// Number of steps in a series whose differences are mostly 0. Where nearly all others part values
+// that are held, these are its levels, and all of them are steps.
+std::size_t steps_among_zeros(std::span<const double> away) {
+  std::size_t others = 0;
+  std::size_t steps = 0;
+  std::size_t last = 0;
+  for (std::size_t i = 0; i < away.size(); ++i) {
+    if (away[i] == 0) continue;
+    const std::size_t next =
+        static_cast<std::size_t>(std::find_if(away.begin() + static_cast<std::ptrdiff_t>(i) + 1,
+                                              away.end(), [](double d) { return d != 0; }) -
+                                 away.begin());
+    ++others;
+    steps += i >= last + kHeld && next > i + kHeld ? 1 : 0;
+    last = i + 1;
+  }
+  const bool has_levels = static_cast<double>(steps) >= kMostlySteps * static_cast<double>(others);
+  return has_levels ? std::max(steps, kStepsAmongZeros) : kStepsAmongZeros;
+}
+
 // E d(k)^2 = 2 var (1 - rho^k): the ratio at lags 2 and 1 is 1 + rho. A step is in one difference
 // of lag 1 and in two of lag 2, capped, so it hardly shows.
 double lag_ratio_rho(std::span<const double> values, std::vector<double> first, double scale,
@@ -68,8 +92,9 @@ double lag_ratio_rho(std::span<const double> values, std::vector<double> first, 
   const double cap = kCap * scale * std::sqrt(2.0);
   std::vector<double> second = differences(values, 2);
   if (mostly_zero) {
-    drop_largest(first, kStepsAmongZeros);
-    drop_largest(second, 2 * kStepsAmongZeros);
+    const std::size_t steps = steps_among_zeros(first);
+    drop_largest(first, steps);
+    drop_largest(second, 2 * steps);
   }
   const double one = capped_mean_square(first, cap);
   if (one <= 0) return 0;

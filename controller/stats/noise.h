@@ -40,6 +40,8 @@ struct Noise {
 
   // Returns the variance of a long mean in units of scale^2 / n, with correlated neighbours.
   [[nodiscard]] double factor() const;
+  // Returns the variance of a long mean times its length.
+  [[nodiscard]] double of_mean() const { return factor() * scale * scale; }
   // Returns the standard deviation of single values, which differ more than correlated neighbours.
   [[nodiscard]] double marginal() const;
   // Returns the variance of the mean of `n` neighbours in units of scale^2, where neighbours have

@@ -21,7 +21,7 @@ constexpr std::array<std::string_view, 3> kTails{"p90", "p99", "p99.9"};
 // The shape beside a rate: where it was low, and the pauses in it.
 constexpr std::array<std::string_view, 3> kLows{"p10", "p1", analysis::kFlowStatistic};
 
-constexpr double kPercent = 100;
+constexpr double kInPercent = 100;
 // One launch of so many may lack a shape.
 constexpr std::size_t kOneLacksOf = 5;
 
@@ -268,7 +268,7 @@ void FigureTaker::add_notes(analysis::UpgradeRuns& out) const {
         shapes.slower == 0
             ? ""
             : fmt::format(", and its operations take up to {:.0f} % longer in the mean",
-                          kPercent * shapes.slower_by);
+                          kInPercent * shapes.slower_by);
     const std::string note =
         fmt::format("{}: not judged on {} of {} pairs: the after side has too few {} for it{}",
                     name, shapes.lacking_after, shapes.all, few, slower);

@@ -34,6 +34,9 @@ Result<SamplerOptions> sampler_options(const Params& params) {
     options.least_measure_ns = params.duration_ns("least_time");
     options.rate = SamplerOptions::Rate::kOfRates;
   }
+  // Whoever names only the most samples wants no more than these.
+  if (params.is_default("min_samples"))
+    options.min_samples = std::min(options.min_samples, options.max_samples);
   if (options.min_samples > options.max_samples)
     return invalid("parameter min_samples: {} is above max_samples, which is {}",
                    options.min_samples, options.max_samples);

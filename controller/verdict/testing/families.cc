@@ -28,10 +28,18 @@ std::size_t middle_run(std::size_t runs, Chance& chance) {
 
 double sign(Chance& chance) { return chance.uniform() < 0.5 ? -1 : 1; }
 
-// Adds a step of `size` and notes it.
-void add_step(Sample& sample, std::size_t at, double size) {
-  for (std::size_t i = at; i < sample.values.size(); ++i) sample.values[i] += size;
-  sample.truth.steps.push_back(at);
+// Adds a step of `size` and notes it; `taken` runs are between the two levels.
+void add_step(Sample& sample, std::size_t at, double size, std::size_t taken = 0) {
+  for (std::size_t i = at; i < sample.values.size(); ++i)
+    sample.values[i] +=
+        size * static_cast<double>(std::min(i - at, taken) + 1) / static_cast<double>(taken + 1);
+  sample.truth.steps.push_back({.at = at, .size = size, .taken = taken});
+}
+
+// Takes values away, each with the given chance.
+void lose_runs(Sample& sample, double share, Chance& chance) {
+  for (double& v : sample.values)
+    if (chance.uniform() < share) v = std::numeric_limits<double>::quiet_NaN();
 }
 
 Sample white(std::size_t runs, Chance& chance, double sigma = 1) {
@@ -69,7 +77,7 @@ void add_shape(Sample& sample, Shape shape, double size) {
     if (share <= kEdge * shape(1)) begin = i;
     if (share < (1 - kEdge) * shape(1)) end = i + 1;
   }
-  sample.truth.drifts.emplace_back(begin, end);
+  sample.truth.drifts.push_back({.begin = begin, .end = end, .size = size * (shape(1) - shape(0))});
 }
 
 // Adds an even movement from run `begin` to run `end`.
@@ -77,7 +85,7 @@ void add_ramp(Sample& sample, std::size_t begin, std::size_t end, double size) {
   for (std::size_t i = begin; i < sample.values.size(); ++i)
     sample.values[i] +=
         size * static_cast<double>(std::min(i, end) - begin) / static_cast<double>(end - begin);
-  sample.truth.drifts.emplace_back(begin, end);
+  sample.truth.drifts.push_back({.begin = begin, .end = end, .size = size});
 }
 
 // A trend of 8 to 30 deviations, or of so many that no noise is seen.
@@ -185,15 +193,35 @@ void add_quiet_families(std::vector<Family>& out) {
                  [](std::size_t n, Chance& chance) { return week(n, chance, false); }});
   out.push_back({"week, weekends", kSomeLengths,
                  [](std::size_t n, Chance& chance) { return week(n, chance, true); }});
+  out.push_back({"week, sine, missing runs", kLongLengths, [](std::size_t n, Chance& chance) {
+                   Sample sample = week(n, chance, false);
+                   lose_runs(sample, between(0, 0.1, chance), chance);
+                   return sample;
+                 }});
+  out.push_back({"week, weekends, missing runs", kLongLengths, [](std::size_t n, Chance& chance) {
+                   Sample sample = week(n, chance, true);
+                   lose_runs(sample, between(0, 0.1, chance), chance);
+                   return sample;
+                 }});
   out.push_back({"alternation", kAllLengths,
                  [](std::size_t n, Chance& chance) { return alternating(n, chance, 4, n); }});
   out.push_back({"alternation stops", kSomeLengths, [](std::size_t n, Chance& chance) {
-                   return alternating(n, chance, 4, middle_run(n, chance));
+                   Sample sample = alternating(n, chance, 4, middle_run(n, chance));
+                   sample.truth.has_spread = true;
+                   return sample;
                  }});
   out.push_back({"AR(1) -0.9 ends as white noise", kSomeLengths, [](std::size_t n, Chance& chance) {
                    Sample sample = correlated(n, -0.9, chance);
                    for (std::size_t i = middle_run(n, chance); i < n; ++i)
                      sample.values[i] = kAbout + chance.normal();
+                   sample.truth.has_spread = true;
+                   return sample;
+                 }});
+  out.push_back({"spread grows fourfold", kLongLengths, [](std::size_t n, Chance& chance) {
+                   Sample sample = white(n, chance);
+                   for (std::size_t i = middle_run(n, chance); i < n; ++i)
+                     sample.values[i] = kAbout + 4 * (sample.values[i] - kAbout);
+                   sample.truth.has_spread = true;
                    return sample;
                  }});
 }
@@ -231,6 +259,10 @@ void add_trend_families(std::vector<Family>& out) {
                    add_ramp(sample, n / 2, n - 1, -size);
                    return sample;
                  }});
+}
+
+// Movements and steps in one series, and movements with gaps.
+void add_mixed_families(std::vector<Family>& out) {
   out.push_back({"step of 6 inside a trend", kLongLengths, [](std::size_t n, Chance& chance) {
                    Sample sample = white(n, chance);
                    add_shape(sample, linear, between(15, 30, chance) * sign(chance));
@@ -241,6 +273,30 @@ void add_trend_families(std::vector<Family>& out) {
                    Sample sample = white(n, chance);
                    add_step(sample, n / 4, 6 * sign(chance));
                    add_ramp(sample, n / 2, n - 1, between(10, 20, chance) * sign(chance));
+                   return sample;
+                 }});
+  out.push_back({"step of 6, 3 to 8 runs before a trend's end", kLongLengths,
+                 [](std::size_t n, Chance& chance) {
+                   Sample sample = white(n, chance);
+                   add_shape(sample, linear, between(15, 30, chance) * sign(chance));
+                   const auto left = static_cast<std::size_t>(between(3, 9, chance));
+                   add_step(sample, n - left, 6 * sign(chance));
+                   return sample;
+                 }});
+  out.push_back(
+      {"rise of 12, fall of 5 at its end", kLongLengths, [](std::size_t n, Chance& chance) {
+         Sample sample = white(n, chance, 0.5);
+         const double way = sign(chance);
+         add_ramp(sample, 0, 3 * n / 4, 12 * way);
+         add_ramp(sample, 3 * n / 4, n - 1, -5 * way);
+         return sample;
+       }});
+  out.push_back({"trend with a gap", kLongLengths, [](std::size_t n, Chance& chance) {
+                   Sample sample = white(n, chance);
+                   add_shape(sample, linear, between(12, 30, chance) * sign(chance));
+                   const std::size_t at = middle_run(n, chance);
+                   for (std::size_t i = at; i < at + n / 6; ++i)
+                     sample.values[i] = std::numeric_limits<double>::quiet_NaN();
                    return sample;
                  }});
 }
@@ -295,40 +351,67 @@ void add_step_families(std::vector<Family>& out) {
                    Sample sample = white(n, chance);
                    const std::size_t at = middle_run(n, chance);
                    add_step(sample, at, 5 * sign(chance));
-                   for (std::size_t i = 0; i < n; ++i)
-                     if (i != at && chance.uniform() < 0.2)
-                       sample.values[i] = std::numeric_limits<double>::quiet_NaN();
+                   const double first = sample.values[at];
+                   lose_runs(sample, 0.2, chance);
+                   sample.values[at] = first;
                    return sample;
                  }});
+  out.push_back({"step of 8 in 1 to 6 runs", kLongLengths, [](std::size_t n, Chance& chance) {
+                   Sample sample = white(n, chance);
+                   const auto taken = static_cast<std::size_t>(between(1, 7, chance));
+                   add_step(sample, middle_run(n, chance), 8 * sign(chance), taken);
+                   return sample;
+                 }});
+  out.push_back(
+      {"stairs of 5 every 20, little noise", {100, 140, 200}, [](std::size_t n, Chance& chance) {
+         Sample sample = white(n, chance, 0.1);
+         const double size = 5 * sign(chance);
+         for (std::size_t at = 20; at + 3 <= n; at += 20) add_step(sample, at, size);
+         return sample;
+       }});
 }
 
 // Runs between a step and its report.
 constexpr std::size_t kBesideStep = 2;
 // Ends of a drift are placed within this share of the series.
 constexpr double kNearDrift = 0.2;
+// Share of its size by which a change may be larger or smaller.
+constexpr double kNearSize = 0.3;
 // Runs of a least segment.
 constexpr std::size_t kLeastSegment = 3;
 
 std::size_t distance(std::size_t a, std::size_t b) { return a > b ? a - b : b - a; }
 
-bool is_placed(const Truth& truth, const std::vector<std::size_t>& steps,
+// Reports whether the change goes the way of `size` and as far.
+bool is_sized(const Change& change, double size) {
+  const double moved = change.after - change.before;
+  return std::abs(moved - size) <= kNearSize * std::abs(size) && (change.effect > 0) == (size > 0);
+}
+
+bool is_placed(const Truth& truth, const std::vector<Change>& steps,
                const std::vector<Change>& drifts, std::size_t runs) {
   const auto reach = static_cast<std::size_t>(kNearDrift * static_cast<double>(runs)) + kBesideStep;
-  for (std::size_t i = 0; i < steps.size(); ++i)
-    if (distance(steps[i], truth.steps[i]) > kBesideStep) return false;
-  for (std::size_t i = 0; i < drifts.size(); ++i)
-    if (distance(drifts[i].index, truth.drifts[i].first) > reach ||
-        distance(drifts[i].last, truth.drifts[i].second) > reach)
+  for (std::size_t i = 0; i < steps.size(); ++i) {
+    const TrueStep& step = truth.steps[i];
+    if (steps[i].index + kBesideStep < step.at ||
+        steps[i].index > step.at + step.taken + kBesideStep || !is_sized(steps[i], step.size))
       return false;
+  }
+  for (std::size_t i = 0; i < drifts.size(); ++i) {
+    const TrueDrift& drift = truth.drifts[i];
+    if (distance(drifts[i].index, drift.begin) > reach ||
+        distance(drifts[i].last, drift.end) > reach || !is_sized(drifts[i], drift.size))
+      return false;
+  }
   return true;
 }
 
 void count(const Sample& sample, Answers& answers) {
   const Findings found = detect_changes(sample.values, {});
-  std::vector<std::size_t> steps;
+  std::vector<Change> steps;
   std::vector<Change> drifts;
   for (const Change& change : found.changes) {
-    if (change.kind == ChangeKind::kStep) steps.push_back(change.index);
+    if (change.kind == ChangeKind::kStep) steps.push_back(change);
     if (change.kind == ChangeKind::kDrift) drifts.push_back(change);
   }
   const Truth& truth = sample.truth;
@@ -341,6 +424,8 @@ void count(const Sample& sample, Answers& answers) {
   answers.staircase += !truth.drifts.empty() && steps.size() >= truth.steps.size() + 2 ? 1 : 0;
   answers.nothing += told == 0 && true_ones > 0 ? 1 : 0;
   answers.extra += told > true_ones ? 1 : 0;
+  const bool spread = std::ranges::count(found.changes, ChangeKind::kVariance, &Change::kind) > 0;
+  answers.spread += spread && !truth.has_spread ? 1 : 0;
   bool crowded = false;
   for (std::size_t k = 1; k < found.changes.size(); ++k)
     crowded = crowded || found.changes[k].index < found.changes[k - 1].index + kLeastSegment;
@@ -372,6 +457,7 @@ std::vector<Family> all_families() {
   std::vector<Family> out;
   add_quiet_families(out);
   add_trend_families(out);
+  add_mixed_families(out);
   add_step_families(out);
   return out;
 }

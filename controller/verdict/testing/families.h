@@ -6,19 +6,32 @@
 #include <cstdint>
 #include <functional>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "controller/verdict/testing/simulate.h"
 
 namespace railgauge::analysis {
 
-// The right answer for one series: its steps and its drifts. Both empty: nothing of level.
+// A true step: the first run off the old level, what the level moves, and the runs in between.
+struct TrueStep {
+  std::size_t at = 0;
+  double size = 0;
+  std::size_t taken = 0;
+};
+
+// A true movement: its first and last run, and what it moves.
+struct TrueDrift {
+  std::size_t begin = 0;
+  std::size_t end = 0;
+  double size = 0;
+};
+
+// The right answer for one series, each list ascending. Both lists empty: nothing of level.
 struct Truth {
-  // First runs of new levels, ascending.
-  std::vector<std::size_t> steps{};
-  // First and last runs of movements, ascending.
-  std::vector<std::pair<std::size_t, std::size_t>> drifts{};
+  std::vector<TrueStep> steps{};
+  std::vector<TrueDrift> drifts{};
+  // The spread changes, or seems to where runs cease to alternate.
+  bool has_spread = false;
 };
 
 // A series and its right answer.
@@ -41,8 +54,8 @@ struct Answers {
   std::size_t series = 0;
   // Steps and drifts in the right numbers.
   std::size_t right = 0;
-  // These, and in the right places: a step within 2 runs, both ends of a drift within a fifth of
-  // the series.
+  // These, and where they are, which way and how far they go: a step within 2 runs, both ends of a
+  // drift within a fifth of the series, sizes within 30 %.
   std::size_t placed = 0;
   // At least two steps too many where there is a drift.
   std::size_t staircase = 0;
@@ -50,6 +63,8 @@ struct Answers {
   std::size_t nothing = 0;
   // More steps and drifts than there are.
   std::size_t extra = 0;
+  // A change of the spread where there is none.
+  std::size_t spread = 0;
   // Two changes nearer to each other than a least segment.
   std::size_t crowded = 0;
 };
