@@ -67,7 +67,7 @@ constexpr double kRough = 0.7;
 // Deviations by which the three runs on each side show a step.
 constexpr double kVisibleZ = 4;
 // Factor by which the rest of a random walk may fall short of its mean.
-constexpr double kRoom = 2;
+constexpr double kRoom = 1.1;
 // Runs between the places of one step by two searches.
 constexpr std::size_t kNearStep = 5;
 // Runs whose level the CUSUM watches against, at least.
@@ -112,8 +112,8 @@ std::size_t drop_within(const Drift& drift, Fit& fit, const Predicate& is_step) 
 }
 
 // The standard deviation of a random walk's way from one end of the drift to the other, for noise
-// `found`. What lines leave of a walk would be as far as `rest` shows, with room for chance: one
-// line leaves the 15th part of the variance, and more lines leave less.
+// `found`. A walk leaves as much beside its lines as `rest` shows, with room for chance: one line
+// leaves the 15th part of the variance, and more lines leave less.
 double walk_of(const Drift& drift, const Noise& found, const Fit& rest) {
   const double wanders = std::clamp((found.raw_rho - kWandering) / (kWalks - kWandering), 0.0, 1.0);
   const auto length = static_cast<double>(drift.end - drift.begin);
