@@ -65,7 +65,7 @@ constexpr double kPartsSlope = 6;
 // Least size of differences of neighbours, in sizes of the values; independent noise has 1.4.
 constexpr double kRough = 0.7;
 // Deviations by which the three runs on each side show a step.
-constexpr double kVisibleZ = 4;
+constexpr double kShownZ = 4;
 // Factor by which the rest of a random walk may fall short of its mean.
 constexpr double kRoom = 1.1;
 // Runs between the places of one step by two searches.
@@ -185,7 +185,7 @@ std::vector<Drift> take_drifts(Fit& fit, const Scaled& scaled, const DetectorSet
     });
   // The others are no stairs either, but a lone step or steps that show.
   const double least_jump =
-      kVisibleZ * std::sqrt(2.0 / static_cast<double>(kLeastPiece)) * fit.noise.marginal();
+      kShownZ * std::sqrt(2.0 / static_cast<double>(kLeastPiece)) * fit.noise.marginal();
   for (const Drift& drift : unproven) {
     std::vector<std::size_t> bounds = fit.bounds;
     const std::size_t dropped =
@@ -210,7 +210,7 @@ std::vector<double> residuals_of(const Fit& fit) {
 // Even stairs from this number on are one drift, and by how much their heights and lengths differ
 // at most, as a share of the mean.
 constexpr std::size_t kManyStairs = 10;
-constexpr double kEven = 0.25;
+constexpr double kEvenness = 0.25;
 
 // A step that may take some runs: the changes bounds[first] to bounds[last] of a fit.
 struct Rise {
@@ -249,7 +249,7 @@ bool are_even(std::span<const double> values) {
   const auto n = static_cast<double>(values.size());
   const double mean = std::accumulate(values.begin(), values.end(), 0.0) / n;
   const double squares = std::inner_product(values.begin(), values.end(), values.begin(), 0.0);
-  return squares / n - mean * mean < kEven * kEven * mean * mean;
+  return squares / n - mean * mean < kEvenness * kEvenness * mean * mean;
 }
 
 // Returns one past the last of the even stairs that begin with `first`; `first` where these are
