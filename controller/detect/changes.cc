@@ -171,10 +171,11 @@ std::vector<Drift> take_drifts(Fit& fit, const Scaled& scaled, const DetectorSet
   }
   // Means of few runs that alternate are not as precise as those of many.
   if (noise.rho < 0) noise = {.scale = noise.marginal()};
-  if (!may_move(fit.clipped, scaled.indices, fit.bounds, noise)) return {};
-  Movement movement = find_movement(fit.clipped, scaled.indices, noise,
-                                    {.penalty = penalty_of(noise, fit.size()),
-                                     .least_step = least_step_of(noise, scaled, settings)});
+  const double penalty = penalty_of(noise, fit.size());
+  if (!may_move(fit.clipped, scaled.indices, fit.bounds, noise, penalty)) return {};
+  Movement movement =
+      find_movement(fit.clipped, scaled.indices, noise,
+                    {.penalty = penalty, .least_step = least_step_of(noise, scaled, settings)});
   std::vector<Drift> unproven;
   fit = prove(movement.drifts, fit, noise, scaled, settings, unproven);
   for (const Drift& drift : movement.drifts)

@@ -136,6 +136,19 @@ TEST(SeriesState, AStepInsideOfALongDriftLeavesItWhole) {
     }
 }
 
+TEST(SeriesState, ASlowTrendIsOneDriftAlsoWhereAWindowSeesLittleOfIt) {
+  std::size_t one = 0;
+  for (std::uint64_t seed = 0; seed < 40; ++seed) {
+    std::vector<double> values = null_series(Null::kGaussian, 400, seed + 2000);
+    for (std::size_t i = 0; i < values.size(); ++i) values[i] += 0.05 * static_cast<double>(i);
+    SeriesState state;
+    state.append_all(values, {});
+    const Findings found = state.findings({});
+    one += found.changes.size() == 1 && found.changes[0].kind == ChangeKind::kDrift ? 1 : 0;
+  }
+  EXPECT_GE(one, 33U);
+}
+
 TEST(SeriesState, ADriftThatFollowsAPauseIsItsOwn) {
   std::vector<double> values = null_series(Null::kGaussian, 320, 8);
   for (std::size_t i = 0; i < values.size(); ++i)
