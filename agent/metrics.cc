@@ -34,9 +34,12 @@ constexpr std::array kEventSeverities{"info", "warn", "fail"};
 constexpr const char* kResultTime = "railgauge_result_timestamp_seconds";
 constexpr const char* kPreflightTime = "railgauge_preflight_timestamp_seconds";
 constexpr const char* kPreflightResults = "railgauge_preflight_results";
-constexpr std::array kMeasured{
-    "railgauge_link_latency_seconds", "railgauge_link_bandwidth_bytes_per_second",
-    "railgauge_gpu_latency_seconds", "railgauge_gpu_bandwidth_bytes_per_second", kResultTime};
+constexpr std::array kMeasured{"railgauge_link_latency_seconds",
+                               "railgauge_link_bandwidth_bytes_per_second",
+                               "railgauge_link_pause_ratio",
+                               "railgauge_gpu_latency_seconds",
+                               "railgauge_gpu_bandwidth_bytes_per_second",
+                               kResultTime};
 
 bool is_number(const std::string& text) {
   return !text.empty() && std::all_of(text.begin(), text.end(),

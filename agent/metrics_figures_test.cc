@@ -90,7 +90,9 @@ void measure_and_check(Metrics& metrics) {
   Point slow = latency(8, 1500);
   slow.set_p99(2500);
   result(metrics, "verbs.write_lat", "mlx5_0:1", slow, 1.7e9);
-  result(metrics, "verbs.write_bw", "mlx5_0:1", bandwidth(65536, 45e9), 1.7e9);
+  Point paused = bandwidth(65536, 45e9);
+  paused.set_pause_share(0.2);
+  result(metrics, "verbs.write_bw", "mlx5_0:1", paused, 1.7e9);
   result(metrics, "cuda.host_copy_bw", "gpu0", bandwidth(1 << 20, 50e9), 1.7e9);
   api::PreflightReport report;
   report.add_checks()->set_id("acs");
@@ -103,7 +105,8 @@ TEST(Metrics, WhatWasMeasuredAndCheckedLastIsShownAgainAfterARestart) {
   constexpr double kNow = 1.7e9 + 3600;
   const std::vector<std::string> names{
       "railgauge_link_bandwidth_bytes_per_second", "railgauge_link_latency_seconds",
-      "railgauge_gpu_bandwidth_bytes_per_second", "railgauge_preflight_results"};
+      "railgauge_link_pause_ratio", "railgauge_gpu_bandwidth_bytes_per_second",
+      "railgauge_preflight_results"};
   Metrics before;
   measure_and_check(before);
   const std::string kept = before.kept();
@@ -111,6 +114,7 @@ TEST(Metrics, WhatWasMeasuredAndCheckedLastIsShownAgainAfterARestart) {
   Metrics after;
   after.restore(kept, kNow);
   EXPECT_EQ(lines_with(after, names), lines_with(before, names));
+  EXPECT_THAT(lines_with(after, names), HasSubstr("railgauge_link_pause_ratio"));
   EXPECT_EQ(after.kept(), kept);
   Metrics later;
   later.restore(kept, kNow + Metrics::kKeptSeconds);

@@ -8,12 +8,14 @@ cd "$(dirname "$0")/.."
 # room with which its path begins. A test, benchmark or fuzz target may include any room of its own part (agent, controller,
 # kernels), fakes and contracts.
 rooms='
-=core: kernels/core kernels/core/base kernels/core/group kernels/core/stats kernels/core/text
+=core: kernels/core kernels/core/base kernels/core/cpu kernels/core/group kernels/core/proof kernels/core/stats kernels/core/text
 =gpu: =core kernels/dl kernels/memory kernels/gpu
 kernels/core/base:
 kernels/core/text: kernels/core/base
 kernels/core/stats: kernels/core/base
 kernels/core/group: kernels/core/base kernels/core/text
+kernels/core/cpu: kernels/core/base kernels/core/text
+kernels/core/proof: kernels/core/base kernels/core/text
 kernels/core/report: kernels/core/base kernels/core/text
 kernels/core: kernels/core/base kernels/core/group kernels/core/stats kernels/core/text
 kernels/peers/osu: =core

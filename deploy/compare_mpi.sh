@@ -99,17 +99,18 @@ describe() {
   IFS=_ read -r kind bytes <<<"$1"
   if [ "$kind" = lat ]; then iterations=4000 skipped=400 window=(); else iterations=160 skipped=16 window=(--window "$kWindow"); fi
 }
-# figure PROGRAM: launches it and prints its figure: the median of the iterations, in us one way or bytes per second;
-# "-" where the launch failed.
+# figure PROGRAM: launches it and prints its figure: of latencies the median of the iterations, in us one way; of a
+# bandwidth all bytes over all time, per second; "-" where the launch failed. The loop prints mean and median.
 figure() {
-  local value=""
+  local value="" ours_key=median theirs_column=2
+  [ "$kind" = lat ] || { ours_key=rate theirs_column=1; }
   case $1 in
     ours) value=$(run "$ours" "mpi.$kind" --sizes "$bytes" --iterations "$iterations" --skip "$skipped" \
       "${window[@]}" --format json |
-      jq -r 'select(.outcome == "passed") | [.points[] | select(.pair == "")][0].median') || value=""
+      jq -r --arg key "$ours_key" 'select(.outcome == "passed") | [.points[] | select(.pair == "")][0][$key]') || value=""
       [ "$kind" = bw ] || [ -z "$value" ] || value=$(awk -v ns="$value" 'BEGIN { printf "%.6g", ns / 1e3 }') ;;
-    theirs | again) value=$(run "$theirs" "$kind" "$bytes" "$iterations" "$skipped" "$kWindow" | awk 'NF == 2 { print $2 }') || value="" ;;
-    slow) value=$(run "$theirs" "$kind" "$bytes" "$iterations" "$skipped" "$kWindow" "$kCost" | awk 'NF == 2 { print $2 }') || value="" ;;
+    theirs | again) value=$(run "$theirs" "$kind" "$bytes" "$iterations" "$skipped" "$kWindow" | awk -v n="$theirs_column" 'NF == 2 { print $n }') || value="" ;;
+    slow) value=$(run "$theirs" "$kind" "$bytes" "$iterations" "$skipped" "$kWindow" "$kCost" | awk -v n="$theirs_column" 'NF == 2 { print $n }') || value="" ;;
   esac
   [[ $value =~ ^[0-9.e+-]+$ ]] || { value=-; tail -n 3 "$state/errors" >&2; }
   printf '%s\t%s\t%s\n' "$measure" "$1" "$value" | tee -a ${keep:+"$keep"} "$figures"

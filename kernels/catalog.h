@@ -9,6 +9,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "kernels/core/base/probe.pb.h"
 #include "kernels/core/base/result.h"
@@ -54,6 +55,9 @@ struct MpiWorld {
   std::uint32_t size = 1;
 };
 
+// Returns the programs (the ends of their names: "openmpi", "mpich") of which one can be a rank of
+// the launcher that started this process; empty when none did, or this rank is its only one.
+std::vector<std::string> launcher_programs();
 // Returns the MPI that this program was built for ("openmpi", "mpich"), or "".
 std::string mpi_of_program();
 // Returns this process's place if this program has an MPI and a launcher of that kind started the

@@ -53,6 +53,13 @@ std::string mpi_of_program() {
   return calls == nullptr ? std::string() : calls->implementation();
 }
 
+std::vector<std::string> launcher_programs() {
+  const auto launched = mpi::launched_rank(mpi::process_environment());
+  if (!launched || launched->size < 2) return {};
+  if (!launched->mpi.empty()) return {launched->mpi};
+  return {"openmpi", "mpich"};
+}
+
 // Absent in railgauge-runner, which has no MPI, and in a program with an MPI that a person started
 // by hand: without a launcher it cannot meet other ranks.
 std::optional<MpiWorld> mpi_world() {

@@ -1,5 +1,6 @@
-// The effect of pauses on the figures of a bandwidth, and who finds them, as a Markdown table. All
-// is simulated with fixed seeds, so that it prints the same figures on every machine.
+// The effect of pauses on the figures of a bandwidth, and who finds them, as a Markdown table. The
+// streams are fakes on a virtual clock with fixed seeds, so that it prints the same figures on
+// every machine. Their points are made by the kernels' own sampler.
 //   stalls_bench
 // Exit 1 where a row of a bound is missed: pauses of 5 % and more are found every time, a stream
 // without pauses never.
@@ -83,9 +84,14 @@ bool print_row(const Stalls& stalls, bool is_found) {
 
 int print_table() {
   std::printf(
-      "SYNTHETIC: windows of 2 ms for 2 s, %lu seeds a row. Figures are shares of an undisturbed "
-      "stream.\n\n| time in pauses | each | median | rate | p10 | found as pauses | gate, 1 of 8 "
-      "nodes | gate, 8 of 8 | nights | |\n|---|---|---|---|---|---|---|---|---|---|\n",
+      "SYNTHETIC: fake streams in windows of 2 ms through the sampler, 2 to 5 s each, %lu seeds a "
+      "row.\n"
+      "Figures are shares of an undisturbed stream; gate and nights count the seeds that find it: "
+      "the\n"
+      "gate after an upgrade of eight nodes, the nightly judge within five nights.\n\n"
+      "| time in pauses | each | median | rate | p10 | found as pauses | gate, 1 of 8 nodes | "
+      "gate, 8 "
+      "of 8 | nights | bound |\n|---|---|---|---|---|---|---|---|---|---|\n",
       kSeeds);
   bool holds = print_row({}, true);
   for (const double share : kShares)

@@ -1,4 +1,7 @@
 // Pauses that move no median are found by the gate and by the judge of nights. Synthetic.
+#include <algorithm>
+#include <map>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -67,6 +70,23 @@ TEST_P(Stalling, OfOneNodeIsFoundByTheJudgeOfNights) {
   }
 }
 
+// Nights are the before side where nobody prepared one: two launches of each place are enough.
+TEST_P(Stalling, IsFoundByAGateThatComparesWithNights) {
+  UpgradeData sides = stalled_sides(kStalledNodes / 2, GetParam().stalls(), 1);
+  sides.upgrade.before_is_history = true;
+  std::map<std::int64_t, int> nights;
+  std::erase_if(sides.before, [&](const auto& point) { return ++nights[point.series] > 2; });
+  const auto verdict = judged(sides);
+  EXPECT_EQ(verdict.verdict, analysis::Verdict::kRegressed) << verdict.reason;
+}
+
+// Pauses that leave whole slots empty: a p10 of 0 is no missing figure.
+TEST_P(Stalling, LeavesNothingOfTheFiguresMissing) {
+  const auto verdict = judged(stalled_sides(kStalledNodes / 2, GetParam().stalls(), 1));
+  for (const analysis::MetricVerdict& metric : verdict.metrics)
+    EXPECT_THAT(metric.missing, IsEmpty()) << metric.name;
+}
+
 INSTANTIATE_TEST_SUITE_P(Pauses, Stalling,
                          testing::Values(Case{0.05, 20}, Case{0.05, 100}, Case{0.2, 20},
                                          Case{0.2, 100}, Case{0.5, 20}, Case{0.5, 100}),
@@ -74,6 +94,16 @@ INSTANTIATE_TEST_SUITE_P(Pauses, Stalling,
                            return fmt::format("{:.0f}PercentIn{:.0f}ms", 100 * each.param.share,
                                               each.param.pause_ms);
                          });
+
+TEST(PausesOfAFifth, MakeTheLowSlotsTheWorstLoss) {
+  const auto verdict = judged(stalled_sides(kStalledNodes / 2, {0.2, 100 * kMillisecond}, 1));
+  const auto p10 = std::ranges::find_if(verdict.metrics, [](const auto& metric) {
+    return metric.name.find(" p10 ") != std::string::npos;
+  });
+  ASSERT_NE(p10, verdict.metrics.end());
+  EXPECT_EQ(p10->verdict, analysis::Verdict::kRegressed);
+  EXPECT_GT(p10->worse, 0.9);
+}
 
 TEST(WithoutStalls, TheGatePassesAndTheJudgeOfNightsIsSilent) {
   for (std::uint64_t seed = 1; seed <= 3; ++seed) {
@@ -97,11 +127,15 @@ TEST(RevisedKernel, LeavesTheGateInconclusiveWithThatReason) {
     point.series += 100;
     point.headline *= 2;  // what a median gave
   }
-  const auto verdict = judged(sides);
-  EXPECT_EQ(verdict.verdict, analysis::Verdict::kInconclusive);
-  EXPECT_EQ(verdict.reason,
-            "another method measures verbs.write_bw (revision 4 now, 3 before), so that the sides "
-            "are not compared; railgauge upgrades prepare measures a before side by it");
+  for (const bool is_history : {false, true}) {
+    sides.upgrade.before_is_history = is_history;
+    const auto verdict = judged(sides);
+    EXPECT_EQ(verdict.verdict, analysis::Verdict::kInconclusive);
+    EXPECT_EQ(
+        verdict.reason,
+        "another method measures verbs.write_bw (revision 4 now, 3 before), so that the sides "
+        "are not compared; railgauge upgrades prepare measures a before side by it");
+  }
 }
 
 TEST(RevisedKernel, HidesNoLossOfAnother) {

@@ -82,6 +82,8 @@ api::HistoryPoint to_api(const store::HistoryPointRow& row) {
   point.set_synthetic((row.flags & store::kFlagSynthetic) != 0);
   point.set_verified((row.flags & store::kFlagVerified) != 0);
   point.set_throttled((row.flags & store::kFlagThrottled) != 0);
+  if (row.rate_low) point.set_rate_low(*row.rate_low);
+  if (row.rate_high) point.set_rate_high(*row.rate_high);
   if (row.slot_p10) point.set_slot_p10(*row.slot_p10);
   if (row.pause_share) point.set_pause_share(*row.pause_share);
   if (row.epoch) point.set_epoch(static_cast<std::uint32_t>(*row.epoch));

@@ -338,9 +338,8 @@ bool figure_of(const store::ResultRow& row, PairPoint& point) {
   if (memory.empty()) memory = value_of(row.parameters, "memory");
   point.memory = memory.empty() || memory.starts_with("host") ? "host" : "gpu";
   point.value = headline_of(row.point);
-  if (row.point.has_median_low() && row.point.has_median_high() && row.point.median() > 0)
-    point.spread = (row.point.median_high() - row.point.median_low()) /
-                   (2 * kErrorsOfInterval * row.point.median());
+  if (const auto interval = interval_of_headline(row.point))
+    point.spread = (interval->high - interval->low) / (2 * kErrorsOfInterval * point.value);
   point.synthetic = row.point.synthetic();
   return true;
 }

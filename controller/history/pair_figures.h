@@ -51,7 +51,8 @@ struct PairPoint {
   std::string to{};
   // "host" or "gpu".
   std::string memory{};
-  // The median, in the unit of the series; above 0.
+  // The headline of the point, in the unit of the series: the rate of a rate, else the median;
+  // above 0.
   double value = 0;
   // The standard error of the value by its own samples, a fraction of it; 0: not known.
   double spread = 0;

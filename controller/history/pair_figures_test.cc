@@ -50,6 +50,24 @@ TEST(PairPoint, IsNoneWhereTheFigureIsNotOneOfASinglePairInOneDirection) {
   EXPECT_FALSE(pair_point_of(row, point));
 }
 
+TEST(PairPoint, HasTheErrorOfTheFigureItself) {
+  auto row = bandwidth_row("a/x:1", "b/x:1", 5);
+  row.point.set_median_low(4.99);
+  row.point.set_median_high(5.01);
+  PairPoint point;
+  ASSERT_TRUE(pair_point_of(row, point));
+  EXPECT_NEAR(point.spread, 0.02 / 5 / (2 * 1.96), 1e-12) << "a point without a rate";
+  row.point.set_rate(4);
+  point = {};
+  ASSERT_TRUE(pair_point_of(row, point));
+  EXPECT_EQ(point.value, 4);
+  EXPECT_EQ(point.spread, 0) << "the median's interval says nothing of the rate";
+  row.point.set_rate_low(3.8);
+  row.point.set_rate_high(4.2);
+  ASSERT_TRUE(pair_point_of(row, point));
+  EXPECT_NEAR(point.spread, 0.4 / 4 / (2 * 1.96), 1e-12);
+}
+
 TEST(PairPoint, GoesTheWayOfTheDataAndTellsTheMemory) {
   auto row = bandwidth_row("a/x:1", "b/x:1+gpu2", 5);
   row.kernel = "verbs.read_bw";

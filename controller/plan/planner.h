@@ -239,9 +239,9 @@ Plan without_finished(Plan plan, const std::set<std::string>& finished);
 // `duration` replaces the cap, since no cap ends it. With the text parameter `gpus`, a kernel
 // measures g GPUs: the listed ones, or with "all" the node's (`node_gpus`); each size has up to
 // g x (g - 1) points, at least 1.
-// Seconds: the time cap for each point plus kTaskOverheadSeconds. This bounds the measuring, except
-// for fixed iterations, which no cap ends, and for GPUs missing in the inventory; both need the
-// stage's `deadline_seconds`.
+// Seconds: the time cap for each point, `proof_time` unless `verify` is false, and
+// kTaskOverheadSeconds. This bounds the measuring, except for fixed iterations, which no cap ends,
+// and for GPUs missing in the inventory; both need the stage's `deadline_seconds`.
 // Bytes: iterations x size for each point with fixed iterations; else, for a bandwidth metric, the
 // time cap at the slower endpoint's rate (0 when unknown); 0 for latency kernels, which load
 // nothing.

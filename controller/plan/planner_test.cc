@@ -147,6 +147,22 @@ TEST(Planner, EachTakesANodesGpusOneAfterTheOtherAndNodesSideBySide) {
   EXPECT_DOUBLE_EQ(plan->expected_seconds, 2 * plan->tasks.at(0).expected_seconds);
 }
 
+// Such figures are lower than one by one: the parameter makes them series of their own.
+TEST(Planner, TogetherTakesANodesGpusAtOnceAsSeriesOfTheirOwn) {
+  Stage stage = each_gpu();
+  stage.placement.together = true;
+  const auto plan = make_plan(suite_of({stage}), gpu_nodes(), fake_kernels());
+  ASSERT_TRUE(plan) << plan.error().message;
+  EXPECT_THAT(placed(*plan), ElementsAre("0 n1/gpu1", "0 n1/gpu0", "0 n2/gpu0"));
+  EXPECT_DOUBLE_EQ(plan->expected_seconds, plan->tasks.at(0).expected_seconds);
+  for (const PlannedTask& task : plan->tasks) {
+    const bool alone = task.ranks.at(0).node == "n2";
+    EXPECT_EQ(task.parameters.at("beside"), alone ? "0" : "1");
+    EXPECT_EQ(task.identity_parameters,
+              alone ? std::vector<std::string>{} : std::vector<std::string>{"beside"});
+  }
+}
+
 TEST(Planner, EachWaivesWhatIsNotActiveByNameAndNodesWithout) {
   std::vector<PlanNode> nodes = gpu_nodes();
   nodes[0].endpoints.back().active = false;
@@ -238,6 +254,20 @@ TEST(Planner, ExpectsTheTimeCapForEachSizeAndAddsTheOverhead) {
   EXPECT_DOUBLE_EQ(second.deadline_seconds, 7);
   EXPECT_TRUE(second.raw_samples && !first.raw_samples);
   EXPECT_DOUBLE_EQ(plan->expected_seconds, first.expected_seconds + second.expected_seconds);
+}
+
+TEST(Planner, ATasksProofIsPartOfItsTime) {
+  std::vector<KernelInfo> kernels = fake_kernels();
+  add_parameter(kernels.at(0), "verify", "boolean", "true");
+  add_parameter(kernels.at(0), "proof_time", "duration", "2s");
+  Stage proved = stage_of(kernels.at(0).name(), PlacementKind::kPairs);
+  proved.parameters = {{"sizes", "8,64KiB"}, {"time_cap", "1s"}, {"proof_time", "500ms"}};
+  Stage trusted = proved;
+  trusted.parameters["verify"] = "false";
+  const auto plan = make_plan(suite_of({proved, trusted}), some_nodes(2), kernels);
+  ASSERT_TRUE(plan) << plan.error().message;
+  EXPECT_DOUBLE_EQ(plan->tasks.at(0).expected_seconds, 2 * 1 + 0.5 + kTaskOverheadSeconds);
+  EXPECT_DOUBLE_EQ(plan->tasks.at(1).expected_seconds, 2 * 1 + kTaskOverheadSeconds);
 }
 
 TEST(Planner, AGivenDurationEndsBeforeTheDeadlineItself) {

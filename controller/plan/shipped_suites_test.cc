@@ -252,6 +252,8 @@ TEST(ShippedSuites, UpgradeCoversWhatAnUpgradeCanBreakInLessThanTenMinutes) {
   const auto kernels = kernels_of_this_build();
   const SuiteReading reading = read_suite_file("suites/upgrade.yaml", kernels);
   ASSERT_TRUE(reading.suite);
+  for (const Stage& stage : reading.suite->stages)
+    EXPECT_GE(stage.repetitions, 5U) << stage.name << ": the gate wants five launches of each side";
   std::vector<PlanNode> nodes = fleet_of(16);
   for (PlanNode& node : nodes) {
     node.endpoints.clear();

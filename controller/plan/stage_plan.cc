@@ -28,6 +28,13 @@ double cap_seconds_of(const KernelInfo& kernel, const Params& params) {
   return seconds;
 }
 
+// Longest time of the proof phases, of all sizes together.
+double proof_seconds_of(const KernelInfo& kernel, const Params& params) {
+  if (find_parameter(kernel, "proof_time", "duration") == nullptr) return 0;
+  if (find_parameter(kernel, "verify", "boolean") != nullptr && !params.boolean("verify")) return 0;
+  return params.duration_ns("proof_time") / 1e9;
+}
+
 }  // namespace
 
 const ParameterInfo* find_parameter(const KernelInfo& kernel, std::string_view name,
@@ -51,6 +58,7 @@ StageCost::StageCost(const KernelInfo& kernel, const Params& params) {
   if (find_parameter(kernel, "iterations", "integer") != nullptr)
     iterations = params.integer("iterations");
   seconds_per_point_ = cap_seconds_of(kernel, params) * static_cast<double>(sizes.size());
+  proof_seconds_ = proof_seconds_of(kernel, params);
   for (const std::uint64_t size : sizes)
     bytes_per_point_ += static_cast<double>(iterations) * static_cast<double>(size);
   by_rate_ = iterations <= 0 && measures_bandwidth(kernel);
@@ -66,7 +74,7 @@ TaskCost StageCost::of(double rate_bits_per_second, std::size_t node_gpus) const
   const auto points = static_cast<double>(gpus < 2 ? 1 : gpus * (gpus - 1));
   const double measuring_seconds = seconds_per_point_ * points;
   return {
-      .seconds = measuring_seconds + kTaskOverheadSeconds,
+      .seconds = measuring_seconds + proof_seconds_ + kTaskOverheadSeconds,
       .bytes = by_rate_ ? rate_bits_per_second / 8 * measuring_seconds : bytes_per_point_ * points};
 }
 
@@ -382,6 +390,17 @@ PlannedTask make_task(const StagePlan& plan, const PlanContext& context, const T
     const double rate = choice.rate_bits_per_second;
     slowest = task.ranks.size() == 1 ? rate : std::min(slowest, rate);
     gpus = std::max(gpus, plan.gpus[seat.node]);
+  }
+  if (plan.stage.placement.together) {
+    // Figures of a GPU beside others are series of their own.
+    const auto& choices = plan.choices[seats.ranks.front().node];
+    const auto active =
+        std::ranges::count_if(choices, [](const Choice& choice) { return choice.reason.empty(); });
+    const std::string beside = std::to_string(std::max<std::ptrdiff_t>(1, active) - 1);
+    task.parameters[std::string(kBesideParameter)] = beside;
+    auto& identity = task.identity_parameters;
+    if (active > 1 && std::ranges::find(identity, kBesideParameter) == identity.end())
+      identity.emplace_back(kBesideParameter);
   }
   task.distance = distance_of(context, task, seats);
   const bool one_node = std::ranges::all_of(

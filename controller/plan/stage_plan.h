@@ -35,6 +35,7 @@ class StageCost {
  private:
   // Time of all sizes; with several GPUs, of one pair of GPUs.
   double seconds_per_point_ = 0;
+  double proof_seconds_ = 0;  // of the task
   double bytes_per_point_ = 0;
   // True when bytes are the port's rate times the time.
   bool by_rate_ = false;

@@ -56,12 +56,13 @@ Status StageRounds::lay_out(std::uint64_t seed, const PlanOptions& options) {
 }
 
 // One task a node at once, all its ranks on one choice; with `each` the node's endpoints one after
-// the other, since they share the node's PCIe and memory.
+// the other, since they share the node's PCIe and memory, or all `together`.
 void StageRounds::lay_out_within_nodes(std::uint32_t ranks) {
   for (std::uint32_t node = 0; node < plan_.choices.size(); ++node)
     for (std::uint32_t choice = 0; choice < plan_.choices[node].size(); ++choice) {
-      if (fixed_.size() <= choice) fixed_.emplace_back();
-      fixed_[choice].push_back({.ranks = std::vector<Seat>(ranks, Seat{node, choice})});
+      const std::size_t round = plan_.stage.placement.together ? 0 : choice;
+      if (fixed_.size() <= round) fixed_.emplace_back();
+      fixed_[round].push_back({.ranks = std::vector<Seat>(ranks, Seat{node, choice})});
     }
 }
 

@@ -41,20 +41,25 @@ using Functions = std::map<TaskPlace, Outcomes>;
 // failed, and only the reason separates them.
 bool is_corruption(const store::SideTaskRow& task) {
   if (task.outcome != kFailed) return false;
-  for (const char* word : {"was written", "expected", "wrong", "corrupt", " is 0x"})
+  for (const char* word :
+       {"was written", "expected", "wrong", "corrupt", " is 0x", "holds message"})
     if (task.reason.find(word) != std::string::npos) return true;
   return false;
 }
 
-// The parameters that define the measurement. The stop rule is left out: suites may differ in
-// strictness and still measure the same function.
+// The parameters that define the measurement. The stop rule and the times that a measurement takes
+// at least are left out: suites may differ in strictness and still measure the same function.
 std::string measured_parameters(const std::string& json) {
   google::protobuf::Struct all;
   if (!google::protobuf::util::JsonStringToMessage(json, &all).ok()) return json;
   const auto strictness = plan::stop_rule_parameters();
+  const auto is_strictness = [&](const std::string& name) {
+    return name == "least_time" || name == "proof_time" ||
+           std::ranges::find(strictness, name) != strictness.end();
+  };
   std::map<std::string, std::string> kept;
   for (const auto& [name, value] : all.fields())
-    if (std::ranges::find(strictness, name) == strictness.end()) kept[name] = value.string_value();
+    if (!is_strictness(name)) kept[name] = value.string_value();
   std::string text;
   for (const auto& [name, value] : kept) text += fmt::format("{}={};", name, value);
   return text;

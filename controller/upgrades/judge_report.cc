@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <map>
 #include <set>
 #include <string>
@@ -284,8 +285,11 @@ void add_levels(const analysis::MetricRuns& metric, api::Upgrade& out) {
   std::map<std::size_t, std::pair<double, double>> before;  // sum and count by run
   std::map<std::size_t, std::pair<double, double>> after;
   for (const analysis::PairRuns& pair : metric.pairs) {
-    if (!pair.changed || pair.before.empty()) continue;
-    const double level = upper_median(pair.before);
+    if (!pair.changed) continue;
+    std::vector<double> levels;  // without those of launches that lack the figure
+    std::ranges::copy_if(pair.before, std::back_inserter(levels),
+                         [](double value) { return std::isfinite(value); });
+    const double level = upper_median(std::move(levels));
     if (!(level > 0)) continue;
     const auto add = [level](const std::vector<double>& values, auto& sums) {
       for (std::size_t i = 0; i < values.size(); ++i) {

@@ -11,12 +11,12 @@
 
 #include "controller/detect/knee.h"
 #include "controller/upgrades/judge_functions.h"
+#include "controller/upgrades/side_figures.h"
 #include "kernels/core/text/text.h"
 
 namespace railgauge {
 namespace {
 
-constexpr std::string_view kMedian = "median";
 constexpr std::string_view kActive = "active";  // state of an endpoint that works
 
 // One text of each changed node: its name or its id.
@@ -25,83 +25,6 @@ std::set<std::string> changed_of(const store::UpgradeRow& upgrade,
   std::set<std::string> out;
   for (const store::UpgradeNodeRow& node : changed_nodes(upgrade)) out.insert(node.*name);
   return out;
-}
-
-// The point's figure of a statistic; absent where too few samples gave none.
-std::optional<double> figure_of(const store::SidePointRow& point, std::string_view statistic) {
-  if (statistic == kMedian || statistic == analysis::kRateStatistic) return point.headline;
-  if (statistic == analysis::kFlowStatistic)
-    return point.pause_share ? std::optional(1 - *point.pause_share) : std::nullopt;
-  if (statistic == "p10") return point.slot_p10;
-  if (statistic == "p1") return point.slot_p1;
-  if (statistic == "p90") return point.p90;
-  return statistic == "p99" ? point.p99 : point.p999;
-}
-
-// The points of one side by series; the pointers are into the side.
-using BySeries = std::map<std::int64_t, std::vector<const store::SidePointRow*>>;
-
-BySeries by_series(const std::vector<store::SidePointRow>& points) {
-  BySeries out;
-  for (const store::SidePointRow& point : points) out[point.series].push_back(&point);
-  return out;
-}
-
-// Reports whether the side measured the series and every point has the statistic.
-bool all_have(const BySeries& side, std::int64_t series, std::string_view statistic) {
-  const auto found = side.find(series);
-  return found != side.end() &&
-         std::ranges::all_of(found->second, [&](const store::SidePointRow* point) {
-           return figure_of(*point, statistic).has_value();
-         });
-}
-
-// Appends the figures of the series. A missing tail is 0, which the judge reads as no measurement.
-void take_figures(const BySeries& side, std::int64_t series, std::string_view statistic,
-                  std::vector<double>& figures) {
-  const auto found = side.find(series);
-  if (found == side.end()) return;
-  for (const store::SidePointRow* point : found->second)
-    figures.push_back(figure_of(*point, statistic).value_or(0));
-}
-
-// The shape beside the median: a slow tenth of all operations moves no median.
-constexpr std::array<std::string_view, 3> kTails{"p90", "p99", "p99.9"};
-// The shape beside a rate: where it was low, and the pauses in it.
-constexpr std::array<std::string_view, 3> kLows{"p10", "p1", analysis::kFlowStatistic};
-
-// The level, and the shape beside it where the whole before side has it: a tail of before that is
-// not there after is missing. The level of a rate is all that moved over all time, because a pause
-// moves no median.
-std::vector<std::string_view> statistics_of(const store::SeriesRow& series,
-                                            const BySeries& before) {
-  const bool is_rate = analysis::is_rate(series.unit);
-  std::vector<std::string_view> out{is_rate ? analysis::kRateStatistic : kMedian};
-  if (!is_rate && series.unit != "ns") return out;
-  for (const std::string_view tail : is_rate ? kLows : kTails)
-    if (all_have(before, series.series_id, tail)) out.push_back(tail);
-  return out;
-}
-
-// Notes tails of changed pairs that cannot be compared. That is no missing measurement: the median
-// and lower tails of the pairs are judged, and so few samples have no such tail on either side.
-void note_tails(const UpgradeData& sides, const NodeRoles& roles, const BySeries& before,
-                analysis::UpgradeRuns& out) {
-  std::map<std::string, std::pair<std::size_t, std::size_t>> counts;  // without it, and all
-  for (const auto& [id, series] : sides.series) {
-    const auto pair = pair_of(series, roles);
-    if (!pair || !pair->changed || series.unit != "ns" || !before.contains(id)) continue;
-    for (const std::string_view tail : kTails) {
-      auto& [without, all] = counts[metric_text(series, std::string(tail))];
-      without += all_have(before, id, tail) ? 0 : 1;
-      ++all;
-    }
-  }
-  for (const auto& [name, count] : counts)
-    if (count.first > 0)
-      out.notes.push_back(fmt::format(
-          "{}: not judged on {} of {} pairs: the before side has too few samples for it", name,
-          count.first, count.second));
 }
 
 // Adds a place for a changed node that neither side measured at all. Without it the other nodes
@@ -127,7 +50,7 @@ void keep_compared(analysis::MetricRuns& metric) {
   };
   std::set<std::pair<std::string, std::string>> compared;
   for (const analysis::PairRuns& pair : metric.pairs)
-    if (!is_early(pair) && pair.after.size() >= kRunsASide) {
+    if (!is_early(pair) && pair.after.size() >= metric.min_runs) {
       compared.emplace(pair.node, pair.endpoint);
       compared.emplace(pair.other_node, pair.other_endpoint);
     }
@@ -186,6 +109,8 @@ void add_dropped(const std::map<std::string, analysis::MetricRuns>& dropped, con
     analysis::MetricRuns& kept = metrics[name];
     kept.name = name;
     kept.traits = metric.traits;
+    kept.min_runs = metric.min_runs;
+    kept.min_before = metric.min_before;
     const std::set<Place> seen = changed_places(kept.pairs, roles);
     for (const auto& [node, endpoint] : changed_places(metric.pairs, roles))
       if (!seen.contains({node, endpoint}))
@@ -196,32 +121,32 @@ void add_dropped(const std::map<std::string, analysis::MetricRuns>& dropped, con
 
 // Adds a metric for each measurement and statistic with all pairs of nodes that have a role. Pairs
 // with a node that was meant as a control and is none are collected apart.
-void add_metrics(const UpgradeData& sides, const NodeRoles& roles, analysis::UpgradeRuns& out) {
-  const BySeries before = by_series(sides.before);
-  const BySeries after = by_series(sides.after);
-  const auto revised = revised_kernels(sides);
+void add_metrics(const UpgradeData& sides, const Comparison& comparison, const NodeRoles& roles,
+                 analysis::UpgradeRuns& out) {
   NodeRoles all = roles;
   for (const store::UpgradeNodeRow& node : sides.upgrade.nodes)
     if (!node.changed) all.controls.insert(node.node);
   std::map<std::string, analysis::MetricRuns> metrics;
   std::map<std::string, analysis::MetricRuns> dropped;
+  FigureTaker taker(sides, comparison);
   for (const auto& [id, series] : sides.series) {
     const bool is_kept = pair_of(series, roles).has_value();
     const auto pair = pair_of(series, all);
-    if (!pair || revised.contains(series.kernel)) continue;
-    for (const std::string_view statistic : statistics_of(series, before)) {
-      const std::string name = metric_text(series, std::string(statistic));
-      analysis::MetricRuns& metric = (is_kept ? metrics : dropped)[name];
-      metric.name = name;
-      metric.traits = analysis::traits_of(series.unit, series.larger_is_better, statistic);
+    if (!pair || comparison.left_out.contains(id)) continue;
+    for (SeriesFigures& figures : taker.take(series, is_kept && pair->changed)) {
+      analysis::MetricRuns& metric = (is_kept ? metrics : dropped)[figures.metric];
+      metric.name = figures.metric;
+      metric.min_before = figures.needed.before;
+      metric.min_runs = figures.needed.after;
+      metric.traits = analysis::traits_of(series.unit, series.larger_is_better, figures.statistic);
       // The suite was checked when it was read.
-      static_cast<void>(analysis::override_deltas(sides.bounds, statistic, metric.traits));
+      static_cast<void>(analysis::override_deltas(sides.bounds, figures.statistic, metric.traits));
       analysis::PairRuns& runs = metric.pairs.emplace_back(*pair);
-      take_figures(before, id, statistic, runs.before);
-      take_figures(after, id, statistic, runs.after);
+      runs.before = std::move(figures.before);
+      runs.after = std::move(figures.after);
     }
   }
-  note_tails(sides, roles, before, out);
+  taker.add_notes(out);
   if (sides.upgrade.before_is_history) keep_compared(metrics, out);
   add_dropped(dropped, roles, sides.upgrade.before_is_history, metrics);
   add_unmeasured(roles, metrics);
@@ -340,19 +265,19 @@ bool is_same_stack(const UpgradeData& sides) {
 namespace {
 
 // The points of a curve by launch: one fresh process measures all sizes.
-using Launches = std::map<std::int64_t, std::vector<analysis::CurvePoint>>;
+using CurveLaunches = std::map<std::int64_t, std::vector<analysis::CurvePoint>>;
 
 // The launches of one size curve on both sides.
 struct Curve {
   const store::SeriesRow* series = nullptr;  // any of its
   std::set<double> sizes{};
-  Launches before{};
-  Launches after{};
+  CurveLaunches before{};
+  CurveLaunches after{};
 };
 
 // Sorts the points of a side into the launches of their curves.
 void take(const std::vector<store::SidePointRow>& points, const UpgradeData& sides,
-          const std::map<std::int64_t, Curve*>& curves, Launches Curve::*side) {
+          const std::map<std::int64_t, Curve*>& curves, CurveLaunches Curve::*side) {
   for (const store::SidePointRow& point : points)
     if (const auto curve = curves.find(point.series); curve != curves.end())
       (curve->second->*side)[point.launch].push_back(
@@ -360,7 +285,7 @@ void take(const std::vector<store::SidePointRow>& points, const UpgradeData& sid
 }
 
 // The knees of launches that measured all sizes; the others are left out.
-std::vector<double> knees_of(const Launches& launches, const Curve& curve,
+std::vector<double> knees_of(const CurveLaunches& launches, const Curve& curve,
                              analysis::Better better) {
   std::vector<double> out;
   for (const auto& [launch, points] : launches)
@@ -371,12 +296,12 @@ std::vector<double> knees_of(const Launches& launches, const Curve& curve,
 
 // A metric for each kind of curve: a pair's figures are the knees of its launches, each of which
 // must have measured all sizes that any of them did, kLeastKneeSizes at least.
-void add_knees(const UpgradeData& sides, const NodeRoles& roles, analysis::UpgradeRuns& out) {
+void add_knees(const UpgradeData& sides, const Comparison& comparison, const NodeRoles& roles,
+               analysis::UpgradeRuns& out) {
   std::map<std::string, Curve> curves;
   std::map<std::int64_t, Curve*> by_series;
-  const auto revised = revised_kernels(sides);
   for (const auto& [id, series] : sides.series) {
-    if (!(series.message_bytes > 0) || !pair_of(series, roles) || revised.contains(series.kernel))
+    if (!(series.message_bytes > 0) || !pair_of(series, roles) || comparison.left_out.contains(id))
       continue;
     Curve& curve = curves[curve_text(series)];
     curve.series = &series;
@@ -397,6 +322,9 @@ void add_knees(const UpgradeData& sides, const NodeRoles& roles, analysis::Upgra
     analysis::MetricRuns& metric = metrics[knee_text(series)];
     metric.name = knee_text(series);
     metric.is_shape = true;
+    const Launches& needed = comparison.needed.at(metric_text(series, ""));
+    metric.min_before = needed.before;
+    metric.min_runs = needed.after;
     metric.traits = {
         .unit = "bytes", .better = analysis::better_knee(better), .delta = analysis::kKneeDelta};
     metric.pairs.push_back(std::move(pair));
@@ -406,32 +334,16 @@ void add_knees(const UpgradeData& sides, const NodeRoles& roles, analysis::Upgra
 
 }  // namespace
 
-// A side without the kernel has no revision of it.
 std::map<std::string, Revisions> revised_kernels(const UpgradeData& sides) {
-  std::map<std::string, Revisions> out;
-  const auto take = [&](const std::vector<store::SidePointRow>& points,
-                        std::uint32_t Revisions::*side) {
-    for (const store::SidePointRow& point : points) {
-      const store::SeriesRow& series = sides.series.at(point.series);
-      std::uint32_t& newest = out[series.kernel].*side;
-      newest = std::max(newest, series.revision);
-    }
-  };
-  take(sides.before, &Revisions::before);
-  take(sides.after, &Revisions::after);
-  std::erase_if(out, [](const auto& entry) {
-    const Revisions& revisions = entry.second;
-    return revisions.before == 0 || revisions.after == 0 || revisions.before == revisions.after;
-  });
-  return out;
+  return comparison_of(sides).revised;
 }
 
 namespace {
 
 // The reason why figures of revised kernels are not compared; "" where there is none.
-std::string why_revised(const UpgradeData& sides) {
+std::string why_revised(const std::map<std::string, Revisions>& revised) {
   std::vector<std::string> kernels;
-  for (const auto& [kernel, revisions] : revised_kernels(sides))
+  for (const auto& [kernel, revisions] : revised)
     kernels.push_back(
         fmt::format("{} (revision {} now, {} before)", kernel, revisions.after, revisions.before));
   if (kernels.empty()) return "";
@@ -460,14 +372,15 @@ analysis::UpgradeRuns runs_of(const UpgradeData& sides) {
   out.min_runs = kRunsASide;
   out.min_before = out.before_is_history ? kHistoryRunsBefore : kRunsASide;
   out.min_coverage = sides.min_coverage;
-  out.revised = why_revised(sides);
+  const Comparison comparison = comparison_of(sides);
+  out.revised = why_revised(comparison.revised);
   for (const std::string& node : roles.changed)
     if (const auto stacks = sides.stacks.find(node);
         stacks != sides.stacks.end() && !stacks->second.while_measured.empty())
       out.invalid = fmt::format("node {} was measured with two stacks on one side: {}", node,
                                 stacks->second.while_measured);
-  add_metrics(sides, roles, out);
-  add_knees(sides, roles, out);
+  add_metrics(sides, comparison, roles, out);
+  add_knees(sides, comparison, roles, out);
   add_functions(sides, roles, out);
   return out;
 }

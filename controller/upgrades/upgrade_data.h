@@ -72,6 +72,8 @@ struct NodeRoles {
 
 // Launches that a side needs for a statement about one pair.
 inline constexpr std::size_t kRunsASide = 5;
+// Launches that suffice where the suite asks for so few.
+inline constexpr std::size_t kLeastRunsASide = 3;
 // Launches that the before side needs where it is history. Nights are few: in two weeks a suite
 // that measures a seventh of all pairs a night has two of each.
 inline constexpr std::size_t kHistoryRunsBefore = 2;
@@ -106,13 +108,14 @@ bool is_same_stack(const UpgradeData& sides);
 // The series' pair without figures, the changed end first; absent where a node has no role.
 std::optional<analysis::PairRuns> pair_of(const store::SeriesRow& series, const NodeRoles& roles);
 
-// The newest revisions of a kernel on the two sides.
+// The revisions of a kernel: the newest of the after side, and the newest other one before.
 struct Revisions {
   std::uint32_t before = 0;
   std::uint32_t after = 0;
 };
-// Kernels whose revision differs between the sides, by name. Another revision is another method, so
-// that its figures form other series and are not compared.
+// Kernels that the before side measured by another revision, and by that of the after side too
+// seldom to compare, by name. Another revision is another method, so that its figures form other
+// series and are not compared.
 std::map<std::string, Revisions> revised_kernels(const UpgradeData& sides);
 
 // The judge's input: all that either side measured on nodes with a role, without the figures of

@@ -203,17 +203,26 @@ void add_pair(const PairRuns& pair, const Shift& shift, Cohort& cohort, NodeShif
 
 }  // namespace
 
+RunsNeeded runs_needed(const MetricRuns& metric, const UpgradeRuns& upgrade) {
+  RunsNeeded out;
+  out.after = std::max<std::size_t>(1, metric.min_runs > 0 ? metric.min_runs : upgrade.min_runs);
+  out.before = metric.min_before > 0    ? metric.min_before
+               : upgrade.min_before > 0 ? upgrade.min_before
+                                        : out.after;
+  return out;
+}
+
 // Blame is assigned after all pairs are read: it depends on the other pairs of both ends.
 Cohort gather(const MetricRuns& metric, const UpgradeRuns& upgrade, MetricVerdict& out) {
-  const std::size_t least = std::max<std::size_t>(1, upgrade.min_runs);
-  const std::size_t least_before = upgrade.min_before > 0 ? upgrade.min_before : least;
+  const RunsNeeded needed = runs_needed(metric, upgrade);
   const double delta = log_worsening(metric.traits.better, metric.traits.delta);
   Cohort cohort;
   std::map<std::string, NodeShift> nodes;
   std::vector<FlaggedPair> flagged;
   for (const PairRuns& pair : metric.pairs) {
     // A figure that is not positive is no measurement: missing, never a pass.
-    const bool enough = measured(pair.before) >= least_before && measured(pair.after) >= least;
+    const bool enough =
+        measured(pair.before) >= needed.before && measured(pair.after) >= needed.after;
     const auto shift = enough ? shift_of(pair.before, pair.after, metric.traits.better)
                               : Result<Shift>(fail(Code::kFailedPrecondition, ""));
     if (pair.changed) ++cohort.to_measure;

@@ -79,6 +79,13 @@ struct Cohort {
 // Returns the number of valid figures: finite and positive.
 std::size_t measured(const std::vector<double>& runs);
 
+// The runs that each pair of the metric needs on each side.
+struct RunsNeeded {
+  std::size_t before = 0;
+  std::size_t after = 0;
+};
+RunsNeeded runs_needed(const MetricRuns& metric, const UpgradeRuns& upgrade);
+
 // Gathers the shifts of all pairs with enough runs on both sides. Adds the names of other changed
 // pairs to out.missing, and pairs beyond the bound to out.flags.
 Cohort gather(const MetricRuns& metric, const UpgradeRuns& upgrade, MetricVerdict& out);

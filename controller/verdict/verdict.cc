@@ -242,9 +242,10 @@ MetricVerdict judge_metric(const MetricRuns& metric, const UpgradeRuns& upgrade)
         1 - static_cast<double>(out.missing.size()) / static_cast<double>(cohort.to_measure);
   if (cohort.changed.shifts.empty()) {
     out.verdict = Verdict::kInvalid;
-    out.reason = cohort.to_measure == 0 ? "nothing that changed was to be measured"
-                                        : fmt::format("fewer than {} runs per side; missing {}",
-                                                      upgrade.min_runs, names(out.missing));
+    out.reason = cohort.to_measure == 0
+                     ? "nothing that changed was to be measured"
+                     : fmt::format("fewer than {} runs per side; missing {}",
+                                   runs_needed(metric, upgrade).after, names(out.missing));
     return out;
   }
   const double one_sided = upgrade.again ? kOneSidedAgain : kOneSided;
@@ -473,8 +474,9 @@ UpgradeVerdict judge_upgrade(const UpgradeRuns& upgrade) {
   // that slower messages leave too few samples for.
   const std::string unasked =
       out.unmeasured.empty() ? "" : "not measured after the upgrade: " + names(out.unmeasured);
-  for (const std::string& reason : {lacking, first_reason(out, Verdict::kInconclusive), unasked,
-                                    never_passed(upgrade), never_before(upgrade)})
+  for (const std::string& reason :
+       {lacking, upgrade.unproven, first_reason(out, Verdict::kInconclusive), unasked,
+        never_passed(upgrade), never_before(upgrade)})
     if (!reason.empty()) return conclude(Verdict::kInconclusive, reason);
   return conclude(Verdict::kPass, "");
 }

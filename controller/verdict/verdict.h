@@ -83,6 +83,9 @@ struct MetricRuns {
   // True for a joint property of other metrics, such as the knee of a curve over sizes. Its loss
   // counts like that of any metric, but a pass does not require it.
   bool is_shape = false;
+  // Runs that each pair needs on each side; 0: as the upgrade says.
+  std::size_t min_runs = 0;
+  std::size_t min_before = 0;
 };
 
 // Input of a verdict: figures and functions of both sides.
@@ -108,6 +111,10 @@ struct UpgradeRuns {
   // Reason why figures of both sides are left out, because another method made those after; "" for
   // none. A pass does not rest on them.
   std::string revised{};
+  // Reason why a statistic that the before side has cannot be judged, where that may itself be a
+  // loss;
+  // "" for none. A pass needs it.
+  std::string unproven{};
   // Reason why the sides cannot be compared; "" for valid sides.
   std::string invalid{};
 };

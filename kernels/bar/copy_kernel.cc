@@ -207,7 +207,7 @@ constexpr Declared kWriteLat{
 template <const Declared& kKernel>
 KernelInfo info() {
   const bool bandwidth = kKernel.figure == CopyFigure::kBandwidth;
-  InfoBuilder builder(kKernel.name, bandwidth ? 2 : 1, kKernel.summary);
+  InfoBuilder builder(kKernel.name, 2, kKernel.summary);
   builder.endpoint("gpu")
       .metrics({bandwidth ? "bandwidth_bytes_per_second" : "latency_ns"})
       .sizes(bandwidth ? "4KiB,64KiB,1MiB,16MiB" : "4,8,64,256,1KiB,4KiB,16KiB,64KiB")
@@ -217,6 +217,7 @@ KernelInfo info() {
                0, 0, static_cast<double>(kMaxRepeat))
       .identity()
       .sampling("samples", kKernel.min_samples, bandwidth ? 10'000 : 100'000);
+  if (bandwidth) builder.least_time("2s");
   add_bar_parameters(builder);
   return builder.build();
 }

@@ -52,6 +52,8 @@ class InfoBuilder {
                         std::int64_t max_samples);
   // Declares least_time, for rates: see SamplerOptions::least_measure_ns.
   InfoBuilder& least_time(const std::string& default_value);
+  // Declares proof_time, for kernels whose messages travel: see kernels/core/proof/proof_plan.h.
+  InfoBuilder& proof_time();
   // Calls `declare`, which declares a family's own set of parameters here.
   template <class Declare>
   InfoBuilder& apply(Declare declare) {

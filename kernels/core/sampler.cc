@@ -11,6 +11,7 @@
 
 #include <fmt/format.h>
 
+#include "kernels/core/stats/rate.h"
 #include "kernels/core/stats/stats.h"
 
 namespace railgauge {
@@ -61,6 +62,7 @@ class Session {
   Result<double> append(std::uint64_t count, std::vector<double>& samples);
   Status check_clock(const char* act, std::uint64_t count, double limit_ns);
   [[nodiscard]] bool narrow_enough();
+  [[nodiscard]] bool is_rate_narrow() const;
   [[nodiscard]] bool is_time_over() const;
   [[nodiscard]] Status check_median() const;
 
@@ -172,7 +174,22 @@ bool Session::narrow_enough() {
     out_.allowed_count = std::min(std::max(count, static_cast<double>(options_.max_samples)),
                                   count + left_ns * count / out_.measure_ns);
   }
-  return is_precise(out_.samples, out_.allowed_count, options_.relative_half_width);
+  return is_precise(out_.samples, out_.allowed_count, options_.relative_half_width) &&
+         is_rate_narrow();
+}
+
+// Pauses scatter the rate over all time and not the median. A rate of 0 is none.
+bool Session::is_rate_narrow() const {
+  if (options_.rate == SamplerOptions::Rate::kNone) return true;
+  if (std::ranges::any_of(out_.samples, [](double sample) { return sample <= 0; })) return true;
+  std::vector<Stretch> stretches;
+  if (options_.rate == SamplerOptions::Rate::kOfRates) {
+    stretches = equal_amounts(out_.samples, out_.measure_ns);
+  } else {
+    stretches.reserve(out_.samples.size());
+    for (const double ns : out_.samples) stretches.push_back({1, ns});
+  }
+  return is_rate_precise(stretches, options_.relative_half_width);
 }
 
 // At the time cap, or where the smallest batch would end further behind it than this moment is
@@ -198,7 +215,8 @@ Status Session::check_median() const {
 // Fixed runs end by their count; adaptive ones by the stop rule, the sample limit or the time cap.
 Status Session::measure() {
   const bool adaptive = options_.fixed_samples == 0;
-  const std::uint64_t wanted = adaptive ? options_.max_samples : options_.fixed_samples;
+  std::uint64_t wanted = adaptive ? options_.max_samples : options_.fixed_samples;
+  out_.precision = options_.relative_half_width;
   // A fixed count that is cut would be another measurement: only the task's deadline ends it.
   const double until_ns = adaptive ? options_.time_cap_ns : std::numeric_limits<double>::infinity();
   auto next_check = static_cast<double>(options_.min_samples);
@@ -211,6 +229,12 @@ Status Session::measure() {
     if (adaptive && is_time_over()) {
       out_.stop_reason = "time_cap";
       break;
+    }
+    // Samples that turn out shorter than expected must not end a rate before its time.
+    if (adaptive && out_.samples.size() + options_.batch >= wanted && wanted < kMaxSamples &&
+        out_.measure_ns < options_.least_measure_ns) {
+      wanted = std::min(kMaxSamples, wanted + wanted / 2 + options_.batch);
+      out_.samples.reserve(wanted);
     }
     const std::uint64_t left = wanted - out_.samples.size();
     const std::uint64_t count = std::min(left, block_size(until_ns, options_.least_batch));

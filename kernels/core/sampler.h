@@ -32,9 +32,13 @@ struct SamplerOptions {
   // its own length. Limits the number of first samples for operations whose first sample in a batch
   // differs (a GPU that idled).
   std::uint64_t least_batch = 1;
-  // The stop rule is not asked before the kept samples took this long, in nanoseconds: a rate must
-  // not stop before a rare pause can come.
+  // Neither the stop rule nor max_samples ends the run before the kept samples took this long, in
+  // nanoseconds: a rate must not stop before a rare pause can come.
   double least_measure_ns = 0;
+  // How samples make a rate over all time, whose own interval the stop rule then asks for too: not
+  // at all, each as the time of an equal amount, or each as the rate of an equal amount.
+  enum class Rate : std::uint8_t { kNone, kOfTimes, kOfRates };
+  Rate rate = Rate::kNone;
 };
 
 // The samples of one run and the reason for its end.
@@ -44,7 +48,10 @@ struct Sampled {
   std::uint64_t warmup_count = 0;
   // Time inside the kept batches.
   double measure_ns = 0;
-  // Whether is_precise() held at the end, with at least min_samples.
+  // The asked relative_half_width; 0: none was asked.
+  double precision = 0;
+  // Whether is_precise() held at the end, with at least min_samples; for a rate also
+  // is_rate_precise().
   bool converged = false;
   // Samples that the time cap and max_samples would have allowed at the measured speed; the
   // interval covers that time.

@@ -74,6 +74,38 @@ TEST(Sampler, DoesNotStopBeforeTheLeastTimeOfItsKeptSamples) {
   }
 }
 
+// Samples that are shorter than the kernel expected: max_samples does not end a rate before its
+// time.
+TEST(Sampler, KeepsTheLeastTimeBeyondMaxSamples) {
+  FakeClock clock;
+  Operation quick{clock, [](auto) { return 1e4; }};
+  const auto sampled = run(
+      clock, {.min_samples = 30, .max_samples = 1000, .batch = 10, .least_measure_ns = 2e9}, quick);
+  ASSERT_TRUE(sampled);
+  EXPECT_GE(sampled->measure_ns, 2e9);
+  EXPECT_LE(sampled->measure_ns, 2.1e9);
+  EXPECT_TRUE(sampled->converged);
+}
+
+// A pause of 100 ms each second leaves the median alone; the rate stays uncertain, so the run does
+// not end at its least time.
+TEST(Sampler, AsksForTheIntervalOfARateToo) {
+  for (const bool pauses : {false, true}) {
+    FakeClock clock;
+    Operation stream{clock, [&](auto calls) { return pauses && calls % 900 == 899 ? 101e6 : 1e6; }};
+    const auto sampled = run(clock,
+                             {.min_samples = 30,
+                              .time_cap_ns = 5e9,
+                              .batch = 10,
+                              .least_measure_ns = 2e9,
+                              .rate = SamplerOptions::Rate::kOfTimes},
+                             stream);
+    ASSERT_TRUE(sampled);
+    EXPECT_EQ(sampled->converged, !pauses);
+    EXPECT_EQ(sampled->stop_reason, pauses ? "time_cap" : "converged");
+  }
+}
+
 TEST(Sampler, KeepsEverySampleInOrder) {
   FakeClock clock;
   std::mt19937_64 random(1);

@@ -30,8 +30,13 @@ Result<SamplerOptions> sampler_options(const Params& params) {
   options.time_cap_ns = params.duration_ns("time_cap");
   options.fixed_samples = static_cast<std::uint64_t>(params.integer("iterations"));
   options.warm_up = options.fixed_samples == 0;
-  if (params.effective().contains("least_time"))
+  if (params.effective().contains("least_time")) {
     options.least_measure_ns = params.duration_ns("least_time");
+    options.rate = SamplerOptions::Rate::kOfRates;
+  }
+  // Whoever names only the most samples wants no more than these.
+  if (params.is_default("min_samples"))
+    options.min_samples = std::min(options.min_samples, options.max_samples);
   if (options.min_samples > options.max_samples)
     return invalid("parameter min_samples: {} is above max_samples, which is {}",
                    options.min_samples, options.max_samples);
@@ -63,7 +68,8 @@ Point make_point(const PointNames& names, std::uint64_t message_bytes, const Sam
   point.set_measure_ns(sampled.measure_ns);
   point.set_synthetic(synthetic);
   if (is_rate(names) && moved_always(sampled.samples))
-    set_rate(rate_figures(equal_amounts(sampled.samples, sampled.measure_ns)), point);
+    set_rate(rate_figures(equal_amounts(sampled.samples, sampled.measure_ns)), sampled.precision,
+             point);
   if (raw_samples) point.mutable_samples()->Assign(sampled.samples.begin(), sampled.samples.end());
   return point;
 }

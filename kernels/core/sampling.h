@@ -15,7 +15,8 @@ namespace railgauge {
 const TickClock& tick_clock(const Context& context);
 
 // Returns the sampler's options from the parameters of InfoBuilder::sampling(); one iteration is
-// one sample. kInvalidArgument when min_samples is above max_samples.
+// one sample. A kernel with least_time has samples that are rates of equal amounts.
+// kInvalidArgument when a given min_samples is above max_samples; the default one is lowered to it.
 Result<SamplerOptions> sampler_options(const Params& params);
 
 // The words of a point; the wire and the database contain them.

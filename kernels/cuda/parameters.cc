@@ -41,7 +41,8 @@ void add_copy_sampling(InfoBuilder& builder) {
   constexpr double kMaxCopies = 32;  // fit in every queue, beside loads
   builder.sizes("64MiB")
       .integer("copies", "copies in one sample; 0 chooses as many as last 8 ms", 0, 0, kMaxCopies)
-      .sampling("samples", kMinSamples, kMaxSamples);
+      .sampling("samples", kMinSamples, kMaxSamples)
+      .least_time("2s");
 }
 
 // One round over the multiprocessors is the least: fewer samples would prefer some of them.

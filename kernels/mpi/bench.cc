@@ -91,7 +91,7 @@ void add_memory(InfoBuilder& builder) {
 // Defaults and upper bounds of the sample count.
 void add_sampling(InfoBuilder& builder, const Operation& operation) {
   if (operation.figure != Figure::kLatency)
-    builder.sampling("windows", 30, 10'000);
+    builder.sampling("windows", 30, 10'000).least_time("2s");
   else
     builder.sampling(
         operation.timed == Timed::kFirst && operation.divisor == 2 ? "round trips" : "calls",
@@ -103,9 +103,8 @@ void add_sampling(InfoBuilder& builder, const Operation& operation) {
 // The declared parameters follow from the operation's flags, so that no kernel offers a parameter
 // that it would ignore.
 KernelInfo info_of(const Operation& operation) {
-  // The figures of a rate have all time in them since revision 2.
-  InfoBuilder builder(std::string(operation.name), operation.figure == Figure::kLatency ? 1 : 2,
-                      std::string(operation.summary));
+  // Since revision 2 the figures of a rate have all time in them, and latencies have 5,000 samples.
+  InfoBuilder builder(std::string(operation.name), 2, std::string(operation.summary));
   builder.ranks(2, operation.pair ? 2 : 0).endpoint("none").metrics({names_of(operation).metric});
   builder.choice("mpi", "", "which MPI measures: its program and launcher", {"openmpi", "mpich"})
       .identity();

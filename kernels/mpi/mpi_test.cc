@@ -24,9 +24,15 @@ TEST(LaunchedRank, IsWhatAnyLauncherSays) {
   EXPECT_EQ(open_mpi->rank, 5U);
   EXPECT_EQ(open_mpi->size, 8U);
   EXPECT_EQ(open_mpi->local_rank, 1U);
+  EXPECT_EQ(open_mpi->mpi, "openmpi");
   const auto hydra = launched_rank(environment_of({{"PMI_RANK", "0"}, {"PMI_SIZE", "2"}}));
   ASSERT_TRUE(hydra);
   EXPECT_EQ(hydra->size, 2U);
+  EXPECT_EQ(hydra->mpi, "mpich");
+  const auto slurm =
+      launched_rank(environment_of({{"PMIX_RANK", "1"}, {"SLURM_STEP_NUM_TASKS", "2"}}));
+  ASSERT_TRUE(slurm);
+  EXPECT_EQ(slurm->mpi, "") << "srun starts programs of either";
 }
 
 TEST(LaunchedRank, IsNoneWithoutALauncherOrOfNonsense) {

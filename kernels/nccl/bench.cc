@@ -24,7 +24,7 @@ namespace {
 
 constexpr std::uint64_t kBatch = 20;           // iterations between two meetings of the ranks
 constexpr std::uint64_t kWallIterations = 20;  // in one sample of the aggregate, as nccl-tests has
-constexpr std::uint64_t kWallSamples = 5;
+constexpr std::uint64_t kWallSamples = 11;     // enough for an interval
 // Duration of a sample with repeat=0, because a stamp between two costs up to 2 us. At most this
 // many iterations share a sample, the number that nccl-tests divides by.
 constexpr double kSampleNs = 1e6;
@@ -444,6 +444,7 @@ KernelInfo info_of(const Operation& operation) {
           true)
       .apply(add_environment_parameters)
       .sampling("iterations", kMinSamples, kMaxSamples)
+      .least_time("2s")
       .apply(gpu::add_session_parameters);
   KernelInfo info = builder.build();
   for (ParameterInfo& parameter : *info.mutable_parameters())
@@ -465,6 +466,7 @@ CollectiveBench::~CollectiveBench() {
 Status CollectiveBench::read_parameters(const Params& params) {
   sizes_ = params.bytes_list("sizes");
   options_ = RG_TRY(sampler_options(params));
+  options_.rate = SamplerOptions::Rate::kOfTimes;
   plan_.type = datatype_of(params.text("datatype"));
   if (operation_->reduces) plan_.reduction = reduction_of(params.text("reduction"));
   if (operation_->rooted) plan_.root = static_cast<std::uint32_t>(params.integer("root"));

@@ -2,6 +2,7 @@
 #include "kernels/nccl/figures.h"
 
 #include <algorithm>
+#include <numeric>
 
 #include <fmt/format.h>
 
@@ -17,6 +18,12 @@ constexpr std::size_t kMaxRanksNamed = 16;
 
 // 0 for a rank without samples.
 double median_of(const std::vector<double>& values) { return values.empty() ? 0 : median(values); }
+
+// 0 for a rank without samples.
+double mean_of(const std::vector<double>& values) {
+  return std::accumulate(values.begin(), values.end(), 0.0) /
+         static_cast<double>(std::max<std::size_t>(1, values.size()));
+}
 
 // "0: 1234, 1: 1240"; of many ranks the lowest, the middle and the highest.
 std::string medians_in_words(const std::vector<std::vector<double>>& by_rank_ns) {
@@ -65,13 +72,14 @@ std::uint64_t moved_bytes(const Operation& operation, std::uint64_t count,
   return count * element_bytes * (operation.shared_out ? ranks : 1);
 }
 
-// A collective ends when its last rank ends, so the slowest rank's time is the collective's.
+// A collective ends when its last rank ends, so the slowest rank's time is the collective's. By the
+// mean, in which a rank's pauses count.
 std::size_t slowest_rank(const std::vector<std::vector<double>>& by_rank_ns) {
   std::size_t slowest = 0;
   double highest = -1;
   for (std::size_t rank = 0; rank < by_rank_ns.size(); ++rank)
-    if (const double median = median_of(by_rank_ns[rank]); median > highest) {
-      highest = median;
+    if (const double mean = mean_of(by_rank_ns[rank]); mean > highest) {
+      highest = mean;
       slowest = rank;
     }
   return slowest;

@@ -21,7 +21,7 @@
 #include <fmt/format.h>
 
 #include "kernels/core/agreement.h"
-#include "kernels/core/cpu_time.h"
+#include "kernels/core/cpu/thread_cpu.h"
 #include "kernels/core/sampling.h"
 #include "kernels/core/stats/rate.h"
 #include "kernels/memory/host_buffer.h"
@@ -405,7 +405,7 @@ class TcpBandwidth final : public Kernel {
                              sizes_[size_index], *part.sampled, context.raw_samples, false);
     const RateFigures figures = rate_figures(part.windows);
     point.set_mean(figures.per_second);
-    set_rate(figures, point);
+    set_rate(figures, part.sampled->precision, point);
     point.set_verified(context.params.boolean("verify"));
     auto& facts = *point.mutable_facts();
     facts["mean_is"] = "all bytes over all time";

@@ -267,7 +267,7 @@ class TcpLatency final : public Kernel {
 
 // One stream: latency over several is a different question.
 KernelInfo info() {
-  return InfoBuilder("net.tcp_lat", 1,
+  return InfoBuilder("net.tcp_lat", 2,
                      "TCP latency between two ports, half a round trip, by ping-pong")
       .ranks(2, 2)
       .endpoint("nic")

@@ -11,7 +11,7 @@
 #include "kernels/core/base/fd.h"
 #include "kernels/core/base/result.h"
 #include "kernels/core/counters.h"
-#include "kernels/core/cpu_time.h"
+#include "kernels/core/cpu/thread_cpu.h"
 #include "kernels/core/group/group.h"
 #include "kernels/core/info_builder.h"
 #include "kernels/core/kernel.h"

@@ -3,8 +3,12 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdio>
+#include <cstring>
+#include <filesystem>
 #include <map>
+#include <memory>
 #include <optional>
 #include <ranges>
 #include <span>
@@ -30,6 +34,7 @@
 #include "kernels/runner/peer_command.h"
 #include "kernels/runner/standalone.h"
 #include "kernels/runner/task/watchdog.h"
+#include "kernels/runner/world_relay.h"
 
 namespace railgauge {
 namespace {
@@ -227,20 +232,65 @@ int print_kernels(const Flags& flags) {
   return kExitPassed;
 }
 
-// Decides how the ranks of an MPI kernel start. A program with an MPI is one rank of a launcher;
-// the program without an MPI starts the launcher.
-void join_world(StandaloneOptions& options, const std::string& records_to) {
-  if (!options.row->info().name().starts_with("mpi.")) return;
+// The ranks of the MPI launcher that started this process; absent when none did. MPI is the calling
+// process's own.
+std::optional<World> mpi_ranks() {
+  const auto world = mpi_world();
+  if (!world) return std::nullopt;
+  return World{.rank = world->rank,
+               .size = world->size,
+               .join = [world] { return join_mpi_world(*world); },
+               .leave = leave_mpi_world};
+}
+
+// Replaces this program, which has no MPI, by the one beside it that has the launcher's. Returns
+// only on failure: kFailedPrecondition, when there is none.
+Status become_rank_of(const std::vector<std::string>& programs, char* const* argv) {
+  const auto own = std::filesystem::read_symlink("/proc/self/exe").parent_path();
+  for (const std::string& mpi : programs) {
+    const std::string path = own / ("railgauge-runner-" + mpi);
+    ::execv(path.c_str(), argv);
+  }
+  return fail(Code::kFailedPrecondition,
+              "a launcher started this process as one of several ranks, and {}/railgauge-runner-{} "
+              "cannot be run: {}; install it, or leave the launcher out and say --ranks N or -g N",
+              own.string(), fmt::join(programs, " or -"), std::strerror(errno));
+}
+
+// The ranks of a launcher for kernels that use no MPI: a process beside this one calls it. Absent
+// without a launcher. kFailedPrecondition, kUnavailable, kResourceExhausted.
+Result<std::optional<World>> join_launched(char* const* argv) {
+  const std::vector<std::string> programs = launcher_programs();
+  if (programs.empty()) return std::optional<World>();
+  if (mpi_of_program().empty()) RG_TRY_OK(become_rank_of(programs, argv));
+  const auto ranks = mpi_ranks();
+  if (!ranks) return std::optional<World>();
+  const std::shared_ptr<WorldRelay> relay = RG_TRY(WorldRelay::start(*ranks));
+  return World{.rank = ranks->rank,
+               .size = ranks->size,
+               .join = [relay] { return relay->group(); },
+               .ended = [relay] { relay->end_task(); }};
+}
+
+// Decides how the ranks of an MPI or NCCL kernel start. A program with an MPI is one rank of a
+// launcher; for an MPI kernel the program without an MPI starts the launcher. Errors as
+// join_launched().
+Status join_world(StandaloneOptions& options, const std::string& records_to, char* const* argv) {
+  const KernelInfo info = options.row->info();
+  if (info.name().starts_with("nccl.")) {
+    // Ranks of its own, or a peer, on the command line of one process: not the launcher's.
+    if (options.listen || options.connect || options.ranks > 1) return {};
+    options.world = RG_TRY(join_launched(argv));
+    return {};
+  }
+  if (!info.name().starts_with("mpi.")) return {};
   // The two kinds of program share one command line: this one asks a launcher to start the other.
   options.launches = mpi_of_program().empty();
-  if (options.launches) return;
+  if (options.launches) return {};
   options.records_to = records_to;
   options.parameters.emplace("mpi", mpi_of_program());
-  if (const auto world = mpi_world())
-    options.world = World{.rank = world->rank,
-                          .size = world->size,
-                          .join = [world] { return join_mpi_world(*world); },
-                          .leave = leave_mpi_world};
+  options.world = mpi_ranks();
+  return {};
 }
 
 // Explains the first argument that CLI11 did not accept: a wrong flag or a second kernel. Returns
@@ -296,7 +346,8 @@ std::optional<int> run_as_mpi(std::span<char* const> argv, double entered_monoto
 int run(int argc, char** argv, double entered_monotonic_ns) {
   const std::span<char* const> words(argv, static_cast<std::size_t>(argc));
   if (const auto ended = run_as_mpi(words, entered_monotonic_ns)) return *ended;
-  if (const auto ended = run_peer_command(words, {find_kernel, count_gpus, keep_gpus_warm}))
+  if (const auto ended = run_peer_command(
+          words, {find_kernel, count_gpus, keep_gpus_warm, [argv] { return join_launched(argv); }}))
     return *ended;
   Flags flags;
   CLI::App app{"Measures one thing of a cluster's fabric: between two hosts, or on this one.",
@@ -331,8 +382,9 @@ int run(int argc, char** argv, double entered_monotonic_ns) {
   if (!app.remaining().empty()) return explain_extra(app, app.remaining());
   auto options = standalone_options(app, flags, **row);
   if (!options) return report_wrong_use(options.error().message);
-  join_world(*options, flags.records_to);
   block_ending_signals();
+  if (const Status joined = join_world(*options, flags.records_to, argv); !joined)
+    return report_wrong_use(joined.error().message, exit_code_of(joined.error()));
   return run_standalone(*options);
 }
 

@@ -16,6 +16,7 @@
 
 #include "kernels/core/base/clock.h"
 #include "kernels/core/base/outcome.h"
+#include "kernels/peers/profile.pb.h"
 #include "kernels/runner/testing/process.h"
 
 namespace railgauge {
@@ -346,6 +347,56 @@ TEST(Ranks, GetNoDevicePointersOfAnMpiThatIsNotCudaAware) {
   EXPECT_EQ(direct.exit_code, kExitWaived) << direct.err << direct.out;
   EXPECT_THAT(report_of(direct).reason(), HasSubstr("not CUDA-aware"));
   EXPECT_THAT(report_of(direct).reason(), HasSubstr("gpu_path=staged"));
+}
+
+// --- NCCL's collectives with the ranks of an MPI's launcher, on fake GPUs ------------------------
+
+// Runs railgauge-runner itself under this MPI's launcher, as nccl-tests' users start its programs.
+Ended launch_nccl(int ranks, const Words& more) {
+  Words words{kMpi == "mpich" ? "/usr/bin/mpiexec.mpich" : "/usr/bin/mpirun.openmpi", "-n",
+              fmt::format("{}", ranks)};
+  if (kMpi == "openmpi") words.insert(words.end(), {"--allow-run-as-root", "--oversubscribe"});
+  words.push_back(program("railgauge-runner"));
+  words.insert(words.end(), more.begin(), more.end());
+  const std::string folder = std::string(std::getenv("RAILGAUGE_BUILD_DIR")) + "/lib/";
+  Words environment = quiet();
+  environment.insert(environment.end(), {"RAILGAUGE_LIBCUDA=" + folder + "libcuda-fake.so",
+                                         "RAILGAUGE_LIBNVML=" + folder + "libnvidia-ml-fake.so",
+                                         "RAILGAUGE_LIBNCCL=" + folder + "libnccl-fake.so",
+                                         "RAILGAUGE_FAKE_CUDA=gpus=4", "RAILGAUGE_FAKE_NVML=gpus=4",
+                                         "RAILGAUGE_FAKE_NCCL=processes"});
+  return Process(words, false, environment).wait();
+}
+
+TEST(LaunchedCollectives, MeetByTheLaunchersMpiAndPrintOneTable) {
+  const Ended ended = launch_nccl(3, {"all_reduce_perf", "-b", "8", "-e", "64", "-f", "8", "-n",
+                                      "5", "-g", "1", "--set", "numa=any", "--format", "json"});
+  ASSERT_EQ(ended.exit_code, kExitPassed) << ended.err << ended.out;
+  NcclTestsReport report;
+  ASSERT_TRUE(google::protobuf::util::JsonStringToMessage(ended.out, &report).ok())
+      << ended.out << ended.err;
+  EXPECT_TRUE(report.launched());
+  EXPECT_EQ(report.ranks(), 3U);
+  ASSERT_EQ(report.reports_size(), 2) << "out of place and in place, each in processes of its own";
+  for (const RunnerReport& one : report.reports()) {
+    EXPECT_EQ(one.outcome(), "passed") << one.reason();
+    EXPECT_EQ(one.started().size(), 3U);
+    ASSERT_GT(one.points_size(), 0);
+    EXPECT_TRUE(one.points(0).verified());
+  }
+}
+
+TEST(LaunchedCollectives, RunByTheKernelsOwnNameToo) {
+  const Ended ended = launch_nccl(2, {"nccl.all_reduce", "--sizes", "8", "--iterations", "5",
+                                      "--numa", "any", "--format", "json"});
+  ASSERT_EQ(ended.exit_code, kExitPassed) << ended.err << ended.out;
+  EXPECT_EQ(report_of(ended).started().size(), 2U);
+}
+
+TEST(LaunchedCollectives, HaveOneGpuAProcess) {
+  const Ended ended = launch_nccl(2, {"all_reduce_perf", "-g", "2"});
+  EXPECT_NE(ended.exit_code, kExitPassed);
+  EXPECT_THAT(ended.err, HasSubstr("-g: 2 GPUs in a process that a launcher started as one of 2"));
 }
 
 // MPICH and MVAPICH2 call the library otherwise than Debian does.

@@ -65,13 +65,14 @@ int run_perftest_command(const PerftestProgram& program, const std::vector<std::
 
 // --- nccl-tests ---
 
-// Always ranks of this host.
+// Ranks of this host, or those of a launcher.
 StandaloneOptions options_of(const NcclTestsCall& call, const NcclTestsTask& task,
-                             const KernelRow& row) {
+                             const KernelRow& row, const std::optional<World>& world) {
   StandaloneOptions options;
   options.row = &row;
   options.parameters = task.parameters;
-  options.ranks = call.ranks;
+  options.world = world;
+  if (!world) options.ranks = call.ranks;
   options.deadline_seconds = call.deadline_seconds;
   return options;
 }
@@ -83,18 +84,22 @@ void print_note(const Record& record) {
 }
 
 // Runs task after task, each in processes of its own: NCCL reads its settings once a process. The
-// report is printed when all have ended.
-int run_tasks(const NcclTestsProgram& program, const NcclTestsCall& call, const KernelRow& row) {
+// report is printed when all have ended; the ranks of a launcher but rank 0 print nothing.
+int run_tasks(const NcclTestsProgram& program, const NcclTestsCall& call, const KernelRow& row,
+              const std::optional<World>& world) {
+  const bool silent = world && world->rank != 0;
   std::vector<RunnerReport> reports;
   std::vector<int> codes;
   for (const NcclTestsTask& task : call.tasks) {
-    StandaloneEnd end = measure_standalone(options_of(call, task, row), print_note);
+    StandaloneEnd end = measure_standalone(options_of(call, task, row, world),
+                                           silent ? [](const Record&) {} : print_note);
     make_printable(end.report);
     reports.push_back(std::move(end.report));
     codes.push_back(end.exit_code);
     // Later tasks are skipped; finished ones are reported.
     if (end.interrupted) break;
   }
+  if (silent) return combine_exit_codes(codes);
   const NcclTestsReport report = nccl_tests_report(program, call, reports);
   const std::string document = to_json(report) + '\n';
   fmt::print("{}", call.format == Format::kTable ? nccl_tests_table(report)
@@ -108,19 +113,23 @@ int run_tasks(const NcclTestsProgram& program, const NcclTestsCall& call, const 
 
 // The first task's options are checked for all: they differ in parameters that are checked already.
 int run_nccl_tests_command(const NcclTestsProgram& program,
-                           const std::vector<std::string>& arguments, const FindKernel& find) {
-  const auto call = read_nccl_tests_call(program, arguments, find);
+                           const std::vector<std::string>& arguments, const ProfileHost& host) {
+  block_ending_signals();
+  const auto world = host.join_launched();
+  if (!world) return report_wrong_use(world.error().message, exit_code_of(world.error()));
+  const auto call =
+      read_nccl_tests_call(program, arguments, host.find, *world ? (*world)->size : 0);
   if (!call) return report_wrong_use(call.error().message, exit_code_of(call.error()));
   if (call->help) {
     fmt::print("{}", nccl_tests_help(program));
     return kExitPassed;
   }
-  const KernelRow& row = *find(program.kernel);
-  if (const Status right = check_standalone(options_of(*call, call->tasks.front(), row)); !right)
+  const KernelRow& row = *host.find(program.kernel);
+  if (const Status right = check_standalone(options_of(*call, call->tasks.front(), row, *world));
+      !right)
     return report_wrong_use(right.error().message, exit_code_of(right.error()));
   for (const std::string& info : call->infos) fmt::print(stderr, "info: {}\n", printable(info));
-  block_ending_signals();
-  return run_tasks(program, *call, row);
+  return run_tasks(program, *call, row, *world);
 }
 
 }  // namespace
@@ -152,7 +161,7 @@ std::optional<int> run_peer_command(std::span<char* const> argv, const ProfileHo
   if (const PerftestProgram* program = find_perftest_program(call.name))
     return run_perftest_command(*program, call.arguments, host.find);
   if (const NcclTestsProgram* program = find_nccl_tests_program(call.name))
-    return run_nccl_tests_command(*program, call.arguments, host.find);
+    return run_nccl_tests_command(*program, call.arguments, host);
   return run_profile_command(call.name, call.arguments, host);
 }
 

@@ -5,11 +5,13 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "kernels/core/base/result.h"
 #include "kernels/peers/profile.h"
+#include "kernels/runner/task/standalone_options.h"
 
 namespace railgauge {
 
@@ -18,6 +20,9 @@ struct ProfileHost {
   FindKernel find;
   std::function<Result<int>()> count_gpus;
   std::function<std::shared_ptr<void>()> keep_warm;
+  // Returns the ranks that an MPI's launcher started with this process among them, for kernels that
+  // use no MPI; absent without a launcher.
+  std::function<Result<std::optional<World>>()> join_launched;
 };
 
 // The complete report, and the worst exit code of its tasks.

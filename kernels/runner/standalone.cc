@@ -187,6 +187,7 @@ void leave_at_once(int) {
 int run_in_world(const StandaloneOptions& options, double spawned_ns, RecordSink& sink) {
   const std::unique_ptr<Group> group = options.world->join();
   const int exit_code = Run(options, nullptr, group.get(), spawned_ns, sink).execute();
+  if (!options.world->leave) return exit_code;
   exit_code_of_world = exit_code;
   // The alarm ends a process that hangs in MPI_Finalize; its records are delivered by then.
   ::signal(SIGALRM, leave_at_once);
@@ -215,6 +216,7 @@ ChildEnd measure(const StandaloneOptions& options, TcpListener* listener, Runner
     add_record(record, report);
     on_record(record);
   });
+  if (options.world && options.world->ended) options.world->ended();
   // Includes the start and the end of the child.
   report.set_duration_seconds(-left_seconds(spawned_ns));
   return end;
@@ -355,6 +357,7 @@ int run_standalone(const StandaloneOptions& options) {
     return exit_code_of(sink.error());
   }
   if (silent) {
+    if (options.world->ended) return measure_standalone(options, [](const Record&) {}).exit_code;
     NoSink none;
     return run_in_world(options, monotonic_now_ns(), none);
   }

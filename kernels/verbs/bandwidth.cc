@@ -115,15 +115,23 @@ class Bandwidth final : public LinkKernel {
                                       std::uint64_t signal_every) {
     if (!stream.top_up() || stream.retire() < 0 || !stream.top_up()) return failure();
     const std::uint64_t begin = clock.ticks();
+    std::uint64_t last = begin;
     std::uint64_t writes = 0;
     double spent_ns = 0;
+    double longest_ns = 0;
     while (writes < kProbeGroups * signal_every && spent_ns < kWindowNs) {
       const std::int64_t retired = stream.retire();
       if (retired < 0 || !stream.top_up()) return failure();
       writes += static_cast<std::uint64_t>(retired);
-      spent_ns = clock.to_ns(clock.ticks() - begin);
+      const std::uint64_t now = clock.ticks();
+      longest_ns = std::max(longest_ns, clock.to_ns(now - last));
+      last = now;
+      spent_ns = clock.to_ns(now - begin);
     }
-    // Time of one group, from which follows how many groups fill a window.
+    // Time of one group, from which follows how many groups fill a window. A pause in the probe
+    // must not make windows short: the longest wait is left out where it is most of the time.
+    const double rest_ns = spent_ns - longest_ns;
+    if (longest_ns > rest_ns && rest_ns > 0) spent_ns = rest_ns;
     const double group_ns =
         std::max(1.0, spent_ns) * static_cast<double>(signal_every) / static_cast<double>(writes);
     const auto groups = static_cast<std::uint64_t>(std::ceil(kWindowNs / group_ns));

@@ -194,31 +194,31 @@ constexpr KernelForm kAtomicBw{
 
 // Each write is waited for in memory.
 constexpr KernelForm kWriteLat{
-    "verbs.write_lat", 3, "RDMA WRITE latency between two ports, half a round trip, by ping-pong",
+    "verbs.write_lat", 4, "RDMA WRITE latency between two ports, half a round trip, by ping-pong",
     Verb::kWrite, Figure::kPingPong};
 
 // The completion of a receive announces each message, so the target need not know where its last
 // byte is.
 constexpr KernelForm kWriteImmLat{
-    "verbs.write_imm_lat", 2,
+    "verbs.write_imm_lat", 3,
     "RDMA WRITE with immediate data: latency, half a round trip, by ping-pong", Verb::kWriteImm,
     Figure::kPingPong};
 
 // The target takes the messages into receives.
-constexpr KernelForm kSendLat{"verbs.send_lat", 2,
+constexpr KernelForm kSendLat{"verbs.send_lat", 3,
                               "SEND latency between two ports, half a round trip, by ping-pong",
                               Verb::kSend, Figure::kPingPong};
 
 // One read at a time. Its data has arrived when it completes, so the figure is a full round trip,
 // not half of one.
 constexpr KernelForm kReadLat{
-    "verbs.read_lat", 2,
+    "verbs.read_lat", 3,
     "RDMA READ latency between two ports, a full round trip, from post to completion", Verb::kRead,
     Figure::kCompletion};
 
 // One at a time on one word of the target's, whose last value proves each of them.
 constexpr KernelForm kAtomicLat{
-    "verbs.atomic_lat", 2,
+    "verbs.atomic_lat", 3,
     "RDMA fetch-and-add or compare-and-swap of 8 bytes: latency, post to completion",
     Verb::kFetchAdd, Figure::kCompletion};
 

@@ -439,7 +439,7 @@ class WriteVisible final : public LinkKernel {
 
 // RC alone: the answer of an unreliable write may never come.
 KernelInfo info() {
-  InfoBuilder builder("verbs.write_visible_lat", 3,
+  InfoBuilder builder("verbs.write_visible_lat", 4,
                       "RDMA WRITE into GPU memory until a GPU kernel there sees it");
   builder.ranks(2, 2).endpoint("nic").metrics({"latency_ns"}).sizes("8,4KiB");
   builder.sampling("writes", kLatencySamples, 100'000);

@@ -106,9 +106,9 @@ bool is_rate(const ResultPoint& point) { return point.point().unit().ends_with("
 
 // "-" where the samples were too few for an interval.
 std::string interval(const Point& point, const Scale& scale) {
-  if (!point.has_median_low() || !point.has_median_high()) return "-";
-  return fmt::format("{} to {}", scaled(point.median_low(), scale),
-                     scaled(point.median_high(), scale));
+  const auto ends = interval_of_headline(point);
+  if (!ends) return "-";
+  return fmt::format("{} to {}", scaled(ends->low, scale), scaled(ends->high, scale));
 }
 
 // "" where the share would mislead: loopback, soft-RoCE, synthetic figures, unknown rate.
@@ -201,10 +201,10 @@ std::vector<Cell> row_of(const ResultPoint& point, bool pairs, const std::vector
     return has ? scaled(figure, scales[0]) : "-";
   };
   for (const Scale& scale : scales) row.emplace_back(scaled(headline_of(value), scale), tone);
-  row.emplace_back(share_of_line_rate(point));
-  if (is_rate(point)) row.emplace_back(scaled(value.median(), scales[0]));
   row.emplace_back(interval(value, scales[0]));
+  row.emplace_back(share_of_line_rate(point));
   if (is_rate(point)) {
+    row.emplace_back(scaled(value.median(), scales[0]));
     row.emplace_back(optional(value.has_slot_p10(), value.slot_p10()));
     row.emplace_back(value.has_pause_share() ? format_share(value.pause_share()) : "-");
   } else {
@@ -230,8 +230,8 @@ std::string one_table(const std::string& title, const std::vector<const ResultPo
   for (const Scale& scale : scales)
     headings += fmt::format("|{} {}>", rates ? "RATE" : "MEDIAN", scale.label);
   headings += fmt::format(
-      fmt::runtime(rates ? "|OF LINE RATE>|MEDIAN {0}>|95 % INTERVAL {0}>|P10 {0}>|PAUSED>|N>|NOTES"
-                         : "|OF LINE RATE>|95 % INTERVAL {0}>|P99 {0}>|N>|NOTES"),
+      fmt::runtime(rates ? "|95 % INTERVAL {0}>|OF LINE RATE>|MEDIAN {0}>|P10 {0}>|PAUSED>|N>|NOTES"
+                         : "|95 % INTERVAL {0}>|OF LINE RATE>|P99 {0}>|N>|NOTES"),
       scales[0].label);
   Rows rows;
   rows.reserve(points.size());
@@ -254,9 +254,9 @@ std::string footnotes(const Points& points) {
 // Parameters that say how long is measured, not what: two points may differ in them and still be
 // compared.
 bool is_effort_parameter(std::string_view name) {
-  constexpr std::array<std::string_view, 8> kEffort{"sizes",       "iterations",   "min_samples",
-                                                    "max_samples", "precision",    "time_cap",
-                                                    "verify",      "stall_timeout"};
+  constexpr std::array<std::string_view, 10> kEffort{
+      "sizes",    "iterations", "min_samples",   "max_samples", "precision",
+      "time_cap", "verify",     "stall_timeout", "least_time",  "proof_time"};
   return std::ranges::find(kEffort, name) != kEffort.end();
 }
 

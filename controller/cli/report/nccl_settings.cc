@@ -72,8 +72,8 @@ std::string choice_of(const Point& point) {
 
 // All that was measured with one setting.
 struct Measured {
-  std::vector<double> medians;
-  std::vector<double> lows;  // as many as medians, or the interval is not known
+  std::vector<double> headlines;
+  std::vector<double> lows;  // as many as headlines, or the interval is not known
   std::vector<double> highs;
   std::string choice;
 };
@@ -93,13 +93,13 @@ NcclSettingRank entry_of(const Contest& contest, const std::string& settings) {
   return out;
 }
 
-// The median of the tasks' medians, and the widest interval of all tasks.
+// The median of the tasks' headlines, and the widest interval of all tasks.
 NcclSettingRank measured_entry(const Contest& contest, const std::string& settings) {
   const Measured& measured = contest.measured.at(settings);
   NcclSettingRank out = entry_of(contest, settings);
   out.set_choice(measured.choice);
-  out.set_median(median(measured.medians));
-  if (measured.lows.size() == measured.medians.size()) {
+  out.set_median(median(measured.headlines));
+  if (measured.lows.size() == measured.headlines.size()) {
     out.set_median_low(*std::ranges::min_element(measured.lows));
     out.set_median_high(*std::ranges::max_element(measured.highs));
   }
@@ -114,7 +114,7 @@ bool is_apart(const NcclSettingRank& better, const NcclSettingRank& worse, bool 
                           : better.median_high() < worse.median_low();
 }
 
-// Sorts by the median, ranks by intervals, and adds settings without a figure at the end. One
+// Sorts by the headline, ranks by its intervals, and adds settings without a figure at the end. One
 // setting alone is no contest.
 void add_ranks(const Contest& contest, std::vector<NcclSettingRank>& out) {
   if (contest.settings.size() + contest.missing.size() < 2) return;
@@ -181,10 +181,10 @@ void add_point(const ResultPoint& point, Contest& contest) {
   if (is_first) contest.settings.push_back(settings);
   Measured& measured = place->second;
   const Point& value = point.point();
-  measured.medians.push_back(headline_of(value));
-  if (value.has_median_low() && value.has_median_high()) {
-    measured.lows.push_back(value.median_low());
-    measured.highs.push_back(value.median_high());
+  measured.headlines.push_back(headline_of(value));
+  if (const auto interval = interval_of_headline(value)) {
+    measured.lows.push_back(interval->low);
+    measured.highs.push_back(interval->high);
   }
   if (measured.choice.empty()) measured.choice = choice_of(value);
 }
@@ -224,7 +224,7 @@ std::string nccl_settings_table(const google::protobuf::RepeatedPtrField<NcclSet
                     rank.not_measured()});
   });
   return render_section(
-      "ENDPOINTS|KERNEL|PARAMETERS|SIZE>|RANK>|SETTINGS|MEDIAN>|95 % INTERVAL>|OF BEST>|NCCL CHOSE|"
+      "ENDPOINTS|KERNEL|PARAMETERS|SIZE>|RANK>|SETTINGS|FIGURE>|95 % INTERVAL>|OF BEST>|NCCL CHOSE|"
       "WHY NOT",
       rows, colour, "NCCL settings by size; settings whose intervals overlap share a rank");
 }

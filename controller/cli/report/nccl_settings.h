@@ -14,11 +14,11 @@ namespace railgauge::cli {
 
 // Compares collectives that a run measured at one size with two settings or more, where all else
 // that distinguishes figures is equal. One entry for each setting, best first, by the median of its
-// tasks' medians. A rank is one more than the number of settings whose whole interval is better, so
-// settings with overlapping intervals share a rank. The figure is the slowest rank's: latency up to
-// 1 MiB, above it bus bandwidth, or algbw with one rank. Only passed points count. A setting of
-// `tasks` (the run's) without such a figure comes last, with the reason, where another has one. In
-// the points' order.
+// tasks' headlines: the rate of a rate, else the median. A rank is one more than the number of
+// settings whose whole interval is better, so settings with overlapping intervals share a rank. The
+// figure is the slowest rank's: latency up to 1 MiB, above it bus bandwidth, or algbw with one
+// rank. Only passed points count. A setting of `tasks` (the run's) without such a figure comes
+// last, with the reason, where another has one. In the points' order.
 std::vector<NcclSettingRank> nccl_setting_ranks(
     const google::protobuf::RepeatedPtrField<api::ResultPoint>& points,
     const google::protobuf::RepeatedPtrField<api::TaskDetail>& tasks);

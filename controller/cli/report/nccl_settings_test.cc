@@ -127,6 +127,28 @@ TEST(NcclSettings, SeveralTasksOfOneSettingCountTogetherWithTheirWidestInterval)
   EXPECT_EQ(ranks[1].rank(), 1U);
 }
 
+// The rate is the figure, and the median's interval is none of it.
+TEST(NcclSettings, AreRankedByTheIntervalOfTheRate) {
+  const auto with_rate = [](const std::string& algo, double gigabytes) {
+    ResultPoint made = point(algo, 50);  // the same median, with a narrow interval
+    made.mutable_point()->set_rate(gigabytes * 1e9);
+    return made;
+  };
+  ResultPoint ring = with_rate("Ring", 90);
+  ResultPoint tree = with_rate("Tree", 80);
+  EXPECT_THAT(ranked({ring, tree}), ElementsAre("1 NCCL_ALGO=Ring", "1 NCCL_ALGO=Tree"))
+      << "no interval of the rates";
+  for (ResultPoint* one : {&ring, &tree}) {
+    one->mutable_point()->set_rate_low(one->point().rate() - 1e9);
+    one->mutable_point()->set_rate_high(one->point().rate() + 1e9);
+  }
+  EXPECT_THAT(ranked({ring, tree}), ElementsAre("1 NCCL_ALGO=Ring", "2 NCCL_ALGO=Tree"));
+  const std::vector<ResultPoint> points{ring, tree};
+  const auto ranks = nccl_setting_ranks(Points(points.begin(), points.end()), {});
+  EXPECT_EQ(ranks[0].median_low(), 89e9);
+  EXPECT_EQ(ranks[0].median_high(), 91e9);
+}
+
 // A setting that NCCL lacks, or that failed, must not look as if nobody had asked for it.
 TEST(NcclSettings, ThatWereNotMeasuredComeLastWithTheReason) {
   ResultPoint ring = point("Ring", 90);

@@ -83,8 +83,8 @@ Upgrade sample_verdict() {
   upgrade.add_after_runs("r-20261120-130000-2");
   upgrade.set_since("2026-11-20T12:30:00Z");
   JudgedMetric& worse = *upgrade.add_metrics();
-  worse = sample_metric("verbs.write_bw bandwidth_bytes_per_second rate 65536 B", "regressed",
-                        4.5, 1);
+  worse =
+      sample_metric("verbs.write_bw bandwidth_bytes_per_second rate 65536 B", "regressed", 4.5, 1);
   worse.set_reason("4.50 % worse");
   JudgedPlace& place = *worse.add_places();
   place.set_node("n1");

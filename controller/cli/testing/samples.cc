@@ -93,10 +93,12 @@ ResultPoint latency(const std::string& from, const std::string& to, double media
   point.set_max(median_ns * 4);
   point.set_mean(median_ns * 1.01);
   point.set_p99(median_ns * 1.5);
+  point.set_p99_low(median_ns * 1.4);
+  point.set_p99_high(median_ns * 1.6);
   return result;
 }
 
-ResultPoint bandwidth(const std::string& from, const std::string& to, double median) {
+ResultPoint bandwidth(const std::string& from, const std::string& to, double rate) {
   ResultPoint result = base_point("verbs.write_bw", from, to);
   (*result.mutable_facts())["port_rate_bits_per_second"] = "100000000000";
   Point& point = *result.mutable_point();
@@ -105,11 +107,14 @@ ResultPoint bandwidth(const std::string& from, const std::string& to, double med
   point.set_unit("bytes_per_second");
   point.set_larger_is_better(true);
   point.set_message_bytes(65536);
-  point.set_rate(median);
-  point.set_slot_p10(median * 0.98);
+  point.set_rate(rate);
+  point.set_rate_low(rate * 0.99);
+  point.set_rate_high(rate * 1.01);
+  point.set_slot_p10(rate * 0.98);
   point.set_slot_ns(10e6);
   point.set_longest_pause_ns(0);
   point.set_pause_share(0);
+  const double median = rate * 1.002;
   point.set_median(median);
   point.set_median_low(median * 0.999);
   point.set_median_high(median * 1.001);

@@ -72,18 +72,23 @@ std::string days_table(const History& history, bool colour) {
                       rows, colour);
 }
 
-// A rate has its headline in front of the median and its low slots and pauses in place of the p99.
+// The headline and its interval; a rate then has its median, low slots and pauses in place of the
+// p99.
 std::string points_table(const History& history, bool colour) {
   const Series& series = history.series();
   const bool is_rate = series.unit().ends_with("per_second");
   const auto optional = [](bool has, double value) { return has ? figure(value) : ""; };
   const Rows rows = rows_of(history.points(), [&](const HistoryPoint& point) {
     Row row({point.measured_at(), point.run_id()});
-    if (is_rate) row.emplace_back(figure(point.headline()));
-    row.emplace_back(figure(point.median()));
-    row.emplace_back(optional(point.has_median_low(), point.median_low()));
-    row.emplace_back(optional(point.has_median_high(), point.median_high()));
+    row.emplace_back(figure(point.headline()));
+    // The headline of a rate from before kernels had the figure is its median.
+    const bool has_rate = point.has_pause_share();
+    row.emplace_back(has_rate ? optional(point.has_rate_low(), point.rate_low())
+                              : optional(point.has_median_low(), point.median_low()));
+    row.emplace_back(has_rate ? optional(point.has_rate_high(), point.rate_high())
+                              : optional(point.has_median_high(), point.median_high()));
     if (is_rate) {
+      row.emplace_back(figure(point.median()));
       row.emplace_back(optional(point.has_slot_p10(), point.slot_p10()));
       row.emplace_back(point.has_pause_share() ? format_share(point.pause_share()) : "");
     } else {
@@ -95,7 +100,7 @@ std::string points_table(const History& history, bool colour) {
     return row;
   });
   const std::string headings =
-      is_rate ? fmt::format("RATE_{}>|MEDIAN>|LOW>|HIGH>|P10>|PAUSED>", series.unit())
+      is_rate ? fmt::format("RATE_{}>|LOW>|HIGH>|MEDIAN>|P10>|PAUSED>", series.unit())
               : fmt::format("MEDIAN_{}>|LOW>|HIGH>|P99>", series.unit());
   return render_table(fmt::format("MEASURED|RUN|{}|EPOCH>|OUTCOME|NOTES", headings), rows, colour);
 }

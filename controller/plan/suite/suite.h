@@ -74,6 +74,9 @@ enum class RailChoice : std::uint8_t {
   kCross,
 };
 
+// The parameter of GPU kernels that the planner sets where a placement is `together`.
+inline constexpr std::string_view kBesideParameter = "beside";
+
 // The mapping `placement:` of a stage.
 struct Placement {
   PlacementKind kind = PlacementKind::kPairs;
@@ -106,6 +109,8 @@ struct Placement {
   // kGroup also "rail": a task for each place among a node's endpoints, by slot, over the endpoints
   // at that place on every node.
   std::string each{};
+  // With kLocal and `each`: the tasks of a node at once, instead of one after the other.
+  bool together = false;
   // Reports whether the placement chooses the GPU of each task.
   [[nodiscard]] bool chooses_gpu() const {
     return kind == PlacementKind::kLoopback && each.starts_with("gpu");

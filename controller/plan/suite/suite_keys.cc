@@ -257,6 +257,8 @@ const KeyTable kPlacementKeys(
         // The kind of placement decides which of them it takes.
         choice_key("each", {"gpu", "nic", "gpu_nic", "rail"},
                    "a task, or a rank, on each endpoint of a node"),
+        boolean_key("together", "with local and each, the endpoints of a node at once",
+                    &Placement::together),
         word_key(
             "file",
             "with pairs: custom, name of the list in the suite folder: lines of ROUND NODE NODE"),

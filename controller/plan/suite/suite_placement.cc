@@ -66,7 +66,8 @@ void read_pairs(const YamlMap& map, const KernelInfo* kernel, Placement& placeme
     // Keys with a field, and `file`, mean something only beside pairs.
     for (const SuiteKey& key : kPlacementKeys.keys)
       if (const YamlValue* found = map.find(key.name);
-          found != nullptr && (key.field.index() != 0 || key.name == "file"))
+          found != nullptr && key.name != "together" &&
+          (key.field.index() != 0 || key.name == "file"))
         found->key_problem("only with pairs");
     return;
   }
@@ -161,6 +162,21 @@ void read_each(const YamlValue& value, const KernelInfo* kernel, Stage& stage) {
   stage.placement.each = *text;
 }
 
+// The endpoints of a node at once: only where they would else be measured in turn.
+void read_together(const YamlMap& map, const KernelInfo* kernel, Placement& placement) {
+  const YamlValue* together = map.find("together");
+  if (together == nullptr) return;
+  read_key(map, kPlacementKeys, "together", placement.together);
+  if (placement.kind != PlacementKind::kLocal || map.find("each") == nullptr)
+    return together->key_problem("only with local: all and each");
+  if (kernel == nullptr) return;
+  const auto& all = kernel->parameters();
+  if (std::ranges::find(all, kBesideParameter, &ParameterInfo::name) == all.end())
+    together->key_problem(
+        fmt::format("{} has no parameter {}, by which such figures are series of their own",
+                    kernel->name(), kBesideParameter));
+}
+
 // The kernel must take the number of ranks that the placement gives.
 void check_ranks(const YamlValue& value, const KernelInfo& kernel, const Placement& placement) {
   const PlacementKind kind = placement.kind;
@@ -215,6 +231,7 @@ void read_placement(const YamlValue& value, const KernelInfo* kernel, Stage& sta
   if (const YamlValue* endpoint = map.find("endpoint")) read_endpoint(*endpoint, stage);
   if (const YamlValue* each = map.find("each")) read_each(*each, kernel, stage);
   read_pairs(map, kernel, stage.placement);
+  read_together(map, kernel, stage.placement);
   if (stage.placement.kind == PlacementKind::kNode && map.find("each") == nullptr)
     chosen->problem("needs each: gpu or each: nic, the ranks of a node");
   if (chosen == nullptr || kernel == nullptr) return;

@@ -323,6 +323,13 @@ TEST(Suite, AStageMayTakeEachOfANodesEndpoints) {
 }
 
 TEST(Suite, EachIsCheckedAgainstPlacementAndKernel) {
+  const SuiteReading together = read(local("fake.gpu", "local: all, each: gpu, together: true"));
+  ASSERT_TRUE(together.suite);
+  EXPECT_TRUE(together.suite->stages.at(0).placement.together);
+  EXPECT_THAT(problem_of(local("fake.gpu", "local: all, together: true")),
+              HasSubstr("together: only with local: all and each"));
+  EXPECT_THAT(problem_of(local("fake.lat", "pairs: all, together: true")),
+              HasSubstr("together: only with local: all and each"));
   EXPECT_THAT(problem_of(local("fake.gpu", "local: all, each: cpu")),
               HasSubstr("is \"cpu\"; allowed: gpu, nic"));
   EXPECT_THAT(problem_of(local("fake.lat", "pairs: all, each: nic")),

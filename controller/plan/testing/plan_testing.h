@@ -50,6 +50,7 @@ inline std::vector<KernelInfo> fake_kernels() {
   gpu.set_min_ranks(1);
   gpu.set_max_ranks(1);
   gpu.set_endpoint_kind("gpu");
+  add_parameter(gpu, "beside", "integer", "0", true);
   KernelInfo nic = gpu;
   nic.set_name("fake.nic");
   nic.set_endpoint_kind("nic");

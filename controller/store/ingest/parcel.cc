@@ -91,7 +91,9 @@ Fault check_figures(const Point& point) {
                   point.p25(), point.p75(), point.p90(), point.p99(), point.p999(),
                   point.lag1_autocorrelation(), point.effective_sample_count(),
                   point.warmup_count(), point.measure_ns(), point.rate(), point.slot_p10(),
-                  point.slot_p1(), point.slot_ns(), point.longest_pause_ns(), point.pause_share()))
+                  point.slot_p1(), point.slot_ns(), point.longest_pause_ns(), point.pause_share(),
+                  point.p99_low(), point.p99_high(), point.p999_low(), point.p999_high(),
+                  point.rate_low(), point.rate_high()))
     return fmt::format("{} has a figure that is not finite", point.metric());
   if (point.message_bytes() < 0) return fmt::format("{} has a negative size", point.metric());
   if (point.sample_count() < 0 || point.effective_sample_count() < 0 || point.warmup_count() < 0 ||

@@ -554,8 +554,8 @@ Result<RecordSink::Refusal> RecordSink::store_point(Rank& rank, const ReadyRecor
   if (!ready.point_facts.empty()) facts = RG_TRY(interner_.fact_set(ready.point_facts));
   RG_TRY_OK(connection_.execute(
       "INSERT INTO point (id, series, measured_ms, median, median_low, median_high, p99, "
-      "sample_count, flags, fact_set, rate, slot_p10, pause_share) VALUES (?1, ?2, ?3, ?4, ?5, ?6, "
-      "?7, ?8, ?9, ?10, ?11, ?12, ?13) "
+      "sample_count, flags, fact_set, rate, rate_low, rate_high, slot_p10, pause_share) VALUES "
+      "(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15) "
       "ON CONFLICT DO NOTHING",
       id, *series, static_cast<std::int64_t>(std::llround(time.at * 1e3)), point.median(),
       present(point, &Point::has_median_low, &Point::median_low),
@@ -563,6 +563,8 @@ Result<RecordSink::Refusal> RecordSink::store_point(Rank& rank, const ReadyRecor
       present(point, &Point::has_p99, &Point::p99), point.sample_count(),
       flags_of(point) | (time.is_arrival ? kFlagArrival : 0), facts,
       present(point, &Point::has_rate, &Point::rate),
+      present(point, &Point::has_rate_low, &Point::rate_low),
+      present(point, &Point::has_rate_high, &Point::rate_high),
       present(point, &Point::has_slot_p10, &Point::slot_p10),
       present(point, &Point::has_pause_share, &Point::pause_share)));
   if (connection_.changes() == 1) RG_TRY_OK(store_distribution(id, ready));
@@ -576,8 +578,9 @@ Status RecordSink::store_distribution(std::int64_t id, const ReadyRecord& ready)
   RG_TRY_OK(connection_.execute(
       "INSERT INTO distribution (point, min, max, mean, stddev, p25, p75, p90, p999, "
       "lag1_autocorrelation, effective_sample_count, warmup_count, measure_ns, stop_reason, "
-      "histogram, slot_p1, slot_ns, longest_pause_ns) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, "
-      "?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18)",
+      "histogram, slot_p1, slot_ns, longest_pause_ns, p99_low, p99_high, p999_low, p999_high) "
+      "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, "
+      "?19, ?20, ?21, ?22)",
       id, point.min(), point.max(), point.mean(),
       present(point, &Point::has_stddev, &Point::stddev),
       present(point, &Point::has_p25, &Point::p25), present(point, &Point::has_p75, &Point::p75),
@@ -587,7 +590,11 @@ Status RecordSink::store_distribution(std::int64_t id, const ReadyRecord& ready)
       point.warmup_count(), point.measure_ns(), point.stop_reason(), body,
       present(point, &Point::has_slot_p1, &Point::slot_p1),
       present(point, &Point::has_slot_ns, &Point::slot_ns),
-      present(point, &Point::has_longest_pause_ns, &Point::longest_pause_ns)));
+      present(point, &Point::has_longest_pause_ns, &Point::longest_pause_ns),
+      present(point, &Point::has_p99_low, &Point::p99_low),
+      present(point, &Point::has_p99_high, &Point::p99_high),
+      present(point, &Point::has_p999_low, &Point::p999_low),
+      present(point, &Point::has_p999_high, &Point::p999_high)));
   if (!ready.samples) return {};
   return connection_.execute("INSERT INTO raw_sample (point, body) VALUES (?1, ?2)", id,
                              Blob{*ready.samples});

@@ -122,10 +122,10 @@ Result<HistoryRow> read_history(Connection& connection, std::int64_t series,
   history.points = RG_TRY(connection.list(
       Columns{&Row::measured_at, &Row::run_id, &Row::outcome, &Row::headline, &Row::median,
               &Row::median_low, &Row::median_high, &Row::p99, &Row::sample_count, &Row::flags,
-              &Row::slot_p10, &Row::pause_share, &Row::epoch},
+              &Row::rate_low, &Row::rate_high, &Row::slot_p10, &Row::pause_share, &Row::epoch},
       "SELECT measured_at, run.run_id, attempt.outcome, headline, median, median_low, median_high, "
-      "p99, sample_count, flags, slot_p10, pause_share, (SELECT epoch.id FROM task_rank JOIN epoch "
-      "ON "
+      "p99, sample_count, flags, rate_low, rate_high, slot_p10, pause_share, (SELECT epoch.id FROM "
+      "task_rank JOIN epoch ON "
       "epoch.node=task_rank.node "
       "AND epoch.valid_from<=measured_at AND (epoch.valid_to IS NULL OR "
       "epoch.valid_to>measured_at) "

@@ -46,6 +46,8 @@ TEST_F(Queries, ARatesHeadlineIsItsRateInEveryReader) {
     point.set_unit("bytes_per_second");
     point.set_larger_is_better(true);
     point.set_rate(rate);
+    point.set_rate_low(rate - 1e9);
+    point.set_rate_high(rate + 1e9);
     point.set_slot_p10(1e9);
     point.set_slot_ns(10e6);
     point.set_longest_pause_ns(0.1e9);
@@ -68,6 +70,8 @@ TEST_F(Queries, ARatesHeadlineIsItsRateInEveryReader) {
   EXPECT_EQ(point.rate(), 40e9);
   EXPECT_EQ(point.slot_p10(), 1e9);
   EXPECT_FALSE(point.has_slot_p1());
+  EXPECT_EQ(point.rate_low(), 39e9);
+  EXPECT_EQ(point.rate_high(), 41e9);
   EXPECT_EQ(point.slot_ns(), 10e6);
   EXPECT_EQ(point.longest_pause_ns(), 0.1e9);
   EXPECT_EQ(point.pause_share(), 0.25);
@@ -76,16 +80,42 @@ TEST_F(Queries, ARatesHeadlineIsItsRateInEveryReader) {
   ASSERT_TRUE(history) << history.error().message;
   EXPECT_EQ(history->points.at(1).headline, 36e9);
   EXPECT_EQ(history->points.at(1).median, 49e9);
+  EXPECT_EQ(history->points.at(1).rate_low, 35e9);
+  EXPECT_EQ(history->points.at(1).rate_high, 37e9);
   EXPECT_EQ(history->points.at(1).slot_p10, 1e9);
   EXPECT_EQ(history->points.at(1).pause_share, 0.25);
   EXPECT_EQ(store_->compare("r1", "r2")->rows.at(0).b, 36e9);
   const auto side = store_->read(read_side_points, {"r2"}, {});
   ASSERT_TRUE(side) << side.error().message;
   EXPECT_EQ(side->at(0).headline, 36e9);
+  EXPECT_NEAR(side->at(0).mean, 1.1 * 49e9, 1);
   EXPECT_EQ(side->at(0).slot_p10, 1e9);
   EXPECT_EQ(side->at(0).pause_share, 0.25);
   ASSERT_TRUE(store_->write(write_baseline, BaselineRow{.series_id = series, .kind = "golden"}));
   EXPECT_EQ(store_->read(read_baselines, "golden")->at(0).level, 38e9);
+}
+
+TEST_F(Queries, IntervalsOfHighPercentilesAreKept) {
+  plan_run(*store_, "r1", 1);
+  Record record = point_record({}, 1);
+  Point& point = *record.mutable_point();
+  point.set_p999(9000);
+  point.set_p99_low(4400);
+  point.set_p99_high(4600);
+  ASSERT_TRUE(append(*store_, "id-1", {started_record({}), record, point_record({}, 2)}));
+  const auto rows = store_->results({.run_id = "r1"});
+  ASSERT_TRUE(rows) << rows.error().message;
+  ASSERT_EQ(rows->size(), 2U);
+  for (const ResultRow& row : *rows) {
+    const bool is_first = row.sequence == 1;
+    EXPECT_EQ(row.point.has_p99_low() && row.point.has_p99_high(), is_first);
+    EXPECT_FALSE(row.point.has_p999_low() || row.point.has_p999_high());
+    if (!is_first) continue;
+    EXPECT_EQ(row.point.p99_low(), 4400);
+    EXPECT_EQ(row.point.p99_high(), 4600);
+  }
+  const auto side = store_->read(read_side_points, {"r1"}, {});
+  EXPECT_TRUE(side && side->empty()) << "not passed yet";
 }
 
 TEST_F(Queries, TwoRunsAreComparedSeriesBySeries) {

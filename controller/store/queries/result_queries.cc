@@ -27,6 +27,7 @@ constexpr std::string_view kSelect =
     "p75, p90, lag1_autocorrelation, warmup_count, distribution.measure_ns, flags, stop_reason, "
     "point.fact_set, rank.parameter_set, rank.fact_set, attempt.id, task.id, series.pair, "
     "point.id, rate, slot_p10, slot_p1, slot_ns, longest_pause_ns, pause_share, "
+    "rate_low, rate_high, p99_low, p99_high, p999_low, p999_high, "
     "attempt.outcome='failed' AND NOT EXISTS (SELECT 1 FROM rank AS each WHERE "
     "each.attempt=attempt.id AND coalesce(each.outcome, '')<>'passed') ";
 
@@ -123,11 +124,14 @@ constexpr std::array kFigures{&Point::set_message_bytes, &Point::set_sample_coun
                               &Point::set_p90,           &Point::set_lag1_autocorrelation,
                               &Point::set_warmup_count,  &Point::set_measure_ns};
 
-// The figures of rates; absent, not 0, in other points.
-constexpr int kFirstRate = 41;
-constexpr std::array kRates{
-    &Point::set_rate,    &Point::set_slot_p10,         &Point::set_slot_p1,
-    &Point::set_slot_ns, &Point::set_longest_pause_ns, &Point::set_pause_share};
+// The figures of rates, and intervals; absent, not 0, in points without them.
+constexpr int kFirstOptional = 41;
+constexpr std::array kOptional{
+    &Point::set_rate,     &Point::set_slot_p10,         &Point::set_slot_p1,
+    &Point::set_slot_ns,  &Point::set_longest_pause_ns, &Point::set_pause_share,
+    &Point::set_rate_low, &Point::set_rate_high,        &Point::set_p99_low,
+    &Point::set_p99_high, &Point::set_p999_low,         &Point::set_p999_high};
+constexpr int kOnlyALimitFailed = kFirstOptional + static_cast<int>(kOptional.size());
 
 Point point_of(const Rows& rows) {
   Point point;
@@ -137,7 +141,7 @@ Point point_of(const Rows& rows) {
   point.set_larger_is_better(rows.integer(13) != 0);
   for (int column = kFirstFigure; const auto setter : kFigures)
     if (const auto value = rows.optional_real(column++)) (point.*setter)(*value);
-  for (int column = kFirstRate; const auto setter : kRates)
+  for (int column = kFirstOptional; const auto setter : kOptional)
     if (const auto value = rows.optional_real(column++)) (point.*setter)(*value);
   const std::int64_t flags = rows.integer(32);
   point.set_converged((flags & kFlagConverged) != 0);
@@ -167,7 +171,7 @@ class ResultReader {
                   .measured_at = rows.real(8),
                   .outcome = rows.text(9),
                   .point = point_of(rows),
-                  .only_a_limit_failed = rows.integer(47) != 0};
+                  .only_a_limit_failed = rows.integer(kOnlyALimitFailed) != 0};
     row.parameters = *RG_TRY(sets_.parameters(rows.integer(35)));
     row.facts = *RG_TRY(sets_.facts(rows.integer(36)));
     for (const auto& [name, value] : *RG_TRY(sets_.facts(rows.integer(34))))

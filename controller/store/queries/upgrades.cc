@@ -230,11 +230,12 @@ Result<std::vector<SidePointRow>> read_side_points(Connection& connection,
                                                    const std::vector<std::string>& node_ids) {
   using Row = SidePointRow;
   return connection.list(
-      Columns{&Row::run_id, &Row::series, &Row::measured_at, &Row::headline, &Row::p90, &Row::p99,
-              &Row::p999, &Row::slot_p10, &Row::slot_p1, &Row::pause_share, &Row::synthetic,
-              &Row::launch, &Row::again},
-      "SELECT run_id, point.series, measured_at, point.headline, distribution.p90, p99, "
-      "distribution.p999, slot_p10, slot_p1, pause_share, flags & ?3, rank.id, task.task_id GLOB "
+      Columns{&Row::run_id, &Row::series, &Row::measured_at, &Row::headline, &Row::mean, &Row::p90,
+              &Row::p99, &Row::p999, &Row::slot_p10, &Row::slot_p1, &Row::pause_share,
+              &Row::synthetic, &Row::launch, &Row::again},
+      "SELECT run_id, point.series, measured_at, point.headline, coalesce(distribution.mean, 0), "
+      "distribution.p90, p99, distribution.p999, slot_p10, slot_p1, pause_share, flags & ?3, "
+      "rank.id, task.task_id GLOB "
       "'a*' FROM "
       "run CROSS JOIN task ON task.run=run.id CROSS JOIN attempt ON attempt.task=task.id AND "
       "attempt.attempt=counted_attempt AND attempt.outcome='passed' CROSS JOIN rank ON "

@@ -64,7 +64,8 @@ struct SidePointRow {
   std::string run_id{};
   std::int64_t series = 0;
   double measured_at = 0;  // by the node's clock
-  double headline = 0;      // of a rate all that moved over all time, else the median
+  double headline = 0;     // of a rate all that moved over all time, else the median
+  double mean = 0;         // of all samples; 0: not kept
   std::optional<double> p90{};
   std::optional<double> p99{};
   std::optional<double> p999{};

@@ -261,7 +261,9 @@ struct HistoryPointRow {
   double sample_count = 0;
   std::int64_t flags = 0;
   std::optional<std::int64_t> epoch{};  // of the reporting node; changes where its stack changed
-  std::optional<double> slot_p10{};     // of a rate; so is the share below
+  std::optional<double> rate_low{};     // 95 % interval of the rate; of a rate, as all below
+  std::optional<double> rate_high{};
+  std::optional<double> slot_p10{};
   std::optional<double> pause_share{};
 };
 // The summary of a day (UTC) whose points were pruned.

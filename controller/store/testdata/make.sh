@@ -82,8 +82,9 @@ UPDATE attempt SET dispatched_at=1;
 SQL
       ;;
     13) cat <<'SQL'
-UPDATE point SET rate=1200, slot_p10=300, pause_share=0.25;
-UPDATE distribution SET slot_p1=100, slot_ns=1e7, longest_pause_ns=2e7;
+UPDATE point SET rate=1200, rate_low=1150, rate_high=1250, slot_p10=300, pause_share=0.25;
+UPDATE distribution SET slot_p1=100, slot_ns=1e7, longest_pause_ns=2e7, p99_low=1800, p99_high=2000, p999_low=2400,
+  p999_high=2500;
 SQL
       ;;
   esac

@@ -51,7 +51,9 @@ constexpr std::array kCsvPointFields{"metric",
                                      "p99_low",
                                      "p99_high",
                                      "p999_low",
-                                     "p999_high"};
+                                     "p999_high",
+                                     "rate_low",
+                                     "rate_high"};
 
 // A text as RFC 4180 has it: quoted where it holds a comma or a quote. Line ends are escaped.
 std::string csv_text(const std::string& raw) {

@@ -158,6 +158,11 @@ class Section {
   [[nodiscard]] std::string span_of(bool has, double low, double high) const {
     return has ? fmt::format("{}..{}", shown(low), shown(high)) : std::string(kAbsent);
   }
+  // The interval of the figure in front of it: a rate's own, or the median's.
+  [[nodiscard]] std::string headline_interval(const Point& point) const {
+    const auto ends = interval_of_headline(point);
+    return ends ? span_of(true, ends->low, ends->high) : std::string(kAbsent);
+  }
   // "1.2 %" of the time, "-" where no pauses were looked for.
   [[nodiscard]] static std::string paused(const Point& point) {
     return point.has_pause_share() ? format_share(point.pause_share()) : std::string(kAbsent);
@@ -169,7 +174,7 @@ class Section {
     if (!is_rate_) out[2].title = "median";
     if (first_.has_rate()) {
       out[2].title = scale_.unit;
-      out.insert(out.begin() + 3, {"median"});
+      out.insert(out.begin() + 4, {"median"});
     }
     if (pairs_) out.insert(out.begin(), {"pair", TextTable::Align::kLeft});
     if (line_rate_) out.push_back({"of line"});
@@ -186,9 +191,8 @@ class Section {
                                  format_count(point.sample_count()),
                                  fmt::format("{}{}{}", point.throttled() ? "! " : "",
                                              is_open(point) ? "* " : "", shown(headline_of(point))),
-                                 span_of(point.has_median_low() && point.has_median_high(),
-                                         point.median_low(), point.median_high())};
-    if (first_.has_rate()) out.insert(out.begin() + 3, shown(point.median()));
+                                 headline_interval(point)};
+    if (first_.has_rate()) out.insert(out.begin() + 4, shown(point.median()));
     if (pairs_) out.insert(out.begin(), point.pair());
     if (line_rate_) out.push_back(format_share(headline_of(point) / *line_rate_));
     if (is_rate_) out.push_back(figure(headline_of(point) * other_.factor));

@@ -181,4 +181,12 @@ double safe_count(std::vector<double> centred) {
   return count / (allowance * allowance);
 }
 
+double mean_half_width(std::vector<double> centred) {
+  if (centred.size() < kFewestBatches) return std::numeric_limits<double>::infinity();
+  double widest = 0;
+  for (; centred.size() >= kFewestBatches; centred = means_of_pairs(centred))
+    widest = std::max(widest, half_width_of(centred));
+  return widest;
+}
+
 }  // namespace railgauge

@@ -23,4 +23,8 @@ double likely_count(std::vector<double> centred);
 // derives the constants by simulation.
 double safe_count(std::vector<double> centred);
 
+// Returns half the 95 % interval of the mean of a centred series, from the means of batches of
+// every length: the widest counts. Infinite below 8 values; 0 where all are equal.
+double mean_half_width(std::vector<double> centred);
+
 }  // namespace railgauge

@@ -3,8 +3,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "kernels/core/base/result.h"
+#include "kernels/core/stats/dependence.h"
 #include "kernels/core/stats/stats.h"
 
 namespace railgauge {
@@ -87,24 +89,41 @@ void add_slots(std::span<const Stretch> stretches, double total_ns, RateFigures&
     at = end;
   }
   for (double& amount : out.slots) amount /= out.slot_ns / 1e9;
+  std::vector<double> centred = out.slots;
+  for (double& rate : centred) rate -= out.per_second;
+  out.half_width = mean_half_width(std::move(centred));
+}
+
+// The sums of all stretches.
+Stretch sum_of(std::span<const Stretch> stretches) {
+  Stretch all;
+  for (const Stretch& stretch : stretches) {
+    RG_CHECK(stretch.amount >= 0 && stretch.ns >= 0);
+    all.amount += stretch.amount;
+    all.ns += stretch.ns;
+  }
+  return all;
 }
 
 }  // namespace
 
 RateFigures rate_figures(std::span<const Stretch> in_time_order) {
   RateFigures out;
-  double amount = 0;
-  double total_ns = 0;
-  for (const Stretch& stretch : in_time_order) {
-    RG_CHECK(stretch.amount >= 0 && stretch.ns >= 0);
-    amount += stretch.amount;
-    total_ns += stretch.ns;
-  }
-  if (!(total_ns > 0)) return out;
-  out.per_second = amount / (total_ns / 1e9);
-  add_pauses(in_time_order, total_ns, out);
-  add_slots(in_time_order, total_ns, out);
+  const Stretch all = sum_of(in_time_order);
+  if (!(all.ns > 0)) return out;
+  out.per_second = all.amount / (all.ns / 1e9);
+  add_pauses(in_time_order, all.ns, out);
+  add_slots(in_time_order, all.ns, out);
   return out;
+}
+
+bool is_rate_precise(std::span<const Stretch> in_time_order, double share) {
+  RateFigures out;
+  const Stretch all = sum_of(in_time_order);
+  if (!(all.ns > 0)) return true;
+  out.per_second = all.amount / (all.ns / 1e9);
+  add_slots(in_time_order, all.ns, out);
+  return std::isinf(out.half_width) || out.half_width <= share * out.per_second;
 }
 
 std::vector<Stretch> equal_amounts(std::span<const double> rates, double ns) {
@@ -118,8 +137,16 @@ std::vector<Stretch> equal_amounts(std::span<const double> rates, double ns) {
   return out;
 }
 
-void set_rate(const RateFigures& figures, Point& point) {
+void set_rate(const RateFigures& figures, double precision, Point& point) {
   point.set_rate(figures.per_second);
+  point.clear_rate_low();
+  point.clear_rate_high();
+  if (std::isfinite(figures.half_width)) {
+    point.set_rate_low(std::max(0.0, figures.per_second - figures.half_width));
+    point.set_rate_high(figures.per_second + figures.half_width);
+    if (precision > 0 && figures.half_width > precision * figures.per_second)
+      point.set_converged(false);
+  }
   point.set_slot_ns(figures.slot_ns);
   point.set_longest_pause_ns(figures.longest_pause_ns);
   point.set_pause_share(figures.pause_share);

@@ -2,6 +2,7 @@
 // of equal length, and the pauses. Pure; thread safe.
 #pragma once
 
+#include <limits>
 #include <span>
 #include <vector>
 
@@ -35,6 +36,8 @@ struct RateFigures {
   double longest_pause_ns = 0;
   // Time in pauses over all time, 0 to 1.
   double pause_share = 0;
+  // Half the 95 % interval of `per_second`; infinite below 8 slots.
+  double half_width = std::numeric_limits<double>::infinity();
 };
 
 // Makes the figures of stretches in time order; time between two of them belongs to none.
@@ -49,7 +52,13 @@ RateFigures rate_figures(std::span<const Stretch> in_time_order);
 // Makes stretches of equal amounts from their rates, all above 0; their times add up to `ns`.
 std::vector<Stretch> equal_amounts(std::span<const double> rates, double ns);
 
-// Sets the point's figures of a rate. A percentile that too few slots bound stays absent.
-void set_rate(const RateFigures& figures, Point& point);
+// Whether the interval of the rate ends within `share` of it. True where the stretches make no
+// interval: fewer than 8 slots.
+bool is_rate_precise(std::span<const Stretch> in_time_order, double share);
+
+// Sets the point's figures of a rate. A percentile or interval that too few slots bound stays
+// absent. Where the interval ends beyond `precision` of the rate the point is not converged; 0 asks
+// for none.
+void set_rate(const RateFigures& figures, double precision, Point& point);
 
 }  // namespace railgauge

@@ -47,6 +47,59 @@ TEST(Rate, IsAllThatMovedOverAllTime) {
   EXPECT_DOUBLE_EQ(rate_figures(stream).per_second, 100);
 }
 
+// Slots whose level is drawn; the interval holds the level of the whole in 95 of 100 streams, also
+// where one slot depends on the slot before.
+TEST(Rate, ItsIntervalHoldsTheRateOfTheStream) {
+  std::mt19937_64 random(3);
+  std::normal_distribution<double> noise(0, 1);
+  for (const double correlation : {0.0, 0.5, 0.8}) {
+    int held = 0;
+    constexpr int kStreams = 400;
+    for (int stream = 0; stream < kStreams; ++stream) {
+      std::vector<Stretch> slots(200);
+      double state = noise(random);
+      for (Stretch& slot : slots) {
+        state = correlation * state + std::sqrt(1 - correlation * correlation) * noise(random);
+        slot = {1000 * (1 + 0.02 * state), 10 * kMillisecond};
+      }
+      const RateFigures figures = rate_figures(slots);
+      if (std::abs(figures.per_second - 100e3) <= figures.half_width) ++held;
+    }
+    EXPECT_GE(held, kStreams * 93 / 100) << correlation;
+  }
+}
+
+// Pauses leave the median as it is and make the rate uncertain: the point is not converged, the
+// stop rule continues.
+TEST(Rate, ItsIntervalIsWideWherePausesAre) {
+  std::mt19937_64 random(4);
+  std::vector<Stretch> stream = windows(2000, random);
+  EXPECT_TRUE(is_rate_precise(stream, 0.01));
+  Point point;
+  point.set_converged(true);
+  set_rate(rate_figures(stream), 0.01, point);
+  EXPECT_TRUE(point.converged());
+  EXPECT_LT(point.rate_low(), point.rate());
+  EXPECT_GT(point.rate_high(), point.rate());
+  insert_pauses(stream, 100 * kMillisecond, 0.2);
+  EXPECT_FALSE(is_rate_precise(stream, 0.01));
+  set_rate(rate_figures(stream), 0, point);
+  EXPECT_TRUE(point.converged()) << "nothing was asked";
+  set_rate(rate_figures(stream), 0.01, point);
+  EXPECT_FALSE(point.converged());
+}
+
+TEST(Rate, HasNoIntervalBelowEightSlots) {
+  Point point;
+  point.set_converged(true);
+  for (const std::size_t slots : {7U, 8U}) {
+    set_rate(rate_figures(std::vector<Stretch>(slots, {1000, 10 * kMillisecond})), 0.01, point);
+    EXPECT_EQ(point.has_rate_low(), slots == 8) << slots;
+    EXPECT_EQ(point.has_rate_high(), slots == 8) << slots;
+    EXPECT_TRUE(point.converged());
+  }
+}
+
 TEST(Rate, FallsByExactlyTheTimeThatPausesTake) {
   std::mt19937_64 random(1);
   for (const double pause : {1, 5, 20, 100, 700})
@@ -164,7 +217,7 @@ TEST(Rate, TheLowSlotsFallFarBelowTheMedianWhereAFifthOfTheTimeIsPauses) {
 TEST(Rate, APointHasThePercentilesThatItsSlotsBound) {
   const auto point_of = [](std::size_t slots) {
     Point point;
-    set_rate(rate_figures(std::vector<Stretch>(slots, {1000, 10 * kMillisecond})), point);
+    set_rate(rate_figures(std::vector<Stretch>(slots, {1000, 10 * kMillisecond})), 0, point);
     return point;
   };
   EXPECT_FALSE(point_of(43).has_slot_p10());

@@ -190,7 +190,7 @@ void add_health(std::span<const GpuHealth> seen, Point& point) {
 }
 
 // A GPU that NVML does not show is left out; `blind_` names it.
-HealthWatch::HealthWatch(std::span<const Gpu> gpus) {
+HealthWatch::HealthWatch(std::span<const Gpu> gpus, Watching watching) : watching_(watching) {
   auto use = use_nvml();
   if (!use) {
     blind_ = use.error().message;
@@ -225,6 +225,8 @@ void HealthWatch::begin() {
   for (const NvmlGpu& gpu : gpus_)
     held_before_.push_back(read_held_times(loaded_nvml(), gpu.device));
   begin_ns_ = monotonic_now_ns();
+  open_ = true;
+  if (watching_ == Watching::kStill) return;
   stopping_ = false;
   thread_ = std::thread([this] {
     std::unique_lock lock(mutex_);
@@ -242,7 +244,8 @@ void HealthWatch::begin() {
 
 // The interval ends before the thread is joined, which may take a reading's time.
 void HealthWatch::end() {
-  if (!thread_.joinable()) return;
+  if (!open_) return;
+  open_ = false;
   const double interval_ns = monotonic_now_ns() - begin_ns_;
   stop();
   for (std::size_t i = 0; i < gpus_.size(); ++i) {

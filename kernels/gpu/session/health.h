@@ -79,10 +79,12 @@ void add_health(std::span<const GpuHealth> seen, Point& point);
 // slow), so the first pause is 5 ms, the pauses grow, and readings before the first 100 ms cover
 // only clocks and reasons. Users of the GPUs are read once a second and at end(). Call begin()
 // before the last copies that are not kept. Never fails: a value that NVML does not report is
-// absent. Not thread safe.
+// absent. A still watch reads at begin() and end() only: nothing of it runs beside the samples, and
+// NVML's counters alone cover the time between. Not thread safe.
 class HealthWatch {
  public:
-  explicit HealthWatch(std::span<const Gpu> gpus);
+  enum class Watching : std::uint8_t { kRunning, kStill };
+  explicit HealthWatch(std::span<const Gpu> gpus, Watching watching = Watching::kRunning);
   HealthWatch(const HealthWatch&) = delete;
   HealthWatch& operator=(const HealthWatch&) = delete;
   ~HealthWatch() { stop(); }
@@ -113,6 +115,8 @@ class HealthWatch {
   std::vector<GpuHealth> seen_;
   std::vector<HeldTimes> held_before_;
   double begin_ns_ = 0;
+  Watching watching_ = Watching::kRunning;
+  bool open_ = false;  // between begin() and end()
   std::mutex mutex_;
   std::condition_variable wake_;
   bool stopping_ = false;

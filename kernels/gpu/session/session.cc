@@ -84,7 +84,9 @@ struct Session::State {
     state->before = learn_own_number(std::move(before), addresses);
     for (const Gpu& gpu : state->gpus) RG_TRY_OK(check_busy(context, gpu, state->before));
     state->placement = RG_TRY(place(context, state->gpus, "/sys", apart));
-    state->watch.emplace(state->gpus);
+    const bool still = context.params.text("watch") == "still";
+    state->watch.emplace(state->gpus,
+                         still ? HealthWatch::Watching::kStill : HealthWatch::Watching::kRunning);
     const std::string& blind = state->watch->blind();
     context.reporter.fact("nvml", blind.empty() ? loaded_nvml().version : "not asked: " + blind);
     state->synthetic = loaded_cuda().synthetic || (blind.empty() && loaded_nvml().synthetic);
@@ -93,12 +95,22 @@ struct Session::State {
   }
 };
 
-// `busy` changes no figure of an idle GPU, so only `numa` is identity.
+// `busy` changes no figure of an idle GPU; `watch` may move the tails of short ones.
 void add_session_parameters(InfoBuilder& builder) {
   add_busy_parameter(builder);
   builder
       .choice("numa", "", "NUMA node of the CPU's side, as seen from the GPU",
               {"near", "far", "any"})
+      .identity()
+      .integer("beside",
+               "other GPUs of the node that are measured at the same time; a plan with together "
+               "sets it",
+               0, 0, 255)
+      .identity()
+      .choice("watch", "",
+              "NVML beside the samples: running reads clocks every 5 to 100 ms; still reads before "
+              "and after, and NVML's counters of throttled time cover the samples",
+              {"running", "still"})
       .identity();
 }
 

@@ -19,7 +19,8 @@ namespace railgauge::gpu {
 
 // Declares the parameters of every GPU kernel: `busy` (waive, measure: the reaction to another
 // process on the GPU) and `numa` (near, far, any: the node of the CPU's side and its memory;
-// identity).
+// identity), `beside` (other GPUs measured meanwhile; identity), `watch` (running, still: NVML
+// beside the samples; identity).
 void add_session_parameters(InfoBuilder& builder);
 // Declares `gpus` for kernels over several GPUs (endpoint "none"): "all" or "0,2,3" (identity).
 void add_gpus_parameter(InfoBuilder& builder);

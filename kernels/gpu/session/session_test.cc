@@ -85,6 +85,23 @@ TEST_F(GpuSession, ThrottlingBetweenTwoReadingsIsSeenByTheCounters) {
   }
 }
 
+// A still watch reads before and after, however long the samples take, and the counters still show
+// what was between.
+TEST_F(GpuSession, AStillWatchReadsNothingBesideTheSamples) {
+  auto session = open({{"watch", "still"}});
+  ASSERT_TRUE(session);
+  session->begin_point();
+  const std::uint64_t before = nvml_control().calls;
+  EXPECT_GT(nvml_control().reason_readings, 0U);
+  std::this_thread::sleep_for(std::chrono::milliseconds(50));  // a running watch reads three times
+  EXPECT_EQ(nvml_control().calls, before);
+  nvml_control().power_held_ns += 60'000'000'000;
+  session->end_point();
+  session->report(*context_, Point());
+  EXPECT_EQ(told_.points.back().facts().at("sm_clock_mhz"), "1980");
+  EXPECT_EQ(told_.points.back().facts().at("throttle_reasons"), "power cap");
+}
+
 TEST_F(GpuSession, ADriverWithoutCountersIsReadAllTheSame) {
   nvml_control().no_fields = 1;
   nvml_control().no_violations = 1;

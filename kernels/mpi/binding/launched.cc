@@ -18,13 +18,14 @@ struct Names {
   const char* rank;
   const char* size;
   const char* local_rank;
+  const char* mpi;
 };
 // A job's own environment has SLURM_PROCID too, so only a step with more variables is one of srun.
 constexpr std::array kLaunchers{
-    Names{"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK"},
-    Names{"MV2_COMM_WORLD_RANK", "MV2_COMM_WORLD_SIZE", "MV2_COMM_WORLD_LOCAL_RANK"},
-    Names{"PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID"},
-    Names{"PMIX_RANK", "SLURM_STEP_NUM_TASKS", "SLURM_LOCALID"}};
+    Names{"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK", "openmpi"},
+    Names{"MV2_COMM_WORLD_RANK", "MV2_COMM_WORLD_SIZE", "MV2_COMM_WORLD_LOCAL_RANK", "mpich"},
+    Names{"PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID", "mpich"},
+    Names{"PMIX_RANK", "SLURM_STEP_NUM_TASKS", "SLURM_LOCALID", ""}};
 
 std::optional<std::uint32_t> number(const Environment& environment, const char* name) {
   const auto text = environment(name);
@@ -52,7 +53,8 @@ std::optional<LaunchedRank> launched_rank(const Environment& environment) {
     if (!rank || !size || *rank >= *size) continue;
     return LaunchedRank{.rank = *rank,
                         .size = *size,
-                        .local_rank = number(environment, names.local_rank).value_or(*rank)};
+                        .local_rank = number(environment, names.local_rank).value_or(*rank),
+                        .mpi = names.mpi};
   }
   return std::nullopt;
 }

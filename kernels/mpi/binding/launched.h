@@ -19,6 +19,8 @@ struct LaunchedRank {
   std::uint32_t size = 1;
   // The number among the ranks of this node; equal to the rank when no launcher reports it.
   std::uint32_t local_rank = 0;
+  // The binary interface of the launcher's MPI: "openmpi", "mpich"; "" when it starts either.
+  std::string mpi{};
 };
 
 // Returns a variable's value; nullopt when it is not set.

@@ -350,7 +350,8 @@ Status add_tasks(const KernelInfo& kernel, NcclTestsReading& reading) {
 
 // --help precedes all errors.
 Result<NcclTestsCall> read_nccl_tests_call(const NcclTestsProgram& program,
-                                           const Strings& arguments, const FindKernel& find) {
+                                           const Strings& arguments, const FindKernel& find,
+                                           std::uint32_t launched_ranks) {
   NcclTestsReading reading;
   reading.call.deadline_seconds = kDefaultDeadlineSeconds;
   const auto operands =
@@ -366,6 +367,15 @@ Result<NcclTestsCall> read_nccl_tests_call(const NcclTestsProgram& program,
     return wrong_option("-g", "{} ranks; at most {} run on one host",
                         reading.threads * reading.gpus, kMaxLocalRanks);
   reading.call.ranks = static_cast<std::uint32_t>(reading.threads * reading.gpus);
+  if (launched_ranks > 0) {
+    if (reading.call.ranks > 1)
+      return wrong_option("-g",
+                          "{} GPUs in a process that a launcher started as one of {} ranks; "
+                          "a rank here has one GPU, so launch more of them with -t 1 -g 1",
+                          reading.call.ranks, launched_ranks);
+    reading.call.ranks = launched_ranks;
+    reading.call.launched = true;
+  }
   RG_TRY_OK(add_tasks(row->info(), reading));
   return std::move(reading.call);
 }
@@ -375,7 +385,8 @@ std::string nccl_tests_help(const NcclTestsProgram& program) {
   std::string out = fmt::format(
       "Measures what {0} of nccl-tests measures, by {1}, in its units.\n"
       "  railgauge-runner {0} [OPTIONS]\n"
-      "All ranks are processes on this host, a GPU each; several hosts take a controller.\n\n",
+      "All ranks are processes on this host, a GPU each. For several hosts: `mpirun -np N "
+      "railgauge-runner {0} -g 1`, or a controller.\n\n",
       program.name, program.kernel);
   for (const NcclTestsOption& row : kRows)
     if (!row.refused) out += fmt::format("{}  {}\n", option_help(row), row.why);

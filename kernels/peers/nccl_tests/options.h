@@ -28,6 +28,7 @@ struct NcclTestsTask {
 struct NcclTestsCall {
   bool help = false;  // the other fields are then ignored
   std::uint32_t ranks = 1;
+  bool launched = false;  // the ranks are a launcher's and not processes of this call
   std::vector<NcclTestsTask> tasks{};
   double deadline_seconds = 0;  // of one task
   Format format = Format::kTable;
@@ -37,10 +38,12 @@ struct NcclTestsCall {
 };
 
 // Parses the arguments behind the program's name. kInvalidArgument: one line with the option and
-// the allowed values. kUnimplemented: this build lacks the kernel.
+// the allowed values. kUnimplemented: this build lacks the kernel. `launched_ranks`: the number
+// that an MPI's launcher started, each with these arguments; 0 without a launcher.
 Result<NcclTestsCall> read_nccl_tests_call(const NcclTestsProgram& program,
                                            const std::vector<std::string>& arguments,
-                                           const FindKernel& find);
+                                           const FindKernel& find,
+                                           std::uint32_t launched_ranks = 0);
 
 // Returns the text of --help: the program, the kernel that measures it, and the honoured options.
 std::string nccl_tests_help(const NcclTestsProgram& program);

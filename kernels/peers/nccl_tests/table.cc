@@ -118,6 +118,7 @@ NcclTestsReport nccl_tests_report(const NcclTestsProgram& program, const NcclTes
   out.set_profile(std::string(program.name));
   out.set_kernel(std::string(program.kernel));
   out.set_ranks(call.ranks);
+  out.set_launched(call.launched);
   std::vector<std::string> outcomes;
   for (std::size_t i = 0; i < reports.size(); ++i) {
     const RunnerReport& report = reports[i];
@@ -147,9 +148,9 @@ std::string nccl_tests_table(const NcclTestsReport& report) {
   const RunnerReport& first = report.reports(0);
   if (std::ranges::any_of(first.points(), &Point::synthetic))
     out += "SYNTHETIC: a fake device took part; these figures measure no hardware\n";
-  out += fmt::format("{} by {}, {} on this host, a process and a GPU each", report.profile(),
-                     report.kernel(),
-                     report.ranks() == 1 ? "1 rank" : fmt::format("{} ranks", report.ranks()));
+  out += fmt::format("{} by {}, {}{}, a process and a GPU each", report.profile(), report.kernel(),
+                     report.ranks() == 1 ? "1 rank" : fmt::format("{} ranks", report.ranks()),
+                     report.launched() ? " of a launcher" : " on this host");
   // The facts that nccl-tests prints in its own head.
   for (const char* fact : {"gpu_model", "cuda_driver", "nccl", "nccl_transports"})
     if (const std::string value = value_of(first.started().facts(), fact); !value.empty())

@@ -21,7 +21,10 @@ struct World {
   std::uint32_t size = 1;
   // Returns the group of all ranks, whose first exchange initialises MPI.
   std::function<std::unique_ptr<Group>()> join;
-  std::function<void()> leave;  // collective; may hang
+  std::function<void()> leave{};  // collective; may hang. Empty: MPI is another process's
+  // Called when the task's process has ended, in the process that forked it; may be empty. With it
+  // every rank measures in a process of its own.
+  std::function<void()> ended{};
 };
 
 // The command line, checked for syntax; check_standalone() checks it against the kernel.

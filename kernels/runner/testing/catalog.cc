@@ -55,6 +55,7 @@ GpuDirectProbe probe_gpudirect(std::string_view pair) {
   return probe;
 }
 
+std::vector<std::string> launcher_programs() { return {}; }
 std::string mpi_of_program() { return ""; }
 std::optional<MpiWorld> mpi_world() { return std::nullopt; }
 std::unique_ptr<Group> join_mpi_world(const MpiWorld&) { return nullptr; }

@@ -343,11 +343,15 @@ class StagedTransfer final : public LinkKernel {
   Result<std::uint64_t> choose_window(const TickClock& clock) {
     if (total_ != 0) return std::max<std::uint64_t>(1, total_ / kFixedWindows);
     RG_TRY_OK(wait_delivered(1));
-    const std::uint64_t begin = clock.ticks();
-    const std::uint64_t before = staging_->delivered();
-    RG_TRY_OK(wait_delivered(before + kProbeMessages));
-    const double each_ns =
-        clock.to_ns(clock.ticks() - begin) / static_cast<double>(staging_->delivered() - before);
+    // The faster of two probes: a pause in one must not make windows short.
+    double each_ns = std::numeric_limits<double>::infinity();
+    for (int probe = 0; probe < 2; ++probe) {
+      const std::uint64_t begin = clock.ticks();
+      const std::uint64_t before = staging_->delivered();
+      RG_TRY_OK(wait_delivered(before + kProbeMessages));
+      each_ns = std::min(each_ns, clock.to_ns(clock.ticks() - begin) /
+                                      static_cast<double>(staging_->delivered() - before));
+    }
     return std::max<std::uint64_t>(1,
                                    static_cast<std::uint64_t>(kWindowNs / std::max(1.0, each_ns)));
   }
@@ -391,9 +395,9 @@ class StagedTransfer final : public LinkKernel {
   Status batch(const TickClock& clock, std::uint64_t window, std::uint64_t count, double bytes,
                std::vector<double>& out) {
     if (!link_->waiting().before_deadline()) return failure();
-    // Only a warm-up, whose windows nobody asks for, can have filled it.
-    if (windows_.size() + count > windows_.capacity()) windows_.clear();
-    RG_CHECK(windows_.size() + count <= windows_.capacity());
+    // Room is made between batches; a long warm-up, or windows shorter than expected, fill it.
+    if (windows_.size() + count > windows_.capacity())
+      windows_.reserve(2 * windows_.capacity() + count);
     // A batch begins at a delivery, so that its first window is a whole one.
     if (total_ == 0) {
       const std::uint64_t waits_since = clock.ticks();

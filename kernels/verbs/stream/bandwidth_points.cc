@@ -28,11 +28,11 @@ Point make_one(const Context& context, const PointNames& names, const Measured& 
                const PointForm& form, double factor) {
   Point point = make_verbs_point(names, form.message_bytes, measured.sampled, context.raw_samples);
   point.set_mean(factor * form.delivered * measured.writes / measured.seconds);
-  set_rate(rate_figures(stretches_of(measured, factor * form.delivered)), point);
-  point.mutable_facts()->insert(measured.facts.begin(), measured.facts.end());
   if (measured.sampled.stop_reason == kByDuration && point.has_median_low())
     point.set_converged(point.median_high() - point.median_low() <=
                         2 * form.precision * point.median());
+  set_rate(rate_figures(stretches_of(measured, factor * form.delivered)), form.precision, point);
+  point.mutable_facts()->insert(measured.facts.begin(), measured.facts.end());
   return point;
 }
 

@@ -7,7 +7,7 @@
 
 #include "kernels/core/base/result.h"
 #include "kernels/core/counters.h"
-#include "kernels/core/cpu_time.h"
+#include "kernels/core/cpu/thread_cpu.h"
 #include "kernels/core/kernel.h"
 #include "kernels/verbs/transport/device.h"
 #include "kernels/verbs/transport/peer.pb.h"

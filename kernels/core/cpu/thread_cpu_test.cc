@@ -1,4 +1,4 @@
-#include "kernels/core/cpu_time.h"
+#include "kernels/core/cpu/thread_cpu.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // Reads the CPU time of the calling thread.
-#include "kernels/core/cpu_time.h"
+#include "kernels/core/cpu/thread_cpu.h"
 
 #include <ctime>
 
