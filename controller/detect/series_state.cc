@@ -66,6 +66,15 @@ void extend(Change& drift, const Change& later, std::span<const Change> steps, b
   drift.last = later.last;
 }
 
+// Where the later drift begins before the end that an older window saw, the older drift ends there.
+void part_drifts(Change& drift, Change& later) {
+  if (later.index >= drift.last) return;
+  if (later.index >= drift.index + kLeastDrift)
+    drift.last = later.index;
+  else
+    later.index = later.first = std::min(drift.last, later.last);
+}
+
 // Drops steps which a window that saw more of the drift took for the drift, where this window sees
 // too little of it for a drift.
 void drop_seen(const Change& drift, std::vector<Change>& found) {
@@ -115,6 +124,8 @@ Findings SeriesState::window_findings(const DetectorSettings& settings,
       extend(*drift, change, kept, found.relative);
       return true;
     });
+    for (Change& change : found.changes)
+      if (change.kind == ChangeKind::kDrift) part_drifts(*drift, change);
   }
   if (!kept.empty()) part_from(kept.back(), found.changes);
   return found;
