@@ -211,7 +211,7 @@ std::vector<double> residuals_of(const Fit& fit) {
 // Even stairs from this number on are one drift, and by how much their heights and lengths differ
 // at most, as a share of the mean.
 constexpr std::size_t kManyStairs = 10;
-constexpr double kEvenness = 0.25;
+constexpr double kEvenSteps = 0.25;
 
 // A step that may take some runs: the changes bounds[first] to bounds[last] of a fit.
 struct Rise {
@@ -250,7 +250,7 @@ bool are_even(std::span<const double> values) {
   const auto n = static_cast<double>(values.size());
   const double mean = std::accumulate(values.begin(), values.end(), 0.0) / n;
   const double squares = std::inner_product(values.begin(), values.end(), values.begin(), 0.0);
-  return squares / n - mean * mean < kEvenness * kEvenness * mean * mean;
+  return squares / n - mean * mean < kEvenSteps * kEvenSteps * mean * mean;
 }
 
 // Returns one past the last of the even stairs that begin with `first`; `first` where these are

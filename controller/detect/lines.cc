@@ -218,7 +218,7 @@ namespace {
 constexpr double kBetweenFlats = 0.5;
 // Runs on each side that show a step in a movement, and by how many deviations.
 constexpr std::size_t kVisible = 8;
-constexpr double kVisibleZ = 4;
+constexpr double kVisibleStepZ = 4;
 // Price of a step that these do not show, in prices of a step beside the usual one.
 constexpr double kHidden = 1;
 // The slope of a curve changes by less than this factor in a few runs at its end.
@@ -348,7 +348,8 @@ class Joiner {
     const double way = sums_.mean_run(at, at + side) - sums_.mean_run(at - side, at);
     const double moved = way * (slope(left) + slope(right)) / 2;
     const double jump = sums_.mean(at, at + side) - sums_.mean(at - side, at) - moved;
-    return jump * jump > kVisibleZ * kVisibleZ * 2 / static_cast<double>(side) * prices_.unit;
+    return jump * jump >
+           kVisibleStepZ * kVisibleStepZ * 2 / static_cast<double>(side) * prices_.unit;
   }
 
   // Tries what may replace the step in front of line `i`. Returns whether something did.
