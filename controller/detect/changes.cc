@@ -65,9 +65,9 @@ constexpr double kPartsSlope = 6;
 // Least size of differences of neighbours, in sizes of the values; independent noise has 1.4.
 constexpr double kRough = 0.7;
 // Deviations by which the three runs on each side show a step.
-constexpr double kVisibleZ = 4;
+constexpr double kShownZ = 4;
 // Factor by which the rest of a random walk may fall short of its mean.
-constexpr double kRoom = 2;
+constexpr double kRoom = 1.1;
 // Runs between the places of one step by two searches.
 constexpr std::size_t kNearStep = 5;
 // Runs whose level the CUSUM watches against, at least.
@@ -112,8 +112,8 @@ std::size_t drop_within(const Drift& drift, Fit& fit, const Predicate& is_step) 
 }
 
 // The standard deviation of a random walk's way from one end of the drift to the other, for noise
-// `found`. A walk cannot be wider than `rest` shows, with room for chance: one line leaves the 15th
-// part of its variance, and more lines leave less.
+// `found`. A walk leaves as much beside its lines as `rest` shows, with room for chance: one line
+// leaves the 15th part of the variance, and more lines leave less.
 double walk_of(const Drift& drift, const Noise& found, const Fit& rest) {
   const double wanders = std::clamp((found.raw_rho - kWandering) / (kWalks - kWandering), 0.0, 1.0);
   const auto length = static_cast<double>(drift.end - drift.begin);
@@ -171,10 +171,11 @@ std::vector<Drift> take_drifts(Fit& fit, const Scaled& scaled, const DetectorSet
   }
   // Means of few runs that alternate are not as precise as those of many.
   if (noise.rho < 0) noise = {.scale = noise.marginal()};
-  if (!may_move(fit.clipped, scaled.indices, fit.bounds, noise)) return {};
-  Movement movement = find_movement(fit.clipped, scaled.indices, noise,
-                                    {.penalty = penalty_of(noise, fit.size()),
-                                     .least_step = least_step_of(noise, scaled, settings)});
+  const double penalty = penalty_of(noise, fit.size());
+  if (!may_move(fit.clipped, scaled.indices, fit.bounds, noise, penalty)) return {};
+  Movement movement =
+      find_movement(fit.clipped, scaled.indices, noise,
+                    {.penalty = penalty, .least_step = least_step_of(noise, scaled, settings)});
   std::vector<Drift> unproven;
   fit = prove(movement.drifts, fit, noise, scaled, settings, unproven);
   for (const Drift& drift : movement.drifts)
@@ -185,7 +186,7 @@ std::vector<Drift> take_drifts(Fit& fit, const Scaled& scaled, const DetectorSet
     });
   // The others are no stairs either, but a lone step or steps that show.
   const double least_jump =
-      kVisibleZ * std::sqrt(2.0 / static_cast<double>(kLeastPiece)) * fit.noise.marginal();
+      kShownZ * std::sqrt(2.0 / static_cast<double>(kLeastPiece)) * fit.noise.marginal();
   for (const Drift& drift : unproven) {
     std::vector<std::size_t> bounds = fit.bounds;
     const std::size_t dropped =

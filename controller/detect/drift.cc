@@ -181,12 +181,19 @@ double spread_of(const LineSums& sums, std::span<const Line> lines, const Group&
 }  // namespace
 
 bool may_move(std::span<const double> values, std::span<const std::size_t> runs,
-              std::span<const std::size_t> bounds, const Noise& noise) {
+              std::span<const std::size_t> bounds, const Noise& noise, double penalty) {
   const LineSums sums(values, runs);
   const double price = kSlopePrice * noise.of_mean();
   for (std::size_t k = 0; k + 1 < bounds.size(); ++k)
     if (bounds[k + 1] - bounds[k] >= kLeastDrift && sums.saved(bounds[k], bounds[k + 1]) > price)
       return true;
+  for (std::size_t k = 0; k + 2 < bounds.size(); ++k) {
+    const std::size_t begin = bounds[k];
+    const std::size_t end = bounds[k + 2];
+    const double two = sums.flat(begin, bounds[k + 1]) + sums.flat(bounds[k + 1], end) + penalty;
+    if (end - begin >= kLeastDrift && sums.flat(begin, end) - sums.saved(begin, end) + price < two)
+      return true;
+  }
   for (std::size_t k = 0; k + 3 < bounds.size(); ++k) {
     const double a = sums.mean(bounds[k], bounds[k + 1]);
     const double b = sums.mean(bounds[k + 1], bounds[k + 2]);

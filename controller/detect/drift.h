@@ -49,10 +49,11 @@ struct MovementSettings {
 };
 
 // Reports whether lines may explain `values` better than the flat pieces with the ends `bounds` (0,
-// the first value after each change, the number of values): a piece is on a slope, or two changes
-// in a row go one way. `runs` as of LineSums. Cheap; the search for lines is not.
+// the first value after each change, the number of values): a piece is on a slope, two changes in a
+// row go one way, or one line costs less than a change, whose price is `penalty`. `runs` as of
+// LineSums. Cheap; the search for lines is not.
 bool may_move(std::span<const double> values, std::span<const std::size_t> runs,
-              std::span<const std::size_t> bounds, const Noise& noise);
+              std::span<const std::size_t> bounds, const Noise& noise, double penalty);
 
 // Finds the drifts. The series is cut into flat and sloping lines at the least cost. Lines that
 // meet are one movement, as a smooth curve is; a joint with a jump is a step, which is no part of a

@@ -29,7 +29,8 @@ Movement movement_of(const std::vector<double>& values) {
 }
 
 bool moves(const std::vector<double>& values, const std::vector<std::size_t>& bounds) {
-  return may_move(values, runs_of(values.size()), bounds, kUnit);
+  return may_move(values, runs_of(values.size()), bounds, kUnit,
+                  settings_for(values.size()).penalty);
 }
 
 // Noise of deviation 1 about 100 that moves by `size` from run `begin` to run `end`.
@@ -157,6 +158,10 @@ TEST(Drift, OnlySlopesAndStairsCallForTheSearch) {
   const std::vector<double> quiet = null_series(Null::kGaussian, 90, 8);
   EXPECT_FALSE(moves(quiet, {0, 90}));
   EXPECT_TRUE(moves(ramp(90, 0, 89, 8), {0, 90}));
+  EXPECT_TRUE(moves(ramp(90, 0, 89, 4), {0, 45, 90})) << "a line costs less than a step";
+  std::vector<double> step = quiet;
+  for (std::size_t i = 45; i < step.size(); ++i) step[i] += 3;
+  EXPECT_FALSE(moves(step, {0, 45, 90}));
   std::vector<double> stairs = quiet;
   for (std::size_t i = 30; i < stairs.size(); ++i) stairs[i] += i < 60 ? 5 : 10;
   EXPECT_TRUE(moves(stairs, {0, 30, 60, 90}));

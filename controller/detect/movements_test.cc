@@ -94,6 +94,17 @@ TEST(Movements, ATrendWithAGapIsOneDrift) {
   }
 }
 
+TEST(Movements, ASlowTrendIsADriftWhereOneStepNearlyExplainsIt) {
+  std::size_t drifts = 0;
+  for (std::uint64_t seed = 0; seed < 60; ++seed) {
+    std::vector<double> values = noise(90, seed + 300);
+    for (std::size_t i = 0; i < values.size(); ++i) values[i] += 0.05 * static_cast<double>(i);
+    const Findings found = detect_changes(values, {});
+    drifts += found.changes.size() == 1 && found.changes[0].kind == ChangeKind::kDrift ? 1 : 0;
+  }
+  EXPECT_GE(drifts, 57U);
+}
+
 // Slopes of 30 runs each.
 std::vector<double> slopes(const std::vector<double>& each, std::uint64_t seed) {
   std::vector<double> values = noise(30 * each.size(), seed);

@@ -22,8 +22,8 @@ constexpr double kLeastCorrelation = 0.35;
 constexpr std::size_t kShortPeriod = 5;
 constexpr std::size_t kWide = 3;
 // Correlation of independent values that chance hardly reaches, times the root of their number.
-// A season is found in 0 to 3 % of 400 white, correlated and bimodal series of 12, 30, 90 and 365
-// runs.
+// About one in a hundred white, correlated and bimodal series of 90 runs has a season by chance;
+// season_test has the bound.
 constexpr double kBeyondChance = 2.2;
 constexpr double kBeyondChanceWide = 4;
 // Differences count up to so many times their mean absolute value.

@@ -66,6 +66,25 @@ void extend(Change& drift, const Change& later, std::span<const Change> steps, b
   drift.last = later.last;
 }
 
+// Where the later drift begins before the end that an older window saw, the older drift ends there.
+void part_drifts(Change& drift, Change& later) {
+  if (later.index >= drift.last) return;
+  if (later.index >= drift.index + kLeastDrift)
+    drift.last = later.index;
+  else
+    later.index = later.first = std::min(drift.last, later.last);
+}
+
+// Drops steps which a window that saw more of the drift took for the drift, where this window sees
+// too little of it for a drift.
+void drop_seen(const Change& drift, std::vector<Change>& found) {
+  if (std::ranges::count(found, ChangeKind::kDrift, &Change::kind) > 0) return;
+  std::erase_if(found, [&](const Change& change) {
+    return change.kind == ChangeKind::kStep && (change.effect > 0) == (drift.effect > 0) &&
+           change.index + kSettled <= drift.last;
+  });
+}
+
 // Drops what was found again of the kept change `newest`. A drift begins behind it.
 void part_from(const Change& newest, std::vector<Change>& found) {
   const std::size_t least = newest.index + kLeastPiece;
@@ -98,12 +117,16 @@ Findings SeriesState::window_findings(const DetectorSettings& settings,
   const auto drift = std::find_if(kept.rbegin(), kept.rend(), [](const Change& change) {
     return change.kind == ChangeKind::kDrift;
   });
-  if (drift != kept.rend())
+  if (drift != kept.rend()) {
+    drop_seen(*drift, found.changes);
     std::erase_if(found.changes, [&](const Change& change) {
       if (!is_same_drift(*drift, change)) return false;
       extend(*drift, change, kept, found.relative);
       return true;
     });
+    for (Change& change : found.changes)
+      if (change.kind == ChangeKind::kDrift) part_drifts(*drift, change);
+  }
   if (!kept.empty()) part_from(kept.back(), found.changes);
   return found;
 }

@@ -136,6 +136,46 @@ TEST(SeriesState, AStepInsideOfALongDriftLeavesItWhole) {
     }
 }
 
+TEST(SeriesState, ASlowTrendIsOneDriftAlsoWhereAWindowSeesLittleOfIt) {
+  std::size_t one = 0;
+  for (std::uint64_t seed = 0; seed < 40; ++seed) {
+    std::vector<double> values = null_series(Null::kGaussian, 400, seed + 2000);
+    for (std::size_t i = 0; i < values.size(); ++i) values[i] += 0.05 * static_cast<double>(i);
+    SeriesState state;
+    state.append_all(values, {});
+    const Findings found = state.findings({});
+    one += found.changes.size() == 1 && found.changes[0].kind == ChangeKind::kDrift ? 1 : 0;
+  }
+  EXPECT_GE(one, 33U);
+}
+
+TEST(SeriesState, DriftsDoNotOverlapAndChangesAreALeastPieceApart) {
+  for (std::uint64_t seed = 0; seed < 150; ++seed) {
+    Chance chance(seed);
+    std::vector<double> values(400);
+    double level = 100;
+    double slope = 0;
+    for (double& v : values) {
+      if (chance.uniform() < 0.03) level += 8 * chance.normal();
+      if (chance.uniform() < 0.03) slope = chance.uniform() < 0.5 ? 0 : 0.5 * chance.normal();
+      v = (level += slope) + chance.normal();
+    }
+    SeriesState state;
+    state.append_all(values, {});
+    const Findings found = state.findings({});
+    std::size_t last = 0;
+    for (std::size_t k = 0; k < found.changes.size(); ++k) {
+      const Change& change = found.changes[k];
+      EXPECT_LE(change.first, change.index) << seed;
+      EXPECT_LE(change.index, change.last) << seed;
+      EXPECT_TRUE(k == 0 || change.index >= found.changes[k - 1].index + 3) << seed;
+      if (change.kind != ChangeKind::kDrift) continue;
+      EXPECT_GE(change.index, last) << seed;
+      last = change.last;
+    }
+  }
+}
+
 TEST(SeriesState, ADriftThatFollowsAPauseIsItsOwn) {
   std::vector<double> values = null_series(Null::kGaussian, 320, 8);
   for (std::size_t i = 0; i < values.size(); ++i)
