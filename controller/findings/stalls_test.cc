@@ -1,8 +1,6 @@
 // Pauses that move no median are found by the gate and by the judge of nights. Synthetic.
 #include <algorithm>
-#include <fstream>
 #include <map>
-#include <sstream>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -37,7 +35,7 @@ TEST_P(Stalling, MovesNoMedianAndTheRateByTheShareOfTime) {
   constexpr int kLaunches = 40;
   for (int i = 0; i < kLaunches; ++i) {
     const Point point = stalled_launch(kLevel, GetParam().stalls(), chance);
-    EXPECT_NEAR(point.median() / kLevel, 1, 0.002);
+    EXPECT_NEAR(point.median() / kLevel, 1, 0.004);  // a tenth of the windows is paused
     rate += point.rate() / kLevel / kLaunches;
     pauses += point.pause_share() / kLaunches;
   }
@@ -113,89 +111,6 @@ TEST(WithoutStalls, TheGatePassesAndTheJudgeOfNightsIsSilent) {
     EXPECT_EQ(verdict.verdict, analysis::Verdict::kPass) << seed << ": " << verdict.reason;
     EXPECT_THAT(events_of(stalled_nights(kStalledNights, {}, seed)), IsEmpty()) << seed;
   }
-}
-
-// --- launches of the kernel itself on the fake verbs provider ---
-
-// The launches that deploy/record_fake_launches.sh recorded: those whose sender was stopped for 5 %
-// of the time, or the undisturbed ones.
-std::vector<store::SidePointRow> fake_launches(bool stalled) {
-  std::ifstream file("controller/findings/testdata/fake_launches.csv");
-  std::vector<store::SidePointRow> out;
-  for (std::string line; std::getline(file, line);) {
-    std::vector<std::string> cells;
-    std::stringstream cut(line);
-    for (std::string cell; std::getline(cut, cell, ',');) cells.push_back(cell);
-    if (cells.size() != 6 || cells[0] != (stalled ? "stalled" : "quiet")) continue;
-    const auto figure = [&](std::size_t which) {
-      return cells[which].empty() ? std::nullopt : std::optional(std::stod(cells[which]));
-    };
-    out.push_back({.headline = *figure(1),
-                   .slot_p10 = figure(3),
-                   .slot_p1 = figure(4),
-                   .pause_share = figure(5),
-                   .synthetic = true});
-  }
-  return out;
-}
-
-// Both sides with the figures of recorded launches, of which each is used again and again.
-UpgradeData fake_sides(int stalled, std::uint64_t seed) {
-  UpgradeData sides = stalled_sides(0, {}, seed);
-  analysis::Chance chance(seed);
-  const auto draw = [&](const std::vector<store::SidePointRow>& from, store::SidePointRow& to) {
-    const auto which =
-        static_cast<std::size_t>(chance.uniform() * static_cast<double>(from.size()));
-    store::SidePointRow point = from.at(std::min(which, from.size() - 1));
-    point.run_id = to.run_id;
-    point.series = to.series;
-    to = point;
-  };
-  const auto quiet = fake_launches(false);
-  const auto paused = fake_launches(true);
-  for (auto* side : {&sides.before, &sides.after})
-    for (store::SidePointRow& point : *side)
-      draw(side == &sides.after && point.series <= stalled ? paused : quiet, point);
-  return sides;
-}
-
-TEST(OnFakes, PausesOfATwentiethAreFoundByTheGate) {
-  ASSERT_GE(fake_launches(true).size(), 10U);
-  for (std::uint64_t seed = 1; seed <= 4; ++seed) {
-    const auto verdict = judged(fake_sides(kStalledNodes / 2, seed));
-    EXPECT_EQ(verdict.verdict, analysis::Verdict::kRegressed) << seed << ": " << verdict.reason;
-  }
-}
-
-TEST(OnFakes, TheSameNodesWithoutPausesAreNot) {
-  ASSERT_GE(fake_launches(false).size(), 20U);
-  for (std::uint64_t seed = 1; seed <= 4; ++seed)
-    EXPECT_NE(judged(fake_sides(0, seed)).verdict, analysis::Verdict::kRegressed) << seed;
-}
-
-// Each night is a launch of each node; the first node has pauses from a night on.
-TEST(OnFakes, PausesOfATwentiethAreFoundByTheJudgeOfNights) {
-  constexpr int kFrom = kStalledNights - 6;
-  const auto quiet = fake_launches(false);
-  const auto paused = fake_launches(true);
-  ASSERT_FALSE(quiet.empty() || paused.empty());
-  const auto events_from = [&](int from) {
-    std::vector<SeriesRuns> nights = stalled_nights(kStalledNights, {}, 1);
-    analysis::Chance chance(9);
-    for (std::size_t node = 0; node < nights.size(); ++node)
-      for (int night = 0; night < kStalledNights; ++night) {
-        const auto& all = node == 0 && night >= from ? paused : quiet;
-        const auto which =
-            static_cast<std::size_t>(chance.uniform() * static_cast<double>(all.size()));
-        nights[node].values[static_cast<std::size_t>(night)] =
-            all.at(std::min(which, all.size() - 1)).headline;
-      }
-    return events_of(nights);
-  };
-  const auto events = events_from(kFrom);
-  ASSERT_EQ(events.size(), 1U);
-  EXPECT_EQ(events[0].node, "n1");
-  EXPECT_THAT(events_from(kStalledNights), IsEmpty());
 }
 
 // --- another method on the after side ---

@@ -209,9 +209,9 @@ double slower_by(const BySeries& before, const BySeries& after, std::int64_t ser
 
 // The level stays without figures too: a pair that was not measured is missing. A shape does not:
 // the level of the same launches says so already.
-std::vector<SeriesFigures> FigureTaker::take(const store::SeriesRow& series, bool counts) {
+std::vector<SeriesFigures> FigureTaker::take(std::int64_t id, bool counts) {
+  const store::SeriesRow& series = sides_.series.at(id);
   const Launches& needed = comparison_.needed.at(kind_of(series));
-  const std::int64_t id = series.series_id;
   std::vector<SeriesFigures> out;
   for (const std::string_view statistic : statistics_of(series)) {
     SeriesFigures figures{.metric = metric_text(series, std::string(statistic)),

@@ -76,9 +76,9 @@ class FigureTaker {
   FigureTaker(const UpgradeData& sides, const Comparison& comparison)
       : sides_(sides), comparison_(comparison) {}
 
-  // The series' figures by statistic, the level first. `counts`: whether the series is of a pair
-  // that changed, whose missing shapes are noted.
-  std::vector<SeriesFigures> take(const store::SeriesRow& series, bool counts);
+  // The figures of the series with that id by statistic, the level first. `counts`: whether the
+  // series is of a pair that changed, whose missing shapes are noted.
+  std::vector<SeriesFigures> take(std::int64_t id, bool counts);
 
   // Adds a note for each shape that is not judged on some pair, with the reason. Where operations
   // became so slow that a tail of before cannot be measured any more, a pass needs that tail.

@@ -131,7 +131,7 @@ void add_metrics(const UpgradeData& sides, const Comparison& comparison, const N
     const bool is_kept = pair_of(series, roles).has_value();
     const auto pair = pair_of(series, all);
     if (!pair || comparison.left_out.contains(id)) continue;
-    for (SeriesFigures& figures : taker.take(series, is_kept && pair->changed)) {
+    for (SeriesFigures& figures : taker.take(id, is_kept && pair->changed)) {
       analysis::MetricRuns& metric = (is_kept ? metrics : dropped)[figures.metric];
       metric.name = figures.metric;
       metric.traits = analysis::traits_of(series.unit, series.larger_is_better, figures.statistic);

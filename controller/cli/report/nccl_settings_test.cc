@@ -199,7 +199,7 @@ TEST(NcclSettings, AreATableWithIntervalsAndWhatNcclChose) {
   EXPECT_EQ(
       nccl_settings_table(list, false),
       "\nNCCL settings by size; settings whose intervals overlap share a rank\n"
-      "ENDPOINTS        KERNEL             SIZE  RANK  SETTINGS                  MEDIAN         "
+      "ENDPOINTS        KERNEL             SIZE  RANK  SETTINGS                  FIGURE         "
       "  95 % INTERVAL  OF BEST  NCCL CHOSE   WHY NOT\n"
       "n1/gpu0 n2/gpu0  nccl.all_reduce  16 MiB     1  NCCL_ALGO=Ring        80.00 GB/s  79.00 "
       "GB/s..81.00 GB/s    1.000  Ring Simple\n"
