@@ -11,8 +11,10 @@
 namespace railgauge {
 namespace {
 
-// Least chance of the misses of a rule that keeps the bound.
-constexpr double kLeastChance = 1e-3;
+// Least chance of the misses of a rule that keeps the bound, among few converged runs.
+constexpr double kLeastChance = 1e-2;
+// Converged runs from which on the share itself is compared with the bound.
+constexpr std::uint64_t kManyRuns = 50;
 // Runs that find the typical length.
 constexpr std::uint64_t kTypicalRuns = 20;
 
@@ -136,6 +138,7 @@ Coverage measure_coverage_before(const SampledFamily& family, const SimulatedOpe
 
 // The chance of at least the misses seen, summed downwards from one less.
 bool is_below_bound(const Coverage& coverage) {
+  if (coverage.converged >= kManyRuns) return coverage.share() < kCoverageBound;
   const auto n = static_cast<double>(coverage.converged);
   const auto misses = static_cast<double>(coverage.converged - coverage.held);
   const double miss = 1 - kCoverageBound;

@@ -52,8 +52,9 @@ Coverage measure_coverage(const SampledFamily& family, const SimulatedOperation&
 Coverage measure_coverage_before(const SampledFamily& family, const SimulatedOperation& operation,
                                  std::uint64_t runs, std::uint64_t first_seed = 1);
 
-// Whether so many misses among the converged runs have less than one chance in a thousand at a
-// coverage of kCoverageBound.
+// Whether the share of converged runs that hold the truth is below kCoverageBound. Among fewer than
+// 50 converged runs one miss more or less is chance: there the misses must have less than one
+// chance in a hundred at that coverage.
 bool is_below_bound(const Coverage& coverage);
 
 }  // namespace railgauge
