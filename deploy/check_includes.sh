@@ -26,10 +26,12 @@ kernels/dl: kernels/core/base kernels/core/text
 kernels/memory: =core kernels/dl
 kernels/gpu: =core kernels/dl kernels/memory
 kernels/gpu/session: =gpu
+kernels/gpu/ceiling: =gpu kernels/gpu/session
 kernels/bar/backend: =gpu
-kernels/bar: =gpu kernels/gpu/session kernels/bar/backend
+kernels/bar/routine: =gpu kernels/bar/backend
+kernels/bar: =gpu kernels/gpu/session kernels/bar/backend kernels/bar/routine
 kernels/cuda/route: =gpu kernels/gpu/session
-kernels/cuda: =gpu kernels/gpu/session kernels/cuda/route
+kernels/cuda: =gpu kernels/gpu/ceiling kernels/gpu/session kernels/cuda/route
 kernels/fakes: =core kernels/dl
 kernels/launch/node: =core kernels/launch/shim
 kernels/launch/shim: kernels/core/base
@@ -42,7 +44,7 @@ kernels/mpi: =gpu kernels/mpi/binding
 kernels/nccl/collective: kernels/nccl
 kernels/nccl/communicator: =gpu
 kernels/nccl/pt2pt: kernels/nccl
-kernels/nccl: =gpu kernels/gpu/session kernels/nccl/communicator
+kernels/nccl: =gpu kernels/gpu/ceiling kernels/gpu/session kernels/nccl/communicator
 kernels/net: =core kernels/memory
 kernels/runner/task: =core kernels/core/report
 kernels/runner: =core kernels/core/report kernels kernels/launch kernels/peers kernels/peers/nccl_tests kernels/peers/osu kernels/peers/perftest kernels/runner/task
