@@ -25,6 +25,9 @@ namespace {
 constexpr std::uint64_t kBatch = 20;           // iterations between two meetings of the ranks
 constexpr std::uint64_t kWallIterations = 20;  // in one sample of the aggregate, as nccl-tests has
 constexpr std::uint64_t kWallSamples = 11;     // enough for an interval
+// A sample of the aggregate with a given count of iterations needs no more of them than last this
+// long: the wait at its end, some 20 us, is then below 0.1 % of it.
+constexpr double kWallNs = 20e6;
 // Duration of a sample with repeat=0, because a stamp between two costs up to 2 us. At most this
 // many iterations share a sample, the number that nccl-tests divides by.
 constexpr double kSampleNs = 1e6;
@@ -270,8 +273,9 @@ Status CollectiveBench::sample(Context& context, Team& team, Measured& measured)
 }
 
 // Outside the kept samples.
-// Loops of nccl-tests' kind: iterations in a row by the CPU's clock. Their number follows from the
-// measured mean, so that they too stay within the time cap.
+// Loops of nccl-tests' kind: iterations in a row by the CPU's clock. A given count is that of a
+// loop, because the wait at a loop's end counts in it as in nccl-tests' loop. Their number follows
+// from the measured mean, so that they too stay within the time cap.
 Status CollectiveBench::sample_wall(Team& team, Measured& measured) {
   const Team::Perform perform = performer();
   const std::vector<double>& samples = measured.by_rank_ns[slowest_rank(measured.by_rank_ns)];
@@ -283,12 +287,14 @@ Status CollectiveBench::sample_wall(Team& team, Measured& measured) {
   std::uint64_t iterations = kWallIterations;
   std::uint64_t loops = kWallSamples;
   if (options_.fixed_samples != 0) {
-    iterations = std::min(iterations, options_.fixed_samples);
-    loops = 1;
+    const auto enough =
+        static_cast<std::uint64_t>(std::ceil(std::min(1e9, kWallNs / std::max(1.0, mean_ns))));
+    iterations = std::min(options_.fixed_samples, std::max<std::uint64_t>(enough, kWallIterations));
   } else if (in_cap < static_cast<double>(iterations * loops)) {
     iterations = std::clamp<std::uint64_t>(static_cast<std::uint64_t>(in_cap), 1, iterations);
-    loops = std::clamp<std::uint64_t>(static_cast<std::uint64_t>(in_cap) / iterations, 1, loops);
   }
+  if (in_cap < static_cast<double>(iterations * loops))
+    loops = std::clamp<std::uint64_t>(static_cast<std::uint64_t>(in_cap) / iterations, 1, loops);
   measured.wall_iterations = iterations;
   measured.wall_by_rank_ns.assign(team.size(), {});
   for (std::uint64_t loop = 0; loop < loops; ++loop) {
