@@ -32,7 +32,7 @@ std::optional<Ceiling> copy_ceiling(const MemoryParts& memory, std::uint64_t byt
 // Reads the parts of this GPU by the driver's attributes.
 Result<MemoryParts> memory_parts(const Gpu& gpu);
 
-// What a GPU has towards other GPUs; 0 where unknown.
+// A GPU's links towards other GPUs; 0 where unknown.
 struct PeerParts {
   int links = 0;
   double link_bytes_per_second = 0;  // one NVLink, one direction
@@ -42,7 +42,7 @@ struct PeerParts {
 // PCIe link together, because the driver may use either. Absent where an end is unknown. Pure.
 std::optional<Ceiling> peer_ceiling(std::span<const PeerParts> ends);
 // Reads the parts of this GPU by NVML (NVML_FI_DEV_NVLINK_LINK_COUNT, ..._SPEED_MBPS_COMMON) and
-// sysfs. Parts that neither tells are 0. Opens and closes NVML. Thread safe.
+// sysfs. Parts that neither reports are 0. Opens and closes NVML. Thread safe.
 PeerParts peer_parts(const Gpu& gpu);
 
 // Returns kDataLoss when `bytes_per_second` exceeds the ceiling; `name` is what was measured.
