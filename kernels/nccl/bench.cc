@@ -18,6 +18,7 @@
 #include "kernels/core/text/units.h"
 #include "kernels/dl/cuda.h"
 #include "kernels/gpu/session/session.h"
+#include "kernels/nccl/proof.h"
 
 namespace railgauge::nccl {
 namespace {
@@ -130,6 +131,14 @@ Status CollectiveBench::perform(const Order& order, std::vector<double>& samples
           "iterations in a row", plan_.stall_timeout_ns, Comm::kWatched,
           [order, taken](RankState& state) { return state.stage->wall(order.count, *taken); });
       break;
+    case Command::kCheck:
+      return guarded("check the timed calls' data", kOwnWorkNs, Comm::kWatched,
+                     [](RankState& state) { return state.stage->check_data(); });
+    case Command::kProve:
+      return guarded("a proof's round", plan_.stall_timeout_ns, Comm::kWatched,
+                     [order](RankState& state) {
+                       return state.stage->prove({.first = order.repeat, .slots = order.count});
+                     });
     default:
       return fail(Code::kInternal, "rank 0: ordered what nobody knows");
   }
@@ -205,6 +214,9 @@ Status CollectiveBench::lead(Context& context, Team& team, Measured& measured) {
   if (done) done = sample(context, team, measured);
   if (done) done = sample_wall(team, measured);
   state_->session.end_point();
+  if (done && plan_.verify)
+    done = prove_size(team, performer(), *operation_, plan_,
+                      proof_share(proof_time_ns_, sizes_.size()), measured);
   if (!done && team.broken()) return done;  // they know
   return team.end_orders(done);
 }
@@ -325,6 +337,9 @@ void CollectiveBench::report(Context& context, const Measured& measured,
       facts["protocol"] = choice_->protocol;
       if (!choice_->channels.empty()) facts["channels"] = choice_->channels;
     }
+    if (plan_.verify)
+      facts["proved_calls"] =
+          plan_.graph_calls == 0 ? "one by one" : "as a graph, of at most as many as the timed one";
     if (plan_.verify)
       facts["verified_call"] = plan_.graph_calls != 0 && !(plan_.in_place && operation_->reduces)
                                    ? "one more launch of the graph, on fresh data"
@@ -451,6 +466,7 @@ KernelInfo info_of(const Operation& operation) {
       .apply(add_environment_parameters)
       .sampling("iterations", kMinSamples, kMaxSamples)
       .least_time("2s")
+      .proof_time()
       .apply(gpu::add_session_parameters);
   KernelInfo info = builder.build();
   for (ParameterInfo& parameter : *info.mutable_parameters())
@@ -473,6 +489,7 @@ Status CollectiveBench::read_parameters(const Params& params) {
   sizes_ = params.bytes_list("sizes");
   options_ = RG_TRY(sampler_options(params));
   options_.rate = SamplerOptions::Rate::kOfTimes;
+  proof_time_ns_ = params.duration_ns("proof_time");
   plan_.type = datatype_of(params.text("datatype"));
   if (operation_->reduces) plan_.reduction = reduction_of(params.text("reduction"));
   if (operation_->rooted) plan_.root = static_cast<std::uint32_t>(params.integer("root"));
@@ -614,14 +631,15 @@ Status CollectiveBench::set_stage(Context& context, Team& team, const std::strin
       });
   RG_TRY(team.agree(joined));
   team.begin_step("allocating memory");
-  const std::uint64_t most = share_of_size(*operation_, *std::ranges::max_element(sizes_),
-                                           bytes_of(plan_.type), plan_.ranks);
+  std::vector<std::uint64_t> counts;
+  for (const std::uint64_t size : sizes_)
+    counts.push_back(share_of_size(*operation_, size, bytes_of(plan_.type), plan_.ranks));
   const TickClock& clock = tick_clock(context);
   const Status made =
       guarded(team.step(), kAllocateNs, Comm::kWatched,
-              [most, &clock, plan = plan_, operation = operation_](RankState& state) -> Status {
+              [counts, &clock, plan = plan_, operation = operation_](RankState& state) -> Status {
                 state.stage = RG_TRY(Stage::create(state.session.gpu(), clock, *operation, plan,
-                                                   state.comm, *state.progress, most));
+                                                   state.comm, *state.progress, counts));
                 return {};
               });
   RG_TRY(team.agree(made));
