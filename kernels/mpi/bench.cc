@@ -104,7 +104,11 @@ void add_sampling(InfoBuilder& builder, const Operation& operation) {
 // that it would ignore.
 KernelInfo info_of(const Operation& operation) {
   // Since revision 2 the figures of a rate have all time in them, and latencies have 5,000 samples.
-  InfoBuilder builder(std::string(operation.name), 2, std::string(operation.summary));
+  // Since revision 3 the windows between two ranks use one buffer, and mpi.rate is the mean of the
+  // pairs' times.
+  const bool between_two_sides = operation.windowed && operation.exposed == Exposed::kNothing;
+  InfoBuilder builder(std::string(operation.name), between_two_sides ? 3 : 2,
+                      std::string(operation.summary));
   builder.ranks(2, operation.pair ? 2 : 0).endpoint("none").metrics({names_of(operation).metric});
   builder.choice("mpi", "", "which MPI measures: its program and launcher", {"openmpi", "mpich"})
       .identity();
@@ -118,6 +122,20 @@ KernelInfo info_of(const Operation& operation) {
     builder
         .integer("window", "messages in flight", kDefaultWindow, 1,
                  static_cast<double>(kMostWindow))
+        .identity();
+  if (between_two_sides)
+    builder
+        .choice("buffers", "",
+                "where a window's messages are: single: all in one buffer, as in OSU's programs; "
+                "each: each in its own place",
+                {"single", "each"})
+        .identity();
+  if (operation.timed == Timed::kAll)
+    builder
+        .choice("over_ranks", "",
+                "a sample is the time of the slowest rank, or the mean of all ranks' times, as in "
+                "OSU's programs",
+                {"slowest", "mean"})
         .identity();
   if (operation.rooted)
     builder.integer("root", "the rank that has the message or gets the sum", 0, 0, 1e6).identity();
@@ -149,7 +167,8 @@ Share Bench::share_of(std::size_t size_index) const {
           .rank = rank_,
           .ranks = ranks_,
           .root = root_,
-          .window = window_};
+          .window = window_,
+          .one_buffer = one_buffer_};
 }
 
 // Called by rank 0 alone; the others wait for it in follow().
@@ -313,8 +332,8 @@ double Bench::value(double ns, std::size_t size_index) const {
   return messages * static_cast<double>(sizes_[size_index]) / seconds;
 }
 
-// Takes `count` samples and appends their values. A sample lasts as long as its slowest counting
-// rank. The deadline is checked here, between batches: within a batch rank 0 could not reach the
+// Takes `count` samples and appends their values; over_ranks.h makes one time of all counting
+// ranks'. The deadline is checked here, between batches: within a batch rank 0 could not reach the
 // others.
 Status Bench::batch(Context& context, std::size_t size_index, std::uint64_t count,
                     std::vector<double>& out) {
@@ -326,13 +345,16 @@ Status Bench::batch(Context& context, std::size_t size_index, std::uint64_t coun
   // Gathered times are ordered by rank, then by iteration.
   for (std::uint64_t i = 0; i < count; ++i) {
     double ns = clock.to_ns(ticks_[i]);
-    if (operation_.timed != Timed::kFirst)
+    if (operation_.timed != Timed::kFirst) {
+      OneOfRanks sample(over_ranks_);
       for (std::uint32_t rank = 0; rank < ranks_; ++rank) {
         const double its_ns = all_ns_[rank * count + i];
         if (!counts(rank)) continue;
-        ns = std::max(ns, its_ns);
+        sample.add(its_ns);
         by_rank_ns_[rank].push_back(its_ns);
       }
+      ns = sample.ns();
+    }
     out.push_back(value(ns, size_index));
   }
   return {};
@@ -383,6 +405,11 @@ Status Bench::prepare(Context& context) {
   const Params& params = context.params;
   sizes_ = operation_.sized ? params.bytes_list("sizes") : std::vector<std::uint64_t>{0};
   if (operation_.windowed) window_ = static_cast<std::uint64_t>(params.integer("window"));
+  if (operation_.windowed && operation_.exposed == Exposed::kNothing)
+    one_buffer_ = params.text("buffers") == "single";
+  if (operation_.timed == Timed::kFirstHalf ||
+      (operation_.timed == Timed::kAll && params.text("over_ranks") == "mean"))
+    over_ranks_ = OverRanks::kMean;
   if (operation_.rooted) root_ = static_cast<std::uint32_t>(params.integer("root"));
   // MPI would end the ranks for a root that does not exist.
   if (root_ >= ranks_)
@@ -529,7 +556,7 @@ Point Bench::point_of(const Context& context, std::size_t size_index,
 }
 
 // The point of one size, with the skipped samples counted as warm-up. A collective also reports the
-// distribution of the ranks that differ most (far_ranks.h).
+// means of the ranks, and the distribution of the ranks that differ most (far_ranks.h).
 void Bench::report(Context& context, std::size_t size_index, Sampled sampled,
                    std::uint64_t skipped) {
   // Skipped samples were taken and do not count, as warm-up does.
@@ -539,6 +566,8 @@ void Bench::report(Context& context, std::size_t size_index, Sampled sampled,
       fmt::format("{:.3f}", tick_clock(context).drift_ppm());
   std::vector<std::uint32_t> kept;
   if (operation_.timed == Timed::kAll) {
+    for (const auto& [name, told] : rank_mean_facts(by_rank_ns_))
+      (*point.mutable_facts())[name] = told;
     kept = far_ranks(by_rank_ns_, kMostRankPoints);
     if (kept.size() < ranks_)
       (*point.mutable_facts())["rank_distributions"] = fmt::format(

@@ -12,6 +12,7 @@
 #include "kernels/core/sampling.h"
 #include "kernels/gpu/device.h"
 #include "kernels/mpi/operation.h"
+#include "kernels/mpi/over_ranks.h"
 
 namespace railgauge::mpi {
 
@@ -90,6 +91,8 @@ class Bench final : public Kernel {
   std::uint32_t ranks_ = 1;
   std::uint32_t root_ = 0;
   std::uint64_t window_ = 1;
+  bool one_buffer_ = false;
+  OverRanks over_ranks_ = OverRanks::kSlowest;
   SamplerOptions options_;
   // Large enough for every size of the task.
   Area send_;

@@ -4,6 +4,7 @@
 #include "kernels/mpi/binding/launched.h"
 #include "kernels/mpi/binding/library_facts.h"
 #include "kernels/mpi/data.h"
+#include "kernels/mpi/over_ranks.h"
 #include "kernels/mpi/parts.h"
 
 namespace railgauge::mpi {
@@ -89,6 +90,29 @@ TEST(Share, GivesEachMessageInFlightAPlaceUntilMemoryWouldGrow) {
   EXPECT_EQ((Share{.bytes = 4U << 20U, .window = 64}.places()), 16U);
   EXPECT_EQ((Share{.bytes = 1U << 30U, .window = 64}.places()), 1U);
   EXPECT_EQ((Share{.bytes = 0, .window = 64}.places()), 64U);
+  EXPECT_EQ((Share{.bytes = 8, .window = 64, .one_buffer = true}.places()), 1U);
+  EXPECT_EQ((Share{.bytes = 8, .window = 64, .one_buffer = true}.place(63)), 0U);
+}
+
+TEST(OneOfRanks, IsTheSlowestOrTheMean) {
+  OneOfRanks slowest(OverRanks::kSlowest);
+  OneOfRanks mean(OverRanks::kMean);
+  EXPECT_EQ(mean.ns(), 0);
+  for (const double ns : {10.0, 40.0, 25.0}) {
+    slowest.add(ns);
+    mean.add(ns);
+  }
+  EXPECT_EQ(slowest.ns(), 40);
+  EXPECT_EQ(mean.ns(), 25);
+}
+
+TEST(RankMeans, AreTheirMeanTheLeastAndTheMost) {
+  const auto facts = rank_mean_facts({{10, 20}, {40, 60}, {30, 30}});
+  EXPECT_EQ(facts.at(kRankMeansFact), "31.7");
+  EXPECT_EQ(facts.at(kLeastRankMeanFact), "15.0");
+  EXPECT_EQ(facts.at(kMostRankMeanFact), "50.0");
+  EXPECT_TRUE(rank_mean_facts({{10}, {}}).empty());
+  EXPECT_TRUE(rank_mean_facts({}).empty());
 }
 
 TEST(Data, ShowsAnyWrongByteAndAnyWrongSum) {

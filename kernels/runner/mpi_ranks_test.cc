@@ -197,7 +197,8 @@ TEST(Ranks, UseTheTransportThatATunableNames) {
   const Ended ended = launch("mpi.lat", 2, more);
   ASSERT_EQ(ended.exit_code, kExitPassed) << ended.err << ended.out;
   const auto facts = report_of(ended).started().facts();
-  const std::string used = facts.at(kMpi == "mpich" ? "mpi_transports" : "mpi_btl");
+  const std::string used =
+      facts.at(kMpi == "mpich" ? "mpi_transports" : "mpi_btl");
   EXPECT_THAT(used, HasSubstr(kMpi == "mpich" ? "sysv" : "tcp"));
   EXPECT_THAT(used, ::testing::Not(HasSubstr(kMpi == "mpich" ? "posix" : "vader")));
   EXPECT_THAT(facts.at("mpi_settings"), HasSubstr(kMpi == "mpich" ? "UCX_TLS=" : "OMPI_MCA_btl="));
@@ -327,6 +328,15 @@ TEST(Ranks, ReadOsusCommandLineAndMpisSpelling) {
   ASSERT_EQ(report.points_size(), 2);
   EXPECT_EQ(report.points(0).sample_count(), 5);
   EXPECT_EQ(report.points(0).warmup_count(), 2);
+  const Ended collective = launch("osu_allreduce", 2, {"-m", "4:4", "-i", "5", "-x", "2"});
+  ASSERT_EQ(collective.exit_code, kExitPassed) << collective.err << collective.out;
+  const RunnerReport sums = report_of(collective);
+  ASSERT_GT(sums.points_size(), 0);
+  // OSU's figure: the mean over the ranks of their means.
+  const auto& facts = sums.points(0).facts();
+  EXPECT_NEAR(sums.points(0).mean(), std::stod(facts.at("mean_of_ranks_ns")), 0.06);
+  EXPECT_LE(std::stod(facts.at("least_rank_mean_ns")), sums.points(0).mean() + 0.06);
+  EXPECT_GE(std::stod(facts.at("most_rank_mean_ns")), sums.points(0).mean() - 0.06);
   const Ended spelled = launch("MPI_Barrier", 2, {}, {"PATH=/nowhere"});  // starts no rank
   EXPECT_EQ(report_of(spelled).kernel(), "mpi.barrier") << spelled.err;
 }
