@@ -38,7 +38,8 @@ kernels/mpi/binding: =core kernels/dl
 kernels/mpi/collective: kernels/mpi
 kernels/mpi/one_sided: kernels/mpi
 kernels/mpi/pt2pt: kernels/mpi
-kernels/mpi: =gpu kernels/mpi/binding
+kernels/mpi/path: =core
+kernels/mpi: =gpu kernels/mpi/binding kernels/mpi/path
 kernels/nccl/collective: kernels/nccl
 kernels/nccl/communicator: =gpu
 kernels/nccl/pt2pt: kernels/nccl

@@ -191,6 +191,8 @@ void Bench::begin(std::size_t size_index) {
   floats_of_rank_ = floats_of_ranks(share);
   mpi_->sync();
   mpi_->barrier();
+  played_ = 0;
+  traffic_before_ = traffic_.read();
 }
 
 // One batch: all ranks run the timed calls, then rank 0 gathers the times where more than its own
@@ -203,6 +205,7 @@ void Bench::play(const TickClock& clock, std::size_t size_index, std::uint64_t c
   // handling.
   mpi_->barrier();
   operation_.play(work, ticks_);
+  played_ += count;
   if (operation_.timed == Timed::kFirst) return;
   own_ns_.clear();
   for (const std::uint64_t ticks : ticks_) own_ns_.push_back(clock.to_ns(ticks));
@@ -242,17 +245,22 @@ Status Bench::share(Group& group, const Status& mine) const {
   return {};
 }
 
-// Memory is exposed once for the largest size, because creating a window is collective and slow.
-// The window is freed on every path: MPI_Win_free is collective too, and a rank that skipped it
-// would leave the others waiting.
-Status Bench::measure(Context& context, Group& group) {
+// For the largest size.
+Status Bench::expose_memory() {
   const Share largest =
       share_of(static_cast<std::size_t>(std::ranges::max_element(sizes_) - sizes_.begin()));
-  Status ended;
   if (operation_.exposed == Exposed::kReceive)
-    ended = mpi_->expose(receive_.data(), operation_.receive_bytes(largest));
+    return mpi_->expose(receive_.data(), operation_.receive_bytes(largest));
   if (operation_.exposed == Exposed::kSend)
-    ended = mpi_->expose(send_.data(), operation_.send_bytes(largest));
+    return mpi_->expose(send_.data(), operation_.send_bytes(largest));
+  return {};
+}
+
+// Memory is exposed once, because creating a window is collective and slow. The window is freed on
+// every path: MPI_Win_free is collective too, and a rank that skipped it would leave the others
+// waiting.
+Status Bench::measure(Context& context, Group& group) {
+  Status ended = expose_memory();
   if (ended) ended = rank_ == 0 ? lead(context) : follow(context);
   mpi_->unexpose();
   return share(group, ended);
@@ -280,12 +288,17 @@ Status Bench::follow(Context& context) {
     if (order.act == Act::kBegin) begin(order.size_index);
     if (order.act == Act::kPlay) failpoint("mpi_follower");
     if (order.act == Act::kPlay) play(clock, order.size_index, order.count);
+    if (order.act == Act::kTraffic) gather_traffic(order.size_index);
     if (order.act == Act::kVerify)
       if (Status found = verify(order.size_index); !found) ended = std::move(found);
+    if (order.act == Act::kStage)
+      if (Status staged = stage(clock, order.size_index, order.count != 0); !staged)
+        ended = std::move(staged);
   }
 }
 
-// One size on rank 0: fresh data, warm-up or skipped samples, sampling, verification, the report.
+// One size on rank 0: fresh data, warm-up or skipped samples, sampling, the look at the counters,
+// verification, the staged twin of GPU memory, the report.
 // When the sampler starts over (`start`), the distributions of the ranks start over too.
 Status Bench::lead_size(Context& context, std::size_t size_index) {
   const auto start = [&]() -> Status {
@@ -310,9 +323,12 @@ Status Bench::lead_size(Context& context, std::size_t size_index) {
       sampler.run([&](std::uint64_t count,
                       std::vector<double>& out) { return batch(context, size_index, count, out); },
                   start));
+  send_order(Act::kTraffic, size_index);
+  gather_traffic(size_index);
   send_order(Act::kVerify, size_index);
   RG_TRY_OK(verify(size_index));
   if (stopped_) return {};  // the rank that found it says what
+  RG_TRY_OK(measure_twin(context, size_index, sampled));
   report(context, size_index, sampled, skipped);
   return {};
 }
@@ -465,7 +481,9 @@ Status Bench::open_memory(Context& context) {
     memory_ = memory_of(rank_ == 0 || peer == "same" ? context.params.text("memory") : peer);
     staged_ = context.params.text("gpu_path") == "staged";
     const std::string& target = peer == "same" ? context.params.text("memory") : peer;
-    target_staged_ = staged_ && operation_.exposed != Exposed::kNothing && target != "host";
+    target_on_gpu_ = operation_.exposed != Exposed::kNothing && target != "host";
+    target_staged_ = staged_ && target_on_gpu_;
+    any_gpu_ = context.params.text("memory") != "host" || target != "host";
   }
   if (on_gpu()) {
     const auto launched = launched_rank(process_environment());
@@ -486,7 +504,7 @@ Status Bench::open_memory(Context& context) {
   send_ = RG_TRY(Area::allocate(memory_, staged_, gpu_.name(), send_bytes));
   receive_ = RG_TRY(Area::allocate(memory_, staged_, gpu_.name(), receive_bytes));
   context.reporter.fact("memory", send_.observed());
-  if (on_gpu()) context.reporter.fact("gpu_path", staged_ ? "staged" : "direct");
+  if (on_gpu()) context.reporter.fact("gpu_path_configured", staged_ ? "staged" : "direct");
   if (target_staged_)
     context.reporter.fact("one_sided_staging",
                           "the target copies to or from its GPU when a message asks it to, within "
@@ -526,12 +544,27 @@ Status Bench::check_same_mpi(Group& group) {
   return {};
 }
 
+namespace {
+
+// Tests give the memory of a fake GPU, which is the host's, to an MPI that knows no GPU.
+bool pretends_cuda() {
+#ifdef RAILGAUGE_FAILPOINTS
+  const char* chosen = std::getenv("RAILGAUGE_FAILPOINT");
+  return chosen != nullptr && std::string_view(chosen) == "mpi_cuda_aware" &&
+         loaded_cuda().synthetic;
+#else
+  return false;
+#endif
+}
+
+}  // namespace
+
 // Device pointers given to an MPI that does not know them end in a crash.
 Status Bench::check_cuda(Context& context) {
   const CudaSupport support = mpi_->cuda_support();
   context.reporter.fact("mpi_built_with_cuda", words_of(support.built));
   context.reporter.fact("mpi_cuda_enabled", words_of(support.enabled));
-  if (!on_gpu() || staged_ || support.usable()) return {};
+  if (!on_gpu() || staged_ || support.usable() || pretends_cuda()) return {};
   return fail(Code::kFailedPrecondition,
               "{} ({}): not CUDA-aware: built with CUDA: {}, enabled here: {}; install one built "
               "--with-cuda, or say gpu_path=staged",
@@ -564,6 +597,7 @@ void Bench::report(Context& context, std::size_t size_index, Sampled sampled,
   Point point = point_of(context, size_index, sampled);
   (*point.mutable_facts())["clock_drift_ppm"] =
       fmt::format("{:.3f}", tick_clock(context).drift_ppm());
+  for (const auto& [name, told] : path_facts_) (*point.mutable_facts())[name] = told;
   std::vector<std::uint32_t> kept;
   if (operation_.timed == Timed::kAll) {
     for (const auto& [name, told] : rank_mean_facts(by_rank_ns_))

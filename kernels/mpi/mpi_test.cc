@@ -1,6 +1,8 @@
 // Parts of the MPI family that need no MPI.
 #include <gtest/gtest.h>
 
+#include "kernels/core/base/clock.h"
+#include "kernels/mpi/bench.h"
 #include "kernels/mpi/binding/launched.h"
 #include "kernels/mpi/binding/library_facts.h"
 #include "kernels/mpi/data.h"
@@ -92,6 +94,27 @@ TEST(Share, GivesEachMessageInFlightAPlaceUntilMemoryWouldGrow) {
   EXPECT_EQ((Share{.bytes = 0, .window = 64}.places()), 64U);
   EXPECT_EQ((Share{.bytes = 8, .window = 64, .one_buffer = true}.places()), 1U);
   EXPECT_EQ((Share{.bytes = 8, .window = 64, .one_buffer = true}.place(63)), 0U);
+}
+
+// This test's program has no MPI.
+struct Nobody final : Reporter {
+  void point(Point /*point*/) override {}
+  void note(std::string_view /*severity*/, std::string /*text*/) override {}
+  void fact(std::string_view /*name*/, std::string /*value*/) override {}
+};
+
+TEST(Bench, NamesTheProgramsThatHaveAnMpi) {
+  static constexpr Operation kAny{.name = "mpi.any", .summary = "any"};
+  const auto params = Params::parse(info_of(kAny), {});
+  ASSERT_TRUE(params) << params.error().message;
+  Nobody reporter;
+  TickClock clock = TickClock::calibrate({.calibration_seconds = 0.02});
+  Context context{*params, reporter, clock, "", 0, false};
+  const Status prepared = Bench(kAny).prepare(context);
+  ASSERT_FALSE(prepared);
+  EXPECT_EQ(prepared.error().code, Code::kUnimplemented);
+  EXPECT_NE(prepared.error().message.find("`mpirun -n 2 railgauge-runner-openmpi mpi.any`"),
+            std::string::npos);
 }
 
 TEST(OneOfRanks, IsTheSlowestOrTheMean) {

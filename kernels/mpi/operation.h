@@ -56,6 +56,11 @@ class Area {
   void forget_host_copy() {
     if (staged_) std::ranges::fill(host_.span(), std::byte{0x5a});
   }
+  // Chooses for GPU memory whether messages are staged; host memory is never.
+  void set_staged(bool staged);
+  // Returns the least time of several copies of `bytes` from the GPU to pinned host memory, in ns;
+  // 0 where the memory is not the GPU's own, too small, or cannot be pinned.
+  [[nodiscard]] double least_copy_ns(std::size_t bytes, const TickClock& clock);
   // Returns the first failed copy.
   [[nodiscard]] const Status& status() const { return status_; }
   // Returns the kind of memory that the CUDA driver reports for MPI's argument: "host", "device",
