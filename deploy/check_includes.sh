@@ -18,7 +18,7 @@ kernels/core/cpu: kernels/core/base kernels/core/text
 kernels/core/proof: kernels/core/base kernels/core/text
 kernels/core/report: kernels/core/base kernels/core/text
 kernels/core: kernels/core/base kernels/core/group kernels/core/stats kernels/core/text
-kernels/peers/osu: =core
+kernels/peers/osu: =core kernels/core/report
 kernels/peers: =core kernels/core/report
 kernels/peers/nccl_tests: =core kernels/core/report kernels/peers
 kernels/peers/perftest: =core kernels/core/report kernels/peers/nccl_tests kernels/peers/osu
@@ -40,7 +40,8 @@ kernels/mpi/binding: =core kernels/dl
 kernels/mpi/collective: kernels/mpi
 kernels/mpi/one_sided: kernels/mpi
 kernels/mpi/pt2pt: kernels/mpi
-kernels/mpi: =gpu kernels/mpi/binding
+kernels/mpi/path: =core
+kernels/mpi: =gpu kernels/mpi/binding kernels/mpi/path
 kernels/nccl/collective: kernels/nccl
 kernels/nccl/communicator: =gpu
 kernels/nccl/pt2pt: kernels/nccl

@@ -104,7 +104,11 @@ void add_sampling(InfoBuilder& builder, const Operation& operation) {
 // that it would ignore.
 KernelInfo info_of(const Operation& operation) {
   // Since revision 2 the figures of a rate have all time in them, and latencies have 5,000 samples.
-  InfoBuilder builder(std::string(operation.name), 2, std::string(operation.summary));
+  // Since revision 3 the windows between two ranks use one buffer, and mpi.rate is the mean of the
+  // pairs' times.
+  const bool between_two_sides = operation.windowed && operation.exposed == Exposed::kNothing;
+  InfoBuilder builder(std::string(operation.name), between_two_sides ? 3 : 2,
+                      std::string(operation.summary));
   builder.ranks(2, operation.pair ? 2 : 0).endpoint("none").metrics({names_of(operation).metric});
   builder.choice("mpi", "", "which MPI measures: its program and launcher", {"openmpi", "mpich"})
       .identity();
@@ -118,6 +122,20 @@ KernelInfo info_of(const Operation& operation) {
     builder
         .integer("window", "messages in flight", kDefaultWindow, 1,
                  static_cast<double>(kMostWindow))
+        .identity();
+  if (between_two_sides)
+    builder
+        .choice("buffers", "",
+                "where a window's messages are: single: all in one buffer, as in OSU's programs; "
+                "each: each in its own place",
+                {"single", "each"})
+        .identity();
+  if (operation.timed == Timed::kAll)
+    builder
+        .choice("over_ranks", "",
+                "a sample is the time of the slowest rank, or the mean of all ranks' times, as in "
+                "OSU's programs",
+                {"slowest", "mean"})
         .identity();
   if (operation.rooted)
     builder.integer("root", "the rank that has the message or gets the sum", 0, 0, 1e6).identity();
@@ -149,7 +167,8 @@ Share Bench::share_of(std::size_t size_index) const {
           .rank = rank_,
           .ranks = ranks_,
           .root = root_,
-          .window = window_};
+          .window = window_,
+          .one_buffer = one_buffer_};
 }
 
 // Called by rank 0 alone; the others wait for it in follow().
@@ -172,6 +191,8 @@ void Bench::begin(std::size_t size_index) {
   floats_of_rank_ = floats_of_ranks(share);
   mpi_->sync();
   mpi_->barrier();
+  played_ = 0;
+  traffic_before_ = traffic_.read();
 }
 
 // One batch: all ranks run the timed calls, then rank 0 gathers the times where more than its own
@@ -184,6 +205,7 @@ void Bench::play(const TickClock& clock, std::size_t size_index, std::uint64_t c
   // handling.
   mpi_->barrier();
   operation_.play(work, ticks_);
+  played_ += count;
   if (operation_.timed == Timed::kFirst) return;
   own_ns_.clear();
   for (const std::uint64_t ticks : ticks_) own_ns_.push_back(clock.to_ns(ticks));
@@ -223,17 +245,22 @@ Status Bench::share(Group& group, const Status& mine) const {
   return {};
 }
 
-// Memory is exposed once for the largest size, because creating a window is collective and slow.
-// The window is freed on every path: MPI_Win_free is collective too, and a rank that skipped it
-// would leave the others waiting.
-Status Bench::measure(Context& context, Group& group) {
+// For the largest size.
+Status Bench::expose_memory() {
   const Share largest =
       share_of(static_cast<std::size_t>(std::ranges::max_element(sizes_) - sizes_.begin()));
-  Status ended;
   if (operation_.exposed == Exposed::kReceive)
-    ended = mpi_->expose(receive_.data(), operation_.receive_bytes(largest));
+    return mpi_->expose(receive_.data(), operation_.receive_bytes(largest));
   if (operation_.exposed == Exposed::kSend)
-    ended = mpi_->expose(send_.data(), operation_.send_bytes(largest));
+    return mpi_->expose(send_.data(), operation_.send_bytes(largest));
+  return {};
+}
+
+// Memory is exposed once, because creating a window is collective and slow. The window is freed on
+// every path: MPI_Win_free is collective too, and a rank that skipped it would leave the others
+// waiting.
+Status Bench::measure(Context& context, Group& group) {
+  Status ended = expose_memory();
   if (ended) ended = rank_ == 0 ? lead(context) : follow(context);
   mpi_->unexpose();
   return share(group, ended);
@@ -261,12 +288,17 @@ Status Bench::follow(Context& context) {
     if (order.act == Act::kBegin) begin(order.size_index);
     if (order.act == Act::kPlay) failpoint("mpi_follower");
     if (order.act == Act::kPlay) play(clock, order.size_index, order.count);
+    if (order.act == Act::kTraffic) gather_traffic(order.size_index);
     if (order.act == Act::kVerify)
       if (Status found = verify(order.size_index); !found) ended = std::move(found);
+    if (order.act == Act::kStage)
+      if (Status staged = stage(clock, order.size_index, order.count != 0); !staged)
+        ended = std::move(staged);
   }
 }
 
-// One size on rank 0: fresh data, warm-up or skipped samples, sampling, verification, the report.
+// One size on rank 0: fresh data, warm-up or skipped samples, sampling, the look at the counters,
+// verification, the staged twin of GPU memory, the report.
 // When the sampler starts over (`start`), the distributions of the ranks start over too.
 Status Bench::lead_size(Context& context, std::size_t size_index) {
   const auto start = [&]() -> Status {
@@ -291,9 +323,12 @@ Status Bench::lead_size(Context& context, std::size_t size_index) {
       sampler.run([&](std::uint64_t count,
                       std::vector<double>& out) { return batch(context, size_index, count, out); },
                   start));
+  send_order(Act::kTraffic, size_index);
+  gather_traffic(size_index);
   send_order(Act::kVerify, size_index);
   RG_TRY_OK(verify(size_index));
   if (stopped_) return {};  // the rank that found it says what
+  RG_TRY_OK(measure_twin(context, size_index, sampled));
   report(context, size_index, sampled, skipped);
   return {};
 }
@@ -313,8 +348,8 @@ double Bench::value(double ns, std::size_t size_index) const {
   return messages * static_cast<double>(sizes_[size_index]) / seconds;
 }
 
-// Takes `count` samples and appends their values. A sample lasts as long as its slowest counting
-// rank. The deadline is checked here, between batches: within a batch rank 0 could not reach the
+// Takes `count` samples and appends their values; over_ranks.h makes one time of all counting
+// ranks'. The deadline is checked here, between batches: within a batch rank 0 could not reach the
 // others.
 Status Bench::batch(Context& context, std::size_t size_index, std::uint64_t count,
                     std::vector<double>& out) {
@@ -326,13 +361,16 @@ Status Bench::batch(Context& context, std::size_t size_index, std::uint64_t coun
   // Gathered times are ordered by rank, then by iteration.
   for (std::uint64_t i = 0; i < count; ++i) {
     double ns = clock.to_ns(ticks_[i]);
-    if (operation_.timed != Timed::kFirst)
+    if (operation_.timed != Timed::kFirst) {
+      OneOfRanks sample(over_ranks_);
       for (std::uint32_t rank = 0; rank < ranks_; ++rank) {
         const double its_ns = all_ns_[rank * count + i];
         if (!counts(rank)) continue;
-        ns = std::max(ns, its_ns);
+        sample.add(its_ns);
         by_rank_ns_[rank].push_back(its_ns);
       }
+      ns = sample.ns();
+    }
     out.push_back(value(ns, size_index));
   }
   return {};
@@ -383,6 +421,11 @@ Status Bench::prepare(Context& context) {
   const Params& params = context.params;
   sizes_ = operation_.sized ? params.bytes_list("sizes") : std::vector<std::uint64_t>{0};
   if (operation_.windowed) window_ = static_cast<std::uint64_t>(params.integer("window"));
+  if (operation_.windowed && operation_.exposed == Exposed::kNothing)
+    one_buffer_ = params.text("buffers") == "single";
+  if (operation_.timed == Timed::kFirstHalf ||
+      (operation_.timed == Timed::kAll && params.text("over_ranks") == "mean"))
+    over_ranks_ = OverRanks::kMean;
   if (operation_.rooted) root_ = static_cast<std::uint32_t>(params.integer("root"));
   // MPI would end the ranks for a root that does not exist.
   if (root_ >= ranks_)
@@ -438,7 +481,9 @@ Status Bench::open_memory(Context& context) {
     memory_ = memory_of(rank_ == 0 || peer == "same" ? context.params.text("memory") : peer);
     staged_ = context.params.text("gpu_path") == "staged";
     const std::string& target = peer == "same" ? context.params.text("memory") : peer;
-    target_staged_ = staged_ && operation_.exposed != Exposed::kNothing && target != "host";
+    target_on_gpu_ = operation_.exposed != Exposed::kNothing && target != "host";
+    target_staged_ = staged_ && target_on_gpu_;
+    any_gpu_ = context.params.text("memory") != "host" || target != "host";
   }
   if (on_gpu()) {
     const auto launched = launched_rank(process_environment());
@@ -459,7 +504,7 @@ Status Bench::open_memory(Context& context) {
   send_ = RG_TRY(Area::allocate(memory_, staged_, gpu_.name(), send_bytes));
   receive_ = RG_TRY(Area::allocate(memory_, staged_, gpu_.name(), receive_bytes));
   context.reporter.fact("memory", send_.observed());
-  if (on_gpu()) context.reporter.fact("gpu_path", staged_ ? "staged" : "direct");
+  if (on_gpu()) context.reporter.fact("gpu_path_configured", staged_ ? "staged" : "direct");
   if (target_staged_)
     context.reporter.fact("one_sided_staging",
                           "the target copies to or from its GPU when a message asks it to, within "
@@ -499,12 +544,27 @@ Status Bench::check_same_mpi(Group& group) {
   return {};
 }
 
+namespace {
+
+// Tests give the memory of a fake GPU, which is the host's, to an MPI that knows no GPU.
+bool pretends_cuda() {
+#ifdef RAILGAUGE_FAILPOINTS
+  const char* chosen = std::getenv("RAILGAUGE_FAILPOINT");
+  return chosen != nullptr && std::string_view(chosen) == "mpi_cuda_aware" &&
+         loaded_cuda().synthetic;
+#else
+  return false;
+#endif
+}
+
+}  // namespace
+
 // Device pointers given to an MPI that does not know them end in a crash.
 Status Bench::check_cuda(Context& context) {
   const CudaSupport support = mpi_->cuda_support();
   context.reporter.fact("mpi_built_with_cuda", words_of(support.built));
   context.reporter.fact("mpi_cuda_enabled", words_of(support.enabled));
-  if (!on_gpu() || staged_ || support.usable()) return {};
+  if (!on_gpu() || staged_ || support.usable() || pretends_cuda()) return {};
   return fail(Code::kFailedPrecondition,
               "{} ({}): not CUDA-aware: built with CUDA: {}, enabled here: {}; install one built "
               "--with-cuda, or say gpu_path=staged",
@@ -529,7 +589,7 @@ Point Bench::point_of(const Context& context, std::size_t size_index,
 }
 
 // The point of one size, with the skipped samples counted as warm-up. A collective also reports the
-// distribution of the ranks that differ most (far_ranks.h).
+// means of the ranks, and the distribution of the ranks that differ most (far_ranks.h).
 void Bench::report(Context& context, std::size_t size_index, Sampled sampled,
                    std::uint64_t skipped) {
   // Skipped samples were taken and do not count, as warm-up does.
@@ -537,8 +597,11 @@ void Bench::report(Context& context, std::size_t size_index, Sampled sampled,
   Point point = point_of(context, size_index, sampled);
   (*point.mutable_facts())["clock_drift_ppm"] =
       fmt::format("{:.3f}", tick_clock(context).drift_ppm());
+  for (const auto& [name, told] : path_facts_) (*point.mutable_facts())[name] = told;
   std::vector<std::uint32_t> kept;
   if (operation_.timed == Timed::kAll) {
+    for (const auto& [name, told] : rank_mean_facts(by_rank_ns_))
+      (*point.mutable_facts())[name] = told;
     kept = far_ranks(by_rank_ns_, kMostRankPoints);
     if (kept.size() < ranks_)
       (*point.mutable_facts())["rank_distributions"] = fmt::format(

@@ -12,6 +12,8 @@
 #include "kernels/core/sampling.h"
 #include "kernels/gpu/device.h"
 #include "kernels/mpi/operation.h"
+#include "kernels/mpi/over_ranks.h"
+#include "kernels/mpi/path/traffic.h"
 
 namespace railgauge::mpi {
 
@@ -31,8 +33,9 @@ class Bench final : public Kernel {
   Status measure(Context& context, Group& group) override;
 
  private:
-  // The kinds of orders: fresh data for a size, a batch of samples, the verification, the end.
-  enum class Act : std::uint32_t { kBegin = 1, kPlay, kVerify, kDone };
+  // The kinds of orders: fresh data for a size, a batch of samples, the look at the counters, the
+  // verification, messages staged (count 1) or not (0), the end.
+  enum class Act : std::uint32_t { kBegin = 1, kPlay, kTraffic, kVerify, kStage, kDone };
   // One broadcast of rank 0. A plain struct: all ranks run the same program.
   struct Order {
     Act act = Act::kDone;
@@ -57,6 +60,15 @@ class Bench final : public Kernel {
   void begin(std::size_t size_index);
   void play(const TickClock& clock, std::size_t size_index, std::uint64_t count);
   Status verify(std::size_t size_index);
+  // Exposes the memory of one-sided calls; does nothing for others.
+  Status expose_memory();
+
+  // Find out the path that the messages really took (bench_path.cc). gather_traffic() and stage()
+  // run on every rank, and leave their answers on rank 0.
+  void gather_traffic(std::size_t size_index);
+  Status stage(const TickClock& clock, std::size_t size_index, bool staged);
+  Status measure_twin(Context& context, std::size_t size_index, const Sampled& direct);
+  [[nodiscard]] double message_ns(const std::vector<double>& values, std::size_t size_index) const;
 
   // Rank 0 leads and the others follow; batch() is one order with its samples, in the metric's
   // unit.
@@ -84,12 +96,17 @@ class Bench final : public Kernel {
   bool staged_ = false;
   // Rank 1 copies between its host memory and its GPU.
   bool target_staged_ = false;
+  // A rank has its messages in GPU memory; of one-sided calls, the target has.
+  bool any_gpu_ = false;
+  bool target_on_gpu_ = false;
   bool verify_ = true;
   std::vector<std::uint64_t> sizes_;
   std::uint32_t rank_ = 0;
   std::uint32_t ranks_ = 1;
   std::uint32_t root_ = 0;
   std::uint64_t window_ = 1;
+  bool one_buffer_ = false;
+  OverRanks over_ranks_ = OverRanks::kSlowest;
   SamplerOptions options_;
   // Large enough for every size of the task.
   Area send_;
@@ -100,6 +117,13 @@ class Bench final : public Kernel {
   std::vector<double> own_ns_;
   std::vector<double> all_ns_;                   // of all ranks, on rank 0
   std::vector<std::vector<double>> by_rank_ns_;  // of kept samples
+  // The counters at the first kept sample, and the samples since then.
+  TrafficReader traffic_{"/sys"};
+  Traffic traffic_before_;
+  std::uint64_t played_ = 0;
+  // On rank 0: the least time of a copy to the host, and the facts of the present point.
+  double copy_ns_ = 0;
+  std::map<std::string, std::string> path_facts_;
   // Set on all ranks once a verification fails on any of them: no further size is measured.
   bool stopped_ = false;
 };

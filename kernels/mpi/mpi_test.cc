@@ -1,9 +1,12 @@
 // Parts of the MPI family that need no MPI.
 #include <gtest/gtest.h>
 
+#include "kernels/core/base/clock.h"
+#include "kernels/mpi/bench.h"
 #include "kernels/mpi/binding/launched.h"
 #include "kernels/mpi/binding/library_facts.h"
 #include "kernels/mpi/data.h"
+#include "kernels/mpi/over_ranks.h"
 #include "kernels/mpi/parts.h"
 
 namespace railgauge::mpi {
@@ -89,6 +92,50 @@ TEST(Share, GivesEachMessageInFlightAPlaceUntilMemoryWouldGrow) {
   EXPECT_EQ((Share{.bytes = 4U << 20U, .window = 64}.places()), 16U);
   EXPECT_EQ((Share{.bytes = 1U << 30U, .window = 64}.places()), 1U);
   EXPECT_EQ((Share{.bytes = 0, .window = 64}.places()), 64U);
+  EXPECT_EQ((Share{.bytes = 8, .window = 64, .one_buffer = true}.places()), 1U);
+  EXPECT_EQ((Share{.bytes = 8, .window = 64, .one_buffer = true}.place(63)), 0U);
+}
+
+// This test's program has no MPI.
+struct Nobody final : Reporter {
+  void point(Point /*point*/) override {}
+  void note(std::string_view /*severity*/, std::string /*text*/) override {}
+  void fact(std::string_view /*name*/, std::string /*value*/) override {}
+};
+
+TEST(Bench, NamesTheProgramsThatHaveAnMpi) {
+  static constexpr Operation kAny{.name = "mpi.any", .summary = "any"};
+  const auto params = Params::parse(info_of(kAny), {});
+  ASSERT_TRUE(params) << params.error().message;
+  Nobody reporter;
+  TickClock clock = TickClock::calibrate({.calibration_seconds = 0.02});
+  Context context{*params, reporter, clock, "", 0, false};
+  const Status prepared = Bench(kAny).prepare(context);
+  ASSERT_FALSE(prepared);
+  EXPECT_EQ(prepared.error().code, Code::kUnimplemented);
+  EXPECT_NE(prepared.error().message.find("`mpirun -n 2 railgauge-runner-openmpi mpi.any`"),
+            std::string::npos);
+}
+
+TEST(OneOfRanks, IsTheSlowestOrTheMean) {
+  OneOfRanks slowest(OverRanks::kSlowest);
+  OneOfRanks mean(OverRanks::kMean);
+  EXPECT_EQ(mean.ns(), 0);
+  for (const double ns : {10.0, 40.0, 25.0}) {
+    slowest.add(ns);
+    mean.add(ns);
+  }
+  EXPECT_EQ(slowest.ns(), 40);
+  EXPECT_EQ(mean.ns(), 25);
+}
+
+TEST(RankMeans, AreTheirMeanTheLeastAndTheMost) {
+  const auto facts = rank_mean_facts({{10, 20}, {40, 60}, {30, 30}});
+  EXPECT_EQ(facts.at(kRankMeansFact), "31.7");
+  EXPECT_EQ(facts.at(kLeastRankMeanFact), "15.0");
+  EXPECT_EQ(facts.at(kMostRankMeanFact), "50.0");
+  EXPECT_TRUE(rank_mean_facts({{10}, {}}).empty());
+  EXPECT_TRUE(rank_mean_facts({}).empty());
 }
 
 TEST(Data, ShowsAnyWrongByteAndAnyWrongSum) {

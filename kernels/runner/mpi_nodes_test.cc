@@ -44,9 +44,9 @@ TEST(MpiNodes, MeasureByTheLaunchersOwnDaemonsWithoutSsh) {
   EXPECT_EQ(ranks[0].fact("mpi"), kMpi);
   EXPECT_EQ(ranks[0].fact("mpi_network"), "127.0.0.0/8");
   if (kMpi == "mpich")
-    EXPECT_THAT(ranks[0].fact("mpi_transports"), HasSubstr("/memory"));
+    EXPECT_THAT(ranks[0].fact("mpi_transports_configured"), HasSubstr("/memory"));
   else
-    EXPECT_THAT(ranks[0].fact("mpi_btl"), HasSubstr("tcp")) << story(ranks);
+    EXPECT_THAT(ranks[0].fact("mpi_btl_configured"), HasSubstr("tcp")) << story(ranks);
   EXPECT_FALSE(folder.ssh_was_called());
   EXPECT_EQ(folder.processes(), 0U);
   for (const auto& left : std::filesystem::recursive_directory_iterator(folder.path / "tmp"))
@@ -88,7 +88,8 @@ TEST(MpiNodes, MeasureThroughSshWhereThatIsAskedFor) {
   for (const Rank& rank : ranks) EXPECT_EQ(rank.final().outcome(), "passed") << story(ranks);
   EXPECT_EQ(ranks[0].verified_points(), 5U);
   EXPECT_EQ(ranks[0].fact("launch"), "ssh");
-  EXPECT_NE(ranks[0].fact(kMpi == "mpich" ? "mpi_transports" : "mpi_btl"), "") << story(ranks);
+  EXPECT_NE(ranks[0].fact(kMpi == "mpich" ? "mpi_transports_configured" : "mpi_btl_configured"), "")
+      << story(ranks);
   EXPECT_TRUE(folder.ssh_was_called());
   EXPECT_EQ(folder.processes(), 0U);
 }
@@ -109,7 +110,8 @@ TEST(MpiNodes, MeasureThroughSlurmWhereThatIsAskedFor) {
   for (const Rank& rank : ranks) EXPECT_EQ(rank.final().outcome(), "passed") << story(ranks);
   EXPECT_EQ(ranks[0].verified_points(), 1U);
   EXPECT_EQ(ranks[0].fact("launch"), "slurm");
-  EXPECT_NE(ranks[0].fact(kMpi == "mpich" ? "mpi_transports" : "mpi_btl"), "") << story(ranks);
+  EXPECT_NE(ranks[0].fact(kMpi == "mpich" ? "mpi_transports_configured" : "mpi_btl_configured"), "")
+      << story(ranks);
   EXPECT_THAT(folder.read("srun"), HasSubstr("--ntasks=2 --distribution=arbitrary"));
   const std::string hosts = folder.read("hosts");  // both ranks' node, which is this host
   EXPECT_EQ(std::ranges::count(hosts, '\n'), 2) << hosts;
@@ -138,7 +140,7 @@ TEST(MpiNodes, MeasureByMpirunRshWhereItIsTheInstallations) {
   const auto ranks = run(folder, order);
   EXPECT_EQ(ranks[0].final().outcome(), "passed") << story(ranks);
   EXPECT_EQ(ranks[0].fact("mpi_launcher"), "mvapich2-2.3.7");
-  EXPECT_NE(ranks[0].fact("mpi_transports"), "") << story(ranks);
+  EXPECT_NE(ranks[0].fact("mpi_transports_configured"), "") << story(ranks);
   EXPECT_THAT(folder.read("words"), ::testing::StartsWith("-ssh -np 2 127.0.0.2 127.0.0.3 "));
   // It cannot ask our agents.
   const Words named{kLauncherVariable + own};
