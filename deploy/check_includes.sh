@@ -46,7 +46,8 @@ kernels/nccl/collective: kernels/nccl
 kernels/nccl/communicator: =gpu
 kernels/nccl/pt2pt: kernels/nccl
 kernels/nccl: =gpu kernels/gpu/ceiling kernels/gpu/session kernels/nccl/communicator
-kernels/net: =core kernels/memory
+kernels/host_cost: =core
+kernels/net: =core kernels/memory kernels/host_cost
 kernels/runner/task: =core kernels/core/report
 kernels/runner: =core kernels/core/report kernels kernels/launch kernels/peers kernels/peers/nccl_tests kernels/peers/osu kernels/peers/perftest kernels/runner/task
 kernels/verbs/link: =gpu kernels/gpu/session kernels/verbs/memory kernels/verbs/transport

@@ -24,6 +24,7 @@
 #include "kernels/core/cpu/thread_cpu.h"
 #include "kernels/core/sampling.h"
 #include "kernels/core/stats/rate.h"
+#include "kernels/host_cost/host_cost.h"
 #include "kernels/memory/host_buffer.h"
 #include "kernels/net/pattern.h"
 #include "kernels/net/pipe.h"
@@ -261,6 +262,7 @@ class TcpBandwidth final : public Kernel {
     options_.batch = kWindowsInBatch;
     verify_ = context.params.boolean("verify");
     proof_time_ns_ = context.params.duration_ns("proof_time");
+    host_cost_.emplace(context.params.boolean("host_cpu"));
     link_ = RG_TRY(TcpLink::open(
         context, {.streams = static_cast<std::uint32_t>(context.params.integer("streams"))}));
     return {};
@@ -300,12 +302,14 @@ class TcpBandwidth final : public Kernel {
   Status measure_size(Context& context, Group& group, std::size_t size_index) {
     AccountBook book(*link_);
     Part part;
+    host_cost_->look_before();
     Status here = begin(book, part, size_index);
     RG_TRY_OK(agree<NetStatus>(group, here, seconds_left(context)));
     here = run(context, group, part, size_index);
     // Rank 1 waits here while rank 0 samples.
     const Status sampled =
         part.is_told ? here : agree<NetStatus>(group, here, seconds_left(context));
+    const HostCostWords cost = host_cost_->stop();
     if (!sampled) return tl::unexpected(own_words(part, sampled.error()));
     if (part.senders) part.senders->stop();
     NetStatus told;
@@ -315,6 +319,7 @@ class TcpBandwidth final : public Kernel {
       told.add_kept_bytes(part.senders->work()[i]->kept_bytes);
     const auto sent = RG_TRY(agree_on(group, failure_of(part), told, seconds_left(context)));
     NetStatus closing;
+    *closing.mutable_host_cost() = cost;
     here = end(book, part, size_index, sent[1 - rank_], closing);
     const auto closed = RG_TRY(agree_on(group, here, closing, seconds_left(context)));
     if (verify_) part.proved_messages = RG_TRY(prove(context, group, size_index));
@@ -347,6 +352,7 @@ class TcpBandwidth final : public Kernel {
       part.is_told = true;
     else if (part.senders)
       part.senders->freshen();
+    if (all) host_cost_->start();
     return all;
   }
 
@@ -500,8 +506,27 @@ class TcpBandwidth final : public Kernel {
     const LineRate rate = link_->line_rate();
     facts["line_rate_check"] = rate.waiver.empty() ? "held" : "waived: " + rate.waiver;
     RG_TRY_OK(check_line_rate(rate, std::min(point.mean(), point.median()) / (both_ ? 2 : 1)));
+    const double per_second = point.rate();
     context.reporter.point(std::move(point));
+    report_host_cost(context, per_second, sizes_[size_index], closed);
     return {};
+  }
+
+  // A point for each end, or a note that says why there is none.
+  void report_host_cost(Context& context, double bytes_per_second, std::uint64_t message_bytes,
+                        const std::vector<NetStatus>& closed) const {
+    if (!host_cost_->is_wanted()) return;
+    for (std::size_t rank = 0; rank < closed.size(); ++rank) {
+      const std::string end = rank == 0 ? "initiator" : "target";
+      std::string refusal;
+      auto point =
+          host_cost_point(closed[rank].host_cost(), bytes_per_second, end, message_bytes, refusal);
+      if (point)
+        context.reporter.point(std::move(*point));
+      else
+        context.reporter.note("warning", fmt::format("{}: no {} of the {}: {}", link_->words(),
+                                                     kHostCostMetric, end, refusal));
+    }
   }
 
   std::vector<std::uint64_t> sizes_;
@@ -509,6 +534,7 @@ class TcpBandwidth final : public Kernel {
   bool both_ = false;
   bool verify_ = true;
   double proof_time_ns_ = 0;
+  std::optional<HostCostMeter> host_cost_;  // since prepare()
   std::unique_ptr<TcpLink> link_;
   std::vector<Pipe> inward_;  // the same streams, for the threads that receive
   std::uint32_t rank_ = 0;
@@ -520,7 +546,7 @@ KernelInfo info() {
   return InfoBuilder("net.tcp_bw", 2, "TCP bandwidth between two ports over one or more streams")
       .ranks(2, 2)
       .endpoint("nic")
-      .metrics({"bandwidth_bytes_per_second"})
+      .metrics({"bandwidth_bytes_per_second", kHostCostMetric})
       .sizes("64KiB")
       .integer("streams", "TCP connections, each with a thread of its own on both sides", 1, 1,
                kMaxStreams)
@@ -532,6 +558,7 @@ KernelInfo info() {
       .sampling("windows of 10 ms", 30, 10'000)
       .least_time("2s")
       .proof_time()
+      .apply(add_host_cost)
       .apply(add_connection)
       .build();
 }
