@@ -1,4 +1,4 @@
-// What a transfer costs the host at each end: the CPU time of threads, softirqs and interrupts
+// The cost of a transfer for the host at each end: the CPU time of threads, softirqs and interrupts
 // together, by differences of /proc/stat on a host that is otherwise idle. A thread's own time,
 // which busy polling makes a constant, is no cost.
 #pragma once

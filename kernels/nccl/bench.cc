@@ -18,6 +18,7 @@
 #include "kernels/core/text/units.h"
 #include "kernels/dl/cuda.h"
 #include "kernels/gpu/session/session.h"
+#include "kernels/nccl/ceiling.h"
 #include "kernels/nccl/proof.h"
 
 namespace railgauge::nccl {
@@ -172,7 +173,7 @@ Status CollectiveBench::measure_size(Context& context, Team& team, std::uint64_t
   Told told = health(context, team);
   team.begin_step("verifying " + name);
   const auto all = RG_TRY(team.agree(plan_.verify ? verify(name) : Status{}, std::move(told)));
-  if (team.leads()) report(context, measured, all);
+  if (team.leads()) return report(context, measured, all);
   return {};
 }
 
@@ -319,14 +320,17 @@ Status CollectiveBench::sample_wall(Team& team, Measured& measured) {
 
 // A GPU that is slowed down slows all.
 // At most eight throttled ranks are named, so that the fact stays short.
-void CollectiveBench::report(Context& context, const Measured& measured,
-                             const std::vector<Told>& all) {
+Status CollectiveBench::report(Context& context, const Measured& measured,
+                               const std::vector<Told>& all) {
   constexpr std::size_t kNamed = 8;
   std::vector<std::string> throttled;
   for (std::size_t rank = 1; rank < all.size() && throttled.size() < kNamed; ++rank)
     if (all[rank].throttled())
       throttled.push_back(fmt::format("{} ({})", rank, all[rank].throttle_reasons()));
+  const auto ceiling =
+      algbw_ceiling(*operation_, plan_.ranks, plan_.root, gpu::peer_parts(state_->session.gpu()));
   for (Point& point : points_of(*operation_, measured)) {
+    RG_TRY_OK(check_links(*operation_, ceiling, point));
     auto& facts = *point.mutable_facts();
     if (!throttled.empty()) {
       point.set_throttled(true);
@@ -346,6 +350,7 @@ void CollectiveBench::report(Context& context, const Measured& measured,
                                    : "one more, on fresh data";
     state_->session.report(context, std::move(point));
   }
+  return {};
 }
 
 namespace {

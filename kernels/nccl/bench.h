@@ -75,7 +75,7 @@ class CollectiveBench final : public Kernel {
   Team::Perform performer();
   Status perform(const Order& order, std::vector<double>& samples_ns);
   Told health(const Context& context, const Team& team);
-  void report(Context& context, const Measured& measured, const std::vector<Told>& all);
+  Status report(Context& context, const Measured& measured, const std::vector<Told>& all);
 
   // Lives as long as the process.
   const Operation* operation_;

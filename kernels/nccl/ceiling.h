@@ -22,4 +22,9 @@ double least_share(const Operation& operation, std::uint32_t ranks, std::uint32_
 std::optional<gpu::Ceiling> algbw_ceiling(const Operation& operation, std::uint32_t ranks,
                                           std::uint32_t root, const gpu::PeerParts& rank0);
 
+// Adds the ceiling and the share of it to an algbw, as facts; other figures stay as they are.
+// kDataLoss when the algbw exceeds it.
+Status check_links(const Operation& operation, const std::optional<gpu::Ceiling>& ceiling,
+                   Point& point);
+
 }  // namespace railgauge::nccl

@@ -43,5 +43,21 @@ TEST(NcclCeiling, IsAbsentForOneRankAndUnknownLinks) {
   EXPECT_FALSE(algbw_ceiling(all_reduce, 2, 0, {}));
 }
 
+TEST(NcclCeiling, AnAlgbwAboveItIsNoFigureAndOthersAreNotCompared) {
+  const Operation all_reduce = operation_of(factor_both_ways, false, false);
+  const auto ceiling = algbw_ceiling(all_reduce, 2, 0, kGpu);
+  Point point;
+  point.set_metric("algbw_bytes_per_second");
+  point.set_median(250e9);
+  EXPECT_TRUE(check_links(all_reduce, ceiling, point));
+  EXPECT_EQ(point.facts().at("share_of_ceiling"), "0.500");
+  point.set_median(501e9);
+  const Status above = check_links(all_reduce, ceiling, point);
+  ASSERT_FALSE(above);
+  EXPECT_EQ(above.error().code, Code::kDataLoss);
+  point.set_metric("busbw_bytes_per_second");
+  EXPECT_TRUE(check_links(all_reduce, ceiling, point));
+}
+
 }  // namespace
 }  // namespace railgauge::nccl
