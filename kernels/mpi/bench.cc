@@ -147,6 +147,7 @@ KernelInfo info_of(const Operation& operation) {
         .integer("large_skip", "in place of skip above 8 KiB, with large_iterations", 0, 0, 1e6);
   add_tunables(builder);
   add_sampling(builder, operation);
+  if (operation.sized) builder.proof_time();
   return builder.build();
 }
 
@@ -179,10 +180,10 @@ void Bench::send_order(Act act, std::size_t size_index, std::uint64_t count) {
 
 // Fills the data to send and spoils the receive area, so that only data that arrives from now on
 // proves anything. No rank continues before all have done so.
-void Bench::begin(std::size_t size_index) {
+void Bench::begin(std::size_t size_index, std::uint64_t number) {
   const Share share = share_of(size_index);
   for (const Segment& segment : operation_.sent(share))
-    fill_segment(send_.view(), segment, size_index, operation_.reduces);
+    fill_segment(send_.view(), segment, content_of(size_index, number));
   send_.push(0, operation_.send_bytes(share));
   const std::uint64_t received = operation_.receive_bytes(share);
   std::ranges::fill(receive_.view().first(received), std::byte{0xa5});
@@ -224,16 +225,12 @@ Status Bench::verify(std::size_t size_index) {
   if (found) found = receive_.status();
   for (const Segment& segment : operation_.received(share)) {
     if (!found || !verify_) break;
-    const auto wrong = wrong_in(receive_.view(), segment, size_index, operation_.reduces, ranks_);
+    const auto wrong = wrong_in(receive_.view(), segment, content_of(size_index, kTimedCalls));
     if (wrong)
       found = fail(Code::kDataLoss, "rank {}: verify {} received from rank {}: {}", rank_,
                    canonical_bytes(segment.bytes), segment.rank, *wrong);
   }
-  // Every rank learns of a fault, since all must leave the loop at the same order.
-  const std::uint32_t bad = found ? 0 : 1;
-  std::vector<std::uint32_t> all(ranks_);
-  mpi_->all_gather(&bad, sizeof bad, all.data());
-  stopped_ = std::ranges::find(all, 1U) != all.end();
+  agree_on(found);
   return found;
 }
 
@@ -285,7 +282,7 @@ Status Bench::follow(Context& context) {
     Order order;
     mpi_->broadcast(&order, sizeof order, 0);
     if (order.act == Act::kDone) return ended;
-    if (order.act == Act::kBegin) begin(order.size_index);
+    if (order.act == Act::kBegin) begin(order.size_index, order.count);
     if (order.act == Act::kPlay) failpoint("mpi_follower");
     if (order.act == Act::kPlay) play(clock, order.size_index, order.count);
     if (order.act == Act::kTraffic) gather_traffic(order.size_index);
@@ -294,6 +291,9 @@ Status Bench::follow(Context& context) {
     if (order.act == Act::kStage)
       if (Status staged = stage(clock, order.size_index, order.count != 0); !staged)
         ended = std::move(staged);
+    if (order.act == Act::kProve)
+      if (Status found = prove(clock, order.size_index, order.count); !found)
+        ended = std::move(found);
   }
 }
 
@@ -301,13 +301,13 @@ Status Bench::follow(Context& context) {
 // verification, the staged twin of GPU memory, the report.
 // When the sampler starts over (`start`), the distributions of the ranks start over too.
 Status Bench::lead_size(Context& context, std::size_t size_index) {
-  const auto start = [&]() -> Status {
-    send_order(Act::kBegin, size_index);
-    begin(size_index);
+  const auto start = [&](std::uint64_t number) -> Status {
+    send_order(Act::kBegin, size_index, number);
+    begin(size_index, number);
     by_rank_ns_.assign(ranks_, {});
     return {};
   };
-  RG_TRY_OK(start());
+  RG_TRY_OK(start(kWarmUpCalls));
   SamplerOptions options = options_;
   auto skipped = static_cast<std::uint64_t>(context.params.integer("skip"));
   if (operation_.sized && sizes_[size_index] > kLargeAboveBytes && options.fixed_samples != 0)
@@ -322,11 +322,12 @@ Status Bench::lead_size(Context& context, std::size_t size_index) {
   const Sampled sampled = RG_TRY(
       sampler.run([&](std::uint64_t count,
                       std::vector<double>& out) { return batch(context, size_index, count, out); },
-                  start));
+                  [&] { return start(kTimedCalls); }));
   send_order(Act::kTraffic, size_index);
   gather_traffic(size_index);
   send_order(Act::kVerify, size_index);
   RG_TRY_OK(verify(size_index));
+  if (!stopped_) RG_TRY_OK(lead_proof(context, size_index));
   if (stopped_) return {};  // the rank that found it says what
   RG_TRY_OK(measure_twin(context, size_index, sampled));
   report(context, size_index, sampled, skipped);
@@ -435,6 +436,7 @@ Status Bench::prepare(Context& context) {
       return invalid("{}: a size of {} is no whole number of 32-bit floats", operation_.name,
                      canonical_bytes(bytes));
   verify_ = params.boolean("verify");
+  if (operation_.sized) proof_time_ns_ = params.duration_ns("proof_time");
   options_ = RG_TRY(sampler_options(params));
   context.reporter.fact("local_rank", fmt::format("{}", launched->local_rank));
   report_binding(context.reporter);
@@ -585,6 +587,12 @@ Point Bench::point_of(const Context& context, std::size_t size_index,
   Point point = make_point(names_of(operation_), share_of(size_index).bytes, sampled,
                            context.raw_samples, synthetic);
   point.set_verified(verify_);
+  if (verify_) {
+    auto& facts = *point.mutable_facts();
+    facts["proved_messages"] = std::to_string(proved_messages_);
+    facts["proved_bytes"] = std::to_string(proved_bytes_);
+    if (proved_bytes_ == 0) facts["proof"] = "none: no message has a byte";
+  }
   return point;
 }
 

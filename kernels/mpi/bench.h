@@ -11,6 +11,7 @@
 #include "kernels/core/kernel.h"
 #include "kernels/core/sampling.h"
 #include "kernels/gpu/device.h"
+#include "kernels/mpi/data.h"
 #include "kernels/mpi/operation.h"
 #include "kernels/mpi/over_ranks.h"
 #include "kernels/mpi/path/traffic.h"
@@ -34,9 +35,10 @@ class Bench final : public Kernel {
 
  private:
   // The kinds of orders: fresh data for a size, a batch of samples, the look at the counters, the
-  // verification, messages staged (count 1) or not (0), the end.
-  enum class Act : std::uint32_t { kBegin = 1, kPlay, kTraffic, kVerify, kStage, kDone };
-  // One broadcast of rank 0. A plain struct: all ranks run the same program.
+  // verification, messages staged (count 1) or not (0), the end, a round of the proof.
+  enum class Act : std::uint32_t { kBegin = 1, kPlay, kTraffic, kVerify, kStage, kDone, kProve };
+  // One broadcast of rank 0. A plain struct: all ranks run the same program. `count` is the number
+  // of samples, the number of the content, or the first call of a round.
   struct Order {
     Act act = Act::kDone;
     std::uint32_t size_index = 0;
@@ -57,7 +59,7 @@ class Bench final : public Kernel {
 
   void send_order(Act act, std::size_t size_index = 0, std::uint64_t count = 0);
   // The steps of one size, equal on every rank.
-  void begin(std::size_t size_index);
+  void begin(std::size_t size_index, std::uint64_t number);
   void play(const TickClock& clock, std::size_t size_index, std::uint64_t count);
   Status verify(std::size_t size_index);
   // Exposes the memory of one-sided calls; does nothing for others.
@@ -69,6 +71,24 @@ class Bench final : public Kernel {
   Status stage(const TickClock& clock, std::size_t size_index, bool staged);
   Status measure_twin(Context& context, std::size_t size_index, const Sampled& direct);
   [[nodiscard]] double message_ns(const std::vector<double>& values, std::size_t size_index) const;
+  // The proof of a size (proof.cc): rank 0 decides how many rounds of calls there are. Every call
+  // has a content of its own, and each rank compares all that it receives.
+  struct Brought {
+    std::uint64_t messages = 0;  // by one call to all ranks; a collective counts as one
+    std::uint64_t bytes = 0;     // of them
+  };
+  [[nodiscard]] Brought brought_by_call(std::size_t size_index) const;
+  [[nodiscard]] std::uint64_t calls_in_round(std::size_t size_index) const;
+  [[nodiscard]] Content content_of(std::size_t size_index, std::uint64_t number) const;
+  Status lead_proof(Context& context, std::size_t size_index);
+  Status prove(const TickClock& clock, std::size_t size_index, std::uint64_t first);
+  void prove_call(Work& work, const Content& content);
+  [[nodiscard]] Status compare_call(const Share& share, const Content& content) const;
+  [[nodiscard]] std::string fault_in(const Share& share, const Content& content,
+                                     std::span<const Segment> segments, std::size_t wrong,
+                                     const std::string& difference) const;
+  // All ranks learn whether one found a fault, since all must leave the loop at the same order.
+  void agree_on(const Status& found);
 
   // Rank 0 leads and the others follow; batch() is one order with its samples, in the metric's
   // unit.
@@ -100,6 +120,10 @@ class Bench final : public Kernel {
   bool any_gpu_ = false;
   bool target_on_gpu_ = false;
   bool verify_ = true;
+  double proof_time_ns_ = 0;
+  // The result of the measured size's proof, on rank 0.
+  std::uint64_t proved_messages_ = 0;
+  std::uint64_t proved_bytes_ = 0;
   std::vector<std::uint64_t> sizes_;
   std::uint32_t rank_ = 0;
   std::uint32_t ranks_ = 1;
