@@ -376,5 +376,17 @@ TEST(MpiWords, WhoTunesHearsOfUcxWhatItIgnored) {
                                                     "UCX_WARN_UNUSED_ENV_VARS=y"));
 }
 
+TEST(MpiWords, GiveEachRankItsEndpointWhereOneHasOne) {
+  LaunchPlan plan;
+  plan.program = {"/opt/railgauge/bin/ranks", "mpi.rate"};
+  plan.endpoints = {"", ""};
+  add_endpoints(plan);
+  EXPECT_EQ(plan.program.size(), 2U);
+  plan.endpoints = {"gpu0", "gpu1", "mlx5_0:1"};
+  add_endpoints(plan);
+  EXPECT_THAT(plan.program,
+              ElementsAre("/opt/railgauge/bin/ranks", "mpi.rate", "-d", "gpu0,gpu1,mlx5_0:1"));
+}
+
 }  // namespace
 }  // namespace railgauge

@@ -13,6 +13,7 @@
 #include <string_view>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "kernels/core/base/failpoint.h"
 #include "kernels/core/base/outcome.h"
@@ -24,6 +25,7 @@
 #include "kernels/mpi/far_ranks.h"
 #include "kernels/mpi/operation.h"
 #include "kernels/mpi/parts.h"
+#include "kernels/mpi/path/nearest_port.h"
 #include "kernels/mpi/tunables.h"
 
 namespace railgauge::mpi {
@@ -32,6 +34,9 @@ namespace railgauge::mpi {
 constexpr std::uint64_t kMostWindow = 4096;
 
 namespace {
+
+// The bound keeps the records of a task with thousands of ranks small.
+constexpr std::size_t kMostRankPoints = 64;  // ranks of which a distribution or a place is kept
 
 // The window of the OSU bandwidth programs, so that figures compare.
 constexpr std::int64_t kDefaultWindow = 64;
@@ -440,14 +445,30 @@ Status Bench::prepare(Context& context) {
   options_ = RG_TRY(sampler_options(params));
   context.reporter.fact("local_rank", fmt::format("{}", launched->local_rank));
   report_binding(context.reporter);
+  RG_TRY_OK(take_place(context));
   RG_TRY_OK(set_tunables(context, launched->local_rank));
   return open_memory(context);
 }
 
-// Before MPI_Init, which reads them.
+// The GPU is opened also where messages are in host memory: its PCI address chooses the NIC.
+Status Bench::take_place(Context& context) {
+  if (context.endpoint.empty()) return {};
+  if (!context.endpoint.starts_with("gpu")) {
+    nic_ = context.endpoint;
+    return {};
+  }
+  gpu_ = RG_TRY(gpu::Gpu::open(context.endpoint));
+  nic_ = nearest_port(gpu_.pci_address(), "/sys");
+  return {};
+}
+
+// Before MPI_Init, which reads them. A rank's own NIC takes the place of a list that the task does
+// not give, in an MPI that takes NICs by name.
 Status Bench::set_tunables(Context& context, std::uint32_t local_rank) {
-  const auto& given = context.params.effective();
-  bool any = false;
+  auto given = context.params.effective();
+  const bool own_nic = !nic_.empty() && context.params.is_default("hca_list") &&
+                       context.params.is_default("process_to_rail");
+  bool any = own_nic;
   for (const std::string_view name : kTunables) any = any || !context.params.is_default(name);
   // For either side: an MPI that needs a switch for GPUs gets it on both.
   const bool gpu =
@@ -461,6 +482,10 @@ Status Bench::set_tunables(Context& context, std::uint32_t local_rank) {
     known = RG_TRY(mpi_->controls_among(open_mpi_parameters()));
   const auto has = [&known](const std::string& name) { return known.contains(name); };
   const Flavour flavour = RG_TRY(flavour_of(mpi_->facts(), context.params.text("layer"), has));
+  if (own_nic && has_tunable(flavour, "hca_list"))
+    given["hca_list"] = nic_;
+  else
+    nic_.clear();
   auto settings = RG_TRY(settings_of(flavour, given, gpu, local_rank));
   if (operation_.exposed != Exposed::kNothing)
     if (auto own = one_sided_setting(flavour, context.params.text("layer")))
@@ -489,12 +514,11 @@ Status Bench::open_memory(Context& context) {
   }
   if (on_gpu()) {
     const auto launched = launched_rank(process_environment());
-    std::string endpoint = context.endpoint;
-    if (endpoint.empty()) {
+    if (gpu_.name().empty()) {
       const int gpus = std::max(1, RG_TRY(gpu::Gpu::count()));
-      endpoint = fmt::format("gpu{}", launched->local_rank % static_cast<std::uint32_t>(gpus));
+      gpu_ = RG_TRY(gpu::Gpu::open(
+          fmt::format("gpu{}", launched->local_rank % static_cast<std::uint32_t>(gpus))));
     }
-    gpu_ = RG_TRY(gpu::Gpu::open(endpoint));
     gpu_.report_facts(context.reporter);
   }
   std::uint64_t send_bytes = 0;
@@ -524,12 +548,24 @@ Status Bench::connect(Context& context, Group& group) {
   mpi_->reserve(2 * window_);
   ticks_.reserve(options_.batch + 1);
   RG_TRY_OK(check_same_mpi(group));
+  RG_TRY_OK(report_places(context, group));
   const Status cuda = check_cuda(context);
   // Before one rank is left alone in a call.
   const auto all = RG_TRY(group.exchange(cuda ? "" : cuda.error().message, kExchangeSeconds));
   RG_TRY_OK(cuda);
   for (std::size_t i = 0; i < all.size(); ++i)
     if (!all[i].empty()) return fail(Code::kFailedPrecondition, "rank {}: {}", i, all[i]);
+  return {};
+}
+
+// Each rank's own: "gpu0 mlx5_0:1" is a GPU and the NIC that was set for it.
+Status Bench::report_places(Context& context, Group& group) {
+  std::string own = gpu_.name();
+  if (!nic_.empty()) own += (own.empty() ? "" : " ") + nic_;
+  const auto all = RG_TRY(group.exchange(own, kExchangeSeconds));
+  const auto first = std::span(all).first(std::min(all.size(), kMostRankPoints));
+  if (std::ranges::any_of(first, [](const std::string& place) { return !place.empty(); }))
+    context.reporter.fact("rank_places", fmt::format("{}", fmt::join(first, ",")));
   return {};
 }
 
@@ -573,13 +609,6 @@ Status Bench::check_cuda(Context& context) {
               mpi_->facts().at("mpi_version"), mpi_->facts().at("mpi_library"),
               words_of(support.built), words_of(support.enabled));
 }
-
-namespace {
-
-// The bound keeps the records of a task with thousands of ranks small.
-constexpr std::size_t kMostRankPoints = 64;  // ranks of which a distribution is kept
-
-}  // namespace
 
 Point Bench::point_of(const Context& context, std::size_t size_index,
                       const Sampled& sampled) const {

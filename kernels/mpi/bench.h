@@ -50,10 +50,14 @@ class Bench final : public Kernel {
   [[nodiscard]] Share share_of(std::size_t size_index) const;
   // Writes the task's tunables into this process's environment, and reports them as a fact.
   Status set_tunables(Context& context, std::uint32_t local_rank);
+  // Takes the task's endpoint, if it has one: a GPU with its nearest NIC, or a NIC's port.
+  Status take_place(Context& context);
   // Opens the GPU if one is used, and allocates both areas.
   Status open_memory(Context& context);
   // kFailedPrecondition when the MPI would crash on this rank's device pointers.
   Status check_cuda(Context& context);
+  // Reports the ranks' GPUs and NICs as a fact.
+  Status report_places(Context& context, Group& group);
   // kFailedPrecondition when a rank has another version of the MPI.
   Status check_same_mpi(Group& group);
 
@@ -112,6 +116,8 @@ class Bench final : public Kernel {
   const Operation& operation_;
   Calls* mpi_ = nullptr;
   gpu::Gpu gpu_;
+  // The port that this rank is placed on, or the one nearest to its GPU; "": none.
+  std::string nic_;
   Memory memory_ = Memory::kHost;
   bool staged_ = false;
   // Rank 1 copies between its host memory and its GPU.

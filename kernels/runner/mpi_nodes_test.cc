@@ -53,6 +53,34 @@ TEST(MpiNodes, MeasureByTheLaunchersOwnDaemonsWithoutSsh) {
     EXPECT_THAT(left.path().filename().string(), Not(HasSubstr("railgauge")));
 }
 
+// Two nodes of two GPUs: each rank's messages are in the memory of its own one. The node's first
+// runner starts the daemon for both ranks.
+TEST(MpiNodes, PutARankOnEachGpuOfANode) {
+  const Folder folder;
+  const Words fakes{std::string("RAILGAUGE_LIBCUDA=") + RAILGAUGE_FAKE_LIBCUDA,
+                    "RAILGAUGE_FAKE_CUDA=gpus=2"};
+  std::map<std::string, std::string> parameters{
+      {"sizes", "4000"}, {"iterations", "5"}, {"memory", "device"}, {"gpu_path", "staged"}};
+  // The two nodes are this host, and Open MPI names shared memory by host and local rank.
+  if (kMpi == "openmpi") parameters["transports"] = "tcp,self";
+  const auto ranks = run(folder, {.mpi = kMpi,
+                                  .kernel = "mpi.all_reduce",
+                                  .nodes = 4,
+                                  .ranks_a_node = 2,
+                                  .parameters = parameters,
+                                  .endpoints = {"gpu1", "gpu0", "gpu0", "gpu1"},
+                                  .environments = {fakes, fakes, fakes, fakes}});
+  for (const Rank& rank : ranks) EXPECT_EQ(rank.final().outcome(), "passed") << story(ranks);
+  EXPECT_EQ(ranks[0].verified_points(), 5U);
+  EXPECT_EQ(ranks[0].fact("memory"), "device");
+  std::string places = ranks[0].fact("rank_places");
+  // Where this host has an RDMA port, its name follows each GPU's.
+  for (std::size_t at = places.find(' '); at != places.npos; at = places.find(' '))
+    places.erase(at, places.find(',', at) - at);
+  EXPECT_EQ(places, "gpu1,gpu0,gpu0,gpu1");
+  EXPECT_EQ(folder.processes(), 0U);
+}
+
 // Between nodes; Debian's Open MPI has one-sided calls there with a layer that is named.
 TEST(MpiNodes, MeasureOneSidedCalls) {
   const Folder folder;

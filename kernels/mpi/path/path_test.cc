@@ -8,6 +8,7 @@
 
 #include "kernels/core/base/result.h"
 #include "kernels/mpi/path/gpu_path.h"
+#include "kernels/mpi/path/nearest_port.h"
 #include "kernels/mpi/path/traffic.h"
 
 namespace railgauge::mpi {
@@ -144,6 +145,30 @@ TEST(Transport, CountsAnInterfaceOnceForItsRanks) {
 TEST(OwnPlace, IsEqualForProcessesOfThisHost) {
   EXPECT_EQ(own_place().machine, own_place().machine);
   EXPECT_NE(own_place().machine, own_place().network);
+}
+
+// Two switches: a GPU and a NIC below each; the second NIC's port may be down.
+TEST(NearestPort, SharesMostBridgesWithTheGpuAmongActivePorts) {
+  const Sysfs sysfs;
+  const fs::path root = sysfs.root();
+  const auto device = [&](const std::string& place, const std::string& link) {
+    sysfs.write("devices/pci0000:00/" + place + "/numa_node", "0");
+    fs::create_directories((root / link).parent_path());
+    fs::create_directory_symlink(root / "devices/pci0000:00" / place, root / link);
+  };
+  device("0000:00:01.0/0000:10:00.0", "bus/pci/devices/0000:10:00.0");
+  device("0000:00:02.0/0000:20:00.0", "bus/pci/devices/0000:20:00.0");
+  device("0000:00:01.0/0000:11:00.0", "class/infiniband/mlx5_0/device");
+  device("0000:00:02.0/0000:21:00.0", "class/infiniband/mlx5_1/device");
+  sysfs.write("class/infiniband/mlx5_0/ports/1/state", "4: ACTIVE");
+  sysfs.write("class/infiniband/mlx5_1/ports/1/state", "1: DOWN");
+  sysfs.write("class/infiniband/mlx5_1/ports/2/state", "4: ACTIVE");
+  EXPECT_EQ(nearest_port("0000:10:00.0", sysfs.root()), "mlx5_0:1");
+  EXPECT_EQ(nearest_port("0000:20:00.0", sysfs.root()), "mlx5_1:2");
+  EXPECT_EQ(nearest_port("0000:99:00.0", sysfs.root()), "mlx5_0:1") << "a GPU that is not there";
+  sysfs.write("class/infiniband/mlx5_1/ports/2/state", "1: DOWN");
+  EXPECT_EQ(nearest_port("0000:20:00.0", sysfs.root()), "mlx5_0:1") << "a port that is down";
+  EXPECT_EQ(nearest_port("0000:20:00.0", "/absent"), "");
 }
 
 TEST(GpuPath, IsDirectOnlyBelowTheCopysOwnTime) {
