@@ -253,9 +253,11 @@ Status run() {
   cu::Stream raw = nullptr;
   RG_TRY_OK(gpu_status(gpu, cuda.stream_create(&raw, 1), "create a stream"));
   const gpu::Stream stream(raw);
-  const auto add_engine = [&](const std::string& name, std::size_t bytes, bool one_by_one) {
+  const auto add_engine = [&](const std::string& name, std::size_t bytes, bool one_by_one,
+                              int copies_in_call) {
     rows.push_back(
-        {name, [=, &gpu, &cuda, &view, &pinned, &stream](int copies) -> Status {
+        {name,
+         [=, &gpu, &cuda, &view, &pinned, &stream](int copies) -> Status {
            const std::size_t total = kCopyBytes * static_cast<std::size_t>(copies);
            for (std::size_t at = 0; at < total; at += bytes) {
              RG_TRY_OK(gpu_status(
@@ -265,10 +267,11 @@ Status run() {
                RG_TRY_OK(gpu_status(gpu, cuda.stream_synchronize(stream.get()), "wait"));
            }
            return gpu_status(gpu, cuda.stream_synchronize(stream.get()), "wait");
-         }});
+         },
+         copies_in_call});
   };
-  add_engine("copy engine, one after the other", kCopyBytes, true);
-  add_engine("copy engine, 16 in its queue", kCopyBytes, false);
+  add_engine("copy engine, one after the other", kCopyBytes, true, 16);
+  add_engine("copy engine, 16 in its queue", kCopyBytes, false, 16);
   add_engine("copy engine, 256 in its queue", kCopyBytes, false, 256);
   add_engine("copy engine, 1 MiB", 1U << 20U, false, 256);
   add_engine("copy engine, 16 MiB", 16U << 20U, false, 1024);
