@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -19,6 +20,8 @@ constexpr int kMemoryBusWidth = 37;
 // NVML_FI_DEV_NVLINK_SPEED_MBPS_COMMON, in 10^6 bytes per second, and _LINK_COUNT.
 constexpr unsigned kFieldLinkSpeed = 90;
 constexpr unsigned kFieldLinkCount = 91;
+// NVML_FI_DEV_NVLINK_GET_SPEED, of the link that is the scope: newer drivers know no common speed.
+constexpr unsigned kFieldSpeedOfLink = 164;
 
 // The value of a field, or 0.
 double number_of(const ml::FieldValue& value) {
@@ -40,6 +43,21 @@ int links_up(const Nvml& nvml, ml::Device device, int count) {
   return up;
 }
 
+// The speed of the fastest of `count` links, in 10^6 bytes per second; 0 where none is known.
+double fastest_link(const Nvml& nvml, ml::Device device, int count) {
+  std::vector<ml::FieldValue> values(static_cast<std::size_t>(std::max(0, count)));
+  for (std::size_t link = 0; link < values.size(); ++link) {
+    values[link].field = kFieldSpeedOfLink;
+    values[link].scope = static_cast<unsigned>(link);
+    values[link].returned = ml::kUnknown;
+  }
+  if (values.empty() || nvml.device_get_field_values(device, count, values.data()) != ml::kSuccess)
+    return 0;
+  double fastest = 0;
+  for (const ml::FieldValue& value : values) fastest = std::max(fastest, number_of(value));
+  return fastest;
+}
+
 void read_nvlinks(const Gpu& gpu, PeerParts& out) {
   const auto use = use_nvml();
   if (!use) return;
@@ -57,7 +75,9 @@ void read_nvlinks(const Gpu& gpu, PeerParts& out) {
     return;
   constexpr double kMost = ml::kMostLinks;
   const auto count = static_cast<int>(std::min(kMost, number_of(values[1])));
-  out.link_bytes_per_second = number_of(values[0]) * 1e6;
+  const double common = number_of(values[0]);
+  out.link_bytes_per_second =
+      1e6 * (common > 0 ? common : fastest_link(nvml, found->device, count));
   out.links = links_up(nvml, found->device, count);
 }
 
