@@ -42,7 +42,7 @@ struct VerbsControl {
   // 1: one byte of each operation above 8 bytes is wrong, and no atomic does its work
   std::atomic<std::uint64_t> flip_byte{0};
   std::atomic<std::uint64_t> flip_write{0};  // as flip_byte, only of this operation; 0: none
-  // What happens to each `fault_every`th data operation (as data_writes has it); 0: nothing.
+  // The fate of each `fault_every`th data operation, as data_writes counts them; 0: of none.
   std::atomic<std::uint64_t> fault{0};  // a WireFault
   std::atomic<std::uint64_t> fault_every{0};
   std::atomic<std::uint64_t> fail_destroy{0};  // 1: releases return EIO, as with a lost device

@@ -65,7 +65,7 @@ bool gather(const ibv_send_wr& wr, std::vector<std::uint8_t>& bytes) {
   return copy_from(getpid(), sge.addr, bytes.data(), bytes.size()) == Copied::kDone;
 }
 
-// What shall happen to this operation. Control words are left as they are.
+// Decides on this operation. Control words are left as they are.
 struct Fate {
   bool flips = false;
   bool is_data = false;
@@ -84,7 +84,7 @@ Fate fate_of(std::size_t bytes, bool is_atomic) {
 }
 
 // Does what a fault does to the payloads of two neighbours. `bytes` is about to be written at
-// `address`; the message before lies where it was delivered.
+// `address`; the message before is where it was delivered.
 void change_payload(FakeQueuePair& mine, const Fate& fate, pid_t pid, std::uint64_t address,
                     std::vector<std::uint8_t>& bytes) {
   if (!fate.is_data || verbs_control().fault == 0) return;
@@ -94,7 +94,7 @@ void change_payload(FakeQueuePair& mine, const Fate& fate, pid_t pid, std::uint6
     static_cast<void>(copy_to(before.pid, before.address, bytes.data(), bytes.size()));
   const bool takes_other = fate.fault == WireFault::kRepeat || fate.fault == WireFault::kSwap;
   if (takes_other) bytes.swap(before.bytes);
-  // What was sent, whatever is delivered.
+  // The payload that was sent, whatever is delivered.
   if (!takes_other) before.bytes = bytes;
   before.pid = pid;
   before.address = address;
