@@ -47,7 +47,7 @@ const std::vector<ProofCase>& proof_cases() {
       {"verbs.send_lat", ""},
       {"verbs.read_lat", ""},
       {"verbs.atomic_lat", ""},
-      {"verbs.write_visible_lat", ""}};
+      {"verbs.write_visible_lat", "", {}, true}};
   return kCases;
 }
 
