@@ -15,9 +15,9 @@ Y
 suite() {
   printf 'version: 1\nmetadata: {name: %s}\nstages:\n' "$1"
   for mpi in "${mpis[@]}"; do
-    printf '  - {kernel: mpi.lat, parameters: {mpi: %s, sizes: 8, iterations: 20}, placement: {pairs: all}}\n' "$mpi"
-    printf '  - {kernel: mpi.bw, parameters: {mpi: %s, sizes: 64KiB, iterations: 10}, placement: {pairs: all}}\n' "$mpi"
-    printf '  - {kernel: mpi.all_reduce, parameters: {mpi: %s, sizes: 4000, iterations: 5}, placement: {group: all}}\n' "$mpi"
+    printf '  - {kernel: mpi.lat, parameters: {mpi: %s, sizes: 8, iterations: 20, proof_time: 100ms}, placement: {pairs: all}}\n' "$mpi"
+    printf '  - {kernel: mpi.bw, parameters: {mpi: %s, sizes: 64KiB, iterations: 10, proof_time: 100ms}, placement: {pairs: all}}\n' "$mpi"
+    printf '  - {kernel: mpi.all_reduce, parameters: {mpi: %s, sizes: 4000, iterations: 5, proof_time: 100ms}, placement: {group: all}}\n' "$mpi"
   done
 }
 suite mpi4 >"$work/mpi4.yaml"
