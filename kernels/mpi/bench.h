@@ -81,6 +81,7 @@ class Bench final : public Kernel {
     std::uint64_t messages = 0;  // by one call to all ranks; a collective counts as one
     std::uint64_t bytes = 0;     // of them
   };
+  [[nodiscard]] Share share_of_proof(std::size_t size_index) const;
   [[nodiscard]] Brought brought_by_call(std::size_t size_index) const;
   [[nodiscard]] std::uint64_t calls_in_round(std::size_t size_index) const;
   [[nodiscard]] Content content_of(std::size_t size_index, std::uint64_t number) const;

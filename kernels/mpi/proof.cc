@@ -1,5 +1,5 @@
 // The proof after a size's timed part. A call of a proof is one sample's work of the timed loop, so
-// a whole window where the kernel has windows; it is compared before the next one begins.
+// a window where the kernel has windows; it is compared before the next one begins.
 #include <algorithm>
 #include <array>
 #include <vector>
@@ -30,8 +30,16 @@ Content Bench::content_of(std::size_t size_index, std::uint64_t number) const {
       .size_index = size_index, .number = number, .reduces = operation_.reduces, .ranks = ranks_};
 }
 
-Bench::Brought Bench::brought_by_call(std::size_t size_index) const {
+// A window's messages that share a place would prove the last of them alone: a proof's window has
+// one message for each place.
+Share Bench::share_of_proof(std::size_t size_index) const {
   Share share = share_of(size_index);
+  share.window = share.places();
+  return share;
+}
+
+Bench::Brought Bench::brought_by_call(std::size_t size_index) const {
+  Share share = share_of_proof(size_index);
   Brought brought;
   for (share.rank = 0; share.rank < ranks_; ++share.rank)
     for (const Segment& segment : operation_.received(share)) {
@@ -45,7 +53,7 @@ Bench::Brought Bench::brought_by_call(std::size_t size_index) const {
 
 // Equal on all ranks.
 std::uint64_t Bench::calls_in_round(std::size_t size_index) const {
-  Share share = share_of(size_index);
+  Share share = share_of_proof(size_index);
   std::uint64_t most = 0;
   for (share.rank = 0; share.rank < ranks_; ++share.rank)
     most = std::max({most, operation_.send_bytes(share), operation_.receive_bytes(share)});
@@ -86,7 +94,7 @@ Status Bench::lead_proof(Context& context, std::size_t size_index) {
 // A round of calls. A rank that found a fault continues with the others, who wait for it inside
 // MPI.
 Status Bench::prove(const TickClock& clock, std::size_t size_index, std::uint64_t first) {
-  const Share share = share_of(size_index);
+  const Share share = share_of_proof(size_index);
   Work work{operation_, *mpi_, clock, share, send_, receive_, floats_of_rank_, target_staged_};
   Status found;
   const std::uint64_t calls = calls_in_round(size_index);

@@ -3,10 +3,12 @@
 #include <gmock/gmock.h>
 
 #include <algorithm>
+#include <array>
 #include <string>
 #include <tuple>
 
 #include "kernels/core/proof/proof_plan.h"
+#include "kernels/testing/contract.h"
 #include "kernels/testing/corruption.h"
 #include "kernels/verbs/testing/memory_fixture.h"
 
@@ -100,8 +102,16 @@ class VerbsProof : public Memories,
   }
 };
 
+// One of each manner: writes, sends, reads and atomics in streams, a ping-pong.
+bool is_in_short_check(std::string_view kernel) {
+  constexpr std::array kShort{"verbs.write_bw", "verbs.send_bw", "verbs.read_bw", "verbs.atomic_bw",
+                              "verbs.write_lat"};
+  return std::ranges::find(kShort, kernel) != kShort.end();
+}
+
 TEST_P(VerbsProof, OneMessageInAHundredThousandFailsBothRanksAndIsNamed) {
   const auto& [one, fault] = GetParam();
+  if (!full_check() && !is_in_short_check(one.kernel)) GTEST_SKIP() << "in the full check";
   const std::uint64_t every = fault == WireFault::kNone ? 0 : one.is_slow ? 1'000 : kEvery;
   const std::string proof_time = one.is_slow && every == 0 ? "2s" : "100s";
   const auto results = run_with(one, fault, every, {{"proof_time", proof_time}});
