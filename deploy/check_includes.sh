@@ -67,6 +67,9 @@ agent/preflight/rules: =core controller/api agent/inventory/facts
 agent/preflight/checks: =core controller/api agent/inventory/facts agent/preflight/rules agent/watch
 agent/preflight/probe: =core controller/api agent/inventory/facts agent/node_facts agent/os agent/preflight/rules agent/tasks
 agent/preflight: =core controller/api agent/inventory agent/inventory/facts agent/os agent/preflight/checks agent/preflight/probe agent/preflight/rules
+agent/fleet/scenario: =core controller/plan/suite controller/plan/topology
+agent/fleet/model: =core agent/fleet/scenario
+agent/fleet/node: =core controller/api agent/fleet/model agent/fleet/scenario agent/inventory agent/inventory/facts agent/preflight agent/preflight/rules
 agent: =core kernels/dl controller/api controller/http controller/log controller/metric controller/trust agent/busy agent/inventory agent/inventory/facts agent/link agent/os agent/preflight agent/preflight/probe agent/tasks agent/watch
 controller/metric: =core
 controller/api: =core
@@ -135,9 +138,9 @@ date/tz.h: controller/schedule
 CLI/: agent controller controller/cli controller/cli/* kernels/runner
 spdlog/: agent agent/* controller controller/audit controller/control controller/exporter controller/findings controller/fleet controller/gate controller/history controller/http controller/listen controller/log controller/relay controller/rpc controller/run controller/schedule controller/store controller/store/* controller/upgrades
 '
-# Rooms that judge. Their code reads no clock, file, socket, random number or other state of the process (std::lgamma
+# Rooms that judge, and the modelled fabric. Their code reads no clock, file, socket, random number or other state of the process (std::lgamma
 # writes `signgam`).
-pure='controller/stats controller/detect controller/localise controller/localise/retest controller/verdict controller/run controller/plan/rounds'
+pure='controller/stats controller/detect controller/localise controller/localise/retest controller/verdict controller/run controller/plan/rounds agent/fleet/model'
 impure='_clock|[^_a-z]time\(|random_device|std::rand|srand\(|std::lgamma|getenv|std::[io]?fstream|thread_local'
 impure+='|#include <(chrono|ctime|fstream|iostream|thread|mutex|unistd\.h|sys/[a-z]*\.h)>'
 
