@@ -63,7 +63,10 @@ api::Hello hello_at(const Scenario& scenario, std::uint32_t node, Nanoseconds ti
       hex_of(key.with("start").with(std::uint64_t{agent_at(scenario, node, time_ns).starts})));
   hello.set_version(RAILGAUGE_VERSION);
   agent::fill_hello(inventory_at(scenario, node, time_ns), hello);
+  const std::uint32_t leaf = scenario.leaf_of(node);
   (*hello.mutable_facts())[kSynthetic] = "true";
+  (*hello.mutable_facts())["leaf"] = leaf_name(leaf);
+  (*hello.mutable_facts())["pod"] = fmt::format("P{}", scenario.pod_of(leaf));
   fill_busy(scenario, node, time_ns, *hello.mutable_busy());
   hello.set_unix_time_seconds(clock_at(scenario, node, time_ns));
   return hello;

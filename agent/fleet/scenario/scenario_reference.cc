@@ -12,8 +12,8 @@ namespace {
 // The introduction of the page; the tables follow it.
 constexpr const char* kHead = R"(# Scenarios
 
-A scenario is a modelled fabric and all that happens to it. Every figure made from one is marked
-`synthetic`.
+A scenario is a modelled fabric and all that happens to it: `railgauge-fleet --scenario FILE.yaml`
+plays it. Every figure made from one is marked `synthetic`.
 
 The tables below are rendered from `agent/fleet/scenario/scenario_keys.cc`; a test compares the two.
 `agent/fleet/scenario/schema.json` is the same for editors.
