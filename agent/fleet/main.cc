@@ -76,7 +76,7 @@ Result<Scenario> scenario_of(const Settings& settings) {
                        "--nodes");
 }
 
-// The agents are no stranger to the controller than real ones: one descriptor each.
+// Each agent has a connection of its own.
 Status raise_descriptors(std::uint32_t nodes) {
   rlimit limit{};
   if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return {};

@@ -62,6 +62,8 @@ api::Hello ModelledAgent::hello(Nanoseconds now) const {
 }
 
 AgentOrders ModelledAgent::attached(const api::Welcome& welcome, Nanoseconds now) {
+  // It left while the Welcome was under way.
+  if (link_ != LinkState::kDialling) return {};
   link_ = LinkState::kAttached;
   attached_at_ns_ = now;
   if (welcome.heartbeat_seconds() > 0)

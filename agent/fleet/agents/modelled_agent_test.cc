@@ -228,6 +228,14 @@ TEST_F(ModelledAgents, ALostAgentHangsUpAndComesBack) {
   EXPECT_EQ(dials_, 2);
 }
 
+TEST_F(ModelledAgents, AWelcomeToAnAgentThatLeftIsNone) {
+  open("agents:\n  - {kind: lost, nodes: sim0001, begin: 10s, end: 30s}\n");
+  pass(0, 11 * kSecond);
+  EXPECT_EQ(dials_, 1);
+  agents_[0]->attached({}, now_);
+  EXPECT_FALSE(agents_[0]->is_attached());
+}
+
 TEST_F(ModelledAgents, ARebootEndsItsTasksAsCrashed) {
   open("agents:\n  - {kind: rebooting, nodes: sim0001, begin: 10s, by: 5s}\n");
   attach(0);
