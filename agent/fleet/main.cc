@@ -15,7 +15,6 @@
 #include <CLI/CLI.hpp>
 
 #include "agent/fleet/fleet.h"
-#include "agent/link/link.h"
 #include "agent/tasks/kernel_list.h"
 #include "controller/log/log.h"
 #include "kernels/core/base/exhaustion.h"
@@ -76,6 +75,15 @@ Result<Scenario> scenario_of(const Settings& settings) {
                        "--nodes");
 }
 
+// The fleet has no certificates.
+Status check_controller(const Settings& settings) {
+  if (settings.controller.empty())
+    return invalid("no controller is given; use --controller unix:/path or HOST:PORT");
+  if (settings.insecure || settings.controller.starts_with("unix:")) return {};
+  return invalid("controller {}: TCP needs --insecure, where nobody else can reach it",
+                 settings.controller);
+}
+
 // Each agent has a connection of its own.
 Status raise_descriptors(std::uint32_t nodes) {
   rlimit limit{};
@@ -112,10 +120,7 @@ double unix_now() {
 }
 
 Result<std::unique_ptr<Fleet>> open_fleet(const Settings& settings) {
-  agent::LinkOptions link;
-  link.controller = settings.controller;
-  link.insecure = settings.insecure;
-  RG_TRY_OK(agent::check_link_options(link));
+  RG_TRY_OK(check_controller(settings));
   Scenario scenario = RG_TRY(scenario_of(settings));
   RG_TRY_OK(raise_descriptors(scenario.fabric.nodes));
   const double at_ns = RG_TRY(parse_duration_ns(settings.at));
